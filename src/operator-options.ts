@@ -12,7 +12,7 @@ import type { Secrets } from './kube/secrets.ts';
 import type { Provider } from './provider/types.ts';
 import type { ServerInstruments } from './virtual-server/instruments.ts';
 import type { Journal } from './virtual-server/journal/journal.ts';
-import type { VisitRooms } from './virtual-server/visit/visits.ts';
+import type { VisitServices } from './virtual-server/visit.ts';
 import type { Members } from './virtual-server-set/members.ts';
 
 /** Every method returns at once and never throws. */
@@ -21,7 +21,7 @@ export interface Instruments extends ServerInstruments {
   loop(name: string): LoopInstruments;
 }
 
-export interface OperatorOptions extends Pick<VisitRooms, 'probe'> {
+export interface OperatorOptions extends Pick<VisitServices, 'probe'> {
   kube: Kube;
   /** The informer of VirtualServers; the operator starts and stops it. */
   servers: Informer<VirtualServer>;

@@ -29,7 +29,7 @@ import { spread } from './virtual-server/fleet/spread.ts';
 import { Unrecorded } from './virtual-server/fleet/unrecorded.ts';
 import { VirtualServerReconciler } from './virtual-server/reconciler.ts';
 import { longestStepMs } from './longest-step.ts';
-import { Visits } from './virtual-server/visit/visits.ts';
+import { Visits } from './virtual-server/visits.ts';
 import { Candidates } from './virtual-server-set/candidates.ts';
 import { SetReconciler, SET_WORKERS } from './virtual-server-set/reconciler.ts';
 

@@ -7,7 +7,7 @@ import { keyOf } from '../kube/resource.ts';
 import type { Losses } from './fleet/losses.ts';
 import type { Objects } from './fleet/objects.ts';
 import type { Journal } from './journal/journal.ts';
-import type { Visits } from './visit/visits.ts';
+import type { Visits } from './visits.ts';
 
 export interface VirtualServerReconcilerOptions {
   informer: Pick<Informer<VirtualServer>, 'list'>;
@@ -40,7 +40,7 @@ export class VirtualServerReconciler implements Reconciler<VirtualServer> {
       const { metadata, spec } = object;
       if (metadata.namespace !== namespace || spec.apiKeySecretRef.name !== secret) return [];
       const { failures, next, ...memo } = objects.memo(metadata.uid);
-      if (failures === 0 && next?.action !== 'gather') return [];
+      if (failures === 0 && next?.operation !== 'order') return [];
       objects.remember(metadata.uid, { ...memo, failures: 0 });
       return [keyOf(object)];
     });

@@ -6,7 +6,7 @@ import type { ServerRecord } from '../../api/record.ts';
 import type { Server } from '../../provider/types.ts';
 import { recognizeFor } from './doubt.ts';
 import { isRunning } from './reach.ts';
-import type { CancelWord, Facts, Memo, Outcome } from './types.ts';
+import type { CancelWord, Facts, Memo, ShownServer } from './types.ts';
 import type { View } from './view.ts';
 
 /** The provider's word about this server; undefined if it never gave any, or the server was seen to live on since. */
@@ -25,7 +25,7 @@ export function withoutWord({ cancelAnswered: _cancelAnswered, ...memo }: Memo):
 }
 
 /** True while the last DELETE is too recent for another one. */
-export function isAskedLately({ memo, monotonic, timing }: Facts, identifier: string): boolean {
+export function isAskedLately({ memo, monotonic, timing }: Facts, identifier: string | undefined): boolean {
   const word = wordOn(memo, identifier);
   return word !== undefined && monotonic - word.askedAt < timing.absenceMs / 4;
 }
@@ -35,12 +35,7 @@ export function isAskedLately({ memo, monotonic, timing }: Facts, identifier: st
  * another one. `before`: the server as it was read right before the DELETE. A server that did not run then shows nothing
  * new.
  */
-export function isConfirmed(
-  view: View,
-  record: ServerRecord,
-  before: Server,
-  after: Extract<Outcome, { type: 'server' }>,
-): boolean {
+export function isConfirmed(view: View, record: ServerRecord, before: Server, after: ShownServer): boolean {
   const known = recognizeFor('cancel', view, record, after);
   if (!known.ok && known.isOther) return true;
   const { status = '' } = after.server;

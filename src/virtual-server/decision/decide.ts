@@ -1,5 +1,5 @@
 /**
- * Decides what to do next for one object: the first check with an answer wins. The order of the chains is part of the
+ * Decides which operation is next for one object: the first check with an answer wins. The order of the chains is part of the
  * design.
  */
 import { adoptionIsAsked } from './checks/adoption.ts';
@@ -10,10 +10,10 @@ import * as ordering from './checks/ordering.ts';
 import * as own from './checks/own.ts';
 import * as record from './checks/record.ts';
 import { holdsSomething } from './record.ts';
-import type { Action } from './types.ts';
+import type { Operation } from './types.ts';
 import type { OwnView, View } from './view.ts';
 
-export type Check<V extends View = View> = (view: V) => Action | undefined;
+export type Check<V extends View = View> = (view: V) => Operation | undefined;
 
 export interface Chain {
   /** Whether the checks run at all; they rely on this. */
@@ -63,11 +63,9 @@ export const CHAINS = {
   living: chain(
     (view): view is OwnView => !view.deleting && holds(view),
     [
-      attempt.attemptWasClaimedJustNow,
       attempt.createIsInFlight,
       adoptionIsAsked,
       attempt.createOutcomeIsUnknown,
-      attempt.taskIsHeldTwice,
       attempt.taskRuns,
       living.serverIsToExpire,
       living.serverIsHeld,
@@ -76,13 +74,11 @@ export const CHAINS = {
   deleting: chain(
     (view): view is OwnView => view.deleting && holds(view),
     [
-      attempt.attemptWasClaimedJustNow,
       attempt.createIsInFlight,
       deleting.serverIsRetained,
       deleting.serverIsProtected,
       adoptionIsAsked,
       attempt.createOutcomeIsUnknown,
-      attempt.taskIsHeldTwice,
       attempt.taskRuns,
       deleting.serverIsToBeCancelled,
     ],
@@ -93,12 +89,12 @@ export const CHAINS = {
   ),
 };
 
-export function decide(view: View): Action {
+export function decide(view: View): Operation {
   for (const { admits, checks } of Object.values(CHAINS)) {
     if (!admits(view)) continue;
     for (const check of checks) {
-      const action = check(view);
-      if (action !== undefined) return action;
+      const operation = check(view);
+      if (operation !== undefined) return operation;
     }
   }
   throw new Error('no check has an answer');

@@ -4,7 +4,7 @@ import { hasTrait } from '../../api/conditions.ts';
 import type { ServerRecord } from '../../api/record.ts';
 import type { VirtualServer } from '../../api/virtual-server.ts';
 import { asVouched, recognize, type Recognition } from './identity.ts';
-import type { Memo, Outcome } from './types.ts';
+import type { Memo, ShownServer } from './types.ts';
 import type { View } from './view.ts';
 
 /** True after a denial, and after a read that was not recognized. The status tells what an earlier process found. */
@@ -21,7 +21,7 @@ export function recognizeFor(
   use: 'cancel' | 'look',
   { object, facts: { memo, others } }: View,
   record: ServerRecord,
-  { server, account }: Extract<Outcome, { type: 'server' }>,
+  { server, account }: ShownServer,
 ): Recognition {
   const purpose = isInDoubt(object, memo) ? 'doubt' : use;
   return recognize(object, asVouched(record, account, memo), server, account, purpose, others);

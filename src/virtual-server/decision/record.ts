@@ -15,7 +15,7 @@ import {
 import type { VirtualServer } from '../../api/virtual-server.ts';
 import { currentReason } from '../../controller/conditions.ts';
 import { isPaused } from './inputs.ts';
-import type { Action, AttemptNote } from './types.ts';
+import type { AttemptNote } from './types.ts';
 
 export type RecordView =
   /** Nothing was ever attempted for this object. */
@@ -240,13 +240,6 @@ function withNote(record: ServerRecord, note: AttemptNote): MergeResult {
   const time = mintedAt === undefined ? {} : { attemptedAt: mintedAt };
   const orphans = mergeOrphans(record.orphans, [{ attempt, ...time, ...(task !== undefined && { task }) }]);
   return { ...record, ...(orphans && { orphans }) };
-}
-
-/**
- * True if the step has resolved every attempt that its new record does not name, by your annotation or by an expiry.
- */
-export function resolvesAttempts(action: Action): boolean {
-  return action.type === 'record' && action.why !== 'restored';
 }
 
 /** The record after an attempt that created nothing. */

@@ -1,12 +1,9 @@
-/** The vocabulary of a decision: what is known (facts), what to do (action), what happened (outcome). Plain data. */
+/** What is known about an object (facts), what to do next (operation), and what to write (next). Plain data. */
 import type { Verdict, EventNote } from '../../controller/conditions.ts';
 import type { Missing } from '../../accounts/decision/failure.ts';
 import type { ServerRecord } from '../../api/record.ts';
 import type { VirtualServerStatus } from '../../api/virtual-server.ts';
-import type { DefinitionState } from '../../kube/types.ts';
-import type { ConnectionSecretState } from './connection.ts';
-import type { ProbeResult } from './reach.ts';
-import type { Catalog, CreateOutcome, CreateServerRequest, ProviderErrorLike, Server } from '../../provider/types.ts';
+import type { ProviderErrorLike, Server } from '../../provider/types.ts';
 
 /** What this process or its own journal knows about an attempt; see journal/journal.ts. */
 export interface AttemptNote {
@@ -44,11 +41,11 @@ export interface CancelWord {
 /** What the process remembers about an object between visits; losing it costs calls, never safety. */
 export interface Memo {
   /**
-   * Do not take this kind of action before `at` (ms; Infinity: never), unless the inputs (see inputs.ts) have changed.
+   * Do not begin this operation before `at` (ms; Infinity: never), unless the inputs (see inputs.ts) have changed.
    * It does not apply while the clock is before `from`, when this was planned: the clock was set back, so `at` means
    * nothing.
    */
-  next?: { action: Action['type']; from: number; at: number; inputs: string };
+  next?: { operation: Planned; from: number; at: number; inputs: string };
   /** Consecutive failures of calls to the provider. */
   failures: number;
   /** An attempt of another process, and when it was first seen here (ms). */
@@ -79,7 +76,7 @@ export interface Memo {
   denials?: Denials;
 }
 
-export interface Facts extends GatheredFacts {
+export interface Facts {
   /** ms since the epoch. */
   now: number;
   /** ms on a clock that only moves forward. */
@@ -88,8 +85,6 @@ export interface Facts extends GatheredFacts {
   apiServerNow?: number | undefined;
   memo: Memo;
   notes: readonly AttemptNote[];
-  /** The attempt that this visit has claimed. */
-  claimed?: string | undefined;
   /** What other objects hold, as far as it may concern this one. */
   others: Others;
   timing: Timing;
@@ -97,34 +92,8 @@ export interface Facts extends GatheredFacts {
   journalProblem?: string | undefined;
   /** A number in [0, 1) for jitter. */
   jitter: number;
-}
-
-/** What a visit gathers on demand; undefined: not yet. */
-export interface GatheredFacts {
-  credentials?: { ok: true; account: string; note?: string } | Missing | undefined;
-  sshKeys?: { ok: true; text: string } | Missing | undefined;
-  catalog?: { ok: true; catalog: Catalog } | Missing | undefined;
-  /** ms until the namespace may create again; 0: now. */
-  createDelayMs?: number | undefined;
-  /** Whether an order can be sent at once: it has a turn, a token and a connection. */
-  order?: { ok: true } | Missing | undefined;
-  /** Whether the namespace may have one more server; `limit`: its maximum. */
-  place?: { free: boolean; limit: number } | undefined;
-  /** Valid for one DELETE only. */
-  cancellation?: CancellationFacts | undefined;
-}
-
-/** What was checked before a DELETE, in this order. */
-export interface CancellationFacts {
-  identifier: string;
-  /** The outcome of reading the server. */
-  shown: Outcome;
-  /** When the object was then read live, on the monotonic clock (ms); facts and object are of that version since. */
-  liveAt?: number;
-  /** The state of the CustomResourceDefinition, read after the object. */
-  definition?: DefinitionState | 'forbidden';
-  /** That of VirtualServerSets, read if one owns the object. */
-  setDefinition?: DefinitionState | 'forbidden';
+  /** The API key of this visit; undefined: not read yet. */
+  key?: { ok: true; account: string; note?: string } | Missing | undefined;
 }
 
 /** `held`: leaves out objects that are only about to adopt the server. */
@@ -152,97 +121,78 @@ export interface Timing {
   absenceMs: number;
 }
 
-export type GatherKind =
-  | 'credentials'
-  | 'sshKeys'
-  | 'catalog'
-  | 'place'
-  | 'createDelay'
-  | 'order'
-  /** For a cancellation: the server of the record, then the live object, then the definitions. */
-  | 'server'
-  | 'liveObject'
-  | 'definition'
-  | 'setDefinition';
-
 /**
  * Why a record is rewritten. All but the first change what is known: whatever the new record does not name is resolved.
  */
-export type RecordChange = 'restored' | 'notCreated' | 'orphanHandled' | 'wordTakenBack' | 'expired';
+export type RecordChange = 'restored' | 'notCreated' | 'orphanHandled' | 'wordTakenBack';
 
-export type Action =
-  /** Collect one more fact, then decide again. */
-  | { type: 'gather'; what: GatherKind }
-  /** Bring record and finalizer in line with what is known. */
-  | { type: 'record'; record: ServerRecord; why: RecordChange }
-  /** Write finalizer and record with a new attempt; `create` follows in the same visit or never. */
-  | { type: 'claim'; record: ServerRecord | undefined; account: string }
-  | { type: 'create'; record: ServerRecord; attempt: string; request: CreateServerRequest }
+/** What to do next for an object; `decide` chooses it, and the file of this name in operations/ does it. */
+export type Operation =
+  /** Order a server; nothing is held, and nothing may be on its way. */
+  | { type: 'order'; record: ServerRecord | undefined }
   /** Read the server that the annotation names, then hold it. */
   | { type: 'adopt'; record: ServerRecord | undefined; identifier: string }
-  | { type: 'pollTask'; record: ServerRecord; task: number }
-  | { type: 'readServer'; record: ServerRecord; identifier: string }
-  | { type: 'deleteServer'; record: ServerRecord; identifier: string; leave: Leave }
+  /** Poll the task of the order. */
+  | { type: 'follow'; record: ServerRecord; task: number }
+  /** Read the server. */
+  | { type: 'look'; record: ServerRecord; identifier: string }
+  /** Cancel the server of an object that is being deleted, or whose time is up. */
+  | { type: 'cancel'; record: ServerRecord; identifier: string }
+  /** The time of the server is up, and it no longer exists: record that, and order no other. */
+  | { type: 'expire'; record: ServerRecord }
+  /** Remove the finalizer. */
   | {
       type: 'release';
       why: 'nothingCreated' | 'cancelled' | 'gone' | 'retained' | 'foreign';
       record: ServerRecord | undefined;
     }
+  /** Bring record and finalizer in line with what is known. */
+  | { type: 'record'; record: ServerRecord; why: RecordChange }
   /** Nothing to do before `afterMs`; left out: before something changes. The verdict does not change. */
   | { type: 'wait'; afterMs?: number }
-  /**
-   * Report why nothing is done. The operator checks again when something changes, or after `afterMs`. If only `retry`
-   * is given, it checks after a growing pause of at least `atLeastMs`. `empties`: the connection Secret must be
-   * emptied.
-   */
-  | {
-      type: 'park';
-      verdict: Verdict;
-      afterMs?: number;
-      atLeastMs?: number;
-      retry?: Action['type'];
-      empties?: true;
-    };
+  /** Report why nothing is done. */
+  | ({ type: 'park' } & Park);
+
+/** Operations that may be planned for later. */
+export type Planned = 'order' | 'adopt' | 'follow' | 'look' | 'cancel' | 'expire';
 
 /**
- * Whether a DELETE may be sent. If so: the outcome of reading the server, and when the object was read live (ms,
- * monotonic). If not: the outcome that speaks against it.
+ * Why nothing is done. The operator checks again when something changes, or after `afterMs`. If only `retry` is given, it
+ * checks after a growing pause of at least `atLeastMs`.
  */
-export type Leave = { ok: true; shown: Outcome; liveAt: number } | { ok: false; outcome: Outcome };
+export interface Park {
+  verdict: Verdict;
+  afterMs?: number;
+  atLeastMs?: number;
+  retry?: Planned;
+}
 
-export type Outcome =
-  /** `connection`: the connection Secret could not be emptied. */
-  | { type: 'done'; connection?: ConnectionSecretState }
-  /** An attempt has a name now, and the journal has recorded it. */
-  | { type: 'minted'; attempt: string }
-  | { type: 'sent'; result: CreateOutcome }
+/** What the provider answered to a question about a server. */
+export type ServerAnswer =
+  | ShownServer
+  /** 404; `counts`: with the account of the record, and with non-empty lists. `detail`: why it proves nothing, if so. */
+  | { type: 'serverNotFound'; counts: boolean; detail: string }
+  | Failed;
+
+export interface ShownServer {
+  type: 'server';
+  server: Server;
+  account: string;
+}
+
+/** What the provider answered to a question about a task. */
+export type TaskAnswer =
   | { type: 'pending'; identifier?: string | undefined; status?: string | undefined }
   | { type: 'complete'; identifier: string }
-  /** 404 for the task; `counts` as for a server. */
+  /** 404; `counts` as for a server. */
   | { type: 'taskNotFound'; counts: boolean; detail: string }
-  /**
-   * `probed`: whether an SSH server answers, if the spec asks for that and there is a host to ask. `connection`: the
-   * result of writing the connection Secret, if the spec asks for one.
-   */
-  | { type: 'server'; server: Server; account: string; probed?: ProbeResult; connection?: ConnectionSecretState }
-  /** 404 for the server; `counts`: with the account of the record, and with non-empty lists. */
-  | { type: 'serverNotFound'; counts: boolean; detail: string }
-  /** Other objects hold the server that was to be adopted. */
-  | { type: 'held'; holders: readonly string[] }
-  /** The documented 200 to a DELETE, confirmed by a read after it. */
-  | { type: 'cancelled' }
-  /** The documented 200 with the message `said`; `shown`: what the provider shows, which does not confirm it. */
-  | { type: 'unconfirmed'; said: string; shown: Extract<Outcome, { type: 'server' | 'serverNotFound' }> }
-  /**
-   * The operator cancels nothing while the CustomResourceDefinition of VirtualServers (`servers`) or of the sets that own
-   * the object (`sets`) is being deleted by mistake, or may be.
-   */
-  | { type: 'heldBack'; of: 'servers' | 'sets'; definition: 'deleting' | 'missing' | 'forbidden' }
-  /**
-   * `cancelAsked`: a DELETE was sent, and its answer was lost or proves nothing. `said`: the documented 200 to a DELETE
-   * had this message, and the read after it failed.
-   */
-  | { type: 'failed'; error: ProviderErrorLike; cancelAsked?: true; said?: string };
+  | Failed;
+
+/** The provider gave no answer that means anything. */
+export interface Failed {
+  type: 'failed';
+  error: ProviderErrorLike;
+}
 
 /** What to write, what to remember, and when to come back. */
 export interface Next {
@@ -252,8 +202,8 @@ export interface Next {
   status?: VirtualServerStatus;
   memo: Memo;
   events: EventNote[];
-  /** The attempt that this visit has claimed. */
-  claimed?: string;
+  /** Why the step failed, for the log. */
+  error?: ProviderErrorLike;
   /** Decide again at once, with the object that the write returned. */
   again: boolean;
   /** ms; left out: only when something changes. */

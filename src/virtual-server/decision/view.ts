@@ -2,10 +2,10 @@
 import type { ReadyReason } from '../../api/conditions.ts';
 import type { ServerRecord } from '../../api/record.ts';
 import type { VirtualServer } from '../../api/virtual-server.ts';
-import { adoptionOf, inputsOf, saysGone, type Adoption } from './inputs.ts';
+import { adoptionOf, inputsOf, type Adoption } from './inputs.ts';
 import { viewRecord, type RecordView } from './record.ts';
 import { isProvisioned } from './status.ts';
-import type { Action, Facts, Memo } from './types.ts';
+import type { Facts, Memo, Operation, Park, Planned } from './types.ts';
 
 export interface View {
   object: VirtualServer;
@@ -41,44 +41,17 @@ export function lookAt(object: VirtualServer, facts: Facts): View {
   };
 }
 
-export function park(
-  reason: ReadyReason,
-  message: string,
-  more: { afterMs?: number; atLeastMs?: number; retry?: Action['type']; empties?: true } = {},
-): Action {
+export function park(reason: ReadyReason, message: string, more: Omit<Park, 'verdict'> = {}): Operation {
   return { type: 'park', verdict: { reason, message }, ...more };
 }
 
-/** `wait` while this kind of action is planned for later and the inputs have not changed since. */
-export function notDue(view: View, action: Action['type']): Action | undefined {
+/** `wait` while this operation is planned for later and the inputs have not changed since. */
+export function notDue(view: View, operation: Planned): Operation | undefined {
   const { memo, now } = view.facts;
-  if (memo.next?.action !== action || memo.next.inputs !== view.inputs) return undefined;
+  if (memo.next?.operation !== operation || memo.next.inputs !== view.inputs) return undefined;
   const { from, at } = memo.next;
   if (now < from || now >= at) return undefined;
   return Number.isFinite(at) ? { type: 'wait', afterMs: at - now } : { type: 'wait' };
-}
-
-/** The action that must come first before calls can be made; undefined if calls can be made. */
-export function withoutCredentials(view: View, action: Action['type']): Action | undefined {
-  const { credentials } = view.facts;
-  if (credentials === undefined) return { type: 'gather', what: 'credentials' };
-  if (credentials.ok) return undefined;
-  const { reason, message, retryAfterMs } = credentials;
-  return park(reason, message, { retry: action, ...(retryAfterMs !== undefined && { afterMs: retryAfterMs }) });
-}
-
-/** The action that must come before this call; undefined if the call can be made now. */
-export function notYet(view: View, action: Action['type']): Action | undefined {
-  return notDue(view, action) ?? withoutCredentials(view, action);
-}
-
-/** Like `notYet`; but if no key is left to ask the provider with, your annotation that the server is gone is enough. */
-export function notYetOrGone(view: OwnView, action: Action['type']): Action | undefined {
-  const { object, facts, own, deleting } = view;
-  const first = notYet(view, action);
-  const isKeyless = facts.credentials?.ok === false && first?.type === 'park';
-  if (!deleting || !isKeyless || own.orphans !== undefined || !saysGone(object, own)) return first;
-  return { type: 'release', why: 'gone', record: own };
 }
 
 /**
@@ -94,8 +67,7 @@ export function taskIsOver({ object, own, facts }: OwnView): boolean {
 }
 
 /** The account of the key in use; undefined if there is no key. */
-export const accountOf = ({ credentials }: Facts): string | undefined =>
-  credentials?.ok === true ? credentials.account : undefined;
+export const accountOf = ({ key }: Facts): string | undefined => (key?.ok === true ? key.account : undefined);
 
 /** Why the server may not be cancelled before its object is deleted; undefined if it may. */
 export function cancelIsForbidden({ spec }: VirtualServer): string | undefined {

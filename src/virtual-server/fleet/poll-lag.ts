@@ -9,7 +9,7 @@ export function pollLagMs(objects: readonly VirtualServer[], memo: (uid: string)
   let lag = 0;
   for (const object of objects) {
     const { next } = memo(object.metadata.uid);
-    if (next?.action !== 'pollTask' && next?.action !== 'readServer') continue;
+    if (next?.operation !== 'follow' && next?.operation !== 'look') continue;
     if (now - next.at > lag && !isPaused(object) && !isLetGo(object)) lag = now - next.at;
   }
   return lag;

@@ -23,7 +23,7 @@ export function spread(
     const at = nextTurn(metadata.uid, now, intervalOf(metadata.namespace));
     objects.remember(metadata.uid, {
       failures: 0,
-      next: { action: 'readServer', from: now, at, inputs: inputsOf(object) },
+      next: { operation: 'look', from: now, at, inputs: inputsOf(object) },
     });
   }
 }

@@ -4,7 +4,7 @@ import type { Logger } from '../../base/logger.ts';
 import { knownRecord } from '../decision/record.ts';
 import type { Journal } from '../journal/journal.ts';
 import type { Objects } from './objects.ts';
-import type { Visits } from '../visit/visits.ts';
+import type { Visits } from '../visits.ts';
 
 export interface UnrecordedOptions {
   kube: Pick<Kube, 'getVirtualServer'>;

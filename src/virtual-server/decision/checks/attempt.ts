@@ -3,22 +3,11 @@ import { currentReason } from '../../../controller/conditions.ts';
 import { hasTrait } from '../../../api/conditions.ts';
 import type { VirtualServer } from '../../../api/virtual-server.ts';
 import type { ServerRecord } from '../../../api/record.ts';
-import { isSameAccount, isSameProvider } from '../account.ts';
-import { isAcceptedWord } from '../identity.ts';
-import type { Action } from '../types.ts';
-import { causeIn, namesOf, taskInUse, unknownMessage, unprovenTask } from '../words.ts';
-import { accountOf, firstSeen, isOverdue, notYetOrGone, park, taskIsOver, type OwnView, type View } from '../view.ts';
+import type { Operation } from '../types.ts';
+import { causeIn, unknownMessage } from '../words.ts';
+import { firstSeen, isOverdue, notDue, park, taskIsOver, type OwnView, type View } from '../view.ts';
 
-/** Only the visit that claimed the attempt may send it. */
-export function attemptWasClaimedJustNow({ own, facts, object }: OwnView): Action | undefined {
-  if (own.attempt === undefined || own.task !== undefined || facts.claimed !== own.attempt) return undefined;
-  if (facts.sshKeys?.ok !== true) throw new Error('an attempt was claimed without the keys that it sends');
-  const { product, image, diskSize } = object.spec;
-  const request = { product, image, diskSize, sshKeys: facts.sshKeys.text };
-  return { type: 'create', record: own, attempt: own.attempt, request };
-}
-
-export function createIsInFlight(view: OwnView): Action | undefined {
+export function createIsInFlight(view: OwnView): Operation | undefined {
   const { own, facts } = view;
   if (!mayBeInFlight(view) || own.attempt === undefined) return undefined;
   return park(
@@ -42,7 +31,7 @@ export function isHopeless({ object, facts }: View, own: ServerRecord): boolean 
   return hasTrait(currentReason(object.status?.conditions), 'hopeless') || isOverdue(own, facts.now);
 }
 
-export function createOutcomeIsUnknown({ own, object }: OwnView): Action | undefined {
+export function createOutcomeIsUnknown({ own, object }: OwnView): Operation | undefined {
   if (own.attempt === undefined || own.task !== undefined || own.identifier !== undefined) return undefined;
   return park('CreateOutcomeUnknown', unknownMessage(object, own, causeOf(object, own)));
 }
@@ -54,45 +43,11 @@ function causeOf({ status }: VirtualServer, { attempt, hintedTask }: ServerRecor
   return condition && causeIn(condition.message);
 }
 
-/**
- * The provider has restarted its task numbers, so following this task could lead both objects to one server. An object
- * that already knows its server can tell when the task names another one.
- */
-export function taskIsHeldTwice(view: OwnView): Action | undefined {
-  const { own, facts, object } = view;
-  if (own.task === undefined || own.identifier !== undefined) return undefined;
-  const holders = facts.others.withTask(own.task, own.account);
-  if (holders.length === 0) return undefined;
-  return park('TaskInUse', taskInUse(object, own, `Task ${own.task} is also the task of ${namesOf(holders, object)}`), {
-    retry: 'pollTask',
-    afterMs: facts.timing.pollMs,
-  });
-}
-
-export function taskRuns(view: OwnView): Action | undefined {
+export function taskRuns(view: OwnView): Operation | undefined {
   const { own, facts } = view;
   if (own.task === undefined || taskIsOver(view)) return undefined;
   const { identifier, task } = own;
-  const type = facts.memo.readInstead !== undefined && identifier !== undefined ? 'readServer' : 'pollTask';
-  const first = notYetOrGone(view, type);
-  if (first !== undefined) return first;
-  if (type === 'readServer' && identifier !== undefined) return { type, record: own, identifier };
-  return taskOfAnotherAccount(view) ?? { type: 'pollTask', record: own, task };
-}
-
-/**
- * Each account counts its own tasks. Under another key of the same base URL, the identifier that the task named before
- * can prove that it is the same task. Without an identifier, the task may belong to any other order.
- */
-function taskOfAnotherAccount({ facts, object, own }: OwnView): Action | undefined {
-  const account = accountOf(facts);
-  if (own.account === undefined || isSameAccount(own.account, account)) return undefined;
-  if (own.identifier !== undefined && isSameProvider(own.account, account)) return undefined;
-  const word = `task-${own.task ?? ''}@${account ?? ''}`;
-  if (isAcceptedWord(object, word)) return undefined;
-  const why = 'the API key or the base URL is not the one that was used for the order';
-  return park('IdentityUnproven', unprovenTask(object, own, why, word), {
-    retry: 'pollTask',
-    afterMs: facts.timing.pollMs,
-  });
+  if (facts.memo.readInstead !== undefined && identifier !== undefined)
+    return notDue(view, 'look') ?? { type: 'look', record: own, identifier };
+  return notDue(view, 'follow') ?? { type: 'follow', record: own, task };
 }

@@ -4,17 +4,17 @@ import { RECORD_FORMAT, RECORD_MODES } from '../../../api/record.ts';
 import { adopt, annotate, removeMirror, removeRecord } from '../commands.ts';
 import { isPaused, saysNothingCreated } from '../inputs.ts';
 import { isLetGo } from '../running.ts';
-import type { Action } from '../types.ts';
+import type { Operation } from '../types.ts';
 import { letGoAdvice } from '../words.ts';
 import { park, type View } from '../view.ts';
 
 /** Only finalizers of others keep the object; the operator is done with it. */
-export function finalizerIsGone({ object }: View): Action | undefined {
+export function finalizerIsGone({ object }: View): Operation | undefined {
   return isLetGo(object) ? { type: 'wait' } : undefined;
 }
 
 /** Comes before every check that reads the record, since this version may misread what a newer version wrote. */
-export function recordIsTooNew({ record }: View): Action | undefined {
+export function recordIsTooNew({ record }: View): Operation | undefined {
   if (record.kind !== 'tooNew') return undefined;
   return park(
     'RecordTooNew',
@@ -28,12 +28,12 @@ export function recordIsTooNew({ record }: View): Action | undefined {
  * No record is left, and your annotation says that there is no server. It counts only for an object that is being
  * deleted: a living object could lose its next record too, while the annotation is still there.
  */
-function goneWithoutServer({ object, deleting }: View): Action | undefined {
+function goneWithoutServer({ object, deleting }: View): Operation | undefined {
   if (!deleting || !saysNothingCreated(object)) return undefined;
   return { type: 'release', why: 'nothingCreated', record: undefined };
 }
 
-export function recordIsInvalid(view: View): Action | undefined {
+export function recordIsInvalid(view: View): Operation | undefined {
   const { record, object } = view;
   if (record.kind !== 'invalid') return undefined;
   if (record.isAlone) {
@@ -51,7 +51,7 @@ export function recordIsInvalid(view: View): Action | undefined {
   );
 }
 
-export function recordIsForeign(view: View): Action | undefined {
+export function recordIsForeign(view: View): Operation | undefined {
   const { object, record, deleting, adoption } = view;
   if (record.kind !== 'foreign') return undefined;
   if (deleting) return { type: 'release', why: 'foreign', record: record.record };
@@ -67,7 +67,7 @@ export function recordIsForeign(view: View): Action | undefined {
   );
 }
 
-export function recordIsMissing(view: View): Action | undefined {
+export function recordIsMissing(view: View): Operation | undefined {
   const { record, adoption, object } = view;
   if (record.kind !== 'missing' || adoption !== undefined) return undefined;
   const message =
@@ -77,7 +77,7 @@ export function recordIsMissing(view: View): Action | undefined {
   return goneWithoutServer(view) ?? park('RecordMissing', message);
 }
 
-export function recordIsInConflict({ record, object }: View): Action | undefined {
+export function recordIsInConflict({ record, object }: View): Operation | undefined {
   if (record.kind !== 'conflict') return undefined;
   const remedy =
     record.other === 'the journal'
@@ -92,11 +92,11 @@ export function recordIsInConflict({ record, object }: View): Action | undefined
 }
 
 /** Comes before `objectIsPaused`, since known facts are recorded even while the object is paused. */
-export function recordIsStale({ record }: View): Action | undefined {
+export function recordIsStale({ record }: View): Operation | undefined {
   if (record.kind !== 'own' || !record.stale) return undefined;
   return { type: 'record', record: record.record, why: 'restored' };
 }
 
-export function objectIsPaused({ object }: View): Action | undefined {
+export function objectIsPaused({ object }: View): Operation | undefined {
   return isPaused(object) ? { type: 'wait' } : undefined;
 }

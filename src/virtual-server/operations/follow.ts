@@ -1,48 +1,88 @@
-/** What polling a task means for its object. Pure. */
-import { currentReason, type Verdict } from '../../../controller/conditions.ts';
-import { MAX_IDENTIFIER, type ServerRecord } from '../../../api/record.ts';
-import type { VirtualServer, VirtualServerSpec, VirtualServerStatus } from '../../../api/virtual-server.ts';
-import { denied, isProven, pauseOf, unprovenVerdict, withoutDenials } from '../absence.ts';
-import { isSameAccount } from '../account.ts';
-import { adopt } from '../commands.ts';
-import { isAcceptedWord } from '../identity.ts';
-import { goOn, jittered, rest, retryLater } from './next.ts';
-import { taskField } from '../status.ts';
-import { cut } from '../../../base/text.ts';
-import type { Memo, Next, Outcome } from '../types.ts';
-import { accountOf, isOverdue, withMemo, type View } from '../view.ts';
-import { namesOf, resolveAdvice, taskInUse, taskNotVisible, unprovenTask } from '../words.ts';
+/** Follows the task of an order until it names a server and ends. */
+import { currentReason, type Verdict } from '../../controller/conditions.ts';
+import { MAX_IDENTIFIER, type ServerRecord } from '../../api/record.ts';
+import type { VirtualServer, VirtualServerSpec, VirtualServerStatus } from '../../api/virtual-server.ts';
+import { cut } from '../../base/text.ts';
+import { denied, isProven, pauseOf, unprovenVerdict, withoutDenials } from '../decision/absence.ts';
+import { isSameAccount, isSameProvider } from '../decision/account.ts';
+import { adopt } from '../decision/commands.ts';
+import { isAcceptedWord } from '../decision/identity.ts';
+import { failed, goneUnasked, goOn, jittered, parked, rest, retryLater, withoutKey } from '../decision/next.ts';
+import { taskField } from '../decision/status.ts';
+import type { Memo, Next, Operation, Park, TaskAnswer } from '../decision/types.ts';
+import { accountOf, isOverdue, withMemo, type View } from '../decision/view.ts';
+import { namesOf, resolveAdvice, taskInUse, taskNotVisible, unprovenTask } from '../decision/words.ts';
+import type { Visit } from '../visit.ts';
+import { pollTask } from './reads.ts';
 
-export function settleTask(asked: View, record: ServerRecord, outcome: Outcome): Next {
+export async function follow(visit: Visit, { record, task }: Extract<Operation, { type: 'follow' }>): Promise<Next> {
+  const shared = taskInTwo(visit.view(), record, task);
+  if (shared !== undefined) return parked(visit.view(), shared);
+
+  const key = await visit.key();
+  if (!key.ok) return goneUnasked(visit.view()) ?? withoutKey(visit.view(), 'follow', key);
+  const other = taskOfAnotherAccount(visit.view(), record, task);
+  if (other !== undefined) return parked(visit.view(), other);
+
+  const answer = await pollTask(task, record.account, key.session);
+  if (answer.type === 'taskNotFound') visit.suspectKey();
+  return afterPoll(visit.view(), record, answer);
+}
+
+/**
+ * The provider has restarted its task numbers, so following this task could lead both objects to one server. An object
+ * that already knows its server can tell when the task names another one.
+ */
+export function taskInTwo({ object, facts }: View, record: ServerRecord, task: number): Park | undefined {
+  if (record.identifier !== undefined) return undefined;
+  const holders = facts.others.withTask(task, record.account);
+  if (holders.length === 0) return undefined;
+  const message = taskInUse(object, record, `Task ${task} is also the task of ${namesOf(holders, object)}`);
+  return { verdict: { reason: 'TaskInUse', message }, retry: 'follow', afterMs: facts.timing.pollMs };
+}
+
+/**
+ * Each account counts its own tasks. Under another key of the same base URL, the identifier that the task named before
+ * can prove that it is the same task. Without an identifier, the task may belong to any other order.
+ */
+export function taskOfAnotherAccount({ object, facts }: View, record: ServerRecord, task: number): Park | undefined {
+  const account = accountOf(facts);
+  if (record.account === undefined || isSameAccount(record.account, account)) return undefined;
+  if (record.identifier !== undefined && isSameProvider(record.account, account)) return undefined;
+  const word = `task-${task}@${account ?? ''}`;
+  if (isAcceptedWord(object, word)) return undefined;
+  const why = 'the API key or the base URL is not the one that was used for the order';
+  const message = unprovenTask(object, record, why, word);
+  return { verdict: { reason: 'IdentityUnproven', message }, retry: 'follow', afterMs: facts.timing.pollMs };
+}
+
+/** What the answer means for the object. Pure. */
+export function afterPoll(asked: View, record: ServerRecord, answer: TaskAnswer): Next {
+  if (answer.type === 'failed') {
+    const advice = isOverdue(record, asked.facts.now) ? resolveAdvice(asked.object, record) : '';
+    return goneUnasked(asked) ?? failed(asked, 'follow', answer.error, advice);
+  }
   const { vouched: before, ...memo } = asked.facts.memo;
   const at = withMemo(asked, memo);
-  switch (outcome.type) {
-    case 'pending':
-    case 'complete': {
-      const named = withIdentifier(at, record, outcome.identifier);
-      if ('problem' in named) return mistaken(at, record, named.problem);
-      if ('isOther' in named)
-        return goOn({ ...memo, readInstead: { why: 'renamed', named: outcome.identifier ?? '' } });
-      if ('verdict' in named)
-        return retryLater(at, 'pollTask', { record, verdict: named.verdict }, at.facts.timing.pollMs);
-      const vouched = vouchedBy(at, named);
-      if (outcome.type === 'pending') {
-        // The API server has refused the status that was to keep the identifier.
-        const isRefused = before !== undefined && before.identifier === named.identifier;
-        return pending(withMemo(at, vouched), named, outcome.status, { known: record, isRefused });
-      }
-      const { readInstead: _readInstead, ...rest } = withoutDenials(vouched);
-      return goOn(
-        { ...rest, failures: 0, taskComplete: named.identifier ?? outcome.identifier },
-        named === record ? {} : { record: named },
-      );
-    }
-    case 'taskNotFound':
-      if (record.identifier !== undefined) return goOn({ ...memo, readInstead: { why: 'taskNotFound' } });
-      return outcome.counts ? vanished(at, record) : invisible(at, record, outcome.detail);
-    default:
-      throw new Error(`outcome ${outcome.type} does not belong to a task`);
+  if (answer.type === 'taskNotFound') {
+    if (record.identifier !== undefined) return goOn({ ...memo, readInstead: { why: 'taskNotFound' } });
+    return answer.counts ? vanished(at, record) : invisible(at, record, answer.detail);
   }
+  const named = withIdentifier(at, record, answer.identifier);
+  if ('problem' in named) return mistaken(at, record, named.problem);
+  if ('isOther' in named) return goOn({ ...memo, readInstead: { why: 'renamed', named: answer.identifier ?? '' } });
+  if ('verdict' in named) return retryLater(at, 'follow', { record, verdict: named.verdict }, at.facts.timing.pollMs);
+  const vouched = vouchedBy(at, named);
+  if (answer.type === 'pending') {
+    // The API server has refused the status that was to keep the identifier.
+    const isRefused = before !== undefined && before.identifier === named.identifier;
+    return pending(withMemo(at, vouched), named, answer.status, { known: record, isRefused });
+  }
+  const { readInstead: _readInstead, ...rest } = withoutDenials(vouched);
+  return goOn(
+    { ...rest, failures: 0, taskComplete: named.identifier ?? answer.identifier },
+    named === record ? {} : { record: named },
+  );
 }
 
 /**
@@ -93,7 +133,7 @@ const shorten = (text: string): string => (text.length > 64 ? `${cut(text, 64)}.
 function mistaken(at: View, record: ServerRecord, problem: string): Next {
   return retryLater(
     at,
-    'pollTask',
+    'follow',
     { record, verdict: { reason: 'ProviderProtocolError', message: problem } },
     at.facts.timing.pollMs,
   );
@@ -122,8 +162,8 @@ function pending(
     failed,
   });
   const parts = { record, fields: { task: taskField(task, message) }, verdict };
-  if (overdue) return retryLater(settling, 'pollTask', parts, facts.timing.pollMs, isNew ? record : undefined);
-  const plan = { action: 'pollTask', afterMs: jittered(facts.timing.pollMs, facts) } as const;
+  if (overdue) return retryLater(settling, 'follow', parts, facts.timing.pollMs, isNew ? record : undefined);
+  const plan = { operation: 'follow', afterMs: jittered(facts.timing.pollMs, facts) } as const;
   // The annotation may lack the identifier while the server is being created (record.ts): one write less.
   const isInMirror = verdict.reason === 'Creating' && record.account === known.account && !isRefused;
   const memo = { ...facts.memo, failures: 0, toldAt: facts.monotonic };
@@ -244,12 +284,12 @@ export function vanished(at: View, record: ServerRecord): Next {
       );
   const { readInstead: _readInstead, ...memo } = facts.memo;
   const parts = { record, fields: { task: taskField(task, at.object.status?.task?.message) }, verdict };
-  return rest(settling, parts, { action: 'pollTask', afterMs }, { ...memo, failures: 0 });
+  return rest(settling, parts, { operation: 'follow', afterMs }, { ...memo, failures: 0 });
 }
 
 /** The server was read in place of its task, without success. The operator polls the task again. */
 function askedInVain(at: View, record: ServerRecord, verdict: Verdict, fields?: VirtualServerStatus): Next {
   const { readInstead: _readInstead, ...memo } = at.facts.memo;
   const parts = { record, verdict, ...(fields && { fields }) };
-  return retryLater(withMemo(at, memo), 'pollTask', parts, at.facts.timing.pollMs);
+  return retryLater(withMemo(at, memo), 'follow', parts, at.facts.timing.pollMs);
 }

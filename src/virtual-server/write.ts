@@ -1,13 +1,13 @@
 /**
  * Writes what a step changed: at most one metadata write and one status write, each bound to the version that was read.
  */
-import { FINALIZER, RECORD_ANNOTATION } from '../../api/names.ts';
-import { isDeepEqual } from '../../base/deep-equal.ts';
-import { formatRecord, type ServerRecord } from '../../api/record.ts';
-import type { VirtualServer } from '../../api/virtual-server.ts';
-import type { Next } from '../decision/types.ts';
-import type { MetadataPatch, ObjectVersion } from '../../kube/types.ts';
-import type { Kube } from '../kube.ts';
+import { FINALIZER, RECORD_ANNOTATION } from '../api/names.ts';
+import { isDeepEqual } from '../base/deep-equal.ts';
+import { formatRecord, type ServerRecord } from '../api/record.ts';
+import type { VirtualServer } from '../api/virtual-server.ts';
+import type { Next } from './decision/types.ts';
+import type { MetadataPatch, ObjectVersion } from '../kube/types.ts';
+import type { Kube } from './kube.ts';
 
 export interface WriteRooms {
   kube: Pick<Kube, 'patchMetadata' | 'writeStatus'>;

@@ -1,21 +1,23 @@
 /** Reads tasks and servers at the provider, and tells whether a 404 of the provider proves anything. */
-import { isProviderError } from '../../provider/errors/provider-error.ts';
+import { isProviderError, ProviderError } from '../../provider/errors/provider-error.ts';
 import type { VirtualServer } from '../../api/virtual-server.ts';
 import { isSameAccount } from '../decision/account.ts';
 import { isProvisioned } from '../decision/status.ts';
-import type { Outcome } from '../decision/types.ts';
+import type { Failed, ServerAnswer, ShownServer, TaskAnswer } from '../decision/types.ts';
 import { noProducts, OTHER_KEY } from '../decision/words.ts';
 import { ResponseError } from '../../provider/errors/response-error.ts';
 import type { Priority, Session } from '../../provider/types.ts';
 
-export async function pollTask(task: number, account: string | undefined, session: Session): Promise<Outcome> {
-  const poll = async (): Promise<Outcome> => {
+export async function pollTask(task: number, account: string | undefined, session: Session): Promise<TaskAnswer> {
+  const poll = async (): Promise<TaskAnswer> => {
     const polled = await session.pollTask(task);
     if (polled.state === 'complete') return { type: 'complete', identifier: polled.identifier };
     return { type: 'pending', identifier: polled.identifier, status: polled.status };
   };
-  const asked = await unlessDenied(poll, () => problemOf(session, account));
-  return 'detail' in asked ? { type: 'taskNotFound', ...asked } : asked.found;
+  return orFailed(async () => {
+    const asked = await unlessDenied(poll, () => problemOf(session, account));
+    return 'detail' in asked ? { type: 'taskNotFound', ...asked } : asked.found;
+  });
 }
 
 /** `account`: the account in the record that names the server, if any. */
@@ -24,27 +26,37 @@ export async function readServer(
   account: string | undefined,
   session: Session,
   { metadata, status }: VirtualServer,
-): Promise<Outcome> {
+): Promise<ServerAnswer> {
   const isResync = metadata.deletionTimestamp === undefined && isProvisioned(status);
   const priority = isResync ? 'lowest' : 'high';
-  const asked = await unlessDenied(
-    () => show(identifier, priority, session),
-    () => problemOf(session, account),
-  );
-  return 'detail' in asked ? { type: 'serverNotFound', ...asked } : asked.found;
+  return orFailed(async () => {
+    const asked = await unlessDenied(
+      () => show(identifier, priority, session),
+      () => problemOf(session, account),
+    );
+    return 'detail' in asked ? { type: 'serverNotFound', ...asked } : asked.found;
+  });
 }
 
 /** One read without further checks, right after a DELETE; undefined if the provider denies the server. */
-export async function readAgain(identifier: string, session: Session): Promise<ShownServer | undefined> {
-  return unlessNotFound(() => show(identifier, 'high', session));
+export function readAgain(identifier: string, session: Session): Promise<ShownServer | Failed | undefined> {
+  return orFailed(() => unlessNotFound(() => show(identifier, 'high', session)));
 }
-
-type ShownServer = Extract<Outcome, { type: 'server' }>;
 
 /** Keeps the spelling that works in calls, however the provider spells it. */
 async function show(identifier: string, priority: Priority, session: Session): Promise<ShownServer> {
   const server = await session.readServer(identifier, priority);
   return { type: 'server', server: { ...server, identifier }, account: session.account };
+}
+
+/** Turns an error of the provider client into an answer; rejects with any other error. */
+async function orFailed<T>(ask: () => Promise<T>): Promise<T | Failed> {
+  try {
+    return await ask();
+  } catch (error) {
+    if (error instanceof ProviderError) return { type: 'failed', error };
+    throw error;
+  }
 }
 
 /**

@@ -1,0 +1,161 @@
+/** The ways a step ends: wait until a time, park with a reason, retry later, or continue at once. Pure. */
+import { hasTrait } from '../../api/conditions.ts';
+import type { ServerRecord } from '../../api/record.ts';
+import { capitalized, ended } from '../../base/text.ts';
+import type { Verdict } from '../../controller/conditions.ts';
+import { callProblem, reasonOf, type Missing } from '../../accounts/decision/failure.ts';
+import { backoffMs, keyPauseMs } from '../../accounts/decision/pause.ts';
+import type { ProviderErrorLike } from '../../provider/types.ts';
+import { compose, eventsOf, type Parts } from './compose.ts';
+import { untilExpiry } from './expiry.ts';
+import { inputsOf, saysGone, saysNotCreated } from './inputs.ts';
+import type { Facts, Memo, Next, Operation, Park, Planned, RecordChange } from './types.ts';
+import { firstSeen, type View } from './view.ts';
+
+/**
+ * Ends the visit: the status shows `verdict`, and the next operation of this kind is due after `afterMs`. The next visit
+ * comes then, or when the server expires.
+ */
+export function rest(
+  { object, facts }: View,
+  parts: Parts,
+  plan: { operation: Planned; afterMs: number } | undefined,
+  memo: Memo = facts.memo,
+  record?: ServerRecord,
+): Next {
+  const status = compose(object, withKeyNote(parts, facts), facts.now);
+  const { next: _next, ...remembered } = memo;
+  const inputs = inputsOf(object);
+  const requeueAfterMs = Math.min(plan?.afterMs ?? Infinity, untilExpiry(object, parts.record, facts));
+  return {
+    ...(record !== undefined && { record }),
+    status,
+    memo:
+      plan === undefined
+        ? remembered
+        : { ...remembered, next: { operation: plan.operation, from: facts.now, at: facts.now + plan.afterMs, inputs } },
+    events: eventsOf(object.status, status),
+    again: false,
+    ...(Number.isFinite(requeueAfterMs) && { requeueAfterMs }),
+  };
+}
+
+/** Adds a note to the verdict while a key other than the Secret's is in use, since that cannot last. */
+function withKeyNote(parts: Parts, { key }: Facts): Parts {
+  if (parts.verdict === undefined || key?.ok !== true || key.note === undefined) return parts;
+  return { ...parts, verdict: { ...parts.verdict, message: `${ended(parts.verdict.message)} ${key.note}` } };
+}
+
+/** Spreads a pause over its last tenth, so that objects created together do not stay in step. */
+export function jittered(ms: number, { jitter }: Facts): number {
+  return Math.round(ms * (0.9 + 0.1 * jitter));
+}
+
+/** Continues at once: the operator decides again. The status does not change yet. */
+export function goOn(memo: Memo, more: Pick<Next, 'record'> = {}): Next {
+  return { memo, events: [], again: true, ...more };
+}
+
+/** Retries a failed operation after a growing pause, or after the time that the provider asks for. */
+export function retryLater(at: View, operation: Planned, parts: Parts, atLeastMs = 0, record?: ServerRecord): Next {
+  const { memo, jitter, timing } = at.facts;
+  const failures = memo.failures + 1;
+  // After you fix a Secret, the operator should not wait for the longest pause.
+  const afterMs = hasTrait(parts.verdict?.reason, 'aboutKey')
+    ? Math.min(timing.pollMs, keyPauseMs(failures, jitter, atLeastMs))
+    : backoffMs(failures, jitter, atLeastMs);
+  return rest(at, parts, { operation, afterMs }, { ...memo, failures }, record);
+}
+
+/** The record to mirror: the object's own, or the present mirror if annotation and mirror cannot be merged. */
+export function recordOf({ object, own }: View): ServerRecord | undefined {
+  return own ?? object.status?.record;
+}
+
+export function waited(at: View, afterMs: number | undefined): Next {
+  const { object, facts } = at;
+  const record = recordOf(at);
+  const requeueAfterMs = Math.min(afterMs ?? Infinity, untilExpiry(object, record, facts));
+  const idle = {
+    memo: facts.memo,
+    events: [],
+    again: false,
+    ...(Number.isFinite(requeueAfterMs) && { requeueAfterMs }),
+  };
+  if (object.metadata.deletionTimestamp !== undefined && object.metadata.finalizers === undefined) return idle;
+  const status = compose(object, { record }, facts.now);
+  return { ...idle, status, events: eventsOf(object.status, status) };
+}
+
+/** `more`: what else changes in the status. */
+export function parked(at: View, { verdict, retry, afterMs, atLeastMs }: Park, more: Omit<Parts, 'record'> = {}): Next {
+  const parts = { record: recordOf(at), ...more, verdict };
+  if (retry !== undefined && afterMs === undefined) return retryLater(at, retry, parts, atLeastMs);
+  const next = rest(
+    at,
+    parts,
+    retry === undefined || afterMs === undefined ? undefined : { operation: retry, afterMs },
+  );
+  // If the object stays for another reason, the absence of its server has to be proven again.
+  const { gone: _gone, ...rested } = next.memo;
+  const memo = rememberForeign(rested, at, verdict);
+  return {
+    ...next,
+    memo,
+    ...(afterMs !== undefined && { requeueAfterMs: Math.min(afterMs, next.requeueAfterMs ?? afterMs) }),
+  };
+}
+
+/** The wait for another process's create starts when its attempt was first seen here. */
+function rememberForeign(memo: Memo, at: View, verdict: Verdict): Memo {
+  const attempt = recordOf(at)?.attempt;
+  if (verdict.reason !== 'CreateInFlight' || attempt === undefined) return memo;
+  return { ...memo, foreignAttempt: { attempt, since: firstSeen(attempt, at.facts) } };
+}
+
+/** `record`: in line with what is known. */
+export function recorded({ object, facts }: View, record: ServerRecord, why: RecordChange): Next {
+  const { next: _next, ...memo } = facts.memo;
+  const next = { record, memo, events: [], again: true };
+  if (why === 'notCreated') {
+    const message = 'The order created nothing; the operator is about to order again';
+    const parts = { record, fields: {}, verdict: { reason: 'Pending', message } as const };
+    return { ...next, status: compose(object, parts, facts.now) };
+  }
+  // Write the mirror in the same step: a new attempt must never meet the mirror of an older one.
+  if (object.status?.record === undefined) return next;
+  return { ...next, status: compose(object, { record }, facts.now) };
+}
+
+/** There is no key to make calls with, so the operation has to wait. */
+export function withoutKey(at: View, retry: Planned, { reason, message, retryAfterMs }: Missing): Next {
+  const verdict = { reason, message };
+  return parked(at, { verdict, retry, ...(retryAfterMs !== undefined && { afterMs: retryAfterMs }) });
+}
+
+/** A call of the operation failed. `advice`: what else you can do about this object. */
+export function failed(at: View, operation: Planned, error: ProviderErrorLike, advice = ''): Next {
+  const verdict: Verdict = { reason: reasonOf(error), message: capitalized(callProblem(error, advice)) };
+  return { ...retryLater(at, operation, { record: recordOf(at), verdict }, error.retryAfterMs), error };
+}
+
+/**
+ * Your annotation that the server is gone is enough if the provider cannot be asked. Undefined if there is none, or if the
+ * object is not being deleted.
+ */
+export function goneUnasked({ object, own, facts, deleting }: View): Next | undefined {
+  if (!deleting || own?.identifier === undefined || !saysGone(object, own)) return undefined;
+  return goOn({ ...facts.memo, gone: own.identifier });
+}
+
+/** A `not-created` annotation waits until the operator has asked the provider again, and no longer. */
+export function looked({ object, facts, inputs }: View, operation: Operation, next: Next): Next {
+  const about = operation.type === 'park' ? operation.retry : operation.type;
+  if (about === undefined || !ABOUT_SERVER.has(about)) return next;
+  const { record } = object.status ?? {};
+  const again = next.again || (facts.memo.looked !== inputs && record !== undefined && saysNotCreated(object, record));
+  return { ...next, again, memo: { ...next.memo, looked: inputs } };
+}
+
+/** Operations that ask the provider about a task or a server. A park in place of one had no key to ask with. */
+const ABOUT_SERVER = new Set<Operation['type']>(['follow', 'look', 'cancel']);

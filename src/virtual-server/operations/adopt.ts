@@ -1,0 +1,126 @@
+/** Takes over the server that the annotation `adopt` names: reads it, and holds it if no other object does. */
+import type { Verdict } from '../../controller/conditions.ts';
+import { ADOPT_ANNOTATION } from '../../api/names.ts';
+import { unknownIn, type ServerRecord } from '../../api/record.ts';
+import { adopt as adoptCommand } from '../decision/commands.ts';
+import { fingerprintOf } from '../decision/identity.ts';
+import { recognized } from '../decision/missing.ts';
+import { failed, goOn, jittered, parked, rest, retryLater, withoutKey } from '../decision/next.ts';
+import { mergeOrphans, newRecord, settledWith } from '../decision/record.ts';
+import type { Next, Operation, Park, ServerAnswer, ShownServer } from '../decision/types.ts';
+import { isOverdue, type View } from '../decision/view.ts';
+import { namesOf, resolveAdvice } from '../decision/words.ts';
+import type { Visit } from '../visit.ts';
+import { readServer } from './reads.ts';
+
+type Adopt = Extract<Operation, { type: 'adopt' }>;
+
+export async function adopt(visit: Visit, { record, identifier }: Adopt): Promise<Next> {
+  const { holders } = visit.services;
+  // Without a key of the account, no message may tell what other objects hold.
+  const key = await visit.key();
+  if (!key.ok) return withoutKey(visit.view(), 'adopt', key);
+  const { session } = key;
+  const { account } = session;
+  const ordering = othersOrder(visit.view(), record, identifier, account);
+  if (ordering !== undefined) return parked(visit.view(), ordering);
+
+  // Reserved until the visit ends, so that only one of two adopters gets to hold the server.
+  const { metadata, spec } = visit.object;
+  const { namespace, name, uid } = metadata;
+  const others = holders.others(uid);
+  const before = others.withServer(identifier, { account });
+  const secret = spec.apiKeySecretRef.name;
+  if (before.length === 0) holders.reserve(uid, { namespace, name, secret, account, identifier });
+
+  const answer = await readServer(identifier, undefined, session, visit.object);
+  if (answer.type !== 'server') {
+    if (answer.type === 'serverNotFound' && !answer.counts) visit.suspectKey();
+    return notAdopted(visit.view(), record, identifier, answer);
+  }
+  // Only an object whose key can read the server learns whether others hold it. Another key of the same account has
+  // another account name, so only the read shows that it is the same server. The later object gives way.
+  const fingerprint = fingerprintOf(answer.server);
+  const held = before.length > 0 ? before : others.withServer(identifier, { account, fingerprint, held: true });
+  if (held.length > 0) return heldByOthers(visit.view(), record, identifier, held);
+  return adopted(visit.view(), record, identifier, answer);
+}
+
+const ORDERING_RECHECK_MS = 5_000;
+
+/** The server may be the one that another object has ordered and does not know yet. */
+export function othersOrder(
+  { object, facts }: View,
+  record: ServerRecord | undefined,
+  identifier: string,
+  account: string,
+): Park | undefined {
+  const ordering = facts.others.ordering(account);
+  if (ordering.length === 0) return undefined;
+  const message = `The operator adopts server ${identifier} as soon as it knows which server ${namesOf(ordering, object)} ordered`;
+  // Two overdue orders would wait for each other: the reason TaskOverdue lets the other one go first (see isStuck).
+  const isLate = record?.task !== undefined && isOverdue(record, facts.now);
+  const reason = isLate ? 'TaskOverdue' : 'Pending';
+  return { verdict: { reason, message }, afterMs: Math.min(facts.timing.pollMs, ORDERING_RECHECK_MS) };
+}
+
+/** The record comes first: the operator shows and writes nothing about the server until this object holds it. Pure. */
+export function adopted(at: View, known: ServerRecord | undefined, identifier: string, shown: ShownServer): Next {
+  const { object, facts } = at;
+  const { task, attempt, attemptedAt, orphans: others } = known ?? {};
+  // If another object follows the same task, its number does not prove that a server is orphaned.
+  const isShared = task !== undefined && facts.others.withTask(task, known?.account).length > 0;
+  const order = { ...(attempt !== undefined && { attempt }), ...(attemptedAt !== undefined && { attemptedAt }) };
+  const orphans = mergeOrphans(others, task === undefined || isShared ? undefined : [{ task, ...order }]);
+  const record: ServerRecord = {
+    ...(known && unknownIn(known)),
+    ...newRecord(object.metadata.uid),
+    mode: 'adopt',
+    account: shown.account,
+    identifier,
+    fingerprint: fingerprintOf(shown.server),
+    ...(orphans && { orphans }),
+    ...(known && settledWith(known)),
+  };
+  const note = `This object now holds server ${identifier}`;
+  const memo = { ...recognized(facts.memo), failures: 0, taskComplete: identifier };
+  return { ...goOn(memo, { record }), events: [{ type: 'Normal', reason: 'ServerAdopted', note }] };
+}
+
+export function heldByOthers(
+  at: View,
+  record: ServerRecord | undefined,
+  identifier: string,
+  holders: readonly string[],
+): Next {
+  const { object } = at;
+  // While an attempt is open, no advice may lead to a release.
+  const advice =
+    record?.attempt === undefined
+      ? `To correct the annotation, run ${adoptCommand(object)}`
+      : resolveAdvice(object, record);
+  const message = `Server ${identifier}, named by annotation ${ADOPT_ANNOTATION}, is held by ${namesOf(holders, object)}, so the operator does not adopt it. ${advice}`;
+  const verdict = { reason: 'IdentifierInUse', message } as const;
+  return rest(at, { record, verdict }, { operation: 'adopt', afterMs: jittered(at.facts.timing.pollMs, at.facts) });
+}
+
+export function notAdopted(
+  at: View,
+  known: ServerRecord | undefined,
+  identifier: string,
+  answer: Exclude<ServerAnswer, ShownServer>,
+): Next {
+  if (answer.type === 'failed') return failed(at, 'adopt', answer.error);
+  const { object, facts } = at;
+  const advice =
+    known?.attempt === undefined
+      ? `To correct the annotation, run ${adoptCommand(object)}`
+      : resolveAdvice(object, known);
+  const verdict: Verdict = {
+    reason: 'ServerNotVisible',
+    message:
+      `Server ${identifier}, named by annotation ${ADOPT_ANNOTATION}, is not visible with this API key. The operator keeps ` +
+      `checking. If the key is wrong, correct the Secret. ${advice}`,
+  };
+  return retryLater(at, 'adopt', { record: known, verdict }, facts.timing.pollMs);
+}

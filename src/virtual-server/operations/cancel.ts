@@ -1,0 +1,259 @@
+/**
+ * Cancels a server, of an object that is being deleted as of one whose time is up. Right before the DELETE, the server,
+ * the object and the definitions are read live, so that no cached state cancels a server. Right after it, the server is
+ * read again, since the provider's word alone proves nothing.
+ */
+import type { Verdict } from '../../controller/conditions.ts';
+import { SET_KIND } from '../../api/names.ts';
+import type { ServerRecord } from '../../api/record.ts';
+import type { VirtualServer } from '../../api/virtual-server.ts';
+import { durationText } from '../../base/duration.ts';
+import { cut } from '../../base/text.ts';
+import { timestamp } from '../../base/timestamp.ts';
+import { KubeError } from '../../kube/error.ts';
+import type { DefinitionState } from '../../kube/types.ts';
+import { isProviderError, ProviderError } from '../../provider/errors/provider-error.ts';
+import { ResponseError } from '../../provider/errors/response-error.ts';
+import type { ProviderErrorLike, Server, Session } from '../../provider/types.ts';
+import { withoutDenials } from '../decision/absence.ts';
+import { isSameAccount } from '../decision/account.ts';
+import { patchSpec, retainedSpec } from '../decision/commands.ts';
+import { heard, isAskedLately, isConfirmed, wordOn } from '../decision/confirmation.ts';
+import { decide } from '../decision/decide.ts';
+import { isInDoubt, recognizeFor } from '../decision/doubt.ts';
+import { absent, notRecognized } from '../decision/missing.ts';
+import { failed, goneUnasked, goOn, jittered, rest, withoutKey } from '../decision/next.ts';
+import type { CancelWord, Facts, Next, Operation, ServerAnswer } from '../decision/types.ts';
+import { accountOf, withMemo, type View } from '../decision/view.ts';
+import { definitionDeleting, definitionForbidden, goneAdvice, setDefinitionLost } from '../decision/words.ts';
+import type { Visit } from '../visit.ts';
+import { readAgain, readServer } from './reads.ts';
+
+/** How long a live read may justify a DELETE (ms). */
+const LIVE_READ_MS = 30_000;
+
+type Cancel = Extract<Operation, { type: 'cancel' }>;
+/** What a read finds. */
+type Found = Exclude<ServerAnswer, { type: 'failed' }>;
+
+/** Undefined if the object is gone. */
+export async function cancel(visit: Visit, { record, identifier }: Cancel): Promise<Next | undefined> {
+  const key = await visit.key();
+  if (!key.ok) return goneUnasked(visit.view()) ?? withoutKey(visit.view(), 'cancel', key);
+  const { session } = key;
+
+  // Another server may have got the identifier, so the server comes first.
+  const shown = await readServer(identifier, record.account, session, visit.object);
+  const before = visit.view();
+  if (shown.type === 'failed') return notCancelled(before, record, shown.error);
+  if (shown.type === 'serverNotFound' && !shown.counts) visit.suspectKey();
+  const objection = beforeDelete(before, record, shown);
+  if (objection !== undefined) return objection;
+
+  const liveAt = visit.services.timers.monotonic();
+  if (!(await readLive(visit))) return undefined;
+  const definition = await readDefinitions(visit);
+  if (definition !== undefined) return heldBack(visit.view(), record, identifier, definition);
+
+  // The operator decides again on what it has just read: you may have changed your mind, and other objects have moved on.
+  const view = visit.view();
+  const still = decide(view);
+  if (visit.hasChangedSince(before) || still.type !== 'cancel' || still.identifier !== identifier)
+    return goOn(view.facts.memo);
+  const newer = beforeDelete(view, still.record, shown);
+  if (newer !== undefined) return newer;
+
+  const sent = await sendDelete(visit, session, identifier, liveAt);
+  if (!('said' in sent)) return afterRefusal(visit.view(), still.record, shown, sent.error);
+  if (shown.type === 'serverNotFound') return afterWord(visit.view(), still.record, shown, sent.said, shown);
+  const after = await readAgain(identifier, session);
+  return afterWord(visit.view(), still.record, shown, sent.said, after);
+}
+
+/** Undefined if the object is gone. The visit continues with what the API server returns. */
+async function readLive(visit: Visit): Promise<boolean> {
+  const { namespace, name, uid } = visit.object.metadata;
+  const live = await visit.services.kube.getVirtualServer(namespace, name);
+  if (live?.metadata.uid !== uid) return false;
+  visit.saw(live);
+  return true;
+}
+
+/** A definition that is being deleted by mistake, or may be, with all its objects. */
+interface Held {
+  of: 'servers' | 'sets';
+  definition: 'deleting' | 'missing' | 'forbidden';
+}
+
+/**
+ * The definitions are read after the object: the API server marks a definition for deletion before it deletes any object. A
+ * deletion of the definition of sets reaches the members of all sets, through the garbage collector. If the deletion of
+ * all VirtualServers is allowed, so is that of members.
+ */
+async function readDefinitions({ object, services: { kube } }: Visit): Promise<Held | undefined> {
+  const servers = await stateOf(kube.getDefinition());
+  if (servers === 'deletionAllowed') return undefined;
+  if (servers !== 'kept') return { of: 'servers', definition: servers };
+  // Not only a controller has this effect.
+  const hasSet = object.metadata.ownerReferences?.some(({ kind }) => kind === SET_KIND) === true;
+  const sets = hasSet ? await stateOf(kube.getSetDefinition()) : 'kept';
+  return sets === 'kept' || sets === 'deletionAllowed' ? undefined : { of: 'sets', definition: sets };
+}
+
+async function stateOf(read: Promise<DefinitionState>): Promise<DefinitionState | 'forbidden'> {
+  try {
+    return await read;
+  } catch (error) {
+    if (error instanceof KubeError && error.code === 'Forbidden') return 'forbidden';
+    throw error;
+  }
+}
+
+/** Why what a read shows permits no DELETE now, and what follows; undefined: it permits one. Pure. */
+export function beforeDelete(at: View, record: ServerRecord, shown: Found): Next | undefined {
+  const { facts } = at;
+  const isTooSoon = isAskedLately(facts, record.identifier);
+  if (shown.type === 'serverNotFound')
+    return mayBeUnseen(at, record, shown) && !isTooSoon ? undefined : absent(at, record, 'cancel', shown);
+  const known = recognizeFor('cancel', at, record, shown);
+  const word = wordOn(facts.memo, record.identifier);
+  if (known.ok) return word !== undefined && isTooSoon ? unconfirmed(at, record, word, shown.server) : undefined;
+  // The provider has said that it cancels the server, and now shows another one.
+  if (known.isOther && word !== undefined) return goOn({ ...facts.memo, cancelled: word.identifier });
+  return notRecognized(at, record, 'cancel', known);
+}
+
+/**
+ * A DELETE may find a server that reads do not show yet. This does not apply to a server that was read before: another
+ * server may have got its identifier since.
+ */
+function mayBeUnseen({ object, facts }: View, record: ServerRecord, shown: Found): boolean {
+  const { account, fingerprint, mode, missingAt } = record;
+  const wasRead = fingerprint !== undefined || mode === 'adopt' || missingAt !== undefined;
+  const isOther = account !== undefined && !isSameAccount(account, accountOf(facts));
+  const counts = shown.type === 'serverNotFound' && shown.counts;
+  return counts && !wasRead && !isOther && !isInDoubt(object, facts.memo);
+}
+
+/** Resolves with the message of the documented answer. */
+async function sendDelete(
+  { services: { leads, timers } }: Visit,
+  session: Session,
+  identifier: string,
+  liveAt: number,
+): Promise<{ said: string } | { error: ProviderError }> {
+  // A process that was suspended since the live read must not act on outdated facts.
+  const maySend = (): boolean => leads() && timers.monotonic() - liveAt < LIVE_READ_MS;
+  try {
+    return { said: await session.deleteServer(identifier, maySend) };
+  } catch (error) {
+    if (error instanceof ProviderError) return { error };
+    throw error;
+  }
+}
+
+/** What follows if the provider has not given the documented answer to the DELETE. `shown`: what the read before found. Pure. */
+export function afterRefusal(at: View, record: ServerRecord, shown: Found, error: ProviderError): Next {
+  // The server was shown right before, and denials count only without a 200 in between.
+  const memo = shown.type === 'server' ? withoutDenials(at.facts.memo) : at.facts.memo;
+  if (!isProviderError(error, 'PROVIDER_NOT_FOUND')) {
+    const { identifier } = record;
+    const isAsked = identifier !== undefined && mayHaveActed(error);
+    return notCancelled(withMemo(at, { ...memo, ...(isAsked && { cancelAsked: identifier }) }), record, error);
+  }
+  if (shown.type === 'serverNotFound') return absent(at, record, 'cancel', shown);
+  const what = 'Cancelling the server failed: the provider answered 404 for a server that it shows';
+  return notCancelled(withMemo(at, memo), record, new ResponseError(404, what));
+}
+
+/** True if the DELETE was sent and no answer of the provider refuses it. */
+function mayHaveActed(error: ProviderError): boolean {
+  const isAnswered = error instanceof ResponseError && error.status < 500;
+  return !isAnswered && !isProviderError(error, 'PROVIDER_WITHHELD') && !REFUSED.has(error.code);
+}
+
+/** Codes of errors that occur before a DELETE is sent, or that refuse it. */
+const REFUSED = new Set(['PROVIDER_INVALID_CREDENTIALS', 'PROVIDER_UNAUTHORIZED', 'PROVIDER_RATE_LIMITED']);
+
+/**
+ * What follows from the documented answer with the message `said`. `before`, `after`: what the reads around the DELETE have
+ * found; undefined: a 404. Pure.
+ */
+export function afterWord(
+  at: View,
+  record: ServerRecord,
+  before: Found,
+  said: string,
+  after: ServerAnswer | undefined,
+): Next {
+  const { facts } = at;
+  const { identifier = '' } = record;
+  // A denial confirms nothing if the provider did not show the server before the DELETE either: it may still appear.
+  if (before.type === 'serverNotFound')
+    return absent(withMemo(at, { ...facts.memo, cancelAsked: identifier }), record, 'cancel', before);
+  const word = heard(facts, identifier, said);
+  if (after?.type === 'failed') {
+    const memo = { ...withoutDenials(facts.memo), cancelAnswered: word };
+    return notCancelled(withMemo(at, memo), record, after.error);
+  }
+  if (after?.type !== 'server' || isConfirmed(at, record, before.server, after))
+    return goOn({ ...facts.memo, cancelled: identifier });
+  return unconfirmed(at, record, word, after.server);
+}
+
+/** A call failed. Your annotation that the server is gone is enough then. */
+function notCancelled(at: View, record: ServerRecord, error: ProviderErrorLike): Next {
+  const { identifier } = record;
+  const advice = at.deleting && identifier !== undefined ? goneAdvice(at.object, identifier) : '';
+  return goneUnasked(at) ?? failed(at, 'cancel', error, advice);
+}
+
+/** The operator cancels nothing while all objects of a kind are being deleted by mistake, or may be. Pure. */
+export function heldBack(at: View, record: ServerRecord, identifier: string, { of, definition }: Held): Next {
+  const { object, facts } = at;
+  const plan = { operation: 'cancel', afterMs: jittered(facts.timing.pollMs, facts) } as const;
+  const memo = { ...facts.memo, failures: 0 };
+  if (definition === 'forbidden') {
+    const message = definitionForbidden(identifier, of);
+    return rest(at, { record, verdict: { reason: 'CRDForbidden', message } }, plan, memo);
+  }
+  const message =
+    of === 'servers' ? definitionDeleting(object, identifier) : setDefinitionLost(object, identifier, definition);
+  return rest(at, { record, verdict: { reason: 'CRDDeleting', message } }, plan, memo);
+}
+
+/** Waits and asks again. A short lag is no reason for a Warning, so the reason follows after a poll interval. */
+function unconfirmed(at: View, record: ServerRecord, word: CancelWord, server: Server): Next {
+  const { facts, deleting } = at;
+  const afterMs = facts.timing.pollMs;
+  const calm: Verdict = { reason: 'Deleting', message: stillShown(word, server, afterMs, facts) };
+  const isLag = facts.monotonic - word.since < facts.timing.pollMs;
+  const verdict = isLag ? deleting && calm : warning(at.object, word, server, afterMs, facts);
+  const memo = { ...withoutDenials(facts.memo), failures: 0, cancelAnswered: word };
+  return rest(at, { record, ...(verdict !== false && { verdict }) }, { operation: 'cancel', afterMs }, memo);
+}
+
+function stillShown(
+  { identifier, said }: CancelWord,
+  { status = '' }: Server,
+  afterMs: number,
+  { now }: Facts,
+): string {
+  const state = status === '' ? '' : ` (status "${cut(status, 128)}")`;
+  return (
+    `The provider answered 200 ("${cut(said, 128)}") to the cancellation of server ${identifier}, but still shows ` +
+    `the server${state}. Next check in ${durationText(afterMs)} (at ${timestamp(now + afterMs)})`
+  );
+}
+
+function warning(object: VirtualServer, word: CancelWord, server: Server, afterMs: number, facts: Facts): Verdict {
+  const keep = patchSpec(object, retainedSpec(object));
+  const isDeleted = object.metadata.deletionTimestamp !== undefined;
+  const release = isDeleted ? 'To release this object and keep the server, run' : 'To keep the server, run';
+  return {
+    reason: 'CancellationUnconfirmed',
+    message:
+      `${stillShown(word, server, afterMs, facts)}. The server still costs money, and the operator keeps asking. If this lasts, cancel ` +
+      `the server in the provider's control panel. ${release} ${keep}`,
+  };
+}

@@ -1,0 +1,36 @@
+/**
+ * The time of the server is up, and it no longer exists (cancel.ts). The object stays, and the operator orders no other
+ * server: a GitOps tool that keeps the object would cost money forever.
+ */
+import type { ServerRecord } from '../../api/record.ts';
+import { timestamp } from '../../base/timestamp.ts';
+import { compose, eventsOf } from '../decision/compose.ts';
+import { connectionCondition } from '../decision/connection.ts';
+import { parked, retryLater } from '../decision/next.ts';
+import type { Next } from '../decision/types.ts';
+import type { View } from '../decision/view.ts';
+import { replaceAdvice } from '../decision/words.ts';
+import type { Visit } from '../visit.ts';
+
+export async function expire(visit: Visit, { record }: { record: ServerRecord }): Promise<Next> {
+  if (record.expiredAt === undefined) return expired(visit.view(), record);
+  // From now on the provider may give the addresses to another customer.
+  const emptied = await visit.services.connections.empty(visit.object);
+  const at = visit.view();
+  const { identifier = '', expiredAt } = record;
+  const message = `Server ${identifier} expired at ${expiredAt} and no longer exists. ${replaceAdvice(at.object)}`;
+  const verdict = { reason: 'Expired', message } as const;
+  const connection = connectionCondition(at.object, emptied);
+  if (connection !== undefined) return retryLater(at, 'expire', { record, fields: {}, verdict, connection });
+  return parked(at, { verdict }, { fields: {} });
+}
+
+function expired({ object, facts }: View, own: ServerRecord): Next {
+  const record = { ...own, expiredAt: timestamp(facts.now) };
+  const isCancelled = facts.memo.cancelled === own.identifier;
+  const end = isCancelled ? 'The operator cancelled the server' : 'The server no longer exists at the provider';
+  const message = `Server ${own.identifier ?? ''} has expired. ${end}. ${replaceAdvice(object)}`;
+  const status = compose(object, { record, fields: {}, verdict: { reason: 'Expired', message } }, facts.now);
+  const { next: _next, ...memo } = facts.memo;
+  return { record, status, memo, events: eventsOf(object.status, status), again: true };
+}

@@ -1,0 +1,116 @@
+/** Reads the server: whether it is still there, what it is like, and whether it answers. */
+import type { Verdict } from '../../controller/conditions.ts';
+import type { ServerRecord } from '../../api/record.ts';
+import { cut } from '../../base/text.ts';
+import type { Server } from '../../provider/types.ts';
+import { compose } from '../decision/compose.ts';
+import { withoutWord } from '../decision/confirmation.ts';
+import { connectionCondition, type ConnectionSecretState } from '../decision/connection.ts';
+import { recognizeFor } from '../decision/doubt.ts';
+import { isToExpire, withReadyAt } from '../decision/expiry.ts';
+import { withRefuted } from '../decision/inputs.ts';
+import { absent, goneByWord, notRecognized, recognized } from '../decision/missing.ts';
+import { failed, goneUnasked, goOn, jittered, rest, withoutKey } from '../decision/next.ts';
+import { isRunning, reach, sshTarget, type ProbeResult } from '../decision/reach.ts';
+import { serverFields } from '../decision/status.ts';
+import type { Next, Operation, ServerAnswer, ShownServer } from '../decision/types.ts';
+import type { View } from '../decision/view.ts';
+import type { Visit } from '../visit.ts';
+import { invisible, renamed, unseen, vanished } from './follow.ts';
+import { readServer } from './reads.ts';
+
+/** `probed`: whether an SSH server answers. `connection`: the result of writing the connection Secret. If spec asks for it. */
+type LookedAt = ShownServer & { probed?: ProbeResult; connection?: ConnectionSecretState };
+
+export async function look(visit: Visit, { record, identifier }: Extract<Operation, { type: 'look' }>): Promise<Next> {
+  const key = await visit.key();
+  if (!key.ok) return goneUnasked(visit.view()) ?? withoutKey(visit.view(), 'look', key);
+
+  const answer = await readServer(identifier, record.account, key.session, visit.object);
+  if (answer.type === 'serverNotFound' && !answer.counts) visit.suspectKey();
+  // A server that may be another one gets no check and no Secret: its password does not belong to this object.
+  const isOwn = answer.type === 'server' && recognizeFor('look', visit.view(), record, answer).ok;
+  return afterLook(visit.view(), record, isOwn ? await withFindings(visit, answer) : answer);
+}
+
+async function withFindings(visit: Visit, shown: ShownServer): Promise<LookedAt> {
+  const { object, services } = visit;
+  const where = sshTarget(object, shown.server);
+  const probed = where && (await services.probe(where, object.metadata.namespace));
+  const connection = await services.connections.write(object, shown.server);
+  return { ...shown, ...(probed && { probed }), ...(connection && { connection }) };
+}
+
+/** What the answer means for the object. Pure. */
+export function afterLook(at: View, record: ServerRecord, answer: LookedAt | Exclude<ServerAnswer, ShownServer>): Next {
+  const { object, facts } = at;
+  switch (answer.type) {
+    case 'failed':
+      return goneUnasked(at) ?? failed(at, 'look', answer.error);
+    case 'server': {
+      const known = recognizeFor('look', at, record, answer);
+      if (!known.ok) return notRecognized(at, record, 'look', known);
+      const current = withRefuted(object, known.record);
+      if (object.metadata.deletionTimestamp === undefined && !isToExpire(object, current, facts))
+        return seen(at, record, current, answer);
+      const next = goOn({ ...recognized(facts.memo), taskComplete: answer.server.identifier });
+      return current === record ? next : { ...next, ...inBoth(at, current) };
+    }
+    case 'serverNotFound': {
+      const { readInstead } = facts.memo;
+      if (record.task === undefined || readInstead === undefined) return absent(at, record, 'look', answer);
+      const gone = goneByWord(at, record);
+      if (gone !== undefined) return gone;
+      if (!answer.counts) return invisible(at, record, answer.detail);
+      if (readInstead.why === 'renamed') return renamed(at, record, readInstead.named);
+      return readInstead.why === 'overdue' ? unseen(at, record, readInstead.message) : vanished(at, record);
+    }
+  }
+}
+
+/** Writes the mirror in the same step, or an outdated absence in the mirror would return to the record. */
+function inBoth({ object, facts }: View, record: ServerRecord): Pick<Next, 'record' | 'status'> {
+  return { record, ...(object.status?.record && { status: compose(object, { record }, facts.now) }) };
+}
+
+function seen(at: View, known: ServerRecord, current: ServerRecord, found: LookedAt): Next {
+  const { facts, object } = at;
+  const { server, probed, connection } = found;
+  const fields = serverFields(server);
+  const reached = isRunning(server.status) ? reach(object, current, server, probed, facts.now) : undefined;
+  const verdict = reached?.verdict ?? verdictOf(server);
+  const available = verdict.reason === 'Available';
+  const record = available ? withReadyAt(object, current, facts) : current;
+  const memo = withoutWord(recognized(facts.memo));
+  const rests = available && connection?.state !== 'failed';
+  const pause = rests ? facts.timing.resyncMs : facts.timing.pollMs;
+  const plan = { operation: 'look', afterMs: jittered(pause, facts) } as const;
+  return rest(
+    at,
+    {
+      record,
+      fields,
+      verdict,
+      reachable: reached?.reachable,
+      connection: connectionCondition(object, connection),
+    },
+    plan,
+    { ...memo, failures: 0, ...(record.identifier !== undefined && { taskComplete: record.identifier }) },
+    record !== known ? record : undefined,
+  );
+}
+
+function verdictOf(server: Server): Verdict {
+  const { identifier, status = '' } = server;
+  if (!isRunning(server.status)) {
+    const words = status === '' ? 'no status' : `status "${cut(status, 128)}"`;
+    const message =
+      `Server ${identifier} exists, but the provider reports ${words}. The operator keeps checking. Start the server in the ` +
+      "provider's control panel, or wait";
+    return { reason: 'ServerNotRunning', message };
+  }
+  if (server.ipv6.length === 0 && server.ipv4.length === 0 && server.sshProxy === undefined) {
+    return { reason: 'AddressPending', message: `Server ${identifier} is running; the provider shows no address yet` };
+  }
+  return { reason: 'Available', message: `Server ${identifier} is running` };
+}

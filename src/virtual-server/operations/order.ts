@@ -1,0 +1,237 @@
+/**
+ * Orders a server. All that an order has to wait for comes first. Then claim, journal and POST follow each other at once,
+ * because from the claim on a crash may leave an order whose outcome nobody knows. The visit goes on with the first poll of
+ * the task (follow.ts).
+ */
+import { timestamp } from '../../base/timestamp.ts';
+import { capitalized, ended } from '../../base/text.ts';
+import { RECONCILE_AT_ANNOTATION } from '../../api/names.ts';
+import { unknownIn, type ServerRecord } from '../../api/record.ts';
+import { callProblem, missing, reasonOf, type Missing } from '../../accounts/decision/failure.ts';
+import { readCatalog } from '../../accounts/read-catalog.ts';
+import { KubeError } from '../../kube/error.ts';
+import { ProviderError } from '../../provider/errors/provider-error.ts';
+import type { CreateOutcome, OpenOrder, Session } from '../../provider/types.ts';
+import { edit } from '../decision/commands.ts';
+import { compose, eventsOf } from '../decision/compose.ts';
+import { decide } from '../decision/decide.ts';
+import { goOn, jittered, parked, rest, retryLater, withoutKey } from '../decision/next.ts';
+import { newRecord, withoutAttempt } from '../decision/record.ts';
+import { specProblem } from '../decision/spec.ts';
+import { taskField } from '../decision/status.ts';
+import type { Next, Park } from '../decision/types.ts';
+import type { View } from '../decision/view.ts';
+import { unknownMessage } from '../decision/words.ts';
+import type { Visit } from '../visit.ts';
+import { readSshKeys } from './ssh-keys.ts';
+
+/** How old the provider's lists may be when the operator decides on an order (ms). */
+const CATALOG_AGE_MS = 5_000;
+const RECHECK_MS = 60_000;
+const HOUR_MS = 60 * 60_000;
+
+/** Undefined if the process is about to end and orders nothing more. */
+export async function order(visit: Visit): Promise<Next | undefined> {
+  const { kube, quota, limit, timers } = visit.services;
+  const { object } = visit;
+  const { namespace, uid } = object.metadata;
+
+  const key = await visit.key();
+  if (!key.ok) return withoutKey(visit.view(), 'order', key);
+  const { session } = key;
+
+  const sshKeys = await readSshKeys(object, kube);
+  if (!sshKeys.ok) return lacking(visit, sshKeys);
+
+  const lists = await readCatalog(session, CATALOG_AGE_MS);
+  if (!lists.ok) return lacking(visit, lists);
+  const problem = specProblem(object.spec, lists.catalog);
+  if (problem !== undefined) return parked(visit.view(), invalidSpec(visit.view(), problem));
+
+  if (!quota.reserve(namespace, uid)) return parked(visit.view(), serverLimit(visit.view(), quota.perNamespace));
+  const delayMs = limit.reserve(namespace, uid, timers.monotonic());
+  if (delayMs > 0) return parked(visit.view(), createLimit(delayMs));
+
+  const opened = await open(session);
+  if (!('send' in opened)) {
+    limit.giveBack(namespace, uid);
+    return lacking(visit, opened);
+  }
+  try {
+    return await claimAndSend(visit, session.account, sshKeys.text, opened);
+  } finally {
+    opened.close();
+  }
+}
+
+/** Waits for a turn, a token and a connection. */
+async function open(session: Session): Promise<OpenOrder | Missing> {
+  try {
+    return await session.openOrder();
+  } catch (error) {
+    if (!(error instanceof ProviderError)) throw error;
+    return missing(reasonOf(error), `Nothing was ordered: ${callProblem(error)}`, error.retryAfterMs);
+  }
+}
+
+/** From here on, nothing waits but for the disk, the API server and the provider's answer. */
+async function claimAndSend(
+  visit: Visit,
+  account: string,
+  sshKeys: string,
+  opened: OpenOrder,
+): Promise<Next | undefined> {
+  const { journal, limit, leads, mint, timers } = visit.services;
+  const { namespace, name, uid } = visit.object.metadata;
+
+  // Its time may be up after the wait, or the journal broken.
+  const view = visit.view();
+  if (decide(view).type !== 'order') {
+    limit.giveBack(namespace, uid);
+    return goOn(view.facts.memo);
+  }
+  if (!visit.beginsOrder()) return undefined;
+
+  const attempt = mint();
+  const now = timers.now();
+  await journal.minted({ namespace, name, uid, attempt, account, mintedAt: new Date(now).toISOString() });
+  visit.claims(attempt);
+  const claim = claimed(view, attempt, account);
+  try {
+    await visit.commit({ name: 'claim', next: goOn(view.facts.memo, { record: claim }) });
+  } catch (error) {
+    // The journal keeps the attempt: a proxy may answer 409 to an applied claim, and the entry proves that nothing was
+    // sent.
+    if (error instanceof KubeError && error.code === 'Conflict') limit.giveBack(namespace, uid);
+    throw error;
+  }
+  const own = ownOfClaim(visit, view, attempt);
+  if (own === undefined) {
+    // Without the claim, the entry in the journal lets the next step take the attempt back.
+    visit.claims(undefined);
+    limit.giveBack(namespace, uid);
+    return goOn(visit.view().facts.memo);
+  }
+
+  const { product, image, diskSize } = visit.object.spec;
+  const request = { product, image, diskSize, sshKeys };
+  const answer = await opened.send(request, {
+    maySend: leads,
+    sending: () => journal.sending(uid, attempt),
+    unsent: () => journal.createdNothing(uid, attempt),
+  });
+  if (answer.kind === 'created') await journal.task(uid, attempt, answer.task);
+  if (answer.kind === 'notCreated' || answer.kind === 'refused') {
+    limit.giveBack(namespace, uid);
+    await journal.createdNothing(uid, attempt);
+  }
+  return afterAnswer(visit.view(), own, answer);
+}
+
+/**
+ * The record with the claim, as the API server has stored it. Undefined if it has stored something else: versions repeat
+ * after a restore of etcd, so the claim may have hit an object that this process has not seen.
+ */
+function ownOfClaim(visit: Visit, before: View, attempt: string): ServerRecord | undefined {
+  const { own, deleting } = visit.view();
+  if (visit.hasChangedSince(before) || deleting || own?.attempt !== attempt) return undefined;
+  return own.task === undefined && own.identifier === undefined ? own : undefined;
+}
+
+/** The record of an object that claims an attempt. */
+export function claimed({ object, own, facts }: View, attempt: string, account: string): ServerRecord {
+  const { orphans, settled } = own ?? {};
+  return {
+    ...(own && unknownIn(own)),
+    ...newRecord(object.metadata.uid),
+    account,
+    attempt,
+    attemptedAt: timestamp(facts.now),
+    ...(orphans !== undefined && { orphans }),
+    ...(settled !== undefined && { settled }),
+  };
+}
+
+function lacking(visit: Visit, { reason, message, retryAfterMs }: Missing): Next {
+  visit.suspectIfRefused(reason);
+  const verdict = { reason, message };
+  return parked(visit.view(), {
+    verdict,
+    retry: 'order',
+    ...(retryAfterMs !== undefined && { atLeastMs: retryAfterMs }),
+  });
+}
+
+function invalidSpec({ object, facts }: View, problem: string): Park {
+  const message = `${problem}. The operator ordered nothing. To correct spec, run ${edit(object)}`;
+  const afterMs = Math.max(RECHECK_MS, facts.timing.resyncMs);
+  return { verdict: { reason: 'InvalidSpec', message }, retry: 'order', afterMs };
+}
+
+function serverLimit({ facts }: View, maximum: number): Park {
+  const message =
+    `The namespace has ${maximum} servers, the maximum that --max-servers-per-namespace allows; retained servers ` +
+    'count too. Delete a server, or ask an administrator for a higher limit. The operator then orders this server';
+  return { verdict: { reason: 'ServerLimit', message }, retry: 'order', afterMs: facts.timing.pollMs };
+}
+
+function createLimit(afterMs: number): Park {
+  const message =
+    'The namespace has reached --max-creates-per-hour. The operator orders the server as soon as the limit allows it';
+  return { verdict: { reason: 'CreateLimit', message }, retry: 'order', afterMs };
+}
+
+/**
+ * What the answer to an order means for its object (design.md, "What an answer to the order means"; provider/order.ts made
+ * it of the HTTP response). Any fields that the status had do not describe a server of this object. Pure.
+ */
+export function afterAnswer(at: View, record: ServerRecord, answer: CreateOutcome): Next {
+  const { facts } = at;
+  switch (answer.kind) {
+    case 'created':
+      return created(at, { ...record, task: answer.task }, answer.task);
+    case 'notCreated': {
+      const { error } = answer;
+      const left = withoutAttempt(record);
+      const verdict = { reason: reasonOf(error), message: `Nothing was ordered: ${callProblem(error)}` };
+      const parts = { record: left, fields: {}, verdict };
+      return { ...retryLater(at, 'order', parts, error.retryAfterMs, left), error };
+    }
+    case 'refused': {
+      const { error } = answer;
+      const left = withoutAttempt(record);
+      const hourly = answer.status === 402 || answer.status === 403;
+      const then = hourly
+        ? `The operator orders again every hour, and at once when you change spec or the annotation ${RECONCILE_AT_ANNOTATION}. ` +
+          'Fix the cause at the provider'
+        : `The operator orders again when you change spec. To correct spec, run ${edit(at.object)}`;
+      const message = `${capitalized(ended(error.message))} ${then}`;
+      const afterMs = hourly ? jittered(HOUR_MS, facts) : Infinity;
+      const parts = { record: left, fields: {}, verdict: { reason: 'CreateRejected', message } as const };
+      return { ...rest(at, parts, { operation: 'order', afterMs }, { ...facts.memo, failures: 0 }, left), error };
+    }
+    case 'unknown': {
+      const { error, task } = answer;
+      const hinted = task === undefined ? record : { ...record, hintedTask: task };
+      const message = unknownMessage(at.object, hinted, error.message);
+      const parts = { record: hinted, fields: {}, verdict: { reason: 'CreateOutcomeUnknown', message } as const };
+      return { ...rest(at, parts, undefined, facts.memo, hinted === record ? undefined : hinted), error };
+    }
+  }
+}
+
+/** The first poll follows at once: the sooner the identifier is known, the less can be mistaken for the server. */
+function created({ object, facts }: View, record: ServerRecord, task: number): Next {
+  const { next: _next, failures: _failures, ...memo } = facts.memo;
+  const goes = goOn({ ...memo, failures: 0 }, { record });
+  const { record: _record, conditions: _conditions, observedGeneration: _generation, ...fields } = object.status ?? {};
+  if (Object.keys(fields).length === 0) return goes;
+  const message = `Order accepted (task ${task}); the server is being created`;
+  const parts = {
+    record,
+    fields: { task: taskField(task, undefined) },
+    verdict: { reason: 'Creating', message } as const,
+  };
+  const status = compose(object, parts, facts.now);
+  return { ...goes, status, events: eventsOf(object.status, status) };
+}

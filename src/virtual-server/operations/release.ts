@@ -1,0 +1,48 @@
+/** Removes the finalizer: the server is cancelled, gone, or retained, or there was none. */
+import type { Reason } from '../../api/conditions.ts';
+import type { ServerRecord } from '../../api/record.ts';
+import { eventOf } from '../../controller/conditions.ts';
+import { orphanMessage } from '../decision/inputs.ts';
+import type { Next, Operation } from '../decision/types.ts';
+import type { View } from '../decision/view.ts';
+import type { Visit } from '../visit.ts';
+
+type Release = Extract<Operation, { type: 'release' }>;
+
+export async function release(visit: Visit, operation: Release): Promise<Next> {
+  const { why, record } = operation;
+  const { connections, objects } = visit.services;
+  await connections.letGo(visit.object, why === 'cancelled' || why === 'gone');
+  objects.released(visit.object.metadata.uid, why === 'retained' ? record?.identifier : undefined);
+  return released(visit.view(), operation);
+}
+
+/** What the object is told at its end. Pure. */
+export function released({ object, facts }: View, { record, why }: Release): Next {
+  const next: Next = { record: null, memo: facts.memo, events: [], again: false };
+  const tell = (reason: Reason, message: string): Next => ({ ...next, events: [eventOf({ reason, message })] });
+  const server = nameOf(record);
+  if (why === 'nothingCreated' || why === 'foreign') return next;
+  // A DELETE whose answer was lost explains why the server is gone.
+  const wasAsked = record?.identifier !== undefined && facts.memo.cancelAsked === record.identifier;
+  if (why === 'cancelled' || (why === 'gone' && wasAsked))
+    return tell('ServerCancelled', `Server ${server} was cancelled`);
+  if (why === 'gone') {
+    return tell(
+      'ServerGone',
+      `Server ${server} no longer exists at the provider, and this process did not cancel it. If you did not cancel it ` +
+        "elsewhere, look for it in the provider's control panel",
+    );
+  }
+  const orphaned = record?.orphans === undefined ? '' : `. ${orphanMessage(object, record)}`;
+  return tell(
+    'RetainedServer',
+    `Server ${server} keeps running and costs money, because spec.deletionPolicy is Retain. To cancel the server, use the ` +
+      `provider's control panel. To let the operator manage it again, create an object that adopts it${orphaned}`,
+  );
+}
+
+function nameOf(record: ServerRecord | undefined): string {
+  if (record?.identifier !== undefined) return record.identifier;
+  return record?.task === undefined ? `of attempt ${record?.attempt ?? ''}` : `of task ${record.task}`;
+}

@@ -1,0 +1,38 @@
+/** The SSH keys that an order sends: those in spec, and those in the Secrets that spec names. */
+import { missing, type Missing } from '../../accounts/decision/failure.ts';
+import type { VirtualServer } from '../../api/virtual-server.ts';
+import { KubeError } from '../../kube/error.ts';
+import type { Kube } from '../kube.ts';
+import { parsePublicKeys } from './public-keys.ts';
+
+const FIX =
+  '. The operator ordered nothing. Put SSH public keys there, or correct spec.sshKeysFrom; the operator retries automatically';
+
+/** Inline keys first, then keys from Secrets, one per line. */
+export async function readSshKeys(
+  object: VirtualServer,
+  kube: Pick<Kube, 'getSecret'>,
+): Promise<{ ok: true; text: string } | Missing> {
+  const { sshKeys = [], sshKeysFrom = [] } = object.spec;
+  const keys = sshKeys.map((key) => key.trim());
+  for (const { name, key } of sshKeysFrom) {
+    const where = `Secret ${object.metadata.namespace}/${name}, named in spec.sshKeysFrom,`;
+    let text: string | undefined;
+    try {
+      const secret = await kube.getSecret(object.metadata.namespace, name);
+      if (secret === undefined) return missing('SSHKeyNotFound', `${where} does not exist${FIX}`);
+      text = secret.data[key]?.trim();
+    } catch (error) {
+      if (!(error instanceof KubeError && error.code === 'Forbidden')) throw error;
+      return missing(
+        'SecretForbidden',
+        `${where} cannot be read: ${error.message}. Grant the operator this right, or name another Secret`,
+      );
+    }
+    if (text === undefined || text === '') return missing('SSHKeyNotFound', `${where} has no key "${key}"${FIX}`);
+    const found = parsePublicKeys(text);
+    if (!found.ok) return missing('SSHKeyNotFound', `${where} key "${key}": ${found.problem}${FIX}`);
+    keys.push(...found.keys);
+  }
+  return { ok: true, text: keys.join('\n') };
+}

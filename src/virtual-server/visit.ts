@@ -1,0 +1,260 @@
+/** One visit to one object: its newest version, its API key, and its writes. The operations share it. */
+import { SERVER_KIND } from '../api/names.ts';
+import type { ReadyReason } from '../api/conditions.ts';
+import type { ServerRecord } from '../api/record.ts';
+import type { VirtualServer, VirtualServerStatus } from '../api/virtual-server.ts';
+import { reasonOf, type Missing } from '../accounts/decision/failure.ts';
+import type { Credentials, Found } from '../accounts/credentials.ts';
+import type { Logger } from '../base/logger.ts';
+import type { Timers } from '../base/timers.ts';
+import { currentReason } from '../controller/conditions.ts';
+import type { Recorder } from '../controller/event-recorder.ts';
+import type { Progress } from '../controller/progress.ts';
+import type { Session } from '../provider/types.ts';
+import type { ConnectionSecrets } from './connection-secret/connection-secrets.ts';
+import { inputsOf } from './decision/inputs.ts';
+import { recordOf } from './decision/next.ts';
+import { holdsSomething } from './decision/record.ts';
+import { isProvisioned } from './decision/status.ts';
+import type { Facts, Next } from './decision/types.ts';
+import { lookAt, type View } from './decision/view.ts';
+import type { CreateLimit } from './fleet/create-limit.ts';
+import type { Holders } from './fleet/holders.ts';
+import type { Objects } from './fleet/objects.ts';
+import type { Pace } from './fleet/pace.ts';
+import type { ServerQuota } from './fleet/server-quota.ts';
+import type { ServerInstruments } from './instruments.ts';
+import type { Journal } from './journal/journal.ts';
+import type { Kube } from './kube.ts';
+import type { SshProbe } from './ssh/probe.ts';
+import { write } from './write.ts';
+
+/** What visits work with. */
+export interface VisitServices {
+  kube: Kube;
+  credentials: Credentials;
+  journal: Journal;
+  objects: Objects;
+  holders: Holders;
+  quota: ServerQuota;
+  limit: CreateLimit;
+  pace: Pace;
+  probe: SshProbe;
+  connections: ConnectionSecrets;
+  /** Returns a new name for an attempt. */
+  mint: () => string;
+  /** True while no other process can be the active one; checked at the moment an order or a DELETE is sent. */
+  leads: () => boolean;
+  timers: Timers;
+  recorder: Recorder;
+  log: Logger;
+  /** Marked at every step. */
+  progress?: Progress;
+  instruments?: Pick<ServerInstruments, 'provisioned'>;
+}
+
+/** What a step writes, under the name that its log line and its Events have. */
+export interface Step {
+  name: string;
+  next: Next;
+  /** Whatever the journal knows and the new record does not name is resolved, by a definite answer or by you. */
+  resolves?: boolean;
+}
+
+/** Orders whose answer is not recorded yet. */
+export class OrdersInFlight {
+  readonly #open = new Set<Promise<undefined>>();
+  #draining = false;
+
+  /** Returns what to call at the end of the order; undefined while the process drains. */
+  begin(): (() => void) | undefined {
+    if (this.#draining) return undefined;
+    const { promise, resolve } = Promise.withResolvers<undefined>();
+    this.#open.add(promise);
+    return () => {
+      this.#open.delete(promise);
+      resolve(undefined);
+    };
+  }
+
+  /** Lets none begin any more; resolves when all have ended. */
+  async drain(): Promise<void> {
+    this.#draining = true;
+    await Promise.all(this.#open);
+  }
+}
+
+export class Visit {
+  readonly services: VisitServices;
+  #object: VirtualServer;
+  #key: { secret: string; found: Found } | undefined;
+  /** The attempt that this visit has claimed. */
+  #claimed: string | undefined;
+  #steppedAt: number;
+  readonly #orders: OrdersInFlight;
+  #endOrder: (() => void) | undefined;
+
+  constructor(first: VirtualServer, services: VisitServices, orders: OrdersInFlight) {
+    this.#object = first;
+    this.services = services;
+    this.#orders = orders;
+    this.#steppedAt = services.timers.monotonic();
+  }
+
+  /** The newest version that this visit has read or written. */
+  get object(): VirtualServer {
+    return this.#object;
+  }
+
+  /** The object, with all that is known now. */
+  view(): View {
+    this.services.progress?.mark();
+    return lookAt(this.#object, this.#facts());
+  }
+
+  /** A read of the API server has returned this version of the object. */
+  saw(live: VirtualServer): void {
+    this.services.objects.saw(live);
+    this.#object = live;
+  }
+
+  /** The session for calls to the provider, with the key of the Secret that the object names; read once a visit. */
+  async key(): Promise<{ ok: true; session: Session } | Missing> {
+    const { object, own, inputs, deleting, facts } = this.view();
+    const { next } = facts.memo;
+    const secret = object.spec.apiKeySecretRef.name;
+    if (this.#key?.secret !== secret) {
+      // A plan no longer counts once you have changed something, above all the annotation.
+      const asked = next !== undefined && next.inputs !== inputs;
+      const use = { held: own !== undefined && holdsSomething(own), deleting, asked };
+      this.#key = { secret, found: await this.services.credentials.get(object.metadata.namespace, secret, use) };
+    }
+    return this.#key.found;
+  }
+
+  /** The key cannot see what the object holds: its Secret is read again before the key's next use. */
+  suspectKey(): void {
+    const { metadata, spec } = this.#object;
+    this.services.credentials.suspect(metadata.namespace, spec.apiKeySecretRef.name);
+  }
+
+  suspectIfRefused(reason: ReadyReason): void {
+    if (reason === 'InvalidCredentials' || reason === 'Unauthorized') this.suspectKey();
+  }
+
+  /** False if the process is about to end: it begins no order that it may not finish. */
+  beginsOrder(): boolean {
+    this.#endOrder ??= this.#orders.begin();
+    return this.#endOrder !== undefined;
+  }
+
+  /** The answer to the order is recorded. Everything after that can be done by the next process too. */
+  endsOrder(): void {
+    this.#endOrder?.();
+    this.#claimed = undefined;
+  }
+
+  /** The visit is about to send this attempt; undefined: it will not. */
+  claims(attempt: string | undefined): void {
+    this.#claimed = attempt;
+  }
+
+  /**
+   * Remembers and writes what a step has found out; the visit continues with the version that the write returned. Throws
+   * KubeError.
+   */
+  async commit({ name, next, resolves = false }: Step): Promise<void> {
+    const { objects, recorder, timers } = this.services;
+    const object = this.#object;
+    const { uid } = object.metadata;
+    // Findings are remembered even if the write fails; a plan holds only once it is written.
+    const { next: planned } = objects.memo(uid);
+    objects.remember(uid, { ...next.memo, ...(planned && { next: planned }) });
+    this.#object = await write(object, next, { kube: this.services.kube, wrote: (newer) => objects.saw(newer) });
+    objects.remember(uid, next.memo);
+    if (next.record) await this.#forgetResolved(next.record, resolves);
+    if (next.status !== undefined) this.#observeProvisioned(object.status, next.status);
+    recorder.record(SERVER_KIND, object, name, next.events);
+    const now = timers.monotonic();
+    this.#log(name, next, now - this.#steppedAt);
+    this.#steppedAt = now;
+    if (next.error !== undefined) this.suspectIfRefused(reasonOf(next.error));
+  }
+
+  /** True if the object has changed in a way that matters since `view`, in versions that this process has not seen. */
+  hasChangedSince({ inputs }: View): boolean {
+    // Versions repeat after a restore of etcd, so a write may hit an object that this process has not seen.
+    return inputsOf(this.#object) !== inputs;
+  }
+
+  /** Gives back what the visit has reserved. */
+  end(): void {
+    const { holders, objects, quota } = this.services;
+    const { namespace, name, uid } = this.#object.metadata;
+    this.endsOrder();
+    holders.endReservation(uid, objects.holding(uid, `${namespace}/${name}`));
+    quota.endReservation(uid);
+  }
+
+  /** Forgets attempts that the record no longer names and that a definite answer, or you, have resolved. */
+  async #forgetResolved({ attempt }: ServerRecord, resolves: boolean): Promise<void> {
+    const { journal } = this.services;
+    const { uid } = this.#object.metadata;
+    const others = journal.entries(uid).filter((entry) => entry.attempt !== attempt);
+    const resolved = others.filter((entry) => resolves || entry.state === 'minted');
+    await Promise.all(resolved.map((entry) => journal.settle(uid, entry.attempt)));
+  }
+
+  #facts(): Facts {
+    const { journal, holders, objects, pace, timers, kube } = this.services;
+    const { uid, namespace } = this.#object.metadata;
+    const found = this.#key?.found;
+    return {
+      now: timers.now(),
+      monotonic: timers.monotonic(),
+      apiServerNow: kube.serverTime(),
+      memo: objects.memo(uid),
+      // The attempt of this visit was not sent yet, which is no reason to drop it.
+      notes: journal.entries(uid).filter((note) => note.attempt !== this.#claimed || note.state !== 'minted'),
+      others: holders.others(uid),
+      timing: pace.timing(namespace, timers.monotonic()),
+      jitter: timers.random(),
+      journalProblem: journal.problem,
+      key: found?.ok === true ? { ...found, account: found.session.account } : found,
+    };
+  }
+
+  /** Counts a server whose task was followed here and that this step has read for the first time. */
+  #observeProvisioned(before: VirtualServerStatus | undefined, after: VirtualServerStatus): void {
+    const { attemptedAt, mode } = after.record ?? {};
+    if (before?.task === undefined || isProvisioned(before) || !isProvisioned(after)) return;
+    if (mode !== 'create' || attemptedAt === undefined) return;
+    this.services.instruments?.provisioned(Math.max(0, this.services.timers.now() - Date.parse(attemptedAt)));
+  }
+
+  #log(step: string, { error, events, record: written }: Next, durationMs: number): void {
+    const { log } = this.services;
+    const { namespace, name, uid, resourceVersion } = this.#object.metadata;
+    const record = written ?? recordOf(this.view());
+    const fields = {
+      namespace,
+      name,
+      uid,
+      resourceVersion,
+      step,
+      reason: currentReason(this.#object.status?.conditions),
+      attempt: record?.attempt,
+      task: record?.task,
+      identifier: record?.identifier,
+      ...(error && { code: error.code, error: error.message }),
+      durationMs: Math.round(durationMs * 10) / 10,
+    };
+    const isNews = !REPEATED.has(step) && (written !== undefined || events.length > 0);
+    if (error !== undefined) log.warn(fields, 'step failed');
+    else if (isNews) log.info(fields, 'step done');
+    else log.debug(fields, 'step done');
+  }
+}
+
+/** Steps that repeat for the whole life of an object. */
+const REPEATED = new Set(['wait', 'follow', 'look']);
