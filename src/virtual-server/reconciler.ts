@@ -6,6 +6,7 @@ import type { Informer } from '../kube/types.ts';
 import { keyOf } from '../kube/resource.ts';
 import type { Losses } from './fleet/losses.ts';
 import type { Objects } from './fleet/objects.ts';
+import { withoutFailures, withoutPlan } from './decision/memo.ts';
 import type { Journal } from './journal/journal.ts';
 import type { Visits } from './visits.ts';
 
@@ -39,9 +40,9 @@ export class VirtualServerReconciler implements Reconciler<VirtualServer> {
     return informer.list().flatMap((object) => {
       const { metadata, spec } = object;
       if (metadata.namespace !== namespace || spec.apiKeySecretRef.name !== secret) return [];
-      const { failures, next, ...memo } = objects.memo(metadata.uid);
-      if (failures === 0 && next?.operation !== 'order') return [];
-      objects.remember(metadata.uid, { ...memo, failures: 0 });
+      const memo = objects.memo(metadata.uid);
+      if (memo.failures === 0 && memo.plan?.operation !== 'order') return [];
+      objects.remember(metadata.uid, withoutPlan(withoutFailures(memo)));
       return [keyOf(object)];
     });
   }

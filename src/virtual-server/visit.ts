@@ -121,11 +121,11 @@ export class Visit {
   /** The session for calls to the provider, with the key of the Secret that the object names; read once a visit. */
   async key(): Promise<{ ok: true; session: Session } | Missing> {
     const { object, own, inputs, deleting, facts } = this.view();
-    const { next } = facts.memo;
+    const { plan } = facts.memo;
     const secret = object.spec.apiKeySecretRef.name;
     if (this.#key?.secret !== secret) {
       // A plan no longer counts once you have changed something, above all the annotation.
-      const asked = next !== undefined && next.inputs !== inputs;
+      const asked = plan !== undefined && plan.inputs !== inputs;
       const use = { held: own !== undefined && holdsSomething(own), deleting, asked };
       this.#key = { secret, found: await this.services.credentials.get(object.metadata.namespace, secret, use) };
     }
@@ -168,8 +168,7 @@ export class Visit {
     const object = this.#object;
     const { uid } = object.metadata;
     // Findings are remembered even if the write fails; a plan holds only once it is written.
-    const { next: planned } = objects.memo(uid);
-    objects.remember(uid, { ...next.memo, ...(planned && { next: planned }) });
+    objects.remember(uid, { ...next.memo, plan: objects.memo(uid).plan });
     this.#object = await write(object, next, { kube: this.services.kube, wrote: (newer) => objects.saw(newer) });
     objects.remember(uid, next.memo);
     if (next.record) await this.#forgetResolved(next.record, resolves);

@@ -1,7 +1,7 @@
 /** Visits VirtualServers, one object at a time: decides which operation is next, and runs it, until nothing is left. */
 import type { VirtualServer } from '../api/virtual-server.ts';
 import { decide } from './decision/decide.ts';
-import { looked, parked, recorded, waited } from './decision/next.ts';
+import { parked, recorded, waited, withAsked } from './decision/next.ts';
 import type { Next, Operation } from './decision/types.ts';
 import { adopt } from './operations/adopt.ts';
 import { cancel } from './operations/cancel.ts';
@@ -32,7 +32,7 @@ export class Visits {
         const done = await run(operation, visit);
         if (done === undefined) return undefined;
         const before = visit.view();
-        const next = looked(before, operation, done);
+        const next = withAsked(before, operation, done);
         await visit.commit({ name: operation.type, next, resolves: resolvesAttempts(operation) });
         if (operation.type === 'order') visit.endsOrder();
         if (!next.again && !visit.hasChangedSince(before)) return next.requeueAfterMs;

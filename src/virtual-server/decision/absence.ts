@@ -8,7 +8,8 @@ import type { Verdict } from '../../controller/conditions.ts';
 import type { ServerRecord } from '../../api/record.ts';
 import type { VirtualServer } from '../../api/virtual-server.ts';
 import { isProvisioned } from './status.ts';
-import type { Denials, Facts, Memo } from './types.ts';
+import { wasRequested, type Denials } from './memo.ts';
+import type { Facts } from './types.ts';
 import { durationText } from '../../base/duration.ts';
 import { goneAdvice } from './words.ts';
 
@@ -21,7 +22,7 @@ const UNSEEN_PERIODS = 12;
  * gap longer than the grace period restarts the count, since it may hide a 200.
  */
 export function denied({ memo, monotonic, timing }: Facts, what: string): Denials {
-  const before = memo.denials?.of === what ? memo.denials : undefined;
+  const before = memo.evidence.denials?.of === what ? memo.evidence.denials : undefined;
   const isStale = before !== undefined && monotonic - before.lastAt > timing.absenceMs;
   const lastAt = monotonic;
   if (before === undefined || isStale) return { of: what, since: monotonic, counted: 1, countedAt: monotonic, lastAt };
@@ -35,7 +36,7 @@ export function graceOf(object: VirtualServer, record: ServerRecord, { memo, tim
   const isMirrored = mirror?.identifier === record.identifier && isProvisioned(object.status);
   const wasRead = record.fingerprint !== undefined || record.mode === 'adopt' || isMirrored;
   // A DELETE whose answer was lost explains why the server is gone.
-  const isExplained = record.identifier !== undefined && memo.cancelAsked === record.identifier;
+  const isExplained = wasRequested(memo, record.identifier);
   return timing.absenceMs * (wasRead || isExplained ? 1 : UNSEEN_PERIODS);
 }
 
@@ -70,9 +71,4 @@ export function unprovenVerdict(
       `${Math.min(counted, NEEDED)} of at least ${NEEDED} such answers, and believes them at ${earliest} at the earliest. ` +
       `Next check in ${durationText(pauseMs)} (at ${timestamp(now + pauseMs)})${word}`,
   };
-}
-
-/** The memo once the process has seen the server or task that was denied. */
-export function withoutDenials({ denials: _denials, ...memo }: Memo): Memo {
-  return memo;
 }

@@ -6,22 +6,19 @@ import type { ServerRecord } from '../../api/record.ts';
 import type { Server } from '../../provider/types.ts';
 import { recognizeFor } from './doubt.ts';
 import { isRunning } from './reach.ts';
-import type { CancelWord, Facts, Memo, ShownServer } from './types.ts';
+import { wordOn, type CancelWord } from './memo.ts';
+import type { Facts, ShownServer } from './types.ts';
 import type { View } from './view.ts';
-
-/** The provider's word about this server; undefined if it never gave any, or the server was seen to live on since. */
-export function wordOn({ cancelAnswered }: Memo, identifier: string | undefined): CancelWord | undefined {
-  return cancelAnswered?.identifier === identifier ? cancelAnswered : undefined;
-}
 
 /** The provider's word after the documented answer `said` to a DELETE. */
 export function heard({ memo, monotonic }: Facts, identifier: string, said: string): CancelWord {
-  return { identifier, said, since: wordOn(memo, identifier)?.since ?? monotonic, askedAt: monotonic };
-}
-
-/** The memo of an object whose server lives on: later answers no longer confirm the word. */
-export function withoutWord({ cancelAnswered: _cancelAnswered, ...memo }: Memo): Memo {
-  return memo;
+  return {
+    state: 'answered',
+    identifier,
+    said,
+    since: wordOn(memo, identifier)?.since ?? monotonic,
+    askedAt: monotonic,
+  };
 }
 
 /** True while the last DELETE is too recent for another one. */

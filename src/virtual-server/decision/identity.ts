@@ -5,7 +5,8 @@ import type { VirtualServer } from '../../api/virtual-server.ts';
 import type { Server } from '../../provider/types.ts';
 import { isSameAccount } from './account.ts';
 import { hardwareIn, ipv6In, shownIn } from './addresses.ts';
-import type { Memo, Others } from './types.ts';
+import type { Memo } from './memo.ts';
+import type { Others } from './types.ts';
 import { namesOf } from './words.ts';
 
 type Addresses = Pick<Server, 'macs' | 'ipv6'>;
@@ -58,7 +59,7 @@ export function isOtherFingerprint(a: Fingerprint | undefined, b: Fingerprint | 
 /**
  * The record with the account under which its task has named its server: that account then only has to show the server.
  */
-export function asVouched(record: ServerRecord, account: string, { vouched }: Memo): ServerRecord {
+export function asVouched(record: ServerRecord, account: string, { evidence: { vouched } }: Memo): ServerRecord {
   const isVouched = vouched?.identifier === record.identifier && vouched?.account === account;
   return isVouched && record.fingerprint === undefined ? { ...record, account } : record;
 }

@@ -3,14 +3,14 @@ import { timestamp } from '../../base/timestamp.ts';
 import type { Verdict } from '../../controller/conditions.ts';
 import type { ServerRecord } from '../../api/record.ts';
 import type { VirtualServer } from '../../api/virtual-server.ts';
-import { denied, graceOf, isProven, pauseOf, unprovenVerdict, withoutDenials } from './absence.ts';
-import { wordOn } from './confirmation.ts';
+import { denied, graceOf, isProven, pauseOf, unprovenVerdict } from './absence.ts';
 import { isToExpire } from './expiry.ts';
 import type { Recognition } from './identity.ts';
 import { saysGone } from './inputs.ts';
+import { withEvidence, withGone, withoutDenials, withoutFailures, withoutGone, wordOn, type Memo } from './memo.ts';
 import { goOn, jittered, rest, retryLater } from './next.ts';
 import { isProvisioned } from './status.ts';
-import type { Memo, Next, ServerAnswer } from './types.ts';
+import type { Next, ServerAnswer } from './types.ts';
 import { withMemo, type View } from './view.ts';
 import { notVisible, replaceAdvice, unprovenServer } from './words.ts';
 
@@ -20,7 +20,7 @@ export function goneByWord(at: View, record: ServerRecord): Next | undefined {
   const { identifier } = record;
   if (identifier === undefined || !saysGone(object, record)) return undefined;
   const goes = object.metadata.deletionTimestamp !== undefined || isToExpire(object, record, facts);
-  return goes ? goOn({ ...facts.memo, gone: identifier }) : sealed(at, record, jittered(facts.timing.resyncMs, facts));
+  return goes ? goOn(withGone(facts.memo, identifier)) : sealed(at, record, jittered(facts.timing.resyncMs, facts));
 }
 
 /** Records the absence of the server, so that another server with its identifier is not mistaken for it later. */
@@ -32,7 +32,7 @@ export function sealed(at: View, record: ServerRecord, afterMs: number): Next {
     at,
     { record: gone, verdict: missingVerdict(at.object, gone) },
     plan,
-    { ...at.facts.memo, failures: 0 },
+    withoutFailures(at.facts.memo),
     changed,
   );
 }
@@ -54,8 +54,11 @@ export function missingVerdict(
 
 /** The memo for a server that exists: without its absence, and without another server in its place. */
 export function recognized(memo: Memo): Memo {
-  const { readInstead: _readInstead, gone: _gone, unrecognized: _unrecognized, ...rest } = withoutDenials(memo);
-  return rest;
+  const { task } = memo.evidence;
+  return withEvidence(withoutGone(withoutDenials(memo)), {
+    unrecognized: undefined,
+    task: task?.state === 'silent' ? undefined : task,
+  });
 }
 
 /** The operator shows and uses nothing of a server that may be another one. */
@@ -66,15 +69,15 @@ export function notRecognized(
   { isOther, why, word }: Extract<Recognition, { ok: false }>,
 ): Next {
   const identifier = record.identifier ?? '';
-  const at = withMemo(before, { ...before.facts.memo, unrecognized: identifier });
+  const at = withMemo(before, withEvidence(before.facts.memo, { unrecognized: identifier }));
   const { object, facts, deleting } = at;
   // Either the object's server had counted as gone and another server got its identifier, or your annotation says that
   // it is gone.
   const isGone = (record.missingAt !== undefined && isOther) || saysGone(object, record);
-  if (isGone && (deleting || isToExpire(object, record, facts))) return goOn({ ...facts.memo, gone: identifier });
+  if (isGone && (deleting || isToExpire(object, record, facts))) return goOn(withGone(facts.memo, identifier));
   const pause = isProvisioned(object.status) ? facts.timing.resyncMs : facts.timing.pollMs;
   const plan = { operation, afterMs: jittered(pause, facts) };
-  const memo = { ...facts.memo, failures: 0 };
+  const memo = withoutFailures(facts.memo);
   if (record.missingAt !== undefined && isOther)
     return rest(at, { record, verdict: missingVerdict(object, record, why) }, plan, memo);
   if (isGone) return sealed(at, record, plan.afterMs);
@@ -98,13 +101,13 @@ export function absent(
   const { object, facts } = at;
   const identifier = record.identifier ?? '';
   const goes = object.metadata.deletionTimestamp !== undefined || isToExpire(object, record, facts);
-  const denials = denial.counts ? denied(facts, `server ${identifier}`) : facts.memo.denials;
-  const memo = { ...facts.memo, failures: 0, ...(denials && { denials }) };
+  const denials = denial.counts ? denied(facts, `server ${identifier}`) : facts.memo.evidence.denials;
+  const memo = withEvidence(withoutFailures(facts.memo), { denials });
   if (goes && denial.counts && wordOn(memo, record.identifier) !== undefined)
-    return goOn({ ...memo, cancelled: identifier });
+    return goOn(withEvidence(memo, { end: { state: 'confirmed', identifier } }));
   const grace = graceOf(object, record, facts);
   const isGone = saysGone(object, record) || (denial.counts && denials && isProven(denials, grace, facts));
-  if (isGone === true && goes) return goOn({ ...memo, gone: identifier });
+  if (isGone === true && goes) return goOn(withGone(memo, identifier));
   const resync = isProvisioned(object.status) ? facts.timing.resyncMs : facts.timing.pollMs;
   if (record.missingAt !== undefined && !goes) {
     const plan = { operation, afterMs: jittered(resync, facts) };

@@ -9,7 +9,8 @@ import type { ProviderErrorLike } from '../../provider/types.ts';
 import { compose, eventsOf, type Parts } from './compose.ts';
 import { untilExpiry } from './expiry.ts';
 import { inputsOf, saysGone, saysNotCreated } from './inputs.ts';
-import type { Facts, Memo, Next, Operation, Park, Planned, RecordChange } from './types.ts';
+import { withEvidence, withGone, withoutGone, withoutPlan, type Memo } from './memo.ts';
+import type { Facts, Next, Operation, Park, Planned, RecordChange } from './types.ts';
 import { firstSeen, type View } from './view.ts';
 
 /**
@@ -24,7 +25,6 @@ export function rest(
   record?: ServerRecord,
 ): Next {
   const status = compose(object, withKeyNote(parts, facts), facts.now);
-  const { next: _next, ...remembered } = memo;
   const inputs = inputsOf(object);
   const requeueAfterMs = Math.min(plan?.afterMs ?? Infinity, untilExpiry(object, parts.record, facts));
   return {
@@ -32,8 +32,8 @@ export function rest(
     status,
     memo:
       plan === undefined
-        ? remembered
-        : { ...remembered, next: { operation: plan.operation, from: facts.now, at: facts.now + plan.afterMs, inputs } },
+        ? { ...memo, plan: undefined }
+        : { ...memo, plan: { operation: plan.operation, from: facts.now, at: facts.now + plan.afterMs, inputs } },
     events: eventsOf(object.status, status),
     again: false,
     ...(Number.isFinite(requeueAfterMs) && { requeueAfterMs }),
@@ -97,8 +97,7 @@ export function parked(at: View, { verdict, retry, afterMs, atLeastMs }: Park, m
     retry === undefined || afterMs === undefined ? undefined : { operation: retry, afterMs },
   );
   // If the object stays for another reason, the absence of its server has to be proven again.
-  const { gone: _gone, ...rested } = next.memo;
-  const memo = rememberForeign(rested, at, verdict);
+  const memo = rememberForeign(withoutGone(next.memo), at, verdict);
   return {
     ...next,
     memo,
@@ -110,13 +109,12 @@ export function parked(at: View, { verdict, retry, afterMs, atLeastMs }: Park, m
 function rememberForeign(memo: Memo, at: View, verdict: Verdict): Memo {
   const attempt = recordOf(at)?.attempt;
   if (verdict.reason !== 'CreateInFlight' || attempt === undefined) return memo;
-  return { ...memo, foreignAttempt: { attempt, since: firstSeen(attempt, at.facts) } };
+  return withEvidence(memo, { foreignAttempt: { attempt, since: firstSeen(attempt, at.facts) } });
 }
 
 /** `record`: in line with what is known. */
 export function recorded({ object, facts }: View, record: ServerRecord, why: RecordChange): Next {
-  const { next: _next, ...memo } = facts.memo;
-  const next = { record, memo, events: [], again: true };
+  const next = { record, memo: withoutPlan(facts.memo), events: [], again: true };
   if (why === 'notCreated') {
     const message = 'The order created nothing; the operator is about to order again';
     const parts = { record, fields: {}, verdict: { reason: 'Pending', message } as const };
@@ -145,16 +143,17 @@ export function failed(at: View, operation: Planned, error: ProviderErrorLike, a
  */
 export function goneUnasked({ object, own, facts, deleting }: View): Next | undefined {
   if (!deleting || own?.identifier === undefined || !saysGone(object, own)) return undefined;
-  return goOn({ ...facts.memo, gone: own.identifier });
+  return goOn(withGone(facts.memo, own.identifier));
 }
 
 /** A `not-created` annotation waits until the operator has asked the provider again, and no longer. */
-export function looked({ object, facts, inputs }: View, operation: Operation, next: Next): Next {
+export function withAsked({ object, facts, inputs }: View, operation: Operation, next: Next): Next {
   const about = operation.type === 'park' ? operation.retry : operation.type;
   if (about === undefined || !ABOUT_SERVER.has(about)) return next;
   const { record } = object.status ?? {};
-  const again = next.again || (facts.memo.looked !== inputs && record !== undefined && saysNotCreated(object, record));
-  return { ...next, again, memo: { ...next.memo, looked: inputs } };
+  const again =
+    next.again || (facts.memo.evidence.asked !== inputs && record !== undefined && saysNotCreated(object, record));
+  return { ...next, again, memo: withEvidence(next.memo, { asked: inputs }) };
 }
 
 /** Operations that ask the provider about a task or a server. A park in place of one had no key to ask with. */

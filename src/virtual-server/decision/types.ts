@@ -3,6 +3,7 @@ import type { Verdict, EventNote } from '../../controller/conditions.ts';
 import type { Missing } from '../../accounts/decision/failure.ts';
 import type { ServerRecord } from '../../api/record.ts';
 import type { VirtualServerStatus } from '../../api/virtual-server.ts';
+import type { Memo } from './memo.ts';
 import type { ProviderErrorLike, Server } from '../../provider/types.ts';
 
 /** What this process or its own journal knows about an attempt; see journal/journal.ts. */
@@ -14,66 +15,6 @@ export interface AttemptNote {
   mintedAt?: string;
   task?: number;
   account?: string;
-}
-
-/** How often and for how long the provider has denied a server or a task (404) without a 200 in between. */
-export interface Denials {
-  /** `server IDENTIFIER` or `task NUMBER`. */
-  of: string;
-  /** `since` and `countedAt`: when the first and the last counted denial came, on the monotonic clock (ms). */
-  since: number;
-  countedAt: number;
-  /** When the last denial of all came, counted or not. */
-  lastAt: number;
-  counted: number;
-}
-
-/** The documented 200 to a DELETE: the provider's word that the server is cancelled, and not proof (confirmation.ts). */
-export interface CancelWord {
-  identifier: string;
-  /** The message in the answer. */
-  said: string;
-  /** When the first and the last of these answers came, on the monotonic clock (ms). */
-  since: number;
-  askedAt: number;
-}
-
-/** What the process remembers about an object between visits; losing it costs calls, never safety. */
-export interface Memo {
-  /**
-   * Do not begin this operation before `at` (ms; Infinity: never), unless the inputs (see inputs.ts) have changed.
-   * It does not apply while the clock is before `from`, when this was planned: the clock was set back, so `at` means
-   * nothing.
-   */
-  next?: { operation: Planned; from: number; at: number; inputs: string };
-  /** Consecutive failures of calls to the provider. */
-  failures: number;
-  /** An attempt of another process, and when it was first seen here (ms). */
-  foreignAttempt?: { attempt: string; since: number };
-  /** This process has read the server with this identifier, or its task has answered 303. */
-  taskComplete?: string;
-  /** The task, polled with this account, has named this server. */
-  vouched?: { identifier: string; account: string };
-  /** When the status last told the progress of the task, on the monotonic clock (ms). */
-  toldAt?: number | undefined;
-  /** The inputs when the provider was last asked about the task or the server, whatever it answered. */
-  looked?: string;
-  /**
-   * The task cannot tell more (404, renamed, or overdue or failed with its server known): read the server itself once.
-   */
-  readInstead?:
-    { why: 'taskNotFound' } | { why: 'renamed'; named: string } | { why: 'overdue'; message: string | undefined };
-  /** A DELETE for this identifier was answered with the documented 200, and what the provider shows confirms it. */
-  cancelled?: string;
-  /** The provider's word, while it is unconfirmed. */
-  cancelAnswered?: CancelWord;
-  /** A DELETE for this identifier was sent, and its answer was lost. */
-  cancelAsked?: string;
-  /** The absence of this identifier is proven, without a 200 to a DELETE. */
-  gone?: string;
-  /** The last server that was read with this identifier cannot be proven to be the object's server. */
-  unrecognized?: string;
-  denials?: Denials;
 }
 
 export interface Facts {

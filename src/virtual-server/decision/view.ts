@@ -5,7 +5,8 @@ import type { VirtualServer } from '../../api/virtual-server.ts';
 import { adoptionOf, inputsOf, type Adoption } from './inputs.ts';
 import { viewRecord, type RecordView } from './record.ts';
 import { isProvisioned } from './status.ts';
-import type { Facts, Memo, Operation, Park, Planned } from './types.ts';
+import { endOf, type Memo } from './memo.ts';
+import type { Facts, Operation, Park, Planned } from './types.ts';
 
 export interface View {
   object: VirtualServer;
@@ -48,8 +49,8 @@ export function park(reason: ReadyReason, message: string, more: Omit<Park, 'ver
 /** `wait` while this operation is planned for later and the inputs have not changed since. */
 export function notDue(view: View, operation: Planned): Operation | undefined {
   const { memo, now } = view.facts;
-  if (memo.next?.operation !== operation || memo.next.inputs !== view.inputs) return undefined;
-  const { from, at } = memo.next;
+  if (memo.plan?.operation !== operation || memo.plan.inputs !== view.inputs) return undefined;
+  const { from, at } = memo.plan;
   if (now < from || now >= at) return undefined;
   return Number.isFinite(at) ? { type: 'wait', afterMs: at - now } : { type: 'wait' };
 }
@@ -60,10 +61,11 @@ export function notDue(view: View, operation: Planned): Operation | undefined {
  */
 export function taskIsOver({ object, own, facts }: OwnView): boolean {
   if (own.identifier === undefined) return false;
-  if (own.missingAt !== undefined || facts.memo.gone === own.identifier) return true;
+  if (own.missingAt !== undefined || endOf(facts.memo, own.identifier)?.state === 'gone') return true;
   const mirror = object.status?.record;
   const wasRead = mirror?.owner === own.owner && mirror.identifier === own.identifier && isProvisioned(object.status);
-  return wasRead || facts.memo.taskComplete === own.identifier;
+  const { task } = facts.memo.evidence;
+  return wasRead || (task?.state === 'over' && task.identifier === own.identifier);
 }
 
 /** The account of the key in use; undefined if there is no key. */
@@ -77,7 +79,7 @@ export function cancelIsForbidden({ spec }: VirtualServer): string | undefined {
 
 /** When an attempt of another process was first seen here (ms); now if the clock was set back since. */
 export function firstSeen(attempt: string, { memo, now }: Facts): number {
-  const seen = memo.foreignAttempt;
+  const seen = memo.evidence.foreignAttempt;
   return seen?.attempt === attempt && seen.since <= now ? seen.since : now;
 }
 

@@ -4,7 +4,7 @@ import type { VirtualServer } from '../../api/virtual-server.ts';
 import type { ObjectStore } from '../../controller/controller.ts';
 import { isNewer, OwnWrites } from '../../controller/own-writes.ts';
 import { holdsSomething, knownRecord, viewRecord } from '../decision/record.ts';
-import type { Memo } from '../decision/types.ts';
+import { NEW_MEMO, withoutPlan, type Memo } from '../decision/memo.ts';
 import { keyOf } from '../../kube/resource.ts';
 import type { Informer } from '../../kube/types.ts';
 import { isLetGo } from '../decision/running.ts';
@@ -72,7 +72,7 @@ export class Objects implements ObjectStore<VirtualServer> {
   }
 
   memo(uid: string): Memo {
-    return this.#memos.get(uid) ?? { failures: 0 };
+    return this.#memos.get(uid) ?? NEW_MEMO;
   }
 
   remember(uid: string, memo: Memo): void {
@@ -129,8 +129,7 @@ export class Objects implements ObjectStore<VirtualServer> {
 
   /** A plan for a version that no longer exists does not apply to the present one. */
   #forgetPlan(uid: string): void {
-    const { next: _next, ...memo } = this.memo(uid);
-    this.remember(uid, memo);
+    this.remember(uid, withoutPlan(this.memo(uid)));
   }
 
   /** A restore of etcd brings deleted objects back: such an object is neither gone nor released. */

@@ -5,6 +5,7 @@
 import { createHash } from 'node:crypto';
 import type { VirtualServer } from '../../api/virtual-server.ts';
 import { inputsOf } from '../decision/inputs.ts';
+import { NEW_MEMO } from '../decision/memo.ts';
 import type { Objects } from './objects.ts';
 
 /** `now` in ms since the epoch; `intervalOf`: the resync interval of a namespace (ms). */
@@ -22,8 +23,8 @@ export function spread(
     if (status.observedGeneration !== metadata.generation) continue;
     const at = nextTurn(metadata.uid, now, intervalOf(metadata.namespace));
     objects.remember(metadata.uid, {
-      failures: 0,
-      next: { operation: 'look', from: now, at, inputs: inputsOf(object) },
+      ...NEW_MEMO,
+      plan: { operation: 'look', from: now, at, inputs: inputsOf(object) },
     });
   }
 }

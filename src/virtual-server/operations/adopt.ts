@@ -4,6 +4,7 @@ import { ADOPT_ANNOTATION } from '../../api/names.ts';
 import { unknownIn, type ServerRecord } from '../../api/record.ts';
 import { adopt as adoptCommand } from '../decision/commands.ts';
 import { fingerprintOf } from '../decision/identity.ts';
+import { withEvidence, withoutFailures } from '../decision/memo.ts';
 import { recognized } from '../decision/missing.ts';
 import { failed, goOn, jittered, parked, rest, retryLater, withoutKey } from '../decision/next.ts';
 import { mergeOrphans, newRecord, settledWith } from '../decision/record.ts';
@@ -83,7 +84,7 @@ export function adopted(at: View, known: ServerRecord | undefined, identifier: s
     ...(known && settledWith(known)),
   };
   const note = `This object now holds server ${identifier}`;
-  const memo = { ...recognized(facts.memo), failures: 0, taskComplete: identifier };
+  const memo = withEvidence(withoutFailures(recognized(facts.memo)), { task: { state: 'over', identifier } });
   return { ...goOn(memo, { record }), events: [{ type: 'Normal', reason: 'ServerAdopted', note }] };
 }
 

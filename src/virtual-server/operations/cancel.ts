@@ -15,15 +15,23 @@ import type { DefinitionState } from '../../kube/types.ts';
 import { isProviderError, ProviderError } from '../../provider/errors/provider-error.ts';
 import { ResponseError } from '../../provider/errors/response-error.ts';
 import type { ProviderErrorLike, Server, Session } from '../../provider/types.ts';
-import { withoutDenials } from '../decision/absence.ts';
 import { isSameAccount } from '../decision/account.ts';
 import { patchSpec, retainedSpec } from '../decision/commands.ts';
-import { heard, isAskedLately, isConfirmed, wordOn } from '../decision/confirmation.ts';
+import { heard, isAskedLately, isConfirmed } from '../decision/confirmation.ts';
 import { decide } from '../decision/decide.ts';
 import { isInDoubt, recognizeFor } from '../decision/doubt.ts';
+import {
+  endOf,
+  withEvidence,
+  withoutDenials,
+  withoutFailures,
+  wordOn,
+  type CancelWord,
+  type Memo,
+} from '../decision/memo.ts';
 import { absent, notRecognized } from '../decision/missing.ts';
 import { failed, goneUnasked, goOn, jittered, rest, withoutKey } from '../decision/next.ts';
-import type { CancelWord, Facts, Next, Operation, ServerAnswer } from '../decision/types.ts';
+import type { Facts, Next, Operation, ServerAnswer } from '../decision/types.ts';
 import { accountOf, withMemo, type View } from '../decision/view.ts';
 import { definitionDeleting, definitionForbidden, goneAdvice, setDefinitionLost } from '../decision/words.ts';
 import type { Visit } from '../visit.ts';
@@ -119,7 +127,8 @@ export function beforeDelete(at: View, record: ServerRecord, shown: Found): Next
   const word = wordOn(facts.memo, record.identifier);
   if (known.ok) return word !== undefined && isTooSoon ? unconfirmed(at, record, word, shown.server) : undefined;
   // The provider has said that it cancels the server, and now shows another one.
-  if (known.isOther && word !== undefined) return goOn({ ...facts.memo, cancelled: word.identifier });
+  if (known.isOther && word !== undefined)
+    return goOn(withEvidence(facts.memo, { end: { state: 'confirmed', identifier: word.identifier } }));
   return notRecognized(at, record, 'cancel', known);
 }
 
@@ -158,8 +167,9 @@ export function afterRefusal(at: View, record: ServerRecord, shown: Found, error
   const memo = shown.type === 'server' ? withoutDenials(at.facts.memo) : at.facts.memo;
   if (!isProviderError(error, 'PROVIDER_NOT_FOUND')) {
     const { identifier } = record;
-    const isAsked = identifier !== undefined && mayHaveActed(error);
-    return notCancelled(withMemo(at, { ...memo, ...(isAsked && { cancelAsked: identifier }) }), record, error);
+    const isRequested = identifier !== undefined && mayHaveActed(error);
+    const evidence = isRequested ? withRequest(memo, identifier) : memo;
+    return notCancelled(withMemo(at, evidence), record, error);
   }
   if (shown.type === 'serverNotFound') return absent(at, record, 'cancel', shown);
   const what = 'Cancelling the server failed: the provider answered 404 for a server that it shows';
@@ -190,15 +200,20 @@ export function afterWord(
   const { identifier = '' } = record;
   // A denial confirms nothing if the provider did not show the server before the DELETE either: it may still appear.
   if (before.type === 'serverNotFound')
-    return absent(withMemo(at, { ...facts.memo, cancelAsked: identifier }), record, 'cancel', before);
+    return absent(withMemo(at, withRequest(facts.memo, identifier)), record, 'cancel', before);
   const word = heard(facts, identifier, said);
   if (after?.type === 'failed') {
-    const memo = { ...withoutDenials(facts.memo), cancelAnswered: word };
+    const memo = withEvidence(facts.memo, { denials: undefined, end: word });
     return notCancelled(withMemo(at, memo), record, after.error);
   }
   if (after?.type !== 'server' || isConfirmed(at, record, before.server, after))
-    return goOn({ ...facts.memo, cancelled: identifier });
+    return goOn(withEvidence(facts.memo, { end: { state: 'confirmed', identifier } }));
   return unconfirmed(at, record, word, after.server);
+}
+
+/** A DELETE was sent, and its answer was lost. The provider's earlier word about the server says more. */
+function withRequest(memo: Memo, identifier: string): Memo {
+  return endOf(memo, identifier) === undefined ? withEvidence(memo, { end: { state: 'requested', identifier } }) : memo;
 }
 
 /** A call failed. Your annotation that the server is gone is enough then. */
@@ -212,7 +227,7 @@ function notCancelled(at: View, record: ServerRecord, error: ProviderErrorLike):
 export function heldBack(at: View, record: ServerRecord, identifier: string, { of, definition }: Held): Next {
   const { object, facts } = at;
   const plan = { operation: 'cancel', afterMs: jittered(facts.timing.pollMs, facts) } as const;
-  const memo = { ...facts.memo, failures: 0 };
+  const memo = withoutFailures(facts.memo);
   if (definition === 'forbidden') {
     const message = definitionForbidden(identifier, of);
     return rest(at, { record, verdict: { reason: 'CRDForbidden', message } }, plan, memo);
@@ -229,7 +244,7 @@ function unconfirmed(at: View, record: ServerRecord, word: CancelWord, server: S
   const calm: Verdict = { reason: 'Deleting', message: stillShown(word, server, afterMs, facts) };
   const isLag = facts.monotonic - word.since < facts.timing.pollMs;
   const verdict = isLag ? deleting && calm : warning(at.object, word, server, afterMs, facts);
-  const memo = { ...withoutDenials(facts.memo), failures: 0, cancelAnswered: word };
+  const memo = withEvidence(withoutFailures(facts.memo), { denials: undefined, end: word });
   return rest(at, { record, ...(verdict !== false && { verdict }) }, { operation: 'cancel', afterMs }, memo);
 }
 

@@ -6,6 +6,7 @@ import type { ServerRecord } from '../../api/record.ts';
 import { timestamp } from '../../base/timestamp.ts';
 import { compose, eventsOf } from '../decision/compose.ts';
 import { connectionCondition } from '../decision/connection.ts';
+import { endOf, withoutPlan } from '../decision/memo.ts';
 import { parked, retryLater } from '../decision/next.ts';
 import type { Next } from '../decision/types.ts';
 import type { View } from '../decision/view.ts';
@@ -27,10 +28,9 @@ export async function expire(visit: Visit, { record }: { record: ServerRecord })
 
 function expired({ object, facts }: View, own: ServerRecord): Next {
   const record = { ...own, expiredAt: timestamp(facts.now) };
-  const isCancelled = facts.memo.cancelled === own.identifier;
+  const isCancelled = endOf(facts.memo, own.identifier)?.state === 'confirmed';
   const end = isCancelled ? 'The operator cancelled the server' : 'The server no longer exists at the provider';
   const message = `Server ${own.identifier ?? ''} has expired. ${end}. ${replaceAdvice(object)}`;
   const status = compose(object, { record, fields: {}, verdict: { reason: 'Expired', message } }, facts.now);
-  const { next: _next, ...memo } = facts.memo;
-  return { record, status, memo, events: eventsOf(object.status, status), again: true };
+  return { record, status, memo: withoutPlan(facts.memo), events: eventsOf(object.status, status), again: true };
 }

@@ -3,13 +3,14 @@ import { currentReason, type Verdict } from '../../controller/conditions.ts';
 import { MAX_IDENTIFIER, type ServerRecord } from '../../api/record.ts';
 import type { VirtualServer, VirtualServerSpec, VirtualServerStatus } from '../../api/virtual-server.ts';
 import { cut } from '../../base/text.ts';
-import { denied, isProven, pauseOf, unprovenVerdict, withoutDenials } from '../decision/absence.ts';
+import { denied, isProven, pauseOf, unprovenVerdict } from '../decision/absence.ts';
 import { isSameAccount, isSameProvider } from '../decision/account.ts';
 import { adopt } from '../decision/commands.ts';
 import { isAcceptedWord } from '../decision/identity.ts';
+import { withEvidence, withoutDenials, withoutFailures, type Memo, type Silence } from '../decision/memo.ts';
 import { failed, goneUnasked, goOn, jittered, parked, rest, retryLater, withoutKey } from '../decision/next.ts';
 import { taskField } from '../decision/status.ts';
-import type { Memo, Next, Operation, Park, TaskAnswer } from '../decision/types.ts';
+import type { Next, Operation, Park, TaskAnswer } from '../decision/types.ts';
 import { accountOf, isOverdue, withMemo, type View } from '../decision/view.ts';
 import { namesOf, resolveAdvice, taskInUse, taskNotVisible, unprovenTask } from '../decision/words.ts';
 import type { Visit } from '../visit.ts';
@@ -62,15 +63,16 @@ export function afterPoll(asked: View, record: ServerRecord, answer: TaskAnswer)
     const advice = isOverdue(record, asked.facts.now) ? resolveAdvice(asked.object, record) : '';
     return goneUnasked(asked) ?? failed(asked, 'follow', answer.error, advice);
   }
-  const { vouched: before, ...memo } = asked.facts.memo;
+  const { vouched: before } = asked.facts.memo.evidence;
+  const memo = withEvidence(asked.facts.memo, { vouched: undefined });
   const at = withMemo(asked, memo);
   if (answer.type === 'taskNotFound') {
-    if (record.identifier !== undefined) return goOn({ ...memo, readInstead: { why: 'taskNotFound' } });
+    if (record.identifier !== undefined) return goOn(withSilence(memo, { why: 'taskNotFound' }));
     return answer.counts ? vanished(at, record) : invisible(at, record, answer.detail);
   }
   const named = withIdentifier(at, record, answer.identifier);
   if ('problem' in named) return mistaken(at, record, named.problem);
-  if ('isOther' in named) return goOn({ ...memo, readInstead: { why: 'renamed', named: answer.identifier ?? '' } });
+  if ('isOther' in named) return goOn(withSilence(memo, { why: 'renamed', named: answer.identifier ?? '' }));
   if ('verdict' in named) return retryLater(at, 'follow', { record, verdict: named.verdict }, at.facts.timing.pollMs);
   const vouched = vouchedBy(at, named);
   if (answer.type === 'pending') {
@@ -78,11 +80,9 @@ export function afterPoll(asked: View, record: ServerRecord, answer: TaskAnswer)
     const isRefused = before !== undefined && before.identifier === named.identifier;
     return pending(withMemo(at, vouched), named, answer.status, { known: record, isRefused });
   }
-  const { readInstead: _readInstead, ...rest } = withoutDenials(vouched);
-  return goOn(
-    { ...rest, failures: 0, taskComplete: named.identifier ?? answer.identifier },
-    named === record ? {} : { record: named },
-  );
+  const task = { state: 'over', identifier: named.identifier ?? answer.identifier } as const;
+  const over = withEvidence(withoutFailures(withoutDenials(vouched)), { task });
+  return goOn(over, named === record ? {} : { record: named });
 }
 
 /**
@@ -125,7 +125,7 @@ function withIdentifier(at: View, record: ServerRecord, identifier: string | und
 function vouchedBy({ facts }: View, { identifier }: ServerRecord): Memo {
   const account = accountOf(facts);
   if (identifier === undefined || account === undefined) return facts.memo;
-  return { ...facts.memo, vouched: { identifier, account } };
+  return withEvidence(facts.memo, { vouched: { identifier, account } });
 }
 
 const shorten = (text: string): string => (text.length > 64 ? `${cut(text, 64)}...` : text);
@@ -153,8 +153,8 @@ function pending(
   const overdue = isOverdue(record, facts.now);
   const failed = saysFailure(message);
   // The task may never end, or its number may belong to another order now. Reading the server itself can tell.
-  if ((overdue || failed) && record.identifier !== undefined && facts.memo.readInstead === undefined) {
-    return goOn({ ...facts.memo, readInstead: { why: 'overdue', message } }, isNew ? { record } : {});
+  if ((overdue || failed) && record.identifier !== undefined && facts.memo.evidence.task?.state !== 'silent') {
+    return goOn(withSilence(facts.memo, { why: 'overdue', message }), isNew ? { record } : {});
   }
   const verdict = verdictOf(object, record, message, {
     deleting: deleting ? object.spec.deletionPolicy : undefined,
@@ -166,7 +166,7 @@ function pending(
   const plan = { operation: 'follow', afterMs: jittered(facts.timing.pollMs, facts) } as const;
   // The annotation may lack the identifier while the server is being created (record.ts): one write less.
   const isInMirror = verdict.reason === 'Creating' && record.account === known.account && !isRefused;
-  const memo = { ...facts.memo, failures: 0, toldAt: facts.monotonic };
+  const memo = { ...withoutFailures(facts.memo), toldAt: facts.monotonic };
   const next = rest(settling, parts, plan, memo, isNew && !isInMirror ? record : undefined);
   if (isNew || verdict.reason !== 'Creating' || !isToldAlready(settling, task)) return next;
   const { status: _status, ...silent } = next;
@@ -187,7 +187,7 @@ function isToldAlready({ object, facts }: View, task: number): boolean {
 
 /** Keeps denials of the server when the task answers: a `not-created` annotation counts only with them. */
 function withoutTaskDenials(memo: Memo): Memo {
-  return memo.denials?.of.startsWith('task ') === true ? withoutDenials(memo) : memo;
+  return memo.evidence.denials?.of.startsWith('task ') === true ? withoutDenials(memo) : memo;
 }
 
 /** The provider does not document failures, so such words only let you resolve the order earlier. */
@@ -228,7 +228,7 @@ function verdictOf(
 export function unseen(at: View, record: ServerRecord, message: string | undefined): Next {
   const { facts } = at;
   const { task = 0, identifier = '' } = record;
-  const memo = { ...facts.memo, denials: denied(facts, `server ${identifier}`) };
+  const memo = withEvidence(facts.memo, { denials: denied(facts, `server ${identifier}`) });
   const overdue = isOverdue(record, facts.now);
   const failed = saysFailure(message);
   const { reason, message: text } = verdictOf(at.object, record, message, { overdue, failed });
@@ -247,7 +247,7 @@ export function invisible(at: View, record: ServerRecord, detail: string): Next 
 /** The task names another server than before, and the provider does not show the earlier one. */
 export function renamed(at: View, record: ServerRecord, named: string): Next {
   const { identifier = '' } = record;
-  const memo = { ...at.facts.memo, denials: denied(at.facts, `server ${identifier}`) };
+  const memo = withEvidence(at.facts.memo, { denials: denied(at.facts, `server ${identifier}`) });
   const message =
     `Task ${record.task ?? ''} now names server ${shorten(named)}. Before, it named server ${identifier}, which the provider ` +
     `does not show. If server ${shorten(named)} belongs to this order, run ` +
@@ -260,7 +260,7 @@ export function vanished(at: View, record: ServerRecord): Next {
   const { task = 0, identifier } = record;
   const what = identifier === undefined ? `task ${task}` : `server ${identifier}`;
   const denials = denied(at.facts, what);
-  const settling = withMemo(at, { ...at.facts.memo, denials });
+  const settling = withMemo(at, withEvidence(at.facts.memo, { denials }));
   const { facts } = settling;
   const grace = facts.timing.absenceMs;
   if (isProven(denials, grace, facts)) {
@@ -282,14 +282,22 @@ export function vanished(at: View, record: ServerRecord): Next {
         afterMs,
         facts,
       );
-  const { readInstead: _readInstead, ...memo } = facts.memo;
+  const memo = withoutFailures(withoutSilence(facts.memo));
   const parts = { record, fields: { task: taskField(task, at.object.status?.task?.message) }, verdict };
-  return rest(settling, parts, { operation: 'follow', afterMs }, { ...memo, failures: 0 });
+  return rest(settling, parts, { operation: 'follow', afterMs }, memo);
 }
 
 /** The server was read in place of its task, without success. The operator polls the task again. */
 function askedInVain(at: View, record: ServerRecord, verdict: Verdict, fields?: VirtualServerStatus): Next {
-  const { readInstead: _readInstead, ...memo } = at.facts.memo;
   const parts = { record, verdict, ...(fields && { fields }) };
-  return retryLater(withMemo(at, memo), 'follow', parts, at.facts.timing.pollMs);
+  return retryLater(withMemo(at, withoutSilence(at.facts.memo)), 'follow', parts, at.facts.timing.pollMs);
+}
+
+/** The task cannot tell more: the server itself is read once. */
+function withSilence(memo: Memo, silence: Silence): Memo {
+  return withEvidence(memo, { task: { state: 'silent', ...silence } });
+}
+
+function withoutSilence(memo: Memo): Memo {
+  return memo.evidence.task?.state === 'silent' ? withEvidence(memo, { task: undefined }) : memo;
 }

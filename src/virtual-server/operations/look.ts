@@ -4,11 +4,11 @@ import type { ServerRecord } from '../../api/record.ts';
 import { cut } from '../../base/text.ts';
 import type { Server } from '../../provider/types.ts';
 import { compose } from '../decision/compose.ts';
-import { withoutWord } from '../decision/confirmation.ts';
 import { connectionCondition, type ConnectionSecretState } from '../decision/connection.ts';
 import { recognizeFor } from '../decision/doubt.ts';
 import { isToExpire, withReadyAt } from '../decision/expiry.ts';
 import { withRefuted } from '../decision/inputs.ts';
+import { withEvidence, withoutFailures, withoutWord } from '../decision/memo.ts';
 import { absent, goneByWord, notRecognized, recognized } from '../decision/missing.ts';
 import { failed, goneUnasked, goOn, jittered, rest, withoutKey } from '../decision/next.ts';
 import { isRunning, reach, sshTarget, type ProbeResult } from '../decision/reach.ts';
@@ -53,17 +53,19 @@ export function afterLook(at: View, record: ServerRecord, answer: LookedAt | Exc
       const current = withRefuted(object, known.record);
       if (object.metadata.deletionTimestamp === undefined && !isToExpire(object, current, facts))
         return seen(at, record, current, answer);
-      const next = goOn({ ...recognized(facts.memo), taskComplete: answer.server.identifier });
+      const next = goOn(
+        withEvidence(recognized(facts.memo), { task: { state: 'over', identifier: answer.server.identifier } }),
+      );
       return current === record ? next : { ...next, ...inBoth(at, current) };
     }
     case 'serverNotFound': {
-      const { readInstead } = facts.memo;
-      if (record.task === undefined || readInstead === undefined) return absent(at, record, 'look', answer);
+      const { task } = facts.memo.evidence;
+      if (record.task === undefined || task?.state !== 'silent') return absent(at, record, 'look', answer);
       const gone = goneByWord(at, record);
       if (gone !== undefined) return gone;
       if (!answer.counts) return invisible(at, record, answer.detail);
-      if (readInstead.why === 'renamed') return renamed(at, record, readInstead.named);
-      return readInstead.why === 'overdue' ? unseen(at, record, readInstead.message) : vanished(at, record);
+      if (task.why === 'renamed') return renamed(at, record, task.named);
+      return task.why === 'overdue' ? unseen(at, record, task.message) : vanished(at, record);
     }
   }
 }
@@ -81,7 +83,8 @@ function seen(at: View, known: ServerRecord, current: ServerRecord, found: Looke
   const verdict = reached?.verdict ?? verdictOf(server);
   const available = verdict.reason === 'Available';
   const record = available ? withReadyAt(object, current, facts) : current;
-  const memo = withoutWord(recognized(facts.memo));
+  const task = { state: 'over', identifier: server.identifier } as const;
+  const memo = withEvidence(withoutFailures(withoutWord(recognized(facts.memo))), { task });
   const rests = available && connection?.state !== 'failed';
   const pause = rests ? facts.timing.resyncMs : facts.timing.pollMs;
   const plan = { operation: 'look', afterMs: jittered(pause, facts) } as const;
@@ -95,7 +98,7 @@ function seen(at: View, known: ServerRecord, current: ServerRecord, found: Looke
       connection: connectionCondition(object, connection),
     },
     plan,
-    { ...memo, failures: 0, ...(record.identifier !== undefined && { taskComplete: record.identifier }) },
+    memo,
     record !== known ? record : undefined,
   );
 }

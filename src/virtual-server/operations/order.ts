@@ -15,6 +15,7 @@ import type { CreateOutcome, OpenOrder, Session } from '../../provider/types.ts'
 import { edit } from '../decision/commands.ts';
 import { compose, eventsOf } from '../decision/compose.ts';
 import { decide } from '../decision/decide.ts';
+import { withoutFailures, withoutPlan } from '../decision/memo.ts';
 import { goOn, jittered, parked, rest, retryLater, withoutKey } from '../decision/next.ts';
 import { newRecord, withoutAttempt } from '../decision/record.ts';
 import { specProblem } from '../decision/spec.ts';
@@ -208,7 +209,7 @@ export function afterAnswer(at: View, record: ServerRecord, answer: CreateOutcom
       const message = `${capitalized(ended(error.message))} ${then}`;
       const afterMs = hourly ? jittered(HOUR_MS, facts) : Infinity;
       const parts = { record: left, fields: {}, verdict: { reason: 'CreateRejected', message } as const };
-      return { ...rest(at, parts, { operation: 'order', afterMs }, { ...facts.memo, failures: 0 }, left), error };
+      return { ...rest(at, parts, { operation: 'order', afterMs }, withoutFailures(facts.memo), left), error };
     }
     case 'unknown': {
       const { error, task } = answer;
@@ -222,8 +223,7 @@ export function afterAnswer(at: View, record: ServerRecord, answer: CreateOutcom
 
 /** The first poll follows at once: the sooner the identifier is known, the less can be mistaken for the server. */
 function created({ object, facts }: View, record: ServerRecord, task: number): Next {
-  const { next: _next, failures: _failures, ...memo } = facts.memo;
-  const goes = goOn({ ...memo, failures: 0 }, { record });
+  const goes = goOn(withoutPlan(withoutFailures(facts.memo)), { record });
   const { record: _record, conditions: _conditions, observedGeneration: _generation, ...fields } = object.status ?? {};
   if (Object.keys(fields).length === 0) return goes;
   const message = `Order accepted (task ${task}); the server is being created`;

@@ -3,6 +3,7 @@ import type { Reason } from '../../api/conditions.ts';
 import type { ServerRecord } from '../../api/record.ts';
 import { eventOf } from '../../controller/conditions.ts';
 import { orphanMessage } from '../decision/inputs.ts';
+import { wasRequested } from '../decision/memo.ts';
 import type { Next, Operation } from '../decision/types.ts';
 import type { View } from '../decision/view.ts';
 import type { Visit } from '../visit.ts';
@@ -24,8 +25,8 @@ export function released({ object, facts }: View, { record, why }: Release): Nex
   const server = nameOf(record);
   if (why === 'nothingCreated' || why === 'foreign') return next;
   // A DELETE whose answer was lost explains why the server is gone.
-  const wasAsked = record?.identifier !== undefined && facts.memo.cancelAsked === record.identifier;
-  if (why === 'cancelled' || (why === 'gone' && wasAsked))
+  const isExplained = record?.identifier !== undefined && wasRequested(facts.memo, record.identifier);
+  if (why === 'cancelled' || (why === 'gone' && isExplained))
     return tell('ServerCancelled', `Server ${server} was cancelled`);
   if (why === 'gone') {
     return tell(

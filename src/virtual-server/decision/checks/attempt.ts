@@ -47,7 +47,7 @@ export function taskRuns(view: OwnView): Operation | undefined {
   const { own, facts } = view;
   if (own.task === undefined || taskIsOver(view)) return undefined;
   const { identifier, task } = own;
-  if (facts.memo.readInstead !== undefined && identifier !== undefined)
+  if (facts.memo.evidence.task?.state === 'silent' && identifier !== undefined)
     return notDue(view, 'look') ?? { type: 'look', record: own, identifier };
   return notDue(view, 'follow') ?? { type: 'follow', record: own, task };
 }

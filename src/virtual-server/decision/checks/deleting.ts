@@ -1,5 +1,6 @@
 /** What happens to the server of an object that is being deleted. */
 import { orphanMessage } from '../inputs.ts';
+import { endOf, isGone } from '../memo.ts';
 import type { Operation } from '../types.ts';
 import { notDue, park, type OwnView, type View } from '../view.ts';
 import { protectedMessage } from '../words.ts';
@@ -29,11 +30,14 @@ export function serverIsProtected({ object }: View): Operation | undefined {
 export function serverIsToBeCancelled(view: OwnView): Operation | undefined {
   const { own, facts } = view;
   if (own.identifier === undefined) return undefined;
-  const isCancelled = facts.memo.cancelled === own.identifier;
-  if (isCancelled || facts.memo.gone === own.identifier) {
+  if (isGone(facts.memo, own.identifier)) {
     // The object's own server no longer exists, so the message must not advise to keep it.
     if (own.orphans !== undefined) return park('OrphanedServer', orphanMessage(view.object, { orphans: own.orphans }));
-    return { type: 'release', why: isCancelled ? 'cancelled' : 'gone', record: own };
+    return {
+      type: 'release',
+      why: endOf(facts.memo, own.identifier)?.state === 'confirmed' ? 'cancelled' : 'gone',
+      record: own,
+    };
   }
   return notDue(view, 'cancel') ?? { type: 'cancel', record: own, identifier: own.identifier };
 }

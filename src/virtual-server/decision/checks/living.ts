@@ -1,6 +1,7 @@
 /** Watches the server of an object that is not being deleted, and cancels it when it expires. */
 import { isToExpire } from '../expiry.ts';
 import { isProvisioned } from '../status.ts';
+import { isGone } from '../memo.ts';
 import type { Operation } from '../types.ts';
 import { notDue, type OwnView } from '../view.ts';
 
@@ -8,9 +9,7 @@ import { notDue, type OwnView } from '../view.ts';
 export function serverIsToExpire(view: OwnView): Operation | undefined {
   const { own, object, facts } = view;
   if (own.identifier === undefined || !isToExpire(object, own, facts)) return undefined;
-  if (facts.memo.cancelled === own.identifier || facts.memo.gone === own.identifier) {
-    return { type: 'expire', record: own };
-  }
+  if (isGone(facts.memo, own.identifier)) return { type: 'expire', record: own };
   return notDue(view, 'cancel') ?? { type: 'cancel', record: own, identifier: own.identifier };
 }
 

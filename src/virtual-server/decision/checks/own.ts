@@ -15,10 +15,10 @@ export function attemptCreatedNothing(view: OwnView): Operation | undefined {
   const { own, object, facts, inputs } = view;
   if (own.attempt === undefined || !saysNotCreated(object, own)) return undefined;
   const { identifier, task } = own;
-  const { denials, looked } = facts.memo;
+  const { denials, asked } = facts.memo.evidence;
   const lost = task === undefined && identifier === undefined && !mayBeInFlight(view);
   const isDenied = identifier === undefined || denials?.of === `server ${identifier}`;
-  const fruitless = task !== undefined && isDenied && isHopeless(view, own) && looked === inputs && !taskIsOver(view);
+  const fruitless = task !== undefined && isDenied && isHopeless(view, own) && asked === inputs && !taskIsOver(view);
   if (!lost && !fruitless) return undefined;
   return { type: 'record', record: { ...withoutServer(withoutAttempt(own)), ...settledWith(own) }, why: 'notCreated' };
 }

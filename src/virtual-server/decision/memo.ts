@@ -1,0 +1,142 @@
+/**
+ * What this process remembers about an object between visits: evidence about its server, and what only saves calls. Losing
+ * it costs time and calls, never safety. Pure.
+ */
+import type { Planned } from './types.ts';
+
+export interface Memo {
+  evidence: Evidence;
+  /** Consecutive failures of calls to the provider. */
+  failures: number;
+  plan?: Plan | undefined;
+  /** When the status last told the progress of the task, on the monotonic clock (ms). */
+  toldAt?: number | undefined;
+}
+
+/**
+ * Do not begin this operation before `at` (ms; Infinity: never), unless the inputs (see inputs.ts) have changed. It does
+ * not apply while the clock is before `from`, when this was planned: the clock was set back, so `at` means nothing.
+ */
+export interface Plan {
+  operation: Planned;
+  from: number;
+  at: number;
+  inputs: string;
+}
+
+/** What this process has found out, and the API server does not store. */
+export interface Evidence {
+  /** An attempt of another process, and when it was first seen here (ms). */
+  foreignAttempt?: { attempt: string; since: number } | undefined;
+  task?: TaskEvidence | undefined;
+  /** The task, polled with this account, has named this server. */
+  vouched?: { identifier: string; account: string } | undefined;
+  /** The inputs when the provider was last asked about the task or the server, whatever it answered. */
+  asked?: string | undefined;
+  denials?: Denials | undefined;
+  /** The last server that was read with this identifier cannot be proven to be the object's server. */
+  unrecognized?: string | undefined;
+  end?: End | undefined;
+}
+
+export type TaskEvidence =
+  /** The task has answered 303, or this process has read the server with this identifier. */
+  | { state: 'over'; identifier: string }
+  /** The task cannot tell more, so the server itself is read once. */
+  | ({ state: 'silent' } & Silence);
+
+export type Silence =
+  { why: 'taskNotFound' } | { why: 'renamed'; named: string } | { why: 'overdue'; message: string | undefined };
+
+/** How often and for how long the provider has denied a server or a task (404) without a 200 in between. */
+export interface Denials {
+  /** `server IDENTIFIER` or `task NUMBER`. */
+  of: string;
+  /** `since` and `countedAt`: when the first and the last counted denial came, on the monotonic clock (ms). */
+  since: number;
+  countedAt: number;
+  /** When the last denial of all came, counted or not. */
+  lastAt: number;
+  counted: number;
+}
+
+/** How far the end of a server has come. */
+export type End =
+  /** A DELETE was sent, and its answer was lost. */
+  | { state: 'requested'; identifier: string }
+  | CancelWord
+  /** The provider's word, confirmed by what it shows since. */
+  | { state: 'confirmed'; identifier: string }
+  /** Its absence is proven, without the provider's word. `wasRequested`: a DELETE was sent, and its answer was lost. */
+  | { state: 'gone'; identifier: string; wasRequested: boolean };
+
+/** The documented 200 to a DELETE: the provider's word that the server is cancelled, and not proof (confirmation.ts). */
+export interface CancelWord {
+  state: 'answered';
+  identifier: string;
+  /** The message in the answer. */
+  said: string;
+  /** When the first and the last of these answers came, on the monotonic clock (ms). */
+  since: number;
+  askedAt: number;
+}
+
+export const NEW_MEMO: Memo = { evidence: {}, failures: 0 };
+
+export function withEvidence(memo: Memo, evidence: Evidence): Memo {
+  return { ...memo, evidence: { ...memo.evidence, ...evidence } };
+}
+
+export function withoutPlan(memo: Memo): Memo {
+  return { ...memo, plan: undefined };
+}
+
+/** The provider has answered. */
+export function withoutFailures(memo: Memo): Memo {
+  return { ...memo, failures: 0 };
+}
+
+/** The server or the task that was denied has been seen. */
+export function withoutDenials(memo: Memo): Memo {
+  return withEvidence(memo, { denials: undefined });
+}
+
+/** How far the end of this server has come. */
+export function endOf({ evidence: { end } }: Memo, identifier: string | undefined): End | undefined {
+  return end?.identifier === identifier ? end : undefined;
+}
+
+/** True once the server no longer exists, by confirmed word or by proof. */
+export function isGone(memo: Memo, identifier: string | undefined): boolean {
+  const state = endOf(memo, identifier)?.state;
+  return state === 'confirmed' || state === 'gone';
+}
+
+/** True if a DELETE was sent for this server, and its answer was lost. */
+export function wasRequested(memo: Memo, identifier: string | undefined): boolean {
+  const end = endOf(memo, identifier);
+  return end?.state === 'requested' || (end?.state === 'gone' && end.wasRequested);
+}
+
+export function withGone(memo: Memo, identifier: string): Memo {
+  return withEvidence(memo, { end: { state: 'gone', identifier, wasRequested: wasRequested(memo, identifier) } });
+}
+
+/** The absence of the server has to be proven again. */
+export function withoutGone(memo: Memo): Memo {
+  const { end } = memo.evidence;
+  if (end?.state !== 'gone') return memo;
+  const { identifier } = end;
+  return withEvidence(memo, { end: end.wasRequested ? { state: 'requested', identifier } : undefined });
+}
+
+/** The provider's word about this server; undefined if it never gave any, or the server was seen to live on since. */
+export function wordOn(memo: Memo, identifier: string | undefined): CancelWord | undefined {
+  const end = endOf(memo, identifier);
+  return end?.state === 'answered' ? end : undefined;
+}
+
+/** The server lives on: later answers no longer confirm the word. */
+export function withoutWord(memo: Memo): Memo {
+  return memo.evidence.end?.state === 'answered' ? withEvidence(memo, { end: undefined }) : memo;
+}
