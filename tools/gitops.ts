@@ -21,14 +21,17 @@ export type Kind = (typeof KINDS)[number];
 
 type Stated = Actionable & { status?: { conditions?: Condition[] | undefined } };
 
+const SERVERS = Object.fromEntries(Object.entries(await states()).map(([name, { object }]) => [name, object]));
+const SETS = await setStates();
+
 /** Every observable state of an object of each kind, and what a GitOps tool should report for it. */
 export const JUDGED: Record<Kind, { objects: () => Record<string, Stated>; verdicts: Record<string, Verdict> }> = {
   [SERVER_KIND]: {
-    objects: () => Object.fromEntries(Object.entries(states()).map(([name, { object }]) => [name, object])),
+    objects: () => SERVERS,
     verdicts: VERDICTS,
   },
   [CATALOG_KIND]: { objects: catalogStates, verdicts: CATALOG_VERDICTS },
-  [SET_KIND]: { objects: setStates, verdicts: SET_VERDICTS },
+  [SET_KIND]: { objects: () => SETS, verdicts: SET_VERDICTS },
 };
 
 /** Same layout as the folder of one kind in Argo CD's own repository. */

@@ -3,21 +3,11 @@ import { ADOPT_ANNOTATION, FINALIZER, RECORD_ANNOTATION } from '../../src/api/na
 import { formatRecord, type ServerRecord } from '../../src/api/record.ts';
 import type { VirtualServer, VirtualServerSpec, VirtualServerStatus } from '../../src/api/virtual-server.ts';
 import { decide as decideOn } from '../../src/virtual-server/decision/decide.ts';
-import { settle as settleOn } from '../../src/virtual-server/decision/settle.ts';
-import type {
-  Action,
-  CancellationFacts,
-  Denials,
-  Facts,
-  Leave,
-  Memo,
-  Next,
-  Others,
-  Outcome,
-} from '../../src/virtual-server/decision/types.ts';
-import { lookAt, type View } from '../../src/virtual-server/decision/view.ts';
+import { NEW_MEMO, type Denials, type Evidence, type Memo } from '../../src/virtual-server/decision/memo.ts';
+import type { Facts, Operation, Others } from '../../src/virtual-server/decision/types.ts';
+import { lookAt } from '../../src/virtual-server/decision/view.ts';
 import type { Server } from '../../src/provider/types.ts';
-import { SSH_KEY, stored, storedWith } from './virtual-server.ts';
+import { stored, storedWith } from './virtual-server.ts';
 
 export const NOW = Date.UTC(2026, 0, 2);
 export const UID = 'uid-of-web';
@@ -97,7 +87,7 @@ export const others = (changes: Partial<Others> = {}): Others => ({
 export function facts(changes: Partial<Facts> = {}): Facts {
   const { now = NOW } = changes;
   const clocks = { now, monotonic: now - NOW };
-  return { ...clocks, memo: { failures: 0 }, notes: [], others: others(), timing: TIMING, jitter: 0, ...changes };
+  return { ...clocks, memo: NEW_MEMO, notes: [], others: others(), timing: TIMING, jitter: 0, ...changes };
 }
 
 /** 404s that prove an absence once another one follows at `NOW`. */
@@ -109,20 +99,15 @@ export const denials = (of: string): Denials => ({
   lastAt: -60_000,
 });
 
-/** Facts that contain everything a create needs. */
-export function gathered(changes: Partial<Facts> = {}): Facts {
-  return facts({
-    credentials: { ok: true, account: ACCOUNT },
-    sshKeys: { ok: true, text: SSH_KEY },
-    catalog: { ok: true, catalog: CATALOG },
-    place: { free: true, limit: 0 },
-    createDelayMs: 0,
-    order: { ok: true },
-    ...changes,
-  });
-}
+/** Facts of a visit that has read its key. */
+export const withKey = (changes: Partial<Facts> = {}): Facts =>
+  facts({ key: { ok: true, account: ACCOUNT }, ...changes });
 
-export const memo = (changes: Partial<Memo>): Memo => ({ failures: 0, ...changes });
+export const memo = (evidence: Evidence = {}, changes: Partial<Memo> = {}): Memo => ({
+  ...NEW_MEMO,
+  evidence,
+  ...changes,
+});
 
 export const SERVER: Server = {
   identifier: 'srv1',
@@ -140,24 +125,14 @@ export const SERVER: Server = {
   sshProxy: { hostname: 'proxy.example.com', port: 20001 },
 };
 
-/** A complete check before a DELETE that found no objection; below, the permission that follows from it. */
-export const LOOKED: CancellationFacts = {
-  identifier: 'srv1',
-  shown: { type: 'server', server: SERVER, account: ACCOUNT },
-  liveAt: 0,
-  definition: 'kept',
-};
-export const LEAVE: Leave = { ok: true, shown: LOOKED.shown, liveAt: 0 };
+/** The answer of a read. */
+export const shown = (changes: Partial<Server> = {}, account = ACCOUNT) => ({
+  type: 'server' as const,
+  server: { ...SERVER, ...changes },
+  account,
+});
 
-/** An object as the checks see it; unless the facts say otherwise, the check before a DELETE is complete. */
-export function viewOf(object: VirtualServer, given: Facts): View {
-  const view = lookAt(object, given);
-  const { identifier } = view.own ?? {};
-  if (identifier === undefined || given.cancellation !== undefined) return view;
-  return { ...view, facts: { ...given, cancellation: { ...LOOKED, identifier } } };
-}
+/** A 404; `counts`: a hint that the server is gone. */
+export const denied = (counts: boolean) => ({ type: 'serverNotFound' as const, counts, detail: 'another key' });
 
-export const decide = (object: VirtualServer, given: Facts): Action => decideOn(viewOf(object, given));
-
-export const settle = (object: VirtualServer, action: Action, outcome: Outcome, given: Facts): Next =>
-  settleOn(lookAt(object, given), action, outcome);
+export const decide = (object: VirtualServer, given: Facts): Operation => decideOn(lookAt(object, given));

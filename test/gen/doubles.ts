@@ -6,14 +6,15 @@ import type { ConnectionSecrets } from '../../src/virtual-server/connection-secr
 import type { Pace } from '../../src/virtual-server/fleet/pace.ts';
 import type { Kube } from '../../src/virtual-server/kube.ts';
 import type { CreateOutcome, OpenOrder, Session } from '../../src/provider/types.ts';
-import type { choose } from '../../src/virtual-server/visit/choose.ts';
-import type { PerformRooms } from '../../src/virtual-server/visit/perform.ts';
+import { Progress } from '../../src/controller/progress.ts';
+import type { VisitServices } from '../../src/virtual-server/visit.ts';
+import { FakeTimers } from './timers.ts';
 
 const refuse = (call: string) => (): never => {
   throw new Error(`${call} was not expected in this test`);
 };
 
-/** For classes, and for rooms that hold them: has only the given members; reading another one throws. */
+/** For classes, and for objects that hold them: has only the given members; reading another one throws. */
 function only<T extends object>(of: string, given: Partial<T>): T {
   return new Proxy(given, {
     get(target, key): unknown {
@@ -67,8 +68,6 @@ export const fakeConnections = (calls: Partial<ConnectionSecrets>): ConnectionSe
 
 export const fakePace = (calls: Partial<Pace>): Pace => only('pace', calls);
 
-/** What `choose`, `gather` and `perform` need. */
-type Rooms = Parameters<typeof choose>[3] & PerformRooms;
-
-export const fakeRooms = (rooms: Partial<Rooms>): Rooms =>
-  only<Rooms>('room', { progress: { mark: () => undefined }, ...rooms });
+/** For visits: each service that a test does not give refuses to be used. */
+export const fakeServices = (services: Partial<VisitServices>): VisitServices =>
+  only<VisitServices>('services', { progress: new Progress(new FakeTimers()), ...services });

@@ -9,7 +9,7 @@ import { manifestOf } from '../../src/virtual-server-set/decision/template.ts';
 import { healthy, stuck, suspended, unseen, working, type Verdict } from './verdicts.ts';
 import { member, NOW, webSet, type MemberShape, type SetShape } from './virtual-server-set.ts';
 import { stored, storedWith } from './virtual-server.ts';
-import { visit } from './visits.ts';
+import { visit, type Given } from './visits.ts';
 
 const HOUR_MS = 3_600_000;
 const NEW_IMAGE = { image: 'debian-14.qcow2/minimal' };
@@ -43,10 +43,10 @@ const members = (set: VirtualServerSet, shapes: MemberShape[]): VirtualServer[] 
   shapes.map((shape, ordinal) => member(set, ordinal, shape));
 
 /** A member with the status that the operator writes for a single server. */
-function visited(set: VirtualServerSet, ordinal: number, given?: Parameters<typeof visit>[1]): VirtualServer {
+async function visited(set: VirtualServerSet, ordinal: number, given?: Given): Promise<VirtualServer> {
   const { metadata, spec } = manifestOf(set, ordinal);
   const { name, labels, annotations, ownerReferences } = metadata;
-  const { object } = visit(
+  const { object } = await visit(
     stored(name, storedWith({ metadata: { labels, annotations, ownerReferences }, spec })),
     given,
   );
@@ -63,7 +63,7 @@ function rejected(set: VirtualServerSet, objects: VirtualServer[], message: stri
 }
 
 /** The name of a state begins with the reason; a suffix after an underscore distinguishes variants. */
-export function setStates(): Record<string, VirtualServerSet> {
+export async function setStates(): Promise<Record<string, VirtualServerSet>> {
   const set = created();
   const up: MemberShape = { price: 9.5 };
   const three = members(set, [up, up, up]);
@@ -75,7 +75,7 @@ export function setStates(): Record<string, VirtualServerSet> {
   const lostAnswer = new ProviderError('PROVIDER_TIMEOUT', 'no answer within 60s');
   const unresolved = [
     ...three.slice(0, 2),
-    visited(set, 2, { answers: { create: { type: 'sent', result: { kind: 'unknown', error: lostAnswer } } } }),
+    await visited(set, 2, { answers: { order: { kind: 'unknown', error: lostAnswer } } }),
   ];
   const guarded = three.map((object) => ({ ...object, spec: { ...object.spec, deletionProtection: true } }));
   const paused = (shape: SetShape = {}): VirtualServerSet => edited(ready, { paused: true, ...shape });
@@ -100,7 +100,7 @@ export function setStates(): Record<string, VirtualServerSet> {
     ]),
     MemberUnresolved: reconciled(ready, unresolved),
     MemberUnresolved_paused: reconciled(paused(), unresolved),
-    MemberBlocked: reconciled(wrong, [...three, visited(wrong, 3)]),
+    MemberBlocked: reconciled(wrong, [...three, await visited(wrong, 3)]),
     MemberRejected: rejected(set, three.slice(0, 2), QUOTA),
     DeletionBlocked: reconciled(one, guarded),
     NameTaken: reconciled(set, [...three.slice(0, 2), stored('web-2'), stored('web-3')]),

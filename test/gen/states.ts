@@ -10,22 +10,20 @@ import {
 } from '../../src/api/names.ts';
 import { formatRecord, type ServerRecord } from '../../src/api/record.ts';
 import type { VirtualServer } from '../../src/api/virtual-server.ts';
-import type { ConnectionSecretState } from '../../src/virtual-server/decision/connection.ts';
-import type { ProbeResult } from '../../src/virtual-server/decision/reach.ts';
-import type { Facts, Outcome } from '../../src/virtual-server/decision/types.ts';
-import { OTHER_KEY } from '../../src/virtual-server/decision/words.ts';
+import { KubeError } from '../../src/kube/error.ts';
+import type { Secrets } from '../../src/kube/secrets.ts';
 import { parseApiKey, secretForbidden } from '../../src/accounts/api-key.ts';
 import { ProviderError } from '../../src/provider/errors/provider-error.ts';
 import { ResponseError } from '../../src/provider/errors/response-error.ts';
-import type { CreateOutcome, ProviderErrorLike, Server } from '../../src/provider/types.ts';
+import type { Server, TaskState } from '../../src/provider/types.ts';
 import {
-  ACCOUNT,
   ATTEMPTED,
   denials,
+  ELSEWHERE,
   HELD,
   KNOWN,
+  memo,
   NOW,
-  others,
   record,
   SERVER,
   TASKED,
@@ -33,7 +31,8 @@ import {
   webWith,
   type Shape,
 } from './decision.ts';
-import { visit, type Visited } from './visits.ts';
+import { fakeSecrets } from './doubles.ts';
+import { DENIED, visit, type Answers, type Given, type Visited } from './visits.ts';
 
 export interface State {
   /** The reason that the state shows in a condition, a message or an Event; undefined before the first reconcile. */
@@ -42,34 +41,16 @@ export interface State {
   events: EventNote[];
 }
 
-type Given = Parameters<typeof visit>[1];
-
-const server = (changes: Partial<Server> = {}): Outcome => ({
-  type: 'server',
-  server: { ...SERVER, ...changes },
-  account: ACCOUNT,
-});
-const probed = (result: ProbeResult): Outcome => ({ type: 'server', server: SERVER, account: ACCOUNT, probed: result });
-const connected = (connection: ConnectionSecretState): Outcome => ({
-  type: 'server',
-  server: SERVER,
-  account: ACCOUNT,
-  connection,
-});
-const heldBack = (definition: 'deleting' | 'forbidden'): Outcome => ({ type: 'heldBack', of: 'servers', definition });
-const failed = (error: ProviderErrorLike): Outcome => ({ type: 'failed', error });
-const sent = (result: CreateOutcome): Outcome => ({ type: 'sent', result });
-const pending: Outcome = { type: 'pending', status: 'Installing, 40 %, 30 seconds remaining' };
+const server = (changes: Partial<Server> = {}): Server => ({ ...SERVER, ...changes });
+const pending: TaskState = { state: 'pending', status: 'Installing, 40 %, 30 seconds remaining' };
 const refusal = new ResponseError(422, 'Ordering the server failed: the provider answered 422: no such product');
 
 /** This process polled the task to its end, and remembers it. */
-const OVER = { failures: 0, taskComplete: 'srv1' };
-const ready = reached(visit(webWith(HELD), { memo: OVER, answers: { readServer: server() } }));
+const OVER = { task: { state: 'over', identifier: 'srv1' } } as const;
+const ready = reached(await visit(webWith(HELD), { memo: memo(OVER), answers: { server: SERVER } }));
 const lost = reached(
-  visit(web(), {
-    answers: {
-      create: sent({ kind: 'unknown', error: new ProviderError('PROVIDER_TIMEOUT', 'no answer within 60s') }),
-    },
+  await visit(web(), {
+    answers: { order: { kind: 'unknown', error: new ProviderError('PROVIDER_TIMEOUT', 'no answer within 60s') } },
   }),
 );
 
@@ -79,8 +60,8 @@ function reached({ object }: Visited): VirtualServer {
   return object;
 }
 
-const seen = (reason: Reason, object: VirtualServer, given?: Given): State => {
-  const result = visit(object, given);
+const seen = async (reason: Reason, object: VirtualServer, given?: Given): Promise<State> => {
+  const result = await visit(object, given);
   return { reason, object: reached(result), events: result.events };
 };
 
@@ -104,10 +85,8 @@ function edited(object: VirtualServer, { spec, annotations, deleting, annotated 
   };
 }
 
-/** Facts of a reconcile that finds a problem with the API key. */
-const key = (found: ReturnType<typeof parseApiKey>): Partial<Facts> => ({
-  credentials: 'ok' in found ? found : { ok: true, account: ACCOUNT },
-});
+/** A visit that finds a problem with the API key. */
+const key = (found: ReturnType<typeof parseApiKey>): Given => ('ok' in found ? { key: found } : {});
 const KEY_PROBLEMS = {
   SecretNotFound: key(parseApiKey(undefined, 'default', 'vps-api-key')),
   SecretInvalid: key(parseApiKey({ data: { keyId: 'id' }, resourceVersion: '1' }, 'default', 'vps-api-key')),
@@ -125,43 +104,50 @@ const CALL_PROBLEMS = {
 } as const;
 
 /** Each problem of a key or a call, before there is a server and with a Ready server. */
-function troubles(): [string, State][] {
-  const ofKeys = Object.entries(KEY_PROBLEMS).flatMap(([reason, facts]): [string, State][] => [
-    [reason, seen(reason as Reason, web(), facts)],
-    [`${reason}_ready`, seen(reason as Reason, ready, facts)],
-  ]);
-  const ofCalls = Object.entries(CALL_PROBLEMS).flatMap(([reason, error]): [string, State][] => [
-    [reason, seen(reason as Reason, web(), { answers: { create: sent({ kind: 'notCreated', error }) } })],
-    [`${reason}_ready`, seen(reason as Reason, ready, { answers: { readServer: failed(error) } })],
-  ]);
-  return [...ofKeys, ...ofCalls];
+async function troubles(): Promise<Record<string, State>> {
+  const found: Record<string, State> = {};
+  for (const [reason, given] of Object.entries(KEY_PROBLEMS)) {
+    found[reason] = await seen(reason as Reason, web(), given);
+    found[`${reason}_ready`] = await seen(reason as Reason, ready, given);
+  }
+  for (const [reason, error] of Object.entries(CALL_PROBLEMS)) {
+    found[reason] = await seen(reason as Reason, web(), { answers: { order: { kind: 'notCreated', error } } });
+    found[`${reason}_ready`] = await seen(reason as Reason, ready, { answers: { server: error } });
+  }
+  return found;
 }
+
+const forbidden = (message: string): KubeError => new KubeError('Forbidden', message, { status: 403 });
 
 /** States of a Ready server's connection Secret. */
-function connections(): [string, State][] {
+async function connections(): Promise<Record<string, State>> {
   const asking = edited(ready, { spec: { connectionSecretName: 'web-connection' } });
-  const results: [Reason, ConnectionSecretState][] = [
-    ['ConnectionSecretWritten', { state: 'written' }],
-    ['ConnectionSecretsDisabled', { state: 'disabled' }],
-    ['ConnectionSecretTaken', { state: 'taken' }],
-    ['ConnectionSecretFailed', { state: 'failed', why: 'secrets is forbidden' }],
+  const strange = {
+    metadata: { namespace: 'default', name: 'web-connection', uid: 'u', resourceVersion: '1' },
+    type: 'Opaque',
+    data: {},
+  };
+  const secrets: [Reason, Secrets | undefined][] = [
+    [
+      'ConnectionSecretWritten',
+      fakeSecrets({ get: () => Promise.resolve(undefined), create: () => Promise.resolve() }),
+    ],
+    ['ConnectionSecretsDisabled', undefined],
+    ['ConnectionSecretTaken', fakeSecrets({ get: () => Promise.resolve(strange) })],
+    ['ConnectionSecretFailed', fakeSecrets({ get: () => Promise.reject(forbidden('secrets is forbidden')) })],
   ];
-  return results.map(([reason, connection]) => [
-    reason,
-    seen(reason, asking, { answers: { readServer: connected(connection) } }),
-  ]);
+  const found: Record<string, State> = {};
+  for (const [reason, given] of secrets)
+    found[reason] = await seen(reason, asking, { answers: { server: SERVER }, ...(given && { secrets: given }) });
+  return found;
 }
 
-const unconfirmed = {
-  type: 'unconfirmed',
-  said: 'The server is locked',
-  shown: { type: 'server', server: SERVER, account: ACCOUNT },
-} as const;
+const unconfirmed: Answers = { server: SERVER, removed: 'The server is locked', after: SERVER };
 
 /** The name of a state begins with the reason; a suffix after an underscore distinguishes variants. */
-export function states(): Record<string, State> {
-  const answers = { readServer: server() };
-  const polled = { pollTask: pending };
+export async function states(): Promise<Record<string, State>> {
+  const answers = { server: SERVER };
+  const polled = { task: pending };
   const doomed = edited(ready, { deleting: true });
   const guarded = edited(ready, { spec: { deletionProtection: true } });
   const owned = {
@@ -169,7 +155,7 @@ export function states(): Record<string, State> {
     metadata: { ...guarded.metadata, ownerReferences: [{ kind: 'Shop', name: 'web', uid: 'uid-of-shop' }] },
   };
   const paused = { [PAUSED_ANNOTATION]: 'true' };
-  const invalid = seen('InvalidSpec', web({ spec: { diskSize: 15 } }));
+  const invalid = await seen('InvalidSpec', web({ spec: { diskSize: 15 } }));
   const orphaned: ServerRecord = {
     ...HELD,
     orphans: [{ attempt: 'a0', task: 6, attemptedAt: '2026-01-01T00:00:00Z' }],
@@ -184,137 +170,138 @@ export function states(): Record<string, State> {
     fixed: unsaid(edited(invalid.object, { spec: { diskSize: 20 } })),
     terminating: unsaid(doomed),
 
-    Available: seen('Available', webWith(HELD), { memo: OVER, answers }),
-    Pending: seen('Pending', unresolved, { notes: [{ attempt: 'a1', state: 'sending' }], steps: 1 }),
-    Creating: seen('Creating', web(), { answers: { create: sent({ kind: 'created', task: 7 }), ...polled } }),
-    Creating_progress: seen('Creating', webWith(TASKED), { answers: polled }),
-    TaskOverdue: seen('TaskOverdue', webWith(TASKED), { answers: polled, ...later }),
-    TaskNotFound: seen('TaskNotFound', webWith(TASKED), {
-      memo: { failures: 0, denials: denials('task 7') },
-      answers: { pollTask: { type: 'taskNotFound', counts: true, detail: '' } },
+    Available: await seen('Available', webWith(HELD), { memo: memo(OVER), answers }),
+    Pending: await seen('Pending', unresolved, { notes: [{ attempt: 'a1', state: 'sending' }], dies: 'catalog' }),
+    Creating: await seen('Creating', web(), { answers: { order: { kind: 'created', task: 7 }, ...polled } }),
+    Creating_progress: await seen('Creating', webWith(TASKED), { answers: polled }),
+    TaskOverdue: await seen('TaskOverdue', webWith(TASKED), { answers: polled, ...later }),
+    TaskNotFound: await seen('TaskNotFound', webWith(TASKED), {
+      memo: memo({ denials: denials('task 7') }),
+      answers: { task: DENIED },
     }),
-    TaskFailed: seen('TaskFailed', webWith(TASKED), {
-      answers: { pollTask: { type: 'pending', status: 'Failed: no space left' } },
+    TaskFailed: await seen('TaskFailed', webWith(TASKED), {
+      answers: { task: { state: 'pending', status: 'Failed: no space left' } },
     }),
-    TaskInUse: seen('TaskInUse', webWith(TASKED), { others: others({ withTask: () => ['default/other'] }) }),
-    ServerNotRunning: seen('ServerNotRunning', ready, { answers: { readServer: server({ status: 'stopped' }) } }),
-    AddressPending: seen('AddressPending', webWith(HELD), {
-      memo: OVER,
-      answers: { readServer: server({ ipv6: [], sshProxy: undefined }) },
+    TaskInUse: await seen('TaskInUse', webWith(TASKED), { others: { withTask: () => ['default/other'] } }),
+    ServerNotRunning: await seen('ServerNotRunning', ready, { answers: { server: server({ status: 'stopped' }) } }),
+    AddressPending: await seen('AddressPending', webWith(HELD), {
+      memo: memo(OVER),
+      answers: { server: server({ ipv6: [], sshProxy: undefined }) },
     }),
-    Reachable: seen('Reachable', edited(ready, { spec: { sshCheck: 'Proxy' } }), {
-      answers: { readServer: probed({ ok: true, banner: 'SSH-2.0-OpenSSH_10.0' }) },
+    Reachable: await seen('Reachable', edited(ready, { spec: { sshCheck: 'Proxy' } }), {
+      answers,
+      probe: { ok: true, banner: 'SSH-2.0-OpenSSH_10.0' },
     }),
-    Booting: seen('Booting', webWith(HELD, { spec: { sshCheck: 'Proxy' } }), {
-      memo: OVER,
-      answers: { readServer: probed({ ok: false, why: 'connection refused' }) },
+    Booting: await seen('Booting', webWith(HELD, { spec: { sshCheck: 'Proxy' } }), {
+      memo: memo(OVER),
+      answers,
+      probe: { ok: false, why: 'connection refused' },
     }),
-    Unreachable: seen('Unreachable', edited(ready, { spec: { sshCheck: 'Proxy' } }), {
-      answers: { readServer: probed({ ok: false, why: 'connection refused' }) },
+    Unreachable: await seen('Unreachable', edited(ready, { spec: { sshCheck: 'Proxy' } }), {
+      answers,
+      probe: { ok: false, why: 'connection refused' },
     }),
-    ...Object.fromEntries(connections()),
-    AbsenceUnproven: seen('AbsenceUnproven', ready, {
-      answers: { readServer: { type: 'serverNotFound', counts: true, detail: '' } },
+    ...(await connections()),
+    AbsenceUnproven: await seen('AbsenceUnproven', ready, {
+      answers: { server: DENIED },
     }),
-    ServerMissing: seen('ServerMissing', ready, {
-      memo: { ...OVER, denials: denials('server srv1') },
-      answers: { readServer: { type: 'serverNotFound', counts: true, detail: '' } },
+    ServerMissing: await seen('ServerMissing', ready, {
+      memo: memo({ ...OVER, denials: denials('server srv1') }),
+      answers: { server: DENIED },
     }),
-    IdentityUnproven: seen('IdentityUnproven', ready, {
-      answers: { readServer: server({ macs: ['00:00:5e:00:53:ff'] }) },
+    IdentityUnproven: await seen('IdentityUnproven', ready, {
+      answers: { server: server({ macs: ['00:00:5e:00:53:ff'] }) },
     }),
-    ServerNotVisible: seen('ServerNotVisible', ready, {
-      answers: { readServer: { type: 'serverNotFound', counts: false, detail: OTHER_KEY } },
+    ServerNotVisible: await seen('ServerNotVisible', ready, {
+      answers: { server: DENIED },
+      account: ELSEWHERE,
     }),
-    ServerAdopted: seen('ServerAdopted', web({ annotations: { [ADOPT_ANNOTATION]: 'srv1' } }), {
-      answers: { adopt: server(), ...answers },
+    ServerAdopted: await seen('ServerAdopted', web({ annotations: { [ADOPT_ANNOTATION]: 'srv1' } }), {
+      answers,
     }),
-    Expired: seen('Expired', edited(ready, { spec: { expiresAt: '2026-01-01T00:00:00Z' } }), {
-      answers: { deleteServer: { type: 'cancelled' } },
+    Expired: await seen('Expired', edited(ready, { spec: { expiresAt: '2026-01-01T00:00:00Z' } }), {
+      answers: { ...answers, removed: 'cancelled' },
     }),
-    Expired_unordered: seen('Expired', web({ spec: { expiresAt: '2026-01-01T00:00:00Z' } })),
-    ExpiresSoon: seen('ExpiresSoon', edited(ready, { spec: { expiresAt: '2026-01-02T12:00:00Z' } }), { answers }),
-    ExpiryBlocked: seen(
+    Expired_unordered: await seen('Expired', web({ spec: { expiresAt: '2026-01-01T00:00:00Z' } })),
+    ExpiresSoon: await seen('ExpiresSoon', edited(ready, { spec: { expiresAt: '2026-01-02T12:00:00Z' } }), { answers }),
+    ExpiryBlocked: await seen(
       'ExpiryBlocked',
       edited(ready, { spec: { expiresAt: '2026-01-01T00:00:00Z', deletionProtection: true } }),
       { answers },
     ),
-    Drifted: seen('Drifted', ready, { answers: { readServer: server({ product: 'vps-2gb' }) } }),
+    Drifted: await seen('Drifted', ready, { answers: { server: server({ product: 'vps-2gb' }) } }),
 
-    Deleting: seen('Deleting', webWith(TASKED, { deleting: true }), { answers: polled }),
-    Deleting_unavailable: seen('ProviderUnavailable', doomed, {
-      answers: { deleteServer: failed(CALL_PROBLEMS.ProviderUnavailable) },
+    Deleting: await seen('Deleting', webWith(TASKED, { deleting: true }), { answers: polled }),
+    Deleting_unavailable: await seen('ProviderUnavailable', doomed, {
+      answers: { ...answers, removed: CALL_PROBLEMS.ProviderUnavailable },
     }),
-    Deleting_unconfirmed: seen('Deleting', doomed, { answers: { deleteServer: unconfirmed } }),
-    CancellationUnconfirmed: seen('CancellationUnconfirmed', doomed, {
-      memo: {
+    Deleting_unconfirmed: await seen('Deleting', doomed, { answers: unconfirmed }),
+    CancellationUnconfirmed: await seen('CancellationUnconfirmed', doomed, {
+      memo: memo({
         ...OVER,
-        cancelAnswered: { identifier: 'srv1', said: unconfirmed.said, since: -60_000, askedAt: -60_000 },
-      },
-      answers: { deleteServer: unconfirmed },
+        end: { state: 'answered', identifier: 'srv1', said: 'The server is locked', since: -60_000, askedAt: -120_000 },
+      }),
+      answers: unconfirmed,
     }),
-    CRDDeleting: seen('CRDDeleting', doomed, { answers: { deleteServer: heldBack('deleting') } }),
-    CRDForbidden: seen('CRDForbidden', doomed, { answers: { deleteServer: heldBack('forbidden') } }),
-    HasOwners: seen('HasOwners', owned, { answers }),
-    DeletionProtected: seen('DeletionProtected', edited(doomed, { spec: { deletionProtection: true } })),
+    CRDDeleting: await seen('CRDDeleting', doomed, { answers, definition: 'deleting' }),
+    CRDForbidden: await seen('CRDForbidden', doomed, { answers, definition: forbidden('no right') }),
+    HasOwners: await seen('HasOwners', owned, { answers }),
+    DeletionProtected: await seen('DeletionProtected', edited(doomed, { spec: { deletionProtection: true } })),
 
-    ...Object.fromEntries(troubles()),
-    SSHKeyNotFound: seen('SSHKeyNotFound', web(), {
-      sshKeys: {
-        ok: false,
-        reason: 'SSHKeyNotFound',
-        message:
-          'Secret default/keys, named in spec.sshKeysFrom, does not exist. The operator ordered nothing. Put SSH public keys there, or ' +
-          'correct spec.sshKeysFrom; the operator retries automatically',
-      },
-    }),
+    ...(await troubles()),
+    SSHKeyNotFound: await seen('SSHKeyNotFound', web({ spec: { sshKeysFrom: [{ name: 'keys', key: 'keys' }] } })),
     InvalidSpec: invalid,
-    CreateLimit: seen('CreateLimit', web(), { createDelayMs: 600_000 }),
-    ServerLimit: seen('ServerLimit', web(), { place: { free: false, limit: 5 } }),
-    JournalUnavailable: seen('JournalUnavailable', web(), { journalProblem: 'no space left on device' }),
-    CreateRejected: seen('CreateRejected', web(), {
-      answers: { create: sent({ kind: 'refused', status: 422, error: refusal }) },
+    CreateLimit: await seen('CreateLimit', web(), { creates: 1, ordered: true }),
+    ServerLimit: await seen('ServerLimit', web(), { places: 5, taken: 5 }),
+    JournalUnavailable: await seen('JournalUnavailable', web(), { journalProblem: 'no space left on device' }),
+    CreateRejected: await seen('CreateRejected', web(), {
+      answers: { order: { kind: 'refused', status: 422, error: refusal } },
     }),
-    CreateInFlight: seen('CreateInFlight', webWith(ATTEMPTED)),
+    CreateInFlight: await seen('CreateInFlight', webWith(ATTEMPTED)),
     CreateOutcomeUnknown: { reason: 'CreateOutcomeUnknown', object: lost, events: [] },
 
-    RecordInvalid: seen('RecordInvalid', edited(ready, { annotated: '{' })),
-    RecordTooNew: seen('RecordTooNew', edited(ready, { annotated: formatRecord({ ...HELD, format: 2 }) })),
-    RecordMissing: seen('RecordMissing', web({ finalizers: [FINALIZER] })),
-    RecordConflict: seen('RecordConflict', web({ annotated: { ...HELD, identifier: 'srv2' }, mirror: HELD })),
-    RecordMismatch: seen('RecordMismatch', webWith(record({ owner: 'uid-of-the-original', identifier: 'srv1' }))),
-    IdentifierInUse: seen('IdentifierInUse', ready, { others: others({ withServer: () => ['default/other'] }) }),
-    AdoptInvalid: seen('AdoptInvalid', web({ annotations: { [ADOPT_ANNOTATION]: 'two words' } })),
-    UnknownAnnotation: seen('UnknownAnnotation', web({ annotations: { 'vps-operator.dev/adoptt': 'srv1' } })),
-    AdoptIgnored: seen('AdoptIgnored', edited(ready, { annotations: { [ADOPT_ANNOTATION]: 'srv2' } }), { answers }),
-    OrphanedServer: seen('OrphanedServer', webWith(orphaned), { memo: OVER, answers }),
-    OrphanedServer_deleting: seen('OrphanedServer', webWith(orphaned, { deleting: true }), {
-      memo: { ...OVER, cancelled: 'srv1' },
+    RecordInvalid: await seen('RecordInvalid', edited(ready, { annotated: '{' })),
+    RecordTooNew: await seen('RecordTooNew', edited(ready, { annotated: formatRecord({ ...HELD, format: 2 }) })),
+    RecordMissing: await seen('RecordMissing', web({ finalizers: [FINALIZER] })),
+    RecordConflict: await seen('RecordConflict', web({ annotated: { ...HELD, identifier: 'srv2' }, mirror: HELD })),
+    RecordMismatch: await seen('RecordMismatch', webWith(record({ owner: 'uid-of-the-original', identifier: 'srv1' }))),
+    IdentifierInUse: await seen('IdentifierInUse', ready, { others: { withServer: () => ['default/other'] } }),
+    AdoptInvalid: await seen('AdoptInvalid', web({ annotations: { [ADOPT_ANNOTATION]: 'two words' } })),
+    UnknownAnnotation: await seen('UnknownAnnotation', web({ annotations: { 'vps-operator.dev/adoptt': 'srv1' } })),
+    AdoptIgnored: await seen('AdoptIgnored', edited(ready, { annotations: { [ADOPT_ANNOTATION]: 'srv2' } }), {
+      answers,
+    }),
+    OrphanedServer: await seen('OrphanedServer', webWith(orphaned), { memo: memo(OVER), answers }),
+    OrphanedServer_deleting: await seen('OrphanedServer', webWith(orphaned, { deleting: true }), {
+      memo: memo({ ...OVER, end: { state: 'confirmed', identifier: 'srv1' } }),
     }),
 
-    Paused: seen('Paused', web({ annotations: paused })),
-    Paused_ready: seen('Paused', edited(ready, { annotations: paused })),
-    Paused_edited: seen('Paused', edited(ready, { annotations: paused, spec: { deletionPolicy: 'Retain' } })),
-    Paused_fixed: seen('Paused', edited(invalid.object, { annotations: paused, spec: { diskSize: 20 } })),
-    Paused_stalled: seen('Paused', edited(lost, { annotations: paused })),
-    Paused_deleting: seen('Paused', edited(doomed, { annotations: paused })),
+    Paused: await seen('Paused', web({ annotations: paused })),
+    Paused_ready: await seen('Paused', edited(ready, { annotations: paused })),
+    Paused_edited: await seen('Paused', edited(ready, { annotations: paused, spec: { deletionPolicy: 'Retain' } })),
+    Paused_fixed: await seen('Paused', edited(invalid.object, { annotations: paused, spec: { diskSize: 20 } })),
+    Paused_stalled: await seen('Paused', edited(lost, { annotations: paused })),
+    Paused_deleting: await seen('Paused', edited(doomed, { annotations: paused })),
   };
 }
 
 /** Reasons that only an Event carries, because the object is gone; `null` if it still exists. */
-export function farewells(): Record<string, EventNote[] | null> {
+export async function farewells(): Promise<Record<string, EventNote[] | null>> {
   const of = ({ object, events }: Visited): EventNote[] | null => (object === undefined ? events : null);
   const retained = webWith(HELD, { deleting: true, spec: { deletionPolicy: 'Retain' } });
   return {
     ServerCancelled: of(
-      visit(webWith(HELD, { deleting: true }), { memo: OVER, answers: { deleteServer: { type: 'cancelled' } } }),
-    ),
-    ServerGone: of(
-      visit(webWith(KNOWN, { deleting: true }), {
-        memo: { ...OVER, denials: denials('server srv1') },
-        answers: { deleteServer: { type: 'serverNotFound', counts: true, detail: '' } },
+      await visit(webWith(HELD, { deleting: true }), {
+        memo: memo(OVER),
+        answers: { server: SERVER, removed: 'cancelled' },
       }),
     ),
-    RetainedServer: of(visit(retained)),
+    ServerGone: of(
+      await visit(webWith(KNOWN, { deleting: true }), {
+        memo: memo({ ...OVER, denials: denials('server srv1') }),
+        answers: { server: DENIED },
+      }),
+    ),
+    RetainedServer: of(await visit(retained)),
   };
 }

@@ -63,9 +63,9 @@ interface Shown {
 }
 
 const OF_READY = ['Ready', 'Reconciling', 'Stalled'];
-const STATES = states();
-const FAREWELLS = farewells();
-const SET_STATES = setStates();
+const STATES = await states();
+const FAREWELLS = await farewells();
+const SET_STATES = await setStates();
 const SET_EVENTS = setEvents();
 
 /**

@@ -6,7 +6,7 @@ import { planAdoptions, planStartsOver, type ListedRow } from '../../../src/cli/
 import { NOW } from '../../gen/decision.ts';
 import { states } from '../../gen/states.ts';
 
-const STATES = states();
+const STATES = await states();
 
 /** States in which the object holds no server, is not being deleted, and no order may still complete. */
 const ADOPTABLE = [

@@ -7,7 +7,9 @@ import { farewells, states, type State } from '../../gen/states.ts';
 import { currentReason } from '../../../src/controller/conditions.ts';
 import { gitopsFiles, JUDGED, KINDS, testdataFiles } from '../../../tools/gitops.ts';
 
-const STATES = states();
+const STATES = await states();
+const FAREWELLS = await farewells();
+const SET_STATES = await setStates();
 
 /** All text that the state shows in conditions, their messages, and Events. */
 function words({ object, events }: State): string {
@@ -26,7 +28,7 @@ describe('the states', () => {
 
   it('cover every reason, except those that report an object that is gone', () => {
     const shown = new Set(Object.values(STATES).map(({ reason }) => reason));
-    const farewell = Object.entries(farewells());
+    const farewell = Object.entries(FAREWELLS);
     for (const [reason, events] of farewell) expect(events?.map((event) => event.reason)).toEqual([reason]);
     const told = new Set([...shown, ...farewell.map(([reason]) => reason)]);
     expect(Object.keys(REASONS).filter((reason) => !told.has(reason))).toEqual([]);
@@ -34,9 +36,8 @@ describe('the states', () => {
 
   it('of sets cover every reason of sets, each under its name', () => {
     const reasons = [...Object.keys(SET_REASONS), 'Available', 'Deleting'];
-    const states = setStates();
     const events = setEvents();
-    const shown = reasons.map((name) => events[name]?.reason ?? currentReason(states[name]?.status?.conditions));
+    const shown = reasons.map((name) => events[name]?.reason ?? currentReason(SET_STATES[name]?.status?.conditions));
     expect(shown).toEqual(reasons);
   });
 

@@ -5,18 +5,17 @@ import { reasonPage } from '../../../src/api/documentation.ts';
 import type { Condition } from '../../../src/api/meta.ts';
 import type { VirtualServer } from '../../../src/api/virtual-server.ts';
 import { ProviderError } from '../../../src/provider/errors/provider-error.ts';
-import type { Outcome } from '../../../src/virtual-server/decision/types.ts';
 import { farewells, states } from '../../gen/states.ts';
-import { visit } from '../../gen/visits.ts';
+import { visit, type Given } from '../../gen/visits.ts';
 
-const STATES = states();
+const STATES = await states();
 const conditionsOf = ({ status }: VirtualServer): Condition[] => status?.conditions ?? [];
 const shown = [
   ...Object.entries(STATES).flatMap(([name, { object, events }]) => [
     ...conditionsOf(object).map(({ type, reason, message }) => ({ name: `${name} ${type}`, reason, message })),
     ...events.map(({ reason, note }) => ({ name: `${name} Event`, reason, message: note })),
   ]),
-  ...Object.entries(farewells()).flatMap(([name, events]) =>
+  ...Object.entries(await farewells()).flatMap(([name, events]) =>
     (events ?? []).map(({ reason, note }) => ({ name: `${name} Event`, reason: reason, message: note })),
   ),
 ];
@@ -36,24 +35,17 @@ describe('the message of', () => {
 });
 
 const error = new ProviderError('PROVIDER_UNREACHABLE', 'connection refused');
-const failed: Outcome = { type: 'failed', error };
 /** A provider that is down: every reconcile starts from the messages that the one before has left. */
-const DOWN = {
-  answers: {
-    create: { type: 'sent' as const, result: { kind: 'notCreated' as const, error } },
-    adopt: failed,
-    pollTask: failed,
-    readServer: failed,
-    deleteServer: failed,
-  },
+const DOWN: Given = {
+  answers: { order: { kind: 'notCreated', error }, task: error, server: error, removed: error },
 };
 
 describe('a reconcile that finds nothing new', () => {
-  it.each(Object.keys(STATES))('after %s writes the same conditions, however often it repeats', (name) => {
-    const first = visit(STATES[name]?.object as VirtualServer, DOWN).object;
+  it.each(Object.keys(STATES))('after %s writes the same conditions, however often it repeats', async (name) => {
+    const { object: first } = await visit(STATES[name]?.object as VirtualServer, DOWN);
     if (first === undefined) return;
     let last = first;
-    for (let times = 0; times < 3; times += 1) last = visit(last, DOWN).object ?? last;
+    for (let times = 0; times < 3; times += 1) last = (await visit(last, DOWN)).object ?? last;
     expect(conditionsOf(last)).toEqual(conditionsOf(first));
   });
 });
