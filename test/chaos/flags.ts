@@ -11,7 +11,7 @@ export function flagsFor(namespace: string, { baseUrl, authUrl }: Simulator, ele
       '--kube-timeout=1500ms',
       '--takeover-grace=500ms',
       // A process that a busy machine holds up for longer than this begins the count of denials again.
-      '--absence-grace=1s',
+      '--absence-grace=2s',
     ],
     ...['--log-level=debug', `--operator-namespace=${namespace}`],
     ...(elects ? ['--leader-elect', '--lease-duration=2s'] : []),
