@@ -14,24 +14,18 @@ import { Progress } from './controller/progress.ts';
 import type { KubeObject } from './kube/resource.ts';
 import type { Vitals } from './observability/vitals.ts';
 import type { Instruments, OperatorOptions } from './operator-options.ts';
-import { CatalogReconciler, CATALOG_WORKERS } from './server-catalog/reconciler.ts';
+import { CATALOG_WORKERS, CatalogReconciler } from './server-catalog/reconciler.ts';
 import { ConnectionSecrets } from './virtual-server/connection-secret/connection-secrets.ts';
-import { CreateLimit } from './virtual-server/fleet/create-limit.ts';
+import { CreateLimit, ServerQuota } from './virtual-server/fleet/limits.ts';
 import { Holders } from './virtual-server/fleet/holders.ts';
-import { Losses } from './virtual-server/fleet/losses.ts';
-import { urgencyOf } from './virtual-server/decision/calls.ts';
+import { Losses, Unrecorded } from './virtual-server/fleet/losses.ts';
+import { Pace, pollLagMs, spread, urgencyOf } from './virtual-server/fleet/pace.ts';
 import { knownRecord } from './virtual-server/decision/record.ts';
 import { Objects } from './virtual-server/fleet/objects.ts';
-import { Pace } from './virtual-server/fleet/pace.ts';
-import { pollLagMs } from './virtual-server/fleet/poll-lag.ts';
-import { ServerQuota } from './virtual-server/fleet/server-quota.ts';
-import { spread } from './virtual-server/fleet/spread.ts';
-import { Unrecorded } from './virtual-server/fleet/unrecorded.ts';
-import { VirtualServerReconciler } from './virtual-server/reconciler.ts';
+import { VirtualServerReconciler, Visits } from './virtual-server/reconciler.ts';
 import { longestStepMs } from './longest-step.ts';
-import { Visits } from './virtual-server/visits.ts';
 import { Candidates } from './virtual-server-set/candidates.ts';
-import { SetReconciler, SET_WORKERS } from './virtual-server-set/reconciler.ts';
+import { SET_WORKERS, SetReconciler } from './virtual-server-set/reconciler.ts';
 
 export type { OperatorOptions } from './operator-options.ts';
 
@@ -125,7 +119,7 @@ export class Operator {
     this.#objects = objects;
     this.#visits = visits;
     this.#losses = new Losses(journal, log, leads, instruments);
-    this.#unrecorded = new Unrecorded({ kube, journal, log, objects, visits });
+    this.#unrecorded = new Unrecorded({ kube, journal, log, objects, restore: (object) => visits.restore(object) });
     const reconciler = new VirtualServerReconciler({
       informer: servers,
       objects,

@@ -1,5 +1,19 @@
-/** Reconciles a key of the VirtualServer controller: visits the object, and cleans up after objects that are gone. */
+/**
+ * Reconciles VirtualServers, one object at a time: decides which operation is next, and runs it, until nothing is left; and
+ * cleans up after objects that are gone.
+ */
 import type { VirtualServer } from '../api/virtual-server.ts';
+import { decide } from './decision/decide.ts';
+import { parked, recorded, waited, withAsked } from './decision/next.ts';
+import type { Next, Operation } from './decision/types.ts';
+import { adopt } from './operations/adopt.ts';
+import { cancel } from './operations/cancel.ts';
+import { expire } from './operations/expire.ts';
+import { follow } from './operations/follow.ts';
+import { look } from './operations/look.ts';
+import { order } from './operations/order.ts';
+import { release } from './operations/release.ts';
+import { OrdersInFlight, Visit, type VisitServices } from './visit.ts';
 import type { Logger } from '../base/logger.ts';
 import type { Reconciler } from '../controller/controller.ts';
 import type { Informer } from '../kube/types.ts';
@@ -8,7 +22,86 @@ import type { Losses } from './fleet/losses.ts';
 import type { Objects } from './fleet/objects.ts';
 import { withoutFailures, withoutPlan } from './decision/memo.ts';
 import type { Journal } from './journal/journal.ts';
-import type { Visits } from './visits.ts';
+
+/** No visit needs more steps than this; exceeding it means a loop, which is a bug. */
+const MAX_STEPS = 24;
+
+export class Visits {
+  readonly #services: VisitServices;
+  readonly #orders = new OrdersInFlight();
+
+  constructor(services: VisitServices) {
+    this.#services = services;
+  }
+
+  /** Resolves with the ms until the next visit; undefined: when something changes. Throws the error of a failed step. */
+  async visit(first: VirtualServer): Promise<number | undefined> {
+    const visit = new Visit(first, this.#services, this.#orders);
+    try {
+      for (let step = 0; step < MAX_STEPS; step++) {
+        const operation = decide(visit.view());
+        const done = await run(operation, visit);
+        if (done === undefined) return undefined;
+        const before = visit.view();
+        const next = withAsked(before, operation, done);
+        await visit.commit({ name: operation.type, next, resolves: resolvesAttempts(operation) });
+        if (operation.type === 'order') visit.endsOrder();
+        if (!next.again && !visit.hasChangedSince(before)) return next.requeueAfterMs;
+      }
+      throw new Error(`no end after ${MAX_STEPS} steps`);
+    } finally {
+      visit.end();
+    }
+  }
+
+  /** Starts nothing new; resolves when every order in flight is answered and recorded. */
+  async drain(): Promise<void> {
+    await this.#orders.drain();
+  }
+
+  /** Records what the journal knows and the object does not have yet; makes no calls to the provider. */
+  async restore(object: VirtualServer): Promise<void> {
+    const visit = new Visit(object, this.#services, this.#orders);
+    const operation = decide(visit.view());
+    if (operation.type !== 'record') {
+      this.#services.objects.saw(object);
+      return;
+    }
+    const next = recorded(visit.view(), operation.record, operation.why);
+    await visit.commit({ name: operation.type, next, resolves: resolvesAttempts(operation) });
+  }
+}
+
+/** Undefined if the object is gone, or the process is about to end. */
+async function run(operation: Operation, visit: Visit): Promise<Next | undefined> {
+  switch (operation.type) {
+    case 'order':
+      return order(visit);
+    case 'adopt':
+      return adopt(visit, operation);
+    case 'follow':
+      return follow(visit, operation);
+    case 'look':
+      return look(visit, operation);
+    case 'cancel':
+      return cancel(visit, operation);
+    case 'expire':
+      return expire(visit, operation);
+    case 'release':
+      return release(visit, operation);
+    case 'record':
+      return recorded(visit.view(), operation.record, operation.why);
+    case 'park':
+      return parked(visit.view(), operation);
+    case 'wait':
+      return waited(visit.view(), operation.afterMs);
+  }
+}
+
+/** True if every attempt that the new record does not name is resolved, by your annotation or by an expiry. */
+function resolvesAttempts(operation: Operation): boolean {
+  return operation.type === 'expire' || (operation.type === 'record' && operation.why !== 'restored');
+}
 
 export interface VirtualServerReconcilerOptions {
   informer: Pick<Informer<VirtualServer>, 'list'>;

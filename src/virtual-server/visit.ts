@@ -1,7 +1,7 @@
 /** One visit to one object: its newest version, its API key, and its writes. The operations share it. */
-import { SERVER_KIND } from '../api/names.ts';
+import { FINALIZER, RECORD_ANNOTATION, SERVER_KIND } from '../api/names.ts';
 import type { ReadyReason } from '../api/conditions.ts';
-import type { ServerRecord } from '../api/record.ts';
+import { formatRecord, type ServerRecord } from '../api/record.ts';
 import type { VirtualServer, VirtualServerStatus } from '../api/virtual-server.ts';
 import { reasonOf, type Missing } from '../accounts/decision/failure.ts';
 import type { Credentials, Found } from '../accounts/credentials.ts';
@@ -18,16 +18,16 @@ import { holdsSomething } from './decision/record.ts';
 import { isProvisioned } from './decision/status.ts';
 import type { Facts, Next } from './decision/types.ts';
 import { lookAt, type View } from './decision/view.ts';
-import type { CreateLimit } from './fleet/create-limit.ts';
+import type { CreateLimit, ServerQuota } from './fleet/limits.ts';
 import type { Holders } from './fleet/holders.ts';
 import type { Objects } from './fleet/objects.ts';
 import type { Pace } from './fleet/pace.ts';
-import type { ServerQuota } from './fleet/server-quota.ts';
 import type { ServerInstruments } from './instruments.ts';
 import type { Journal } from './journal/journal.ts';
 import type { Kube } from './kube.ts';
 import type { SshProbe } from './ssh/probe.ts';
-import { write } from './write.ts';
+import { isDeepEqual } from '../base/deep-equal.ts';
+import type { MetadataPatch, ObjectVersion } from '../kube/types.ts';
 
 /** What visits work with. */
 export interface VisitServices {
@@ -257,3 +257,49 @@ export class Visit {
 
 /** Steps that repeat for the whole life of an object. */
 const REPEATED = new Set(['wait', 'follow', 'look']);
+
+export interface WriteRooms {
+  kube: Pick<Kube, 'patchMetadata' | 'writeStatus'>;
+  /** Called at once with every version that a write returned. */
+  wrote: (object: VirtualServer) => void;
+}
+
+/** Returns the newest version. Throws KubeError; whatever was written before the error stays written. */
+export async function write(
+  object: VirtualServer,
+  next: Pick<Next, 'record' | 'status'>,
+  room: WriteRooms,
+): Promise<VirtualServer> {
+  let newest = object;
+  const patch = next.record === undefined ? undefined : metadataPatch(object, next.record);
+  if (patch !== undefined) {
+    newest = await room.kube.patchMetadata(versionOf(newest), patch);
+    room.wrote(newest);
+  }
+  if (next.status !== undefined && !isDeepEqual(newest.status, next.status)) {
+    newest = await room.kube.writeStatus(versionOf(newest), newest.status, next.status);
+    room.wrote(newest);
+  }
+  return newest;
+}
+
+/** Undefined if metadata already matches. An object that is being deleted cannot get a new finalizer. */
+function metadataPatch(object: VirtualServer, record: ServerRecord | null): MetadataPatch | undefined {
+  const { finalizers = [], annotations, deletionTimestamp } = object.metadata;
+  const present = finalizers.includes(FINALIZER);
+  if (record === null) {
+    return {
+      finalizers: finalizers.filter((other) => other !== FINALIZER),
+      annotations: { [RECORD_ANNOTATION]: null },
+    };
+  }
+  const text = formatRecord(record);
+  const add = !present && deletionTimestamp === undefined;
+  if (!add && annotations?.[RECORD_ANNOTATION] === text) return undefined;
+  return { annotations: { [RECORD_ANNOTATION]: text }, ...(add && { finalizers: [...finalizers, FINALIZER] }) };
+}
+
+function versionOf(object: VirtualServer): ObjectVersion {
+  const { namespace, name, uid, resourceVersion } = object.metadata;
+  return { namespace, name, uid, resourceVersion };
+}

@@ -10,27 +10,19 @@ import type { Recorder } from '../../src/controller/event-recorder.ts';
 import { KubeError } from '../../src/kube/error.ts';
 import type { Secrets } from '../../src/kube/secrets.ts';
 import type { DefinitionState, MetadataPatch } from '../../src/kube/types.ts';
-import type {
-  Catalog,
-  CreateOutcome,
-  CreateServerRequest,
-  Product,
-  Server,
-  TaskState,
-} from '../../src/provider/types.ts';
+import type { Catalog, CreateOutcome, CreateServerRequest, Product, Server, TaskState } from '../../src/provider/types.ts';
 import { ProviderError, withheldError } from '../../src/provider/errors/provider-error.ts';
 import { ConnectionSecrets } from '../../src/virtual-server/connection-secret/connection-secrets.ts';
 import type { Memo } from '../../src/virtual-server/decision/memo.ts';
 import type { ProbeResult } from '../../src/virtual-server/decision/reach.ts';
 import type { AttemptNote, Others } from '../../src/virtual-server/decision/types.ts';
-import { CreateLimit } from '../../src/virtual-server/fleet/create-limit.ts';
+import { CreateLimit, ServerQuota } from '../../src/virtual-server/fleet/limits.ts';
 import { Holders } from '../../src/virtual-server/fleet/holders.ts';
 import { Objects } from '../../src/virtual-server/fleet/objects.ts';
-import { ServerQuota } from '../../src/virtual-server/fleet/server-quota.ts';
 import { openJournal, type Journal } from '../../src/virtual-server/journal/journal.ts';
-import { Visits } from '../../src/virtual-server/visits.ts';
+import { Visits } from '../../src/virtual-server/reconciler.ts';
 import type { VisitServices } from '../../src/virtual-server/visit.ts';
-import { ACCOUNT, ATTEMPTED, CATALOG, NOW, others as noOthers, TIMING } from './decision.ts';
+import { ACCOUNT, ATTEMPTED, CATALOG, NOW, TIMING, others as noOthers } from './decision.ts';
 import { fakeKube, fakePace, fakeSession } from './doubles.ts';
 import { FakeTimers } from './timers.ts';
 

@@ -1,7 +1,7 @@
 /** Invariants of every simulated run. Each violation is one sentence. */
 import { currentReason } from '../../src/controller/conditions.ts';
 import type { VirtualServer } from '../../src/api/virtual-server.ts';
-import { unknownAnnotations } from '../../src/virtual-server/decision/annotations.ts';
+import { unknownAnnotations } from '../../src/virtual-server/decision/inputs.ts';
 import { expiryOf } from '../../src/virtual-server/decision/expiry.ts';
 import type { EventInput } from '../../src/kube/events.ts';
 import type { KubeObject } from '../../src/kube/resource.ts';

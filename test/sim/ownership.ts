@@ -4,7 +4,7 @@
  */
 import { ACCEPT_SERVER_ANNOTATION, ADOPT_ANNOTATION } from '../../src/api/names.ts';
 import type { VirtualServer } from '../../src/api/virtual-server.ts';
-import { holdingOf } from '../../src/virtual-server/fleet/holding.ts';
+import { holdingOf } from '../../src/virtual-server/fleet/holders.ts';
 import type { ServerLife, Simulation } from '../../src/simulator/index.ts';
 import { SAME_MAC, ZERO_MAC } from '../../src/simulator/world-options.ts';
 import type { ApiServer } from './api-server.ts';

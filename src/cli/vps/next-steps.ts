@@ -1,20 +1,10 @@
 /** Suggests commands for a reason, ready to paste, and names the page that explains them at length. Pure. */
-import {
-  ADOPT_ANNOTATION,
-  ALLOW_DELETION_ANNOTATION,
-  NOT_CREATED_ANNOTATION,
-  ORPHAN_HANDLED_ANNOTATION,
-  PAUSED_ANNOTATION,
-  RECONCILE_AT_ANNOTATION,
-  SET_SHORT_NAME,
-  START_OVER_ANNOTATION,
-} from '../../api/names.ts';
+import { ADOPT_ANNOTATION, ALLOW_DELETION_ANNOTATION, NOT_CREATED_ANNOTATION, ORPHAN_HANDLED_ANNOTATION, PAUSED_ANNOTATION, RECONCILE_AT_ANNOTATION, SET_SHORT_NAME, START_OVER_ANNOTATION } from '../../api/names.ts';
 import type { Reason } from '../../api/conditions.ts';
 import { DOCUMENTATION, pageOf, reasonPage } from '../../api/documentation.ts';
 import type { VirtualServer } from '../../api/virtual-server.ts';
-import { annotationMeant, unknownAnnotations } from '../../virtual-server/decision/annotations.ts';
+import { annotationMeant, orphanName, unknownAnnotations } from '../../virtual-server/decision/inputs.ts';
 import { retainedSpec } from '../../virtual-server/decision/commands.ts';
-import { orphanName } from '../../virtual-server/decision/inputs.ts';
 import { heldServer, orderOf, recordOf, unseenServer, type OrderState } from './order.ts';
 import { NOT_REPORTED, paused, readiness, stalled } from './readiness.ts';
 import { setOf } from './set-members.ts';

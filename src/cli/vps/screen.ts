@@ -2,7 +2,7 @@
 import { timestamp } from '../../base/timestamp.ts';
 import type { VirtualServer } from '../../api/virtual-server.ts';
 import type { ServerRecord } from '../../api/record.ts';
-import { annotationMeant, unknownAnnotations } from '../../virtual-server/decision/annotations.ts';
+import { annotationMeant, unknownAnnotations } from '../../virtual-server/decision/inputs.ts';
 import { expiryOf } from '../../virtual-server/decision/expiry.ts';
 import type { EventView } from './cluster.ts';
 import { nextSteps } from './next-steps.ts';

@@ -1,17 +1,32 @@
 /**
- * Decides when a 404 is believed. A single 404 proves nothing: a read replica may lag, an endpoint may err. Absence
- * needs several denials spread over a grace period, with the account of the record, non-empty lists, and no 200 in
- * between. The counts live in memory: a restart begins again, which only takes longer. Pure.
+ * A server that the provider denies, or shows as another one. A single 404 proves nothing: a read replica may lag, an
+ * endpoint may err. Absence needs several denials spread over a grace period, with the account of the record, non-empty
+ * lists, and no 200 in between. The counts live in memory: a restart begins again, which only takes longer. Pure.
  */
 import { timestamp } from '../../base/timestamp.ts';
 import type { Verdict } from '../../controller/conditions.ts';
 import type { ServerRecord } from '../../api/record.ts';
 import type { VirtualServer } from '../../api/virtual-server.ts';
 import { isProvisioned } from './status.ts';
-import { wasRequested, type Denials } from './memo.ts';
-import type { Facts } from './types.ts';
+import {
+  wasRequested,
+  withEvidence,
+  withGone,
+  withoutDenials,
+  withoutFailures,
+  withoutGone,
+  wordOn,
+  type Denials,
+  type Memo,
+} from './memo.ts';
+import type { Facts, Next, ServerAnswer } from './types.ts';
 import { durationText } from '../../base/duration.ts';
-import { goneAdvice } from './words.ts';
+import { goneAdvice, notVisible, replaceAdvice, unprovenServer } from './words.ts';
+import { isToExpire } from './expiry.ts';
+import type { Recognition } from './identity.ts';
+import { saysGone } from './inputs.ts';
+import { goOn, jittered, rest, retryLater } from './next.ts';
+import { withMemo, type View } from './view.ts';
 
 const NEEDED = 3;
 /** A server that was never read with 200 may be slow to appear, so it needs this many grace periods. */
@@ -71,4 +86,114 @@ export function unprovenVerdict(
       `${Math.min(counted, NEEDED)} of at least ${NEEDED} such answers, and believes them at ${earliest} at the earliest. ` +
       `Next check in ${durationText(pauseMs)} (at ${timestamp(now + pauseMs)})${word}`,
   };
+}
+
+/** Applies your annotation when the provider does not show the server; undefined if there is none for this server. */
+export function goneByWord(at: View, record: ServerRecord): Next | undefined {
+  const { object, facts } = at;
+  const { identifier } = record;
+  if (identifier === undefined || !saysGone(object, record)) return undefined;
+  const goes = object.metadata.deletionTimestamp !== undefined || isToExpire(object, record, facts);
+  return goes ? goOn(withGone(facts.memo, identifier)) : sealed(at, record, jittered(facts.timing.resyncMs, facts));
+}
+
+/** Records the absence of the server, so that another server with its identifier is not mistaken for it later. */
+export function sealed(at: View, record: ServerRecord, afterMs: number): Next {
+  const gone = record.missingAt === undefined ? { ...record, missingAt: timestamp(at.facts.now) } : record;
+  const plan = { operation: 'look', afterMs } as const;
+  const changed = gone === record ? undefined : gone;
+  return rest(
+    at,
+    { record: gone, verdict: missingVerdict(at.object, gone) },
+    plan,
+    withoutFailures(at.facts.memo),
+    changed,
+  );
+}
+
+export function missingVerdict(
+  object: VirtualServer,
+  { identifier = '', missingAt = '' }: ServerRecord,
+  why?: string,
+): Verdict {
+  const other = why === undefined ? '' : `A server ${identifier} exists again, but it is a different server: ${why}. `;
+  return {
+    reason: 'ServerMissing',
+    message:
+      `The provider no longer has server ${identifier} (missing since ${missingAt}). If you did not cancel it, look for it in the provider's control ` +
+      `panel. If it is there, keep this object, and check the API key and the base URL; the operator keeps checking. ` +
+      `${other}${replaceAdvice(object)}`,
+  };
+}
+
+/** The memo for a server that exists: without its absence, and without another server in its place. */
+export function recognized(memo: Memo): Memo {
+  const { task } = memo.evidence;
+  return withEvidence(withoutGone(withoutDenials(memo)), {
+    unrecognized: undefined,
+    task: task?.state === 'silent' ? undefined : task,
+  });
+}
+
+/** The operator shows and uses nothing of a server that may be another one. */
+export function notRecognized(
+  before: View,
+  record: ServerRecord,
+  operation: LookOperation,
+  { isOther, why, word }: Extract<Recognition, { ok: false }>,
+): Next {
+  const identifier = record.identifier ?? '';
+  const at = withMemo(before, withEvidence(before.facts.memo, { unrecognized: identifier }));
+  const { object, facts, deleting } = at;
+  // Either the object's server had counted as gone and another server got its identifier, or your annotation says that
+  // it is gone.
+  const isGone = (record.missingAt !== undefined && isOther) || saysGone(object, record);
+  if (isGone && (deleting || isToExpire(object, record, facts))) return goOn(withGone(facts.memo, identifier));
+  const pause = isProvisioned(object.status) ? facts.timing.resyncMs : facts.timing.pollMs;
+  const plan = { operation, afterMs: jittered(pause, facts) };
+  const memo = withoutFailures(facts.memo);
+  if (record.missingAt !== undefined && isOther)
+    return rest(at, { record, verdict: missingVerdict(object, record, why) }, plan, memo);
+  if (isGone) return sealed(at, record, plan.afterMs);
+  const verdict = { reason: 'IdentityUnproven', message: unprovenServer(object, identifier, why, word) } as const;
+  return rest(at, { record, verdict }, plan, memo);
+}
+
+/** Both start by reading the server. */
+type LookOperation = 'look' | 'cancel';
+
+/**
+ * A 404 for the server, from a read or a DELETE: one hint, and proof together with enough others. Your annotation is
+ * proof as well, since only you can check with the provider in another way.
+ */
+export function absent(
+  at: View,
+  record: ServerRecord,
+  operation: LookOperation,
+  denial: Extract<ServerAnswer, { type: 'serverNotFound' }>,
+): Next {
+  const { object, facts } = at;
+  const identifier = record.identifier ?? '';
+  const goes = object.metadata.deletionTimestamp !== undefined || isToExpire(object, record, facts);
+  const denials = denial.counts ? denied(facts, `server ${identifier}`) : facts.memo.evidence.denials;
+  const memo = withEvidence(withoutFailures(facts.memo), { denials });
+  if (goes && denial.counts && wordOn(memo, record.identifier) !== undefined)
+    return goOn(withEvidence(memo, { end: { state: 'confirmed', identifier } }));
+  const grace = graceOf(object, record, facts);
+  const isGone = saysGone(object, record) || (denial.counts && denials && isProven(denials, grace, facts));
+  if (isGone === true && goes) return goOn(withGone(memo, identifier));
+  const resync = isProvisioned(object.status) ? facts.timing.resyncMs : facts.timing.pollMs;
+  if (record.missingAt !== undefined && !goes) {
+    const plan = { operation, afterMs: jittered(resync, facts) };
+    return rest(at, { record, verdict: missingVerdict(object, record) }, plan, memo);
+  }
+  if (isGone === true) return sealed(withMemo(at, memo), record, jittered(resync, facts));
+  if (!denial.counts || denials === undefined) {
+    const pause = goes ? facts.timing.pollMs : resync;
+    const message = notVisible(object, identifier, denial.detail);
+    return retryLater(at, operation, { record, verdict: { reason: 'ServerNotVisible', message } }, pause);
+  }
+  const afterMs = pauseOf(denials, grace, facts);
+  const verdict = unprovenVerdict(object, denials, `server ${identifier}`, grace, afterMs, facts);
+  return rest(at, { record, verdict }, { operation, afterMs }, memo);
 }

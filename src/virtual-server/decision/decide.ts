@@ -1,17 +1,30 @@
 /**
- * Decides which operation is next for one object: the first check with an answer wins. The order of the chains is part of the
- * design.
+ * Decides which operation is next for one object: the first check with an answer wins. The order of the chains is part of
+ * the design (docs/concepts/design.md). Pure.
  */
-import { adoptionIsAsked } from './checks/adoption.ts';
-import * as deleting from './checks/deleting.ts';
-import * as living from './checks/living.ts';
-import * as attempt from './checks/attempt.ts';
-import * as ordering from './checks/ordering.ts';
-import * as own from './checks/own.ts';
-import * as record from './checks/record.ts';
-import { holdsSomething } from './record.ts';
-import type { Operation } from './types.ts';
-import type { OwnView, View } from './view.ts';
+import { RECORD_ANNOTATION, START_OVER_ANNOTATION } from '../../api/names.ts';
+import { RECORD_FORMAT, RECORD_MODES, type ServerRecord } from '../../api/record.ts';
+import { adopt, annotate, edit, removeMirror, removeRecord, renameAnnotation, unannotate } from './commands.ts';
+import {
+  annotationMeant,
+  isPaused,
+  namesAsGone,
+  orphanMessage,
+  saysNotCreated,
+  saysNothingCreated,
+  unknownAnnotations,
+  withoutHandledOrphans,
+} from './inputs.ts';
+import { isLetGo, isProvisioned } from './status.ts';
+import type { Facts, Operation } from './types.ts';
+import { causeIn, heldTwiceAdvice, letGoAdvice, namesOf, protectedMessage, unknownMessage } from './words.ts';
+import { firstSeen, isOverdue, notDue, park, taskIsOver, type OwnView, type View } from './view.ts';
+import { holdsSomething, settledWith, withoutAttempt, withoutServer } from './record.ts';
+import { clockOf, expiryOf, isToExpire } from './expiry.ts';
+import { currentReason } from '../../controller/conditions.ts';
+import { hasTrait } from '../../api/conditions.ts';
+import type { VirtualServer } from '../../api/virtual-server.ts';
+import { endOf, isGone } from './memo.ts';
 
 export type Check<V extends View = View> = (view: V) => Operation | undefined;
 
@@ -39,54 +52,38 @@ export const CHAINS = {
   record: chain(
     () => true,
     [
-      record.finalizerIsGone,
-      record.recordIsTooNew,
-      record.recordIsInvalid,
-      record.recordIsForeign,
-      record.recordIsMissing,
-      record.recordIsInConflict,
-      record.recordIsStale,
-      record.objectIsPaused,
+      finalizerIsGone,
+      recordIsTooNew,
+      recordIsInvalid,
+      recordIsForeign,
+      recordIsMissing,
+      recordIsInConflict,
+      recordIsStale,
+      objectIsPaused,
     ],
   ),
-  own: chain(isOwn, [
-    own.attemptCreatedNothing,
-    own.orphanIsHandled,
-    own.wordIsTakenBack,
-    own.serverHasExpired,
-    own.identifierIsHeldTwice,
-  ]),
+  own: chain(isOwn, [attemptCreatedNothing, orphanIsHandled, wordIsTakenBack, serverHasExpired, identifierIsHeldTwice]),
   ordering: chain(
     (view) => !view.deleting && !holds(view),
-    [ordering.timeIsOver, adoptionIsAsked, ordering.annotationIsUnknown, ordering.serverIsToBeOrdered],
+    [timeIsOver, adoptionIsAsked, annotationIsUnknown, serverIsToBeOrdered],
   ),
   living: chain(
     (view): view is OwnView => !view.deleting && holds(view),
-    [
-      attempt.createIsInFlight,
-      adoptionIsAsked,
-      attempt.createOutcomeIsUnknown,
-      attempt.taskRuns,
-      living.serverIsToExpire,
-      living.serverIsHeld,
-    ],
+    [createIsInFlight, adoptionIsAsked, createOutcomeIsUnknown, taskRuns, serverIsToExpire, serverIsHeld],
   ),
   deleting: chain(
     (view): view is OwnView => view.deleting && holds(view),
     [
-      attempt.createIsInFlight,
-      deleting.serverIsRetained,
-      deleting.serverIsProtected,
+      createIsInFlight,
+      serverIsRetained,
+      serverIsProtected,
       adoptionIsAsked,
-      attempt.createOutcomeIsUnknown,
-      attempt.taskRuns,
-      deleting.serverIsToBeCancelled,
+      createOutcomeIsUnknown,
+      taskRuns,
+      serverIsToBeCancelled,
     ],
   ),
-  leaving: chain(
-    (view) => view.deleting && !holds(view),
-    [deleting.nothingIsOwed, deleting.serverIsProtected, adoptionIsAsked],
-  ),
+  leaving: chain((view) => view.deleting && !holds(view), [nothingIsOwed, serverIsProtected, adoptionIsAsked]),
 };
 
 export function decide(view: View): Operation {
@@ -98,4 +95,310 @@ export function decide(view: View): Operation {
     }
   }
   throw new Error('no check has an answer');
+}
+
+/** Only finalizers of others keep the object; the operator is done with it. */
+export function finalizerIsGone({ object }: View): Operation | undefined {
+  return isLetGo(object) ? { type: 'wait' } : undefined;
+}
+
+/** Comes before every check that reads the record, since this version may misread what a newer version wrote. */
+export function recordIsTooNew({ record }: View): Operation | undefined {
+  if (record.kind !== 'tooNew') return undefined;
+  return park(
+    'RecordTooNew',
+    `A newer version of the operator wrote the record: it has ${record.unknown}. This version understands format ` +
+      `${RECORD_FORMAT} with mode ${RECORD_MODES.join(' or ')}. The operator orders, cancels and changes nothing, and a ` +
+      'deletion waits. Run the newer version again',
+  );
+}
+
+/**
+ * No record is left, and your annotation says that there is no server. It counts only for an object that is being
+ * deleted: a living object could lose its next record too, while the annotation is still there.
+ */
+function goneWithoutServer({ object, deleting }: View): Operation | undefined {
+  if (!deleting || !saysNothingCreated(object)) return undefined;
+  return { type: 'release', why: 'nothingCreated', record: undefined };
+}
+
+export function recordIsInvalid(view: View): Operation | undefined {
+  const { record, object } = view;
+  if (record.kind !== 'invalid') return undefined;
+  if (record.isAlone) {
+    const message =
+      `Annotation ${RECORD_ANNOTATION} is not a valid record: ${record.problem}. No copy of the record is left, so a ` +
+      'server may exist. The operator orders and cancels nothing. Restore the earlier text of the annotation. If you ' +
+      `have none and the provider's control panel shows no server that you need, ${letGoAdvice(object)}`;
+    return goneWithoutServer(view) ?? park('RecordInvalid', message);
+  }
+  return park(
+    'RecordInvalid',
+    `Annotation ${RECORD_ANNOTATION} is not a valid record: ${record.problem}. The operator orders and cancels nothing. ` +
+      'Ask a cluster administrator to restore the earlier text of the annotation, or to let the operator restore it from ' +
+      `status.record: run ${removeRecord(object)}`,
+  );
+}
+
+export function recordIsForeign(view: View): Operation | undefined {
+  const { object, record, deleting, adoption } = view;
+  if (record.kind !== 'foreign') return undefined;
+  if (deleting) return { type: 'release', why: 'foreign', record: record.record };
+  if (adoption !== undefined || record.startOver) return undefined;
+  const { owner, identifier } = record.record;
+  const server = identifier === undefined ? 'its server' : `server ${identifier}`;
+  return park(
+    'RecordMismatch',
+    `This object is a copy, or was restored from a backup: its record belongs to the object with uid ${owner}. If that ` +
+      'object still exists, in this or another cluster, delete this one; no server is cancelled. Otherwise, to take over ' +
+      `${server}, run ${adopt(object, identifier)}. To leave ${server} alone and order a new one, run ` +
+      annotate(object, START_OVER_ANNOTATION, object.metadata.uid),
+  );
+}
+
+export function recordIsMissing(view: View): Operation | undefined {
+  const { record, adoption, object } = view;
+  if (record.kind !== 'missing' || adoption !== undefined) return undefined;
+  const message =
+    'The finalizer is there, but the record is missing from metadata and status: a server may exist. If the ' +
+    `provider's control panel shows the server of this object, run ${adopt(object)}. ` +
+    `If it shows none, ${letGoAdvice(object)}`;
+  return goneWithoutServer(view) ?? park('RecordMissing', message);
+}
+
+export function recordIsInConflict({ record, object }: View): Operation | undefined {
+  if (record.kind !== 'conflict') return undefined;
+  const remedy =
+    record.other === 'the journal'
+      ? `correct annotation ${RECORD_ANNOTATION} and status.record`
+      : 'find out which of the two is right; the operator then restores the other one from it. If status.record is right, ' +
+        `run ${removeRecord(object)}. If the annotation is right, run ${removeMirror(object)}`;
+  return park(
+    'RecordConflict',
+    `The record contradicts itself: ${record.problem}. The operator orders and cancels nothing. ` +
+      `Ask a cluster administrator to ${remedy}`,
+  );
+}
+
+/** Comes before `objectIsPaused`, since known facts are recorded even while the object is paused. */
+export function recordIsStale({ record }: View): Operation | undefined {
+  if (record.kind !== 'own' || !record.stale) return undefined;
+  return { type: 'record', record: record.record, why: 'restored' };
+}
+
+export function objectIsPaused({ object }: View): Operation | undefined {
+  return isPaused(object) ? { type: 'wait' } : undefined;
+}
+
+/**
+ * You say that the attempt created nothing. The operator obeys once no create can be in flight. If there is a task, the
+ * operator must have asked the provider after your annotation, and the task must be hopeless or overdue. If the task
+ * has named a server, the provider must have denied that server.
+ */
+export function attemptCreatedNothing(view: OwnView): Operation | undefined {
+  const { own, object, facts, inputs } = view;
+  if (own.attempt === undefined || !saysNotCreated(object, own)) return undefined;
+  const { identifier, task } = own;
+  const { denials, asked } = facts.memo.evidence;
+  const lost = task === undefined && identifier === undefined && !mayBeInFlight(view);
+  const isDenied = identifier === undefined || denials?.of === `server ${identifier}`;
+  const fruitless = task !== undefined && isDenied && isHopeless(view, own) && asked === inputs && !taskIsOver(view);
+  if (!lost && !fruitless) return undefined;
+  return { type: 'record', record: { ...withoutServer(withoutAttempt(own)), ...settledWith(own) }, why: 'notCreated' };
+}
+
+export function orphanIsHandled({ own, object }: OwnView): Operation | undefined {
+  const record = withoutHandledOrphans(object, own);
+  return record === own ? undefined : { type: 'record', record, why: 'orphanHandled' };
+}
+
+/** A `server-gone` annotation that proved untrue counts again after you remove it and set it again. */
+export function wordIsTakenBack({ own, object }: OwnView): Operation | undefined {
+  if (own.goneRefuted === undefined || namesAsGone(object, own)) return undefined;
+  const { goneRefuted: _goneRefuted, ...record } = own;
+  return { type: 'record', record, why: 'wordTakenBack' };
+}
+
+/**
+ * The server was cancelled. The operator orders no other one, or a GitOps tool that keeps the object would cost money
+ * forever.
+ */
+export function serverHasExpired(view: OwnView): Operation | undefined {
+  const { own, object, deleting } = view;
+  if (own.expiredAt === undefined) return undefined;
+  if (!deleting) return notDue(view, 'expire') ?? { type: 'expire', record: own };
+  if (own.orphans !== undefined) return park('OrphanedServer', orphanMessage(object, { orphans: own.orphans }));
+  return { type: 'release', why: 'cancelled', record: own };
+}
+
+export function identifierIsHeldTwice({ own, facts, object, deleting }: OwnView): Operation | undefined {
+  if (own.identifier === undefined || (deleting && object.spec.deletionPolicy === 'Retain')) return undefined;
+  const { account, fingerprint } = own;
+  // An object that is only about to adopt the server is left out: it will see this object as the holder.
+  const holders = facts.others.withServer(own.identifier, { account, fingerprint, held: true });
+  if (holders.length === 0) return undefined;
+  return park(
+    'IdentifierInUse',
+    `Server ${own.identifier} is also held by ${namesOf(holders, object)}. The operator makes no calls for this server. ` +
+      heldTwiceAdvice(holders, object),
+    { afterMs: facts.timing.pollMs },
+  );
+}
+
+/** The operator orders and adopts nothing that it would have to cancel at once. */
+export function timeIsOver({ own, object, facts }: View): Operation | undefined {
+  const at = expiryOf(object, own);
+  if (at === undefined || clockOf(facts) < at) return undefined;
+  return park(
+    'Expired',
+    `spec.expiresAt is in the past, so the operator orders and adopts nothing. To set a later time, run ${edit(object)}`,
+  );
+}
+
+/** Most are typos: ordering a server could be the opposite of what you asked for, such as to adopt one, or to wait. */
+export function annotationIsUnknown({ object }: View): Operation | undefined {
+  const unknown = unknownAnnotations(object.metadata);
+  if (unknown.length === 0) return undefined;
+  const [is, them] = unknown.length === 1 ? ['annotation', 'the annotation'] : ['annotations', 'them'];
+  const corrections = unknown.flatMap((wrong) => {
+    const right = annotationMeant(wrong);
+    return right === undefined ? [] : [`If you mean ${right}, run ${renameAnnotation(object, wrong, right)}. `];
+  });
+  return park(
+    'UnknownAnnotation',
+    `The operator does not know the ${is} ${unknown.join(', ')}, so it orders nothing. ${corrections.join('')}` +
+      `To remove ${them} and let the operator order a server, run ${unannotate(object, ...unknown)}`,
+  );
+}
+
+export function serverIsToBeOrdered(view: View): Operation {
+  const { facts, own, deleting } = view;
+  // The last line of defense against a second order: no earlier check may let such an object through.
+  if (deleting || (own !== undefined && holdsSomething(own))) throw new Error('a server is held, or may be: no create');
+  return notDue(view, 'order') ?? journalIsUnavailable(facts) ?? { type: 'order', record: own };
+}
+
+/** The operator claims nothing that it could not send. */
+function journalIsUnavailable({ journalProblem, timing }: Facts): Operation | undefined {
+  if (journalProblem === undefined) return undefined;
+  const message =
+    `The operator cannot write its journal in --journal-dir: ${journalProblem}. The operator orders nothing until it can, ` +
+    'and retries automatically. Ask an administrator to free space there, or to make the folder writable';
+  return park('JournalUnavailable', message, { retry: 'order', afterMs: timing.pollMs });
+}
+
+/** True if the task named a server that was never seen, and now names another one or none. */
+function isReplaceable({ own, adoption, object }: View): boolean {
+  if (own?.mode !== 'create' || own.fingerprint !== undefined || own.task === undefined) return false;
+  const isOther = adoption?.ok === true && adoption.identifier.toLowerCase() !== own.identifier?.toLowerCase();
+  return isOther && hasTrait(currentReason(object.status?.conditions), 'renamed');
+}
+
+export function adoptionIsAsked(view: View): Operation | undefined {
+  const { own, adoption, object } = view;
+  if (adoption === undefined || (own?.identifier !== undefined && !isReplaceable(view))) return undefined;
+  // A running task will name its own server. Adopting that server earlier would make the task look like an orphan.
+  const isRefused = currentReason(object.status?.conditions) === 'AdoptInvalid';
+  if (own?.task !== undefined && !isRefused && !isHopeless(view, own)) return undefined;
+  if (!adoption.ok) return park('AdoptInvalid', `${adoption.message}. To correct it, run ${adopt(object)}`);
+  return notDue(view, 'adopt') ?? { type: 'adopt', record: own, identifier: adoption.identifier };
+}
+
+export function createIsInFlight(view: OwnView): Operation | undefined {
+  const { own, facts } = view;
+  if (!mayBeInFlight(view) || own.attempt === undefined) return undefined;
+  return park(
+    'CreateInFlight',
+    `Another process of the operator claimed order ${own.attempt} and may still be sending it. The operator waits until that process can no longer send it`,
+    { afterMs: firstSeen(own.attempt, facts) + facts.timing.takeoverMs - facts.now },
+  );
+}
+
+/** True while another process may still be sending the create of the record's attempt. */
+export function mayBeInFlight({ own, facts }: OwnView): boolean {
+  if (own.attempt === undefined || own.task !== undefined || own.identifier !== undefined) return false;
+  if (facts.notes.some((note) => note.attempt === own.attempt)) return false;
+  return facts.now - firstSeen(own.attempt, facts) < facts.timing.takeoverMs;
+}
+
+/**
+ * True if waiting will not resolve the order (the reason is `hopeless`), or if its task has run for more than an hour.
+ */
+export function isHopeless({ object, facts }: View, own: ServerRecord): boolean {
+  return hasTrait(currentReason(object.status?.conditions), 'hopeless') || isOverdue(own, facts.now);
+}
+
+export function createOutcomeIsUnknown({ own, object }: OwnView): Operation | undefined {
+  if (own.attempt === undefined || own.task !== undefined || own.identifier !== undefined) return undefined;
+  return park('CreateOutcomeUnknown', unknownMessage(object, own, causeOf(object, own)));
+}
+
+/** Only the visit that sent the create knows what happened; the condition of this order still contains it. */
+function causeOf({ status }: VirtualServer, { attempt, hintedTask }: ServerRecord): string | undefined {
+  if (status?.record?.attempt !== attempt || status?.record?.hintedTask !== hintedTask) return undefined;
+  const condition = status?.conditions?.find(({ reason }) => reason === 'CreateOutcomeUnknown');
+  return condition && causeIn(condition.message);
+}
+
+export function taskRuns(view: OwnView): Operation | undefined {
+  const { own, facts } = view;
+  if (own.task === undefined || taskIsOver(view)) return undefined;
+  const { identifier, task } = own;
+  if (facts.memo.evidence.task?.state === 'silent' && identifier !== undefined)
+    return notDue(view, 'look') ?? { type: 'look', record: own, identifier };
+  return notDue(view, 'follow') ?? { type: 'follow', record: own, task };
+}
+
+/** The same guards as for a deletion: a live read, the lease, one holder, protection. */
+export function serverIsToExpire(view: OwnView): Operation | undefined {
+  const { own, object, facts } = view;
+  if (own.identifier === undefined || !isToExpire(object, own, facts)) return undefined;
+  if (isGone(facts.memo, own.identifier)) return { type: 'expire', record: own };
+  return notDue(view, 'cancel') ?? { type: 'cancel', record: own, identifier: own.identifier };
+}
+
+export function serverIsHeld(view: OwnView): Operation | undefined {
+  const { own, facts, object } = view;
+  if (own.identifier === undefined) return undefined;
+  // Fill in a wiped status at once, unless the last call failed.
+  const known = isProvisioned(object.status) || facts.memo.failures > 0;
+  const wait = known ? notDue(view, 'look') : undefined;
+  return wait ?? { type: 'look', record: own, identifier: own.identifier };
+}
+
+/** If nothing was created, no credentials are needed. */
+export function nothingIsOwed({ own, object, record, adoption }: View): Operation | undefined {
+  if (record.kind === 'missing' && adoption !== undefined) return undefined;
+  if (own?.orphans !== undefined) return park('OrphanedServer', orphanMessage(object, own));
+  return { type: 'release', why: 'nothingCreated', record: own };
+}
+
+/**
+ * A retained server must have an identifier. Until then the operator follows the order, or waits until you resolve its
+ * outcome.
+ */
+export function serverIsRetained({ own, object }: OwnView): Operation | undefined {
+  if (object.spec.deletionPolicy !== 'Retain' || own.identifier === undefined) return undefined;
+  return { type: 'release', why: 'retained', record: own };
+}
+
+/** The protection is about the cancellation. A server that will be retained needs none, even if it is still unknown. */
+export function serverIsProtected({ object }: View): Operation | undefined {
+  if (!object.spec.deletionProtection || object.spec.deletionPolicy === 'Retain') return undefined;
+  return park('DeletionProtected', protectedMessage(object));
+}
+
+export function serverIsToBeCancelled(view: OwnView): Operation | undefined {
+  const { own, facts } = view;
+  if (own.identifier === undefined) return undefined;
+  if (isGone(facts.memo, own.identifier)) {
+    // The object's own server no longer exists, so the message must not advise to keep it.
+    if (own.orphans !== undefined) return park('OrphanedServer', orphanMessage(view.object, { orphans: own.orphans }));
+    return {
+      type: 'release',
+      why: endOf(facts.memo, own.identifier)?.state === 'confirmed' ? 'cancelled' : 'gone',
+      record: own,
+    };
+  }
+  return notDue(view, 'cancel') ?? { type: 'cancel', record: own, identifier: own.identifier };
 }

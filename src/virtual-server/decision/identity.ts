@@ -1,13 +1,67 @@
-/** Whether the server that the provider shows is the server of this object. Pure. */
+/** Whether the server that the provider shows is the server of this object: by account, addresses, and your word. Pure. */
+import { BOUNDS, type VirtualServer } from '../../api/virtual-server.ts';
+import { canonicalIpv6, isForAnyHost } from '../../base/ip-address.ts';
 import { ACCEPT_SERVER_ANNOTATION } from '../../api/names.ts';
 import { MAX_FINGERPRINT, type Fingerprint, type ServerRecord } from '../../api/record.ts';
-import type { VirtualServer } from '../../api/virtual-server.ts';
 import type { Server } from '../../provider/types.ts';
-import { isSameAccount } from './account.ts';
-import { hardwareIn, ipv6In, shownIn } from './addresses.ts';
 import type { Memo } from './memo.ts';
-import type { Others } from './types.ts';
+import type { Others, ShownServer } from './types.ts';
 import { namesOf } from './words.ts';
+import { currentReason } from '../../controller/conditions.ts';
+import { hasTrait } from '../../api/conditions.ts';
+import type { View } from './view.ts';
+
+/** Separates the hash of the base URL from the hash of both; names from earlier versions have only the second one. */
+const SEPARATOR = '-';
+
+/** True if both name the same key ID at the same base URL. An unknown account equals no other. */
+export function isSameAccount(a: string | undefined, b: string | undefined): boolean {
+  if (a === undefined || b === undefined) return false;
+  return a === b || ((providerOf(a) === undefined || providerOf(b) === undefined) && keyOf(a) === keyOf(b));
+}
+
+/**
+ * True if both used the same base URL, whatever the key ID. A name without its first part identifies only its account.
+ */
+export function isSameProvider(a: string | undefined, b: string | undefined): boolean {
+  if (a === undefined || b === undefined) return false;
+  return isSameAccount(a, b) || (providerOf(a) !== undefined && providerOf(a) === providerOf(b));
+}
+
+function providerOf(account: string): string | undefined {
+  const end = account.indexOf(SEPARATOR);
+  return end === -1 ? undefined : account.slice(0, end);
+}
+
+function keyOf(account: string): string {
+  return account.slice(account.indexOf(SEPARATOR) + 1);
+}
+
+/** The hardware addresses that can identify a server. The provider documents no format, so any text may be one. */
+export const hardwareIn = (values: readonly string[]): string[] =>
+  shownIn(values).filter((value) => !isForAnyHardware(value));
+
+/** The IPv6 addresses that can identify a server; two spellings of an address give the same text. */
+export const ipv6In = (values: readonly string[]): string[] =>
+  distinct(shownIn(values).map(canonicalIpv6)).filter((value) => !isForAnyHost(value));
+
+/** All values that a record can hold, whether they identify anything or not. */
+export const shownIn = (values: readonly string[]): string[] =>
+  distinct(values.map((value) => value.trim().toLowerCase().replaceAll('-', ':'))).filter(
+    (value) => value !== '' && value.length <= BOUNDS.address && value.isWellFormed(),
+  );
+
+const distinct = (values: readonly string[]): string[] => [...new Set(values)].sort();
+
+/** All zero, all one, or multicast: no such address belongs to one server. Octets may lack their leading zero. */
+function isForAnyHardware(value: string): boolean {
+  const digits = value
+    .split(/[:.]/)
+    .map((group) => group.padStart(group.length + (group.length % 2), '0'))
+    .join('');
+  if (/^(0*|f*)$/.test(digits)) return true;
+  return /^[0-9a-f]{12}$/.test(digits) && Number.parseInt(digits.slice(0, 2), 16) % 2 === 1;
+}
 
 type Addresses = Pick<Server, 'macs' | 'ipv6'>;
 
@@ -156,4 +210,25 @@ function isRicher(seen: Fingerprint, known: Fingerprint, isProven: boolean): boo
 /** True if the annotation accepts exactly this word. */
 export function isAcceptedWord(object: VirtualServer, word: string): boolean {
   return object.metadata.annotations?.[ACCEPT_SERVER_ANNOTATION] === word;
+}
+
+/** True after a denial, and after a read that was not recognized. The status tells what an earlier process found. */
+export function isInDoubt(object: VirtualServer, { evidence }: Memo): boolean {
+  const { denials, unrecognized, task } = evidence;
+  const identifier = object.status?.record?.identifier;
+  if (denials?.of.startsWith('server ') === true || unrecognized !== undefined) return true;
+  // This process has recognized the server since.
+  if (identifier !== undefined && task?.state === 'over' && task.identifier === identifier) return false;
+  return hasTrait(currentReason(object.status?.conditions), 'doubt');
+}
+
+/** Whether a server that was just read is the one in the record. `use`: the purpose, unless there is doubt. */
+export function recognizeFor(
+  use: 'cancel' | 'look',
+  { object, facts: { memo, others } }: View,
+  record: ServerRecord,
+  { server, account }: ShownServer,
+): Recognition {
+  const purpose = isInDoubt(object, memo) ? 'doubt' : use;
+  return recognize(object, asVouched(record, account, memo), server, account, purpose, others);
 }

@@ -1,20 +1,34 @@
-/** What you tell the operator about one object besides its spec: the annotations that it reads. Pure. */
-import { INPUT_ANNOTATIONS } from '../../api/annotations.ts';
+/** What you tell the operator about one object besides its spec: the annotations that it reads, and those it does not know. Pure. */
+import { INPUT_ANNOTATIONS, KNOWN_ANNOTATIONS } from '../../api/annotations.ts';
 import { identifierProblem } from '../../api/identifier.ts';
 import {
   ADOPT_ANNOTATION,
+  GROUP,
   NOT_CREATED_ANNOTATION,
   ORPHAN_HANDLED_ANNOTATION,
   PAUSED_ANNOTATION,
   SERVER_GONE_ANNOTATION,
+  SERVER_PLURAL,
 } from '../../api/names.ts';
 import type { Orphan, ServerRecord } from '../../api/record.ts';
 import type { VirtualServer } from '../../api/virtual-server.ts';
-import { unknownAnnotations } from './annotations.ts';
 import { annotate } from './commands.ts';
+import type { ObjectMeta } from '../../api/meta.ts';
+import { similarTo } from '../../base/similar.ts';
+
+/** A visit asks about the same version many times. */
+const texts = new WeakMap<VirtualServer, string>();
 
 /** All that you can change, as one text. When the text changes, the operator acts at once, whatever was planned. */
 export function inputsOf(object: VirtualServer): string {
+  const known = texts.get(object);
+  if (known !== undefined) return known;
+  const text = inputsText(object);
+  texts.set(object, text);
+  return text;
+}
+
+function inputsText(object: VirtualServer): string {
   const { generation, deletionTimestamp, annotations } = object.metadata;
   return JSON.stringify([
     generation,
@@ -103,4 +117,18 @@ export function orphanMessage(
     `holds it${own}. When none is left, run ` +
     `${annotate(object, ORPHAN_HANDLED_ANNOTATION, names)}; ${then}`
   );
+}
+
+const PREFIX = `${GROUP}/`;
+const KNOWN = KNOWN_ANNOTATIONS[SERVER_PLURAL] ?? [];
+
+export function unknownAnnotations({ annotations = {} }: Pick<ObjectMeta, 'annotations'>): string[] {
+  return Object.keys(annotations).filter((name) => name.startsWith(PREFIX) && !KNOWN.includes(name));
+}
+
+/** The annotation that was probably meant by an unknown one. */
+export function annotationMeant(name: string): string | undefined {
+  const words = KNOWN.map((known) => known.slice(PREFIX.length));
+  const meant = similarTo(name.slice(PREFIX.length), words);
+  return meant && PREFIX + meant;
 }

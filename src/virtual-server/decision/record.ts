@@ -40,8 +40,14 @@ export function holdsSomething(record: ServerRecord): boolean {
 
 /** What is known about this object's server, from every place that stores it. */
 export function viewRecord(object: VirtualServer, notes: readonly AttemptNote[]): RecordView {
-  const { uid, annotations, finalizers } = object.metadata;
   const copies = copiesOf(object);
+  if (notes.length > 0) return viewOf(object, copies, notes);
+  copies.view ??= viewOf(object, copies, []);
+  return copies.view;
+}
+
+function viewOf(object: VirtualServer, copies: Copies, notes: readonly AttemptNote[]): RecordView {
+  const { uid, annotations, finalizers } = object.metadata;
   const { parsed, own, mirror } = copies;
   const newer = (parsed.ok ? undefined : parsed.newer) ?? newerRecord(mirror);
   if (newer !== undefined) {
@@ -96,6 +102,8 @@ interface Copies {
   own: ServerRecord | undefined;
   mirror: ServerRecord | undefined;
   merged: MergeResult | undefined;
+  /** What follows from them without the journal, once somebody has asked. */
+  view?: RecordView;
 }
 
 /** A visit asks about the same version many times. Bounded, since each entry takes about a kilobyte. */
@@ -112,7 +120,7 @@ function copiesOf(object: VirtualServer): Copies {
   const parsed = parsedOf(annotations?.[RECORD_ANNOTATION]);
   const own = parsed.ok && parsed.record?.owner === uid ? parsed.record : undefined;
   const mirror = object.status?.record?.owner === uid ? object.status.record : undefined;
-  const copies = { parsed, own, mirror, merged: mergeRecords(own, mirror) };
+  const copies: Copies = { parsed, own, mirror, merged: mergeRecords(own, mirror) };
   recent.set(object, copies);
   return copies;
 }

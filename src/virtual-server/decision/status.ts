@@ -1,8 +1,15 @@
-/** Turns the provider's answers into status fields, clamped to the bounds of the schema. Pure. */
-import { BOUNDS, type VirtualServerSpec, type VirtualServerStatus } from '../../api/virtual-server.ts';
+/** The fields of status that come from the provider, and what they say. Pure. */
+import {
+  BOUNDS,
+  type VirtualServer,
+  type VirtualServerSpec,
+  type VirtualServerStatus,
+} from '../../api/virtual-server.ts';
 import type { Server } from '../../provider/types.ts';
-import { readProgress } from './task-text.ts';
 import { cut } from '../../base/text.ts';
+import { currentReason } from '../../controller/conditions.ts';
+import { FINALIZER } from '../../api/names.ts';
+import { isRunning } from './reach.ts';
 
 /** The SSH user: the provider authorizes the keys for root. */
 export const SSH_USER = 'root';
@@ -91,4 +98,30 @@ export function drift(spec: VirtualServerSpec, status: VirtualServerStatus): str
 /** True once the server was read; its task has ended then. */
 export function isProvisioned(status: VirtualServerStatus | undefined): boolean {
   return status?.serverStatus !== undefined;
+}
+
+export interface TaskProgress {
+  percent?: number;
+  secondsRemaining?: number;
+}
+
+export function readProgress(text: string | undefined): TaskProgress {
+  if (text === undefined) return {};
+  const percent = /\b(?<!\d\.)(\d{1,3})(?:\.\d+)?\s?(?:%|percent\b)/i.exec(text)?.[1];
+  const seconds = /\b(?<!\d\.)(\d{1,9})\s?(?:s|secs?|seconds?)\b/i.exec(text)?.[1];
+  return {
+    ...(percent !== undefined && Number(percent) <= 100 && { percent: Number(percent) }),
+    ...(seconds !== undefined && { secondsRemaining: Number(seconds) }),
+  };
+}
+
+/** True if the operator is done with the object and its server, and only other finalizers keep the object. */
+export function isLetGo({ metadata }: VirtualServer): boolean {
+  return metadata.deletionTimestamp !== undefined && metadata.finalizers?.includes(FINALIZER) !== true;
+}
+
+/** Goes by the status; the status of a missing server still shows its last state. */
+export function hasRunningServer(object: VirtualServer): boolean {
+  const { serverStatus, conditions } = object.status ?? {};
+  return isRunning(serverStatus) && currentReason(conditions) !== 'ServerMissing' && !isLetGo(object);
 }

@@ -5,9 +5,19 @@
  * accepted its API key and the record names the account of that key.
  */
 import type { ServerRecord } from '../../api/record.ts';
-import { isSameAccount, isSameProvider } from '../decision/account.ts';
-import { identifyingIn, isOtherFingerprint, isSameFingerprint } from '../decision/identity.ts';
+import {
+  identifyingIn,
+  isOtherFingerprint,
+  isSameAccount,
+  isSameFingerprint,
+  isSameProvider,
+} from '../decision/identity.ts';
 import type { Others } from '../decision/types.ts';
+import { currentReason } from '../../controller/conditions.ts';
+import { hasTrait } from '../../api/conditions.ts';
+import type { VirtualServer } from '../../api/virtual-server.ts';
+import { adoptionOf, isPaused } from '../decision/inputs.ts';
+import { isProvisioned } from '../decision/status.ts';
 
 export interface Holding {
   namespace: string;
@@ -156,4 +166,38 @@ class Index<V> {
     uids?.delete(uid);
     if (uids?.size === 0) this.#byValue.delete(value);
   }
+}
+
+export function holdingOf(object: VirtualServer, record: ServerRecord | undefined): Holding | undefined {
+  if (record === undefined) return undefined;
+  const { metadata, spec, status } = object;
+  const { account, fingerprint, attempt, task } = record;
+  // A server that counts as gone must not keep others from the next server with its identifier.
+  const identifier = record.missingAt === undefined ? record.identifier : undefined;
+  const isMirrored = identifier !== undefined && status?.record?.identifier === identifier;
+  const isRead = isMirrored && isProvisioned(status);
+  return {
+    namespace: metadata.namespace,
+    name: metadata.name,
+    secret: spec.apiKeySecretRef.name,
+    account,
+    identifier,
+    fingerprint,
+    isConfirmed: isRead || (isMirrored && status.task?.message !== undefined),
+    task: isRead ? undefined : task,
+    isOrdering: attempt !== undefined && record.identifier === undefined && !isStuck(object, record),
+  };
+}
+
+/**
+ * True if waiting for the record's order will not reveal its server. Conditions left by an earlier order do not count.
+ */
+function isStuck(object: VirtualServer, { attempt, task }: ServerRecord): boolean {
+  // A paused object makes no calls, and others must not wait for it.
+  if (isPaused(object)) return true;
+  // You resolve this order without a task by an adoption; two such objects would wait for each other.
+  if (task === undefined && adoptionOf(object) !== undefined) return true;
+  const { record: mirror, conditions } = object.status ?? {};
+  if (mirror?.attempt !== attempt || mirror?.task !== task) return false;
+  return hasTrait(currentReason(conditions), 'namedByYou');
 }

@@ -2,15 +2,14 @@
 import type { ServerRecord } from '../../api/record.ts';
 import type { VirtualServer } from '../../api/virtual-server.ts';
 import type { ObjectStore } from '../../controller/controller.ts';
-import { isNewer, OwnWrites } from '../../controller/own-writes.ts';
+import { OwnWrites, isNewer } from '../../controller/own-writes.ts';
 import { holdsSomething, knownRecord, viewRecord } from '../decision/record.ts';
 import { NEW_MEMO, withoutPlan, type Memo } from '../decision/memo.ts';
 import { keyOf } from '../../kube/resource.ts';
 import type { Informer } from '../../kube/types.ts';
-import { isLetGo } from '../decision/running.ts';
-import type { Holders, Holding } from './holders.ts';
-import { holdingOf } from './holding.ts';
-import type { ServerQuota } from './server-quota.ts';
+import { isLetGo } from '../decision/status.ts';
+import { holdingOf, type Holders, type Holding } from './holders.ts';
+import type { ServerQuota } from './limits.ts';
 
 export class Objects implements ObjectStore<VirtualServer> {
   readonly #cache: Pick<Informer<VirtualServer>, 'get'>;

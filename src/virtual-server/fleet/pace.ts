@@ -1,10 +1,48 @@
 /**
- * Stretches poll and resync intervals when the token bucket is too small for the number of objects, so that repeated
- * calls leave room for all others. A namespace with too many objects stretches only its own intervals.
+ * How often and how urgently objects make the operator call the provider. Stretches poll and resync intervals when the token
+ * bucket is too small for the number of objects, so that repeated calls leave room for all others. A namespace with too
+ * many objects stretches only its own intervals.
  */
+import { currentReason } from '../../controller/conditions.ts';
+import { hasTrait } from '../../api/conditions.ts';
 import type { VirtualServer } from '../../api/virtual-server.ts';
-import { callsOf } from '../decision/calls.ts';
+import { inputsOf, isPaused } from '../decision/inputs.ts';
+import { isLetGo, isProvisioned } from '../decision/status.ts';
 import type { Timing } from '../decision/types.ts';
+import { createHash } from 'node:crypto';
+import { NEW_MEMO, type Memo } from '../decision/memo.ts';
+import type { Objects } from './objects.ts';
+
+/** At every poll interval, at every resync interval, or never except for single calls. */
+export type Calls = 'poll' | 'resync' | 'none';
+
+export function callsOf(object: VirtualServer): Calls {
+  const { metadata, status } = object;
+  const reason = currentReason(status?.conditions);
+  if (isPaused(object) || isLetGo(object) || hasTrait(reason, 'noCalls')) return 'none';
+  const { record } = status ?? {};
+  if (record?.owner !== metadata.uid || record.expiredAt !== undefined) return 'none';
+  if (record.task !== undefined && !isProvisioned(status)) return 'poll';
+  // The operator retries a cancellation with growing pauses until it succeeds.
+  if (record.identifier === undefined || metadata.deletionTimestamp !== undefined) return 'none';
+  const unwritten = status?.conditions?.some((condition) => condition.reason === 'ConnectionSecretFailed') === true;
+  return unwritten || hasTrait(reason, 'readAtPoll') ? 'poll' : 'resync';
+}
+
+/** Deletions; then tasks, adopted servers and edits; then new orders; then Ready servers that are read again. */
+const URGENCY = { end: 0, begun: 1, order: 2, resync: 3 } as const;
+
+/**
+ * How urgent the next visit is; 0 goes first. What is begun is finished before more is begun: otherwise none of a
+ * thousand new servers would be Ready before the last of them is ordered.
+ */
+export function urgencyOf(object: VirtualServer | undefined): number {
+  const { metadata, status } = object ?? {};
+  if (metadata === undefined || metadata.deletionTimestamp !== undefined) return URGENCY.end;
+  if (isProvisioned(status)) return status?.observedGeneration === metadata.generation ? URGENCY.resync : URGENCY.begun;
+  const { task, identifier } = status?.record ?? {};
+  return task === undefined && identifier === undefined ? URGENCY.order : URGENCY.begun;
+}
 
 /** Share of the bucket for polling tasks, and for reading Ready servers again; the rest is for everything else. */
 const POLL_SHARE = 0.6;
@@ -92,4 +130,43 @@ function fairShare(needs: number[], capacity: number): number {
     left -= need;
   }
   return Infinity;
+}
+
+/** `now` in ms since the epoch; `intervalOf`: the resync interval of a namespace (ms). */
+export function spread(
+  listed: readonly VirtualServer[],
+  objects: Pick<Objects, 'remember'>,
+  now: number,
+  intervalOf: (namespace: string) => number,
+): void {
+  for (const object of listed) {
+    const { metadata, status } = object;
+    if (status?.conditions?.some((condition) => condition.type === 'Ready' && condition.status === 'True') !== true)
+      continue;
+    // Edited while no operator was running: act on the edit without delay.
+    if (status.observedGeneration !== metadata.generation) continue;
+    const at = nextTurn(metadata.uid, now, intervalOf(metadata.namespace));
+    objects.remember(metadata.uid, {
+      ...NEW_MEMO,
+      plan: { operation: 'look', from: now, at, inputs: inputsOf(object) },
+    });
+  }
+}
+
+/** The next time at which this object's part of the interval has passed; a function of the clock, not of the start. */
+function nextTurn(uid: string, now: number, interval: number): number {
+  const part = createHash('sha256').update(uid).digest().readUInt32BE() / 2 ** 32;
+  const since = (now - part * interval) % interval;
+  return now + interval - since;
+}
+
+/** How late the most overdue read of a task or a server is (ms); 0 if none is late. `now` is in ms since the epoch. */
+export function pollLagMs(objects: readonly VirtualServer[], memo: (uid: string) => Memo, now: number): number {
+  let lag = 0;
+  for (const object of objects) {
+    const { plan } = memo(object.metadata.uid);
+    if (plan?.operation !== 'follow' && plan?.operation !== 'look') continue;
+    if (now - plan.at > lag && !isPaused(object) && !isLetGo(object)) lag = now - plan.at;
+  }
+  return lag;
 }

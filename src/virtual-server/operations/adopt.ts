@@ -5,7 +5,7 @@ import { unknownIn, type ServerRecord } from '../../api/record.ts';
 import { adopt as adoptCommand } from '../decision/commands.ts';
 import { fingerprintOf } from '../decision/identity.ts';
 import { withEvidence, withoutFailures } from '../decision/memo.ts';
-import { recognized } from '../decision/missing.ts';
+import { recognized } from '../decision/absence.ts';
 import { failed, goOn, jittered, parked, rest, retryLater, withoutKey } from '../decision/next.ts';
 import { mergeOrphans, newRecord, settledWith } from '../decision/record.ts';
 import type { Next, Operation, Park, ServerAnswer, ShownServer } from '../decision/types.ts';

@@ -12,14 +12,12 @@ import { cut } from '../../base/text.ts';
 import { timestamp } from '../../base/timestamp.ts';
 import { KubeError } from '../../kube/error.ts';
 import type { DefinitionState } from '../../kube/types.ts';
-import { isProviderError, ProviderError } from '../../provider/errors/provider-error.ts';
+import { ProviderError, isProviderError } from '../../provider/errors/provider-error.ts';
 import { ResponseError } from '../../provider/errors/response-error.ts';
 import type { ProviderErrorLike, Server, Session } from '../../provider/types.ts';
-import { isSameAccount } from '../decision/account.ts';
+import { isInDoubt, isSameAccount, recognizeFor } from '../decision/identity.ts';
 import { patchSpec, retainedSpec } from '../decision/commands.ts';
-import { heard, isAskedLately, isConfirmed } from '../decision/confirmation.ts';
 import { decide } from '../decision/decide.ts';
-import { isInDoubt, recognizeFor } from '../decision/doubt.ts';
 import {
   endOf,
   withEvidence,
@@ -29,13 +27,14 @@ import {
   type CancelWord,
   type Memo,
 } from '../decision/memo.ts';
-import { absent, notRecognized } from '../decision/missing.ts';
-import { failed, goneUnasked, goOn, jittered, rest, withoutKey } from '../decision/next.ts';
-import type { Facts, Next, Operation, ServerAnswer } from '../decision/types.ts';
+import { absent, notRecognized } from '../decision/absence.ts';
+import { failed, goOn, goneUnasked, jittered, rest, withoutKey } from '../decision/next.ts';
+import type { Facts, Next, Operation, ServerAnswer, ShownServer } from '../decision/types.ts';
 import { accountOf, withMemo, type View } from '../decision/view.ts';
 import { definitionDeleting, definitionForbidden, goneAdvice, setDefinitionLost } from '../decision/words.ts';
 import type { Visit } from '../visit.ts';
 import { readAgain, readServer } from './reads.ts';
+import { isRunning } from '../decision/reach.ts';
 
 /** How long a live read may justify a DELETE (ms). */
 const LIVE_READ_MS = 30_000;
@@ -271,4 +270,33 @@ function warning(object: VirtualServer, word: CancelWord, server: Server, afterM
       `${stillShown(word, server, afterMs, facts)}. The server still costs money, and the operator keeps asking. If this lasts, cancel ` +
       `the server in the provider's control panel. ${release} ${keep}`,
   };
+}
+
+/** The provider's word after the documented answer `said` to a DELETE. */
+export function heard({ memo, monotonic }: Facts, identifier: string, said: string): CancelWord {
+  return {
+    state: 'answered',
+    identifier,
+    said,
+    since: wordOn(memo, identifier)?.since ?? monotonic,
+    askedAt: monotonic,
+  };
+}
+
+/** True while the last DELETE is too recent for another one. */
+export function isAskedLately({ memo, monotonic, timing }: Facts, identifier: string | undefined): boolean {
+  const word = wordOn(memo, identifier);
+  return word !== undefined && monotonic - word.askedAt < timing.absenceMs / 4;
+}
+
+/**
+ * Whether what the provider shows after the DELETE confirms its word: a server that has stopped running, or certainly
+ * another one. `before`: the server as it was read right before the DELETE. A server that did not run then shows nothing
+ * new.
+ */
+export function isConfirmed(view: View, record: ServerRecord, before: Server, after: ShownServer): boolean {
+  const known = recognizeFor('cancel', view, record, after);
+  if (!known.ok && known.isOther) return true;
+  const { status = '' } = after.server;
+  return isRunning(before.status) && status.trim() !== '' && !isRunning(status);
 }

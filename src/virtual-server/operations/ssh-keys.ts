@@ -3,7 +3,6 @@ import { missing, type Missing } from '../../accounts/decision/failure.ts';
 import type { VirtualServer } from '../../api/virtual-server.ts';
 import { KubeError } from '../../kube/error.ts';
 import type { Kube } from '../kube.ts';
-import { parsePublicKeys } from './public-keys.ts';
 
 const FIX =
   '. The operator ordered nothing. Put SSH public keys there, or correct spec.sshKeysFrom; the operator retries automatically';
@@ -35,4 +34,35 @@ export async function readSshKeys(
     keys.push(...found.keys);
   }
   return { ok: true, text: keys.join('\n') };
+}
+
+/** Type, base64 body, and an optional comment. Options before the type are not allowed. */
+const KEY_LINE = /^((?:ssh|ecdsa|sk)-[^\s"]+)[ \t]+(AAAA[A-Za-z0-9+/]+={0,2})(?:[ \t].*)?$/;
+
+/** `problem` never quotes the text. */
+export type PublicKeys = { ok: true; keys: string[] } | { ok: false; problem: string };
+
+export function parsePublicKeys(text: string): PublicKeys {
+  if (text.includes('PRIVATE KEY')) return refused('it holds a private key; only public keys are sent');
+  const keys: string[] = [];
+  for (const [index, line] of text.split(/\r?\n/).entries()) {
+    const key = line.trim();
+    if (key === '' || key.startsWith('#')) continue;
+    if (!isPublicKey(key)) return refused(`line ${index + 1} is not an SSH public key such as "ssh-ed25519 AAAA..."`);
+    keys.push(key);
+  }
+  return keys.length === 0 ? refused('it holds no SSH public key') : { ok: true, keys };
+}
+
+function refused(problem: string): PublicKeys {
+  return { ok: false, problem };
+}
+
+/** RFC 4253, 6.6: the body starts with the length and the name of its type, then comes the key. */
+function isPublicKey(line: string): boolean {
+  const [, type = '', body = ''] = KEY_LINE.exec(line) ?? [];
+  const bytes = Buffer.from(body, 'base64');
+  const start = 4 + type.length;
+  if (type === '' || bytes.length <= start) return false;
+  return bytes.readUInt32BE(0) === type.length && bytes.subarray(4, start).equals(Buffer.from(type));
 }

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { expect, it } from 'vitest';
-import { isSameAccount, isSameProvider } from '../../../../src/virtual-server/decision/account.ts';
+import { isSameAccount, isSameProvider } from '../../../../src/virtual-server/decision/identity.ts';
 import { accountOf } from '../../../../src/provider/account.ts';
 
 const BASE = 'https://api.example.org/x';

@@ -1,8 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { KNOWN_ANNOTATIONS } from '../../../../src/api/annotations.ts';
 import * as names from '../../../../src/api/names.ts';
-import { annotationMeant, unknownAnnotations } from '../../../../src/virtual-server/decision/annotations.ts';
-import { inputsOf } from '../../../../src/virtual-server/decision/inputs.ts';
+import { annotationMeant, inputsOf, unknownAnnotations } from '../../../../src/virtual-server/decision/inputs.ts';
 import { similarTo } from '../../../../src/base/similar.ts';
 import { web } from '../../../gen/decision.ts';
 

@@ -4,24 +4,17 @@
  * and journal all at once.
  */
 import { ProviderError } from '../../../../src/provider/errors/provider-error.ts';
-import {
-  ACCEPT_SERVER_ANNOTATION,
-  FINALIZER,
-  NOT_CREATED_ANNOTATION,
-  PAUSED_ANNOTATION,
-  RECORD_ANNOTATION,
-  SERVER_GONE_ANNOTATION,
-} from '../../../../src/api/names.ts';
+import { ACCEPT_SERVER_ANNOTATION, FINALIZER, NOT_CREATED_ANNOTATION, PAUSED_ANNOTATION, RECORD_ANNOTATION, SERVER_GONE_ANNOTATION } from '../../../../src/api/names.ts';
 import { formatRecord, type ServerRecord } from '../../../../src/api/record.ts';
 import { statusSchema, type VirtualServer } from '../../../../src/api/virtual-server.ts';
-import { isSameAccount } from '../../../../src/virtual-server/decision/account.ts';
+import { isSameAccount } from '../../../../src/virtual-server/decision/identity.ts';
 import { decide } from '../../../../src/virtual-server/decision/decide.ts';
 import { holdsSomething, resolvesAttempts, viewRecord } from '../../../../src/virtual-server/decision/record.ts';
 import { settle } from '../../../../src/virtual-server/decision/settle.ts';
 import type { Action, AttemptNote, Facts, Memo, Next, Outcome } from '../../../../src/virtual-server/decision/types.ts';
 import { lookAt, type View } from '../../../../src/virtual-server/decision/view.ts';
 import { NOW, gathered, others, web } from '../../../gen/decision.ts';
-import { annotated, EVENTS } from './property-events.ts';
+import { EVENTS, annotated } from './property-events.ts';
 import { cancel } from './property-cancellation.ts';
 import { World, type Asking } from './property-world.ts';
 

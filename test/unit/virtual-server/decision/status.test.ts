@@ -1,10 +1,9 @@
 import { describe, expect, it } from 'vitest';
 import { statusSchema } from '../../../../src/api/virtual-server.ts';
-import { readProgress } from '../../../../src/virtual-server/decision/task-text.ts';
-import { drift, serverFields } from '../../../../src/virtual-server/decision/status.ts';
+import { drift, readProgress, serverFields } from '../../../../src/virtual-server/decision/status.ts';
 import { cut } from '../../../../src/base/text.ts';
 import type { Server } from '../../../../src/provider/types.ts';
-import { ACCOUNT, HELD, SERVER, TASKED, facts, web, webWith, settle } from '../../../gen/decision.ts';
+import { ACCOUNT, HELD, SERVER, TASKED, facts, settle, web, webWith } from '../../../gen/decision.ts';
 
 describe('the fields of a server', () => {
   it('show what the provider shows, and how to reach the server', () => {

@@ -1,6 +1,6 @@
 import { queryObjects } from 'node:v8';
 import { describe, expect, it } from 'vitest';
-import { CreateLimit } from '../../../../src/virtual-server/fleet/create-limit.ts';
+import { CreateLimit } from '../../../../src/virtual-server/fleet/limits.ts';
 
 const HOUR_MS = 3_600_000;
 

@@ -3,22 +3,11 @@ import { FINALIZER, PAUSED_ANNOTATION } from '../../../../src/api/names.ts';
 import type { VirtualServer } from '../../../../src/api/virtual-server.ts';
 import type { Condition } from '../../../../src/api/meta.ts';
 import { Holders } from '../../../../src/virtual-server/fleet/holders.ts';
-import { ServerQuota } from '../../../../src/virtual-server/fleet/server-quota.ts';
+import { ServerQuota } from '../../../../src/virtual-server/fleet/limits.ts';
 import { Objects } from '../../../../src/virtual-server/fleet/objects.ts';
 import { keyOf } from '../../../../src/kube/resource.ts';
 import type { Others } from '../../../../src/virtual-server/decision/types.ts';
-import {
-  ACCOUNT,
-  ATTEMPTED,
-  HELD,
-  TASKED,
-  UID,
-  adopting,
-  record,
-  web,
-  webWith,
-  type Shape,
-} from '../../../gen/decision.ts';
+import { ACCOUNT, ATTEMPTED, HELD, TASKED, UID, adopting, record, web, webWith, type Shape } from '../../../gen/decision.ts';
 
 const KEY = 'default/web';
 

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { FINALIZER, PAUSED_ANNOTATION } from '../../../../src/api/names.ts';
-import { pollLagMs } from '../../../../src/virtual-server/fleet/poll-lag.ts';
+import { pollLagMs } from '../../../../src/virtual-server/fleet/pace.ts';
 import type { Memo } from '../../../../src/virtual-server/decision/types.ts';
 import { stored, storedWith } from '../../../gen/virtual-server.ts';
 

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { ServerQuota } from '../../../../src/virtual-server/fleet/server-quota.ts';
+import { ServerQuota } from '../../../../src/virtual-server/fleet/limits.ts';
 
 describe('ServerQuota', () => {
   it('gives each namespace as many places as the limit allows', () => {

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import type { VirtualServer } from '../../../../src/api/virtual-server.ts';
 import type { Memo } from '../../../../src/virtual-server/decision/types.ts';
-import { spread } from '../../../../src/virtual-server/fleet/spread.ts';
+import { spread } from '../../../../src/virtual-server/fleet/pace.ts';
 import { HELD, NOW, webWith } from '../../../gen/decision.ts';
 import { withVerdict } from '../../../../src/controller/conditions.ts';
 

@@ -1,8 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import type { VirtualServerSpec } from '../../../../src/api/virtual-server.ts';
 import { RECONCILE_AT_ANNOTATION } from '../../../../src/api/names.ts';
-import { ServerQuota } from '../../../../src/virtual-server/fleet/server-quota.ts';
-import { CreateLimit } from '../../../../src/virtual-server/fleet/create-limit.ts';
+import { CreateLimit, ServerQuota } from '../../../../src/virtual-server/fleet/limits.ts';
 import { Credentials } from '../../../../src/accounts/credentials.ts';
 import { gather, type VisitFacts } from '../../../../src/virtual-server/visit/gather.ts';
 import { inputsOf } from '../../../../src/virtual-server/decision/inputs.ts';

@@ -1,15 +1,13 @@
 import { describe, expect, it } from 'vitest';
-import { CONNECTION_SECRET_TYPE, OWNER_ANNOTATION, SET_KIND } from '../../../../src/api/names.ts';
+import { ACCEPT_SERVER_ANNOTATION, CONNECTION_SECRET_TYPE, OWNER_ANNOTATION, RECONCILE_AT_ANNOTATION, SET_KIND } from '../../../../src/api/names.ts';
 import type { Secrets } from '../../../../src/kube/secrets.ts';
-import { ACCEPT_SERVER_ANNOTATION, RECONCILE_AT_ANNOTATION } from '../../../../src/api/names.ts';
 import type { ServerRecord } from '../../../../src/api/record.ts';
 import { ConnectionSecrets } from '../../../../src/virtual-server/connection-secret/connection-secrets.ts';
-import { CreateLimit } from '../../../../src/virtual-server/fleet/create-limit.ts';
+import { CreateLimit, ServerQuota } from '../../../../src/virtual-server/fleet/limits.ts';
 import { Holders } from '../../../../src/virtual-server/fleet/holders.ts';
 import { openJournal } from '../../../../src/virtual-server/journal/journal.ts';
 import { choose } from '../../../../src/virtual-server/visit/choose.ts';
 import type { VisitFacts } from '../../../../src/virtual-server/visit/gather.ts';
-import { ServerQuota } from '../../../../src/virtual-server/fleet/server-quota.ts';
 import { lookAt } from '../../../../src/virtual-server/decision/view.ts';
 import { perform } from '../../../../src/virtual-server/visit/perform.ts';
 import type { VirtualServer } from '../../../../src/api/virtual-server.ts';
@@ -21,21 +19,7 @@ import { createLogger } from '../../../../src/base/logger.ts';
 import { ProviderError, withheldError } from '../../../../src/provider/errors/provider-error.ts';
 import { ResponseError } from '../../../../src/provider/errors/response-error.ts';
 import type { Product, Server, TaskState } from '../../../../src/provider/types.ts';
-import {
-  ACCOUNT,
-  ELSEWHERE,
-  HELD,
-  KNOWN,
-  LEAVE,
-  OTHER_KEY,
-  SERVER,
-  TASKED,
-  UID,
-  denials,
-  gathered,
-  memo,
-  webWith,
-} from '../../../gen/decision.ts';
+import { ACCOUNT, ELSEWHERE, HELD, KNOWN, LEAVE, OTHER_KEY, SERVER, TASKED, UID, denials, gathered, memo, webWith } from '../../../gen/decision.ts';
 import { fakeKube, fakeRooms, fakeSecrets, fakeSession } from '../../../gen/doubles.ts';
 import { FakeTimers } from '../../../gen/timers.ts';
 

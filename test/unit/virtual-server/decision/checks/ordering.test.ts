@@ -1,23 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import type { Condition } from '../../../../../src/api/meta.ts';
-import {
-  ACCOUNT,
-  ATTEMPTED,
-  HELD,
-  KNOWN,
-  NOW,
-  TASKED,
-  TIMING,
-  adopting,
-  facts,
-  gathered,
-  others,
-  memo,
-  record,
-  web,
-  webWith,
-} from '../../../../gen/decision.ts';
-import { serverIsToBeOrdered } from '../../../../../src/virtual-server/decision/checks/ordering.ts';
+import { ACCOUNT, ATTEMPTED, HELD, KNOWN, NOW, TASKED, TIMING, adopting, facts, gathered, memo, others, record, web, webWith } from '../../../../gen/decision.ts';
+import { serverIsToBeOrdered } from '../../../../../src/virtual-server/decision/decide.ts';
 import { lookAt } from '../../../../../src/virtual-server/decision/view.ts';
 import { SSH_KEY } from '../../../../gen/virtual-server.ts';
 import { park, planned, saying, verifyChecks, type CheckCase } from './support.ts';
