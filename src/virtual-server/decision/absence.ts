@@ -7,7 +7,7 @@ import { timestamp } from '../../base/timestamp.ts';
 import type { Verdict } from '../../controller/conditions.ts';
 import type { ServerRecord } from '../../api/record.ts';
 import type { VirtualServer } from '../../api/virtual-server.ts';
-import { isProvisioned } from './status.ts';
+import { isProvisioned, wasRead } from './status.ts';
 import {
   wasRequested,
   withEvidence,
@@ -47,12 +47,9 @@ export function denied({ memo, monotonic, timing }: Facts, what: string): Denial
 
 /** How long the denials of the record's server have to last (ms). */
 export function graceOf(object: VirtualServer, record: ServerRecord, { memo, timing }: Facts): number {
-  const mirror = object.status?.record;
-  const isMirrored = mirror?.identifier === record.identifier && isProvisioned(object.status);
-  const wasRead = record.fingerprint !== undefined || record.mode === 'adopt' || isMirrored;
   // A DELETE whose answer was lost explains why the server is gone.
   const isExplained = wasRequested(memo, record.identifier);
-  return timing.absenceMs * (wasRead || isExplained ? 1 : UNSEEN_PERIODS);
+  return timing.absenceMs * (wasRead(object, record) || isExplained ? 1 : UNSEEN_PERIODS);
 }
 
 export function isProven({ counted, since }: Denials, graceMs: number, { monotonic }: Facts): boolean {

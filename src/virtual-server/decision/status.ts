@@ -5,6 +5,7 @@ import {
   type VirtualServerSpec,
   type VirtualServerStatus,
 } from '../../api/virtual-server.ts';
+import type { ServerRecord } from '../../api/record.ts';
 import type { Server } from '../../provider/types.ts';
 import { cut } from '../../base/text.ts';
 import { currentReason } from '../../controller/conditions.ts';
@@ -93,6 +94,17 @@ export function drift(spec: VirtualServerSpec, status: VirtualServerStatus): str
   compare('disk size', spec.diskSize, status.specs?.diskSize);
   compare('disk type', 'ssd', status.specs?.diskType);
   return differences.length === 0 ? undefined : differences.join('; ');
+}
+
+/**
+ * True if the server of the record was ever read, or is said to have been: the record or the status shows it. Status fields
+ * that were copied or restored from another object prove nothing, so the mirror next to them must name the same server.
+ */
+export function wasRead({ status }: VirtualServer, record: ServerRecord): boolean {
+  const { fingerprint, mode, missingAt } = record;
+  if (fingerprint !== undefined || mode === 'adopt' || missingAt !== undefined) return true;
+  const mirror = status?.record;
+  return mirror?.owner === record.owner && mirror.identifier === record.identifier && isProvisioned(status);
 }
 
 /** True once the server was read; its task has ended then. */

@@ -4,7 +4,7 @@ import type { ServerRecord } from '../../api/record.ts';
 import type { VirtualServer } from '../../api/virtual-server.ts';
 import { adoptionOf, inputsOf, type Adoption } from './inputs.ts';
 import { viewRecord, type RecordView } from './record.ts';
-import { isProvisioned } from './status.ts';
+import { wasRead } from './status.ts';
 import { endOf, type Memo } from './memo.ts';
 import type { Facts, Operation, Park, Planned } from './types.ts';
 
@@ -55,17 +55,12 @@ export function notDue(view: View, operation: Planned): Operation | undefined {
   return Number.isFinite(at) ? { type: 'wait', afterMs: at - now } : { type: 'wait' };
 }
 
-/**
- * True once the task has ended: it answered 303, or this very server was read, or counts as gone. Status fields that
- * were copied or restored from another object prove nothing, so the mirror next to them must name the same server.
- */
+/** True once the task has ended: it answered 303, or this very server was read, or counts as gone. */
 export function taskIsOver({ object, own, facts }: OwnView): boolean {
   if (own.identifier === undefined) return false;
-  if (own.missingAt !== undefined || endOf(facts.memo, own.identifier)?.state === 'gone') return true;
-  const mirror = object.status?.record;
-  const wasRead = mirror?.owner === own.owner && mirror.identifier === own.identifier && isProvisioned(object.status);
+  if (endOf(facts.memo, own.identifier)?.state === 'gone') return true;
   const { task } = facts.memo.evidence;
-  return wasRead || (task?.state === 'over' && task.identifier === own.identifier);
+  return wasRead(object, own) || (task?.state === 'over' && task.identifier === own.identifier);
 }
 
 /** The account of the key in use; undefined if there is no key. */

@@ -35,6 +35,7 @@ import { definitionDeleting, definitionForbidden, goneAdvice, setDefinitionLost 
 import type { Visit } from '../visit.ts';
 import { readAgain, readServer } from './reads.ts';
 import { isRunning } from '../decision/reach.ts';
+import { wasRead } from '../decision/status.ts';
 
 /** How long a live read may justify a DELETE (ms). */
 const LIVE_READ_MS = 30_000;
@@ -136,11 +137,10 @@ export function beforeDelete(at: View, record: ServerRecord, shown: Found): Next
  * server may have got its identifier since.
  */
 function mayBeUnseen({ object, facts }: View, record: ServerRecord, shown: Found): boolean {
-  const { account, fingerprint, mode, missingAt } = record;
-  const wasRead = fingerprint !== undefined || mode === 'adopt' || missingAt !== undefined;
+  const { account } = record;
   const isOther = account !== undefined && !isSameAccount(account, accountOf(facts));
   const counts = shown.type === 'serverNotFound' && shown.counts;
-  return counts && !wasRead && !isOther && !isInDoubt(object, facts.memo);
+  return counts && !wasRead(object, record) && !isOther && !isInDoubt(object, facts.memo);
 }
 
 /** Resolves with the message of the documented answer. */
