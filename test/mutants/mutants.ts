@@ -1506,6 +1506,20 @@ export const MUTANTS: Mutant[] = [
     tests: ['--project', 'unit', 'test/unit/virtual-server-set/decision'],
   },
   {
+    name: 'counts the price of a member only if its server is "running" in lower case',
+    file: 'src/api/server-state.ts',
+    find: "status?.trim().toLowerCase() === 'running'",
+    replace: "status === 'running'",
+    tests: ['--project', 'unit', 'test/unit/virtual-server-set/decision'],
+  },
+  {
+    name: 'counts the price of a member whose server is cancelled',
+    file: 'src/api/server-state.ts',
+    find: ' && !isLetGo(object);',
+    replace: ';',
+    tests: ['--project', 'unit', 'test/unit/virtual-server-set/decision'],
+  },
+  {
     name: 'creates members from a cache',
     file: 'src/virtual-server-set/decision/plan.ts',
     find: 'const look = weighty.length > 0 && !seen.live;',

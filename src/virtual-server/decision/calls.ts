@@ -2,8 +2,7 @@
 import { currentReason } from '../../controller/conditions.ts';
 import { hasTrait } from '../../api/conditions.ts';
 import type { VirtualServer } from '../../api/virtual-server.ts';
-import { isPaused } from './inputs.ts';
-import { isLetGo } from './running.ts';
+import { isLetGo, isPaused } from '../../api/server-state.ts';
 import { isProvisioned } from './status.ts';
 
 /** At every poll interval, at every resync interval, or never except for single calls. */

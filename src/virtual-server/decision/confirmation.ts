@@ -5,7 +5,7 @@
 import type { ServerRecord } from '../../api/record.ts';
 import type { Server } from '../../provider/types.ts';
 import { recognizeFor } from './doubt.ts';
-import { isRunning } from './reach.ts';
+import { isRunning } from '../../api/server-state.ts';
 import type { CancelWord, Facts, Memo, Outcome } from './types.ts';
 import type { View } from './view.ts';
 

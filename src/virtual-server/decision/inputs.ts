@@ -5,7 +5,6 @@ import {
   ADOPT_ANNOTATION,
   NOT_CREATED_ANNOTATION,
   ORPHAN_HANDLED_ANNOTATION,
-  PAUSED_ANNOTATION,
   SERVER_GONE_ANNOTATION,
 } from '../../api/names.ts';
 import type { Orphan, ServerRecord } from '../../api/record.ts';
@@ -22,11 +21,6 @@ export function inputsOf(object: VirtualServer): string {
     ...INPUT_ANNOTATIONS.map((name) => annotations?.[name] ?? null),
     ...unknownAnnotations(object.metadata),
   ]);
-}
-
-export function isPaused(object: VirtualServer): boolean {
-  const value = object.metadata.annotations?.[PAUSED_ANNOTATION];
-  return value !== undefined && value !== 'false';
 }
 
 export type Adoption = { ok: true; identifier: string } | { ok: false; message: string } | undefined;

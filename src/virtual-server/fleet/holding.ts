@@ -3,7 +3,8 @@ import { currentReason } from '../../controller/conditions.ts';
 import { hasTrait } from '../../api/conditions.ts';
 import type { ServerRecord } from '../../api/record.ts';
 import type { VirtualServer } from '../../api/virtual-server.ts';
-import { adoptionOf, isPaused } from '../decision/inputs.ts';
+import { adoptionOf } from '../decision/inputs.ts';
+import { isPaused } from '../../api/server-state.ts';
 import { isProvisioned } from '../decision/status.ts';
 import type { Holding } from './holders.ts';
 

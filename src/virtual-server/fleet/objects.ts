@@ -7,7 +7,7 @@ import { holdsSomething, knownRecord, viewRecord } from '../decision/record.ts';
 import type { Memo } from '../decision/types.ts';
 import { keyOf } from '../../kube/resource.ts';
 import type { Informer } from '../../kube/types.ts';
-import { isLetGo } from '../decision/running.ts';
+import { isLetGo } from '../../api/server-state.ts';
 import type { Holders, Holding } from './holders.ts';
 import { holdingOf } from './holding.ts';
 import type { ServerQuota } from './server-quota.ts';

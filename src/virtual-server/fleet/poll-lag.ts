@@ -1,7 +1,6 @@
 /** How late reads of tasks and servers are. */
 import type { VirtualServer } from '../../api/virtual-server.ts';
-import { isPaused } from '../decision/inputs.ts';
-import { isLetGo } from '../decision/running.ts';
+import { isLetGo, isPaused } from '../../api/server-state.ts';
 import type { Memo } from '../decision/types.ts';
 
 /** How late the most overdue read of a task or a server is (ms); 0 if none is late. `now` is in ms since the epoch. */

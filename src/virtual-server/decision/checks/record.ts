@@ -2,8 +2,8 @@
 import { RECORD_ANNOTATION, START_OVER_ANNOTATION } from '../../../api/names.ts';
 import { RECORD_FORMAT, RECORD_MODES } from '../../../api/record.ts';
 import { adopt, annotate, removeMirror, removeRecord } from '../commands.ts';
-import { isPaused, saysNothingCreated } from '../inputs.ts';
-import { isLetGo } from '../running.ts';
+import { saysNothingCreated } from '../inputs.ts';
+import { isLetGo, isPaused } from '../../../api/server-state.ts';
 import type { Action } from '../types.ts';
 import { letGoAdvice } from '../words.ts';
 import { park, type View } from '../view.ts';
