@@ -5,8 +5,7 @@ import { MEMBER_DELETE_FIRST_ANNOTATION, RECORD_ANNOTATION } from '../../api/nam
 import { parseRecord, type ServerRecord } from '../../api/record.ts';
 import { hasRunningServer, isAnnotated, isPaused } from '../../api/server-state.ts';
 import type { VirtualServer } from '../../api/virtual-server.ts';
-import { revisionOf } from './revision.ts';
-import { createdFrom } from './template.ts';
+import { createdFrom, revisionOf } from './template.ts';
 
 export interface Note {
   reason: Reason;
