@@ -221,9 +221,9 @@ export const MUTANTS: Mutant[] = [
   },
   {
     name: 'ignores an unknown file in the folder of settings',
-    file: 'src/config/settings.ts',
-    find: 'if (unknown !== undefined) throw new UnknownSetting(unknown);',
-    replace: "if (unknown === '') throw new UnknownSetting(unknown);",
+    file: 'src/config/files.ts',
+    find: 'const unknown = files.find((file) => !known.includes(file));',
+    replace: "const unknown = files.find((file) => file === '');",
     tests: ['--project', 'unit', 'test/unit/config/config.test.ts', '-t', 'may not have a file VPS_POL_INTERVAL'],
   },
   {
