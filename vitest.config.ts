@@ -1,7 +1,7 @@
 /**
- * Four projects: `unit` needs nothing; the others each share one real API server between their files. `exhaustive` covers
- * every case where `unit` and `integration` cover representative ones; only `.ci/run` runs it. `gitops` runs
- * complete third-party tools; only `npm run test:gitops` runs it.
+ * Five projects: `unit` needs nothing; the others each share one real API server between their files. `exhaustive` covers
+ * every case where `unit` and `integration` cover representative ones. `third-party` runs the code of other projects, and
+ * `gitops` complete programs of theirs; only these two build programs with Go.
  * `isolate: false`: files in the same worker share modules, which take longer to load than most files take to run.
  */
 import { availableParallelism } from 'node:os';
@@ -38,6 +38,16 @@ export default defineConfig({
           include: ['test/exhaustive/**/*.test.ts'],
           globalSetup: ['test/integration/global-setup.ts'],
           // Each test covers a large number of cases.
+          testTimeout: 300_000,
+        },
+      },
+      {
+        extends: true,
+        test: {
+          name: 'third-party',
+          isolate: false,
+          include: ['test/third-party/**/*.test.ts'],
+          globalSetup: ['test/integration/global-setup.ts'],
           testTimeout: 300_000,
         },
       },

@@ -4,6 +4,7 @@ import { goProgram, type GoProgram } from './go-program.ts';
 
 const GO = join(import.meta.dirname, '../test/go');
 
+/** What `npm run test:third-party` needs. */
 export const GO_PROGRAMS = {
   /** Argo CD's interpreter, Flux's CEL and kstatus. */
   gitops: { module: join(GO, 'gitops'), package: '.' },

@@ -164,3 +164,9 @@ export function hasTrait(reason: string | undefined, trait: Trait): boolean {
   const table = tables.find((reasons) => Object.hasOwn(reasons, reason ?? ''));
   return table?.[reason ?? '']?.traits?.includes(trait) === true;
 }
+
+/** The current reason: that of Stalled or Reconciling if one is set, else that of Ready. */
+export function currentReason(conditions: readonly { type: string; reason: string }[] | undefined): string | undefined {
+  const of = (type: string): string | undefined => conditions?.find((other) => other.type === type)?.reason;
+  return of('Stalled') ?? of('Reconciling') ?? of('Ready');
+}

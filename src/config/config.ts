@@ -1,14 +1,12 @@
 /** Parses the operator's flags, and the environment variables and files of settings that replace them. */
-import { distance } from 'fastest-levenshtein';
+import { Command, Option } from 'commander';
 import { readFileSync } from 'node:fs';
-import { parseArgs } from 'node:util';
-import { overlap } from './bind-address.ts';
-import { readCertificates } from './certificates.ts';
-import { FlagError } from './flag-error.ts';
+import { readCertificates, readSettings } from './files.ts';
+import { FlagError, overlap, shown } from './flag-values.ts';
 import { FLAGS, type FlagSpec, type FlagValues } from './flags.ts';
 import { parseProxies, PROXY_VARIABLES } from './proxy.ts';
-import { readSettings, UnknownSetting } from './settings.ts';
 import type { ProxyFor } from '../base/proxy.ts';
+import { similarTo } from '../base/similar.ts';
 import { version } from '../base/version.ts';
 
 /** The operator's settings. */
@@ -25,8 +23,13 @@ type ParsedConfig =
 
 /** Where the kubelet writes the namespace of the pod. */
 const POD_NAMESPACE_FILE = '/var/run/secrets/kubernetes.io/serviceaccount/namespace';
-const MAX_SHOWN = 100;
 const HELP_WIDTH = 100;
+const INDENT = ' '.repeat(6);
+const DESCRIPTION =
+  'Orders a server for each VirtualServer object, and cancels it when the object is deleted.\n\n' +
+  'You can also set a flag by the environment variable in brackets, or by a file with the name of that variable in ' +
+  '--settings-dir. A flag takes precedence over a variable, and a variable over a file. HTTPS_PROXY, HTTP_PROXY and ' +
+  'NO_PROXY, as variables or files, apply to calls to the provider.';
 
 interface Given {
   text: string;
@@ -49,11 +52,14 @@ export function parseConfig(
   env: NodeJS.ProcessEnv,
   podNamespaceFile = POD_NAMESPACE_FILE,
 ): ParsedConfig {
-  const { values, unknown } = readFlags(argv);
-  if (values.has('help')) return { kind: 'help', text: helpText() };
-  if (values.has('version')) return { kind: 'version', text: version() };
+  const command = commandOf();
+  const { operands, unknown } = command.parseOptions([...argv]);
+  const { help, version: wantsVersion } = command.opts();
+  if (help === true) return { kind: 'help', text: command.helpInformation().trimEnd() };
+  if (wantsVersion === true) return { kind: 'version', text: version() };
   try {
-    if (unknown !== undefined) throw new FlagError(unknown);
+    rejectUnknown(operands, unknown);
+    const values = valuesIn(command);
     const sources = { values, env, settings: settings(values, env) };
     const entries = flags.map(([key, spec]) => [key, valueOf(spec, given(spec, sources))] as const);
     const flagValues = Object.fromEntries(entries) as unknown as FlagValues;
@@ -66,69 +72,64 @@ export function parseConfig(
   }
 }
 
-/** The values of each flag in order, and the error for the first argument that is not a known flag. */
-function readFlags(argv: readonly string[]): { values: Map<string, string[]>; unknown: string | undefined } {
-  const options = Object.fromEntries(
-    flags.map(([, { flag, boolean }]) => [
-      flag,
-      { type: boolean === true ? ('boolean' as const) : ('string' as const) },
-    ]),
+function commandOf(): Command {
+  const required = flags.filter(([, spec]) => spec.required).map(([, spec]) => `--${spec.flag} ${spec.value}`);
+  const command = new Command('vps-operator')
+    .usage(`${required.join(' ')} [flags]`)
+    .description(DESCRIPTION)
+    .helpOption(false)
+    .configureHelp({
+      helpWidth: HELP_WIDTH,
+      optionTerm: ({ flags }) => flags.replace(/\[(.*)\]/, '$1'),
+      optionDescription: ({ description }) => description,
+      formatItem: (term, _width, text, helper) => {
+        const wrapped = helper.boxWrap(text, HELP_WIDTH - INDENT.length);
+        return `  ${term}\n${wrapped.replaceAll(/^/gm, INDENT)}\n`;
+      },
+    });
+  for (const [, spec] of flags) command.addOption(optionOf(spec));
+  return command.option('-h, --help', 'Show this text.').option('--version', 'Show the version.');
+}
+
+/** For commander, every value is optional: it would take the next flag for a value that is missing. */
+function optionOf(spec: FlagSpec): Option {
+  const preset = spec.required === true ? 'Required' : `Default: ${spec.absent ?? spec.default ?? 'none'}`;
+  const option = new Option(`--${spec.flag} [${spec.value}]`, `${spec.help}\n${preset}. [${envName(spec)}]`);
+  option.argParser((text: string, before: string[] | true | undefined) =>
+    before === true ? before : [...(before ?? []), text],
   );
-  const help = { help: { type: 'boolean' as const, short: 'h' }, version: { type: 'boolean' as const } };
-  const { tokens } = parseArgs({
-    args: [...argv],
-    options: { ...options, ...help },
-    strict: false,
-    tokens: true,
-  });
+  return spec.boolean === true ? option.preset('true') : option;
+}
+
+/** The values of each flag that is given, in order. For commander, a missing value is true. */
+function valuesIn(command: Command): Map<string, string[]> {
   const values = new Map<string, string[]>();
-  let unknown: string | undefined;
-  for (const token of tokens) {
-    if (token.kind === 'option' && Object.hasOwn(help, token.name)) values.set(token.name, []);
-    else if (token.kind === 'option' && Object.hasOwn(options, token.name)) {
-      // A value that looks like a flag means that the value is missing, unless it follows `=`.
-      if (token.value === undefined && options[token.name]?.type === 'boolean') values.set(token.name, ['true']);
-      else if (token.value === undefined || (!token.inlineValue && token.value.startsWith('-'))) {
-        unknown ??= `${token.rawName} needs a value: give ${formOf(token.name)}`;
-      } else values.set(token.name, [...(values.get(token.name) ?? []), token.value]);
-    } else unknown ??= unknownMessage(argv[token.index] ?? '');
+  for (const [, { flag, form }] of flags) {
+    const name = new Option(`--${flag}`).attributeName();
+    const given = command.getOptionValue(name) as string[] | true | undefined;
+    if (given === true) throw new FlagError(`--${flag} needs a value: give ${form}`);
+    if (given !== undefined) values.set(flag, given);
   }
-  return { values, unknown };
+  return values;
 }
 
-function formOf(flag: string): string {
-  return flags.find(([, spec]) => spec.flag === flag)?.[1].form ?? '';
-}
-
-function unknownMessage(argument: string): string {
-  if (!/^-./.test(argument) || argument === '--') return `unexpected argument ${shown(argument)}: see --help`;
+function rejectUnknown([operand]: string[], [unknown]: string[]): void {
+  if (operand !== undefined) throw new FlagError(`unexpected argument ${shown(operand)}: see --help`);
+  if (unknown === undefined) return;
   // Do not show the text after "=": it may be confidential.
-  const [name = ''] = argument.split('=');
-  const bare = name.replace(/^-+/, '');
-  const known = [...flags.map(([, spec]) => spec.flag), 'help', 'version'];
-  const [nearest = ''] = known.sort((a, b) => distance(bare, a) - distance(bare, b));
-  // Suggest a flag only if at most half of its letters differ.
-  const hint = distance(bare, nearest) <= nearest.length / 2 ? `did you mean --${nearest}?` : 'see --help';
-  return `unknown flag ${shown(name)}: ${hint}`;
+  const [name = ''] = unknown.split('=');
+  const nearest = similarTo(name.replace(/^-+/, ''), [...flags.map(([, { flag }]) => flag), 'help', 'version']);
+  const hint = nearest === undefined ? 'see --help' : `did you mean --${nearest}?`;
+  throw new FlagError(`unknown flag ${shown(name)}: ${hint}`);
 }
 
-/** The files of `--settings-dir`. An unknown file is an error: a misspelled limit would limit nothing. */
+/** What the folder of `--settings-dir` sets. */
 function settings(values: Map<string, string[]>, env: NodeJS.ProcessEnv): Map<string, string> {
   const spec = FLAGS.settingsDir;
   const folder = given(spec, { values, env, settings: new Map() })?.text;
   if (folder === undefined) return new Map();
   const own = flags.map(([, other]) => envName(other)).filter((name) => name !== envName(spec));
-  const names = [...own, ...PROXY_VARIABLES];
-  try {
-    return readSettings(folder, names);
-  } catch (error) {
-    if (error instanceof UnknownSetting) {
-      const file = shown(error.file);
-      throw new FlagError(`unknown setting ${file} in --${spec.flag} ${shown(folder)}: give ${names.join(', ')}`);
-    }
-    const { code = 'error' } = error as NodeJS.ErrnoException;
-    throw new FlagError(`--${spec.flag} ${shown(folder)} cannot be read (${code}): give ${spec.form}`);
-  }
+  return readSettings(folder, [...own, ...PROXY_VARIABLES]);
 }
 
 /** The last of several values wins, unless the flag takes a list. */
@@ -186,12 +187,6 @@ function valueOf(spec: FlagSpec, value: Given | undefined): unknown {
   throw new FlagError(`${value?.source ?? 'default'} ${shown(text)} is not valid: give ${spec.form}`);
 }
 
-/** An invalid value for an error message, without the user and query of a URL, which may contain credentials. */
-function shown(text: string): string {
-  const safe = text.replace(/^([a-z]+:\/\/)?.*@/is, '$1***@').replace(/[?#].*/s, (tail) => `${tail.charAt(0)}***`);
-  return JSON.stringify(safe.length > MAX_SHOWN ? `${safe.slice(0, MAX_SHOWN)}...` : safe);
-}
-
 function read(file: string): string | undefined {
   try {
     return readFileSync(file, 'utf8').trim() || undefined;
@@ -203,36 +198,4 @@ function read(file: string): string | undefined {
 
 function envName(spec: FlagSpec): string {
   return `VPS_${spec.flag.toUpperCase().replaceAll('-', '_')}`;
-}
-
-function helpText(): string {
-  const usage = flags.filter(([, spec]) => spec.required).map(([, spec]) => `--${spec.flag} ${spec.value}`);
-  return [
-    'Orders a server for each VirtualServer object, and cancels it when the object is deleted.',
-    '',
-    `Usage: vps-operator ${usage.join(' ')} [flags]`,
-    '',
-    'You can also set a flag by the environment variable in brackets, or by a file with the name of that',
-    'variable in --settings-dir. A flag takes precedence over a variable, and a variable over a file.',
-    'HTTPS_PROXY, HTTP_PROXY and NO_PROXY, as variables or files, apply to calls to the provider.',
-    '',
-    ...flags.flatMap(([, spec]) => flagHelp(spec)),
-    '  --help, -h\n      Show this text.\n',
-    '  --version\n      Show the version.',
-  ].join('\n');
-}
-
-function flagHelp(spec: FlagSpec): string[] {
-  const preset = spec.required === true ? 'Required' : `Default: ${spec.absent ?? spec.default ?? 'none'}`;
-  return [`  --${spec.flag} ${spec.value}`, ...wrap(spec.help), ...wrap(`${preset}. [${envName(spec)}]`), ''];
-}
-
-function wrap(text: string): string[] {
-  const lines: string[] = [];
-  for (const word of text.split(' ')) {
-    const line = lines.at(-1);
-    if (line === undefined || line.length + 1 + word.length > HELP_WIDTH) lines.push(`      ${word}`);
-    else lines[lines.length - 1] = `${line} ${word}`;
-  }
-  return lines;
 }

@@ -1,7 +1,20 @@
 /** Schemas for flag values. The error for an invalid value is the description of the form. */
+import { isIPv6 } from 'node:net';
 import * as z from 'zod';
-import { parseBindAddress } from './bind-address.ts';
 import { MAX_DURATION_DAYS, parseDuration } from '../base/duration.ts';
+
+/** An error in the user's input; its message is shown to the user unchanged. */
+export class FlagError extends Error {
+  override readonly name = 'FlagError';
+}
+
+const MAX_SHOWN = 100;
+
+/** An invalid value for an error message, without the user and query of a URL, which may contain credentials. */
+export function shown(text: string): string {
+  const safe = text.replace(/^([a-z]+:\/\/)?.*@/is, '$1***@').replace(/[?#].*/s, (tail) => `${tail.charAt(0)}***`);
+  return JSON.stringify(safe.length > MAX_SHOWN ? `${safe.slice(0, MAX_SHOWN)}...` : safe);
+}
 
 const DNS_LABEL = /^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$/;
 
@@ -46,3 +59,32 @@ export const booleanFlag = {
   default: 'false',
   boolean: true,
 } as const;
+
+/** Where to listen: `:8080`, `127.0.0.1:8080`, `[::1]:8080`, or `0` to disable the server. */
+export interface BindAddress {
+  /** Undefined means all addresses of the machine. */
+  host: string | undefined;
+  /** 0 means any free port. */
+  port: number;
+}
+
+const FORM = /^(?:\[(?<v6>[^[\]]+)\]|(?<host>[^[\]:\s/@]*)):(?<port>\d{1,5})$/;
+
+/** `off` for `0`; undefined if the text is not a bind address. */
+function parseBindAddress(text: string): BindAddress | 'off' | undefined {
+  if (text === '0') return 'off';
+  const { v6, host, port } = FORM.exec(text)?.groups ?? {};
+  if (port === undefined || Number(port) > 65535 || (v6 !== undefined && !isIPv6(v6))) return undefined;
+  const name = v6 ?? host ?? '';
+  return { host: name === '' ? undefined : name, port: Number(port) };
+}
+
+/** True if the process cannot listen on both. */
+export function overlap(a: BindAddress, b: BindAddress): boolean {
+  if (a.port !== b.port || a.port === 0) return false;
+  return a.host === b.host || isEverywhere(a) || isEverywhere(b);
+}
+
+function isEverywhere({ host }: BindAddress): boolean {
+  return host === undefined || host === '0.0.0.0' || host === '::';
+}

@@ -4,7 +4,7 @@
  */
 import { BlockList, isIP } from 'node:net';
 import type { Proxy, ProxyFor } from '../base/proxy.ts';
-import { FlagError } from './flag-error.ts';
+import { FlagError } from './flag-values.ts';
 
 /** The variable for each scheme of a provider URL. */
 const VARIABLES = { 'https:': 'HTTPS_PROXY', 'http:': 'HTTP_PROXY' } as const;

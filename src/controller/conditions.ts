@@ -2,6 +2,7 @@
 import {
   REASONS,
   SET_REASONS,
+  currentReason,
   hasTrait,
   type Meaning,
   type AnyReason,
@@ -13,6 +14,8 @@ import { pageOf, pointer, pointerTo, reasonPage, withoutPointer } from '../api/d
 import { MAX_MESSAGE, type Condition } from '../api/meta.ts';
 import { cut, ended } from '../base/text.ts';
 import { timestamp } from '../base/timestamp.ts';
+
+export { currentReason };
 
 export interface Verdict<R extends ReadyReason | SetReason = ReadyReason> {
   reason: R;
@@ -104,12 +107,6 @@ function shortened(text: string, bound: number): string {
   const before = head.slice(0, command);
   const sentences = before.slice(0, before.lastIndexOf('. ') + 1);
   return sentences === '' ? before.trimEnd() + ELLIPSIS : sentences;
-}
-
-/** The current reason: that of Stalled or Reconciling if one is set, else that of Ready. */
-export function currentReason(conditions: readonly Condition[] | undefined): string | undefined {
-  const of = (type: string): string | undefined => conditions?.find((other) => other.type === type)?.reason;
-  return of('Stalled') ?? of('Reconciling') ?? of('Ready');
 }
 
 export interface EventNote {

@@ -3,7 +3,7 @@ import { currentReason } from '../controller/conditions.ts';
 import { REASONS, SET_REASONS, hasTrait } from '../api/conditions.ts';
 import type { VirtualServer } from '../api/virtual-server.ts';
 import type { Condition } from '../api/meta.ts';
-import { hasRunningServer, isLetGo } from '../virtual-server/decision/status.ts';
+import { hasRunningServer, isLetGo } from '../api/server-state.ts';
 
 /** The number of objects of one kind with the same Ready status and reason. */
 export interface Standing {

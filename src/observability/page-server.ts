@@ -2,7 +2,7 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import { createServer as createTlsServer, type Server as TlsServer } from 'node:https';
 import type { AddressInfo } from 'node:net';
-import type { BindAddress } from '../config/bind-address.ts';
+import type { BindAddress } from '../config/flag-values.ts';
 import type { Logger } from '../base/logger.ts';
 import type { Access } from './access.ts';
 import type { Certificate } from './certificate.ts';

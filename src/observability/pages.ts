@@ -1,5 +1,5 @@
 /** Serves /metrics, /livez and /readyz on the addresses given by the flags. */
-import type { BindAddress } from '../config/bind-address.ts';
+import type { BindAddress } from '../config/flag-values.ts';
 import type { Logger } from '../base/logger.ts';
 import { liveChecks, probePage, readyChecks, type Health, type HealthBounds } from './health.ts';
 import type { Metrics, Observed } from './metrics.ts';

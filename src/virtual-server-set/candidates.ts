@@ -4,7 +4,8 @@ import type { VirtualServer } from '../api/virtual-server.ts';
 import type { VirtualServerSet } from '../api/virtual-server-set.ts';
 import { keyOf } from '../kube/resource.ts';
 import type { Informer } from '../kube/types.ts';
-import { limitsOf, nameOf, setOf } from './decision/limits.ts';
+import { limitsOf } from './decision/limits.ts';
+import { nameOf, setOf } from './decision/template.ts';
 
 export interface CandidatesOptions {
   servers: Pick<Informer<VirtualServer>, 'subscribe'>;

@@ -5,7 +5,7 @@ import { FIELD_MANAGER, MERGE_PATCH } from '../kube/client.ts';
 import type { KubeHttp } from '../kube/http.ts';
 import { listAll } from '../kube/list.ts';
 import { collectionOf, pathOf, type Resource } from '../kube/resource.ts';
-import type { SetAction } from './decision/action.ts';
+import type { SetAction } from './decision/plan.ts';
 import { ownerOf } from './decision/template.ts';
 
 export interface Members {

@@ -12,8 +12,15 @@ import type { Client } from '../kube/client.ts';
 import { KubeError } from '../kube/error.ts';
 import { isDeepEqual } from '../base/deep-equal.ts';
 import { keyOf } from '../kube/resource.ts';
-import { eventsOf, memberNameOf, type Rejection, type SetAction } from './decision/action.ts';
-import { planSet, type Plan, type Surroundings } from './decision/plan.ts';
+import {
+  eventsOf,
+  memberNameOf,
+  planSet,
+  type Plan,
+  type Rejection,
+  type SetAction,
+  type Surroundings,
+} from './decision/plan.ts';
 import type { Members } from './members.ts';
 
 /** The longest visit acts a hundred times, so a worker that waits for the API server must not hold up other sets. */

@@ -1,7 +1,7 @@
 /** The Helm chart in real pods: it takes over an installation of install.yaml, passes its own test, and is removed. */
 import { afterAll, beforeAll, expect, it, vi } from 'vitest';
 import { CHART } from '../../tools/chart/main.ts';
-import { HELM_BUILD_MS, useHelm, type Helm } from '../integration/deploy/helm.ts';
+import { HELM_BUILD_MS, useHelm, type Helm } from '../third-party/helm.ts';
 import { connect, kubectl, setting, until } from './support/cluster.ts';
 import { install, NAMESPACE, pods, ready } from './support/operator.ts';
 import { createServers } from './support/servers.ts';

@@ -1,6 +1,6 @@
 /** VirtualServerSets for tests, and members in any state, as the API server stores them. */
 import type { ReadyReason } from '../../src/api/conditions.ts';
-import { API_VERSION, MEMBER_TEMPLATE_ANNOTATION, SET_KIND, SET_LABEL } from '../../src/api/names.ts';
+import { API_VERSION, FINALIZER, MEMBER_TEMPLATE_ANNOTATION, SET_KIND, SET_LABEL } from '../../src/api/names.ts';
 import type { VirtualServer, VirtualServerSpec } from '../../src/api/virtual-server.ts';
 import type { VirtualServerSet, VirtualServerSetSpec } from '../../src/api/virtual-server-set.ts';
 import { withVerdict } from '../../src/controller/conditions.ts';
@@ -89,6 +89,7 @@ export function member(set: VirtualServerSet, ordinal: number, shape: MemberShap
         ...shape.annotations,
       },
       ownerReferences: [{ kind: kind ?? '', name: name ?? '', uid: uid ?? '', controller: controller === true }],
+      ...(ordered && { finalizers: [FINALIZER] }),
       ...(shape.deleting === true && { deletionTimestamp: '2026-01-02T00:00:00Z' }),
     },
     spec: { ...spec, ...shape.spec, ...shape.changed },

@@ -2,7 +2,7 @@
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { ROOT } from '../integration/gitops/judge.ts';
+import { ROOT } from '../integration/deploy/cluster.ts';
 
 const EXAMPLE_URL = 'https://git.example.org/platform/servers.git';
 

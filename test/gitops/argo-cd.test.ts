@@ -6,7 +6,7 @@ import { CATALOG_KIND, GROUP, SERVER_KIND, SET_KIND, VERSION } from '../../src/a
 import { DEFAULT_KEY } from '../../src/simulator/index.ts';
 import { withOwnKey } from '../../tools/demo/manifests.ts';
 import { kubectlIn } from '../integration/gitops/applied-life.ts';
-import { ROOT } from '../integration/gitops/judge.ts';
+import { ROOT } from '../integration/deploy/cluster.ts';
 import { createWorld, type World } from '../integration/support/world.ts';
 import { hasRedis, startArgoCd, type ArgoCd } from './argo-programs.ts';
 import { argoIn } from './argo-world.ts';

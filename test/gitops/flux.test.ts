@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { DEFAULT_KEY } from '../../src/simulator/index.ts';
 import { withOwnKey } from '../../tools/demo/manifests.ts';
-import { ROOT } from '../integration/gitops/judge.ts';
+import { ROOT } from '../integration/deploy/cluster.ts';
 import { createWorld } from '../integration/support/world.ts';
 import { startFlux, type Flux } from './flux-controllers.ts';
 import { fluxIn } from './flux-world.ts';

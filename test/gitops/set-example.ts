@@ -2,7 +2,7 @@
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { withOwnKey } from '../../tools/demo/manifests.ts';
-import { ROOT } from '../integration/gitops/judge.ts';
+import { ROOT } from '../integration/deploy/cluster.ts';
 
 const CHANGES = {
   '  replicas: 3\n': '',

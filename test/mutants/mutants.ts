@@ -221,9 +221,9 @@ export const MUTANTS: Mutant[] = [
   },
   {
     name: 'ignores an unknown file in the folder of settings',
-    file: 'src/config/settings.ts',
-    find: 'if (unknown !== undefined) throw new UnknownSetting(unknown);',
-    replace: "if (unknown === '') throw new UnknownSetting(unknown);",
+    file: 'src/config/files.ts',
+    find: 'const unknown = files.find((file) => !known.includes(file));',
+    replace: "const unknown = files.find((file) => file === '');",
     tests: ['--project', 'unit', 'test/unit/config/config.test.ts', '-t', 'may not have a file VPS_POL_INTERVAL'],
   },
   {
@@ -1472,7 +1472,7 @@ export const MUTANTS: Mutant[] = [
   },
   {
     name: 'does not count members of a set that are being deleted',
-    file: 'src/virtual-server-set/decision/plan.ts',
+    file: 'src/virtual-server-set/decision/situation.ts',
     find: 'length: poolOf(members, limits) }',
     replace: 'length: poolOf(alive, limits) }',
     tests: ['--project', 'unit', 'test/unit/virtual-server-set/decision'],
@@ -1493,7 +1493,7 @@ export const MUTANTS: Mutant[] = [
   },
   {
     name: 'rolls out next to an unresolved member',
-    file: 'src/virtual-server-set/decision/plan.ts',
+    file: 'src/virtual-server-set/decision/situation.ts',
     find: 'const stopped = unresolved.length > 0 || blocked.length > 0;',
     replace: 'const stopped = blocked.length > 0;',
     tests: ['--project', 'unit', 'test/unit/virtual-server-set/decision'],
@@ -1506,6 +1506,20 @@ export const MUTANTS: Mutant[] = [
     tests: ['--project', 'unit', 'test/unit/virtual-server-set/decision'],
   },
   {
+    name: 'counts the price of a member only if its server is "running" in lower case',
+    file: 'src/api/server-state.ts',
+    find: "status?.trim().toLowerCase() === 'running'",
+    replace: "status === 'running'",
+    tests: ['--project', 'unit', 'test/unit/virtual-server-set/decision'],
+  },
+  {
+    name: 'counts the price of a member whose server is cancelled',
+    file: 'src/api/server-state.ts',
+    find: ' && !isLetGo(object);',
+    replace: ';',
+    tests: ['--project', 'unit', 'test/unit/virtual-server-set/decision'],
+  },
+  {
     name: 'creates members from a cache',
     file: 'src/virtual-server-set/decision/plan.ts',
     find: 'const look = weighty.length > 0 && !seen.live;',
@@ -1514,21 +1528,21 @@ export const MUTANTS: Mutant[] = [
   },
   {
     name: 'keeps one available member too few',
-    file: 'src/virtual-server-set/decision/victims.ts',
+    file: 'src/virtual-server-set/decision/limits.ts',
     find: 'available <= limits.available;',
     replace: 'available < limits.available;',
     tests: ['--project', 'unit', 'test/unit/virtual-server-set/decision'],
   },
   {
     name: 'does not stop a rollout that gets nothing ready',
-    file: 'src/virtual-server-set/decision/victims.ts',
+    file: 'src/virtual-server-set/decision/limits.ts',
     find: 'limits.available - unavailable, ',
     replace: 'limits.available, ',
     tests: ['--project', 'unit', 'test/unit/virtual-server-set/decision'],
   },
   {
     name: 'ignores the label of a member',
-    file: 'src/virtual-server-set/decision/plan.ts',
+    file: 'src/virtual-server-set/decision/situation.ts',
     find: 'if (isOwn && (isLabelled || isDeleting))',
     replace: 'if (isOwn)',
     tests: ['--project', 'unit', 'test/unit/virtual-server-set/decision'],
@@ -1542,7 +1556,7 @@ export const MUTANTS: Mutant[] = [
   },
   {
     name: 'waits for the clock of another replica without minReadySeconds',
-    file: 'src/virtual-server-set/decision/plan.ts',
+    file: 'src/virtual-server-set/decision/situation.ts',
     find: '(minReadyMs === 0 || readyAt + minReadyMs <= now);',
     replace: 'readyAt + minReadyMs <= now;',
     tests: ['--project', 'unit', 'test/unit/virtual-server-set/decision'],
@@ -1585,7 +1599,7 @@ export const MUTANTS: Mutant[] = [
   },
   {
     name: 'replaces members that an admission policy has changed',
-    file: 'src/virtual-server-set/decision/plan.ts',
+    file: 'src/virtual-server-set/decision/situation.ts',
     find: 'member.revision === revision || member.createdFrom === shortName(revision);',
     replace: 'member.revision === revision;',
   },

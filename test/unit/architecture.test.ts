@@ -136,6 +136,13 @@ describe('the rooms of src', () => {
     expect(circles(graph)).toEqual([]);
   });
 
+  it.each(['config', 'server-catalog', 'simulator', 'virtual-server-set'])('%s has no circular imports', (room) => {
+    const graph = new Map(
+      inRoom(room).map(({ path, imports }) => [path, imports.filter(({ own }) => own).map(({ to }) => to)]),
+    );
+    expect(circles(graph)).toEqual([]);
+  });
+
   it('keep the simulator and the provider client separate', () => {
     const others = sources.filter(({ path }) => roomOf(path) !== 'simulator');
     const users = others.filter(({ imports }) => imports.some(({ to }) => roomOf(to) === 'simulator'));

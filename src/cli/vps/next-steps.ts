@@ -1,5 +1,14 @@
 /** Suggests commands for a reason, ready to paste, and names the page that explains them at length. Pure. */
-import { ADOPT_ANNOTATION, ALLOW_DELETION_ANNOTATION, NOT_CREATED_ANNOTATION, ORPHAN_HANDLED_ANNOTATION, PAUSED_ANNOTATION, RECONCILE_AT_ANNOTATION, SET_SHORT_NAME, START_OVER_ANNOTATION } from '../../api/names.ts';
+import {
+  ADOPT_ANNOTATION,
+  ALLOW_DELETION_ANNOTATION,
+  NOT_CREATED_ANNOTATION,
+  ORPHAN_HANDLED_ANNOTATION,
+  PAUSED_ANNOTATION,
+  RECONCILE_AT_ANNOTATION,
+  SET_SHORT_NAME,
+  START_OVER_ANNOTATION,
+} from '../../api/names.ts';
 import type { Reason } from '../../api/conditions.ts';
 import { DOCUMENTATION, pageOf, reasonPage } from '../../api/documentation.ts';
 import type { VirtualServer } from '../../api/virtual-server.ts';

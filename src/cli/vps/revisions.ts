@@ -2,7 +2,7 @@
 import type { Ordered, VirtualServerSet, VirtualServerSetStatus } from '../../api/virtual-server-set.ts';
 import { mergePatch } from '../../kube/merge-patch.ts';
 import { fingerprint } from './public-key.ts';
-import { revisionOf } from '../../virtual-server-set/decision/revision.ts';
+import { revisionOf } from '../../virtual-server-set/decision/template.ts';
 
 export type Revision = NonNullable<VirtualServerSetStatus['revisions']>[number];
 

@@ -1,6 +1,6 @@
 /** Shows a set and its members as a tree on one screen. Pure. */
 import type { Member } from '../../virtual-server-set/decision/member.ts';
-import type { Situation } from '../../virtual-server-set/decision/plan.ts';
+import type { Situation } from '../../virtual-server-set/decision/situation.ts';
 import type { EventView } from './cluster.ts';
 import { duration } from './progress.ts';
 import { readiness, setReadiness, stalled, verdict } from './readiness.ts';

@@ -3,7 +3,7 @@ import { PAUSED_ANNOTATION, SET_LABEL } from '../../api/names.ts';
 import { hasTrait } from '../../api/conditions.ts';
 import { quoted } from '../../base/shell.ts';
 import type { Member } from '../../virtual-server-set/decision/member.ts';
-import type { Situation } from '../../virtual-server-set/decision/plan.ts';
+import type { Situation } from '../../virtual-server-set/decision/situation.ts';
 import { findOut, more, nextSteps } from './next-steps.ts';
 import { NOT_REPORTED, paused, setReadiness, stalled } from './readiness.ts';
 import { earlierRevisions } from './revisions.ts';

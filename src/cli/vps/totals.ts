@@ -1,6 +1,6 @@
 /** Sums up servers and prices. Pure. */
 import type { VirtualServer } from '../../api/virtual-server.ts';
-import { hasRunningServer } from '../../virtual-server/decision/status.ts';
+import { hasRunningServer } from '../../api/server-state.ts';
 
 /** Enough for hourly prices. */
 const DECIMALS = 6;

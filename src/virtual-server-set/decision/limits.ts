@@ -1,4 +1,4 @@
-/** How many servers a set may have, and the names that keep this promise. Pure. */
+/** How many servers a set may have, which names keep this promise, and which members have to go. Pure. */
 import type { VirtualServerSetSpec } from '../../api/virtual-server-set.ts';
 import type { Member } from './member.ts';
 
@@ -38,16 +38,68 @@ export function poolOf(members: readonly Member[], { servers }: Limits): number 
   return pool;
 }
 
-/** The ordinal in a name that the set gives; undefined for any other name. */
-export function ordinalOf(set: string, name: string): number | undefined {
-  const digits = name.startsWith(`${set}-`) ? name.slice(set.length + 1) : '';
-  return /^(0|[1-9][0-9]{0,4})$/.test(digits) ? Number(digits) : undefined;
+/** The members that are not being deleted, as the rules see them. */
+export interface Alive {
+  members: readonly Member[];
+  isUpdated: (member: Member) => boolean;
+  isAvailable: (member: Member) => boolean;
+  /** A rollout is under way. */
+  rolling: boolean;
+  /** Something stops the rollout. */
+  stopped: boolean;
 }
 
-/** The name of the set that would give this name; undefined if none would. */
-export function setOf(name: string): string | undefined {
-  const set = name.slice(0, name.lastIndexOf('-'));
-  return ordinalOf(set, name) === undefined ? undefined : set;
+export interface Victims {
+  chosen: Member[];
+  /** To be deleted when enough members are available. */
+  postponed: Member[];
+  /** To be deleted, but the set must not. */
+  kept: Member[];
 }
 
-export const nameOf = (set: string, ordinal: number): string => `${set}-${ordinal}`;
+export function victimsOf(alive: Alive, limits: Limits, order: VirtualServerSetSpec['scaleDown']['order']): Victims {
+  const { members, isUpdated, isAvailable, rolling, stopped } = alive;
+  const result: Victims = { chosen: [], postponed: [], kept: [] };
+  let available = members.filter(isAvailable).length;
+  const take = (candidates: readonly Member[], count: number, others: 'wait' | 'insteadOfPostponed'): void => {
+    let left = count;
+    for (const member of [...candidates].sort((a, b) => compare(a, b, alive, order))) {
+      if (left <= 0) break;
+      const isPostponed = member.kept === undefined && isAvailable(member) && available <= limits.available;
+      if (isPostponed) result.postponed.push(member);
+      else if (member.kept !== undefined) result.kept.push(member);
+      else {
+        result.chosen.push(member);
+        if (isAvailable(member)) available -= 1;
+      }
+      if (!isPostponed || others === 'wait') left -= 1;
+    }
+  };
+  const updated = members.filter(isUpdated);
+  if (!rolling) take(members, members.length - limits.replicas, 'wait');
+  else if (stopped) take(members, members.length - (limits.replicas === 0 ? 0 : limits.servers), 'wait');
+  else {
+    take(updated, updated.length - limits.replicas, 'wait');
+    const outdated = members.filter((member) => !isUpdated(member));
+    const left = updated.filter((member) => !result.chosen.includes(member));
+    // A template that makes no member available must not cost more than these.
+    const unavailable = left.filter((member) => !isAvailable(member)).length;
+    // All of them are deleted in the end, so one that has to wait must not delay the others.
+    take(outdated, outdated.length + left.length - limits.available - unavailable, 'insteadOfPostponed');
+  }
+  return result;
+}
+
+/** A total order: two processes choose the same members. */
+function compare(a: Member, b: Member, alive: Alive, order: VirtualServerSetSpec['scaleDown']['order']): number {
+  const rules: ((member: Member) => boolean)[] = [
+    ({ kept }) => kept === undefined,
+    ({ deleteFirst }) => deleteFirst,
+    (member) => !alive.isAvailable(member),
+    (member) => !alive.isUpdated(member),
+  ];
+  for (const rule of rules) if (rule(a) !== rule(b)) return rule(a) ? -1 : 1;
+  const older =
+    a.createdAt - b.createdAt || (a.ordinal ?? Infinity) - (b.ordinal ?? Infinity) || (a.name < b.name ? -1 : 1);
+  return order === 'Oldest' ? older : -older;
+}

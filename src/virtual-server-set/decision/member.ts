@@ -1,12 +1,11 @@
 /** What a set has to know about one of its members. Pure. */
-import { hasTrait, REASONS, type Reason } from '../../api/conditions.ts';
+import { currentReason, hasTrait, REASONS, type Reason } from '../../api/conditions.ts';
 import { withoutPointer } from '../../api/documentation.ts';
-import { MEMBER_DELETE_FIRST_ANNOTATION, PAUSED_ANNOTATION, RECORD_ANNOTATION } from '../../api/names.ts';
+import { MEMBER_DELETE_FIRST_ANNOTATION, RECORD_ANNOTATION } from '../../api/names.ts';
 import { parseRecord, type ServerRecord } from '../../api/record.ts';
+import { hasRunningServer, isAnnotated, isPaused } from '../../api/server-state.ts';
 import type { VirtualServer } from '../../api/virtual-server.ts';
-import { currentReason } from '../../controller/conditions.ts';
-import { revisionOf } from './revision.ts';
-import { createdFrom } from './template.ts';
+import { createdFrom, revisionOf } from './template.ts';
 
 export interface Note {
   reason: Reason;
@@ -88,18 +87,10 @@ export function memberOf(object: VirtualServer, ordinal: number | undefined): Me
     trouble: noteOf(object, currentReason(conditions)),
     paused: isPaused(object),
     kept: keptOf(object),
-    deleteFirst: isSet(metadata.annotations?.[MEMBER_DELETE_FIRST_ANNOTATION]),
-    price: status?.serverStatus === 'running' && !isGone(object) ? status.price : undefined,
+    deleteFirst: isAnnotated(object, MEMBER_DELETE_FIRST_ANNOTATION),
+    price: hasRunningServer(object) ? status?.price : undefined,
   };
 }
-
-/** Annotations such as `paused` count with any value but `false`. */
-const isSet = (value: string | undefined): boolean => value !== undefined && value !== 'false';
-
-/** The status of a server that is gone still shows its last state. */
-const isGone = ({ status }: VirtualServer): boolean => currentReason(status?.conditions) === 'ServerMissing';
-
-const isPaused = ({ metadata }: VirtualServer): boolean => isSet(metadata.annotations?.[PAUSED_ANNOTATION]);
 
 function keptOf(object: VirtualServer): Member['kept'] {
   if (object.spec.deletionProtection) return 'protected';

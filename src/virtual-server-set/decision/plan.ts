@@ -1,14 +1,37 @@
 /** Decides the next step of a set: what to create, delete and change, and what its status shows. Pure. */
-import { SET_LABEL } from '../../api/names.ts';
+import type { AnyReason } from '../../api/conditions.ts';
 import type { VirtualServer } from '../../api/virtual-server.ts';
 import type { VirtualServerSet, VirtualServerSetStatus } from '../../api/virtual-server-set.ts';
-import type { Rejection, SetAction, Version } from './action.ts';
-import { limitsOf, nameOf, ordinalOf, poolOf, slotsOf, type Limits } from './limits.ts';
-import { memberOf, type Member } from './member.ts';
-import { revisionOf, shortName } from './revision.ts';
+import { ended } from '../../base/text.ts';
+import { eventOf, type EventNote } from '../../controller/conditions.ts';
+import { slotsOf } from './limits.ts';
+import { groupsOf, situationOf, type Groups, type Situation } from './situation.ts';
 import { statusOf } from './status.ts';
-import { changesFor, manifestOf } from './template.ts';
-import { victimsOf, type Victims } from './victims.ts';
+import { changesFor, manifestOf, type Manifest, type MemberPatch } from './template.ts';
+import { list } from './words.ts';
+
+/** Names exactly the version that the plan was made for: a DELETE or a patch of any other version must fail. */
+export interface Version {
+  name: string;
+  uid: string;
+  resourceVersion: string;
+}
+
+export type SetAction =
+  | ({ type: 'adopt' } & Version)
+  | ({ type: 'release' } & Version)
+  | ({ type: 'update'; patch: MemberPatch } & Version)
+  | ({ type: 'delete' } & Version)
+  | { type: 'create'; manifest: Manifest };
+
+export const memberNameOf = (action: SetAction): string =>
+  action.type === 'create' ? action.manifest.metadata.name : action.name;
+
+/** The API server rejected this action, and will again until somebody changes something. */
+export interface Rejection {
+  action: SetAction;
+  message: string;
+}
 
 /** The VirtualServers of the set's namespace; `live`: listed at the API server for this step, not from a cache. */
 export interface Surroundings {
@@ -26,121 +49,20 @@ export interface Plan {
   afterMs?: number;
 }
 
-/** Everything that the rules and the status need to know about a set at one moment. */
-export interface Situation {
-  set: VirtualServerSet;
-  now: number;
-  limits: Limits;
-  members: readonly Member[];
-  alive: readonly Member[];
-  updated: readonly Member[];
-  outdated: readonly Member[];
-  isAvailable: (member: Member) => boolean;
-  unresolved: readonly Member[];
-  blocked: readonly Member[];
-  rolling: boolean;
-  /** How many members are missing. */
-  missing: number;
-  /** Objects that are not members and have a name that the set could use. */
-  taken: readonly string[];
-  /** Those that are being deleted, so that the set can use the name later. */
-  leaving: readonly string[];
-  /** Free ordinals, lowest first. */
-  free: readonly number[];
-  victims: Victims;
-  rejection: Rejection | undefined;
-}
-
 /** How many creates and DELETEs a step has at most. */
 const STEP = 100;
 
 /** `rejection`: what the API server answered to this plan, for the status. */
 export function planSet(set: VirtualServerSet, seen: Surroundings, now: number, rejection?: Rejection): Plan {
   const groups = groupsOf(set, seen.objects);
-  const situation = situationOf(set, groups, now, rejection);
+  const situation = situationOf(set, groups, now);
   const isIdle = set.metadata.deletionTimestamp !== undefined || set.spec.paused;
   const { quiet, weighty } = isIdle ? { quiet: [], weighty: [] } : actionsOf(situation, groups);
   const look = weighty.length > 0 && !seen.live;
-  return { look, actions: look ? quiet : [...quiet, ...weighty], ...statusOf(situation) };
-}
-
-/** The VirtualServers of a namespace, as one set sees them. */
-export interface Groups {
-  members: Member[];
-  /** May be adopted. */
-  orphans: VirtualServer[];
-  /** The set is their controller, but you took its label away. */
-  released: VirtualServer[];
-  /** Everything else: whether it is being deleted, by name. */
-  others: Map<string, boolean>;
-}
-
-export function groupsOf(set: VirtualServerSet, objects: readonly VirtualServer[]): Groups {
-  const { name, uid } = set.metadata;
-  const groups: Groups = { members: [], orphans: [], released: [], others: new Map() };
-  for (const object of objects) {
-    const { metadata } = object;
-    const controller = metadata.ownerReferences?.find((owner) => owner.controller === true);
-    const isLabelled = metadata.labels?.[SET_LABEL] === name;
-    const isDeleting = metadata.deletionTimestamp !== undefined;
-    const ordinal = ordinalOf(name, metadata.name);
-    const isOwn = controller?.uid === uid;
-    if (isOwn && (isLabelled || isDeleting)) groups.members.push(memberOf(object, ordinal));
-    else {
-      groups.others.set(metadata.name, isDeleting);
-      if (isOwn) groups.released.push(object);
-      else if ((metadata.ownerReferences ?? []).length === 0 && isLabelled && !isDeleting && ordinal !== undefined)
-        groups.orphans.push(object);
-    }
-  }
-  groups.orphans.sort((a, b) => (ordinalOf(name, a.metadata.name) ?? 0) - (ordinalOf(name, b.metadata.name) ?? 0));
-  return groups;
-}
-
-export function situationOf(
-  set: VirtualServerSet,
-  { members, others }: Groups,
-  now: number,
-  rejection?: Rejection,
-): Situation {
-  const { spec, metadata } = set;
-  const limits = limitsOf(spec);
-  const revision = revisionOf(spec.template.spec);
-  const minReadyMs = spec.minReadySeconds * 1000;
-  const alive = members.filter(({ deleting }) => !deleting);
-  const isUpdated = (member: Member): boolean =>
-    member.revision === revision || member.createdFrom === shortName(revision);
-  // Another replica wrote the time by its own clock. Without a wait, no clock matters.
-  const isAvailable = ({ readyAt }: Member): boolean =>
-    readyAt !== undefined && (minReadyMs === 0 || readyAt + minReadyMs <= now);
-  const [updated, outdated] = [alive.filter(isUpdated), alive.filter((member) => !isUpdated(member))];
-  const unresolved = members.filter((member) => member.unresolved !== undefined);
-  const blocked = updated.filter((member) => member.blocked !== undefined);
-  const rolling = spec.strategy.type === 'RollingUpdate' && outdated.length > 0;
-  const stopped = unresolved.length > 0 || blocked.length > 0;
-  const names = new Set(members.map(({ name }) => name));
-  const pool = Array.from({ length: poolOf(members, limits) }, (_, ordinal) => ordinal);
-  const unused = pool.filter((ordinal) => !names.has(nameOf(metadata.name, ordinal)));
-  const isTaken = (ordinal: number): boolean => others.has(nameOf(metadata.name, ordinal));
-  const taken = unused.filter(isTaken).map((ordinal) => nameOf(metadata.name, ordinal));
   return {
-    set,
-    now,
-    limits,
-    members,
-    alive,
-    updated,
-    outdated,
-    isAvailable,
-    unresolved,
-    blocked,
-    rolling,
-    missing: Math.max(0, limits.replicas - (rolling ? updated : alive).length),
-    taken: taken.filter((name) => others.get(name) !== true),
-    leaving: taken.filter((name) => others.get(name) === true),
-    free: unused.filter((ordinal) => !isTaken(ordinal)),
-    rejection,
-    victims: victimsOf({ members: alive, isUpdated, isAvailable, rolling, stopped }, limits, spec.scaleDown.order),
+    look,
+    actions: look ? quiet : [...quiet, ...weighty],
+    ...statusOf(situation, rejection && refusal(rejection)),
   };
 }
 
@@ -168,4 +90,31 @@ function actionsOf(
 
 function versionOf({ metadata: { name, uid, resourceVersion } }: VirtualServer): Version {
   return { name, uid, resourceVersion };
+}
+
+/** The message of the status. */
+function refusal({ action, message }: Rejection): string {
+  const what: Record<SetAction['type'], string> = {
+    create: 'the creation of member',
+    delete: 'the deletion of member',
+    update: 'a change of member',
+    adopt: 'the adoption of',
+    release: 'the release of',
+  };
+  return `The API server rejects ${what[action.type]} ${memberNameOf(action)}: ${ended(message)} The set keeps trying`;
+}
+
+const EVENTS = {
+  create: ['MembersCreated', 'Created'],
+  delete: ['MembersDeleted', 'Deleted'],
+  adopt: ['MembersAdopted', 'Adopted'],
+  release: ['MembersReleased', 'Released, because they no longer have the label of the set:'],
+} as const satisfies Partial<Record<SetAction['type'], [AnyReason, string]>>;
+
+/** One Event for each kind of action that was carried out, however many members it changed. */
+export function eventsOf(done: readonly SetAction[]): EventNote[] {
+  return Object.entries(EVENTS).flatMap(([type, [reason, verb]]) => {
+    const names = done.filter((action) => action.type === type).map(memberNameOf);
+    return names.length === 0 ? [] : [eventOf({ reason, message: `${verb} ${list(names)}` })];
+  });
 }

@@ -4,14 +4,14 @@ import { SET_LABEL } from '../../api/names.ts';
 import type { VirtualServerSetStatus } from '../../api/virtual-server-set.ts';
 import { timestamp } from '../../base/timestamp.ts';
 import { withCondition, withVerdict, type Verdict } from '../../controller/conditions.ts';
-import { memberNameOf } from './action.ts';
 import { slotsOf } from './limits.ts';
 import { troubleOf } from './member.ts';
-import type { Situation } from './plan.ts';
-import { revisionOf, shortName, withTemplate } from './revision.ts';
+import type { Situation } from './situation.ts';
+import { revisionOf, shortName, withTemplate } from './template.ts';
 import * as words from './words.ts';
 
-export function statusOf(situation: Situation): { status: VirtualServerSetStatus; afterMs?: number } {
+/** `refusal`: that the API server rejects an action of the set, and why. */
+export function statusOf(situation: Situation, refusal?: string): { status: VirtualServerSetStatus; afterMs?: number } {
   const { set, now, members, alive, updated, outdated, isAvailable, limits, unresolved } = situation;
   const { metadata, spec, status: before } = set;
   const { generation } = metadata;
@@ -32,7 +32,7 @@ export function statusOf(situation: Situation): { status: VirtualServerSetStatus
   const lastProgressTime = hasProgressed(situation, counts)
     ? timestamp(now)
     : (before?.lastProgressTime ?? timestamp(now));
-  const verdict = verdictOf(situation, Date.parse(lastProgressTime));
+  const verdict = verdictOf(situation, refusal, Date.parse(lastProgressTime));
   const prices = members.flatMap(({ price }) => (price === undefined ? [] : [price]));
   const conditions = withVerdict(before?.conditions ?? [], verdict, generation, now);
   const paused = spec.paused ? { reason: 'Paused' as const, message: words.PAUSED } : undefined;
@@ -67,17 +67,18 @@ function hasProgressed(situation: Situation, counts: Counts): boolean {
   );
 }
 
-function verdictOf(situation: Situation, progressAt: number): Verdict<ReadyReason | SetReason> {
-  const { set, now, members, unresolved, blocked, missing, free, taken, leaving, victims, rejection } = situation;
+function verdictOf(
+  situation: Situation,
+  refusal: string | undefined,
+  progressAt: number,
+): Verdict<ReadyReason | SetReason> {
+  const { set, now, members, unresolved, blocked, missing, free, taken, leaving, victims } = situation;
   if (set.metadata.deletionTimestamp !== undefined) return { reason: 'Deleting', ...words.deleting(situation) };
   // An order in flight ends without you.
   const parked = unresolved.filter((member) => !hasTrait(member.unresolved?.reason, 'calm'));
   if (parked.length > 0) return { reason: 'MemberUnresolved', ...words.unresolved(situation, parked) };
   if (blocked.length > 0) return { reason: 'MemberBlocked', ...words.blocked(situation) };
-  if (rejection !== undefined) {
-    const { action, message } = rejection;
-    return { reason: 'MemberRejected', message: words.rejected(action.type, memberNameOf(action), message) };
-  }
+  if (refusal !== undefined) return { reason: 'MemberRejected', message: refusal };
   if (isComplete(situation)) return { reason: 'Available', message: words.available(situation) };
   const isLeaving = members.some(({ deleting }) => deleting) || leaving.length > 0 || victims.chosen.length > 0;
   const isWaiting = isLeaving || unresolved.length > 0 || comesLater(situation);

@@ -1,4 +1,4 @@
-/** What the template of a set makes of a member, and which of its changes are written to a member that exists. Pure. */
+/** What a set makes of its template: the names and specs of members, its revisions, and the changes of members. Pure. */
 import {
   API_VERSION,
   MEMBER_TEMPLATE_ANNOTATION,
@@ -8,11 +8,60 @@ import {
   SET_LABEL,
 } from '../../api/names.ts';
 import type { VirtualServer, VirtualServerSpec } from '../../api/virtual-server.ts';
-import type { VirtualServerSet } from '../../api/virtual-server-set.ts';
+import {
+  MAX_REVISIONS,
+  REVISIONS_LENGTH,
+  type Ordered,
+  type VirtualServerSet,
+  type VirtualServerSetStatus,
+} from '../../api/virtual-server-set.ts';
 import { isObject } from '../../base/deep-equal.ts';
-import { nameOf } from './limits.ts';
-import type { Member } from './member.ts';
-import { revisionOf, shortName } from './revision.ts';
+
+/** The ordinal in a name that the set gives; undefined for any other name. */
+export function ordinalOf(set: string, name: string): number | undefined {
+  const digits = name.startsWith(`${set}-`) ? name.slice(set.length + 1) : '';
+  return /^(0|[1-9][0-9]{0,4})$/.test(digits) ? Number(digits) : undefined;
+}
+
+/** The name of the set that would give this name; undefined if none would. */
+export function setOf(name: string): string | undefined {
+  const set = name.slice(0, name.lastIndexOf('-'));
+  return ordinalOf(set, name) === undefined ? undefined : set;
+}
+
+export const nameOf = (set: string, ordinal: number): string => `${set}-${ordinal}`;
+
+/** Equal for specs that order the same; the API server may return fields in a different order. */
+export function revisionOf({ product, image, diskSize, sshKeys = [], sshKeysFrom = [] }: Ordered): string {
+  return JSON.stringify([product, image, diskSize, sshKeys, sshKeysFrom.map(({ name, key }) => [name, key])]);
+}
+
+/** A short name of a revision, only for display: FNV-1a with 32 bits, as in the label pod-template-hash. */
+export function shortName(revision: string): string {
+  let hash = 0x811c9dc5;
+  for (let index = 0; index < revision.length; index++) {
+    hash = Math.imul(hash ^ revision.charCodeAt(index), 0x01000193) >>> 0;
+  }
+  return hash.toString(16).padStart(8, '0');
+}
+
+type Revisions = NonNullable<VirtualServerSetStatus['revisions']>;
+
+/** The revisions of the status; the template's revision comes first. */
+export function withTemplate({ spec: { template }, status }: VirtualServerSet): Revisions {
+  const text = revisionOf(template.spec);
+  const { product, image, diskSize, sshKeys, sshKeysFrom } = template.spec;
+  const spec: Ordered = { product, image, diskSize, ...(sshKeys && { sshKeys }), ...(sshKeysFrom && { sshKeysFrom }) };
+  const others = (status?.revisions ?? []).filter((other) => revisionOf(other.spec) !== text);
+  const kept: Revisions = [];
+  let length = 0;
+  for (const revision of [{ revision: shortName(text), spec }, ...others].slice(0, MAX_REVISIONS)) {
+    length += JSON.stringify(revision).length;
+    if (length > REVISIONS_LENGTH) break;
+    kept.push(revision);
+  }
+  return kept;
+}
 
 /** The fields of a spec that may change after the order. */
 const THROUGH = [
@@ -94,13 +143,21 @@ export interface MemberPatch {
   spec: Record<string, unknown>;
 }
 
+interface Existing {
+  object: VirtualServer;
+  /** Undefined if the name is not one that the set gives. */
+  ordinal: number | undefined;
+  /** Short name of the revision that a set created it from; undefined for an adopted member. */
+  createdFrom: string | undefined;
+}
+
 /**
  * What changed in the template since the set wrote to this member; undefined if nothing. As with `kubectl apply`, a value
  * that you changed on the member stays until the template changes the same value.
  */
 export function changesFor(
   set: VirtualServerSet,
-  { object, ordinal, createdFrom: revision }: Pick<Member, 'object' | 'ordinal' | 'createdFrom'>,
+  { object, ordinal, createdFrom: revision }: Existing,
 ): MemberPatch | undefined {
   const next: Written = { ...writtenTo(set, ordinal), ...(revision !== undefined && { revision }) };
   const text = JSON.stringify(next);

@@ -6,10 +6,9 @@ import { durationText } from '../../base/duration.ts';
 import { quoted } from '../../base/shell.ts';
 import { ended } from '../../base/text.ts';
 import type { Verdict } from '../../controller/conditions.ts';
-import type { SetAction } from './action.ts';
 import { slotsOf } from './limits.ts';
 import { troubleOf, type Member, type Note } from './member.ts';
-import type { Situation } from './plan.ts';
+import type { Situation } from './situation.ts';
 
 const NAMED = 5;
 
@@ -68,17 +67,6 @@ export function blocked({ set, blocked: members }: Situation): Quotation {
   const also = others.length === 0 ? '' : ` Also blocked: ${list(others.map((other) => other.name))}`;
   const message = `The set creates no further members while one cannot be ordered.${template} ${own}${also}`;
   return { message, quoted: reason };
-}
-
-export function rejected(type: SetAction['type'], name: string, message: string): string {
-  const what: Record<SetAction['type'], string> = {
-    create: 'the creation of member',
-    delete: 'the deletion of member',
-    update: 'a change of member',
-    adopt: 'the adoption of',
-    release: 'the release of',
-  };
-  return `The API server rejects ${what[type]} ${name}: ${ended(message)} The set keeps trying`;
 }
 
 export function nameTaken({ set, taken, missing, members, limits }: Situation): string {

@@ -5,9 +5,9 @@
 import { RECORD_ANNOTATION, START_OVER_ANNOTATION } from '../../api/names.ts';
 import { RECORD_FORMAT, RECORD_MODES, type ServerRecord } from '../../api/record.ts';
 import { adopt, annotate, edit, removeMirror, removeRecord, renameAnnotation, unannotate } from './commands.ts';
+import { isLetGo, isPaused } from '../../api/server-state.ts';
 import {
   annotationMeant,
-  isPaused,
   namesAsGone,
   orphanMessage,
   saysNotCreated,
@@ -15,7 +15,7 @@ import {
   unknownAnnotations,
   withoutHandledOrphans,
 } from './inputs.ts';
-import { isLetGo, isProvisioned } from './status.ts';
+import { isProvisioned } from './status.ts';
 import type { Facts, Operation } from './types.ts';
 import { causeIn, heldTwiceAdvice, letGoAdvice, namesOf, protectedMessage, unknownMessage } from './words.ts';
 import { firstSeen, isOverdue, notDue, park, taskIsOver, type OwnView, type View } from './view.ts';

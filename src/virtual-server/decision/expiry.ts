@@ -5,7 +5,7 @@ import type { ServerRecord } from '../../api/record.ts';
 import type { VirtualServer } from '../../api/virtual-server.ts';
 import type { Condition } from '../../api/meta.ts';
 import { edit, patchSpec } from './commands.ts';
-import { isPaused } from './inputs.ts';
+import { isPaused } from '../../api/server-state.ts';
 import { cancelIsForbidden } from './view.ts';
 import { UNITS_MS, durationMs } from '../../base/duration.ts';
 import type { Facts } from './types.ts';

@@ -6,7 +6,6 @@ import {
   GROUP,
   NOT_CREATED_ANNOTATION,
   ORPHAN_HANDLED_ANNOTATION,
-  PAUSED_ANNOTATION,
   SERVER_GONE_ANNOTATION,
   SERVER_PLURAL,
 } from '../../api/names.ts';
@@ -36,11 +35,6 @@ function inputsText(object: VirtualServer): string {
     ...INPUT_ANNOTATIONS.map((name) => annotations?.[name] ?? null),
     ...unknownAnnotations(object.metadata),
   ]);
-}
-
-export function isPaused(object: VirtualServer): boolean {
-  const value = object.metadata.annotations?.[PAUSED_ANNOTATION];
-  return value !== undefined && value !== 'false';
 }
 
 export type Adoption = { ok: true; identifier: string } | { ok: false; message: string } | undefined;
@@ -122,6 +116,7 @@ export function orphanMessage(
 const PREFIX = `${GROUP}/`;
 const KNOWN = KNOWN_ANNOTATIONS[SERVER_PLURAL] ?? [];
 
+/** Annotations with the operator's prefix that the operator does not know; most are typos. */
 export function unknownAnnotations({ annotations = {} }: Pick<ObjectMeta, 'annotations'>): string[] {
   return Object.keys(annotations).filter((name) => name.startsWith(PREFIX) && !KNOWN.includes(name));
 }

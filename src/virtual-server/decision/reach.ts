@@ -1,6 +1,7 @@
 /** Where an SSH server should answer (`spec.sshCheck`), and what its answer means for Ready. Pure. */
 import type { Verdict } from '../../controller/conditions.ts';
 import type { ServerRecord } from '../../api/record.ts';
+import { isRunning } from '../../api/server-state.ts';
 import type { VirtualServer } from '../../api/virtual-server.ts';
 import type { Server } from '../../provider/types.ts';
 import { isHost, serverFields, SSH_PORT } from './status.ts';
@@ -23,8 +24,6 @@ export interface Reachable {
 
 /** Checks only the form; any other mistake in the address shows when the check connects. */
 const isIPv6 = (text: string): boolean => text.includes(':') && /^[0-9A-Fa-f:.]+$/.test(text);
-
-export const isRunning = (status: string | undefined): boolean => status?.trim().toLowerCase() === 'running';
 
 /** Undefined if there is nothing to check or the spec asks for no check. Uses only values that are fit for status. */
 export function sshTarget({ spec, metadata }: VirtualServer, server: Server): SshEndpoint | undefined {

@@ -14,7 +14,7 @@ import {
 } from '../../api/record.ts';
 import type { VirtualServer } from '../../api/virtual-server.ts';
 import { currentReason } from '../../controller/conditions.ts';
-import { isPaused } from './inputs.ts';
+import { isPaused } from '../../api/server-state.ts';
 import type { AttemptNote } from './types.ts';
 
 export type RecordView =

@@ -8,9 +8,6 @@ import {
 import type { ServerRecord } from '../../api/record.ts';
 import type { Server } from '../../provider/types.ts';
 import { cut } from '../../base/text.ts';
-import { currentReason } from '../../controller/conditions.ts';
-import { FINALIZER } from '../../api/names.ts';
-import { isRunning } from './reach.ts';
 
 /** The SSH user: the provider authorizes the keys for root. */
 export const SSH_USER = 'root';
@@ -117,6 +114,7 @@ export interface TaskProgress {
   secondsRemaining?: number;
 }
 
+/** Reads a task's status text. The provider does not specify the wording; unmatched text is ignored. */
 export function readProgress(text: string | undefined): TaskProgress {
   if (text === undefined) return {};
   const percent = /\b(?<!\d\.)(\d{1,3})(?:\.\d+)?\s?(?:%|percent\b)/i.exec(text)?.[1];
@@ -125,15 +123,4 @@ export function readProgress(text: string | undefined): TaskProgress {
     ...(percent !== undefined && Number(percent) <= 100 && { percent: Number(percent) }),
     ...(seconds !== undefined && { secondsRemaining: Number(seconds) }),
   };
-}
-
-/** True if the operator is done with the object and its server, and only other finalizers keep the object. */
-export function isLetGo({ metadata }: VirtualServer): boolean {
-  return metadata.deletionTimestamp !== undefined && metadata.finalizers?.includes(FINALIZER) !== true;
-}
-
-/** Goes by the status; the status of a missing server still shows its last state. */
-export function hasRunningServer(object: VirtualServer): boolean {
-  const { serverStatus, conditions } = object.status ?? {};
-  return isRunning(serverStatus) && currentReason(conditions) !== 'ServerMissing' && !isLetGo(object);
 }

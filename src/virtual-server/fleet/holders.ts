@@ -16,7 +16,8 @@ import type { Others } from '../decision/types.ts';
 import { currentReason } from '../../controller/conditions.ts';
 import { hasTrait } from '../../api/conditions.ts';
 import type { VirtualServer } from '../../api/virtual-server.ts';
-import { adoptionOf, isPaused } from '../decision/inputs.ts';
+import { isPaused } from '../../api/server-state.ts';
+import { adoptionOf } from '../decision/inputs.ts';
 import { isProvisioned } from '../decision/status.ts';
 
 export interface Holding {

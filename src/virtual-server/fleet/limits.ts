@@ -2,6 +2,7 @@
 
 const HOUR_MS = 60 * 60_000;
 
+/** Stops runaway loops: limits the orders of a namespace per hour. Held in memory; a restart begins at zero. */
 export class CreateLimit {
   readonly #perHour: number;
   /** Namespace -> uid -> when the create was reserved (ms), oldest first. */
@@ -44,6 +45,7 @@ export class CreateLimit {
   }
 }
 
+/** Counts the servers that each namespace has or is about to order. */
 export class ServerQuota {
   readonly #perNamespace: number;
   /** Namespace -> uids of objects that hold a server or may come to hold one. */

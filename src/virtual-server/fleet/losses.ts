@@ -8,6 +8,7 @@ import type { Journal } from '../journal/journal.ts';
 import type { Kube } from '../kube.ts';
 import type { Objects } from './objects.ts';
 
+/** Reports objects that are gone and may have left a server behind. */
 export class Losses {
   readonly #journal: Journal;
   readonly #log: Logger;
@@ -69,6 +70,7 @@ export interface UnrecordedOptions {
   restore: (object: VirtualServer) => Promise<void>;
 }
 
+/** Accepted orders whose task is not in the object's record yet, when the process is about to end. */
 export class Unrecorded {
   readonly #options: UnrecordedOptions;
 

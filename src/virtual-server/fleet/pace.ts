@@ -6,8 +6,9 @@
 import { currentReason } from '../../controller/conditions.ts';
 import { hasTrait } from '../../api/conditions.ts';
 import type { VirtualServer } from '../../api/virtual-server.ts';
-import { inputsOf, isPaused } from '../decision/inputs.ts';
-import { isLetGo, isProvisioned } from '../decision/status.ts';
+import { isLetGo, isPaused } from '../../api/server-state.ts';
+import { inputsOf } from '../decision/inputs.ts';
+import { isProvisioned } from '../decision/status.ts';
 import type { Timing } from '../decision/types.ts';
 import { createHash } from 'node:crypto';
 import { NEW_MEMO, type Memo } from '../decision/memo.ts';
@@ -132,7 +133,11 @@ function fairShare(needs: number[], capacity: number): number {
   return Infinity;
 }
 
-/** `now` in ms since the epoch; `intervalOf`: the resync interval of a namespace (ms). */
+/**
+ * After a start, spreads the reads of Ready servers over one resync interval. Each server keeps its place in the interval, so
+ * that many restarts cause as few reads as one. `now` in ms since the epoch; `intervalOf`: the resync interval of a
+ * namespace (ms).
+ */
 export function spread(
   listed: readonly VirtualServer[],
   objects: Pick<Objects, 'remember'>,

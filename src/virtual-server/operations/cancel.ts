@@ -34,7 +34,7 @@ import { accountOf, withMemo, type View } from '../decision/view.ts';
 import { definitionDeleting, definitionForbidden, goneAdvice, setDefinitionLost } from '../decision/words.ts';
 import type { Visit } from '../visit.ts';
 import { readAgain, readServer } from './reads.ts';
-import { isRunning } from '../decision/reach.ts';
+import { isRunning } from '../../api/server-state.ts';
 import { wasRead } from '../decision/status.ts';
 
 /** How long a live read may justify a DELETE (ms). */

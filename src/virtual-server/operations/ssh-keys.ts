@@ -39,7 +39,10 @@ export async function readSshKeys(
 /** Type, base64 body, and an optional comment. Options before the type are not allowed. */
 const KEY_LINE = /^((?:ssh|ecdsa|sk)-[^\s"]+)[ \t]+(AAAA[A-Za-z0-9+/]+={0,2})(?:[ \t].*)?$/;
 
-/** `problem` never quotes the text. */
+/**
+ * The public keys in a text of several lines, as in authorized_keys. The content of a Secret goes to the provider only if
+ * every line has the structure of a public key: anything else could be another secret. `problem` never quotes the text.
+ */
 export type PublicKeys = { ok: true; keys: string[] } | { ok: false; problem: string };
 
 export function parsePublicKeys(text: string): PublicKeys {

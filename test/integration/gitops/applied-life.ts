@@ -10,7 +10,7 @@ import { RECORD_ANNOTATION } from '../../../src/api/names.ts';
 import { withOwnKey } from '../../../tools/demo/manifests.ts';
 import { spawnOperator } from '../support/process.ts';
 import { createWorld, type World } from '../support/world.ts';
-import { ROOT } from './judge.ts';
+import { ROOT } from '../deploy/cluster.ts';
 
 /** The simple example, with an SSH key. */
 const folder = await mkdtemp(join(tmpdir(), 'vps-operator-applied-'));

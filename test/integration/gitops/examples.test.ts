@@ -11,10 +11,9 @@ import type { KubeHttp } from '../../../src/kube/http.ts';
 import { SERVER_KIND, SET_KIND } from '../../../src/api/names.ts';
 import { withOwnKey } from '../../../tools/demo/manifests.ts';
 import { KINDS, scripts } from '../../../tools/gitops.ts';
-import { established } from '../deploy/cluster.ts';
+import { established, ROOT } from '../deploy/cluster.ts';
 import { adminHttp, createNamespace, kubectl } from '../kube/support.ts';
 import { operatorExample } from './operator-example.ts';
-import { ROOT } from './judge.ts';
 
 const EXAMPLES = join(ROOT, 'examples');
 const CRDS = join(import.meta.dirname, 'crds');

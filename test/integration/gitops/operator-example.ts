@@ -2,7 +2,7 @@
 import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
-import { ROOT } from './judge.ts';
+import { ROOT } from '../deploy/cluster.ts';
 
 const REMOTE = /https:\/\/github\.com\/vps-operator\/vps-operator\/\/(\S+)\?ref=v[0-9.]+/;
 const LITERALS = /^( +)- VPS_BASE_URL=.*\n +- VPS_AUTH_URL=.*\n/m;

@@ -7,7 +7,7 @@ import { withOwnKey } from '../../../tools/demo/manifests.ts';
 import { blocksOf, createShell, typedIn } from '../support/document.ts';
 import { createWorld, type World } from '../support/world.ts';
 import { APPLIERS, kubectlIn } from './applied-life.ts';
-import { ROOT } from './judge.ts';
+import { ROOT } from '../deploy/cluster.ts';
 
 const SERVER_SIDE = APPLIERS.filter(({ flags }) => flags.some((flag) => flag === '--server-side'));
 

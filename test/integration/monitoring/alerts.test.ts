@@ -1,46 +1,20 @@
-/** The alerts, evaluated by Prometheus' own code: each fires for its purpose and for nothing else. */
+/** The alerts as files: what each says, its page, and the cases with which Prometheus evaluates it. */
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { SET_REASONS, type Meaning } from '../../../src/api/conditions.ts';
-import { CASES } from './alert-cases.ts';
-import { askPromql, BUILD_MS, buildPromql, readRules, ROOT, type Firing, type Rule } from './promql.ts';
-import { always, everySeries, SET, seriesOf } from './replicas.ts';
+import { CASES } from '../../third-party/alert-cases.ts';
+import { ROOT } from '../deploy/cluster.ts';
+import { readRules, type Rule } from './rules.ts';
 
-let file: string;
 let rules: Rule[];
 beforeAll(async () => {
-  await buildPromql();
-  ({ file, rules } = await readRules());
-}, BUILD_MS);
-
-const NAMESPACE = 'vps-operator-system';
-const cases = Object.entries(CASES).flatMap(([about, list]) => list.map((one) => ({ about, ...one })));
-
-async function firing(series: Record<string, string>, minutes: number): Promise<Firing[]> {
-  const { errors, cases: outcomes } = await askPromql({ rules: file, cases: [{ name: 'it', series, minutes }] });
-  expect(errors).toEqual([]);
-  return outcomes[0]?.firing ?? [];
-}
-const names = (alerts: Firing[]): (string | undefined)[] => alerts.map(({ labels }) => labels['alertname']);
-
-describe.each(Object.keys(CASES))('%s', (about) => {
-  it.each(CASES[about] ?? [])('$sentence', async ({ change, minutes, fires }) => {
-    const alerts = await firing(seriesOf(change), minutes);
-    expect(names(alerts)).toEqual(fires);
-    expect(JSON.stringify(alerts)).not.toMatch(/<no value>|<error|NaN/);
-  });
+  ({ rules } = await readRules());
 });
 
-describe('the alerts', () => {
-  it('are rules that Prometheus accepts', async () => {
-    expect((await askPromql({ rules: file })).errors).toEqual([]);
-    expect((await askPromql({ rules: file.replace('absent(', 'absence(') })).errors.join()).toContain('absence');
-    expect(
-      (await askPromql({ rules: file.replace('summary: No replica', 'summary: "{{ $labels. }}"\n#') })).errors,
-    ).not.toEqual([]);
-  });
+const cases = Object.entries(CASES).flatMap(([about, list]) => list.map((one) => ({ about, ...one })));
 
+describe('the alerts', () => {
   it('have a case in which they fire and one in which they are silent', () => {
     for (const { alert } of rules) {
       const own = cases.filter(({ about }) => about === alert);
@@ -81,39 +55,10 @@ describe('the alerts', () => {
     expect([...rows].map(([, ...row]) => row).sort()).toEqual(expected.sort());
   });
 
-  it('name the operator and the amount in their annotations', async () => {
-    const change = { vps_operator_orphaned_servers: { leader: always(3), standby: always(0) } };
-    const [orphaned] = await firing(seriesOf(change), 10);
-    expect(orphaned?.labels).toMatchObject({ namespace: NAMESPACE, severity: 'critical' });
-    expect(orphaned?.annotations['description']).toMatch(/^3 servers may exist/);
-  });
-
-  it('name a set in the alerts about one set', async () => {
-    const change = { [`vps_operator_set_status_replicas{${SET},state="unresolved"}`]: { leader: always(2) } };
-    const [unresolved] = await firing(seriesOf(change), 10);
-    expect(unresolved?.annotations['description']).toMatch(
-      /^2 members of the VirtualServerSet default\/web are unresolved/,
-    );
-  });
-
   it('cover every reason with which a set is Stalled', () => {
     const stalled = Object.entries<Partial<Meaning>>(SET_REASONS).filter(([, { phase }]) => phase === 'stalled');
     const own = rules.find(({ alert }) => alert === 'VPSOperatorSetStalled')?.expr ?? '';
     const [, named = ''] = /reason=~"(.*)"/.exec(own) ?? [];
     expect([...named.split('|'), 'MemberUnresolved'].sort()).toEqual(stalled.map(([reason]) => reason).sort());
-  });
-
-  it('distinguish two operators in one cluster', async () => {
-    const sick = { vps_operator_journal_broken: { leader: always(1), standby: always(0) } };
-    const dead = everySeries(() => undefined);
-    const deadButFound = { ...dead, up: { leader: always(0), standby: always(0) } };
-    const alerts = await firing(
-      { ...seriesOf({}), ...seriesOf(sick, 'team-a'), ...seriesOf(deadButFound, 'team-b') },
-      30,
-    );
-    expect(alerts.map(({ labels }) => `${labels['alertname'] ?? ''} ${labels['namespace'] ?? ''}`).sort()).toEqual([
-      'VPSOperatorDown team-b',
-      'VPSOperatorJournalBroken team-a',
-    ]);
   });
 });

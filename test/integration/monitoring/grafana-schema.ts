@@ -2,7 +2,7 @@
 import { join } from 'node:path';
 import { Ajv, type AnySchemaObject, type ErrorObject } from 'ajv';
 import { createGenerator } from 'ts-json-schema-generator';
-import { ROOT } from './promql.ts';
+import { ROOT } from '../deploy/cluster.ts';
 
 const TYPES = join(ROOT, 'tools/dashboard/grafana.ts');
 

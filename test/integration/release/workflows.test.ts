@@ -1,12 +1,10 @@
-/** The workflows of GitHub Actions: actionlint's checks, and our rules on actions, rights and commands. */
+/** Our rules on the actions, rights and commands of the workflows of GitHub Actions. */
 import { execFile } from 'node:child_process';
-import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { beforeAll, describe, expect, it, onTestFinished } from 'vitest';
+import { describe, expect, it, onTestFinished } from 'vitest';
 import { parse } from 'yaml';
-import { goProgram } from '../../../tools/go-program.ts';
-import { GO_PROGRAMS } from '../../../tools/go-programs.ts';
 import { REPOSITORY, ROOT } from '../../../tools/image-build.ts';
 
 interface Step {
@@ -20,48 +18,11 @@ interface Workflow {
 }
 
 const FOLDER = join(ROOT, '.github/workflows');
-const BUILD_MS = 900_000;
 const texts = await Promise.all((await readdir(FOLDER)).map((name) => readFile(join(FOLDER, name), 'utf8')));
 const workflows = texts.map((text) => parse(text) as Workflow);
 const jobs = workflows.flatMap((workflow) => Object.entries(workflow.jobs));
 const steps = jobs.flatMap(([, job]) => job.steps ?? []);
 const commands = steps.flatMap(({ run }) => run ?? []);
-
-describe('actionlint', () => {
-  let actionlint: string;
-  beforeAll(async () => {
-    actionlint = await goProgram(GO_PROGRAMS.actionlint);
-  }, BUILD_MS);
-
-  /** Kinds of the findings in a checkout. Only its own checks: it would also run linters that happen to be installed. */
-  function findings(checkout: string): Promise<string[]> {
-    return new Promise((resolve, reject) => {
-      const args = ['-format', '{{json .}}', '-shellcheck=', '-pyflakes='];
-      // actionlint exits with 1 if it finds something; it has failed only if there is no output.
-      execFile(actionlint, args, { cwd: checkout }, (error, stdout, stderr) => {
-        if (stdout === '') reject(new Error(`actionlint printed nothing: ${stderr}`, { cause: error }));
-        else
-          resolve(
-            (JSON.parse(stdout) as { kind: string; message: string }[]).map((one) => `${one.kind}: ${one.message}`),
-          );
-      });
-    });
-  }
-
-  it('finds nothing in the workflows', async () => {
-    expect(await findings(ROOT)).toEqual([]);
-  });
-
-  it('reports a real problem', async () => {
-    const checkout = await mkdtemp(join(tmpdir(), 'vps-operator-actionlint-'));
-    onTestFinished(() => rm(checkout, { recursive: true }));
-    await mkdir(join(checkout, '.git'));
-    await mkdir(join(checkout, '.github/workflows'), { recursive: true });
-    const broken = (texts.find((text) => text.startsWith('# Publishes')) ?? '').replace('needs: tag', 'needs: tags');
-    await writeFile(join(checkout, '.github/workflows/release.yaml'), broken);
-    expect(await findings(checkout)).toContainEqual(expect.stringContaining('needs job "tags" which does not exist'));
-  });
-});
 
 describe('the workflows', () => {
   it('pin every action by its commit, and name its version', () => {

@@ -13,8 +13,9 @@ import { isComplete, rolloutLine, setProgressLine } from '../../../src/cli/vps/s
 import { setScreen } from '../../../src/cli/vps/set-screen.ts';
 import { setSteps } from '../../../src/cli/vps/set-steps.ts';
 import { withVerdict } from '../../../src/controller/conditions.ts';
-import { groupsOf, planSet, situationOf, type Situation } from '../../../src/virtual-server-set/decision/plan.ts';
-import { revisionOf } from '../../../src/virtual-server-set/decision/revision.ts';
+import { planSet } from '../../../src/virtual-server-set/decision/plan.ts';
+import { groupsOf, situationOf, type Situation } from '../../../src/virtual-server-set/decision/situation.ts';
+import { revisionOf } from '../../../src/virtual-server-set/decision/template.ts';
 import { SSH_KEY } from '../../gen/virtual-server.ts';
 import { member, NOW, webSet } from '../../gen/virtual-server-set.ts';
 

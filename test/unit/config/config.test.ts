@@ -130,6 +130,12 @@ describe('parseConfig', () => {
     expect(run(['--poll-interval', '5s', '--poll-interval', '6s'])).toMatchObject({ pollIntervalMs: 6_000 });
   });
 
+  it('takes a flag that needs no value several times, with a value or without', () => {
+    expect(run(['--leader-elect', '--leader-elect=false'])).toMatchObject({ leaderElect: false });
+    expect(run(['--leader-elect=false', '--leader-elect'])).toMatchObject({ leaderElect: true });
+    expect(run(['--leader-elect', 'true'])).toMatchObject({ leaderElect: true });
+  });
+
   it('takes --metrics-secure only with an address', () => {
     expect(errorOf([...REQUIRED, '--metrics-secure', '--metrics-cert-dir=/tls'])).toMatch(
       /^--metrics-secure needs --metrics-bind-address: give /,
@@ -265,7 +271,12 @@ describe('parseConfig', () => {
     { argv: ['--constructor'], message: /^unknown flag "--constructor": see --help$/ },
     { argv: ['-x'], message: /^unknown flag "-x": see --help$/ },
     { argv: [...REQUIRED, 'run'], message: /^unexpected argument "run": see --help$/ },
-    { argv: [...REQUIRED, '--', '--log-level'], message: /^unexpected argument "--": see --help$/ },
+    { argv: [...REQUIRED, '--', '--log-level'], message: /^unexpected argument "--log-level": see --help$/ },
+    {
+      argv: [...REQUIRED, '--log-level', '--log-level=debug'],
+      message: /^--log-level needs a value: give one of trace/,
+    },
+    { argv: [...REQUIRED, '--journal-dir', '--leader-elect'], message: /^--journal-dir needs a value: give the path/ },
   ])('reports what is wrong with $argv', ({ argv, message }) => {
     expect(errorOf(argv)).toMatch(message);
   });

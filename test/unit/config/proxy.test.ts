@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { FlagError } from '../../../src/config/flag-error.ts';
+import { FlagError } from '../../../src/config/flag-values.ts';
 import { parseConfig } from '../../../src/config/config.ts';
 import { parseProxies } from '../../../src/config/proxy.ts';
 

@@ -11,12 +11,8 @@ import {
 } from '../../../src/api/names.ts';
 import { formatRecord, parseRecord, recordSchema, type ServerRecord } from '../../../src/api/record.ts';
 import type { VirtualServer } from '../../../src/api/virtual-server.ts';
-import {
-  adoptionOf,
-  isPaused,
-  saysNotCreated,
-  withoutHandledOrphans,
-} from '../../../src/virtual-server/decision/inputs.ts';
+import { adoptionOf, saysNotCreated, withoutHandledOrphans } from '../../../src/virtual-server/decision/inputs.ts';
+import { isPaused } from '../../../src/api/server-state.ts';
 import { viewRecord } from '../../../src/virtual-server/decision/record.ts';
 import { VIRTUAL_SERVERS } from '../../../src/virtual-server/resource.ts';
 import { ATTEMPTED, HELD, web } from '../../gen/decision.ts';

@@ -4,7 +4,7 @@ import type { VirtualServerSet } from '../../../src/api/virtual-server-set.ts';
 import { createLogger } from '../../../src/base/logger.ts';
 import { currentReason } from '../../../src/controller/conditions.ts';
 import { KubeError } from '../../../src/kube/error.ts';
-import type { SetAction } from '../../../src/virtual-server-set/decision/action.ts';
+import type { SetAction } from '../../../src/virtual-server-set/decision/plan.ts';
 import { SetReconciler } from '../../../src/virtual-server-set/reconciler.ts';
 import { member, NOW, webSet } from '../../gen/virtual-server-set.ts';
 

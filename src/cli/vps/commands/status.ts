@@ -1,6 +1,6 @@
 /** `kubectl vps status`: shows one server or one set on one screen, or all servers in a table. */
 import type { VirtualServer } from '../../../api/virtual-server.ts';
-import { groupsOf, situationOf } from '../../../virtual-server-set/decision/plan.ts';
+import { groupsOf, situationOf } from '../../../virtual-server-set/decision/situation.ts';
 import { print, type Context } from '../context.ts';
 import { duration, percentOf } from '../progress.ts';
 import { readiness } from '../readiness.ts';

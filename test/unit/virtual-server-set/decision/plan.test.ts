@@ -481,6 +481,22 @@ describe('the status', () => {
     });
   });
 
+  it('adds up the prices of the servers that run, in whatever spelling the provider has', () => {
+    const set = webSet({ replicas: 4 });
+    const [upper, off, gone, done] = [0, 1, 2, 3].map((ordinal) => member(set, ordinal, { price: 1 + ordinal / 10 }));
+    const objects = [
+      { ...upper, status: { ...upper?.status, serverStatus: 'Running ' } },
+      { ...off, status: { ...off?.status, serverStatus: 'stopped' } },
+      {
+        ...gone,
+        status: { ...gone?.status, conditions: member(set, 2, { reason: 'ServerMissing' }).status?.conditions },
+      },
+      // Its server is cancelled, and only the finalizer of something else keeps the object.
+      { ...done, metadata: { ...done?.metadata, deletionTimestamp: '2026-01-02T00:00:00Z', finalizers: ['other'] } },
+    ] as VirtualServer[];
+    expect(planSet(set, { objects, live: true }, NOW).status.price).toBe(1);
+  });
+
   it('fits the schema', () => {
     const { status } = plan({ replicas: 3, paused: true }, [OLD, { reason: 'CreateOutcomeUnknown' }, {}]);
     expect(setStatusSchema.strict().parse(status)).toEqual(status);

@@ -7,8 +7,7 @@ import { MEMBER_DELETE_FIRST_ANNOTATION, PAUSED_ANNOTATION, SET_LABEL } from '..
 import type { VirtualServer } from '../../../../src/api/virtual-server.ts';
 import type { VirtualServerSet } from '../../../../src/api/virtual-server-set.ts';
 import { withCondition, withVerdict } from '../../../../src/controller/conditions.ts';
-import type { SetAction } from '../../../../src/virtual-server-set/decision/action.ts';
-import { planSet, type Plan } from '../../../../src/virtual-server-set/decision/plan.ts';
+import { type Plan, planSet, type SetAction } from '../../../../src/virtual-server-set/decision/plan.ts';
 import { leastOf, surgeOf } from '../../../gen/set-limits.ts';
 import { NOW, webSet, type SetShape } from '../../../gen/virtual-server-set.ts';
 import { stored } from '../../../gen/virtual-server.ts';

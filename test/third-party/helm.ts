@@ -5,10 +5,10 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { parseAllDocuments } from 'yaml';
-import { CHART } from '../../../tools/chart/main.ts';
-import { goProgram } from '../../../tools/go-program.ts';
-import { GO_PROGRAMS } from '../../../tools/go-programs.ts';
-import { SYSTEM } from './pod.ts';
+import { CHART } from '../../tools/chart/main.ts';
+import { goProgram } from '../../tools/go-program.ts';
+import { GO_PROGRAMS } from '../../tools/go-programs.ts';
+import { SYSTEM } from '../integration/deploy/pod.ts';
 
 /** Upper bound for a first build of Helm. */
 export const HELM_BUILD_MS = 1_800_000;

@@ -4,12 +4,12 @@ import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, inject, it, vi } from 'vitest';
-import { goProgram } from '../../../tools/go-program.ts';
-import { GO_PROGRAMS } from '../../../tools/go-programs.ts';
-import { kustomize } from '../../../tools/manifests.ts';
-import { adminHttp } from '../kube/support.ts';
-import { readManifests } from '../../../tools/demo/manifests.ts';
-import { ROOT } from './cluster.ts';
+import { goProgram } from '../../tools/go-program.ts';
+import { GO_PROGRAMS } from '../../tools/go-programs.ts';
+import { kustomize } from '../../tools/manifests.ts';
+import { adminHttp } from '../integration/kube/support.ts';
+import { readManifests } from '../../tools/demo/manifests.ts';
+import { ROOT } from '../integration/deploy/cluster.ts';
 import { HELM_BUILD_MS, LEAST, useHelm, type Helm } from './helm.ts';
 import { schemaLocation, writeSchemas } from './json-schemas.ts';
 

@@ -6,8 +6,8 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { parseAllDocuments } from 'yaml';
-import { HELM_BUILD_MS, LEAST, useHelm, type Helm } from '../deploy/helm.ts';
-import { established, ROOT, startEmptyCluster, type Cluster } from '../deploy/cluster.ts';
+import { HELM_BUILD_MS, LEAST, useHelm, type Helm } from './helm.ts';
+import { established, ROOT, startEmptyCluster, type Cluster } from '../integration/deploy/cluster.ts';
 
 /** The CRDs are not a package, so they are read from the module's source; the checksum is the one for go.sum. */
 const MODULE = 'github.com/prometheus-operator/prometheus-operator@v0.85.0';

@@ -5,11 +5,10 @@ import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { parseAllDocuments } from 'yaml';
-import { KINDS, scripts } from '../../../tools/gitops.ts';
-import { goProgram } from '../../../tools/go-program.ts';
-import { GO_PROGRAMS } from '../../../tools/go-programs.ts';
-
-export const ROOT = join(import.meta.dirname, '../../..');
+import { ROOT } from '../integration/deploy/cluster.ts';
+import { KINDS, scripts } from '../../tools/gitops.ts';
+import { goProgram } from '../../tools/go-program.ts';
+import { GO_PROGRAMS } from '../../tools/go-programs.ts';
 
 export interface Judgement {
   argo: { status: string; message: string };

@@ -1,16 +1,17 @@
 /** Checks every expression of the alerts and the dashboard against what a real operator exposes. */
 import { readFile } from 'node:fs/promises';
 import { beforeAll, describe, expect, it } from 'vitest';
-import { REASONS, SET_REASONS } from '../../../src/api/conditions.ts';
-import { DASHBOARD_FILE } from '../../../tools/dashboard/main.ts';
-import type { Dashboard, Panel } from '../../../tools/dashboard/grafana.ts';
-import { readyServer } from '../support/records.ts';
-import { spawnOperator } from '../support/process.ts';
-import { pageUrl, scrape, type Sample } from '../support/scrape.ts';
-import { createSet } from '../support/sets.ts';
-import { createWorld } from '../support/world.ts';
+import { REASONS, SET_REASONS } from '../../src/api/conditions.ts';
+import { DASHBOARD_FILE } from '../../tools/dashboard/main.ts';
+import type { Dashboard, Panel } from '../../tools/dashboard/grafana.ts';
+import { readyServer } from '../integration/support/records.ts';
+import { spawnOperator } from '../integration/support/process.ts';
+import { pageUrl, scrape, type Sample } from '../integration/support/scrape.ts';
+import { createSet } from '../integration/support/sets.ts';
+import { createWorld } from '../integration/support/world.ts';
 import { CASES } from './alert-cases.ts';
-import { askPromql, BUILD_MS, buildPromql, readRules, type Expression, type Selector } from './promql.ts';
+import { askPromql, BUILD_MS, buildPromql, type Expression, type Selector } from './promql.ts';
+import { readRules } from '../integration/monitoring/rules.ts';
 import { seriesOf } from './replicas.ts';
 
 /** Labels that Prometheus adds to each scraped series, and its own series about the scrape. */

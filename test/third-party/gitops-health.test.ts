@@ -5,7 +5,7 @@ import { beforeAll, describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
 import { web } from '../gen/decision.ts';
 import { customization, JUDGED, KINDS } from '../../tools/gitops.ts';
-import { buildJudge, judge, type Judgement } from '../integration/gitops/judge.ts';
+import { buildJudge, judge, type Judgement } from './judge.ts';
 
 const BUILD_MS = 20 * 60_000;
 

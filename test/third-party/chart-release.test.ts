@@ -4,8 +4,8 @@ import { dirname, join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, expect, it, onTestFinished } from 'vitest';
 import { parse } from 'yaml';
-import { ROOT, version } from '../../../tools/image-build.ts';
-import { HELM_BUILD_MS, useHelm, type Helm } from '../deploy/helm.ts';
+import { ROOT, version } from '../../tools/image-build.ts';
+import { HELM_BUILD_MS, useHelm, type Helm } from './helm.ts';
 import { digestOf, startOciRegistry, type OciRegistry } from './oci-registry.ts';
 
 let helm: Helm;

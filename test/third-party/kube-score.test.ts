@@ -4,9 +4,9 @@ import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { beforeAll, expect, inject, it } from 'vitest';
 import { parse } from 'yaml';
-import { goProgram } from '../../../tools/go-program.ts';
-import { GO_PROGRAMS } from '../../../tools/go-programs.ts';
-import { kustomize } from '../../../tools/manifests.ts';
+import { goProgram } from '../../tools/go-program.ts';
+import { GO_PROGRAMS } from '../../tools/go-programs.ts';
+import { kustomize } from '../../tools/manifests.ts';
 
 interface Scored {
   object_meta: { name: string };
@@ -53,7 +53,9 @@ async function findings(yaml: string): Promise<string[]> {
 }
 
 it('finds exactly the listed exceptions in the manifests', async () => {
-  const exceptions = parse(await readFile(join(import.meta.dirname, 'lint-exceptions.yaml'), 'utf8')) as Exception[];
+  const exceptions = parse(
+    await readFile(join(import.meta.dirname, 'kube-score-exceptions.yaml'), 'utf8'),
+  ) as Exception[];
   const built = OVERLAYS.map(async (names) => {
     const [folder = '', ...components] = names.map((name) => `deploy/manifests/${name}`);
     return findings(await kustomize(inject('kubectl'), folder, ...components));

@@ -1,13 +1,8 @@
 /** Asks Prometheus' own code about rules and expressions: test/go/rules. */
 import { execFile } from 'node:child_process';
-import { readFile } from 'node:fs/promises';
-import { join } from 'node:path';
-import { parse, stringify } from 'yaml';
-import { goProgram } from '../../../tools/go-program.ts';
-import { GO_PROGRAMS } from '../../../tools/go-programs.ts';
+import { goProgram } from '../../tools/go-program.ts';
+import { GO_PROGRAMS } from '../../tools/go-programs.ts';
 
-export const ROOT = join(import.meta.dirname, '../../..');
-const OVERLAY = join(ROOT, 'deploy/manifests/overlays/monitoring');
 /** The first build of Prometheus' packages takes minutes. */
 export const BUILD_MS = 900_000;
 
@@ -43,14 +38,6 @@ interface Question {
   cases?: AlertCase[];
 }
 
-export interface Rule {
-  alert: string;
-  expr: string;
-  for?: string;
-  labels: Record<string, string>;
-  annotations: Record<string, string>;
-}
-
 /** Resolves when the program is built. */
 export const buildPromql = (): Promise<string> => goProgram(GO_PROGRAMS.rules);
 
@@ -63,11 +50,4 @@ export async function askPromql(question: Question): Promise<Answer> {
     });
     child.stdin?.end(JSON.stringify(question));
   });
-}
-
-/** The groups of the PrometheusRule as a Prometheus rule file, and its rules one by one. */
-export async function readRules(): Promise<{ file: string; rules: Rule[] }> {
-  const text = await readFile(join(OVERLAY, 'prometheusrule.yaml'), 'utf8');
-  const { spec } = parse(text) as { spec: { groups: { rules: Rule[] }[] } };
-  return { file: stringify(spec), rules: spec.groups.flatMap(({ rules }) => rules) };
 }

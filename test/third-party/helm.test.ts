@@ -17,7 +17,7 @@ import { CHART } from '../../tools/chart/main.ts';
 import { virtualServer } from '../gen/virtual-server.ts';
 import { blocksOf, createShell, executable } from '../integration/support/document.ts';
 import { ROOT, startEmptyCluster, type Cluster } from '../integration/deploy/cluster.ts';
-import { HELM_BUILD_MS, LEAST, manifestsIn, useHelm, type Helm } from '../integration/deploy/helm.ts';
+import { HELM_BUILD_MS, LEAST, manifestsIn, useHelm, type Helm } from './helm.ts';
 import { CRD } from '../integration/deploy/installation.ts';
 import { startPod, SYSTEM, type Pod } from '../integration/deploy/pod.ts';
 

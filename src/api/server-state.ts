@@ -1,0 +1,28 @@
+/** What a VirtualServer says about itself, for every kind of object that asks. Pure. */
+import { currentReason } from './conditions.ts';
+import { FINALIZER, PAUSED_ANNOTATION } from './names.ts';
+import type { VirtualServer } from './virtual-server.ts';
+
+/** Annotations such as `paused` count with any value but `false`. */
+export function isAnnotated({ metadata: { annotations } }: Pick<VirtualServer, 'metadata'>, name: string): boolean {
+  const value = annotations?.[name];
+  return value !== undefined && value !== 'false';
+}
+
+export function isPaused(object: VirtualServer): boolean {
+  return isAnnotated(object, PAUSED_ANNOTATION);
+}
+
+/** True if the operator is done with the object and its server, and only other finalizers keep the object. */
+export function isLetGo({ metadata }: VirtualServer): boolean {
+  return metadata.deletionTimestamp !== undefined && metadata.finalizers?.includes(FINALIZER) !== true;
+}
+
+/** `status` is the provider's own word. */
+export const isRunning = (status: string | undefined): boolean => status?.trim().toLowerCase() === 'running';
+
+/** True if the server costs money now. The status of a server that is missing still shows its last state. */
+export function hasRunningServer(object: VirtualServer): boolean {
+  const { serverStatus, conditions } = object.status ?? {};
+  return isRunning(serverStatus) && currentReason(conditions) !== 'ServerMissing' && !isLetGo(object);
+}
