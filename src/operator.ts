@@ -89,7 +89,7 @@ export class Operator {
     });
     const credentials = this.#credentials;
     this.#keys = new KeyKeeper({ credentials, timers, log, operatorNamespace, inUse: () => this.#secretsInUse() });
-    this.#recorder = new Recorder(kube, timers, log);
+    this.#recorder = new Recorder(kube.events, timers, log);
     this.#pace = new Pace({
       pollMs: options.pollIntervalMs,
       resyncMs: options.resyncIntervalMs,

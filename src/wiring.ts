@@ -11,10 +11,8 @@ import { createClient } from './kube/client.ts';
 import { loadCluster } from './kube/config.ts';
 import { createKubeHttp, type KubeHttp } from './kube/http.ts';
 import { createInformer } from './controller/informer.ts';
-import { createLeases } from './kube/leases.ts';
+import { ACCESS_REVIEWS, LEASES, SECRETS, TOKEN_REVIEWS } from './kube/kinds.ts';
 import { longestSilenceMs } from './controller/reflector.ts';
-import { createReviews } from './kube/reviews.ts';
-import { createSecrets } from './kube/secrets.ts';
 import { SERVER_CATALOGS } from './server-catalog/resource.ts';
 import { createKube } from './virtual-server/kube.ts';
 import { VIRTUAL_SERVERS } from './virtual-server/resource.ts';
@@ -80,7 +78,7 @@ export async function wireOperator(config: Config, log: Logger, onLost: () => vo
       client: createClient(http, VIRTUAL_SERVER_SETS),
       members: createMembers(http, VIRTUAL_SERVERS),
     },
-    ...(config.connectionSecrets && { secrets: createSecrets(http) }),
+    ...(config.connectionSecrets && { secrets: createClient(http, SECRETS) }),
     provider,
     journal,
     log,
@@ -146,7 +144,8 @@ function securityOf({ metricsSecure, metricsCertDir }: Config, http: KubeHttp): 
     const why = (error as Error).message;
     throw new Error(`--metrics-cert-dir ${metricsCertDir} cannot be used: ${why}`, { cause: error });
   }
-  return { certificate, access: createAccess(createReviews(http), '/metrics', now) };
+  const reviews = { tokens: createClient(http, TOKEN_REVIEWS), rights: createClient(http, ACCESS_REVIEWS) };
+  return { certificate, access: createAccess(reviews, '/metrics', now) };
 }
 
 /** Throws an Error that names the flag if the folder is unusable. */
@@ -163,7 +162,8 @@ function electionOf(config: Config, http: KubeHttp, log: Logger, onLost: () => v
   const { operatorNamespace, leaseDurationMs } = config;
   if (operatorNamespace === undefined) throw new Error('--leader-elect needs --operator-namespace outside a pod');
   return new LeaderElection({
-    leases: createLeases(http, operatorNamespace, LEASE),
+    leases: createClient(http, LEASES),
+    lease: { namespace: operatorNamespace, name: LEASE },
     identity: `${hostname()}_${randomUUID()}`,
     leaseDurationMs,
     timers: realTimers,

@@ -112,6 +112,7 @@ export function currentReason(conditions: readonly Condition[] | undefined): str
   return of('Stalled') ?? of('Reconciling') ?? of('Ready');
 }
 
+/** Made by `eventOf`, which keeps the note printable and short enough for the API server. */
 export interface EventNote {
   type: 'Normal' | 'Warning';
   reason: AnyReason;

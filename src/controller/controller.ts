@@ -8,7 +8,7 @@ import type { Logger } from '../base/logger.ts';
 import type { Timers } from '../base/timers.ts';
 import { KubeError } from '../kube/error.ts';
 import type { KubeObject } from '../kube/resource.ts';
-import type { Informer } from '../kube/types.ts';
+import type { Informer } from './informer.ts';
 import type { LoopInstruments, VisitResult } from './instruments.ts';
 import { Progress } from './progress.ts';
 import { WorkQueue } from './queue.ts';

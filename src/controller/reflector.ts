@@ -5,7 +5,7 @@ import { KubeError } from '../kube/error.ts';
 import type { KubeHttp } from '../kube/http.ts';
 import { currentVersion, listAll } from '../kube/list.ts';
 import type { KubeObject, Resource } from '../kube/resource.ts';
-import { isOlder } from '../kube/versions.ts';
+import { isOlder } from '../kube/resource.ts';
 import { watchOnce, type WatchEvent } from '../kube/watch.ts';
 
 export interface ReflectorSink<T> {

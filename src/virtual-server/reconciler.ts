@@ -2,7 +2,7 @@
 import type { VirtualServer } from '../api/virtual-server.ts';
 import type { Logger } from '../base/logger.ts';
 import type { Reconciler } from '../controller/controller.ts';
-import type { Informer } from '../kube/types.ts';
+import type { Informer } from '../controller/informer.ts';
 import { keyOf } from '../kube/resource.ts';
 import type { Losses } from './fleet/losses.ts';
 import type { Objects } from './fleet/objects.ts';

@@ -76,8 +76,8 @@ export const MUTANTS: Mutant[] = [
   {
     name: 'claims without resourceVersion',
     file: 'src/kube/client.ts',
-    find: 'metadata: { uid, resourceVersion, ...changes }',
-    replace: 'metadata: { uid, ...changes }',
+    find: 'metadata: { ...metadata, uid, resourceVersion }',
+    replace: 'metadata: { ...metadata, uid }',
     tests: ['test/integration/kube/client.test.ts'],
   },
   {
@@ -1573,7 +1573,7 @@ export const MUTANTS: Mutant[] = [
   },
   {
     name: 'deletes another version of a member than it has read',
-    file: 'src/virtual-server-set/members.ts',
+    file: 'src/kube/client.ts',
     find: 'preconditions: { uid, resourceVersion }',
     replace: 'preconditions: { uid }',
   },

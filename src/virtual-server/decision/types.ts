@@ -3,7 +3,7 @@ import type { Verdict, EventNote } from '../../controller/conditions.ts';
 import type { Missing } from '../../accounts/decision/failure.ts';
 import type { ServerRecord } from '../../api/record.ts';
 import type { VirtualServerStatus } from '../../api/virtual-server.ts';
-import type { DefinitionState } from '../../kube/types.ts';
+import type { DefinitionState } from '../kube.ts';
 import type { ConnectionSecretState } from './connection.ts';
 import type { ProbeResult } from './reach.ts';
 import type { Catalog, CreateOutcome, CreateServerRequest, ProviderErrorLike, Server } from '../../provider/types.ts';

@@ -6,7 +6,7 @@ import { isNewer, OwnWrites } from '../../controller/own-writes.ts';
 import { holdsSomething, knownRecord, viewRecord } from '../decision/record.ts';
 import type { Memo } from '../decision/types.ts';
 import { keyOf } from '../../kube/resource.ts';
-import type { Informer } from '../../kube/types.ts';
+import type { Informer } from '../../controller/informer.ts';
 import { isLetGo } from '../decision/running.ts';
 import type { Holders, Holding } from './holders.ts';
 import { holdingOf } from './holding.ts';

@@ -7,7 +7,7 @@ import { holdsSomething } from '../decision/record.ts';
 import type { CancellationFacts, GatheredFacts, GatherKind } from '../decision/types.ts';
 import type { View } from '../decision/view.ts';
 import { KubeError } from '../../kube/error.ts';
-import type { DefinitionState } from '../../kube/types.ts';
+import type { DefinitionState } from '../kube.ts';
 import type { Kube } from '../kube.ts';
 import { ProviderError } from '../../provider/errors/provider-error.ts';
 import type { OpenOrder, Session } from '../../provider/types.ts';

@@ -6,7 +6,8 @@ import { isDeepEqual } from '../../base/deep-equal.ts';
 import { formatRecord, type ServerRecord } from '../../api/record.ts';
 import type { VirtualServer } from '../../api/virtual-server.ts';
 import type { Next } from '../decision/types.ts';
-import type { MetadataPatch, ObjectVersion } from '../../kube/types.ts';
+import type { MetadataPatch } from '../../kube/client.ts';
+import type { ObjectVersion } from '../../kube/resource.ts';
 import type { Kube } from '../kube.ts';
 
 export interface WriteRooms {

@@ -1,5 +1,5 @@
 /** What reading, adopting or cancelling a server means for its object. Pure. */
-import type { Verdict } from '../../../controller/conditions.ts';
+import { eventOf, type Verdict } from '../../../controller/conditions.ts';
 import { ADOPT_ANNOTATION } from '../../../api/names.ts';
 import { unknownIn, type ServerRecord } from '../../../api/record.ts';
 import type { VirtualServer } from '../../../api/virtual-server.ts';
@@ -196,9 +196,7 @@ export function settleAdoption(at: View, action: Extract<Action, { type: 'adopt'
       ...(orphans && { orphans }),
       ...(known && settledWith(known)),
     };
-    const events: Next['events'] = [
-      { type: 'Normal', reason: 'ServerAdopted', note: `This object now holds server ${identifier}` },
-    ];
+    const events = [eventOf({ reason: 'ServerAdopted', message: `This object now holds server ${identifier}` })];
     return { ...goOn({ ...recognized(facts.memo), failures: 0, taskComplete: identifier }, { record }), events };
   }
   if (outcome.type === 'held') {

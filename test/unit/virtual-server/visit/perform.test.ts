@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { CONNECTION_SECRET_TYPE, OWNER_ANNOTATION, SET_KIND } from '../../../../src/api/names.ts';
-import type { Secrets } from '../../../../src/kube/secrets.ts';
+import type { Secrets } from '../../../../src/kube/kinds.ts';
 import { ACCEPT_SERVER_ANNOTATION, RECONCILE_AT_ANNOTATION } from '../../../../src/api/names.ts';
 import type { ServerRecord } from '../../../../src/api/record.ts';
 import { ConnectionSecrets } from '../../../../src/virtual-server/connection-secret/connection-secrets.ts';
@@ -16,7 +16,7 @@ import type { VirtualServer } from '../../../../src/api/virtual-server.ts';
 import type { Condition } from '../../../../src/api/meta.ts';
 import type { Action, CancellationFacts, Facts, Memo, Outcome } from '../../../../src/virtual-server/decision/types.ts';
 import { KubeError } from '../../../../src/kube/error.ts';
-import type { DefinitionState } from '../../../../src/kube/types.ts';
+import type { DefinitionState } from '../../../../src/virtual-server/kube.ts';
 import { createLogger } from '../../../../src/base/logger.ts';
 import { ProviderError, withheldError } from '../../../../src/provider/errors/provider-error.ts';
 import { ResponseError } from '../../../../src/provider/errors/response-error.ts';
