@@ -22,7 +22,8 @@ import type { Logger } from './base/logger.ts';
 import type { Health } from './observability/health.ts';
 import { createAccess } from './observability/access.ts';
 import { createCertificate } from './observability/certificate.ts';
-import { Metrics } from './observability/metrics.ts';
+import { kubeMetrics, providerMetrics } from './observability/requests.ts';
+import { Metrics } from './base/metrics.ts';
 import type { PageSecurity } from './observability/page-server.ts';
 import { serveObservability } from './observability/pages.ts';
 import { createProvider } from './provider/index.ts';
@@ -43,11 +44,11 @@ export interface WiredOperator {
  * `onLost` is called when another process has taken over, or may have: the process must stop the operator and exit.
  */
 export async function wireOperator(config: Config, log: Logger, onLost: () => void): Promise<WiredOperator> {
-  const metrics = config.metricsBindAddress === 'off' ? undefined : metricsOf(log);
+  const metrics = new Metrics((error) => log.error({ err: error }, 'failed to record a metric'));
   const http = createKubeHttp({
     cluster: loadCluster(config.kubeconfig),
     timeoutMs: config.kubeTimeoutMs,
-    onRequest: metrics?.kubeRequest,
+    ...kubeMetrics(metrics),
   });
   const journal = await journalOf(config, log);
   const provider = createProvider({
@@ -57,8 +58,7 @@ export async function wireOperator(config: Config, log: Logger, onLost: () => vo
     createTimeoutMs: config.createTimeoutMs,
     qps: config.providerQps,
     userAgent: `vps-operator/${version()}`,
-    onRequest: metrics?.providerRequest,
-    onLogin: metrics?.login,
+    ...providerMetrics(metrics),
     network: config.network,
   });
   const kube = createKube(http);
@@ -83,7 +83,7 @@ export async function wireOperator(config: Config, log: Logger, onLost: () => vo
     journal,
     log,
     probe: createSshProbe(),
-    ...(metrics && { instruments: metrics }),
+    metrics,
   });
   let stage: 'standby' | 'active' | 'stopping' = election === undefined ? 'active' : 'standby';
   /** Resolves with a function that closes the pages. */
@@ -102,6 +102,7 @@ export async function wireOperator(config: Config, log: Logger, onLost: () => vo
           longestLeaseAgeMs: config.leaseDurationMs + config.kubeTimeoutMs,
         },
         metrics,
+        version: version(),
         secure: securityOf(config, http),
         health,
         observe: () => ({ vitals: operator.vitals(), leads: election?.held() ?? true, now: Date.now() }),
@@ -126,11 +127,6 @@ export async function wireOperator(config: Config, log: Logger, onLost: () => vo
       );
     },
   };
-}
-
-function metricsOf(log: Logger): Metrics {
-  const onFault = (error: unknown): void => log.error({ err: error }, 'failed to record a metric');
-  return new Metrics({ version: version(), onFault });
 }
 
 /** Throws an Error that names the flag if the certificate is unusable. */

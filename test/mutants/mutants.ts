@@ -583,8 +583,8 @@ export const MUTANTS: Mutant[] = [
   {
     name: 'forgets keys that only a catalog uses',
     file: 'src/operator.ts',
-    find: 'return [...servers.list(), ...(catalogs?.informer.list() ?? [])].map(secretOf);',
-    replace: 'return (catalogs?.informer.list().length === -1 ? [] : servers.list()).map(secretOf);',
+    find: 'secrets: () => informer.list().map(secretOf),',
+    replace: 'secrets: () => (informer.list().length === -1 ? informer.list() : []).map(secretOf),',
     tests: ['--project', 'unit', 'test/unit/server-catalog/reconciler.test.ts'],
   },
   {

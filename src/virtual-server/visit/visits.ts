@@ -16,7 +16,7 @@ import { lookAt, type View } from '../decision/view.ts';
 import { KubeError } from '../../kube/error.ts';
 import type { Kube } from '../kube.ts';
 import type { Logger } from '../../base/logger.ts';
-import type { ServerInstruments } from '../instruments.ts';
+import { histogram, type Metrics } from '../../base/metrics.ts';
 import { choose } from './choose.ts';
 import type { GatherRooms, VisitFacts } from './gather.ts';
 import type { Objects } from '../fleet/objects.ts';
@@ -34,8 +34,14 @@ export interface VisitRooms extends PerformRooms, GatherRooms {
   log: Logger;
   /** Marked at every step. */
   progress?: Progress;
-  instruments?: Pick<ServerInstruments, 'provisioned'>;
+  metrics?: Metrics;
 }
+
+const PROVISIONING = histogram(
+  'vps_operator_provisioning_duration_seconds',
+  'Time from the decision to order a server until it was first read at the provider.',
+  [10, 30, 60, 120, 180, 240, 300, 420, 600, 900, 1800, 3600, 7200],
+);
 
 /** No visit needs more steps than this; exceeding it means a loop, which is a bug. */
 const MAX_STEPS = 24;
@@ -61,6 +67,7 @@ export class Visits {
 
   constructor(rooms: VisitRooms) {
     this.#rooms = rooms;
+    rooms.metrics?.begin(PROVISIONING, {});
   }
 
   /**
@@ -213,7 +220,8 @@ export class Visits {
     const { attemptedAt, mode } = after.record ?? {};
     if (before?.task === undefined || isProvisioned(before) || !isProvisioned(after)) return;
     if (mode !== 'create' || attemptedAt === undefined) return;
-    this.#rooms.instruments?.provisioned(Math.max(0, this.#rooms.timers.now() - Date.parse(attemptedAt)));
+    const durationMs = Math.max(0, this.#rooms.timers.now() - Date.parse(attemptedAt));
+    this.#rooms.metrics?.observe(PROVISIONING, {}, durationMs / 1000);
   }
 
   #log(object: VirtualServer, action: Action, outcome: Outcome, next: Next, durationMs: number): void {
