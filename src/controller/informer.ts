@@ -58,7 +58,7 @@ const problemsOf = (kind: string): Partial<Record<KubeErrorCode, string>> => ({
   Forbidden: `not allowed to list and watch ${kind}s; waiting for RBAC to allow it`,
   Expired: 'the watched version is too old; listing again',
   RolledBack: 'the API server is at an older version than before, as after a restore of etcd; listing again',
-  TooLarge: `a ${kind} is too large to watch; listing again`,
+  TooLarge: `a ${kind} is too large to read; listing again`,
 });
 
 export function createInformer<T extends KubeObject>(resource: Resource<T>, options: InformerOptions): Informer<T> {

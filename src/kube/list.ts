@@ -1,7 +1,7 @@
 /** Lists a collection in pages that fit into memory. */
 import { KubeError } from './error.ts';
 import type { CallOptions, KubeHttp } from './http.ts';
-import { collectionOf, isUnused, type Resource } from './resource.ts';
+import { collectionOf, type Resource } from './resource.ts';
 
 interface Listing<T> {
   objects: T[];
@@ -13,11 +13,6 @@ export interface ListBounds {
   pageSize?: number;
   /** Maximum bytes of a page with several objects, default 8 MiB; a larger one is read in smaller ones. 500 take 3 MB. */
   pageBytes?: number;
-  /**
-   * Maximum bytes of an object that is read as a whole, default 16 MiB; a larger one is read without the parts that are
-   * not used. By default etcd stores at most 1.5 MiB.
-   */
-  objectBytes?: number;
 }
 
 interface ListOptions extends ListBounds {
@@ -27,6 +22,7 @@ interface ListOptions extends ListBounds {
 
 const PAGE_SIZE = 500;
 const PAGE_BYTES = 8 * 1024 * 1024;
+/** Maximum bytes of one object. The API server stores at most 2 MiB, whatever the limit of etcd, which is 1.5 MiB by default. */
 export const OBJECT_BYTES = 16 * 1024 * 1024;
 
 interface ListPage {
@@ -46,7 +42,7 @@ export async function listAll<T>(
   options: ListOptions,
   onPage: () => void = () => undefined,
 ): Promise<Listing<T>> {
-  const { namespace, pageSize = PAGE_SIZE, pageBytes = PAGE_BYTES, objectBytes = OBJECT_BYTES, signal } = options;
+  const { namespace, pageSize = PAGE_SIZE, pageBytes = PAGE_BYTES, signal } = options;
   const path = collectionOf(resource, namespace);
   const objects: T[] = [];
   let token: string | undefined;
@@ -54,17 +50,15 @@ export async function listAll<T>(
   let goodPages = 0;
   for (;;) {
     const request = { path, query: { limit, continue: token }, signal };
-    const maxBytes = limit === 1 ? objectBytes : pageBytes;
-    let page = await ifNotTooLarge(() => readPage(http, { ...request, maxBytes }));
+    const page =
+      limit === 1
+        ? await readPage(http, { ...request, maxBytes: OBJECT_BYTES })
+        : await ifNotTooLarge(() => readPage(http, { ...request, maxBytes: pageBytes }));
     onPage();
-    if (page === undefined && limit > 1) {
+    if (page === undefined) {
       limit = Math.floor(limit / 2);
       goodPages = 0;
       continue;
-    }
-    if (page === undefined) {
-      page = await readPage(http, { ...request, isUnused });
-      onPage();
     }
     for (const item of page.items) objects.push(resource.parse(item));
     const { resourceVersion, continue: next } = page.metadata;

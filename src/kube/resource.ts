@@ -2,7 +2,6 @@
 import { GROUP, SET_LABEL } from '../api/names.ts';
 import type { ObjectMeta } from '../api/meta.ts';
 import { KubeError } from './error.ts';
-import type { JsonPath } from './partial-json.ts';
 
 export interface KubeObject {
   metadata: ObjectMeta;
@@ -77,15 +76,6 @@ export function keyOf({ metadata }: KubeObject): string {
 /** True if the first resource version is older; versions are ordered as numbers, without leading zeros (KEP-5504). */
 export function isOlder(version: string, other: string): boolean {
   return version.length === other.length ? version < other : version.length < other.length;
-}
-
-/** True for what `kept` drops from the objects of a list, at its path in the list. */
-export function isUnused([, , part, field, key]: JsonPath): boolean {
-  if (part !== 'metadata') return false;
-  if (field === 'annotations') return typeof key === 'string' && !key.startsWith(OURS);
-  if (field === 'labels') return key !== undefined && key !== SET_LABEL;
-  if (field === 'ownerReferences') return Number(key) >= MAX_OWNERS;
-  return field === 'managedFields';
 }
 
 /**

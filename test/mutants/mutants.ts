@@ -842,13 +842,6 @@ export const MUTANTS: Mutant[] = [
     tests: ['--project', 'integration', 'test/integration/controller/informer-large.test.ts'],
   },
   {
-    name: 'reads an object that is too large to read as a whole without its record',
-    file: 'src/kube/resource.ts',
-    find: "if (field === 'annotations') return typeof key === 'string' && !key.startsWith(OURS);",
-    replace: "if (field === 'annotations') return true;",
-    tests: ['--project', 'integration', 'test/integration/controller/informer-large.test.ts'],
-  },
-  {
     name: 'cuts an oversized annotation to a value that may be valid',
     file: 'src/kube/resource.ts',
     find: 'Buffer.from(text.slice(0, bound)).toString()}…`',

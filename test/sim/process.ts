@@ -76,7 +76,7 @@ export interface Setting {
     OperatorOptions,
     'maxConcurrentReconciles' | 'providerQps' | 'maxCreatesPerHour' | 'maxServersPerNamespace'
   >;
-  tuning: Required<Pick<ReflectorTuning, 'pageSize' | 'pageBytes' | 'objectBytes'>>;
+  tuning: Required<Pick<ReflectorTuning, 'pageSize' | 'pageBytes'>>;
   /** Duration of the leader election lease. */
   leaseMs: number;
   /** Journal size at which compaction starts (bytes). */
@@ -97,7 +97,6 @@ export function drawSetting(random: Random): Setting {
     tuning: {
       pageSize: random.pick([1, 2, 3, 5, 500]),
       pageBytes: random.pick([4 * KIB, 12 * KIB, 8 * KIB * KIB]),
-      objectBytes: random.pick([24 * KIB, 16 * KIB * KIB]),
     },
     // Short leases would make renewals most of a world's events.
     leaseMs: random.pick([15_000, 60_000, 120_000]),

@@ -41,8 +41,8 @@ interface Server {
     previous: VirtualServerStatus | undefined,
     status: VirtualServerStatus,
   ): Promise<VirtualServer>;
-  /** Lists with this page size; an object with more bytes than this is read in part. */
-  list(pageSize: number, objectBytes: number): Promise<string[]>;
+  /** Lists with this page size; a page with more bytes than this is read in smaller ones. */
+  list(pageSize: number, pageBytes: number): Promise<string[]>;
 }
 
 async function real(namespace: string): Promise<KubeHttp> {
@@ -67,10 +67,9 @@ function serverAt(http: KubeHttp, namespace: string): Server {
     },
     patchMetadata: (version, patch) => kube.patchMetadata(version, patch),
     writeStatus: (version, previous, status) => kube.writeStatus(version, previous, status),
-    async list(pageSize, objectBytes) {
+    async list(pageSize, pageBytes) {
       const { signal } = new AbortController();
-      const bounds = { namespace, pageSize, pageBytes: objectBytes, objectBytes, signal };
-      const { objects } = await listAll(http, VIRTUAL_SERVERS, bounds, () => undefined);
+      const { objects } = await listAll(http, VIRTUAL_SERVERS, { namespace, pageSize, pageBytes, signal });
       return objects.map(({ metadata }) => metadata.name);
     },
   };
