@@ -1,25 +1,18 @@
 /** The operator's dependencies and settings; all durations are in ms. */
 import type { ServerCatalog } from './api/server-catalog.ts';
 import type { Logger } from './base/logger.ts';
+import type { Metrics } from './base/metrics.ts';
 import type { Timers } from './base/timers.ts';
-import type { LoopInstruments } from './controller/instruments.ts';
 import type { VirtualServer } from './api/virtual-server.ts';
 import type { VirtualServerSet } from './api/virtual-server-set.ts';
 import type { Client } from './kube/client.ts';
-import type { Informer } from './kube/types.ts';
+import type { Informer } from './controller/informer.ts';
 import type { Kube } from './virtual-server/kube.ts';
-import type { Secrets } from './kube/secrets.ts';
+import type { Secrets } from './kube/kinds.ts';
 import type { Provider } from './provider/types.ts';
-import type { ServerInstruments } from './virtual-server/instruments.ts';
 import type { Journal } from './virtual-server/journal/journal.ts';
 import type { VisitServices } from './virtual-server/visit.ts';
 import type { Members } from './virtual-server-set/members.ts';
-
-/** Every method returns at once and never throws. */
-export interface Instruments extends ServerInstruments {
-  /** The instruments of the controller with this name. */
-  loop(name: string): LoopInstruments;
-}
 
 export interface OperatorOptions extends Pick<VisitServices, 'probe'> {
   kube: Kube;
@@ -59,7 +52,7 @@ export interface OperatorOptions extends Pick<VisitServices, 'probe'> {
   leaseDurationMs?: number;
   operatorNamespace: string | undefined;
   timers?: Timers;
-  instruments?: Instruments;
+  metrics?: Metrics;
   /** Creates the name of an attempt; random by default. */
   mint?: () => string;
 }

@@ -5,15 +5,15 @@ import { KeyKeeper, type SecretName } from './accounts/key-keeper.ts';
 import { CATALOG_SINGULAR, SERVER_SINGULAR, SET_SINGULAR } from './api/names.ts';
 import type { ServerCatalog } from './api/server-catalog.ts';
 import type { VirtualServer } from './api/virtual-server.ts';
+import { Metrics } from './base/metrics.ts';
 import { realTimers, type Timers } from './base/timers.ts';
-import { Controller, type Watch } from './controller/controller.ts';
+import { Controller, type ControllerOptions, type Watch } from './controller/controller.ts';
 import { Recorder } from './controller/event-recorder.ts';
-import { noLoopInstruments } from './controller/instruments.ts';
 import { OwnWrites } from './controller/own-writes.ts';
 import { Progress } from './controller/progress.ts';
 import type { KubeObject } from './kube/resource.ts';
 import type { Vitals } from './observability/vitals.ts';
-import type { Instruments, OperatorOptions } from './operator-options.ts';
+import type { OperatorOptions } from './operator-options.ts';
 import { CATALOG_WORKERS, CatalogReconciler } from './server-catalog/reconciler.ts';
 import { ConnectionSecrets } from './virtual-server/connection-secret/connection-secrets.ts';
 import { CreateLimit, ServerQuota } from './virtual-server/fleet/limits.ts';
@@ -35,17 +35,16 @@ const LONGEST_KEY_AGE_MS = 10 * 60_000;
 const STOP_MS = 25_000;
 const STOP_RETRY_MS = 1_000;
 
-const noInstruments: Instruments = {
-  loop: () => noLoopInstruments,
-  provisioned: () => undefined,
-  serverLost: () => undefined,
-};
-
-interface Loop {
+/** A kind of objects with the loop that reconciles them. */
+interface Kind {
   name: string;
   controller: Pick<Controller<KubeObject>, 'start' | 'stop' | 'enqueue' | 'vitals'>;
-  /** The keys of the objects that are waiting for this Secret, if the kind uses Secrets. */
-  wake?: (namespace: string, secret: string) => readonly string[];
+  /** Number of workers that call the provider. */
+  callers: number;
+  /** The Secrets with the API keys of its objects. */
+  secrets: () => SecretName[];
+  /** The keys of the objects that are waiting for this Secret. */
+  wake: (namespace: string, secret: string) => readonly string[];
 }
 
 export class Operator {
@@ -59,17 +58,18 @@ export class Operator {
   readonly #keys: KeyKeeper;
   readonly #losses: Losses;
   readonly #unrecorded: Unrecorded;
-  readonly #servers: Loop;
-  readonly #catalogs: Loop | undefined;
-  readonly #sets: Loop | undefined;
+  readonly #metrics: Metrics;
+  /** VirtualServers first: their controller has to know a change before a set is visited because of it. */
+  readonly #kinds: readonly [Kind, ...Kind[]];
   readonly #stopping = new AbortController();
   #phase: Vitals['phase'] = 'idle';
 
   constructor(options: OperatorOptions) {
-    const { kube, provider, journal, log, servers, timers = realTimers, instruments = noInstruments } = options;
+    const { kube, provider, journal, log, servers, timers = realTimers, metrics = new Metrics() } = options;
     const { operatorNamespace, leads = () => true } = options;
     this.#options = options;
     this.#timers = timers;
+    this.#metrics = metrics;
     this.#credentials = new Credentials({
       kube,
       provider,
@@ -77,13 +77,13 @@ export class Operator {
       refreshMs: Math.min(LONGEST_KEY_AGE_MS, options.resyncIntervalMs),
       operatorNamespace,
       onChange: (namespace, name) => {
-        for (const { controller, wake } of this.#loops)
-          wake?.(namespace, name).forEach((key) => controller.enqueue(key));
+        for (const { controller, wake } of this.#kinds) wake(namespace, name).forEach((key) => controller.enqueue(key));
       },
     });
     const credentials = this.#credentials;
-    this.#keys = new KeyKeeper({ credentials, timers, log, operatorNamespace, inUse: () => this.#secretsInUse() });
-    this.#recorder = new Recorder(kube, timers, log);
+    const inUse = (): SecretName[] => this.#kinds.flatMap(({ secrets }) => secrets());
+    this.#keys = new KeyKeeper({ credentials, timers, log, operatorNamespace, inUse });
+    this.#recorder = new Recorder(kube.events, timers, log);
     this.#pace = new Pace({
       pollMs: options.pollIntervalMs,
       resyncMs: options.resyncIntervalMs,
@@ -97,7 +97,7 @@ export class Operator {
     const quota = new ServerQuota(options.maxServersPerNamespace);
     const objects = new Objects(servers, holders, quota);
     const progress = new Progress(timers);
-    const visits = new Visits({
+    this.#visits = new Visits({
       kube,
       journal,
       holders,
@@ -114,40 +114,18 @@ export class Operator {
       recorder: this.#recorder,
       log,
       progress,
-      instruments,
+      metrics,
     });
     this.#objects = objects;
-    this.#visits = visits;
-    this.#losses = new Losses(journal, log, leads, instruments);
-    this.#unrecorded = new Unrecorded({ kube, journal, log, objects, restore: (object) => visits.restore(object) });
-    const reconciler = new VirtualServerReconciler({
-      informer: servers,
-      objects,
-      visits,
-      losses: this.#losses,
-      journal,
-      log,
-    });
-    this.#servers = {
-      name: SERVER_SINGULAR,
-      controller: new Controller({
-        name: SERVER_SINGULAR,
-        informer: servers,
-        objects,
-        reconciler,
-        workers: options.maxConcurrentReconciles,
-        read: (...object) => kube.getVirtualServer(...object),
-        priorityOf: urgencyOf,
-        progress,
-        timers,
-        log,
-        instruments: instruments.loop(SERVER_SINGULAR),
-      }),
-      wake: (...secret) => reconciler.wake(...secret),
-    };
-    this.#catalogs = options.catalogs && this.#catalogLoop(options.catalogs, instruments);
-    // After the controller of servers: it has to know a change before a set is visited because of it.
-    this.#sets = options.sets && this.#setLoop(options.sets, instruments);
+    this.#losses = new Losses(journal, log, leads, metrics);
+    const restore = (object: VirtualServer) => this.#visits.restore(object);
+    this.#unrecorded = new Unrecorded({ kube, journal, log, objects, restore });
+    const { catalogs, sets } = options;
+    this.#kinds = [
+      this.#virtualServers(progress),
+      ...(catalogs === undefined ? [] : [this.#serverCatalogs(catalogs)]),
+      ...(sets === undefined ? [] : [this.#virtualServerSets(sets)]),
+    ];
   }
 
   /** Resolves when the caches are full and the workers run. Rejects if `stop` is called before that. */
@@ -161,9 +139,10 @@ export class Operator {
     spread(objects, this.#objects, this.#timers.now(), resyncOf);
     await this.#keys.prefetch(objects.filter((object) => knownRecord(object) !== undefined).map(secretOf));
     this.#losses.reportUnseen(objects);
-    await this.#servers.controller.start();
+    const [first, ...others] = this.#kinds;
+    await first.controller.start();
     // If a kind is not installed yet, the operator works without it; `stop` ends the wait.
-    for (const loop of [this.#catalogs, this.#sets]) void loop?.controller.start().catch(() => undefined);
+    for (const { controller } of others) void controller.start().catch(() => undefined);
     if (this.#stopping.signal.aborted) return;
     this.#keys.start();
     this.#phase = 'running';
@@ -174,13 +153,13 @@ export class Operator {
   vitals(): Vitals {
     const { servers, catalogs, sets } = this.#options;
     const list = (): VirtualServer[] => servers.list();
-    const workers = this.#options.maxConcurrentReconciles + CATALOG_WORKERS;
+    const workers = this.#kinds.reduce((sum, { callers }) => sum + callers, 0);
     return {
       phase: this.#phase,
       objects: list,
       catalogs: () => catalogs?.informer.list() ?? [],
       sets: () => sets?.informer.list() ?? [],
-      loops: Object.fromEntries(this.#loops.map(({ name, controller }) => [name, controller.vitals()])),
+      loops: Object.fromEntries(this.#kinds.map(({ name, controller }) => [name, controller.vitals()])),
       longestStepMs: longestStepMs({ ...this.#options, workers }),
       pollLagMs: () => pollLagMs(list(), (uid) => this.#objects.memo(uid), this.#timers.now()),
       stretch: () => this.#pace.factors(this.#timers.monotonic()),
@@ -195,19 +174,42 @@ export class Operator {
     this.#phase = 'stopping';
     this.#stopping.abort();
     this.#keys.stop();
-    await Promise.all(this.#loops.map(({ controller }) => controller.stop()));
+    await Promise.all(this.#kinds.map(({ controller }) => controller.stop()));
     await Promise.race([this.#visits.drain(), this.#pause(deadline - this.#timers.monotonic())]);
     while (!(await this.#unrecorded.record())) await this.#pause(STOP_RETRY_MS);
     await Promise.race([this.#recorder.flush(), this.#pause(deadline - this.#timers.monotonic())]);
     log.info('operator stopped');
   }
 
-  get #loops(): Loop[] {
-    return [this.#servers, this.#catalogs, this.#sets].filter((loop) => loop !== undefined);
+  #virtualServers(progress: Progress): Kind {
+    const { kube, servers, journal, log, maxConcurrentReconciles } = this.#options;
+    const reconciler = new VirtualServerReconciler({
+      informer: servers,
+      objects: this.#objects,
+      visits: this.#visits,
+      losses: this.#losses,
+      journal,
+      log,
+    });
+    const controller = this.#controller(SERVER_SINGULAR, {
+      informer: servers,
+      objects: this.#objects,
+      reconciler,
+      workers: maxConcurrentReconciles,
+      read: (...object) => kube.getVirtualServer(...object),
+      priorityOf: urgencyOf,
+      progress,
+    });
+    return {
+      name: SERVER_SINGULAR,
+      controller,
+      callers: maxConcurrentReconciles,
+      secrets: () => servers.list().map(secretOf),
+      wake: (...secret) => reconciler.wake(...secret),
+    };
   }
 
-  #catalogLoop({ informer, client }: NonNullable<OperatorOptions['catalogs']>, instruments: Instruments): Loop {
-    const { log } = this.#options;
+  #serverCatalogs({ informer, client }: NonNullable<OperatorOptions['catalogs']>): Kind {
     const objects = new OwnWrites(informer);
     const reconciler = new CatalogReconciler({
       informer,
@@ -216,23 +218,19 @@ export class Operator {
       credentials: this.#credentials,
       recorder: this.#recorder,
       timers: this.#timers,
-      log,
+      log: this.#options.log,
       stopping: this.#stopping.signal,
     });
-    const controller = new Controller({
+    return {
       name: CATALOG_SINGULAR,
-      informer,
-      objects,
-      reconciler,
-      workers: CATALOG_WORKERS,
-      timers: this.#timers,
-      log,
-      instruments: instruments.loop(CATALOG_SINGULAR),
-    });
-    return { name: CATALOG_SINGULAR, controller, wake: (...secret) => reconciler.wake(...secret) };
+      controller: this.#controller(CATALOG_SINGULAR, { informer, objects, reconciler, workers: CATALOG_WORKERS }),
+      callers: CATALOG_WORKERS,
+      secrets: () => informer.list().map(secretOf),
+      wake: (...secret) => reconciler.wake(...secret),
+    };
   }
 
-  #setLoop({ informer, client, members }: NonNullable<OperatorOptions['sets']>, instruments: Instruments): Loop {
+  #virtualServerSets({ informer, client, members }: NonNullable<OperatorOptions['sets']>): Kind {
     const { servers, log, leads = () => true } = this.#options;
     const objects = new OwnWrites(informer);
     const candidates = new Candidates({ servers, newest: (key) => this.#objects.newest(key), sets: informer });
@@ -250,24 +248,23 @@ export class Operator {
       log,
       stopping: this.#stopping.signal,
     });
-    const controller = new Controller({
-      name: SET_SINGULAR,
+    const controller = this.#controller(SET_SINGULAR, {
       informer,
       objects,
       watches: [watch],
       reconciler,
       workers: SET_WORKERS,
       progress,
-      timers: this.#timers,
-      log,
-      instruments: instruments.loop(SET_SINGULAR),
     });
-    return { name: SET_SINGULAR, controller };
+    return { name: SET_SINGULAR, controller, callers: 0, secrets: () => [], wake: () => [] };
   }
 
-  #secretsInUse(): SecretName[] {
-    const { servers, catalogs } = this.#options;
-    return [...servers.list(), ...(catalogs?.informer.list() ?? [])].map(secretOf);
+  #controller<T extends KubeObject>(
+    name: string,
+    options: Omit<ControllerOptions<T>, 'name' | 'timers' | 'log' | 'metrics'>,
+  ): Controller<T> {
+    const { log } = this.#options;
+    return new Controller({ name, timers: this.#timers, log, metrics: this.#metrics, ...options });
   }
 
   #pause(ms: number): Promise<void> {

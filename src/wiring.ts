@@ -11,10 +11,8 @@ import { createClient } from './kube/client.ts';
 import { loadCluster } from './kube/config.ts';
 import { createKubeHttp, type KubeHttp } from './kube/http.ts';
 import { createInformer } from './controller/informer.ts';
-import { createLeases } from './kube/leases.ts';
+import { ACCESS_REVIEWS, LEASES, SECRETS, TOKEN_REVIEWS } from './kube/kinds.ts';
 import { longestSilenceMs } from './controller/reflector.ts';
-import { createReviews } from './kube/reviews.ts';
-import { createSecrets } from './kube/secrets.ts';
 import { SERVER_CATALOGS } from './server-catalog/resource.ts';
 import { createKube } from './virtual-server/kube.ts';
 import { VIRTUAL_SERVERS } from './virtual-server/resource.ts';
@@ -24,7 +22,8 @@ import type { Logger } from './base/logger.ts';
 import type { Health } from './observability/health.ts';
 import { createAccess } from './observability/access.ts';
 import { createCertificate } from './observability/certificate.ts';
-import { Metrics } from './observability/metrics.ts';
+import { kubeMetrics, providerMetrics } from './observability/requests.ts';
+import { Metrics } from './base/metrics.ts';
 import type { PageSecurity } from './observability/page-server.ts';
 import { serveObservability } from './observability/pages.ts';
 import { createProvider } from './provider/index.ts';
@@ -45,11 +44,11 @@ export interface WiredOperator {
  * `onLost` is called when another process has taken over, or may have: the process must stop the operator and exit.
  */
 export async function wireOperator(config: Config, log: Logger, onLost: () => void): Promise<WiredOperator> {
-  const metrics = config.metricsBindAddress === 'off' ? undefined : metricsOf(log);
+  const metrics = new Metrics((error) => log.error({ err: error }, 'failed to record a metric'));
   const http = createKubeHttp({
     cluster: loadCluster(config.kubeconfig),
     timeoutMs: config.kubeTimeoutMs,
-    onRequest: metrics?.kubeRequest,
+    ...kubeMetrics(metrics),
   });
   const journal = await journalOf(config, log);
   const provider = createProvider({
@@ -59,8 +58,7 @@ export async function wireOperator(config: Config, log: Logger, onLost: () => vo
     createTimeoutMs: config.createTimeoutMs,
     qps: config.providerQps,
     userAgent: `vps-operator/${version()}`,
-    onRequest: metrics?.providerRequest,
-    onLogin: metrics?.login,
+    ...providerMetrics(metrics),
     network: config.network,
   });
   const kube = createKube(http);
@@ -80,12 +78,12 @@ export async function wireOperator(config: Config, log: Logger, onLost: () => vo
       client: createClient(http, VIRTUAL_SERVER_SETS),
       members: createMembers(http, VIRTUAL_SERVERS),
     },
-    ...(config.connectionSecrets && { secrets: createSecrets(http) }),
+    ...(config.connectionSecrets && { secrets: createClient(http, SECRETS) }),
     provider,
     journal,
     log,
     probe: createSshProbe(),
-    ...(metrics && { instruments: metrics }),
+    metrics,
   });
   let stage: 'standby' | 'active' | 'stopping' = election === undefined ? 'active' : 'standby';
   /** Resolves with a function that closes the pages. */
@@ -104,6 +102,7 @@ export async function wireOperator(config: Config, log: Logger, onLost: () => vo
           longestLeaseAgeMs: config.leaseDurationMs + config.kubeTimeoutMs,
         },
         metrics,
+        version: version(),
         secure: securityOf(config, http),
         health,
         observe: () => ({ vitals: operator.vitals(), leads: election?.held() ?? true, now: Date.now() }),
@@ -130,11 +129,6 @@ export async function wireOperator(config: Config, log: Logger, onLost: () => vo
   };
 }
 
-function metricsOf(log: Logger): Metrics {
-  const onFault = (error: unknown): void => log.error({ err: error }, 'failed to record a metric');
-  return new Metrics({ version: version(), onFault });
-}
-
 /** Throws an Error that names the flag if the certificate is unusable. */
 function securityOf({ metricsSecure, metricsCertDir }: Config, http: KubeHttp): PageSecurity | undefined {
   if (!metricsSecure || metricsCertDir === undefined) return undefined;
@@ -146,7 +140,8 @@ function securityOf({ metricsSecure, metricsCertDir }: Config, http: KubeHttp): 
     const why = (error as Error).message;
     throw new Error(`--metrics-cert-dir ${metricsCertDir} cannot be used: ${why}`, { cause: error });
   }
-  return { certificate, access: createAccess(createReviews(http), '/metrics', now) };
+  const reviews = { tokens: createClient(http, TOKEN_REVIEWS), rights: createClient(http, ACCESS_REVIEWS) };
+  return { certificate, access: createAccess(reviews, '/metrics', now) };
 }
 
 /** Throws an Error that names the flag if the folder is unusable. */
@@ -163,7 +158,8 @@ function electionOf(config: Config, http: KubeHttp, log: Logger, onLost: () => v
   const { operatorNamespace, leaseDurationMs } = config;
   if (operatorNamespace === undefined) throw new Error('--leader-elect needs --operator-namespace outside a pod');
   return new LeaderElection({
-    leases: createLeases(http, operatorNamespace, LEASE),
+    leases: createClient(http, LEASES),
+    lease: { namespace: operatorNamespace, name: LEASE },
     identity: `${hostname()}_${randomUUID()}`,
     leaseDurationMs,
     timers: realTimers,

@@ -1,6 +1,6 @@
 /** Reads the API key from a Secret, or reports what is wrong with it. */
 import type { Missing } from './decision/failure.ts';
-import type { ReadSecret } from '../kube/types.ts';
+import type { ReadSecret } from '../kube/kinds.ts';
 import type { ApiKey } from '../provider/types.ts';
 
 export function secretForbidden(namespace: string, name: string, why: string): Missing {

@@ -6,7 +6,7 @@ import type { Missing } from './decision/failure.ts';
 import { backoffDelay } from '../base/backoff.ts';
 import { ended } from '../base/text.ts';
 import { KubeError } from '../kube/error.ts';
-import type { SecretReader } from '../kube/types.ts';
+import type { SecretReader } from '../kube/kinds.ts';
 import type { ApiKey, Provider, Session } from '../provider/types.ts';
 import { parseApiKey, secretForbidden } from './api-key.ts';
 import type { Timers } from '../base/timers.ts';

@@ -109,6 +109,7 @@ function shortened(text: string, bound: number): string {
   return sentences === '' ? before.trimEnd() + ELLIPSIS : sentences;
 }
 
+/** Made by `eventOf`, which keeps the note printable and short enough for the API server. */
 export interface EventNote {
   type: 'Normal' | 'Warning';
   reason: AnyReason;

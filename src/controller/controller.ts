@@ -5,14 +5,37 @@
  */
 import { withLogFields } from '../base/log-context.ts';
 import type { Logger } from '../base/logger.ts';
+import { counter, histogram, Metrics } from '../base/metrics.ts';
 import type { Timers } from '../base/timers.ts';
 import { KubeError } from '../kube/error.ts';
 import type { KubeObject } from '../kube/resource.ts';
-import type { Informer } from '../kube/types.ts';
-import type { LoopInstruments, VisitResult } from './instruments.ts';
+import type { Informer } from './informer.ts';
 import { Progress } from './progress.ts';
 import { WorkQueue } from './queue.ts';
 import type { LoopVitals } from './vitals.ts';
+
+// Same names as in controller-runtime, so existing dashboards work.
+const RECONCILES = counter(
+  'controller_runtime_reconcile_total',
+  'Reconciles by result. requeue: the object had changed; requeue_after: planned for later.',
+  'controller',
+  'result',
+);
+const ERRORS = counter(
+  'controller_runtime_reconcile_errors_total',
+  'Reconciles that failed. A failed call to the provider does not count.',
+  'controller',
+);
+const SECONDS = histogram(
+  'controller_runtime_reconcile_time_seconds',
+  'Duration of reconciles.',
+  [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120],
+  'controller',
+);
+
+/** How a visit ended: done, failed, requeued because of a newer version, or requeued for a later time. */
+const VISIT_RESULTS = ['success', 'error', 'requeue', 'requeue_after'] as const;
+type VisitResult = (typeof VISIT_RESULTS)[number];
 
 export interface Reconciler<T> {
   /**
@@ -64,25 +87,30 @@ export interface ControllerOptions<T extends KubeObject> {
   progress?: Progress;
   timers: Timers;
   log: Logger;
-  instruments: LoopInstruments;
+  metrics?: Metrics;
 }
 
 export class Controller<T extends KubeObject> {
   readonly #options: ControllerOptions<T>;
   readonly #queue: WorkQueue;
   readonly #progress: Progress;
+  readonly #metrics: Metrics;
   readonly #informers: readonly Informer<KubeObject>[];
   #stopped = false;
 
   constructor(options: ControllerOptions<T>) {
-    const { informer, objects, watches = [], timers, workers, instruments, progress = new Progress(timers) } = options;
+    const { name, informer, objects, watches = [], timers, workers, priorityOf } = options;
+    const { metrics = new Metrics(), progress = new Progress(timers) } = options;
     this.#options = options;
     this.#progress = progress;
-    const { priorityOf } = options;
+    this.#metrics = metrics;
+    for (const result of VISIT_RESULTS) metrics.begin(RECONCILES, { controller: name, result });
+    for (const metric of [ERRORS, SECONDS]) metrics.begin(metric, { controller: name });
     this.#queue = new WorkQueue({
       timers,
       workers,
-      instruments,
+      name,
+      metrics,
       priorityOf: priorityOf && ((key) => priorityOf(objects.newest(key))),
     });
     this.#informers = [informer, ...watches.map((watch) => watch.informer)];
@@ -148,7 +176,7 @@ export class Controller<T extends KubeObject> {
   }
 
   async #work(): Promise<void> {
-    const { name, objects, timers, instruments } = this.#options;
+    const { name, objects, timers } = this.#options;
     for (let key = await this.#queue.get(); key !== undefined; key = await this.#queue.get()) {
       const visited = key;
       const begunAt = timers.monotonic();
@@ -156,13 +184,20 @@ export class Controller<T extends KubeObject> {
       const object = objects.newest(visited);
       const fields = { controller: name, reconcileID: visitId(timers) };
       const result = await withLogFields(fields, () => this.#visit(visited, object));
-      instruments.visited(result, timers.monotonic() - begunAt);
+      this.#count(result, timers.monotonic() - begunAt);
       if (objects.newest(visited) === undefined) this.#queue.drop(visited);
       // Must run in the same tick as `done`: a change that arrived in between would be lost.
       if (objects.catchUp(visited, object)) this.#queue.add(visited);
       this.#queue.done(visited);
       this.#progress.mark();
     }
+  }
+
+  #count(result: VisitResult, durationMs: number): void {
+    const controller = { controller: this.#options.name };
+    this.#metrics.add(RECONCILES, { ...controller, result });
+    if (result === 'error') this.#metrics.add(ERRORS, controller);
+    this.#metrics.observe(SECONDS, controller, durationMs / 1000);
   }
 
   async #visit(key: string, object: T | undefined): Promise<VisitResult> {

@@ -1,4 +1,5 @@
-/** Keys with a deadline: a binary heap and one timer for the earliest, cheap with many thousands of keys. */
+/** Keys with a deadline: a heap and one timer for the earliest, cheap with many thousands of keys. */
+import TinyQueue from 'tinyqueue';
 import { MAX_TIMER_MS, type Timers } from '../base/timers.ts';
 
 interface Deadline {
@@ -14,7 +15,7 @@ export class Deadlines {
   readonly #timers: Timers;
   readonly #onDue: (key: string) => void;
   readonly #current = new Map<string, Deadline>();
-  #heap: Deadline[] = [];
+  #heap = heapOf([]);
   #timer: { handle: unknown; at: number } | undefined;
 
   /** Calls `onDue` for each key that is due, earliest first, after removing the key. */
@@ -39,7 +40,7 @@ export class Deadlines {
     if (existing !== undefined && existing.at <= at) return;
     const deadline = { key, at };
     this.#current.set(key, deadline);
-    this.#push(deadline);
+    this.#heap.push(deadline);
     this.#clearOut();
     this.#arm();
   }
@@ -51,12 +52,12 @@ export class Deadlines {
   /** Forgets every key and stops the timer. */
   clear(): void {
     this.#current.clear();
-    this.#heap = [];
+    this.#heap = heapOf([]);
     this.#disarm();
   }
 
   #arm(): void {
-    const first = this.#heap[0];
+    const first = this.#heap.peek();
     if (first === undefined || (this.#timer !== undefined && this.#timer.at <= first.at)) return;
     this.#disarm();
     const ms = Math.min(MAX_TIMER_MS, Math.max(0, first.at - this.#timers.monotonic()));
@@ -72,10 +73,10 @@ export class Deadlines {
   #fire(): void {
     this.#timer = undefined;
     const now = this.#timers.monotonic();
-    for (let first = this.#heap[0]; first !== undefined; first = this.#heap[0]) {
+    for (let first = this.#heap.peek(); first !== undefined; first = this.#heap.peek()) {
       const valid = this.#current.get(first.key) === first;
       if (valid && first.at > now) break;
-      this.#pop();
+      this.#heap.pop();
       if (!valid) continue;
       this.#current.delete(first.key);
       this.#onDue(first.key);
@@ -85,37 +86,10 @@ export class Deadlines {
 
   #clearOut(): void {
     if (this.#heap.length <= SMALL_HEAP || this.#heap.length <= 2 * this.#current.size) return;
-    // A sorted list is a heap.
-    this.#heap = [...this.#current.values()].sort((a, b) => a.at - b.at);
+    this.#heap = heapOf([...this.#current.values()]);
   }
+}
 
-  #push(deadline: Deadline): void {
-    const heap = this.#heap;
-    let index = heap.push(deadline) - 1;
-    while (index > 0) {
-      const parentIndex = (index - 1) >> 1;
-      const parent = heap[parentIndex];
-      if (parent === undefined || parent.at <= deadline.at) break;
-      heap[index] = parent;
-      index = parentIndex;
-    }
-    heap[index] = deadline;
-  }
-
-  #pop(): void {
-    const heap = this.#heap;
-    const last = heap.pop();
-    if (last === undefined || heap.length === 0) return;
-    let index = 0;
-    for (;;) {
-      const left = heap[2 * index + 1];
-      const right = heap[2 * index + 2];
-      const goRight = left !== undefined && right !== undefined && right.at < left.at;
-      const child = goRight ? right : left;
-      if (child === undefined || child.at >= last.at) break;
-      heap[index] = child;
-      index = 2 * index + (goRight ? 2 : 1);
-    }
-    heap[index] = last;
-  }
+function heapOf(deadlines: Deadline[]): TinyQueue<Deadline> {
+  return new TinyQueue(deadlines, (a, b) => a.at - b.at);
 }

@@ -1,39 +1,51 @@
 /** Writes Events in the background. No step waits for them, and none is repeated within ten minutes. */
+import { hostname } from 'node:os';
+import { API_VERSION, GROUP } from '../api/names.ts';
 import type { EventNote } from './conditions.ts';
-import { cut } from '../base/text.ts';
-import type { CreateEvent, EventInput } from '../kube/events.ts';
+import type { Client } from '../kube/client.ts';
+import { microTime, type Event } from '../kube/kinds.ts';
 import type { KubeObject } from '../kube/resource.ts';
 import type { Logger } from '../base/logger.ts';
 import type { Timers } from '../base/timers.ts';
 
 const REPEAT_MS = 10 * 60_000;
 const REMEMBERED = 10_000;
-/** Maximum length of a note, in characters. */
-const MAX_NOTE = 1024;
 /** Maximum number of concurrent requests: writes of objects need the connections too, and Events can wait. */
 const MAX_IN_FLIGHT = 3;
+/** The API server rejects a longer `reportingInstance`. */
+const MAX_INSTANCE = 128;
+const REPORTED = {
+  reportingController: `${GROUP}/operator`,
+  reportingInstance: `${hostname()}-${process.pid}`.slice(-MAX_INSTANCE),
+};
 
 export class Recorder {
-  readonly #kube: { createEvent: CreateEvent };
+  readonly #events: Pick<Client<Event>, 'create'>;
   readonly #timers: Timers;
   readonly #log: Logger;
   readonly #sent = new Map<string, number>();
-  readonly #waiting: EventInput[] = [];
+  readonly #waiting: Event[] = [];
   readonly #senders = new Set<Promise<void>>();
   #sending = 0;
 
-  constructor(kube: { createEvent: CreateEvent }, timers: Timers, log: Logger) {
-    this.#kube = kube;
+  constructor(events: Pick<Client<Event>, 'create'>, timers: Timers, log: Logger) {
+    this.#events = events;
     this.#timers = timers;
     this.#log = log;
   }
 
   record(kind: string, { metadata }: KubeObject, action: string, notes: readonly EventNote[]): void {
     const { namespace, name, uid, resourceVersion } = metadata;
-    const regarding = { kind, namespace, name, uid, resourceVersion };
+    const about = {
+      metadata: { namespace, generateName: `${name}-` },
+      ...REPORTED,
+      regarding: { apiVersion: API_VERSION, kind, namespace, name, uid, resourceVersion },
+      action,
+    };
     for (const { type, reason, note } of notes) {
       if (this.#isRepeated(`${uid} ${reason} ${note}`)) continue;
-      this.#waiting.push({ regarding, type, reason, action, note: cut(note, MAX_NOTE) });
+      const eventTime = microTime(this.#timers.now());
+      this.#waiting.push({ ...about, eventTime, type, reason, note });
       if (this.#sending >= MAX_IN_FLIGHT) continue;
       this.#sending += 1;
       const sender = this.#send().finally(() => this.#senders.delete(sender));
@@ -50,8 +62,8 @@ export class Recorder {
     for (let event = this.#waiting.shift(); event !== undefined; event = this.#waiting.shift()) {
       const { regarding, reason } = event;
       // The API server accepts no Events in a terminating namespace; the condition and the log carry the same text.
-      await this.#kube
-        .createEvent(event)
+      await this.#events
+        .create(event)
         .catch((error: unknown) => this.#log.debug({ ...regarding, reason, err: error }, 'failed to write an Event'));
     }
     // In the same tick that found the queue empty, so that a later Event starts a new sender.

@@ -4,7 +4,36 @@ import type { KubeHttp } from '../kube/http.ts';
 import { isDeepEqual } from '../base/deep-equal.ts';
 import { runReflector, type ReflectorSink, type ReflectorTuning } from './reflector.ts';
 import { keyOf, type KubeObject, type Resource } from '../kube/resource.ts';
-import type { Informer, InformerHandler, KubeErrorCode } from '../kube/types.ts';
+import type { KubeErrorCode } from '../kube/error.ts';
+
+/** Called synchronously; must not throw. `key` is `namespace/name`. */
+export interface InformerHandler<T extends KubeObject> {
+  /** Added or updated. `previous` is the cached object of the same uid, if there was one. */
+  onUpsert(key: string, object: T, previous: T | undefined): void;
+  /** The object with this uid is gone: deleted, missing from a relist, or replaced by an object with another uid. */
+  onGone(key: string, last: T): void;
+  /**
+   * Called before a list request; that list shows every write answered so far. The returned function is called with the
+   * list's version and objects before the handler is notified of them. It gets no objects if only the version was read.
+   */
+  onList?(): (resourceVersion: string, listed: readonly T[]) => void;
+}
+
+/** One supervised reflector per watched namespace (or one for all), with a cache of the fields the operator uses. */
+export interface Informer<T extends KubeObject> {
+  /** Adds a handler; call it before `start`. */
+  subscribe(handler: InformerHandler<T>): void;
+  /** Starts to list and watch, and continues after every error until `stop`. */
+  start(): void;
+  /** Resolves when the first list of every watched namespace is in the cache; rejects if stopped before that. */
+  synced(): Promise<void>;
+  get(key: string): T | undefined;
+  list(): T[];
+  /** How long the most silent reflector has shown no sign of life (ms): neither a response nor a failure. */
+  silentForMs(): number;
+  /** Resolves when all work has ended; no handler is called after that. */
+  stop(): Promise<void>;
+}
 
 /** Satisfied by a pino logger. */
 export interface InformerLog {
@@ -29,7 +58,7 @@ const problemsOf = (kind: string): Partial<Record<KubeErrorCode, string>> => ({
   Forbidden: `not allowed to list and watch ${kind}s; waiting for RBAC to allow it`,
   Expired: 'the watched version is too old; listing again',
   RolledBack: 'the API server is at an older version than before, as after a restore of etcd; listing again',
-  TooLarge: `a ${kind} is too large to watch; listing again`,
+  TooLarge: `a ${kind} is too large to read; listing again`,
 });
 
 export function createInformer<T extends KubeObject>(resource: Resource<T>, options: InformerOptions): Informer<T> {

@@ -4,12 +4,14 @@
  * before another process may take over.
  */
 import { KubeError } from '../kube/error.ts';
-import type { Leases, LeaseState } from '../kube/leases.ts';
+import type { Client } from '../kube/client.ts';
+import { microTime, type Lease } from '../kube/kinds.ts';
 import type { Logger } from '../base/logger.ts';
 import type { Timers } from '../base/timers.ts';
 
 export interface LeaderElectionOptions {
-  leases: Leases;
+  leases: Pick<Client<Lease>, 'get' | 'create' | 'replace'>;
+  lease: { namespace: string; name: string };
   /** Unique among all processes. */
   identity: string;
   /** How long after its last renewal a holder may be replaced (ms). */
@@ -32,7 +34,7 @@ interface Moment {
 
 export class LeaderElection {
   readonly #options: LeaderElectionOptions;
-  #lease: LeaseState | undefined;
+  #lease: Lease | undefined;
   /** When this process first saw the lease in `#lease`. */
   #observedAt: Moment | undefined;
   /** When the request of the last successful renewal was started. */
@@ -74,8 +76,12 @@ export class LeaderElection {
     if (!this.held() || lease === undefined) return;
     this.#leads = false;
     await leases
-      .update({ ...lease, holder: '', renewTime: this.#timestamp() })
+      .replace({ ...lease, spec: { ...lease.spec, holderIdentity: '', renewTime: this.#timestamp() } })
       .catch((error: unknown) => log.warn({ err: error }, 'failed to release the lease'));
+  }
+
+  get #holder(): string | undefined {
+    return this.#lease?.spec?.holderIdentity;
   }
 
   get #renewDeadlineMs(): number {
@@ -90,7 +96,7 @@ export class LeaderElection {
     }
     if (this.#ended) return;
     this.#leads = false;
-    this.#options.log.error({ identity: this.#options.identity, holder: this.#lease?.holder }, 'leadership lost');
+    this.#options.log.error({ identity: this.#options.identity, holder: this.#holder }, 'leadership lost');
     this.#options.onLost();
   }
 
@@ -99,22 +105,24 @@ export class LeaderElection {
   }
 
   #isLeading(): boolean {
-    return !this.#ended && this.held() && this.#lease?.holder === this.#options.identity;
+    return !this.#ended && this.held() && this.#holder === this.#options.identity;
   }
 
   /** Tries once to take or renew the lease; true if this process now holds it. */
   async #try(): Promise<boolean> {
-    const { leases, identity, log } = this.#options;
+    const { leases, lease, identity, log } = this.#options;
     try {
-      const current = this.#leads ? this.#lease : await leases.get();
+      const current = this.#leads ? this.#lease : await this.#read();
       if (!this.#leads) this.#answeredAt = this.#moment();
       const begun = this.#moment();
       if (current === undefined) {
-        this.#observe(await leases.create(this.#mine(undefined)));
+        this.#observe(await leases.create({ metadata: lease, spec: this.#mine(undefined) }));
       } else {
-        if (current.resourceVersion !== this.#lease?.resourceVersion) this.#observe(current);
-        if (current.holder !== identity && current.holder !== '' && !this.#isExpired(current)) return false;
-        this.#observe(await leases.update({ ...this.#mine(current), resourceVersion: current.resourceVersion }));
+        const { metadata, spec } = current;
+        if (metadata.resourceVersion !== this.#lease?.metadata.resourceVersion) this.#observe(current);
+        const { holderIdentity: holder = '' } = spec ?? {};
+        if (holder !== identity && holder !== '' && !this.#isExpired(current)) return false;
+        this.#observe(await leases.replace({ metadata, spec: this.#mine(spec) }));
       }
       this.#renewedAt = begun;
       this.#answeredAt = this.#moment();
@@ -129,30 +137,35 @@ export class LeaderElection {
 
   /** After a conflict: reads the lease to see the current holder. */
   async #look(): Promise<void> {
-    const seen = await this.#options.leases.get().catch(() => undefined);
+    const seen = await this.#read().catch(() => undefined);
     if (seen !== undefined) this.#observe(seen);
   }
 
-  #observe(lease: LeaseState): void {
+  #read(): Promise<Lease | undefined> {
+    const { leases, lease } = this.#options;
+    return leases.get(lease.namespace, lease.name);
+  }
+
+  #observe(lease: Lease): void {
     this.#lease = lease;
     this.#observedAt = this.#moment();
   }
 
-  #isExpired(lease: LeaseState): boolean {
-    const duration = Math.max(lease.durationMs, this.#options.leaseDurationMs);
+  #isExpired({ spec }: Lease): boolean {
+    const duration = Math.max((spec?.leaseDurationSeconds ?? 0) * 1000, this.#options.leaseDurationMs);
     return this.#age(this.#observedAt) >= duration;
   }
 
-  #mine(current: LeaseState | undefined): Omit<LeaseState, 'resourceVersion'> {
+  #mine(current: Lease['spec']): NonNullable<Lease['spec']> {
     const { identity, leaseDurationMs } = this.#options;
     const now = this.#timestamp();
-    const isNew = current?.holder !== identity;
+    const isNew = current?.holderIdentity !== identity;
     return {
-      holder: identity,
+      holderIdentity: identity,
       renewTime: now,
-      acquireTime: isNew ? now : current.acquireTime,
-      durationMs: leaseDurationMs,
-      transitions: (current?.transitions ?? 0) + (isNew && current !== undefined ? 1 : 0),
+      acquireTime: isNew ? now : (current.acquireTime ?? now),
+      leaseDurationSeconds: Math.max(1, Math.ceil(leaseDurationMs / 1000)),
+      leaseTransitions: (current?.leaseTransitions ?? 0) + (isNew && current !== undefined ? 1 : 0),
     };
   }
 
@@ -169,7 +182,7 @@ export class LeaderElection {
   }
 
   #timestamp(): string {
-    return new Date(this.#options.timers.now()).toISOString();
+    return microTime(this.#options.timers.now());
   }
 
   #pause(): Promise<void> {

@@ -4,8 +4,8 @@
  */
 import { isDeepEqual } from '../base/deep-equal.ts';
 import { keyOf, type KubeObject } from '../kube/resource.ts';
-import type { Informer } from '../kube/types.ts';
-import { isOlder } from '../kube/versions.ts';
+import type { Informer } from './informer.ts';
+import { isOlder } from '../kube/resource.ts';
 
 interface Written<T> {
   object: T;

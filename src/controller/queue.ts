@@ -7,8 +7,15 @@
 import { backoffDelay, type Backoff } from '../base/backoff.ts';
 import { Deadlines } from './deadlines.ts';
 import { FairLine, type Waiting } from './fair-line.ts';
-import { noLoopInstruments, type LoopInstruments } from './instruments.ts';
+import { counter, histogram, Metrics } from '../base/metrics.ts';
 import { realTimers, type Timers } from '../base/timers.ts';
+
+// Same names as in client-go, so existing dashboards work.
+const SECONDS = [0.001, 0.01, 0.1, 1, 10, 100, 1000];
+const ADDS = counter('workqueue_adds_total', 'Objects added to the queue.', 'name');
+const WAITED = histogram('workqueue_queue_duration_seconds', 'How long objects waited for a worker.', SECONDS, 'name');
+const WORKED = histogram('workqueue_work_duration_seconds', 'How long workers processed an object.', SECONDS, 'name');
+const RETRIES = counter('workqueue_retries_total', 'Failed reconciles that are retried after a backoff.', 'name');
 
 /** A key that is ready for a worker. */
 interface Ready {
@@ -30,7 +37,9 @@ export interface WorkQueueOptions extends Partial<Backoff> {
   /** How urgent the key is now: 0 goes first. Without it, all keys are equal. */
   priorityOf?: ((key: string) => number) | undefined;
   timers?: Timers;
-  instruments?: LoopInstruments | undefined;
+  /** The label of the queue in the metrics. */
+  name?: string;
+  metrics?: Metrics;
 }
 
 /** Backoff after a visit that throws. After a failed provider call, the visit itself requests a requeue delay. */
@@ -42,7 +51,8 @@ export class WorkQueue {
   readonly #ready = new Map<string, Waiting<Ready>>();
   readonly #line: FairLine<Ready>;
   readonly #priorityOf: (key: string) => number;
-  readonly #instruments: LoopInstruments;
+  readonly #metrics: Metrics;
+  readonly #labels: { name: string };
   readonly #processing = new Map<string, Taken>();
   readonly #failures = new Map<string, number>();
   readonly #deadlines: Deadlines;
@@ -52,7 +62,9 @@ export class WorkQueue {
   /** `baseMs` (500) and `maxMs` (5 minutes) bound the backoff of `addRateLimited`. */
   constructor(options: WorkQueueOptions = {}) {
     this.#timers = options.timers ?? realTimers;
-    this.#instruments = options.instruments ?? noLoopInstruments;
+    this.#metrics = options.metrics ?? new Metrics();
+    this.#labels = { name: options.name ?? '' };
+    for (const metric of [ADDS, WAITED, WORKED, RETRIES]) this.#metrics.begin(metric, this.#labels);
     this.#backoff = { ...DEFAULT_BACKOFF, ...options };
     this.#line = new FairLine(options.workers ?? Infinity);
     this.#priorityOf = options.priorityOf ?? (() => 0);
@@ -88,7 +100,7 @@ export class WorkQueue {
     if (ready !== undefined) this.#hurry(ready);
     const taken = this.#processing.get(key);
     if (ready !== undefined || taken?.addedAt !== undefined) return;
-    this.#instruments.keyAdded();
+    this.#metrics.add(ADDS, this.#labels);
     const addedAt = this.#timers.monotonic();
     if (taken === undefined) this.#enqueue(key, addedAt);
     else taken.addedAt = addedAt;
@@ -106,7 +118,7 @@ export class WorkQueue {
     if (this.#stopped) return;
     const failures = this.retries(key);
     this.#failures.set(key, failures + 1);
-    this.#instruments.keyRetried();
+    this.#metrics.add(RETRIES, this.#labels);
     this.addAfter(key, backoffDelay(failures, this.#backoff, this.#timers.random()));
   }
 
@@ -140,7 +152,7 @@ export class WorkQueue {
     const taken = this.#processing.get(key);
     if (taken === undefined) return;
     this.#processing.delete(key);
-    this.#instruments.keyDone(this.#timers.monotonic() - taken.takenAt);
+    this.#metrics.observe(WORKED, this.#labels, (this.#timers.monotonic() - taken.takenAt) / 1000);
     this.#line.release(namespaceOf(key));
     if (this.#stopped) return;
     if (taken.addedAt !== undefined) this.#enqueue(key, taken.addedAt);
@@ -179,7 +191,7 @@ export class WorkQueue {
       const takenAt = this.#timers.monotonic();
       this.#ready.delete(key);
       this.#processing.set(key, { takenAt, addedAt: undefined });
-      this.#instruments.keyTaken(takenAt - addedAt);
+      this.#metrics.observe(WAITED, this.#labels, (takenAt - addedAt) / 1000);
       this.#getters.shift()?.(key);
     }
   }

@@ -3,9 +3,9 @@ import { backoffDelay, pause, type Backoff } from '../base/backoff.ts';
 import { realTimers, type Timers } from '../base/timers.ts';
 import { KubeError } from '../kube/error.ts';
 import type { KubeHttp } from '../kube/http.ts';
-import { currentVersion, listAll } from '../kube/list.ts';
+import { currentVersion, listAll, OBJECT_BYTES, type ListBounds } from '../kube/list.ts';
 import type { KubeObject, Resource } from '../kube/resource.ts';
-import { isOlder } from '../kube/versions.ts';
+import { isOlder } from '../kube/resource.ts';
 import { watchOnce, type WatchEvent } from '../kube/watch.ts';
 
 export interface ReflectorSink<T> {
@@ -22,16 +22,7 @@ export interface ReflectorSink<T> {
   healthy: () => void;
 }
 
-export interface ReflectorTuning {
-  /** Objects per page of a list, default 500. */
-  pageSize?: number;
-  /** Bytes per page of a list, default 8 MiB; a larger page is read in smaller ones. 500 objects take about 3 MB. */
-  pageBytes?: number;
-  /**
-   * Maximum bytes of one object in a watch, default 16 MiB; a larger one is listed, without the parts that are not used.
-   * By default etcd stores at most 1.5 MiB.
-   */
-  objectBytes?: number;
+export interface ReflectorTuning extends ListBounds {
   /** Backoff after failures, default 200 ms to 15 s. */
   backoff?: Backoff;
   /** Duration of each watch in seconds, default random between 5 and 10 minutes. */
@@ -58,8 +49,6 @@ const SETTLED_AFTER_MS = 5_000;
 const MAX_RETRY_AFTER_MS = 60_000;
 
 const SILENCE_MS = 150_000;
-const PAGE_BYTES = 8 * 1024 * 1024;
-const OBJECT_BYTES = 16 * 1024 * 1024;
 const BACKOFF = { baseMs: 200, maxMs: 15_000 };
 
 /**
@@ -74,7 +63,6 @@ export function longestSilenceMs(timeoutMs: number): number {
 /** Resolves when `signal` has fired and all work has ended; never rejects. */
 export async function runReflector<T extends KubeObject>(options: ReflectorOptions<T>): Promise<void> {
   const { http, resource, namespace, sink, signal, timers = realTimers, silenceMs = SILENCE_MS } = options;
-  const { pageSize = 500, pageBytes = PAGE_BYTES, objectBytes = OBJECT_BYTES } = options;
   const { watchSeconds = () => Math.floor(300 + timers.random() * 300), backoff = BACKOFF } = options;
   /** Consecutive failures. */
   let failures = 0;
@@ -85,8 +73,7 @@ export async function runReflector<T extends KubeObject>(options: ReflectorOptio
 
   async function list(): Promise<void> {
     const listed = sink.listing();
-    const page = { namespace, pageSize, pageBytes, objectBytes, signal };
-    const { objects, ...listing } = await listAll(http, resource, page, sink.contact);
+    const { objects, ...listing } = await listAll(http, resource, options, sink.contact);
     if (signal.aborted) return;
     resourceVersion = listing.resourceVersion;
     isListed = true;
@@ -124,7 +111,7 @@ export async function runReflector<T extends KubeObject>(options: ReflectorOptio
   async function watch(from: string): Promise<boolean> {
     if (!isListed) await requireNotRolledBack(from);
     isListed = false;
-    const bounds = { timeoutSeconds: watchSeconds(), silenceMs, maxBytes: objectBytes };
+    const bounds = { timeoutSeconds: watchSeconds(), silenceMs, maxBytes: OBJECT_BYTES };
     const request = { namespace, resourceVersion: from, ...bounds, signal, timers };
     let openedAt = Infinity;
     let heard = false;

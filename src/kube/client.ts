@@ -1,47 +1,106 @@
-/** Reads and writes the objects of one kind; each call is one request and throws KubeError. */
+/** Reads and writes the objects of one kind. A call is one request, or one for each page, and throws KubeError. */
+import { isDeepEqual, isObject } from '../base/deep-equal.ts';
 import type { KubeHttp } from './http.ts';
-import { mergePatch } from './merge-patch.ts';
-import { pathOf, type KubeObject, type Resource } from './resource.ts';
-import type { MetadataPatch, ObjectVersion } from './types.ts';
+import { listAll } from './list.ts';
+import { collectionOf, pathOf, type ObjectVersion, type Resource } from './resource.ts';
 
 /** Owner of the operator's writes in managedFields. */
-export const FIELD_MANAGER = 'vps-operator';
+const FIELD_MANAGER = 'vps-operator';
 export const MERGE_PATCH = 'application/merge-patch+json';
 
 /** The type of an object's status. */
-export type StatusOf<T> = T extends { status?: infer S } ? NonNullable<S> & object : object;
+type StatusOf<T> = T extends { status?: infer S } ? NonNullable<S> & object : object;
 
-export interface Client<T extends KubeObject> {
+type SetByServer = 'uid' | 'resourceVersion' | 'generation' | 'creationTimestamp';
+export type NewObject<T> = Omit<T, 'metadata' | 'status'> &
+  (T extends { metadata: infer M } ? { metadata: Omit<M, SetByServer> } : unknown);
+
+export interface MetadataPatch {
+  /** The complete new list; unchanged if left out. */
+  finalizers?: string[];
+  /** Values to set; `null` removes an annotation. */
+  annotations?: Record<string, string | null>;
+}
+
+/** The namespace of a kind without namespaces is empty, as in client-go. */
+export interface Client<T> {
   /** Reads the newest version, never a cached one. Undefined if the object does not exist. */
   get(namespace: string, name: string): Promise<T | undefined>;
-  /** Sends one merge patch with uid and resourceVersion; returns the new object. 409 stale, 422 wrong uid, 404 gone. */
-  patchMetadata(version: ObjectVersion, changes: MetadataPatch): Promise<T>;
+  /** Every object of the namespace, never from a cache; `signal` ends the request. */
+  list(namespace: string, signal: AbortSignal): Promise<T[]>;
+  /** 409 for a name that is taken. */
+  create(object: NewObject<T>): Promise<T>;
+  /** Replaces exactly the version that `object` names. 409 stale. */
+  replace(object: T & { metadata: ObjectVersion }): Promise<T>;
+  /** Merges `changes` into exactly this version; returns the new object. 409 stale, 422 wrong uid, 404 gone. */
+  patch(version: ObjectVersion, changes: { metadata?: object }): Promise<T>;
+  /** As `patch`. */
+  patchMetadata(version: ObjectVersion, metadata: MetadataPatch): Promise<T>;
   /**
    * Replaces the status: removes the fields of `previous`, the status at that version, that `status` lacks. 409 for a
    * stale version and for a re-created object, 404 gone, 422 for a value outside the schema's bounds.
    */
   writeStatus(version: ObjectVersion, previous: StatusOf<T> | undefined, status: StatusOf<T>): Promise<T>;
+  /** Deletes exactly this version. 409 for another version or uid, 404 gone. */
+  delete(version: ObjectVersion): Promise<void>;
 }
 
-export function createClient<T extends KubeObject>(http: KubeHttp, resource: Resource<T>): Client<T> {
-  const { parse } = resource;
-  const patch = async (path: string, body: object): Promise<T> => {
-    const query = { fieldManager: FIELD_MANAGER };
-    return parse(await http.call({ method: 'PATCH', path, query, body, contentType: MERGE_PATCH }));
-  };
-  return {
+export function createClient<T>(http: KubeHttp, resource: Resource<T>): Client<T> {
+  const { apiVersion, kind, accept, parse, format = (object: object) => object } = resource;
+  const query = { fieldManager: FIELD_MANAGER };
+  const whole = (object: object): object => ({ apiVersion, kind, ...format(object) });
+  const patch = async (path: string, body: object): Promise<T> =>
+    parse(await http.call({ method: 'PATCH', path, query, body: format(body), contentType: MERGE_PATCH }));
+  const client: Client<T> = {
     async get(namespace, name) {
-      const object = await http.call({ path: pathOf(resource, namespace, name), absent: name });
+      const path = pathOf(resource, namespace, name);
+      const object = await http.call({ path, absent: name, ...(accept !== undefined && { accept }) });
       return object === undefined ? undefined : parse(object);
     },
-    patchMetadata: ({ namespace, name, uid, resourceVersion }, changes) =>
+    async list(namespace, signal) {
+      return (await listAll(http, resource, { namespace, signal })).objects;
+    },
+    async create(object) {
+      const { namespace } = (object as { metadata?: { namespace?: string } }).metadata ?? {};
+      const path = collectionOf(resource, namespace);
+      return parse(await http.call({ method: 'POST', path, query, body: whole(object) }));
+    },
+    async replace(object) {
+      const path = pathOf(resource, object.metadata.namespace, object.metadata.name);
+      return parse(await http.call({ method: 'PUT', path, query, body: whole(object) }));
+    },
+    patch: ({ namespace, name, uid, resourceVersion }, { metadata, ...changes }) =>
       // The API server compares these before it applies the patch: 409 for another version, 422 for another uid.
-      patch(pathOf(resource, namespace, name), { metadata: { uid, resourceVersion, ...changes } }),
+      patch(pathOf(resource, namespace, name), { metadata: { ...metadata, uid, resourceVersion }, ...changes }),
+    patchMetadata: (version, metadata) => client.patch(version, { metadata }),
     writeStatus: ({ namespace, name, resourceVersion }, previous, status) =>
       patch(`${pathOf(resource, namespace, name)}/status`, {
         // /status ignores the uid (seen with 1.36). The version is enough: a re-created object has a newer one.
         metadata: { resourceVersion },
         status: mergePatch(previous ?? {}, status),
       }),
+    async delete({ namespace, name, uid, resourceVersion }) {
+      const body = { preconditions: { uid, resourceVersion } };
+      await http.call({ method: 'DELETE', path: pathOf(resource, namespace, name), body });
+    },
   };
+  return client;
+}
+
+/**
+ * The JSON merge patch (RFC 7396) that turns `previous` into `next`: `null` removes a field, and lists are replaced as a
+ * whole. An `undefined` field counts as absent; a merge patch cannot set a field to `null`.
+ */
+export function mergePatch(previous: object, next: object): Record<string, unknown> {
+  const before = previous as Record<string, unknown>;
+  const after = next as Record<string, unknown>;
+  const patch: Record<string, unknown> = {};
+  for (const key of Object.keys(before)) {
+    if (before[key] !== undefined && after[key] === undefined) patch[key] = null;
+  }
+  for (const [key, value] of Object.entries(after)) {
+    if (value === undefined || isDeepEqual(before[key], value)) continue;
+    patch[key] = isObject(value) && isObject(before[key]) ? mergePatch(before[key], value) : value;
+  }
+  return patch;
 }

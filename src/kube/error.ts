@@ -1,7 +1,21 @@
 /** The error type that all calls to the API server throw. */
-import type { KubeErrorCode } from './types.ts';
 
 const MAX_MESSAGE = 1024;
+
+/** How a call to the API server can fail. */
+export type KubeErrorCode =
+  | 'Conflict' // 409: the version is stale
+  | 'Invalid' // 422: a wrong uid, or rejected by the schema
+  | 'NotFound' // 404
+  | 'Forbidden' // 401 and 403
+  | 'Expired' // 410: the resourceVersion is too old
+  | 'TooManyRequests' // 429
+  | 'Rejected' // any other 4xx
+  | 'ServerError' // 5xx
+  | 'Unreachable' // no response: connection, TLS, deadline
+  | 'TooLarge' // a response or a watch event with more bytes than the operator reads
+  | 'RolledBack' // the version is older than one seen before: etcd was restored from a backup
+  | 'BadResponse'; // a response of an unexpected form
 
 interface KubeErrorDetails {
   /** HTTP status, if there was a response. */

@@ -6,7 +6,6 @@ import { until } from '../base/until.ts';
 import type { Cluster } from './config.ts';
 import { createConnections } from './connections.ts';
 import { errorOfAnswer, isAbsence, KubeError, networkError } from './error.ts';
-import { parsePartially, type JsonPath } from './partial-json.ts';
 
 const MAX_BODY_BYTES = 64 * 1024 * 1024;
 const MAX_ERROR_BYTES = 64 * 1024;
@@ -26,8 +25,6 @@ export interface CallOptions {
   accept?: string;
   /** The call fails with `TooLarge` if the response has more bytes; default 64 MiB. */
   maxBytes?: number;
-  /** True for parts of the body to leave out. The body may then have any size: only the rest is kept in memory. */
-  isUnused?: (path: JsonPath) => boolean;
   signal?: AbortSignal;
   /** Name of an object that may be missing: a 404 about it returns `undefined` instead of throwing. */
   absent?: string;
@@ -127,32 +124,10 @@ export function createKubeHttp({ cluster, timeoutMs = 15_000, onRequest }: KubeH
       () => Promise.resolve(),
     );
     if (answer.cut !== undefined) throw answer.cut;
-    if (isSuccess(answer.statusCode)) return parseJson(answer.text);
-    requireAbsence(options, answer.statusCode, answer.text, answer.headers);
-    return undefined;
-  }
-
-  async function open(
-    options: CallOptions,
-    use: 'call' | 'watch',
-    deadline: Deadline,
-    signal = deadline.signal,
-  ): Promise<Streamed> {
-    return withFreshCredentials(
-      () => request(options, use, deadline, (dispatcher, sent) => dispatcher.request({ ...sent, signal })),
-      (answer) => answer.body.dump(),
-    );
-  }
-
-  async function parseLargely(
-    options: CallOptions,
-    isUnused: NonNullable<CallOptions['isUnused']>,
-    deadline: Deadline,
-  ): Promise<unknown> {
-    const answer = await open(options, 'call', deadline);
-    if (isSuccess(answer.statusCode)) return parsePartially(answer.body as AsyncIterable<Buffer>, isUnused);
-    requireAbsence(options, answer.statusCode, await readError(answer), answer.headers);
-    return undefined;
+    const { statusCode, text } = answer;
+    if (statusCode >= 200 && statusCode < 300) return parseJson(text);
+    if (options.absent !== undefined && isAbsence(statusCode, text, options.absent)) return undefined;
+    throw errorOfAnswer(statusCode, text, retryAfter(answer.headers));
   }
 
   /** Runs `work` with a deadline that also ends with `outer`; any error becomes a KubeError. */
@@ -174,16 +149,16 @@ export function createKubeHttp({ cluster, timeoutMs = 15_000, onRequest }: KubeH
   }
 
   return {
-    call: (options) =>
-      withDeadline(options, (deadline) => {
-        const { isUnused } = options;
-        return isUnused === undefined ? collect(options, deadline) : parseLargely(options, isUnused, deadline);
-      }),
+    call: (options) => withDeadline(options, (deadline) => collect(options, deadline)),
 
     stream: (options) =>
       withDeadline(options, async (deadline) => {
         // The body lasts longer than the deadline, and ends with the caller's signal.
-        const answer = await open(options, 'watch', deadline, AbortSignal.any([deadline.signal, options.signal]));
+        const signal = AbortSignal.any([deadline.signal, options.signal]);
+        const answer = await withFreshCredentials(
+          () => request(options, 'watch', deadline, (dispatcher, sent) => dispatcher.request({ ...sent, signal })),
+          ({ body }) => body.dump(),
+        );
         if (answer.statusCode === 200) return answer.body;
         throw errorOfAnswer(answer.statusCode, await readError(answer), retryAfter(answer.headers));
       }),
@@ -194,8 +169,6 @@ export function createKubeHttp({ cluster, timeoutMs = 15_000, onRequest }: KubeH
   };
 }
 
-const isSuccess = (statusCode: number): boolean => statusCode >= 200 && statusCode < 300;
-
 function queryText(query: CallOptions['query']): string {
   const parameters = new URLSearchParams();
   for (const [name, value] of Object.entries(query ?? {})) if (value !== undefined) parameters.set(name, String(value));
@@ -205,12 +178,6 @@ function queryText(query: CallOptions['query']): string {
 function retryAfter(headers: Streamed['headers']): string | undefined {
   const value = headers['retry-after'];
   return Array.isArray(value) ? value[0] : value;
-}
-
-/** Throws KubeError for any error but a 404 about an object that may be missing. */
-function requireAbsence({ absent }: CallOptions, statusCode: number, text: string, headers: Streamed['headers']): void {
-  if (absent !== undefined && isAbsence(statusCode, text, absent)) return;
-  throw errorOfAnswer(statusCode, text, retryAfter(headers));
 }
 
 /** Reads the start of an error body; the API server's own errors always fit. */

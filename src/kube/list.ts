@@ -1,23 +1,29 @@
 /** Lists a collection in pages that fit into memory. */
 import { KubeError } from './error.ts';
 import type { CallOptions, KubeHttp } from './http.ts';
-import { collectionOf, isUnused, type KubeObject, type Resource } from './resource.ts';
+import { collectionOf, type Resource } from './resource.ts';
 
 interface Listing<T> {
   objects: T[];
   resourceVersion: string;
 }
 
-interface ListOptions {
+export interface ListBounds {
+  /** Maximum objects per page, default 500. */
+  pageSize?: number;
+  /** Maximum bytes of a page with several objects, default 8 MiB; a larger one is read in smaller ones. 500 take 3 MB. */
+  pageBytes?: number;
+}
+
+interface ListOptions extends ListBounds {
   namespace: string | undefined;
-  /** Maximum number of objects per page. */
-  pageSize: number;
-  /** Maximum bytes of a page with several objects. */
-  pageBytes: number;
-  /** Maximum bytes of an object that is read as a whole; a larger one is read without the parts that are not used. */
-  objectBytes: number;
   signal: AbortSignal;
 }
+
+const PAGE_SIZE = 500;
+const PAGE_BYTES = 8 * 1024 * 1024;
+/** Maximum bytes of one object. The API server stores at most 2 MiB, whatever the limit of etcd, which is 1.5 MiB by default. */
+export const OBJECT_BYTES = 16 * 1024 * 1024;
 
 interface ListPage {
   metadata: { resourceVersion: string; continue?: string };
@@ -30,12 +36,13 @@ const NAMES = 'application/json;as=Table;v=v1;g=meta.k8s.io';
 const GROW_AFTER = 4;
 
 /** Lists all objects at one version; calls `onPage` after each page. Throws KubeError. */
-export async function listAll<T extends KubeObject>(
+export async function listAll<T>(
   http: KubeHttp,
   resource: Resource<T>,
-  { namespace, pageSize, pageBytes, objectBytes, signal }: ListOptions,
-  onPage: () => void,
+  options: ListOptions,
+  onPage: () => void = () => undefined,
 ): Promise<Listing<T>> {
+  const { namespace, pageSize = PAGE_SIZE, pageBytes = PAGE_BYTES, signal } = options;
   const path = collectionOf(resource, namespace);
   const objects: T[] = [];
   let token: string | undefined;
@@ -43,17 +50,15 @@ export async function listAll<T extends KubeObject>(
   let goodPages = 0;
   for (;;) {
     const request = { path, query: { limit, continue: token }, signal };
-    const maxBytes = limit === 1 ? objectBytes : pageBytes;
-    let page = await ifNotTooLarge(() => readPage(http, { ...request, maxBytes }));
+    const page =
+      limit === 1
+        ? await readPage(http, { ...request, maxBytes: OBJECT_BYTES })
+        : await ifNotTooLarge(() => readPage(http, { ...request, maxBytes: pageBytes }));
     onPage();
-    if (page === undefined && limit > 1) {
+    if (page === undefined) {
       limit = Math.floor(limit / 2);
       goodPages = 0;
       continue;
-    }
-    if (page === undefined) {
-      page = await readPage(http, { ...request, isUnused });
-      onPage();
     }
     for (const item of page.items) objects.push(resource.parse(item));
     const { resourceVersion, continue: next } = page.metadata;
@@ -67,7 +72,7 @@ export async function listAll<T extends KubeObject>(
 /** The current version of a collection, never one from before the call. Throws KubeError. */
 export async function currentVersion(
   http: KubeHttp,
-  resource: Pick<Resource<KubeObject>, 'apiVersion' | 'plural'>,
+  resource: Pick<Resource<unknown>, 'apiVersion' | 'plural'>,
   { namespace, signal }: Pick<ListOptions, 'namespace' | 'signal'>,
 ): Promise<string> {
   const query = { limit: 1, includeObject: 'None' };

@@ -1,20 +1,26 @@
-/** Describes a kind to the client: the path of its objects, and the check of each response. */
+/** Describes a kind to the client: the path of its objects, their versions, and the check of each response. */
 import { GROUP, SET_LABEL } from '../api/names.ts';
 import type { ObjectMeta } from '../api/meta.ts';
 import { KubeError } from './error.ts';
-import type { JsonPath } from './partial-json.ts';
 
 export interface KubeObject {
   metadata: ObjectMeta;
 }
 
+/** Identifies exactly one version of one object: every write carries uid and resourceVersion. */
+export type ObjectVersion = Pick<ObjectMeta, 'namespace' | 'name' | 'uid' | 'resourceVersion'>;
+
 /** All that the client needs to list, watch, read and write a kind. */
-export interface Resource<T extends KubeObject> {
+export interface Resource<T> {
   apiVersion: string;
   kind: string;
   plural: string;
   /** Throws KubeError `BadResponse` for anything that is not an object of this kind. */
   parse: (value: unknown) => T;
+  /** The body that is sent for an object or for a patch; default: as it is. */
+  format?: (body: object) => object;
+  /** Accept header of a read, if the operator does not use whole objects. */
+  accept?: string;
 }
 
 /** The annotations of a kind to keep in memory, each with its maximum number of characters. */
@@ -34,19 +40,23 @@ export function resource<T extends KubeObject>(
   annotations: KeptAnnotations = {},
 ): Resource<T> {
   const parse = (value: unknown): T => {
-    const object = value as T | null | undefined;
-    const metadata = object?.metadata;
-    if (!metadata?.name || !metadata.namespace || !metadata.uid || !metadata.resourceVersion) {
-      throw new KubeError('BadResponse', `the answer is not a ${kind}`);
-    }
-    return { ...object, metadata: kept(metadata, annotations) } as T;
+    const object = requireIdentity(value, kind) as T;
+    return { ...object, metadata: kept(object.metadata, annotations) };
   };
   return { apiVersion, kind, plural, parse };
 }
 
-type Place = Pick<Resource<KubeObject>, 'apiVersion' | 'plural'>;
+/** Throws KubeError `BadResponse` for anything without the fields that identify a version of an object. */
+export function requireIdentity(value: unknown, kind: string): { metadata: ObjectVersion } {
+  const object = value as { metadata: ObjectVersion } | null | undefined;
+  const { namespace, name, uid, resourceVersion } = object?.metadata ?? {};
+  if (object && namespace && name && uid && resourceVersion) return object;
+  throw new KubeError('BadResponse', `the answer is not a ${kind}`);
+}
 
-/** The path of the collection in one namespace, or in all namespaces. */
+type Place = Pick<Resource<unknown>, 'apiVersion' | 'plural'>;
+
+/** The path of the collection in one namespace, in all namespaces, or of a kind without namespaces. */
 export function collectionOf({ apiVersion, plural }: Place, namespace?: string): string {
   const root = apiVersion.includes('/') ? `/apis/${apiVersion}` : `/api/${apiVersion}`;
   return namespace === undefined
@@ -54,22 +64,18 @@ export function collectionOf({ apiVersion, plural }: Place, namespace?: string):
     : `${root}/namespaces/${encodeURIComponent(namespace)}/${plural}`;
 }
 
-/** The path of one object. */
+/** The path of one object; `namespace` is empty for a kind without namespaces. */
 export function pathOf(place: Place, namespace: string, name: string): string {
-  return `${collectionOf(place, namespace)}/${encodeURIComponent(name)}`;
+  return `${collectionOf(place, namespace || undefined)}/${encodeURIComponent(name)}`;
 }
 
 export function keyOf({ metadata }: KubeObject): string {
   return `${metadata.namespace}/${metadata.name}`;
 }
 
-/** True for what `kept` drops from the objects of a list, at its path in the list. */
-export function isUnused([, , part, field, key]: JsonPath): boolean {
-  if (part !== 'metadata') return false;
-  if (field === 'annotations') return typeof key === 'string' && !key.startsWith(OURS);
-  if (field === 'labels') return key !== undefined && key !== SET_LABEL;
-  if (field === 'ownerReferences') return Number(key) >= MAX_OWNERS;
-  return field === 'managedFields';
+/** True if the first resource version is older; versions are ordered as numbers, without leading zeros (KEP-5504). */
+export function isOlder(version: string, other: string): boolean {
+  return version.length === other.length ? version < other : version.length < other.length;
 }
 
 /**

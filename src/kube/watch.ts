@@ -21,7 +21,7 @@ interface WatchOptions {
 
 /**
  * Watches until the API server closes the connection, then returns. Throws KubeError in any other case: `Expired` if a
- * relist is needed, `TooLarge` for an event that is too large to read.
+ * relist is needed, `TooLarge` for an event of more than `maxBytes`.
  */
 export async function watchOnce<T extends KubeObject>(
   http: KubeHttp,

@@ -1,6 +1,7 @@
 /** Decides who may read a page by the token in a request, and remembers the decision for a short time. */
 import { createHash } from 'node:crypto';
-import type { Reviews } from '../kube/reviews.ts';
+import type { Client } from '../kube/client.ts';
+import type { AccessReview, TokenReview } from '../kube/kinds.ts';
 
 /** Names the status of the response. */
 export type Access = 'allowed' | 'unauthorized' | 'forbidden' | 'busy';
@@ -13,6 +14,12 @@ const REFUSED_MS = 10_000;
 const MAX_REMEMBERED = 256;
 const MAX_REVIEWS = 8;
 
+/** The API server says who a token belongs to, and what that user may do. */
+export interface Reviews {
+  tokens: Pick<Client<TokenReview>, 'create'>;
+  rights: Pick<Client<AccessReview>, 'create'>;
+}
+
 interface Decision {
   access: Promise<Access>;
   /** Infinity while the review runs. */
@@ -22,7 +29,7 @@ interface Decision {
 
 /** The function gets the header `authorization`, and throws KubeError if the API server cannot decide. */
 export function createAccess(
-  reviews: Reviews,
+  { tokens, rights }: Reviews,
   path: string,
   now: () => number,
 ): (authorization: string | undefined) => Promise<Access> {
@@ -31,9 +38,12 @@ export function createAccess(
   let running = 0;
 
   async function review(token: string): Promise<Access> {
-    const user = await reviews.userOf(token);
-    if (user === undefined) return 'unauthorized';
-    return (await reviews.mayGet(user, path)) ? 'allowed' : 'forbidden';
+    const { authenticated, user } = (await tokens.create({ spec: { token } })).status ?? {};
+    if (authenticated !== true || user === undefined) return 'unauthorized';
+    const { username, uid, groups, extra } = user;
+    const nonResourceAttributes = { path, verb: 'get' };
+    const { status } = await rights.create({ spec: { user: username, uid, groups, extra, nonResourceAttributes } });
+    return status?.allowed === true ? 'allowed' : 'forbidden';
   }
 
   /** The oldest refusal goes first: a peer with endless tokens must not displace the tokens that are allowed. */

@@ -12,7 +12,7 @@ export interface Standing {
   count: number;
 }
 
-interface FleetSummary {
+export interface FleetSummary {
   servers: Standing[];
   price: number;
   /** Running servers and their price by namespace. */

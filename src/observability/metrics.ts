@@ -1,25 +1,14 @@
-/** Sets the metrics of series.ts: counts reported events, and reads all other values when a page is requested. */
-import { CATALOG_SINGULAR, SERVER_SINGULAR, SET_SINGULAR } from '../api/names.ts';
-import type { LoopInstruments } from '../controller/instruments.ts';
-import type { LoopVitals } from '../controller/vitals.ts';
-import type { KubeRequestInfo } from '../kube/http.ts';
+/** The page of metrics: what the operator has counted, and gauges that are read when the page is requested. */
+import { collectDefaultMetrics } from 'prom-client';
+import type { MetricDefinition, Metrics, Sample } from '../base/metrics.ts';
 import type { VirtualServerSet, VirtualServerSetStatus } from '../api/virtual-server-set.ts';
-import type { ServerInstruments } from '../virtual-server/instruments.ts';
-import type { LoginResult, Operation, RequestInfo } from '../provider/index.ts';
+import type { LoopVitals } from '../controller/vitals.ts';
 import { limitsOf } from '../virtual-server-set/decision/limits.ts';
-import { countFleet, countStandings, type Standing } from './fleet.ts';
+import { countFleet, countStandings, type FleetSummary, type Standing } from './fleet.ts';
 import type { Page } from './page-server.ts';
-import { PROVIDER_RESULTS, providerResult } from './provider-result.ts';
-import { createSeries, type Series } from './series.ts';
 import type { Vitals } from './vitals.ts';
 
-interface MetricsOptions {
-  version: string;
-  /** Called for the first instrument that fails; a failing instrument must not disturb the operator. */
-  onFault: (error: unknown) => void;
-}
-
-/** The values that a metrics page reads. */
+/** The values that a page shows. */
 export interface Observed {
   vitals: Vitals;
   leads: boolean;
@@ -27,146 +16,88 @@ export interface Observed {
   now: number;
 }
 
-const LOOPS = [SERVER_SINGULAR, CATALOG_SINGULAR, SET_SINGULAR];
-const LEASE = { name: 'vps-operator' };
-const VISIT_RESULTS = ['success', 'error', 'requeue', 'requeue_after'] as const;
-const LOGIN_RESULTS: readonly LoginResult[] = ['success', 'refused', 'error'];
-const OPERATIONS: readonly Operation[] = [
-  'login',
-  'products',
-  'images',
-  'diskSizes',
-  'createServer',
-  'pollTask',
-  'readServer',
-  'deleteServer',
-];
-
-export class Metrics implements ServerInstruments {
-  readonly #series: Series;
-  readonly #onFault: (error: unknown) => void;
-  #faulty = false;
-
-  constructor({ version, onFault }: MetricsOptions) {
-    this.#series = createSeries();
-    this.#onFault = onFault;
-    this.#begin(version);
-  }
-
-  /** The instruments of the controller with this name. */
-  loop(name: string): LoopInstruments {
-    const controller = { controller: name };
-    return {
-      keyAdded: () => this.#safely((series) => series.queueAdds.inc({ name })),
-      keyRetried: () => this.#safely((series) => series.queueRetries.inc({ name })),
-      keyTaken: (waitedMs) => this.#safely((series) => series.queueDuration.observe({ name }, waitedMs / 1000)),
-      keyDone: (workedMs) => this.#safely((series) => series.workDuration.observe({ name }, workedMs / 1000)),
-      visited: (result, durationMs) =>
-        this.#safely((series) => {
-          series.reconciles.inc({ ...controller, result });
-          if (result === 'error') series.reconcileErrors.inc(controller);
-          series.reconcileTime.observe(controller, durationMs / 1000);
-        }),
-    };
-  }
-
-  provisioned(durationMs: number): void {
-    this.#safely((series) => series.provisioning.observe(durationMs / 1000));
-  }
-
-  serverLost(): void {
-    this.#safely((series) => series.lost.inc());
-  }
-
-  readonly providerRequest = (info: RequestInfo): void => {
-    const { operation, durationMs } = info;
-    this.#safely((series) => {
-      series.providerRequests.inc({ operation, result: providerResult(info) });
-      series.providerDuration.observe({ operation }, durationMs / 1000);
-    });
-  };
-
-  readonly login = (result: LoginResult): void => {
-    this.#safely((series) => series.tokenLogins.inc({ result }));
-  };
-
-  readonly kubeRequest = ({ method, status }: KubeRequestInfo): void => {
-    const code = status === undefined ? '<error>' : String(status);
-    this.#safely((series) => series.restClientRequests.inc({ code, method }));
-  };
-
-  async page(observed: Observed): Promise<Page> {
-    this.#look(observed);
-    const { registry } = this.#series;
-    return { status: 200, contentType: registry.contentType, body: await registry.metrics() };
-  }
-
-  /** Sets all counters to 0, because a rate needs a sample before the first increment. */
-  #begin(version: string): void {
-    const series = this.#series;
-    for (const name of LOOPS) {
-      const controller = { controller: name };
-      for (const result of VISIT_RESULTS) series.reconciles.inc({ ...controller, result }, 0);
-      series.reconcileErrors.inc(controller, 0);
-      series.reconcileTime.zero(controller);
-      for (const counter of [series.queueAdds, series.queueRetries]) counter.inc({ name }, 0);
-      for (const histogram of [series.queueDuration, series.workDuration]) histogram.zero({ name });
-    }
-    for (const operation of OPERATIONS) {
-      for (const result of PROVIDER_RESULTS) series.providerRequests.inc({ operation, result }, 0);
-      series.providerDuration.zero({ operation });
-    }
-    for (const result of LOGIN_RESULTS) series.tokenLogins.inc({ result }, 0);
-    series.restClientRequests.inc({ code: '200', method: 'GET' }, 0);
-    series.buildInfo.set({ version }, 1);
-  }
-
-  #look({ vitals, leads, now }: Observed): void {
-    const series = this.#series;
-    series.leader.set(LEASE, leads ? 1 : 0);
-    for (const [name, loop] of Object.entries(vitals.loops)) this.#lookAt(name, loop);
-    series.pollLag.set(vitals.pollLagMs() / 1000);
-    const stretch = vitals.stretch();
-    for (const interval of ['poll', 'resync'] as const) series.stretch.set({ interval }, stretch[interval]);
-    series.journalBroken.set(vitals.journalBroken ? 1 : 0);
-    const fleet = countFleet(vitals.objects(), now);
-    setStandings(series.servers, fleet.servers);
-    setStandings(series.catalogs, countStandings(vitals.catalogs()));
-    setStandings(series.sets, countStandings(vitals.sets()));
-    lookAtSets(series, vitals.sets());
-    series.price.set(fleet.price);
-    series.namespaceServers.reset();
-    series.namespacePrice.reset();
-    for (const [object_namespace, { servers, price }] of fleet.namespaces) {
-      series.namespaceServers.set({ object_namespace }, servers);
-      series.namespacePrice.set({ object_namespace }, price);
-    }
-    series.expiring.set(fleet.expiring);
-    series.parkedCreates.set(fleet.parkedCreates);
-    series.orphans.set(fleet.orphans);
-    series.deleting.set(fleet.deleting);
-    series.oldestDeletion.set(fleet.oldestDeletionMs / 1000);
-  }
-
-  #lookAt(name: string, { queued, busyForMs, maxWorkers }: LoopVitals): void {
-    const series = this.#series;
-    const controller = { controller: name };
-    series.activeWorkers.set(controller, busyForMs.length);
-    series.maxWorkers.set(controller, maxWorkers);
-    series.queueDepth.set({ name }, queued);
-    series.unfinished.set({ name }, busyForMs.reduce((sum, ms) => sum + ms, 0) / 1000);
-    series.longestRunning.set({ name }, Math.max(0, ...busyForMs) / 1000);
-  }
-
-  #safely(count: (series: Series) => void): void {
-    try {
-      count(this.#series);
-    } catch (error) {
-      if (!this.#faulty) this.#onFault(error);
-      this.#faulty = true;
-    }
-  }
+interface Seen extends Observed {
+  version: string;
+  fleet: FleetSummary;
 }
+
+interface GaugeDefinition extends MetricDefinition<string> {
+  read: (seen: Seen) => readonly Sample[];
+}
+
+/** Sampling interval of the event loop (ms); prom-client's default of 10 wakes an idle process 100 times a second. */
+const LOOP_PRECISION_MS = 100;
+/** Gauges with a counter's name suffix, which promtool rejects. */
+const MISNAMED = ['nodejs_active_handles_total', 'nodejs_active_requests_total', 'nodejs_active_resources_total'];
+
+/** Returns the function that renders the page. */
+export function createMetricsPage(metrics: Metrics, version: string): (observed: Observed) => Promise<Page> {
+  const { registry } = metrics;
+  collectDefaultMetrics({ register: registry, eventLoopMonitoringPrecision: LOOP_PRECISION_MS });
+  for (const name of MISNAMED) registry.removeSingleMetric(name);
+  return async (observed) => {
+    const fleet = countFleet(observed.vitals.objects(), observed.now);
+    for (const gauge of GAUGES) metrics.show(gauge, gauge.read({ ...observed, version, fleet }));
+    return { status: 200, contentType: registry.contentType, body: await registry.metrics() };
+  };
+}
+
+/** A value without labels. */
+const value = (name: string, help: string, read: (seen: Seen) => number): GaugeDefinition => ({
+  name,
+  help,
+  labels: [],
+  read: (seen) => [{ labels: {}, value: read(seen) }],
+});
+
+const values = <L extends string>(
+  name: string,
+  help: string,
+  labels: readonly L[],
+  read: (seen: Seen) => readonly (Record<L, string> & { value: number })[],
+): GaugeDefinition => ({
+  name,
+  help,
+  labels,
+  read: (seen) => read(seen).map(({ value, ...named }) => ({ labels: named as Record<string, string>, value })),
+});
+
+const ofLoops = (
+  label: 'controller' | 'name',
+  name: string,
+  help: string,
+  read: (loop: LoopVitals) => number,
+): GaugeDefinition => ({
+  name,
+  help,
+  labels: [label],
+  read: ({ vitals }) =>
+    Object.entries(vitals.loops).map(([loop, seen]) => ({ labels: { [label]: loop }, value: read(seen) })),
+});
+
+const standings = (name: string, help: string, read: (seen: Seen) => readonly Standing[]): GaugeDefinition =>
+  values(name, help, ['ready', 'reason'], (seen) => [
+    // Keeps the series present when there are no objects.
+    { ready: 'True', reason: 'Available', value: 0 },
+    ...read(seen).map(({ ready, reason, count }) => ({ ready, reason, value: count })),
+  ]);
+
+const ofNamespaces = (
+  name: string,
+  help: string,
+  read: (namespace: { servers: number; price: number }) => number,
+): GaugeDefinition =>
+  values(name, help, ['object_namespace'], ({ fleet }) =>
+    [...fleet.namespaces].map(([object_namespace, seen]) => ({ object_namespace, value: read(seen) })),
+  );
+
+/** By set, as kube-state-metrics does for Deployments: sets are few, and their members are never a label. */
+const ofSets = (name: string, help: string, read: (set: VirtualServerSet) => number): GaugeDefinition =>
+  values(name, help, ['object_namespace', 'set'], ({ vitals }) =>
+    vitals.sets().map((set) => ({ ...namesOf(set), value: read(set) })),
+  );
+
+const namesOf = ({ metadata }: VirtualServerSet) => ({ object_namespace: metadata.namespace, set: metadata.name });
 
 const MEMBER_STATES = {
   all: 'replicas',
@@ -177,21 +108,121 @@ const MEMBER_STATES = {
   unresolved: 'unresolvedReplicas',
 } as const satisfies Record<string, keyof VirtualServerSetStatus>;
 
-function lookAtSets(series: Series, sets: readonly VirtualServerSet[]): void {
-  for (const gauge of [series.setReplicas, series.setMembers, series.setMinAvailable, series.setPrice]) gauge.reset();
-  for (const { metadata, spec, status } of sets) {
-    const labels = { object_namespace: metadata.namespace, set: metadata.name };
-    series.setReplicas.set(labels, spec.replicas);
-    series.setMinAvailable.set(labels, limitsOf(spec).available);
-    series.setPrice.set(labels, status?.price ?? 0);
-    for (const [state, field] of Object.entries(MEMBER_STATES))
-      series.setMembers.set({ ...labels, state }, status?.[field] ?? 0);
-  }
-}
-
-function setStandings(gauge: Series['servers'], standings: readonly Standing[]): void {
-  gauge.reset();
-  // Keeps the series present when there are no objects.
-  gauge.set({ ready: 'True', reason: 'Available' }, 0);
-  for (const { ready, reason, count } of standings) gauge.set({ ready, reason }, count);
-}
+const GAUGES: readonly GaugeDefinition[] = [
+  // Same names as in controller-runtime and client-go, so existing dashboards work.
+  ofLoops('controller', 'controller_runtime_active_workers', 'Busy workers.', ({ busyForMs }) => busyForMs.length),
+  ofLoops(
+    'controller',
+    'controller_runtime_max_concurrent_reconciles',
+    'Maximum number of workers.',
+    ({ maxWorkers }) => maxWorkers,
+  ),
+  ofLoops('name', 'workqueue_depth', 'Objects waiting for a worker.', ({ queued }) => queued),
+  ofLoops(
+    'name',
+    'workqueue_unfinished_work_seconds',
+    'How long busy workers have been processing their objects, in total.',
+    ({ busyForMs }) => busyForMs.reduce((sum, ms) => sum + ms, 0) / 1000,
+  ),
+  ofLoops(
+    'name',
+    'workqueue_longest_running_processor_seconds',
+    'The longest of these times. If it keeps growing, a worker is stuck.',
+    ({ busyForMs }) => Math.max(0, ...busyForMs) / 1000,
+  ),
+  values('leader_election_master_status', 'Whether this process is the leader.', ['name'], ({ leads }) => [
+    { name: 'vps-operator', value: leads ? 1 : 0 },
+  ]),
+  standings(
+    'vps_operator_servers',
+    'VirtualServers by the status of Ready and the current reason: of Stalled, else Reconciling, else Ready.',
+    ({ fleet }) => fleet.servers,
+  ),
+  standings('vps_operator_catalogs', 'ServerCatalogs by the status of Ready and the current reason.', ({ vitals }) =>
+    countStandings(vitals.catalogs()),
+  ),
+  standings('vps_operator_sets', 'VirtualServerSets by the status of Ready and the current reason.', ({ vitals }) =>
+    countStandings(vitals.sets()),
+  ),
+  ofSets('vps_operator_set_spec_replicas', 'How many servers the VirtualServerSet wants.', ({ spec }) => spec.replicas),
+  values(
+    'vps_operator_set_status_replicas',
+    'Members of the VirtualServerSet by state, as its status counts them.',
+    ['object_namespace', 'set', 'state'],
+    ({ vitals }) =>
+      vitals.sets().flatMap((set) =>
+        Object.entries(MEMBER_STATES).map(([state, field]) => ({
+          ...namesOf(set),
+          state,
+          value: set.status?.[field] ?? 0,
+        })),
+      ),
+  ),
+  ofSets(
+    'vps_operator_set_min_available',
+    'How many members the VirtualServerSet keeps available: replicas less maxUnavailable.',
+    ({ spec }) => limitsOf(spec).available,
+  ),
+  ofSets(
+    'vps_operator_set_status_price',
+    "Sum of the prices of the running members, in the provider's own unit.",
+    ({ status }) => status?.price ?? 0,
+  ),
+  value(
+    'vps_operator_servers_price',
+    "Sum of the prices of all running servers, in the provider's own unit.",
+    ({ fleet }) => fleet.price,
+  ),
+  ofNamespaces(
+    'vps_operator_namespace_servers',
+    'Running servers, by the namespace of their VirtualServers.',
+    ({ servers }) => servers,
+  ),
+  ofNamespaces(
+    'vps_operator_namespace_servers_price',
+    "Sum of their prices, in the provider's own unit.",
+    ({ price }) => price,
+  ),
+  value(
+    'vps_operator_expiring_servers',
+    'Servers that expire within a day, or that expired but may not be cancelled.',
+    ({ fleet }) => fleet.expiring,
+  ),
+  value(
+    'vps_operator_parked_creates',
+    'VirtualServers whose order may have created a server that only you can find.',
+    ({ fleet }) => fleet.parkedCreates,
+  ),
+  value(
+    'vps_operator_orphaned_servers',
+    'Servers that may exist without a VirtualServer, as named by OrphanedServer conditions.',
+    ({ fleet }) => fleet.orphans,
+  ),
+  value(
+    'vps_operator_deleting_servers',
+    'VirtualServers that are being deleted and still have the finalizer.',
+    ({ fleet }) => fleet.deleting,
+  ),
+  value(
+    'vps_operator_oldest_deletion_seconds',
+    'How long the oldest of them has been waiting; 0 if there is none.',
+    ({ fleet }) => fleet.oldestDeletionMs / 1000,
+  ),
+  value(
+    'vps_operator_poll_lag_seconds',
+    'How late the most overdue check of a task or a server is; 0 if none is overdue.',
+    ({ vitals }) => vitals.pollLagMs() / 1000,
+  ),
+  values(
+    'vps_operator_interval_stretch_ratio',
+    'Factor by which --provider-qps stretches the interval, in the namespace where the factor is largest; 1 means not at all.',
+    ['interval'],
+    ({ vitals }) => Object.entries(vitals.stretch()).map(([interval, factor]) => ({ interval, value: factor })),
+  ),
+  value(
+    'vps_operator_journal_broken',
+    '1 while the journal cannot be written: nothing is ordered until it can.',
+    ({ vitals }) => (vitals.journalBroken ? 1 : 0),
+  ),
+  values('vps_operator_build_info', 'Always 1.', ['version'], ({ version }) => [{ version, value: 1 }]),
+];

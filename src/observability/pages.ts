@@ -1,8 +1,9 @@
 /** Serves /metrics, /livez and /readyz on the addresses given by the flags. */
 import type { BindAddress } from '../config/flag-values.ts';
 import type { Logger } from '../base/logger.ts';
+import type { Metrics } from '../base/metrics.ts';
 import { liveChecks, probePage, readyChecks, type Health, type HealthBounds } from './health.ts';
-import type { Metrics, Observed } from './metrics.ts';
+import { createMetricsPage, type Observed } from './metrics.ts';
 import { servePages, type PageSecurity, type PageServer } from './page-server.ts';
 import { sharedPage } from './shared-page.ts';
 
@@ -10,8 +11,8 @@ interface ObservabilityOptions {
   metricsBindAddress: BindAddress | 'off';
   healthProbeBindAddress: BindAddress | 'off';
   bounds: HealthBounds;
-  /** Undefined if no address serves metrics. */
-  metrics: Metrics | undefined;
+  metrics: Metrics;
+  version: string;
   /** For /metrics only: the kubelet has no token for probes. */
   secure: PageSecurity | undefined;
   /** Returns the current state. */
@@ -22,7 +23,8 @@ interface ObservabilityOptions {
 
 /** Resolves with a function that closes the servers. Throws an Error that names the flag of an unavailable address. */
 export async function serveObservability(options: ObservabilityOptions): Promise<() => Promise<void>> {
-  const { metricsBindAddress, healthProbeBindAddress, bounds, metrics, secure, health, observe, log } = options;
+  const { metricsBindAddress, healthProbeBindAddress, bounds, metrics, version, secure, health, observe, log } =
+    options;
   const servers: PageServer[] = [];
   const close = async (): Promise<void> => {
     await Promise.all(servers.map((server) => server.close()));
@@ -36,9 +38,14 @@ export async function serveObservability(options: ObservabilityOptions): Promise
       const flag = 'health-probe-bind-address';
       servers.push(await servePages({ address: healthProbeBindAddress, flag, pages, log }));
     }
-    if (metricsBindAddress !== 'off' && metrics !== undefined) {
-      const render = () => metrics.page(observe());
-      const pages = { '/metrics': sharedPage(render, () => performance.now()) };
+    if (metricsBindAddress !== 'off') {
+      const render = createMetricsPage(metrics, version);
+      const pages = {
+        '/metrics': sharedPage(
+          () => render(observe()),
+          () => performance.now(),
+        ),
+      };
       const flag = 'metrics-bind-address';
       servers.push(await servePages({ address: metricsBindAddress, flag, pages, secure, log }));
     }

@@ -14,7 +14,7 @@ import type { Recorder } from '../controller/event-recorder.ts';
 import { isDeepEqual } from '../base/deep-equal.ts';
 import { keyOf } from '../kube/resource.ts';
 import type { Client } from '../kube/client.ts';
-import type { Informer } from '../kube/types.ts';
+import type { Informer } from '../controller/informer.ts';
 import type { Catalog } from '../provider/types.ts';
 import { catalogStatus, isRequested, refreshMs } from './decision/status.ts';
 

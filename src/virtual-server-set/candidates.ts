@@ -3,7 +3,7 @@ import { SET_KIND, SET_LABEL } from '../api/names.ts';
 import type { VirtualServer } from '../api/virtual-server.ts';
 import type { VirtualServerSet } from '../api/virtual-server-set.ts';
 import { keyOf } from '../kube/resource.ts';
-import type { Informer } from '../kube/types.ts';
+import type { Informer } from '../controller/informer.ts';
 import { limitsOf } from './decision/limits.ts';
 import { nameOf, setOf } from './decision/template.ts';
 

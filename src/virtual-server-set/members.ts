@@ -1,10 +1,9 @@
 /** Lists the members of a set at the API server, and carries out the actions of a plan: one request each. */
 import type { VirtualServer } from '../api/virtual-server.ts';
 import type { VirtualServerSet } from '../api/virtual-server-set.ts';
-import { FIELD_MANAGER, MERGE_PATCH } from '../kube/client.ts';
+import { createClient } from '../kube/client.ts';
 import type { KubeHttp } from '../kube/http.ts';
-import { listAll } from '../kube/list.ts';
-import { collectionOf, pathOf, type Resource } from '../kube/resource.ts';
+import { requireIdentity, type Resource } from '../kube/resource.ts';
 import type { SetAction } from './decision/plan.ts';
 import { ownerOf } from './decision/template.ts';
 
@@ -15,42 +14,37 @@ export interface Members {
   perform(set: VirtualServerSet, action: SetAction): Promise<void>;
 }
 
-const PAGE = { pageSize: 500, pageBytes: 8 * 1024 * 1024, objectBytes: 16 * 1024 * 1024 };
-
 export function createMembers(http: KubeHttp, resource: Resource<VirtualServer>): Members {
-  const query = { fieldManager: FIELD_MANAGER };
+  const servers = createClient(http, resource);
+  /** With all owners of an object, of which `servers` keeps only the first few. */
+  const whole = createClient<VirtualServer>(http, {
+    ...resource,
+    parse: (value) => requireIdentity(value, resource.kind) as VirtualServer,
+  });
   return {
-    async list(namespace, signal) {
-      const { objects } = await listAll(http, resource, { namespace, ...PAGE, signal }, () => undefined);
-      return objects;
-    },
+    list: (namespace, signal) => servers.list(namespace, signal),
     async perform(set, action) {
-      const { namespace } = set.metadata;
       if (action.type === 'create') {
-        await http.call({ method: 'POST', path: collectionOf(resource, namespace), query, body: action.manifest });
+        await servers.create(action.manifest);
         return;
       }
-      const { uid, resourceVersion } = action;
-      const path = pathOf(resource, namespace, action.name);
-      const patch = (metadata: object, more: object = {}): Promise<unknown> => {
-        const body = { metadata: { ...metadata, uid, resourceVersion }, ...more };
-        return http.call({ method: 'PATCH', path, query, body, contentType: MERGE_PATCH });
-      };
+      const { namespace } = set.metadata;
+      const version = { ...action, namespace };
       switch (action.type) {
         case 'delete':
-          await http.call({ method: 'DELETE', path, body: { preconditions: { uid, resourceVersion } } });
+          await servers.delete(version);
           return;
         case 'adopt':
-          await patch({ ownerReferences: [ownerOf(set)] });
+          await servers.patch(version, { metadata: { ownerReferences: [ownerOf(set)] } });
           return;
         case 'update':
-          await patch(action.patch.metadata, { spec: action.patch.spec });
+          await servers.patch(version, action.patch);
           return;
         case 'release': {
-          // What the operator keeps of an object does not have its owners in full.
-          const current = (await http.call({ method: 'GET', path })) as Pick<VirtualServer, 'metadata'>;
-          const owners = current.metadata.ownerReferences ?? [];
-          await patch({ ownerReferences: owners.filter((owner) => owner.uid !== set.metadata.uid) });
+          // If the object is gone, the patch fails.
+          const owners = (await whole.get(namespace, action.name))?.metadata.ownerReferences ?? [];
+          const others = owners.filter(({ uid }) => uid !== set.metadata.uid);
+          await servers.patch(version, { metadata: { ownerReferences: others } });
         }
       }
     },

@@ -1,14 +1,18 @@
 /** The calls to the API server that VirtualServers need. */
-import { SERVER_DEFINITION, SET_DEFINITION } from '../api/names.ts';
+import { ALLOW_DELETION_ANNOTATION, SERVER_DEFINITION, SET_DEFINITION } from '../api/names.ts';
 import type { VirtualServer } from '../api/virtual-server.ts';
-import { createClient, type Client } from '../kube/client.ts';
 import { sharedRead } from '../base/shared-read.ts';
-import { readDefinition } from '../kube/definition.ts';
-import { eventCreator, type CreateEvent } from '../kube/events.ts';
+import { createClient, type Client } from '../kube/client.ts';
+import { KubeError } from '../kube/error.ts';
 import type { KubeHttp } from '../kube/http.ts';
-import { getSecret } from '../kube/secrets.ts';
-import type { DefinitionState, SecretReader } from '../kube/types.ts';
+import { DEFINITIONS, EVENTS, SECRETS, type Event, type SecretReader } from '../kube/kinds.ts';
 import { VIRTUAL_SERVERS } from './resource.ts';
+
+/**
+ * Deleting the CustomResourceDefinition deletes every object, although no user asked to delete any single one. An
+ * annotation can allow it.
+ */
+export type DefinitionState = 'kept' | 'deleting' | 'deletionAllowed' | 'missing';
 
 /** Calls throw KubeError (see kube/error.ts); each has a deadline. */
 export interface Kube extends SecretReader, Pick<Client<VirtualServer>, 'patchMetadata' | 'writeStatus'> {
@@ -18,25 +22,37 @@ export interface Kube extends SecretReader, Pick<Client<VirtualServer>, 'patchMe
   getDefinition(): Promise<DefinitionState>;
   /** The same for VirtualServerSets. */
   getSetDefinition(): Promise<DefinitionState>;
-  createEvent: CreateEvent;
+  events: Pick<Client<Event>, 'create'>;
   /** The API server's clock (ms since the epoch) according to its last answer; undefined before the first one. */
   serverTime(): number | undefined;
 }
 
-/** `now` sets the times of Events. */
-export function createKube(http: KubeHttp, now?: () => Date): Kube {
+export function createKube(http: KubeHttp): Kube {
   const client = createClient(http, VIRTUAL_SERVERS);
+  const secrets = createClient(http, SECRETS);
   return {
     ...client,
     getVirtualServer: (namespace, name) => client.get(namespace, name),
-    // Each deletion needs a read that begins after it has read its object; many deletions can share one.
-    getDefinition: sharedRead(() => readDefinition(http, SERVER_DEFINITION)),
-    getSetDefinition: sharedRead(() => readDefinition(http, SET_DEFINITION)),
+    getDefinition: definitionReader(http, SERVER_DEFINITION),
+    getSetDefinition: definitionReader(http, SET_DEFINITION),
     async getSecret(namespace, name) {
-      const secret = await getSecret(http, namespace, name);
+      const secret = await secrets.get(namespace, name);
       return secret && { data: secret.data, resourceVersion: secret.metadata.resourceVersion };
     },
-    createEvent: eventCreator(http, now),
+    events: createClient(http, EVENTS),
     serverTime: () => http.serverTime(),
   };
+}
+
+/** Each deletion needs a read that begins after it has read its object; many deletions can share one. */
+function definitionReader(http: KubeHttp, name: string): () => Promise<DefinitionState> {
+  const definitions = createClient(http, DEFINITIONS);
+  return sharedRead(async () => {
+    const definition = await definitions.get('', name);
+    if (definition === undefined) return 'missing';
+    const { metadata } = definition;
+    if (metadata.name !== name) throw new KubeError('BadResponse', `the answer is not ${name}`);
+    if (metadata.deletionTimestamp === undefined) return 'kept';
+    return metadata.annotations?.[ALLOW_DELETION_ANNOTATION] === 'true' ? 'deletionAllowed' : 'deleting';
+  });
 }

@@ -13,10 +13,10 @@ import { follow } from './operations/follow.ts';
 import { look } from './operations/look.ts';
 import { order } from './operations/order.ts';
 import { release } from './operations/release.ts';
-import { OrdersInFlight, Visit, type VisitServices } from './visit.ts';
+import { OrdersInFlight, PROVISIONING, Visit, type VisitServices } from './visit.ts';
 import type { Logger } from '../base/logger.ts';
 import type { Reconciler } from '../controller/controller.ts';
-import type { Informer } from '../kube/types.ts';
+import type { Informer } from '../controller/informer.ts';
 import { keyOf } from '../kube/resource.ts';
 import type { Losses } from './fleet/losses.ts';
 import type { Objects } from './fleet/objects.ts';
@@ -32,6 +32,7 @@ export class Visits {
 
   constructor(services: VisitServices) {
     this.#services = services;
+    services.metrics?.begin(PROVISIONING, {});
   }
 
   /** Resolves with the ms until the next visit; undefined: when something changes. Throws the error of a failed step. */

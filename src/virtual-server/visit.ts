@@ -22,12 +22,19 @@ import type { CreateLimit, ServerQuota } from './fleet/limits.ts';
 import type { Holders } from './fleet/holders.ts';
 import type { Objects } from './fleet/objects.ts';
 import type { Pace } from './fleet/pace.ts';
-import type { ServerInstruments } from './instruments.ts';
+import { histogram, type Metrics } from '../base/metrics.ts';
 import type { Journal } from './journal/journal.ts';
 import type { Kube } from './kube.ts';
 import type { SshProbe } from './ssh/probe.ts';
 import { isDeepEqual } from '../base/deep-equal.ts';
-import type { MetadataPatch, ObjectVersion } from '../kube/types.ts';
+import type { MetadataPatch } from '../kube/client.ts';
+import type { ObjectVersion } from '../kube/resource.ts';
+
+export const PROVISIONING = histogram(
+  'vps_operator_provisioning_duration_seconds',
+  'Time from the decision to order a server until it was first read at the provider.',
+  [10, 30, 60, 120, 180, 240, 300, 420, 600, 900, 1800, 3600, 7200],
+);
 
 /** What visits work with. */
 export interface VisitServices {
@@ -50,7 +57,7 @@ export interface VisitServices {
   log: Logger;
   /** Marked at every step. */
   progress?: Progress;
-  instruments?: Pick<ServerInstruments, 'provisioned'>;
+  metrics?: Metrics;
 }
 
 /** What a step writes, under the name that its log line and its Events have. */
@@ -228,7 +235,8 @@ export class Visit {
     const { attemptedAt, mode } = after.record ?? {};
     if (before?.task === undefined || isProvisioned(before) || !isProvisioned(after)) return;
     if (mode !== 'create' || attemptedAt === undefined) return;
-    this.services.instruments?.provisioned(Math.max(0, this.services.timers.now() - Date.parse(attemptedAt)));
+    const durationMs = Math.max(0, this.services.timers.now() - Date.parse(attemptedAt));
+    this.services.metrics?.observe(PROVISIONING, {}, durationMs / 1000);
   }
 
   #log(step: string, { error, events, record: written }: Next, durationMs: number): void {

@@ -2,7 +2,7 @@
  * Scenarios with a connection Secret. No garbage collector runs here: a Secret bound to its object counts as deleted
  * with it.
  */
-import type { SecretObject } from '../../src/kube/secrets.ts';
+import type { Secret } from '../../src/kube/kinds.ts';
 import { expectedData } from '../sim/expected-data.ts';
 import type { Gap } from './gaps.ts';
 import type { Scenario } from './scenarios.ts';
@@ -55,14 +55,14 @@ export const RETAINED_CONNECTION: Pick<Gap, 'flags' | 'spec' | 'end'> = {
   },
 };
 
-const bound = ({ metadata }: SecretObject): boolean => (metadata.ownerReferences ?? []).length > 0;
+const bound = ({ metadata }: Secret): boolean => (metadata.ownerReferences ?? []).length > 0;
 
 function same(a: object, b: object): boolean {
   return JSON.stringify(Object.entries(a).sort()) === JSON.stringify(Object.entries(b).sort());
 }
 
 /** Removes the object and returns the Secret in its final state: no call in flight changes it later. */
-async function gone(stage: Stage): Promise<SecretObject | undefined> {
+async function gone(stage: Stage): Promise<Secret | undefined> {
   await stage.people.remove(NAME);
   await stage.gone(NAME);
   await stage.until('the fault to be over', () => !stage.traffic.isStruck);

@@ -7,7 +7,7 @@ import type { ServerCatalog } from '../../src/api/server-catalog.ts';
 import type { VirtualServer } from '../../src/api/virtual-server.ts';
 import type { VirtualServerSet } from '../../src/api/virtual-server-set.ts';
 import type { KubeObject } from '../../src/kube/resource.ts';
-import { isOlder } from '../../src/kube/versions.ts';
+import { isOlder } from '../../src/kube/resource.ts';
 import type { Simulator } from '../../src/simulator/index.ts';
 import type { World } from './labels.ts';
 import { allowedBy } from './sets.ts';

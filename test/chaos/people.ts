@@ -13,7 +13,8 @@ import type { ServerCatalog } from '../../src/api/server-catalog.ts';
 import type { VirtualServer, VirtualServerSpec } from '../../src/api/virtual-server.ts';
 import type { VirtualServerSet, VirtualServerSetSpec } from '../../src/api/virtual-server-set.ts';
 import type { KubeHttp } from '../../src/kube/http.ts';
-import { createSecrets, type SecretObject } from '../../src/kube/secrets.ts';
+import { createClient } from '../../src/kube/client.ts';
+import { SECRETS, type Secret } from '../../src/kube/kinds.ts';
 import { DEFAULT_KEY, type Key } from '../../src/simulator/index.ts';
 import { virtualServer, withAnnotations, withSpec, type Manifest } from '../gen/virtual-server.ts';
 import type { KnownObjects } from './objects.ts';
@@ -44,8 +45,8 @@ export class People {
   }
 
   /** The Secret as the API server returns it now. */
-  secret(name: string): Promise<SecretObject | undefined> {
-    return createSecrets(this.#http).get(this.#namespace, name);
+  secret(name: string): Promise<Secret | undefined> {
+    return createClient(this.#http, SECRETS).get(this.#namespace, name);
   }
 
   /** The objects as the API server returns them now. */

@@ -1,7 +1,7 @@
 /**
  * Test doubles: they run the given calls, answer routine ones, and reject all others.
  */
-import type { Secrets } from '../../src/kube/secrets.ts';
+import type { Secrets } from '../../src/kube/kinds.ts';
 import type { ConnectionSecrets } from '../../src/virtual-server/connection-secret/connection-secrets.ts';
 import type { Pace } from '../../src/virtual-server/fleet/pace.ts';
 import type { Kube } from '../../src/virtual-server/kube.ts';
@@ -34,7 +34,7 @@ export function fakeKube(calls: Partial<Kube>): Kube {
     writeStatus: refuse('writeStatus'),
     getSecret: refuse('getSecret'),
     serverTime: () => undefined,
-    createEvent: () => Promise.resolve(),
+    events: { create: (event) => Promise.resolve({ ...event }) },
     ...calls,
   };
 }

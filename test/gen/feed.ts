@@ -1,5 +1,5 @@
 /** An informer whose objects the test sets. */
-import type { Informer, InformerHandler } from '../../src/kube/types.ts';
+import type { Informer, InformerHandler } from '../../src/controller/informer.ts';
 import { keyOf, type KubeObject } from '../../src/kube/resource.ts';
 
 interface Feed<T extends KubeObject> {

@@ -11,7 +11,7 @@ import {
 import { formatRecord, type ServerRecord } from '../../src/api/record.ts';
 import type { VirtualServer } from '../../src/api/virtual-server.ts';
 import { KubeError } from '../../src/kube/error.ts';
-import type { Secrets } from '../../src/kube/secrets.ts';
+import type { Secrets } from '../../src/kube/kinds.ts';
 import { parseApiKey, secretForbidden } from '../../src/accounts/api-key.ts';
 import { ProviderError } from '../../src/provider/errors/provider-error.ts';
 import { ResponseError } from '../../src/provider/errors/response-error.ts';
@@ -130,7 +130,7 @@ async function connections(): Promise<Record<string, State>> {
   const secrets: [Reason, Secrets | undefined][] = [
     [
       'ConnectionSecretWritten',
-      fakeSecrets({ get: () => Promise.resolve(undefined), create: () => Promise.resolve() }),
+      fakeSecrets({ get: () => Promise.resolve(undefined), create: () => Promise.resolve(strange) }),
     ],
     ['ConnectionSecretsDisabled', undefined],
     ['ConnectionSecretTaken', fakeSecrets({ get: () => Promise.resolve(strange) })],

@@ -8,9 +8,17 @@ import type { Credentials, Found } from '../../src/accounts/credentials.ts';
 import { createLogger } from '../../src/base/logger.ts';
 import type { Recorder } from '../../src/controller/event-recorder.ts';
 import { KubeError } from '../../src/kube/error.ts';
-import type { Secrets } from '../../src/kube/secrets.ts';
-import type { DefinitionState, MetadataPatch } from '../../src/kube/types.ts';
-import type { Catalog, CreateOutcome, CreateServerRequest, Product, Server, TaskState } from '../../src/provider/types.ts';
+import type { Secrets } from '../../src/kube/kinds.ts';
+import type { MetadataPatch } from '../../src/kube/client.ts';
+import type { DefinitionState } from '../../src/virtual-server/kube.ts';
+import type {
+  Catalog,
+  CreateOutcome,
+  CreateServerRequest,
+  Product,
+  Server,
+  TaskState,
+} from '../../src/provider/types.ts';
 import { ProviderError, withheldError } from '../../src/provider/errors/provider-error.ts';
 import { ConnectionSecrets } from '../../src/virtual-server/connection-secret/connection-secrets.ts';
 import type { Memo } from '../../src/virtual-server/decision/memo.ts';

@@ -11,9 +11,9 @@ import type { ServerCatalog } from '../../src/api/server-catalog.ts';
 import type { VirtualServer } from '../../src/api/virtual-server.ts';
 import { setSpecSchema, type VirtualServerSet } from '../../src/api/virtual-server-set.ts';
 import { KubeError } from '../../src/kube/error.ts';
-import type { SecretObject } from '../../src/kube/secrets.ts';
-import type { EventInput } from '../../src/kube/events.ts';
-import type { DefinitionState } from '../../src/kube/types.ts';
+import type { Secret } from '../../src/kube/kinds.ts';
+import type { Event } from '../../src/kube/kinds.ts';
+import type { DefinitionState } from '../../src/virtual-server/kube.ts';
 import { storedCatalog } from '../gen/server-catalog.ts';
 import type { Manifest } from '../gen/virtual-server.ts';
 import { collectMembers } from './garbage-collector.ts';
@@ -36,7 +36,7 @@ interface Backup {
   version: number;
   catalogs: number;
   sets: number;
-  secrets: ReadonlyMap<string, SecretObject>;
+  secrets: ReadonlyMap<string, Secret>;
   lease: StoredLease | undefined;
   definition: DefinitionState;
   hasSets: boolean;
@@ -49,7 +49,7 @@ export class ApiServer {
   readonly catalogs: ObjectStore<ServerCatalog>;
   readonly sets: ObjectStore<VirtualServerSet>;
   readonly secrets: SecretStore;
-  readonly events: EventInput[] = [];
+  readonly events: Event[] = [];
   /** The operator's only Lease. */
   lease: StoredLease | undefined;
   /** Number of etcd restores so far. */

@@ -4,7 +4,7 @@
  */
 import { isDeepStrictEqual } from 'node:util';
 import { KubeError } from '../../src/kube/error.ts';
-import type { OwnerReference } from '../../src/kube/secrets.ts';
+import type { OwnerReference } from '../../src/kube/kinds.ts';
 import type { KubeObject } from '../../src/kube/resource.ts';
 
 export interface Stored extends KubeObject {

@@ -3,7 +3,7 @@ import { currentReason } from '../../src/controller/conditions.ts';
 import type { VirtualServer } from '../../src/api/virtual-server.ts';
 import { unknownAnnotations } from '../../src/virtual-server/decision/inputs.ts';
 import { expiryOf } from '../../src/virtual-server/decision/expiry.ts';
-import type { EventInput } from '../../src/kube/events.ts';
+import type { Event } from '../../src/kube/kinds.ts';
 import type { KubeObject } from '../../src/kube/resource.ts';
 import type { Exchange } from '../../src/provider/transport.ts';
 import type { ServerLife, Simulation } from '../../src/simulator/index.ts';
@@ -129,7 +129,7 @@ export function sentByAnother({ operation }: Exchange, identity: string, { lease
 
 /** Reports an Event that claims a server was cancelled while the provider still has it. */
 export function falselyReported(
-  event: EventInput,
+  event: Event,
   api: ApiServer,
   { truth, ownership }: People,
   simulation: Simulation,

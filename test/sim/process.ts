@@ -5,9 +5,8 @@ import { createInformer } from '../../src/controller/informer.ts';
 import { LeaderElection } from '../../src/controller/leader-election.ts';
 import type { ReflectorTuning } from '../../src/controller/reflector.ts';
 import { createClient } from '../../src/kube/client.ts';
-import { createLeases } from '../../src/kube/leases.ts';
+import { LEASES, SECRETS } from '../../src/kube/kinds.ts';
 import type { KubeObject } from '../../src/kube/resource.ts';
-import { createSecrets } from '../../src/kube/secrets.ts';
 import { Operator, type OperatorOptions } from '../../src/operator.ts';
 import { createProvider } from '../../src/provider/index.ts';
 import type { Exchange } from '../../src/provider/transport.ts';
@@ -77,7 +76,7 @@ export interface Setting {
     OperatorOptions,
     'maxConcurrentReconciles' | 'providerQps' | 'maxCreatesPerHour' | 'maxServersPerNamespace'
   >;
-  tuning: Required<Pick<ReflectorTuning, 'pageSize' | 'pageBytes' | 'objectBytes'>>;
+  tuning: Required<Pick<ReflectorTuning, 'pageSize' | 'pageBytes'>>;
   /** Duration of the leader election lease. */
   leaseMs: number;
   /** Journal size at which compaction starts (bytes). */
@@ -98,7 +97,6 @@ export function drawSetting(random: Random): Setting {
     tuning: {
       pageSize: random.pick([1, 2, 3, 5, 500]),
       pageBytes: random.pick([4 * KIB, 12 * KIB, 8 * KIB * KIB]),
-      objectBytes: random.pick([24 * KIB, 16 * KIB * KIB]),
     },
     // Short leases would make renewals most of a world's events.
     leaseMs: random.pick([15_000, 60_000, 120_000]),
@@ -196,16 +194,17 @@ export class SimProcess {
       timers,
       transport: new SimWire({ network, simulation, orders, owner, onExchange: parts.onExchange }),
     });
-    const leases = createLeases(http, OPERATOR_NAMESPACE, 'vps-operator');
+    const leases = createClient(http, LEASES);
+    const lease = { namespace: OPERATOR_NAMESPACE, name: 'vps-operator' };
     const elector =
-      election && new LeaderElection({ leases, leaseDurationMs: setting.leaseMs, timers, log, ...election });
+      election && new LeaderElection({ leases, lease, leaseDurationMs: setting.leaseMs, timers, log, ...election });
     const following = { http, namespaces: 'all', log, timers, ...setting.tuning } as const;
     const operator = new Operator({
       ...FLAGS,
       ...setting.flags,
       ...(elector && { leads: () => elector.held(), leaseDurationMs: setting.leaseMs }),
-      kube: createKube(http, () => new Date(timers.now())),
-      ...(parts.connectionSecrets && { secrets: createSecrets(http) }),
+      kube: createKube(http),
+      ...(parts.connectionSecrets && { secrets: createClient(http, SECRETS) }),
       servers: createInformer(VIRTUAL_SERVERS, following),
       catalogs: {
         informer: createInformer(SERVER_CATALOGS, following),

@@ -15,8 +15,8 @@ import type { ServerCatalog } from '../../src/api/server-catalog.ts';
 import { KubeError } from '../../src/kube/error.ts';
 import type { CallOptions, KubeHttp } from '../../src/kube/http.ts';
 import type { KubeObject } from '../../src/kube/resource.ts';
-import type { NewSecret, SecretChanges, SecretObject } from '../../src/kube/secrets.ts';
-import type { EventInput } from '../../src/kube/events.ts';
+import type { NewSecret, SecretChanges, Secret } from '../../src/kube/kinds.ts';
+import type { Event } from '../../src/kube/kinds.ts';
 import type { Manifest } from '../gen/virtual-server.ts';
 import { notServed, type ApiServer, type SetSpecInput, type StoredLease } from './api-server.ts';
 import { frozen, keyOf, type ObjectStore, type PatchBody, type Preconditions, type Stored } from './object-store.ts';
@@ -60,7 +60,7 @@ export class Routes {
     const [namespace = '', kind = '', name] = path.split('/').slice(path.startsWith('/api/') ? 4 : 5);
     if (kind === 'secrets') return this.#secret(namespace, name, request);
     if (kind === 'leases') return this.#lease(name, request);
-    if (kind === 'events') return this.#api.events.push(body as EventInput);
+    if (kind === 'events') return this.#api.events.push(body as Event);
     if (path.endsWith(`/customresourcedefinitions/${SERVER_DEFINITION}`)) return this.#definition();
     if (path.endsWith(`/customresourcedefinitions/${SET_DEFINITION}`))
       return this.#api.hasSets ? { metadata: { name: SET_DEFINITION } } : notFound(SET_DEFINITION);
@@ -160,9 +160,9 @@ export class Routes {
     const { secrets } = this.#api;
     if (method === 'GET') return encoded(secrets.get(namespace, name ?? '') ?? notFound(name ?? ''));
     if (method === 'POST') return encoded(secrets.create(decoded(body as NewSecret)));
-    const { metadata, data } = decoded(body as Pick<SecretObject, 'metadata'> & SecretChanges);
+    const { metadata, data } = decoded(body as Pick<Secret, 'metadata'> & Pick<SecretChanges, 'data'>);
     const { uid, resourceVersion, ownerReferences } = metadata;
-    const changes = { ...(ownerReferences && { ownerReferences }), ...(data && { data }) };
+    const changes = { ...(ownerReferences && { metadata: { ownerReferences } }), ...(data !== undefined && { data }) };
     return encoded(secrets.patch({ namespace, name: name ?? '', uid, resourceVersion }, changes));
   }
 
@@ -172,7 +172,7 @@ export class Routes {
     const lease = body as StoredLease;
     if (api.lease?.metadata.resourceVersion !== lease.metadata.resourceVersion)
       throw new KubeError('Conflict', 'the lease has been modified', { status: 409 });
-    const metadata = { ...lease.metadata, resourceVersion: api.newVersion() };
+    const metadata = { uid: 'lease', ...lease.metadata, resourceVersion: api.newVersion() };
     return (api.lease = frozen({ ...lease, metadata }));
   }
 
@@ -240,7 +240,7 @@ function sizeOf(object: object): number {
 }
 
 /** With base64 values, as in the API. */
-function encoded({ data, ...secret }: SecretObject): object {
+function encoded({ data, ...secret }: Secret): object {
   return { ...secret, data: mapped(data, (value) => Buffer.from(value).toString('base64')) };
 }
 

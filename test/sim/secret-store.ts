@@ -4,8 +4,8 @@
  * real API server.
  */
 import { KubeError } from '../../src/kube/error.ts';
-import type { NewSecret, OwnerReference, SecretChanges, SecretObject } from '../../src/kube/secrets.ts';
-import type { ObjectVersion } from '../../src/kube/types.ts';
+import type { NewSecret, OwnerReference, SecretChanges, Secret } from '../../src/kube/kinds.ts';
+import type { ObjectVersion } from '../../src/kube/resource.ts';
 
 /** A person's change, as a merge patch. */
 export interface SecretEdit {
@@ -17,15 +17,15 @@ export interface SecretEdit {
 /** `before` is undefined for a creation, `after` for a deletion. */
 export interface SecretWrite {
   by: 'operator' | 'person';
-  before: SecretObject | undefined;
-  after: SecretObject | undefined;
+  before: Secret | undefined;
+  after: Secret | undefined;
 }
 
 export class SecretStore {
   /** Called after every write, but not for what the garbage collector deletes. */
   readonly listeners = new Set<(write: SecretWrite) => void>();
   /** By `namespace/name`; each write replaces the map, so an old map can serve as a backup. */
-  #secrets: ReadonlyMap<string, SecretObject> = new Map();
+  #secrets: ReadonlyMap<string, Secret> = new Map();
   readonly #newVersion: () => string;
   #uids = 0;
 
@@ -33,15 +33,15 @@ export class SecretStore {
     this.#newVersion = newVersion;
   }
 
-  get(namespace: string, name: string): SecretObject | undefined {
+  get(namespace: string, name: string): Secret | undefined {
     return this.#secrets.get(`${namespace}/${name}`);
   }
 
-  list(): SecretObject[] {
+  list(): Secret[] {
     return [...this.#secrets.values()];
   }
 
-  create(secret: NewSecret, by: SecretWrite['by'] = 'operator'): SecretObject {
+  create(secret: NewSecret, by: SecretWrite['by'] = 'operator'): Secret {
     const { metadata, type, data } = secret;
     if (this.get(metadata.namespace, metadata.name) !== undefined)
       throw new KubeError('Conflict', `${metadata.name} already exists`, { status: 409 });
@@ -51,17 +51,17 @@ export class SecretStore {
     return after;
   }
 
-  patch(version: ObjectVersion, changes: SecretChanges): SecretObject {
+  patch(version: ObjectVersion, changes: SecretChanges): Secret {
     const before = this.#existing(version);
     if (before.metadata.resourceVersion !== version.resourceVersion)
       throw new KubeError('Conflict', 'the Secret has been modified', { status: 409 });
     if (before.metadata.uid !== version.uid)
       throw new KubeError('Invalid', 'metadata.uid: field is immutable', { status: 422 });
-    return this.#change(before, changes, 'operator');
+    return this.#change(before, { ...changes.metadata, ...(changes.data && { data: changes.data }) }, 'operator');
   }
 
   /** A person edits the Secret, regardless of its version. */
-  edit(at: { namespace: string; name: string }, edit: SecretEdit): SecretObject {
+  edit(at: { namespace: string; name: string }, edit: SecretEdit): Secret {
     return this.#change(this.#existing(at), edit, 'person');
   }
 
@@ -82,26 +82,22 @@ export class SecretStore {
     }
   }
 
-  backUp(): ReadonlyMap<string, SecretObject> {
+  backUp(): ReadonlyMap<string, Secret> {
     return this.#secrets;
   }
 
   /** Restores the Secrets without notifying listeners. */
-  restore(backup: ReadonlyMap<string, SecretObject>): void {
+  restore(backup: ReadonlyMap<string, Secret>): void {
     this.#secrets = backup;
   }
 
-  #existing({ namespace, name }: { namespace: string; name: string }): SecretObject {
+  #existing({ namespace, name }: { namespace: string; name: string }): Secret {
     const secret = this.get(namespace, name);
     if (secret === undefined) throw new KubeError('NotFound', `secrets "${name}" not found`, { status: 404 });
     return secret;
   }
 
-  #change(
-    before: SecretObject,
-    { data, annotations, ownerReferences }: SecretEdit,
-    by: SecretWrite['by'],
-  ): SecretObject {
+  #change(before: Secret, { data, annotations, ownerReferences }: SecretEdit, by: SecretWrite['by']): Secret {
     const { annotations: present, ownerReferences: references = [], ...rest } = before.metadata;
     const owners = ownerReferences ?? references;
     const merged = merge(present, annotations);
@@ -116,7 +112,7 @@ export class SecretStore {
     return after;
   }
 
-  #store(secret: SecretObject): SecretObject {
+  #store(secret: Secret): Secret {
     const { namespace, name } = secret.metadata;
     const stored = structuredClone(secret);
     stored.metadata.resourceVersion = this.#newVersion();
@@ -142,6 +138,6 @@ function merge(
 }
 
 /** Serializes a Secret so that the order of keys makes no difference. */
-function sorted({ metadata: { annotations = {}, ...metadata }, type, data }: SecretObject): string {
+function sorted({ metadata: { annotations = {}, ...metadata }, type, data }: Secret): string {
   return JSON.stringify([metadata, type, Object.entries(annotations).sort(), Object.entries(data).sort()]);
 }

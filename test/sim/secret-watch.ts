@@ -6,7 +6,7 @@ import { RECORD_ANNOTATION, OWNER_ANNOTATION, CONNECTION_SECRET_TYPE } from '../
 import { parseRecord } from '../../src/api/record.ts';
 import type { VirtualServer } from '../../src/api/virtual-server.ts';
 import { CONNECTION_KEYS } from '../../src/virtual-server/decision/connection.ts';
-import type { SecretObject } from '../../src/kube/secrets.ts';
+import type { Secret } from '../../src/kube/kinds.ts';
 import type { Simulation } from '../../src/simulator/index.ts';
 import type { ApiServer } from './api-server.ts';
 import { expectedData } from './expected-data.ts';
@@ -84,7 +84,7 @@ export class SecretWatch {
   }
 
   /** The Secret of this name, if an operator created it for the object. */
-  #own({ uid, namespace, name }: Pick<Past, 'uid' | 'namespace' | 'name'>): SecretObject | undefined {
+  #own({ uid, namespace, name }: Pick<Past, 'uid' | 'namespace' | 'name'>): Secret | undefined {
     const secret = this.#api.secrets.get(namespace, name);
     return secret !== undefined && this.#madeFor.get(secret.metadata.uid) === uid ? secret : undefined;
   }
@@ -111,7 +111,7 @@ export class SecretWatch {
     if (after !== undefined) this.violations.push(...this.#wrongly(before, after));
   }
 
-  #wrongly(before: SecretObject | undefined, after: SecretObject): string[] {
+  #wrongly(before: Secret | undefined, after: Secret): string[] {
     const { metadata, data, type } = after;
     const marked = metadata.annotations?.[OWNER_ANNOTATION] ?? '';
     if (before === undefined) {
@@ -239,5 +239,5 @@ export class SecretWatch {
   }
 }
 
-const isBound = ({ metadata: { ownerReferences = [] } }: SecretObject, owner: string): boolean =>
+const isBound = ({ metadata: { ownerReferences = [] } }: Secret, owner: string): boolean =>
   ownerReferences.some(({ uid }) => uid === owner);

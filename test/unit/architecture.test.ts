@@ -98,6 +98,9 @@ const MAY_IMPORT: Record<string, string[]> = {
   ],
 };
 
+/** Rooms in which files still import types from each other in a circle. */
+const WITH_CIRCLES_OF_TYPES = ['provider', 'virtual-server-set'];
+
 const inRoom = (room: string): Source[] => sources.filter(({ path }) => roomOf(path) === room);
 /** Files that only make decisions, in whichever room. */
 const isPure = (path: string): boolean => path.includes('/decision/') || path === 'controller/conditions.ts';
@@ -126,13 +129,10 @@ describe('the rooms of src', () => {
     expect(sources.flatMap(({ imports }) => imports.filter(({ own, to }) => own && to.startsWith('..')))).toEqual([]);
   });
 
-  it('have no circular imports except of types', () => {
-    const graph = new Map(
-      sources.map(({ path, imports }) => [
-        path,
-        imports.filter(({ own, typeOnly }) => own && !typeOnly).map(({ to }) => to),
-      ]),
-    );
+  it('have no circular imports', () => {
+    const counts = (path: string) => (edge: Import) =>
+      edge.own && !(edge.typeOnly && WITH_CIRCLES_OF_TYPES.includes(roomOf(path)));
+    const graph = new Map(sources.map(({ path, imports }) => [path, imports.filter(counts(path)).map(({ to }) => to)]));
     expect(circles(graph)).toEqual([]);
   });
 

@@ -5,7 +5,7 @@ import type { VirtualServerSet } from '../../api/virtual-server-set.ts';
 import { loadCluster, type Overrides } from '../../kube/config.ts';
 import { KubeError } from '../../kube/error.ts';
 import { createKubeHttp, type CallOptions, type KubeHttp } from '../../kube/http.ts';
-import type { KubeErrorCode } from '../../kube/types.ts';
+import type { KubeErrorCode } from '../../kube/error.ts';
 import { collectionOf, pathOf, type KubeObject, type Resource } from '../../kube/resource.ts';
 import { VIRTUAL_SERVERS } from '../../virtual-server/resource.ts';
 import { VIRTUAL_SERVER_SETS } from '../../virtual-server-set/resource.ts';

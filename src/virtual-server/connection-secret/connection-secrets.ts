@@ -7,8 +7,8 @@ import {
   type ConnectionData,
 } from '../decision/connection.ts';
 import { KubeError } from '../../kube/error.ts';
-import type { SecretChanges, SecretObject, Secrets } from '../../kube/secrets.ts';
-import type { KubeErrorCode } from '../../kube/types.ts';
+import type { SecretChanges, Secret, Secrets } from '../../kube/kinds.ts';
+import type { KubeErrorCode } from '../../kube/error.ts';
 import type { Kube } from '../kube.ts';
 import type { Logger } from '../../base/logger.ts';
 import type { Server } from '../../provider/types.ts';
@@ -109,7 +109,7 @@ export class ConnectionSecrets {
   }
 }
 
-async function patch(secrets: Secrets, { metadata }: SecretObject, changes: SecretChanges): Promise<void> {
+async function patch(secrets: Secrets, { metadata }: Secret, changes: SecretChanges): Promise<void> {
   try {
     await secrets.patch(metadata, changes);
   } catch (error) {

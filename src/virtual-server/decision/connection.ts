@@ -1,7 +1,7 @@
 /** The connection Secret (`spec.connectionSecretName`): its content, its owner, and what to write. Pure. */
 import { API_VERSION, CONNECTION_SECRET_TYPE, SERVER_KIND, OWNER_ANNOTATION } from '../../api/names.ts';
 import type { VirtualServer } from '../../api/virtual-server.ts';
-import type { NewSecret, OwnerReference, SecretChanges, SecretObject } from '../../kube/secrets.ts';
+import type { NewSecret, OwnerReference, SecretChanges, Secret } from '../../kube/kinds.ts';
 import type { Server } from '../../provider/types.ts';
 import { serverFields, sshEndpoint, SSH_PORT, SSH_USER } from './status.ts';
 
@@ -80,7 +80,7 @@ const isStorable = (value: string | undefined): boolean =>
 export function connectionWrite(
   object: VirtualServer,
   name: string,
-  present: SecretObject | undefined,
+  present: Secret | undefined,
   data: ConnectionData | undefined,
 ): { create: NewSecret } | { patch: SecretChanges } | 'same' | 'taken' {
   const holds = data !== undefined && Object.keys(data).length > 0;
@@ -91,7 +91,9 @@ export function connectionWrite(
   const others = ownerReferences.filter(({ uid }) => uid !== object.metadata.uid);
   const changes = data === undefined ? {} : differences(present.data, data);
   const patch: SecretChanges = {
-    ...(isBound !== goesWith(object) && { ownerReferences: isBound ? others : [...others, ownerReference(object)] }),
+    ...(isBound !== goesWith(object) && {
+      metadata: { ownerReferences: isBound ? others : [...others, ownerReference(object)] },
+    }),
     ...(Object.keys(changes).length > 0 && { data: changes }),
   };
   return Object.keys(patch).length === 0 ? 'same' : { patch };
@@ -101,7 +103,7 @@ export function connectionWrite(
  * The uid annotation decides the owner, not the owner reference: with `Retain` there is no reference, since the garbage
  * collector would delete the Secret with the object.
  */
-function isOwn({ metadata: { uid } }: VirtualServer, { type, metadata }: SecretObject): boolean {
+function isOwn({ metadata: { uid } }: VirtualServer, { type, metadata }: Secret): boolean {
   return type === CONNECTION_SECRET_TYPE && metadata.annotations?.[OWNER_ANNOTATION] === uid;
 }
 

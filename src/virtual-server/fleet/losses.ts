@@ -3,25 +3,31 @@ import { FINALIZER, RECORD_ANNOTATION } from '../../api/names.ts';
 import type { VirtualServer } from '../../api/virtual-server.ts';
 import { holdsSomething, knownRecord } from '../decision/record.ts';
 import type { Logger } from '../../base/logger.ts';
-import type { ServerInstruments } from '../instruments.ts';
+import { counter, type Metrics } from '../../base/metrics.ts';
 import type { Journal } from '../journal/journal.ts';
 import type { Kube } from '../kube.ts';
 import type { Objects } from './objects.ts';
+
+const LOST = counter(
+  'vps_operator_lost_servers_total',
+  'Finalizers that someone else removed while a server may have existed. The log names the servers.',
+);
 
 /** Reports objects that are gone and may have left a server behind. */
 export class Losses {
   readonly #journal: Journal;
   readonly #log: Logger;
   readonly #leads: () => boolean;
-  readonly #instruments: Pick<ServerInstruments, 'serverLost'>;
+  readonly #metrics: Metrics;
   /** Finalizers that others removed while a server may have existed. */
   #forced = 0;
 
-  constructor(journal: Journal, log: Logger, leads: () => boolean, instruments: Pick<ServerInstruments, 'serverLost'>) {
+  constructor(journal: Journal, log: Logger, leads: () => boolean, metrics: Metrics) {
     this.#journal = journal;
     this.#log = log;
     this.#leads = leads;
-    this.#instruments = instruments;
+    this.#metrics = metrics;
+    metrics.begin(LOST, {});
   }
 
   /** The operator removes the record together with the finalizer, so a record that is left means a removal by force. */
@@ -37,7 +43,7 @@ export class Losses {
     const { attempt, task } = left;
     const identifier = record?.identifier;
     this.#forced += 1;
-    this.#instruments.serverLost();
+    this.#metrics.add(LOST, {});
     const fields = { namespace, name, uid, identifier, task, attempt, total: this.#forced };
     // If the operator's finalizer was the last one, the watch shows only the version before its removal.
     const seen = finalizers?.includes(FINALIZER) !== true;

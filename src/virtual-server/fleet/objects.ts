@@ -6,7 +6,7 @@ import { OwnWrites, isNewer } from '../../controller/own-writes.ts';
 import { holdsSomething, knownRecord, viewRecord } from '../decision/record.ts';
 import { NEW_MEMO, withoutPlan, type Memo } from '../decision/memo.ts';
 import { keyOf } from '../../kube/resource.ts';
-import type { Informer } from '../../kube/types.ts';
+import type { Informer } from '../../controller/informer.ts';
 import { isLetGo } from '../../api/server-state.ts';
 import { holdingOf, type Holders, type Holding } from './holders.ts';
 import type { ServerQuota } from './limits.ts';

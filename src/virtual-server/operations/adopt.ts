@@ -1,5 +1,5 @@
 /** Takes over the server that the annotation `adopt` names: reads it, and holds it if no other object does. */
-import type { Verdict } from '../../controller/conditions.ts';
+import { eventOf, type Verdict } from '../../controller/conditions.ts';
 import { ADOPT_ANNOTATION } from '../../api/names.ts';
 import { unknownIn, type ServerRecord } from '../../api/record.ts';
 import { adopt as adoptCommand } from '../decision/commands.ts';
@@ -85,7 +85,7 @@ export function adopted(at: View, known: ServerRecord | undefined, identifier: s
   };
   const note = `This object now holds server ${identifier}`;
   const memo = withEvidence(withoutFailures(recognized(facts.memo)), { task: { state: 'over', identifier } });
-  return { ...goOn(memo, { record }), events: [{ type: 'Normal', reason: 'ServerAdopted', note }] };
+  return { ...goOn(memo, { record }), events: [eventOf({ reason: 'ServerAdopted', message: note })] };
 }
 
 export function heldByOthers(

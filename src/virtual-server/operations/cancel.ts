@@ -11,7 +11,7 @@ import { durationText } from '../../base/duration.ts';
 import { cut } from '../../base/text.ts';
 import { timestamp } from '../../base/timestamp.ts';
 import { KubeError } from '../../kube/error.ts';
-import type { DefinitionState } from '../../kube/types.ts';
+import type { DefinitionState } from '../kube.ts';
 import { ProviderError, isProviderError } from '../../provider/errors/provider-error.ts';
 import { ResponseError } from '../../provider/errors/response-error.ts';
 import type { ProviderErrorLike, Server, Session } from '../../provider/types.ts';

@@ -2,7 +2,8 @@
 import { describe, expect, inject, it } from 'vitest';
 import { ADOPT_ANNOTATION, CONNECTION_SECRET_TYPE, OWNER_ANNOTATION } from '../../../src/api/names.ts';
 import type { VirtualServer } from '../../../src/api/virtual-server.ts';
-import { createSecrets, type SecretObject } from '../../../src/kube/secrets.ts';
+import { createClient } from '../../../src/kube/client.ts';
+import { SECRETS, type Secret } from '../../../src/kube/kinds.ts';
 import { permitConnectionSecrets } from '../../../tools/control-plane/operator-identity.ts';
 import { virtualServer, withSpec } from '../../gen/virtual-server.ts';
 import { ask } from '../support/broker.ts';
@@ -17,12 +18,12 @@ const asking = withSpec({ connectionSecretName: NAME });
 const connected = (options: WorldOptions = {}): Promise<World> =>
   createWorld({ ...options, flags: ['--connection-secrets', '--resync-interval=1s', ...(options.flags ?? [])] });
 
-const secretOf = (world: World, name = NAME): Promise<SecretObject | undefined> =>
-  createSecrets(world.http).get(world.namespace, name);
+const secretOf = (world: World, name = NAME): Promise<Secret | undefined> =>
+  createClient(world.http, SECRETS).get(world.namespace, name);
 
 /** The Secret, as soon as it meets the condition. */
-async function waitForSecret(world: World, holds: (secret: SecretObject) => boolean): Promise<SecretObject> {
-  let last: SecretObject | undefined;
+async function waitForSecret(world: World, holds: (secret: Secret) => boolean): Promise<Secret> {
+  let last: Secret | undefined;
   await world.until(
     async () => {
       last = await secretOf(world);
@@ -30,10 +31,10 @@ async function waitForSecret(world: World, holds: (secret: SecretObject) => bool
     },
     () => `the Secret; it is now ${JSON.stringify(last)}`,
   );
-  return last as SecretObject;
+  return last as Secret;
 }
 
-const owners = ({ metadata }: SecretObject): string[] => (metadata.ownerReferences ?? []).map(({ uid }) => uid);
+const owners = ({ metadata }: Secret): string[] => (metadata.ownerReferences ?? []).map(({ uid }) => uid);
 const identifierOf = ({ status }: VirtualServer): string => status?.identifier ?? '';
 
 async function makeSecret(world: World, body: object): Promise<void> {
@@ -69,7 +70,7 @@ describe('a connection Secret', () => {
     });
     expect(secret?.type).toBe(CONNECTION_SECRET_TYPE);
     expect(secret?.metadata.annotations).toEqual({ [OWNER_ANNOTATION]: ready.metadata.uid });
-    expect(owners(secret as SecretObject)).toEqual([ready.metadata.uid]);
+    expect(owners(secret as Secret)).toEqual([ready.metadata.uid]);
     expect(condition(ready, 'ConnectionSecret')).toMatchObject({ status: 'True', reason: 'ConnectionSecretWritten' });
     const told = async (): Promise<string[]> => (await world.events('web')).map(({ reason }) => reason);
     await expect.poll(told).toContain('ConnectionSecretWritten');
@@ -91,7 +92,7 @@ describe('a connection Secret', () => {
   it('is corrected after an edit, recreated after a deletion, and keeps data that others add', async () => {
     const world = await connected();
     await readyServer(world, 'web', asking);
-    const { data, metadata } = (await secretOf(world)) as SecretObject;
+    const { data, metadata } = (await secretOf(world)) as Secret;
     await patchSecret(world, { metadata: { labels: { mine: 'yes' } }, stringData: { vncPassword: 'x', mine: 'kept' } });
     const restored = await waitForSecret(world, (secret) => secret.data.vncPassword === data.vncPassword);
     expect(restored.data).toEqual({ ...data, mine: 'kept' });
@@ -225,7 +226,7 @@ describe('when the object is deleted', () => {
   it('keeps the Secret unchanged with Retain, even if the policy changed at the last moment', async () => {
     const here = await world();
     await readyServer(here, 'web', asking);
-    const { data, metadata } = (await secretOf(here)) as SecretObject;
+    const { data, metadata } = (await secretOf(here)) as Secret;
     await here.stopOperator();
     await here.patch('web', { spec: { deletionPolicy: 'Retain' } });
     await here.delete('web');
@@ -238,9 +239,9 @@ describe('when the object is deleted', () => {
       type: 'Opaque',
       data: {},
     };
-    await createSecrets(here.http).create(witness);
+    await createClient(here.http, SECRETS).create(witness);
     await here.until(async () => (await secretOf(here, 'witness')) === undefined, 'the collector');
-    const after = (await secretOf(here)) as SecretObject;
+    const after = (await secretOf(here)) as Secret;
     expect(after.data).toEqual(data);
     expect(owners(after)).toEqual([]);
     expect(here.simulator.aliveServers()).toHaveLength(1);
@@ -249,7 +250,7 @@ describe('when the object is deleted', () => {
   it('deletes the Secret with Delete, even if the policy was Retain until the last moment', async () => {
     const here = await world();
     await readyServer(here, 'web', asking, withSpec({ deletionPolicy: 'Retain' }));
-    expect(owners((await secretOf(here)) as SecretObject)).toEqual([]);
+    expect(owners((await secretOf(here)) as Secret)).toEqual([]);
     await here.stopOperator();
     await here.patch('web', { spec: { deletionPolicy: 'Delete' } });
     await here.delete('web');

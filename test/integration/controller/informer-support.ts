@@ -4,7 +4,7 @@ import type { VirtualServer } from '../../../src/api/virtual-server.ts';
 import { createInformer, type InformerOptions } from '../../../src/controller/informer.ts';
 import { VIRTUAL_SERVERS } from '../../../src/virtual-server/resource.ts';
 import type { KubeHttp } from '../../../src/kube/http.ts';
-import type { Informer, InformerHandler } from '../../../src/kube/types.ts';
+import type { Informer, InformerHandler } from '../../../src/controller/informer.ts';
 
 export interface Seen {
   kind: 'upsert' | 'gone';

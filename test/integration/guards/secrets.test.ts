@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { API_VERSION, CONNECTION_SECRET_TYPE, SERVER_KIND, OWNER_ANNOTATION } from '../../../src/api/names.ts';
 import { CONNECTION_KEYS } from '../../../src/virtual-server/decision/connection.ts';
-import type { OwnerReference } from '../../../src/kube/secrets.ts';
+import type { OwnerReference } from '../../../src/kube/kinds.ts';
 import { useGuards } from '../support/guarded-objects.ts';
 import { refusal, succeed, typeWarnings, type Kubectl } from '../support/guards.ts';
 

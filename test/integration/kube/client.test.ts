@@ -2,6 +2,10 @@ import { inspect } from 'node:util';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, inject, it, onTestFinished } from 'vitest';
 import { FINALIZER, SERVER_KIND, PAUSED_ANNOTATION, RECORD_ANNOTATION } from '../../../src/api/names.ts';
 import type { VirtualServerStatus } from '../../../src/api/virtual-server.ts';
+import { createLogger } from '../../../src/base/logger.ts';
+import { realTimers } from '../../../src/base/timers.ts';
+import { eventOf } from '../../../src/controller/conditions.ts';
+import { Recorder } from '../../../src/controller/event-recorder.ts';
 import { createKube, type Kube } from '../../../src/virtual-server/kube.ts';
 import { loadCluster } from '../../../src/kube/config.ts';
 import { createKubeHttp, type KubeHttp } from '../../../src/kube/http.ts';
@@ -275,16 +279,13 @@ describe('getSecret', () => {
   });
 });
 
-describe('createEvent', () => {
-  it('creates an Event on the object, which kubectl shows', async () => {
+describe('the recorder of Events', () => {
+  it('creates an Event on the object, which kubectl shows, with a note that the API server accepts', async () => {
     const object = await createOne();
-    await kube.createEvent({
-      regarding: { kind: SERVER_KIND, ...versionOf(object) },
-      type: 'Warning',
-      reason: 'CreateRejected',
-      action: 'CreateServer',
-      note: 'ü'.repeat(1000),
-    });
+    const recorder = new Recorder(kube.events, realTimers, createLogger({ level: 'silent' }));
+    const message = 'ü'.repeat(1000);
+    recorder.record(SERVER_KIND, object, 'CreateServer', [eventOf({ reason: 'CreateRejected', message })]);
+    await recorder.flush();
     const path = `/apis/events.k8s.io/v1/namespaces/${namespace}/events`;
     const { items } = (await http.call({ path })) as { items: { regarding: { uid: string } }[] };
     const events = items.filter(({ regarding }) => regarding.uid === object.metadata.uid);
@@ -294,7 +295,7 @@ describe('createEvent', () => {
       type: 'Warning',
       reason: 'CreateRejected',
       action: 'CreateServer',
-      note: 'ü'.repeat(512),
+      note: expect.stringMatching(/^ü{400,512}\.\.\./) as string,
       regarding: { kind: 'VirtualServer', name: object.metadata.name },
     });
   });

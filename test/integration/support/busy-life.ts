@@ -4,7 +4,8 @@ import { DEFAULT_KEY } from '../../../src/simulator/index.ts';
 import { API_VERSION, CATALOG_KIND, CATALOG_PLURAL } from '../../../src/api/names.ts';
 import type { ServerCatalog } from '../../../src/api/server-catalog.ts';
 import type { VirtualServer } from '../../../src/api/virtual-server.ts';
-import { createSecrets, type SecretObject } from '../../../src/kube/secrets.ts';
+import { createClient } from '../../../src/kube/client.ts';
+import { SECRETS, type Secret } from '../../../src/kube/kinds.ts';
 import { virtualServer, withSpec } from '../../gen/virtual-server.ts';
 import { createSet } from './sets.ts';
 import type { World } from './world.ts';
@@ -122,8 +123,8 @@ export async function ask(world: World, name: string, reason: string): Promise<V
   return world.waitForReason(name, 'Available', 'Ready');
 }
 
-function secretOf({ http, namespace }: World, name: string): Promise<SecretObject | undefined> {
-  return createSecrets(http).get(namespace, name);
+function secretOf({ http, namespace }: World, name: string): Promise<Secret | undefined> {
+  return createClient(http, SECRETS).get(namespace, name);
 }
 
 /** Deletes the namespace with the server in it; it is gone once the server is cancelled. */

@@ -22,7 +22,8 @@ import { KubeError } from '../../../src/kube/error.ts';
 import { createKubeHttp, type KubeHttp } from '../../../src/kube/http.ts';
 import { listAll } from '../../../src/kube/list.ts';
 import { VIRTUAL_SERVERS } from '../../../src/virtual-server/resource.ts';
-import type { MetadataPatch, ObjectVersion } from '../../../src/kube/types.ts';
+import type { MetadataPatch } from '../../../src/kube/client.ts';
+import type { ObjectVersion } from '../../../src/kube/resource.ts';
 import { virtualServer, type Manifest } from '../../gen/virtual-server.ts';
 import { ApiServer } from '../../sim/api-server.ts';
 import { Random } from '../../sim/random.ts';
@@ -40,8 +41,8 @@ interface Server {
     previous: VirtualServerStatus | undefined,
     status: VirtualServerStatus,
   ): Promise<VirtualServer>;
-  /** Lists with this page size; an object with more bytes than this is read in part. */
-  list(pageSize: number, objectBytes: number): Promise<string[]>;
+  /** Lists with this page size; a page with more bytes than this is read in smaller ones. */
+  list(pageSize: number, pageBytes: number): Promise<string[]>;
 }
 
 async function real(namespace: string): Promise<KubeHttp> {
@@ -66,10 +67,9 @@ function serverAt(http: KubeHttp, namespace: string): Server {
     },
     patchMetadata: (version, patch) => kube.patchMetadata(version, patch),
     writeStatus: (version, previous, status) => kube.writeStatus(version, previous, status),
-    async list(pageSize, objectBytes) {
+    async list(pageSize, pageBytes) {
       const { signal } = new AbortController();
-      const bounds = { namespace, pageSize, pageBytes: objectBytes, objectBytes, signal };
-      const { objects } = await listAll(http, VIRTUAL_SERVERS, bounds, () => undefined);
+      const { objects } = await listAll(http, VIRTUAL_SERVERS, { namespace, pageSize, pageBytes, signal });
       return objects.map(({ metadata }) => metadata.name);
     },
   };

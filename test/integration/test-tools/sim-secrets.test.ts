@@ -4,8 +4,9 @@ import { API_VERSION, SERVER_KIND, OWNER_ANNOTATION } from '../../../src/api/nam
 import { loadCluster } from '../../../src/kube/config.ts';
 import { KubeError } from '../../../src/kube/error.ts';
 import { createKubeHttp } from '../../../src/kube/http.ts';
-import { createSecrets, type NewSecret, type SecretChanges, type SecretObject } from '../../../src/kube/secrets.ts';
-import type { ObjectVersion } from '../../../src/kube/types.ts';
+import { createClient } from '../../../src/kube/client.ts';
+import { SECRETS, type NewSecret, type SecretChanges, type Secret } from '../../../src/kube/kinds.ts';
+import type { ObjectVersion } from '../../../src/kube/resource.ts';
 import { ApiServer } from '../../sim/api-server.ts';
 import { Random } from '../../sim/random.ts';
 import { withoutNetwork } from '../../sim/routes.ts';
@@ -13,7 +14,7 @@ import type { SecretEdit } from '../../sim/secret-store.ts';
 
 /** Operations on both servers; calls throw KubeError. */
 interface Server {
-  get(name: string): Promise<SecretObject | undefined>;
+  get(name: string): Promise<Secret | undefined>;
   create(secret: NewSecret): Promise<unknown>;
   patch(version: ObjectVersion, changes: SecretChanges): Promise<unknown>;
   edit(name: string, edit: SecretEdit): Promise<unknown>;
@@ -22,7 +23,7 @@ interface Server {
 
 function modelled(namespace: string): Server {
   const api = new ApiServer(() => 0);
-  const secrets = createSecrets(withoutNetwork(api));
+  const secrets = createClient(withoutNetwork(api), SECRETS);
   const store = api.secrets;
   return {
     get: (name) => secrets.get(namespace, name),
@@ -37,7 +38,7 @@ async function real(namespace: string): Promise<Server> {
   const http = createKubeHttp({ cluster: loadCluster(inject('kubeconfigPath')) });
   onTestFinished(() => http.close());
   await http.call({ method: 'POST', path: '/api/v1/namespaces', body: { metadata: { name: namespace } } });
-  const secrets = createSecrets(http);
+  const secrets = createClient(http, SECRETS);
   const path = (name: string): string => `/api/v1/namespaces/${namespace}/secrets/${name}`;
   const contentType = 'application/merge-patch+json';
   return {
@@ -90,12 +91,12 @@ async function step(server: Server, random: Random, versions: Versions, namespac
   if (kind === 3) return server.edit(name, { data: { note: value === 0 ? null : `n${value}` } });
   if (kind === 4) return server.edit(name, { annotations: { [OWNER_ANNOTATION]: value === 0 ? null : `o${value}` } });
   if (kind === 5) return server.edit(name, { ownerReferences });
-  if (kind === 6) return server.patch(version, { ownerReferences });
-  if (kind === 7) return server.patch(version, { ownerReferences, data: { a: null, b: `b${value}` } });
+  if (kind === 6) return server.patch(version, { metadata: { ownerReferences } });
+  if (kind === 7) return server.patch(version, { metadata: { ownerReferences }, data: { a: null, b: `b${value}` } });
   return server.patch(version, { data: { a: value === 0 ? null : `a${value}`, c: null } });
 }
 
-function comparable({ metadata, type, data }: SecretObject): unknown {
+function comparable({ metadata, type, data }: Secret): unknown {
   const { name, labels, annotations, ownerReferences } = metadata;
   return { name, labels, annotations, ownerReferences, type, data };
 }

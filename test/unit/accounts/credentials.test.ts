@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { Credentials, type Use } from '../../../src/accounts/credentials.ts';
 import { KubeError } from '../../../src/kube/error.ts';
-import type { ReadSecret, SecretData } from '../../../src/kube/types.ts';
+import type { ReadSecret } from '../../../src/kube/kinds.ts';
 import type { ApiKey, Session } from '../../../src/provider/types.ts';
 import { fakeProvider } from '../../gen/provider.ts';
 import { FakeTimers } from '../../gen/timers.ts';
@@ -16,7 +16,7 @@ const fresh = { held: false, deleting: false };
 /** Fake Secrets and sessions; each session is its key. This module only sees their interfaces. */
 function setUp(operatorNamespace: string | undefined = 'operator') {
   const timers = new FakeTimers();
-  const secrets = new Map<string, SecretData | ReadSecret | KubeError>();
+  const secrets = new Map<string, ReadSecret['data'] | ReadSecret | KubeError>();
   const reads: string[] = [];
   const forgotten: ApiKey[] = [];
   const changed: string[] = [];
@@ -58,7 +58,7 @@ function setUp(operatorNamespace: string | undefined = 'operator') {
   return { credentials, secrets, reads, forgotten, changed, tenants, retried, accepted, works, timers, account };
 }
 
-function isRead(secret: SecretData | ReadSecret): secret is ReadSecret {
+function isRead(secret: ReadSecret['data'] | ReadSecret): secret is ReadSecret {
   return typeof secret.data === 'object';
 }
 
@@ -84,7 +84,7 @@ describe('a Secret', () => {
     expect(reads).toHaveLength(2);
   });
 
-  it.each<{ reason: string; data: SecretData | KubeError | undefined; words: string }>([
+  it.each<{ reason: string; data: ReadSecret['data'] | KubeError | undefined; words: string }>([
     {
       reason: 'SecretNotFound',
       data: undefined,
@@ -195,7 +195,7 @@ describe('a refused key', () => {
 });
 
 describe('a refused key that may work now', () => {
-  const version = (resourceVersion: string, data: SecretData = KEY): ReadSecret => ({ data, resourceVersion });
+  const version = (resourceVersion: string, data: ReadSecret['data'] = KEY): ReadSecret => ({ data, resourceVersion });
 
   async function refused() {
     const world = setUp();

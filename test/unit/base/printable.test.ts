@@ -159,11 +159,11 @@ it('keeps conditions, fields, Events and log lines of random objects printable',
   const notes: string[] = [];
   const lines: string[] = [];
   const log = createLogger({ level: 'debug', destination: { write: (line) => void lines.push(line) } });
-  const createEvent = ({ note }: { note: string }): Promise<void> => {
+  const create = ({ note }: { note: string }): Promise<never> => {
     notes.push(note);
     return Promise.reject(new Error(note));
   };
-  const recorder = new Recorder({ createEvent }, timers, log);
+  const recorder = new Recorder({ create }, timers, log);
   const reasons = new Set<string>();
   const types = new Set<string>();
   for (let seed = 1; seed <= RUNS; seed++) {

@@ -3,7 +3,7 @@ import { hasTrait, REASONS, type ReadyReason, type Reason } from '../../../src/a
 import { pointer, reasonPage } from '../../../src/api/documentation.ts';
 import { MAX_MESSAGE, type Condition } from '../../../src/api/meta.ts';
 import { timestamp } from '../../../src/base/timestamp.ts';
-import { currentReason, transitions, withCondition, withVerdict } from '../../../src/controller/conditions.ts';
+import { currentReason, eventOf, transitions, withCondition, withVerdict } from '../../../src/controller/conditions.ts';
 import { NOW } from '../../gen/decision.ts';
 
 const LATER = NOW + 5_000;
@@ -134,6 +134,13 @@ describe('the message of a condition', () => {
       expect(message.replaceAll(command, '')).not.toContain('`');
     },
   );
+});
+
+describe('the note of an Event', () => {
+  it('is a printable line, whatever it quotes', () => {
+    const { note } = eventOf({ reason: 'ServerAdopted', message: 'a\u001b[2J\nb\u202ec' });
+    expect(note).toBe('a [2J b c');
+  });
 });
 
 describe('transitions', () => {

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { createLogger } from '../../../src/base/logger.ts';
+import { Metrics } from '../../../src/base/metrics.ts';
 import { Controller, type ControllerOptions, type Reconciler } from '../../../src/controller/controller.ts';
-import { noLoopInstruments, type VisitResult } from '../../../src/controller/instruments.ts';
 import { OwnWrites } from '../../../src/controller/own-writes.ts';
 import { KubeError } from '../../../src/kube/error.ts';
 import type { KubeObject } from '../../../src/kube/resource.ts';
@@ -32,7 +32,11 @@ async function runningWith(
   const parts = feedOf<KubeObject>();
   const objects = new OwnWrites(things.informer);
   const visits: string[] = [];
-  const results: VisitResult[] = [];
+  const results: string[] = [];
+  const metrics = new Metrics();
+  metrics.add = (_definition, { result }: Readonly<Record<string, string>>) => {
+    if (result !== undefined) results.push(result);
+  };
   const lines: Record<string, unknown>[] = [];
   const log = createLogger({
     level: 'debug',
@@ -58,7 +62,7 @@ async function runningWith(
     ...options,
     timers,
     log,
-    instruments: { ...noLoopInstruments, visited: (result) => void results.push(result) },
+    metrics,
   });
   await controller.start();
   await settled();

@@ -1,38 +1,45 @@
 import { describe, expect, it } from 'vitest';
-import { LeaderElection } from '../../../src/controller/leader-election.ts';
+import { LeaderElection, type LeaderElectionOptions } from '../../../src/controller/leader-election.ts';
 import { KubeError } from '../../../src/kube/error.ts';
-import type { Leases, LeaseState } from '../../../src/kube/leases.ts';
+import type { NewObject } from '../../../src/kube/client.ts';
+import type { Lease } from '../../../src/kube/kinds.ts';
 import { createLogger } from '../../../src/base/logger.ts';
 import { FakeTimers } from '../../gen/timers.ts';
 
+type Leases = LeaderElectionOptions['leases'];
+
+const PLACE = { namespace: 'vps', name: 'vps-operator' };
+
 /** A Lease as the API server stores it: every write requires the newest version. */
 class OneLease implements Leases {
-  stored: LeaseState | undefined;
+  stored: Lease | undefined;
   reachable = true;
   /** Reads or writes take effect immediately, but their responses arrive when this resolves. */
   slow: { calls: 'read' | 'write'; answered: Promise<unknown> } | undefined;
   #version = 0;
 
-  get(): Promise<LeaseState | undefined> {
+  get(): Promise<Lease | undefined> {
     return this.#answer('read', () => this.stored);
   }
 
-  create(state: Omit<LeaseState, 'resourceVersion'>): Promise<LeaseState> {
+  create(lease: NewObject<Lease>): Promise<Lease> {
     return this.#answer('write', () => {
       if (this.stored !== undefined) throw new KubeError('Conflict', 'exists');
-      return this.#store(state);
+      return this.#store(lease);
     });
   }
 
-  update(state: LeaseState): Promise<LeaseState> {
+  replace(lease: Lease): Promise<Lease> {
     return this.#answer('write', () => {
-      if (this.stored?.resourceVersion !== state.resourceVersion) throw new KubeError('Conflict', 'stale');
-      return this.#store(state);
+      if (this.stored?.metadata.resourceVersion !== lease.metadata.resourceVersion)
+        throw new KubeError('Conflict', 'stale');
+      return this.#store(lease);
     });
   }
 
-  #store(state: Omit<LeaseState, 'resourceVersion'>): LeaseState {
-    return (this.stored = { ...state, resourceVersion: String(++this.#version) });
+  #store({ spec }: Pick<Lease, 'spec'>): Lease {
+    const metadata = { ...PLACE, uid: 'lease', resourceVersion: String(++this.#version) };
+    return (this.stored = { metadata, spec: spec ?? {} });
   }
 
   async #answer<T>(calls: 'read' | 'write', run: () => T): Promise<T> {
@@ -50,6 +57,7 @@ function election(identity: string, leases: Leases, timers: FakeTimers) {
   const state = { leads: false, lost: 0 };
   const elector = new LeaderElection({
     leases,
+    lease: PLACE,
     identity,
     leaseDurationMs: 15_000,
     timers,
@@ -76,7 +84,9 @@ describe('leader election', () => {
     const b = election('b', leases, clock);
     await pass(300_000, clock);
     expect([a.state.leads, a.elector.held(), b.state.leads, b.elector.held()]).toEqual([true, true, false, false]);
-    expect(leases.stored).toMatchObject({ holder: 'a', transitions: 0, durationMs: 15_000 });
+    expect(leases.stored).toMatchObject({
+      spec: { holderIdentity: 'a', leaseTransitions: 0, leaseDurationSeconds: 15 },
+    });
   });
 
   it('takes over when the holder has not renewed for the lease duration, but not before', async () => {
@@ -89,7 +99,7 @@ describe('leader election', () => {
     expect(b.state.leads).toBe(false);
     await pass(5_000, clockOfB);
     expect(b.elector.held()).toBe(true);
-    expect(leases.stored).toMatchObject({ holder: 'b', transitions: 1 });
+    expect(leases.stored).toMatchObject({ spec: { holderIdentity: 'b', leaseTransitions: 1 } });
   });
 
   it('leads only with a lease that it has just written, however slow the first responses were', async () => {
@@ -135,11 +145,11 @@ describe('leader election', () => {
     await pass(1_000, clock);
     const stolen = leases.stored;
     if (stolen === undefined) throw new Error('the lease was not taken');
-    await leases.update({ ...stolen, holder: 'b' });
+    await leases.replace({ ...stolen, spec: { ...stolen.spec, holderIdentity: 'b' } });
     await pass(5_000, clock);
     expect(a.state.lost).toBe(1);
     expect(a.elector.held()).toBe(false);
-    expect(leases.stored?.holder).toBe('b');
+    expect(leases.stored?.spec?.holderIdentity).toBe('b');
   });
 
   it('releases the lease when it ends, so the next process need not wait', async () => {

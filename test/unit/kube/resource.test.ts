@@ -14,6 +14,7 @@ import type { VirtualServer } from '../../../src/api/virtual-server.ts';
 import { adoptionOf, saysNotCreated, withoutHandledOrphans } from '../../../src/virtual-server/decision/inputs.ts';
 import { isPaused } from '../../../src/api/server-state.ts';
 import { viewRecord } from '../../../src/virtual-server/decision/record.ts';
+import { isOlder } from '../../../src/kube/resource.ts';
 import { VIRTUAL_SERVERS } from '../../../src/virtual-server/resource.ts';
 import { ATTEMPTED, HELD, web } from '../../gen/decision.ts';
 
@@ -116,4 +117,13 @@ describe('an annotation that is too long', () => {
   it('still pauses the object', () => {
     expect(isPaused(parsed({ [PAUSED_ANNOTATION]: 'x'.repeat(LONG) }))).toBe(true);
   });
+});
+
+it.each([
+  ['9', '10', true],
+  ['10', '9', false],
+  ['10', '10', false],
+  ['18446744073709551614', '18446744073709551615', true],
+])('compares versions as numbers: whether %s is older than %s is %s', (version, other, older) => {
+  expect(isOlder(version, other)).toBe(older);
 });

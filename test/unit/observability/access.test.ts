@@ -1,6 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import type { Reviews } from '../../../src/kube/reviews.ts';
-import { createAccess } from '../../../src/observability/access.ts';
+import { createAccess, type Reviews } from '../../../src/observability/access.ts';
 
 /** Who may read is decided by the token: `good` may, `poor` may not, any other is unknown; `slow-...` waits. */
 function setUp() {
@@ -9,13 +8,25 @@ function setUp() {
   const gate = Promise.withResolvers<undefined>();
   const broken = { error: undefined as Error | undefined };
   const reviews: Reviews = {
-    async userOf(token) {
-      reviewed.push(token);
-      if (broken.error !== undefined) throw broken.error;
-      if (token.startsWith('slow-')) await gate.promise;
-      return ['good', 'poor'].includes(token) ? { username: token } : undefined;
+    tokens: {
+      async create({ spec }) {
+        const { token } = spec;
+        reviewed.push(token);
+        if (broken.error !== undefined) throw broken.error;
+        if (token.startsWith('slow-')) await gate.promise;
+        const isKnown = ['good', 'poor'].includes(token);
+        return { spec, ...(isKnown && { status: { authenticated: true, user: { username: token } } }) };
+      },
     },
-    mayGet: ({ username }, path) => Promise.resolve(username === 'good' && path === '/metrics'),
+    rights: {
+      create({ spec }) {
+        const { path, verb } = spec.nonResourceAttributes;
+        return Promise.resolve({
+          spec,
+          status: { allowed: spec.user === 'good' && `${verb} ${path}` === 'get /metrics' },
+        });
+      },
+    },
   };
   const access = createAccess(reviews, '/metrics', () => clock.ms);
   const ask = (token: string) => access(`Bearer ${token}`);

@@ -74,7 +74,7 @@ async function setUp() {
     timers,
     objects: new Objects({ get: () => object }, holders, new ServerQuota(0)),
     pace: fakePace({ timing: () => TIMING }),
-    recorder: new Recorder(kube, timers, log),
+    recorder: new Recorder(kube.events, timers, log),
     log,
     probe: () => Promise.reject(new Error('nothing asks for an SSH server here')),
     connections: new ConnectionSecrets({ secrets: undefined, kube, leads: () => true, log }),

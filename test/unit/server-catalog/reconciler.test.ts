@@ -139,7 +139,7 @@ describe('a catalog', () => {
         operatorNamespace: undefined,
         onChange: () => undefined,
       }),
-      recorder: new Recorder(kube, timers, OPERATOR.log),
+      recorder: new Recorder(kube.events, timers, OPERATOR.log),
       timers,
       log: OPERATOR.log,
       stopping: new AbortController().signal,

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { SET_KIND, SET_LABEL } from '../../../src/api/names.ts';
 import type { VirtualServer } from '../../../src/api/virtual-server.ts';
-import type { InformerHandler } from '../../../src/kube/types.ts';
+import type { InformerHandler } from '../../../src/controller/informer.ts';
 import { keyOf } from '../../../src/kube/resource.ts';
 import { Candidates } from '../../../src/virtual-server-set/candidates.ts';
 import { webSet } from '../../gen/virtual-server-set.ts';

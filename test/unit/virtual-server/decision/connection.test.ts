@@ -10,7 +10,7 @@ import {
   type ConnectionData,
 } from '../../../../src/virtual-server/decision/connection.ts';
 import type { Action, Next } from '../../../../src/virtual-server/decision/types.ts';
-import type { SecretObject } from '../../../../src/kube/secrets.ts';
+import type { Secret } from '../../../../src/kube/kinds.ts';
 import type { Server } from '../../../../src/provider/types.ts';
 import { ACCOUNT, facts, HELD, SERVER, TIMING, UID, webWith, decide } from '../../../gen/decision.ts';
 import { conditionsOf, settled } from './settle/support.ts';
@@ -25,7 +25,7 @@ const reference = { apiVersion: 'vps-operator.dev/v1alpha1', kind: 'VirtualServe
 const other = { apiVersion: 'v1', kind: 'ConfigMap', name: 'x', uid: 'uid-of-x' };
 
 /** The Secret that the operator created for `web`. */
-function own(data: ConnectionData, metadata: Partial<SecretObject['metadata']> = {}): SecretObject {
+function own(data: ConnectionData, metadata: Partial<Secret['metadata']> = {}): Secret {
   return {
     metadata: {
       namespace: 'default',
@@ -139,7 +139,9 @@ describe('the write of a connection Secret', () => {
     const object = asking({ deletionPolicy: given.policy });
     const bound = own(data, { ownerReferences: [...given.before] });
     for (const wanted of [data, undefined]) {
-      expect(connectionWrite(object, NAME, bound, wanted)).toEqual({ patch: { ownerReferences: given.after } });
+      expect(connectionWrite(object, NAME, bound, wanted)).toEqual({
+        patch: { metadata: { ownerReferences: given.after } },
+      });
       expect(connectionWrite(object, NAME, own(data, { ownerReferences: [...given.after] }), wanted)).toBe('same');
     }
   });
@@ -148,7 +150,7 @@ describe('the write of a connection Secret', () => {
     for (const none of [undefined, {}]) expect(connectionWrite(asking(), NAME, undefined, none)).toBe('same');
   });
 
-  it.each<[string, SecretObject]>([
+  it.each<[string, Secret]>([
     ['of another type', { ...own(data), type: 'Opaque' }],
     ['of another object', own(data, { annotations: { [OWNER_ANNOTATION]: 'uid-of-another' } })],
     ['that only refers to the object', { ...own(data), metadata: { ...own(data).metadata, annotations: {} } }],

@@ -8,7 +8,7 @@ import { inputsOf } from '../../../../src/virtual-server/decision/inputs.ts';
 import type { GatherKind, Memo } from '../../../../src/virtual-server/decision/types.ts';
 import { lookAt } from '../../../../src/virtual-server/decision/view.ts';
 import { KubeError } from '../../../../src/kube/error.ts';
-import type { ReadSecret, SecretData } from '../../../../src/kube/types.ts';
+import type { ReadSecret } from '../../../../src/kube/kinds.ts';
 import { ProviderError } from '../../../../src/provider/errors/provider-error.ts';
 import type { Session } from '../../../../src/provider/types.ts';
 import { CATALOG, HELD, facts, web, webWith } from '../../../gen/decision.ts';
@@ -19,7 +19,7 @@ import { SSH_KEY } from '../../../gen/virtual-server.ts';
 const OTHER_KEY = 'ecdsa-sha2-nistp256 AAAAE2VjZHNhLXNoYTItbmlzdHAyNTYAAAAIbmlzdHAyNTYAAABBBCHh other@example.org';
 
 function setUp(session: Partial<Session> = {}) {
-  const secrets = new Map<string, SecretData | KubeError>([['vps-api-key', { keyId: 'k', secret: 's' }]]);
+  const secrets = new Map<string, ReadSecret['data'] | KubeError>([['vps-api-key', { keyId: 'k', secret: 's' }]]);
   const timers = new FakeTimers();
   const kube = {
     getSecret: (_namespace: string, name: string): Promise<ReadSecret | undefined> => {
@@ -93,7 +93,7 @@ describe('gathering SSH keys', () => {
     expect(sshKeys).toEqual({ ok: true, text: [SSH_KEY, OTHER_KEY, OTHER_KEY, OTHER_KEY].join('\n') });
   });
 
-  it.each<{ reason: string; data: SecretData | KubeError | undefined; words: string }>([
+  it.each<{ reason: string; data: ReadSecret['data'] | KubeError | undefined; words: string }>([
     { reason: 'SSHKeyNotFound', data: undefined, words: 'does not exist' },
     { reason: 'SSHKeyNotFound', data: { two: OTHER_KEY }, words: 'has no key "one"' },
     { reason: 'SSHKeyNotFound', data: { one: ' \n' }, words: 'has no key "one"' },

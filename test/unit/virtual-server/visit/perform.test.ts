@@ -14,7 +14,7 @@ import type { VirtualServer } from '../../../../src/api/virtual-server.ts';
 import type { Condition } from '../../../../src/api/meta.ts';
 import type { Action, CancellationFacts, Facts, Memo, Outcome } from '../../../../src/virtual-server/decision/types.ts';
 import { KubeError } from '../../../../src/kube/error.ts';
-import type { DefinitionState } from '../../../../src/kube/types.ts';
+import type { DefinitionState } from '../../../../src/virtual-server/kube.ts';
 import { createLogger } from '../../../../src/base/logger.ts';
 import { ProviderError, withheldError } from '../../../../src/provider/errors/provider-error.ts';
 import { ResponseError } from '../../../../src/provider/errors/response-error.ts';

@@ -54,7 +54,7 @@ async function reasonsOf(annotations: Record<string, string>): Promise<(string |
     timers,
     objects: new Objects({ get: () => object }, holders, new ServerQuota(0)),
     pace: fakePace({ timing: () => TIMING }),
-    recorder: new Recorder(kube, timers, log),
+    recorder: new Recorder(kube.events, timers, log),
     log,
     probe: () => Promise.reject(new Error('nothing asks for an SSH server here')),
     connections: new ConnectionSecrets({ secrets: undefined, kube, leads: () => true, log }),

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { mergePatch } from '../../../src/kube/merge-patch.ts';
+import { mergePatch } from '../../../src/kube/client.ts';
 
 describe('mergePatch', () => {
   it.each([

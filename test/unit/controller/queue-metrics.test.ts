@@ -1,22 +1,25 @@
 import { describe, expect, it } from 'vitest';
-import { noLoopInstruments } from '../../../src/controller/instruments.ts';
+import { Metrics } from '../../../src/base/metrics.ts';
 import { WorkQueue } from '../../../src/controller/queue.ts';
 import { FakeTimers } from '../../gen/timers.ts';
+
+const WORDS: Record<string, string> = {
+  workqueue_adds_total: 'added',
+  workqueue_retries_total: 'retried',
+  workqueue_queue_duration_seconds: 'taken after',
+  workqueue_work_duration_seconds: 'done after',
+};
 
 function observed() {
   const told: string[] = [];
   const timers = new FakeTimers();
-  const instruments = {
-    ...noLoopInstruments,
-    keyAdded: () => told.push('added'),
-    keyRetried: () => told.push('retried'),
-    keyTaken: (ms: number) => told.push(`taken after ${ms}`),
-    keyDone: (ms: number) => told.push(`done after ${ms}`),
-  };
-  return { queue: new WorkQueue({ timers, instruments }), timers, told };
+  const metrics = new Metrics();
+  metrics.add = ({ name }) => void told.push(WORDS[name] ?? name);
+  metrics.observe = ({ name }, _labels, seconds) => void told.push(`${WORDS[name] ?? name} ${seconds * 1000}`);
+  return { queue: new WorkQueue({ timers, name: 'thing', metrics }), timers, told };
 }
 
-describe('queue instruments', () => {
+describe('the metrics of a queue', () => {
   it('report each key once, how long it waited and how long the worker had it', async () => {
     const { queue, timers, told } = observed();
     queue.add('a');
