@@ -3,46 +3,36 @@ import type { Caller } from './caller.ts';
 import type { Endpoints, Endpoint } from './endpoints.ts';
 import { failure } from './failure.ts';
 import { bodyOf, type Operation } from './transport.ts';
-import type { Catalog, Product } from './types.ts';
+import type { Catalog, Product, Session } from './types.ts';
 import { parseDiskSizes, parseImages, parseJson, parseProducts } from './wire.ts';
 
-export class Lists {
-  readonly #caller: Caller;
-  readonly #endpoints: Endpoints;
-  readonly #now: () => number;
-  #catalog: { lists: Catalog; answeredAt: number } | undefined;
-  #call: Promise<Catalog> | undefined;
+/** `caller` stands for no tenant: all tenants of the key share the result, and none should wait for another. */
+export function createLists(caller: Caller, endpoints: Endpoints, now: () => number): Session['catalog'] {
+  let last: { lists: Catalog; answeredAt: number } | undefined;
+  let call: Promise<Catalog> | undefined;
 
-  /** `caller` stands for no tenant: all tenants of the key share the result, and none should wait for another. */
-  constructor(caller: Caller, endpoints: Endpoints, now: () => number) {
-    this.#caller = caller;
-    this.#endpoints = endpoints;
-    this.#now = now;
-  }
-
-  /** See `Session.catalog`. */
-  async catalog(maxAgeMs: number): Promise<Catalog> {
-    if (this.#catalog && this.#now() - this.#catalog.answeredAt <= maxAgeMs) return this.#catalog.lists;
-    this.#call ??= this.#read().finally(() => (this.#call = undefined));
-    return this.#call;
-  }
-
-  async #read(): Promise<Catalog> {
+  async function read(): Promise<Catalog> {
     let answeredAt = Infinity;
     const list = async (operation: Operation, target: Endpoint): Promise<unknown> => {
-      const body = await readList(this.#caller, operation, target);
-      answeredAt = Math.min(answeredAt, this.#now());
+      const body = await readList(caller, operation, target);
+      answeredAt = Math.min(answeredAt, now());
       return body;
     };
     const [products, images, diskSizes] = await Promise.all([
-      list('products', this.#endpoints.products).then(parseProducts),
-      list('images', this.#endpoints.images).then(parseImages),
-      list('diskSizes', this.#endpoints.diskSizes).then(parseDiskSizes),
+      list('products', endpoints.products).then(parseProducts),
+      list('images', endpoints.images).then(parseImages),
+      list('diskSizes', endpoints.diskSizes).then(parseDiskSizes),
     ]);
     const lists = { products, images, diskSizes };
-    this.#catalog = { lists, answeredAt };
+    last = { lists, answeredAt };
     return lists;
   }
+
+  return async (maxAgeMs) => {
+    if (last && now() - last.answeredAt <= maxAgeMs) return last.lists;
+    call ??= read().finally(() => (call = undefined));
+    return call;
+  };
 }
 
 /** A fresh read of the products list for `caller` alone. */

@@ -138,22 +138,22 @@ export const MUTANTS: Mutant[] = [
   {
     name: 'counts the time in which a call waits for a connection as time of the call',
     file: 'src/provider/caller.ts',
-    find: 'const release = await this.line.calls.take(this.holder);',
+    find: 'const release = await line.calls.take(holder);',
     replace: 'const release = (): void => undefined;',
     tests: ['--project', 'unit', 'test/unit/provider/calls.test.ts'],
   },
   {
     name: 'logs in without waiting for --provider-qps',
     file: 'src/provider/token.ts',
-    find: 'await this.#line.bucket.acquire(priority, tenant);',
+    find: 'await line.bucket.acquire(priority, tenant);',
     replace: '',
     tests: ['--project', 'unit', 'test/unit/provider/token.test.ts'],
   },
   {
     name: 'lets logins take the connections of other calls',
     file: 'src/provider/token.ts',
-    find: 'await this.#line.logins.take({ tenant, account: this.#account });',
-    replace: 'await (this.#line as Line).calls.take({ tenant, account: this.#account });',
+    find: 'await line.logins.take({ tenant, account });',
+    replace: 'await (line as Line).calls.take({ tenant, account });',
     tests: ['--project', 'unit', 'test/unit/provider/token.test.ts'],
   },
   {
@@ -654,9 +654,9 @@ export const MUTANTS: Mutant[] = [
   },
   {
     name: 'queues all sessions of a key in one line',
-    file: 'src/provider/provider.ts',
-    find: 'caller: caller.of(tenant),',
-    replace: 'caller: caller.of(tenant.slice(0, 0)),',
+    file: 'src/provider/account.ts',
+    find: 'caller: callerOf(tenant),',
+    replace: 'caller: callerOf(tenant.slice(0, 0)),',
     tests: ['--project', 'unit', 'test/unit/provider/provider.test.ts'],
   },
   {
@@ -731,17 +731,17 @@ export const MUTANTS: Mutant[] = [
   },
   {
     name: 'ignores that a Secret was rewritten with the same key',
-    file: 'src/accounts/credentials.ts',
-    find: 'const touched = version !== entry.version;',
-    replace: 'const touched = version === undefined;',
-    tests: ['--project', 'unit', 'test/unit/accounts/credentials.test.ts'],
+    file: 'src/accounts/accounts.ts',
+    find: 'const isRewritten = version !== undefined && version !== entry.version;',
+    replace: 'const isRewritten = version === undefined;',
+    tests: ['--project', 'unit', 'test/unit/accounts/accounts.test.ts'],
   },
   {
     name: 'does not wake objects when their refused key works again',
-    file: 'src/provider/token.ts',
-    find: 'if (this.#refusals.end()) this.#onRecovered();',
-    replace: 'this.#refusals.end();',
-    tests: ['--project', 'unit', 'test/unit/provider/token.test.ts'],
+    file: 'src/accounts/accounts.ts',
+    find: 'account.recoveries() === recoveries) return;',
+    replace: 'recoveries >= 0) return;',
+    tests: ['--project', 'unit', 'test/unit/accounts/accounts.test.ts'],
   },
   {
     name: 'schedules a visit before the next try of a refused key',
@@ -1117,9 +1117,9 @@ export const MUTANTS: Mutant[] = [
   {
     name: 'takes any 200 to a DELETE as a cancellation',
     file: 'src/provider/session.ts',
-    find: "return this.#caller.redactor.clean(parseMessage(parseJson(bodyOf(answer), 'deleteServer')));",
+    find: "return redactor.clean(parseMessage(parseJson(bodyOf(answer), 'deleteServer')));",
     replace:
-      "return this.#caller.redactor.clean(target.path === '' ? parseMessage(parseJson(bodyOf(answer), 'deleteServer')) : '');",
+      "return redactor.clean(target.path === '' ? parseMessage(parseJson(bodyOf(answer), 'deleteServer')) : '');",
     tests: ['--project', 'unit', 'test/unit/provider/calls.test.ts'],
   },
   {
@@ -1326,10 +1326,10 @@ export const MUTANTS: Mutant[] = [
   },
   {
     name: 'counts a holder by a key that the provider has not accepted',
-    file: 'src/accounts/credentials.ts',
-    find: 'sessions.find((session) => session.isAccepted)?.account',
-    replace: 'sessions[0]?.account',
-    tests: ['--project', 'unit', 'test/unit/accounts/credentials.test.ts'],
+    file: 'src/accounts/accounts.ts',
+    find: 'accounts.find((account) => account.isAccepted())?.name',
+    replace: 'accounts[0]?.name',
+    tests: ['--project', 'unit', 'test/unit/accounts/accounts.test.ts'],
   },
   {
     name: 'reports holders before it has read the server',

@@ -1,7 +1,7 @@
 /** Collects the facts that a decision asks for, one kind at a time. */
 import type { VirtualServer } from '../../api/virtual-server.ts';
+import { readCatalog, type Accounts } from '../../accounts/accounts.ts';
 import { callProblem, missing, reasonOf } from '../../accounts/decision/failure.ts';
-import { readCatalog } from '../../accounts/read-catalog.ts';
 import { inputsOf } from '../decision/inputs.ts';
 import { holdsSomething } from '../decision/record.ts';
 import type { CancellationFacts, GatheredFacts, GatherKind } from '../decision/types.ts';
@@ -13,7 +13,6 @@ import { ProviderError } from '../../provider/errors/provider-error.ts';
 import type { OpenOrder, Session } from '../../provider/types.ts';
 import type { CreateLimit } from '../fleet/create-limit.ts';
 import type { Objects } from '../fleet/objects.ts';
-import type { Credentials } from '../../accounts/credentials.ts';
 import type { ServerQuota } from '../fleet/server-quota.ts';
 import { parsePublicKeys } from './public-keys.ts';
 import { readServer } from './reads.ts';
@@ -24,7 +23,7 @@ const CATALOG_AGE_MS = 5_000;
 
 export interface GatherRooms {
   kube: Pick<Kube, 'getSecret' | 'getVirtualServer' | 'getDefinition' | 'getSetDefinition'>;
-  credentials: Credentials;
+  accounts: Accounts;
   limit: CreateLimit;
   quota: ServerQuota;
   timers: Timers;
@@ -90,7 +89,7 @@ async function gatherCredentials({ object, own, inputs, deleting, facts }: View,
   // A plan no longer counts once you have changed something, above all the annotation.
   const asked = next !== undefined && next.inputs !== inputs;
   const use = { held: own !== undefined && holdsSomething(own), deleting, asked };
-  const found = await room.credentials.get(object.metadata.namespace, object.spec.apiKeySecretRef.name, use);
+  const found = await room.accounts.get(object.metadata.namespace, object.spec.apiKeySecretRef.name, use);
   if (!found.ok) {
     into.credentials = found;
     return;

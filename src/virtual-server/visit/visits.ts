@@ -6,7 +6,6 @@ import { SERVER_KIND } from '../../api/names.ts';
 import { currentReason } from '../../controller/conditions.ts';
 import type { VirtualServer, VirtualServerStatus } from '../../api/virtual-server.ts';
 import { decide } from '../decision/decide.ts';
-import { reasonOf } from '../../accounts/decision/failure.ts';
 import { inputsOf } from '../decision/inputs.ts';
 import { resolvesAttempts } from '../decision/record.ts';
 import { settle } from '../decision/settle.ts';
@@ -128,7 +127,7 @@ export class Visits {
     const startedAt = timers.monotonic();
     const { session, opened } = visit.gathered;
     const outcome = await perform(action, { view, session, opened }, this.#rooms);
-    this.#suspect(object, action, outcome);
+    this.#suspect(object, outcome);
     const next = settle({ ...view, facts: this.#facts(object, visit) }, action, outcome);
     if (action.type === 'release') {
       objects.released(object.metadata.uid, action.why === 'retained' ? action.record?.identifier : undefined);
@@ -196,16 +195,10 @@ export class Visits {
     };
   }
 
-  /**
-   * If the key was refused, or cannot see what the object holds, the Secret is read again before the key's next use.
-   */
-  #suspect(object: VirtualServer, action: Action, outcome: Outcome): void {
-    const reason =
-      outcome.type === 'failed' ? reasonOf(outcome.error) : action.type === 'park' && action.verdict.reason;
-    const refused = reason === 'InvalidCredentials' || reason === 'Unauthorized';
-    const blind = outcome.type === 'taskNotFound' || (outcome.type === 'serverNotFound' && !outcome.counts);
-    if (!refused && !blind) return;
-    this.#rooms.credentials.suspect(object.metadata.namespace, object.spec.apiKeySecretRef.name);
+  /** If the key cannot see what the object holds, the Secret is read again before the key's next use. */
+  #suspect(object: VirtualServer, outcome: Outcome): void {
+    const isBlind = outcome.type === 'taskNotFound' || (outcome.type === 'serverNotFound' && !outcome.counts);
+    if (isBlind) this.#rooms.accounts.suspect(object.metadata.namespace, object.spec.apiKeySecretRef.name);
   }
 
   /** Counts a server whose task was followed here and that this step has read for the first time. */

@@ -151,7 +151,7 @@ export function sessionFor(
   options: Partial<ProviderOptions> = {},
   key: ApiKey = KEY,
 ): Session {
-  return providerFor(urls, options).session(key);
+  return providerFor(urls, options).account(key).session('');
 }
 
 /** Opens and sends an order. An order that could not be opened was not created. */

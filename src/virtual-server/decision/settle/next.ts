@@ -2,7 +2,7 @@
 import { hasTrait } from '../../../api/conditions.ts';
 import type { ServerRecord } from '../../../api/record.ts';
 import { compose, eventsOf, type Parts } from '../compose.ts';
-import { backoffMs, keyPauseMs } from '../../../accounts/decision/pause.ts';
+import { backoffMs, keyPauseMs } from '../../../accounts/decision/failure.ts';
 import { untilExpiry } from '../expiry.ts';
 import { inputsOf } from '../inputs.ts';
 import type { Action, Facts, Memo, Next } from '../types.ts';

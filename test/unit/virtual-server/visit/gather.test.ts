@@ -3,7 +3,7 @@ import type { VirtualServerSpec } from '../../../../src/api/virtual-server.ts';
 import { RECONCILE_AT_ANNOTATION } from '../../../../src/api/names.ts';
 import { ServerQuota } from '../../../../src/virtual-server/fleet/server-quota.ts';
 import { CreateLimit } from '../../../../src/virtual-server/fleet/create-limit.ts';
-import { Credentials } from '../../../../src/accounts/credentials.ts';
+import { Accounts } from '../../../../src/accounts/accounts.ts';
 import { gather, type VisitFacts } from '../../../../src/virtual-server/visit/gather.ts';
 import { inputsOf } from '../../../../src/virtual-server/decision/inputs.ts';
 import type { GatherKind, Memo } from '../../../../src/virtual-server/decision/types.ts';
@@ -13,6 +13,7 @@ import type { ReadSecret, SecretData } from '../../../../src/kube/types.ts';
 import { ProviderError } from '../../../../src/provider/errors/provider-error.ts';
 import type { Session } from '../../../../src/provider/types.ts';
 import { CATALOG, HELD, facts, web, webWith } from '../../../gen/decision.ts';
+import { OPERATOR } from '../../../gen/operator.ts';
 import { fakeProvider } from '../../../gen/provider.ts';
 import { FakeTimers } from '../../../gen/timers.ts';
 import { SSH_KEY } from '../../../gen/virtual-server.ts';
@@ -31,12 +32,16 @@ function setUp(session: Partial<Session> = {}) {
   };
   const whole = { account: 'acc', ensureToken: () => Promise.resolve(), ...session } as Session;
   const retried: string[] = [];
-  const provider = fakeProvider(() => whole, { retryLogin: ({ keyId }) => void retried.push(keyId) });
+  const provider = fakeProvider(
+    () => whole,
+    ({ keyId }) => ({ retryLogin: () => void retried.push(keyId) }),
+  );
   const onChange = (): void => undefined;
-  const credentials = new Credentials({
+  const accounts = new Accounts({
     kube,
     provider,
     timers,
+    log: OPERATOR.log,
     refreshMs: 1_000,
     operatorNamespace: undefined,
     onChange,
@@ -44,7 +49,7 @@ function setUp(session: Partial<Session> = {}) {
   const none = (): Promise<never> => Promise.reject(new Error('nothing is cancelled here'));
   const room = {
     kube: { ...kube, getVirtualServer: none, getDefinition: none, getSetDefinition: none },
-    credentials,
+    accounts,
     limit: new CreateLimit(1),
     quota: new ServerQuota(0),
     timers,

@@ -3,7 +3,7 @@ import { expect, it } from 'vitest';
 import { START_OVER_ANNOTATION } from '../../../../src/api/names.ts';
 import { ConnectionSecrets } from '../../../../src/virtual-server/connection-secret/connection-secrets.ts';
 import { CreateLimit } from '../../../../src/virtual-server/fleet/create-limit.ts';
-import { Credentials } from '../../../../src/accounts/credentials.ts';
+import { Accounts } from '../../../../src/accounts/accounts.ts';
 import { Holders } from '../../../../src/virtual-server/fleet/holders.ts';
 import { openJournal } from '../../../../src/virtual-server/journal/journal.ts';
 import { Objects } from '../../../../src/virtual-server/fleet/objects.ts';
@@ -51,7 +51,7 @@ async function reasonsOf(annotations: Record<string, string>): Promise<(string |
     quota: new ServerQuota(0),
     mint: () => 'a1',
     leads: () => true,
-    credentials: new Credentials({ kube, provider, timers, refreshMs: 1_000, operatorNamespace: undefined, onChange }),
+    accounts: new Accounts({ kube, provider, timers, log, refreshMs: 1_000, operatorNamespace: undefined, onChange }),
     timers,
     objects: new Objects({ get: () => object }, holders, new ServerQuota(0)),
     pace: fakePace({ timing: () => TIMING }),
