@@ -1,5 +1,6 @@
 /** The outcome of a provider request, as a metric label. */
-import type { ProviderErrorCode, RequestInfo } from '../provider/index.ts';
+import type { ProviderErrorCode } from '../provider/error.ts';
+import type { RequestInfo } from '../provider/transport.ts';
 
 export const PROVIDER_RESULTS = [
   'success',

@@ -1,12 +1,10 @@
 /** An API key at the provider: its token, its lists and whether it is refused, all of which its sessions share. */
 import { createHash } from 'node:crypto';
-import { createCaller, type Caller } from './caller.ts';
-import { createLists } from './lists.ts';
+import { createCaller, type Caller, type CallRooms } from './caller.ts';
 import { Redactor } from './redact.ts';
 import { Refusals } from './refusals.ts';
-import { createSession, type SessionRooms } from './session.ts';
+import { createLists, createSession, type SessionRooms } from './session.ts';
 import { createTokens, type TokenRooms } from './token.ts';
-import type { CallRooms } from './caller.ts';
 import type { Account, ApiKey } from './types.ts';
 
 /** What all accounts of a provider share. */

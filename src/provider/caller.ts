@@ -1,13 +1,12 @@
 /** Authorized calls of one tenant with one API key: token, `--provider-qps`, connection; a new login after a 401. */
 import type { Endpoint } from './endpoints.ts';
-import { ProviderError } from './errors/provider-error.ts';
+import { ProviderError, failed, type Operation } from './error.ts';
 import type { Line } from './line.ts';
-import { failed } from './operations.ts';
 import type { Redactor } from './redact.ts';
 import type { Refusals } from './refusals.ts';
 import type { Holder } from './slots.ts';
 import type { Tokens } from './token.ts';
-import type { ProviderAnswer, Operation, Wire } from './transport.ts';
+import type { ProviderAnswer, Wire } from './transport.ts';
 import type { Priority } from './types.ts';
 
 interface Call {

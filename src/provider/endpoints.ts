@@ -1,5 +1,5 @@
 /** The URLs of the provider API, and the parsing of Location headers. */
-import { ProviderError } from './errors/provider-error.ts';
+import { ProviderError } from './error.ts';
 
 export interface Endpoint {
   origin: string;

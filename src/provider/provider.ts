@@ -4,7 +4,7 @@ import { createAccount } from './account.ts';
 import type { ConnectorOptions } from './connector.ts';
 import type { Network } from './dialer.ts';
 import { Endpoints } from './endpoints.ts';
-import { ProviderError } from './errors/provider-error.ts';
+import { ProviderError } from './error.ts';
 import { createLine } from './line.ts';
 import type { LoginResult } from './token.ts';
 import { Transport } from './transport.ts';

@@ -1,7 +1,7 @@
 /** Whether the provider refuses an API key, when it may be tried again, and the error until then. */
 import { backoffDelay } from '../base/backoff.ts';
 import type { Timers } from '../base/timers.ts';
-import { ProviderError } from './errors/provider-error.ts';
+import { ProviderError } from './error.ts';
 
 /** A refusal may be wrong or temporary, such as a suspended account. A few logins are enough to find out. */
 const BACKOFF = { baseMs: 60_000, maxMs: 10 * 60_000, jitter: [0.9, 1.1] } as const;

@@ -1,15 +1,14 @@
-/** The calls of types.ts for one API key and one tenant. */
+/** The calls of types.ts for one API key and one tenant, and the lists, which all tenants of the key share. */
 import type { Caller } from './caller.ts';
 import { isIdentifier, isSameIdentifier } from './endpoints.ts';
 import type { Endpoint, Endpoints } from './endpoints.ts';
-import { ProviderError, withheldError } from './errors/provider-error.ts';
-import { failureOf } from './failure.ts';
-import { failed } from './operations.ts';
+import { ProviderError, withheldError, failed, type Operation } from './error.ts';
+import { failure, failureOf } from './failure.ts';
 import { openOrder } from './order.ts';
-import { readProducts } from './lists.ts';
-import { bodyOf, type Operation, type ProviderAnswer } from './transport.ts';
-import type { Priority, Session, TaskState } from './types.ts';
+import { bodyOf, type ProviderAnswer } from './transport.ts';
+import type { Catalog, Priority, Product, Session, TaskState } from './types.ts';
 import { asObject, objectIn, parseJson, parseMessage, parseServer } from './wire.ts';
+import { parseDiskSizes, parseImages, parseProducts } from './wire.ts';
 
 export interface SessionRooms {
   account: string;
@@ -89,4 +88,47 @@ function identifierIn({ identifier }: Record<string, unknown>): string | undefin
       failed('pollTask', 'the identifier is too long, or cannot be part of a URL'),
     );
   return identifier;
+}
+
+/**
+ * The three lists, read in one shared call and cached with their age. `caller` stands for no tenant: all tenants of the
+ * key share the result, and none should wait for another.
+ */
+export function createLists(caller: Caller, endpoints: Endpoints, now: () => number): Session['catalog'] {
+  let last: { lists: Catalog; answeredAt: number } | undefined;
+  let call: Promise<Catalog> | undefined;
+
+  async function read(): Promise<Catalog> {
+    let answeredAt = Infinity;
+    const list = async (operation: Operation, target: Endpoint): Promise<unknown> => {
+      const body = await readList(caller, operation, target);
+      answeredAt = Math.min(answeredAt, now());
+      return body;
+    };
+    const [products, images, diskSizes] = await Promise.all([
+      list('products', endpoints.products).then(parseProducts),
+      list('images', endpoints.images).then(parseImages),
+      list('diskSizes', endpoints.diskSizes).then(parseDiskSizes),
+    ]);
+    const lists = { products, images, diskSizes };
+    last = { lists, answeredAt };
+    return lists;
+  }
+
+  return async (maxAgeMs) => {
+    if (last && now() - last.answeredAt <= maxAgeMs) return last.lists;
+    call ??= read().finally(() => (call = undefined));
+    return call;
+  };
+}
+
+/** A fresh read of the products list for `caller` alone. */
+async function readProducts(caller: Caller, endpoints: Endpoints): Promise<Product[]> {
+  return parseProducts(await readList(caller, 'products', endpoints.products));
+}
+
+async function readList(caller: Caller, operation: Operation, target: Endpoint): Promise<unknown> {
+  const answer = await caller.call({ operation, method: 'GET', target }, 'high');
+  if (answer.status !== 200) throw failure(answer, operation, caller.redactor);
+  return parseJson(bodyOf(answer), operation);
 }

@@ -1,9 +1,8 @@
 /** The bearer token of one API key: shared by all callers, kept only in memory, renewed before it expires. */
 import type { Timers } from '../base/timers.ts';
 import type { Endpoints } from './endpoints.ts';
-import { isProviderError, ProviderError } from './errors/provider-error.ts';
+import { isProviderError, ProviderError, failed } from './error.ts';
 import { excerpt, failure } from './failure.ts';
-import { failed } from './operations.ts';
 import type { Redactor } from './redact.ts';
 import type { Refusals } from './refusals.ts';
 import type { Line } from './line.ts';

@@ -9,13 +9,10 @@ import { Dialer } from './dialer.ts';
 import type { ConnectorOptions } from './connector.ts';
 import type { Network } from './dialer.ts';
 import type { Endpoint } from './endpoints.ts';
-import { ProviderError, type ProviderErrorCode } from './errors/provider-error.ts';
+import { ProviderError, type Operation, type ProviderErrorCode } from './error.ts';
 import { CALL_CONNECTIONS } from './line.ts';
 import { isUsable, requestOn } from './own-connection.ts';
 import type { Redactor } from './redact.ts';
-
-export type Operation =
-  'login' | 'products' | 'images' | 'diskSizes' | 'createServer' | 'pollTask' | 'readServer' | 'deleteServer';
 
 export interface Exchange {
   operation: Operation;

@@ -1,5 +1,5 @@
 /** The provider as the rest of the operator sees it: plain data types, and the contract of each call. */
-import type { ProviderErrorCode } from './errors/provider-error.ts';
+import type { ProviderError } from './error.ts';
 
 /** An API key as stored in the Secret; never logged, never part of an error. */
 export interface ApiKey {
@@ -36,21 +36,14 @@ export type CreateOutcome =
   /** The provider accepted the order. */
   | { kind: 'created'; task: number }
   /** Certainly no server was created; the same request may be sent again. */
-  | { kind: 'notCreated'; error: ProviderErrorLike }
+  | { kind: 'notCreated'; error: ProviderError }
   /** The provider read the request and refused it. */
-  | { kind: 'refused'; status: number; error: ProviderErrorLike }
+  | { kind: 'refused'; status: number; error: ProviderError }
   /**
    * A server may or may not exist: never resend the order without a user's decision. `task` is the task in a 2xx
    * response other than 202; it is evidence of a server, but not proof.
    */
-  | { kind: 'unknown'; error: ProviderErrorLike; task?: number };
-
-/** Every error of `src/provider/`. `message` has at most 512 characters and contains no credential. */
-export interface ProviderErrorLike extends Error {
-  readonly code: ProviderErrorCode;
-  /** How long the provider asked to wait, in milliseconds. */
-  readonly retryAfterMs?: number | undefined;
-}
+  | { kind: 'unknown'; error: ProviderError; task?: number };
 
 export type TaskState =
   | { state: 'pending'; identifier?: string | undefined; status?: string | undefined }

@@ -15,9 +15,8 @@ import type { ProbeResult } from '../../src/virtual-server/decision/reach.ts';
 import type { Facts, Outcome } from '../../src/virtual-server/decision/types.ts';
 import { OTHER_KEY } from '../../src/virtual-server/decision/words.ts';
 import { parseApiKey, secretForbidden } from '../../src/accounts/api-key.ts';
-import { ProviderError } from '../../src/provider/errors/provider-error.ts';
-import { ResponseError } from '../../src/provider/errors/response-error.ts';
-import type { CreateOutcome, ProviderErrorLike, Server } from '../../src/provider/types.ts';
+import { ProviderError, ResponseError } from '../../src/provider/error.ts';
+import type { CreateOutcome, Server } from '../../src/provider/types.ts';
 import {
   ACCOUNT,
   ATTEMPTED,
@@ -57,7 +56,7 @@ const connected = (connection: ConnectionSecretState): Outcome => ({
   connection,
 });
 const heldBack = (definition: 'deleting' | 'forbidden'): Outcome => ({ type: 'heldBack', of: 'servers', definition });
-const failed = (error: ProviderErrorLike): Outcome => ({ type: 'failed', error });
+const failed = (error: ProviderError): Outcome => ({ type: 'failed', error });
 const sent = (result: CreateOutcome): Outcome => ({ type: 'sent', result });
 const pending: Outcome = { type: 'pending', status: 'Installing, 40 %, 30 seconds remaining' };
 const refusal = new ResponseError(422, 'Ordering the server failed: the provider answered 422: no such product');

@@ -1,9 +1,8 @@
 /** What a failed call to the provider means: the reason and the message for the condition, and how long to wait. Pure. */
-import type { ProviderErrorLike } from '../../provider/types.ts';
+import type { ProviderError, ProviderErrorCode } from '../../provider/error.ts';
 import type { ReadyReason } from '../../api/conditions.ts';
 import { backoffDelay } from '../../base/backoff.ts';
 import { ended } from '../../base/text.ts';
-import type { ProviderErrorCode } from '../../provider/errors/provider-error.ts';
 
 /** A fact that could not be obtained, with the reason and message for the condition. */
 export interface Missing {
@@ -28,7 +27,7 @@ const NEXT: Partial<Record<ReadyReason, string>> = {
 };
 
 /** Why a call failed, and what happens next; `advice`: what else you can do about this object. */
-export function callProblem(error: ProviderErrorLike, advice = ''): string {
+export function callProblem(error: ProviderError, advice = ''): string {
   const parts = [error.message, NEXT[reasonOf(error)] ?? '', advice];
   return parts
     .filter((part) => part !== '')
@@ -53,7 +52,7 @@ const REASON_BY_CODE: Record<ProviderErrorCode, ReadyReason> = {
   PROVIDER_NOT_FOUND: 'ProviderProtocolError',
 };
 
-export function reasonOf(error: ProviderErrorLike): ReadyReason {
+export function reasonOf(error: ProviderError): ReadyReason {
   return REASON_BY_CODE[error.code];
 }
 

@@ -6,7 +6,8 @@ import type { VirtualServerStatus } from '../../api/virtual-server.ts';
 import type { DefinitionState } from '../../kube/types.ts';
 import type { ConnectionSecretState } from './connection.ts';
 import type { ProbeResult } from './reach.ts';
-import type { Catalog, CreateOutcome, CreateServerRequest, ProviderErrorLike, Server } from '../../provider/types.ts';
+import type { Catalog, CreateOutcome, CreateServerRequest, Server } from '../../provider/types.ts';
+import type { ProviderError } from '../../provider/error.ts';
 
 /** What this process or its own journal knows about an attempt; see journal/journal.ts. */
 export interface AttemptNote {
@@ -242,7 +243,7 @@ export type Outcome =
    * `cancelAsked`: a DELETE was sent, and its answer was lost or proves nothing. `said`: the documented 200 to a DELETE
    * had this message, and the read after it failed.
    */
-  | { type: 'failed'; error: ProviderErrorLike; cancelAsked?: true; said?: string };
+  | { type: 'failed'; error: ProviderError; cancelAsked?: true; said?: string };
 
 /** What to write, what to remember, and when to come back. */
 export interface Next {

@@ -9,7 +9,7 @@ import type { View } from '../decision/view.ts';
 import { KubeError } from '../../kube/error.ts';
 import type { DefinitionState } from '../../kube/types.ts';
 import type { Kube } from '../kube.ts';
-import { ProviderError } from '../../provider/errors/provider-error.ts';
+import { ProviderError } from '../../provider/error.ts';
 import type { OpenOrder, Session } from '../../provider/types.ts';
 import type { CreateLimit } from '../fleet/create-limit.ts';
 import type { Objects } from '../fleet/objects.ts';

@@ -1,11 +1,10 @@
 /** Reads tasks and servers at the provider, and tells whether a 404 of the provider proves anything. */
-import { isProviderError } from '../../provider/errors/provider-error.ts';
+import { isProviderError, ResponseError } from '../../provider/error.ts';
 import type { VirtualServer } from '../../api/virtual-server.ts';
 import { isSameAccount } from '../decision/account.ts';
 import { isProvisioned } from '../decision/status.ts';
 import type { Outcome } from '../decision/types.ts';
 import { noProducts, OTHER_KEY } from '../decision/words.ts';
-import { ResponseError } from '../../provider/errors/response-error.ts';
 import type { Priority, Session } from '../../provider/types.ts';
 
 export async function pollTask(task: number, account: string | undefined, session: Session): Promise<Outcome> {

@@ -1,7 +1,6 @@
-import { ProviderError, withheldError } from '../../../src/provider/errors/provider-error.ts';
+import { ProviderError, withheldError, ResponseError } from '../../../src/provider/error.ts';
 import { describe, expect, it } from 'vitest';
 import { backoffMs, reasonOf } from '../../../src/accounts/decision/failure.ts';
-import { ResponseError } from '../../../src/provider/errors/response-error.ts';
 
 describe('reasonOf', () => {
   it.each([

@@ -3,7 +3,7 @@ import { createServer } from 'node:http';
 import { createServer as createTcpServer } from 'node:net';
 import { describe, expect, it } from 'vitest';
 import { realTimers } from '../../../src/base/timers.ts';
-import type { RequestInfo } from '../../../src/provider/index.ts';
+import type { RequestInfo } from '../../../src/provider/transport.ts';
 import { KEY, errorOf, listen, providerFor, sessionFor, startRaw, startStub, order } from './stub-provider.ts';
 import type { Reply } from './stub-provider.ts';
 

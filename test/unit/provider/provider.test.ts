@@ -1,7 +1,7 @@
 /** The options of a provider, and the token bucket that its sessions share. */
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import { createProvider } from '../../../src/provider/index.ts';
-import type { Operation } from '../../../src/provider/index.ts';
+import { createProvider } from '../../../src/provider/provider.ts';
+import type { Operation } from '../../../src/provider/error.ts';
 import type { ProviderAnswer, Wire } from '../../../src/provider/transport.ts';
 import type { Account } from '../../../src/provider/types.ts';
 

@@ -1,7 +1,7 @@
 /** Obtaining, renewing, dropping and refusing tokens. */
 import { describe, expect, it } from 'vitest';
 import { realTimers } from '../../../src/base/timers.ts';
-import type { ApiKey, ProviderErrorLike } from '../../../src/provider/types.ts';
+import type { ApiKey } from '../../../src/provider/types.ts';
 import { FakeTimers } from '../../gen/timers.ts';
 import { errorOf, KEY, providerFor, sessionFor, startStub } from './stub-provider.ts';
 import type { Reply, StubProvider } from './stub-provider.ts';
@@ -224,7 +224,7 @@ describe('a retry with a refused key', () => {
       refuse,
       logins: () => stub.count('POST', LOGIN),
       pass: (more: number) => void (ms += more),
-      refusal: () => errorOf(session.ensureToken()) as Promise<ProviderErrorLike>,
+      refusal: () => errorOf(session.ensureToken()) as Promise<Error & { retryAfterMs?: number }>,
       accept: () => stub.on(`POST ${LOGIN}`, { status: 200, body: { access_token: 'good', expires_in: 300 } }),
       fail: () => stub.on(`POST ${LOGIN}`, { status: 503 }),
     };

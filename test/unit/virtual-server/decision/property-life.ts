@@ -3,7 +3,7 @@
  * Throws when the operator breaks a promise. Leaves out what design.md calls a documented limit: losing record, mirror
  * and journal all at once.
  */
-import { ProviderError } from '../../../../src/provider/errors/provider-error.ts';
+import { ProviderError } from '../../../../src/provider/error.ts';
 import {
   ACCEPT_SERVER_ANNOTATION,
   FINALIZER,

@@ -10,7 +10,7 @@ import type { GatherKind, Memo } from '../../../../src/virtual-server/decision/t
 import { lookAt } from '../../../../src/virtual-server/decision/view.ts';
 import { KubeError } from '../../../../src/kube/error.ts';
 import type { ReadSecret, SecretData } from '../../../../src/kube/types.ts';
-import { ProviderError } from '../../../../src/provider/errors/provider-error.ts';
+import { ProviderError } from '../../../../src/provider/error.ts';
 import type { Session } from '../../../../src/provider/types.ts';
 import { CATALOG, HELD, facts, web, webWith } from '../../../gen/decision.ts';
 import { OPERATOR } from '../../../gen/operator.ts';

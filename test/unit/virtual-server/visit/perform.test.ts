@@ -18,8 +18,7 @@ import type { Action, CancellationFacts, Facts, Memo, Outcome } from '../../../.
 import { KubeError } from '../../../../src/kube/error.ts';
 import type { DefinitionState } from '../../../../src/kube/types.ts';
 import { createLogger } from '../../../../src/base/logger.ts';
-import { ProviderError, withheldError } from '../../../../src/provider/errors/provider-error.ts';
-import { ResponseError } from '../../../../src/provider/errors/response-error.ts';
+import { ProviderError, withheldError, ResponseError } from '../../../../src/provider/error.ts';
 import type { Product, Server, TaskState } from '../../../../src/provider/types.ts';
 import {
   ACCOUNT,
