@@ -92,11 +92,6 @@ export function isIdentifier(value: unknown): value is string {
   return value !== '.' && value !== '..' && value.isWellFormed();
 }
 
-/** True if both identify the same server: identifiers are host labels, which ignore case. */
-export function isSameIdentifier(a: string, b: string): boolean {
-  return a.toLowerCase() === b.toLowerCase();
-}
-
 function parse(name: string, text: string): { origin: string; path: string } {
   const url = URL.parse(text);
   const plain = url !== null && url.username === '' && url.password === '' && url.search === '' && url.hash === '';

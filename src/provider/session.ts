@@ -1,6 +1,7 @@
 /** The calls of types.ts for one API key and one tenant, and the lists, which all tenants of the key share. */
+import { isSameIdentifier } from '../base/identifier.ts';
 import type { Caller } from './caller.ts';
-import { isIdentifier, isSameIdentifier } from './endpoints.ts';
+import { isIdentifier } from './endpoints.ts';
 import type { Endpoint, Endpoints } from './endpoints.ts';
 import { ProviderError, withheldError, failed, type Operation } from './error.ts';
 import { failure, failureOf } from './failure.ts';

@@ -472,8 +472,8 @@ export const MUTANTS: Mutant[] = [
   {
     name: 'makes the plugin adopt one server for two restored objects',
     file: 'src/cli/vps/restored.ts',
-    find: "if (row.step !== 'adopt' || others.length === 0) return row;",
-    replace: "if (row.step !== 'adopt' || others.length >= 0) return row;",
+    find: 'if (others.length === 0) return row;',
+    replace: 'if (others.length >= 0) return row;',
     tests: ['--project', 'unit', 'test/unit/cli/restored.test.ts'],
   },
   {
@@ -1291,7 +1291,7 @@ export const MUTANTS: Mutant[] = [
   {
     name: 'treats spellings of an identifier as different servers',
     file: 'src/virtual-server/fleet/holders.ts',
-    find: 'this.#byIdentifier.of(identifier.toLowerCase())]',
+    find: 'this.#byIdentifier.of(identifierKey(identifier))]',
     replace: 'this.#byIdentifier.of(identifier)]',
     tests: ['--project', 'unit', 'test/unit/virtual-server/fleet/holders.test.ts'],
   },

@@ -2,6 +2,7 @@
 import { currentReason } from '../../../controller/conditions.ts';
 import { hasTrait } from '../../../api/conditions.ts';
 import { ADOPT_ANNOTATION } from '../../../api/names.ts';
+import { isSameIdentifier } from '../../../base/identifier.ts';
 import { adopt } from '../commands.ts';
 import { isHopeless } from './attempt.ts';
 import type { Action } from '../types.ts';
@@ -11,7 +12,7 @@ import { accountOf, isOverdue, notYet, park, type View } from '../view.ts';
 /** True if the task named a server that was never seen, and now names another one or none. */
 function isReplaceable({ own, adoption, object }: View): boolean {
   if (own?.mode !== 'create' || own.fingerprint !== undefined || own.task === undefined) return false;
-  const isOther = adoption?.ok === true && adoption.identifier.toLowerCase() !== own.identifier?.toLowerCase();
+  const isOther = adoption?.ok === true && !isSameIdentifier(adoption.identifier, own.identifier);
   return isOther && hasTrait(currentReason(object.status?.conditions), 'renamed');
 }
 

@@ -8,6 +8,7 @@ import { adopt } from '../commands.ts';
 import { isAcceptedWord } from '../identity.ts';
 import { goOn, jittered, rest, retryLater } from './next.ts';
 import { taskField } from '../status.ts';
+import { isSameIdentifier } from '../../../base/identifier.ts';
 import { cut } from '../../../base/text.ts';
 import type { Memo, Next, Outcome } from '../types.ts';
 import { accountOf, isOverdue, withMemo, type View } from '../view.ts';
@@ -56,7 +57,7 @@ function withIdentifier(at: View, record: ServerRecord, identifier: string | und
   const account = accountOf(facts);
   const isOwnAccount = record.account === undefined || account === undefined || isSameAccount(record.account, account);
   const current = isOwnAccount ? record : { ...record, account };
-  const isKnown = identifier !== undefined && identifier.toLowerCase() === record.identifier?.toLowerCase();
+  const isKnown = identifier !== undefined && isSameIdentifier(identifier, record.identifier);
   const word = `task-${record.task ?? ''}@${account ?? ''}`;
   const isAccepted = isOwnAccount || isAcceptedWord(object, word);
   // Number and identifier may belong to an order of the other account. Keep the record's account, so that a 404 of the
