@@ -1,12 +1,13 @@
 /**
  * The work queue, with the semantics of client-go's workqueue: it holds keys (`namespace/name`), each at most once, and
- * never gives a key to two workers at the same time. Namespaces share the workers fairly (fair-line.ts); within a namespace
- * the most urgent key goes first. A visit that throws waits here (`addRateLimited`); after a failed call of the provider
+ * never gives a key to two workers at the same time. Namespaces share the workers fairly
+ * (base/fair-places.ts); within a namespace the most urgent key goes first. A visit that throws waits here (`addRateLimited`); after a failed call of the provider
  * the visit says itself when to come back (accounts/decision/failure.ts).
  */
 import { backoffDelay, type Backoff } from '../base/backoff.ts';
+import type { Waiting } from '../base/fair-line.ts';
+import { FairPlaces } from '../base/fair-places.ts';
 import { Deadlines } from './deadlines.ts';
-import { FairLine, type Waiting } from './fair-line.ts';
 import { noLoopInstruments, type LoopInstruments } from './instruments.ts';
 import { realTimers, type Timers } from '../base/timers.ts';
 
@@ -40,7 +41,7 @@ export class WorkQueue {
   readonly #timers: Timers;
   readonly #backoff: Backoff;
   readonly #ready = new Map<string, Waiting<Ready>>();
-  readonly #line: FairLine<Ready>;
+  readonly #line: FairPlaces<Ready>;
   readonly #priorityOf: (key: string) => number;
   readonly #instruments: LoopInstruments;
   readonly #processing = new Map<string, Taken>();
@@ -54,7 +55,7 @@ export class WorkQueue {
     this.#timers = options.timers ?? realTimers;
     this.#instruments = options.instruments ?? noLoopInstruments;
     this.#backoff = { ...DEFAULT_BACKOFF, ...options };
-    this.#line = new FairLine(options.workers ?? Infinity);
+    this.#line = new FairPlaces(options.workers ?? Infinity);
     this.#priorityOf = options.priorityOf ?? (() => 0);
     this.#deadlines = new Deadlines(this.#timers, (key) => this.add(key));
   }
@@ -175,7 +176,7 @@ export class WorkQueue {
     while (this.#getters.length > 0) {
       const next = this.#line.take();
       if (next === undefined) return;
-      const { key, addedAt } = next;
+      const { key, addedAt } = next.item;
       const takenAt = this.#timers.monotonic();
       this.#ready.delete(key);
       this.#processing.set(key, { takenAt, addedAt: undefined });

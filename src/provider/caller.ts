@@ -1,10 +1,9 @@
 /** Authorized calls of one tenant with one API key: token, `--provider-qps`, connection; a new login after a 401. */
 import type { Endpoint } from './endpoints.ts';
 import { ProviderError, failed, type Operation } from './error.ts';
-import type { Line } from './line.ts';
+import type { Holder, Line } from './line.ts';
 import type { Redactor } from './redact.ts';
 import type { Refusals } from './refusals.ts';
-import type { Holder } from './slots.ts';
 import type { Tokens } from './token.ts';
 import type { ProviderAnswer, Wire } from './transport.ts';
 import type { Priority } from './types.ts';

@@ -130,7 +130,7 @@ export const MUTANTS: Mutant[] = [
   },
   {
     name: 'lets one account hold all connections',
-    file: 'src/provider/slots.ts',
+    file: 'src/provider/line.ts',
     find: 'const names = [`tenant ${tenant}`, `account ${account}`];',
     replace: 'const names = [`tenant ${tenant}`, `account ${account}`].slice(0, 0);',
     tests: ['--project', 'unit', 'test/unit/provider/calls.test.ts'],
@@ -647,10 +647,10 @@ export const MUTANTS: Mutant[] = [
   },
   {
     name: 'lets a namespace with many requests delay all others',
-    file: 'src/provider/turns.ts',
-    find: 'this.#lines.delete(tenant);',
-    replace: 'if (line.length === 0) this.#lines.delete(tenant);',
-    tests: ['--project', 'unit', 'test/unit/provider/turns.test.ts'],
+    file: 'src/provider/bucket.ts',
+    find: 'this.#waiting[priority].join(tenant,',
+    replace: "this.#waiting[priority].join(tenant && 'all',",
+    tests: ['--project', 'unit', 'test/unit/provider/bucket.test.ts'],
   },
   {
     name: 'queues all sessions of a key in one line',
@@ -703,10 +703,10 @@ export const MUTANTS: Mutant[] = [
   },
   {
     name: 'lets urgent keys starve the others of their namespace',
-    file: 'src/controller/fair-line.ts',
+    file: 'src/base/fair-line.ts',
     find: 'const isTurnOfOldest = turns % TURN_OF_OLDEST === TURN_OF_OLDEST - 1;',
     replace: 'const isTurnOfOldest = turns % TURN_OF_OLDEST === TURN_OF_OLDEST;',
-    tests: ['--project', 'unit', 'test/unit/controller/fair-line.test.ts'],
+    tests: ['--project', 'unit', 'test/unit/base/fair-line.test.ts'],
   },
   {
     name: 'starves resync reads while orders are waiting',
@@ -759,16 +759,16 @@ export const MUTANTS: Mutant[] = [
   },
   {
     name: 'lets one namespace take all workers',
-    file: 'src/controller/fair-line.ts',
-    find: 'return this.#free > 1 && places < SHARE * this.#free;',
-    replace: 'return this.#free > 0 && places < Infinity;',
+    file: 'src/base/fair-places.ts',
+    find: 'return this.#free > 1 && held < SHARE * this.#free;',
+    replace: 'return this.#free > 0 && held < Infinity;',
     tests: ['--project', 'unit', 'test/unit/virtual-server/ssh/silent-hosts.test.ts'],
   },
   {
     name: 'does not alternate between namespaces',
-    file: 'src/controller/fair-line.ts',
+    file: 'src/base/fair-line.ts',
     find: 'if (!isEmpty(member)) {',
-    replace: 'if (member.places < 0) {',
+    replace: 'if (member.turns < 0) {',
     tests: ['--project', 'unit', 'test/unit/controller/queue.test.ts'],
   },
   {
