@@ -21,7 +21,7 @@ export function createAccount(key: ApiKey, rooms: ProviderRooms): Account {
   const callerOf = (tenant: string): Caller =>
     createCaller({ redactor, refusals, tokens, transport, line }, { tenant, account: name });
   const now = (): number => timers.monotonic();
-  // What all tenants of the key share waits in a line of its own.
+  // What all tenants of the key share waits in a separate line.
   const catalog = createLists(callerOf(name), endpoints, now);
   return {
     name,

@@ -18,38 +18,17 @@ interface TunnelsOptions {
   userAgent: string;
 }
 
-export class Tunnels {
-  readonly #options: TunnelsOptions;
-  readonly #startTls: buildConnector.connector;
+/**
+ * Returns the function that opens tunnels. It resolves with an established connection, over TLS for https. It rejects
+ * before any byte of a request is sent, with an error that says what the proxy did and has no code: undici connects again
+ * after errors with some codes.
+ */
+export function createTunnels(options: TunnelsOptions) {
+  const { connector, timeoutMs, secureContext, userAgent } = options;
+  const startTls = buildConnector({ allowH2: false, timeout: timeoutMs, ...(secureContext && { secureContext }) });
+  const connect = connectorOf((target) => connector.open(target));
 
-  constructor(options: TunnelsOptions) {
-    const { timeoutMs, secureContext } = options;
-    this.#options = options;
-    this.#startTls = buildConnector({ allowH2: false, timeout: timeoutMs, ...(secureContext && { secureContext }) });
-  }
-
-  /**
-   * Resolves with an established connection, over TLS for https. Rejects before any byte of a request is sent, with an
-   * error that says what the proxy did and has no code: undici connects again after errors with some codes.
-   */
-  async open(proxy: Proxy, options: buildConnector.Options, signal?: AbortSignal): Promise<Socket> {
-    const socket = await this.#connect(proxy, authorityOf(options), signal);
-    if (options.protocol !== 'https:') return socket;
-    return new Promise((resolve, reject) => {
-      this.#startTls({ ...options, httpSocket: socket }, (...[error, secured]) => {
-        if (error === null) {
-          resolve(secured);
-          return;
-        }
-        socket.destroy();
-        reject(new Error(error.message));
-      });
-    });
-  }
-
-  async #connect(proxy: Proxy, authority: string, signal?: AbortSignal): Promise<Socket> {
-    const { connector, userAgent, timeoutMs } = this.#options;
-    const connect = connectorOf((options) => connector.open(options));
+  async function openTunnel(proxy: Proxy, authority: string, signal?: AbortSignal): Promise<Socket> {
     const client = new Client(proxy.origin, { allowH2: false, headersTimeout: 0, connect });
     const headers = {
       host: authority,
@@ -72,6 +51,21 @@ export class Tunnels {
       void client.destroy();
     }
   }
+
+  return async (proxy: Proxy, target: buildConnector.Options, signal?: AbortSignal): Promise<Socket> => {
+    const socket = await openTunnel(proxy, authorityOf(target), signal);
+    if (target.protocol !== 'https:') return socket;
+    return new Promise((resolve, reject) => {
+      startTls({ ...target, httpSocket: socket }, (...[error, secured]) => {
+        if (error === null) {
+          resolve(secured);
+          return;
+        }
+        socket.destroy();
+        reject(new Error(error.message));
+      });
+    });
+  };
 }
 
 /** Host and port of the origin, as CONNECT names them. */
