@@ -1,7 +1,6 @@
 /** Assembles the controllers, starts them, and stops them in order. */
 import { randomBytes } from 'node:crypto';
-import { Credentials } from './accounts/credentials.ts';
-import { KeyKeeper, type SecretName } from './accounts/key-keeper.ts';
+import { Accounts, type SecretName } from './accounts/accounts.ts';
 import { CATALOG_SINGULAR, SERVER_SINGULAR, SET_SINGULAR } from './api/names.ts';
 import type { ServerCatalog } from './api/server-catalog.ts';
 import type { VirtualServer } from './api/virtual-server.ts';
@@ -52,10 +51,9 @@ export class Operator {
   readonly #timers: Timers;
   readonly #pace: Pace;
   readonly #objects: Objects;
-  readonly #credentials: Credentials;
+  readonly #accounts: Accounts;
   readonly #recorder: Recorder;
   readonly #visits: Visits;
-  readonly #keys: KeyKeeper;
   readonly #losses: Losses;
   readonly #unrecorded: Unrecorded;
   readonly #metrics: Metrics;
@@ -70,19 +68,18 @@ export class Operator {
     this.#options = options;
     this.#timers = timers;
     this.#metrics = metrics;
-    this.#credentials = new Credentials({
+    const accounts = new Accounts({
       kube,
       provider,
       timers,
+      log,
       refreshMs: Math.min(LONGEST_KEY_AGE_MS, options.resyncIntervalMs),
       operatorNamespace,
       onChange: (namespace, name) => {
         for (const { controller, wake } of this.#kinds) wake(namespace, name).forEach((key) => controller.enqueue(key));
       },
     });
-    const credentials = this.#credentials;
-    const inUse = (): SecretName[] => this.#kinds.flatMap(({ secrets }) => secrets());
-    this.#keys = new KeyKeeper({ credentials, timers, log, operatorNamespace, inUse });
+    this.#accounts = accounts;
     this.#recorder = new Recorder(kube.events, timers, log);
     this.#pace = new Pace({
       pollMs: options.pollIntervalMs,
@@ -93,7 +90,7 @@ export class Operator {
       list: () => servers.list(),
       onStretch: (factors) => log.warn({ factors }, '--provider-qps is too low: intervals are stretched'),
     });
-    const holders = new Holders((namespace, secret) => credentials.acceptedAccount(namespace, secret));
+    const holders = new Holders((namespace, secret) => accounts.acceptedAccount(namespace, secret));
     const quota = new ServerQuota(options.maxServersPerNamespace);
     const objects = new Objects(servers, holders, quota);
     const progress = new Progress(timers);
@@ -107,7 +104,7 @@ export class Operator {
       probe: options.probe,
       connections: new ConnectionSecrets({ secrets: options.secrets, kube, leads, log }),
       mint: options.mint ?? (() => randomBytes(8).toString('hex')),
-      credentials,
+      accounts,
       timers,
       objects,
       pace: this.#pace,
@@ -137,14 +134,14 @@ export class Operator {
     const objects = servers.list();
     const resyncOf = (namespace: string) => this.#pace.timing(namespace, this.#timers.monotonic()).resyncMs;
     spread(objects, this.#objects, this.#timers.now(), resyncOf);
-    await this.#keys.prefetch(objects.filter((object) => knownRecord(object) !== undefined).map(secretOf));
+    await this.#accounts.prefetch(objects.filter((object) => knownRecord(object) !== undefined).map(secretOf));
     this.#losses.reportUnseen(objects);
     const [first, ...others] = this.#kinds;
     await first.controller.start();
     // If a kind is not installed yet, the operator works without it; `stop` ends the wait.
     for (const { controller } of others) void controller.start().catch(() => undefined);
     if (this.#stopping.signal.aborted) return;
-    this.#keys.start();
+    this.#accounts.start(() => this.#kinds.flatMap(({ secrets }) => secrets()));
     this.#phase = 'running';
     log.info({ objects: objects.length }, 'operator runs');
   }
@@ -173,7 +170,7 @@ export class Operator {
     const deadline = this.#timers.monotonic() + createTimeoutMs + STOP_MS;
     this.#phase = 'stopping';
     this.#stopping.abort();
-    this.#keys.stop();
+    this.#accounts.stop();
     await Promise.all(this.#kinds.map(({ controller }) => controller.stop()));
     await Promise.race([this.#visits.drain(), this.#pause(deadline - this.#timers.monotonic())]);
     while (!(await this.#unrecorded.record())) await this.#pause(STOP_RETRY_MS);
@@ -215,7 +212,7 @@ export class Operator {
       informer,
       client,
       wrote: (catalog) => objects.saw(catalog),
-      credentials: this.#credentials,
+      accounts: this.#accounts,
       recorder: this.#recorder,
       timers: this.#timers,
       log: this.#options.log,

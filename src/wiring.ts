@@ -26,7 +26,7 @@ import { kubeMetrics, providerMetrics } from './observability/requests.ts';
 import { Metrics } from './base/metrics.ts';
 import type { PageSecurity } from './observability/page-server.ts';
 import { serveObservability } from './observability/pages.ts';
-import { createProvider } from './provider/index.ts';
+import { createProvider } from './provider/provider.ts';
 import { version } from './base/version.ts';
 
 /** Name of the Lease in the operator's namespace. */

@@ -1,12 +1,13 @@
 /**
  * The work queue, with the semantics of client-go's workqueue: it holds keys (`namespace/name`), each at most once, and
- * never gives a key to two workers at the same time. Namespaces share the workers fairly (fair-line.ts); within a namespace
- * the most urgent key goes first. A visit that throws waits here (`addRateLimited`); after a failed call of the provider
- * the visit says itself when to come back (accounts/decision/pause.ts).
+ * never gives a key to two workers at the same time. Namespaces share the workers fairly
+ * (base/fair-places.ts); within a namespace the most urgent key goes first. A visit that throws waits here (`addRateLimited`); after a failed call of the provider
+ * the visit says itself when to come back (accounts/decision/failure.ts).
  */
 import { backoffDelay, type Backoff } from '../base/backoff.ts';
+import type { Waiting } from '../base/fair-line.ts';
+import { FairPlaces } from '../base/fair-places.ts';
 import { Deadlines } from './deadlines.ts';
-import { FairLine, type Waiting } from './fair-line.ts';
 import { counter, histogram, Metrics } from '../base/metrics.ts';
 import { realTimers, type Timers } from '../base/timers.ts';
 
@@ -49,7 +50,7 @@ export class WorkQueue {
   readonly #timers: Timers;
   readonly #backoff: Backoff;
   readonly #ready = new Map<string, Waiting<Ready>>();
-  readonly #line: FairLine<Ready>;
+  readonly #line: FairPlaces<Ready>;
   readonly #priorityOf: (key: string) => number;
   readonly #metrics: Metrics;
   readonly #labels: { name: string };
@@ -66,7 +67,7 @@ export class WorkQueue {
     this.#labels = { name: options.name ?? '' };
     for (const metric of [ADDS, WAITED, WORKED, RETRIES]) this.#metrics.begin(metric, this.#labels);
     this.#backoff = { ...DEFAULT_BACKOFF, ...options };
-    this.#line = new FairLine(options.workers ?? Infinity);
+    this.#line = new FairPlaces(options.workers ?? Infinity);
     this.#priorityOf = options.priorityOf ?? (() => 0);
     this.#deadlines = new Deadlines(this.#timers, (key) => this.add(key));
   }
@@ -187,7 +188,7 @@ export class WorkQueue {
     while (this.#getters.length > 0) {
       const next = this.#line.take();
       if (next === undefined) return;
-      const { key, addedAt } = next;
+      const { key, addedAt } = next.item;
       const takenAt = this.#timers.monotonic();
       this.#ready.delete(key);
       this.#processing.set(key, { takenAt, addedAt: undefined });

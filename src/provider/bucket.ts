@@ -2,8 +2,8 @@
  * Token bucket that limits the requests to the provider (`--provider-qps`). Requests with a higher priority go first. Within
  * a priority tenants take turns, and the requests of one tenant go in order of arrival.
  */
+import { FairLine } from '../base/fair-line.ts';
 import type { Timers } from '../base/timers.ts';
-import { Turns } from './turns.ts';
 import type { Priority } from './types.ts';
 
 interface BucketOptions {
@@ -26,11 +26,11 @@ export class Bucket {
   readonly #qps: number;
   readonly #burst: number;
   readonly #timers: BucketOptions['timers'];
-  readonly #waiting: Record<Priority, Turns<Waiter>> = {
-    high: new Turns(),
-    normal: new Turns(),
-    low: new Turns(),
-    lowest: new Turns(),
+  readonly #waiting: Record<Priority, FairLine<Waiter>> = {
+    high: new FairLine(),
+    normal: new FairLine(),
+    low: new FairLine(),
+    lowest: new FairLine(),
   };
   #tokens: number;
   #served = 0;
@@ -51,7 +51,7 @@ export class Bucket {
     if (this.#closed) return Promise.reject(this.#closed);
     if (this.#qps === Infinity) return Promise.resolve();
     return new Promise((resolve, reject) => {
-      this.#waiting[priority].push(tenant, { resolve, reject });
+      this.#waiting[priority].join(tenant, { resolve, reject });
       this.#serve();
     });
   }
@@ -72,7 +72,7 @@ export class Bucket {
       this.#tokens -= 1;
       waiter.resolve();
     }
-    if (this.#timer !== undefined || ORDER.every((priority) => this.#waiting[priority].isEmpty)) return;
+    if (this.#timer !== undefined || ORDER.every((priority) => this.#waiting[priority].length === 0)) return;
     const wait = Math.max(1, Math.ceil(((1 - this.#tokens) * 1000) / this.#qps));
     this.#timer = this.#timers.set(() => {
       this.#timer = undefined;
@@ -84,7 +84,7 @@ export class Bucket {
     const turn = this.#served + 1;
     const first = turn % TURN_EVERY === 0 ? TURNS[(turn / TURN_EVERY - 1) % TURNS.length] : undefined;
     for (const priority of [first ?? 'high', ...ORDER] as const) {
-      const waiter = this.#waiting[priority].take();
+      const waiter = this.#waiting[priority].take()?.item;
       if (waiter === undefined) continue;
       this.#served = turn;
       return waiter;

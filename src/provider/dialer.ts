@@ -5,7 +5,7 @@ import type { buildConnector } from 'undici';
 import type { ProxyFor } from '../base/proxy.ts';
 import { Connector, connectorOf } from './connector.ts';
 import type { ConnectorOptions } from './connector.ts';
-import { Tunnels } from './tunnel.ts';
+import { createTunnels } from './tunnel.ts';
 
 export interface Network {
   /** Which proxy to use; without it, every connection is direct. */
@@ -19,36 +19,31 @@ interface DialerOptions extends Pick<ConnectorOptions, 'timeoutMs' | 'onFamilyCh
   network: Network;
 }
 
-export class Dialer {
-  readonly #proxyFor: ProxyFor;
-  readonly #direct: Connector;
-  readonly #tunnels: Tunnels;
-
-  constructor(options: DialerOptions) {
-    const { timeoutMs, lookup, userAgent, network } = options;
-    const { certificates = [], proxyFor = () => undefined } = network;
-    // Built once: to parse all CAs for each connection would take milliseconds of CPU each time.
-    const secureContext =
-      certificates.length === 0
-        ? undefined
-        : createSecureContext({ ca: [...getCACertificates('default'), ...certificates] });
-    const common = { timeoutMs, ...(lookup && { lookup }), ...(secureContext && { secureContext }) };
-    this.#proxyFor = proxyFor;
-    this.#direct = new Connector({ ...common, onFamilyChange: options.onFamilyChange });
-    // The provider sees the address of the proxy, so the family of connections to the proxy does not matter to tokens.
-    const toProxy = new Connector({ ...common, onFamilyChange: () => undefined });
-    this.#tunnels = new Tunnels({ connector: toProxy, timeoutMs, secureContext, userAgent });
-  }
-
-  /** For undici's `connect` option. */
-  readonly connect = connectorOf((options) => this.open(options));
-
+export interface Dialer {
   /**
    * Resolves with an established connection, over TLS for https. Rejects before any byte of a request is sent. `signal`
    * ends the wait for a proxy.
    */
-  open(options: buildConnector.Options, signal?: AbortSignal): Promise<Socket> {
-    const proxy = this.#proxyFor(`${options.protocol}//${options.host ?? options.hostname}`);
-    return proxy === undefined ? this.#direct.open(options) : this.#tunnels.open(proxy, options, signal);
-  }
+  open(options: buildConnector.Options, signal?: AbortSignal): Promise<Socket>;
+  /** For undici's `connect` option. */
+  connect: buildConnector.connector;
+}
+
+export function createDialer({ timeoutMs, onFamilyChange, lookup, userAgent, network }: DialerOptions): Dialer {
+  const { certificates = [], proxyFor = () => undefined } = network;
+  // Built once: to parse all CAs for each connection would take milliseconds of CPU each time.
+  const secureContext =
+    certificates.length === 0
+      ? undefined
+      : createSecureContext({ ca: [...getCACertificates('default'), ...certificates] });
+  const common = { timeoutMs, ...(lookup && { lookup }), ...(secureContext && { secureContext }) };
+  const direct = new Connector({ ...common, onFamilyChange });
+  // The provider sees the address of the proxy, so the family of connections to the proxy does not matter to tokens.
+  const toProxy = new Connector({ ...common, onFamilyChange: () => undefined });
+  const openTunnel = createTunnels({ connector: toProxy, timeoutMs, secureContext, userAgent });
+  const open: Dialer['open'] = (options, signal) => {
+    const proxy = proxyFor(`${options.protocol}//${options.host ?? options.hostname}`);
+    return proxy === undefined ? direct.open(options) : openTunnel(proxy, options, signal);
+  };
+  return { open, connect: connectorOf((options) => open(options)) };
 }

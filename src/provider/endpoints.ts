@@ -1,5 +1,5 @@
 /** The URLs of the provider API, and the parsing of Location headers. */
-import { ProviderError } from './errors/provider-error.ts';
+import { ProviderError } from './error.ts';
 
 export interface Endpoint {
   origin: string;
@@ -90,11 +90,6 @@ export function isIdentifier(value: unknown): value is string {
   if (typeof value !== 'string' || value === '' || value.length > MAX_IDENTIFIER) return false;
   // URL parsers and servers resolve `.` and `..` as path steps, even percent-encoded.
   return value !== '.' && value !== '..' && value.isWellFormed();
-}
-
-/** True if both identify the same server: identifiers are host labels, which ignore case. */
-export function isSameIdentifier(a: string, b: string): boolean {
-  return a.toLowerCase() === b.toLowerCase();
 }
 
 function parse(name: string, text: string): { origin: string; path: string } {

@@ -1,9 +1,7 @@
 /** Turns an unsuccessful response into an error that quotes the provider's text, redacted and bounded. */
-import { ProviderError } from './errors/provider-error.ts';
-import { ResponseError } from './errors/response-error.ts';
-import { failed } from './operations.ts';
+import { ProviderError, ResponseError, failed, type Operation } from './error.ts';
 import type { Redactor } from './redact.ts';
-import type { ProviderAnswer, Operation } from './transport.ts';
+import type { ProviderAnswer } from './transport.ts';
 import { objectIn } from './wire.ts';
 
 const MAX_EXCERPT = 200;

@@ -3,12 +3,11 @@
  * for the object: virtual-server/decision/settle/create.ts.
  */
 import { until } from '../base/until.ts';
-import { unauthorized, type Caller } from './caller.ts';
+import type { Caller } from './caller.ts';
 import { toTask } from './endpoints.ts';
 import type { Endpoints } from './endpoints.ts';
-import { ProviderError, withheldError } from './errors/provider-error.ts';
+import { ProviderError, withheldError, failed } from './error.ts';
 import { failure } from './failure.ts';
-import { failed } from './operations.ts';
 import type { Connection, ProviderAnswer } from './transport.ts';
 import type { CreateOutcome, CreateServerRequest, OpenOrder, OrderGate } from './types.ts';
 import { objectIn } from './wire.ts';
@@ -56,7 +55,9 @@ export async function openOrder(rooms: OrderRooms): Promise<OpenOrder> {
         return { kind: 'notCreated', error: asProviderError(error, caller) };
       }
       const second = await post(rooms, ready, request, gate, end);
-      return second.kind === 'unauthorized' ? { kind: 'notCreated', error: unauthorized('createServer') } : second;
+      return second.kind === 'unauthorized'
+        ? { kind: 'notCreated', error: caller.unauthorized('createServer') }
+        : second;
     },
   };
 }
@@ -110,7 +111,10 @@ async function post(
       const { redactor } = caller;
       const exchange = { operation: 'createServer', method: 'POST', target: endpoints.servers, redactor } as const;
       const answer = await connection.send({ ...exchange, headers, body: bodyOf(request) }, signal, mayWrite);
-      if (answer.status !== 401) return outcomeOf(answer, caller, endpoints);
+      if (answer.status !== 401) {
+        caller.refusals.tokenAccepted();
+        return outcomeOf(answer, caller, endpoints);
+      }
       sent.isOut = false;
       signal.throwIfAborted();
       return { kind: 'unauthorized' };

@@ -1,20 +1,15 @@
-/** The provider client of one process: sessions per API key and tenant over one transport and one token bucket. */
+/** The provider client of one process: an account per API key, over one transport and one token bucket. */
 import { realTimers, type Timers } from '../base/timers.ts';
-import { accountOf } from './account.ts';
-import { Caller } from './caller.ts';
+import { createAccount } from './account.ts';
 import type { ConnectorOptions } from './connector.ts';
 import type { Network } from './dialer.ts';
 import { Endpoints } from './endpoints.ts';
-import { ProviderError } from './errors/provider-error.ts';
-import { createLine, type Line } from './line.ts';
-import { Lists } from './lists.ts';
-import { Redactor } from './redact.ts';
-import { ProviderSession } from './session.ts';
-import { TokenSource } from './token.ts';
+import { ProviderError } from './error.ts';
+import { createLine } from './line.ts';
 import type { LoginResult } from './token.ts';
 import { Transport } from './transport.ts';
 import type { RequestInfo, Wire } from './transport.ts';
-import type { ApiKey, Provider, Session } from './types.ts';
+import type { Provider } from './types.ts';
 
 export interface ProviderOptions {
   /** An http or https URL; may have a path prefix and a trailing slash. */
@@ -42,111 +37,31 @@ export interface ProviderOptions {
   transport?: Wire;
 }
 
-/** State shared by all sessions of a key. */
-interface Shared {
-  account: string;
-  caller: Caller;
-  lists: Lists;
-}
-
 /** Throws TypeError or RangeError for invalid options. */
 export function createProvider(options: ProviderOptions): Provider {
-  return new HttpProvider(options);
-}
-
-class HttpProvider implements Provider {
-  readonly #endpoints: Endpoints;
-  readonly #transport: Wire;
-  readonly #line: Line;
-  readonly #createTimeoutMs: number;
-  readonly #timers: Timers;
-  readonly #onLogin: ((result: LoginResult) => void) | undefined;
-  readonly #keys = new Map<string, Shared>();
-  readonly #recoveryListeners: ((key: ApiKey) => void)[] = [];
-
-  constructor(options: ProviderOptions) {
-    const { timeoutMs = 30_000, createTimeoutMs = 120_000, qps, timers = realTimers } = options;
-    if (!(qps > 0 && timeoutMs > 0 && createTimeoutMs > 0)) throw new RangeError('qps and timeouts must be above 0');
-    this.#timers = timers;
-    this.#onLogin = options.onLogin;
-    this.#createTimeoutMs = createTimeoutMs;
-    this.#endpoints = new Endpoints(options.baseUrl, options.authUrl);
-    this.#line = createLine(qps, timers);
-    this.#transport =
-      options.transport ??
-      new Transport({
-        timeoutMs,
-        userAgent: options.userAgent ?? 'vps-operator',
-        now: () => timers.monotonic(),
-        onRequest: options.onRequest,
-        onFamilyChange: () => this.#dropTokens(),
-        network: options.network,
-        ...(options.lookup && { lookup: options.lookup }),
-      });
-  }
-
-  session(key: ApiKey, tenant = ''): Session {
-    const { account, caller, lists } = this.#shared(key);
-    return new ProviderSession({
-      account,
-      caller: caller.of(tenant),
-      endpoints: this.#endpoints,
-      lists,
-      createTimeoutMs: this.#createTimeoutMs,
-      now: () => this.#timers.monotonic(),
+  const { timeoutMs = 30_000, createTimeoutMs = 120_000, qps, timers = realTimers } = options;
+  if (!(qps > 0 && timeoutMs > 0 && createTimeoutMs > 0)) throw new RangeError('qps and timeouts must be above 0');
+  const endpoints = new Endpoints(options.baseUrl, options.authUrl);
+  const line = createLine(qps, timers);
+  let moves = 0;
+  const transport =
+    options.transport ??
+    new Transport({
+      timeoutMs,
+      userAgent: options.userAgent ?? 'vps-operator',
+      now: () => timers.monotonic(),
+      onRequest: options.onRequest,
+      onFamilyChange: () => void (moves += 1),
+      network: options.network,
+      ...(options.lookup && { lookup: options.lookup }),
     });
-  }
-
-  forget(key: ApiKey): void {
-    this.#keys.delete(nameOf(key));
-  }
-
-  retryLogin(key: ApiKey): void {
-    this.#keys.get(nameOf(key))?.caller.tokens.retrySoon();
-  }
-
-  onRecovered(listener: (key: ApiKey) => void): void {
-    this.#recoveryListeners.push(listener);
-  }
-
-  async close(): Promise<void> {
-    this.#line.close(new ProviderError('PROVIDER_UNREACHABLE', 'the provider client is closed'));
-    this.#keys.clear();
-    await this.#transport.close();
-  }
-
-  #shared(key: ApiKey): Shared {
-    const name = nameOf(key);
-    const known = this.#keys.get(name);
-    if (known) return known;
-    const redactor = new Redactor(key);
-    const account = accountOf(this.#endpoints.base, key.keyId);
-    const tokens = new TokenSource(key, {
-      redactor,
-      endpoints: this.#endpoints,
-      transport: this.#transport,
-      line: this.#line,
-      account,
-      timers: this.#timers,
-      onLogin: this.#onLogin,
-      onRecovered: () => {
-        for (const listener of this.#recoveryListeners) listener(key);
-      },
-    });
-    // What all tenants of the key share waits in a line of its own.
-    const caller = new Caller(redactor, tokens, this.#transport, this.#line, { tenant: account, account });
-    const lists = new Lists(caller, this.#endpoints, () => this.#timers.monotonic());
-    const shared = { account, caller, lists };
-    this.#keys.set(name, shared);
-    return shared;
-  }
-
-  /** Drops all tokens: they are bound to a source address that is no longer in use. */
-  #dropTokens(): void {
-    for (const { caller } of this.#keys.values()) caller.tokens.drop();
-  }
-}
-
-function nameOf({ keyId, secret }: ApiKey): string {
-  return JSON.stringify([keyId, secret]);
+  const onLogin = options.onLogin ?? (() => undefined);
+  const rooms = { endpoints, transport, line, timers, createTimeoutMs, moves: () => moves, onLogin };
+  return {
+    account: (key) => createAccount(key, rooms),
+    async close() {
+      line.close(new ProviderError('PROVIDER_UNREACHABLE', 'the provider client is closed'));
+      await transport.close();
+    },
+  };
 }

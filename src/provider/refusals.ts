@@ -1,7 +1,7 @@
-/** Tracks a refused API key: when it may be tried again, and the error until then. */
+/** Whether the provider refuses an API key, when it may be tried again, and the error until then. */
 import { backoffDelay } from '../base/backoff.ts';
 import type { Timers } from '../base/timers.ts';
-import { ProviderError } from './errors/provider-error.ts';
+import { ProviderError } from './error.ts';
 
 /** A refusal may be wrong or temporary, such as a suspended account. A few logins are enough to find out. */
 const BACKOFF = { baseMs: 60_000, maxMs: 10 * 60_000, jitter: [0.9, 1.1] } as const;
@@ -21,9 +21,21 @@ export class Refusals {
   /** Consecutive refusals. */
   #count = 0;
   #last: Refusal | undefined;
+  #isTokenRefused = false;
+  #recoveries = 0;
 
   constructor(timers: Timers) {
     this.#timers = timers;
+  }
+
+  /** The last login was refused, or the last call with a token that was just issued. */
+  get isRefused(): boolean {
+    return this.#last !== undefined || this.#isTokenRefused;
+  }
+
+  /** How often a login succeeded after one that was refused. */
+  get recoveries(): number {
+    return this.#recoveries;
   }
 
   /** The error to throw while no login may be sent; undefined if one may. */
@@ -32,8 +44,8 @@ export class Refusals {
     return this.#error(this.#last);
   }
 
-  /** Records a refusal of the key with the provider's text. */
-  add(words: string): ProviderError {
+  /** Records a refused login with the provider's text. */
+  loginRefused(words: string): ProviderError {
     const timers = this.#timers;
     const pause = Math.round(backoffDelay(this.#count, BACKOFF, timers.random()));
     this.#count += 1;
@@ -47,18 +59,25 @@ export class Refusals {
     return this.#error(this.#last);
   }
 
+  loginAccepted(): void {
+    if (this.#last !== undefined) this.#recoveries += 1;
+    this.#last = undefined;
+    this.#count = 0;
+  }
+
   /** Shortens the wait, for example because a change suggests that the key works now. */
   retrySoon(): void {
     if (this.#last === undefined) return;
     this.#last.nextTry = Math.min(this.#last.nextTry, this.#last.at + SHORTEST_PAUSE_MS);
   }
 
-  /** Records that the key works. Returns true if it was refused before. */
-  end(): boolean {
-    const refused = this.#last !== undefined;
-    this.#last = undefined;
-    this.#count = 0;
-    return refused;
+  /** Records that a call got a 401 with a token that had just been issued. */
+  tokenRefused(): void {
+    this.#isTokenRefused = true;
+  }
+
+  tokenAccepted(): void {
+    this.#isTokenRefused = false;
   }
 
   #error({ message, nextTry }: Refusal): ProviderError {

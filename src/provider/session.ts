@@ -1,100 +1,42 @@
-/** The calls of types.ts for one API key and one tenant. */
+/** The calls of types.ts for one API key and one tenant, and the lists, which all tenants of the key share. */
+import { isSameIdentifier } from '../base/identifier.ts';
 import type { Caller } from './caller.ts';
-import { isIdentifier, isSameIdentifier } from './endpoints.ts';
+import { isIdentifier } from './endpoints.ts';
 import type { Endpoint, Endpoints } from './endpoints.ts';
-import { ProviderError, withheldError } from './errors/provider-error.ts';
-import { failureOf } from './failure.ts';
-import { failed } from './operations.ts';
+import { ProviderError, withheldError, failed, type Operation } from './error.ts';
+import { failure, failureOf } from './failure.ts';
 import { openOrder } from './order.ts';
-import { readProducts, type Lists } from './lists.ts';
-import { bodyOf, type Operation, type ProviderAnswer } from './transport.ts';
-import type { Catalog, OpenOrder, Priority, Product } from './types.ts';
-import type { Server, Session, TaskState } from './types.ts';
+import { bodyOf, type ProviderAnswer } from './transport.ts';
+import type { Catalog, Priority, Product, Session, TaskState } from './types.ts';
 import { asObject, objectIn, parseJson, parseMessage, parseServer } from './wire.ts';
+import { parseDiskSizes, parseImages, parseProducts } from './wire.ts';
 
-interface SessionOptions {
+export interface SessionRooms {
   account: string;
   caller: Caller;
   endpoints: Endpoints;
-  lists: Lists;
+  catalog: Session['catalog'];
   createTimeoutMs: number;
+  /** Monotonic clock (ms). */
   now: () => number;
 }
 
-export class ProviderSession implements Session {
-  readonly account: string;
-  readonly #caller: Caller;
-  readonly #endpoints: Endpoints;
-  readonly #lists: Lists;
-  readonly #createTimeoutMs: number;
-  readonly #now: () => number;
+export function createSession(rooms: SessionRooms): Session {
+  const { account, caller, endpoints, catalog, createTimeoutMs, now } = rooms;
+  const { redactor } = caller;
 
-  constructor(options: SessionOptions) {
-    this.#caller = options.caller;
-    this.#endpoints = options.endpoints;
-    this.#createTimeoutMs = options.createTimeoutMs;
-    this.#now = options.now;
-    this.#lists = options.lists;
-    this.account = options.account;
-  }
+  const get = (operation: Operation, target: Endpoint, priority: Priority): Promise<ProviderAnswer> =>
+    caller.call({ operation, method: 'GET', target }, priority);
 
-  get isAccepted(): boolean {
-    return this.#caller.tokens.isAccepted;
-  }
-
-  async ensureToken(): Promise<void> {
-    await this.#caller.tokens.get(this.#caller.holder.tenant, 'low');
-  }
-
-  catalog(maxAgeMs: number): Promise<Catalog> {
-    return this.#lists.catalog(maxAgeMs);
-  }
-
-  products(): Promise<Product[]> {
-    return readProducts(this.#caller, this.#endpoints);
-  }
-
-  openOrder(): Promise<OpenOrder> {
-    const [caller, endpoints, timeoutMs, now] = [this.#caller, this.#endpoints, this.#createTimeoutMs, this.#now];
-    return openOrder({ caller, endpoints, timeoutMs, now });
-  }
-
-  async pollTask(task: number): Promise<TaskState> {
-    const answer = await this.#get('pollTask', this.#endpoints.task(task), 'normal');
-    if (answer.status === 200) return this.#pending(asObject(parseJson(bodyOf(answer), 'pollTask'), 'pollTask'));
-    if (answer.status === 303) return this.#complete(answer);
-    throw failureOf(answer, 'pollTask', this.#caller.redactor);
-  }
-
-  async readServer(identifier: string, priority: Priority): Promise<Server> {
-    const answer = await this.#get('readServer', this.#endpoints.server(identifier), priority);
-    if (answer.status !== 200) throw failureOf(answer, 'readServer', this.#caller.redactor);
-    return parseServer(parseJson(bodyOf(answer), 'readServer'), identifier);
-  }
-
-  async deleteServer(identifier: string, maySend = () => true): Promise<string> {
-    const target = this.#endpoints.server(identifier);
-    const check = (): void => {
-      if (!maySend()) throw withheldError();
-    };
-    const answer = await this.#caller.call({ operation: 'deleteServer', method: 'DELETE', target }, 'high', check);
-    if (answer.status !== 200) throw failureOf(answer, 'deleteServer', this.#caller.redactor);
-    return this.#caller.redactor.clean(parseMessage(parseJson(bodyOf(answer), 'deleteServer')));
-  }
-
-  #get(operation: Operation, target: Endpoint, priority: Priority): Promise<ProviderAnswer> {
-    return this.#caller.call({ operation, method: 'GET', target }, priority);
-  }
-
-  #pending(body: Record<string, unknown>): TaskState {
-    const status = typeof body.status === 'string' ? this.#caller.redactor.clean(body.status) : undefined;
+  function pending(body: Record<string, unknown>): TaskState {
+    const status = typeof body.status === 'string' ? redactor.clean(body.status) : undefined;
     return { state: 'pending', identifier: identifierIn(body), status };
   }
 
   /** The server that a 303 names in its body or Location; the client never follows the redirect. */
-  #complete(answer: ProviderAnswer): TaskState {
+  function complete(answer: ProviderAnswer): TaskState {
     const inBody = identifierIn(objectIn(answer.body));
-    const inLocation = this.#endpoints.identifierOfLocation(answer.headers.location);
+    const inLocation = endpoints.identifierOfLocation(answer.headers.location);
     if (inBody !== undefined && inLocation !== undefined && !isSameIdentifier(inBody, inLocation)) {
       throw new ProviderError(
         'PROVIDER_PROTOCOL',
@@ -106,6 +48,36 @@ export class ProviderSession implements Session {
       throw new ProviderError('PROVIDER_PROTOCOL', failed('pollTask', 'the completed task names no server'));
     return { state: 'complete', identifier };
   }
+
+  return {
+    account,
+    async ensureToken() {
+      await caller.tokens.get(caller.holder.tenant, 'low');
+    },
+    catalog,
+    products: () => readProducts(caller, endpoints),
+    openOrder: () => openOrder({ caller, endpoints, timeoutMs: createTimeoutMs, now }),
+    async pollTask(task) {
+      const answer = await get('pollTask', endpoints.task(task), 'normal');
+      if (answer.status === 200) return pending(asObject(parseJson(bodyOf(answer), 'pollTask'), 'pollTask'));
+      if (answer.status === 303) return complete(answer);
+      throw failureOf(answer, 'pollTask', redactor);
+    },
+    async readServer(identifier, priority) {
+      const answer = await get('readServer', endpoints.server(identifier), priority);
+      if (answer.status !== 200) throw failureOf(answer, 'readServer', redactor);
+      return parseServer(parseJson(bodyOf(answer), 'readServer'), identifier);
+    },
+    async deleteServer(identifier, maySend = () => true) {
+      const target = endpoints.server(identifier);
+      const check = (): void => {
+        if (!maySend()) throw withheldError();
+      };
+      const answer = await caller.call({ operation: 'deleteServer', method: 'DELETE', target }, 'high', check);
+      if (answer.status !== 200) throw failureOf(answer, 'deleteServer', redactor);
+      return redactor.clean(parseMessage(parseJson(bodyOf(answer), 'deleteServer')));
+    },
+  };
 }
 
 /** Throws PROVIDER_PROTOCOL for an unusable identifier, which must not count as a missing one. */
@@ -117,4 +89,47 @@ function identifierIn({ identifier }: Record<string, unknown>): string | undefin
       failed('pollTask', 'the identifier is too long, or cannot be part of a URL'),
     );
   return identifier;
+}
+
+/**
+ * The three lists, read in one shared call and cached with their age. `caller` stands for no tenant: all tenants of the
+ * key share the result, and none should wait for another.
+ */
+export function createLists(caller: Caller, endpoints: Endpoints, now: () => number): Session['catalog'] {
+  let last: { lists: Catalog; answeredAt: number } | undefined;
+  let call: Promise<Catalog> | undefined;
+
+  async function read(): Promise<Catalog> {
+    let answeredAt = Infinity;
+    const list = async (operation: Operation, target: Endpoint): Promise<unknown> => {
+      const body = await readList(caller, operation, target);
+      answeredAt = Math.min(answeredAt, now());
+      return body;
+    };
+    const [products, images, diskSizes] = await Promise.all([
+      list('products', endpoints.products).then(parseProducts),
+      list('images', endpoints.images).then(parseImages),
+      list('diskSizes', endpoints.diskSizes).then(parseDiskSizes),
+    ]);
+    const lists = { products, images, diskSizes };
+    last = { lists, answeredAt };
+    return lists;
+  }
+
+  return async (maxAgeMs) => {
+    if (last && now() - last.answeredAt <= maxAgeMs) return last.lists;
+    call ??= read().finally(() => (call = undefined));
+    return call;
+  };
+}
+
+/** A fresh read of the products list for `caller` alone. */
+async function readProducts(caller: Caller, endpoints: Endpoints): Promise<Product[]> {
+  return parseProducts(await readList(caller, 'products', endpoints.products));
+}
+
+async function readList(caller: Caller, operation: Operation, target: Endpoint): Promise<unknown> {
+  const answer = await caller.call({ operation, method: 'GET', target }, 'high');
+  if (answer.status !== 200) throw failure(answer, operation, caller.redactor);
+  return parseJson(bodyOf(answer), operation);
 }

@@ -1,11 +1,10 @@
 /** The bearer token of one API key: shared by all callers, kept only in memory, renewed before it expires. */
 import type { Timers } from '../base/timers.ts';
 import type { Endpoints } from './endpoints.ts';
-import { isProviderError, ProviderError } from './errors/provider-error.ts';
+import { isProviderError, ProviderError, failed } from './error.ts';
 import { excerpt, failure } from './failure.ts';
-import { failed } from './operations.ts';
 import type { Redactor } from './redact.ts';
-import { Refusals } from './refusals.ts';
+import type { Refusals } from './refusals.ts';
 import type { Line } from './line.ts';
 import type { ProviderAnswer, Wire } from './transport.ts';
 import type { ApiKey, Priority } from './types.ts';
@@ -30,130 +29,112 @@ interface Token {
 /** `refused`: the provider reports that the key is invalid. */
 export type LoginResult = 'success' | 'refused' | 'error';
 
-interface TokenOptions {
+export interface TokenRooms {
   redactor: Redactor;
+  refusals: Refusals;
   endpoints: Endpoints;
   transport: Wire;
   line: Pick<Line, 'bucket' | 'logins'>;
-  account: string;
   timers: Timers;
-  onLogin?: ((result: LoginResult) => void) | undefined;
-  /** Called when the provider accepts a key that it refused before. */
-  onRecovered: () => void;
+  /** How often the source address has changed; every token is bound to the address that obtained it. */
+  moves: () => number;
+  onLogin: (result: LoginResult) => void;
 }
 
-export class TokenSource {
-  readonly #authorization: string;
-  readonly #endpoints: Endpoints;
-  readonly #transport: Wire;
-  readonly #line: TokenOptions['line'];
-  readonly #account: string;
-  readonly #redactor: Redactor;
-  readonly #timers: Timers;
-  readonly #refusals: Refusals;
-  readonly #onLogin: (result: LoginResult) => void;
-  readonly #onRecovered: () => void;
-  #token: Token | undefined;
-  #isAccepted = false;
-  #login: Promise<string> | undefined;
-
-  constructor(key: ApiKey, options: TokenOptions) {
-    const { redactor, endpoints, transport, line, account, timers, onLogin = () => undefined, onRecovered } = options;
-    // Raw instead of form-encoded as in OAuth: the provider documents <KEY_ID>:<SECRET>.
-    this.#authorization = `Basic ${Buffer.from(`${key.keyId}:${key.secret}`, 'utf8').toString('base64')}`;
-    this.#redactor = redactor;
-    this.#endpoints = endpoints;
-    this.#transport = transport;
-    this.#line = line;
-    this.#account = account;
-    this.#timers = timers;
-    this.#refusals = new Refusals(timers);
-    this.#onLogin = onLogin;
-    this.#onRecovered = onRecovered;
-  }
-
+export interface Tokens {
   /**
    * Returns a token. A login waits in the line of the tenant that asks first, with the priority of its call.
    * Throws PROVIDER_INVALID_CREDENTIALS without a login until a refused key may be retried.
    */
-  async get(tenant: string, priority: Priority): Promise<string> {
-    const refused = this.#refusals.pending();
-    if (refused !== undefined) throw refused;
-    if (this.#token && this.#timers.monotonic() < this.#token.renewAt) return this.#token.value;
-    this.#login ??= this.#renew(tenant, priority).finally(() => (this.#login = undefined));
-    return this.#login;
-  }
-
+  get(tenant: string, priority: Priority): Promise<string>;
+  /** Drops the token, but only if it is still `value`, so one of many calls with a 401 logs in. */
+  drop(value: string): void;
   /** At least one login has succeeded. */
-  get isAccepted(): boolean {
-    return this.#isAccepted;
-  }
+  isAccepted(): boolean;
+}
 
-  /** Drops the token, but only if it is still `value` when given, so one of many calls with a 401 logs in. */
-  drop(value?: string): void {
-    if (value === undefined || this.#token?.value === value) this.#token = undefined;
-  }
+export function createTokens(key: ApiKey, account: string, rooms: TokenRooms): Tokens {
+  const { redactor, refusals, endpoints, transport, line, timers, moves, onLogin } = rooms;
+  // Raw instead of form-encoded as in OAuth: the provider documents <KEY_ID>:<SECRET>.
+  const authorization = `Basic ${Buffer.from(`${key.keyId}:${key.secret}`, 'utf8').toString('base64')}`;
+  let last: { token: Token; move: number } | undefined;
+  let isAccepted = false;
+  let login: Promise<string> | undefined;
 
-  /** Allows a login with a refused key as soon as possible. */
-  retrySoon(): void {
-    this.#refusals.retrySoon();
-  }
+  const current = (): Token | undefined => (last?.move === moves() ? last.token : undefined);
 
-  async #renew(tenant: string, priority: Priority): Promise<string> {
+  async function renew(tenant: string, priority: Priority): Promise<string> {
     try {
-      this.#token = await this.#waitAndLogIn(tenant, priority);
-      this.#isAccepted = true;
-      this.#onLogin('success');
-      if (this.#refusals.end()) this.#onRecovered();
-      return this.#token.value;
+      const token = await waitAndLogIn(tenant, priority);
+      last = { token, move: moves() };
+      isAccepted = true;
+      refusals.loginAccepted();
+      onLogin('success');
+      return token.value;
     } catch (error) {
-      this.#onLogin(isProviderError(error, 'PROVIDER_INVALID_CREDENTIALS') ? 'refused' : 'error');
-      const old = this.#token;
-      if (!old || isProviderError(error, 'PROVIDER_INVALID_CREDENTIALS')) throw error;
+      const isRefused = isProviderError(error, 'PROVIDER_INVALID_CREDENTIALS');
+      onLogin(isRefused ? 'refused' : 'error');
+      const old = current();
+      if (!old || isRefused) throw error;
       // The expiry currently slides, so the old token may work until a login succeeds; a 401 would show otherwise.
-      old.renewAt = this.#timers.monotonic() + margin(old.lifetimeMs);
+      old.renewAt = timers.monotonic() + margin(old.lifetimeMs);
       return old.value;
     }
   }
 
-  async #waitAndLogIn(tenant: string, priority: Priority): Promise<Token> {
-    await this.#line.bucket.acquire(priority, tenant);
-    const release = await this.#line.logins.take({ tenant, account: this.#account });
+  async function waitAndLogIn(tenant: string, priority: Priority): Promise<Token> {
+    await line.bucket.acquire(priority, tenant);
+    const release = await line.logins.take({ tenant, account });
     try {
-      return await this.#logIn();
+      return await logIn();
     } finally {
       release();
     }
   }
 
-  async #logIn(): Promise<Token> {
-    const start = this.#timers.monotonic();
-    const answer = await this.#transport.sendAlone({
+  async function logIn(): Promise<Token> {
+    const start = timers.monotonic();
+    const answer = await transport.sendAlone({
       operation: 'login',
       method: 'POST',
-      target: this.#endpoints.login,
-      headers: { authorization: this.#authorization, 'content-type': 'application/x-www-form-urlencoded' },
+      target: endpoints.login,
+      headers: { authorization, 'content-type': 'application/x-www-form-urlencoded' },
       body: 'grant_type=client_credentials',
-      redactor: this.#redactor,
+      redactor,
     });
-    if (answer.status !== 200) throw this.#failed(answer);
+    if (answer.status !== 200) throw loginFailure(answer);
     if (typeof answer.body !== 'string') throw answer.body;
     const body = asObject(parseJson(answer.body, 'login'), 'login');
     const value = body.access_token;
     if (typeof value !== 'string' || !/^[\x21-\x7e]+$/.test(value) || value.length > MAX_TOKEN) {
       throw new ProviderError('PROVIDER_PROTOCOL', failed('login', 'the answer has no usable access token'));
     }
-    this.#redactor.addToken(value);
+    redactor.addToken(value);
     const lifetimeMs = lifetime(body.expires_in);
     return { value, lifetimeMs, renewAt: start + lifetimeMs - margin(lifetimeMs) };
   }
 
-  #failed(answer: ProviderAnswer): Error {
+  function loginFailure(answer: ProviderAnswer): Error {
     const { status, body } = answer;
-    const refused = status >= 400 && status < 500 && status !== 429 && objectIn(body).error === 'invalid_client';
-    if (status !== 401 && !refused) return failure(answer, 'login', this.#redactor);
-    return this.#refusals.add(excerpt(body, this.#redactor));
+    const isRefused = status >= 400 && status < 500 && status !== 429 && objectIn(body).error === 'invalid_client';
+    if (status !== 401 && !isRefused) return failure(answer, 'login', redactor);
+    return refusals.loginRefused(excerpt(body, redactor));
   }
+
+  return {
+    async get(tenant, priority) {
+      const refused = refusals.pending();
+      if (refused !== undefined) throw refused;
+      const token = current();
+      if (token && timers.monotonic() < token.renewAt) return token.value;
+      login ??= renew(tenant, priority).finally(() => (login = undefined));
+      return login;
+    },
+    drop(value) {
+      if (last?.token.value === value) last = undefined;
+    },
+    isAccepted: () => isAccepted,
+  };
 }
 
 /** How long before its expiry a token is renewed (ms). */

@@ -5,17 +5,14 @@ import { Deadline } from '../base/deadline.ts';
 import { exchange as collect } from '../base/exchange.ts';
 import { until } from '../base/until.ts';
 import { connectOptions } from './connector.ts';
-import { Dialer } from './dialer.ts';
+import { createDialer } from './dialer.ts';
 import type { ConnectorOptions } from './connector.ts';
-import type { Network } from './dialer.ts';
+import type { Dialer, Network } from './dialer.ts';
 import type { Endpoint } from './endpoints.ts';
-import { ProviderError, type ProviderErrorCode } from './errors/provider-error.ts';
+import { ProviderError, type Operation, type ProviderErrorCode } from './error.ts';
 import { CALL_CONNECTIONS } from './line.ts';
 import { isUsable, requestOn } from './own-connection.ts';
 import type { Redactor } from './redact.ts';
-
-export type Operation =
-  'login' | 'products' | 'images' | 'diskSizes' | 'createServer' | 'pollTask' | 'readServer' | 'deleteServer';
 
 export interface Exchange {
   operation: Operation;
@@ -90,7 +87,7 @@ export class Transport implements Wire {
 
   constructor(options: TransportOptions) {
     this.#options = options;
-    this.#dialer = new Dialer({
+    this.#dialer = createDialer({
       timeoutMs: CONNECT_TIMEOUT_MS,
       onFamilyChange: () => this.#familyChanged(),
       userAgent: options.userAgent,

@@ -8,7 +8,6 @@ import { Client, buildConnector } from 'undici';
 import type { Proxy } from '../base/proxy.ts';
 import { connectorOf } from './connector.ts';
 import type { Connector } from './connector.ts';
-import { noAnswer, refusal } from './reason.ts';
 
 interface TunnelsOptions {
   /** Opens the connections to the proxy. */
@@ -19,38 +18,17 @@ interface TunnelsOptions {
   userAgent: string;
 }
 
-export class Tunnels {
-  readonly #options: TunnelsOptions;
-  readonly #startTls: buildConnector.connector;
+/**
+ * Returns the function that opens tunnels. It resolves with an established connection, over TLS for https. It rejects
+ * before any byte of a request is sent, with an error that says what the proxy did and has no code: undici connects again
+ * after errors with some codes.
+ */
+export function createTunnels(options: TunnelsOptions) {
+  const { connector, timeoutMs, secureContext, userAgent } = options;
+  const startTls = buildConnector({ allowH2: false, timeout: timeoutMs, ...(secureContext && { secureContext }) });
+  const connect = connectorOf((target) => connector.open(target));
 
-  constructor(options: TunnelsOptions) {
-    const { timeoutMs, secureContext } = options;
-    this.#options = options;
-    this.#startTls = buildConnector({ allowH2: false, timeout: timeoutMs, ...(secureContext && { secureContext }) });
-  }
-
-  /**
-   * Resolves with an established connection, over TLS for https. Rejects before any byte of a request is sent, with an
-   * error that says what the proxy did and has no code: undici connects again after errors with some codes.
-   */
-  async open(proxy: Proxy, options: buildConnector.Options, signal?: AbortSignal): Promise<Socket> {
-    const socket = await this.#connect(proxy, authorityOf(options), signal);
-    if (options.protocol !== 'https:') return socket;
-    return new Promise((resolve, reject) => {
-      this.#startTls({ ...options, httpSocket: socket }, (...[error, secured]) => {
-        if (error === null) {
-          resolve(secured);
-          return;
-        }
-        socket.destroy();
-        reject(new Error(error.message));
-      });
-    });
-  }
-
-  async #connect(proxy: Proxy, authority: string, signal?: AbortSignal): Promise<Socket> {
-    const { connector, userAgent, timeoutMs } = this.#options;
-    const connect = connectorOf((options) => connector.open(options));
+  async function openTunnel(proxy: Proxy, authority: string, signal?: AbortSignal): Promise<Socket> {
     const client = new Client(proxy.origin, { allowH2: false, headersTimeout: 0, connect });
     const headers = {
       host: authority,
@@ -73,10 +51,52 @@ export class Tunnels {
       void client.destroy();
     }
   }
+
+  return async (proxy: Proxy, target: buildConnector.Options, signal?: AbortSignal): Promise<Socket> => {
+    const socket = await openTunnel(proxy, authorityOf(target), signal);
+    if (target.protocol !== 'https:') return socket;
+    return new Promise((resolve, reject) => {
+      startTls({ ...target, httpSocket: socket }, (...[error, secured]) => {
+        if (error === null) {
+          resolve(secured);
+          return;
+        }
+        socket.destroy();
+        reject(new Error(error.message));
+      });
+    });
+  };
 }
 
 /** Host and port of the origin, as CONNECT names them. */
 function authorityOf({ protocol, hostname, port }: buildConnector.Options): string {
   const host = hostname.includes(':') ? `[${hostname}]` : hostname;
   return `${host}:${port === '' ? (protocol === 'https:' ? '443' : '80') : port}`;
+}
+
+/** Why the proxy opened no tunnel, in words: names the variable and the status, never its text or credentials. */
+function refusal(proxy: Proxy, status: number): Error {
+  const why = explained(proxy, status);
+  return new Error(`the proxy of ${proxy.variable} answered ${status}${why === '' ? '' : `: ${why}`}`);
+}
+
+function explained({ variable, authorization }: Proxy, status: number): string {
+  if (status === 407) {
+    return authorization === undefined
+      ? `it requires a user and a password: add them to ${variable}`
+      : `it refuses the user and password of ${variable}`;
+  }
+  if (status >= 500) return 'it cannot connect to the provider';
+  if (status >= 400) return 'it does not allow connections to the provider';
+  return '';
+}
+
+/** The error for a proxy that cannot be reached, or that ends the connection or stays silent before it answers. */
+export function noAnswer({ variable }: Proxy, fault: unknown): Error {
+  const { name, code = '', message }: NodeJS.ErrnoException = fault instanceof Error ? fault : new Error(String(fault));
+  const proxy = `the proxy of ${variable}`;
+  if (name === 'TimeoutError') return new Error(`${proxy} did not answer in time`);
+  if (code === 'UND_ERR_SOCKET') return new Error(`${proxy} closed the connection without an answer`);
+  if (name === 'HTTPParserError') return new Error(`${proxy} did not answer in HTTP`);
+  return new Error(`${proxy} cannot be reached: ${message || code || name}`);
 }

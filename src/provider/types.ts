@@ -1,5 +1,5 @@
 /** The provider as the rest of the operator sees it: plain data types, and the contract of each call. */
-import type { ProviderErrorCode } from './errors/provider-error.ts';
+import type { ProviderError } from './error.ts';
 
 /** An API key as stored in the Secret; never logged, never part of an error. */
 export interface ApiKey {
@@ -36,21 +36,14 @@ export type CreateOutcome =
   /** The provider accepted the order. */
   | { kind: 'created'; task: number }
   /** Certainly no server was created; the same request may be sent again. */
-  | { kind: 'notCreated'; error: ProviderErrorLike }
+  | { kind: 'notCreated'; error: ProviderError }
   /** The provider read the request and refused it. */
-  | { kind: 'refused'; status: number; error: ProviderErrorLike }
+  | { kind: 'refused'; status: number; error: ProviderError }
   /**
    * A server may or may not exist: never resend the order without a user's decision. `task` is the task in a 2xx
    * response other than 202; it is evidence of a server, but not proof.
    */
-  | { kind: 'unknown'; error: ProviderErrorLike; task?: number };
-
-/** Every error of `src/provider/`. `message` has at most 512 characters and contains no credential. */
-export interface ProviderErrorLike extends Error {
-  readonly code: ProviderErrorCode;
-  /** How long the provider asked to wait, in milliseconds. */
-  readonly retryAfterMs?: number | undefined;
-}
+  | { kind: 'unknown'; error: ProviderError; task?: number };
 
 export type TaskState =
   | { state: 'pending'; identifier?: string | undefined; status?: string | undefined }
@@ -118,14 +111,12 @@ export interface OrderGate {
 }
 
 /**
- * One API key at the provider. All calls except orders are safe to repeat and throw a ProviderError.
+ * The calls of one tenant (a namespace) with one API key. All except orders are safe to repeat and throw a ProviderError.
  * Each call obtains or renews the token if needed; after a 401 it logs in again and retries once.
  */
 export interface Session {
-  /** Hashes of the base URL and the key ID, without any secret (account.ts compares them). */
+  /** The name of the account. */
   readonly account: string;
-  /** True once the provider has issued a token for this key. */
-  readonly isAccepted: boolean;
   /** Resolves once there is a token. Throws PROVIDER_INVALID_CREDENTIALS until a refused key may log in again. */
   ensureToken(): Promise<void>;
   /** The three lists, from a shared read that is at most `maxAgeMs` old. */
@@ -149,18 +140,26 @@ export interface Session {
   deleteServer(identifier: string, maySend?: () => boolean): Promise<string>;
 }
 
+/** One API key at the provider: the token, the lists, and whether the provider refuses the key. */
+export interface Account {
+  /** Hashes of the base URL and the key ID, without any secret (virtual-server/decision/account.ts compares them). */
+  readonly name: string;
+  /** True once the provider has issued a token for this key. */
+  isAccepted(): boolean;
+  /** True if the provider refused the key at the last login, or else a token that it had just issued. */
+  isRefused(): boolean;
+  /** How often the provider has accepted the key after refusing it. */
+  recoveries(): number;
+  /** Lets the next call log in with a refused key, but no sooner than 5 seconds after its last login. */
+  retryLogin(): void;
+  hasKey(key: ApiKey): boolean;
+  /** Tenants take turns when requests have to wait. */
+  session(tenant: string): Session;
+}
+
 /** The provider client of one process: one base URL, one token bucket, one source address. */
 export interface Provider {
-  /**
-   * Creates a session for one tenant (a namespace). Sessions of a key share the token and the lists. Tenants take turns
-   * when requests have to wait.
-   */
-  session(key: ApiKey, tenant?: string): Session;
-  /** Drops the state that the sessions of a key share. */
-  forget(key: ApiKey): void;
-  /** Lets the next call log in with a refused key, but no sooner than 5 seconds after its last login. */
-  retryLogin(key: ApiKey): void;
-  /** Calls `listener` for each key that the provider accepts after refusing it. */
-  onRecovered(listener: (key: ApiKey) => void): void;
+  /** A new account, which shares no token with other accounts of the same key. */
+  account(key: ApiKey): Account;
   close(): Promise<void>;
 }

@@ -1,10 +1,8 @@
 /** Parses the provider's JSON leniently: ignores unknown fields and drops optional fields of a wrong type. */
 import * as z from 'zod';
 import { isObject } from '../base/deep-equal.ts';
-import { isSameIdentifier } from './endpoints.ts';
-import { ProviderError } from './errors/provider-error.ts';
-import { failed } from './operations.ts';
-import type { Operation } from './transport.ts';
+import { isSameIdentifier } from '../base/identifier.ts';
+import { ProviderError, failed, type Operation } from './error.ts';
 import type { Image, Product, Server } from './types.ts';
 
 const text = z.string().optional().catch(undefined);

@@ -1,10 +1,8 @@
 /** Reads the provider's lists periodically, and writes them into the status of a ServerCatalog if they changed. */
 import type { ServerCatalog, ServerCatalogStatus } from '../api/server-catalog.ts';
 import { CATALOG_KIND } from '../api/names.ts';
-import type { Credentials } from '../accounts/credentials.ts';
-import type { Missing } from '../accounts/decision/failure.ts';
-import { backoffMs, keyPauseMs } from '../accounts/decision/pause.ts';
-import { readCatalog } from '../accounts/read-catalog.ts';
+import { readCatalog, type Accounts } from '../accounts/accounts.ts';
+import { backoffMs, keyPauseMs, type Missing } from '../accounts/decision/failure.ts';
 import { hasTrait } from '../api/conditions.ts';
 import { currentReason, transitions } from '../controller/conditions.ts';
 import type { Logger } from '../base/logger.ts';
@@ -26,7 +24,7 @@ export interface CatalogReconcilerOptions {
   client: Pick<Client<ServerCatalog>, 'writeStatus'>;
   /** Called with every version that a write returned. */
   wrote: (catalog: ServerCatalog) => void;
-  credentials: Credentials;
+  accounts: Accounts;
   recorder: Recorder;
   timers: Timers;
   log: Logger;
@@ -134,16 +132,10 @@ export class CatalogReconciler implements Reconciler<ServerCatalog> {
   }
 
   async #read(catalog: ServerCatalog, maxAgeMs: number): Promise<Reading> {
-    const { credentials } = this.#options;
     const { metadata, spec } = catalog;
-    const { name } = spec.apiKeySecretRef;
     const use = { held: false, deleting: false, asked: isRequested(catalog) };
-    const found = await credentials.get(metadata.namespace, name, use);
-    if (!found.ok) return found;
-    const lists = await readCatalog(found.session, maxAgeMs);
-    const isRefused = !lists.ok && (lists.reason === 'InvalidCredentials' || lists.reason === 'Unauthorized');
-    if (isRefused) credentials.suspect(metadata.namespace, name);
-    return lists;
+    const found = await this.#options.accounts.get(metadata.namespace, spec.apiKeySecretRef.name, use);
+    return found.ok ? readCatalog(found.session, maxAgeMs) : found;
   }
 
   /**

@@ -1,10 +1,9 @@
 /** One visit to one object: its newest version, its API key, and its writes. The operations share it. */
 import { FINALIZER, RECORD_ANNOTATION, SERVER_KIND } from '../api/names.ts';
-import type { ReadyReason } from '../api/conditions.ts';
 import { formatRecord, type ServerRecord } from '../api/record.ts';
 import type { VirtualServer, VirtualServerStatus } from '../api/virtual-server.ts';
-import { reasonOf, type Missing } from '../accounts/decision/failure.ts';
-import type { Credentials, Found } from '../accounts/credentials.ts';
+import type { Missing } from '../accounts/decision/failure.ts';
+import type { Accounts, Found } from '../accounts/accounts.ts';
 import type { Logger } from '../base/logger.ts';
 import type { Timers } from '../base/timers.ts';
 import { currentReason } from '../controller/conditions.ts';
@@ -39,7 +38,7 @@ export const PROVISIONING = histogram(
 /** What visits work with. */
 export interface VisitServices {
   kube: Kube;
-  credentials: Credentials;
+  accounts: Accounts;
   journal: Journal;
   objects: Objects;
   holders: Holders;
@@ -134,7 +133,7 @@ export class Visit {
       // A plan no longer counts once you have changed something, above all the annotation.
       const asked = plan !== undefined && plan.inputs !== inputs;
       const use = { held: own !== undefined && holdsSomething(own), deleting, asked };
-      this.#key = { secret, found: await this.services.credentials.get(object.metadata.namespace, secret, use) };
+      this.#key = { secret, found: await this.services.accounts.get(object.metadata.namespace, secret, use) };
     }
     return this.#key.found;
   }
@@ -142,11 +141,7 @@ export class Visit {
   /** The key cannot see what the object holds: its Secret is read again before the key's next use. */
   suspectKey(): void {
     const { metadata, spec } = this.#object;
-    this.services.credentials.suspect(metadata.namespace, spec.apiKeySecretRef.name);
-  }
-
-  suspectIfRefused(reason: ReadyReason): void {
-    if (reason === 'InvalidCredentials' || reason === 'Unauthorized') this.suspectKey();
+    this.services.accounts.suspect(metadata.namespace, spec.apiKeySecretRef.name);
   }
 
   /** False if the process is about to end: it begins no order that it may not finish. */
@@ -184,7 +179,6 @@ export class Visit {
     const now = timers.monotonic();
     this.#log(name, next, now - this.#steppedAt);
     this.#steppedAt = now;
-    if (next.error !== undefined) this.suspectIfRefused(reasonOf(next.error));
   }
 
   /** True if the object has changed in a way that matters since `view`, in versions that this process has not seen. */

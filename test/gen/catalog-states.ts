@@ -2,7 +2,7 @@
 import { parseApiKey, secretForbidden } from '../../src/accounts/api-key.ts';
 import { callProblem, missing, reasonOf, type Missing } from '../../src/accounts/decision/failure.ts';
 import type { ServerCatalog } from '../../src/api/server-catalog.ts';
-import { ProviderError } from '../../src/provider/errors/provider-error.ts';
+import { ProviderError } from '../../src/provider/error.ts';
 import type { Catalog } from '../../src/provider/types.ts';
 import { catalogStatus } from '../../src/server-catalog/decision/status.ts';
 import { storedCatalog } from './server-catalog.ts';

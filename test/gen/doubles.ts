@@ -42,7 +42,6 @@ export function fakeKube(calls: Partial<Kube>): Kube {
 export function fakeSession(calls: Partial<Session>): Session {
   return {
     account: 'acc',
-    isAccepted: false,
     ensureToken: () => Promise.resolve(),
     catalog: refuse('catalog'),
     products: refuse('products'),

@@ -2,7 +2,7 @@
 import type { EventNote } from '../../src/controller/conditions.ts';
 import type { VirtualServer } from '../../src/api/virtual-server.ts';
 import type { VirtualServerSet } from '../../src/api/virtual-server-set.ts';
-import { ProviderError } from '../../src/provider/errors/provider-error.ts';
+import { ProviderError } from '../../src/provider/error.ts';
 import { eventsOf, planSet, type SetAction } from '../../src/virtual-server-set/decision/plan.ts';
 import { manifestOf } from '../../src/virtual-server-set/decision/template.ts';
 import { healthy, stuck, suspended, unseen, working, type Verdict } from './verdicts.ts';

@@ -13,8 +13,8 @@ import type { VirtualServer } from '../../src/api/virtual-server.ts';
 import { KubeError } from '../../src/kube/error.ts';
 import type { Secrets } from '../../src/kube/kinds.ts';
 import { parseApiKey, secretForbidden } from '../../src/accounts/api-key.ts';
-import { ProviderError } from '../../src/provider/errors/provider-error.ts';
-import { ResponseError } from '../../src/provider/errors/response-error.ts';
+import { ProviderError } from '../../src/provider/error.ts';
+import { ResponseError } from '../../src/provider/error.ts';
 import type { Server, TaskState } from '../../src/provider/types.ts';
 import {
   ATTEMPTED,

@@ -4,7 +4,7 @@
  */
 import type { EventNote } from '../../src/controller/conditions.ts';
 import { statusSchema, type VirtualServer } from '../../src/api/virtual-server.ts';
-import type { Credentials, Found } from '../../src/accounts/credentials.ts';
+import type { Credentials, Found } from '../../src/accounts/accounts.ts';
 import { createLogger } from '../../src/base/logger.ts';
 import type { Recorder } from '../../src/controller/event-recorder.ts';
 import { KubeError } from '../../src/kube/error.ts';
@@ -19,7 +19,7 @@ import type {
   Server,
   TaskState,
 } from '../../src/provider/types.ts';
-import { ProviderError, withheldError } from '../../src/provider/errors/provider-error.ts';
+import { ProviderError, withheldError } from '../../src/provider/error.ts';
 import { ConnectionSecrets } from '../../src/virtual-server/connection-secret/connection-secrets.ts';
 import type { Memo } from '../../src/virtual-server/decision/memo.ts';
 import type { ProbeResult } from '../../src/virtual-server/decision/reach.ts';

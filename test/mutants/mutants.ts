@@ -130,7 +130,7 @@ export const MUTANTS: Mutant[] = [
   },
   {
     name: 'lets one account hold all connections',
-    file: 'src/provider/slots.ts',
+    file: 'src/provider/line.ts',
     find: 'const names = [`tenant ${tenant}`, `account ${account}`];',
     replace: 'const names = [`tenant ${tenant}`, `account ${account}`].slice(0, 0);',
     tests: ['--project', 'unit', 'test/unit/provider/calls.test.ts'],
@@ -138,22 +138,22 @@ export const MUTANTS: Mutant[] = [
   {
     name: 'counts the time in which a call waits for a connection as time of the call',
     file: 'src/provider/caller.ts',
-    find: 'const release = await this.line.calls.take(this.holder);',
+    find: 'const release = await line.calls.take(holder);',
     replace: 'const release = (): void => undefined;',
     tests: ['--project', 'unit', 'test/unit/provider/calls.test.ts'],
   },
   {
     name: 'logs in without waiting for --provider-qps',
     file: 'src/provider/token.ts',
-    find: 'await this.#line.bucket.acquire(priority, tenant);',
+    find: 'await line.bucket.acquire(priority, tenant);',
     replace: '',
     tests: ['--project', 'unit', 'test/unit/provider/token.test.ts'],
   },
   {
     name: 'lets logins take the connections of other calls',
     file: 'src/provider/token.ts',
-    find: 'await this.#line.logins.take({ tenant, account: this.#account });',
-    replace: 'await (this.#line as Line).calls.take({ tenant, account: this.#account });',
+    find: 'await line.logins.take({ tenant, account });',
+    replace: 'await (line as Line).calls.take({ tenant, account });',
     tests: ['--project', 'unit', 'test/unit/provider/token.test.ts'],
   },
   {
@@ -472,8 +472,8 @@ export const MUTANTS: Mutant[] = [
   {
     name: 'makes the plugin adopt one server for two restored objects',
     file: 'src/cli/vps/restored.ts',
-    find: "if (row.step !== 'adopt' || others.length === 0) return row;",
-    replace: "if (row.step !== 'adopt' || others.length >= 0) return row;",
+    find: 'if (others.length === 0) return row;',
+    replace: 'if (others.length >= 0) return row;',
     tests: ['--project', 'unit', 'test/unit/cli/restored.test.ts'],
   },
   {
@@ -647,16 +647,16 @@ export const MUTANTS: Mutant[] = [
   },
   {
     name: 'lets a namespace with many requests delay all others',
-    file: 'src/provider/turns.ts',
-    find: 'this.#lines.delete(tenant);',
-    replace: 'if (line.length === 0) this.#lines.delete(tenant);',
-    tests: ['--project', 'unit', 'test/unit/provider/turns.test.ts'],
+    file: 'src/provider/bucket.ts',
+    find: 'this.#waiting[priority].join(tenant,',
+    replace: "this.#waiting[priority].join(tenant && 'all',",
+    tests: ['--project', 'unit', 'test/unit/provider/bucket.test.ts'],
   },
   {
     name: 'queues all sessions of a key in one line',
-    file: 'src/provider/provider.ts',
-    find: 'caller: caller.of(tenant),',
-    replace: 'caller: caller.of(tenant.slice(0, 0)),',
+    file: 'src/provider/account.ts',
+    find: 'caller: callerOf(tenant),',
+    replace: 'caller: callerOf(tenant.slice(0, 0)),',
     tests: ['--project', 'unit', 'test/unit/provider/provider.test.ts'],
   },
   {
@@ -703,10 +703,10 @@ export const MUTANTS: Mutant[] = [
   },
   {
     name: 'lets urgent keys starve the others of their namespace',
-    file: 'src/controller/fair-line.ts',
+    file: 'src/base/fair-line.ts',
     find: 'const isTurnOfOldest = turns % TURN_OF_OLDEST === TURN_OF_OLDEST - 1;',
     replace: 'const isTurnOfOldest = turns % TURN_OF_OLDEST === TURN_OF_OLDEST;',
-    tests: ['--project', 'unit', 'test/unit/controller/fair-line.test.ts'],
+    tests: ['--project', 'unit', 'test/unit/base/fair-line.test.ts'],
   },
   {
     name: 'starves resync reads while orders are waiting',
@@ -731,17 +731,17 @@ export const MUTANTS: Mutant[] = [
   },
   {
     name: 'ignores that a Secret was rewritten with the same key',
-    file: 'src/accounts/credentials.ts',
-    find: 'const touched = version !== entry.version;',
-    replace: 'const touched = version === undefined;',
-    tests: ['--project', 'unit', 'test/unit/accounts/credentials.test.ts'],
+    file: 'src/accounts/accounts.ts',
+    find: 'const isRewritten = version !== undefined && version !== entry.version;',
+    replace: 'const isRewritten = version === undefined;',
+    tests: ['--project', 'unit', 'test/unit/accounts/accounts.test.ts'],
   },
   {
     name: 'does not wake objects when their refused key works again',
-    file: 'src/provider/token.ts',
-    find: 'if (this.#refusals.end()) this.#onRecovered();',
-    replace: 'this.#refusals.end();',
-    tests: ['--project', 'unit', 'test/unit/provider/token.test.ts'],
+    file: 'src/accounts/accounts.ts',
+    find: 'account.recoveries() === recoveries) return;',
+    replace: 'recoveries >= 0) return;',
+    tests: ['--project', 'unit', 'test/unit/accounts/accounts.test.ts'],
   },
   {
     name: 'schedules a visit before the next try of a refused key',
@@ -759,16 +759,16 @@ export const MUTANTS: Mutant[] = [
   },
   {
     name: 'lets one namespace take all workers',
-    file: 'src/controller/fair-line.ts',
-    find: 'return this.#free > 1 && places < SHARE * this.#free;',
-    replace: 'return this.#free > 0 && places < Infinity;',
+    file: 'src/base/fair-places.ts',
+    find: 'return this.#free > 1 && held < SHARE * this.#free;',
+    replace: 'return this.#free > 0 && held < Infinity;',
     tests: ['--project', 'unit', 'test/unit/virtual-server/ssh/silent-hosts.test.ts'],
   },
   {
     name: 'does not alternate between namespaces',
-    file: 'src/controller/fair-line.ts',
+    file: 'src/base/fair-line.ts',
     find: 'if (!isEmpty(member)) {',
-    replace: 'if (member.places < 0) {',
+    replace: 'if (member.turns < 0) {',
     tests: ['--project', 'unit', 'test/unit/controller/queue.test.ts'],
   },
   {
@@ -1110,9 +1110,9 @@ export const MUTANTS: Mutant[] = [
   {
     name: 'takes any 200 to a DELETE as a cancellation',
     file: 'src/provider/session.ts',
-    find: "return this.#caller.redactor.clean(parseMessage(parseJson(bodyOf(answer), 'deleteServer')));",
+    find: "return redactor.clean(parseMessage(parseJson(bodyOf(answer), 'deleteServer')));",
     replace:
-      "return this.#caller.redactor.clean(target.path === '' ? parseMessage(parseJson(bodyOf(answer), 'deleteServer')) : '');",
+      "return redactor.clean(target.path === '' ? parseMessage(parseJson(bodyOf(answer), 'deleteServer')) : '');",
     tests: ['--project', 'unit', 'test/unit/provider/calls.test.ts'],
   },
   {
@@ -1284,7 +1284,7 @@ export const MUTANTS: Mutant[] = [
   {
     name: 'treats spellings of an identifier as different servers',
     file: 'src/virtual-server/fleet/holders.ts',
-    find: 'this.#byIdentifier.of(identifier.toLowerCase())]',
+    find: 'this.#byIdentifier.of(identifierKey(identifier))]',
     replace: 'this.#byIdentifier.of(identifier)]',
     tests: ['--project', 'unit', 'test/unit/virtual-server/fleet/holders.test.ts'],
   },
@@ -1319,10 +1319,10 @@ export const MUTANTS: Mutant[] = [
   },
   {
     name: 'counts a holder by a key that the provider has not accepted',
-    file: 'src/accounts/credentials.ts',
-    find: 'sessions.find((session) => session.isAccepted)?.account',
-    replace: 'sessions[0]?.account',
-    tests: ['--project', 'unit', 'test/unit/accounts/credentials.test.ts'],
+    file: 'src/accounts/accounts.ts',
+    find: 'accounts.find((account) => account.isAccepted())?.name',
+    replace: 'accounts[0]?.name',
+    tests: ['--project', 'unit', 'test/unit/accounts/accounts.test.ts'],
   },
   {
     name: 'reports holders before it has read the server',

@@ -8,7 +8,7 @@ import { createClient } from '../../src/kube/client.ts';
 import { LEASES, SECRETS } from '../../src/kube/kinds.ts';
 import type { KubeObject } from '../../src/kube/resource.ts';
 import { Operator, type OperatorOptions } from '../../src/operator.ts';
-import { createProvider } from '../../src/provider/index.ts';
+import { createProvider } from '../../src/provider/provider.ts';
 import type { Exchange } from '../../src/provider/transport.ts';
 import type { Simulation } from '../../src/simulator/index.ts';
 import type { ProbeResult } from '../../src/virtual-server/decision/reach.ts';

@@ -1,7 +1,7 @@
 /**
  * The provider's transport, connected directly to the simulator, over a network that delays, loses, and cuts requests.
  */
-import { ProviderError } from '../../src/provider/errors/provider-error.ts';
+import { ProviderError } from '../../src/provider/error.ts';
 import type { Connection, ProviderAnswer, Exchange, Wire } from '../../src/provider/transport.ts';
 import type { Simulation } from '../../src/simulator/index.ts';
 import type { Network } from './network.ts';

@@ -1,8 +1,8 @@
-/** Maps provider errors to condition reasons. Pure. */
-import type { ProviderErrorLike } from '../../provider/types.ts';
+/** What a failed call to the provider means: the reason and the message for the condition, and how long to wait. Pure. */
+import type { ProviderError, ProviderErrorCode } from '../../provider/error.ts';
 import type { ReadyReason } from '../../api/conditions.ts';
+import { backoffDelay } from '../../base/backoff.ts';
 import { ended } from '../../base/text.ts';
-import type { ProviderErrorCode } from '../../provider/errors/provider-error.ts';
 
 /** A fact that could not be obtained, with the reason and message for the condition. */
 export interface Missing {
@@ -27,7 +27,7 @@ const NEXT: Partial<Record<ReadyReason, string>> = {
 };
 
 /** Why a call failed, and what happens next; `advice`: what else you can do about this object. */
-export function callProblem(error: ProviderErrorLike, advice = ''): string {
+export function callProblem(error: ProviderError, advice = ''): string {
   const parts = [error.message, NEXT[reasonOf(error)] ?? '', advice];
   return parts
     .filter((part) => part !== '')
@@ -52,6 +52,25 @@ const REASON_BY_CODE: Record<ProviderErrorCode, ReadyReason> = {
   PROVIDER_NOT_FOUND: 'ProviderProtocolError',
 };
 
-export function reasonOf(error: ProviderErrorLike): ReadyReason {
+export function reasonOf(error: ProviderError): ReadyReason {
   return REASON_BY_CODE[error.code];
+}
+
+/** Visits that throw use the backoff of controller/queue.ts instead. */
+const BASE_MS = 1_000;
+const BACKOFF = { baseMs: BASE_MS, maxMs: 10 * 60_000, jitter: [0.9, 1.1] } as const;
+
+/** Delay in ms after the n-th consecutive failure (n >= 1): doubles from one second to ten minutes, with ±10% jitter. */
+export function backoffMs(failures: number, jitter: number, atLeastMs = 0): number {
+  return Math.max(atLeastMs, Math.round(backoffDelay(failures - 1, BACKOFF, jitter)));
+}
+
+/**
+ * Like `backoffMs`, for a failing key. A visit only checks whether the Secret was fixed and makes no provider call, so
+ * it waits at most until the next login (0 if unknown), plus jitter to spread the objects that share the key.
+ */
+export function keyPauseMs(failures: number, jitter: number, untilLoginMs = 0): number {
+  const pause = backoffMs(failures, jitter);
+  if (untilLoginMs === 0) return pause;
+  return Math.min(pause, Math.max(BASE_MS, Math.round(untilLoginMs * (1 + 0.1 * jitter))));
 }

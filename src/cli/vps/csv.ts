@@ -3,6 +3,7 @@ import { readFileSync } from 'node:fs';
 import { text } from 'node:stream/consumers';
 import { CsvError, parse } from 'csv-parse/sync';
 import { identifierProblem } from '../../api/identifier.ts';
+import { identifierKey } from '../../base/identifier.ts';
 import { nameProblem } from './cluster.ts';
 import { CommandError, EXIT } from './failure.ts';
 
@@ -54,8 +55,7 @@ function valid(rows: readonly Placed[], furtherProblem: (row: Row) => string | u
     return why === undefined ? [] : [`${place}: ${why}`];
   });
   problems.push(...repeated(rows, ({ namespace, name }) => `${namespace}/${name}`, 'object'));
-  // Identifiers are host labels, so their case does not count.
-  problems.push(...repeated(rows, ({ identifier }) => identifier.toLowerCase(), 'identifier'));
+  problems.push(...repeated(rows, ({ identifier }) => identifierKey(identifier), 'identifier'));
   if (problems.length === 0) return rows.map(({ row }) => row);
   const more = problems.length - SHOWN;
   throw new CommandError(EXIT.usage, 'nothing was changed: the list is not valid', [

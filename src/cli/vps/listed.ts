@@ -1,6 +1,7 @@
 /** Decides for each listed object whether `kubectl vps adopt -f` or `kubectl vps start-over` is possible. Pure. */
 import { ADOPT_ANNOTATION, START_OVER_ANNOTATION } from '../../api/names.ts';
 import type { VirtualServer } from '../../api/virtual-server.ts';
+import { identifierKey, isSameIdentifier } from '../../base/identifier.ts';
 import { expiryOf } from '../../virtual-server/decision/expiry.ts';
 import { viewRecord } from '../../virtual-server/decision/record.ts';
 import type { ListedAdoption, ListedServer } from './csv.ts';
@@ -35,11 +36,11 @@ export function planAdoptions(
   const holders = new Map<string, VirtualServer>();
   for (const object of all) {
     const held = heldServer(object);
-    if (held !== undefined) holders.set(held.toLowerCase(), object);
+    if (held !== undefined) holders.set(identifierKey(held), object);
   }
   return list.map(({ namespace, name, identifier }) => {
     const object = find(all, namespace, name);
-    const holder = holders.get(identifier.toLowerCase());
+    const holder = holders.get(identifierKey(identifier));
     const [outcome, why] = object === undefined ? UNKNOWN : adoption(object, identifier, holder, now);
     return { namespace, name, object, identifier, outcome, why };
   });
@@ -79,7 +80,7 @@ function adoption(
   if (expiredAt !== undefined) return ['refused', `its server expired at ${expiredAt}: delete the object`];
   if (isOver(object, now)) return OVER;
   const held = heldServer(object);
-  if (held?.toLowerCase() === identifier.toLowerCase()) return ['done', 'already holds the server'];
+  if (isSameIdentifier(held, identifier)) return ['done', 'already holds the server'];
   if (held !== undefined) return ['refused', `already holds server ${held}`];
   if (holder !== undefined && holder.metadata.uid !== uid) {
     return ['refused', `${holder.metadata.namespace}/${holder.metadata.name} holds the server`];

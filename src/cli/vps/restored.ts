@@ -3,6 +3,7 @@ import { identifierProblem } from '../../api/identifier.ts';
 import { ADOPT_ANNOTATION, RECORD_ANNOTATION, START_OVER_ANNOTATION } from '../../api/names.ts';
 import { parseRecord, type ServerRecord } from '../../api/record.ts';
 import type { VirtualServer } from '../../api/virtual-server.ts';
+import { identifierKey, isSameIdentifier } from '../../base/identifier.ts';
 import { expiryOf } from '../../virtual-server/decision/expiry.ts';
 import { orphanName } from '../../virtual-server/decision/inputs.ts';
 import { viewRecord, type RecordView } from '../../virtual-server/decision/record.ts';
@@ -40,19 +41,21 @@ export function planOf(selected: readonly Selected[], all: readonly VirtualServe
   const rows = selected.map((each) => rowOf(each, now));
   const namers = namersOf(rows, all);
   return rows.map((row) => {
-    const others = [...(namers.get(row.identifier?.toLowerCase()) ?? [])].filter((name) => name !== row.name);
-    if (row.step !== 'adopt' || others.length === 0) return row;
+    if (row.step !== 'adopt' || row.identifier === undefined) return row;
+    const others = [...(namers.get(identifierKey(row.identifier)) ?? [])].filter((name) => name !== row.name);
+    if (others.length === 0) return row;
     const why = `server ${row.identifier} is also named by ${others.join(', ')}: adopt it for one of them by name`;
     return { ...row, step: 'you', why };
   });
 }
 
-/** Every server that an object holds or would adopt, lower-cased like a host label, with the names of these objects. */
-function namersOf(rows: readonly RestoredRow[], all: readonly VirtualServer[]): Map<string | undefined, Set<string>> {
-  const namers = new Map<string | undefined, Set<string>>();
+/** The key of every server that an object holds or would adopt, with the names of these objects. */
+function namersOf(rows: readonly RestoredRow[], all: readonly VirtualServer[]): Map<string, Set<string>> {
+  const namers = new Map<string, Set<string>>();
   const add = (identifier: string | undefined, name: string): void => {
-    const key = identifier?.toLowerCase();
-    if (key !== undefined) namers.set(key, (namers.get(key) ?? new Set()).add(name));
+    if (identifier === undefined) return;
+    const key = identifierKey(identifier);
+    namers.set(key, (namers.get(key) ?? new Set()).add(name));
   };
   for (const object of all) {
     const { name, annotations } = object.metadata;
@@ -97,8 +100,13 @@ interface Known {
 function knownOf(found: readonly FoundRecord[]): Known {
   const contradictions = (['identifier', 'task', 'attempt'] as const).flatMap((field) => {
     const [first, ...others] = found.filter(({ record }) => record[field] !== undefined);
-    const other = others.find(({ record }) => !isSame(record[field], first?.record[field]));
-    if (first === undefined || other === undefined) return [];
+    if (first === undefined) return [];
+    const other = others.find(({ record }) =>
+      field === 'identifier'
+        ? !isSameIdentifier(record.identifier, first.record.identifier)
+        : record[field] !== first.record[field],
+    );
+    if (other === undefined) return [];
     return [`${field} is ${first.record[field]} in ${first.place} and ${other.record[field]} in ${other.place}`];
   });
   const records = found.map(({ record }) => record);
@@ -124,10 +132,10 @@ function ownStep(object: VirtualServer, own: ServerRecord, known: Known): [Step,
   const { name, annotations } = object.metadata;
   const { identifier, expiredAt } = own;
   const adopts = annotations?.[ADOPT_ANNOTATION];
-  if (identifier === undefined && adopts !== undefined && isSame(known.identifier ?? adopts, adopts)) {
+  if (identifier === undefined && adopts !== undefined && isSameIdentifier(known.identifier ?? adopts, adopts)) {
     return ['done', 'already annotated'];
   }
-  if (known.identifier !== undefined && !isSame(known.identifier, identifier)) {
+  if (known.identifier !== undefined && !isSameIdentifier(known.identifier, identifier)) {
     const other = identifier ?? (own.attempt === undefined ? 'no server' : `order ${own.attempt}`);
     return ['you', `its own record names ${other}: run kubectl vps status ${name}`];
   }
@@ -148,7 +156,7 @@ function restoredStep(
   if ('problem' in view) return ['you', `${verdict(object).reason}: run kubectl vps status ${name}`];
   const adopts = annotations?.[ADOPT_ANNOTATION];
   if (adopts !== undefined) {
-    if (isSame(identifier ?? adopts, adopts)) return ['done', 'already annotated'];
+    if (isSameIdentifier(identifier ?? adopts, adopts)) return ['done', 'already annotated'];
     return ['you', `the annotation ${ADOPT_ANNOTATION} names ${adopts}, but the record names ${identifier}`];
   }
   if (view.kind === 'foreign' && view.startOver) return ['none', `${START_OVER_ANNOTATION} is set`];
@@ -180,8 +188,4 @@ function consequenceOf(object: VirtualServer, records: readonly ServerRecord[], 
       ? [`look in the provider's control panel for servers of ${[...new Set(orphans)].join(', ')}`]
       : []),
   ].join('; ');
-}
-
-function isSame(a: string | number | undefined, b: string | number | undefined): boolean {
-  return String(a).toLowerCase() === String(b).toLowerCase();
 }

@@ -19,6 +19,7 @@ import { isProvisioned } from './status.ts';
 import type { Facts, Operation } from './types.ts';
 import { causeIn, heldTwiceAdvice, letGoAdvice, namesOf, protectedMessage, unknownMessage } from './words.ts';
 import { firstSeen, isOverdue, notDue, park, taskIsOver, type OwnView, type View } from './view.ts';
+import { isSameIdentifier } from '../../base/identifier.ts';
 import { holdsSomething, settledWith, withoutAttempt, withoutServer } from './record.ts';
 import { clockOf, expiryOf, isToExpire } from './expiry.ts';
 import { currentReason } from '../../controller/conditions.ts';
@@ -290,7 +291,7 @@ function journalIsUnavailable({ journalProblem, timing }: Facts): Operation | un
 /** True if the task named a server that was never seen, and now names another one or none. */
 function isReplaceable({ own, adoption, object }: View): boolean {
   if (own?.mode !== 'create' || own.fingerprint !== undefined || own.task === undefined) return false;
-  const isOther = adoption?.ok === true && adoption.identifier.toLowerCase() !== own.identifier?.toLowerCase();
+  const isOther = adoption?.ok === true && !isSameIdentifier(adoption.identifier, own.identifier);
   return isOther && hasTrait(currentReason(object.status?.conditions), 'renamed');
 }
 

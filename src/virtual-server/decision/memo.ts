@@ -2,8 +2,6 @@
  * What this process remembers about an object between visits: evidence about its server, and what only saves calls. Losing
  * it costs time and calls, never safety. Pure.
  */
-import type { Planned } from './types.ts';
-
 export interface Memo {
   evidence: Evidence;
   /** Consecutive failures of calls to the provider. */
@@ -12,6 +10,9 @@ export interface Memo {
   /** When the status last told the progress of the task, on the monotonic clock (ms). */
   toldAt?: number | undefined;
 }
+
+/** Operations that may be planned for later. */
+export type Planned = 'order' | 'adopt' | 'follow' | 'look' | 'cancel' | 'expire';
 
 /**
  * Do not begin this operation before `at` (ms; Infinity: never), unless the inputs (see inputs.ts) have changed. It does

@@ -3,14 +3,13 @@ import { hasTrait } from '../../api/conditions.ts';
 import type { ServerRecord } from '../../api/record.ts';
 import { capitalized, ended } from '../../base/text.ts';
 import type { Verdict } from '../../controller/conditions.ts';
-import { callProblem, reasonOf, type Missing } from '../../accounts/decision/failure.ts';
-import { backoffMs, keyPauseMs } from '../../accounts/decision/pause.ts';
+import { backoffMs, callProblem, keyPauseMs, reasonOf, type Missing } from '../../accounts/decision/failure.ts';
 import type { ProviderErrorLike } from '../../provider/types.ts';
 import { compose, eventsOf, type Parts } from './compose.ts';
 import { untilExpiry } from './expiry.ts';
 import { inputsOf, saysGone, saysNotCreated } from './inputs.ts';
-import { withEvidence, withGone, withoutGone, withoutPlan, type Memo } from './memo.ts';
-import type { Facts, Next, Operation, Park, Planned, RecordChange } from './types.ts';
+import { withEvidence, withGone, withoutGone, withoutPlan, type Memo, type Planned } from './memo.ts';
+import type { Facts, Next, Operation, Park, RecordChange } from './types.ts';
 import { firstSeen, type View } from './view.ts';
 
 /**

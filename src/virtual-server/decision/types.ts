@@ -3,7 +3,7 @@ import type { Verdict, EventNote } from '../../controller/conditions.ts';
 import type { Missing } from '../../accounts/decision/failure.ts';
 import type { ServerRecord } from '../../api/record.ts';
 import type { VirtualServerStatus } from '../../api/virtual-server.ts';
-import type { Memo } from './memo.ts';
+import type { Memo, Planned } from './memo.ts';
 import type { ProviderErrorLike, Server } from '../../provider/types.ts';
 
 /** What this process or its own journal knows about an attempt; see journal/journal.ts. */
@@ -93,9 +93,6 @@ export type Operation =
   | { type: 'wait'; afterMs?: number }
   /** Report why nothing is done. */
   | ({ type: 'park' } & Park);
-
-/** Operations that may be planned for later. */
-export type Planned = 'order' | 'adopt' | 'follow' | 'look' | 'cancel' | 'expire';
 
 /**
  * Why nothing is done. The operator checks again when something changes, or after `afterMs`. If only `retry` is given, it

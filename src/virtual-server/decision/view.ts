@@ -5,8 +5,8 @@ import type { VirtualServer } from '../../api/virtual-server.ts';
 import { adoptionOf, inputsOf, type Adoption } from './inputs.ts';
 import { viewRecord, type RecordView } from './record.ts';
 import { wasRead } from './status.ts';
-import { endOf, type Memo } from './memo.ts';
-import type { Facts, Operation, Park, Planned } from './types.ts';
+import { endOf, type Memo, type Planned } from './memo.ts';
+import type { Facts, Operation, Park } from './types.ts';
 
 export interface View {
   object: VirtualServer;

@@ -5,6 +5,7 @@
  * accepted its API key and the record names the account of that key.
  */
 import type { ServerRecord } from '../../api/record.ts';
+import { identifierKey, isSameIdentifier } from '../../base/identifier.ts';
 import {
   identifyingIn,
   isOtherFingerprint,
@@ -96,7 +97,7 @@ export class Holders {
     return {
       withServer: (identifier, { account, fingerprint, held }) =>
         named(
-          [...this.#byIdentifier.of(identifier.toLowerCase())].filter(
+          [...this.#byIdentifier.of(identifierKey(identifier))].filter(
             (other) => held !== true || !this.#reserved.has(other),
           ),
           (holding) =>
@@ -112,7 +113,7 @@ export class Holders {
           this.#byAddress.of(address),
           (holding) =>
             isSameAccount(account, this.#accountOf(holding.namespace, holding.secret)) &&
-            holding.identifier?.toLowerCase() !== identifier?.toLowerCase(),
+            !isSameIdentifier(holding.identifier, identifier),
         ),
       withTask: (task, account) => named(this.#byTask.of(task), (holding) => isOf(account, holding)),
       ordering: (account) =>
@@ -131,7 +132,7 @@ export class Holders {
 
   #put(uid: string, holding: Holding | undefined): void {
     const { identifier, task, fingerprint } = holding ?? {};
-    this.#byIdentifier.put(uid, identifier === undefined ? [] : [identifier.toLowerCase()]);
+    this.#byIdentifier.put(uid, identifier === undefined ? [] : [identifierKey(identifier)]);
     this.#byTask.put(uid, task === undefined ? [] : [task]);
     // Without an identifier the server is gone, and the provider may give its addresses to the next one.
     this.#byAddress.put(uid, identifier === undefined || fingerprint === undefined ? [] : identifyingIn(fingerprint));

@@ -2,6 +2,7 @@
 import { currentReason, type Verdict } from '../../controller/conditions.ts';
 import { MAX_IDENTIFIER, type ServerRecord } from '../../api/record.ts';
 import type { VirtualServer, VirtualServerSpec, VirtualServerStatus } from '../../api/virtual-server.ts';
+import { isSameIdentifier } from '../../base/identifier.ts';
 import { cut } from '../../base/text.ts';
 import { denied, isProven, pauseOf, unprovenVerdict } from '../decision/absence.ts';
 import { isAcceptedWord, isSameAccount, isSameProvider } from '../decision/identity.ts';
@@ -95,7 +96,7 @@ function withIdentifier(at: View, record: ServerRecord, identifier: string | und
   const account = accountOf(facts);
   const isOwnAccount = record.account === undefined || account === undefined || isSameAccount(record.account, account);
   const current = isOwnAccount ? record : { ...record, account };
-  const isKnown = identifier !== undefined && identifier.toLowerCase() === record.identifier?.toLowerCase();
+  const isKnown = identifier !== undefined && isSameIdentifier(identifier, record.identifier);
   const word = `task-${record.task ?? ''}@${account ?? ''}`;
   const isAccepted = isOwnAccount || isAcceptedWord(object, word);
   // Number and identifier may belong to an order of the other account. Keep the record's account, so that a 404 of the

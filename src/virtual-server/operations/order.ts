@@ -8,9 +8,9 @@ import { capitalized, ended } from '../../base/text.ts';
 import { RECONCILE_AT_ANNOTATION } from '../../api/names.ts';
 import { unknownIn, type ServerRecord } from '../../api/record.ts';
 import { callProblem, missing, reasonOf, type Missing } from '../../accounts/decision/failure.ts';
-import { readCatalog } from '../../accounts/read-catalog.ts';
+import { readCatalog } from '../../accounts/accounts.ts';
 import { KubeError } from '../../kube/error.ts';
-import { ProviderError } from '../../provider/errors/provider-error.ts';
+import { ProviderError } from '../../provider/error.ts';
 import type { CreateOutcome, OpenOrder, Session } from '../../provider/types.ts';
 import { edit } from '../decision/commands.ts';
 import { compose, eventsOf } from '../decision/compose.ts';
@@ -154,7 +154,6 @@ export function claimed({ object, own, facts }: View, attempt: string, account: 
 }
 
 function lacking(visit: Visit, { reason, message, retryAfterMs }: Missing): Next {
-  visit.suspectIfRefused(reason);
   const verdict = { reason, message };
   return parked(visit.view(), {
     verdict,

@@ -1,11 +1,11 @@
 /** Reads tasks and servers at the provider, and tells whether a 404 of the provider proves anything. */
-import { ProviderError, isProviderError } from '../../provider/errors/provider-error.ts';
+import { ProviderError, isProviderError } from '../../provider/error.ts';
 import type { VirtualServer } from '../../api/virtual-server.ts';
 import { isSameAccount } from '../decision/identity.ts';
 import { isProvisioned } from '../decision/status.ts';
 import type { Failed, ServerAnswer, ShownServer, TaskAnswer } from '../decision/types.ts';
 import { OTHER_KEY, noProducts } from '../decision/words.ts';
-import { ResponseError } from '../../provider/errors/response-error.ts';
+import { ResponseError } from '../../provider/error.ts';
 import type { Priority, Session } from '../../provider/types.ts';
 
 export async function pollTask(task: number, account: string | undefined, session: Session): Promise<TaskAnswer> {

@@ -1,6 +1,6 @@
 /** Checks whether an SSH server answers: connects, reads its version line, sends nothing, and closes at once. */
 import { connect, type LookupFunction } from 'node:net';
-import { FairLine } from '../../controller/fair-line.ts';
+import { FairPlaces } from '../../base/fair-places.ts';
 import { createLookUp } from './look-up.ts';
 import type { ProbeResult, SshEndpoint } from '../decision/reach.ts';
 
@@ -38,9 +38,9 @@ export function createSshProbe({
   atOnce = PROBES_AT_ONCE,
   lookup = createLookUp(),
 } = {}): SshProbe {
-  const line = new FairLine<() => void>(atOnce);
+  const line = new FairPlaces<() => void>(atOnce);
   const admit = (): void => {
-    for (let start = line.take(); start !== undefined; start = line.take()) start();
+    for (let next = line.take(); next !== undefined; next = line.take()) next.item();
   };
   return async (target, namespace) => {
     await new Promise<void>((resolve) => {

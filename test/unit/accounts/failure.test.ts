@@ -1,8 +1,6 @@
-import { ProviderError, withheldError } from '../../../src/provider/errors/provider-error.ts';
+import { ProviderError, withheldError, ResponseError } from '../../../src/provider/error.ts';
 import { describe, expect, it } from 'vitest';
-import { reasonOf } from '../../../src/accounts/decision/failure.ts';
-import { backoffMs } from '../../../src/accounts/decision/pause.ts';
-import { ResponseError } from '../../../src/provider/errors/response-error.ts';
+import { backoffMs, reasonOf } from '../../../src/accounts/decision/failure.ts';
 
 describe('reasonOf', () => {
   it.each([

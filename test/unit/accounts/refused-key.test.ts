@@ -3,7 +3,7 @@ import { currentReason } from '../../../src/controller/conditions.ts';
 import { expect, it } from 'vitest';
 import { openJournal } from '../../../src/virtual-server/journal/journal.ts';
 import { Operator } from '../../../src/operator.ts';
-import { createProvider } from '../../../src/provider/index.ts';
+import { createProvider } from '../../../src/provider/provider.ts';
 import type { ProviderAnswer, Wire } from '../../../src/provider/transport.ts';
 import { fakeKube } from '../../gen/doubles.ts';
 import { feedOf } from '../../gen/feed.ts';

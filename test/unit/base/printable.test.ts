@@ -1,5 +1,5 @@
 /** All text for users is printable, whatever a record, an annotation or the provider contains. */
-import { ProviderError } from '../../../src/provider/errors/provider-error.ts';
+import { ProviderError } from '../../../src/provider/error.ts';
 import { expect, it } from 'vitest';
 import { SERVER_KIND } from '../../../src/api/names.ts';
 import { INPUT_ANNOTATIONS } from '../../../src/api/annotations.ts';

@@ -3,7 +3,7 @@ import { createServer } from 'node:http';
 import { createServer as createTcpServer } from 'node:net';
 import { describe, expect, it } from 'vitest';
 import { realTimers } from '../../../src/base/timers.ts';
-import type { RequestInfo } from '../../../src/provider/index.ts';
+import type { RequestInfo } from '../../../src/provider/transport.ts';
 import { KEY, errorOf, listen, providerFor, sessionFor, startRaw, startStub, order } from './stub-provider.ts';
 import type { Reply } from './stub-provider.ts';
 
@@ -413,10 +413,10 @@ describe('every call', () => {
     stub.on('GET /beta/vps/products', () => (hanging += 1));
     stub.on('DELETE /beta/vps/servers/mine', { status: 200, body: { message: 'Server unprovisioned' } });
     const provider = providerFor(stub);
-    const theirs = provider.session({ keyId: 'theirs', secret: 's' }, 'their-namespace');
+    const theirs = provider.account({ keyId: 'theirs', secret: 's' }).session('their-namespace');
     for (let index = 0; index < 100; index++) void theirs.products().catch(() => undefined);
     await expect.poll(() => hanging).toBe(8);
-    await provider.session({ keyId: 'mine', secret: 's' }, 'my-namespace').deleteServer('mine');
+    await provider.account({ keyId: 'mine', secret: 's' }).session('my-namespace').deleteServer('mine');
     expect(hanging).toBe(8);
   });
 
@@ -427,11 +427,11 @@ describe('every call', () => {
     stub.on('DELETE /beta/vps/servers/mine', { status: 200, body: { message: 'Server unprovisioned' } });
     const provider = providerFor(stub);
     for (let index = 0; index < 100; index++) {
-      const theirs = provider.session({ keyId: `theirs-${index}`, secret: 's' }, 'their-namespace');
+      const theirs = provider.account({ keyId: `theirs-${index}`, secret: 's' }).session('their-namespace');
       void theirs.products().catch(() => undefined);
     }
     await expect.poll(() => hanging).toBe(8);
-    await provider.session({ keyId: 'mine', secret: 's' }, 'my-namespace').deleteServer('mine');
+    await provider.account({ keyId: 'mine', secret: 's' }).session('my-namespace').deleteServer('mine');
     expect(hanging).toBe(8);
   });
 
@@ -453,7 +453,7 @@ describe('every call', () => {
     const arrived = Promise.withResolvers<undefined>();
     const raw = await startRaw(() => arrived.resolve(undefined));
     const provider = providerFor({ baseUrl: raw.origin, authUrl });
-    const error = errorOf(provider.session({ keyId: 'key', secret: 'secret' }).products());
+    const error = errorOf(provider.account({ keyId: 'key', secret: 'secret' }).session('').products());
     await arrived.promise;
     await provider.close();
     expect(await error).toMatchObject({ code: 'PROVIDER_UNREACHABLE' });

@@ -11,6 +11,7 @@ import { describe, expect, it, onTestFinished } from 'vitest';
 import type { CreateOutcome } from '../../../src/provider/types.ts';
 import { realTimers } from '../../../src/base/timers.ts';
 import {
+  KEY,
   REQUEST,
   listen,
   providerFor,
@@ -98,7 +99,7 @@ describe('an order without a connection', () => {
   it('is not created after the client is closed', async () => {
     const stub = await startStub();
     const provider = providerFor(stub);
-    const session = provider.session({ keyId: 'key', secret: 'secret' });
+    const session = provider.account({ keyId: 'key', secret: 'secret' }).session('');
     await provider.close();
     expect(await order(session)).toMatchObject({ kind: 'notCreated' });
     expect(stub.seen).toEqual([]);
@@ -154,7 +155,9 @@ describe('an order with an open connection', () => {
   it('keeps other orders of its namespace from being claimed until it is sent, but not those of another', async () => {
     const stub = await startStub();
     const provider = providerFor(stub, { qps: 10 });
-    const [mine, theirs] = ['mine', 'theirs'].map((name) => provider.session({ keyId: name, secret: 's' }, name));
+    const [mine, theirs] = ['mine', 'theirs'].map((name) =>
+      provider.account({ keyId: name, secret: 's' }).session(name),
+    );
     if (mine === undefined || theirs === undefined) throw new Error('no session');
     const first = await mine.openOrder();
     let isSecondOpen = false;
@@ -223,9 +226,9 @@ describe('a login', () => {
       const body = '{"access_token":"t","expires_in":300}';
       socket.end(`HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 200 OK\r\nContent-Length: ${body.length}\r\n\r\n${body}`);
     });
-    const session = sessionFor({ baseUrl: raw.origin, authUrl: raw.origin });
-    await session.ensureToken();
-    expect(session.isAccepted).toBe(true);
+    const account = providerFor({ baseUrl: raw.origin, authUrl: raw.origin }).account(KEY);
+    await account.session('').ensureToken();
+    expect(account.isAccepted()).toBe(true);
   });
 });
 
@@ -274,7 +277,7 @@ describe('an order whose response is lost', () => {
     const arrived = Promise.withResolvers<undefined>();
     const raw = await startRaw(() => arrived.resolve(undefined));
     const provider = providerFor({ baseUrl: raw.origin, authUrl });
-    const outcome = order(provider.session({ keyId: 'key', secret: 'secret' }));
+    const outcome = order(provider.account({ keyId: 'key', secret: 'secret' }).session(''));
     await arrived.promise;
     await provider.close();
     expect(await outcome).toMatchObject({ kind: 'unknown', error: { code: 'PROVIDER_UNREACHABLE' } });

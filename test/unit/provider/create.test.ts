@@ -240,7 +240,7 @@ describe('an order whose login fails', () => {
       arrived.resolve(() => response.end('{"access_token":"late","expires_in":300}'));
     });
     const provider = providerFor(stub, { createTimeoutMs: 50 });
-    const session = provider.session({ keyId: 'key', secret: 'secret' });
+    const session = provider.account({ keyId: 'key', secret: 'secret' }).session('');
     expect(await order(session)).toMatchObject({
       kind: 'notCreated',
       error: { code: 'PROVIDER_TIMEOUT' },

@@ -1,8 +1,9 @@
 /** The options of a provider, and the token bucket that its sessions share. */
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import { createProvider } from '../../../src/provider/index.ts';
-import type { Operation } from '../../../src/provider/index.ts';
+import { createProvider } from '../../../src/provider/provider.ts';
+import type { Operation } from '../../../src/provider/error.ts';
 import type { ProviderAnswer, Wire } from '../../../src/provider/transport.ts';
+import type { Account } from '../../../src/provider/types.ts';
 
 const URLS = { baseUrl: 'https://api.example.org', authUrl: 'https://auth.example.org' };
 
@@ -59,22 +60,22 @@ describe('the sessions of one key', () => {
       within: (_ms, work) => work(new AbortController().signal),
       close: () => Promise.resolve(),
     };
-    return { sent, provider: createProvider({ ...URLS, qps: 10, transport }) };
+    return { sent, account: createProvider({ ...URLS, qps: 10, transport }).account(KEY) };
   }
 
   /** A namespace with a hundred pending cancellations, ten of them sent. */
-  async function flood(provider: ReturnType<typeof createProvider>): Promise<void> {
-    const session = provider.session(KEY, 'many');
+  async function flood(account: Account): Promise<void> {
+    const session = account.session('many');
     for (let index = 0; index < 100; index++) void session.deleteServer(`vs${index}`);
     await vi.advanceTimersByTimeAsync(0);
   }
 
   it('do not let a namespace with one request wait for another with a hundred', async () => {
-    const { provider } = setUp();
-    await flood(provider);
+    const { account } = setUp();
+    await flood(account);
     let isDone = false;
-    void provider
-      .session(KEY, 'one')
+    void account
+      .session('one')
       .products()
       .then(() => (isDone = true));
     await vi.advanceTimersByTimeAsync(200);
@@ -82,12 +83,12 @@ describe('the sessions of one key', () => {
   });
 
   it('share one login and the lists, which wait behind no namespace', async () => {
-    const { provider, sent } = setUp();
-    await flood(provider);
+    const { account, sent } = setUp();
+    await flood(account);
     let done = 0;
     for (const tenant of ['many', 'one'])
-      void provider
-        .session(KEY, tenant)
+      void account
+        .session(tenant)
         .catalog(0)
         .then(() => done++);
     await vi.advanceTimersByTimeAsync(700);

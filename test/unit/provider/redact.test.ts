@@ -158,15 +158,17 @@ describe('sessions and providers', () => {
   it('show no credential when inspected', async () => {
     const stub = await startStub();
     const provider = providerFor(stub);
-    const session = provider.session(KEY);
+    const account = provider.account(KEY);
+    const session = account.session('');
     await session.ensureToken();
-    const shown = `${inspect(provider, { depth: 10 })}${inspect(session, { depth: 10 })}${JSON.stringify([provider, session])}`;
+    const all = [provider, account, session];
+    const shown = `${inspect(all, { depth: 10 })}${JSON.stringify(all)}`;
     for (const secret of FORBIDDEN) expect(shown).not.toContain(secret);
   });
 
   it('name the account by a hash of only the base URL and the key ID', async () => {
     const { authUrl } = await startStub();
-    const account = (baseUrl: string, key: ApiKey = KEY) => providerFor({ baseUrl, authUrl }).session(key).account;
+    const account = (baseUrl: string, key: ApiKey = KEY) => providerFor({ baseUrl, authUrl }).account(key).name;
     const own = account('https://api.example.org/x');
     expect(own).toMatch(/^[0-9a-f]{16}-[0-9a-f]{16}$/);
     expect(account('https://API.example.org:443/x//')).toBe(own);

@@ -7,7 +7,7 @@ import { errorOf, providerFor, order } from './stub-provider.ts';
 async function simulated(options: SimulatorOptions = {}) {
   const simulator = await startSimulator(options);
   onTestFinished(() => simulator.close());
-  const session = providerFor(simulator).session({ keyId: simulator.keyId, secret: simulator.secret });
+  const session = providerFor(simulator).account({ keyId: simulator.keyId, secret: simulator.secret }).session('');
   return { simulator, session };
 }
 

@@ -4,9 +4,9 @@ import type { IncomingMessage, RequestListener, Server, ServerResponse } from 'n
 import { connect, createServer as createTcpServer } from 'node:net';
 import type { AddressInfo, Server as TcpServer, Socket } from 'node:net';
 import { onTestFinished } from 'vitest';
-import { createProvider } from '../../../src/provider/index.ts';
-import type { ProviderOptions } from '../../../src/provider/index.ts';
-import { ProviderError } from '../../../src/provider/errors/provider-error.ts';
+import { createProvider } from '../../../src/provider/provider.ts';
+import type { ProviderOptions } from '../../../src/provider/provider.ts';
+import { ProviderError } from '../../../src/provider/error.ts';
 import type {
   ApiKey,
   CreateOutcome,
@@ -151,7 +151,7 @@ export function sessionFor(
   options: Partial<ProviderOptions> = {},
   key: ApiKey = KEY,
 ): Session {
-  return providerFor(urls, options).session(key);
+  return providerFor(urls, options).account(key).session('');
 }
 
 /** Opens and sends an order. An order that could not be opened was not created. */

@@ -1,7 +1,7 @@
 /** Obtaining, renewing, dropping and refusing tokens. */
 import { describe, expect, it } from 'vitest';
 import { realTimers } from '../../../src/base/timers.ts';
-import type { ApiKey, ProviderErrorLike } from '../../../src/provider/types.ts';
+import type { ApiKey } from '../../../src/provider/types.ts';
 import { FakeTimers } from '../../gen/timers.ts';
 import { errorOf, KEY, providerFor, sessionFor, startStub } from './stub-provider.ts';
 import type { Reply, StubProvider } from './stub-provider.ts';
@@ -45,15 +45,15 @@ describe('the login', () => {
 
   it('marks the key as accepted, unless the provider refuses it', async () => {
     const stub = await tokenStub(300);
-    const session = sessionFor(stub);
-    expect(session.isAccepted).toBe(false);
-    await session.ensureToken();
-    expect(session.isAccepted).toBe(true);
+    const account = providerFor(stub).account(KEY);
+    expect([account.isAccepted(), account.isRefused()]).toEqual([false, false]);
+    await account.session('').ensureToken();
+    expect([account.isAccepted(), account.isRefused()]).toEqual([true, false]);
     const refusing = await startStub();
     refusing.on(`POST ${LOGIN}`, (_request, response) => void response.writeHead(401).end());
-    const refused = sessionFor(refusing);
-    await errorOf(refused.ensureToken());
-    expect(refused.isAccepted).toBe(false);
+    const refused = providerFor(refusing).account(KEY);
+    await errorOf(refused.session('').ensureToken());
+    expect([refused.isAccepted(), refused.isRefused()]).toEqual([false, true]);
   });
 
   it('is sent once for 50 concurrent calls', async () => {
@@ -69,11 +69,11 @@ describe('the login', () => {
     const timers = new FakeTimers();
     const provider = providerFor(stub, { qps: 2, timers });
     const keys = Array.from({ length: 20 }, (_, index) => ({ keyId: `theirs-${index}`, secret: 's' }));
-    const theirs = keys.map((key) => provider.session(key, 'theirs').ensureToken());
+    const theirs = keys.map((key) => provider.account(key).session('theirs').ensureToken());
     const logins = () => stub.count('POST', LOGIN);
     await expect.poll(logins).toBe(2);
     let isDone = false;
-    const mine = provider.session(KEY, 'mine').ensureToken();
+    const mine = provider.account(KEY).session('mine').ensureToken();
     void mine.then(() => (isDone = true));
     timers.advance(500);
     await expect.poll(logins).toBe(3);
@@ -89,52 +89,45 @@ describe('the login', () => {
     const stub = await tokenStub(300);
     let hanging = 0;
     const provider = providerFor(stub);
-    const mine = provider.session(KEY, 'mine');
+    const mine = provider.account(KEY).session('mine');
     await mine.ensureToken();
     stub.on(`POST ${LOGIN}`, ({ headers }, response) => {
       if (headers.authorization === basic({ keyId: 'late', secret: 's' })) response.end('{"access_token":"late"}');
       else hanging += 1;
     });
     for (let index = 0; index < 100; index++) {
-      const theirs = provider.session({ keyId: `theirs-${index}`, secret: 's' }, 'theirs');
+      const theirs = provider.account({ keyId: `theirs-${index}`, secret: 's' }).session('theirs');
       void theirs.ensureToken().catch(() => undefined);
     }
     await expect.poll(() => hanging).toBe(2);
     // Nine calls at a time: more than the share of one namespace would leave to another.
     await Promise.all(Array.from({ length: 9 }, () => mine.products()));
-    await provider.session({ keyId: 'late', secret: 's' }, 'mine').ensureToken();
+    await provider.account({ keyId: 'late', secret: 's' }).session('mine').ensureToken();
     expect(hanging).toBe(2);
   });
 
   it('takes no connection from the other calls of its namespace', async () => {
     const stub = await tokenStub(300);
     const provider = providerFor(stub);
-    const session = provider.session(KEY, 'mine');
+    const session = provider.account(KEY).session('mine');
     await session.ensureToken();
     stub.on(`POST ${LOGIN}`, () => undefined);
     for (let index = 0; index < 20; index++) {
-      const other = provider.session({ keyId: `other-${index}`, secret: 's' }, 'mine');
+      const other = provider.account({ keyId: `other-${index}`, secret: 's' }).session('mine');
       void other.ensureToken().catch(() => undefined);
     }
     await expect.poll(() => stub.count('POST', LOGIN)).toBe(3);
     expect(await session.products()).toEqual([]);
   });
 
-  it('is sent once per key', async () => {
+  it('is sent once per account', async () => {
     const stub = await tokenStub(300);
     const provider = providerFor(stub);
-    const keys = [KEY, { ...KEY, secret: 'other' }, { ...KEY, keyId: 'other' }, { ...KEY }];
-    await Promise.all(keys.map((key) => provider.session(key).ensureToken()));
+    const accounts = [KEY, { ...KEY, secret: 'other' }, { ...KEY, keyId: 'other' }].map((key) => provider.account(key));
+    for (let round = 0; round < 2; round++)
+      await Promise.all(accounts.map((account) => account.session(`${round}`).ensureToken()));
     expect(stub.count('POST', LOGIN)).toBe(3);
-  });
-
-  it('is sent again for a forgotten key', async () => {
-    const stub = await tokenStub(300);
-    const provider = providerFor(stub);
-    await provider.session(KEY).ensureToken();
-    provider.forget({ ...KEY });
-    await provider.session(KEY).ensureToken();
-    expect(stub.count('POST', LOGIN)).toBe(2);
+    expect(accounts.map((account) => account.hasKey({ ...KEY }))).toEqual([true, false, false]);
   });
 
   it('is retried by the next call after a failure', async () => {
@@ -197,11 +190,15 @@ describe('a refused key', () => {
   it('does not affect another key', async () => {
     const stub = await startStub();
     const provider = providerFor(stub);
+    const refused = provider.account(KEY).session('');
     stub.on(`POST ${LOGIN}`, { status: 401 });
-    await errorOf(provider.session(KEY).ensureToken());
+    await errorOf(refused.ensureToken());
     stub.on(`POST ${LOGIN}`, { status: 200, body: { access_token: 'good' } });
-    await provider.session({ ...KEY, secret: 'right' }).ensureToken();
-    expect(await errorOf(provider.session(KEY).ensureToken())).toMatchObject({ code: 'PROVIDER_INVALID_CREDENTIALS' });
+    await provider
+      .account({ ...KEY, secret: 'right' })
+      .session('')
+      .ensureToken();
+    expect(await errorOf(refused.ensureToken())).toMatchObject({ code: 'PROVIDER_INVALID_CREDENTIALS' });
   });
 });
 
@@ -216,18 +213,18 @@ describe('a retry with a refused key', () => {
     refuse();
     let ms = 0;
     const start = Date.UTC(2026, 0, 1, 10);
-    const recovered: ApiKey[] = [];
     const provider = providerFor(stub, {
       timers: { ...realTimers, monotonic: () => ms, now: () => start + ms, random: () => random },
     });
-    provider.onRecovered((key) => recovered.push(key));
+    const account = provider.account(KEY);
+    const session = account.session('');
     return {
-      provider,
-      recovered,
+      account,
+      session,
       refuse,
       logins: () => stub.count('POST', LOGIN),
       pass: (more: number) => void (ms += more),
-      refusal: () => errorOf(provider.session(KEY).ensureToken()) as Promise<ProviderErrorLike>,
+      refusal: () => errorOf(session.ensureToken()) as Promise<Error & { retryAfterMs?: number }>,
       accept: () => stub.on(`POST ${LOGIN}`, { status: 200, body: { access_token: 'good', expires_in: 300 } }),
       fail: () => stub.on(`POST ${LOGIN}`, { status: 503 }),
     };
@@ -272,37 +269,36 @@ describe('a retry with a refused key', () => {
     expect((await refusal()).message).toContain('Next try in 4 minutes (at 2026-01-01T10:07:00Z)');
   });
 
-  it('is sent once for 50 calls, succeeds, and notifies the listeners once', async () => {
-    const { provider, logins, recovered, pass, refusal, accept } = await refusing();
+  it('is sent once for 50 calls, succeeds, and counts as one recovery', async () => {
+    const { account, session, logins, pass, refusal, accept } = await refusing();
     await refusal();
     accept();
-    expect(recovered).toEqual([]);
+    expect([account.recoveries(), account.isRefused()]).toEqual([0, true]);
     pass(MINUTE_MS);
-    const session = provider.session(KEY);
     await Promise.all(Array.from({ length: 50 }, () => session.ensureToken()));
     pass(MINUTE_MS);
     await session.ensureToken();
     expect(logins()).toBe(2);
-    expect(recovered).toEqual([KEY]);
+    expect([account.recoveries(), account.isRefused()]).toEqual([1, false]);
   });
 
   it('starts with a short delay again if the key was accepted in between', async () => {
-    const { provider, pass, refusal, accept, refuse } = await refusing();
+    const { session, pass, refusal, accept, refuse } = await refusing();
     for (const minutes of [1, 2, 4]) {
       await refusal();
       pass(minutes * MINUTE_MS);
     }
     accept();
-    await provider.session(KEY).ensureToken();
+    await session.ensureToken();
     refuse();
     pass(10 * MINUTE_MS);
     expect((await refusal()).retryAfterMs).toBe(MINUTE_MS);
   });
 
   it('is sent at once on request, but never twice within 5 seconds', async () => {
-    const { provider, logins, pass, refusal } = await refusing();
+    const { account, logins, pass, refusal } = await refusing();
     await refusal();
-    provider.retryLogin({ ...KEY });
+    account.retryLogin();
     expect(await refusal()).toMatchObject({ retryAfterMs: 5_000 });
     expect(logins()).toBe(1);
     pass(5_000);
@@ -311,31 +307,22 @@ describe('a retry with a refused key', () => {
     pass(30_000);
     await refusal();
     expect(logins()).toBe(2);
-    provider.retryLogin(KEY);
-    provider.retryLogin(KEY);
+    account.retryLogin();
+    account.retryLogin();
     await Promise.all([refusal(), refusal()]);
     await refusal();
     expect(logins()).toBe(3);
   });
 
-  it('is not sent when the retry of another key is requested', async () => {
-    const { provider, logins, pass, refusal } = await refusing();
-    await refusal();
-    pass(30_000);
-    provider.retryLogin({ ...KEY, secret: 'other' });
-    await refusal();
-    expect(logins()).toBe(1);
-  });
-
   it('keeps its delays if the provider was down in between', async () => {
-    const { pass, refusal, refuse, fail, recovered } = await refusing();
+    const { account, pass, refusal, refuse, fail } = await refusing();
     await refusal();
     fail();
     pass(MINUTE_MS);
     expect(await refusal()).toMatchObject({ code: 'PROVIDER_RESPONSE' });
     refuse();
     expect(await refusal()).toMatchObject({ retryAfterMs: 2 * MINUTE_MS });
-    expect(recovered).toEqual([]);
+    expect(account.recoveries()).toBe(0);
   });
 });
 
@@ -431,6 +418,19 @@ describe('a call that gets 401', () => {
     for (const error of errors) expect(error).toMatchObject({ code: 'PROVIDER_UNAUTHORIZED' });
     expect(stub.count('POST', LOGIN)).toBeLessThanOrEqual(3);
     expect(stub.count('GET', PRODUCTS)).toBe(100);
+  });
+
+  it('marks the key as refused by the second 401, until a call succeeds', async () => {
+    let isAccepted = false;
+    const stub = await tokenStub(300, () => isAccepted);
+    const account = providerFor(stub).account(KEY);
+    const session = account.session('');
+    await errorOf(session.products());
+    await session.ensureToken();
+    expect(account.isRefused()).toBe(true);
+    isAccepted = true;
+    await session.products();
+    expect([account.isRefused(), account.recoveries()]).toEqual([false, 0]);
   });
 
   it('fails with the error of the login if the login fails', async () => {

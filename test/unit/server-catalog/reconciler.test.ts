@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { PAUSED_ANNOTATION, RECONCILE_AT_ANNOTATION } from '../../../src/api/names.ts';
 import type { ServerCatalog } from '../../../src/api/server-catalog.ts';
 import { openJournal } from '../../../src/virtual-server/journal/journal.ts';
-import { Credentials } from '../../../src/accounts/credentials.ts';
+import { Accounts } from '../../../src/accounts/accounts.ts';
 import { Recorder } from '../../../src/controller/event-recorder.ts';
 import { CatalogReconciler } from '../../../src/server-catalog/reconciler.ts';
 import { Operator } from '../../../src/operator.ts';
@@ -30,8 +30,8 @@ async function running(catalogs: ServerCatalog[], product = 'a') {
   const session = fakeSession({
     catalog: () => Promise.resolve(lists),
   });
-  /** The keys that the client of the provider has sessions for. */
-  const keys = new Set<string>();
+  /** The key IDs for which an account was created. */
+  const accounts: string[] = [];
   const paused = stored('web', storedWith({ metadata: { annotations: { [PAUSED_ANNOTATION]: 'true' } } }));
   const servers = feedOf(paused);
   const shelf = feedOf(...catalogs);
@@ -50,11 +50,11 @@ async function running(catalogs: ServerCatalog[], product = 'a') {
       },
     },
     provider: fakeProvider(
+      () => session,
       ({ keyId }) => {
-        keys.add(keyId);
-        return session;
+        accounts.push(keyId);
+        return {};
       },
-      { forget: ({ keyId }) => void keys.delete(keyId) },
     ),
     journal: await openJournal({ dir: undefined }),
     timers,
@@ -66,17 +66,25 @@ async function running(catalogs: ServerCatalog[], product = 'a') {
     timers.advance(ms);
     await settled();
   };
-  return { servers, shelf, keys, lists, products, pass };
+  return { servers, shelf, accounts, lists, products, pass };
 }
 
 describe('the key of a catalog', () => {
   it('is kept while a catalog uses it, even if no server does, and forgotten within a minute after the catalog is gone', async () => {
     const leaving = storedCatalog('leaving', { secret: 'old' });
-    const { shelf, keys, pass } = await running([storedCatalog('staying', { secret: 'used' }), leaving]);
-    expect([...keys].sort()).toEqual(['old', 'used']);
+    const staying = storedCatalog('staying', { secret: 'used' });
+    const { shelf, accounts, pass } = await running([staying, leaving]);
+    expect(accounts.sort()).toEqual(['old', 'used']);
     shelf.remove(leaving);
     await pass(61_000);
-    expect([...keys]).toEqual(['used']);
+    for (const [name, secret] of [
+      ['again', 'old'],
+      ['another', 'used'],
+    ] as const) {
+      shelf.put(storedCatalog(name, { secret }));
+      await pass(0);
+    }
+    expect(accounts).toEqual(['old', 'used', 'old']);
   });
 });
 
@@ -131,10 +139,11 @@ describe('a catalog', () => {
       informer: shelf.informer,
       client: { writeStatus: (_version, _previous, status) => Promise.resolve({ ...catalog, status }) },
       wrote: () => undefined,
-      credentials: new Credentials({
+      accounts: new Accounts({
         kube,
         provider: fakeProvider(() => session),
         timers,
+        log: OPERATOR.log,
         refreshMs: HOUR_MS,
         operatorNamespace: undefined,
         onChange: () => undefined,

@@ -4,7 +4,7 @@ import { hasTrait } from '../../../src/api/conditions.ts';
 import { reasonPage } from '../../../src/api/documentation.ts';
 import type { Condition } from '../../../src/api/meta.ts';
 import type { VirtualServer } from '../../../src/api/virtual-server.ts';
-import { ProviderError } from '../../../src/provider/errors/provider-error.ts';
+import { ProviderError } from '../../../src/provider/error.ts';
 import { farewells, states } from '../../gen/states.ts';
 import { visit, type Given } from '../../gen/visits.ts';
 

@@ -1,5 +1,5 @@
 /** A cancellation as the operator performs it: the real code, with a scripted provider and API server. */
-import { ProviderError } from '../../../../src/provider/errors/provider-error.ts';
+import { ProviderError } from '../../../../src/provider/error.ts';
 import { choose, type Choice } from '../../../../src/virtual-server/visit/choose.ts';
 import type { GatherRooms, VisitFacts } from '../../../../src/virtual-server/visit/gather.ts';
 import { perform, type PerformRooms } from '../../../../src/virtual-server/visit/perform.ts';

@@ -3,7 +3,7 @@
  * Throws when the operator breaks a promise. Leaves out what design.md calls a documented limit: losing record, mirror
  * and journal all at once.
  */
-import { ProviderError } from '../../../../src/provider/errors/provider-error.ts';
+import { ProviderError } from '../../../../src/provider/error.ts';
 import { ACCEPT_SERVER_ANNOTATION, FINALIZER, NOT_CREATED_ANNOTATION, PAUSED_ANNOTATION, RECORD_ANNOTATION, SERVER_GONE_ANNOTATION } from '../../../../src/api/names.ts';
 import { formatRecord, type ServerRecord } from '../../../../src/api/record.ts';
 import { statusSchema, type VirtualServer } from '../../../../src/api/virtual-server.ts';

@@ -4,7 +4,7 @@
  */
 import type { ServerRecord } from '../../../../src/api/record.ts';
 import type { Outcome } from '../../../../src/virtual-server/decision/types.ts';
-import { ProviderError, withheldError } from '../../../../src/provider/errors/provider-error.ts';
+import { ProviderError, withheldError } from '../../../../src/provider/error.ts';
 import { ACCOUNT, ELSEWHERE, OTHER_KEY, SERVER, TIMING } from '../../../gen/decision.ts';
 
 /** `reused`: the object's server is gone, and its identifier was given to another server. */

@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import type { VirtualServer, VirtualServerSpec } from '../../../../src/api/virtual-server.ts';
 import { sshTarget, type ProbeResult } from '../../../../src/virtual-server/decision/reach.ts';
 import type { Action, Next } from '../../../../src/virtual-server/decision/types.ts';
-import { ProviderError } from '../../../../src/provider/errors/provider-error.ts';
+import { ProviderError } from '../../../../src/provider/error.ts';
 import type { Server } from '../../../../src/provider/types.ts';
 import { ACCOUNT, HELD, NOW, SERVER, TIMING, facts, webWith, settle } from '../../../gen/decision.ts';
 import { conditionsOf, settled } from './settle/support.ts';

@@ -1,5 +1,5 @@
 /** Alternates visits of this version with visits of a newer one that adds keys to the record: no key is lost. */
-import { ProviderError } from '../../../../src/provider/errors/provider-error.ts';
+import { ProviderError, ResponseError } from '../../../../src/provider/error.ts';
 import { describe, expect, it } from 'vitest';
 import {
   ADOPT_ANNOTATION,
@@ -12,7 +12,6 @@ import { parseRecord, type ServerRecord } from '../../../../src/api/record.ts';
 import type { VirtualServer } from '../../../../src/api/virtual-server.ts';
 import type { AttemptNote, Memo, Outcome } from '../../../../src/virtual-server/decision/types.ts';
 import { knownRecord } from '../../../../src/virtual-server/decision/record.ts';
-import { ResponseError } from '../../../../src/provider/errors/response-error.ts';
 import { ACCOUNT, gathered, HELD, NOW, SERVER, web, webWith, decide, settle } from '../../../gen/decision.ts';
 import { visit, type Answers } from '../../../gen/visits.ts';
 import { Random } from '../../../sim/random.ts';

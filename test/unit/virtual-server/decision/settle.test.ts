@@ -4,7 +4,7 @@ import { FINALIZER, PAUSED_ANNOTATION } from '../../../../src/api/names.ts';
 import type { ServerRecord } from '../../../../src/api/record.ts';
 import { inputsOf } from '../../../../src/virtual-server/decision/inputs.ts';
 import type { Action, Outcome } from '../../../../src/virtual-server/decision/types.ts';
-import { ProviderError } from '../../../../src/provider/errors/provider-error.ts';
+import { ProviderError } from '../../../../src/provider/error.ts';
 import {
   ACCOUNT,
   ATTEMPTED,

@@ -16,8 +16,7 @@ import type { Action, CancellationFacts, Facts, Memo, Outcome } from '../../../.
 import { KubeError } from '../../../../src/kube/error.ts';
 import type { DefinitionState } from '../../../../src/virtual-server/kube.ts';
 import { createLogger } from '../../../../src/base/logger.ts';
-import { ProviderError, withheldError } from '../../../../src/provider/errors/provider-error.ts';
-import { ResponseError } from '../../../../src/provider/errors/response-error.ts';
+import { ProviderError, withheldError, ResponseError } from '../../../../src/provider/error.ts';
 import type { Product, Server, TaskState } from '../../../../src/provider/types.ts';
 import { ACCOUNT, ELSEWHERE, HELD, KNOWN, LEAVE, OTHER_KEY, SERVER, TASKED, UID, denials, gathered, memo, webWith } from '../../../gen/decision.ts';
 import { fakeKube, fakeRooms, fakeSecrets, fakeSession } from '../../../gen/doubles.ts';

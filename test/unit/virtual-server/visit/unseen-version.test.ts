@@ -3,7 +3,7 @@ import { expect, it } from 'vitest';
 import { START_OVER_ANNOTATION } from '../../../../src/api/names.ts';
 import { ConnectionSecrets } from '../../../../src/virtual-server/connection-secret/connection-secrets.ts';
 import { CreateLimit, ServerQuota } from '../../../../src/virtual-server/fleet/limits.ts';
-import { Credentials } from '../../../../src/accounts/credentials.ts';
+import { Credentials } from '../../../../src/accounts/accounts.ts';
 import { Holders } from '../../../../src/virtual-server/fleet/holders.ts';
 import { openJournal } from '../../../../src/virtual-server/journal/journal.ts';
 import { Objects } from '../../../../src/virtual-server/fleet/objects.ts';

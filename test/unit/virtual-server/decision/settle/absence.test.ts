@@ -1,4 +1,4 @@
-import { ProviderError, withheldError } from '../../../../../src/provider/errors/provider-error.ts';
+import { ProviderError, withheldError } from '../../../../../src/provider/error.ts';
 import { describe, expect, it } from 'vitest';
 import { SERVER_GONE_ANNOTATION } from '../../../../../src/api/names.ts';
 import type { ServerRecord } from '../../../../../src/api/record.ts';

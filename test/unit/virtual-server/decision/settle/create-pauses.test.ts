@@ -1,8 +1,7 @@
 /** When a create that made no server is due again, with a clock that the test sets. */
-import { ProviderError } from '../../../../../src/provider/errors/provider-error.ts';
+import { ProviderError, ResponseError } from '../../../../../src/provider/error.ts';
 import { describe, expect, it } from 'vitest';
 import type { Action, Facts, Memo } from '../../../../../src/virtual-server/decision/types.ts';
-import { ResponseError } from '../../../../../src/provider/errors/response-error.ts';
 import type { CreateOutcome } from '../../../../../src/provider/types.ts';
 import { others, decide, settle } from '../../../../gen/decision.ts';
 import { stored, storedWith } from '../../../../gen/virtual-server.ts';

@@ -1,9 +1,8 @@
 import { withoutPointer } from '../../../../../src/api/documentation.ts';
-import { ProviderError } from '../../../../../src/provider/errors/provider-error.ts';
+import { ProviderError, ResponseError } from '../../../../../src/provider/error.ts';
 import { describe, expect, it } from 'vitest';
 import type { CreateOutcome } from '../../../../../src/provider/types.ts';
 import type { Action } from '../../../../../src/virtual-server/decision/types.ts';
-import { ResponseError } from '../../../../../src/provider/errors/response-error.ts';
 import {
   ACCOUNT,
   ATTEMPTED,

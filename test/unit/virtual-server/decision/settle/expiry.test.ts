@@ -1,4 +1,4 @@
-import { ProviderError } from '../../../../../src/provider/errors/provider-error.ts';
+import { ProviderError } from '../../../../../src/provider/error.ts';
 import { describe, expect, it } from 'vitest';
 import type { Action, Outcome } from '../../../../../src/virtual-server/decision/types.ts';
 import { ACCOUNT, HELD, KNOWN, NOW, SERVER, facts, memo, webWith, decide } from '../../../../gen/decision.ts';

@@ -3,7 +3,7 @@ import { ADOPT_ANNOTATION } from '../../../../../src/api/names.ts';
 import type { VirtualServer } from '../../../../../src/api/virtual-server.ts';
 import { inputsOf } from '../../../../../src/virtual-server/decision/inputs.ts';
 import type { Action, Next, Outcome } from '../../../../../src/virtual-server/decision/types.ts';
-import { ProviderError } from '../../../../../src/provider/errors/provider-error.ts';
+import { ProviderError } from '../../../../../src/provider/error.ts';
 import {
   ACCOUNT,
   ATTEMPTED,

@@ -1,10 +1,13 @@
 import { describe, expect, it } from 'vitest';
-import { Credentials, type Use } from '../../../src/accounts/credentials.ts';
+import { Accounts, type Use } from '../../../src/accounts/accounts.ts';
 import { KubeError } from '../../../src/kube/error.ts';
 import type { ReadSecret } from '../../../src/kube/kinds.ts';
 import type { ApiKey, Session } from '../../../src/provider/types.ts';
+import { OPERATOR } from '../../gen/operator.ts';
 import { fakeProvider } from '../../gen/provider.ts';
 import { FakeTimers } from '../../gen/timers.ts';
+
+type World = ReturnType<typeof setUp>;
 
 const KEY = { keyId: 'key-1', secret: 'first-secret' };
 const OTHER = { keyId: 'key-2', secret: 'second-secret' };
@@ -18,13 +21,15 @@ function setUp(operatorNamespace: string | undefined = 'operator') {
   const timers = new FakeTimers();
   const secrets = new Map<string, ReadSecret['data'] | ReadSecret | KubeError>();
   const reads: string[] = [];
-  const forgotten: ApiKey[] = [];
+  /** The keys for which there is an account, in order of creation. */
+  const created: ApiKey[] = [];
   const changed: string[] = [];
   const tenants: (string | undefined)[] = [];
   const retried: ApiKey[] = [];
   const accepted = new Set<string>();
-  let recovered: ((key: ApiKey) => void) | undefined;
-  const credentials = new Credentials({
+  const refused = new Set<string>();
+  let recoveries = 0;
+  const accounts = new Accounts({
     kube: {
       getSecret: async (namespace, name) => {
         reads.push(`${namespace}/${name}`);
@@ -37,25 +42,34 @@ function setUp(operatorNamespace: string | undefined = 'operator') {
     provider: fakeProvider(
       (key, tenant) => {
         tenants.push(tenant);
-        return { account: key.keyId, isAccepted: accepted.has(key.keyId) } as Session;
+        return { account: key.keyId } as Session;
       },
-      {
-        forget: (key) => void forgotten.push(key),
-        retryLogin: (key) => void retried.push(key),
-        onRecovered: (listener) => (recovered = listener),
+      (key) => {
+        created.push(key);
+        return {
+          isAccepted: () => accepted.has(key.keyId),
+          isRefused: () => refused.has(key.keyId),
+          recoveries: () => (key.keyId === KEY.keyId ? recoveries : 0),
+          retryLogin: () => void retried.push(key),
+        };
       },
     ),
     timers,
+    log: OPERATOR.log,
     refreshMs: REFRESH_MS,
     operatorNamespace,
     onChange: (namespace, name) => changed.push(`${namespace}/${name}`),
   });
   const account = async (use: Use, name = 'vps-api-key'): Promise<string> => {
-    const found = await credentials.get('ns', name, use);
+    const found = await accounts.get('ns', name, use);
     return found.ok ? found.session.account : found.reason;
   };
-  const works = (key: ApiKey): void => recovered?.(key);
-  return { credentials, secrets, reads, forgotten, changed, tenants, retried, accepted, works, timers, account };
+  /** The provider accepts KEY after refusing it. */
+  const recover = (): void => {
+    refused.delete(KEY.keyId);
+    recoveries += 1;
+  };
+  return { accounts, secrets, reads, created, changed, tenants, retried, accepted, refused, recover, timers, account };
 }
 
 function isRead(secret: ReadSecret['data'] | ReadSecret): secret is ReadSecret {
@@ -96,33 +110,33 @@ describe('a Secret', () => {
   ])(
     'without a usable key is $reason, with a message and a delay until the next try: $words',
     async ({ reason, data, words }) => {
-      const { credentials, secrets } = setUp();
+      const { accounts, secrets } = setUp();
       if (data !== undefined) secrets.set('ns/vps-api-key', data);
-      const found = await credentials.get('ns', 'vps-api-key', fresh);
+      const found = await accounts.get('ns', 'vps-api-key', fresh);
       expect(found).toMatchObject({ ok: false, reason, retryAfterMs: 1_000 });
       expect(found.ok ? '' : found.message).toContain(words);
     },
   );
 
   it('may end with a line break, and may contain any other character', async () => {
-    const { credentials, secrets } = setUp();
+    const { accounts, secrets } = setUp();
     secrets.set('ns/vps-api-key', { keyId: 'key-1\n', secret: ' a:b+%\r\n' });
-    expect((await credentials.get('ns', 'vps-api-key', fresh)).ok).toBe(true);
+    expect((await accounts.get('ns', 'vps-api-key', fresh)).ok).toBe(true);
   });
 
   it('never reveals its contents in a message', async () => {
-    const { credentials, secrets } = setUp();
+    const { accounts, secrets } = setUp();
     secrets.set('ns/vps-api-key', { keyId: '', secret: 'first-secret' });
-    expect(JSON.stringify(await credentials.get('ns', 'vps-api-key', fresh))).not.toContain('first-secret');
+    expect(JSON.stringify(await accounts.get('ns', 'vps-api-key', fresh))).not.toContain('first-secret');
   });
 
   it('is read again with growing delays, at most one minute, while it is missing', async () => {
-    const { credentials, reads, timers } = setUp();
+    const { accounts, reads, timers } = setUp();
     const pauses: (number | undefined)[] = [];
     for (let index = 0; index < 9; index++) {
-      const found = await credentials.get('ns', 'vps-api-key', fresh);
+      const found = await accounts.get('ns', 'vps-api-key', fresh);
       pauses.push(found.ok ? undefined : found.retryAfterMs);
-      await credentials.get('ns', 'vps-api-key', fresh);
+      await accounts.get('ns', 'vps-api-key', fresh);
       timers.advance((found.ok ? undefined : found.retryAfterMs) ?? 0);
     }
     expect(pauses).toEqual([1_000, 2_000, 4_000, 8_000, 16_000, 32_000, 60_000, 60_000, 60_000]);
@@ -152,15 +166,22 @@ describe('a Secret', () => {
 });
 
 describe('a refused key', () => {
-  it('is read again at once, then with growing delays, even after it worked for long', async () => {
-    const { secrets, credentials, account, timers, reads } = setUp();
+  it.each([
+    { why: 'the provider refuses it', fail: ({ refused }: World) => void refused.add(KEY.keyId) },
+    {
+      why: 'it does not see what an object holds',
+      fail: ({ accounts }: World) => accounts.suspect('ns', 'vps-api-key'),
+    },
+  ])('is read again at once if $why, then with growing delays, even after it worked for long', async ({ fail }) => {
+    const world = setUp();
+    const { secrets, account, timers, reads } = world;
     secrets.set('ns/vps-api-key', KEY);
     for (let hour = 0; hour < 20; hour++) {
       await account(held);
       timers.advance(REFRESH_MS);
     }
     const before = reads.length;
-    credentials.suspect('ns', 'vps-api-key');
+    fail(world);
     await account(held);
     expect(reads).toHaveLength(before + 1);
     timers.advance(999);
@@ -171,26 +192,37 @@ describe('a refused key', () => {
     expect(reads).toHaveLength(before + 2);
   });
 
-  it('is forgotten once a new key replaces it, and waiting objects are woken', async () => {
-    const { secrets, credentials, account, forgotten, changed } = setUp();
+  it('is replaced as soon as its Secret has another, and waiting objects are woken', async () => {
+    const { secrets, account, refused, changed } = setUp();
     secrets.set('ns/vps-api-key', KEY);
     await account(held);
-    credentials.suspect('ns', 'vps-api-key');
+    refused.add(KEY.keyId);
     secrets.set('ns/vps-api-key', OTHER);
     expect(await account(held)).toBe('key-2');
-    expect(forgotten).toEqual([KEY]);
     expect(changed).toEqual(['ns/vps-api-key']);
   });
 
-  it('is not forgotten while another Secret contains it', async () => {
-    const { secrets, account, forgotten, timers } = setUp();
+  it('has one account for all Secrets that contain it, until none does', async () => {
+    const { secrets, account, created, timers } = setUp();
     secrets.set('ns/vps-api-key', KEY).set('ns/other', KEY);
     await account(held);
     await account(held, 'other');
     secrets.set('ns/vps-api-key', OTHER);
     timers.advance(REFRESH_MS);
     expect(await account(held)).toBe('key-2');
-    expect(forgotten).toEqual([]);
+    secrets.set('ns/vps-api-key', KEY);
+    timers.advance(REFRESH_MS);
+    expect(await account(held)).toBe('key-1');
+    expect(created).toEqual([KEY, OTHER]);
+    for (const name of ['vps-api-key', 'other']) {
+      secrets.set(`ns/${name}`, OTHER);
+      timers.advance(REFRESH_MS);
+      expect(await account(held, name)).toBe('key-2');
+    }
+    secrets.set('ns/vps-api-key', KEY);
+    timers.advance(REFRESH_MS);
+    expect(await account(held)).toBe('key-1');
+    expect(created).toEqual([KEY, OTHER, OTHER, KEY]);
   });
 });
 
@@ -201,7 +233,7 @@ describe('a refused key that may work now', () => {
     const world = setUp();
     world.secrets.set('ns/vps-api-key', version('1'));
     await world.account(held);
-    world.credentials.suspect('ns', 'vps-api-key');
+    world.refused.add(KEY.keyId);
     await world.account(held);
     return world;
   }
@@ -247,18 +279,21 @@ describe('a refused key that may work now', () => {
   });
 
   it('wakes all objects that use it from any Secret when it works again, without reading the Secrets', async () => {
-    const { secrets, account, credentials, works, changed, reads, timers } = await refused();
+    const world = await refused();
+    const { secrets, account, recover, changed, reads, timers } = world;
     secrets.set('operator/ns.other', version('7')).set('ns/third', version('8', OTHER));
     await account(deleting, 'other');
     await account(held, 'third');
-    works({ ...KEY });
-    expect(changed).toEqual(['ns/vps-api-key', 'operator/ns.other', 'ns/other']);
+    recover();
+    await account(held, 'third');
+    expect(changed).toEqual([]);
     const before = reads.length;
     timers.advance(60_000);
-    await account(held);
+    for (let visit = 0; visit < 2; visit++) await account(held);
+    expect(changed).toEqual(['ns/vps-api-key', 'operator/ns.other', 'ns/other']);
     expect(reads).toHaveLength(before);
     // A later refusal starts with short delays again.
-    credentials.suspect('ns', 'vps-api-key');
+    world.refused.add(KEY.keyId);
     await account(held);
     timers.advance(1_000);
     await account(held);
@@ -268,27 +303,27 @@ describe('a refused key that may work now', () => {
 
 describe('the account of a Secret', () => {
   it('is known once the provider has accepted the key', async () => {
-    const { credentials, secrets, account, accepted } = setUp();
+    const { accounts, secrets, account, accepted } = setUp();
     secrets.set('ns/vps-api-key', KEY);
-    expect(credentials.acceptedAccount('ns', 'vps-api-key')).toBeUndefined();
+    expect(accounts.acceptedAccount('ns', 'vps-api-key')).toBeUndefined();
     expect(await account(held)).toBe('key-1');
-    expect(credentials.acceptedAccount('ns', 'vps-api-key')).toBeUndefined();
+    expect(accounts.acceptedAccount('ns', 'vps-api-key')).toBeUndefined();
     accepted.add('key-1');
-    expect(credentials.acceptedAccount('ns', 'vps-api-key')).toBe('key-1');
-    expect(credentials.acceptedAccount('elsewhere', 'vps-api-key')).toBeUndefined();
+    expect(accounts.acceptedAccount('ns', 'vps-api-key')).toBe('key-1');
+    expect(accounts.acceptedAccount('elsewhere', 'vps-api-key')).toBeUndefined();
   });
 });
 
 describe('after the Secret is gone', () => {
   it('the last good key serves only objects that have a server or an attempt', async () => {
-    const { secrets, account, credentials, timers } = setUp();
+    const { secrets, account, accounts, timers } = setUp();
     secrets.set('ns/vps-api-key', KEY);
     await account(held);
     secrets.delete('ns/vps-api-key');
     timers.advance(REFRESH_MS);
     expect(await account(fresh)).toBe('SecretNotFound');
     expect(await account(held)).toBe('key-1');
-    expect(await credentials.get('ns', 'vps-api-key', held)).toMatchObject({
+    expect(await accounts.get('ns', 'vps-api-key', held)).toMatchObject({
       note: expect.stringContaining('last key') as string,
     });
   });
@@ -301,44 +336,70 @@ describe('after the Secret is gone', () => {
   });
 
   it('the fallback replaces a last key that was refused', async () => {
-    const { secrets, account, credentials, timers } = setUp();
+    const { secrets, account, refused, timers } = setUp();
     secrets.set('ns/vps-api-key', KEY).set('operator/ns.vps-api-key', OTHER);
     await account(deleting);
     secrets.delete('ns/vps-api-key');
     timers.advance(REFRESH_MS);
     expect(await account(deleting)).toBe('key-1');
-    credentials.suspect('ns', 'vps-api-key');
+    refused.add(KEY.keyId);
     expect(await account(deleting)).toBe('key-2');
     expect(await account(held)).toBe('key-1');
   });
 
-  it('a refused key of the fallback is read again as soon as one of a normal Secret', async () => {
-    const { secrets, account, credentials, timers } = setUp();
+  it.each([
+    { why: 'is refused', fail: ({ refused }: World) => void refused.add(KEY.keyId) },
+    { why: 'is blind', fail: ({ accounts }: World) => accounts.suspect('ns', 'vps-api-key') },
+  ])('a key of the fallback that $why is read again as soon as one of a normal Secret', async ({ fail }) => {
+    const world = setUp();
+    const { secrets, account, timers } = world;
     secrets.set('operator/ns.vps-api-key', KEY);
     expect(await account(deleting)).toBe('key-1');
     secrets.set('operator/ns.vps-api-key', OTHER);
-    credentials.suspect('ns', 'vps-api-key');
+    fail(world);
     timers.advance(1_000);
     expect(await account(deleting)).toBe('key-2');
   });
 
   it('the message says where to create a fallback', async () => {
-    const { credentials } = setUp();
-    const found = await credentials.get('ns', 'vps-api-key', deleting);
+    const { accounts } = setUp();
+    const found = await accounts.get('ns', 'vps-api-key', deleting);
     expect(found.ok ? '' : found.message).toContain('create Secret ns.vps-api-key in operator');
   });
 });
 
-describe('keepOnly', () => {
-  it('forgets keys that no object uses', async () => {
-    const { secrets, account, credentials, forgotten, reads } = setUp();
-    secrets.set('ns/vps-api-key', KEY).set('ns/other', OTHER);
+describe('once a minute', () => {
+  it('keys that no object uses are forgotten', async () => {
+    const { secrets, account, accounts, created, timers, reads } = setUp();
+    secrets.set('ns/vps-api-key', KEY).set('operator/ns.other', OTHER);
     await account(held);
-    await account(held, 'other');
-    credentials.keepOnly(new Set(['ns/other']));
-    expect(forgotten).toEqual([KEY]);
+    await account(deleting, 'other');
+    accounts.start(() => [{ namespace: 'ns', name: 'other' }]);
+    timers.advance(59_999);
+    const before = reads.length;
     await account(held);
-    await account(held, 'other');
-    expect(reads).toHaveLength(3);
+    expect(reads).toHaveLength(before);
+    timers.advance(1);
+    await account(held);
+    await account(deleting, 'other');
+    expect(reads.slice(before)).toEqual(['ns/vps-api-key', 'ns/other']);
+    expect(created).toEqual([KEY, OTHER, KEY]);
+  });
+
+  it('the objects are woken whose key works again, even if none of them is visited', async () => {
+    const { secrets, account, accounts, changed, timers, refused, recover } = setUp();
+    secrets.set('ns/vps-api-key', KEY);
+    accounts.start(() => [{ namespace: 'ns', name: 'vps-api-key' }]);
+    await account(held);
+    refused.add(KEY.keyId);
+    recover();
+    timers.advance(60_000);
+    expect(changed).toEqual(['ns/vps-api-key']);
+    timers.advance(60_000);
+    expect(changed).toHaveLength(1);
+    accounts.stop();
+    recover();
+    timers.advance(60_000);
+    expect(changed).toHaveLength(1);
   });
 });

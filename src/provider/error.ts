@@ -1,5 +1,23 @@
-/** An error of the provider client; `code` identifies it. */
-import type { ProviderErrorLike } from '../types.ts';
+/** The calls of the provider API, and the errors that they end with; `code` identifies an error. */
+
+export type Operation =
+  'login' | 'products' | 'images' | 'diskSizes' | 'createServer' | 'pollTask' | 'readServer' | 'deleteServer';
+
+const WORDS: Record<Operation, string> = {
+  login: 'Logging in',
+  products: 'Reading the list of products',
+  images: 'Reading the list of images',
+  diskSizes: 'Reading the list of disk sizes',
+  createServer: 'Ordering the server',
+  pollTask: 'Checking progress',
+  readServer: 'Reading the server',
+  deleteServer: 'Cancelling the server',
+};
+
+/** The message of an error: which call failed, and why. */
+export function failed(operation: Operation, why: string): string {
+  return `${WORDS[operation]} failed: ${why}`;
+}
 
 export type ProviderErrorCode =
   /** No response: no address, no connection, a TLS failure, or a broken connection. */
@@ -21,24 +39,38 @@ export type ProviderErrorCode =
   /** The caller withdrew its permission before the request was written; nothing was sent. */
   | 'PROVIDER_WITHHELD';
 
-export interface ProviderErrorDetails {
-  /** How long the provider asked to wait, in milliseconds. */
+interface Details {
   retryAfterMs?: number | undefined;
   cause?: unknown;
 }
 
 const MAX_MESSAGE = 512;
 
-/** `message` has at most 512 characters and no credential; the code that creates it redacts the provider's text. */
-export class ProviderError extends Error implements ProviderErrorLike {
+/**
+ * Every error of `src/provider/`. `message` has at most 512 characters and no credential; the code that creates it redacts
+ * the provider's text.
+ */
+export class ProviderError extends Error {
   override readonly name: string = 'ProviderError';
   readonly code: ProviderErrorCode;
+  /** How long the provider asked to wait, in milliseconds. */
   readonly retryAfterMs: number | undefined;
 
-  constructor(code: ProviderErrorCode, message: string, details: ProviderErrorDetails = {}) {
+  constructor(code: ProviderErrorCode, message: string, details: Details = {}) {
     super(message.slice(0, MAX_MESSAGE).toWellFormed(), details.cause === undefined ? {} : { cause: details.cause });
     this.code = code;
     this.retryAfterMs = details.retryAfterMs;
+  }
+}
+
+/** The provider returned an HTTP error; `status` is the HTTP status, and the message quotes the provider's text. */
+export class ResponseError extends ProviderError {
+  override readonly name = 'ResponseError';
+  readonly status: number;
+
+  constructor(status: number, message: string, details: Details = {}) {
+    super('PROVIDER_RESPONSE', message, details);
+    this.status = status;
   }
 }
 

@@ -1,0 +1,122 @@
+/**
+ * A line in which namespaces take turns, so one with a thousand items delays another by only one item. Within a namespace
+ * the order is by priority, then first in, first out.
+ */
+
+/** One of this many turns of a namespace goes to the item that has waited longest, so that none waits forever. */
+const TURN_OF_OLDEST = 16;
+
+interface Links<T> {
+  previous: T | undefined;
+  next: T | undefined;
+}
+
+/** An item in the line; `leave` removes it. */
+export interface Waiting<T> extends Links<Waiting<T>> {
+  readonly item: T;
+  readonly namespace: string;
+  readonly priority: number;
+  /** Counts up in the order of joining. */
+  readonly number: number;
+}
+
+/** A namespace that has items in the line. */
+interface Member<T> extends Links<Member<T>> {
+  readonly namespace: string;
+  /** Number of turns that it has had since it joined. */
+  turns: number;
+  /** Its items by priority. */
+  readonly lines: Chain<Waiting<T>>[];
+}
+
+export class FairLine<T> {
+  readonly #members = new Map<string, Member<T>>();
+  /** The member with the next turn is the first. */
+  readonly #rotation = new Chain<Member<T>>();
+  #length = 0;
+  #joined = 0;
+
+  /** Number of items in the line. */
+  get length(): number {
+    return this.#length;
+  }
+
+  /** Number of namespaces that have items. */
+  get namespaces(): number {
+    return this.#members.size;
+  }
+
+  /** `priority`: 0 goes first. */
+  join(namespace: string, item: T, priority = 0): Waiting<T> {
+    const { lines } = this.#members.get(namespace) ?? this.#admit(namespace);
+    const number = (this.#joined += 1);
+    const waiting: Waiting<T> = { item, namespace, priority, number, previous: undefined, next: undefined };
+    (lines[priority] ??= new Chain()).append(waiting);
+    this.#length += 1;
+    return waiting;
+  }
+
+  leave(waiting: Waiting<T>): void {
+    const member = this.#members.get(waiting.namespace);
+    if (member === undefined) return;
+    member.lines[waiting.priority]?.remove(waiting);
+    this.#length -= 1;
+    if (!isEmpty(member)) return;
+    this.#rotation.remove(member);
+    this.#members.delete(member.namespace);
+  }
+
+  /** Removes the next item; passes over namespaces whose next item `mayGo` refuses. */
+  take(mayGo: (waiting: Waiting<T>) => boolean = () => true): Waiting<T> | undefined {
+    for (let member = this.#rotation.first; member !== undefined; member = member.next) {
+      const waiting = nextOf(member);
+      if (waiting === undefined || !mayGo(waiting)) continue;
+      member.turns += 1;
+      this.leave(waiting);
+      if (!isEmpty(member)) {
+        this.#rotation.remove(member);
+        this.#rotation.append(member);
+      }
+      return waiting;
+    }
+    return undefined;
+  }
+
+  #admit(namespace: string): Member<T> {
+    const member: Member<T> = { namespace, turns: 0, lines: [], previous: undefined, next: undefined };
+    this.#members.set(namespace, member);
+    this.#rotation.append(member);
+    return member;
+  }
+}
+
+/** A list that any element leaves in constant time: the elements carry its links. */
+class Chain<T extends Links<T>> {
+  first: T | undefined;
+  #last: T | undefined;
+
+  append(element: T): void {
+    element.previous = this.#last;
+    element.next = undefined;
+    if (this.#last === undefined) this.first = element;
+    else this.#last.next = element;
+    this.#last = element;
+  }
+
+  remove({ previous, next }: T): void {
+    if (previous === undefined) this.first = next;
+    else previous.next = next;
+    if (next === undefined) this.#last = previous;
+    else next.previous = previous;
+  }
+}
+
+function isEmpty({ lines }: Member<unknown>): boolean {
+  return lines.every((line) => line.first === undefined);
+}
+
+function nextOf<T>({ lines, turns }: Member<T>): Waiting<T> | undefined {
+  const firsts = lines.flatMap((line) => line.first ?? []);
+  const isTurnOfOldest = turns % TURN_OF_OLDEST === TURN_OF_OLDEST - 1;
+  return isTurnOfOldest ? firsts.sort((a, b) => a.number - b.number)[0] : firsts[0];
+}
