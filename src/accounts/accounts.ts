@@ -9,7 +9,7 @@ import type { Logger } from '../base/logger.ts';
 import { capitalized, ended } from '../base/text.ts';
 import type { Timers } from '../base/timers.ts';
 import { KubeError } from '../kube/error.ts';
-import type { SecretReader } from '../kube/types.ts';
+import type { SecretReader } from '../kube/kinds.ts';
 import { ProviderError } from '../provider/error.ts';
 import type { Account, ApiKey, Catalog, Provider, Session } from '../provider/types.ts';
 import { parseApiKey, secretForbidden } from './api-key.ts';

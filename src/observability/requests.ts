@@ -1,7 +1,9 @@
 /** Counts the requests to the provider and to the API server. */
 import { counter, histogram, type Metrics } from '../base/metrics.ts';
 import type { KubeRequestInfo } from '../kube/http.ts';
-import type { LoginResult, Operation, ProviderErrorCode, RequestInfo } from '../provider/index.ts';
+import type { Operation, ProviderErrorCode } from '../provider/error.ts';
+import type { LoginResult } from '../provider/token.ts';
+import type { RequestInfo } from '../provider/transport.ts';
 
 const PROVIDER_REQUESTS = counter(
   'vps_operator_provider_requests_total',

@@ -4,7 +4,7 @@
  */
 import type { EventNote } from '../../src/controller/conditions.ts';
 import { statusSchema, type VirtualServer } from '../../src/api/virtual-server.ts';
-import type { Credentials, Found } from '../../src/accounts/accounts.ts';
+import type { Accounts, Found } from '../../src/accounts/accounts.ts';
 import { createLogger } from '../../src/base/logger.ts';
 import type { Recorder } from '../../src/controller/event-recorder.ts';
 import { KubeError } from '../../src/kube/error.ts';
@@ -141,7 +141,6 @@ export async function visit(object: VirtualServer, given: Given = {}): Promise<V
   };
   const session = fakeSession({
     account,
-    isAccepted: true,
     catalog: () => reply('catalog', answers.catalog ?? CATALOG),
     products: () => reply('products', answers.products ?? CATALOG.products),
     pollTask: () => reply('poll', answers.task),
@@ -198,12 +197,12 @@ export async function visit(object: VirtualServer, given: Given = {}): Promise<V
   const log = createLogger({ level: 'silent' });
   const services: VisitServices = {
     kube,
-    credentials: {
+    accounts: {
       get: () => Promise.resolve(found),
       suspect: () => {
         isSuspect = true;
       },
-    } as Partial<Credentials> as Credentials,
+    } as Partial<Accounts> as Accounts,
     journal: given.journalProblem === undefined ? journal : broken(journal, given.journalProblem),
     objects,
     holders,

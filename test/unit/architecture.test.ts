@@ -105,12 +105,6 @@ const pure = sources.filter(({ path }) => isPure(path));
 const edges = (room: string): { path: string; to: string; typeOnly: boolean }[] =>
   inRoom(room).flatMap(({ path, imports }) => imports.filter(({ own }) => own).map((edge) => ({ path, ...edge })));
 
-/** The imports of each file within src/. */
-const graphOf = (counts: (edge: Import) => boolean): Map<string, string[]> =>
-  new Map(
-    sources.map(({ path, imports }) => [path, imports.filter((edge) => edge.own && counts(edge)).map(({ to }) => to)]),
-  );
-
 describe('the rooms of src', () => {
   it('match the design', () => {
     expect(new Set(sources.map(({ path }) => roomOf(path)))).toEqual(new Set(Object.keys(MAY_IMPORT)));

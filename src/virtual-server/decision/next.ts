@@ -4,7 +4,7 @@ import type { ServerRecord } from '../../api/record.ts';
 import { capitalized, ended } from '../../base/text.ts';
 import type { Verdict } from '../../controller/conditions.ts';
 import { backoffMs, callProblem, keyPauseMs, reasonOf, type Missing } from '../../accounts/decision/failure.ts';
-import type { ProviderErrorLike } from '../../provider/types.ts';
+import type { ProviderError } from '../../provider/error.ts';
 import { compose, eventsOf, type Parts } from './compose.ts';
 import { untilExpiry } from './expiry.ts';
 import { inputsOf, saysGone, saysNotCreated } from './inputs.ts';
@@ -131,7 +131,7 @@ export function withoutKey(at: View, retry: Planned, { reason, message, retryAft
 }
 
 /** A call of the operation failed. `advice`: what else you can do about this object. */
-export function failed(at: View, operation: Planned, error: ProviderErrorLike, advice = ''): Next {
+export function failed(at: View, operation: Planned, error: ProviderError, advice = ''): Next {
   const verdict: Verdict = { reason: reasonOf(error), message: capitalized(callProblem(error, advice)) };
   return { ...retryLater(at, operation, { record: recordOf(at), verdict }, error.retryAfterMs), error };
 }

@@ -4,7 +4,8 @@ import type { Missing } from '../../accounts/decision/failure.ts';
 import type { ServerRecord } from '../../api/record.ts';
 import type { VirtualServerStatus } from '../../api/virtual-server.ts';
 import type { Memo, Planned } from './memo.ts';
-import type { ProviderErrorLike, Server } from '../../provider/types.ts';
+import type { ProviderError } from '../../provider/error.ts';
+import type { Server } from '../../provider/types.ts';
 
 /** What this process or its own journal knows about an attempt; see journal/journal.ts. */
 export interface AttemptNote {
@@ -129,7 +130,7 @@ export type TaskAnswer =
 /** The provider gave no answer that means anything. */
 export interface Failed {
   type: 'failed';
-  error: ProviderErrorLike;
+  error: ProviderError;
 }
 
 /** What to write, what to remember, and when to come back. */
@@ -141,7 +142,7 @@ export interface Next {
   memo: Memo;
   events: EventNote[];
   /** Why the step failed, for the log. */
-  error?: ProviderErrorLike;
+  error?: ProviderError;
   /** Decide again at once, with the object that the write returned. */
   again: boolean;
   /** ms; left out: only when something changes. */

@@ -14,7 +14,7 @@ import { KubeError } from '../../kube/error.ts';
 import type { DefinitionState } from '../kube.ts';
 import { ProviderError, isProviderError } from '../../provider/error.ts';
 import { ResponseError } from '../../provider/error.ts';
-import type { ProviderErrorLike, Server, Session } from '../../provider/types.ts';
+import type { Server, Session } from '../../provider/types.ts';
 import { isInDoubt, isSameAccount, recognizeFor } from '../decision/identity.ts';
 import { patchSpec, retainedSpec } from '../decision/commands.ts';
 import { decide } from '../decision/decide.ts';
@@ -216,7 +216,7 @@ function withRequest(memo: Memo, identifier: string): Memo {
 }
 
 /** A call failed. Your annotation that the server is gone is enough then. */
-function notCancelled(at: View, record: ServerRecord, error: ProviderErrorLike): Next {
+function notCancelled(at: View, record: ServerRecord, error: ProviderError): Next {
   const { identifier } = record;
   const advice = at.deleting && identifier !== undefined ? goneAdvice(at.object, identifier) : '';
   return goneUnasked(at) ?? failed(at, 'cancel', error, advice);
