@@ -1,6 +1,6 @@
 /**
  * Sends an order and classifies the response: docs/concepts/design.md, "What an answer to the order means". What follows
- * for the object: virtual-server/decision/settle/create.ts.
+ * for the object: virtual-server/operations/order.ts.
  */
 import { until } from '../base/until.ts';
 import type { Caller } from './caller.ts';

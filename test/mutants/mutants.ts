@@ -283,10 +283,10 @@ export const MUTANTS: Mutant[] = [
   },
   {
     name: 'leaves the identifier to the mirror of an object that is being deleted',
-    file: 'src/virtual-server/decision/settle/task.ts',
+    file: 'src/virtual-server/operations/follow.ts',
     find: "const isInMirror = verdict.reason === 'Creating' && record.account === known.account && !isRefused;",
     replace: 'const isInMirror = true;',
-    tests: ['--project', 'unit', 'test/unit/virtual-server/decision/settle'],
+    tests: ['--project', 'unit', 'test/unit/virtual-server/operations/poll.test.ts'],
   },
   {
     name: 'forgets an accepted task when its record write conflicts',
@@ -297,10 +297,10 @@ export const MUTANTS: Mutant[] = [
   },
   {
     name: 'orders again when a task is not found',
-    file: 'src/virtual-server/decision/settle/task.ts',
-    find: 'return outcome.counts ? vanished(at, record)',
-    replace: 'return outcome.counts ? goOn(memo, { record: { owner: record.owner, mode: record.mode } })',
-    tests: ['--project', 'unit', 'test/unit/virtual-server/decision'],
+    file: 'src/virtual-server/operations/follow.ts',
+    find: 'return answer.counts ? vanished(at, record)',
+    replace: 'return answer.counts ? goOn(memo, { record: { owner: record.owner, mode: record.mode } })',
+    tests: ['--project', 'unit', 'test/unit/virtual-server/operations/absence.test.ts'],
   },
   {
     name: 'treats any 404 as a missing server',
@@ -336,8 +336,8 @@ export const MUTANTS: Mutant[] = [
   },
   {
     name: 'drops unknown keys of a record with a new order',
-    file: 'src/virtual-server/decision/settle.ts',
-    find: '...(action.record && unknownIn(action.record)),',
+    file: 'src/virtual-server/operations/order.ts',
+    find: '...(own && unknownIn(own)),',
     replace: '',
     tests: ['--project', 'unit', 'test/unit/virtual-server/decision/record-versions.test.ts'],
   },
@@ -537,7 +537,7 @@ export const MUTANTS: Mutant[] = [
     file: 'src/virtual-server/decision/expiry.ts',
     find: 'Math.max(since ?? Math.max(now, apiServerNow ?? now), made)',
     replace: 'since ?? now',
-    tests: ['--project', 'unit', 'test/unit/virtual-server/decision/settle/expiry.test.ts'],
+    tests: ['--project', 'unit', 'test/unit/virtual-server/operations/expiry.test.ts'],
   },
   {
     name: 'keeps a schedule after the clock was set back',
@@ -745,10 +745,10 @@ export const MUTANTS: Mutant[] = [
   },
   {
     name: 'schedules a visit before the next try of a refused key',
-    file: 'src/virtual-server/decision/settle/next.ts',
+    file: 'src/virtual-server/decision/next.ts',
     find: 'keyPauseMs(failures, jitter, atLeastMs)',
     replace: 'keyPauseMs(failures, jitter)',
-    tests: ['--project', 'unit', 'test/unit/virtual-server/decision/settle.test.ts'],
+    tests: ['--project', 'unit', 'test/unit/virtual-server/operations/next.test.ts'],
   },
   {
     name: 'forgets a claim that conflicted but may have been applied',
@@ -1130,9 +1130,9 @@ export const MUTANTS: Mutant[] = [
   },
   {
     name: 'does not ask again for a server whose cancellation is unconfirmed',
-    file: 'src/virtual-server/decision/settle/unconfirmed.ts',
-    find: "{ action: 'deleteServer', afterMs }, memo)",
-    replace: "{ action: 'deleteServer', afterMs: Infinity }, memo)",
+    file: 'src/virtual-server/operations/cancel.ts',
+    find: "{ operation: 'cancel', afterMs }, memo)",
+    replace: "{ operation: 'cancel', afterMs: Infinity }, memo)",
   },
   {
     name: 'believes a denial after a DELETE for a server that was not shown before either',
@@ -1157,10 +1157,10 @@ export const MUTANTS: Mutant[] = [
   },
   {
     name: 'restores an absence from the mirror of a deleted object',
-    file: 'src/virtual-server/decision/settle/server.ts',
+    file: 'src/virtual-server/operations/look.ts',
     find: 'return current === record ? next : { ...next, ...inBoth(at, current) };',
     replace: 'return current === record ? next : { ...next, record: current };',
-    tests: ['--project', 'unit', 'test/unit/virtual-server/decision/settle/absence.test.ts'],
+    tests: ['--project', 'unit', 'test/unit/virtual-server/operations/absence.test.ts'],
   },
   {
     name: 'polls a task under another account',
@@ -1171,24 +1171,24 @@ export const MUTANTS: Mutant[] = [
   },
   {
     name: 'accepts another account because of a task alone',
-    file: 'src/virtual-server/decision/settle/task.ts',
+    file: 'src/virtual-server/operations/follow.ts',
     find: 'if (isKnown) return isAccepted ? current : record;',
     replace: 'if (isKnown) return current;',
-    tests: ['--project', 'unit', 'test/unit/virtual-server/decision/settle/identity.test.ts'],
+    tests: ['--project', 'unit', 'test/unit/virtual-server/operations/identity.test.ts'],
   },
   {
     name: 'takes over a server of another account whose task was not polled there',
     file: 'src/virtual-server/decision/identity.ts',
     find: 'const isVouched = vouched?.identifier === record.identifier && vouched?.account === account;',
     replace: 'const isVouched = vouched?.account !== account;',
-    tests: ['--project', 'unit', 'test/unit/virtual-server/decision/settle/identity.test.ts'],
+    tests: ['--project', 'unit', 'test/unit/virtual-server/operations/identity.test.ts'],
   },
   {
     name: 'takes over a server that was read, because of a task alone',
     file: 'src/virtual-server/decision/identity.ts',
     find: 'return isVouched && record.fingerprint === undefined ?',
     replace: 'return isVouched ?',
-    tests: ['--project', 'unit', 'test/unit/virtual-server/decision/settle/identity.test.ts'],
+    tests: ['--project', 'unit', 'test/unit/virtual-server/operations/identity.test.ts'],
   },
   {
     name: 'never considers an order overdue that only the journal knows',
@@ -1206,10 +1206,10 @@ export const MUTANTS: Mutant[] = [
   },
   {
     name: 'repeats an order that was answered with 404',
-    file: 'src/virtual-server/decision/settle/create.ts',
-    find: 'const hourly = result.status === 402 || result.status === 403;',
-    replace: 'const hourly = [402, 403, 404].includes(result.status);',
-    tests: ['--project', 'unit', 'test/unit/virtual-server/decision/settle/create-pauses.test.ts'],
+    file: 'src/virtual-server/operations/order.ts',
+    find: 'const hourly = answer.status === 402 || answer.status === 403;',
+    replace: 'const hourly = [402, 403, 404].includes(answer.status);',
+    tests: ['--project', 'unit', 'test/unit/virtual-server/operations/answer-to-order.test.ts'],
   },
   {
     name: 'ends a reconcile whose write returned a version it has never seen',
@@ -1227,10 +1227,10 @@ export const MUTANTS: Mutant[] = [
   },
   {
     name: 'follows a task to a server that another object holds',
-    file: 'src/virtual-server/decision/settle/task.ts',
+    file: 'src/virtual-server/operations/follow.ts',
     find: 'const holders = facts.others.withServer(identifier, current);',
     replace: "const holders = facts.others.withServer('', current);",
-    tests: ['--project', 'unit', 'test/unit/virtual-server/decision/settle/identity.test.ts'],
+    tests: ['--project', 'unit', 'test/unit/virtual-server/operations/poll.test.ts'],
   },
   {
     name: 'releases an open order because of Retain',
@@ -1297,10 +1297,10 @@ export const MUTANTS: Mutant[] = [
   },
   {
     name: 'obeys not-created after a single 404 of the task',
-    file: 'src/virtual-server/decision/settle/task.ts',
+    file: 'src/virtual-server/operations/follow.ts',
     find: 'if (isProven(denials, grace, facts)) {',
     replace: 'if (denials.counted > 0) {',
-    tests: ['--project', 'unit', 'test/unit/virtual-server/decision/settle/absence.test.ts'],
+    tests: ['--project', 'unit', 'test/unit/virtual-server/operations/absence.test.ts'],
   },
   {
     name: 'obeys not-created while the server that the task named may exist',
@@ -1311,11 +1311,10 @@ export const MUTANTS: Mutant[] = [
   },
   {
     name: 'delays the first poll by an interval',
-    file: 'src/virtual-server/decision/settle/create.ts',
-    find: 'const goes = goOn({ ...memo, failures: 0 }, { record });',
-    replace:
-      'const goes = { ...goOn({ ...memo, failures: 0 }, { record }), again: false, requeueAfterMs: facts.timing.pollMs };',
-    tests: ['--project', 'unit', 'test/unit/virtual-server/decision/settle/create.test.ts'],
+    file: 'src/virtual-server/operations/order.ts',
+    find: 'const goes = goOn(withoutPlan(withoutFailures(facts.memo)), { record });',
+    replace: 'const goes = { ...goOn(facts.memo, { record }), again: false, requeueAfterMs: facts.timing.pollMs };',
+    tests: ['--project', 'unit', 'test/unit/virtual-server/operations/answer-to-order.test.ts'],
   },
   {
     name: 'counts a holder by a key that the provider has not accepted',
@@ -1347,31 +1346,31 @@ export const MUTANTS: Mutant[] = [
   },
   {
     name: 'never obeys not-created while another object follows the task',
-    file: 'src/virtual-server/decision/decide.ts',
-    find: "    retry: 'pollTask',\n    afterMs: facts.timing.pollMs,\n  });\n}\n\nexport function taskRuns",
-    replace: '    afterMs: facts.timing.pollMs,\n  });\n}\n\nexport function taskRuns',
-    tests: ['--project', 'unit', 'test/unit/virtual-server/decision/settle/absence.test.ts'],
+    file: 'src/virtual-server/decision/next.ts',
+    find: "new Set<Operation['type']>(['follow', 'look', 'cancel'])",
+    replace: "new Set<Operation['type']>(['look', 'cancel'])",
+    tests: ['--project', 'unit', 'test/unit/virtual-server/operations/next.test.ts'],
   },
   {
     name: 'ignores server-gone forever once it was refuted',
     file: 'src/virtual-server/decision/decide.ts',
-    find: '    own.wordIsTakenBack,\n',
-    replace: '',
-    tests: ['--project', 'unit', 'test/unit/virtual-server/decision/settle/absence.test.ts'],
+    find: 'wordIsTakenBack, serverHasExpired',
+    replace: 'serverHasExpired',
+    tests: ['--project', 'unit', 'test/unit/virtual-server/operations/absence.test.ts'],
   },
   {
     name: 'keeps obeying server-gone after the server was read',
     file: 'src/virtual-server/decision/inputs.ts',
     find: 'namesAsGone(object, record) && record.goneRefuted === undefined',
     replace: 'namesAsGone(object, record)',
-    tests: ['--project', 'unit', 'test/unit/virtual-server/decision/settle/absence.test.ts'],
+    tests: ['--project', 'unit', 'test/unit/virtual-server/operations/absence.test.ts'],
   },
   {
     name: 'releases an object by an old proof of absence after it was parked',
-    file: 'src/virtual-server/decision/settle.ts',
-    find: 'const { gone: _gone, ...rested } = next.memo;',
-    replace: 'const rested = next.memo;',
-    tests: ['--project', 'unit', 'test/unit/virtual-server/decision/settle.test.ts'],
+    file: 'src/virtual-server/decision/next.ts',
+    find: 'rememberForeign(withoutGone(next.memo), at, verdict)',
+    replace: 'rememberForeign(next.memo, at, verdict)',
+    tests: ['--project', 'unit', 'test/unit/virtual-server/operations/next.test.ts'],
   },
   {
     name: 'cancels servers while the CRD is being deleted by mistake',

@@ -1,0 +1,176 @@
+import { describe, expect, it } from 'vitest';
+import { withoutPointer } from '../../../../src/api/documentation.ts';
+import { ProviderError } from '../../../../src/provider/errors/provider-error.ts';
+import { ResponseError } from '../../../../src/provider/errors/response-error.ts';
+import type { CreateOutcome } from '../../../../src/provider/types.ts';
+import type { Memo } from '../../../../src/virtual-server/decision/memo.ts';
+import type { Next } from '../../../../src/virtual-server/decision/types.ts';
+import { lookAt } from '../../../../src/virtual-server/decision/view.ts';
+import { afterAnswer, claimed } from '../../../../src/virtual-server/operations/order.ts';
+import {
+  ACCOUNT,
+  ATTEMPTED,
+  NOW,
+  TASKED,
+  UID,
+  decide,
+  facts,
+  memo,
+  record,
+  web,
+  webWith,
+  withKey,
+  type Shape,
+} from '../../../gen/decision.ts';
+import { storedWith } from '../../../gen/virtual-server.ts';
+import { conditionsOf, messageOf } from './support.ts';
+
+const MINUTE = 60_000;
+const error = new ResponseError(500, 'the words of the provider', {});
+const refused = (status: number): CreateOutcome => ({ kind: 'refused', status, error });
+const limited = (retryAfterMs?: number): CreateOutcome => ({
+  kind: 'notCreated',
+  error: new ProviderError('PROVIDER_RATE_LIMITED', 'slow down', { retryAfterMs }),
+});
+const LEFT = record({ account: ACCOUNT });
+const CLAIMED = web({ annotated: ATTEMPTED });
+
+const after = (answer: CreateOutcome, object = CLAIMED, held = memo({}, { failures: 2 })): Next =>
+  afterAnswer(lookAt(object, facts({ memo: held, jitter: 0.5 })), ATTEMPTED, answer);
+
+it('is preceded by a claim with a new attempt, which keeps only the orphans of earlier ones', () => {
+  const before = record({ account: 'old', orphans: [{ task: 3 }], fingerprint: { macs: ['00:00:5e:00:53:01'] } });
+  expect(claimed(lookAt(webWith(before), facts()), 'a2', ACCOUNT)).toEqual({
+    format: 1,
+    owner: UID,
+    mode: 'create',
+    account: ACCOUNT,
+    attempt: 'a2',
+    attemptedAt: '2026-01-02T00:00:00Z',
+    orphans: [{ task: 3 }],
+  });
+});
+
+describe('the answer to an order', () => {
+  it('leads to a poll of the task in the same visit', () => {
+    const planned = memo({}, { failures: 2, plan: { operation: 'order', from: 0, at: Infinity, inputs: '' } });
+    const next = after({ kind: 'created', task: 7 }, CLAIMED, planned);
+    expect(next).toEqual({ record: TASKED, memo: memo(), events: [], again: true });
+    expect(decide(webWith(TASKED), withKey({ memo: next.memo }))).toMatchObject({ type: 'follow', task: 7 });
+  });
+
+  it('shows the task at once if the status has fields of another server', () => {
+    const copied = webWith(ATTEMPTED, { status: { serverStatus: 'running', identifier: 'srv9' } });
+    const next = after({ kind: 'created', task: 7 }, copied);
+    expect(next).toMatchObject({ record: TASKED, again: true, status: { record: TASKED, task: { id: 7 } } });
+    expect(conditionsOf(next)).toEqual({ Ready: 'False Creating', Reconciling: 'True Creating' });
+    expect(next.events).toEqual([]);
+  });
+
+  it.each(['created', 'notCreated', 'refused', 'unknown'] as const)(
+    'leaves no status field of another server (%s)',
+    (kind) => {
+      const fields = { serverStatus: 'running', ipv6: ['2001:db8::9'], identifier: 'srv9' };
+      const next = after({ kind, task: 7, status: 400, error }, webWith(ATTEMPTED, { status: fields }));
+      for (const field of Object.keys(fields)) expect(next.status).not.toHaveProperty(field);
+    },
+  );
+
+  it.each([
+    { answer: limited(), reason: 'ProviderRateLimited', trait: 'Reconciling', failures: 3 },
+    { answer: refused(400), reason: 'CreateRejected', trait: 'Stalled', failures: 0 },
+  ])(
+    'removes an attempt that created nothing from record and mirror ($reason)',
+    ({ answer, reason, trait, failures }) => {
+      const next = after(answer);
+      expect(next.record).toEqual(LEFT);
+      expect(next.status?.record).toEqual(LEFT);
+      expect(conditionsOf(next)).toEqual({ Ready: `False ${reason}`, [trait]: `True ${reason}` });
+      expect(next.memo.failures).toBe(failures);
+    },
+  );
+
+  it('tells the words of a refusal, and what leads to the next order', () => {
+    expect(messageOf(after(refused(400)))).toContain(
+      'The words of the provider. The operator orders again when you change spec',
+    );
+  });
+});
+
+describe('an order that created nothing', () => {
+  /** Whether a visit this many ms later orders again. */
+  const isDue = (held: Memo, ms: number, object = webWith(LEFT)): boolean =>
+    decide(object, facts({ now: NOW + ms, memo: held })).type === 'order';
+  const changed = storedWith({ metadata: { generation: 2 } })(webWith(LEFT));
+  const never = [400, 404, 405, 413, 415, 422].map((status) => ({ status, pauseMs: undefined }));
+  const hourly = [402, 403].map((status) => ({ status, pauseMs: 57 * MINUTE }));
+
+  it.each([...never, ...hourly])('is due again after $pauseMs ms, or for a changed spec, after a $status', (row) => {
+    const { memo: held, requeueAfterMs } = after(refused(row.status));
+    expect(requeueAfterMs).toBe(row.pauseMs);
+    expect(isDue(held, (row.pauseMs ?? 365 * 24 * 60 * MINUTE) - 1)).toBe(false);
+    if (row.pauseMs !== undefined) expect(isDue(held, row.pauseMs)).toBe(true);
+    expect(isDue(held, 1, changed)).toBe(true);
+  });
+
+  it.each([
+    { retryAfterMs: 7 * MINUTE, failures: 2, pauseMs: 7 * MINUTE },
+    ...[0, undefined].flatMap((retryAfterMs) => [
+      { retryAfterMs, failures: 0, pauseMs: 1_000 },
+      { retryAfterMs, failures: 1, pauseMs: 2_000 },
+      { retryAfterMs, failures: 4, pauseMs: 16_000 },
+      { retryAfterMs, failures: 30, pauseMs: 600_000 },
+    ]),
+  ])('is due $pauseMs ms after a 429 with Retry-After $retryAfterMs and $failures failures before', (row) => {
+    const { memo: held, requeueAfterMs } = after(
+      limited(row.retryAfterMs),
+      CLAIMED,
+      memo({}, { failures: row.failures }),
+    );
+    expect(requeueAfterMs).toBe(row.pauseMs);
+    expect(isDue(held, row.pauseMs - 1)).toBe(false);
+    expect(isDue(held, row.pauseMs)).toBe(true);
+  });
+});
+
+describe('an order whose outcome is unknown', () => {
+  const next = after({ kind: 'unknown', error });
+  const decided = (own = ATTEMPTED, shape: Shape = {}, { status = {} } = next) =>
+    decide(webWith(own, { status, ...shape }), withKey({ notes: [{ attempt: 'a1', state: 'sending' }] }));
+
+  it('keeps its attempt, and plans nothing', () => {
+    expect(next).not.toHaveProperty('record');
+    expect(next).not.toHaveProperty('requeueAfterMs');
+    expect(next.memo.plan).toBeUndefined();
+    expect(next.status?.record).toEqual(ATTEMPTED);
+    expect(conditionsOf(next)).toEqual({
+      Ready: 'Unknown CreateOutcomeUnknown',
+      Stalled: 'True CreateOutcomeUnknown',
+    });
+    expect(messageOf(next)).toContain('vps-operator.dev/not-created=a1');
+  });
+
+  it.each([
+    { shape: {}, then: 'the operator then orders again' },
+    { shape: { deleting: true }, then: 'the deletion then continues' },
+  ])('keeps its cause, and gives the advice that fits the object now ($shape)', ({ shape, then }) => {
+    const operation = decided(ATTEMPTED, shape);
+    const { message } = operation.type === 'park' ? operation.verdict : { message: '' };
+    expect(message).toContain('(the words of the provider)');
+    expect(message).toContain(then);
+  });
+
+  it('records and names the task that the answer hints at, and never follows it', () => {
+    const hinting = after({ kind: 'unknown', error, task: 7 });
+    const hinted = { ...ATTEMPTED, hintedTask: 7 };
+    expect(hinting.record).toEqual(hinted);
+    expect(hinting.status?.record).toEqual(hinted);
+    expect(messageOf(hinting)).toContain('The answer named task 7.');
+    // The condition ends the sentence and adds the page again.
+    const message = withoutPointer(messageOf(hinting)).replace(/\.$/, '');
+    expect(decided(hinted, {}, hinting)).toMatchObject({
+      type: 'park',
+      verdict: { reason: 'CreateOutcomeUnknown', message },
+    });
+  });
+});

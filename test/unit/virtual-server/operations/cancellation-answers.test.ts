@@ -1,0 +1,177 @@
+import { describe, expect, it } from 'vitest';
+import { ProviderError, withheldError } from '../../../../src/provider/errors/provider-error.ts';
+import { ResponseError } from '../../../../src/provider/errors/response-error.ts';
+import type { VirtualServer } from '../../../../src/api/virtual-server.ts';
+import type { Memo } from '../../../../src/virtual-server/decision/memo.ts';
+import type { Next } from '../../../../src/virtual-server/decision/types.ts';
+import { afterRefusal, afterWord, beforeDelete, heldBack } from '../../../../src/virtual-server/operations/cancel.ts';
+import {
+  HELD,
+  KNOWN,
+  NOW,
+  TIMING,
+  decide,
+  denials,
+  denied,
+  facts,
+  memo,
+  shown,
+  webWith,
+} from '../../../gen/decision.ts';
+import { visit } from '../../../gen/visits.ts';
+import { FAILED, OVER, UNREACHABLE, cancelDenied, conditionsOf, deleted, looked, messageOf, owned } from './support.ts';
+
+const UNREAD = webWith(HELD, { deleting: true });
+const TIMEOUT = new ProviderError('PROVIDER_TIMEOUT', '60 s');
+
+describe('a cancellation', () => {
+  it('is proven at once by a documented answer that a read has confirmed', () => {
+    expect(afterWord(...owned(UNREAD, facts()), shown(), 'ok', undefined)).toEqual({
+      memo: memo({ end: { state: 'confirmed', identifier: 'srv1' } }),
+      events: [],
+      again: true,
+    });
+  });
+
+  it('keeps a server that this key cannot see', () => {
+    const next = cancelDenied(UNREAD, denied(false));
+    expect(next.memo.evidence.end).toBeUndefined();
+    expect(next).not.toHaveProperty('record');
+    expect(conditionsOf(next).Stalled).toBe('True ServerNotVisible');
+    expect(next.memo.plan?.operation).toBe('cancel');
+  });
+
+  const annotation = 'vps-operator.dev/allow-deletion=true';
+  it.each([
+    ['servers', 'deleting', 'CRDDeleting', `virtualservers.vps-operator.dev ${annotation}`],
+    ['servers', 'forbidden', 'CRDForbidden', 'not read the CustomResourceDefinition virtualservers.vps-operator.dev'],
+    ['sets', 'deleting', 'CRDDeleting', `virtualserversets.vps-operator.dev ${annotation}`],
+    ['sets', 'missing', 'CRDDeleting', 'virtualserversets.vps-operator.dev is missing'],
+    ['sets', 'forbidden', 'CRDForbidden', 'not read the CustomResourceDefinition virtualserversets.vps-operator.dev'],
+  ] as const)('waits while the definition of %s is %s (%s)', (of, definition, reason, text) => {
+    const next = heldBack(...owned(UNREAD, facts()), 'srv1', { of, definition });
+    expect(conditionsOf(next).Stalled).toBe(`True ${reason}`);
+    expect(messageOf(next)).toContain(text);
+    expect(messageOf(next)).toContain(
+      reason === 'CRDDeleting' ? '"deletionPolicy":"Retain"' : 'ClusterRole vps-operator-definition',
+    );
+    expect(next.memo.evidence.end).toBeUndefined();
+    expect(next).not.toHaveProperty('record');
+    expect(next.memo.plan?.operation).toBe('cancel');
+  });
+
+  it.each<{ error: ProviderError; isRequested: boolean }>([
+    { error: TIMEOUT, isRequested: true },
+    { error: UNREACHABLE, isRequested: true },
+    { error: new ResponseError(500, 'fault'), isRequested: true },
+    { error: new ResponseError(409, 'locked'), isRequested: false },
+    { error: withheldError(), isRequested: false },
+    { error: new ProviderError('PROVIDER_INVALID_CREDENTIALS', 'refused'), isRequested: false },
+    { error: new ProviderError('PROVIDER_UNAUTHORIZED', 'refused'), isRequested: false },
+    { error: new ProviderError('PROVIDER_RATE_LIMITED', 'slow down', {}), isRequested: false },
+  ])('may have happened after $error.code "$error.message": $isRequested', ({ error, isRequested }) => {
+    const next = afterRefusal(...owned(deleted(), facts()), shown(), error);
+    expect(next.memo.evidence.end).toEqual(isRequested ? { state: 'requested', identifier: 'srv1' } : undefined);
+  });
+
+  it('did not happen if its DELETE was never sent, whatever failed', async () => {
+    const { memo: held, calls } = await visit(deleted(), { answers: { server: UNREACHABLE } });
+    expect(calls).not.toContain('delete');
+    expect(held).toMatchObject({ failures: 1, plan: { operation: 'cancel' } });
+    expect(held.evidence.end).toBeUndefined();
+    expect(looked(deleted(), FAILED).memo.evidence.end).toBeUndefined();
+  });
+
+  it('voids earlier denials if its answer was lost, since the server was shown right before', () => {
+    const given = facts({ memo: memo({ denials: denials('server srv1') }) });
+    const next = afterRefusal(...owned(deleted(), given), shown(), TIMEOUT);
+    expect(next.memo.evidence.denials).toBeUndefined();
+  });
+});
+
+describe('a server that is still shown after the documented answer to a DELETE', () => {
+  const doomed = webWith(KNOWN, { deleting: true });
+  const expired = webWith(KNOWN, OVER);
+  const still = (object: VirtualServer): Next => {
+    const given = facts({ memo: memo({ task: { state: 'over', identifier: 'srv1' } }) });
+    return afterWord(...owned(object, given), shown(), 'locked', shown());
+  };
+  const after = (ms: number, held: Memo) => facts({ now: NOW + ms, memo: held });
+  /** The next read, a poll interval later; undefined: it permits another DELETE. */
+  const read = (object: VirtualServer, held: Memo, answer: Parameters<typeof beforeDelete>[2], ms = TIMING.pollMs) =>
+    beforeDelete(...owned(object, after(ms, held)), answer);
+  const first = still(doomed);
+  const stateOf = (next: Next | undefined) => next?.memo.evidence.end?.state;
+  const other = shown({ macs: ['00:00:5e:00:53:ff'] });
+
+  it('keeps its object, which asks again after a poll interval, without a Warning for a short lag', () => {
+    expect(first).not.toHaveProperty('record');
+    expect(stateOf(first)).toBe('answered');
+    expect(first.memo.plan).toMatchObject({ operation: 'cancel', at: NOW + TIMING.pollMs });
+    expect(first.events).toMatchObject([{ type: 'Normal', reason: 'Deleting' }]);
+    expect(messageOf(first)).toContain('answered 200 ("locked")');
+  });
+
+  it.each([
+    { what: 'deleted', object: doomed, keeps: '"deletionPolicy":"Retain"' },
+    { what: 'expired', object: expired, keeps: '"deletionPolicy":"Retain","expiresAt":null' },
+  ])('is reported after a poll interval, with what you can do, if its object is $what', ({ object, keeps }) => {
+    const next = read(object, still(object).memo, shown());
+    expect(conditionsOf(next).Stalled).toBe('True CancellationUnconfirmed');
+    expect(next?.events).toContainEqual(
+      expect.objectContaining({ type: 'Warning', reason: 'CancellationUnconfirmed' }),
+    );
+    const text = next?.status?.conditions?.find(({ type }) => type === 'Stalled')?.message;
+    expect(text).toContain(keeps);
+    expect(text).toContain('Next check in 60 s');
+    expect(next?.memo.plan).toMatchObject({ operation: 'cancel' });
+  });
+
+  it.each([
+    { ms: 74_999, isAllowed: false },
+    { ms: 75_000, isAllowed: true },
+  ])('gets another DELETE no sooner than a quarter of the grace period later ($ms ms)', ({ ms, isAllowed }) => {
+    expect(decide(doomed, after(ms, first.memo)).type).toBe('cancel');
+    expect(read(doomed, first.memo, shown(), ms) === undefined).toBe(isAllowed);
+  });
+
+  const RELEASE = { type: 'release', why: 'cancelled' };
+  it.each([
+    { what: 'cancelled once a single counted denial follows', object: doomed, answer: denied(true), then: RELEASE },
+    { what: 'cancelled once another server is shown in its place', object: doomed, answer: other, then: RELEASE },
+    {
+      what: 'expired once a single counted denial follows',
+      object: expired,
+      answer: denied(true),
+      then: { type: 'expire' },
+    },
+  ])('is $what', ({ object, answer, then }) => {
+    const next = read(object, still(object).memo, answer);
+    expect(next?.again).toBe(true);
+    expect(stateOf(next)).toBe('confirmed');
+    expect(decide(object, after(TIMING.pollMs, next?.memo ?? memo()))).toMatchObject(then);
+  });
+
+  it('is not cancelled by a denial that does not count', () => {
+    expect(read(doomed, first.memo, denied(false))?.memo.evidence.end).toEqual(first.memo.evidence.end);
+  });
+
+  it('is read again after a failure, and the answer is remembered', () => {
+    const next = afterWord(...owned(doomed, facts()), shown(), 'locked', { type: 'failed', error: TIMEOUT });
+    expect(next.memo.plan?.operation).toBe('cancel');
+    expect(stateOf(read(doomed, next.memo, denied(true)))).toBe('confirmed');
+  });
+
+  it('needs the whole proof again if its object lives on', () => {
+    expect(stateOf(looked(webWith(KNOWN), shown(), after(TIMING.pollMs, first.memo)))).toBeUndefined();
+  });
+
+  it('is not cancelled by a denial if it was never shown before the DELETE either', () => {
+    const next = afterWord(...owned(UNREAD, facts()), denied(true), 'ok', denied(true));
+    expect(next.memo.evidence).toMatchObject({
+      end: { state: 'requested', identifier: 'srv1' },
+      denials: { counted: 1 },
+    });
+    expect(conditionsOf(next).Reconciling).toBe('True AbsenceUnproven');
+  });
+});

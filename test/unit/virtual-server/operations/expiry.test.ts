@@ -1,0 +1,125 @@
+import { describe, expect, it } from 'vitest';
+import type { VirtualServer, VirtualServerSpec } from '../../../../src/api/virtual-server.ts';
+import { waited } from '../../../../src/virtual-server/decision/next.ts';
+import type { Next } from '../../../../src/virtual-server/decision/types.ts';
+import { lookAt } from '../../../../src/virtual-server/decision/view.ts';
+import { HELD, KNOWN, NOW, decide, denied, facts, memo, shown, webWith, withKey } from '../../../gen/decision.ts';
+import { visit } from '../../../gen/visits.ts';
+import { FAILED, OVER, conditionsOf, looked, polled } from './support.ts';
+
+const HOUR_MS = 3_600_000;
+const at = (ms: number): string => new Date(NOW + ms).toISOString();
+const withSpec = (spec: Partial<VirtualServerSpec>): VirtualServer => webWith(HELD, { spec });
+const TTL = withSpec({ ttl: '5m' });
+
+describe('the time from which ttl counts', () => {
+  const READY = {
+    type: 'Ready',
+    status: 'True',
+    reason: 'Available',
+    message: '',
+    lastTransitionTime: '2026-01-01T12:00:00Z',
+  } as const;
+  const ready = { serverStatus: 'running', conditions: [READY] };
+
+  // A clock that is behind must not shorten the life of a server.
+  it.each([
+    { from: 'the first read that shows the server ready', readyAt: '2026-01-02T00:00:00Z' },
+    { from: 'the later of two clocks', given: { apiServerNow: NOW + HOUR_MS }, readyAt: '2026-01-02T01:00:00Z' },
+    { from: 'the later of two clocks', given: { apiServerNow: NOW - HOUR_MS }, readyAt: '2026-01-02T00:00:00Z' },
+    {
+      from: 'the creation of the object at the earliest',
+      given: { now: Date.parse('2025-12-01T00:00:00Z') },
+      readyAt: '2026-01-01T00:00:00Z',
+    },
+    {
+      from: 'when a Ready server became Ready',
+      object: webWith(HELD, { spec: { ttl: '72h' }, status: ready }),
+      readyAt: '2026-01-01T12:00:00Z',
+    },
+  ])('is $from ($readyAt)', ({ object = TTL, given = {}, readyAt }) => {
+    expect(looked(object, shown(), facts(given)).record).toEqual({ ...KNOWN, readyAt });
+  });
+
+  it('is kept', () => {
+    const begun = webWith({ ...KNOWN, readyAt: '2026-01-01T23:00:00Z' }, { spec: { ttl: '72h' } });
+    expect(looked(begun)).not.toHaveProperty('record');
+  });
+});
+
+describe('an object that expires', () => {
+  const soon = webWith(HELD, { status: { serverStatus: 'running' }, spec: { expiresAt: at(10_000) } });
+  const failing = facts({ memo: memo({}, { failures: 20 }) });
+
+  it.each<{ what: string; next: Next; pauseMs?: number }>([
+    { what: 'the first read', next: looked(TTL), pauseMs: 300_000 },
+    { what: 'a read that failed', next: looked(soon, FAILED, failing) },
+    { what: 'a plan for later', next: waited(lookAt(soon, failing), 600_000) },
+    { what: 'a pause without an end', next: waited(lookAt(soon, failing), undefined) },
+    { what: 'a missing server', next: looked(soon, denied(true), failing) },
+  ])('is visited in time after $what', ({ next, pauseMs = 10_000 }) => {
+    expect(next.requeueAfterMs).toBe(pauseMs);
+  });
+
+  it('is not visited again at once for a server that is kept beyond its expiry', () => {
+    const next = looked(withSpec({ ...OVER.spec, deletionProtection: true }));
+    expect(next.requeueAfterMs).toBe(540_000);
+    expect(conditionsOf(next)).toMatchObject({ Ready: 'True Available', Expiring: 'True ExpiryBlocked' });
+    expect(next.events).toContainEqual(expect.objectContaining({ type: 'Warning', reason: 'ExpiryBlocked' }));
+  });
+
+  it('does not wait for a task that never ends', () => {
+    const object = webWith(HELD, OVER);
+    const late = withKey({ now: NOW + HOUR_MS });
+    const pending = { type: 'pending', identifier: 'srv1', status: 'waiting' } as const;
+    const task = { state: 'silent', why: 'overdue', message: 'waiting' };
+    const next = polled(object, pending, late);
+    expect(next).toMatchObject({ again: true, memo: { evidence: { task } } });
+    const found = looked(object, shown(), { ...late, memo: next.memo });
+    expect(found.again).toBe(true);
+    expect(decide(object, { ...late, memo: found.memo })).toEqual({
+      type: 'cancel',
+      record: HELD,
+      identifier: 'srv1',
+    });
+    const unseen = looked(object, denied(true), { ...late, memo: next.memo });
+    expect(conditionsOf(unseen).Ready).toBe('False TaskOverdue');
+    expect(unseen.memo.plan?.operation).toBe('follow');
+    expect(unseen.memo.evidence.task).toBeUndefined();
+    const kept = withSpec({ ...OVER.spec, deletionProtection: true });
+    expect(polled(kept, pending, late).memo.evidence.task).toEqual(task);
+  });
+
+  it('warns once, a day before', () => {
+    const near = { spec: { expiresAt: at(23 * HOUR_MS) } };
+    const next = looked(webWith(HELD, near));
+    expect(conditionsOf(next).Expiring).toBe('True ExpiresSoon');
+    expect(next.events).toContainEqual(expect.objectContaining({ type: 'Warning', reason: 'ExpiresSoon' }));
+    expect(looked(webWith(HELD, { ...near, status: next.status ?? {} })).events).toEqual([]);
+  });
+
+  it('reports nothing two days before', () => {
+    const next = looked(withSpec({ expiresAt: at(48 * HOUR_MS) }));
+    expect(conditionsOf(next)).toEqual({ Ready: 'True Available' });
+  });
+
+  it('shows no address of a server that is gone, from the first write on', async () => {
+    const fields = { serverStatus: 'running', ipv6: ['2001:db8::1'], identifier: 'srv1' };
+    const states: (VirtualServer | undefined)[] = [];
+    const { object, events } = await visit(webWith(HELD, { ...OVER, status: fields }), {
+      memo: memo({ end: { state: 'confirmed', identifier: 'srv1' } }),
+      beforeWrite: (present) => {
+        states.push(present);
+        return present;
+      },
+    });
+    states.push(object);
+    const expired = states.filter((state) => conditionsOf(state).Ready === 'False Expired');
+    expect(expired).toHaveLength(2);
+    for (const state of expired)
+      for (const field of Object.keys(fields)) expect(state?.status).not.toHaveProperty(field);
+    expect(conditionsOf(object)).toEqual({ Ready: 'False Expired', Stalled: 'True Expired' });
+    expect(object?.status?.record).toEqual({ ...HELD, expiredAt: '2026-01-02T00:00:00Z' });
+    expect(events).toMatchObject([{ reason: 'Expired' }]);
+  });
+});

@@ -1,0 +1,99 @@
+import { describe, expect, it } from 'vitest';
+import { ADOPT_ANNOTATION } from '../../../../src/api/names.ts';
+import {
+  HELD,
+  KNOWN,
+  NOW,
+  OTHER_KEY,
+  SERVER,
+  adopting,
+  denials,
+  denied,
+  facts,
+  memo,
+  shown,
+  webWith,
+} from '../../../gen/decision.ts';
+import { conditionsOf, living, looked, messageOf } from './support.ts';
+
+describe('a server that is shown', () => {
+  it('is Ready, and read again after the resync interval', () => {
+    const next = looked(webWith(KNOWN, { status: { task: { id: 7 } } }));
+    expect(conditionsOf(next)).toEqual({ Ready: 'True Available' });
+    expect(next.status).not.toHaveProperty('task');
+    expect(next).not.toHaveProperty('record');
+    expect(next.requeueAfterMs).toBe(540_000);
+    expect(next.memo).toMatchObject({ failures: 0, evidence: { task: { state: 'over', identifier: 'srv1' } } });
+  });
+
+  it('leaves the status deep-equal if it is unchanged', () => {
+    const next = looked(living(), shown(), facts({ now: NOW + 3_600_000 }));
+    expect(next.status).toEqual(living().status);
+    expect(next.events).toEqual([]);
+  });
+
+  it.each([
+    { what: 'its fingerprint at the first read', own: HELD, answer: shown(), recorded: KNOWN },
+    {
+      what: 'the account whose key shows the same server',
+      own: KNOWN,
+      answer: shown({}, OTHER_KEY),
+      recorded: { ...KNOWN, account: OTHER_KEY },
+    },
+  ])('has $what recorded', ({ own, answer, recorded }) => {
+    const next = looked(webWith(own), answer);
+    expect(next.record).toEqual(recorded);
+    expect(next.status?.record).toEqual(recorded);
+  });
+
+  it.each([
+    { reason: 'ServerNotRunning', changes: { status: 'stopped' } },
+    { reason: 'ServerNotRunning', changes: { status: undefined } },
+    { reason: 'AddressPending', changes: { ipv6: [], sshProxy: undefined } },
+    { reason: 'Available', changes: { status: ' Running', ipv6: [] } },
+  ])('is $reason and read again after the right pause for $changes', ({ reason, changes }) => {
+    const next = looked(webWith(KNOWN), shown(changes));
+    expect(conditionsOf(next).Ready).toContain(reason);
+    expect(next.requeueAfterMs).toBe(reason === 'Available' ? 540_000 : 54_000);
+  });
+
+  it('may differ from the spec, which is shown', () => {
+    const next = looked(webWith(KNOWN), shown({ product: 'vps-2gb' }));
+    expect(conditionsOf(next)).toEqual({ Ready: 'True Available', Drifted: 'True Drifted' });
+    expect(next.events.map(({ reason }) => reason)).toEqual(['Available', 'Drifted']);
+  });
+
+  it('adds to every verdict that another adoption is ignored', () => {
+    const next = looked(webWith(KNOWN, adopting('srv2')));
+    expect(messageOf(next)).toContain('AdoptIgnored');
+    expect(next.status?.identifier).toBe(SERVER.identifier);
+  });
+});
+
+describe('a server that is not shown', () => {
+  it('is kept if this key cannot see it', () => {
+    const next = looked(living(), denied(false));
+    expect(conditionsOf(next)).toEqual({ Ready: 'Unknown ServerNotVisible', Stalled: 'True ServerNotVisible' });
+    expect(next.status?.record).toEqual(KNOWN);
+    expect(next).not.toHaveProperty('record');
+  });
+
+  it('is named together with the other one that its task names now', () => {
+    const held = memo({ task: { state: 'silent', why: 'renamed', named: 'srv2' } });
+    const next = looked(webWith(HELD), denied(true), facts({ memo: held }));
+    expect(conditionsOf(next).Stalled).toBe('True TaskInUse');
+    expect(messageOf(next)).toContain('now names server srv2. Before, it named server srv1');
+    expect(messageOf(next)).toContain(`${ADOPT_ANNOTATION}=srv2`);
+    expect(next.memo.evidence.task).toBeUndefined();
+    expect(next.memo.evidence.denials?.of).toBe('server srv1');
+    expect(next.memo.plan?.operation).toBe('follow');
+  });
+
+  it('leads to another poll of a task that is not shown either', () => {
+    const held = memo({ task: { state: 'silent', why: 'taskNotFound' }, denials: denials('server srv1') });
+    const next = looked(webWith(HELD), denied(true), facts({ memo: held }));
+    expect(conditionsOf(next).Stalled).toBe('True TaskNotFound');
+    expect(next.memo.evidence.task).toBeUndefined();
+    expect(next.memo.plan?.operation).toBe('follow');
+  });
+});

@@ -1,0 +1,220 @@
+/** The ways a step ends that several operations share. */
+import { describe, expect, it } from 'vitest';
+import { reasonPage } from '../../../../src/api/documentation.ts';
+import { NOT_CREATED_ANNOTATION, PAUSED_ANNOTATION } from '../../../../src/api/names.ts';
+import type { VirtualServer } from '../../../../src/api/virtual-server.ts';
+import { inputsOf } from '../../../../src/virtual-server/decision/inputs.ts';
+import { parked, recorded, waited, withAsked } from '../../../../src/virtual-server/decision/next.ts';
+import type { Next, Park, Planned } from '../../../../src/virtual-server/decision/types.ts';
+import { lookAt } from '../../../../src/virtual-server/decision/view.ts';
+import { notAdopted } from '../../../../src/virtual-server/operations/adopt.ts';
+import { afterRefusal } from '../../../../src/virtual-server/operations/cancel.ts';
+import {
+  ACCOUNT,
+  ATTEMPTED,
+  HELD,
+  NOW,
+  OTHER_KEY,
+  TASKED,
+  TIMING,
+  facts,
+  memo,
+  others,
+  record,
+  shown,
+  web,
+  webWith,
+} from '../../../gen/decision.ts';
+import { visit, type Given } from '../../../gen/visits.ts';
+import { FAILED, UNREACHABLE, conditionsOf, living, looked, owned, polled } from './support.ts';
+
+describe('a wait', () => {
+  const wait = (object: VirtualServer, afterMs?: number, given = facts()): Next =>
+    waited(lookAt(object, given), afterMs);
+
+  it('reports on the first visit that the object was seen, and keeps what is remembered', () => {
+    const held = memo({ end: { state: 'confirmed', identifier: 'x' } });
+    const next = wait(web(), 50, facts({ memo: held }));
+    expect(next).toMatchObject({ again: false, requeueAfterMs: 50, memo: held });
+    expect(conditionsOf(next)).toEqual({ Ready: 'False Pending', Reconciling: 'True Pending' });
+    expect(next.status?.observedGeneration).toBe(1);
+    expect(next).not.toHaveProperty('record');
+  });
+
+  it('leaves an up-to-date status deep-equal, so that nothing is written', () => {
+    const { status = {} } = wait(web());
+    const later = wait(web({ status }), undefined, facts({ now: NOW + 99_000 }));
+    expect(later.status).toEqual(status);
+    expect(later.events).toEqual([]);
+    expect(later).not.toHaveProperty('requeueAfterMs');
+  });
+
+  it('writes nothing for a deleted object without finalizers', () => {
+    expect(wait(web({ deleting: true, finalizers: [] }))).not.toHaveProperty('status');
+  });
+
+  it('shows a pause, keeps Ready, and leaves observedGeneration at the old spec', () => {
+    const status = { ...wait(web()).status, observedGeneration: 0 };
+    const paused = wait(web({ status, annotations: { [PAUSED_ANNOTATION]: 'true' } }));
+    expect(conditionsOf(paused)).toEqual({
+      Ready: 'False Pending',
+      Reconciling: 'True Pending',
+      Paused: 'True Paused',
+    });
+    expect(paused.status?.observedGeneration).toBe(0);
+    const resumed = wait(web({ status: paused.status ?? {} }));
+    expect(conditionsOf(resumed)).not.toHaveProperty('Paused');
+    expect(resumed.status?.observedGeneration).toBe(1);
+  });
+});
+
+describe('a park', () => {
+  const INVALID = { verdict: { reason: 'RecordInvalid', message: 'no JSON' } } as const;
+  const park = (object: VirtualServer, why: Park, given = facts()): Next => parked(lookAt(object, given), why);
+
+  it('reports the reason, and waits for a change if no time is given', () => {
+    const next = park(web({ annotated: '{', mirror: HELD }), INVALID);
+    expect(conditionsOf(next)).toEqual({ Ready: 'False RecordInvalid', Stalled: 'True RecordInvalid' });
+    expect(next.status?.record).toEqual(HELD);
+    expect(next).not.toHaveProperty('requeueAfterMs');
+    expect(next.memo.plan).toBeUndefined();
+    expect(next.events).toEqual([
+      { type: 'Warning', reason: 'RecordInvalid', note: `no JSON. See ${reasonPage('RecordInvalid')}` },
+    ]);
+  });
+
+  it('sends one Event', () => {
+    const { status = {} } = park(web({ annotated: '{' }), INVALID);
+    const again = park(web({ annotated: '{', status }), INVALID, facts({ now: NOW + 5000 }));
+    expect(again.events).toEqual([]);
+    expect(again.status).toEqual(status);
+  });
+
+  it.each([
+    { wasRequested: false, left: undefined },
+    { wasRequested: true, left: { state: 'requested', identifier: 'srv1' } },
+  ])('drops the proof that a server is gone, but no lost DELETE ($wasRequested)', ({ wasRequested, left }) => {
+    const given = facts({ memo: memo({ end: { state: 'gone', identifier: 'srv1', wasRequested } }) });
+    const orphaned = { verdict: { reason: 'OrphanedServer', message: 'task 3' } } as const;
+    expect(park(webWith(HELD, { deleting: true }), orphaned, given).memo.evidence.end).toEqual(left);
+  });
+
+  it('checks again after the given time, without a plan that would delay a call', () => {
+    const next = park(webWith(HELD), { verdict: { reason: 'IdentifierInUse', message: 'held' }, afterMs: 60_000 });
+    expect(next.requeueAfterMs).toBe(60_000);
+    expect(next.memo.plan).toBeUndefined();
+  });
+
+  it('plans the next try of the delayed operation', () => {
+    const next = park(web(), { verdict: { reason: 'CreateLimit', message: 'brake' }, retry: 'order', afterMs: 9 });
+    expect(next.memo.plan).toEqual({ operation: 'order', from: NOW, at: NOW + 9, inputs: inputsOf(web()) });
+    expect(next.requeueAfterMs).toBe(9);
+  });
+
+  it.each([
+    { reason: 'SSHKeyNotFound', jitter: 0.5, pauseMs: 600_000 },
+    // At most one poll interval for a missing Secret, and soon after the next login with a refused key.
+    { reason: 'SecretNotFound', jitter: 0.5, pauseMs: TIMING.pollMs },
+    { reason: 'InvalidCredentials', atLeastMs: 20_000, jitter: 0, pauseMs: 20_000 },
+    { reason: 'InvalidCredentials', atLeastMs: 20_000, jitter: 1, pauseMs: 22_000 },
+    { reason: 'InvalidCredentials', atLeastMs: 3, jitter: 0, pauseMs: 1_000 },
+    { reason: 'InvalidCredentials', atLeastMs: 600_000, jitter: 0, pauseMs: TIMING.pollMs },
+    // The first visits come sooner, in case the Secret is fixed right away.
+    { reason: 'InvalidCredentials', atLeastMs: 600_000, jitter: 0.5, failures: 0, pauseMs: 1_000 },
+    { reason: 'InvalidCredentials', atLeastMs: 600_000, jitter: 0.5, failures: 2, pauseMs: 4_000 },
+  ] as const)('with $reason backs off for $pauseMs ms if no time is given', (row) => {
+    const { reason, jitter, pauseMs } = row;
+    const failures = 'failures' in row ? row.failures : 30;
+    const atLeast = 'atLeastMs' in row ? { atLeastMs: row.atLeastMs } : {};
+    const given = facts({ memo: memo({}, { failures }), jitter });
+    const next = park(web(), { verdict: { reason, message: 'none' }, retry: 'order', ...atLeast }, given);
+    expect(next).toMatchObject({ requeueAfterMs: pauseMs, memo: { failures: failures + 1 } });
+  });
+
+  it("remembers when another process's attempt was first seen, and keeps that time", () => {
+    const inFlight = { verdict: { reason: 'CreateInFlight', message: 'wait' }, afterMs: 5 } as const;
+    const seenAt = (now: number, held = memo()) => park(webWith(ATTEMPTED), inFlight, facts({ now, memo: held })).memo;
+    const first = seenAt(NOW);
+    expect(first.evidence.foreignAttempt).toEqual({ attempt: 'a1', since: NOW });
+    expect(seenAt(NOW + 5, first).evidence.foreignAttempt).toEqual({ attempt: 'a1', since: NOW });
+    expect(seenAt(NOW - 5, first).evidence.foreignAttempt).toEqual({ attempt: 'a1', since: NOW - 5 });
+  });
+});
+
+describe('a new record', () => {
+  it('continues at once, and updates an existing mirror in the same step', () => {
+    const next = recorded(lookAt(web({ annotated: ATTEMPTED, mirror: HELD }), facts()), HELD, 'restored');
+    expect(next).toMatchObject({ again: true, record: HELD, events: [], status: { record: HELD } });
+  });
+
+  it('writes no status if it is restored for an object without one', () => {
+    const next = recorded(lookAt(web({ annotated: HELD, finalizers: [] }), facts()), HELD, 'restored');
+    expect(next).not.toHaveProperty('status');
+  });
+
+  it('clears everything about an attempt that created nothing, and the plan, so that the next step follows at once', () => {
+    const left = record({ account: ACCOUNT });
+    const object = webWith(HELD, { status: { identifier: 'srv1', task: { id: 7 } } });
+    const planned = memo({}, { plan: { operation: 'order', from: 0, at: Infinity, inputs: '' } });
+    const next = recorded(lookAt(object, facts({ memo: planned })), left, 'notCreated');
+    expect(next.status).toMatchObject({ record: left });
+    for (const field of ['identifier', 'task']) expect(next.status).not.toHaveProperty(field);
+    expect(conditionsOf(next)).toEqual({ Ready: 'False Pending', Reconciling: 'True Pending' });
+    expect(next.memo).toEqual(memo());
+  });
+});
+
+describe('a failed call', () => {
+  const given = facts({ memo: memo({}, { failures: 3 }), jitter: 0.5 });
+
+  it.each<{ operation: Planned; next: Next }>([
+    { operation: 'follow', next: polled(webWith(HELD), FAILED, given) },
+    { operation: 'look', next: looked(webWith(HELD), FAILED, given) },
+    { operation: 'adopt', next: notAdopted(lookAt(webWith(HELD), given), HELD, 'srv1', FAILED) },
+    { operation: 'cancel', next: afterRefusal(...owned(webWith(HELD), given), shown(), UNREACHABLE) },
+  ])('plans $operation again after a growing pause, and keeps the record', ({ operation, next }) => {
+    expect(next).not.toHaveProperty('record');
+    expect(next).toMatchObject({ error: UNREACHABLE, status: { record: HELD }, requeueAfterMs: 8_000 });
+    expect(next.memo).toMatchObject({ failures: 4, plan: { operation, at: NOW + 8_000 } });
+    expect(Object.values(conditionsOf(next))).toContain('True ProviderUnavailable');
+  });
+
+  it('leaves no status field that was copied from another object', () => {
+    const foreign = { ...HELD, owner: 'another-uid', identifier: 'srv9' };
+    const copied = web({ annotated: HELD, mirror: foreign, status: { serverStatus: 'running', identifier: 'srv9' } });
+    const { status } = looked(copied, FAILED);
+    expect(status).toMatchObject({ record: HELD, identifier: 'srv1' });
+    expect(status).not.toHaveProperty('serverStatus');
+  });
+
+  it('keeps a Ready server Ready', () => {
+    const next = looked(living(), FAILED);
+    expect(conditionsOf(next)).toEqual({ Ready: 'True Available', Reconciling: 'True ProviderUnavailable' });
+    expect(next.status?.serverStatus).toBe('running');
+  });
+});
+
+describe('your annotation that nothing was created', () => {
+  const saying = (attempt: string, deleting = false) =>
+    webWith(TASKED, { deleting, annotations: { [NOT_CREATED_ANNOTATION]: attempt } });
+
+  it('continues the visit once, after the first call to the provider since you set it', () => {
+    const object = saying('a1');
+    const poll = (held = memo()): Next => {
+      const [at, own] = owned(object, facts({ memo: held }));
+      const answer = { type: 'pending', status: 'failed' } as const;
+      return withAsked(at, { type: 'follow', record: own, task: 7 }, polled(object, answer, at.facts));
+    };
+    const first = poll();
+    expect(first).toMatchObject({ again: true, memo: { evidence: { asked: inputsOf(object) } } });
+    expect(poll(first.memo).again).toBe(false);
+  });
+
+  it.each<{ why: string; given: Given }>([
+    { why: 'another object follows the task too', given: { others: others({ withTask: () => ['default/other'] }) } },
+    { why: 'the key belongs to another account', given: { account: OTHER_KEY } },
+  ])('is obeyed if the provider is not asked: $why', async ({ given }) => {
+    expect((await visit(saying('a1', true), given)).object).toBeUndefined();
+    expect((await visit(saying('a0', true), given)).object?.status?.record).toEqual(TASKED);
+  });
+});

@@ -1,0 +1,59 @@
+/** Helpers for the tests of the operations. */
+import { SERVER_GONE_ANNOTATION } from '../../../../src/api/names.ts';
+import type { VirtualServer, VirtualServerStatus } from '../../../../src/api/virtual-server.ts';
+import { ProviderError } from '../../../../src/provider/errors/provider-error.ts';
+import type { Facts, Next, ServerAnswer, TaskAnswer } from '../../../../src/virtual-server/decision/types.ts';
+import { lookAt, type View } from '../../../../src/virtual-server/decision/view.ts';
+import { afterRefusal, beforeDelete } from '../../../../src/virtual-server/operations/cancel.ts';
+import { afterPoll } from '../../../../src/virtual-server/operations/follow.ts';
+import { afterLook } from '../../../../src/virtual-server/operations/look.ts';
+import type { ServerRecord } from '../../../../src/api/record.ts';
+import { KNOWN, denied, facts, shown, webWith, type Shape } from '../../../gen/decision.ts';
+import { DENIED } from '../../../gen/visits.ts';
+
+interface WithStatus {
+  status?: VirtualServerStatus;
+}
+
+/** Type -> status and reason. */
+export const conditionsOf = (of: WithStatus | undefined): Record<string, string> =>
+  Object.fromEntries((of?.status?.conditions ?? []).map(({ type, status, reason }) => [type, `${status} ${reason}`]));
+
+/** The message of the condition Ready. */
+export const messageOf = (of: WithStatus | undefined): string => of?.status?.conditions?.[0]?.message ?? '';
+
+export const UNREACHABLE = new ProviderError('PROVIDER_UNREACHABLE', 'reset', {});
+export const FAILED = { type: 'failed', error: UNREACHABLE } as const;
+
+/** An object with its own record, as an operation finds it. */
+export function owned(object: VirtualServer, given: Facts): [View, ServerRecord] {
+  const at = lookAt(object, given);
+  if (at.own === undefined) throw new Error('the object has no record of its own');
+  return [at, at.own];
+}
+
+export const polled = (object: VirtualServer, answer: TaskAnswer, given = facts()): Next =>
+  afterPoll(...owned(object, given), answer);
+
+export const looked = (object: VirtualServer, answer: ServerAnswer = shown(), given = facts()): Next =>
+  afterLook(...owned(object, given), answer);
+
+/** Neither the read before a DELETE finds the server, nor the DELETE. */
+export function cancelDenied(object: VirtualServer, denial = denied(true), given = facts()): Next {
+  const of = owned(object, given);
+  return beforeDelete(...of, denial) ?? afterRefusal(...of, denial, DENIED);
+}
+
+const READY = looked(webWith(KNOWN)).status ?? {};
+
+/** An object whose server is Ready. */
+export const living = (own: ServerRecord = KNOWN, shape: Shape = {}): VirtualServer =>
+  webWith(own, { status: READY, ...shape });
+
+export const deleted = (own: ServerRecord = KNOWN, shape: Shape = {}): VirtualServer =>
+  living(own, { deleting: true, ...shape });
+
+export const saysGone = (identifier: string): Shape => ({ annotations: { [SERVER_GONE_ANNOTATION]: identifier } });
+
+/** The time of its server is up. */
+export const OVER: Shape = { spec: { expiresAt: '2026-01-01T00:00:00Z' } };
