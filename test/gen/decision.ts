@@ -4,7 +4,7 @@ import { formatRecord, type ServerRecord } from '../../src/api/record.ts';
 import type { VirtualServer, VirtualServerSpec, VirtualServerStatus } from '../../src/api/virtual-server.ts';
 import { decide as decideOn } from '../../src/virtual-server/decision/decide.ts';
 import { NEW_MEMO, type Denials, type Evidence, type Memo } from '../../src/virtual-server/decision/memo.ts';
-import type { Facts, Operation, Others } from '../../src/virtual-server/decision/types.ts';
+import type { Facts, Next, Operation, Others } from '../../src/virtual-server/decision/types.ts';
 import { lookAt } from '../../src/virtual-server/decision/view.ts';
 import type { Server } from '../../src/provider/types.ts';
 import { stored, storedWith } from './virtual-server.ts';
@@ -134,5 +134,9 @@ export const shown = (changes: Partial<Server> = {}, account = ACCOUNT) => ({
 
 /** A 404; `counts`: a hint that the server is gone. */
 export const denied = (counts: boolean) => ({ type: 'serverNotFound' as const, counts, detail: 'another key' });
+
+/** Type -> status and reason. */
+export const conditionsOf = ({ status }: Pick<Next, 'status'>): Record<string, string> =>
+  Object.fromEntries((status?.conditions ?? []).map(({ type, status: value, reason }) => [type, `${value} ${reason}`]));
 
 export const decide = (object: VirtualServer, given: Facts): Operation => decideOn(lookAt(object, given));

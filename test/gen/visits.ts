@@ -2,7 +2,7 @@
  * Real visits to one object, with the operations as they run in the operator: a provider that answers as the test says, and
  * an API server that stores one object.
  */
-import type { EventNote } from '../../src/controller/conditions.ts';
+import { currentReason, type EventNote } from '../../src/controller/conditions.ts';
 import { statusSchema, type VirtualServer } from '../../src/api/virtual-server.ts';
 import type { Accounts, Found } from '../../src/accounts/accounts.ts';
 import { createLogger } from '../../src/base/logger.ts';
@@ -75,10 +75,12 @@ export interface Given {
   secrets?: Secrets;
   /** Whether this process leads at the moment of an order or a DELETE. */
   leads?: boolean;
-  /** How long a DELETE waits for its turn (ms). */
+  /** How long an order or a DELETE waits for its turn (ms). */
   waits?: number;
   /** The process dies at this call, which gets no answer. */
   dies?: string;
+  /** The process dies after this many calls. */
+  lasts?: number;
   journalProblem?: string;
   /** Servers that the namespace may have, and has; default: any number. */
   places?: number;
@@ -87,6 +89,8 @@ export interface Given {
   creates?: number;
   /** Another object of the namespace has just sent an order. */
   ordered?: true;
+  /** In place of a new limit with `creates`, so that a test can look at it afterwards. */
+  limit?: CreateLimit;
   sshKeys?: Record<string, string>;
   /** What happens to the stored object before each write, such as a conflict. */
   beforeWrite?: (stored: VirtualServer) => VirtualServer;
@@ -115,21 +119,27 @@ export async function visit(object: VirtualServer, given: Given = {}): Promise<V
   const calls: string[] = [];
   const requests: CreateServerRequest[] = [];
   const events: EventNote[] = [];
-  const timers = new FakeTimers(now);
+  // Both clocks go on from one visit of a test to the next, as in `facts`.
+  const timers = new FakeTimers(NOW);
+  timers.advance(now - NOW);
   let stored: VirtualServer | undefined = object;
   let isSuspect = false;
   let isAnswered = false;
 
+  const begin = (call: string): void => {
+    if (calls.length === given.lasts) throw new Death();
+    calls.push(call);
+  };
   const reply = <T>(call: string, answer: Answer<T> | undefined): Promise<T> => {
     const all = Array.isArray(answer) ? (answer as readonly (T | Error)[]) : [answer as T | Error | undefined];
     const value = all[calls.filter((other) => other === call).length] ?? all.at(-1);
-    calls.push(call);
+    begin(call);
     if (call === given.dies) return Promise.reject(new Death());
     if (value === undefined) throw new Error(`the test gives no answer to ${call}`);
     return value instanceof Error ? Promise.reject(value) : Promise.resolve(value);
   };
   const write = (change: (present: VirtualServer) => VirtualServer): Promise<VirtualServer> => {
-    calls.push('write');
+    begin('write');
     if (stored === undefined) return Promise.reject(new KubeError('NotFound', 'gone', { status: 404 }));
     const present = given.beforeWrite?.(stored) ?? stored;
     const next = change(present);
@@ -146,7 +156,8 @@ export async function visit(object: VirtualServer, given: Given = {}): Promise<V
     pollTask: () => reply('poll', answers.task),
     readServer: () => (isAnswered ? reply<Server>('after', answers.after ?? DENIED) : reply('read', answers.server)),
     openOrder: () => {
-      calls.push('open');
+      begin('open');
+      timers.advance(given.waits ?? 0);
       if (answers.opened !== undefined) return Promise.reject(answers.opened);
       return Promise.resolve({
         close: () => undefined,
@@ -172,7 +183,7 @@ export async function visit(object: VirtualServer, given: Given = {}): Promise<V
       return Promise.resolve(data === undefined ? undefined : { data: { keys: data }, resourceVersion: '1' });
     },
     getVirtualServer: () => {
-      calls.push('live');
+      begin('live');
       return Promise.resolve(given.live === undefined ? stored : (given.live ?? undefined));
     },
     getDefinition: () => reply('definition', definition),
@@ -186,7 +197,7 @@ export async function visit(object: VirtualServer, given: Given = {}): Promise<V
   if (others !== undefined) holders.others = () => noOthers(others);
   const quota = new ServerQuota(given.places ?? 0);
   for (let other = 0; other < (given.taken ?? 0); other += 1) quota.set(namespace, `uid-${other}`, true);
-  const limit = new CreateLimit(given.creates ?? 0);
+  const limit = given.limit ?? new CreateLimit(given.creates ?? 0);
   if (given.ordered === true) limit.reserve(namespace, 'uid-of-other', timers.monotonic());
   const objects = new Objects({ get: () => undefined }, holders, quota);
   if (given.memo !== undefined) objects.remember(uid, given.memo);
@@ -235,6 +246,13 @@ export async function visit(object: VirtualServer, given: Given = {}): Promise<V
     journal,
     isSuspect,
   };
+}
+
+/** The reason that the object shows after the visit, with its message. */
+export function shownBy({ object }: Visited): { reason: string | undefined; message: string | undefined } {
+  const { conditions } = object?.status ?? {};
+  const reason = currentReason(conditions);
+  return { reason, message: conditions?.find((condition) => condition.reason === reason)?.message };
 }
 
 /** States are compared and written to files, so they all have the version that the first one had. */

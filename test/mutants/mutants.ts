@@ -95,10 +95,13 @@ export const MUTANTS: Mutant[] = [
   },
   {
     name: 'claims an order before it has a turn',
-    file: 'src/virtual-server/decision/decide.ts',
-    find: "if (order === undefined) return gather('order');",
-    replace: '',
-    tests: ['--project', 'unit', 'test/unit/virtual-server/decision/checks/ordering.test.ts'],
+    file: 'src/virtual-server/operations/order.ts',
+    find: 'const opened = await open(session);',
+    replace:
+      "const early = claimed(visit.view(), 'a0', session.account);" +
+      "await visit.commit({ name: 'claim', next: goOn(visit.view().facts.memo, { record: early }) });" +
+      'const opened = await open(session);',
+    tests: ['--project', 'unit', 'test/unit/virtual-server/operations/order.test.ts'],
   },
   {
     name: 'claims any number of orders at the same time',
@@ -520,9 +523,9 @@ export const MUTANTS: Mutant[] = [
   },
   {
     name: 'does not record that a server was cancelled at its expiry',
-    file: 'src/virtual-server/decision/decide.ts',
-    find: "return { type: 'record', record: { ...own, expiredAt: timestamp(facts.now) }, why: 'expired' };",
-    replace: "return { type: 'record', record: own, why: 'expired' };",
+    file: 'src/virtual-server/operations/expire.ts',
+    find: 'const record = { ...own, expiredAt: timestamp(facts.now) };',
+    replace: 'const record = own;',
     tests: ['test/unit/virtual-server/decision/checks/expiry.test.ts'],
   },
   {
@@ -1164,10 +1167,10 @@ export const MUTANTS: Mutant[] = [
   },
   {
     name: 'polls a task under another account',
-    file: 'src/virtual-server/decision/decide.ts',
-    find: 'if (own.account === undefined || isSameAccount(own.account, account)) return undefined;',
-    replace: "if (own.account !== '' || isSameAccount(own.account, account)) return undefined;",
-    tests: ['--project', 'unit', 'test/unit/virtual-server/decision/checks/server.test.ts'],
+    file: 'src/virtual-server/operations/follow.ts',
+    find: 'if (record.account === undefined || isSameAccount(record.account, account)) return undefined;',
+    replace: "if (record.account !== '' || isSameAccount(record.account, account)) return undefined;",
+    tests: ['--project', 'unit', 'test/unit/virtual-server/operations/follow-shared.test.ts'],
   },
   {
     name: 'accepts another account because of a task alone',
@@ -1199,10 +1202,10 @@ export const MUTANTS: Mutant[] = [
   },
   {
     name: "makes two overdue orders wait for each other's adoption",
-    file: 'src/virtual-server/decision/decide.ts',
+    file: 'src/virtual-server/operations/adopt.ts',
     find: "isLate ? 'TaskOverdue' : 'Pending'",
     replace: "isLate ? 'Pending' : 'Pending'",
-    tests: ['--project', 'unit', 'test/unit/virtual-server/decision/checks/ordering.test.ts'],
+    tests: ['--project', 'unit', 'test/unit/virtual-server/operations/adopt.test.ts'],
   },
   {
     name: 'repeats an order that was answered with 404',
@@ -1220,10 +1223,10 @@ export const MUTANTS: Mutant[] = [
   },
   {
     name: 'follows a task that two objects hold',
-    file: 'src/virtual-server/decision/decide.ts',
-    find: 'const holders = facts.others.withTask(own.task, own.account);',
-    replace: 'const holders = facts.others.withTask(-1, own.account);',
-    tests: ['--project', 'unit', 'test/unit/virtual-server/decision/checks/record.test.ts'],
+    file: 'src/virtual-server/operations/follow.ts',
+    find: 'const holders = facts.others.withTask(task, record.account);',
+    replace: 'const holders = facts.others.withTask(-1, record.account);',
+    tests: ['--project', 'unit', 'test/unit/virtual-server/operations/follow-shared.test.ts'],
   },
   {
     name: 'follows a task to a server that another object holds',
@@ -1276,10 +1279,10 @@ export const MUTANTS: Mutant[] = [
   },
   {
     name: 'does not wait for an open order in another namespace',
-    file: 'src/virtual-server/decision/decide.ts',
-    find: 'if (ordering.length > 0) {',
-    replace: 'if (ordering.some((order) => order.startsWith(`${object.metadata.namespace}/`))) {',
-    tests: ['--project', 'unit', 'test/unit/virtual-server/decision/checks/ordering.test.ts'],
+    file: 'src/virtual-server/operations/adopt.ts',
+    find: 'if (ordering.length === 0) return undefined;',
+    replace: 'if (!ordering.some((other) => other.startsWith(`${object.metadata.namespace}/`))) return undefined;',
+    tests: ['--project', 'unit', 'test/unit/virtual-server/operations/adopt.test.ts'],
   },
   {
     name: 'treats spellings of an identifier as different servers',
@@ -1340,8 +1343,8 @@ export const MUTANTS: Mutant[] = [
   {
     name: 'obeys not-created based on an outdated condition',
     file: 'src/virtual-server/decision/decide.ts',
-    find: 'isHopeless(view, own) && looked === inputs && !taskIsOver(view)',
-    replace: "isHopeless(view, own) && looked !== '' && inputs !== '' && !taskIsOver(view)",
+    find: 'isHopeless(view, own) && asked === inputs && !taskIsOver(view)',
+    replace: "isHopeless(view, own) && asked !== '' && inputs !== '' && !taskIsOver(view)",
     tests: ['--project', 'unit', 'test/unit/virtual-server/decision/checks/record.test.ts'],
   },
   {

@@ -7,7 +7,7 @@ import { Credentials } from '../../../src/accounts/accounts.ts';
 import { Holders } from '../../../src/virtual-server/fleet/holders.ts';
 import { openJournal } from '../../../src/virtual-server/journal/journal.ts';
 import { Objects } from '../../../src/virtual-server/fleet/objects.ts';
-import { Visits } from '../../../src/virtual-server/visit/visits.ts';
+import { Visits } from '../../../src/virtual-server/reconciler.ts';
 import { Recorder } from '../../../src/controller/event-recorder.ts';
 import { createLogger } from '../../../src/base/logger.ts';
 import { fakeKube, fakePace, fakeSession, ordersWith } from '../../gen/doubles.ts';

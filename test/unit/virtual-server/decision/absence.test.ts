@@ -5,21 +5,27 @@ import {
   isProven,
   pauseOf,
   unprovenVerdict,
-  withoutDenials,
 } from '../../../../src/virtual-server/decision/absence.ts';
-import type { Denials, Facts, Memo } from '../../../../src/virtual-server/decision/types.ts';
+import {
+  withoutDenials,
+  type Denials,
+  type Evidence,
+  type Memo,
+} from '../../../../src/virtual-server/decision/memo.ts';
+import type { Facts } from '../../../../src/virtual-server/decision/types.ts';
 import { HELD, KNOWN, TIMING, denials, facts, memo, record, web, webWith } from '../../../gen/decision.ts';
 
 const WHAT = 'server srv1';
+const REQUESTED: Evidence = { end: { state: 'requested', identifier: 'srv1' } };
 const GRACE = TIMING.absenceMs;
 /** Only `monotonic` moves, since the wall clock may be changed. */
-const at = (monotonic: number, held: Memo = memo({})): Facts => facts({ monotonic, memo: held });
+const at = (monotonic: number, held: Memo = memo()): Facts => facts({ monotonic, memo: held });
 
 /** The denials after one at each of these times. */
 function after(...moments: number[]): Denials {
-  let held = memo({});
+  let held = memo();
   for (const moment of moments) held = memo({ denials: denied(at(moment, held), WHAT) });
-  return held.denials ?? denials('nothing');
+  return held.evidence.denials ?? denials('nothing');
 }
 
 describe('counting denials', () => {
@@ -64,8 +70,8 @@ describe('counting denials', () => {
   });
 
   it('can be forgotten without losing the rest of the memo', () => {
-    expect(withoutDenials(memo({ denials: denials(WHAT), cancelAsked: 'srv1' }))).toEqual(
-      memo({ cancelAsked: 'srv1' }),
+    expect(withoutDenials(memo({ denials: denials(WHAT), ...REQUESTED }, { failures: 2 }))).toEqual(
+      memo(REQUESTED, { failures: 2 }),
     );
   });
 });
@@ -121,14 +127,14 @@ describe('the grace period', () => {
       reason: 'a server that was never read, after a DELETE whose answer was lost',
       object: webWith(HELD),
       own: HELD,
-      held: memo({ cancelAsked: 'srv1' }),
+      held: memo(REQUESTED),
       periods: 1,
     },
     {
       reason: 'a server that was never read, after a DELETE for another one',
       object: webWith(HELD),
       own: HELD,
-      held: memo({ cancelAsked: 'srv0' }),
+      held: memo({ end: { state: 'requested', identifier: 'srv0' } }),
       periods: 12,
     },
   ])('is $periods times absenceMs for $reason', ({ object, own, held, periods }) => {
@@ -149,7 +155,7 @@ describe('the next check', () => {
   });
 
   it('proves an absence within the grace period plus one check', () => {
-    let held = memo({});
+    let held = memo();
     let now = 0;
     for (let looks = 0; looks < 100; looks += 1) {
       const present = denied(at(now, held), WHAT);

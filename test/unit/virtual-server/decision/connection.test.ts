@@ -9,11 +9,15 @@ import {
   type ConnectionSecretState,
   type ConnectionData,
 } from '../../../../src/virtual-server/decision/connection.ts';
-import type { Action, Next } from '../../../../src/virtual-server/decision/types.ts';
-import type { Secret } from '../../../../src/kube/kinds.ts';
+import type { Next } from '../../../../src/virtual-server/decision/types.ts';
+import { lookAt } from '../../../../src/virtual-server/decision/view.ts';
+import { afterLook } from '../../../../src/virtual-server/operations/look.ts';
+import { KubeError } from '../../../../src/kube/error.ts';
+import type { SecretChanges, SecretObject } from '../../../../src/kube/kinds.ts';
 import type { Server } from '../../../../src/provider/types.ts';
-import { ACCOUNT, facts, HELD, SERVER, TIMING, UID, webWith, decide } from '../../../gen/decision.ts';
-import { conditionsOf, settled } from './settle/support.ts';
+import { conditionsOf, denied, facts, HELD, SERVER, shown, TIMING, UID, webWith } from '../../../gen/decision.ts';
+import { fakeSecrets } from '../../../gen/doubles.ts';
+import { visit } from '../../../gen/visits.ts';
 
 const NAME = 'web-connection';
 const VNC = { mode: 'disabled', password: 'pa55', display: 1, port: 5901, ipv4: '192.0.2.9', ipv6: '2001:db8::9' };
@@ -160,9 +164,8 @@ describe('the write of a connection Secret', () => {
 });
 
 describe('a server that is read with connectionSecretName', () => {
-  const read: Action = { type: 'readServer', record: HELD, identifier: 'srv1' };
   const seen = (object: VirtualServer, connection?: ConnectionSecretState): Next =>
-    settled(object, read, { type: 'server', server: FULL, account: ACCOUNT, ...(connection && { connection }) });
+    afterLook(lookAt(object, facts()), HELD, { ...shown(FULL), ...(connection && { connection }) });
   const after = (object: VirtualServer, { status }: Next): VirtualServer => ({ ...object, ...(status && { status }) });
   const found = (next: Next) => next.status?.conditions?.find(({ type }) => type === 'ConnectionSecret');
 
@@ -229,7 +232,7 @@ describe('a server that is read with connectionSecretName', () => {
 
   it('keeps the condition while the server cannot be read', () => {
     const before = after(asking(), seen(asking(), { state: 'written' }));
-    const missing = settled(before, read, { type: 'serverNotFound', counts: true, detail: '' });
+    const missing = afterLook(lookAt(before, facts()), HELD, denied(true));
     expect(found(missing)).toMatchObject({ status: 'True' });
   });
 });
@@ -237,23 +240,36 @@ describe('a server that is read with connectionSecretName', () => {
 describe('a server that has expired', () => {
   const EXPIRED = { ...HELD, expiredAt: '2026-01-01T00:00:00Z' };
   const expired = webWith(EXPIRED, { spec: { connectionSecretName: NAME } });
-  const action = decide(expired, facts());
-  const parked = (connection?: ConnectionSecretState): Next =>
-    settled(expired, action, { type: 'done', ...(connection && { connection }) });
 
-  it('has its Secret emptied at every visit', () => {
-    expect(action).toMatchObject({ type: 'park', empties: true });
-    expect(conditionsOf(parked())).not.toHaveProperty('ConnectionSecret');
-    expect(parked().requeueAfterMs).toBeUndefined();
+  it('has its Secret emptied at every visit', async () => {
+    const { adminConsoleHost: _host, ...rest } = Object.fromEntries(CONNECTION_KEYS.map((key) => [key, null]));
+    const { adminConsoleHost: _kept, ...data } = connectionData(FULL);
+    const patches: SecretChanges[] = [];
+    const secrets = fakeSecrets({
+      get: () => Promise.resolve(own(data)),
+      patch: (_version, changes) => {
+        patches.push(changes);
+        return Promise.resolve();
+      },
+    });
+    const first = await visit(expired, { secrets });
+    const second = await visit(first.object ?? expired, { secrets, memo: first.memo });
+    expect(patches).toEqual([{ data: rest }, { data: rest }]);
+    expect(second.calls).toEqual(['live']);
+    for (const { object, requeueAfterMs } of [first, second]) {
+      expect(conditionsOf(object ?? {})).toEqual({ Ready: 'False Expired', Stalled: 'True Expired' });
+      expect(requeueAfterMs).toBeUndefined();
+    }
   });
 
-  it('reports that emptying the Secret failed, and retries', () => {
-    const next = parked({ state: 'failed', why: 'secrets is forbidden' });
-    expect(conditionsOf(next)).toMatchObject({
+  it('reports that emptying the Secret failed, and retries', async () => {
+    const get = () => Promise.reject(new KubeError('Forbidden', 'secrets is forbidden', { status: 403 }));
+    const visited = await visit(expired, { secrets: fakeSecrets({ get }) });
+    expect(conditionsOf(visited.object ?? {})).toMatchObject({
       ConnectionSecret: 'False ConnectionSecretFailed',
       Stalled: 'True Expired',
     });
-    expect(next.requeueAfterMs).toBeGreaterThan(0);
-    expect(next.memo.failures).toBe(1);
+    expect(visited.requeueAfterMs).toBeGreaterThan(0);
+    expect(visited.memo).toMatchObject({ failures: 1, plan: { operation: 'expire' } });
   });
 });

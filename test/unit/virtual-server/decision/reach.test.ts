@@ -2,15 +2,16 @@
 import { describe, expect, it } from 'vitest';
 import type { VirtualServer, VirtualServerSpec } from '../../../../src/api/virtual-server.ts';
 import { sshTarget, type ProbeResult } from '../../../../src/virtual-server/decision/reach.ts';
-import type { Action, Next } from '../../../../src/virtual-server/decision/types.ts';
-import { ProviderError } from '../../../../src/provider/error.ts';
+import { waited } from '../../../../src/virtual-server/decision/next.ts';
+import type { Next } from '../../../../src/virtual-server/decision/types.ts';
+import { lookAt } from '../../../../src/virtual-server/decision/view.ts';
+import { afterLook } from '../../../../src/virtual-server/operations/look.ts';
+import { ProviderError } from '../../../../src/provider/errors/provider-error.ts';
 import type { Server } from '../../../../src/provider/types.ts';
-import { ACCOUNT, HELD, NOW, SERVER, TIMING, facts, webWith, settle } from '../../../gen/decision.ts';
-import { conditionsOf, settled } from './settle/support.ts';
+import { HELD, NOW, SERVER, TIMING, conditionsOf, facts, shown, webWith } from '../../../gen/decision.ts';
 
 type SshCheck = VirtualServerSpec['sshCheck'];
 
-const read: Action = { type: 'readServer', record: HELD, identifier: 'srv1' };
 const ANSWERS: ProbeResult = { ok: true, banner: 'SSH-2.0-OpenSSH_10.0' };
 const REFUSES: ProbeResult = { ok: false, why: 'connection refused' };
 
@@ -18,12 +19,7 @@ const checked = (sshCheck: SshCheck): VirtualServer => webWith(HELD, { spec: { s
 /** The object after `next` is written. */
 const after = (object: VirtualServer, { status }: Next): VirtualServer => ({ ...object, ...(status && { status }) });
 const seen = (object: VirtualServer, probed?: ProbeResult, changes: Partial<Server> = {}, now = NOW): Next =>
-  settled(
-    object,
-    read,
-    { type: 'server', server: { ...SERVER, ...changes }, account: ACCOUNT, ...(probed && { probed }) },
-    facts({ now }),
-  );
+  afterLook(lookAt(object, facts({ now })), HELD, { ...shown(changes), ...(probed && { probed }) });
 const messageOf = (next: Next, type: string): string =>
   next.status?.conditions?.find((condition) => condition.type === type)?.message ?? '';
 
@@ -119,8 +115,7 @@ describe('a server that is read with sshCheck', () => {
     it('is not booting if the object adopted it', () => {
       const adopted = { ...HELD, mode: 'adopt' as const };
       const object = webWith(adopted, { spec: { sshCheck: 'Proxy' } });
-      const outcome = { type: 'server', server: SERVER, account: ACCOUNT, probed: REFUSES } as const;
-      const next = settled(object, { type: 'readServer', record: adopted, identifier: 'srv1' }, outcome);
+      const next = afterLook(lookAt(object, facts()), adopted, { ...shown(), probed: REFUSES });
       expect(conditionsOf(next)).toMatchObject({ Ready: 'False Unreachable' });
     });
 
@@ -164,12 +159,8 @@ describe('a server that is read with sshCheck', () => {
 
   it('keeps the condition while the provider is unreachable', () => {
     const ready = after(checked('Proxy'), seen(checked('Proxy'), ANSWERS));
-    const next = settle(
-      ready,
-      read,
-      { type: 'failed', error: new ProviderError('PROVIDER_UNREACHABLE', 'no way') },
-      facts(),
-    );
+    const error = new ProviderError('PROVIDER_UNREACHABLE', 'no way');
+    const next = afterLook(lookAt(ready, facts()), HELD, { type: 'failed', error });
     expect(conditionsOf(next)).toMatchObject({ Ready: 'True Available', Reachable: 'True Reachable' });
   });
 
@@ -177,6 +168,6 @@ describe('a server that is read with sshCheck', () => {
     const { status } = seen(checked('Proxy'), REFUSES);
     const object = webWith(HELD, { spec: { sshCheck: 'None' }, ...(status && { status }) });
     expect(conditionsOf(seen(object))).toEqual({ Ready: 'True Available' });
-    expect(conditionsOf(settled(object, { type: 'wait' }, { type: 'done' }))).not.toHaveProperty('Reachable');
+    expect(conditionsOf(waited(lookAt(object, facts()), undefined))).not.toHaveProperty('Reachable');
   });
 });

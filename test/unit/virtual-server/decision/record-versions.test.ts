@@ -1,5 +1,5 @@
 /** Alternates visits of this version with visits of a newer one that adds keys to the record: no key is lost. */
-import { ProviderError, ResponseError } from '../../../../src/provider/error.ts';
+import { ProviderError } from '../../../../src/provider/errors/provider-error.ts';
 import { describe, expect, it } from 'vitest';
 import {
   ADOPT_ANNOTATION,
@@ -10,10 +10,16 @@ import {
 } from '../../../../src/api/names.ts';
 import { parseRecord, type ServerRecord } from '../../../../src/api/record.ts';
 import type { VirtualServer } from '../../../../src/api/virtual-server.ts';
-import type { AttemptNote, Memo, Outcome } from '../../../../src/virtual-server/decision/types.ts';
+import { decide } from '../../../../src/virtual-server/decision/decide.ts';
+import { NEW_MEMO, type Memo } from '../../../../src/virtual-server/decision/memo.ts';
+import { parked } from '../../../../src/virtual-server/decision/next.ts';
+import type { AttemptNote } from '../../../../src/virtual-server/decision/types.ts';
+import { lookAt } from '../../../../src/virtual-server/decision/view.ts';
 import { knownRecord } from '../../../../src/virtual-server/decision/record.ts';
-import { ACCOUNT, gathered, HELD, NOW, SERVER, web, webWith, decide, settle } from '../../../gen/decision.ts';
-import { visit, type Answers } from '../../../gen/visits.ts';
+import type { Server, TaskState } from '../../../../src/provider/types.ts';
+import { ResponseError } from '../../../../src/provider/errors/response-error.ts';
+import { HELD, NOW, SERVER, web, webWith, withKey } from '../../../gen/decision.ts';
+import { DENIED, visit, type Answers } from '../../../gen/visits.ts';
 import { Random } from '../../../sim/random.ts';
 
 const LIVES = 100;
@@ -30,7 +36,7 @@ class Life {
   readonly seen = new Set<string>();
   readonly #random: Random;
   #object: VirtualServer | undefined = web();
-  #memo: Memo = { failures: 0 };
+  #memo: Memo = NEW_MEMO;
   #now = NOW;
   /** The keys that the newer version has written. */
   readonly #keys: Record<string, unknown> = {};
@@ -39,12 +45,12 @@ class Life {
     this.#random = new Random(seed);
   }
 
-  run(): void {
+  async run(): Promise<void> {
     for (let step = 0; step < STEPS && this.#object !== undefined; step += 1) {
       if (this.#random.chance(0.4)) this.#write(this.#object);
       if (this.#random.chance(0.3)) this.#change(this.#object);
       const before = record(this.#object);
-      const isWhole = this.#visit(this.#object);
+      const isWhole = await this.#visit(this.#object);
       if (Object.keys(this.#keys).length > 0) this.#judge(before, isWhole);
     }
   }
@@ -92,49 +98,49 @@ class Life {
   }
 
   /** False if a crash ended the visit. */
-  #visit(object: VirtualServer): boolean {
+  async #visit(object: VirtualServer): Promise<boolean> {
     this.#now += this.#random.pick([0, 60_000, 400_000]);
     const attempt = record(object)?.attempt;
     // The journal forgets an orphan that you have handled.
     const isHandled = object.metadata.annotations?.[ORPHAN_HANDLED_ANNOTATION] !== undefined;
+    const isOrphan = !isHandled && this.#random.chance(0.1);
     const notes: AttemptNote[] = [
-      ...(attempt === undefined ? [] : [{ attempt, state: 'sending' as const }]),
-      ...(!isHandled && this.#random.chance(0.1) ? [{ attempt: 'a0', state: 'task' as const, task: 3 }] : []),
+      ...(attempt === undefined || attempt === 'a0' ? [] : [{ attempt, state: 'sending' as const }]),
+      ...(attempt === 'a0' || isOrphan ? [{ attempt: 'a0', state: 'task' as const, task: 3 }] : []),
     ];
-    const steps = this.#random.chance(0.2) ? this.#random.int(1, 3) : 20;
-    const given = { answers: this.#answers(), steps, notes, now: this.#now };
-    const visited = visit(object, { ...given, memo: this.#memo });
+    const isWhole = !this.#random.chance(0.2);
+    const visited = await visit(object, {
+      answers: this.#answers(),
+      notes,
+      now: this.#now,
+      memo: this.#memo,
+      ...(!isWhole && { lasts: this.#random.int(1, 6) }),
+    });
     this.#object = visited.object;
-    this.#memo = steps === 20 ? visited.memo : { failures: 0 };
-    return steps === 20;
+    this.#memo = isWhole ? visited.memo : NEW_MEMO;
+    return isWhole;
   }
 
   #answers(): Answers {
     const pick = this.#random.pick.bind(this.#random);
-    const failed: Outcome = { type: 'failed', error: new ResponseError(503, 'away') };
-    const server: Outcome = { type: 'server', server: SERVER, account: ACCOUNT };
-    const missing: Outcome = { type: 'serverNotFound', counts: true, detail: '' };
+    const failed = new ResponseError(503, 'away');
     const error = new ProviderError('PROVIDER_TIMEOUT', 'no answer');
     return {
-      create: {
-        type: 'sent',
-        result: pick([
-          { kind: 'created', task: 7 },
-          { kind: 'notCreated', error },
-          { kind: 'refused', status: 422, error: new ResponseError(422, 'no') },
-          { kind: 'unknown', error, task: 8 },
-        ]),
-      },
-      pollTask: pick<Outcome>([
-        failed,
-        { type: 'pending', status: 'installing' },
-        { type: 'pending', identifier: 'srv1' },
-        { type: 'complete', identifier: 'srv1' },
-        { type: 'taskNotFound', counts: true, detail: '' },
+      order: pick([
+        { kind: 'created', task: 7 },
+        { kind: 'notCreated', error },
+        { kind: 'refused', status: 422, error: new ResponseError(422, 'no') },
+        { kind: 'unknown', error, task: 8 },
       ]),
-      readServer: pick([failed, server, server, missing]),
-      adopt: pick([failed, server]),
-      deleteServer: pick<Outcome>([failed, missing, { type: 'cancelled' }]),
+      task: pick<TaskState | Error>([
+        failed,
+        { state: 'pending', status: 'installing' },
+        { state: 'pending', identifier: 'srv1' },
+        { state: 'complete', identifier: 'srv1' },
+        DENIED,
+      ]),
+      server: pick<Server | Error>([failed, SERVER, SERVER, DENIED]),
+      removed: pick<string | Error>([failed, DENIED, 'cancelled']),
     };
   }
 
@@ -167,12 +173,12 @@ function record({ metadata }: VirtualServer): ServerRecord | undefined {
 }
 
 describe('keys of a newer version', () => {
-  it('survive random lives of their object, in annotation and mirror', () => {
+  it('survive random lives of their object, in annotation and mirror', async () => {
     const seen = new Set<string>();
     for (let seed = 1; seed <= LIVES; seed += 1) {
       const life = new Life(seed);
       try {
-        life.run();
+        await life.run();
       } catch (cause) {
         throw new Error(`seed ${seed}`, { cause });
       }
@@ -206,9 +212,10 @@ describe('a record that a newer version has written in a newer format', () => {
   ])('is kept unchanged, and so are its conditions, %s', (_, shape) => {
     const text = JSON.stringify(strange);
     const status = { identifier: 'srv1', conditions: [...conditions] };
-    const before = webWith(HELD, { annotated: text, mirror: strange, status, ...shape });
-    const given = gathered();
-    const next = settle(before, decide(before, given), { type: 'done' }, given);
+    const view = lookAt(webWith(HELD, { annotated: text, mirror: strange, status, ...shape }), withKey());
+    const operation = decide(view);
+    if (operation.type !== 'park') throw new Error(operation.type);
+    const next = parked(view, operation);
     expect(next.record).toBeUndefined();
     expect(next.status).toMatchObject({ identifier: 'srv1', record: strange });
     expect(next.status?.conditions).toContainEqual(conditions[0]);

@@ -1,9 +1,13 @@
 import { describe, expect, it } from 'vitest';
 import { statusSchema } from '../../../../src/api/virtual-server.ts';
+import { parked } from '../../../../src/virtual-server/decision/next.ts';
 import { drift, readProgress, serverFields } from '../../../../src/virtual-server/decision/status.ts';
+import { lookAt } from '../../../../src/virtual-server/decision/view.ts';
+import { afterPoll } from '../../../../src/virtual-server/operations/follow.ts';
+import { afterLook } from '../../../../src/virtual-server/operations/look.ts';
 import { cut } from '../../../../src/base/text.ts';
 import type { Server } from '../../../../src/provider/types.ts';
-import { ACCOUNT, HELD, SERVER, TASKED, facts, settle, web, webWith } from '../../../gen/decision.ts';
+import { HELD, SERVER, TASKED, facts, shown, web, webWith } from '../../../gen/decision.ts';
 
 describe('the fields of a server', () => {
   it('show what the provider shows, and how to reach the server', () => {
@@ -81,21 +85,11 @@ describe('a status from random answers of the provider', () => {
   it('fits the schema and survives JSON unchanged', () => {
     for (let seed = 1; seed <= 1_000; seed++) {
       const { server, message } = anything(seed, PIECES);
-      const read = settle(
-        webWith(HELD),
-        { type: 'readServer', record: HELD, identifier: 'srv1' },
-        { type: 'server', server, account: ACCOUNT },
-        facts(),
-      );
+      const read = afterLook(lookAt(webWith(HELD), facts()), HELD, { ...shown(), server });
       const pending = { type: 'pending', identifier: undefined, status: message } as const;
-      const polled = settle(webWith(TASKED), { type: 'pollTask', record: TASKED, task: 7 }, pending, facts());
-      const parked = settle(
-        web(),
-        { type: 'park', verdict: { reason: 'InvalidSpec', message } },
-        { type: 'done' },
-        facts(),
-      );
-      for (const { status } of [read, polled, parked]) {
+      const polled = afterPoll(lookAt(webWith(TASKED), facts()), TASKED, pending);
+      const refused = parked(lookAt(web(), facts()), { verdict: { reason: 'InvalidSpec', message } });
+      for (const { status } of [read, polled, refused]) {
         expect(statusSchema.safeParse(status).error, `seed ${seed}`).toBeUndefined();
         const text = JSON.stringify(status);
         expect(Buffer.from(text).toString(), `seed ${seed}`).toBe(text);

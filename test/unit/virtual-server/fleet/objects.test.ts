@@ -6,10 +6,25 @@ import { Holders } from '../../../../src/virtual-server/fleet/holders.ts';
 import { ServerQuota } from '../../../../src/virtual-server/fleet/limits.ts';
 import { Objects } from '../../../../src/virtual-server/fleet/objects.ts';
 import { keyOf } from '../../../../src/kube/resource.ts';
+import { NEW_MEMO, type Evidence, type Plan } from '../../../../src/virtual-server/decision/memo.ts';
 import type { Others } from '../../../../src/virtual-server/decision/types.ts';
-import { ACCOUNT, ATTEMPTED, HELD, TASKED, UID, adopting, record, web, webWith, type Shape } from '../../../gen/decision.ts';
+import {
+  ACCOUNT,
+  ATTEMPTED,
+  HELD,
+  TASKED,
+  UID,
+  adopting,
+  memo,
+  record,
+  web,
+  webWith,
+  type Shape,
+} from '../../../gen/decision.ts';
 
 const KEY = 'default/web';
+const PLAN: Plan = { operation: 'look', from: 0, at: Infinity, inputs: '' };
+const CANCELLED: Evidence = { end: { state: 'confirmed', identifier: 'srv1' } };
 
 function setUp(quota = new ServerQuota(0)) {
   const cache = new Map<string, VirtualServer>();
@@ -45,12 +60,12 @@ describe('Objects', () => {
   it('does not mistake an earlier object of the same name for the present one', () => {
     const { objects, put } = setUp();
     objects.saw(at('10', webWith(HELD)));
-    objects.remember(UID, { failures: 5, cancelled: 'srv1' });
+    objects.remember(UID, memo(CANCELLED, { failures: 5 }));
     const recreated = at('11', web());
     recreated.metadata.uid = 'new-uid';
     put(recreated);
     expect(objects.newest(KEY)?.metadata.uid).toBe('new-uid');
-    expect(objects.memo('new-uid')).toEqual({ failures: 0 });
+    expect(objects.memo('new-uid')).toEqual(NEW_MEMO);
   });
 
   it('reports only writes of other clients as new', () => {
@@ -97,13 +112,13 @@ describe('Objects', () => {
   it('forgets everything about a deleted object, and tells who released it', () => {
     const { objects, put, cache } = setUp();
     put(at('9', webWith(HELD)));
-    objects.remember(UID, { failures: 3 });
+    objects.remember(UID, memo({}, { failures: 3 }));
     objects.released(UID);
     cache.delete(KEY);
     objects.gone(at('10', webWith(HELD)));
     expect(objects.takeGone(KEY)).toMatchObject([{ released: true, object: { metadata: { resourceVersion: '10' } } }]);
     expect(objects.takeGone(KEY)).toEqual([]);
-    expect(objects.memo(UID)).toEqual({ failures: 0 });
+    expect(objects.memo(UID)).toEqual(NEW_MEMO);
     objects.gone(at('12', webWith(HELD)));
     expect(objects.takeGone(KEY)).toMatchObject([{ released: false }]);
   });
@@ -138,14 +153,14 @@ describe('Objects after etcd was restored from a backup', () => {
     put(at('9', web()));
     const mine = at('10', webWith(HELD));
     objects.saw(mine);
-    objects.remember(UID, { failures: 0, next: { action: 'readServer', from: 0, at: Infinity, inputs: '' } });
+    objects.remember(UID, memo({}, { plan: PLAN }));
     expect(objects.compare(mine, at('10', webWith(HELD)))).toBe(false);
     expect(objects.compare(mine, at('11', web()))).toBe(false);
     expect(isHeld()).toBe(true);
     expect(objects.compare(mine, at('9', web()))).toBe(true);
     expect(objects.newest(KEY)?.metadata.resourceVersion).toBe('9');
     expect(isHeld()).toBe(false);
-    expect(objects.memo(UID)).toEqual({ failures: 0 });
+    expect(objects.memo(UID)).toEqual(NEW_MEMO);
   });
 
   it('keeps a write that was answered after the write that it compares', () => {
@@ -176,7 +191,7 @@ describe('Objects after etcd was restored from a backup', () => {
     const mine = at('10', webWith(HELD));
     put(at('9', web()));
     objects.saw(mine);
-    objects.remember(UID, { failures: 0, next: { action: 'readServer', from: 0, at: Infinity, inputs: '' } });
+    objects.remember(UID, memo({}, { plan: PLAN }));
     put(mine);
     expect(objects.onList()('20', [structuredClone(mine)])).toEqual([]);
     expect(
@@ -186,15 +201,15 @@ describe('Objects after etcd was restored from a backup', () => {
     ).toEqual([KEY]);
     put(at('10', web()));
     expect(objects.catchUp(KEY, undefined)).toBe(true);
-    expect(objects.memo(UID)).toEqual({ failures: 0 });
+    expect(objects.memo(UID)).toEqual(NEW_MEMO);
   });
 
   it('forgets a plan for a version that repeats with other contents', () => {
     const { objects, put } = setUp();
     put(at('10', webWith(HELD)));
-    objects.remember(UID, { failures: 0, next: { action: 'readServer', from: 0, at: Infinity, inputs: '' } });
+    objects.remember(UID, memo({}, { plan: PLAN }));
     put(at('10', web()));
-    expect(objects.memo(UID)).toEqual({ failures: 0 });
+    expect(objects.memo(UID)).toEqual(NEW_MEMO);
   });
 
   it('forgets a write that the watch has reported, too', () => {
@@ -216,11 +231,10 @@ describe('Objects after etcd was restored from a backup', () => {
     put(at('9', web()));
     if (isTold) put(at('10', webWith(HELD)));
     else objects.saw(at('10', webWith(HELD)));
-    const next = { action: 'readServer', from: 0, at: Infinity, inputs: '' } as const;
-    objects.remember(UID, { failures: 0, next, cancelled: 'srv1' });
+    objects.remember(UID, memo(CANCELLED, { plan: PLAN }));
     objects.onList()('9', []);
     put(at('9', web()));
-    expect(objects.memo(UID)).toEqual({ failures: 0, cancelled: 'srv1' });
+    expect(objects.memo(UID)).toEqual(memo(CANCELLED));
   });
 
   it('does not treat a restored object as gone', () => {

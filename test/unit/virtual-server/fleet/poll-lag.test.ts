@@ -1,31 +1,31 @@
 import { describe, expect, it } from 'vitest';
 import { FINALIZER, PAUSED_ANNOTATION } from '../../../../src/api/names.ts';
 import { pollLagMs } from '../../../../src/virtual-server/fleet/pace.ts';
-import type { Memo } from '../../../../src/virtual-server/decision/types.ts';
+import { NEW_MEMO, type Memo, type Planned } from '../../../../src/virtual-server/decision/memo.ts';
 import { stored, storedWith } from '../../../gen/virtual-server.ts';
 
 const NOW = 1_000_000;
 const due =
-  (at: number, action: NonNullable<Memo['next']>['action'] = 'pollTask') =>
+  (at: number, operation: Planned = 'follow') =>
   (): Memo => ({
-    failures: 0,
-    next: { action, from: 0, at, inputs: '' },
+    ...NEW_MEMO,
+    plan: { operation, from: 0, at, inputs: '' },
   });
 
 describe('poll lag', () => {
   it('is the lag of the most overdue object', () => {
     const memos: Record<string, Memo> = {
       'uid-of-a': due(NOW - 200)(),
-      'uid-of-b': due(NOW - 700, 'readServer')(),
+      'uid-of-b': due(NOW - 700, 'look')(),
       'uid-of-c': due(NOW + 900)(),
     };
     const objects = ['a', 'b', 'c', 'd'].map((name) => stored(name));
-    expect(pollLagMs(objects, (uid) => memos[uid] ?? { failures: 0 }, NOW)).toBe(700);
+    expect(pollLagMs(objects, (uid) => memos[uid] ?? NEW_MEMO, NOW)).toBe(700);
   });
 
   it('is 0 when nothing is due, and for other or endless plans', () => {
-    expect(pollLagMs([stored('a')], () => ({ failures: 0 }), NOW)).toBe(0);
-    expect(pollLagMs([stored('a')], due(NOW - 700, 'gather'), NOW)).toBe(0);
+    expect(pollLagMs([stored('a')], () => NEW_MEMO, NOW)).toBe(0);
+    expect(pollLagMs([stored('a')], due(NOW - 700, 'order'), NOW)).toBe(0);
     expect(pollLagMs([stored('a')], due(Infinity), NOW)).toBe(0);
   });
 

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { VirtualServer } from '../../../../src/api/virtual-server.ts';
-import type { Memo } from '../../../../src/virtual-server/decision/types.ts';
+import type { Memo } from '../../../../src/virtual-server/decision/memo.ts';
 import { spread } from '../../../../src/virtual-server/fleet/pace.ts';
 import { HELD, NOW, webWith } from '../../../gen/decision.ts';
 import { withVerdict } from '../../../../src/controller/conditions.ts';
@@ -19,7 +19,7 @@ const servers = Array.from({ length: COUNT }, (_, index) => ready(`uid-${index}`
 /** When a start at `now` plans to read each object, by uid. */
 function planned(listed: readonly VirtualServer[], now: number, interval = INTERVAL_MS): Map<string, number> {
   const times = new Map<string, number>();
-  const remember = (uid: string, { next }: Memo): void => void times.set(uid, next?.at ?? NaN);
+  const remember = (uid: string, { plan }: Memo): void => void times.set(uid, plan?.at ?? NaN);
   spread(listed, { remember }, now, () => interval);
   return times;
 }

@@ -5,26 +5,12 @@ import { NOT_CREATED_ANNOTATION, PAUSED_ANNOTATION } from '../../../../src/api/n
 import type { VirtualServer } from '../../../../src/api/virtual-server.ts';
 import { inputsOf } from '../../../../src/virtual-server/decision/inputs.ts';
 import { parked, recorded, waited, withAsked } from '../../../../src/virtual-server/decision/next.ts';
-import type { Next, Park, Planned } from '../../../../src/virtual-server/decision/types.ts';
+import type { Planned } from '../../../../src/virtual-server/decision/memo.ts';
+import type { Next, Park } from '../../../../src/virtual-server/decision/types.ts';
 import { lookAt } from '../../../../src/virtual-server/decision/view.ts';
 import { notAdopted } from '../../../../src/virtual-server/operations/adopt.ts';
 import { afterRefusal } from '../../../../src/virtual-server/operations/cancel.ts';
-import {
-  ACCOUNT,
-  ATTEMPTED,
-  HELD,
-  NOW,
-  OTHER_KEY,
-  TASKED,
-  TIMING,
-  facts,
-  memo,
-  others,
-  record,
-  shown,
-  web,
-  webWith,
-} from '../../../gen/decision.ts';
+import { ACCOUNT, ATTEMPTED, HELD, NOW, OTHER_KEY, TASKED, TIMING, facts, memo, others, record, shown, web, webWith } from '../../../gen/decision.ts';
 import { visit, type Given } from '../../../gen/visits.ts';
 import { FAILED, UNREACHABLE, conditionsOf, living, looked, owned, polled } from './support.ts';
 

@@ -26,6 +26,7 @@ import {
   record,
   web,
   webWith,
+  withKey,
 } from '../../../../gen/decision.ts';
 import { park, saying, verifyChecks, type CheckCase } from './support.ts';
 
@@ -36,7 +37,6 @@ const busy = others({ withServer: (identifier) => (identifier === 'srv1' ? ['def
 const note = { attempt: 'a1', state: 'sending' } as const;
 const ready = webWith(HELD, { status: READY });
 const deletingReady = webWith(HELD, { status: READY, deleting: true });
-const credentials = { ok: true, account: ACCOUNT } as const;
 
 const stalled = (reason: Condition['reason']): { conditions: Condition[] } => ({
   conditions: [{ type: 'Stalled', status: 'True', reason, message: '', lastTransitionTime: '2026-01-01T00:00:00Z' }],
@@ -47,8 +47,9 @@ const saidNothing = { annotations: { [NOT_CREATED_ANNOTATION]: UID }, deleting: 
 const released = { type: 'release', why: 'nothingCreated', record: undefined };
 /** The provider was asked after the annotation was set, and has denied `of`. */
 const asked = (object: VirtualServer, of?: string): Facts =>
-  facts({ memo: memo({ looked: inputsOf(object), ...(of !== undefined && { denials: denials(of) }) }) });
-const vanished = webWith({ ...KNOWN, readyAt: TIME }, { ...said, status: stalled('TaskNotFound') });
+  facts({ memo: memo({ asked: inputsOf(object), ...(of !== undefined && { denials: denials(of) }) }) });
+const vanished = webWith({ ...HELD, goneRefuted: true, readyAt: TIME }, { ...said, status: stalled('TaskNotFound') });
+const read = webWith(KNOWN, { ...said, status: stalled('TaskNotFound') });
 const missing = webWith({ ...KNOWN, missingAt: TIME }, { ...said, status: stalled('TaskNotFound') });
 const nothing = { type: 'record', record: record({ account: ACCOUNT, settled: ['a1'] }), why: 'notCreated' };
 
@@ -67,7 +68,7 @@ const cases: CheckCase[] = [
     check: 'recordIsTooNew',
     reason: 'a format that this version does not know',
     object: webWith({ ...HELD, format: 2 }),
-    action: saying(
+    operation: saying(
       'it has format 2. This version understands format 1 with mode create or adopt. The operator orders, cancels and ' +
         'changes nothing, and a deletion waits. Run the newer version again',
     ),
@@ -76,111 +77,111 @@ const cases: CheckCase[] = [
     check: 'recordIsTooNew',
     reason: 'a mode that this version does not know, while the object is deleted',
     object: web({ annotated: JSON.stringify({ ...HELD, mode: 'import' }), deleting: true }),
-    action: park('RecordTooNew'),
+    operation: park('RecordTooNew'),
   },
   {
     check: 'recordIsTooNew',
     reason: 'the format of this version',
     object: webWith({ ...HELD, format: 1 }),
-    action: undefined,
+    operation: undefined,
   },
   {
     check: 'recordIsInvalid',
     reason: 'the operator does not guess what broken text meant',
     object: web({ annotated: '{', mirror: HELD }),
-    action: park('RecordInvalid'),
+    operation: park('RecordInvalid'),
   },
-  { check: 'recordIsInvalid', reason: 'the record is valid', object: ready, action: undefined },
+  { check: 'recordIsInvalid', reason: 'the record is valid', object: ready, operation: undefined },
   {
     check: 'recordIsInvalid',
     reason: 'no copy is left, and kubectl edit can carry out the advice',
     object: web({ annotated: '{' }),
-    action: saying(`${NOT_CREATED_ANNOTATION}=${UID}\`, then delete the object`),
+    operation: saying(`${NOT_CREATED_ANNOTATION}=${UID}\`, then delete the object`),
   },
   {
     check: 'recordIsInvalid',
     reason: 'no copy is left, and you say that there is no server',
     object: web({ annotated: '{', ...saidNothing }),
-    action: released,
+    operation: released,
   },
   {
     check: 'recordIsInvalid',
     reason: 'the mirror contradicts the annotation that there is no server',
     object: web({ annotated: '{', mirror: HELD, ...saidNothing }),
-    action: park('RecordInvalid'),
+    operation: park('RecordInvalid'),
   },
   {
     check: 'recordIsInvalid',
     reason: 'the journal contradicts the annotation that there is no server',
     object: web({ annotated: '{', ...saidNothing }),
     given: facts({ notes: [note] }),
-    action: park('RecordInvalid'),
+    operation: park('RecordInvalid'),
   },
   {
     check: 'recordIsForeign',
     reason: 'a copy orders nothing',
     object: web({ annotated: foreign }),
-    action: park('RecordMismatch'),
+    operation: park('RecordMismatch'),
   },
   {
     check: 'recordIsForeign',
     reason: 'a deleted copy is released',
     object: web({ annotated: foreign, deleting: true }),
-    action: { type: 'release', why: 'foreign', record: foreign },
+    operation: { type: 'release', why: 'foreign', record: foreign },
   },
   {
     check: 'recordIsForeign',
     reason: 'a deleted copy is released, whatever it was told to adopt',
     object: web({ annotated: foreign, deleting: true, ...adopting('srv1') }),
-    action: { type: 'release', why: 'foreign', record: foreign },
+    operation: { type: 'release', why: 'foreign', record: foreign },
   },
   {
     check: 'recordIsForeign',
     reason: 'a copy may be told to start with a new record',
     object: web({ annotated: foreign, annotations: { [START_OVER_ANNOTATION]: UID } }),
-    action: undefined,
+    operation: undefined,
   },
   {
     check: 'recordIsForeign',
     reason: 'a copy may be told to adopt',
     object: web({ annotated: foreign, ...adopting('srv1') }),
-    action: undefined,
+    operation: undefined,
   },
   {
     check: 'recordIsMissing',
     reason: 'a finalizer without a record may mean a server',
     object: web({ finalizers: [FINALIZER] }),
-    action: park('RecordMissing'),
+    operation: park('RecordMissing'),
   },
   {
     check: 'recordIsMissing',
     reason: 'kubectl edit can carry out the advice',
     object: web({ finalizers: [FINALIZER], deleting: true }),
-    action: saying(`${NOT_CREATED_ANNOTATION}=${UID}\`; the object is then released`),
+    operation: saying(`${NOT_CREATED_ANNOTATION}=${UID}\`; the object is then released`),
   },
   {
     check: 'recordIsMissing',
     reason: 'you say that there is no server',
     object: web({ finalizers: [FINALIZER], ...saidNothing }),
-    action: released,
+    operation: released,
   },
   {
     check: 'recordIsMissing',
     reason: 'on a living object, the annotation would still be there when the next record is lost',
     object: web({ finalizers: [FINALIZER], ...saidNothing, deleting: false }),
-    action: park('RecordMissing'),
+    operation: park('RecordMissing'),
   },
   {
     check: 'recordIsMissing',
     reason: 'the annotation names the object that this one is a copy of',
     object: web({ finalizers: [FINALIZER], annotations: { [NOT_CREATED_ANNOTATION]: 'another-uid' }, deleting: true }),
-    action: park('RecordMissing'),
+    operation: park('RecordMissing'),
   },
   {
     check: 'recordIsMissing',
     reason: 'an old start-over annotation of a copy releases nothing and orders nothing',
     object: web({ finalizers: [FINALIZER], annotations: { [START_OVER_ANNOTATION]: UID }, deleting: true }),
-    action: park('RecordMissing'),
+    operation: park('RecordMissing'),
   },
   {
     check: 'recordIsMissing',
@@ -190,60 +191,67 @@ const cases: CheckCase[] = [
       annotations: { ...saidNothing.annotations, ...adopting('srv1').annotations },
       deleting: true,
     }),
-    action: undefined,
+    operation: undefined,
   },
   {
     check: 'recordIsMissing',
     reason: 'you name the server',
     object: web({ finalizers: [FINALIZER], ...adopting('srv1') }),
-    action: undefined,
+    operation: undefined,
   },
   {
     check: 'recordIsInConflict',
     reason: 'two identifiers are yours to resolve',
     object: web({ annotated: HELD, mirror: { ...HELD, identifier: 'srv2' } }),
-    action: park('RecordConflict'),
+    operation: park('RecordConflict'),
   },
-  { check: 'recordIsInConflict', reason: 'both agree', object: ready, action: undefined },
+  { check: 'recordIsInConflict', reason: 'both agree', object: ready, operation: undefined },
   {
     check: 'recordIsStale',
     reason: 'facts in the mirror are written to the annotation',
     object: web({ mirror: HELD }),
-    action: { type: 'record', record: HELD, why: 'restored' },
+    operation: { type: 'record', record: HELD, why: 'restored' },
   },
-  { check: 'recordIsStale', reason: 'the annotation is complete', object: ready, action: undefined },
+  { check: 'recordIsStale', reason: 'the annotation is complete', object: ready, operation: undefined },
   {
     check: 'objectIsPaused',
     reason: 'any value but false pauses',
     object: webWith(HELD, { annotations: { [PAUSED_ANNOTATION]: '' }, deleting: true }),
-    action: { type: 'wait' },
+    operation: { type: 'wait' },
   },
   {
     check: 'objectIsPaused',
     reason: 'false does not pause',
     object: webWith(HELD, { annotations: { [PAUSED_ANNOTATION]: 'false' } }),
-    action: undefined,
+    operation: undefined,
   },
   {
     check: 'attemptCreatedNothing',
     reason: 'you checked and found nothing',
     object: webWith(ATTEMPTED, { annotations: { [NOT_CREATED_ANNOTATION]: 'a1' } }),
     given: facts({ notes: [note] }),
-    action: nothing,
+    operation: nothing,
   },
   {
     check: 'attemptCreatedNothing',
     reason: 'everything about a vanished server is removed with it',
     object: vanished,
     given: asked(vanished, 'server srv1'),
-    action: nothing,
+    operation: nothing,
+  },
+  {
+    check: 'attemptCreatedNothing',
+    reason: 'a server that was read did exist, so its order did create something',
+    object: read,
+    given: asked(read, 'server srv1'),
+    operation: undefined,
   },
   {
     check: 'attemptCreatedNothing',
     reason: 'a server that counts as gone is missing, so its order did create something',
     object: missing,
     given: asked(missing, 'server srv1'),
-    action: undefined,
+    operation: undefined,
   },
   ...FRUITLESS.flatMap((reason): CheckCase[] => {
     const check = 'attemptCreatedNothing';
@@ -256,35 +264,35 @@ const cases: CheckCase[] = [
         reason: `${reason}: the task has not named a server`,
         object: tasked,
         given: asked(tasked),
-        action: nothing,
+        operation: nothing,
       },
       {
         check,
         reason: `${reason}: the server that the task named was denied`,
         object: held,
         given: asked(held, 'server srv1'),
-        action: nothing,
+        operation: nothing,
       },
       {
         check,
         reason: `${reason}: the operator has not called the provider since you set the annotation`,
         object: tasked,
         given: asked(unsaid),
-        action: undefined,
+        operation: undefined,
       },
       {
         check,
         reason: `${reason}: this process has not read the server that the task named`,
         object: held,
         given: asked(held),
-        action: undefined,
+        operation: undefined,
       },
       {
         check,
         reason: `${reason}: another server was denied`,
         object: held,
         given: asked(held, 'server srv0'),
-        action: undefined,
+        operation: undefined,
       },
     ];
   }),
@@ -298,9 +306,9 @@ const cases: CheckCase[] = [
         reason: `${reason}: the task may still create a server`,
         object,
         given: asked(object, 'task 7'),
-        action: undefined,
+        operation: undefined,
       },
-      { check, reason: `${reason}: the order is older than an hour`, object, given: late, action: nothing },
+      { check, reason: `${reason}: the order is older than an hour`, object, given: late, operation: nothing },
     ];
   }),
   {
@@ -308,111 +316,83 @@ const cases: CheckCase[] = [
     reason: 'another object follows the task too, and no condition reports it yet',
     object: webWith(TASKED, { ...said, status: stalled('Creating') }),
     given: facts({ others: others({ withTask: () => ['default/other'] }) }),
-    action: undefined,
+    operation: undefined,
   },
   {
     check: 'attemptCreatedNothing',
     reason: 'earlier attempts stay resolved',
     object: webWith({ ...ATTEMPTED, hintedTask: 9, settled: ['a0'] }, said),
     given: facts({ notes: [note] }),
-    action: { ...nothing, record: record({ account: ACCOUNT, settled: ['a0', 'a1'] }) },
+    operation: { ...nothing, record: record({ account: ACCOUNT, settled: ['a0', 'a1'] }) },
   },
   {
     check: 'attemptCreatedNothing',
     reason: 'the annotation names another attempt',
     object: webWith(ATTEMPTED, { annotations: { [NOT_CREATED_ANNOTATION]: 'a0' } }),
     given: facts({ notes: [note] }),
-    action: undefined,
+    operation: undefined,
   },
   {
     check: 'attemptCreatedNothing',
     reason: 'another process may still be sending it',
     object: webWith(ATTEMPTED, { annotations: { [NOT_CREATED_ANNOTATION]: 'a1' } }),
-    action: undefined,
+    operation: undefined,
   },
   {
     check: 'attemptCreatedNothing',
     reason: 'a running task contradicts it',
     object: webWith(TASKED, { annotations: { [NOT_CREATED_ANNOTATION]: 'a1' } }),
     given: facts({ notes: [note] }),
-    action: undefined,
+    operation: undefined,
   },
   {
     check: 'attemptCreatedNothing',
     reason: 'an existing server contradicts it',
     object: webWith(HELD, { annotations: { [NOT_CREATED_ANNOTATION]: 'a1' }, status: READY }),
     given: facts({ notes: [note] }),
-    action: undefined,
+    operation: undefined,
   },
   {
     check: 'orphanIsHandled',
     reason: 'you have handled it',
     object: webWith(orphaned, { annotations: { [ORPHAN_HANDLED_ANNOTATION]: '9, 3' } }),
-    action: { type: 'record', record: HELD, why: 'orphanHandled' },
+    operation: { type: 'record', record: HELD, why: 'orphanHandled' },
   },
   {
     check: 'orphanIsHandled',
     reason: 'you have handled another one',
     object: webWith(orphaned, { annotations: { [ORPHAN_HANDLED_ANNOTATION]: '9' } }),
-    action: undefined,
+    operation: undefined,
   },
   {
     check: 'identifierIsHeldTwice',
     reason: 'each of the two objects parks, and checks again later',
     object: ready,
     given: facts({ others: busy }),
-    action: park('IdentifierInUse', { afterMs: TIMING.pollMs }),
+    operation: park('IdentifierInUse', { afterMs: TIMING.pollMs }),
   },
   {
     check: 'identifierIsHeldTwice',
     reason: 'the operator sends no DELETE while another object holds the server',
     object: deletingReady,
-    given: facts({ others: busy, credentials }),
-    action: park('IdentifierInUse', { afterMs: TIMING.pollMs }),
+    given: withKey({ others: busy }),
+    operation: park('IdentifierInUse', { afterMs: TIMING.pollMs }),
   },
   {
     check: 'identifierIsHeldTwice',
     reason: 'deletionPolicy Retain releases the object without a DELETE',
     object: webWith(HELD, { deleting: true, spec: { deletionPolicy: 'Retain' } }),
     given: facts({ others: busy }),
-    action: undefined,
+    operation: undefined,
   },
   {
     check: 'identifierIsHeldTwice',
     reason: 'the message does not name holders in other namespaces',
     object: ready,
     given: facts({ others: others({ withServer: () => ['default/other', 'secret-project/db'] }) }),
-    action: saying('is also held by default/other, an object in another namespace'),
+    operation: saying('is also held by default/other, an object in another namespace'),
   },
-  { check: 'identifierIsHeldTwice', reason: 'no other object holds it', object: ready, action: undefined },
-  {
-    check: 'taskIsHeldTwice',
-    reason: 'one task must not lead two objects to one server',
-    object: webWith(TASKED),
-    given: facts({ others: others({ withTask: (task) => (task === 7 ? ['default/other'] : []) }) }),
-    action: park('TaskInUse', { afterMs: TIMING.pollMs }),
-  },
-  {
-    check: 'taskIsHeldTwice',
-    reason: 'a deleted object does not follow such a task to a server either',
-    object: webWith(TASKED, { deleting: true }),
-    given: facts({ others: others({ withTask: () => ['default/other'] }) }),
-    action: park('TaskInUse', { afterMs: TIMING.pollMs }),
-  },
-  {
-    check: 'taskIsHeldTwice',
-    reason: 'the check uses the account of the record',
-    object: webWith(TASKED),
-    given: facts({ others: others({ withTask: (_task, account) => (account === ACCOUNT ? [] : ['default/other']) }) }),
-    action: undefined,
-  },
-  {
-    check: 'taskIsHeldTwice',
-    reason: 'an object that knows its server can tell when the task names another one',
-    object: webWith(HELD),
-    given: facts({ others: others({ withTask: () => ['default/other'] }) }),
-    action: undefined,
-  },
+  { check: 'identifierIsHeldTwice', reason: 'no other object holds it', object: ready, operation: undefined },
 ];
 
 verifyChecks('checks on record and annotations', cases);

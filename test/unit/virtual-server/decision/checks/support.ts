@@ -4,8 +4,10 @@ import type { ServerRecord } from '../../../../../src/api/record.ts';
 import type { VirtualServer } from '../../../../../src/api/virtual-server.ts';
 import { CHAINS } from '../../../../../src/virtual-server/decision/decide.ts';
 import { inputsOf } from '../../../../../src/virtual-server/decision/inputs.ts';
-import type { Action, Facts, Memo } from '../../../../../src/virtual-server/decision/types.ts';
-import { facts, memo, viewOf } from '../../../../gen/decision.ts';
+import type { Memo, Planned } from '../../../../../src/virtual-server/decision/memo.ts';
+import type { Facts, Operation } from '../../../../../src/virtual-server/decision/types.ts';
+import { lookAt } from '../../../../../src/virtual-server/decision/view.ts';
+import { facts, memo } from '../../../../gen/decision.ts';
 
 export interface CheckCase {
   check: string;
@@ -13,12 +15,12 @@ export interface CheckCase {
   object: VirtualServer;
   given?: Facts;
   /** Undefined: the check has no answer. */
-  action: unknown;
+  operation: unknown;
 }
 
 /** The answer of one check alone, ignoring the checks before it; none if no chain with it admits the object. */
-export function answer(name: string, object: VirtualServer, given: Facts): Action | undefined {
-  const view = viewOf(object, given);
+export function answer(name: string, object: VirtualServer, given: Facts): Operation | undefined {
+  const view = lookAt(object, given);
   const asked = Object.values(CHAINS).flatMap(({ admits, checks }) =>
     checks.filter((check) => check.name === name).map((check) => ({ check, admits })),
   );
@@ -28,14 +30,14 @@ export function answer(name: string, object: VirtualServer, given: Facts): Actio
 
 export function verifyChecks(title: string, cases: readonly CheckCase[]): void {
   describe(title, () => {
-    it.each(cases)('$check: $reason', ({ check, object, given = facts(), action }) => {
-      expect(answer(check, object, given)).toEqual(action);
+    it.each(cases)('$check: $reason', ({ check, object, given = facts(), operation }) => {
+      expect(answer(check, object, given)).toEqual(operation);
     });
 
     it.each([...new Set(cases.map(({ check }) => check))])(
       '%s has an answer in one case and none in another',
       (name) => {
-        const answered = cases.filter(({ check }) => check === name).map(({ action }) => action !== undefined);
+        const answered = cases.filter(({ check }) => check === name).map(({ operation }) => operation !== undefined);
         // The last check always has an answer.
         expect(new Set(answered)).toEqual(new Set(name === 'serverIsToBeOrdered' ? [true] : [true, false]));
       },
@@ -43,8 +45,8 @@ export function verifyChecks(title: string, cases: readonly CheckCase[]): void {
   });
 }
 
-export const planned = (object: VirtualServer, action: Action['type'], at: number, from = 0): Memo =>
-  memo({ next: { action, from, at, inputs: inputsOf(object) } });
+export const planned = (object: VirtualServer, operation: Planned, at: number, from = 0): Memo =>
+  memo({}, { plan: { operation, from, at, inputs: inputsOf(object) } });
 
 /** A park whose message contains these words. */
 export const saying = (words: string): unknown =>
@@ -55,6 +57,4 @@ const has = (words: string): string => expect.stringContaining(words) as string;
 export const park = (reason: string, more: object = {}): unknown =>
   expect.objectContaining({ type: 'park', verdict: expect.objectContaining({ reason }) as unknown, ...more });
 
-/** A DELETE, whether it is sent or not. */
-export const cancels = (record: ServerRecord): unknown =>
-  expect.objectContaining({ type: 'deleteServer', record, identifier: 'srv1' });
+export const cancels = (record: ServerRecord): Operation => ({ type: 'cancel', record, identifier: 'srv1' });

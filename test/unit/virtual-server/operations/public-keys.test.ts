@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import { parseAllDocuments } from 'yaml';
 import { describe, expect, it } from 'vitest';
-import { parsePublicKeys } from '../../../../src/virtual-server/visit/public-keys.ts';
+import { parsePublicKeys } from '../../../../src/virtual-server/operations/ssh-keys.ts';
 
 /** A body as ssh-keygen writes it: the name of the type with its length, then the key. */
 function body(type: string, key = 'xyzzy'): string {

@@ -1,0 +1,166 @@
+/** What an order checks before it claims an attempt, in which order, and what it sends. */
+import { describe, expect, it } from 'vitest';
+import type { VirtualServer } from '../../../../src/api/virtual-server.ts';
+import { ProviderError } from '../../../../src/provider/errors/provider-error.ts';
+import { knownRecord } from '../../../../src/virtual-server/decision/record.ts';
+import { CreateLimit } from '../../../../src/virtual-server/fleet/limits.ts';
+import { ACCOUNT, ATTEMPTED, NOW, TASKED, TIMING, record, web, webWith } from '../../../gen/decision.ts';
+import { SSH_KEY } from '../../../gen/virtual-server.ts';
+import { shownBy, visit, type Given } from '../../../gen/visits.ts';
+
+const CREATED = { order: { kind: 'created', task: 7 }, task: { state: 'pending' } } as const;
+const PAUSE_MS = 700_000;
+const down = new ProviderError('PROVIDER_UNREACHABLE', 'down', { retryAfterMs: PAUSE_MS });
+const noKey = { ok: false, reason: 'SecretNotFound', message: 'no Secret' } as const;
+const keysOfTeam = web({ spec: { sshKeysFrom: [{ name: 'team', key: 'keys' }] } });
+
+/** True if an order of the namespace has been counted. */
+const isTaken = (limit: CreateLimit): boolean => limit.reserve('default', 'uid-of-another', 0) > 0;
+
+describe('an order that cannot be sent', () => {
+  interface Prevented {
+    why: string;
+    object?: VirtualServer;
+    given: Given;
+    /** Calls before the status is written. */
+    calls: readonly string[];
+    shows: string;
+    requeueAfterMs?: number;
+  }
+
+  it.each<Prevented>([
+    { why: 'there is no key', object: keysOfTeam, given: { key: noKey }, calls: [], shows: 'SecretNotFound' },
+    {
+      why: "an SSH key is missing, which shows before the provider's lists are read",
+      object: keysOfTeam,
+      given: { answers: { catalog: down } },
+      calls: [],
+      shows: 'SSHKeyNotFound',
+    },
+    {
+      why: "the provider's lists cannot be read",
+      given: { answers: { catalog: down } },
+      calls: ['catalog'],
+      shows: 'ProviderUnavailable',
+      requeueAfterMs: PAUSE_MS,
+    },
+    {
+      why: 'the provider does not offer what spec asks for, which shows before any limit',
+      object: web({ spec: { product: 'vps-3gb' } }),
+      given: { places: 1, taken: 1 },
+      calls: ['catalog'],
+      shows: 'InvalidSpec',
+      requeueAfterMs: TIMING.resyncMs,
+    },
+    {
+      why: 'the namespace has no place for another server',
+      given: { places: 1, taken: 1 },
+      calls: ['catalog'],
+      shows: 'ServerLimit',
+      requeueAfterMs: TIMING.pollMs,
+    },
+    {
+      why: 'there is no connection, which the order waits for last',
+      given: { answers: { opened: down } },
+      calls: ['catalog', 'open'],
+      shows: 'ProviderUnavailable',
+      requeueAfterMs: PAUSE_MS,
+    },
+  ])('claims no attempt, and counts toward no limit: $why', async (prevented) => {
+    const { object = web(), given, calls, shows, requeueAfterMs } = prevented;
+    const limit = new CreateLimit(1);
+    const visited = await visit(object, { ...given, limit });
+    expect(visited.calls).toEqual([...calls, 'write']);
+    expect(visited.object?.metadata).toEqual(object.metadata);
+    expect(visited.object?.status?.record).toBeUndefined();
+    expect(visited.journal.entries(object.metadata.uid)).toEqual([]);
+    expect(shownBy(visited).reason).toBe(shows);
+    expect(visited.memo.plan?.operation).toBe('order');
+    if (requeueAfterMs !== undefined) expect(visited.requeueAfterMs).toBe(requeueAfterMs);
+    expect(isTaken(limit)).toBe(false);
+  });
+
+  it('waits until an earlier order of its namespace is an hour old', async () => {
+    const visited = await visit(web(), { creates: 1, ordered: true });
+    expect(visited.calls).toEqual(['catalog', 'write']);
+    expect(visited.object?.metadata).toEqual(web().metadata);
+    expect(shownBy(visited).reason).toBe('CreateLimit');
+    expect(visited.memo.plan?.operation).toBe('order');
+    expect(visited.requeueAfterMs).toBe(3_600_000);
+  });
+
+  it('is not sent if its time is up when its turn comes', async () => {
+    const limit = new CreateLimit(1);
+    const object = web({ spec: { expiresAt: new Date(NOW + 1_000).toISOString() } });
+    const visited = await visit(object, { answers: CREATED, waits: 1_000, limit });
+    expect(visited.calls).toEqual(['catalog', 'open', 'write']);
+    expect(visited.object?.metadata).toEqual(object.metadata);
+    expect(shownBy(visited).reason).toBe('Expired');
+    expect(isTaken(limit)).toBe(false);
+  });
+});
+
+describe('an order', () => {
+  it('has its turn and its connection before the claim, and is followed at once', async () => {
+    const limit = new CreateLimit(1);
+    const visited = await visit(web(), { answers: CREATED, limit });
+    expect(visited.calls).toEqual(['catalog', 'open', 'write', 'order', 'write', 'poll', 'write']);
+    expect(visited.requests).toEqual([
+      { product: 'vps-1gb', image: 'debian-13.qcow2/minimal', diskSize: 20, sshKeys: SSH_KEY },
+    ]);
+    expect(knownRecord(visited.object ?? web())).toMatchObject({ attempt: 'a1', task: 7 });
+    expect(isTaken(limit)).toBe(true);
+  });
+
+  it.each<{ why: string; object: VirtualServer; given?: Given; shows: string }>([
+    {
+      why: 'another process may still be sending it',
+      object: webWith(ATTEMPTED),
+      shows: 'CreateInFlight',
+    },
+    {
+      why: 'this process has sent it, and its answer was lost',
+      object: webWith(ATTEMPTED),
+      given: { notes: [{ attempt: 'a1', state: 'sending' }] },
+      shows: 'CreateOutcomeUnknown',
+    },
+    {
+      why: 'it was accepted',
+      object: webWith(TASKED),
+      given: { answers: { task: { state: 'pending' } } },
+      shows: 'Creating',
+    },
+    { why: 'its time is up', object: web({ spec: { expiresAt: '2026-01-01T00:00:00Z' } }), shows: 'Expired' },
+    {
+      why: 'you have mistyped an annotation',
+      object: web({ annotations: { 'vps-operator.dev/adoptt': 'srv1' } }),
+      shows: 'UnknownAnnotation',
+    },
+  ])('is not sent again, or at all: $why', async ({ object, given, shows }) => {
+    const visited = await visit(object, given);
+    expect(visited.requests).toEqual([]);
+    expect(visited.calls).not.toContain('open');
+    expect(shownBy(visited).reason).toBe(shows);
+  });
+
+  it.each([
+    { stored: 'another attempt', mirror: { ...ATTEMPTED, attempt: 'a2' } },
+    { stored: 'the task of another attempt', mirror: { ...TASKED, attempt: 'a2' } },
+    { stored: 'a server', mirror: record({ mode: 'adopt', account: ACCOUNT, identifier: 'srv1' }) },
+  ])('is not sent if the claim meets an object with $stored', async ({ mirror }) => {
+    let writes = 0;
+    const visited = await visit(web(), {
+      answers: { task: { state: 'pending' }, server: new ProviderError('PROVIDER_UNREACHABLE', 'down') },
+      beforeWrite: (stored) => ((writes += 1) === 1 ? { ...stored, status: { record: mirror } } : stored),
+    });
+    expect(writes).toBeGreaterThan(0);
+    expect(visited.requests).toEqual([]);
+    expect(visited.calls).not.toContain('order');
+  });
+
+  it('keeps what the record has resolved before', async () => {
+    const before = record({ settled: ['a0'], orphans: [{ task: 3 }] });
+    const visited = await visit(webWith(before), { answers: CREATED });
+    expect(knownRecord(visited.object ?? web())).toMatchObject({ ...before, attempt: 'a1', task: 7 });
+  });
+});
