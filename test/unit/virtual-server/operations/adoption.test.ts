@@ -2,7 +2,7 @@
 import { expect, it } from 'vitest';
 import { currentReason } from '../../../../src/controller/conditions.ts';
 import { Holders } from '../../../../src/virtual-server/fleet/holders.ts';
-import { ACCOUNT, SERVER, UID, adopting, web } from '../../../gen/decision.ts';
+import { ACCOUNT, SERVER, TASKED, UID, adopting, web, webWith } from '../../../gen/decision.ts';
 import { recordOf } from '../../../gen/records.ts';
 import { DENIED, visit } from '../../../gen/visits.ts';
 
@@ -57,6 +57,19 @@ it('gives way to another key of the same account that was read meanwhile', async
     },
   });
   expect(currentReason(object?.status?.conditions)).toBe('IdentifierInUse');
+});
+
+it.each(['default/other', 'elsewhere/other'])('waits for an order of %s that may be for the server', async (other) => {
+  const visited = await visit(adopter, { others: { ordering: () => [other] } });
+  expect(visited.calls).toEqual(['write']);
+  expect(currentReason(visited.object?.status?.conditions)).toBe('Pending');
+});
+
+it('shows that its own order is overdue while it waits, so that another overdue order does not wait for it', async () => {
+  const overdue = { ...TASKED, attemptedAt: '2026-01-01T00:00:00Z' };
+  const visited = await visit(webWith(overdue, adopting('srv1')), { others: { ordering: () => ['default/other'] } });
+  expect(visited.calls).toEqual(['write']);
+  expect(currentReason(visited.object?.status?.conditions)).toBe('TaskOverdue');
 });
 
 it('holds a server that no other object holds', async () => {

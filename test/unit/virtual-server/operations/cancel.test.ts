@@ -323,6 +323,17 @@ describe('the live object', () => {
     expect(reason(visited)).toBe(shows);
   });
 
+  it('has to have the absence of its server proven again after it stayed for another reason', async () => {
+    const end = { state: 'gone', identifier: 'srv1', wasRequested: false } as const;
+    const visited = await cancel(
+      { memo: memo({ end }) },
+      doomed(KNOWN, undefined, { spec: { deletionProtection: true } }),
+    );
+    expectKept(visited);
+    expect(visited.calls).toEqual(['write']);
+    expect(reason(visited)).toBe('DeletionProtected');
+  });
+
   it('gets no DELETE if its server is to be retained now', async () => {
     const live = doomed(KNOWN, undefined, { spec: { deletionPolicy: 'Retain' } });
     const visited = await cancel({ live });

@@ -239,6 +239,11 @@ describe('the answer to an order', () => {
       answer: { kind: 'refused', status: 402, error: new ResponseError(402, 'no money') },
       shows: 'CreateRejected',
     },
+    {
+      what: 'there is no such product',
+      answer: { kind: 'refused', status: 404, error: new ResponseError(404, 'no such product') },
+      shows: 'CreateRejected',
+    },
   ])('takes the attempt back and gives the place back if $what', async ({ answer, shows }) => {
     const visited = await order({ answers: { order: answer } });
     expect(visited.calls).toEqual(['catalog', 'open', 'write', 'order', 'write', 'write']);
@@ -246,6 +251,18 @@ describe('the answer to an order', () => {
     expect(recordOf(visited)).toEqual({ format: 1, ...record(), account: ACCOUNT });
     expect(visited.journal.entries(UID)).toEqual([]);
     expect(delayMs(visited)).toBe(0);
+  });
+
+  it.each([
+    { status: 402, every: 0.9 * HOUR_MS },
+    { status: 403, every: 0.9 * HOUR_MS },
+    { status: 404, every: undefined },
+    { status: 400, every: undefined },
+  ])('is $status, after which an order is repeated every $every ms', async ({ status, every }) => {
+    const answer = { kind: 'refused', status, error: new ResponseError(status, 'no') } as const;
+    const visited = await order({ answers: { order: answer } });
+    expect(visited.requeueAfterMs).toBe(every);
+    expect(visited.memo.plan).toMatchObject({ operation: 'order', at: every === undefined ? Infinity : NOW + every });
   });
 
   it('leaves the attempt and its place if nobody knows what it did', async () => {

@@ -112,6 +112,12 @@ describe('the lists of the provider', () => {
     expect((await order({ catalog: new ProviderError('PROVIDER_UNREACHABLE', 'down') })).isSuspect).toBe(false);
   });
 
+  it('are asked for again right after the next login with a refused key, however often it has failed', async () => {
+    const token = new ProviderError('PROVIDER_INVALID_CREDENTIALS', 'refused', { retryAfterMs: 20_000 });
+    const visited = await visit(web(), { answers: { token }, memo: memo({}, { failures: 30 }) });
+    expect(visited.requeueAfterMs).toBe(20_000);
+  });
+
   it('are not at fault for a bug, which is thrown', async () => {
     await expect(order({ catalog: new RangeError('a bug') })).rejects.toThrow('a bug');
   });

@@ -41,6 +41,7 @@ describe('a 404', () => {
     const visited = await follow();
     expect(visited.calls).toEqual(['poll', 'products', 'poll', 'write']);
     expect(visited.memo.evidence.denials).toMatchObject({ of: 'task 7', counted: 1 });
+    expect(reason(visited)).toBe('Creating');
     expect(visited.isSuspect).toBe(true);
   });
 
