@@ -58,9 +58,13 @@ const SHOWN: Answers = { server: SERVER, removed: 'cancelled' };
 const cancel = (given: Given = {}, object = doomed(KNOWN)): Promise<Visited> =>
   visit(object, { ...given, answers: { ...SHOWN, ...given.answers } });
 
+/** An object that is being deleted, whose task has ended, and whose server was never read. */
+const unread = (own: ServerRecord = HELD): VirtualServer => doomed(own, undefined, { status: {} });
+const OVER: Evidence = { task: { state: 'over', identifier: 'srv1' } };
+
 /** Visits an object that is being deleted, whose server the provider does not show. */
-const cancelUnseen = (given: Given = {}, object = doomed(HELD)): Promise<Visited> =>
-  visit(object, { ...given, answers: { server: DENIED, removed: 'cancelled', ...given.answers } });
+const cancelUnseen = (given: Given = {}, object = unread()): Promise<Visited> =>
+  visit(object, { memo: memo(OVER), ...given, answers: { server: DENIED, removed: 'cancelled', ...given.answers } });
 
 const reason = ({ object }: Visited): string | undefined => currentReason(object?.status?.conditions);
 const finalizers = ({ object }: Visited): string[] | undefined => object?.metadata.finalizers;
@@ -196,22 +200,23 @@ describe('a server that reads do not show', () => {
     own?: ServerRecord;
     account?: string;
     evidence?: Evidence;
-    said?: Condition['reason'];
+    object?: VirtualServer;
     answers?: Answers;
   }>([
     { reason: 'the key is another one', account: OTHER_KEY },
     { reason: 'the base URL is another one', account: ELSEWHERE },
     { reason: 'it was read before', own: KNOWN },
+    { reason: 'its status shows that it was read before', object: doomed(HELD) },
     { reason: 'it was adopted', own: { ...HELD, mode: 'adopt' } },
     { reason: 'the denial does not count', answers: { products: [] } },
     { reason: 'it had counted as gone', own: { ...HELD, missingAt: TIME } },
-    { reason: 'it was denied before', evidence: { denials: { ...DENIALS, counted: 1 } } },
-    { reason: 'it was not recognized before', evidence: { unrecognized: 'srv1' } },
-    { reason: 'an earlier process has not recognized it', said: UNPROVEN },
-    { reason: 'an earlier process was denied it', said: 'AbsenceUnproven' },
-    { reason: 'it was missing for an earlier process', said: 'ServerMissing' },
-  ])('gets no DELETE if $reason', async ({ own = HELD, account = ACCOUNT, evidence, said, answers = {} }) => {
-    const visited = await cancelUnseen({ answers, account, memo: memo(evidence) }, doomed(own, said));
+    { reason: 'it was denied before', evidence: { ...OVER, denials: { ...DENIALS, counted: 1 } } },
+    { reason: 'it was not recognized before', evidence: { ...OVER, unrecognized: 'srv1' } },
+    { reason: 'an earlier process has not recognized it', object: doomed(HELD, UNPROVEN), evidence: {} },
+    { reason: 'an earlier process was denied it', object: doomed(HELD, 'AbsenceUnproven'), evidence: {} },
+    { reason: 'it was missing for an earlier process', object: doomed(HELD, 'ServerMissing'), evidence: {} },
+  ])('gets no DELETE if $reason', async ({ own, object, account = ACCOUNT, evidence = OVER, answers = {} }) => {
+    const visited = await cancelUnseen({ answers, account, memo: memo(evidence) }, object ?? unread(own));
     expectKept(visited);
     expect(asked(visited)).not.toContain('live');
   });
@@ -389,7 +394,7 @@ describe('the live object', () => {
   });
 
   it('has a record with another account, so that a denial does not permit a DELETE', async () => {
-    const visited = await cancelUnseen({ live: doomed({ ...HELD, account: OTHER_KEY }) });
+    const visited = await cancelUnseen({ live: unread({ ...HELD, account: OTHER_KEY }) });
     expectKept(visited);
     expect(asked(visited)).toEqual(['read', 'products', 'read', 'live', 'definition']);
   });

@@ -8,7 +8,7 @@ import { KubeError } from '../../../../src/kube/error.ts';
 import { ProviderError } from '../../../../src/provider/errors/provider-error.ts';
 import { ResponseError } from '../../../../src/provider/errors/response-error.ts';
 import type { CreateOutcome } from '../../../../src/provider/types.ts';
-import { CreateLimit } from '../../../../src/virtual-server/fleet/create-limit.ts';
+import { CreateLimit } from '../../../../src/virtual-server/fleet/limits.ts';
 import { ACCOUNT, ATTEMPTED, NOW, SERVER, UID, record, web } from '../../../gen/decision.ts';
 import { annotatedRecordOf } from '../../../gen/records.ts';
 import { SSH_KEY } from '../../../gen/virtual-server.ts';
