@@ -94,7 +94,7 @@ export interface Given {
   creates?: number;
   /** Another object of the namespace has just sent an order. */
   ordered?: true;
-  /** The limit of orders in an hour, instead of both. */
+  /** In place of a new limit with `creates`, so that a test can look at it afterwards. */
   limit?: CreateLimit;
   sshKeys?: Record<string, string>;
   /** What happens to the stored object before each write, such as a conflict. */

@@ -363,10 +363,14 @@ describe('the live object', () => {
   it('decides also while the definition is being deleted', async () => {
     const retained = doomed(KNOWN, undefined, { spec: { deletionPolicy: 'Retain' } });
     expect((await cancel({ live: retained, definition: 'deleting' })).object).toBeUndefined();
-    const other = doomed({ ...KNOWN, identifier: 'srv2' });
-    const visited = await cancel({ live: other, definition: 'deleting' });
-    expect(visited.object?.status?.record?.identifier).toBe('srv2');
-    expect(reason(visited)).toBe('CRDDeleting');
+    for (const own of [
+      { ...KNOWN, identifier: 'srv2' },
+      { ...KNOWN, readyAt: TIME },
+    ]) {
+      const visited = await cancel({ live: doomed(own), definition: 'deleting' });
+      expect(visited.object?.status?.record).toEqual(own);
+      expect(reason(visited)).toBe('CRDDeleting');
+    }
   });
 
   it('has changed, so the cancellation starts over with the server', async () => {
