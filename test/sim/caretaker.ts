@@ -1,6 +1,13 @@
 /** The simulated person who resolves parked objects, and reports truthfully what the provider shows. */
 import { currentReason } from '../../src/controller/conditions.ts';
-import { ACCEPT_SERVER_ANNOTATION, ADOPT_ANNOTATION, NOT_CREATED_ANNOTATION, ORPHAN_HANDLED_ANNOTATION, SERVER_GONE_ANNOTATION, START_OVER_ANNOTATION } from '../../src/api/names.ts';
+import {
+  ACCEPT_SERVER_ANNOTATION,
+  ADOPT_ANNOTATION,
+  NOT_CREATED_ANNOTATION,
+  ORPHAN_HANDLED_ANNOTATION,
+  SERVER_GONE_ANNOTATION,
+  START_OVER_ANNOTATION,
+} from '../../src/api/names.ts';
 import type { VirtualServer } from '../../src/api/virtual-server.ts';
 import { orphanName, unknownAnnotations } from '../../src/virtual-server/decision/inputs.ts';
 import type { AliveServer, Simulation } from '../../src/simulator/index.ts';

@@ -7,7 +7,7 @@ import type { ServerRecord } from '../../../src/api/record.ts';
 import type { VirtualServer, VirtualServerStatus } from '../../../src/api/virtual-server.ts';
 import { Recorder } from '../../../src/controller/event-recorder.ts';
 import type { Server, TaskState } from '../../../src/provider/types.ts';
-import { ResponseError } from '../../../src/provider/errors/response-error.ts';
+import { ResponseError } from '../../../src/provider/error.ts';
 import { KubeError } from '../../../src/kube/error.ts';
 import type { Evidence } from '../../../src/virtual-server/decision/memo.ts';
 import { knownRecord } from '../../../src/virtual-server/decision/record.ts';

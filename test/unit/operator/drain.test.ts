@@ -3,7 +3,7 @@ import { FINALIZER, RECORD_ANNOTATION } from '../../../src/api/names.ts';
 import type { VirtualServer } from '../../../src/api/virtual-server.ts';
 import { ConnectionSecrets } from '../../../src/virtual-server/connection-secret/connection-secrets.ts';
 import { CreateLimit, ServerQuota } from '../../../src/virtual-server/fleet/limits.ts';
-import { Credentials } from '../../../src/accounts/accounts.ts';
+import { Accounts } from '../../../src/accounts/accounts.ts';
 import { Holders } from '../../../src/virtual-server/fleet/holders.ts';
 import { openJournal } from '../../../src/virtual-server/journal/journal.ts';
 import { Objects } from '../../../src/virtual-server/fleet/objects.ts';
@@ -63,10 +63,11 @@ async function setUp() {
     quota: new ServerQuota(0),
     mint: () => 'a1',
     leads: () => true,
-    credentials: new Credentials({
+    accounts: new Accounts({
       kube,
       provider,
       timers,
+      log,
       refreshMs: 1_000,
       operatorNamespace: undefined,
       onChange: () => undefined,

@@ -13,7 +13,7 @@ import type { Next } from '../../../../src/virtual-server/decision/types.ts';
 import { lookAt } from '../../../../src/virtual-server/decision/view.ts';
 import { afterLook } from '../../../../src/virtual-server/operations/look.ts';
 import { KubeError } from '../../../../src/kube/error.ts';
-import type { SecretChanges, SecretObject } from '../../../../src/kube/kinds.ts';
+import type { Secret, SecretChanges } from '../../../../src/kube/kinds.ts';
 import type { Server } from '../../../../src/provider/types.ts';
 import { conditionsOf, denied, facts, HELD, SERVER, shown, TIMING, UID, webWith } from '../../../gen/decision.ts';
 import { fakeSecrets } from '../../../gen/doubles.ts';

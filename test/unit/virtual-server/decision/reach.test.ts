@@ -6,7 +6,7 @@ import { waited } from '../../../../src/virtual-server/decision/next.ts';
 import type { Next } from '../../../../src/virtual-server/decision/types.ts';
 import { lookAt } from '../../../../src/virtual-server/decision/view.ts';
 import { afterLook } from '../../../../src/virtual-server/operations/look.ts';
-import { ProviderError } from '../../../../src/provider/errors/provider-error.ts';
+import { ProviderError } from '../../../../src/provider/error.ts';
 import type { Server } from '../../../../src/provider/types.ts';
 import { HELD, NOW, SERVER, TIMING, conditionsOf, facts, shown, webWith } from '../../../gen/decision.ts';
 

@@ -1,5 +1,5 @@
 /** Alternates visits of this version with visits of a newer one that adds keys to the record: no key is lost. */
-import { ProviderError } from '../../../../src/provider/errors/provider-error.ts';
+import { ProviderError } from '../../../../src/provider/error.ts';
 import { describe, expect, it } from 'vitest';
 import {
   ADOPT_ANNOTATION,
@@ -17,7 +17,7 @@ import type { AttemptNote } from '../../../../src/virtual-server/decision/types.
 import { lookAt } from '../../../../src/virtual-server/decision/view.ts';
 import { knownRecord } from '../../../../src/virtual-server/decision/record.ts';
 import type { Server, TaskState } from '../../../../src/provider/types.ts';
-import { ResponseError } from '../../../../src/provider/errors/response-error.ts';
+import { ResponseError } from '../../../../src/provider/error.ts';
 import { HELD, NOW, SERVER, web, webWith, withKey } from '../../../gen/decision.ts';
 import { DENIED, visit, type Answers } from '../../../gen/visits.ts';
 import { Random } from '../../../sim/random.ts';

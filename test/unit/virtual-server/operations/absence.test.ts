@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { FINALIZER } from '../../../../src/api/names.ts';
 import type { ServerRecord } from '../../../../src/api/record.ts';
 import type { VirtualServer } from '../../../../src/api/virtual-server.ts';
-import { ProviderError } from '../../../../src/provider/errors/provider-error.ts';
+import { ProviderError } from '../../../../src/provider/error.ts';
 import type { Memo } from '../../../../src/virtual-server/decision/memo.ts';
 import type { Facts, Next } from '../../../../src/virtual-server/decision/types.ts';
 import { afterRefusal } from '../../../../src/virtual-server/operations/cancel.ts';

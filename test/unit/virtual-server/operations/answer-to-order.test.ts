@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { withoutPointer } from '../../../../src/api/documentation.ts';
-import { ProviderError } from '../../../../src/provider/errors/provider-error.ts';
-import { ResponseError } from '../../../../src/provider/errors/response-error.ts';
+import { ProviderError } from '../../../../src/provider/error.ts';
+import { ResponseError } from '../../../../src/provider/error.ts';
 import type { CreateOutcome } from '../../../../src/provider/types.ts';
 import type { Memo } from '../../../../src/virtual-server/decision/memo.ts';
 import type { Next } from '../../../../src/virtual-server/decision/types.ts';

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { ProviderError, withheldError } from '../../../../src/provider/errors/provider-error.ts';
-import { ResponseError } from '../../../../src/provider/errors/response-error.ts';
+import { ProviderError, withheldError } from '../../../../src/provider/error.ts';
+import { ResponseError } from '../../../../src/provider/error.ts';
 import type { VirtualServer } from '../../../../src/api/virtual-server.ts';
 import type { Memo } from '../../../../src/virtual-server/decision/memo.ts';
 import type { Next } from '../../../../src/virtual-server/decision/types.ts';

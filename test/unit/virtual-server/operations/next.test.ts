@@ -10,7 +10,22 @@ import type { Next, Park } from '../../../../src/virtual-server/decision/types.t
 import { lookAt } from '../../../../src/virtual-server/decision/view.ts';
 import { notAdopted } from '../../../../src/virtual-server/operations/adopt.ts';
 import { afterRefusal } from '../../../../src/virtual-server/operations/cancel.ts';
-import { ACCOUNT, ATTEMPTED, HELD, NOW, OTHER_KEY, TASKED, TIMING, facts, memo, others, record, shown, web, webWith } from '../../../gen/decision.ts';
+import {
+  ACCOUNT,
+  ATTEMPTED,
+  HELD,
+  NOW,
+  OTHER_KEY,
+  TASKED,
+  TIMING,
+  facts,
+  memo,
+  others,
+  record,
+  shown,
+  web,
+  webWith,
+} from '../../../gen/decision.ts';
 import { visit, type Given } from '../../../gen/visits.ts';
 import { FAILED, UNREACHABLE, conditionsOf, living, looked, owned, polled } from './support.ts';
 

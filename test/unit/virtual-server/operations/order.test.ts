@@ -1,7 +1,7 @@
 /** What an order checks before it claims an attempt, in which order, and what it sends. */
 import { describe, expect, it } from 'vitest';
 import type { VirtualServer } from '../../../../src/api/virtual-server.ts';
-import { ProviderError } from '../../../../src/provider/errors/provider-error.ts';
+import { ProviderError } from '../../../../src/provider/error.ts';
 import { knownRecord } from '../../../../src/virtual-server/decision/record.ts';
 import { CreateLimit } from '../../../../src/virtual-server/fleet/limits.ts';
 import { ACCOUNT, ATTEMPTED, NOW, TASKED, TIMING, record, web, webWith } from '../../../gen/decision.ts';

@@ -1,7 +1,7 @@
 /** Helpers for the tests of the operations. */
 import { SERVER_GONE_ANNOTATION } from '../../../../src/api/names.ts';
 import type { VirtualServer, VirtualServerStatus } from '../../../../src/api/virtual-server.ts';
-import { ProviderError } from '../../../../src/provider/errors/provider-error.ts';
+import { ProviderError } from '../../../../src/provider/error.ts';
 import type { Facts, Next, ServerAnswer, TaskAnswer } from '../../../../src/virtual-server/decision/types.ts';
 import { lookAt, type View } from '../../../../src/virtual-server/decision/view.ts';
 import { afterRefusal, beforeDelete } from '../../../../src/virtual-server/operations/cancel.ts';
