@@ -12,7 +12,6 @@ import type { KubeObject } from '../kube/resource.ts';
 import type { Informer } from './informer.ts';
 import { Progress } from './progress.ts';
 import { WorkQueue } from './queue.ts';
-import type { LoopVitals } from './vitals.ts';
 
 // Same names as in controller-runtime, so existing dashboards work.
 const RECONCILES = counter(
@@ -90,6 +89,19 @@ export interface ControllerOptions<T extends KubeObject> {
   metrics?: Metrics;
 }
 
+/** How a loop is doing, for probes and metrics; all durations are in ms. */
+export interface LoopVitals {
+  /** Number of keys that wait for a worker. */
+  queued: number;
+  /** How long each busy worker has been processing its key. */
+  busyForMs: readonly number[];
+  maxWorkers: number;
+  /** Time since a worker last started or finished a step. */
+  progressAgeMs: number;
+  /** Time since the most silent reflector last showed a sign of life; a failure counts as one. */
+  informerSilentMs: number;
+}
+
 export class Controller<T extends KubeObject> {
   readonly #options: ControllerOptions<T>;
   readonly #queue: WorkQueue;
@@ -153,7 +165,6 @@ export class Controller<T extends KubeObject> {
     this.#queue.add(key);
   }
 
-  /** How the loop is doing, for probes and metrics. */
   vitals(): LoopVitals {
     return {
       queued: this.#queue.length,

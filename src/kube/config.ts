@@ -3,7 +3,6 @@ import { existsSync } from 'node:fs';
 import { delimiter, join } from 'node:path';
 import { findHomeDir, KubeConfig, type User } from '@kubernetes/client-node';
 import { KubeError } from './error.ts';
-import { impersonationHeaders } from './impersonation.ts';
 import { readKubeconfig, type ClusterEntry, type UserEntry } from './kubeconfig.ts';
 
 /** TLS options for connections to the API server. */
@@ -148,14 +147,34 @@ function tokenIn(tokenFile: string): Pick<User, 'authProvider'> {
   return { authProvider: { name: 'tokenFile', config: { tokenFile } } };
 }
 
-/** Each flag overrides one field of the kubeconfig. */
-function impersonated(user: UserEntry | undefined, { as, asUid, asGroup }: Overrides): KubeCredentials['headers'] {
-  return impersonationHeaders({
-    user: as || (user?.as ?? ''),
-    uid: asUid || (user?.['as-uid'] ?? ''),
-    groups: asGroup?.length ? asGroup : (user?.['as-groups'] ?? []),
-    extra: user?.['as-user-extra'] ?? {},
-  });
+/**
+ * The headers of impersonation, as client-go sends them; each flag overrides one field of the kubeconfig. Throws an Error
+ * for a UID, groups or extra fields without a user to impersonate.
+ */
+function impersonated(entry: UserEntry | undefined, { as, asUid, asGroup }: Overrides): KubeCredentials['headers'] {
+  const user = as || (entry?.as ?? '');
+  const uid = asUid || (entry?.['as-uid'] ?? '');
+  const groups = asGroup?.length ? asGroup : (entry?.['as-groups'] ?? []);
+  const fields = Object.entries(entry?.['as-user-extra'] ?? {});
+  if (user === '') {
+    if (uid === '' && groups.length === 0 && fields.length === 0) return {};
+    throw new Error('a UID, groups or extra fields to impersonate need a user: give --as USER');
+  }
+  return {
+    'impersonate-user': bytes(user),
+    ...(uid !== '' && { 'impersonate-uid': bytes(uid) }),
+    ...(groups.length > 0 && { 'impersonate-group': groups.map(bytes) }),
+    ...Object.fromEntries(fields.map(([key, values]) => [`impersonate-extra-${headerName(key)}`, values.map(bytes)])),
+  };
+}
+
+/** The API server expects UTF-8, and the HTTP client sends each character as one byte. */
+function bytes(text: string): string {
+  return Buffer.from(text).toString('latin1');
+}
+
+function headerName(key: string): string {
+  return encodeURIComponent(key).replaceAll('(', '%28').replaceAll(')', '%29');
 }
 
 async function readCredentials(

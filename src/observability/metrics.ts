@@ -2,7 +2,7 @@
 import { collectDefaultMetrics } from 'prom-client';
 import type { MetricDefinition, Metrics, Sample } from '../base/metrics.ts';
 import type { VirtualServerSet, VirtualServerSetStatus } from '../api/virtual-server-set.ts';
-import type { LoopVitals } from '../controller/vitals.ts';
+import type { LoopVitals } from '../controller/controller.ts';
 import { limitsOf } from '../virtual-server-set/decision/limits.ts';
 import { countFleet, countStandings, type FleetSummary, type Standing } from './fleet.ts';
 import type { Page } from './page-server.ts';

@@ -4,8 +4,10 @@ import type { Logger } from '../base/logger.ts';
 import type { Metrics } from '../base/metrics.ts';
 import { liveChecks, probePage, readyChecks, type Health, type HealthBounds } from './health.ts';
 import { createMetricsPage, type Observed } from './metrics.ts';
-import { servePages, type PageSecurity, type PageServer } from './page-server.ts';
-import { sharedPage } from './shared-page.ts';
+import { servePages, type Page, type PageSecurity, type PageServer } from './page-server.ts';
+
+/** How long a page of metrics is served again (ms). */
+const MAX_AGE_MS = 1_000;
 
 interface ObservabilityOptions {
   metricsBindAddress: BindAddress | 'off';
@@ -54,4 +56,14 @@ export async function serveObservability(options: ObservabilityOptions): Promise
     await close();
     throw error;
   }
+}
+
+/** Renders a page at most once a second, so a peer with endless requests cannot slow down the operator. */
+export function sharedPage(render: () => Promise<Page>, now: () => number): () => Promise<Page> {
+  let last: { at: number; page: Promise<Page> } | undefined;
+  return () => {
+    const at = now();
+    if (last === undefined || at - last.at >= MAX_AGE_MS) last = { at, page: render() };
+    return last.page;
+  };
 }

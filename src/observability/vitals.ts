@@ -2,7 +2,7 @@
 import type { ServerCatalog } from '../api/server-catalog.ts';
 import type { VirtualServer } from '../api/virtual-server.ts';
 import type { VirtualServerSet } from '../api/virtual-server-set.ts';
-import type { LoopVitals } from '../controller/vitals.ts';
+import type { LoopVitals } from '../controller/controller.ts';
 
 /** All durations are in ms. */
 export interface Vitals {

@@ -1508,8 +1508,8 @@ export const MUTANTS: Mutant[] = [
   {
     name: "prefers the kubeconfig's user to impersonate over the flag's",
     file: 'src/kube/config.ts',
-    find: "user: as || (user?.as ?? ''),",
-    replace: "user: user?.as || (as ?? ''),",
+    find: "const user = as || (entry?.as ?? '');",
+    replace: "const user = entry?.as || (as ?? '');",
     tests: ['--project', 'unit', 'test/unit/kube/config.test.ts'],
   },
   {

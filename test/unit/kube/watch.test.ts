@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { createLineSplitter } from '../../../src/kube/lines.ts';
+import { createLineSplitter } from '../../../src/kube/watch.ts';
 
 /** Feeds `text` in chunks of `size` bytes. */
 function splitAt(text: string, size: number): string[] {

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { sharedPage } from '../../../src/observability/shared-page.ts';
+import { sharedPage } from '../../../src/observability/pages.ts';
 
 describe('a shared page', () => {
   it('is rendered once a second, however many requests arrive', async () => {
