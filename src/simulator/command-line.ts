@@ -59,7 +59,7 @@ const FLAGS = z.object({
   identifierFrom: flag('MODE', identifierFrom.description, identifierFrom),
   identifierCase: flag('MODE', identifierCase.description, identifierCase),
   addresses: flag('MODE', addresses.description, addresses),
-  createStatus: flag('CODE', createAnswer.shape.status.description, z.enum(['200', '201', '202'])),
+  createStatus: flag('CODE', `${createAnswer.shape.status.description}; 202 by default`, z.enum(['200', '201', '202'])),
   panelPort: flag('N', 'port of the control panel, open to every client; off by default', port),
   keyId: flag(
     'ID',

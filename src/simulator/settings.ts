@@ -16,7 +16,7 @@ export const systemClock: Clock = {
 };
 
 /** In JSON, null is forever. */
-const lag = z
+const lagMs = z
   .number()
   .min(0)
   .nullable()
@@ -32,11 +32,11 @@ export const LINK_LOCAL = 'fe80::1';
 export const worldSchema = z.strictObject({
   /** How long reads lag behind. Effects are immediate: `aliveServers()` and creates do not lag. */
   lag: z.strictObject({
-    taskMs: lag.describe('GET of a task answers 404 for this long after the create was answered'),
-    serverMs: lag.describe(
+    taskMs: lagMs.describe('GET of a task answers 404 for this long after the create was answered'),
+    serverMs: lagMs.describe(
       'GET of a server answers 404 for this long after its task has finished; a DELETE finds the server',
     ),
-    cancelMs: lag.describe('GET of a server answers 200 for this long after its DELETE was answered with 200'),
+    cancelMs: lagMs.describe('GET of a server answers 200 for this long after its DELETE was answered with 200'),
     cancelAgain: z
       .literal([200, 404])
       .exactOptional()
