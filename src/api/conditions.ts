@@ -40,7 +40,9 @@ export type Trait =
   /** The next server with this identifier has to prove that it is the object's server. */
   | 'doubt'
   /** The operator cannot see the server that the object holds. */
-  | 'unseen';
+  | 'unseen'
+  /** It is unclear which server the object holds, or whether there is one. */
+  | 'unresolved';
 
 /** The values of Ready, Reconciling and Stalled, with kstatus semantics. */
 export interface Meaning {
@@ -70,18 +72,18 @@ export const REASONS = {
   Available: available('calm'),
   Pending: working('calm', 'taskMayRun'),
   Creating: working('calm', 'silent', 'taskMayRun'),
-  TaskOverdue: working('taskFruitless', 'hopeless', 'namedByYou'),
-  TaskNotFound: stuck('taskFruitless', 'hopeless', 'namedByYou', 'orderParked', 'renamed'),
-  TaskFailed: stuck('taskFruitless', 'hopeless', 'namedByYou', 'orderParked'),
-  TaskInUse: stuck('taskFruitless', 'hopeless', 'namedByYou', 'orderParked', 'renamed'),
+  TaskOverdue: working('taskFruitless', 'hopeless', 'namedByYou', 'unresolved'),
+  TaskNotFound: stuck('taskFruitless', 'hopeless', 'namedByYou', 'orderParked', 'renamed', 'unresolved'),
+  TaskFailed: stuck('taskFruitless', 'hopeless', 'namedByYou', 'orderParked', 'unresolved'),
+  TaskInUse: stuck('taskFruitless', 'hopeless', 'namedByYou', 'orderParked', 'renamed', 'unresolved'),
   AbsenceUnproven: hiccup('taskMayRun', 'doubt', 'unseen'),
-  IdentityUnproven: unclear('hopeless', 'namedByYou', 'doubt', 'unseen'),
+  IdentityUnproven: unclear('hopeless', 'namedByYou', 'doubt', 'unseen', 'unresolved'),
   ServerNotRunning: working('readAtPoll'),
   AddressPending: working('calm', 'readAtPoll'),
   Booting: working('calm', 'silent', 'readAtPoll'),
   Unreachable: working('readAtPoll'),
   ServerMissing: stuck('doubt', 'unseen'),
-  ServerNotVisible: unclear('hopeless', 'unseen'),
+  ServerNotVisible: unclear('hopeless', 'unseen', 'unresolved'),
   Deleting: working('calm', 'taskMayRun'),
   DeletionProtected: stuck('noCalls', 'taskMayRun'),
   CancellationUnconfirmed: blind(),
@@ -102,17 +104,17 @@ export const REASONS = {
   ServerLimit: stuck(),
   JournalUnavailable: working(),
   CreateRejected: stuck(),
-  CreateInFlight: row({ ready: 'Unknown', phase: 'reconciling' })('calm', 'noCalls'),
-  CreateOutcomeUnknown: unclear('noCalls', 'namedByYou', 'orderParked'),
-  RecordInvalid: blind('noCalls'),
-  RecordTooNew: blind('noCalls'),
-  RecordMissing: stuck('noCalls'),
-  RecordConflict: blind('noCalls'),
-  RecordMismatch: stuck('noCalls'),
-  IdentifierInUse: blind('noCalls', 'hopeless'),
+  CreateInFlight: row({ ready: 'Unknown', phase: 'reconciling' })('calm', 'noCalls', 'unresolved'),
+  CreateOutcomeUnknown: unclear('noCalls', 'namedByYou', 'orderParked', 'unresolved'),
+  RecordInvalid: blind('noCalls', 'unresolved'),
+  RecordTooNew: blind('noCalls', 'unresolved'),
+  RecordMissing: stuck('noCalls', 'unresolved'),
+  RecordConflict: blind('noCalls', 'unresolved'),
+  RecordMismatch: stuck('noCalls', 'unresolved'),
+  IdentifierInUse: blind('noCalls', 'hopeless', 'unresolved'),
   AdoptInvalid: stuck(),
   UnknownAnnotation: stuck('noCalls'),
-  OrphanedServer: stuck('noCalls'),
+  OrphanedServer: stuck('noCalls', 'unresolved'),
   Reachable: aside('calm'),
   ConnectionSecretWritten: aside('calm'),
   ConnectionSecretsDisabled: aside(),

@@ -2,9 +2,8 @@
 import { Buffer } from 'node:buffer';
 
 import type { Ledger } from './ledger.ts';
-import type { Key, Settings, TokenExpiry } from './options.ts';
-import { json, mediaType } from './wire.ts';
-import type { WireRequest, WireResponse } from './wire.ts';
+import type { Key, Settings } from './settings.ts';
+import { json, mediaType, type WireRequest, type WireResponse } from './wire.ts';
 
 interface Token {
   account: string;
@@ -32,14 +31,10 @@ export class Accounts {
   readonly #tokens = new Map<string, Token>();
   readonly #names = new Set<string>();
   readonly #suspended = new Map<string, { how: Suspension; status: 401 | 403 }>();
-  readonly #expiry: TokenExpiry;
-  readonly #lifetimeSeconds: number;
 
   constructor(settings: Settings, ledger: Ledger) {
     this.#settings = settings;
     this.#ledger = ledger;
-    this.#expiry = settings.tokenExpiry;
-    this.#lifetimeSeconds = settings.tokenLifetimeSeconds;
     for (const { name, keys } of settings.accounts) {
       this.#names.add(name);
       for (const key of keys) this.addKey(name, key);
@@ -115,7 +110,7 @@ export class Accounts {
     }
     this.#record(request, true);
     const access_token = this.#issue({ account: key.account, keyId: credentials.keyId }, request.sourceAddress);
-    return json(200, { access_token, expires_in: this.#lifetimeSeconds, token_type: 'bearer' });
+    return json(200, { access_token, expires_in: this.#settings.tokenLifetimeSeconds, token_type: 'bearer' });
   }
 
   /** Answers as to bad credentials, or with `status` 500 and above as a provider failure, whatever the credentials. */
@@ -131,11 +126,11 @@ export class Accounts {
     const token = value === undefined ? undefined : this.#tokens.get(value);
     if (value === undefined || !token || token.sourceAddress !== request.sourceAddress) return undefined;
     const now = this.#settings.clock.now();
-    if (now - token.countsFrom >= this.#lifetimeSeconds * 1000) {
+    if (now - token.countsFrom >= this.#settings.tokenLifetimeSeconds * 1000) {
       this.#tokens.delete(value);
       return undefined;
     }
-    if (this.#expiry === 'sliding') token.countsFrom = now;
+    if (this.#settings.tokenExpiry === 'sliding') token.countsFrom = now;
     return token;
   }
 

@@ -1,13 +1,25 @@
 /** Servers: what exists, for which account, and since when. The clock alone decides completion; there are no timers. */
 import type { Ledger } from './ledger.ts';
-import type { Settings, SimulatedProduct } from './options.ts';
-import type { ServerObject } from './server-object.ts';
-import { ipv6Of, newServerObject } from './server-object.ts';
-import { Servers } from './servers.ts';
-import type { AliveServer, FoundServer, SimulatedServer, ServerLife } from './servers.ts';
-import { Tasks } from './tasks.ts';
-import type { TaskAnswer } from './tasks.ts';
-import type { Addresses, IdentifierCase, IdentifierFrom, Lag, TaskNumbering } from './world-options.ts';
+import type {
+  Addresses,
+  IdentifierCase,
+  IdentifierFrom,
+  Lag,
+  Settings,
+  SimulatedProduct,
+  TaskNumbering,
+} from './settings.ts';
+import {
+  type AliveServer,
+  type FoundServer,
+  ipv6Of,
+  newServerObject,
+  type ServerLife,
+  type ServerObject,
+  Servers,
+  type SimulatedServer,
+} from './servers.ts';
+import { type TaskAnswer, Tasks } from './tasks.ts';
 
 /** Without `macs`: a server keeps its hardware addresses for life. */
 type ServerPatch = Partial<Omit<ServerObject, 'identifier' | 'macs'>>;

@@ -11,17 +11,14 @@
  * numbers and identifiers are unique, and a key stays with its account. `WorldOptions`, the methods of `accounts`,
  * `fleet` and `provider`, and `POST /world` of the control panel (world.ts) break these promises.
  */
-export type { Clock } from './clock.ts';
 export type { FaultAction, FaultHandle, FaultInput, FaultMatch } from './faults.ts';
 export { createHandler } from './handler.ts';
 export type * from './ledger.ts';
 export { CANCEL_BODIES } from './lies.ts';
-export { DEFAULT_KEY } from './options.ts';
-export type { Key, SimulatedProduct, SimulationOptions } from './options.ts';
-export type { Route } from './routes.ts';
-export type { ServerObject } from './server-object.ts';
-export type { AliveServer, ServerLife } from './servers.ts';
+export type { AliveServer, ServerLife, ServerObject } from './servers.ts';
 export { startSimulator } from './server.ts';
 export type { Simulator, SimulatorOptions } from './server.ts';
+export { DEFAULT_KEY } from './settings.ts';
+export type * from './settings.ts';
 export { Simulation } from './simulation.ts';
-export type * from './world-options.ts';
+export type { Route } from './wire.ts';

@@ -1,5 +1,5 @@
 /** Records everything that the simulator did, in order, and answers queries about it. */
-import type { Route } from './routes.ts';
+import type { Route } from './wire.ts';
 
 interface Timed {
   /** Milliseconds since the epoch, by the simulator's clock. */

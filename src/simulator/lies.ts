@@ -1,49 +1,55 @@
 /** False answers, short lists and odd answers to a DELETE: untrue statements of the provider within a time window. */
-import type { Clock } from './clock.ts';
-import type { Route, RouteMatch } from './routes.ts';
+import * as z from 'zod';
+import type { Clock } from './settings.ts';
+import { ROUTES, type RouteMatch } from './wire.ts';
 
+const text = z.string().min(1);
+const whose = { param: text.exactOptional(), account: text.exactOptional() };
 /** Milliseconds since the epoch by the simulator's clock; `untilMs` is exclusive. A missing bound is open. */
-export interface TimeWindow {
-  fromMs?: number;
-  untilMs?: number;
-}
+const window = { fromMs: z.number().min(0).exactOptional(), untilMs: z.number().min(0).exactOptional() };
+type TimeWindow = z.infer<z.ZodObject<typeof window>>;
 
-/** The request has no effect: a create orders nothing, a DELETE cancels nothing, a login returns no token. */
-export interface FalseAnswer extends TimeWindow {
-  route: Route;
-  method?: string;
-  /** The decoded identifier or task number in the path. */
-  param?: string;
-  /** The account of the token; for a login, the account of the key. */
-  account?: string;
-  status: FalseStatus;
+/**
+ * The request has no effect: a create orders nothing, a DELETE cancels nothing, a login returns no token. `param`: the
+ * decoded identifier or task number in the path. `account`: that of the token; for a login, that of the key.
+ */
+export const falseAnswerSchema = z.strictObject({
+  route: z.enum(ROUTES),
+  status: z.literal([401, 403, 404, 500]),
+  method: text.exactOptional(),
+  ...whose,
+  ...window,
+});
+
+export interface FalseAnswer extends z.infer<typeof falseAnswerSchema> {
   /** Probability that an answer is false; 1 by default. Below 1 it needs `random`, which returns 0 to 1. */
   probability?: number;
   random?: () => number;
 }
 
-export type FalseStatus = 401 | 403 | 404 | 500;
-export type List = 'products' | 'images' | 'disk-sizes';
+export type FalseStatus = FalseAnswer['status'];
 
 /** Limits the list to its first `keep` entries, or the sizes of each disk type; 0 returns `[]` or `{}`. */
-export interface ShortList extends TimeWindow {
-  list: List;
-  keep: number;
-  account?: string;
-}
+export const shortListSchema = z.strictObject({
+  list: z.enum(['products', 'images', 'disk-sizes']),
+  keep: z.int().min(0),
+  account: whose.account,
+  ...window,
+});
+export type ShortList = z.infer<typeof shortListSchema>;
+export type List = ShortList['list'];
 
 /** What a DELETE gets instead of the documented message; `message` has the documented form, and says nothing of use. */
 export const CANCEL_BODIES = ['html', 'error', 'empty', 'message'] as const;
 
-/** A DELETE that would be answered with 200 gets 200 with this body. */
-export interface CancelAnswer extends TimeWindow {
-  body: (typeof CANCEL_BODIES)[number];
-  /** Whether the DELETE cancels the server all the same; false by default. */
-  cancels?: boolean;
-  /** The decoded identifier in the path. */
-  param?: string;
-  account?: string;
-}
+/** A DELETE that would be answered with 200 gets 200 with this body, and cancels nothing unless `cancels`. */
+export const cancelAnswerSchema = z.strictObject({
+  body: z.enum(CANCEL_BODIES),
+  cancels: z.boolean().exactOptional(),
+  ...whose,
+  ...window,
+});
+export type CancelAnswer = z.infer<typeof cancelAnswerSchema>;
 
 export interface LieHandle {
   /** How many answers have been changed. */
@@ -51,19 +57,9 @@ export interface LieHandle {
   remove(): void;
 }
 
-class Lie<Told extends TimeWindow> implements LieHandle {
-  readonly told: Told;
-  readonly #onRemove: (lie: Lie<Told>) => void;
-  count = 0;
-
-  constructor(told: Told, onRemove: (lie: Lie<Told>) => void) {
-    this.told = told;
-    this.#onRemove = onRemove;
-  }
-
-  remove(): void {
-    this.#onRemove(this);
-  }
+interface Lie<Told> extends LieHandle {
+  told: Told;
+  count: number;
 }
 
 export class Lies {
@@ -99,55 +95,50 @@ export class Lies {
 
   /** The status of the false answer; undefined for a true answer. */
   statusFor(method: string, { route, param }: RouteMatch, account: string | undefined): FalseStatus | undefined {
-    for (const lie of this.#current(this.#answers)) {
-      const { told } = lie;
-      if (told.route !== route) continue;
-      if (told.method !== undefined && told.method !== method) continue;
-      if (told.param !== undefined && told.param !== param) continue;
-      if (told.account !== undefined && told.account !== account) continue;
-      if (told.random && told.random() >= (told.probability ?? 1)) continue;
-      lie.count += 1;
-      return told.status;
-    }
-    return undefined;
+    const told = this.#current(
+      this.#answers,
+      (lie) =>
+        lie.route === route &&
+        (lie.method ?? method) === method &&
+        (lie.param ?? param) === param &&
+        (lie.account ?? account) === account &&
+        (lie.random === undefined || lie.random() < (lie.probability ?? 1)),
+    );
+    return told?.status;
   }
 
   /** How many entries the list shows; Infinity for all. */
   kept(list: List, account: string): number {
-    for (const lie of this.#current(this.#lists)) {
-      const { told } = lie;
-      if (told.list !== list || (told.account !== undefined && told.account !== account)) continue;
-      lie.count += 1;
-      return told.keep;
-    }
-    return Infinity;
+    const told = this.#current(this.#lists, (lie) => lie.list === list && (lie.account ?? account) === account);
+    return told?.keep ?? Infinity;
   }
 
   /** What this DELETE gets; undefined for the documented answer. */
   cancelAnswer(param: string, account: string): CancelAnswer | undefined {
-    for (const lie of this.#current(this.#cancels)) {
-      const { told } = lie;
-      if (told.param !== undefined && told.param !== param) continue;
-      if (told.account !== undefined && told.account !== account) continue;
-      lie.count += 1;
-      return told;
-    }
-    return undefined;
+    return this.#current(
+      this.#cancels,
+      (lie) => (lie.param ?? param) === param && (lie.account ?? account) === account,
+    );
   }
 
-  *#current<Told extends TimeWindow>(lies: ReadonlySet<Lie<Told>>): Generator<Lie<Told>> {
+  /** The first lie that is told now and is about this request; it counts. */
+  #current<Told extends TimeWindow>(lies: Set<Lie<Told>>, isAbout: (told: Told) => boolean): Told | undefined {
     const now = this.#clock.now();
     for (const lie of lies) {
       const { fromMs = -Infinity, untilMs = Infinity } = lie.told;
-      if (now >= fromMs && now < untilMs) yield lie;
       // A simulated life has many windows; expired ones would slow down every request.
-      else if (now >= untilMs) lie.remove();
+      if (now >= untilMs) lie.remove();
+      else if (now >= fromMs && isAbout(lie.told)) {
+        lie.count += 1;
+        return lie.told;
+      }
     }
+    return undefined;
   }
 }
 
-function tell<Told extends TimeWindow>(lies: Set<Lie<Told>>, told: Told): LieHandle {
-  const lie = new Lie(told, (ended) => lies.delete(ended));
+function tell<Told>(lies: Set<Lie<Told>>, told: Told): LieHandle {
+  const lie: Lie<Told> = { told, count: 0, remove: () => void lies.delete(lie) };
   lies.add(lie);
   return lie;
 }

@@ -2,8 +2,8 @@
 import { randomUUID } from 'node:crypto';
 import process from 'node:process';
 
-import { HELP, parseCommandLine, UsageError } from './cli-options.ts';
-import type { CommandLine } from './cli-options.ts';
+import { parseCommandLine, UsageError } from './command-line.ts';
+import type { CommandLine } from './command-line.ts';
 import { startPanel } from './panel.ts';
 import type { Panel } from './panel.ts';
 import { startSimulator } from './server.ts';
@@ -45,8 +45,8 @@ async function openPanel(simulator: Simulator, { panelPort, host }: CommandLine)
 function readOptions(): CommandLine | undefined {
   try {
     const options = parseCommandLine(process.argv.slice(2), process.env);
-    if (options !== 'help') return options;
-    process.stdout.write(HELP);
+    if (!('help' in options)) return options;
+    process.stdout.write(options.help);
   } catch (error) {
     if (!(error instanceof UsageError)) throw error;
     process.stderr.write(`simulator: ${error.message} (run with --help to list all flags)\n`);

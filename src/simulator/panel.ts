@@ -4,12 +4,12 @@ import { createServer } from 'node:http';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { text } from 'node:stream/consumers';
 
+import * as z from 'zod';
 import type { FaultHandle, FaultInput } from './faults.ts';
-import { Fields, WrongOrderError } from './fields.ts';
 import type { CancelEntry, CreateEntry } from './ledger.ts';
 import type { AliveServer, ServerLife } from './servers.ts';
 import type { Simulation } from './simulation.ts';
-import { orderWorld } from './world.ts';
+import { orderWorld, read, WrongOrderError } from './world.ts';
 
 /** The answer to `GET /state`. */
 export interface PanelState {
@@ -27,6 +27,8 @@ export interface Panel {
   close(): Promise<void>;
 }
 
+const COMPLETION = z.strictObject({ account: z.string().min(1).optional() });
+const TASK_DURATION = z.strictObject({ ms: z.number().min(0).nullable() });
 /** Fault actions that JSON can express. */
 const ACTIONS = ['status', 'drop', 'reset', 'hang', 'delay'];
 
@@ -57,9 +59,13 @@ export async function startPanel(simulation: Simulation, port: number, host = '1
     const [first = '', name = '', verb = ''] = (request.url ?? '').slice(1).split('/');
     const input = method === 'POST' ? parse(await text(request)) : {};
     if (first === 'state' && method === 'GET') return state(simulation);
-    if (first === 'task-duration' && method === 'POST') return setTaskDuration(input['ms']);
+    if (first === 'task-duration' && method === 'POST') {
+      simulation.fleet.setTaskDuration(read('task-duration', TASK_DURATION, input).ms ?? Infinity);
+      return {};
+    }
     if (first === 'tasks' && method === 'POST' && verb === 'complete') {
-      return completeTask(Number(name), new Fields('', input));
+      simulation.fleet.completeTask(Number(name), read('complete', COMPLETION, input).account);
+      return {};
     }
     if (first === 'world' && method === 'POST') {
       orderWorld(simulation, input);
@@ -67,19 +73,6 @@ export async function startPanel(simulation: Simulation, port: number, host = '1
     }
     if (first === 'faults') return name === '' ? inject(method, input) : tend(method, name, verb);
     return undefined;
-  }
-
-  function completeTask(number: number, fields: Fields): object {
-    const account = fields.maybeText('account');
-    fields.end();
-    simulation.fleet.completeTask(number, account);
-    return {};
-  }
-
-  function setTaskDuration(ms: unknown): object {
-    if (ms !== null && typeof ms !== 'number') throw new WrongOrderError('ms must be a number or null');
-    simulation.fleet.setTaskDuration(ms ?? Infinity);
-    return {};
   }
 
   function inject(method: string, input: object): object | undefined {

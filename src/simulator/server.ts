@@ -8,9 +8,8 @@ import { createServer as createHttpsServer } from 'node:https';
 import type { AddressInfo, Socket } from 'node:net';
 import { TLSSocket } from 'node:tls';
 
-import { BodyBrokenOffError } from './garbage.ts';
-import type { SimulationOptions } from './options.ts';
-import { DEFAULT_KEY } from './options.ts';
+import { BodyBrokenOffError } from './faults.ts';
+import { DEFAULT_KEY, type SimulationOptions } from './settings.ts';
 import { Simulation } from './simulation.ts';
 import type { Delivery, WireRequest } from './wire.ts';
 

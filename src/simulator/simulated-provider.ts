@@ -2,15 +2,18 @@
 import type { Accounts } from './accounts.ts';
 import type { Fleet } from './fleet.ts';
 import type { RequestEntry } from './ledger.ts';
-import { Lies } from './lies.ts';
-import type { CancelAnswer, FalseAnswer, FalseStatus, LieHandle, List, ShortList } from './lies.ts';
-import { listBody } from './lists.ts';
-import type { Settings, SimulatedImage, SimulatedProduct } from './options.ts';
-import type { Route, RouteMatch } from './routes.ts';
+import {
+  type CancelAnswer,
+  type FalseAnswer,
+  type FalseStatus,
+  type LieHandle,
+  Lies,
+  type List,
+  type ShortList,
+} from './lies.ts';
+import type { CreateAnswer, Settings, SimulatedImage, SimulatedProduct } from './settings.ts';
+import { json, mediaType, type Route, type RouteMatch, type WireRequest, type WireResponse } from './wire.ts';
 import type { FoundServer } from './servers.ts';
-import { json, mediaType } from './wire.ts';
-import type { WireRequest, WireResponse } from './wire.ts';
-import type { CreateAnswer } from './world-options.ts';
 
 interface CatalogPatch {
   products?: SimulatedProduct[];
@@ -235,6 +238,19 @@ export class SimulatedProvider {
       case 'text':
         return { status, headers: { 'content-type': 'text/plain' }, body: message };
     }
+  }
+}
+
+/** Products, images and disk sizes, as the endpoints list them: at most the first `keep` entries, or sizes of each disk type. */
+function listBody(list: List, { products, images, diskSizes }: Settings, keep: number): unknown {
+  switch (list) {
+    case 'products':
+      return products.slice(0, keep).map(({ code, ram }) => ({ code, specs: { ram } }));
+    case 'images':
+      return images.slice(0, keep).map(({ name, description }) => ({ name, description }));
+    case 'disk-sizes':
+      if (keep === 0) return {};
+      return Object.fromEntries(Object.entries(diskSizes).map(([type, sizes]) => [type, sizes.slice(0, keep)]));
   }
 }
 

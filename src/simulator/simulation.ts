@@ -1,19 +1,12 @@
 /** The provider without a socket: passes requests through the faults to the endpoints, and records everything. */
 import { Accounts } from './accounts.ts';
-import type { Fault } from './faults.ts';
-import { Faults } from './faults.ts';
+import { type Fault, Faults, spoil } from './faults.ts';
 import { Fleet } from './fleet.ts';
-import { spoil } from './garbage.ts';
-import type { RequestEntry } from './ledger.ts';
-import { Ledger } from './ledger.ts';
-import type { Settings, SimulationOptions } from './options.ts';
-import { resolveOptions } from './options.ts';
-import type { RouteMatch } from './routes.ts';
-import { matchRoute } from './routes.ts';
+import { Ledger, type RequestEntry } from './ledger.ts';
+import { resolveOptions, type Settings, type SimulationOptions } from './settings.ts';
+import { type Delivery, json, matchRoute, type RouteMatch, type WireRequest, type WireResponse } from './wire.ts';
 import type { AliveServer } from './servers.ts';
 import { SimulatedProvider } from './simulated-provider.ts';
-import type { Delivery, WireRequest, WireResponse } from './wire.ts';
-import { json } from './wire.ts';
 
 export class Simulation {
   readonly ledger: Ledger;

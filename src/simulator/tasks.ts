@@ -1,6 +1,6 @@
 /** Tasks and their numbers. A number can be reused: then its newest task answers. */
 import type { Ledger } from './ledger.ts';
-import type { Settings } from './options.ts';
+import type { Settings } from './settings.ts';
 
 export interface Task {
   readonly number: number;

@@ -1,4 +1,4 @@
-/** Requests and answers as plain data, shared by the Web handler and the socket server. */
+/** Requests, routes and answers as plain data, shared by the Web handler and the socket server. */
 
 export interface WireRequest {
   method: string;
@@ -31,4 +31,60 @@ export function json(status: number, value: unknown, headers: Record<string, str
 /** The media type of a Content-Type header in lower case, without parameters. */
 export function mediaType(contentType: string | undefined): string {
   return (contentType ?? '').split(';', 1)[0]?.trim().toLowerCase() ?? '';
+}
+
+/** The documented endpoints only: a query string or another method makes a route unknown. */
+export const ROUTES = [
+  '/login',
+  '/beta/vps/products',
+  '/beta/vps/images',
+  '/beta/vps/disk-sizes',
+  '/beta/vps/servers',
+  '/beta/vps/servers/{identifier}',
+  '/beta/queue/vps/{task}',
+] as const;
+export type Route = (typeof ROUTES)[number];
+
+export interface RouteMatch {
+  route: Route;
+  /** The decoded `{identifier}` or `{task}`; '' for other routes. */
+  param: string;
+}
+
+const SERVER = '/beta/vps/servers/';
+const TASK = '/beta/queue/vps/';
+
+/** Undefined if the documentation has no such endpoint. */
+export function matchRoute(
+  method: string,
+  path: string,
+  basePrefix: string,
+  authPrefix: string,
+): RouteMatch | undefined {
+  if (path === `${authPrefix}/login`) return method === 'POST' ? { route: '/login', param: '' } : undefined;
+  if (!path.startsWith(basePrefix)) return undefined;
+  const rest = path.slice(basePrefix.length);
+  switch (rest) {
+    case '/beta/vps/products':
+    case '/beta/vps/images':
+    case '/beta/vps/disk-sizes':
+      return method === 'GET' ? { route: rest, param: '' } : undefined;
+    case '/beta/vps/servers':
+      return method === 'POST' ? { route: rest, param: '' } : undefined;
+    default:
+  }
+  if (rest.startsWith(TASK) && method === 'GET') return withParam('/beta/queue/vps/{task}', rest.slice(TASK.length));
+  if (rest.startsWith(SERVER) && (method === 'GET' || method === 'DELETE')) {
+    return withParam('/beta/vps/servers/{identifier}', rest.slice(SERVER.length));
+  }
+  return undefined;
+}
+
+function withParam(route: Route, segment: string): RouteMatch | undefined {
+  if (segment === '' || /[/?#]/.test(segment)) return undefined;
+  try {
+    return { route, param: decodeURIComponent(segment) };
+  } catch {
+    return undefined;
+  }
 }

@@ -1,7 +1,6 @@
 /** Faults of the simulated provider: it lags, fails, renumbers servers, suspends accounts, and gives false answers. */
-import type { Simulation, SimulationOptions } from '../../src/simulator/index.ts';
-import { ADDRESSES } from '../../src/simulator/world-options.ts';
-import { CANCEL_BODIES } from '../../src/simulator/index.ts';
+import { CANCEL_BODIES, type Simulation, type SimulationOptions } from '../../src/simulator/index.ts';
+import { worldSchema } from '../../src/simulator/settings.ts';
 import type { Random } from './random.ts';
 
 const MINUTE = 60_000;
@@ -23,7 +22,7 @@ export function drawProvider(
   random: Random,
 ): Pick<SimulationOptions, 'taskNumbering' | 'identifierCase' | 'addresses'> {
   return {
-    addresses: random.chance(0.7) ? 'all' : random.pick(ADDRESSES),
+    addresses: random.chance(0.7) ? 'all' : random.pick(worldSchema.shape.addresses.options),
     taskNumbering: random.pick(['global', 'account']),
     identifierCase: random.pick(['as-is', 'as-is', 'ignored', 'echo', 'upper-in-server', 'upper-in-task']),
   };
@@ -90,7 +89,7 @@ export class Misfortunes {
       () => this.#orderElsewhere(),
       () => this.#restartCounter(),
       () => this.#simulation.fleet.setIdentifierFrom(random.pick(['start', 'end'])),
-      () => this.#simulation.fleet.setAddresses(random.pick(['all', 'all', ...ADDRESSES])),
+      () => this.#simulation.fleet.setAddresses(random.pick(['all', 'all', ...worldSchema.shape.addresses.options])),
     ];
     random.pick(acts)();
   }

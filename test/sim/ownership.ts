@@ -6,7 +6,7 @@ import { ACCEPT_SERVER_ANNOTATION, ADOPT_ANNOTATION } from '../../src/api/names.
 import type { VirtualServer } from '../../src/api/virtual-server.ts';
 import { holdingOf } from '../../src/virtual-server/fleet/holders.ts';
 import type { ServerLife, Simulation } from '../../src/simulator/index.ts';
-import { SAME_MAC, ZERO_MAC } from '../../src/simulator/world-options.ts';
+import { SAME_MAC, ZERO_MAC } from '../../src/simulator/settings.ts';
 import type { ApiServer } from './api-server.ts';
 import { recordOf } from '../gen/records.ts';
 import type { Orders } from './orders.ts';

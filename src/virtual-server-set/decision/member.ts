@@ -43,25 +43,6 @@ export interface Member {
   price: number | undefined;
 }
 
-/** In these cases it is unclear which server the object holds, or whether there is one. */
-const UNRESOLVED: ReadonlySet<string> = new Set<Reason>([
-  'CreateInFlight',
-  'CreateOutcomeUnknown',
-  'IdentifierInUse',
-  'IdentityUnproven',
-  'OrphanedServer',
-  'RecordConflict',
-  'RecordInvalid',
-  'RecordMismatch',
-  'RecordMissing',
-  'RecordTooNew',
-  'ServerNotVisible',
-  'TaskFailed',
-  'TaskInUse',
-  'TaskNotFound',
-  'TaskOverdue',
-]);
-
 export function memberOf(object: VirtualServer, ordinal: number | undefined): Member {
   const { metadata, spec, status } = object;
   const deleting = metadata.deletionTimestamp !== undefined;
@@ -106,7 +87,7 @@ export function troubleOf({ trouble }: Pick<Member, 'trouble'>): Note | undefine
 function unresolvedOf(object: VirtualServer): Note | undefined {
   const conditions = object.status?.conditions;
   const reason = currentReason(conditions);
-  if (UNRESOLVED.has(reason ?? '')) return noteOf(object, reason);
+  if (hasTrait(reason, 'unresolved')) return noteOf(object, reason);
   const hasOrphans = conditions?.some(({ type, status }) => type === 'OrphanedServer' && status === 'True');
   return hasOrphans === true ? noteOf(object, 'OrphanedServer') : undefined;
 }

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { specSchema } from '../../../src/api/virtual-server.ts';
-import { resolveOptions } from '../../../src/simulator/options.ts';
+import { resolveOptions } from '../../../src/simulator/settings.ts';
 import { goodSpec, invalidSpecs, validSpecs } from '../../gen/specs.ts';
 
 const firstIssue = (spec: object) => specSchema.safeParse(spec).error?.issues[0];

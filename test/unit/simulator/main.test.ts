@@ -8,7 +8,7 @@ import { text } from 'node:stream/consumers';
 
 import { afterEach, describe, expect, it } from 'vitest';
 
-import { parseCommandLine } from '../../../src/simulator/cli-options.ts';
+import { parseCommandLine } from '../../../src/simulator/command-line.ts';
 import { loginRequest } from './client.ts';
 
 const MAIN = new URL('../../../src/simulator/main.ts', import.meta.url).pathname;
@@ -68,6 +68,8 @@ describe('the simulator as a process', () => {
     const [out, code] = await Promise.all([text(child.stdout), exitCode(child)]);
     expect(code).toBe(0);
     expect(out).toContain('--task-duration');
+    expect(out).toContain('mode (global, account)');
+    expect(out).toContain('identifier, account?, atNextCreate?');
   });
 
   it('exits with 2 and one line for an unknown flag', async () => {

@@ -1,3 +1,5 @@
+import { readdir, readFile } from 'node:fs/promises';
+import { join } from 'node:path';
 import { expect, it } from 'vitest';
 import { runWhole, SUITES, type Steps } from '../../../tools/test.ts';
 
@@ -33,4 +35,16 @@ it('builds no programs of others for the tests that do not need them', async () 
 it('builds the programs first for tests that all need them', async () => {
   expect((await order('third-party')).done).toEqual(['build programs', 'test third-party']);
   expect((await order('gitops')).done).toEqual(['build programs', 'test gitops']);
+});
+
+it('needs no program of others for the tests in these folders', async () => {
+  const needs: string[] = [];
+  for (const folder of ['unit', 'integration', 'exhaustive']) {
+    const root = join(import.meta.dirname, '../..', folder);
+    for (const file of (await readdir(root, { recursive: true })).filter((name) => name.endsWith('.ts'))) {
+      const text = await readFile(join(root, file), 'utf8');
+      if (/from '.*(\/go-programs?|third-party\/(helm|judge|promql))\.ts'/.test(text)) needs.push(`${folder}/${file}`);
+    }
+  }
+  expect(needs).toEqual([]);
 });

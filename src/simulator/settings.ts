@@ -1,8 +1,101 @@
-/** Options of a simulator, and their defaults. */
-import type { Clock } from './clock.ts';
-import { systemClock } from './clock.ts';
-import type { WorldOptions, WorldSettings } from './world-options.ts';
-import { resolveWorld } from './world-options.ts';
+/** Settings of a simulator and their defaults. What can change at run time, or by a flag, has a schema. */
+import { setTimeout as wait } from 'node:timers/promises';
+import * as z from 'zod';
+
+export interface Clock {
+  /** Milliseconds since the epoch. */
+  now(): number;
+  /** Resolves after `ms` milliseconds; used by faults that delay answers. */
+  sleep(ms: number): Promise<void>;
+}
+
+export const systemClock: Clock = {
+  now: () => Date.now(),
+  // Unreferenced: an answer delayed by an hour must not keep a finished test process alive.
+  sleep: (ms) => wait(ms, undefined, { ref: false }),
+};
+
+/** In JSON, null is forever. */
+const lagMs = z
+  .number()
+  .min(0)
+  .nullable()
+  .transform((ms) => ms ?? Infinity)
+  .exactOptional();
+
+/** The addresses that every server shows with `zero-macs`, `same-macs` and `link-local`. */
+export const ZERO_MAC = '00:00:00:00:00:00';
+export const SAME_MAC = '52:54:ff:ff:ff:ff';
+export const LINK_LOCAL = 'fe80::1';
+
+/** Promises which the documentation only implies, and ways to break them; by default the simulator keeps them. */
+export const worldSchema = z.strictObject({
+  /** How long reads lag behind. Effects are immediate: `aliveServers()` and creates do not lag. */
+  lag: z.strictObject({
+    taskMs: lagMs.describe('GET of a task answers 404 for this long after the create was answered'),
+    serverMs: lagMs.describe(
+      'GET of a server answers 404 for this long after its task has finished; a DELETE finds the server',
+    ),
+    cancelMs: lagMs.describe('GET of a server answers 200 for this long after its DELETE was answered with 200'),
+    cancelAgain: z
+      .literal([200, 404])
+      .exactOptional()
+      .describe('answer to another DELETE during cancelMs; it cancels nothing'),
+  }),
+  /** Counters of the other numbering keep their values. */
+  taskNumbering: z.enum(['global', 'account']).describe('number tasks across all accounts, or per account'),
+  /**
+   * `as-is`: lookups are case-sensitive, and answers show identifiers as assigned. In all other modes, lookups ignore the
+   * case: `ignored` answers as assigned, `echo` repeats the spelling of the request in reads of a server,
+   * `upper-in-server` shows upper case in the server and lower case in its task, `upper-in-task` the reverse.
+   */
+  identifierCase: z
+    .enum(['as-is', 'ignored', 'echo', 'upper-in-server', 'upper-in-task'])
+    .describe('which spellings of an identifier are equal, and which one answers show'),
+  identifierFrom: z
+    .enum(['start', 'end'])
+    .describe('tasks show the identifier from their start, as documented, or only at their end, in the 303'),
+  /**
+   * `no-macs` empties `macs`, `none` also empties `ipv6`. With the others, every server shows the same: `zero-macs` a
+   * hardware address of zeros, `same-macs` one that looks valid, `link-local` a link-local IPv6 address and no hardware
+   * address.
+   */
+  addresses: z
+    .enum(['all', 'no-macs', 'none', 'zero-macs', 'same-macs', 'link-local'])
+    .describe('which addresses reads of a new server show; zero-macs, same-macs and link-local are equal for all'),
+  /** The answer to an accepted create. */
+  createAnswer: z.strictObject({
+    status: z.literal([200, 201, 202]).exactOptional().describe('status of an accepted create'),
+    body: z.boolean().exactOptional().describe('whether the body names the task'),
+    location: z.boolean().exactOptional(),
+  }),
+});
+
+type World = z.infer<typeof worldSchema>;
+export type WorldOptions = Partial<World>;
+export type WorldSettings = { [Name in keyof World]: Required<World[Name]> };
+export type Lag = World['lag'];
+export type CreateAnswer = World['createAnswer'];
+export type TaskNumbering = World['taskNumbering'];
+export type IdentifierCase = World['identifierCase'];
+export type IdentifierFrom = World['identifierFrom'];
+export type Addresses = World['addresses'];
+
+/** As documented: no lag, one counter, one spelling. */
+const HONEST: WorldSettings = {
+  taskNumbering: 'global',
+  identifierCase: 'as-is',
+  identifierFrom: 'start',
+  addresses: 'all',
+  lag: { taskMs: 0, serverMs: 0, cancelMs: 0, cancelAgain: 404 },
+  createAnswer: { status: 202, body: true, location: true },
+};
+
+/** Start of a token's lifetime: its last use (`sliding`) or its `issue`. */
+export const tokenExpirySchema = z
+  .enum(['sliding', 'issue'])
+  .describe('start of the lifetime of a token: its last use, or its issue');
+type TokenExpiry = z.infer<typeof tokenExpirySchema>;
 
 export interface Key {
   keyId: string;
@@ -48,7 +141,7 @@ export interface SimulationOptions extends WorldOptions {
   taskStatus?: (elapsedMs: number, durationMs: number) => string;
   /** `expires_in`, a whole number of seconds; 300 by default. */
   tokenLifetimeSeconds?: number;
-  /** Start of a token's lifetime: its last use (`sliding`, the default) or its `issue`. */
+  /** `sliding` by default. */
   tokenExpiry?: TokenExpiry;
   /** Bodies of 4xx and 5xx answers of the provisioning API, which the documentation omits; `json` by default. */
   errorBodies?: ErrorBodies;
@@ -71,7 +164,6 @@ export interface SimulationOptions extends WorldOptions {
   allowUnknownRoutes?: boolean;
 }
 
-export type TokenExpiry = 'sliding' | 'issue';
 export type ErrorBodies = 'json' | 'empty' | 'html' | 'text';
 export type Settings = Omit<Required<SimulationOptions>, 'rateLimit' | keyof WorldOptions> &
   Pick<SimulationOptions, 'rateLimit'> &
@@ -111,6 +203,7 @@ function counter(prefix: string, first: number): () => string {
 
 export function resolveOptions(options: SimulationOptions): Settings {
   return {
+    ...HONEST,
     clock: systemClock,
     origin: 'http://simulator.invalid',
     basePrefix: '',
@@ -133,6 +226,7 @@ export function resolveOptions(options: SimulationOptions): Settings {
     recordRequests: true,
     allowUnknownRoutes: false,
     ...options,
-    ...resolveWorld(options),
+    lag: { ...HONEST.lag, ...options.lag },
+    createAnswer: { ...HONEST.createAnswer, ...options.createAnswer },
   };
 }
