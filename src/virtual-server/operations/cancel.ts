@@ -61,7 +61,6 @@ export async function cancel(visit: Visit, { record, identifier }: Cancel): Prom
   const liveAt = visit.services.timers.monotonic();
   if (!(await readLive(visit))) return undefined;
   const definition = await readDefinitions(visit);
-  if (definition !== undefined) return heldBack(visit.view(), record, identifier, definition);
 
   // The operator decides again on what it has just read: you may have changed your mind, and other objects have moved on.
   const view = visit.view();
@@ -70,6 +69,7 @@ export async function cancel(visit: Visit, { record, identifier }: Cancel): Prom
     return goOn(view.facts.memo);
   const newer = beforeDelete(view, still.record, shown);
   if (newer !== undefined) return newer;
+  if (definition !== undefined) return heldBack(view, still.record, identifier, definition);
 
   const sent = await sendDelete(visit, session, identifier, liveAt);
   if (!('said' in sent)) return afterRefusal(visit.view(), still.record, shown, sent.error);
