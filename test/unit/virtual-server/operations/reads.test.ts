@@ -1,0 +1,89 @@
+/** Whether a 404 for a task or a server proves anything. */
+import { describe, expect, it } from 'vitest';
+import { ACCEPT_SERVER_ANNOTATION } from '../../../../src/api/names.ts';
+import { currentReason } from '../../../../src/controller/conditions.ts';
+import { ResponseError } from '../../../../src/provider/error.ts';
+import { pollTask } from '../../../../src/virtual-server/operations/reads.ts';
+import { ACCOUNT, ELSEWHERE, KNOWN, OTHER_KEY, SERVER, TASKED, webWith } from '../../../gen/decision.ts';
+import { fakeSession } from '../../../gen/doubles.ts';
+import { DENIED, visit, type Given, type Visited } from '../../../gen/visits.ts';
+
+const look = (given: Given = {}): Promise<Visited> =>
+  visit(webWith(KNOWN, { status: { serverStatus: 'running' } }), {
+    ...given,
+    answers: { server: DENIED, ...given.answers },
+  });
+
+/** `accepts`: your annotation that the task is the one of the order, under another key. */
+const follow = (given: Given = {}, accepts?: string): Promise<Visited> =>
+  visit(webWith(TASKED, { annotations: accepts === undefined ? {} : { [ACCEPT_SERVER_ANNOTATION]: accepts } }), {
+    ...given,
+    answers: { task: DENIED, ...given.answers },
+  });
+
+const reason = ({ object }: Visited): string | undefined => currentReason(object?.status?.conditions);
+
+function expectNoProof(visited: Visited): void {
+  expect(visited.memo.evidence.denials).toBeUndefined();
+  expect(reason(visited)).toBe('ServerNotVisible');
+  expect(visited.isSuspect).toBe(true);
+}
+
+describe('a 404', () => {
+  it('for a server is checked by a second read, after the list of products', async () => {
+    const visited = await look();
+    expect(visited.calls).toEqual(['read', 'products', 'read', 'write']);
+    expect(visited.memo.evidence.denials).toMatchObject({ of: 'server srv1', counted: 1 });
+    expect(visited.isSuspect).toBe(false);
+  });
+
+  it('for a task is checked by a second poll, after the list of products', async () => {
+    const visited = await follow();
+    expect(visited.calls).toEqual(['poll', 'products', 'poll', 'write']);
+    expect(visited.memo.evidence.denials).toMatchObject({ of: 'task 7', counted: 1 });
+    expect(reason(visited)).toBe('Creating');
+    expect(visited.isSuspect).toBe(true);
+  });
+
+  it.each([
+    { why: 'the list of products is empty', products: [] },
+    { why: 'the list of products is answered with 404', products: new ResponseError(404, 'no such path') },
+    { why: 'the list of products is answered with 403', products: new ResponseError(403, 'no right to it') },
+  ])('does not count if $why', async ({ products }) => {
+    const looked = await look({ answers: { products } });
+    expectNoProof(looked);
+    expect(looked.calls).toEqual(['read', 'products', 'write']);
+    const followed = await follow({ answers: { products } });
+    expectNoProof(followed);
+    expect(followed.calls).toEqual(['poll', 'products', 'write']);
+  });
+
+  it.each([OTHER_KEY, ELSEWHERE])('does not count under another account (%s)', async (account) => {
+    const looked = await look({ account });
+    expectNoProof(looked);
+    expect(looked.calls).toEqual(['read', 'write']);
+    const followed = await follow({ account }, `task-7@${account}`);
+    expectNoProof(followed);
+    expect(followed.calls).toEqual(['poll', 'write']);
+    const session = fakeSession({ account, pollTask: () => Promise.reject(DENIED) });
+    expect(await pollTask(7, ACCOUNT, session)).toMatchObject({ type: 'taskNotFound', counts: false });
+  });
+
+  it('does not count if the provider cannot be asked for its lists', async () => {
+    for (const visited of [
+      await look({ answers: { products: new ResponseError(503, 'down') } }),
+      await follow({ answers: { products: new ResponseError(503, 'down') } }),
+    ]) {
+      expect(visited.memo.evidence.denials).toBeUndefined();
+      expect(visited.memo.failures).toBe(1);
+      expect(reason(visited)).toBe('ProviderUnavailable');
+    }
+  });
+
+  it('counts as a fault if the second answer shows the server', async () => {
+    const visited = await look({ answers: { server: [DENIED, SERVER] } });
+    expect(visited.calls).toEqual(['read', 'products', 'read', 'write']);
+    expect(reason(visited)).toBe('Available');
+    expect(visited.memo.evidence.denials).toBeUndefined();
+  });
+});

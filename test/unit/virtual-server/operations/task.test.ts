@@ -1,0 +1,48 @@
+/** When the task of an order is polled, and when the server that it names is the object's. */
+import { expect, it } from 'vitest';
+import { NOT_CREATED_ANNOTATION } from '../../../../src/api/names.ts';
+import { currentReason } from '../../../../src/controller/conditions.ts';
+import { ELSEWHERE, OTHER_KEY, TASKED, webWith } from '../../../gen/decision.ts';
+import { recordOf } from '../../../gen/records.ts';
+import { visit, type Visited } from '../../../gen/visits.ts';
+
+const reason = ({ object }: Visited): string | undefined => currentReason(object?.status?.conditions);
+const OTHER = ['default/other'];
+
+it('is polled with the key of its order', async () => {
+  const visited = await visit(webWith(TASKED), { answers: { task: { state: 'pending' } } });
+  expect(visited.calls).toEqual(['poll', 'write']);
+  expect(reason(visited)).toBe('Creating');
+});
+
+it.each([OTHER_KEY, ELSEWHERE])('is not polled under another account (%s)', async (account) => {
+  const visited = await visit(webWith(TASKED), { account });
+  expect(visited.calls).toEqual(['write']);
+  expect(reason(visited)).toBe('IdentityUnproven');
+});
+
+it('is not polled while another object follows it', async () => {
+  const visited = await visit(webWith(TASKED), { others: { withTask: (task) => (task === 7 ? OTHER : []) } });
+  expect(visited.calls).toEqual(['write']);
+  expect(reason(visited)).toBe('TaskInUse');
+});
+
+it('does not lead to a server that another object holds', async () => {
+  const visited = await visit(webWith(TASKED), {
+    answers: { task: { state: 'complete', identifier: 'srv1' } },
+    others: { withServer: (identifier) => (identifier === 'srv1' ? OTHER : []) },
+  });
+  expect(visited.calls).toEqual(['poll', 'write']);
+  expect(reason(visited)).toBe('TaskInUse');
+  expect(visited.object && recordOf(visited.object)).not.toHaveProperty('identifier');
+});
+
+it('counts as asked about while another object follows it, so that you can say that it created nothing', async () => {
+  const overdue = { ...TASKED, attemptedAt: '2026-01-01T00:00:00Z' };
+  const visited = await visit(webWith(overdue, { annotations: { [NOT_CREATED_ANNOTATION]: 'a1' } }), {
+    answers: { order: { kind: 'created', task: 8 }, task: { state: 'pending' } },
+    others: { withTask: (task) => (task === 7 ? OTHER : []) },
+  });
+  expect(visited.requests).toHaveLength(1);
+  expect(visited.object && recordOf(visited.object)).toMatchObject({ task: 8, settled: ['a1'] });
+});

@@ -1,0 +1,31 @@
+/** When a visit goes on with what its own write has returned. */
+import { expect, it } from 'vitest';
+import { currentReason } from '../../../src/controller/conditions.ts';
+import { START_OVER_ANNOTATION } from '../../../src/api/names.ts';
+import { UID, record, web } from '../../gen/decision.ts';
+import { visit, type Visited } from '../../gen/visits.ts';
+
+/** Visits a copy of another object. Its writes return it with these annotations. */
+const copied = (annotations: Record<string, string>): Promise<Visited> =>
+  visit(web({ annotated: record({ owner: 'another-uid' }) }), {
+    key: { ok: false, reason: 'SecretNotFound', message: 'no key' },
+    beforeWrite: (object) => ({
+      ...object,
+      metadata: { ...object.metadata, annotations: { ...object.metadata.annotations, ...annotations } },
+    }),
+  });
+
+const reason = ({ object }: Visited): string | undefined => currentReason(object?.status?.conditions);
+
+// After a restore of etcd a version repeats, so its check passes although you have changed the object.
+it('visits again if the answer to its own write shows an unknown change', async () => {
+  const visited = await copied({ [START_OVER_ANNOTATION]: UID });
+  expect(visited.calls).toEqual(['write', 'write']);
+  expect(reason(visited)).toBe('SecretNotFound');
+});
+
+it('waits if the answer to its own write shows no unknown change', async () => {
+  const visited = await copied({});
+  expect(visited.calls).toEqual(['write']);
+  expect(reason(visited)).toBe('RecordMismatch');
+});
