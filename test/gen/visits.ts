@@ -49,10 +49,12 @@ export interface Answers {
   removed?: Answer<string>;
   /** A read after the documented answer to a DELETE. */
   after?: Answer<Server>;
-  products?: Answer<Product[]>;
+  products?: Product[] | Error;
   catalog?: Answer<Catalog>;
   /** Why an order could not be opened. */
   opened?: Error;
+  /** Why the provider gives no token. */
+  token?: Error;
 }
 
 export interface Given {
@@ -63,9 +65,12 @@ export interface Given {
   account?: string;
   /** What is found in place of a key. */
   key?: Found;
+  /** Where the key comes from, instead. */
+  accounts?: Pick<Accounts, 'get' | 'suspect'>;
   /** Added to messages while another key than the one in the Secret is used. */
   keyNote?: string;
   others?: Partial<Others>;
+  holders?: Holders;
   notes?: readonly (AttemptNote & { task?: number })[];
   /** What a live read returns; null: the object is gone. Default: what was written last. */
   live?: VirtualServer | null;
@@ -82,6 +87,8 @@ export interface Given {
   /** The process dies after this many calls. */
   lasts?: number;
   journalProblem?: string;
+  /** The disk refuses the journal's note that an order is about to be sent. */
+  refusesSending?: true;
   /** Servers that the namespace may have, and has; default: any number. */
   places?: number;
   taken?: number;
@@ -94,6 +101,10 @@ export interface Given {
   sshKeys?: Record<string, string>;
   /** What happens to the stored object before each write, such as a conflict. */
   beforeWrite?: (stored: VirtualServer) => VirtualServer;
+  /** Called at each call, before its answer. */
+  onCall?: (call: string) => void;
+  /** The error of a failed visit is returned instead of thrown. */
+  fails?: true;
 }
 
 export interface Visited {
@@ -101,7 +112,10 @@ export interface Visited {
   object: VirtualServer | undefined;
   memo: Memo;
   events: EventNote[];
-  /** All calls, in order: `read` and others to the provider, `live`, `definition` and `write` to the API server. */
+  /**
+   * All calls, in order: `read` and others to the provider, `live`, `definition` and `write` to the API server, and `probe`
+   * to the server.
+   */
   calls: string[];
   /** What was ordered. */
   requests: CreateServerRequest[];
@@ -110,6 +124,8 @@ export interface Visited {
   journal: Journal;
   /** True if the key's Secret is read again before its next use. */
   isSuspect: boolean;
+  /** The error of a failed visit. */
+  error: unknown;
 }
 
 /** Runs one visit to its end. */
@@ -122,13 +138,14 @@ export async function visit(object: VirtualServer, given: Given = {}): Promise<V
   // Both clocks go on from one visit of a test to the next, as in `facts`.
   const timers = new FakeTimers(NOW);
   timers.advance(now - NOW);
-  let stored: VirtualServer | undefined = object;
+  let stored = object as VirtualServer | undefined;
   let isSuspect = false;
   let isAnswered = false;
 
   const begin = (call: string): void => {
     if (calls.length === given.lasts) throw new Death();
     calls.push(call);
+    given.onCall?.(call);
   };
   const reply = <T>(call: string, answer: Answer<T> | undefined): Promise<T> => {
     const all = Array.isArray(answer) ? (answer as readonly (T | Error)[]) : [answer as T | Error | undefined];
@@ -151,8 +168,9 @@ export async function visit(object: VirtualServer, given: Given = {}): Promise<V
   };
   const session = fakeSession({
     account,
+    ensureToken: () => (answers.token === undefined ? Promise.resolve() : Promise.reject(answers.token)),
     catalog: () => reply('catalog', answers.catalog ?? CATALOG),
-    products: () => reply('products', answers.products ?? CATALOG.products),
+    products: () => reply<Product[]>('products', [answers.products ?? CATALOG.products]),
     pollTask: () => reply('poll', answers.task),
     readServer: () => (isAnswered ? reply<Server>('after', answers.after ?? DENIED) : reply('read', answers.server)),
     openOrder: () => {
@@ -183,8 +201,10 @@ export async function visit(object: VirtualServer, given: Given = {}): Promise<V
       return Promise.resolve(data === undefined ? undefined : { data: { keys: data }, resourceVersion: '1' });
     },
     getVirtualServer: () => {
+      // The first live read finds what has happened since; the later ones, what was written then.
+      if (given.live !== undefined && !calls.includes('live')) stored = given.live ?? undefined;
       begin('live');
-      return Promise.resolve(given.live === undefined ? stored : (given.live ?? undefined));
+      return Promise.resolve(stored);
     },
     getDefinition: () => reply('definition', definition),
     getSetDefinition: () => reply('setDefinition', setDefinition),
@@ -192,7 +212,7 @@ export async function visit(object: VirtualServer, given: Given = {}): Promise<V
     writeStatus: (_version, _before, status) =>
       write((present) => ({ ...present, status: statusSchema.parse(status) })),
   });
-  const holders = new Holders(() => ACCOUNT);
+  const holders = given.holders ?? new Holders(() => ACCOUNT);
   const { others } = given;
   if (others !== undefined) holders.others = () => noOthers(others);
   const quota = new ServerQuota(given.places ?? 0);
@@ -203,6 +223,7 @@ export async function visit(object: VirtualServer, given: Given = {}): Promise<V
   if (given.memo !== undefined) objects.remember(uid, given.memo);
   const journal = await openJournal({ dir: undefined });
   for (const note of given.notes ?? []) await remembered(journal, { namespace, name, uid }, note);
+  if (given.refusesSending === true) journal.sending = () => Promise.reject(new Error('the disk is full'));
   const found: Found = given.key ?? { ok: true, session, ...(given.keyNote !== undefined && { note: given.keyNote }) };
   const leads = (): boolean => given.leads ?? true;
   const log = createLogger({ level: 'silent' });
@@ -213,6 +234,7 @@ export async function visit(object: VirtualServer, given: Given = {}): Promise<V
       suspect: () => {
         isSuspect = true;
       },
+      ...given.accounts,
     } as Partial<Accounts> as Accounts,
     journal: given.journalProblem === undefined ? journal : broken(journal, given.journalProblem),
     objects,
@@ -220,7 +242,10 @@ export async function visit(object: VirtualServer, given: Given = {}): Promise<V
     quota,
     limit,
     pace: fakePace({ timing: () => TIMING }),
-    probe: () => (given.probe === undefined ? Promise.reject(new Error('no check')) : Promise.resolve(given.probe)),
+    probe: () => {
+      begin('probe');
+      return given.probe === undefined ? Promise.reject(new Error('no check')) : Promise.resolve(given.probe);
+    },
     connections: new ConnectionSecrets({ secrets: given.secrets, kube, leads: () => true, log }),
     mint: () => ATTEMPTED.attempt ?? '',
     leads,
@@ -231,8 +256,10 @@ export async function visit(object: VirtualServer, given: Given = {}): Promise<V
     } as Partial<Recorder> as Recorder,
     log,
   };
+  let failure: unknown;
   const requeueAfterMs = await new Visits(services).visit(object).catch((error: unknown) => {
-    if (!(error instanceof Death)) throw error;
+    if (!(error instanceof Death) && given.fails !== true) throw error;
+    failure = error;
     return undefined;
   });
   const memo = objects.memo(uid);
@@ -245,6 +272,7 @@ export async function visit(object: VirtualServer, given: Given = {}): Promise<V
     requeueAfterMs,
     journal,
     isSuspect,
+    error: failure,
   };
 }
 

@@ -21,7 +21,10 @@ describe('a look', () => {
       get: () => Promise.resolve(undefined),
       create: (secret) => {
         created += 1;
-        return Promise.resolve({ ...secret, metadata: { ...secret.metadata, uid: 'uid-of-secret', resourceVersion: '1' } });
+        return Promise.resolve({
+          ...secret,
+          metadata: { ...secret.metadata, uid: 'uid-of-secret', resourceVersion: '1' },
+        });
       },
     });
     const object = webWith(KNOWN, { spec: { ...CONNECTION, sshCheck: 'Proxy' } });

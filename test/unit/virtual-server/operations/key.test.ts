@@ -105,13 +105,11 @@ describe('the lists of the provider', () => {
     expect(requeueAfterMs).toBe(700_000);
   });
 
-  it('are not read without a token, and a refused key is suspect', async () => {
+  it('are not read without a token', async () => {
     const refused = new ProviderError('PROVIDER_INVALID_CREDENTIALS', 'refused');
-    const { object, calls, isSuspect } = await order({ token: refused });
+    const { object, calls } = await order({ token: refused });
     expect(calls).toEqual(['write']);
     expect(currentReason(object?.status?.conditions)).toBe('InvalidCredentials');
-    expect(isSuspect).toBe(true);
-    expect((await order({ catalog: new ProviderError('PROVIDER_UNREACHABLE', 'down') })).isSuspect).toBe(false);
   });
 
   it('are asked for again right after the next login with a refused key, however often it has failed', async () => {
