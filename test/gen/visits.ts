@@ -142,7 +142,7 @@ export async function visit(object: VirtualServer, given: Given = {}): Promise<V
   let isSuspect = false;
   let isAnswered = false;
 
-  const called = (call: string): void => {
+  const begin = (call: string): void => {
     if (calls.length === given.lasts) throw new Death();
     calls.push(call);
     given.onCall?.(call);
@@ -150,13 +150,13 @@ export async function visit(object: VirtualServer, given: Given = {}): Promise<V
   const reply = <T>(call: string, answer: Answer<T> | undefined): Promise<T> => {
     const all = Array.isArray(answer) ? (answer as readonly (T | Error)[]) : [answer as T | Error | undefined];
     const value = all[calls.filter((other) => other === call).length] ?? all.at(-1);
-    called(call);
+    begin(call);
     if (call === given.dies) return Promise.reject(new Death());
     if (value === undefined) throw new Error(`the test gives no answer to ${call}`);
     return value instanceof Error ? Promise.reject(value) : Promise.resolve(value);
   };
   const write = (change: (present: VirtualServer) => VirtualServer): Promise<VirtualServer> => {
-    called('write');
+    begin('write');
     if (stored === undefined) return Promise.reject(new KubeError('NotFound', 'gone', { status: 404 }));
     const present = given.beforeWrite?.(stored) ?? stored;
     const next = change(present);
@@ -174,7 +174,7 @@ export async function visit(object: VirtualServer, given: Given = {}): Promise<V
     pollTask: () => reply('poll', answers.task),
     readServer: () => (isAnswered ? reply<Server>('after', answers.after ?? DENIED) : reply('read', answers.server)),
     openOrder: () => {
-      called('open');
+      begin('open');
       timers.advance(given.waits ?? 0);
       if (answers.opened !== undefined) return Promise.reject(answers.opened);
       return Promise.resolve({
@@ -203,7 +203,7 @@ export async function visit(object: VirtualServer, given: Given = {}): Promise<V
     getVirtualServer: () => {
       // The first live read finds what has happened since; the later ones, what was written then.
       if (given.live !== undefined && !calls.includes('live')) stored = given.live ?? undefined;
-      called('live');
+      begin('live');
       return Promise.resolve(stored);
     },
     getDefinition: () => reply('definition', definition),
@@ -243,7 +243,7 @@ export async function visit(object: VirtualServer, given: Given = {}): Promise<V
     limit,
     pace: fakePace({ timing: () => TIMING }),
     probe: () => {
-      called('probe');
+      begin('probe');
       return given.probe === undefined ? Promise.reject(new Error('no check')) : Promise.resolve(given.probe);
     },
     connections: new ConnectionSecrets({ secrets: given.secrets, kube, leads: () => true, log }),

@@ -2,7 +2,7 @@
 import { describe, expect, it } from 'vitest';
 import { CONNECTION_SECRET_TYPE, OWNER_ANNOTATION } from '../../../../src/api/names.ts';
 import { currentReason } from '../../../../src/controller/conditions.ts';
-import type { Secret, Secrets } from '../../../../src/kube/kinds.ts';
+import type { Secrets } from '../../../../src/kube/kinds.ts';
 import type { VirtualServer } from '../../../../src/api/virtual-server.ts';
 import type { Server } from '../../../../src/provider/types.ts';
 import type { Evidence } from '../../../../src/virtual-server/decision/memo.ts';
@@ -11,11 +11,6 @@ import { fakeSecrets } from '../../../gen/doubles.ts';
 import { visit, type Visited } from '../../../gen/visits.ts';
 
 const READY = { serverStatus: 'running' };
-const CREATED: Secret = {
-  metadata: { namespace: 'default', name: 'web-connection', uid: 'u', resourceVersion: '1' },
-  type: 'Opaque',
-  data: {},
-};
 const CONNECTION = { connectionSecretName: 'web-connection' };
 
 describe('a look', () => {
@@ -24,9 +19,12 @@ describe('a look', () => {
     let created = 0;
     const secrets = fakeSecrets({
       get: () => Promise.resolve(undefined),
-      create: () => {
+      create: (secret) => {
         created += 1;
-        return Promise.resolve(CREATED);
+        return Promise.resolve({
+          ...secret,
+          metadata: { ...secret.metadata, uid: 'uid-of-secret', resourceVersion: '1' },
+        });
       },
     });
     const object = webWith(KNOWN, { spec: { ...CONNECTION, sshCheck: 'Proxy' } });

@@ -2,6 +2,7 @@ import { describe, expect, it } from 'vitest';
 import type { VirtualServerSpec } from '../../../../src/api/virtual-server.ts';
 import { currentReason } from '../../../../src/controller/conditions.ts';
 import { KubeError } from '../../../../src/kube/error.ts';
+import type { ReadSecret } from '../../../../src/kube/kinds.ts';
 import { readSshKeys } from '../../../../src/virtual-server/operations/ssh-keys.ts';
 import { web } from '../../../gen/decision.ts';
 import { SSH_KEY } from '../../../gen/virtual-server.ts';
@@ -15,7 +16,7 @@ const from = (...keys: string[]): Partial<VirtualServerSpec> => ({
 });
 
 /** Reads the keys of an object that names these keys of a Secret. */
-const readFrom = (secret: Record<string, string> | KubeError | undefined, ...keys: string[]) =>
+const readFrom = (secret: ReadSecret['data'] | KubeError | undefined, ...keys: string[]) =>
   readSshKeys(web({ spec: from(...keys) }), {
     getSecret: () =>
       secret instanceof KubeError
@@ -38,7 +39,7 @@ describe('the SSH keys of an order', () => {
     expect(requests.map(({ sshKeys }) => sshKeys)).toEqual([[SSH_KEY, OTHER_KEY].join('\n')]);
   });
 
-  it.each<{ reason: string; secret: Record<string, string> | KubeError | undefined; words: string }>([
+  it.each<{ reason: string; secret: ReadSecret['data'] | KubeError | undefined; words: string }>([
     { reason: 'SSHKeyNotFound', secret: undefined, words: 'does not exist' },
     { reason: 'SSHKeyNotFound', secret: { two: OTHER_KEY }, words: 'has no key "one"' },
     { reason: 'SSHKeyNotFound', secret: { one: ' \n' }, words: 'has no key "one"' },
