@@ -1,45 +1,79 @@
 /**
- * The simulated disk of a journal. A machine crash can lose any data that was not synced. Writes take time, can be
- * short, and fail when the disk is full.
+ * The simulated disk of a journal, in a machine with a boot id. The death of a process loses nothing. The death of the
+ * machine loses changes of the last seconds: all since one moment, or for each file since another one. Writes take time,
+ * are torn when the process dies, and fail when the disk is full.
  */
 import { JournalError } from '../../src/virtual-server/journal/error.ts';
-import type { FileSystem, OpenFile } from '../../src/virtual-server/journal/file.ts';
+import { BOOT_ID_FILE } from '../../src/virtual-server/journal/journal.ts';
+import type { FileSystem } from '../../src/virtual-server/journal/notes.ts';
 import { JournalWatch } from './journal-watch.ts';
 import type { Network } from './network.ts';
 import type { Random } from './random.ts';
 
 interface File {
-  bytes: Buffer;
-  /** Number of synced bytes. */
-  safe: number;
+  text: string;
+  /** When the text changed last. */
+  writtenAt: number;
+  /** Every name since the last death of the machine; undefined since the file was removed or replaced. */
+  names: { since: number; name: string | undefined }[];
 }
 
-/** Probability of a short write. */
-const SHORT = 0.1;
+/** After this time, the kernel has written everything to the disk (ms). */
+const WRITEBACK_MS = 30_000;
+/** Probability that a disk takes up to this long for an operation, because others use it too. */
+const STALL = 0.1;
+const STALL_MS = 1_000;
+/** Probability that a full disk refuses a new name, 0 to 1; half of these renames take effect all the same. */
+const NO_NAME = 0.1;
 
 export class SimDisk {
   readonly watch = new JournalWatch();
+  #bootId: string;
   #names = new Map<string, File>();
-  /** The directory as of its last sync. */
-  #safeNames = new Map<string, File>();
+  /** With those that were removed. */
+  #files: File[] = [];
   #holder: object | undefined;
 
-  /** Simulates a machine crash: unsynced data is lost, in full or in part. */
-  losePower(random: Random): void {
-    this.#names = random.chance(0.5) ? this.#safeNames : this.#names;
-    for (const file of this.#names.values()) {
-      file.bytes = file.bytes.subarray(0, random.int(file.safe, file.bytes.length));
-      file.safe = file.bytes.length;
+  constructor(random: Random) {
+    this.#bootId = drawBootId(random);
+  }
+
+  /** The machine dies and boots again. */
+  losePower({ random, scheduler: { now } }: Network): void {
+    const files = this.#files;
+    const safeUntil = now - WRITEBACK_MS;
+    /** The first of the changes that are lost; a moment of change is likelier to tell than a moment of time. */
+    const lossOf = (changed: readonly File[]): number => {
+      const times = changed.flatMap(({ names }) => names.map(({ since }) => since)).filter((time) => time > safeUntil);
+      return random.pick([...times, Infinity]);
+    };
+    const common = random.chance(0.5) ? lossOf(files) : undefined;
+    this.#bootId = drawBootId(random);
+    this.watch.machineDied();
+    this.#names = new Map();
+    this.#files = [];
+    for (const changed of files) {
+      const { text, writtenAt, names } = changed;
+      const lostSince = common ?? lossOf([changed]);
+      const name = names.findLast(({ since }) => since < lostSince)?.name;
+      if (name === undefined) continue;
+      // A file system may store the name of a file before its content.
+      const isWhole = writtenAt < safeUntil || random.chance(0.5);
+      const left = random.chance(0.5) ? '' : text.slice(0, random.int(0, text.length - 1));
+      const file = { text: isWhole ? text : left, writtenAt: -Infinity, names: [] };
+      this.#forget(name, now);
+      this.#refer(name, file, -Infinity);
     }
-    this.#safeNames = new Map(this.#names);
   }
 
   /** The file system of one process. */
   files(network: Network, owner: object): FileSystem {
     const { scheduler, random } = network;
     const moment = (): Promise<void> =>
-      new Promise((resolve) => void scheduler.after(random.int(0, 2), resolve, owner));
-    /** The write and its reply each take time; the process can die before either. */
+      new Promise((resolve) => {
+        scheduler.after(random.int(0, random.chance(STALL) ? STALL_MS : 2), resolve, owner);
+      });
+    /** The change and its reply each take time; the process can die before either. */
     const later = async <T>(work: () => T): Promise<T> => {
       await moment();
       const result = work();
@@ -51,46 +85,48 @@ export class SimDisk {
       if (file === undefined) throw systemError('ENOENT', 'no such file or directory', 'open');
       return file;
     };
-    const opened = (file: File | undefined): OpenFile => {
-      const sync = (): Promise<void> =>
-        later(() => {
-          if (file === undefined) this.#safeNames = new Map(this.#names);
-          else file.safe = file.bytes.length;
-        });
-      return {
-        write: (bytes, offset) =>
-          later(() => {
-            const full = network.diskFull === true;
-            if (file === undefined || (full && random.chance(0.5))) throw systemError('ENOSPC', NO_SPACE, 'write');
-            const rest = bytes.subarray(offset);
-            const isShort = full || random.chance(SHORT);
-            const bytesWritten = isShort ? random.int(Math.min(1, rest.length), rest.length) : rest.length;
-            file.bytes = Buffer.concat([file.bytes, rest.subarray(0, bytesWritten)]);
-            return { bytesWritten };
-          }),
-        datasync: sync,
-        sync,
-        close: () => Promise.resolve(),
-      };
+    const fails = (probability: number): boolean => network.diskFull === true && random.chance(probability);
+    const write = (path: string, text: string): void => {
+      const file = this.#names.get(path) ?? { text, writtenAt: scheduler.now, names: [] };
+      file.text = text;
+      file.writtenAt = scheduler.now;
+      if (!this.#names.has(path)) this.#refer(path, file, scheduler.now);
     };
     return {
       mkdir: () => later(() => undefined),
-      open: (path, flags) =>
-        later(() => {
-          if (flags === 'r') return opened(this.#names.get(path));
-          if (this.#names.has(path)) throw systemError('EEXIST', 'file already exists', 'open');
-          const file = { bytes: Buffer.alloc(0), safe: 0 };
-          this.#names.set(path, file);
-          return opened(file);
-        }),
-      readFile: (path) => later(() => existing(path).bytes.toString()),
+      readdir: () => later(() => [...this.#names.keys()].map((path) => path.slice(path.lastIndexOf('/') + 1))),
+      readFile: (path) => later(() => (path === BOOT_ID_FILE ? this.#bootId : existing(path).text)),
+      writeFile: async (path, text) => {
+        await later(() => write(path, text.slice(0, random.int(0, text.length - 1))));
+        await later(() => {
+          if (fails(0.5)) throw systemError('ENOSPC', NO_SPACE, 'write');
+          write(path, text);
+        });
+      },
       rename: (from, to) =>
         later(() => {
-          this.#names.set(to, existing(from));
-          this.#names.delete(from);
+          const isRefused = fails(NO_NAME);
+          if (!isRefused || random.chance(0.5)) {
+            const file = existing(from);
+            this.#forget(to, scheduler.now);
+            this.#names.delete(from);
+            this.#refer(to, file, scheduler.now);
+          }
+          if (isRefused) throw systemError('ENOSPC', NO_SPACE, 'rename');
         }),
-      rm: (path) => later(() => void this.#names.delete(path)),
+      rm: (path) => later(() => this.#forget(path, scheduler.now)),
     };
+  }
+
+  #refer(name: string, file: File, since: number): void {
+    if (file.names.length === 0) this.#files.push(file);
+    file.names.push({ since, name });
+    this.#names.set(name, file);
+  }
+
+  #forget(name: string, since: number): void {
+    this.#names.get(name)?.names.push({ since, name: undefined });
+    this.#names.delete(name);
   }
 
   /** Locks the folder; the lock is released when the process dies. */
@@ -106,6 +142,11 @@ export class SimDisk {
 }
 
 const NO_SPACE = 'no space left on device';
+
+function drawBootId(random: Random): string {
+  const [a, b, c, d, e] = [8, 4, 4, 4, 12].map((digits) => random.hex(digits));
+  return `${a}-${b}-${c}-${d}-${e}`;
+}
 
 function systemError(code: string, words: string, call: string): Error {
   return Object.assign(new Error(`${code}: ${words}, ${call}`), { code });

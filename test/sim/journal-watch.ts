@@ -1,4 +1,7 @@
-/** Checks that a journal still has every confirmed step when the next process opens it. */
+/**
+ * Checks what a journal shows when the next process opens it: every confirmed step after the death of the process; no proof
+ * after the death of the machine.
+ */
 import type { Journal, JournalEntry } from '../../src/virtual-server/journal/journal.ts';
 
 type State = Pick<JournalEntry, 'state' | 'task'>;
@@ -9,10 +12,13 @@ interface Known {
   confirmed: State;
   /** Later, unconfirmed steps; the disk may hold any of them. */
   begun: (State | 'forgotten')[];
+  /** Every state that the attempt has had, in this life of the machine or before. */
+  past: (State | 'forgotten')[];
 }
 
 export class JournalWatch {
   readonly #known = new Map<string, Known>();
+  #hasMachineDied = false;
 
   /** Wraps the journal to record its confirmed steps. `onSending` gets the uid of each object that orders. */
   watched(journal: Journal, onSending: (uid: string) => void): Journal {
@@ -20,7 +26,8 @@ export class JournalWatch {
       const key = `${uid} ${attempt}`;
       this.#known.get(key)?.begun.push(state);
       await step;
-      this.#known.set(key, { uid, attempt, confirmed: state, begun: [] });
+      const { past = [], begun = [] } = this.#known.get(key) ?? {};
+      this.#known.set(key, { uid, attempt, confirmed: state, begun: [], past: [...past, ...begun, state] });
     };
     const forget = async (uid: string, attempts: string[], step: Promise<void>): Promise<void> => {
       const keys = attempts.map((attempt) => `${uid} ${attempt}`);
@@ -52,22 +59,48 @@ export class JournalWatch {
     };
   }
 
+  /** From now until the next process opens the journal, an attempt may be in any of its earlier states, or be gone. */
+  machineDied(): void {
+    this.#hasMachineDied = true;
+  }
+
   /**
-   * Returns confirmed steps that a newly opened journal lacks. From then on, the journal's own entries count as
-   * confirmed.
+   * Returns what a newly opened journal lacks or may not show. From then on, the journal's own entries count as confirmed.
    */
-  forgotten(journal: Journal): string[] {
+  wronglyOpened(journal: Journal): string[] {
+    const entries = journal.uids().flatMap((uid) => journal.entries(uid));
+    const violations = this.#hasMachineDied ? this.#wronglyProven(entries) : this.#forgotten(journal);
+    this.#hasMachineDied = false;
+    const before = new Map(this.#known);
+    this.#known.clear();
+    for (const { uid, attempt, state, task } of entries) {
+      const confirmed = { state, ...(task !== undefined && { task }) };
+      const past = [...(before.get(`${uid} ${attempt}`)?.past ?? []), confirmed];
+      this.#known.set(`${uid} ${attempt}`, { uid, attempt, confirmed, begun: [], past });
+    }
+    return violations;
+  }
+
+  #forgotten(journal: Journal): string[] {
     const lost = [...this.#known.values()].filter(({ uid, attempt, confirmed, begun }) => {
       const entry = journal.entries(uid).find((one) => one.attempt === attempt);
-      return ![confirmed, ...begun].some((one) =>
-        one === 'forgotten' ? entry === undefined : entry?.state === one.state && entry.task === one.task,
-      );
+      return ![confirmed, ...begun].some((one) => (one === 'forgotten' ? entry === undefined : isIn(entry, one)));
     });
-    this.#known.clear();
-    for (const { uid, attempt, state, task } of journal.uids().flatMap((uid) => journal.entries(uid))) {
-      const confirmed = { state, ...(task !== undefined && { task }) };
-      this.#known.set(`${uid} ${attempt}`, { uid, attempt, confirmed, begun: [] });
-    }
     return lost.map(({ attempt, confirmed }) => `the journal lost attempt ${attempt} (${confirmed.state})`);
   }
+
+  #wronglyProven(entries: JournalEntry[]): string[] {
+    return entries.flatMap((entry) => {
+      const { uid, attempt, state } = entry;
+      const { past = [], begun = [] } = this.#known.get(`${uid} ${attempt}`) ?? {};
+      const isTrue = [...past, ...begun].some((one) => one !== 'forgotten' && isIn(entry, one));
+      return state === 'minted' || (!isTrue && this.#known.has(`${uid} ${attempt}`))
+        ? [`after the death of the machine, the journal shows attempt ${attempt} as ${state}`]
+        : [];
+    });
+  }
+}
+
+function isIn(entry: State | undefined, { state, task }: State): boolean {
+  return entry?.state === state && entry.task === task;
 }

@@ -51,8 +51,8 @@ export interface ProcessParts {
   skewMs: number;
   /** Called with each request to the provider when it is sent. */
   onExchange: (exchange: Exchange) => void;
-  /** Called with each confirmed step that the journal lost. */
-  onLoss: (what: string) => void;
+  /** Called with each fault of the journal that the process opened. */
+  onJournal: (what: string) => void;
   /** Called when the process cannot start. */
   onFailedStart: (error: Error) => void;
 }
@@ -79,8 +79,6 @@ export interface Setting {
   tuning: Required<Pick<ReflectorTuning, 'pageSize' | 'pageBytes'>>;
   /** Duration of the leader election lease. */
   leaseMs: number;
-  /** Journal size at which compaction starts (bytes). */
-  compactBytes: number;
 }
 
 const KIB = 1024;
@@ -100,7 +98,6 @@ export function drawSetting(random: Random): Setting {
     },
     // Short leases would make renewals most of a world's events.
     leaseMs: random.pick([15_000, 60_000, 120_000]),
-    compactBytes: random.pick([0, 500, 4 * KIB * KIB]),
   };
 }
 
@@ -178,13 +175,12 @@ export class SimProcess {
     });
     const opened = await openJournal({
       dir: '/journal',
-      compactBytes: setting.compactBytes,
       timers,
       files: disk.files(network, owner),
       lock: () => disk.lock(owner, (holder) => scheduler.isDead(holder)),
       warn: (message, fields) => log.warn(fields, message),
     });
-    for (const what of disk.watch.forgotten(opened)) parts.onLoss(what);
+    for (const what of disk.watch.wronglyOpened(opened)) parts.onJournal(what);
     const journal = disk.watch.watched(opened, (uid) => orders.announce(uid));
     const provider = createProvider({
       baseUrl: simulation.baseUrl,

@@ -158,7 +158,7 @@ class SimWorld {
     this.#secrets = new SecretWatch(this.#api, () => scheduler.now, this.#flagged === 1);
     this.#sets = this.#withSets(tell);
     this.#replicas = (this.#random.chance(0.5) ? ['alone'] : ['left', 'right']).map((name) => {
-      const replica = { name, disk: new SimDisk(), skewMs: this.#random.int(-60_000, 60_000) };
+      const replica = { name, disk: new SimDisk(this.#random), skewMs: this.#random.int(-60_000, 60_000) };
       return Object.assign(replica, { process: this.#start(replica, 0) });
     });
   }
@@ -280,7 +280,7 @@ class SimWorld {
       onExchange: (exchange) => {
         if (name !== 'alone') this.#violations.push(...sentByAnother(exchange, identity, this.#api));
       },
-      onLoss: (what) => this.#violations.push(what),
+      onJournal: (what) => this.#violations.push(what),
       onFailedStart: (error) => this.#startAgain(replica as Replica, process, error),
       ...(name !== 'alone' && { election: { identity, onLost: () => this.#lost(replica as Replica) } }),
     });
@@ -385,8 +385,8 @@ class SimWorld {
         `${replica.name} crashes${losesPower ? ' with its machine' : ''}, ${keepsJournal ? 'with' : 'without'} the journal`,
       );
       replica.process.kill();
-      if (losesPower) replica.disk.losePower(random);
-      if (!keepsJournal) replica.disk = new SimDisk();
+      if (losesPower) replica.disk.losePower(this.#network);
+      if (!keepsJournal) replica.disk = new SimDisk(random);
       replica.process = this.#start(replica, random.chance(0.3) ? random.int(1, 10) : 0);
     });
   }

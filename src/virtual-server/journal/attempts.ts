@@ -12,7 +12,7 @@ export interface JournalEntry {
   readonly task?: number;
   /** Hash of base URL and key ID that the attempt was minted for. */
   readonly account?: string;
-  /** True if minted by this process; false if read from the file of an earlier one. */
+  /** True if minted by this process; false if an earlier one noted it. */
   readonly own: boolean;
 }
 
@@ -27,12 +27,16 @@ export class Attempts {
     return [...(this.#byUid.get(uid)?.values() ?? [])];
   }
 
-  *all(): Generator<JournalEntry> {
-    for (const entries of this.#byUid.values()) yield* entries.values();
+  all(): JournalEntry[] {
+    return this.uids().flatMap((uid) => this.of(uid));
   }
 
   get(uid: string, attempt: string): JournalEntry | undefined {
     return this.#byUid.get(uid)?.get(attempt);
+  }
+
+  isCurrent(entry: JournalEntry): boolean {
+    return this.get(entry.uid, entry.attempt) === entry;
   }
 
   /** Adds the entry, or replaces the one with the same uid and attempt. */
@@ -42,7 +46,7 @@ export class Attempts {
     else entries.set(entry.attempt, entry);
   }
 
-  delete(uid: string, attempt: string): void {
+  delete({ uid, attempt }: Pick<JournalEntry, 'uid' | 'attempt'>): void {
     const entries = this.#byUid.get(uid);
     entries?.delete(attempt);
     if (entries?.size === 0) this.#byUid.delete(uid);

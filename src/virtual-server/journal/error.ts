@@ -2,8 +2,8 @@
 
 export type JournalErrorCode =
   | 'InUse' // another process holds the folder
-  | 'Corrupt' // a line of the file cannot be understood
-  | 'Failed' // a write failed: the journal accepts nothing more until it has rewritten its file
+  | 'Corrupt' // a note cannot be understood
+  | 'Failed' // the disk refused a step
   | 'Closed' // the journal was closed
   | 'WrongStep'; // the attempt is not in the state that the step asks for
 

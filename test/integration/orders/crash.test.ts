@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { RECORD_ANNOTATION } from '../../../src/api/names.ts';
 import { virtualServer } from '../../gen/virtual-server.ts';
 import { recordOf, stalledMessage } from '../support/records.ts';
-import { journalText, spawnOperator, startDetour } from '../support/process.ts';
+import { noteNames, spawnOperator, startDetour } from '../support/process.ts';
 import { condition, createWorld, type World } from '../support/world.ts';
 
 const SERVERS = '/beta/vps/servers';
@@ -83,7 +83,10 @@ describe('a task that was accepted but not recorded', () => {
     await hang.met;
     detour.cut();
     hang.release();
-    await world.until(async () => (await journalText(world.journalDir)).includes('1001'), 'the task in the journal');
+    await world.until(
+      async () => (await noteNames(world.journalDir)).some((name) => name.endsWith('.task-1001')),
+      'the task in the journal',
+    );
     await operator.kill('SIGKILL');
     expect((await world.get('web'))?.metadata.annotations?.[RECORD_ANNOTATION]).not.toContain('"task"');
 

@@ -8,15 +8,14 @@ import { virtualServer } from '../../gen/virtual-server.ts';
 import { pageUrl, scrape, valueOf } from '../support/scrape.ts';
 import { condition, createWorld } from '../support/world.ts';
 
-/** More orders than fit into the page that the journal has left when the disk is full. */
 const NAMES = Array.from({ length: 24 }, (_, index) => `s${index}`);
 
-/** A folder on a file system of 64 KiB, until the test ends; undefined if this process may not mount one. */
+/** A folder on a file system of 256 KiB, until the test ends; undefined if this process may not mount one. */
 async function smallDisk(): Promise<string | undefined> {
   const dir = await mkdtemp(join(tmpdir(), 'vps-operator-small-'));
   onTestFinished(() => rm(dir, { recursive: true, force: true }));
   try {
-    execFileSync('mount', ['-t', 'tmpfs', '-o', 'size=64k', 'tmpfs', dir], { stdio: 'pipe' });
+    execFileSync('mount', ['-t', 'tmpfs', '-o', 'size=256k', 'tmpfs', dir], { stdio: 'pipe' });
   } catch {
     return undefined;
   }
@@ -39,7 +38,7 @@ it("orders nothing while the journal's disk is full, reports it, and continues w
     expect.poll(async () => valueOf(await scrape(metrics), 'vps_operator_journal_broken'), { timeout: 10_000 });
   await broken().toBe(0);
   const filler = join(dir, 'filler');
-  await expect(writeFile(filler, Buffer.alloc(128 * 1024))).rejects.toMatchObject({ code: 'ENOSPC' });
+  await expect(writeFile(filler, Buffer.alloc(512 * 1024))).rejects.toMatchObject({ code: 'ENOSPC' });
 
   await Promise.all(NAMES.map((name) => world.create(virtualServer(name))));
   const settled = await Promise.all(

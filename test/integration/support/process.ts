@@ -1,6 +1,6 @@
 /** An operator in a separate process that a test can kill, and a connection to the API server that a test can cut. */
 import { spawn } from 'node:child_process';
-import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { mkdtemp, readdir, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
@@ -88,7 +88,7 @@ async function writeKubeconfig(folder: string, server: string): Promise<string> 
   return path;
 }
 
-/** The journal lines of a folder as they are on disk; empty without a journal. */
-export async function journalText(folder: string): Promise<string> {
-  return readFile(join(folder, 'journal.jsonl'), 'utf8').catch(() => '');
+/** The names of the journal's notes in a folder, which tell the state of each attempt; none without a journal. */
+export async function noteNames(folder: string): Promise<string[]> {
+  return readdir(folder).catch(() => []);
 }

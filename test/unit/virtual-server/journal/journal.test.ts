@@ -1,26 +1,33 @@
 import { spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtemp, open as openFile, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
+import * as realFiles from 'node:fs/promises';
+import { mkdir, mkdtemp, readdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import type { JournalEntry } from '../../../../src/virtual-server/journal/attempts.ts';
-import { openJournal, type Journal, type JournalOptions } from '../../../../src/virtual-server/journal/journal.ts';
+import {
+  BOOT_ID_FILE,
+  openJournal,
+  type Journal,
+  type JournalOptions,
+} from '../../../../src/virtual-server/journal/journal.ts';
+import type { FileSystem } from '../../../../src/virtual-server/journal/notes.ts';
 import { FakeTimers } from '../../../gen/timers.ts';
 
 const PROCESS = join(import.meta.dirname, '../../../gen/journal-process.ts');
+const BOOT = '11111111-1111-4111-8111-111111111111';
+const NEXT_BOOT = '22222222-2222-4222-8222-222222222222';
 
 let base: string;
 let dir: string;
-let file: string;
 let opened: Journal[];
 let children: ChildProcess[];
 
 beforeEach(async () => {
   base = await mkdtemp(join(tmpdir(), 'journal-'));
   dir = join(base, 'made', 'journal');
-  file = join(dir, 'journal.jsonl');
   opened = [];
   children = [];
 });
@@ -31,8 +38,13 @@ afterEach(async () => {
   await rm(base, { recursive: true });
 });
 
-async function open(options: Partial<JournalOptions> = {}): Promise<Journal> {
-  const journal = await openJournal({ dir, ...options });
+type Options = Partial<JournalOptions> & { bootId?: string };
+
+/** In a machine with this boot id. */
+async function open({ bootId = BOOT, files = realFiles, ...options }: Options = {}): Promise<Journal> {
+  const readFile: FileSystem['readFile'] = (path, encoding) =>
+    path === BOOT_ID_FILE ? Promise.resolve(`${bootId}\n`) : files.readFile(path, encoding);
+  const journal = await openJournal({ dir, files: { ...files, readFile }, ...options });
   opened.push(journal);
   return journal;
 }
@@ -41,7 +53,7 @@ function entryOf(journal: Journal, uid: string, name: string): JournalEntry | un
   return journal.entries(uid).find(({ attempt }) => attempt === name);
 }
 
-async function reopen(journal: Journal, options: Partial<JournalOptions> = {}): Promise<Journal> {
+async function reopen(journal: Journal, options: Options = {}): Promise<Journal> {
   await journal.close();
   return open(options);
 }
@@ -50,12 +62,21 @@ function attempt(uid: string, name: string) {
   return { namespace: 'default', name: `web-${uid}`, uid, attempt: name, account: 'acc' };
 }
 
+/** The names of the notes in the folder, each without the key of its attempt. */
+async function states(): Promise<string[]> {
+  return (await readdir(dir)).map((name) => name.replace(/^[0-9a-f]{64}\./, '')).sort();
+}
+
+/** The path of the only note. */
+async function notePath(): Promise<string> {
+  const [name, ...others] = await readdir(dir);
+  expect(others).toEqual([]);
+  return join(dir, name ?? '');
+}
+
 /** Starts a separate process on the folder and resolves with the line that it prints. */
-async function startProcess(step: string, limit = ''): Promise<{ child: ChildProcess; answer: unknown }> {
-  const script = `${limit} exec "$0" "$@"`;
-  const child = spawn('bash', ['-c', script, process.execPath, PROCESS, dir, step], {
-    stdio: ['ignore', 'pipe', 'inherit'],
-  });
+async function startProcess(step: string): Promise<{ child: ChildProcess; answer: unknown }> {
+  const child = spawn(process.execPath, [PROCESS, dir, step], { stdio: ['ignore', 'pipe', 'inherit'] });
   children.push(child);
   const [line] = (await once(createInterface(child.stdout), 'line')) as [string];
   return { child, answer: JSON.parse(line) };
@@ -153,9 +174,10 @@ describe.each([{ where: 'in memory' }, { where: 'in a folder' }])('a journal $wh
 });
 
 describe('a later process on the same folder', () => {
-  it('finds every step of the earlier one, marked as not its own', async () => {
+  it('finds every step of the earlier one in order of minting, marked as not its own', async () => {
     const journal = await open();
-    for (const name of ['c', 'a', 'b', 'gone']) await journal.minted(attempt('u', name));
+    const at = (name: string, second: number) => ({ ...attempt('u', name), mintedAt: `2026-01-01T00:00:0${second}Z` });
+    for (const [second, name] of ['c', 'a', 'b', 'gone'].entries()) await journal.minted(at(name, second));
     await journal.sending('u', 'a');
     await journal.sending('u', 'b');
     await journal.task('u', 'b', 0);
@@ -164,9 +186,9 @@ describe('a later process on the same folder', () => {
     await journal.drop('v');
     const later = await reopen(journal);
     const found = [
-      { ...attempt('u', 'c'), state: 'minted', own: false },
-      { ...attempt('u', 'a'), state: 'sending', own: false },
-      { ...attempt('u', 'b'), state: 'task', task: 0, own: false },
+      { ...at('c', 0), state: 'minted', own: false },
+      { ...at('a', 1), state: 'sending', own: false },
+      { ...at('b', 2), state: 'task', task: 0, own: false },
     ];
     expect(later.entries('u')).toEqual(found);
     expect(later.uids()).toEqual(['u']);
@@ -187,8 +209,16 @@ describe('a later process on the same folder', () => {
   it('finds a step as soon as it resolved, even without a close', async () => {
     const journal = await open();
     await journal.minted(attempt('u', 'a'));
+    expect(await states()).toEqual([`${BOOT}.minted`]);
     await journal.sending('u', 'a');
-    expect(await readFile(file, 'utf8')).toMatch(/"state":"sending"[^\n]*\n$/);
+    expect(await states()).toEqual([`${BOOT}.sending`]);
+    await journal.createdNothing('u', 'a');
+    expect(await states()).toEqual([`${BOOT}.minted`]);
+    await journal.sending('u', 'a');
+    await journal.task('u', 'a', 1001);
+    expect(await states()).toEqual([`${BOOT}.task-1001`]);
+    await journal.settle('u', 'a');
+    expect(await states()).toEqual([]);
   });
 
   it('finds the same after concurrent steps', async () => {
@@ -202,15 +232,14 @@ describe('a later process on the same folder', () => {
         if (index % 3 === 1) await journal.drop(uid);
       }),
     );
-    const before = journal.uids().flatMap((uid) => journal.entries(uid));
     const later = await reopen(journal);
-    expect(later.uids().flatMap((uid) => later.entries(uid))).toEqual(
-      before.map((entry) => ({ ...entry, own: false })),
-    );
+    for (const uid of uids) {
+      expect(later.entries(uid)).toEqual(journal.entries(uid).map((entry) => ({ ...entry, own: false })));
+    }
     expect(later.uids()).toHaveLength(133);
   });
 
-  it('finds a step that overtook the forgetting of its attempt, in memory as in the file', async () => {
+  it('finds a step that overtook the forgetting of its attempt, in memory as on the disk', async () => {
     const journal = await open();
     await journal.minted(attempt('u', 'a'));
     await Promise.all([journal.drop('u'), journal.sending('u', 'a')]);
@@ -219,181 +248,276 @@ describe('a later process on the same folder', () => {
   });
 });
 
-describe('the file', () => {
-  it('is readable only by its owner, as is a folder that had to be created', async () => {
-    await open();
-    expect((await stat(file)).mode & 0o777).toBe(0o600);
-    expect((await stat(dir)).mode & 0o777).toBe(0o700);
+describe('after the machine has died', () => {
+  it('takes no note as proof that nothing was sent, and keeps what may have been sent', async () => {
+    const journal = await open();
+    for (const name of ['a', 'b', 'c']) await journal.minted(attempt('u', name));
+    await journal.sending('u', 'b');
+    await journal.sending('u', 'c');
+    await journal.task('u', 'c', 7);
+    const later = await reopen(journal, { bootId: NEXT_BOOT });
+    const found = [
+      { attempt: 'b', state: 'sending', own: false },
+      { attempt: 'c', state: 'task', task: 7, own: false },
+    ];
+    const byName = (entries: readonly JournalEntry[]) => entries.toSorted((a, b) => a.attempt.localeCompare(b.attempt));
+    expect(byName(later.entries('u'))).toMatchObject(found);
+    expect(byName((await reopen(later, { bootId: NEXT_BOOT })).entries('u'))).toMatchObject(found);
   });
 
-  it('contains only what is needed, one JSON object per line', async () => {
+  it('never takes such a note as proof later, even if the first boot id returns', async () => {
+    const journal = await open();
+    await journal.minted(attempt('u', 'a'));
+    const later = await reopen(journal, { bootId: NEXT_BOOT });
+    expect((await reopen(later)).uids()).toEqual([]);
+  });
+
+  it('may complete and settle an attempt of before', async () => {
+    const journal = await open();
+    for (const name of ['a', 'b']) {
+      await journal.minted(attempt('u', name));
+      await journal.sending('u', name);
+    }
+    const later = await reopen(journal, { bootId: NEXT_BOOT });
+    await later.task('u', 'a', 7);
+    await later.settle('u', 'b');
+    expect(await states()).toEqual([`${NEXT_BOOT}.task-7`]);
+    expect((await reopen(later, { bootId: NEXT_BOOT })).entries('u')).toMatchObject([{ state: 'task', task: 7 }]);
+  });
+
+  it.each(['', '{"namespace":"d","name":"n', '\0'.repeat(100)])(
+    'starts with a note whose content was lost (%j), reports its name and removes it',
+    async (left) => {
+      const journal = await open();
+      await journal.minted(attempt('u', 'a'));
+      await journal.sending('u', 'a');
+      await journal.task('u', 'a', 1001);
+      const path = await notePath();
+      await writeFile(path, left);
+      const told: unknown[] = [];
+      const later = await reopen(journal, {
+        bootId: NEXT_BOOT,
+        warn: (message, fields) => told.push([message, fields]),
+      });
+      expect(later.uids()).toEqual([]);
+      expect(told).toEqual([
+        ['journal: removed a note whose content was lost when the machine crashed', { file: path }],
+      ]);
+      expect(path).toMatch(/task-1001$/);
+      expect(await readdir(dir)).toEqual([]);
+    },
+  );
+
+  it('counts the later one of two states that a file system without a journal left', async () => {
     const journal = await open();
     await journal.minted(attempt('u', 'a'));
     await journal.sending('u', 'a');
-    const later = await reopen(journal);
+    const path = await notePath();
+    await writeFile(path.replace(/sending$/, 'task-7'), await readFile(path));
+    await writeFile(path.replace(/sending$/, 'minted'), await readFile(path));
+    const later = await reopen(journal, { bootId: NEXT_BOOT });
+    expect(later.entries('u')).toMatchObject([{ state: 'task', task: 7 }]);
     await later.settle('u', 'a');
-    const lines = (await readFile(file, 'utf8')).trimEnd().split('\n');
-    expect(lines.map((line) => JSON.parse(line) as unknown)).toEqual([
-      { ...attempt('u', 'a'), state: 'sending' },
-      { forget: 'a', uid: 'u' },
-    ]);
-    expect((await reopen(later)).uids()).toEqual([]);
-    expect(await readFile(file, 'utf8')).toBe('');
+    expect(await readdir(dir)).toEqual([]);
   });
 
-  it('is compacted while it grows, without losing or reviving a step', async () => {
-    const journal = await open({ compactBytes: 1_000 });
-    await journal.minted(attempt('kept', 'k'));
-    await journal.sending('kept', 'k');
-    for (let round = 0; round < 40; round++) {
-      await journal.minted(attempt('u', `a${round}`));
-      await journal.sending('u', `a${round}`);
-      await journal.settle('u', `a${round}`);
-      const { size } = await stat(file);
-      expect(size).toBeLessThan(2_000);
-    }
-    expect((await stat(file)).mode & 0o777).toBe(0o600);
-    const later = await reopen(journal);
-    expect(later.uids()).toEqual(['kept']);
-    expect(later.entries('kept')).toMatchObject([{ attempt: 'k', state: 'sending' }]);
+  it('takes no note of an earlier process as proof if the system has no boot id', async () => {
+    const journal = await open({ bootId: '' });
+    for (const name of ['a', 'b']) await journal.minted(attempt('u', name));
+    await journal.sending('u', 'b');
+    expect((await reopen(journal, { bootId: '' })).entries('u')).toMatchObject([{ attempt: 'b', state: 'sending' }]);
+  });
+});
+
+describe('a note', () => {
+  it('is readable only by its owner, as is a folder that had to be created', async () => {
+    const journal = await open();
+    await journal.minted(attempt('u', 'a'));
+    expect((await stat(await notePath())).mode & 0o777).toBe(0o600);
+    expect((await stat(dir)).mode & 0o777).toBe(0o700);
   });
 
-  it('is compacted at any step without reviving what that step forgot', async () => {
-    for (let padding = 0; padding < 6; padding++) {
-      const journal = await open({ compactBytes: 0 });
-      for (let count = 0; count < 60; count++) {
-        await journal.minted(attempt('u', `a${'x'.repeat(padding * count)}`));
-        await journal.drop('u');
-      }
+  it('contains what identifies the attempt, and nothing else', async () => {
+    const journal = await open();
+    await journal.minted({ ...attempt('u', 'a'), secret: 'xyzzy' } as ReturnType<typeof attempt>);
+    expect(JSON.parse(await readFile(await notePath(), 'utf8'))).toEqual(attempt('u', 'a'));
+  });
+
+  it.each(['../../etc/passwd', '.', '\0', 'a'.repeat(10_000), 'ä/\n.new'])(
+    'stays in the folder whatever the attempt is called: %j',
+    async (name) => {
+      const journal = await open();
+      await journal.minted(attempt('u', name));
+      await journal.minted(attempt('v', name));
+      await journal.sending('u', name);
+      expect(await readdir(dir)).toHaveLength(2);
       const later = await reopen(journal);
-      expect(later.uids()).toEqual([]);
-      await later.close();
-    }
-  });
+      expect(later.entries('u')).toMatchObject([{ attempt: name, state: 'sending' }]);
+      expect(later.entries('v')).toMatchObject([{ attempt: name, state: 'minted' }]);
+    },
+  );
 
-  it('survives a compaction that a crash cut off', async () => {
+  it('does not count before it has its name, and what a crash left of it is removed', async () => {
     const journal = await open();
     await journal.minted(attempt('u', 'a'));
     await journal.close();
-    await writeFile(`${file}.new`, '{"half a li');
-    expect((await open()).entries('u')).toMatchObject([{ attempt: 'a' }]);
-  });
-
-  const task = '{"namespace":"d","name":"n","uid":"u","attempt":"a","state":"task","task":7}';
-  const sending = '{"namespace":"d","name":"n","uid":"u","attempt":"a","state":"sending"}';
-
-  it.each([
-    { torn: task.slice(0, -3), reason: 'cut within the line' },
-    { torn: '{', reason: 'cut after its first byte' },
-    { torn: '\0'.repeat(100), reason: 'length on the disk, but not the content' },
-  ])('loses a torn last line ($reason) and reports it', async ({ torn }) => {
-    await (await open()).close();
-    await writeFile(file, `${sending}\n${torn}`);
-    const told: unknown[] = [];
-    const journal = await open({ warn: (message, fields) => told.push([message, fields]) });
-    expect(journal.entries('u')).toMatchObject([{ attempt: 'a', state: 'sending', own: false }]);
-    expect(told).toEqual([['journal: cut off a torn last line', { file, length: torn.length }]]);
-    await journal.minted(attempt('v', 'b'));
-    expect((await reopen(journal)).uids()).toEqual(['u', 'v']);
-  });
-
-  it('keeps a last line that lacks only its line end', async () => {
-    await (await open()).close();
-    await writeFile(file, `${sending}\n${task}`);
-    expect((await open()).entries('u')).toMatchObject([{ state: 'task', task: 7 }]);
+    const path = await notePath();
+    await rename(path, path.replace(/\.[^/]*$/, '.new'));
+    expect((await open()).uids()).toEqual([]);
+    expect(await readdir(dir)).toEqual([]);
   });
 
   it.each([
-    { line: '{"half a li', problem: 'it is not JSON' },
-    { line: '', problem: 'it is not JSON' },
-    { line: '[]', problem: 'it is not an entry of this version' },
-    { line: task.replace(',"task":7', ''), problem: 'it is not an entry of this version' },
-    { line: sending.replace('"sending"', '"sent"'), problem: 'it is not an entry of this version' },
-    { line: sending.replace('}', ',"more":1}'), problem: 'it is not an entry of this version' },
-    { line: sending.replace('"n"', '"\uFFFD"'), problem: 'it is not UTF-8' },
-  ])('is rejected unchanged for the corrupt line $line, and the error names the line', async ({ line, problem }) => {
-    await (await open()).close();
-    const text = `${sending}\n${line}\n${task}\n`;
-    await writeFile(file, text);
-    const message = `journal ${file}, line 2: ${problem}.`;
+    { text: '{"half a li', problem: 'it is not JSON' },
+    { text: '', problem: 'it is not JSON' },
+    { text: '[]', problem: 'it is not an entry of this version' },
+    { text: JSON.stringify({ ...attempt('u', 'a'), more: 1 }), problem: 'it is not an entry of this version' },
+    { text: JSON.stringify({ ...attempt('u', 'a'), name: '' }), problem: 'it is not an entry of this version' },
+  ])('prevents the start if it is $text, and stays as it is', async ({ text, problem }) => {
+    const journal = await open();
+    await journal.minted(attempt('u', 'a'));
+    await journal.close();
+    const path = await notePath();
+    await writeFile(path, text);
     await expect(open()).rejects.toMatchObject({
       code: 'Corrupt',
-      message: expect.stringContaining(message) as string,
+      message: expect.stringContaining(`journal ${path}: ${problem}.`) as string,
     });
-    expect(await readFile(file, 'utf8')).toBe(text);
-    await writeFile(file, `${sending}\n`);
-    expect((await open()).uids()).toEqual(['u']);
+    expect(await readFile(path, 'utf8')).toBe(text);
+    await rm(path);
+    expect((await open()).uids()).toEqual([]);
   });
 
-  it('is rejected for bytes that are not UTF-8', async () => {
-    await (await open()).close();
-    await writeFile(file, Buffer.from(`${sending.replace('"n"', '"\xff"')}\n`, 'latin1'));
-    await expect(open()).rejects.toThrow('line 1: it is not UTF-8');
+  it('prevents the start if its bytes are not UTF-8', async () => {
+    const journal = await open();
+    await journal.minted(attempt('u', 'a'));
+    await journal.close();
+    await writeFile(await notePath(), Buffer.from(JSON.stringify({ ...attempt('u', 'a'), name: '\xff' }), 'latin1'));
+    await expect(open()).rejects.toMatchObject({ code: 'Corrupt' });
   });
 
-  it('cannot be created if a file is in the place of the folder', async () => {
+  it('of another version prevents the start after the death of the machine, too', async () => {
+    const journal = await open();
+    await journal.minted(attempt('u', 'a'));
+    await journal.sending('u', 'a');
+    await journal.close();
+    await writeFile(await notePath(), JSON.stringify({ ...attempt('u', 'a'), more: 1 }));
+    await expect(open({ bootId: NEXT_BOOT })).rejects.toMatchObject({ code: 'Corrupt' });
+  });
+});
+
+describe('the folder', () => {
+  it('keeps files that are no notes', async () => {
+    await mkdir(join(dir, 'lost+found'), { recursive: true });
+    await writeFile(join(dir, 'README'), 'text');
+    const journal = await open();
+    await journal.minted(attempt('u', 'a'));
+    await journal.settle('u', 'a');
+    expect((await readdir(dir)).sort()).toEqual(['README', 'lost+found']);
+  });
+
+  it('cannot be created if a file is in its place', async () => {
     const path = join(base, 'not-a-folder');
     await writeFile(path, 'text');
     await expect(open({ dir: path })).rejects.toMatchObject({ code: 'EEXIST' });
     expect(await readFile(path, 'utf8')).toBe('text');
   });
+});
 
-  it('accepts no step while the disk is full, and loses no earlier step', async () => {
-    const { child, answer } = await startProcess('fill', 'ulimit -S -f 4;');
-    const { minted } = answer as { minted: number };
-    expect(minted).toBeGreaterThan(5);
-    expect(answer).toEqual({
-      minted,
-      failure: 'Failed',
-      problems: [null, 'file too large'],
-      sending: 'Failed',
-      next: 'Failed',
-      task: 'Failed',
-      // An accepted task is known in memory, whatever the disk reports.
-      states: ['task', ...Array.from({ length: minted - 1 }, () => 'minted')],
+describe('the file of an earlier version', () => {
+  const task = '{"namespace":"d","name":"n","uid":"u","attempt":"a","account":"acc","state":"task","task":7}';
+  const sending = '{"namespace":"d","name":"n","uid":"u","attempt":"b","state":"sending"}';
+  const minted = '{"namespace":"d","name":"n","uid":"v","attempt":"c","state":"minted"}';
+  let file: string;
+
+  beforeEach(async () => {
+    file = join(dir, 'journal.jsonl');
+    await mkdir(dir, { recursive: true });
+  });
+
+  it('becomes notes', async () => {
+    await writeFile(file, [task.replace(/"state.*/, '"state":"minted"}'), sending, minted, task, ''].join('\n'));
+    await writeFile(`${file}.new`, 'torn');
+    const journal = await open();
+    const found = [
+      { attempt: 'a', account: 'acc', state: 'task', task: 7, own: false },
+      { attempt: 'b', state: 'sending', own: false },
+    ];
+    expect(journal.entries('u')).toMatchObject(found);
+    expect(journal.entries('v')).toMatchObject([{ attempt: 'c', state: 'minted', own: false }]);
+    expect(await states()).toEqual([`${BOOT}.minted`, `${BOOT}.sending`, `${BOOT}.task-7`]);
+    const later = await reopen(journal);
+    expect(later.entries('u')).toHaveLength(2);
+    expect(later.entries('u')).toEqual(
+      expect.arrayContaining(found.map((one) => expect.objectContaining(one) as unknown)),
+    );
+  });
+
+  it('counts without the attempts that it forgets, and without a torn last line', async () => {
+    await writeFile(file, [sending, '{"forget":"b","uid":"u"}', minted, task.slice(0, -3)].join('\n'));
+    const journal = await open();
+    expect(journal.uids()).toEqual(['v']);
+    expect(await states()).toEqual([`${BOOT}.minted`]);
+  });
+
+  it('is read again after a crash in the middle, and the notes count more', async () => {
+    await writeFile(file, `${sending}\n`);
+    const journal = await open();
+    await journal.task('u', 'b', 9);
+    await writeFile(file, `${sending}\n${minted}\n`);
+    const later = await reopen(journal);
+    expect(later.entries('u')).toMatchObject([{ attempt: 'b', state: 'task', task: 9 }]);
+    expect(later.entries('v')).toMatchObject([{ attempt: 'c', state: 'minted' }]);
+  });
+
+  it('prevents the start, unchanged, if another line cannot be read', async () => {
+    const text = `${task}\n{"half a li\n${sending}\n`;
+    await writeFile(file, text);
+    await expect(open()).rejects.toMatchObject({
+      code: 'Corrupt',
+      message: expect.stringContaining(`journal ${file}, line 2: it is not JSON.`) as string,
     });
-    child.kill('SIGKILL');
-    await once(child, 'exit');
-    const found = (await open()).entries('u');
-    expect(found.map(({ state }) => state)).toEqual([
-      'task',
-      ...Array.from({ length: minted - 1 }, () => 'minted'),
-      'sending',
-    ]);
+    expect(await readFile(file, 'utf8')).toBe(text);
   });
 });
 
 describe('a journal on a disk that refuses writes', () => {
   const RETRY_MS = 5_000;
-  const FULL = Object.assign(new Error('ENOSPC: no space left on device, write'), { code: 'ENOSPC' });
+  const FULL = 'no space left on device';
+  const READ_ONLY = 'read-only file system';
   let timers: FakeTimers;
   let told: string[];
-  let restore: () => void;
+  /** Why the disk refuses, by what it refuses. */
+  let refused: { writing?: string; renaming?: string; renamesAllTheSame?: boolean; removing?: string };
 
   beforeEach(() => {
     timers = new FakeTimers();
     told = [];
-    restore = () => undefined;
+    refused = {};
   });
 
-  afterEach(() => restore());
+  const files: FileSystem = {
+    ...realFiles,
+    async writeFile(path, text, options) {
+      if (refused.writing !== undefined) {
+        // A part may fit.
+        await writeFile(path, text.slice(0, 10), options);
+        throw new Error(`EXYZ: ${refused.writing}, write`);
+      }
+      await writeFile(path, text, options);
+    },
+    async rename(from, to) {
+      if (refused.renamesAllTheSame === true) await rename(from, to);
+      if (refused.renaming !== undefined) throw new Error(`EXYZ: ${refused.renaming}, rename '${from}'`);
+      await rename(from, to);
+    },
+    async rm(path, options) {
+      if (refused.removing !== undefined) throw new Error(`EXYZ: ${refused.removing}, unlink '${path}'`);
+      await rm(path, options);
+    },
+  };
 
-  const openHere = (): Promise<Journal> => open({ timers, warn: (message) => told.push(message) });
-
-  /** From now on, a write stores `bytes` of its data on disk and then fails. */
-  async function refuse(bytes = 0): Promise<void> {
-    const handle = await openFile(join(base, 'probe'), 'w');
-    const prototype = Object.getPrototypeOf(handle) as {
-      write: (data: Buffer, at?: number, length?: number) => Promise<void>;
-    };
-    await handle.close();
-    const { write } = prototype;
-    const spy = vi.spyOn(prototype, 'write').mockImplementation(async function (this: unknown, data, at) {
-      if (bytes > 0) await write.call(this, data, at, bytes);
-      throw FULL;
-    });
-    restore = () => spy.mockRestore();
-  }
+  const openHere = (): Promise<Journal> => open({ timers, files, warn: (message) => told.push(message) });
 
   /** Lets the journal retry once; resolves with its problem afterwards. */
   async function retried(journal: Journal): Promise<string | undefined> {
@@ -404,115 +528,138 @@ describe('a journal on a disk that refuses writes', () => {
     return journal.problem;
   }
 
-  it('refuses every step, and reports why', async () => {
+  it('refuses a new attempt, reports why, and leaves nothing of it', async () => {
     const journal = await openHere();
-    await journal.minted(attempt('u', 'a'));
     expect(journal.problem).toBeUndefined();
-    await refuse();
-    await expect(journal.minted(attempt('v', 'b'))).rejects.toMatchObject({ code: 'Failed' });
-    restore();
+    refused = { writing: FULL };
+    await expect(journal.minted(attempt('v', 'b'))).rejects.toMatchObject({
+      code: 'Failed',
+      message: `journal ${dir} cannot be written: no space left on device`,
+    });
     expect(journal.problem).toBe('no space left on device');
-    await expect(journal.sending('u', 'a')).rejects.toThrow(
-      `journal ${file} cannot be written: no space left on device`,
-    );
-    expect(journal.entries('u')).toMatchObject([{ state: 'minted' }]);
-    expect(journal.uids()).toEqual(['u']);
+    expect(journal.uids()).toEqual([]);
+    expect(await readdir(dir)).toEqual([]);
   });
 
-  it.each([{ bytes: 0 }, { bytes: 1 }, { bytes: 40 }])(
-    'accepts writes again once it has room, without the line that was torn after $bytes bytes',
-    async ({ bytes }) => {
-      const journal = await openHere();
-      await journal.minted(attempt('u', 'a'));
-      await refuse(bytes);
-      await expect(journal.sending('u', 'a')).rejects.toMatchObject({ code: 'Failed' });
-      expect(await retried(journal)).toBe('no space left on device');
-      restore();
-      timers.advance(RETRY_MS - 1);
-      await expect(journal.sending('u', 'a')).rejects.toMatchObject({ code: 'Failed' });
-      timers.advance(1);
-      await vi.waitFor(() => expect(journal.problem).toBeUndefined());
-      await journal.sending('u', 'a');
-      expect(await readFile(file, 'utf8')).toBe(
-        ['minted', 'sending'].map((state) => `${JSON.stringify({ ...attempt('u', 'a'), state })}\n`).join(''),
-      );
-      expect(told).toEqual(['journal: writable again']);
-    },
-  );
+  it('takes every step of an attempt that was noted before the disk was full', async () => {
+    const journal = await openHere();
+    for (const name of ['accepted', 'refused', 'resolved']) await journal.minted(attempt(name, name));
+    refused = { writing: FULL };
+    await expect(journal.minted(attempt('v', 'b'))).rejects.toMatchObject({ code: 'Failed' });
+    for (const name of ['accepted', 'refused', 'resolved']) await journal.sending(name, name);
+    await journal.task('accepted', 'accepted', 7);
+    await journal.createdNothing('refused', 'refused');
+    await journal.settle('resolved', 'resolved');
+    expect(await states()).toEqual([`${BOOT}.minted`, `${BOOT}.task-7`]);
+    expect(journal.problem).toBe('no space left on device');
+  });
 
-  it('leaves no partial new file behind', async () => {
+  it('accepts new attempts again once a try shows that it can write', async () => {
+    const journal = await openHere();
+    refused = { writing: FULL };
+    await expect(journal.minted(attempt('u', 'a'))).rejects.toMatchObject({ code: 'Failed' });
+    expect(await retried(journal)).toBe('no space left on device');
+    refused = {};
+    timers.advance(RETRY_MS - 1);
+    expect(journal.problem).toBe('no space left on device');
+    timers.advance(1);
+    await vi.waitFor(() => expect(journal.problem).toBeUndefined());
+    await journal.minted(attempt('u', 'a'));
+    expect(await states()).toEqual([`${BOOT}.minted`]);
+    expect(told).toEqual(['journal: writable again']);
+    expect(timers.pending).toBe(0);
+  });
+
+  it('does not let an attempt be sent again while a refused rename may have made its note say that it was not', async () => {
     const journal = await openHere();
     await journal.minted(attempt('u', 'a'));
-    await refuse(10);
+    await journal.sending('u', 'a');
+    refused = { renaming: READ_ONLY, renamesAllTheSame: true };
+    await expect(journal.createdNothing('u', 'a')).rejects.toMatchObject({ code: 'Failed' });
+    expect(await states()).toEqual([`${BOOT}.minted`]);
+    refused = {};
     await expect(journal.sending('u', 'a')).rejects.toMatchObject({ code: 'Failed' });
-    await retried(journal);
-    await vi.waitFor(async () => expect(await readdir(dir)).toEqual(['journal.jsonl']));
+    expect(await retried(journal)).toBeUndefined();
+    await journal.sending('u', 'a');
+    expect(await states()).toEqual([`${BOOT}.sending`]);
   });
 
-  it('includes the steps of the meantime in the next file', async () => {
+  it('does not let an attempt be sent if its note cannot say so', async () => {
+    const journal = await openHere();
+    await journal.minted(attempt('u', 'a'));
+    refused = { renaming: READ_ONLY };
+    await expect(journal.sending('u', 'a')).rejects.toMatchObject({ code: 'Failed' });
+    expect(journal.entries('u')).toMatchObject([{ state: 'minted' }]);
+    expect(journal.problem).toBe('read-only file system');
+  });
+
+  it('notes the steps of the meantime once it can', async () => {
     const journal = await openHere();
     for (const name of ['accepted', 'refused', 'resolved']) {
       await journal.minted(attempt('u', name));
       await journal.sending('u', name);
     }
-    await refuse();
+    refused = { writing: READ_ONLY, renaming: READ_ONLY, removing: READ_ONLY };
     await expect(journal.task('u', 'accepted', 7)).rejects.toMatchObject({ code: 'Failed' });
     await expect(journal.createdNothing('u', 'refused')).rejects.toMatchObject({ code: 'Failed' });
     await expect(journal.settle('u', 'resolved')).rejects.toMatchObject({ code: 'Failed' });
-    const known = [
+    expect(await states()).toEqual([`${BOOT}.sending`, `${BOOT}.sending`, `${BOOT}.sending`]);
+    expect(journal.entries('u')).toMatchObject([
       { attempt: 'accepted', state: 'task', task: 7 },
       { attempt: 'refused', state: 'minted' },
-    ];
-    expect(journal.entries('u')).toMatchObject(known);
-    restore();
+    ]);
+    refused = {};
     expect(await retried(journal)).toBeUndefined();
-    expect((await reopen(journal)).entries('u')).toMatchObject(known);
+    expect(await states()).toEqual([`${BOOT}.minted`, `${BOOT}.task-7`]);
   });
 
   it('restores an attempt after a crash if the disk refused the step that forgets it', async () => {
     const journal = await openHere();
     await journal.minted(attempt('u', 'a'));
     await journal.sending('u', 'a');
-    await refuse();
+    refused = { removing: READ_ONLY };
     await expect(journal.settle('u', 'a')).rejects.toMatchObject({ code: 'Failed' });
     expect(journal.entries('u')).toEqual([]);
     await journal.close();
-    restore();
     expect((await open()).entries('u')).toMatchObject([{ attempt: 'a', state: 'sending' }]);
+  });
+
+  it('writes a note again that was removed from the folder, and says so until then', async () => {
+    const journal = await openHere();
+    await journal.minted(attempt('u', 'a'));
+    await rm(await notePath());
+    await expect(journal.sending('u', 'a')).rejects.toMatchObject({ code: 'Failed' });
+    expect(journal.problem).toBe('no such file or directory');
+    expect(await retried(journal)).toBeUndefined();
+    expect(await states()).toEqual([`${BOOT}.minted`]);
+    await journal.sending('u', 'a');
+    expect(await states()).toEqual([`${BOOT}.sending`]);
+  });
+
+  it('does not open', async () => {
+    refused = { writing: FULL };
+    await expect(openHere()).rejects.toThrow('no space left on device');
+    refused = {};
+    await openHere();
   });
 
   it('stops retrying once the journal is closed', async () => {
     const journal = await openHere();
-    await refuse();
+    refused = { writing: FULL };
     await expect(journal.minted(attempt('u', 'a'))).rejects.toMatchObject({ code: 'Failed' });
+    const last = journal.minted(attempt('u', 'a'));
     await journal.close();
+    await expect(last).rejects.toMatchObject({ code: 'Failed' });
     expect(timers.pending).toBe(0);
     await expect(journal.minted(attempt('u', 'a'))).rejects.toMatchObject({ code: 'Closed' });
   });
-});
 
-describe('durability', () => {
-  it('syncs every step to the disk before the step resolves', async () => {
-    const probe = await openFile(join(base, 'probe'), 'w');
-    const prototype = Object.getPrototypeOf(probe) as { datasync: () => Promise<void> };
-    await probe.close();
-    // Only the calls show whether the disk was told to keep its data.
-    const synced = vi.spyOn(prototype, 'datasync');
-    try {
-      const journal = await open();
-      for (const step of [
-        () => journal.minted(attempt('u', 'a1')),
-        () => journal.sending('u', 'a1'),
-        () => journal.task('u', 'a1', 1),
-      ]) {
-        const before = synced.mock.results.length;
-        await step();
-        expect(synced.mock.results.length).toBeGreaterThan(before);
-        expect(synced.mock.settledResults.every(({ type }) => type === 'fulfilled')).toBe(true);
-      }
-    } finally {
-      synced.mockRestore();
-    }
+  it('notes the task of an order that is under way when the disk fills up', async () => {
+    const { child, answer } = await startProcess('fill');
+    expect(answer).toEqual({ failure: 'Failed', problem: 'file too large', unsent: [] });
+    child.kill('SIGKILL');
+    await once(child, 'exit');
+    expect((await states()).map((state) => state.replace(/^[^.]*\./, ''))).toEqual(['minted', 'task-7']);
   });
 });
 
@@ -540,7 +687,12 @@ describe('the lock', () => {
     await expect(open()).rejects.toMatchObject({ code: 'InUse' });
     child.kill('SIGKILL');
     await once(child, 'exit');
-    expect((await open()).entries('u')).toMatchObject([{ attempt: 'a0', state: 'sending', own: false }]);
+    const journal = await openJournal({ dir });
+    opened.push(journal);
+    expect(journal.entries('sent')).toMatchObject([{ attempt: 'a1', state: 'sending', own: false }]);
+    // Only Linux tells that the machine is still running.
+    const proof = { attempt: 'a0', state: 'minted', own: false };
+    expect(journal.entries('unsent')).toMatchObject(process.platform === 'linux' ? [proof] : []);
   });
 
   it('of one folder does not affect another folder', async () => {
