@@ -150,42 +150,6 @@ export const MUTANTS: Mutant[] = [
     tests: ['--project', 'unit', 'test/unit/virtual-server/operations/claim.test.ts'],
   },
   {
-    name: 'claims an order without another decision after it got its turn',
-    file: 'src/virtual-server/operations/order.ts',
-    find: "if (decide(view).type !== 'order') {",
-    replace: 'if (view.facts.now < 0) {',
-    tests: ['--project', 'unit', 'test/unit/virtual-server/operations/claim.test.ts'],
-  },
-  {
-    name: 'sends an order although the API server stored something else than its claim',
-    file: 'src/virtual-server/operations/order.ts',
-    find: 'const own = ownOfClaim(visit, view, attempt);',
-    replace: 'const own = claim as ServerRecord | undefined;',
-    tests: ['--project', 'unit', 'test/unit/virtual-server/operations/claim.test.ts'],
-  },
-  {
-    name: 'sends an order of an object that changed while it was claimed',
-    file: 'src/virtual-server/operations/order.ts',
-    find: 'if (visit.hasChangedSince(before) || deleting || own?.attempt !== attempt) return undefined;',
-    replace: 'if (deleting || own?.attempt !== attempt) return undefined;',
-    tests: ['--project', 'unit', 'test/unit/virtual-server/operations/claim.test.ts'],
-  },
-  {
-    name: 'sends an order before its journal knows that it may have been sent',
-    file: 'src/virtual-server/operations/order.ts',
-    find: 'sending: () => journal.sending(uid, attempt),',
-    replace: 'sending: () => Promise.resolve(),',
-    tests: ['--project', 'unit', 'test/unit/virtual-server/operations/claim.test.ts'],
-  },
-  {
-    name: 'sends an order without waiting for its claim',
-    file: 'src/virtual-server/operations/order.ts',
-    find: "    await visit.commit({ name: 'claim', next: goOn(view.facts.memo, { record: claim }) });\n  } catch (error) {\n    // The journal keeps the attempt: a proxy may answer 409 to an applied claim, and the entry proves that nothing was\n    // sent.\n    if (error instanceof KubeError && error.code === 'Conflict') limit.giveBack(namespace, uid);\n    throw error;\n  }\n  const own = ownOfClaim(visit, view, attempt);",
-    replace:
-      "    visit.commit({ name: 'claim', next: goOn(view.facts.memo, { record: claim }) }).catch(() => undefined);\n  } catch (error) {\n    throw error;\n  }\n  const own = claim as ServerRecord | undefined;",
-    tests: ['--project', 'unit', 'test/unit/virtual-server/operations/claim.test.ts'],
-  },
-  {
     name: 'claims any number of orders at the same time',
     file: 'src/provider/line.ts',
     find: 'const claims = new Slots({ total, share: Math.floor(total / 2) });',
