@@ -56,7 +56,7 @@ it.concurrent('does not report a single 404 for a running server', async ({ onTe
   await fault.met;
   await world.visited('web');
   expect(condition(await world.waitForReason('web', 'Available', 'Ready'), 'Stalled')).toBeUndefined();
-  expect(world.log.filter(({ outcome }) => outcome === 'serverNotFound')).toEqual([]);
+  expect(world.log.filter(({ reason }) => reason === 'AbsenceUnproven')).toEqual([]);
 });
 
 it.concurrent(

@@ -11,8 +11,7 @@ const quick = () => createWorld({ flags: ['--resync-interval=150ms'] });
 
 /** Waits until the server was read this many more times, each to the end of the reconcile. */
 async function readAgain(world: World, times: number): Promise<void> {
-  const reads = (): number =>
-    world.log.filter((line) => line.action === 'readServer' && line.outcome === 'server').length;
+  const reads = (): number => world.log.filter(({ step, error }) => step === 'look' && error === undefined).length;
   const before = reads();
   await world.until(() => reads() >= before + times, `${times} more reads`);
 }

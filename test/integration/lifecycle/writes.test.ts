@@ -90,8 +90,8 @@ describe('the writes of the operator', () => {
   it('cause no reconcile without work', async () => {
     const world = await createWorld({ simulator: { taskDurationMs: 500 } });
     await live(world);
-    const steps = world.log.filter(({ action }) => action !== undefined).map(({ action }) => action);
-    expect(steps).toContain('deleteServer');
+    const steps = world.log.filter(({ step }) => step !== undefined).map(({ step }) => step);
+    expect(steps).toContain('cancel');
     expect(steps.filter((step) => step === 'wait' || step === 'park' || step === 'record')).toEqual([]);
   });
 });

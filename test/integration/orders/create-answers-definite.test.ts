@@ -48,7 +48,7 @@ describe('a create that the provider refuses', () => {
     await world.create(virtualServer('web'));
     await world.waitForReason('web', 'CreateRejected', 'Stalled');
     await world.annotate('web', { 'reconcile-at': 'now' });
-    const refused = () => world.log.filter(({ outcome }) => outcome === 'refused').length;
+    const refused = () => world.log.filter(({ step, error }) => step === 'order' && error !== undefined).length;
     await world.until(() => refused() === 2, 'the second refusal to be logged');
     await world.passedBy('web');
     expect(fault.count).toBe(2);
