@@ -40,14 +40,14 @@ export class Visits {
     const visit = new Visit(first, this.#services, this.#orders);
     try {
       for (let step = 0; step < MAX_STEPS; step++) {
-        const operation = decide(visit.view());
+        const view = visit.view();
+        const operation = decide(view);
         const done = await run(operation, visit);
         if (done === undefined) return undefined;
-        const before = visit.view();
-        const next = withAsked(before, operation, done);
+        const next = withAsked(view, operation, done);
         await visit.commit({ name: operation.type, next, resolves: resolvesAttempts(operation) });
         if (operation.type === 'order') visit.endsOrder();
-        if (!next.again && !visit.hasChangedSince(before)) return next.requeueAfterMs;
+        if (!next.again && !visit.hasChangedSince(view)) return next.requeueAfterMs;
       }
       throw new Error(`no end after ${MAX_STEPS} steps`);
     } finally {

@@ -83,7 +83,7 @@ export class OrdersInFlight {
     };
   }
 
-  /** Lets none begin any more; resolves when all have ended. */
+  /** Lets no order begin from now on; resolves when all have ended. */
   async drain(): Promise<void> {
     this.#draining = true;
     await Promise.all(this.#open);

@@ -1302,7 +1302,7 @@ export const MUTANTS: Mutant[] = [
   {
     name: 'ends a reconcile whose write returned a version it has never seen',
     file: 'src/virtual-server/reconciler.ts',
-    find: 'if (!next.again && !visit.hasChangedSince(before)) return',
+    find: 'if (!next.again && !visit.hasChangedSince(view)) return',
     replace: 'if (!next.again) return',
     tests: ['--project', 'unit', 'test/unit/virtual-server/reconciler.test.ts'],
   },

@@ -147,13 +147,12 @@ export function goneUnasked({ object, own, facts, deleting }: View): Next | unde
 
 /** A `not-created` annotation waits until the operator has asked the provider again, and no longer. */
 export function withAsked({ object, facts, inputs }: View, operation: Operation, next: Next): Next {
-  const about = operation.type === 'park' ? operation.retry : operation.type;
-  if (about === undefined || !ABOUT_SERVER.has(about)) return next;
+  if (!ABOUT_SERVER.has(operation.type)) return next;
   const { record } = object.status ?? {};
   const again =
     next.again || (facts.memo.evidence.asked !== inputs && record !== undefined && saysNotCreated(object, record));
   return { ...next, again, memo: withEvidence(next.memo, { asked: inputs }) };
 }
 
-/** Operations that ask the provider about a task or a server. A park in place of one had no key to ask with. */
+/** Operations that ask the provider about a task or a server, or had no key to ask with. */
 const ABOUT_SERVER = new Set<Operation['type']>(['follow', 'look', 'cancel']);

@@ -102,7 +102,7 @@ interface Copies {
   own: ServerRecord | undefined;
   mirror: ServerRecord | undefined;
   merged: MergeResult | undefined;
-  /** What follows from them without the journal, once somebody has asked. */
+  /** What follows from them without the journal; computed when first asked for. */
   view?: RecordView;
 }
 

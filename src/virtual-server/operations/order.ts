@@ -1,6 +1,6 @@
 /**
  * Orders a server. All that an order has to wait for comes first. Then claim, journal and POST follow each other at once,
- * because from the claim on a crash may leave an order whose outcome nobody knows. The visit goes on with the first poll of
+ * because from the claim on a crash may leave an order whose outcome nobody knows. The visit continues with the first poll of
  * the task (follow.ts).
  */
 import { timestamp } from '../../base/timestamp.ts';
