@@ -1,20 +1,28 @@
 /** Assembles the controllers, starts them, and stops them in order. */
+import type { ServerCatalog } from './api/server-catalog.ts';
+import type { Logger } from './base/logger.ts';
+import { Metrics } from './base/metrics.ts';
+import { realTimers, type Timers } from './base/timers.ts';
+import type { VirtualServer } from './api/virtual-server.ts';
+import type { VirtualServerSet } from './api/virtual-server-set.ts';
+import type { Client } from './kube/client.ts';
+import type { Informer } from './controller/informer.ts';
+import type { Kube } from './virtual-server/kube.ts';
+import type { Secrets } from './kube/kinds.ts';
+import type { Provider } from './provider/types.ts';
+import type { Journal } from './virtual-server/journal/journal.ts';
+import type { VisitServices } from './virtual-server/visit.ts';
+import type { Members } from './virtual-server-set/members.ts';
 import { randomBytes } from 'node:crypto';
 import { Accounts, type SecretName } from './accounts/accounts.ts';
 import { CATALOG_SINGULAR, SERVER_SINGULAR, SET_SINGULAR } from './api/names.ts';
-import type { ServerCatalog } from './api/server-catalog.ts';
-import type { VirtualServer } from './api/virtual-server.ts';
-import { Metrics } from './base/metrics.ts';
-import { realTimers, type Timers } from './base/timers.ts';
-import { Controller, type ControllerOptions, type Watch } from './controller/controller.ts';
+import { Controller, Progress, type ControllerOptions, type Watch } from './controller/controller.ts';
 import { Recorder } from './controller/event-recorder.ts';
 import { OwnWrites } from './controller/own-writes.ts';
-import { Progress } from './controller/progress.ts';
 import type { KubeObject } from './kube/resource.ts';
 import type { Vitals } from './observability/vitals.ts';
-import type { OperatorOptions } from './operator-options.ts';
 import { CATALOG_WORKERS, CatalogReconciler } from './server-catalog/reconciler.ts';
-import { ConnectionSecrets } from './virtual-server/connection-secret/connection-secrets.ts';
+import { ConnectionSecrets } from './virtual-server/connection-secret.ts';
 import { CreateLimit, ServerQuota } from './virtual-server/fleet/limits.ts';
 import { Holders } from './virtual-server/fleet/holders.ts';
 import { Losses, Unrecorded } from './virtual-server/fleet/losses.ts';
@@ -22,11 +30,55 @@ import { Pace, pollLagMs, spread, urgencyOf } from './virtual-server/fleet/pace.
 import { knownRecord } from './virtual-server/decision/record.ts';
 import { Objects } from './virtual-server/fleet/objects.ts';
 import { VirtualServerReconciler, Visits } from './virtual-server/reconciler.ts';
-import { longestStepMs } from './longest-step.ts';
 import { Candidates } from './virtual-server-set/candidates.ts';
 import { SET_WORKERS, SetReconciler } from './virtual-server-set/reconciler.ts';
+import { CALLS_SHARE } from './provider/line.ts';
+import { PROBE_MS } from './virtual-server/ssh-check.ts';
 
-export type { OperatorOptions } from './operator-options.ts';
+/* The operator's dependencies and settings; all durations are in ms. */
+
+export interface OperatorOptions extends Pick<VisitServices, 'probe'> {
+  kube: Kube;
+  /** The informer of VirtualServers; the operator starts and stops it. */
+  servers: Informer<VirtualServer>;
+  /** Without it, the operator ignores ServerCatalogs. */
+  catalogs?: { informer: Informer<ServerCatalog>; client: Pick<Client<ServerCatalog>, 'writeStatus'> };
+  /** Without it, the operator ignores VirtualServerSets. */
+  sets?: {
+    informer: Informer<VirtualServerSet>;
+    client: Pick<Client<VirtualServerSet>, 'get' | 'writeStatus'>;
+    members: Members;
+  };
+  /** Without it, the operator writes no connection Secrets. */
+  secrets?: Secrets;
+  provider: Provider;
+  journal: Journal;
+  log: Logger;
+  pollIntervalMs: number;
+  resyncIntervalMs: number;
+  maxConcurrentReconciles: number;
+  providerQps: number;
+  /** Maximum orders per namespace and hour; 0 means no limit. */
+  maxCreatesPerHour: number;
+  /** 0 means no limit. */
+  maxServersPerNamespace: number;
+  createTimeoutMs: number;
+  /** Timeout of every other provider request. */
+  providerTimeoutMs: number;
+  kubeTimeoutMs: number;
+  takeoverGraceMs: number;
+  /** How long the provider must answer 404 for a server before it counts as gone. */
+  absenceGraceMs: number;
+  /** True while no other process can be the leader; always true without leader election. */
+  leads?: () => boolean;
+  /** How long another process may keep working after its last lease renewal (ms); 0 without leader election. */
+  leaseDurationMs?: number;
+  operatorNamespace: string | undefined;
+  timers?: Timers;
+  metrics?: Metrics;
+  /** Creates the name of an attempt; random by default. */
+  mint?: () => string;
+}
 
 /** Keys are read again from their Secrets at least this often (ms), or every resync interval if that is shorter. */
 const LONGEST_KEY_AGE_MS = 10 * 60_000;
@@ -271,4 +323,38 @@ export class Operator {
 
 function secretOf({ metadata, spec }: VirtualServer | ServerCatalog): SecretName {
   return { namespace: metadata.namespace, name: spec.apiKeySecretRef.name };
+}
+
+/* The maximum duration of one step of a visit; a longer step counts as stuck (controller/progress.ts). */
+
+export interface StepBounds {
+  /** Number of workers of all loops that share the token bucket. */
+  workers: number;
+  providerQps: number;
+  createTimeoutMs: number;
+  providerTimeoutMs: number;
+  kubeTimeoutMs: number;
+}
+
+/**
+ * Upper bounds for one step. After a 404, a DELETE reads the products list and the server again: three calls. Each may
+ * log in, be refused, log in again and be retried: 6 calls and 6 logins, each with a token of the bucket. A step reads at most 16
+ * Secrets (`sshKeysFrom`), or an object, or a Secret and its fallback, and writes twice: at most 20 calls. The visit of
+ * a catalog, with its three lists, stays within these bounds.
+ */
+const MAX_CALLS = 6;
+const MAX_LOGINS = 6;
+const MAX_KUBE_CALLS = 20;
+
+/**
+ * How long (ms) no worker of a loop may finish a step: the longest step, plus the time in which the bucket serves every
+ * request that the workers of all loops can make in one step.
+ */
+export function longestStepMs(bounds: StepBounds): number {
+  const { workers, providerQps, createTimeoutMs, providerTimeoutMs, kubeTimeoutMs } = bounds;
+  const bucketMs = (workers * (MAX_CALLS + MAX_LOGINS) * 1000) / providerQps;
+  // A probe waits only while other probes run, and each of those finishes a step.
+  // A call waits for those before it, which may all take their whole time. All calls of an account share one login.
+  const requests = MAX_CALLS * Math.ceil(workers / CALLS_SHARE) + MAX_LOGINS;
+  return createTimeoutMs + requests * providerTimeoutMs + MAX_KUBE_CALLS * kubeTimeoutMs + bucketMs + PROBE_MS;
 }

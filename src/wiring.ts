@@ -3,7 +3,7 @@ import { randomUUID } from 'node:crypto';
 import { hostname } from 'node:os';
 import { LeaderElection } from './controller/leader-election.ts';
 import { Operator } from './operator.ts';
-import { createSshProbe } from './virtual-server/ssh/probe.ts';
+import { createSshProbe } from './virtual-server/ssh-check.ts';
 import { realTimers } from './base/timers.ts';
 import { openJournal, type Journal } from './virtual-server/journal/journal.ts';
 import type { Config } from './config/config.ts';

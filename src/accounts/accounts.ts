@@ -9,10 +9,9 @@ import type { Logger } from '../base/logger.ts';
 import { capitalized, ended } from '../base/text.ts';
 import type { Timers } from '../base/timers.ts';
 import { KubeError } from '../kube/error.ts';
-import type { SecretReader } from '../kube/kinds.ts';
+import type { ReadSecret, SecretReader } from '../kube/kinds.ts';
 import { ProviderError } from '../provider/error.ts';
 import type { Account, ApiKey, Catalog, Provider, Session } from '../provider/types.ts';
-import { parseApiKey, secretForbidden } from './api-key.ts';
 
 export type Found = { ok: true; session: Session; note?: string } | Missing;
 
@@ -292,4 +291,37 @@ export async function readCatalog(
     if (!(error instanceof ProviderError)) throw error;
     return missing(reasonOf(error), capitalized(callProblem(error)), error.retryAfterMs);
   }
+}
+
+/* Reads the API key from a Secret, or reports what is wrong with it. */
+
+export function secretForbidden(namespace: string, name: string, why: string): Missing {
+  const message =
+    `The operator cannot read Secret ${namespace}/${name}: ${why}. Grant the operator this right, or name another Secret in ` +
+    'spec.apiKeySecretRef';
+  return { ok: false, reason: 'SecretForbidden', message };
+}
+
+/** `keyId` and `secret` of the Secret, without a trailing line break, which editors add. */
+export function parseApiKey(read: ReadSecret | undefined, namespace: string, name: string): ApiKey | Missing {
+  const where = `Secret ${namespace}/${name}`;
+  if (read === undefined) {
+    const create = `\`kubectl create secret generic ${name} -n ${namespace} --from-file=keyId --from-file=secret\``;
+    return {
+      ok: false,
+      reason: 'SecretNotFound',
+      message:
+        `${where}, which should hold the API key, does not exist. If the key is in another Secret, name that Secret in ` +
+        `spec.apiKeySecretRef. Otherwise, put the key ID into a file keyId and the secret into a file secret, and run ${create}. The operator retries automatically, within a minute`,
+    };
+  }
+  const { data } = read;
+  const [keyId, secret] = ['keyId', 'secret'].map((field) => data[field]?.replace(/\r?\n$/, ''));
+  if (keyId !== undefined && keyId !== '' && secret !== undefined && secret !== '') return { keyId, secret };
+  const lacking = ['keyId', 'secret'].filter((field) => (data[field] ?? '').trim() === '');
+  return {
+    ok: false,
+    reason: 'SecretInvalid',
+    message: `${where} must have the keys "keyId" and "secret"; it lacks ${lacking.map((field) => `"${field}"`).join(' and ')}. Add what is missing; the operator retries automatically, within a minute`,
+  };
 }

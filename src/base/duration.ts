@@ -1,4 +1,4 @@
-/** Parses and formats durations such as `500ms`, `60s`, `10m`, `1h` and `1m30s`. */
+/** Parses and formats durations such as `500ms`, `60s`, `10m`, `1h` and `1m30s`, and formats times. */
 
 export const UNITS_MS = { h: 3_600_000, m: 60_000, s: 1_000, ms: 1 } as const;
 const DAY_MS = 24 * UNITS_MS.h;
@@ -26,4 +26,11 @@ export function durationText(ms: number): string {
   if (seconds < 120) return `${seconds} s`;
   const minutes = Math.ceil(seconds / 60);
   return minutes < 120 ? `${minutes} minutes` : `${Math.ceil(minutes / 60)} hours`;
+}
+
+/* Formats times. */
+
+/** RFC 3339 in whole seconds, like metav1.Time. */
+export function timestamp(now: number): string {
+  return new Date(now).toISOString().replace(/\.\d+Z$/, 'Z');
 }

@@ -1,8 +1,30 @@
 /** The log: JSON lines on stdout, written synchronously so that a crash loses no line. */
-import { destination, pino, stdTimeFunctions } from 'pino';
-import type { Bindings, ChildLoggerOptions, DestinationStream, Level, Logger } from 'pino';
-import { logFields } from './log-context.ts';
-import { escaped } from './printable.ts';
+import { AsyncLocalStorage } from 'node:async_hooks';
+import {
+  destination,
+  pino,
+  stdTimeFunctions,
+  type Bindings,
+  type ChildLoggerOptions,
+  type DestinationStream,
+  type Level,
+  type Logger,
+} from 'pino';
+import { escaped } from './text.ts';
+
+/* Adds fields to every log line that is written while some work runs. */
+
+const context = new AsyncLocalStorage<Readonly<Record<string, unknown>>>();
+
+/** Runs `work` and adds these fields to every line that it logs, even after an `await`. */
+export function withLogFields<T>(fields: Readonly<Record<string, unknown>>, work: () => T): T {
+  return context.run(fields, work);
+}
+
+/** A copy of the current fields; empty outside of `withLogFields`. */
+export function logFields(): Record<string, unknown> {
+  return { ...context.getStore() };
+}
 
 export type { Logger } from 'pino';
 

@@ -1,13 +1,14 @@
 /** Parses the operator's flags, and the environment variables and files of settings that replace them. */
 import { Command, Option } from 'commander';
-import { readFileSync } from 'node:fs';
-import { readCertificates, readSettings } from './files.ts';
+import { readFileSync, readdirSync } from 'node:fs';
 import { FlagError, overlap, shown } from './flag-values.ts';
 import { FLAGS, type FlagSpec, type FlagValues } from './flags.ts';
-import { parseProxies, PROXY_VARIABLES } from './proxy.ts';
+import { PROXY_VARIABLES, parseProxies } from './proxy.ts';
 import type { ProxyFor } from '../base/proxy.ts';
 import { similarTo } from '../base/similar.ts';
 import { version } from '../base/version.ts';
+import { X509Certificate } from 'node:crypto';
+import { join } from 'node:path';
 
 /** The operator's settings. */
 export type Config = FlagValues & {
@@ -198,4 +199,55 @@ function read(file: string): string | undefined {
 
 function envName(spec: FlagSpec): string {
   return `VPS_${spec.flag.toUpperCase().replaceAll('-', '_')}`;
+}
+
+/* Reads the files that flags name: a folder of settings, and certificates of CAs. */
+
+/**
+ * The text of each setting in the folder by its name, without surrounding space: files often end with a line break. An
+ * unknown file is an error: a misspelled limit would limit nothing. Unlike `envFrom`, the folder cannot set variables that
+ * the runtime reads, such as NODE_OPTIONS. Throws a FlagError.
+ */
+export function readSettings(folder: string, known: readonly string[]): Map<string, string> {
+  const { flag, form } = FLAGS.settingsDir;
+  try {
+    // Kubernetes keeps the versions of a mounted ConfigMap in `..data` and `..TIME`.
+    const files = readdirSync(folder).filter((file) => !file.startsWith('..'));
+    const unknown = files.find((file) => !known.includes(file));
+    if (unknown !== undefined)
+      throw new FlagError(`unknown setting ${shown(unknown)} in --${flag} ${shown(folder)}: give ${known.join(', ')}`);
+    return new Map(files.map((file) => [file, readFileSync(join(folder, file), 'utf8').trim()]));
+  } catch (error) {
+    if (error instanceof FlagError) throw error;
+    const { code = 'error' } = error as NodeJS.ErrnoException;
+    throw new FlagError(`--${flag} ${shown(folder)} cannot be read (${code}): give ${form}`);
+  }
+}
+
+const CERTIFICATE = /-----BEGIN CERTIFICATE-----.*?-----END CERTIFICATE-----/gs;
+
+/** The certificates in PEM. Throws a FlagError that names the flag or variable, the file, and what is wrong with it. */
+export function readCertificates(file: string, source: string): string[] {
+  const fail = (why: string): never => {
+    throw new FlagError(`${source} ${file} cannot be used: ${why}. Give a file with CA certificates in PEM format`);
+  };
+  let text: string;
+  try {
+    text = readFileSync(file, 'utf8');
+  } catch (error) {
+    return fail((error as Error).message);
+  }
+  const certificates = text.match(CERTIFICATE) ?? fail('it contains no certificate');
+  for (const [index, pem] of certificates.entries()) {
+    if (!isCertificate(pem)) fail(`certificate ${index + 1} of ${certificates.length} cannot be read`);
+  }
+  return certificates;
+}
+
+function isCertificate(pem: string): boolean {
+  try {
+    return new X509Certificate(pem).raw.length > 0;
+  } catch {
+    return false;
+  }
 }

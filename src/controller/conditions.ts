@@ -4,8 +4,8 @@ import {
   SET_REASONS,
   currentReason,
   hasTrait,
-  type Meaning,
   type AnyReason,
+  type Meaning,
   type ReadyReason,
   type Reason,
   type SetReason,
@@ -13,7 +13,7 @@ import {
 import { pageOf, pointer, pointerTo, reasonPage, withoutPointer } from '../api/documentation.ts';
 import { MAX_MESSAGE, type Condition } from '../api/meta.ts';
 import { cut, ended } from '../base/text.ts';
-import { timestamp } from '../base/timestamp.ts';
+import { timestamp } from '../base/duration.ts';
 
 export { currentReason };
 

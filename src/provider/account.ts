@@ -1,11 +1,25 @@
 /** An API key at the provider: its token, its lists and whether it is refused, all of which its sessions share. */
 import { createHash } from 'node:crypto';
-import { createCaller, type Caller, type CallRooms } from './caller.ts';
+import { createCaller, type CallRooms, type Caller } from './caller.ts';
 import { Redactor } from './redact.ts';
-import { Refusals } from './refusals.ts';
-import { createLists, createSession, type SessionRooms } from './session.ts';
-import { createTokens, type TokenRooms } from './token.ts';
-import type { Account, ApiKey } from './types.ts';
+import { Refusals, createTokens, type TokenRooms } from './token.ts';
+import type { Account, ApiKey, Catalog, Priority, Product, Session, TaskState } from './types.ts';
+import { isSameIdentifier } from '../base/identifier.ts';
+import { isIdentifier, type Endpoint, type Endpoints } from './endpoints.ts';
+import { ProviderError, failed, withheldError, type Operation } from './error.ts';
+import { failure, failureOf } from './failure.ts';
+import { openOrder } from './order.ts';
+import { bodyOf, type ProviderAnswer } from './transport.ts';
+import {
+  asObject,
+  objectIn,
+  parseDiskSizes,
+  parseImages,
+  parseJson,
+  parseMessage,
+  parseProducts,
+  parseServer,
+} from './wire.ts';
 
 /** What all accounts of a provider share. */
 export type ProviderRooms = Omit<TokenRooms, 'redactor' | 'refusals'> &
@@ -45,4 +59,129 @@ export function accountOf(base: string, keyId: string): string {
 
 function hash(text: string): string {
   return createHash('sha256').update(text).digest('hex').slice(0, 16);
+}
+
+/* The calls of types.ts for one API key and one tenant, and the lists, which all tenants of the key share. */
+
+export interface SessionRooms {
+  account: string;
+  caller: Caller;
+  endpoints: Endpoints;
+  catalog: Session['catalog'];
+  createTimeoutMs: number;
+  /** Monotonic clock (ms). */
+  now: () => number;
+}
+
+export function createSession(rooms: SessionRooms): Session {
+  const { account, caller, endpoints, catalog, createTimeoutMs, now } = rooms;
+  const { redactor } = caller;
+
+  const get = (operation: Operation, target: Endpoint, priority: Priority): Promise<ProviderAnswer> =>
+    caller.call({ operation, method: 'GET', target }, priority);
+
+  function pending(body: Record<string, unknown>): TaskState {
+    const status = typeof body.status === 'string' ? redactor.clean(body.status) : undefined;
+    return { state: 'pending', identifier: identifierIn(body), status };
+  }
+
+  /** The server that a 303 names in its body or Location; the client never follows the redirect. */
+  function complete(answer: ProviderAnswer): TaskState {
+    const inBody = identifierIn(objectIn(answer.body));
+    const inLocation = endpoints.identifierOfLocation(answer.headers.location);
+    if (inBody !== undefined && inLocation !== undefined && !isSameIdentifier(inBody, inLocation)) {
+      throw new ProviderError(
+        'PROVIDER_PROTOCOL',
+        failed('pollTask', 'body and Location of the completed task name different servers'),
+      );
+    }
+    const identifier = inBody ?? inLocation;
+    if (identifier === undefined)
+      throw new ProviderError('PROVIDER_PROTOCOL', failed('pollTask', 'the completed task names no server'));
+    return { state: 'complete', identifier };
+  }
+
+  return {
+    account,
+    async ensureToken() {
+      await caller.tokens.get(caller.holder.tenant, 'low');
+    },
+    catalog,
+    products: () => readProducts(caller, endpoints),
+    openOrder: () => openOrder({ caller, endpoints, timeoutMs: createTimeoutMs, now }),
+    async pollTask(task) {
+      const answer = await get('pollTask', endpoints.task(task), 'normal');
+      if (answer.status === 200) return pending(asObject(parseJson(bodyOf(answer), 'pollTask'), 'pollTask'));
+      if (answer.status === 303) return complete(answer);
+      throw failureOf(answer, 'pollTask', redactor);
+    },
+    async readServer(identifier, priority) {
+      const answer = await get('readServer', endpoints.server(identifier), priority);
+      if (answer.status !== 200) throw failureOf(answer, 'readServer', redactor);
+      return parseServer(parseJson(bodyOf(answer), 'readServer'), identifier);
+    },
+    async deleteServer(identifier, maySend = () => true) {
+      const target = endpoints.server(identifier);
+      const check = (): void => {
+        if (!maySend()) throw withheldError();
+      };
+      const answer = await caller.call({ operation: 'deleteServer', method: 'DELETE', target }, 'high', check);
+      if (answer.status !== 200) throw failureOf(answer, 'deleteServer', redactor);
+      return redactor.clean(parseMessage(parseJson(bodyOf(answer), 'deleteServer')));
+    },
+  };
+}
+
+/** Throws PROVIDER_PROTOCOL for an unusable identifier, which must not count as a missing one. */
+function identifierIn({ identifier }: Record<string, unknown>): string | undefined {
+  if (typeof identifier !== 'string' || identifier === '') return undefined;
+  if (!isIdentifier(identifier))
+    throw new ProviderError(
+      'PROVIDER_PROTOCOL',
+      failed('pollTask', 'the identifier is too long, or cannot be part of a URL'),
+    );
+  return identifier;
+}
+
+/**
+ * The three lists, read in one shared call and cached with their age. `caller` stands for no tenant: all tenants of the
+ * key share the result, and none should wait for another.
+ */
+export function createLists(caller: Caller, endpoints: Endpoints, now: () => number): Session['catalog'] {
+  let last: { lists: Catalog; answeredAt: number } | undefined;
+  let call: Promise<Catalog> | undefined;
+
+  async function read(): Promise<Catalog> {
+    let answeredAt = Infinity;
+    const list = async (operation: Operation, target: Endpoint): Promise<unknown> => {
+      const body = await readList(caller, operation, target);
+      answeredAt = Math.min(answeredAt, now());
+      return body;
+    };
+    const [products, images, diskSizes] = await Promise.all([
+      list('products', endpoints.products).then(parseProducts),
+      list('images', endpoints.images).then(parseImages),
+      list('diskSizes', endpoints.diskSizes).then(parseDiskSizes),
+    ]);
+    const lists = { products, images, diskSizes };
+    last = { lists, answeredAt };
+    return lists;
+  }
+
+  return async (maxAgeMs) => {
+    if (last && now() - last.answeredAt <= maxAgeMs) return last.lists;
+    call ??= read().finally(() => (call = undefined));
+    return call;
+  };
+}
+
+/** A fresh read of the products list for `caller` alone. */
+async function readProducts(caller: Caller, endpoints: Endpoints): Promise<Product[]> {
+  return parseProducts(await readList(caller, 'products', endpoints.products));
+}
+
+async function readList(caller: Caller, operation: Operation, target: Endpoint): Promise<unknown> {
+  const answer = await caller.call({ operation, method: 'GET', target }, 'high');
+  if (answer.status !== 200) throw failure(answer, operation, caller.redactor);
+  return parseJson(bodyOf(answer), operation);
 }

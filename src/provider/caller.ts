@@ -3,8 +3,7 @@ import type { Endpoint } from './endpoints.ts';
 import { ProviderError, failed, type Operation } from './error.ts';
 import type { Holder, Line } from './line.ts';
 import type { Redactor } from './redact.ts';
-import type { Refusals } from './refusals.ts';
-import type { Tokens } from './token.ts';
+import type { Refusals, Tokens } from './token.ts';
 import type { ProviderAnswer, Wire } from './transport.ts';
 import type { Priority } from './types.ts';
 

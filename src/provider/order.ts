@@ -2,11 +2,10 @@
  * Sends an order and classifies the response: docs/concepts/design.md, "What an answer to the order means". What follows
  * for the object: virtual-server/operations/order.ts.
  */
-import { until } from '../base/until.ts';
+import { until } from '../base/deadline.ts';
 import type { Caller } from './caller.ts';
-import { toTask } from './endpoints.ts';
-import type { Endpoints } from './endpoints.ts';
-import { ProviderError, withheldError, failed } from './error.ts';
+import { toTask, type Endpoints } from './endpoints.ts';
+import { ProviderError, failed, withheldError } from './error.ts';
 import { failure } from './failure.ts';
 import type { Connection, ProviderAnswer } from './transport.ts';
 import type { CreateOutcome, CreateServerRequest, OpenOrder, OrderGate } from './types.ts';

@@ -1,13 +1,9 @@
 /** HTTP requests to the provider: deadline, size limit, no redirects, and failures as ProviderErrors. */
-import { Agent } from 'undici';
-import type { Dispatcher } from 'undici';
-import { Deadline } from '../base/deadline.ts';
+import { Agent, type Dispatcher } from 'undici';
+import { Deadline, until } from '../base/deadline.ts';
 import { exchange as collect } from '../base/exchange.ts';
-import { until } from '../base/until.ts';
-import { connectOptions } from './connector.ts';
-import { createDialer } from './dialer.ts';
-import type { ConnectorOptions } from './connector.ts';
-import type { Dialer, Network } from './dialer.ts';
+import { connectOptions, type ConnectorOptions } from './connector.ts';
+import { createDialer, type Dialer, type Network } from './dialer.ts';
 import type { Endpoint } from './endpoints.ts';
 import { ProviderError, type Operation, type ProviderErrorCode } from './error.ts';
 import { CALL_CONNECTIONS } from './line.ts';

@@ -1,5 +1,5 @@
 /** The provider as a function from Request to Response, for tests and simulations without a socket. */
-import { until } from '../base/until.ts';
+import { until } from '../base/deadline.ts';
 import type { Simulation } from './simulation.ts';
 import type { Delivery } from './wire.ts';
 

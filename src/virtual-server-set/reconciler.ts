@@ -5,9 +5,8 @@ import type { VirtualServerSet, VirtualServerSetStatus } from '../api/virtual-se
 import type { Logger } from '../base/logger.ts';
 import type { Timers } from '../base/timers.ts';
 import { transitions, type EventNote } from '../controller/conditions.ts';
-import type { Reconciler } from '../controller/controller.ts';
+import type { Progress, Reconciler } from '../controller/controller.ts';
 import type { Recorder } from '../controller/event-recorder.ts';
-import type { Progress } from '../controller/progress.ts';
 import type { Client } from '../kube/client.ts';
 import { KubeError } from '../kube/error.ts';
 import { isDeepEqual } from '../base/deep-equal.ts';

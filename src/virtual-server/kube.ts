@@ -1,7 +1,6 @@
 /** The calls to the API server that VirtualServers need. */
 import { ALLOW_DELETION_ANNOTATION, SERVER_DEFINITION, SET_DEFINITION } from '../api/names.ts';
 import type { VirtualServer } from '../api/virtual-server.ts';
-import { sharedRead } from '../base/shared-read.ts';
 import { createClient, type Client } from '../kube/client.ts';
 import { KubeError } from '../kube/error.ts';
 import type { KubeHttp } from '../kube/http.ts';
@@ -55,4 +54,23 @@ function definitionReader(http: KubeHttp, name: string): () => Promise<Definitio
     if (metadata.deletionTimestamp === undefined) return 'kept';
     return metadata.annotations?.[ALLOW_DELETION_ANNOTATION] === 'true' ? 'deletionAllowed' : 'deleting';
   });
+}
+
+/*
+ * Shares a read among all who ask while it cannot begin yet: each gets the answer of a read that began after it asked,
+ * and at most one runs at a time.
+ */
+
+export function sharedRead<T>(read: () => Promise<T>): () => Promise<T> {
+  let running: Promise<unknown> = Promise.resolve();
+  let next: Promise<T> | undefined;
+  return () => {
+    next ??= running.then(() => {
+      next = undefined;
+      const answer = read();
+      running = answer.catch(() => undefined);
+      return answer;
+    });
+    return next;
+  };
 }

@@ -1,5 +1,5 @@
 /** Every observable state of a ServerCatalog, produced by its decision room, and what a GitOps tool should report for it. */
-import { parseApiKey, secretForbidden } from '../../src/accounts/api-key.ts';
+import { parseApiKey, secretForbidden } from '../../src/accounts/accounts.ts';
 import { callProblem, missing, reasonOf, type Missing } from '../../src/accounts/decision/failure.ts';
 import type { ServerCatalog } from '../../src/api/server-catalog.ts';
 import { ProviderError } from '../../src/provider/error.ts';

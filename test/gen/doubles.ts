@@ -2,11 +2,11 @@
  * Test doubles: they run the given calls, answer routine ones, and reject all others.
  */
 import type { Secrets } from '../../src/kube/kinds.ts';
-import type { ConnectionSecrets } from '../../src/virtual-server/connection-secret/connection-secrets.ts';
+import type { ConnectionSecrets } from '../../src/virtual-server/connection-secret.ts';
 import type { Pace } from '../../src/virtual-server/fleet/pace.ts';
 import type { Kube } from '../../src/virtual-server/kube.ts';
 import type { CreateOutcome, OpenOrder, Session } from '../../src/provider/types.ts';
-import { Progress } from '../../src/controller/progress.ts';
+import { Progress } from '../../src/controller/controller.ts';
 import type { VisitServices } from '../../src/virtual-server/visit.ts';
 import { FakeTimers } from './timers.ts';
 

@@ -1,5 +1,5 @@
 /** What tests of a whole Operator share: settings, and rooms that they do not need. */
-import type { OperatorOptions } from '../../src/operator-options.ts';
+import type { OperatorOptions } from '../../src/operator.ts';
 import { createLogger } from '../../src/base/logger.ts';
 
 /** One worker, no rate limits, defaults otherwise. */

@@ -6,7 +6,7 @@ import { readFileSync } from 'node:fs';
 import { parse } from 'yaml';
 import { CRD_FILE } from '../../tools/crds.ts';
 import { DEFAULT_API_KEY_SECRET } from '../../src/api/names.ts';
-import type { StructuralSchema } from '../../src/api/structural-schema.ts';
+import type { StructuralSchema } from '../../src/api/crd.ts';
 import { SSH_KEY, virtualServer } from './virtual-server.ts';
 
 export type Spec = Record<string, unknown>;

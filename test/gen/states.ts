@@ -12,21 +12,20 @@ import { formatRecord, type ServerRecord } from '../../src/api/record.ts';
 import type { VirtualServer } from '../../src/api/virtual-server.ts';
 import { KubeError } from '../../src/kube/error.ts';
 import type { Secrets } from '../../src/kube/kinds.ts';
-import { parseApiKey, secretForbidden } from '../../src/accounts/api-key.ts';
-import { ProviderError } from '../../src/provider/error.ts';
-import { ResponseError } from '../../src/provider/error.ts';
+import { parseApiKey, secretForbidden } from '../../src/accounts/accounts.ts';
+import { ProviderError, ResponseError } from '../../src/provider/error.ts';
 import type { Server, TaskState } from '../../src/provider/types.ts';
 import {
   ATTEMPTED,
-  denials,
   ELSEWHERE,
   HELD,
   KNOWN,
-  memo,
   NOW,
-  record,
   SERVER,
   TASKED,
+  denials,
+  memo,
+  record,
   web,
   webWith,
   type Shape,

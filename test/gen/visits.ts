@@ -20,7 +20,7 @@ import type {
   TaskState,
 } from '../../src/provider/types.ts';
 import { ProviderError, withheldError } from '../../src/provider/error.ts';
-import { ConnectionSecrets } from '../../src/virtual-server/connection-secret/connection-secrets.ts';
+import { ConnectionSecrets } from '../../src/virtual-server/connection-secret.ts';
 import type { Memo } from '../../src/virtual-server/decision/memo.ts';
 import type { ProbeResult } from '../../src/virtual-server/decision/reach.ts';
 import type { AttemptNote, Others } from '../../src/virtual-server/decision/types.ts';

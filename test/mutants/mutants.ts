@@ -221,14 +221,14 @@ export const MUTANTS: Mutant[] = [
   },
   {
     name: 'sends the order into a tunnel that the proxy refused',
-    file: 'src/provider/tunnel.ts',
+    file: 'src/provider/dialer.ts',
     find: 'if (statusCode >= 200 && statusCode < 300 && socket instanceof Socket) return socket;',
     replace: 'if (socket instanceof Socket) return socket;',
     tests: ['--project', 'unit', 'test/unit/provider/tunnel.test.ts'],
   },
   {
     name: 'sends the API key into a tunnel that the proxy refused with 407',
-    file: 'src/provider/tunnel.ts',
+    file: 'src/provider/dialer.ts',
     find: 'if (statusCode >= 200 && statusCode < 300 && socket instanceof Socket) return socket;',
     replace: 'if ((statusCode < 300 || statusCode === 407) && socket instanceof Socket) return socket;',
     plan: 'crash/proxied/proxy:CONNECT:fresh/refused-407',
@@ -242,7 +242,7 @@ export const MUTANTS: Mutant[] = [
   },
   {
     name: 'sends the order into a tunnel that the proxy refused with 504',
-    file: 'src/provider/tunnel.ts',
+    file: 'src/provider/dialer.ts',
     find: 'if (statusCode >= 200 && statusCode < 300 && socket instanceof Socket) return socket;',
     replace: 'if ((statusCode < 300 || statusCode === 504) && socket instanceof Socket) return socket;',
     plan: 'crash/proxied/proxy:CONNECT:attempt/refused-504',
@@ -270,7 +270,7 @@ export const MUTANTS: Mutant[] = [
   },
   {
     name: 'ignores an unknown file in the folder of settings',
-    file: 'src/config/files.ts',
+    file: 'src/config/config.ts',
     find: 'const unknown = files.find((file) => !known.includes(file));',
     replace: "const unknown = files.find((file) => file === '');",
     tests: ['--project', 'unit', 'test/unit/config/config.test.ts', '-t', 'may not have a file VPS_POL_INTERVAL'],
@@ -633,13 +633,13 @@ export const MUTANTS: Mutant[] = [
   },
   {
     name: 'ignores the owner of a connection Secret',
-    file: 'src/virtual-server/decision/connection.ts',
+    file: 'src/virtual-server/connection-secret.ts',
     find: 'return type === CONNECTION_SECRET_TYPE && metadata.annotations?.[OWNER_ANNOTATION] === uid;',
     replace: 'return type !== uid || metadata.annotations?.[OWNER_ANNOTATION] === CONNECTION_SECRET_TYPE;',
   },
   {
     name: 'accepts a connection Secret of the right type from any object',
-    file: 'src/virtual-server/decision/connection.ts',
+    file: 'src/virtual-server/connection-secret.ts',
     find: 'return type === CONNECTION_SECRET_TYPE && metadata.annotations?.[OWNER_ANNOTATION] === uid;',
     replace: 'return type === CONNECTION_SECRET_TYPE && metadata.annotations?.[OWNER_ANNOTATION] !== uid + uid;',
   },
@@ -658,14 +658,14 @@ export const MUTANTS: Mutant[] = [
   },
   {
     name: 'writes a connection Secret based on a cached object',
-    file: 'src/virtual-server/connection-secret/connection-secrets.ts',
+    file: 'src/virtual-server/connection-secret.ts',
     find: 'await this.#confirm(object);',
     replace: '',
     tests: ['--project', 'unit', 'test/unit/virtual-server/connection-secret/connection-secrets.test.ts'],
   },
   {
     name: 'writes a connection Secret while its object is being deleted',
-    file: 'src/virtual-server/connection-secret/connection-secrets.ts',
+    file: 'src/virtual-server/connection-secret.ts',
     find: 'if (object.spec.connectionSecretName === undefined || object.metadata.deletionTimestamp !== undefined)',
     replace: 'if (object.spec.connectionSecretName === undefined)',
     tests: ['--project', 'unit', 'test/unit/virtual-server/connection-secret/connection-secrets.test.ts'],
@@ -679,7 +679,7 @@ export const MUTANTS: Mutant[] = [
   },
   {
     name: 'passes on a password that an error quotes',
-    file: 'src/virtual-server/connection-secret/connection-secrets.ts',
+    file: 'src/virtual-server/connection-secret.ts',
     find: 'throw error instanceof KubeError ? withoutData(error) : error;',
     replace: 'throw error;',
     tests: ['--project', 'unit', 'test/unit/virtual-server/connection-secret/connection-secrets.test.ts'],
@@ -721,7 +721,7 @@ export const MUTANTS: Mutant[] = [
   },
   {
     name: 'takes a read of the definition that began before the deletion asked for it',
-    file: 'src/base/shared-read.ts',
+    file: 'src/virtual-server/kube.ts',
     find: 'next = undefined;',
     replace: 'void read;',
     tests: ['--project', 'unit', 'test/unit/base/shared-read.test.ts'],
@@ -756,14 +756,14 @@ export const MUTANTS: Mutant[] = [
   },
   {
     name: 'never retries a refused key',
-    file: 'src/provider/refusals.ts',
+    file: 'src/provider/token.ts',
     find: 'this.#last === undefined || this.#timers.monotonic() >= this.#last.nextTry',
     replace: 'this.#last === undefined || this.#timers.monotonic() >= Infinity',
     tests: ['--project', 'unit', 'test/unit/provider/token.test.ts'],
   },
   {
     name: 'sends a refused key on every request',
-    file: 'src/provider/refusals.ts',
+    file: 'src/provider/token.ts',
     find: 'this.#last.at + SHORTEST_PAUSE_MS',
     replace: 'this.#last.at',
     tests: ['--project', 'unit', 'test/unit/provider/token.test.ts'],
@@ -798,7 +798,7 @@ export const MUTANTS: Mutant[] = [
   },
   {
     name: 'lets one namespace take all workers',
-    file: 'src/base/fair-places.ts',
+    file: 'src/base/fair-line.ts',
     find: 'return this.#free > 1 && held < SHARE * this.#free;',
     replace: 'return this.#free > 0 && held < Infinity;',
     tests: ['--project', 'unit', 'test/unit/virtual-server/ssh/silent-hosts.test.ts'],
@@ -1029,7 +1029,7 @@ export const MUTANTS: Mutant[] = [
   },
   {
     name: 'takes a link-local address for a fingerprint',
-    file: 'src/base/ip-address.ts',
+    file: 'src/virtual-server/decision/identity.ts',
     find: "ANY_HOST.addSubnet('fe80::', 10, 'ipv6');",
     replace: '',
     tests: ['--project', 'unit', 'test/unit/virtual-server/decision/identity.test.ts'],
@@ -1197,7 +1197,7 @@ export const MUTANTS: Mutant[] = [
   },
   {
     name: 'takes any 200 to a DELETE as a cancellation',
-    file: 'src/provider/session.ts',
+    file: 'src/provider/account.ts',
     find: "return redactor.clean(parseMessage(parseJson(bodyOf(answer), 'deleteServer')));",
     replace:
       "return redactor.clean(target.path === '' ? parseMessage(parseJson(bodyOf(answer), 'deleteServer')) : '');",
@@ -1519,14 +1519,14 @@ export const MUTANTS: Mutant[] = [
   },
   {
     name: 'prefers the last kubeconfig that names an entry',
-    file: 'src/kube/kubeconfig.ts',
+    file: 'src/kube/config.ts',
     find: 'if (!merged.has(name)) merged.set(name, entry);',
     replace: 'merged.set(name, entry);',
     tests: ['--project', 'unit', 'test/unit/kube/config.test.ts'],
   },
   {
     name: 'prefers the last kubeconfig with a current-context',
-    file: 'src/kube/kubeconfig.ts',
+    file: 'src/kube/config.ts',
     find: "merged.currentContext ||= file['current-context'];",
     replace: "merged.currentContext = file['current-context'] || merged.currentContext;",
     tests: ['--project', 'exhaustive', 'test/exhaustive/kubeconfig.test.ts'],

@@ -3,9 +3,8 @@
  * machine loses changes of the last seconds: all since one moment, or for each file since another one. Writes take time,
  * are torn when the process dies, and fail when the disk is full.
  */
-import { JournalError } from '../../src/virtual-server/journal/error.ts';
+import { JournalError, type FileSystem } from '../../src/virtual-server/journal/notes.ts';
 import { BOOT_ID_FILE } from '../../src/virtual-server/journal/journal.ts';
-import type { FileSystem } from '../../src/virtual-server/journal/notes.ts';
 import { JournalWatch } from './journal-watch.ts';
 import type { Network } from './network.ts';
 import type { Random } from './random.ts';

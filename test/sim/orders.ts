@@ -2,7 +2,7 @@
  * Which object each order was sent for. An order does not name its object, and the members of a set all send the same
  * order, so this follows the visit that sends it.
  */
-import { logFields } from '../../src/base/log-context.ts';
+import { logFields } from '../../src/base/logger.ts';
 
 export class Orders {
   /** Called with the serial and the uid of each order that the provider accepts. */

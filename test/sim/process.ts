@@ -18,7 +18,7 @@ import { VIRTUAL_SERVER_SETS } from '../../src/virtual-server-set/resource.ts';
 import { createKube } from '../../src/virtual-server/kube.ts';
 import { VIRTUAL_SERVERS } from '../../src/virtual-server/resource.ts';
 import { openJournal } from '../../src/virtual-server/journal/journal.ts';
-import { PROBE_MS } from '../../src/virtual-server/ssh/probe.ts';
+import { PROBE_MS } from '../../src/virtual-server/ssh-check.ts';
 import type { ApiServer } from './api-server.ts';
 import type { SimDisk } from './disk.ts';
 import { SimKubeHttp } from './kube-http.ts';

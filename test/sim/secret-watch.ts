@@ -2,10 +2,10 @@
  * Follows every Secret and the end of every object, and reports what must not happen. Each violation is one sentence.
  */
 import { currentReason } from '../../src/controller/conditions.ts';
-import { RECORD_ANNOTATION, OWNER_ANNOTATION, CONNECTION_SECRET_TYPE } from '../../src/api/names.ts';
+import { CONNECTION_SECRET_TYPE, OWNER_ANNOTATION, RECORD_ANNOTATION } from '../../src/api/names.ts';
 import { parseRecord } from '../../src/api/record.ts';
 import type { VirtualServer } from '../../src/api/virtual-server.ts';
-import { CONNECTION_KEYS } from '../../src/virtual-server/decision/connection.ts';
+import { CONNECTION_KEYS } from '../../src/virtual-server/connection-secret.ts';
 import type { Secret } from '../../src/kube/kinds.ts';
 import type { Simulation } from '../../src/simulator/index.ts';
 import type { ApiServer } from './api-server.ts';

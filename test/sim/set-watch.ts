@@ -28,7 +28,7 @@ import {
 } from '../../src/api/names.ts';
 import type { VirtualServer } from '../../src/api/virtual-server.ts';
 import type { VirtualServerSet } from '../../src/api/virtual-server-set.ts';
-import { logFields } from '../../src/base/log-context.ts';
+import { logFields } from '../../src/base/logger.ts';
 import { KubeError } from '../../src/kube/error.ts';
 import type { CallOptions } from '../../src/kube/http.ts';
 import { leastOf } from '../gen/set-limits.ts';

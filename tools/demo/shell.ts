@@ -1,7 +1,7 @@
 /** A folder in which the demo's commands run as users type them: manifests, kubectl, its plugin. */
 import { chmod, mkdir, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { quoted } from '../../src/base/shell.ts';
+import { quoted } from '../../src/base/text.ts';
 
 const PLUGIN = join(import.meta.dirname, '../../src/cli/vps/main.ts');
 

@@ -1,7 +1,12 @@
 /** Renders docs/reference/api.md from the CustomResourceDefinitions: a table for each object, in the order of the schema. */
-import { LOCKED_FIELDS, serverCatalogCrd, virtualServerCrd, virtualServerSetCrd } from '../../src/api/crd.ts';
+import {
+  LOCKED_FIELDS,
+  serverCatalogCrd,
+  virtualServerCrd,
+  virtualServerSetCrd,
+  type StructuralSchema,
+} from '../../src/api/crd.ts';
 import { API_VERSION, SERVER_KIND, SET_KIND } from '../../src/api/names.ts';
-import type { StructuralSchema } from '../../src/api/structural-schema.ts';
 import { capitalized, ended } from '../../src/base/text.ts';
 import { anchorOf, code, table, text, wrap } from './table.ts';
 

@@ -3,7 +3,7 @@ import { API_VERSION, CATALOG_KIND, CATALOG_PLURAL, CATALOG_SHORT_NAME } from '.
 import type { ServerCatalog } from '../../api/server-catalog.ts';
 import type { ClusterView } from './cluster.ts';
 import { CommandError, EXIT } from './failure.ts';
-import { quoted } from '../../base/shell.ts';
+import { quoted } from '../../base/text.ts';
 
 /** The catalog that uses this Secret, or any catalog if none is given; undefined if there is no such catalog. */
 export async function findCatalog(cluster: ClusterView, secret?: string): Promise<ServerCatalog | undefined> {

@@ -3,15 +3,14 @@ import { API_VERSION, SERVER_KIND, SET_KIND } from '../../api/names.ts';
 import type { VirtualServer } from '../../api/virtual-server.ts';
 import type { VirtualServerSet } from '../../api/virtual-server-set.ts';
 import { loadCluster, type Overrides } from '../../kube/config.ts';
-import { KubeError } from '../../kube/error.ts';
+import { KubeError, type KubeErrorCode } from '../../kube/error.ts';
 import { createKubeHttp, type CallOptions, type KubeHttp } from '../../kube/http.ts';
-import type { KubeErrorCode } from '../../kube/error.ts';
 import { collectionOf, pathOf, type KubeObject, type Resource } from '../../kube/resource.ts';
 import { VIRTUAL_SERVERS } from '../../virtual-server/resource.ts';
 import { VIRTUAL_SERVER_SETS } from '../../virtual-server-set/resource.ts';
 import { MERGE_PATCH } from '../../kube/client.ts';
 import { CommandError, EXIT, TransientError } from './failure.ts';
-import { quoted } from '../../base/shell.ts';
+import { quoted } from '../../base/text.ts';
 
 /** The fields of core/v1 Event that the plugin shows. */
 export interface EventView {

@@ -5,7 +5,7 @@ import type { ServerCatalog } from '../../api/server-catalog.ts';
 import type { KubeObject } from '../../kube/resource.ts';
 import { NAME, SERVER_OR_SET, SET } from './arguments.ts';
 import { ClusterView } from './cluster.ts';
-import { isPlain } from '../../base/shell.ts';
+import { isPlain } from '../../base/text.ts';
 
 /** Directives of cobra: whether the shell may fall back to file names. */
 const NO_FILES = ':4';

@@ -17,7 +17,7 @@ import { retainedSpec } from '../../virtual-server/decision/commands.ts';
 import { heldServer, orderOf, recordOf, unseenServer, type OrderState } from './order.ts';
 import { NOT_REPORTED, paused, readiness, stalled } from './readiness.ts';
 import { setOf } from './set-members.ts';
-import { isPlain, quoted } from '../../base/shell.ts';
+import { isPlain, quoted } from '../../base/text.ts';
 
 /** Where deploy/manifests installs the operator. */
 const OPERATOR_NAMESPACE = 'vps-operator-system';

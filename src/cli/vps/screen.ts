@@ -1,5 +1,5 @@
 /** Shows everything about one server on one screen. Pure. */
-import { timestamp } from '../../base/timestamp.ts';
+import { timestamp } from '../../base/duration.ts';
 import type { VirtualServer } from '../../api/virtual-server.ts';
 import type { ServerRecord } from '../../api/record.ts';
 import { annotationMeant, unknownAnnotations } from '../../virtual-server/decision/inputs.ts';
@@ -12,7 +12,7 @@ import { conditionOf, readiness } from './readiness.ts';
 import { conditions, events, facts, head, next, sectioned, type Row } from './screen-parts.ts';
 import { setOf } from './set-members.ts';
 import { clean, type Paint } from './terminal.ts';
-import { quoted } from '../../base/shell.ts';
+import { quoted } from '../../base/text.ts';
 
 interface ScreenInput {
   object: VirtualServer;

@@ -1,7 +1,7 @@
 /** Suggests commands for a set: about the members that need the user, and about the set itself. Pure. */
 import { PAUSED_ANNOTATION, SET_LABEL } from '../../api/names.ts';
 import { hasTrait } from '../../api/conditions.ts';
-import { quoted } from '../../base/shell.ts';
+import { quoted } from '../../base/text.ts';
 import type { Member } from '../../virtual-server-set/decision/member.ts';
 import type { Situation } from '../../virtual-server-set/decision/situation.ts';
 import { findOut, more, nextSteps } from './next-steps.ts';

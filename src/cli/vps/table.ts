@@ -1,6 +1,6 @@
 /** Formats rows in columns as kubectl does, and objects as JSON or YAML. Pure. */
 import { Document, visit } from 'yaml';
-import { escaped } from '../../base/printable.ts';
+import { escaped } from '../../base/text.ts';
 import { clean } from './terminal.ts';
 
 export const FORMATS = ['table', 'json', 'yaml'] as const;

@@ -1,6 +1,6 @@
 /** The terminal or pipe of a command: text without control characters, colors only where they show. */
 import { styleText } from 'node:util';
-import { printable } from '../../base/printable.ts';
+import { printable } from '../../base/text.ts';
 
 export interface Paint {
   strong: (text: string) => string;

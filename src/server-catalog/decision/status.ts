@@ -1,6 +1,6 @@
 /** Turns the provider's lists, or the reason why they are missing, into the status of a ServerCatalog. Pure. */
 import type { Missing } from '../../accounts/decision/failure.ts';
-import { timestamp } from '../../base/timestamp.ts';
+import { durationMs, timestamp } from '../../base/duration.ts';
 import { withVerdict } from '../../controller/conditions.ts';
 import { hasTrait } from '../../api/conditions.ts';
 import { RECONCILE_AT_ANNOTATION } from '../../api/names.ts';
@@ -12,7 +12,6 @@ import {
   type ServerCatalogStatus,
 } from '../../api/server-catalog.ts';
 import type { Catalog } from '../../provider/types.ts';
-import { durationMs } from '../../base/duration.ts';
 import { cut } from '../../base/text.ts';
 
 type CatalogLists = {

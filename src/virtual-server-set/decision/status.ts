@@ -2,7 +2,7 @@
 import { hasTrait, type ReadyReason, type SetReason } from '../../api/conditions.ts';
 import { SET_LABEL } from '../../api/names.ts';
 import type { VirtualServerSetStatus } from '../../api/virtual-server-set.ts';
-import { timestamp } from '../../base/timestamp.ts';
+import { timestamp } from '../../base/duration.ts';
 import { withCondition, withVerdict, type Verdict } from '../../controller/conditions.ts';
 import { slotsOf } from './limits.ts';
 import { troubleOf } from './member.ts';

@@ -3,7 +3,7 @@
  * endpoint may err. Absence needs several denials spread over a grace period, with the account of the record, non-empty
  * lists, and no 200 in between. The counts live in memory: a restart begins again, which only takes longer. Pure.
  */
-import { timestamp } from '../../base/timestamp.ts';
+import { durationText, timestamp } from '../../base/duration.ts';
 import type { Verdict } from '../../controller/conditions.ts';
 import type { ServerRecord } from '../../api/record.ts';
 import type { VirtualServer } from '../../api/virtual-server.ts';
@@ -20,7 +20,6 @@ import {
   type Memo,
 } from './memo.ts';
 import type { Facts, Next, ServerAnswer } from './types.ts';
-import { durationText } from '../../base/duration.ts';
 import { goneAdvice, notVisible, replaceAdvice, unprovenServer } from './words.ts';
 import { isToExpire } from './expiry.ts';
 import type { Recognition } from './identity.ts';

@@ -2,7 +2,7 @@
 import { identifierProblem } from '../../api/identifier.ts';
 import { ADOPT_ANNOTATION, GROUP, RECORD_ANNOTATION } from '../../api/names.ts';
 import type { VirtualServer } from '../../api/virtual-server.ts';
-import { quoted } from '../../base/shell.ts';
+import { quoted } from '../../base/text.ts';
 
 type Named = { metadata: Pick<VirtualServer['metadata'], 'name' | 'namespace'> };
 

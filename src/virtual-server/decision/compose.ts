@@ -1,5 +1,5 @@
 /** Builds a whole status: fields, the mirror of the record, and the conditions. Pure. */
-import { withCondition, withVerdict, type Verdict, transitions, type EventNote } from '../../controller/conditions.ts';
+import { transitions, withCondition, withVerdict, type EventNote, type Verdict } from '../../controller/conditions.ts';
 import type { Reason } from '../../api/conditions.ts';
 import { ADOPT_ANNOTATION, PAUSED_ANNOTATION } from '../../api/names.ts';
 import { newerRecord, type ServerRecord } from '../../api/record.ts';
@@ -10,7 +10,7 @@ import { unannotate } from './commands.ts';
 import { expiring } from './expiry.ts';
 import { adoptionOf, orphanMessage } from './inputs.ts';
 import { isPaused } from '../../api/server-state.ts';
-import type { ConnectionCondition } from './connection.ts';
+import type { ConnectionCondition } from '../connection-secret.ts';
 import type { Reachable } from './reach.ts';
 import { drift, isProvisioned } from './status.ts';
 import { driftMessage, ownersMessage } from './words.ts';

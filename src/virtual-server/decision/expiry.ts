@@ -1,5 +1,5 @@
 /** When a server expires, from `spec.expiresAt` or `spec.ttl`. Pure. */
-import { timestamp } from '../../base/timestamp.ts';
+import { UNITS_MS, durationMs, timestamp } from '../../base/duration.ts';
 import type { Reason } from '../../api/conditions.ts';
 import type { ServerRecord } from '../../api/record.ts';
 import type { VirtualServer } from '../../api/virtual-server.ts';
@@ -7,7 +7,6 @@ import type { Condition } from '../../api/meta.ts';
 import { edit, patchSpec } from './commands.ts';
 import { isPaused } from '../../api/server-state.ts';
 import { cancelIsForbidden } from './view.ts';
-import { UNITS_MS, durationMs } from '../../base/duration.ts';
 import type { Facts } from './types.ts';
 
 /** How long before its expiry the object announces it (ms). */

@@ -1,7 +1,6 @@
 /** Builds one record from the annotation, its mirror in status, the journal and memory. Pure. */
 import { FINALIZER, RECORD_ANNOTATION, START_OVER_ANNOTATION } from '../../api/names.ts';
 import { isDeepEqual } from '../../base/deep-equal.ts';
-import { Recent } from '../../base/recent.ts';
 import {
   MAX_SETTLED,
   RECORD_FORMAT,
@@ -16,6 +15,29 @@ import type { VirtualServer } from '../../api/virtual-server.ts';
 import { currentReason } from '../../controller/conditions.ts';
 import { isPaused } from '../../api/server-state.ts';
 import type { AttemptNote } from './types.ts';
+
+/* A cache of the entries that were added last. */
+
+export class Recent<K, V> {
+  readonly #entries = new Map<K, V>();
+  readonly #size: number;
+
+  /** Holds at most `size` entries. */
+  constructor(size: number) {
+    this.#size = size;
+  }
+
+  get(key: K): V | undefined {
+    return this.#entries.get(key);
+  }
+
+  set(key: K, value: V): void {
+    this.#entries.set(key, value);
+    if (this.#entries.size <= this.#size) return;
+    const [oldest] = this.#entries.keys();
+    if (oldest !== undefined) this.#entries.delete(oldest);
+  }
+}
 
 export type RecordView =
   /** Nothing was ever attempted for this object. */

@@ -8,12 +8,10 @@ import { randomUUID } from 'node:crypto';
 import * as realFiles from 'node:fs/promises';
 import { resolve } from 'node:path';
 import { realTimers, type Timers } from '../../base/timers.ts';
-import { Attempts, type JournalEntry } from './attempts.ts';
-import { JournalError } from './error.ts';
+import { Attempts, JournalError, openNotes, type FileSystem, type JournalEntry, type Notes } from './notes.ts';
 import { lockFolder } from './lock.ts';
-import { openNotes, type FileSystem, type Notes } from './notes.ts';
 
-export type { JournalEntry } from './attempts.ts';
+export type { JournalEntry } from './notes.ts';
 
 export interface NewAttempt {
   namespace: string;

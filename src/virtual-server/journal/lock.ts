@@ -4,10 +4,10 @@
  * network namespace, so the lock does not separate two pods that share a folder. Elsewhere (on developers' machines) it
  * is a socket file in the folder; a later process removes it if no process answers.
  */
-import { stat, rm } from 'node:fs/promises';
+import { rm, stat } from 'node:fs/promises';
 import { connect, createServer } from 'node:net';
 import { join } from 'node:path';
-import { JournalError } from './error.ts';
+import { JournalError } from './notes.ts';
 
 /** Resolves with the function that releases the lock; throws a JournalError `InUse` while another process holds it. */
 export async function lockFolder(dir: string): Promise<() => Promise<void>> {

@@ -8,8 +8,6 @@ import { createHash } from 'node:crypto';
 import { extname, join } from 'node:path';
 import * as z from 'zod';
 import type { Timers } from '../../base/timers.ts';
-import type { Attempts, JournalEntry } from './attempts.ts';
-import { JournalError } from './error.ts';
 
 /** The file operations of the journal; `node:fs/promises` implements them. */
 export interface FileSystem {
@@ -264,4 +262,78 @@ function corrupt(where: string, cause: unknown): unknown {
 function wordsOf(cause: unknown): string {
   const { message } = cause instanceof Error ? cause : new Error(String(cause));
   return /^E[A-Z0-9]+: (.+), \w+/.exec(message)?.[1] ?? message;
+}
+
+/* Attempts to create a server, by the uid of their object and in order of minting. */
+
+export interface JournalEntry {
+  readonly namespace: string;
+  readonly name: string;
+  readonly uid: string;
+  readonly attempt: string;
+  /** `minted`: certainly not sent. `sending`: may have been sent. `task`: accepted, with `task`. */
+  readonly state: 'minted' | 'sending' | 'task';
+  /** When the attempt was minted, RFC 3339. */
+  readonly mintedAt?: string;
+  readonly task?: number;
+  /** Hash of base URL and key ID that the attempt was minted for. */
+  readonly account?: string;
+  /** True if minted by this process; false if an earlier one noted it. */
+  readonly own: boolean;
+}
+
+export class Attempts {
+  readonly #byUid = new Map<string, Map<string, JournalEntry>>();
+
+  uids(): string[] {
+    return [...this.#byUid.keys()];
+  }
+
+  of(uid: string): JournalEntry[] {
+    return [...(this.#byUid.get(uid)?.values() ?? [])];
+  }
+
+  all(): JournalEntry[] {
+    return this.uids().flatMap((uid) => this.of(uid));
+  }
+
+  get(uid: string, attempt: string): JournalEntry | undefined {
+    return this.#byUid.get(uid)?.get(attempt);
+  }
+
+  isCurrent(entry: JournalEntry): boolean {
+    return this.get(entry.uid, entry.attempt) === entry;
+  }
+
+  /** Adds the entry, or replaces the one with the same uid and attempt. */
+  put(entry: JournalEntry): void {
+    const entries = this.#byUid.get(entry.uid);
+    if (entries === undefined) this.#byUid.set(entry.uid, new Map([[entry.attempt, entry]]));
+    else entries.set(entry.attempt, entry);
+  }
+
+  delete({ uid, attempt }: Pick<JournalEntry, 'uid' | 'attempt'>): void {
+    const entries = this.#byUid.get(uid);
+    entries?.delete(attempt);
+    if (entries?.size === 0) this.#byUid.delete(uid);
+  }
+}
+
+/* The one error that the journal throws. */
+
+export type JournalErrorCode =
+  | 'InUse' // another process holds the folder
+  | 'Corrupt' // a note cannot be understood
+  | 'Failed' // the disk refused a step
+  | 'Closed' // the journal was closed
+  | 'WrongStep'; // the attempt is not in the state that the step asks for
+
+export class JournalError extends Error {
+  override readonly name = 'JournalError';
+  readonly code: JournalErrorCode;
+
+  constructor(code: JournalErrorCode, message: string, options?: ErrorOptions) {
+    super(message, options);
+    this.code = code;
+  }
 }

@@ -3,9 +3,9 @@
  * server: a GitOps tool that keeps the object would cost money forever.
  */
 import type { ServerRecord } from '../../api/record.ts';
-import { timestamp } from '../../base/timestamp.ts';
+import { timestamp } from '../../base/duration.ts';
 import { compose, eventsOf } from '../decision/compose.ts';
-import { connectionCondition } from '../decision/connection.ts';
+import { connectionCondition } from '../connection-secret.ts';
 import { endOf, withoutPlan } from '../decision/memo.ts';
 import { parked, retryLater } from '../decision/next.ts';
 import type { Next } from '../decision/types.ts';

@@ -4,7 +4,7 @@ import type { ServerRecord } from '../../api/record.ts';
 import { cut } from '../../base/text.ts';
 import type { Server } from '../../provider/types.ts';
 import { compose } from '../decision/compose.ts';
-import { connectionCondition, type ConnectionSecretState } from '../decision/connection.ts';
+import { connectionCondition, type ConnectionSecretState } from '../connection-secret.ts';
 import { recognizeFor } from '../decision/identity.ts';
 import { isToExpire, withReadyAt } from '../decision/expiry.ts';
 import { withRefuted } from '../decision/inputs.ts';

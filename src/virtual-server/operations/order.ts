@@ -3,28 +3,29 @@
  * because from the claim on a crash may leave an order whose outcome nobody knows. The visit continues with the first poll of
  * the task (follow.ts).
  */
-import { timestamp } from '../../base/timestamp.ts';
-import { capitalized, ended } from '../../base/text.ts';
+import { timestamp } from '../../base/duration.ts';
+import { capitalized, cut, ended } from '../../base/text.ts';
 import { RECONCILE_AT_ANNOTATION } from '../../api/names.ts';
 import { unknownIn, type ServerRecord } from '../../api/record.ts';
 import { callProblem, missing, reasonOf, type Missing } from '../../accounts/decision/failure.ts';
 import { readCatalog } from '../../accounts/accounts.ts';
 import { KubeError } from '../../kube/error.ts';
 import { ProviderError } from '../../provider/error.ts';
-import type { CreateOutcome, OpenOrder, Session } from '../../provider/types.ts';
+import type { Catalog, CreateOutcome, OpenOrder, Session } from '../../provider/types.ts';
 import { edit } from '../decision/commands.ts';
 import { compose, eventsOf } from '../decision/compose.ts';
 import { decide } from '../decision/decide.ts';
 import { withoutFailures, withoutPlan } from '../decision/memo.ts';
 import { goOn, jittered, parked, rest, retryLater, withoutKey } from '../decision/next.ts';
 import { newRecord, withoutAttempt } from '../decision/record.ts';
-import { specProblem } from '../decision/spec.ts';
 import { taskField } from '../decision/status.ts';
 import type { Next, Park } from '../decision/types.ts';
 import type { View } from '../decision/view.ts';
 import { unknownMessage } from '../decision/words.ts';
 import type { Visit } from '../visit.ts';
 import { readSshKeys } from './ssh-keys.ts';
+import type { VirtualServerSpec } from '../../api/virtual-server.ts';
+import { MAX_COMPARED, closest } from '../../base/similar.ts';
 
 /** How old the provider's lists may be when the operator decides on an order (ms). */
 const CATALOG_AGE_MS = 5_000;
@@ -233,4 +234,41 @@ function created({ object, facts }: View, record: ServerRecord, task: number): N
   };
   const status = compose(object, parts, facts.now);
   return { ...goes, status, events: eventsOf(object.status, status) };
+}
+
+/* Compares a spec with the provider's own lists, which may be very long. Pure. */
+
+const NEAREST = 5;
+
+/** What the provider does not offer, with the field and the nearest valid values; undefined if it offers everything. */
+export function specProblem(spec: VirtualServerSpec, catalog: Catalog): string | undefined {
+  const products = catalog.products.map((product) => product.code);
+  const images = catalog.images.map((image) => image.name);
+  const sizes = catalog.diskSizes.ssd ?? [];
+  const problems = [
+    unknownName('spec.product', spec.product, products),
+    unknownName('spec.image', spec.image, images),
+    unknownSize('spec.diskSize', spec.diskSize, sizes),
+  ].filter((problem) => problem !== undefined);
+  return problems.length === 0 ? undefined : problems.join('; ');
+}
+
+function unknownName(field: string, value: string, offered: readonly string[]): string | undefined {
+  if (offered.includes(value)) return undefined;
+  const what = offered.length > MAX_COMPARED ? 'some valid values' : 'nearest valid values';
+  return describe(field, `"${value}"`, what, closest(value, offered, NEAREST), offered.length);
+}
+
+function unknownSize(field: string, value: number, offered: readonly number[]): string | undefined {
+  if (offered.includes(value)) return undefined;
+  const far = (size: number): number => Math.abs(value - size);
+  const farthest = Float64Array.from(offered, far).sort()[Math.min(NEAREST, offered.length) - 1] ?? 0;
+  const nearest = offered.filter((size) => far(size) <= farthest).sort((a, b) => far(a) - far(b));
+  return describe(field, String(value), 'nearest valid values', nearest.slice(0, NEAREST).map(String), offered.length);
+}
+
+function describe(field: string, value: string, what: string, values: readonly string[], offered: number): string {
+  if (offered === 0) return `${field} ${value} is not offered: the provider's list is empty`;
+  const more = offered > values.length ? ` and ${offered - values.length} more` : '';
+  return `${field} ${value} is not offered; ${what}: ${values.map((text) => cut(text, 64)).join(', ')}${more}`;
 }

@@ -1,8 +1,8 @@
 /** Guards: the operator may write only connection Secrets, whatever its RBAC; other users are not restricted. */
 import { join } from 'node:path';
 import { beforeAll, describe, expect, it } from 'vitest';
-import { API_VERSION, CONNECTION_SECRET_TYPE, SERVER_KIND, OWNER_ANNOTATION } from '../../../src/api/names.ts';
-import { CONNECTION_KEYS } from '../../../src/virtual-server/decision/connection.ts';
+import { API_VERSION, CONNECTION_SECRET_TYPE, OWNER_ANNOTATION, SERVER_KIND } from '../../../src/api/names.ts';
+import { CONNECTION_KEYS } from '../../../src/virtual-server/connection-secret.ts';
 import type { OwnerReference } from '../../../src/kube/kinds.ts';
 import { useGuards } from '../support/guarded-objects.ts';
 import { refusal, succeed, typeWarnings, type Kubectl } from '../support/guards.ts';

@@ -3,7 +3,7 @@ import { beforeEach, describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
 import type { ServerCatalogStatus } from '../../../src/api/server-catalog.ts';
 import type { VirtualServer } from '../../../src/api/virtual-server.ts';
-import { quoted } from '../../../src/base/shell.ts';
+import { quoted } from '../../../src/base/text.ts';
 import { DEFAULT_KEY } from '../../../src/simulator/index.ts';
 import { SSH_KEY } from '../../gen/virtual-server.ts';
 import { LISTS, putCatalog } from '../support/catalog.ts';

@@ -4,7 +4,7 @@ import { parse } from 'yaml';
 import { SET_KIND } from '../../../src/api/names.ts';
 import type { VirtualServer } from '../../../src/api/virtual-server.ts';
 import type { VirtualServerSet } from '../../../src/api/virtual-server-set.ts';
-import { quoted } from '../../../src/base/shell.ts';
+import { quoted } from '../../../src/base/text.ts';
 import { complete } from '../../../src/cli/vps/complete.ts';
 import { createProgram } from '../../../src/cli/vps/program.ts';
 import { collectionOf, pathOf } from '../../../src/kube/resource.ts';

@@ -1,9 +1,13 @@
 import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
-import { serverCatalogCrd, virtualServerCrd, virtualServerSetCrd } from '../../../src/api/crd.ts';
-import { CATALOG_CRD_FILE, CRD_FILE, crdYaml, SET_CRD_FILE } from '../../../tools/crds.ts';
-import type { StructuralSchema } from '../../../src/api/structural-schema.ts';
+import {
+  serverCatalogCrd,
+  virtualServerCrd,
+  virtualServerSetCrd,
+  type StructuralSchema,
+} from '../../../src/api/crd.ts';
+import { CATALOG_CRD_FILE, CRD_FILE, SET_CRD_FILE, crdYaml } from '../../../tools/crds.ts';
 
 interface Crd {
   spec: { versions: [{ schema: { openAPIV3Schema: StructuralSchema } }] };

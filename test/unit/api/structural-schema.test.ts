@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { z } from 'zod';
-import { structuralSchema } from '../../../src/api/structural-schema.ts';
+import { structuralSchema } from '../../../src/api/crd.ts';
 
 describe('structuralSchema', () => {
   it('replaces safe-integer bounds with a width', () => {

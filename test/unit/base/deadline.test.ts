@@ -1,6 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import { Deadline } from '../../../src/base/deadline.ts';
-import { until } from '../../../src/base/until.ts';
+import { Deadline, until } from '../../../src/base/deadline.ts';
 
 const LATE = new Error('late');
 const STOPPED = new Error('stopped');

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { FairPlaces } from '../../../src/base/fair-places.ts';
+import { FairPlaces } from '../../../src/base/fair-line.ts';
 
 function fill<T>(line: FairPlaces<T>): T[] {
   const taken: T[] = [];

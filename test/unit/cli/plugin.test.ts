@@ -1,6 +1,6 @@
 import { withVerdict } from '../../../src/controller/conditions.ts';
 import { describe, expect, it } from 'vitest';
-import { REASONS, type Reason, type ReadyReason } from '../../../src/api/conditions.ts';
+import { REASONS, type ReadyReason, type Reason } from '../../../src/api/conditions.ts';
 import { FINALIZER, RECORD_ANNOTATION, SERVER_DEFINITION, SET_DEFINITION } from '../../../src/api/names.ts';
 import { reasonPage } from '../../../src/api/documentation.ts';
 import { formatRecord } from '../../../src/api/record.ts';
@@ -11,7 +11,7 @@ import { createProgram } from '../../../src/cli/vps/program.ts';
 import { screen } from '../../../src/cli/vps/screen.ts';
 import { sshArguments, sshDestination } from '../../../src/cli/vps/ssh-arguments.ts';
 import { columns, data } from '../../../src/cli/vps/table.ts';
-import { quoted } from '../../../src/base/shell.ts';
+import { quoted } from '../../../src/base/text.ts';
 import { clean, paintFor } from '../../../src/cli/vps/terminal.ts';
 import { priceText, sumUp } from '../../../src/cli/vps/totals.ts';
 import { definitionDeleting, setDefinitionLost } from '../../../src/virtual-server/decision/words.ts';

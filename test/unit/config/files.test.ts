@@ -3,8 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { rootCertificates } from 'node:tls';
 import { afterAll, describe, expect, it } from 'vitest';
-import { readCertificates } from '../../../src/config/files.ts';
-import { parseConfig } from '../../../src/config/config.ts';
+import { parseConfig, readCertificates } from '../../../src/config/config.ts';
 
 const [first = '', second = ''] = rootCertificates;
 const folder = mkdtempSync(join(tmpdir(), 'certificates-'));

@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest';
-import { hasTrait, REASONS, type ReadyReason, type Reason } from '../../../src/api/conditions.ts';
+import { REASONS, hasTrait, type ReadyReason, type Reason } from '../../../src/api/conditions.ts';
 import { pointer, reasonPage } from '../../../src/api/documentation.ts';
 import { MAX_MESSAGE, type Condition } from '../../../src/api/meta.ts';
-import { timestamp } from '../../../src/base/timestamp.ts';
+import { timestamp } from '../../../src/base/duration.ts';
 import { currentReason, eventOf, transitions, withCondition, withVerdict } from '../../../src/controller/conditions.ts';
 import { NOW } from '../../gen/decision.ts';
 

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { Deadlines } from '../../../src/controller/deadlines.ts';
+import { Deadlines } from '../../../src/controller/queue.ts';
 import { FakeTimers } from '../../gen/timers.ts';
 
 describe('Deadlines', () => {

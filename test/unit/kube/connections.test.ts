@@ -2,7 +2,7 @@ import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { Cluster, KubeCredentials } from '../../../src/kube/config.ts';
-import { createConnections, type Connections } from '../../../src/kube/connections.ts';
+import { createConnections, type Connections } from '../../../src/kube/http.ts';
 
 let server: Server;
 let credentials: KubeCredentials;

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { FINALIZER } from '../../../src/api/names.ts';
 import type { VirtualServerStatus } from '../../../src/api/virtual-server.ts';
 import type { Condition } from '../../../src/api/meta.ts';
-import { countFleet } from '../../../src/observability/fleet.ts';
+import { countFleet } from '../../../src/observability/metrics.ts';
 import { stored, storedWith } from '../../gen/virtual-server.ts';
 
 const NOW = Date.parse('2026-01-01T01:00:00Z');

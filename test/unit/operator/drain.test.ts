@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { FINALIZER, RECORD_ANNOTATION } from '../../../src/api/names.ts';
 import type { VirtualServer } from '../../../src/api/virtual-server.ts';
-import { ConnectionSecrets } from '../../../src/virtual-server/connection-secret/connection-secrets.ts';
+import { ConnectionSecrets } from '../../../src/virtual-server/connection-secret.ts';
 import { CreateLimit, ServerQuota } from '../../../src/virtual-server/fleet/limits.ts';
 import { Accounts } from '../../../src/accounts/accounts.ts';
 import { Holders } from '../../../src/virtual-server/fleet/holders.ts';

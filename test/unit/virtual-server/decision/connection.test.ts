@@ -6,16 +6,16 @@ import {
   CONNECTION_KEYS,
   connectionData,
   connectionWrite,
-  type ConnectionSecretState,
   type ConnectionData,
-} from '../../../../src/virtual-server/decision/connection.ts';
+  type ConnectionSecretState,
+} from '../../../../src/virtual-server/connection-secret.ts';
 import type { Next } from '../../../../src/virtual-server/decision/types.ts';
 import { lookAt } from '../../../../src/virtual-server/decision/view.ts';
 import { afterLook } from '../../../../src/virtual-server/operations/look.ts';
 import { KubeError } from '../../../../src/kube/error.ts';
 import type { Secret, SecretChanges } from '../../../../src/kube/kinds.ts';
 import type { Server } from '../../../../src/provider/types.ts';
-import { conditionsOf, denied, facts, HELD, SERVER, shown, TIMING, UID, webWith } from '../../../gen/decision.ts';
+import { HELD, SERVER, TIMING, UID, conditionsOf, denied, facts, shown, webWith } from '../../../gen/decision.ts';
 import { fakeSecrets } from '../../../gen/doubles.ts';
 import { visit } from '../../../gen/visits.ts';
 

@@ -1,19 +1,18 @@
 import { spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import * as realFiles from 'node:fs/promises';
-import { mkdir, mkdtemp, readdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
+import { mkdir, mkdtemp, readFile, readdir, rename, rm, stat, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import type { JournalEntry } from '../../../../src/virtual-server/journal/attempts.ts';
+import type { FileSystem, JournalEntry } from '../../../../src/virtual-server/journal/notes.ts';
 import {
   BOOT_ID_FILE,
   openJournal,
   type Journal,
   type JournalOptions,
 } from '../../../../src/virtual-server/journal/journal.ts';
-import type { FileSystem } from '../../../../src/virtual-server/journal/notes.ts';
 import { FakeTimers } from '../../../gen/timers.ts';
 
 const PROCESS = join(import.meta.dirname, '../../../gen/journal-process.ts');

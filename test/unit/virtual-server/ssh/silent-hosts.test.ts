@@ -6,7 +6,7 @@ import { formatRecord, type ServerRecord } from '../../../../src/api/record.ts';
 import type { VirtualServer } from '../../../../src/api/virtual-server.ts';
 import { openJournal } from '../../../../src/virtual-server/journal/journal.ts';
 import { Operator } from '../../../../src/operator.ts';
-import { createSshProbe } from '../../../../src/virtual-server/ssh/probe.ts';
+import { createSshProbe } from '../../../../src/virtual-server/ssh-check.ts';
 import type { ObjectVersion } from '../../../../src/kube/resource.ts';
 import { fakeKube, fakeSession, ordersWith } from '../../../gen/doubles.ts';
 import { ACCOUNT, CATALOG, SERVER } from '../../../gen/decision.ts';
