@@ -4,11 +4,11 @@ import { dirname, join } from 'node:path';
 import { stringify } from 'yaml';
 import type { Condition } from '../src/api/meta.ts';
 import { CATALOG_KIND, GROUP, SERVER_KIND, SET_KIND } from '../src/api/names.ts';
-import { CATALOG_VERDICTS, catalogStates } from '../test/gen/catalog-states.ts';
-import { ACTION_TESTS, ACTIONS, type Actionable } from '../test/gen/resource-actions.ts';
-import { SET_VERDICTS, setStates } from '../test/gen/set-states.ts';
-import { states } from '../test/gen/states.ts';
-import { VERDICTS, type Verdict } from '../test/gen/verdicts.ts';
+import { CATALOG_VERDICTS, catalogStates } from '../test/fixtures/catalog-states.ts';
+import { ACTION_TESTS, ACTIONS, type Actionable } from '../test/fixtures/resource-actions.ts';
+import { SET_VERDICTS, setStates } from '../test/fixtures/set-states.ts';
+import { states } from '../test/fixtures/states.ts';
+import { VERDICTS, type Verdict } from '../test/fixtures/verdicts.ts';
 
 const ROOT = join(import.meta.dirname, '..');
 const CUSTOMIZATIONS = join(ROOT, 'deploy/argocd/resource_customizations', GROUP);

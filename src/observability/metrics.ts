@@ -21,7 +21,7 @@ export interface Standing {
   count: number;
 }
 
-export interface FleetSummary {
+export interface Totals {
   servers: Standing[];
   price: number;
   /** Running servers and their price by namespace. */
@@ -43,8 +43,8 @@ const KNOWN: ReadonlySet<string> = new Set([...Object.keys(REASONS), ...Object.k
 const READY: ReadonlySet<string> = new Set(['True', 'False', 'Unknown']);
 
 /** `now` is in ms since the epoch. */
-export function countFleet(objects: readonly VirtualServer[], now: number): FleetSummary {
-  const fleet: FleetSummary = {
+export function countTotals(objects: readonly VirtualServer[], now: number): Totals {
+  const totals: Totals = {
     servers: countStandings(objects),
     price: 0,
     namespaces: new Map(),
@@ -56,16 +56,16 @@ export function countFleet(objects: readonly VirtualServer[], now: number): Flee
   };
   for (const object of objects) {
     const { reason } = standing(object);
-    if (hasTrait(reason, 'orderParked')) fleet.parkedCreates += 1;
-    if (hasRunningServer(object)) addRunning(fleet, object);
-    if (object.status?.conditions?.some(({ type }) => type === 'Expiring') === true) fleet.expiring += 1;
-    fleet.orphans += orphansOf(object);
+    if (hasTrait(reason, 'orderParked')) totals.parkedCreates += 1;
+    if (hasRunningServer(object)) addRunning(totals, object);
+    if (object.status?.conditions?.some(({ type }) => type === 'Expiring') === true) totals.expiring += 1;
+    totals.orphans += orphansOf(object);
     const deletingMs = deletingFor(object, now);
     if (deletingMs === undefined) continue;
-    fleet.deleting += 1;
-    fleet.oldestDeletionMs = Math.max(fleet.oldestDeletionMs, deletingMs);
+    totals.deleting += 1;
+    totals.oldestDeletionMs = Math.max(totals.oldestDeletionMs, deletingMs);
   }
-  return fleet;
+  return totals;
 }
 
 /** The combinations that occur, in order of first occurrence. */
@@ -88,12 +88,12 @@ function standing({ status }: WithConditions): { ready: string; reason: string }
 }
 
 /** The period and currency of the price are unknown. A server without a price adds 0. */
-function addRunning(fleet: FleetSummary, { metadata, status }: VirtualServer): void {
+function addRunning(totals: Totals, { metadata, status }: VirtualServer): void {
   const price: unknown = status?.price;
   const known = typeof price === 'number' && Number.isFinite(price) ? price : 0;
-  const total = fleet.namespaces.get(metadata.namespace) ?? { servers: 0, price: 0 };
-  fleet.price += known;
-  fleet.namespaces.set(metadata.namespace, { servers: total.servers + 1, price: total.price + known });
+  const total = totals.namespaces.get(metadata.namespace) ?? { servers: 0, price: 0 };
+  totals.price += known;
+  totals.namespaces.set(metadata.namespace, { servers: total.servers + 1, price: total.price + known });
 }
 
 /** A record that was copied together with its object lists orphans of the original object, so they do not count. */
@@ -119,7 +119,7 @@ export interface Observed {
 
 interface Seen extends Observed {
   version: string;
-  fleet: FleetSummary;
+  totals: Totals;
 }
 
 interface GaugeDefinition extends MetricDefinition<string> {
@@ -137,8 +137,8 @@ export function createMetricsPage(metrics: Metrics, version: string): (observed:
   collectDefaultMetrics({ register: registry, eventLoopMonitoringPrecision: LOOP_PRECISION_MS });
   for (const name of MISNAMED) registry.removeSingleMetric(name);
   return async (observed) => {
-    const fleet = countFleet(observed.vitals.objects(), observed.now);
-    for (const gauge of GAUGES) metrics.show(gauge, gauge.read({ ...observed, version, fleet }));
+    const totals = countTotals(observed.vitals.objects(), observed.now);
+    for (const gauge of GAUGES) metrics.show(gauge, gauge.read({ ...observed, version, totals }));
     return { status: 200, contentType: registry.contentType, body: await registry.metrics() };
   };
 }
@@ -188,8 +188,8 @@ const ofNamespaces = (
   help: string,
   read: (namespace: { servers: number; price: number }) => number,
 ): GaugeDefinition =>
-  values(name, help, ['object_namespace'], ({ fleet }) =>
-    [...fleet.namespaces].map(([object_namespace, seen]) => ({ object_namespace, value: read(seen) })),
+  values(name, help, ['object_namespace'], ({ totals }) =>
+    [...totals.namespaces].map(([object_namespace, seen]) => ({ object_namespace, value: read(seen) })),
   );
 
 /** By set, as kube-state-metrics does for Deployments: sets are few, and their members are never a label. */
@@ -237,7 +237,7 @@ const GAUGES: readonly GaugeDefinition[] = [
   standings(
     'vps_operator_servers',
     'VirtualServers by the status of Ready and the current reason: of Stalled, else Reconciling, else Ready.',
-    ({ fleet }) => fleet.servers,
+    ({ totals }) => totals.servers,
   ),
   standings('vps_operator_catalogs', 'ServerCatalogs by the status of Ready and the current reason.', ({ vitals }) =>
     countStandings(vitals.catalogs()),
@@ -272,7 +272,7 @@ const GAUGES: readonly GaugeDefinition[] = [
   value(
     'vps_operator_servers_price',
     "Sum of the prices of all running servers, in the provider's own unit.",
-    ({ fleet }) => fleet.price,
+    ({ totals }) => totals.price,
   ),
   ofNamespaces(
     'vps_operator_namespace_servers',
@@ -287,27 +287,27 @@ const GAUGES: readonly GaugeDefinition[] = [
   value(
     'vps_operator_expiring_servers',
     'Servers that expire within a day, or that expired but may not be cancelled.',
-    ({ fleet }) => fleet.expiring,
+    ({ totals }) => totals.expiring,
   ),
   value(
     'vps_operator_parked_creates',
     'VirtualServers whose order may have created a server that only you can find.',
-    ({ fleet }) => fleet.parkedCreates,
+    ({ totals }) => totals.parkedCreates,
   ),
   value(
     'vps_operator_orphaned_servers',
     'Servers that may exist without a VirtualServer, as named by OrphanedServer conditions.',
-    ({ fleet }) => fleet.orphans,
+    ({ totals }) => totals.orphans,
   ),
   value(
     'vps_operator_deleting_servers',
     'VirtualServers that are being deleted and still have the finalizer.',
-    ({ fleet }) => fleet.deleting,
+    ({ totals }) => totals.deleting,
   ),
   value(
     'vps_operator_oldest_deletion_seconds',
     'How long the oldest of them has been waiting; 0 if there is none.',
-    ({ fleet }) => fleet.oldestDeletionMs / 1000,
+    ({ totals }) => totals.oldestDeletionMs / 1000,
   ),
   value(
     'vps_operator_poll_lag_seconds',

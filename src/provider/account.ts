@@ -1,8 +1,8 @@
 /** An API key at the provider: its token, its lists and whether it is refused, all of which its sessions share. */
 import { createHash } from 'node:crypto';
-import { createCaller, type CallRooms, type Caller } from './caller.ts';
+import { createCaller, type CallDeps, type Caller } from './caller.ts';
 import { Redactor } from './redact.ts';
-import { Refusals, createTokens, type TokenRooms } from './token.ts';
+import { Refusals, createTokens, type TokenDeps } from './token.ts';
 import type { Account, ApiKey, Catalog, Priority, Product, Session, TaskState } from './types.ts';
 import { isSameIdentifier } from '../base/identifier.ts';
 import { isIdentifier, type Endpoint, type Endpoints } from './endpoints.ts';
@@ -22,16 +22,16 @@ import {
 } from './wire.ts';
 
 /** What all accounts of a provider share. */
-export type ProviderRooms = Omit<TokenRooms, 'redactor' | 'refusals'> &
-  Pick<CallRooms, 'transport' | 'line'> &
-  Pick<SessionRooms, 'createTimeoutMs'>;
+export type ProviderDeps = Omit<TokenDeps, 'redactor' | 'refusals'> &
+  Pick<CallDeps, 'transport' | 'line'> &
+  Pick<SessionDeps, 'createTimeoutMs'>;
 
-export function createAccount(key: ApiKey, rooms: ProviderRooms): Account {
-  const { endpoints, transport, line, timers, createTimeoutMs } = rooms;
+export function createAccount(key: ApiKey, deps: ProviderDeps): Account {
+  const { endpoints, transport, line, timers, createTimeoutMs } = deps;
   const name = accountOf(endpoints.base, key.keyId);
   const redactor = new Redactor(key);
   const refusals = new Refusals(timers);
-  const tokens = createTokens(key, name, { ...rooms, redactor, refusals });
+  const tokens = createTokens(key, name, { ...deps, redactor, refusals });
   const callerOf = (tenant: string): Caller =>
     createCaller({ redactor, refusals, tokens, transport, line }, { tenant, account: name });
   const now = (): number => timers.monotonic();
@@ -63,7 +63,7 @@ function hash(text: string): string {
 
 /* The calls of types.ts for one API key and one tenant, and the lists, which all tenants of the key share. */
 
-export interface SessionRooms {
+export interface SessionDeps {
   account: string;
   caller: Caller;
   endpoints: Endpoints;
@@ -73,8 +73,8 @@ export interface SessionRooms {
   now: () => number;
 }
 
-export function createSession(rooms: SessionRooms): Session {
-  const { account, caller, endpoints, catalog, createTimeoutMs, now } = rooms;
+export function createSession(deps: SessionDeps): Session {
+  const { account, caller, endpoints, catalog, createTimeoutMs, now } = deps;
   const { redactor } = caller;
 
   const get = (operation: Operation, target: Endpoint, priority: Priority): Promise<ProviderAnswer> =>

@@ -14,7 +14,7 @@ interface Call {
 }
 
 /** What the calls of all tenants with the key share. */
-export interface CallRooms {
+export interface CallDeps {
   redactor: Redactor;
   refusals: Refusals;
   tokens: Tokens;
@@ -22,7 +22,7 @@ export interface CallRooms {
   line: Line;
 }
 
-export interface Caller extends CallRooms {
+export interface Caller extends CallDeps {
   readonly holder: Holder;
   /** Resolves with a token once this tenant may send one request. Throws any error of the login. */
   turn(priority: Priority): Promise<string>;
@@ -39,8 +39,8 @@ export interface Caller extends CallRooms {
   unauthorized(operation: Operation): ProviderError;
 }
 
-export function createCaller(rooms: CallRooms, holder: Holder): Caller {
-  const { redactor, refusals, tokens, transport, line } = rooms;
+export function createCaller(deps: CallDeps, holder: Holder): Caller {
+  const { redactor, refusals, tokens, transport, line } = deps;
 
   async function turn(priority: Priority): Promise<string> {
     const { tenant } = holder;
@@ -75,7 +75,7 @@ export function createCaller(rooms: CallRooms, holder: Holder): Caller {
   }
 
   return {
-    ...rooms,
+    ...deps,
     holder,
     turn,
     async call(call, priority, check = () => undefined) {

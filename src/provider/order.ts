@@ -16,7 +16,7 @@ const REFUSALS = new Set([400, 402, 403, 404, 405, 413, 415, 422]);
 /** Nothing is sent over a connection that has been open for longer, since the provider may be about to close it (ms). */
 const FRESH_MS = 10_000;
 
-interface OrderRooms {
+interface OrderDeps {
   caller: Caller;
   endpoints: Endpoints;
   /** How long it may take to open an order, and then again to send it and to receive the answer (ms). */
@@ -37,23 +37,23 @@ interface Ready {
 }
 
 /** Waits for a turn, a token and a connection. Throws ProviderError; nothing was sent then. */
-export async function openOrder(rooms: OrderRooms): Promise<OpenOrder> {
-  const { caller, timeoutMs, now } = rooms;
-  let ready = await getReady(rooms, timeoutMs);
+export async function openOrder(deps: OrderDeps): Promise<OpenOrder> {
+  const { caller, timeoutMs, now } = deps;
+  let ready = await getReady(deps, timeoutMs);
   return {
     close: () => ready.close(),
     send: async (request, gate) => {
       const end = now() + timeoutMs;
-      const first = await post(rooms, ready, request, gate, end);
+      const first = await post(deps, ready, request, gate, end);
       if (first.kind !== 'unauthorized') return first;
       caller.tokens.drop(ready.token);
       await gate.unsent();
       try {
-        ready = await getReady(rooms, end - now());
+        ready = await getReady(deps, end - now());
       } catch (error) {
         return { kind: 'notCreated', error: asProviderError(error, caller) };
       }
-      const second = await post(rooms, ready, request, gate, end);
+      const second = await post(deps, ready, request, gate, end);
       return second.kind === 'unauthorized'
         ? { kind: 'notCreated', error: caller.unauthorized('createServer') }
         : second;
@@ -61,7 +61,7 @@ export async function openOrder(rooms: OrderRooms): Promise<OpenOrder> {
   };
 }
 
-async function getReady({ caller, endpoints, now }: OrderRooms, timeoutMs: number): Promise<Ready> {
+async function getReady({ caller, endpoints, now }: OrderDeps, timeoutMs: number): Promise<Ready> {
   const { transport, line, holder, redactor } = caller;
   return transport.within(timeoutMs, async (signal) => {
     const token = await until(signal, caller.turn('low'));
@@ -89,7 +89,7 @@ async function getReady({ caller, endpoints, now }: OrderRooms, timeoutMs: numbe
 
 /** `unauthorized`: the provider refused the token, so that it created nothing. */
 async function post(
-  { caller, endpoints, now }: OrderRooms,
+  { caller, endpoints, now }: OrderDeps,
   { token, connection, openedAt, endClaim, close }: Ready,
   request: CreateServerRequest,
   gate: OrderGate,

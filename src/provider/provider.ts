@@ -56,9 +56,9 @@ export function createProvider(options: ProviderOptions): Provider {
       ...(options.lookup && { lookup: options.lookup }),
     });
   const onLogin = options.onLogin ?? (() => undefined);
-  const rooms = { endpoints, transport, line, timers, createTimeoutMs, moves: () => moves, onLogin };
+  const deps = { endpoints, transport, line, timers, createTimeoutMs, moves: () => moves, onLogin };
   return {
-    account: (key) => createAccount(key, rooms),
+    account: (key) => createAccount(key, deps),
     async close() {
       line.close(new ProviderError('PROVIDER_UNREACHABLE', 'the provider client is closed'));
       await transport.close();

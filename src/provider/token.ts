@@ -123,7 +123,7 @@ interface Token {
 /** `refused`: the provider reports that the key is invalid. */
 export type LoginResult = 'success' | 'refused' | 'error';
 
-export interface TokenRooms {
+export interface TokenDeps {
   redactor: Redactor;
   refusals: Refusals;
   endpoints: Endpoints;
@@ -147,8 +147,8 @@ export interface Tokens {
   isAccepted(): boolean;
 }
 
-export function createTokens(key: ApiKey, account: string, rooms: TokenRooms): Tokens {
-  const { redactor, refusals, endpoints, transport, line, timers, moves, onLogin } = rooms;
+export function createTokens(key: ApiKey, account: string, deps: TokenDeps): Tokens {
+  const { redactor, refusals, endpoints, transport, line, timers, moves, onLogin } = deps;
   // Raw instead of form-encoded as in OAuth: the provider documents <KEY_ID>:<SECRET>.
   const authorization = `Basic ${Buffer.from(`${key.keyId}:${key.secret}`, 'utf8').toString('base64')}`;
   let last: { token: Token; move: number } | undefined;

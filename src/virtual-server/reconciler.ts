@@ -18,8 +18,8 @@ import type { Logger } from '../base/logger.ts';
 import type { Reconciler } from '../controller/controller.ts';
 import type { Informer } from '../controller/informer.ts';
 import { keyOf } from '../kube/resource.ts';
-import type { Losses } from './fleet/losses.ts';
-import type { Objects } from './fleet/objects.ts';
+import type { Losses } from './shared/losses.ts';
+import type { Objects } from './shared/objects.ts';
 import { withoutFailures, withoutPlan } from './decision/memo.ts';
 import type { Journal } from './journal/journal.ts';
 

@@ -17,10 +17,10 @@ import { holdsSomething } from './decision/record.ts';
 import { isProvisioned } from './decision/status.ts';
 import type { Facts, Next } from './decision/types.ts';
 import { lookAt, type View } from './decision/view.ts';
-import type { CreateLimit, ServerQuota } from './fleet/limits.ts';
-import type { Holders } from './fleet/holders.ts';
-import type { Objects } from './fleet/objects.ts';
-import type { Pace } from './fleet/pace.ts';
+import type { CreateLimit, ServerQuota } from './shared/limits.ts';
+import type { Holders } from './shared/holders.ts';
+import type { Objects } from './shared/objects.ts';
+import type { Pace } from './shared/pace.ts';
 import { histogram, type Metrics } from '../base/metrics.ts';
 import type { Journal } from './journal/journal.ts';
 import type { Kube } from './kube.ts';
@@ -260,7 +260,7 @@ export class Visit {
 /** Steps that repeat for the whole life of an object. */
 const REPEATED = new Set(['wait', 'follow', 'look']);
 
-export interface WriteRooms {
+export interface WriteDeps {
   kube: Pick<Kube, 'patchMetadata' | 'writeStatus'>;
   /** Called at once with every version that a write returned. */
   wrote: (object: VirtualServer) => void;
@@ -270,17 +270,17 @@ export interface WriteRooms {
 export async function write(
   object: VirtualServer,
   next: Pick<Next, 'record' | 'status'>,
-  room: WriteRooms,
+  deps: WriteDeps,
 ): Promise<VirtualServer> {
   let newest = object;
   const patch = next.record === undefined ? undefined : metadataPatch(object, next.record);
   if (patch !== undefined) {
-    newest = await room.kube.patchMetadata(versionOf(newest), patch);
-    room.wrote(newest);
+    newest = await deps.kube.patchMetadata(versionOf(newest), patch);
+    deps.wrote(newest);
   }
   if (next.status !== undefined && !isDeepEqual(newest.status, next.status)) {
-    newest = await room.kube.writeStatus(versionOf(newest), newest.status, next.status);
-    room.wrote(newest);
+    newest = await deps.kube.writeStatus(versionOf(newest), newest.status, next.status);
+    deps.wrote(newest);
   }
   return newest;
 }

@@ -3,7 +3,7 @@
  * with it.
  */
 import type { Secret } from '../../src/kube/kinds.ts';
-import { expectedData } from '../sim/expected-data.ts';
+import { expectedData } from '../lives/expected-data.ts';
 import type { Gap } from './gaps.ts';
 import type { Scenario } from './scenarios.ts';
 import { CONNECTION } from './secret-calls.ts';

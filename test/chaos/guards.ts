@@ -5,7 +5,7 @@ import { expiryOf } from '../../src/virtual-server/decision/expiry.ts';
 import type { Simulator } from '../../src/simulator/index.ts';
 import type { Request } from './labels.ts';
 import { sshKeysOf } from './objects.ts';
-import { recordOf } from '../gen/records.ts';
+import { recordOf } from '../fixtures/records.ts';
 import { checkConnectionWrite } from './secret-calls.ts';
 import { checkSetWrite } from './sets.ts';
 

@@ -11,7 +11,7 @@ import { isOlder } from '../../src/kube/resource.ts';
 import type { Simulator } from '../../src/simulator/index.ts';
 import type { World } from './labels.ts';
 import { allowedBy } from './sets.ts';
-import { recordOf } from '../gen/records.ts';
+import { recordOf } from '../fixtures/records.ts';
 
 export class KnownObjects implements World {
   /** The catalog written last; no scenario has more than one. */

@@ -4,7 +4,7 @@ import type { VirtualServer } from '../../src/api/virtual-server.ts';
 import type { Simulator } from '../../src/simulator/index.ts';
 import { shows, type Lists } from './catalogs.ts';
 import { isForTunnel, isKill, type CrashFault } from './faults.ts';
-import { recordOf } from '../gen/records.ts';
+import { recordOf } from '../fixtures/records.ts';
 import type { Replica } from './replica.ts';
 
 interface Ending {

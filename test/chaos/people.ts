@@ -16,7 +16,7 @@ import type { KubeHttp } from '../../src/kube/http.ts';
 import { createClient } from '../../src/kube/client.ts';
 import { SECRETS, type Secret } from '../../src/kube/kinds.ts';
 import { DEFAULT_KEY, type Key } from '../../src/simulator/index.ts';
-import { virtualServer, withAnnotations, withSpec, type Manifest } from '../gen/virtual-server.ts';
+import { virtualServer, withAnnotations, withSpec, type Manifest } from '../fixtures/virtual-server.ts';
 import type { KnownObjects } from './objects.ts';
 
 /** What a scenario says of a set. */

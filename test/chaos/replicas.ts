@@ -2,7 +2,7 @@
 import { NOT_CREATED_ANNOTATION } from '../../src/api/names.ts';
 import type { Arena } from './arena.ts';
 import type { Passing } from './exchange.ts';
-import { recordOf } from '../gen/records.ts';
+import { recordOf } from '../fixtures/records.ts';
 import type { Part, Result } from './plan.ts';
 import type { Replica } from './replica.ts';
 import { SCENARIOS, type Scenario } from './scenarios.ts';

@@ -1,6 +1,6 @@
 /** Records the scenarios, enumerates the plans, selects by seed, runs plans in parallel, and reports the results. */
 import type { Arena } from './arena.ts';
-import { Random } from '../sim/random.ts';
+import { Random } from '../lives/random.ts';
 import type { ChaosOptions } from './options.ts';
 import { enumerate, parsePlan, record, RECORDABLE, type Plan, type Recording } from './plans.ts';
 

@@ -8,7 +8,7 @@ import { begin, isCreate, removed } from './acts.ts';
 import { CONNECTIONS } from './connections.ts';
 import { jsonAnswer, type Answer, type Exchange } from './exchange.ts';
 import { FEATURES } from './features.ts';
-import { recordOf } from '../gen/records.ts';
+import { recordOf } from '../fixtures/records.ts';
 import { SETS } from './sets.ts';
 import type { Stage } from './stage.ts';
 import { WORSE } from './worse.ts';

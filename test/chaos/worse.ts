@@ -3,7 +3,7 @@ import { RECONCILE_AT_ANNOTATION } from '../../src/api/names.ts';
 import { DEFAULT_KEY } from '../../src/simulator/index.ts';
 import { begin, removed } from './acts.ts';
 import { jsonAnswer, type Exchange } from './exchange.ts';
-import { recordOf } from '../gen/records.ts';
+import { recordOf } from '../fixtures/records.ts';
 import type { Scenario, Unusual } from './scenarios.ts';
 import type { Stage } from './stage.ts';
 

@@ -7,7 +7,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, it, vi } from 'vitest';
 import { parse, stringify } from 'yaml';
-import { virtualServer } from '../gen/virtual-server.ts';
+import { virtualServer } from '../fixtures/virtual-server.ts';
 import { established, ROOT, startEmptyCluster, type Cluster } from '../integration/deploy/cluster.ts';
 
 interface Version {

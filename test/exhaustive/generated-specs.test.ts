@@ -7,8 +7,8 @@ import { describe, expect, it } from 'vitest';
 import { API_VERSION, SERVER_KIND, SERVER_PLURAL } from '../../src/api/names.ts';
 import type { VirtualServer } from '../../src/api/virtual-server.ts';
 import { KubeError } from '../../src/kube/error.ts';
-import { goodSpec, invalidSpecs, isOffered, mergePatch, validSpecs, type Spec } from '../gen/specs.ts';
-import { Random } from '../sim/random.ts';
+import { goodSpec, invalidSpecs, isOffered, mergePatch, validSpecs, type Spec } from '../fixtures/specs.ts';
+import { Random } from '../lives/random.ts';
 import { condition, createWorld, type World } from '../integration/support/world.ts';
 
 const WALKS = Number(process.env.GENERATED_SPECS ?? 24);

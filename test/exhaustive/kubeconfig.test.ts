@@ -7,7 +7,7 @@ import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, inject, it, vi } from 'vitest';
 import { stringify } from 'yaml';
 import { loadCluster } from '../../src/kube/config.ts';
-import { Random } from '../sim/random.ts';
+import { Random } from '../lives/random.ts';
 
 const SETS = 120;
 const SEED = 20_261_122;

@@ -5,7 +5,7 @@ import { describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
 import { API_VERSION, CATALOG_KIND, FINALIZER, RECORD_ANNOTATION } from '../../src/api/names.ts';
 import { EXIT } from '../../src/cli/vps/failure.ts';
-import { SSH_KEY, virtualServer, withAnnotations, withSpec, type Manifest } from '../gen/virtual-server.ts';
+import { SSH_KEY, virtualServer, withAnnotations, withSpec, type Manifest } from '../fixtures/virtual-server.ts';
 import { lostOrder } from '../integration/support/creates.ts';
 import { blocksOf, patternOf, steady, typedIn } from '../integration/support/document.ts';
 import { createPlugin, noTerminal, usePlugin, type Plugin } from '../integration/support/plugin.ts';

@@ -9,7 +9,7 @@ import { EXIT } from '../../src/cli/vps/failure.ts';
 import { version } from '../../tools/image-build.ts';
 import { writeExecutable } from '../../tools/release/executable.ts';
 import { NODE_LICENSE } from '../../tools/release/platforms.ts';
-import { virtualServer } from '../gen/virtual-server.ts';
+import { virtualServer } from '../fixtures/virtual-server.ts';
 import { createWorld } from '../integration/support/world.ts';
 
 const run = promisify(execFile);

@@ -8,7 +8,7 @@ import { afterAll, beforeAll, expect, inject, it, onTestFinished, vi } from 'vit
 import { parse, parseAllDocuments, stringify } from 'yaml';
 import { goProgram } from '../../tools/go-program.ts';
 import { GITOPS_PROGRAMS } from '../../tools/go-programs.ts';
-import { virtualServer, withAnnotations } from '../gen/virtual-server.ts';
+import { virtualServer, withAnnotations } from '../fixtures/virtual-server.ts';
 import { PAUSED_ANNOTATION } from '../../src/api/names.ts';
 import { kubectl } from '../integration/kube/support.ts';
 import { readyServer } from '../integration/support/records.ts';

@@ -64,7 +64,7 @@ async function tryMutant({ name, file, find, replace, tests, plan }: Mutant): Pr
 
 async function simulate(): Promise<string | undefined> {
   const { code, output } = await execute([
-    'test/sim/main.ts',
+    'test/lives/main.ts',
     '--lives',
     values.lives,
     '--seed',

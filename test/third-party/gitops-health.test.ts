@@ -3,7 +3,7 @@ import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
-import { web } from '../gen/decision.ts';
+import { web } from '../fixtures/decision.ts';
 import { customization, JUDGED, KINDS } from '../../tools/gitops.ts';
 import { buildJudge, judge, type Judgement } from './judge.ts';
 

@@ -14,7 +14,7 @@ import { parse } from 'yaml';
 import type { VirtualServer } from '../../src/api/virtual-server.ts';
 import { DEFAULT_KEY, startSimulator, type Simulator } from '../../src/simulator/index.ts';
 import { CHART } from '../../tools/chart/main.ts';
-import { virtualServer } from '../gen/virtual-server.ts';
+import { virtualServer } from '../fixtures/virtual-server.ts';
 import { blocksOf, createShell, executable } from '../integration/support/document.ts';
 import { ROOT, startEmptyCluster, type Cluster } from '../integration/deploy/cluster.ts';
 import { HELM_BUILD_MS, LEAST, manifestsIn, useHelm, type Helm } from './helm.ts';

@@ -62,20 +62,20 @@ function isTypeOnly(clause: ts.ImportClause | undefined): boolean {
   );
 }
 
-/** The room of a file: its folder, or `top` for files directly in src/. */
-const roomOf = (path: string): string => (path.includes('/') ? (path.split('/')[0] ?? '') : 'top');
+/** The folder of a file in src, or `top` for files directly in src/. */
+const folderOf = (path: string): string => (path.includes('/') ? (path.split('/')[0] ?? '') : 'top');
 
-/** The rooms that each room may import besides itself: only rooms below it. */
+/** The folders that each folder may import besides itself: only folders below it. */
 const MAY_IMPORT: Record<string, string[]> = {
   base: [],
   api: [],
   config: ['base'],
   provider: ['base'],
-  // These two know no kind; each kind has a separate room.
+  // These two know no kind; each kind has a separate folder.
   kube: ['api', 'base'],
   controller: ['api', 'base', 'kube'],
   accounts: ['api', 'base', 'kube', 'provider'],
-  // The rooms of the kinds do not import each other.
+  // The folders of the kinds do not import each other.
   'virtual-server': ['accounts', 'api', 'base', 'controller', 'kube', 'provider'],
   'server-catalog': ['accounts', 'api', 'base', 'controller', 'kube', 'provider'],
   'virtual-server-set': ['api', 'base', 'controller', 'kube'],
@@ -98,27 +98,27 @@ const MAY_IMPORT: Record<string, string[]> = {
   ],
 };
 
-const inRoom = (room: string): Source[] => sources.filter(({ path }) => roomOf(path) === room);
-/** Files that only make decisions, in whichever room. */
+const inFolder = (folder: string): Source[] => sources.filter(({ path }) => folderOf(path) === folder);
+/** Files that only make decisions, in whichever folder. */
 const isPure = (path: string): boolean => path.includes('/decision/') || path === 'controller/conditions.ts';
 const pure = sources.filter(({ path }) => isPure(path));
-const edges = (room: string): { path: string; to: string; typeOnly: boolean }[] =>
-  inRoom(room).flatMap(({ path, imports }) => imports.filter(({ own }) => own).map((edge) => ({ path, ...edge })));
+const edges = (folder: string): { path: string; to: string; typeOnly: boolean }[] =>
+  inFolder(folder).flatMap(({ path, imports }) => imports.filter(({ own }) => own).map((edge) => ({ path, ...edge })));
 
-describe('the rooms of src', () => {
+describe('the folders of src', () => {
   it('match the design', () => {
-    expect(new Set(sources.map(({ path }) => roomOf(path)))).toEqual(new Set(Object.keys(MAY_IMPORT)));
+    expect(new Set(sources.map(({ path }) => folderOf(path)))).toEqual(new Set(Object.keys(MAY_IMPORT)));
   });
 
-  it.each(Object.entries(MAY_IMPORT))('%s imports only %j', (room, allowed) => {
-    const wrong = edges(room).filter(
-      ({ to }) => ![room, ...allowed].some((name) => name === to || name === roomOf(to)),
+  it.each(Object.entries(MAY_IMPORT))('%s imports only %j', (folder, allowed) => {
+    const wrong = edges(folder).filter(
+      ({ to }) => ![folder, ...allowed].some((name) => name === to || name === folderOf(to)),
     );
     expect(wrong).toEqual([]);
   });
 
-  it.each(Object.entries(MAY_IMPORT))('%s uses each of %j', (room, allowed) => {
-    const used = new Set(edges(room).map(({ to }) => roomOf(to)));
+  it.each(Object.entries(MAY_IMPORT))('%s uses each of %j', (folder, allowed) => {
+    const used = new Set(edges(folder).map(({ to }) => folderOf(to)));
     expect(allowed.filter((name) => !used.has(name))).toEqual([]);
   });
 
@@ -134,17 +134,17 @@ describe('the rooms of src', () => {
   });
 
   it('keep the simulator and the provider client separate', () => {
-    const others = sources.filter(({ path }) => roomOf(path) !== 'simulator');
-    const users = others.filter(({ imports }) => imports.some(({ to }) => roomOf(to) === 'simulator'));
+    const others = sources.filter(({ path }) => folderOf(path) !== 'simulator');
+    const users = others.filter(({ imports }) => imports.some(({ to }) => folderOf(to) === 'simulator'));
     expect(users.map(({ path }) => path)).toEqual([]);
   });
 });
 
-describe('the pure rooms', () => {
-  it('import only types from rooms that do I/O', () => {
+describe('the pure folders', () => {
+  it('import only types from folders that do I/O', () => {
     const edges = pure.flatMap(({ path, imports }) => imports.map((edge) => ({ path, ...edge })));
     const wrong = edges.filter(
-      ({ to, own, typeOnly }) => own && !typeOnly && !isPure(to) && !['api', 'base'].includes(roomOf(to)),
+      ({ to, own, typeOnly }) => own && !typeOnly && !isPure(to) && !['api', 'base'].includes(folderOf(to)),
     );
     expect(wrong).toEqual([]);
   });

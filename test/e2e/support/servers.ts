@@ -4,7 +4,7 @@ import { API_VERSION, SERVER_PLURAL } from '../../../src/api/names.ts';
 import type { VirtualServer } from '../../../src/api/virtual-server.ts';
 import type { KubeHttp } from '../../../src/kube/http.ts';
 import { DEFAULT_KEY } from '../../../src/simulator/index.ts';
-import { virtualServer, withSpec } from '../../gen/virtual-server.ts';
+import { virtualServer, withSpec } from '../../fixtures/virtual-server.ts';
 import { apply, kubectl, until } from './cluster.ts';
 
 const PUBLIC_KEY = 'ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIJdTYs0rmVsWT1a8iSZmDU4YzKNWQTbAwbmuxGrBWxyz';

@@ -1,7 +1,7 @@
 /** A provider that fails for a while, and a provider with unknown statuses and progress messages. */
 import { describe, expect, it } from 'vitest';
 import type { FaultAction } from '../../../src/simulator/index.ts';
-import { virtualServer } from '../../gen/virtual-server.ts';
+import { virtualServer } from '../../fixtures/virtual-server.ts';
 import { records, sent, triesWithGrowingPauses } from '../support/creates.ts';
 import { condition, createWorld, type World } from '../support/world.ts';
 

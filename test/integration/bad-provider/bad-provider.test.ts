@@ -3,7 +3,7 @@
  */
 import { describe, expect, it } from 'vitest';
 import type { FaultAction, Route } from '../../../src/simulator/index.ts';
-import { virtualServer } from '../../gen/virtual-server.ts';
+import { virtualServer } from '../../fixtures/virtual-server.ts';
 import { records, sent, stalled } from '../support/creates.ts';
 import { condition, createWorld, type World } from '../support/world.ts';
 

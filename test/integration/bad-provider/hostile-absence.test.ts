@@ -1,6 +1,6 @@
 /** A 404 for something that exists: for one call, for all calls, for a task, temporarily or permanently. */
 import { expect, it, vi } from 'vitest';
-import { virtualServer } from '../../gen/virtual-server.ts';
+import { virtualServer } from '../../fixtures/virtual-server.ts';
 import { sent, stalled, triesWithGrowingPauses } from '../support/creates.ts';
 import { condition, createWorld, type World, type WorldOptions } from '../support/world.ts';
 

@@ -1,7 +1,7 @@
 /** Well-formed but wrong answers: Locations that lead elsewhere, odd identifiers, fields of another type. */
 import { describe, expect, it, vi } from 'vitest';
 import type { FaultAction, FaultMatch } from '../../../src/simulator/index.ts';
-import { virtualServer } from '../../gen/virtual-server.ts';
+import { virtualServer } from '../../fixtures/virtual-server.ts';
 import { records, sent, stalled, triesWithGrowingPauses } from '../support/creates.ts';
 import { startElsewhere } from '../support/outage.ts';
 import { condition, createWorld, type World } from '../support/world.ts';

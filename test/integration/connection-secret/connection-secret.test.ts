@@ -5,7 +5,7 @@ import type { VirtualServer } from '../../../src/api/virtual-server.ts';
 import { createClient } from '../../../src/kube/client.ts';
 import { SECRETS, type Secret } from '../../../src/kube/kinds.ts';
 import { permitConnectionSecrets } from '../../../tools/control-plane/operator-identity.ts';
-import { virtualServer, withSpec } from '../../gen/virtual-server.ts';
+import { virtualServer, withSpec } from '../../fixtures/virtual-server.ts';
 import { ask } from '../support/broker.ts';
 import type { GuardedPaths } from '../support/guards.ts';
 import { readyServer } from '../support/records.ts';

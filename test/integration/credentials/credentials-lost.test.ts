@@ -1,7 +1,7 @@
 /** Secrets that are deleted while servers need their key: the last good key, and the fallback Secret. */
 import { describe, expect, it } from 'vitest';
 import { DEFAULT_KEY } from '../../../src/simulator/index.ts';
-import { virtualServer, withSpec } from '../../gen/virtual-server.ts';
+import { virtualServer, withSpec } from '../../fixtures/virtual-server.ts';
 import { CREATE, sent, stalled } from '../support/creates.ts';
 import { createWorld, type World, type WorldOptions } from '../support/world.ts';
 

@@ -1,7 +1,7 @@
 /** API keys that change while servers exist: rotated, of another account, of the same account. */
 import { describe, expect, it } from 'vitest';
 import { DEFAULT_KEY } from '../../../src/simulator/index.ts';
-import { virtualServer, withSpec } from '../../gen/virtual-server.ts';
+import { virtualServer, withSpec } from '../../fixtures/virtual-server.ts';
 import { records, sent, stalled } from '../support/creates.ts';
 import { condition, createWorld, type World } from '../support/world.ts';
 

@@ -2,7 +2,7 @@
 import { reasonPage } from '../../../src/api/documentation.ts';
 import { describe, expect, it } from 'vitest';
 import { DEFAULT_KEY, type Key } from '../../../src/simulator/index.ts';
-import { virtualServer, withSpec } from '../../gen/virtual-server.ts';
+import { virtualServer, withSpec } from '../../fixtures/virtual-server.ts';
 import { phase, sent, stalled } from '../support/creates.ts';
 import { createWorld } from '../support/world.ts';
 

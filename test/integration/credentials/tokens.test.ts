@@ -1,6 +1,6 @@
 /** Tokens: short lifetimes in both notations, revoked tokens, and failing logins. */
 import { describe, expect, it } from 'vitest';
-import { virtualServer } from '../../gen/virtual-server.ts';
+import { virtualServer } from '../../fixtures/virtual-server.ts';
 import { sent, triesWithGrowingPauses } from '../support/creates.ts';
 import { createWorld, type World } from '../support/world.ts';
 

@@ -6,7 +6,7 @@ import { afterAll, beforeAll, beforeEach, expect, onTestFinished, vi } from 'vit
 import { stringify } from 'yaml';
 import type { VirtualServer } from '../../../src/api/virtual-server.ts';
 import { DEFAULT_KEY, startSimulator, type Simulator } from '../../../src/simulator/index.ts';
-import { virtualServer } from '../../gen/virtual-server.ts';
+import { virtualServer } from '../../fixtures/virtual-server.ts';
 import { startEmptyCluster, type Cluster } from './cluster.ts';
 import { startPod, SYSTEM, type Pod } from './pod.ts';
 

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { expect, it, onTestFinished } from 'vitest';
 import { stringify } from 'yaml';
 import { kustomization } from '../../../tools/manifests.ts';
-import { virtualServer } from '../../gen/virtual-server.ts';
+import { virtualServer } from '../../fixtures/virtual-server.ts';
 import { established, startEmptyCluster } from './cluster.ts';
 
 const CRD = 'crd/virtualservers.vps-operator.dev';

@@ -9,7 +9,7 @@ import { expect, it } from 'vitest';
 import { readManifests } from '../../../tools/demo/manifests.ts';
 import { draw, plain, textOf } from '../../../tools/pictures/draw.ts';
 import { screenOf } from '../../../tools/pictures/screen.ts';
-import { virtualServer, withSpec } from '../../gen/virtual-server.ts';
+import { virtualServer, withSpec } from '../../fixtures/virtual-server.ts';
 import { CREATE, lostOrder } from '../support/creates.ts';
 import { createPlugin, noTerminal, usePlugin, type Plugin } from '../support/plugin.ts';
 import { readyServer } from '../support/records.ts';

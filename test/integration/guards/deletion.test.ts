@@ -2,7 +2,7 @@
 import { describe, expect, it } from 'vitest';
 import { DOCUMENTATION } from '../../../src/api/documentation.ts';
 import { FINALIZER, RECORD_ANNOTATION } from '../../../src/api/names.ts';
-import { virtualServer, withSpec } from '../../gen/virtual-server.ts';
+import { virtualServer, withSpec } from '../../fixtures/virtual-server.ts';
 import { patch, useGuards } from '../support/guarded-objects.ts';
 import { refusal, succeed, typeWarnings } from '../support/guards.ts';
 import { readyServer, stalledMessage } from '../support/records.ts';

@@ -19,7 +19,7 @@ import { createKubeHttp, type KubeHttp } from '../../../src/kube/http.ts';
 import { collectionOf, pathOf } from '../../../src/kube/resource.ts';
 import { VIRTUAL_SERVERS } from '../../../src/virtual-server/resource.ts';
 import { manifestOf, type Manifest } from '../../../src/virtual-server-set/decision/template.ts';
-import { virtualServer } from '../../gen/virtual-server.ts';
+import { virtualServer } from '../../fixtures/virtual-server.ts';
 import { adminHttp } from '../kube/support.ts';
 import { OTHER_FINALIZER, patch, RECORD, useGuards } from '../support/guarded-objects.ts';
 import { ADMISSION, refusal, succeed } from '../support/guards.ts';

@@ -15,7 +15,7 @@ import {
   SET_KIND,
   SET_PLURAL,
 } from '../../../src/api/names.ts';
-import { virtualServer, withAnnotations, withSpec, type Manifest } from '../../gen/virtual-server.ts';
+import { virtualServer, withAnnotations, withSpec, type Manifest } from '../../fixtures/virtual-server.ts';
 import { patch, RECORD, statusPatch, useGuards } from '../support/guarded-objects.ts';
 import { ADMISSION, refusal, succeed } from '../support/guards.ts';
 

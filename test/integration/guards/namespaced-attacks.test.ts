@@ -4,7 +4,7 @@ import { API_VERSION, FINALIZER, SERVER_PLURAL, RECORD_ANNOTATION } from '../../
 import { formatRecord } from '../../../src/api/record.ts';
 import { loadCluster } from '../../../src/kube/config.ts';
 import { createKubeHttp, type KubeHttp } from '../../../src/kube/http.ts';
-import { virtualServer, type Manifest } from '../../gen/virtual-server.ts';
+import { virtualServer, type Manifest } from '../../fixtures/virtual-server.ts';
 import { startGuardedCluster, type GuardedCluster } from '../support/guarded-cluster.ts';
 import { readyServer, recordOf } from '../support/records.ts';
 import type { World } from '../support/world.ts';

@@ -9,7 +9,7 @@ import {
   RECONCILE_AT_ANNOTATION,
   RECORD_ANNOTATION,
 } from '../../../src/api/names.ts';
-import { virtualServer, withAnnotations } from '../../gen/virtual-server.ts';
+import { virtualServer, withAnnotations } from '../../fixtures/virtual-server.ts';
 import { OTHER_FINALIZER, patch, statusPatch, useGuards } from '../support/guarded-objects.ts';
 import { BREAK_GLASS, refusal, succeed, type Kubectl } from '../support/guards.ts';
 import { readyServer, recordOf } from '../support/records.ts';

@@ -1,6 +1,6 @@
 /** kubectl apply --prune under the guards: what it deletes and what it leaves, as documented in docs/how-to/gitops.md. */
 import { afterEach, expect, it, vi } from 'vitest';
-import { virtualServer, withSpec, type Manifest } from '../../gen/virtual-server.ts';
+import { virtualServer, withSpec, type Manifest } from '../../fixtures/virtual-server.ts';
 import { patch, useGuards } from '../support/guarded-objects.ts';
 import { refusal, succeed } from '../support/guards.ts';
 import { createWorld, type World } from '../support/world.ts';

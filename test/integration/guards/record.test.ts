@@ -2,7 +2,7 @@
 import { describe, expect, it } from 'vitest';
 import { FINALIZER, RECORD_ANNOTATION } from '../../../src/api/names.ts';
 import type { VirtualServer } from '../../../src/api/virtual-server.ts';
-import { virtualServer, withAnnotations, type Manifest, type Modifier } from '../../gen/virtual-server.ts';
+import { virtualServer, withAnnotations, type Manifest, type Modifier } from '../../fixtures/virtual-server.ts';
 import {
   jsonPatch,
   OTHER_FINALIZER,

@@ -1,6 +1,6 @@
 /** Objects that are deleted without their servers, or held: Retain, deletionProtection, paused. */
 import { describe, expect, it } from 'vitest';
-import { virtualServer, withSpec } from '../../gen/virtual-server.ts';
+import { virtualServer, withSpec } from '../../fixtures/virtual-server.ts';
 import { readyServer, recordOf, stalledMessage } from '../support/records.ts';
 import { createWorld, type World } from '../support/world.ts';
 

@@ -1,7 +1,7 @@
 /** Deletes an object at every stage of its life: its server is cancelled once, and nothing is left behind unnoticed. */
 import { describe, expect, it } from 'vitest';
 import { DEFAULT_KEY } from '../../../src/simulator/index.ts';
-import { virtualServer, withSpec } from '../../gen/virtual-server.ts';
+import { virtualServer, withSpec } from '../../fixtures/virtual-server.ts';
 import { readyServer, recordOf, stalledMessage } from '../support/records.ts';
 import { condition, createWorld } from '../support/world.ts';
 

@@ -1,7 +1,7 @@
 /** Servers that expire: spec.expiresAt and spec.ttl. */
 import { describe, expect, it } from 'vitest';
 import { RECONCILE_AT_ANNOTATION } from '../../../src/api/names.ts';
-import { virtualServer, withSpec } from '../../gen/virtual-server.ts';
+import { virtualServer, withSpec } from '../../fixtures/virtual-server.ts';
 import { readyServer, recordOf, stalledMessage } from '../support/records.ts';
 import { createWorld, type World } from '../support/world.ts';
 

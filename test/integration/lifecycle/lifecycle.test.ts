@@ -1,7 +1,7 @@
 /** The main task: create, Ready, deleted, with the exact status. */
 import { describe, expect, it } from 'vitest';
 import { RECORD_ANNOTATION } from '../../../src/api/names.ts';
-import { SSH_KEY, virtualServer } from '../../gen/virtual-server.ts';
+import { SSH_KEY, virtualServer } from '../../fixtures/virtual-server.ts';
 import { condition, createWorld } from '../support/world.ts';
 
 describe('the life of a server', () => {

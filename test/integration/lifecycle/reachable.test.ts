@@ -3,7 +3,7 @@ import { createServer as createHttpServer } from 'node:http';
 import { createServer, type AddressInfo, type Server, type Socket } from 'node:net';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { ADOPT_ANNOTATION } from '../../../src/api/names.ts';
-import { virtualServer, withSpec } from '../../gen/virtual-server.ts';
+import { virtualServer, withSpec } from '../../fixtures/virtual-server.ts';
 import { readyServer } from '../support/records.ts';
 import { hasSshd, startSshd } from '../support/sshd.ts';
 import { condition, createWorld, type World } from '../support/world.ts';

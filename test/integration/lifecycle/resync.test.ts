@@ -1,6 +1,6 @@
 /** A Ready server is read again every resync interval: out-of-band changes show, and nothing is ordered again. */
 import { describe, expect, it } from 'vitest';
-import { withSpec } from '../../gen/virtual-server.ts';
+import { withSpec } from '../../fixtures/virtual-server.ts';
 import { startDetour } from '../support/process.ts';
 import { readyServer, stalledMessage } from '../support/records.ts';
 import { condition, createWorld, type World } from '../support/world.ts';

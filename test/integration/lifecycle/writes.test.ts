@@ -1,7 +1,7 @@
 /** Counts the operator's writes where the count is reliable: in the API server's audit log. */
 import { readFile } from 'node:fs/promises';
 import { describe, expect, inject, it } from 'vitest';
-import { virtualServer } from '../../gen/virtual-server.ts';
+import { virtualServer } from '../../fixtures/virtual-server.ts';
 import { createWorld, type World } from '../support/world.ts';
 
 interface AuditLine {

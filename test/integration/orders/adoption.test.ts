@@ -1,7 +1,7 @@
 /** Adoption of an existing server: one object holds it, nothing is ordered, and a deletion cancels or retains it. */
 import { describe, expect, it } from 'vitest';
 import { RECORD_ANNOTATION } from '../../../src/api/names.ts';
-import { virtualServer, withAnnotations, withSpec } from '../../gen/virtual-server.ts';
+import { virtualServer, withAnnotations, withSpec } from '../../fixtures/virtual-server.ts';
 import { readyServer, recordOf, stalledMessage } from '../support/records.ts';
 import { condition, createWorld } from '../support/world.ts';
 

@@ -4,7 +4,7 @@
  */
 import { describe, expect, it } from 'vitest';
 import type { FaultHandle } from '../../../src/simulator/index.ts';
-import { virtualServer } from '../../gen/virtual-server.ts';
+import { virtualServer } from '../../fixtures/virtual-server.ts';
 import { recordOf } from '../support/records.ts';
 import { startDetour } from '../support/process.ts';
 import { condition, createWorld, type World } from '../support/world.ts';

@@ -1,7 +1,7 @@
 /** The operator is killed at the worst moments: what it may have ordered is neither repeated nor forgotten. */
 import { describe, expect, it } from 'vitest';
 import { RECORD_ANNOTATION } from '../../../src/api/names.ts';
-import { virtualServer } from '../../gen/virtual-server.ts';
+import { virtualServer } from '../../fixtures/virtual-server.ts';
 import { recordOf, stalledMessage } from '../support/records.ts';
 import { noteNames, spawnOperator, startDetour } from '../support/process.ts';
 import { condition, createWorld, type World } from '../support/world.ts';

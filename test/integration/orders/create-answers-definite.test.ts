@@ -1,6 +1,6 @@
 /** Answers to a create that prove that no server exists: refusals wait for another spec, others are retried. */
 import { describe, expect, it } from 'vitest';
-import { virtualServer } from '../../gen/virtual-server.ts';
+import { virtualServer } from '../../fixtures/virtual-server.ts';
 import { attemptOf, CREATE, isEditable, phase, sent, stalled, triesWithGrowingPauses } from '../support/creates.ts';
 import { condition, createWorld, type World } from '../support/world.ts';
 

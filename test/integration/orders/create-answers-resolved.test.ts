@@ -1,6 +1,6 @@
 /** A create with an unknown outcome that a user resolves: each correct way, and each wrong one. */
 import { describe, expect, it } from 'vitest';
-import { virtualServer, withAnnotations } from '../../gen/virtual-server.ts';
+import { virtualServer, withAnnotations } from '../../fixtures/virtual-server.ts';
 import { attemptOf, CREATE, isEditable, records, sent } from '../support/creates.ts';
 import { createWorld, type World } from '../support/world.ts';
 

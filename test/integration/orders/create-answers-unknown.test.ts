@@ -1,7 +1,7 @@
 /** Answers to a create that leave open whether a server exists: the operator reports it, and sends nothing again. */
 import { describe, expect, it } from 'vitest';
 import type { FaultAction } from '../../../src/simulator/index.ts';
-import { virtualServer } from '../../gen/virtual-server.ts';
+import { virtualServer } from '../../fixtures/virtual-server.ts';
 import { attemptOf, CREATE, isEditable, phase, sent, stalled } from '../support/creates.ts';
 import { createWorld, type World } from '../support/world.ts';
 

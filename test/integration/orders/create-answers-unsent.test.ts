@@ -2,7 +2,7 @@
 import { getCACertificates, setDefaultCACertificates } from 'node:tls';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import type { SimulatorOptions } from '../../../src/simulator/index.ts';
-import { virtualServer } from '../../gen/virtual-server.ts';
+import { virtualServer } from '../../fixtures/virtual-server.ts';
 import { selfSigned } from '../support/certificate.ts';
 import { attemptOf, isEditable, phase, sent } from '../support/creates.ts';
 import { startGate, type Gate } from '../support/gate.ts';

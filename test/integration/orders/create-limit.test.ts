@@ -1,6 +1,6 @@
 /** The limit that stops runaway loops: a maximum number of creates per namespace and hour. */
 import { describe, expect, it } from 'vitest';
-import { virtualServer } from '../../gen/virtual-server.ts';
+import { virtualServer } from '../../fixtures/virtual-server.ts';
 import { condition, createWorld } from '../support/world.ts';
 
 const NAMES = ['one', 'two', 'three', 'four'];

@@ -1,7 +1,7 @@
 /** Calls of one namespace that the provider never answers do not hold up the servers of another one. */
 import { expect, it, onTestFinished } from 'vitest';
 import type { FaultMatch } from '../../../src/simulator/index.ts';
-import { virtualServer } from '../../gen/virtual-server.ts';
+import { virtualServer } from '../../fixtures/virtual-server.ts';
 import { createWorld } from '../support/world.ts';
 
 const THEIRS = { keyId: 'their-key', secret: 'their-secret' };

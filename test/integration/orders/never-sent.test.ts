@@ -3,7 +3,7 @@ import { mkdtemp } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
-import { SSH_KEY, virtualServer, withSpec } from '../../gen/virtual-server.ts';
+import { SSH_KEY, virtualServer, withSpec } from '../../fixtures/virtual-server.ts';
 import { CREATE } from '../support/creates.ts';
 import { spawnOperator } from '../support/process.ts';
 import { condition, createWorld } from '../support/world.ts';

@@ -3,7 +3,7 @@ import { readFile } from 'node:fs/promises';
 import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest';
 import { parse } from 'yaml';
 import type { KubeHttp } from '../../../src/kube/http.ts';
-import { virtualServer } from '../../gen/virtual-server.ts';
+import { virtualServer } from '../../fixtures/virtual-server.ts';
 import { adminHttp, createNamespace } from '../kube/support.ts';
 import { ask } from '../support/broker.ts';
 import type { GuardedPaths } from '../support/guards.ts';

@@ -1,7 +1,7 @@
 /** The maximum number of servers per namespace: the operator's own limit. */
 import { describe, expect, it } from 'vitest';
 import { ADOPT_ANNOTATION } from '../../../src/api/names.ts';
-import { virtualServer, withAnnotations, withSpec } from '../../gen/virtual-server.ts';
+import { virtualServer, withAnnotations, withSpec } from '../../fixtures/virtual-server.ts';
 import { readyServer } from '../support/records.ts';
 import { condition, createWorld } from '../support/world.ts';
 

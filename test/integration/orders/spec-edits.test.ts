@@ -1,6 +1,6 @@
 /** What can be edited and when: typos before the create, nothing that was sent after it, everything after a refusal. */
 import { describe, expect, it } from 'vitest';
-import { virtualServer, withSpec } from '../../gen/virtual-server.ts';
+import { virtualServer, withSpec } from '../../fixtures/virtual-server.ts';
 import { readyServer, stalledMessage } from '../support/records.ts';
 import { createWorld } from '../support/world.ts';
 

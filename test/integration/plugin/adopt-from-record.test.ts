@@ -5,7 +5,7 @@ import { describe, expect, it } from 'vitest';
 import { ADOPT_ANNOTATION, RECORD_ANNOTATION } from '../../../src/api/names.ts';
 import type { VirtualServer } from '../../../src/api/virtual-server.ts';
 import { DEFAULT_KEY } from '../../../src/simulator/index.ts';
-import { virtualServer, withAnnotations, withSpec, type Manifest } from '../../gen/virtual-server.ts';
+import { virtualServer, withAnnotations, withSpec, type Manifest } from '../../fixtures/virtual-server.ts';
 import { answerStatus } from '../kube/proxy.ts';
 import { lostOrder, sent } from '../support/creates.ts';
 import { createPlugin, noTerminal, usePlugin } from '../support/plugin.ts';

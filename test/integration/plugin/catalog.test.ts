@@ -5,7 +5,7 @@ import type { ServerCatalogStatus } from '../../../src/api/server-catalog.ts';
 import type { VirtualServer } from '../../../src/api/virtual-server.ts';
 import { quoted } from '../../../src/base/text.ts';
 import { DEFAULT_KEY } from '../../../src/simulator/index.ts';
-import { SSH_KEY } from '../../gen/virtual-server.ts';
+import { SSH_KEY } from '../../fixtures/virtual-server.ts';
 import { LISTS, putCatalog } from '../support/catalog.ts';
 import { createPlugin, noTerminal, usePlugin, type Plugin } from '../support/plugin.ts';
 import { createWorld, type World } from '../support/world.ts';

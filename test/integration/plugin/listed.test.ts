@@ -2,7 +2,7 @@
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { ADOPT_ANNOTATION, RECORD_ANNOTATION, START_OVER_ANNOTATION } from '../../../src/api/names.ts';
 import { DEFAULT_KEY } from '../../../src/simulator/index.ts';
-import { virtualServer, withAnnotations, withSpec } from '../../gen/virtual-server.ts';
+import { virtualServer, withAnnotations, withSpec } from '../../fixtures/virtual-server.ts';
 import { answerStatus } from '../kube/proxy.ts';
 import { sent } from '../support/creates.ts';
 import { createPlugin, noTerminal, usePlugin, type Plugin } from '../support/plugin.ts';

@@ -1,6 +1,6 @@
 /** How `kubectl vps status` shows an expiry, and which names the commands reject. */
 import { expect, it } from 'vitest';
-import { virtualServer, withSpec } from '../../gen/virtual-server.ts';
+import { virtualServer, withSpec } from '../../fixtures/virtual-server.ts';
 import { createPlugin, usePlugin } from '../support/plugin.ts';
 import { readyServer } from '../support/records.ts';
 import { createWorld } from '../support/world.ts';

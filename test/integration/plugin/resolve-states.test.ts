@@ -5,7 +5,7 @@ import { expect, it } from 'vitest';
 import { FINALIZER } from '../../../src/api/names.ts';
 import type { ServerRecord } from '../../../src/api/record.ts';
 import type { VirtualServer } from '../../../src/api/virtual-server.ts';
-import { virtualServer, withSpec, type Manifest } from '../../gen/virtual-server.ts';
+import { virtualServer, withSpec, type Manifest } from '../../fixtures/virtual-server.ts';
 import { createPlugin, noTerminal, usePlugin, type Plugin } from '../support/plugin.ts';
 import { createWorld, type World } from '../support/world.ts';
 

@@ -1,7 +1,7 @@
 /** `kubectl vps resolve` and `adopt`: the answer of the user reaches the operator, for the right attempt only. */
 import { describe, expect, it } from 'vitest';
 import { FINALIZER } from '../../../src/api/names.ts';
-import { virtualServer } from '../../gen/virtual-server.ts';
+import { virtualServer } from '../../fixtures/virtual-server.ts';
 import { lostOrder, sent } from '../support/creates.ts';
 import { createPlugin, noTerminal, usePlugin, type Plugin } from '../support/plugin.ts';
 import { readyServer, recordOf } from '../support/records.ts';

@@ -10,7 +10,7 @@ import { createProgram } from '../../../src/cli/vps/program.ts';
 import { collectionOf, pathOf } from '../../../src/kube/resource.ts';
 import { VIRTUAL_SERVERS } from '../../../src/virtual-server/resource.ts';
 import { VIRTUAL_SERVER_SETS } from '../../../src/virtual-server-set/resource.ts';
-import { SSH_KEY } from '../../gen/virtual-server.ts';
+import { SSH_KEY } from '../../fixtures/virtual-server.ts';
 import { create, manifest } from '../kube/support.ts';
 import { createPlugin, usePlugin, type Plugin } from '../support/plugin.ts';
 import { createSetWorld, useSets, type SetWorld } from '../support/set-world.ts';

@@ -2,7 +2,7 @@
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { virtualServer } from '../../gen/virtual-server.ts';
+import { virtualServer } from '../../fixtures/virtual-server.ts';
 import { createPlugin, usePlugin, type Result } from '../support/plugin.ts';
 import { readyServer } from '../support/records.ts';
 import { hasIPv6Loopback, hasRootSshd, startSshd, type Sshd } from '../support/sshd.ts';

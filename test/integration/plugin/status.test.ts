@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { describe, expect, inject, it, onTestFinished } from 'vitest';
 import { parse, stringify } from 'yaml';
 import type { VirtualServer } from '../../../src/api/virtual-server.ts';
-import { virtualServer, withAnnotations, withSpec } from '../../gen/virtual-server.ts';
+import { virtualServer, withAnnotations, withSpec } from '../../fixtures/virtual-server.ts';
 import { startEmptyCluster } from '../deploy/cluster.ts';
 import { CREATE } from '../support/creates.ts';
 import { createPlugin, noTerminal, usePlugin } from '../support/plugin.ts';

@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { stringify } from 'yaml';
 import { PAUSED_ANNOTATION } from '../../../src/api/names.ts';
-import { virtualServer, withAnnotations } from '../../gen/virtual-server.ts';
+import { virtualServer, withAnnotations } from '../../fixtures/virtual-server.ts';
 import { createPlugin, usePlugin, type Plugin } from '../support/plugin.ts';
 import { createWorld, type World } from '../support/world.ts';
 

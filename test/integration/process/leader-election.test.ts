@@ -1,6 +1,6 @@
 /** Two operators with one real Lease: one is active, the other stands by and takes over. */
 import { describe, expect, it } from 'vitest';
-import { virtualServer } from '../../gen/virtual-server.ts';
+import { virtualServer } from '../../fixtures/virtual-server.ts';
 import { createWorld } from '../support/world.ts';
 
 describe('leader election', () => {

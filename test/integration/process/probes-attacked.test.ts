@@ -1,8 +1,8 @@
 /** Peers hold connections to the probe port of a real operator while orders are in flight. */
 import { describe, expect, it, onTestFinished } from 'vitest';
 import type { VirtualServer } from '../../../src/api/virtual-server.ts';
-import { probe, slowPeers, type Target } from '../../gen/slow-peers.ts';
-import { SSH_KEY, virtualServer, withSpec } from '../../gen/virtual-server.ts';
+import { probe, slowPeers, type Target } from '../../fixtures/slow-peers.ts';
+import { SSH_KEY, virtualServer, withSpec } from '../../fixtures/virtual-server.ts';
 import { CREATE } from '../support/creates.ts';
 import { spawnOperator } from '../support/process.ts';
 import { createWorld, type World } from '../support/world.ts';

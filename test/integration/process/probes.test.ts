@@ -1,7 +1,7 @@
 /** /livez and /readyz of a real operator: at its start, as a standby, without an API server, at its end. */
 import { createServer, type AddressInfo } from 'node:net';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { virtualServer } from '../../gen/virtual-server.ts';
+import { virtualServer } from '../../fixtures/virtual-server.ts';
 import { recordOf } from '../support/records.ts';
 import { CREATE } from '../support/creates.ts';
 import { spawnOperator, startDetour } from '../support/process.ts';

@@ -5,7 +5,7 @@
 import { describe, expect, it } from 'vitest';
 import { FINALIZER, RECORD_ANNOTATION } from '../../../src/api/names.ts';
 import type { VirtualServer } from '../../../src/api/virtual-server.ts';
-import { virtualServer, withAnnotations, withSpec } from '../../gen/virtual-server.ts';
+import { virtualServer, withAnnotations, withSpec } from '../../fixtures/virtual-server.ts';
 import { readyServer, recordOf, stalledMessage } from '../support/records.ts';
 import { createWorld, type World } from '../support/world.ts';
 

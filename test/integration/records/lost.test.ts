@@ -2,7 +2,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import { describe, expect, it } from 'vitest';
 import { FINALIZER, RECORD_ANNOTATION } from '../../../src/api/names.ts';
-import { virtualServer } from '../../gen/virtual-server.ts';
+import { virtualServer } from '../../fixtures/virtual-server.ts';
 import { loseRecord, readyServer, recordOf, stalledMessage } from '../support/records.ts';
 import { startDetour } from '../support/process.ts';
 import { condition, createWorld, type World } from '../support/world.ts';

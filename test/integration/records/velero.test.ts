@@ -1,7 +1,7 @@
 /** Objects after a restore with Velero: the tests change them as Velero 1.17 does. */
 import { describe, expect, it } from 'vitest';
 import type { VirtualServer } from '../../../src/api/virtual-server.ts';
-import { withSpec, type Manifest } from '../../gen/virtual-server.ts';
+import { withSpec, type Manifest } from '../../fixtures/virtual-server.ts';
 import { sent } from '../support/creates.ts';
 import { readyServer, recordOf } from '../support/records.ts';
 import { createWorld, type World } from '../support/world.ts';

@@ -6,7 +6,7 @@ import { describe, expect, it } from 'vitest';
 import { FINALIZER, RECORD_ANNOTATION } from '../../../src/api/names.ts';
 import type { VirtualServer } from '../../../src/api/virtual-server.ts';
 import { KubeError } from '../../../src/kube/error.ts';
-import { virtualServer, withAnnotations, withSpec } from '../../gen/virtual-server.ts';
+import { virtualServer, withAnnotations, withSpec } from '../../fixtures/virtual-server.ts';
 import { records } from '../support/creates.ts';
 import { readyServer, stalledMessage } from '../support/records.ts';
 import { condition, createWorld, type World } from '../support/world.ts';

@@ -4,7 +4,7 @@ import { API_VERSION, SERVER_PLURAL, SET_PLURAL } from '../../../src/api/names.t
 import type { VirtualServer } from '../../../src/api/virtual-server.ts';
 import { loadCluster } from '../../../src/kube/config.ts';
 import { createKubeHttp, type CallOptions, type KubeHttp } from '../../../src/kube/http.ts';
-import { virtualServer } from '../../gen/virtual-server.ts';
+import { virtualServer } from '../../fixtures/virtual-server.ts';
 import { adminHttp } from '../kube/support.ts';
 import { ask } from '../support/broker.ts';
 import { guardedIn, succeed, type Guarded, type GuardedPaths } from '../support/guards.ts';

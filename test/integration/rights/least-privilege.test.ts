@@ -9,7 +9,7 @@ import type { VirtualServerSet } from '../../../src/api/virtual-server-set.ts';
 import { loadCluster } from '../../../src/kube/config.ts';
 import { createKubeHttp } from '../../../src/kube/http.ts';
 import { manifestOf } from '../../../src/virtual-server-set/decision/template.ts';
-import { virtualServer } from '../../gen/virtual-server.ts';
+import { virtualServer } from '../../fixtures/virtual-server.ts';
 import { isOperator } from '../../../tools/control-plane/operator-identity.ts';
 import { deleteNamespace, live } from '../support/busy-life.ts';
 import { startGuardedCluster, type GuardedCluster } from '../support/guarded-cluster.ts';

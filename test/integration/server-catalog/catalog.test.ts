@@ -11,7 +11,7 @@ import { API_VERSION, CATALOG_KIND, CATALOG_PLURAL } from '../../../src/api/name
 import type { ServerCatalog } from '../../../src/api/server-catalog.ts';
 import { DEFAULT_KEY } from '../../../src/simulator/index.ts';
 import { startControlPlane } from '../../../tools/control-plane/control-plane.ts';
-import { virtualServer } from '../../gen/virtual-server.ts';
+import { virtualServer } from '../../fixtures/virtual-server.ts';
 import { readyServer } from '../support/records.ts';
 import { createWorld, type World, type WorldOptions } from '../support/world.ts';
 

@@ -6,7 +6,7 @@ import type { ServerCatalog } from '../../../src/api/server-catalog.ts';
 import type { VirtualServer } from '../../../src/api/virtual-server.ts';
 import { createClient } from '../../../src/kube/client.ts';
 import { SECRETS, type Secret } from '../../../src/kube/kinds.ts';
-import { virtualServer, withSpec } from '../../gen/virtual-server.ts';
+import { virtualServer, withSpec } from '../../fixtures/virtual-server.ts';
 import { createSet } from './sets.ts';
 import type { World } from './world.ts';
 

@@ -6,7 +6,7 @@ import type { VirtualServer } from '../../../src/api/virtual-server.ts';
 import type { Condition } from '../../../src/api/meta.ts';
 import { KubeError } from '../../../src/kube/error.ts';
 import type { RequestEntry } from '../../../src/simulator/index.ts';
-import { virtualServer } from '../../gen/virtual-server.ts';
+import { virtualServer } from '../../fixtures/virtual-server.ts';
 import { condition, type World } from './world.ts';
 
 export const CREATE = { method: 'POST', route: '/beta/vps/servers' } as const;

@@ -2,7 +2,7 @@
 import { afterAll, beforeAll, inject } from 'vitest';
 import { FINALIZER, RECORD_ANNOTATION } from '../../../src/api/names.ts';
 import type { VirtualServer } from '../../../src/api/virtual-server.ts';
-import { virtualServer, withAnnotations, type Manifest, type Modifier } from '../../gen/virtual-server.ts';
+import { virtualServer, withAnnotations, type Manifest, type Modifier } from '../../fixtures/virtual-server.ts';
 import { ask } from './broker.ts';
 import { guardedIn, startGuarded, succeed, type Guarded, type GuardedPaths } from './guards.ts';
 

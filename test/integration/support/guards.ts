@@ -8,7 +8,7 @@ import { stringify } from 'yaml';
 import { startControlPlane } from '../../../tools/control-plane/control-plane.ts';
 import { installOperatorIdentity } from '../../../tools/control-plane/operator-identity.ts';
 import { GROUP, SET_KIND } from '../../../src/api/names.ts';
-import { virtualServer, withSpec } from '../../gen/virtual-server.ts';
+import { virtualServer, withSpec } from '../../fixtures/virtual-server.ts';
 import type { Running } from './broker.ts';
 
 export const ADMISSION = join(import.meta.dirname, '../../../deploy/manifests/base/admission.yaml');

@@ -8,7 +8,7 @@ import { once } from 'node:events';
 import { expect, type TestContext } from 'vitest';
 import type { FaultAction, FaultHandle, FaultMatch, RequestEntry } from '../../../src/simulator/index.ts';
 import { DEFAULT_KEY } from '../../../src/simulator/index.ts';
-import { virtualServer, withSpec } from '../../gen/virtual-server.ts';
+import { virtualServer, withSpec } from '../../fixtures/virtual-server.ts';
 import { triesWithGrowingPauses } from './creates.ts';
 import { condition, createWorld, type World } from './world.ts';
 

@@ -2,7 +2,7 @@
 import { RECORD_ANNOTATION } from '../../../src/api/names.ts';
 import { parseRecord, type ServerRecord } from '../../../src/api/record.ts';
 import type { VirtualServer } from '../../../src/api/virtual-server.ts';
-import { virtualServer, type Manifest, type Modifier } from '../../gen/virtual-server.ts';
+import { virtualServer, type Manifest, type Modifier } from '../../fixtures/virtual-server.ts';
 import { condition, type World } from './world.ts';
 
 /** The record in the annotation; fails if there is none. */

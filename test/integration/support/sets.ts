@@ -2,7 +2,7 @@
 import { API_VERSION, SET_KIND, SET_PLURAL } from '../../../src/api/names.ts';
 import type { VirtualServerSet } from '../../../src/api/virtual-server-set.ts';
 import { currentReason } from '../../../src/controller/conditions.ts';
-import { virtualServer } from '../../gen/virtual-server.ts';
+import { virtualServer } from '../../fixtures/virtual-server.ts';
 import type { World } from './world.ts';
 
 /** Creates the set `web`; `spec` may replace its template. */

@@ -4,7 +4,7 @@
 import { API_VERSION, FINALIZER, SERVER_PLURAL } from '../../../src/api/names.ts';
 import type { VirtualServer } from '../../../src/api/virtual-server.ts';
 import type { KubeHttp } from '../../../src/kube/http.ts';
-import type { Manifest } from '../../gen/virtual-server.ts';
+import type { Manifest } from '../../fixtures/virtual-server.ts';
 
 interface Event {
   reason: string;

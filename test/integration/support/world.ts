@@ -22,7 +22,7 @@ import {
   permitConnectionSecrets,
   permitElection,
 } from '../../../tools/control-plane/operator-identity.ts';
-import { SSH_KEY } from '../../gen/virtual-server.ts';
+import { SSH_KEY } from '../../fixtures/virtual-server.ts';
 import { TestNamespace } from './test-namespace.ts';
 
 export interface WorldOptions {

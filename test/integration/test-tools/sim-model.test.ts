@@ -24,10 +24,10 @@ import { listAll } from '../../../src/kube/list.ts';
 import { VIRTUAL_SERVERS } from '../../../src/virtual-server/resource.ts';
 import type { MetadataPatch } from '../../../src/kube/client.ts';
 import type { ObjectVersion } from '../../../src/kube/resource.ts';
-import { virtualServer, type Manifest } from '../../gen/virtual-server.ts';
-import { ApiServer } from '../../sim/api-server.ts';
-import { Random } from '../../sim/random.ts';
-import { withoutNetwork } from '../../sim/routes.ts';
+import { virtualServer, type Manifest } from '../../fixtures/virtual-server.ts';
+import { ApiServer } from '../../lives/api-server.ts';
+import { Random } from '../../lives/random.ts';
+import { withoutNetwork } from '../../lives/routes.ts';
 
 /** Operations on both servers, through the operator's own client; each returns an object or throws KubeError. */
 interface Server {

@@ -7,10 +7,10 @@ import { createKubeHttp } from '../../../src/kube/http.ts';
 import { createClient } from '../../../src/kube/client.ts';
 import { SECRETS, type NewSecret, type SecretChanges, type Secret } from '../../../src/kube/kinds.ts';
 import type { ObjectVersion } from '../../../src/kube/resource.ts';
-import { ApiServer } from '../../sim/api-server.ts';
-import { Random } from '../../sim/random.ts';
-import { withoutNetwork } from '../../sim/routes.ts';
-import type { SecretEdit } from '../../sim/secret-store.ts';
+import { ApiServer } from '../../lives/api-server.ts';
+import { Random } from '../../lives/random.ts';
+import { withoutNetwork } from '../../lives/routes.ts';
+import type { SecretEdit } from '../../lives/secret-store.ts';
 
 /** Operations on both servers; calls throw KubeError. */
 interface Server {

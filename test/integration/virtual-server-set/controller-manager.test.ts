@@ -11,7 +11,7 @@ import { loadCluster } from '../../../src/kube/config.ts';
 import { createKubeHttp, type KubeHttp } from '../../../src/kube/http.ts';
 import { startControlPlane, type ControlPlane } from '../../../tools/control-plane/control-plane.ts';
 import { installOperatorIdentity } from '../../../tools/control-plane/operator-identity.ts';
-import { virtualServer } from '../../gen/virtual-server.ts';
+import { virtualServer } from '../../fixtures/virtual-server.ts';
 import { createAutoscaler } from '../support/autoscaler.ts';
 import { startMetricsAdapter, type MetricsAdapter } from '../support/metrics-adapter.ts';
 import { holdCancellations } from '../support/cancellations.ts';

@@ -2,7 +2,7 @@
 import { describe, expect, it } from 'vitest';
 import { API_VERSION, GROUP, SERVER_PLURAL, SET_LABEL } from '../../../src/api/names.ts';
 import type { VirtualServer } from '../../../src/api/virtual-server.ts';
-import { virtualServer, withAnnotations } from '../../gen/virtual-server.ts';
+import { virtualServer, withAnnotations } from '../../fixtures/virtual-server.ts';
 import { holdCancellations } from '../support/cancellations.ts';
 import { CREATE } from '../support/creates.ts';
 import { createSet } from '../support/sets.ts';

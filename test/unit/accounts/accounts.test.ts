@@ -3,9 +3,9 @@ import { Accounts, type Use } from '../../../src/accounts/accounts.ts';
 import { KubeError } from '../../../src/kube/error.ts';
 import type { ReadSecret } from '../../../src/kube/kinds.ts';
 import type { ApiKey, Session } from '../../../src/provider/types.ts';
-import { OPERATOR } from '../../gen/operator.ts';
-import { fakeProvider } from '../../gen/provider.ts';
-import { FakeTimers } from '../../gen/timers.ts';
+import { OPERATOR } from '../../fixtures/operator.ts';
+import { fakeProvider } from '../../fixtures/provider.ts';
+import { FakeTimers } from '../../fixtures/timers.ts';
 
 type World = ReturnType<typeof setUp>;
 

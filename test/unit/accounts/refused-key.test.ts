@@ -5,11 +5,11 @@ import { openJournal } from '../../../src/virtual-server/journal/journal.ts';
 import { Operator } from '../../../src/operator.ts';
 import { createProvider } from '../../../src/provider/provider.ts';
 import type { ProviderAnswer, Wire } from '../../../src/provider/transport.ts';
-import { fakeKube } from '../../gen/doubles.ts';
-import { feedOf } from '../../gen/feed.ts';
-import { OPERATOR } from '../../gen/operator.ts';
-import { FakeTimers } from '../../gen/timers.ts';
-import { stored } from '../../gen/virtual-server.ts';
+import { fakeKube } from '../../fixtures/doubles.ts';
+import { feedOf } from '../../fixtures/feed.ts';
+import { OPERATOR } from '../../fixtures/operator.ts';
+import { FakeTimers } from '../../fixtures/timers.ts';
+import { stored } from '../../fixtures/virtual-server.ts';
 
 const NAMES = ['a', 'b', 'c'];
 const ACCEPTED = { status: 200, headers: {}, body: '{"access_token":"token","expires_in":3600}' };

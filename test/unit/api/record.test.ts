@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { formatRecord, newerRecord, parseRecord, type ServerRecord } from '../../../src/api/record.ts';
-import { HELD, KNOWN } from '../../gen/decision.ts';
+import { HELD, KNOWN } from '../../fixtures/decision.ts';
 
 function parsed(text: string): ServerRecord {
   const result = parseRecord(text);

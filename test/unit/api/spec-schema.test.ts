@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { specSchema } from '../../../src/api/virtual-server.ts';
 import { resolveOptions } from '../../../src/simulator/settings.ts';
-import { goodSpec, invalidSpecs, validSpecs } from '../../gen/specs.ts';
+import { goodSpec, invalidSpecs, validSpecs } from '../../fixtures/specs.ts';
 
 const firstIssue = (spec: object) => specSchema.safeParse(spec).error?.issues[0];
 

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { backoffDelay, pause } from '../../../src/base/backoff.ts';
-import { FakeTimers } from '../../gen/timers.ts';
+import { FakeTimers } from '../../fixtures/timers.ts';
 
 describe('backoffDelay', () => {
   const backoff = { baseMs: 500, maxMs: 60_000 };

@@ -12,10 +12,10 @@ import { KubeError } from '../../../src/kube/error.ts';
 import type { Evidence } from '../../../src/virtual-server/decision/memo.ts';
 import { knownRecord } from '../../../src/virtual-server/decision/record.ts';
 import { createLogger } from '../../../src/base/logger.ts';
-import { ACCOUNT, CATALOG, NOW, SERVER, UID, memo, web } from '../../gen/decision.ts';
-import { fakeSecrets } from '../../gen/doubles.ts';
-import { DENIED, visit, type Answers, type Given } from '../../gen/visits.ts';
-import { FakeTimers } from '../../gen/timers.ts';
+import { ACCOUNT, CATALOG, NOW, SERVER, UID, memo, web } from '../../fixtures/decision.ts';
+import { fakeSecrets } from '../../fixtures/doubles.ts';
+import { DENIED, visit, type Answers, type Given } from '../../fixtures/visits.ts';
+import { FakeTimers } from '../../fixtures/timers.ts';
 
 const UNPRINTABLE = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/u;
 const CHARACTERS = Array.from(

@@ -3,8 +3,8 @@ import { describe, expect, it } from 'vitest';
 import { ADOPT_ANNOTATION, START_OVER_ANNOTATION } from '../../../src/api/names.ts';
 import type { VirtualServer } from '../../../src/api/virtual-server.ts';
 import { planAdoptions, planStartsOver, type ListedRow } from '../../../src/cli/vps/listed.ts';
-import { NOW } from '../../gen/decision.ts';
-import { states } from '../../gen/states.ts';
+import { NOW } from '../../fixtures/decision.ts';
+import { states } from '../../fixtures/states.ts';
 
 const STATES = await states();
 

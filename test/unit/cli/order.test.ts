@@ -6,7 +6,7 @@ import type { Condition } from '../../../src/api/meta.ts';
 import { reasonPage } from '../../../src/api/documentation.ts';
 import { nextSteps } from '../../../src/cli/vps/next-steps.ts';
 import { orderOf, unseenServer } from '../../../src/cli/vps/order.ts';
-import { stored, storedWith } from '../../gen/virtual-server.ts';
+import { stored, storedWith } from '../../fixtures/virtual-server.ts';
 
 const CLAIMED = '2026-01-01T00:00:00Z';
 const SOON = Date.parse(CLAIMED) + 60_000;

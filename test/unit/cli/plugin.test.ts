@@ -15,7 +15,7 @@ import { quoted } from '../../../src/base/text.ts';
 import { clean, paintFor } from '../../../src/cli/vps/terminal.ts';
 import { priceText, sumUp } from '../../../src/cli/vps/totals.ts';
 import { definitionDeleting, setDefinitionLost } from '../../../src/virtual-server/decision/words.ts';
-import { stored, storedWith } from '../../gen/virtual-server.ts';
+import { stored, storedWith } from '../../fixtures/virtual-server.ts';
 
 const HOSTILE = 'red \u001b[31m, C1 \u009b2J, turned \u202e, bell \u0007\r\n, no width \u200b, line \u2028, tab \t';
 const STEERING = /(?!\n)[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/u;

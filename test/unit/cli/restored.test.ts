@@ -11,7 +11,7 @@ import type { VirtualServer, VirtualServerSpec } from '../../../src/api/virtual-
 import type { ObjectMeta } from '../../../src/api/meta.ts';
 import { readBackups, type Backup } from '../../../src/cli/vps/backups.ts';
 import { planOf, type Step } from '../../../src/cli/vps/restored.ts';
-import { stored, storedWith } from '../../gen/virtual-server.ts';
+import { stored, storedWith } from '../../fixtures/virtual-server.ts';
 
 const NOW = Date.parse('2026-06-01T00:00:00Z');
 

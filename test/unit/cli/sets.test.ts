@@ -16,8 +16,8 @@ import { withVerdict } from '../../../src/controller/conditions.ts';
 import { planSet } from '../../../src/virtual-server-set/decision/plan.ts';
 import { groupsOf, situationOf, type Situation } from '../../../src/virtual-server-set/decision/situation.ts';
 import { revisionOf } from '../../../src/virtual-server-set/decision/template.ts';
-import { SSH_KEY } from '../../gen/virtual-server.ts';
-import { member, NOW, webSet } from '../../gen/virtual-server-set.ts';
+import { SSH_KEY } from '../../fixtures/virtual-server.ts';
+import { member, NOW, webSet } from '../../fixtures/virtual-server-set.ts';
 
 const WHERE = ' -n team';
 const OLD = { spec: { image: 'debian-12.qcow2/minimal' } };

@@ -4,7 +4,7 @@ import { pointer, reasonPage } from '../../../src/api/documentation.ts';
 import { MAX_MESSAGE, type Condition } from '../../../src/api/meta.ts';
 import { timestamp } from '../../../src/base/duration.ts';
 import { currentReason, eventOf, transitions, withCondition, withVerdict } from '../../../src/controller/conditions.ts';
-import { NOW } from '../../gen/decision.ts';
+import { NOW } from '../../fixtures/decision.ts';
 
 const LATER = NOW + 5_000;
 const since = (conditions: readonly Condition[], type: string): string | undefined =>

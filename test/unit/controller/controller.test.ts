@@ -5,8 +5,8 @@ import { Controller, type ControllerOptions, type Reconciler } from '../../../sr
 import { OwnWrites } from '../../../src/controller/own-writes.ts';
 import { KubeError } from '../../../src/kube/error.ts';
 import type { KubeObject } from '../../../src/kube/resource.ts';
-import { feedOf } from '../../gen/feed.ts';
-import { FakeTimers } from '../../gen/timers.ts';
+import { feedOf } from '../../fixtures/feed.ts';
+import { FakeTimers } from '../../fixtures/timers.ts';
 
 function thing(name: string, owner?: string): KubeObject {
   const metadata = { name, namespace: 'default', uid: `uid-of-${name}`, resourceVersion: '1', generation: 1 };

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { Deadlines } from '../../../src/controller/queue.ts';
-import { FakeTimers } from '../../gen/timers.ts';
+import { FakeTimers } from '../../fixtures/timers.ts';
 
 describe('Deadlines', () => {
   it('free the memory of keys that are deleted or brought forward', () => {

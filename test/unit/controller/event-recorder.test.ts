@@ -5,8 +5,8 @@ import { Recorder } from '../../../src/controller/event-recorder.ts';
 import { KubeError } from '../../../src/kube/error.ts';
 import type { Event } from '../../../src/kube/kinds.ts';
 import { createLogger } from '../../../src/base/logger.ts';
-import { web } from '../../gen/decision.ts';
-import { FakeTimers } from '../../gen/timers.ts';
+import { web } from '../../fixtures/decision.ts';
+import { FakeTimers } from '../../fixtures/timers.ts';
 
 const note: EventNote = { type: 'Warning', reason: 'InvalidSpec', note: 'no such product' };
 const MINUTE_MS = 60_000;

@@ -3,7 +3,7 @@ import type { VirtualServer } from '../../../src/api/virtual-server.ts';
 import type { KubeHttp } from '../../../src/kube/http.ts';
 import { createInformer } from '../../../src/controller/informer.ts';
 import { VIRTUAL_SERVERS } from '../../../src/virtual-server/resource.ts';
-import { stored, storedWith } from '../../gen/virtual-server.ts';
+import { stored, storedWith } from '../../fixtures/virtual-server.ts';
 
 const version = (uid: string, resourceVersion: string, product = 'vps-1gb'): VirtualServer =>
   stored('web', storedWith({ metadata: { uid, resourceVersion }, spec: { product } }));

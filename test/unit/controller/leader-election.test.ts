@@ -4,7 +4,7 @@ import { KubeError } from '../../../src/kube/error.ts';
 import type { NewObject } from '../../../src/kube/client.ts';
 import type { Lease } from '../../../src/kube/kinds.ts';
 import { createLogger } from '../../../src/base/logger.ts';
-import { FakeTimers } from '../../gen/timers.ts';
+import { FakeTimers } from '../../fixtures/timers.ts';
 
 type Leases = LeaderElectionOptions['leases'];
 

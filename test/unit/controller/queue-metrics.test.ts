@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { Metrics } from '../../../src/base/metrics.ts';
 import { WorkQueue } from '../../../src/controller/queue.ts';
-import { FakeTimers } from '../../gen/timers.ts';
+import { FakeTimers } from '../../fixtures/timers.ts';
 
 const WORDS: Record<string, string> = {
   workqueue_adds_total: 'added',

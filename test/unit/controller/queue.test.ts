@@ -1,6 +1,6 @@
 import { beforeEach, describe, expect, it } from 'vitest';
 import { WorkQueue } from '../../../src/controller/queue.ts';
-import { FakeTimers } from '../../gen/timers.ts';
+import { FakeTimers } from '../../fixtures/timers.ts';
 
 describe('WorkQueue', () => {
   let timers: FakeTimers;

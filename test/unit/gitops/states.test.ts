@@ -2,8 +2,8 @@
 import { readFile } from 'node:fs/promises';
 import { describe, expect, it } from 'vitest';
 import { REASONS, SET_REASONS } from '../../../src/api/conditions.ts';
-import { setEvents, setStates } from '../../gen/set-states.ts';
-import { farewells, states, type State } from '../../gen/states.ts';
+import { setEvents, setStates } from '../../fixtures/set-states.ts';
+import { farewells, states, type State } from '../../fixtures/states.ts';
 import { currentReason } from '../../../src/controller/conditions.ts';
 import { gitopsFiles, JUDGED, KINDS, testdataFiles } from '../../../tools/gitops.ts';
 

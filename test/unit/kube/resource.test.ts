@@ -16,7 +16,7 @@ import { isPaused } from '../../../src/api/server-state.ts';
 import { viewRecord } from '../../../src/virtual-server/decision/record.ts';
 import { isOlder } from '../../../src/kube/resource.ts';
 import { VIRTUAL_SERVERS } from '../../../src/virtual-server/resource.ts';
-import { ATTEMPTED, HELD, web } from '../../gen/decision.ts';
+import { ATTEMPTED, HELD, web } from '../../fixtures/decision.ts';
 
 const LONG = 250 * 1024;
 

@@ -2,8 +2,8 @@ import { describe, expect, it } from 'vitest';
 import { FINALIZER } from '../../../src/api/names.ts';
 import type { VirtualServerStatus } from '../../../src/api/virtual-server.ts';
 import type { Condition } from '../../../src/api/meta.ts';
-import { countFleet } from '../../../src/observability/metrics.ts';
-import { stored, storedWith } from '../../gen/virtual-server.ts';
+import { countTotals } from '../../../src/observability/metrics.ts';
+import { stored, storedWith } from '../../fixtures/virtual-server.ts';
 
 const NOW = Date.parse('2026-01-01T01:00:00Z');
 const NONE = {
@@ -25,9 +25,9 @@ const withStatus = (name: string, status: VirtualServerStatus) => stored(name, s
 const conditions = (...list: Condition[]): VirtualServerStatus => ({ conditions: list });
 const ready = condition('Ready', 'True', 'Available');
 
-describe('the fleet', () => {
+describe('the totals', () => {
   it('is empty without objects', () => {
-    expect(countFleet([], NOW)).toEqual(NONE);
+    expect(countTotals([], NOW)).toEqual(NONE);
   });
 
   it('is counted by Ready status and current reason', () => {
@@ -41,7 +41,7 @@ describe('the fleet', () => {
         conditions(condition('Ready', 'False', 'Creating'), condition('Reconciling', 'True', 'Creating')),
       ),
     ];
-    expect(countFleet(objects, NOW).servers).toEqual([
+    expect(countTotals(objects, NOW).servers).toEqual([
       { ready: 'Unknown', reason: 'Pending', count: 1 },
       { ready: 'True', reason: 'Available', count: 2 },
       { ready: 'True', reason: 'InvalidCredentials', count: 1 },
@@ -51,7 +51,7 @@ describe('the fleet', () => {
 
   it('counts unknown reasons and statuses under a fixed name', () => {
     const odd = condition('Ready', 'Perhaps' as Condition['status'], 'toString');
-    expect(countFleet([withStatus('odd', conditions(odd))], NOW).servers).toEqual([
+    expect(countTotals([withStatus('odd', conditions(odd))], NOW).servers).toEqual([
       { ready: 'Unknown', reason: 'Other', count: 1 },
     ]);
   });
@@ -65,7 +65,7 @@ describe('the fleet', () => {
           status: { serverStatus: 'running', ...(price !== undefined && { price }) },
         }),
       );
-    const { namespaces } = countFleet([running('a', 'x', 4.5), running('b', 'x', 1), running('c', 'y')], NOW);
+    const { namespaces } = countTotals([running('a', 'x', 4.5), running('b', 'x', 1), running('c', 'y')], NOW);
     expect([...namespaces]).toEqual([
       ['x', { servers: 2, price: 5.5 }],
       ['y', { servers: 1, price: 0 }],
@@ -74,7 +74,7 @@ describe('the fleet', () => {
 
   it('counts servers that expire soon', () => {
     const near = withStatus('near', conditions(ready, condition('Expiring', 'True', 'ExpiresSoon')));
-    expect(countFleet([near, withStatus('far', conditions(ready))], NOW).expiring).toBe(1);
+    expect(countTotals([near, withStatus('far', conditions(ready))], NOW).expiring).toBe(1);
   });
 
   it.each([
@@ -90,7 +90,7 @@ describe('the fleet', () => {
     { what: 'a server whose price is a string', status: { serverStatus: 'running', price: '4.5' }, price: 0 },
     { what: 'a server whose price is not a number', status: { serverStatus: 'running', price: NaN }, price: 0 },
   ])('costs $price for $what', ({ status, price }) => {
-    expect(countFleet([withStatus('web', status as VirtualServerStatus)], NOW).price).toBe(price);
+    expect(countTotals([withStatus('web', status as VirtualServerStatus)], NOW).price).toBe(price);
   });
 
   it('adds no cost for a server that is gone or released by the operator', () => {
@@ -98,19 +98,19 @@ describe('the fleet', () => {
     const missing = { ...status, ...conditions(condition('Ready', 'False', 'ServerMissing')) };
     const metadata = { deletionTimestamp: '2026-01-01T00:00:00Z', finalizers: ['other/finalizer'] };
     const objects = [withStatus('missing', missing), stored('let-go', storedWith({ metadata, status }))];
-    expect(countFleet(objects, NOW).price).toBe(0);
+    expect(countTotals(objects, NOW).price).toBe(0);
   });
 
   it('counts a parked order if only a user can find out whether a server exists', () => {
     const parked = ['CreateOutcomeUnknown', 'TaskNotFound', 'TaskFailed', 'TaskInUse'];
     const reasons = [...parked, 'CreateRejected', 'CreateInFlight', 'TaskOverdue'];
     const objects = reasons.map((reason) => withStatus(reason, conditions(condition('Ready', 'Unknown', reason))));
-    expect(countFleet(objects, NOW).parkedCreates).toBe(parked.length);
+    expect(countTotals(objects, NOW).parkedCreates).toBe(parked.length);
   });
 
   it('counts the orphans in records, but not those in a copied record', () => {
     const record = { owner: 'uid-of-web', mode: 'create' as const, orphans: [{ task: 7 }, { task: 8 }] };
-    expect(countFleet([withStatus('web', { record }), withStatus('copy', { record })], NOW).orphans).toBe(2);
+    expect(countTotals([withStatus('web', { record }), withStatus('copy', { record })], NOW).orphans).toBe(2);
   });
 
   it('counts the deletions that wait for the operator, and reports the age of the oldest', () => {
@@ -123,6 +123,6 @@ describe('the fleet', () => {
       deleted('let-go', '2026-01-01T00:00:00Z', ['other/finalizer']),
       deleted('of-a-clock-that-is-ahead', '2026-01-01T01:00:05Z', [FINALIZER]),
     ];
-    expect(countFleet(objects, NOW)).toMatchObject({ deleting: 3, oldestDeletionMs: 600_000 });
+    expect(countTotals(objects, NOW)).toMatchObject({ deleting: 3, oldestDeletionMs: 600_000 });
   });
 });

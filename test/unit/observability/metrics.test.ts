@@ -4,9 +4,9 @@ import type { Vitals } from '../../../src/observability/vitals.ts';
 import type { VirtualServerSet } from '../../../src/api/virtual-server-set.ts';
 import { Metrics } from '../../../src/base/metrics.ts';
 import { createMetricsPage } from '../../../src/observability/metrics.ts';
-import { storedCatalog } from '../../gen/server-catalog.ts';
-import { webSet } from '../../gen/virtual-server-set.ts';
-import { stored } from '../../gen/virtual-server.ts';
+import { storedCatalog } from '../../fixtures/server-catalog.ts';
+import { webSet } from '../../fixtures/virtual-server-set.ts';
+import { stored } from '../../fixtures/virtual-server.ts';
 
 const VITALS: Vitals = {
   phase: 'running',

@@ -3,7 +3,7 @@ import { connect, type Socket } from 'node:net';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { createLogger } from '../../../src/base/logger.ts';
 import { servePages, type PageServerOptions } from '../../../src/observability/page-server.ts';
-import { probe, slowPeers, type SlowPeersOptions } from '../../gen/slow-peers.ts';
+import { probe, slowPeers, type SlowPeersOptions } from '../../fixtures/slow-peers.ts';
 
 async function serve(pages: PageServerOptions['pages'] = { '/page': () => ({ status: 200, body: 'ok\n' }) }) {
   const lines: string[] = [];

@@ -2,18 +2,18 @@ import { describe, expect, it } from 'vitest';
 import { FINALIZER, RECORD_ANNOTATION } from '../../../src/api/names.ts';
 import type { VirtualServer } from '../../../src/api/virtual-server.ts';
 import { ConnectionSecrets } from '../../../src/virtual-server/connection-secret.ts';
-import { CreateLimit, ServerQuota } from '../../../src/virtual-server/fleet/limits.ts';
+import { CreateLimit, ServerQuota } from '../../../src/virtual-server/shared/limits.ts';
 import { Accounts } from '../../../src/accounts/accounts.ts';
-import { Holders } from '../../../src/virtual-server/fleet/holders.ts';
+import { Holders } from '../../../src/virtual-server/shared/holders.ts';
 import { openJournal } from '../../../src/virtual-server/journal/journal.ts';
-import { Objects } from '../../../src/virtual-server/fleet/objects.ts';
+import { Objects } from '../../../src/virtual-server/shared/objects.ts';
 import { Visits } from '../../../src/virtual-server/reconciler.ts';
 import { Recorder } from '../../../src/controller/event-recorder.ts';
 import { createLogger } from '../../../src/base/logger.ts';
-import { fakeKube, fakePace, fakeSession, ordersWith } from '../../gen/doubles.ts';
-import { CATALOG, TIMING, web } from '../../gen/decision.ts';
-import { fakeProvider } from '../../gen/provider.ts';
-import { FakeTimers } from '../../gen/timers.ts';
+import { fakeKube, fakePace, fakeSession, ordersWith } from '../../fixtures/doubles.ts';
+import { CATALOG, TIMING, web } from '../../fixtures/decision.ts';
+import { fakeProvider } from '../../fixtures/provider.ts';
+import { FakeTimers } from '../../fixtures/timers.ts';
 
 /** The API server answers the first write of metadata, the claim, only when the test resolves `answer`. */
 async function setUp() {

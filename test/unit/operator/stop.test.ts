@@ -4,12 +4,12 @@ import type { VirtualServer } from '../../../src/api/virtual-server.ts';
 import { openJournal } from '../../../src/virtual-server/journal/journal.ts';
 import { Operator } from '../../../src/operator.ts';
 import type { CreateOutcome } from '../../../src/provider/types.ts';
-import { fakeKube, fakeSession, ordersWith } from '../../gen/doubles.ts';
-import { CATALOG, web } from '../../gen/decision.ts';
-import { informerOfOne } from '../../gen/feed.ts';
-import { OPERATOR } from '../../gen/operator.ts';
-import { fakeProvider } from '../../gen/provider.ts';
-import { FakeTimers } from '../../gen/timers.ts';
+import { fakeKube, fakeSession, ordersWith } from '../../fixtures/doubles.ts';
+import { CATALOG, web } from '../../fixtures/decision.ts';
+import { informerOfOne } from '../../fixtures/feed.ts';
+import { OPERATOR } from '../../fixtures/operator.ts';
+import { fakeProvider } from '../../fixtures/provider.ts';
+import { FakeTimers } from '../../fixtures/timers.ts';
 
 const CREATE_TIMEOUT_MS = 120_000;
 

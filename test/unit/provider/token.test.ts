@@ -2,7 +2,7 @@
 import { describe, expect, it } from 'vitest';
 import { realTimers } from '../../../src/base/timers.ts';
 import type { ApiKey } from '../../../src/provider/types.ts';
-import { FakeTimers } from '../../gen/timers.ts';
+import { FakeTimers } from '../../fixtures/timers.ts';
 import { errorOf, KEY, providerFor, sessionFor, startStub } from './stub-provider.ts';
 import type { Reply, StubProvider } from './stub-provider.ts';
 

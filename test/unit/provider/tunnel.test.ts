@@ -6,7 +6,7 @@ import { beforeAll, describe, expect, it, onTestFinished, vi } from 'vitest';
 import { parseProxies } from '../../../src/config/proxy.ts';
 import type { ProviderOptions } from '../../../src/provider/provider.ts';
 import { noAnswer } from '../../../src/provider/dialer.ts';
-import { refusing, startConnectProxy, type Behavior, type ConnectProxy } from '../../gen/connect-proxy.ts';
+import { refusing, startConnectProxy, type Behavior, type ConnectProxy } from '../../fixtures/connect-proxy.ts';
 import { errorOf, listen, order, refusingOrigin, sessionFor, startRaw, startStub } from './stub-provider.ts';
 
 const PASSWORD = 'pa55-of-the-proxy';

@@ -7,13 +7,13 @@ import { Recorder } from '../../../src/controller/event-recorder.ts';
 import { CatalogReconciler } from '../../../src/server-catalog/reconciler.ts';
 import { Operator } from '../../../src/operator.ts';
 import type { Catalog } from '../../../src/provider/types.ts';
-import { fakeKube, fakeSession } from '../../gen/doubles.ts';
-import { feedOf } from '../../gen/feed.ts';
-import { OPERATOR } from '../../gen/operator.ts';
-import { storedCatalog } from '../../gen/server-catalog.ts';
-import { fakeProvider } from '../../gen/provider.ts';
-import { FakeTimers } from '../../gen/timers.ts';
-import { stored, storedWith } from '../../gen/virtual-server.ts';
+import { fakeKube, fakeSession } from '../../fixtures/doubles.ts';
+import { feedOf } from '../../fixtures/feed.ts';
+import { OPERATOR } from '../../fixtures/operator.ts';
+import { storedCatalog } from '../../fixtures/server-catalog.ts';
+import { fakeProvider } from '../../fixtures/provider.ts';
+import { FakeTimers } from '../../fixtures/timers.ts';
+import { stored, storedWith } from '../../fixtures/virtual-server.ts';
 
 const HOUR_MS = 3_600_000;
 

@@ -4,8 +4,8 @@ import type { VirtualServer } from '../../../src/api/virtual-server.ts';
 import type { InformerHandler } from '../../../src/controller/informer.ts';
 import { keyOf } from '../../../src/kube/resource.ts';
 import { Candidates } from '../../../src/virtual-server-set/candidates.ts';
-import { webSet } from '../../gen/virtual-server-set.ts';
-import { stored } from '../../gen/virtual-server.ts';
+import { webSet } from '../../fixtures/virtual-server-set.ts';
+import { stored } from '../../fixtures/virtual-server.ts';
 
 /** The cache of VirtualServers, beside the set `web` with room for two servers. */
 function world() {

@@ -6,7 +6,7 @@ import { currentReason } from '../../../src/controller/conditions.ts';
 import { KubeError } from '../../../src/kube/error.ts';
 import type { SetAction } from '../../../src/virtual-server-set/decision/plan.ts';
 import { SetReconciler } from '../../../src/virtual-server-set/reconciler.ts';
-import { member, NOW, webSet } from '../../gen/virtual-server-set.ts';
+import { member, NOW, webSet } from '../../fixtures/virtual-server-set.ts';
 
 /** A reconciler of one set, without members unless `objects` has some, and what it did. */
 function reconciling(

@@ -5,8 +5,8 @@ import { reasonPage } from '../../../src/api/documentation.ts';
 import type { Condition } from '../../../src/api/meta.ts';
 import type { VirtualServer } from '../../../src/api/virtual-server.ts';
 import { ProviderError } from '../../../src/provider/error.ts';
-import { farewells, states } from '../../gen/states.ts';
-import { visit, type Given } from '../../gen/visits.ts';
+import { farewells, states } from '../../fixtures/states.ts';
+import { visit, type Given } from '../../fixtures/visits.ts';
 
 const STATES = await states();
 const conditionsOf = ({ status }: VirtualServer): Condition[] => status?.conditions ?? [];

@@ -2,8 +2,8 @@
 import { expect, it } from 'vitest';
 import { currentReason } from '../../../src/controller/conditions.ts';
 import { START_OVER_ANNOTATION } from '../../../src/api/names.ts';
-import { UID, record, web } from '../../gen/decision.ts';
-import { visit, type Visited } from '../../gen/visits.ts';
+import { UID, record, web } from '../../fixtures/decision.ts';
+import { visit, type Visited } from '../../fixtures/visits.ts';
 
 /** Visits a copy of another object. Its writes return it with these annotations. */
 const copied = (annotations: Record<string, string>): Promise<Visited> =>

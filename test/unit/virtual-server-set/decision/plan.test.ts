@@ -9,8 +9,8 @@ import type { VirtualServer } from '../../../../src/api/virtual-server.ts';
 import { setStatusSchema, type VirtualServerSet } from '../../../../src/api/virtual-server-set.ts';
 import { reasonPage } from '../../../../src/api/documentation.ts';
 import { planSet, type Plan } from '../../../../src/virtual-server-set/decision/plan.ts';
-import { member, NOW, webSet, type MemberShape, type SetShape } from '../../../gen/virtual-server-set.ts';
-import { stored } from '../../../gen/virtual-server.ts';
+import { member, NOW, webSet, type MemberShape, type SetShape } from '../../../fixtures/virtual-server-set.ts';
+import { stored } from '../../../fixtures/virtual-server.ts';
 
 const OLD: MemberShape = { spec: { image: 'old/image' } };
 

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { Random } from '../../../sim/random.ts';
+import { Random } from '../../../lives/random.ts';
 import { World } from './world.ts';
 
 const LIVES = 200;

@@ -8,10 +8,10 @@ import type { VirtualServer } from '../../../../src/api/virtual-server.ts';
 import type { VirtualServerSet } from '../../../../src/api/virtual-server-set.ts';
 import { withCondition, withVerdict } from '../../../../src/controller/conditions.ts';
 import { type Plan, planSet, type SetAction } from '../../../../src/virtual-server-set/decision/plan.ts';
-import { leastOf, surgeOf } from '../../../gen/set-limits.ts';
-import { NOW, webSet, type SetShape } from '../../../gen/virtual-server-set.ts';
-import { stored } from '../../../gen/virtual-server.ts';
-import type { Random } from '../../../sim/random.ts';
+import { leastOf, surgeOf } from '../../../fixtures/set-limits.ts';
+import { NOW, webSet, type SetShape } from '../../../fixtures/virtual-server-set.ts';
+import { stored } from '../../../fixtures/virtual-server.ts';
+import type { Random } from '../../../lives/random.ts';
 
 const IMAGES = ['a/good', 'b/good', 'c/good', 'd/refused', 'e/silent'] as const;
 

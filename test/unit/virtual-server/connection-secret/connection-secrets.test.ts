@@ -10,7 +10,7 @@ import { KubeError, type KubeErrorCode } from '../../../../src/kube/error.ts';
 import type { Secrets } from '../../../../src/kube/kinds.ts';
 import { createLogger } from '../../../../src/base/logger.ts';
 import type { Server } from '../../../../src/provider/types.ts';
-import { HELD, SERVER, UID, webWith } from '../../../gen/decision.ts';
+import { HELD, SERVER, UID, webWith } from '../../../fixtures/decision.ts';
 
 const PASSWORD = 'vnc-pa55word';
 const OLD_PASSWORD = 'vnc-0ldword';

@@ -13,7 +13,7 @@ import {
   type Memo,
 } from '../../../../src/virtual-server/decision/memo.ts';
 import type { Facts } from '../../../../src/virtual-server/decision/types.ts';
-import { HELD, KNOWN, TIMING, denials, facts, memo, record, web, webWith } from '../../../gen/decision.ts';
+import { HELD, KNOWN, TIMING, denials, facts, memo, record, web, webWith } from '../../../fixtures/decision.ts';
 
 const WHAT = 'server srv1';
 const REQUESTED: Evidence = { end: { state: 'requested', identifier: 'srv1' } };

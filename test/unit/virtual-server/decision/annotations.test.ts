@@ -3,7 +3,7 @@ import { KNOWN_ANNOTATIONS } from '../../../../src/api/annotations.ts';
 import * as names from '../../../../src/api/names.ts';
 import { annotationMeant, inputsOf, unknownAnnotations } from '../../../../src/virtual-server/decision/inputs.ts';
 import { similarTo } from '../../../../src/base/similar.ts';
-import { web } from '../../../gen/decision.ts';
+import { web } from '../../../fixtures/decision.ts';
 
 const unknown = (...annotations: string[]): string[] =>
   unknownAnnotations({ annotations: Object.fromEntries(annotations.map((name) => [name, ''])) });

@@ -4,8 +4,8 @@ import { describe, expect, it } from 'vitest';
 import { FINALIZER, PAUSED_ANNOTATION } from '../../../../src/api/names.ts';
 import type { VirtualServerStatus } from '../../../../src/api/virtual-server.ts';
 import type { Condition } from '../../../../src/api/meta.ts';
-import { callsOf, urgencyOf, type Calls } from '../../../../src/virtual-server/fleet/pace.ts';
-import { ATTEMPTED, HELD, NOW, TASKED, web, webWith, type Shape } from '../../../gen/decision.ts';
+import { callsOf, urgencyOf, type Calls } from '../../../../src/virtual-server/shared/pace.ts';
+import { ATTEMPTED, HELD, NOW, TASKED, web, webWith, type Shape } from '../../../fixtures/decision.ts';
 
 const status = (reason: ReadyReason, more: VirtualServerStatus = {}): VirtualServerStatus => ({
   conditions: withVerdict([], { reason, message: 'm' }, 1, NOW),

@@ -15,9 +15,9 @@ import { afterLook } from '../../../../src/virtual-server/operations/look.ts';
 import { KubeError } from '../../../../src/kube/error.ts';
 import type { Secret, SecretChanges } from '../../../../src/kube/kinds.ts';
 import type { Server } from '../../../../src/provider/types.ts';
-import { HELD, SERVER, TIMING, UID, conditionsOf, denied, facts, shown, webWith } from '../../../gen/decision.ts';
-import { fakeSecrets } from '../../../gen/doubles.ts';
-import { visit } from '../../../gen/visits.ts';
+import { HELD, SERVER, TIMING, UID, conditionsOf, denied, facts, shown, webWith } from '../../../fixtures/decision.ts';
+import { fakeSecrets } from '../../../fixtures/doubles.ts';
+import { visit } from '../../../fixtures/visits.ts';
 
 const NAME = 'web-connection';
 const VNC = { mode: 'disabled', password: 'pa55', display: 1, port: 5901, ipv4: '192.0.2.9', ipv6: '2001:db8::9' };

@@ -28,7 +28,7 @@ import {
   record,
   web,
   webWith,
-} from '../../../gen/decision.ts';
+} from '../../../fixtures/decision.ts';
 import { park } from './checks/support.ts';
 
 const ROOT = join(import.meta.dirname, '../../../..');

@@ -10,7 +10,7 @@ import {
   recognize,
   type Purpose,
 } from '../../../../src/virtual-server/decision/identity.ts';
-import { ACCOUNT, ELSEWHERE, HELD, KNOWN, OTHER_KEY, SERVER, others, record, web } from '../../../gen/decision.ts';
+import { ACCOUNT, ELSEWHERE, HELD, KNOWN, OTHER_KEY, SERVER, others, record, web } from '../../../fixtures/decision.ts';
 
 const MAC = '00:00:5e:00:53:01';
 const OTHER_MAC = '00:00:5e:00:53:ff';

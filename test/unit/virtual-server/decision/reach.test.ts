@@ -8,7 +8,7 @@ import { lookAt } from '../../../../src/virtual-server/decision/view.ts';
 import { afterLook } from '../../../../src/virtual-server/operations/look.ts';
 import { ProviderError } from '../../../../src/provider/error.ts';
 import type { Server } from '../../../../src/provider/types.ts';
-import { HELD, NOW, SERVER, TIMING, conditionsOf, facts, shown, webWith } from '../../../gen/decision.ts';
+import { HELD, NOW, SERVER, TIMING, conditionsOf, facts, shown, webWith } from '../../../fixtures/decision.ts';
 
 type SshCheck = VirtualServerSpec['sshCheck'];
 

@@ -18,9 +18,9 @@ import { lookAt } from '../../../../src/virtual-server/decision/view.ts';
 import { knownRecord } from '../../../../src/virtual-server/decision/record.ts';
 import type { Server, TaskState } from '../../../../src/provider/types.ts';
 import { ResponseError } from '../../../../src/provider/error.ts';
-import { HELD, NOW, SERVER, web, webWith, withKey } from '../../../gen/decision.ts';
-import { DENIED, visit, type Answers } from '../../../gen/visits.ts';
-import { Random } from '../../../sim/random.ts';
+import { HELD, NOW, SERVER, web, webWith, withKey } from '../../../fixtures/decision.ts';
+import { DENIED, visit, type Answers } from '../../../fixtures/visits.ts';
+import { Random } from '../../../lives/random.ts';
 
 const LIVES = 100;
 const STEPS = 40;

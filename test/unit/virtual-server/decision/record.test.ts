@@ -5,7 +5,7 @@ import type { ServerRecord } from '../../../../src/api/record.ts';
 import { withVerdict } from '../../../../src/controller/conditions.ts';
 import { knownRecord, viewRecord, type RecordView } from '../../../../src/virtual-server/decision/record.ts';
 import type { AttemptNote } from '../../../../src/virtual-server/decision/types.ts';
-import { ACCOUNT, ATTEMPTED, HELD, record, TASKED, UID, web, type Shape } from '../../../gen/decision.ts';
+import { ACCOUNT, ATTEMPTED, HELD, record, TASKED, UID, web, type Shape } from '../../../fixtures/decision.ts';
 
 const minted: AttemptNote = { attempt: 'a1', state: 'minted', account: ACCOUNT };
 const sending: AttemptNote = { attempt: 'a1', state: 'sending', account: ACCOUNT };

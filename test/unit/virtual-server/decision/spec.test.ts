@@ -1,7 +1,7 @@
 import { distance } from 'fastest-levenshtein';
 import { describe, expect, it, vi } from 'vitest';
 import { specProblem } from '../../../../src/virtual-server/operations/order.ts';
-import { CATALOG, web } from '../../../gen/decision.ts';
+import { CATALOG, web } from '../../../fixtures/decision.ts';
 
 vi.mock(import('fastest-levenshtein'), { spy: true });
 

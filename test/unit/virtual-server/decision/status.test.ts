@@ -7,7 +7,7 @@ import { afterPoll } from '../../../../src/virtual-server/operations/follow.ts';
 import { afterLook } from '../../../../src/virtual-server/operations/look.ts';
 import { cut } from '../../../../src/base/text.ts';
 import type { Server } from '../../../../src/provider/types.ts';
-import { HELD, SERVER, TASKED, facts, shown, web, webWith } from '../../../gen/decision.ts';
+import { HELD, SERVER, TASKED, facts, shown, web, webWith } from '../../../fixtures/decision.ts';
 
 describe('the fields of a server', () => {
   it('show what the provider shows, and how to reach the server', () => {

@@ -8,7 +8,7 @@ import {
   resolveAdvice,
   unknownMessage,
 } from '../../../../src/virtual-server/decision/words.ts';
-import { ATTEMPTED, web } from '../../../gen/decision.ts';
+import { ATTEMPTED, web } from '../../../fixtures/decision.ts';
 
 it.each([
   { holders: ['default/a'], names: 'default/a' },

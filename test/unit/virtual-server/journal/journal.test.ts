@@ -13,9 +13,9 @@ import {
   type Journal,
   type JournalOptions,
 } from '../../../../src/virtual-server/journal/journal.ts';
-import { FakeTimers } from '../../../gen/timers.ts';
+import { FakeTimers } from '../../../fixtures/timers.ts';
 
-const PROCESS = join(import.meta.dirname, '../../../gen/journal-process.ts');
+const PROCESS = join(import.meta.dirname, '../../../fixtures/journal-process.ts');
 const BOOT = '11111111-1111-4111-8111-111111111111';
 const NEXT_BOOT = '22222222-2222-4222-8222-222222222222';
 

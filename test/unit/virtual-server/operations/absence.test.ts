@@ -25,8 +25,8 @@ import {
   webWith,
   withKey,
   type Shape,
-} from '../../../gen/decision.ts';
-import { visit, type Given } from '../../../gen/visits.ts';
+} from '../../../fixtures/decision.ts';
+import { visit, type Given } from '../../../fixtures/visits.ts';
 import {
   FAILED,
   OVER,

@@ -3,8 +3,8 @@ import { describe, expect, it } from 'vitest';
 import type { Condition } from '../../../../src/api/meta.ts';
 import type { VirtualServer } from '../../../../src/api/virtual-server.ts';
 import { knownRecord } from '../../../../src/virtual-server/decision/record.ts';
-import { ACCOUNT, NOW, SERVER, TASKED, TIMING, adopting, record, web, webWith } from '../../../gen/decision.ts';
-import { DENIED, shownBy, visit, type Given } from '../../../gen/visits.ts';
+import { ACCOUNT, NOW, SERVER, TASKED, TIMING, adopting, record, web, webWith } from '../../../fixtures/decision.ts';
+import { DENIED, shownBy, visit, type Given } from '../../../fixtures/visits.ts';
 
 const creating: Condition = {
   type: 'Reconciling',

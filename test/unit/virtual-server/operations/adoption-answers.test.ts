@@ -14,7 +14,7 @@ import {
   shown,
   web,
   webWith,
-} from '../../../gen/decision.ts';
+} from '../../../fixtures/decision.ts';
 import { conditionsOf, messageOf } from './support.ts';
 
 const { fingerprint } = KNOWN;

@@ -1,10 +1,10 @@
 /** What two objects that adopt the same server learn of each other. */
 import { expect, it } from 'vitest';
 import { currentReason } from '../../../../src/controller/conditions.ts';
-import { Holders } from '../../../../src/virtual-server/fleet/holders.ts';
-import { ACCOUNT, SERVER, TASKED, UID, adopting, web, webWith } from '../../../gen/decision.ts';
-import { recordOf } from '../../../gen/records.ts';
-import { DENIED, visit } from '../../../gen/visits.ts';
+import { Holders } from '../../../../src/virtual-server/shared/holders.ts';
+import { ACCOUNT, SERVER, TASKED, UID, adopting, web, webWith } from '../../../fixtures/decision.ts';
+import { recordOf } from '../../../fixtures/records.ts';
+import { DENIED, visit } from '../../../fixtures/visits.ts';
 
 const OTHER = { namespace: 'default', name: 'other', secret: 'key', account: ACCOUNT, identifier: 'srv1' };
 const adopter = web(adopting('srv1'));

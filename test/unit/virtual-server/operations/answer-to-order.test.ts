@@ -21,8 +21,8 @@ import {
   webWith,
   withKey,
   type Shape,
-} from '../../../gen/decision.ts';
-import { storedWith } from '../../../gen/virtual-server.ts';
+} from '../../../fixtures/decision.ts';
+import { storedWith } from '../../../fixtures/virtual-server.ts';
 import { conditionsOf, messageOf } from './support.ts';
 
 const MINUTE = 60_000;

@@ -22,8 +22,8 @@ import {
   memo,
   webWith,
   type Shape,
-} from '../../../gen/decision.ts';
-import { DENIED, visit, type Answers, type Given, type Visited } from '../../../gen/visits.ts';
+} from '../../../fixtures/decision.ts';
+import { DENIED, visit, type Answers, type Given, type Visited } from '../../../fixtures/visits.ts';
 
 const TIME = '2026-01-01T00:00:00Z';
 const READY = { serverStatus: 'running' };

@@ -17,8 +17,8 @@ import {
   memo,
   shown,
   webWith,
-} from '../../../gen/decision.ts';
-import { visit } from '../../../gen/visits.ts';
+} from '../../../fixtures/decision.ts';
+import { visit } from '../../../fixtures/visits.ts';
 import { FAILED, OVER, UNREACHABLE, cancelDenied, conditionsOf, deleted, looked, messageOf, owned } from './support.ts';
 
 const UNREAD = webWith(HELD, { deleting: true });

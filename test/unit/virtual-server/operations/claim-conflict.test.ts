@@ -6,12 +6,12 @@ import type { VirtualServer } from '../../../../src/api/virtual-server.ts';
 import { openJournal } from '../../../../src/virtual-server/journal/journal.ts';
 import { Operator } from '../../../../src/operator.ts';
 import { KubeError } from '../../../../src/kube/error.ts';
-import { fakeKube, fakeSession, ordersWith } from '../../../gen/doubles.ts';
-import { CATALOG, UID, web } from '../../../gen/decision.ts';
-import { informerOfOne } from '../../../gen/feed.ts';
-import { OPERATOR } from '../../../gen/operator.ts';
-import { fakeProvider } from '../../../gen/provider.ts';
-import { FakeTimers } from '../../../gen/timers.ts';
+import { fakeKube, fakeSession, ordersWith } from '../../../fixtures/doubles.ts';
+import { CATALOG, UID, web } from '../../../fixtures/decision.ts';
+import { informerOfOne } from '../../../fixtures/feed.ts';
+import { OPERATOR } from '../../../fixtures/operator.ts';
+import { fakeProvider } from '../../../fixtures/provider.ts';
+import { FakeTimers } from '../../../fixtures/timers.ts';
 
 /** A running operator whose first metadata write is answered with 409, and is either applied or not. */
 async function setUp(firstWrite: 'applied' | 'refused') {

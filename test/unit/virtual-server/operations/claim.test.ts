@@ -8,11 +8,11 @@ import { KubeError } from '../../../../src/kube/error.ts';
 import { ProviderError } from '../../../../src/provider/error.ts';
 import { ResponseError } from '../../../../src/provider/error.ts';
 import type { CreateOutcome } from '../../../../src/provider/types.ts';
-import { CreateLimit } from '../../../../src/virtual-server/fleet/limits.ts';
-import { ACCOUNT, ATTEMPTED, NOW, SERVER, UID, record, web } from '../../../gen/decision.ts';
-import { annotatedRecordOf } from '../../../gen/records.ts';
-import { SSH_KEY } from '../../../gen/virtual-server.ts';
-import { visit, type Given, type Visited } from '../../../gen/visits.ts';
+import { CreateLimit } from '../../../../src/virtual-server/shared/limits.ts';
+import { ACCOUNT, ATTEMPTED, NOW, SERVER, UID, record, web } from '../../../fixtures/decision.ts';
+import { annotatedRecordOf } from '../../../fixtures/records.ts';
+import { SSH_KEY } from '../../../fixtures/virtual-server.ts';
+import { visit, type Given, type Visited } from '../../../fixtures/visits.ts';
 
 const CREATED: CreateOutcome = { kind: 'created', task: 7 };
 const HOUR_MS = 3_600_000;

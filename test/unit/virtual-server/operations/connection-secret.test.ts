@@ -6,9 +6,9 @@ import type { Secrets } from '../../../../src/kube/kinds.ts';
 import type { VirtualServer } from '../../../../src/api/virtual-server.ts';
 import type { Server } from '../../../../src/provider/types.ts';
 import type { Evidence } from '../../../../src/virtual-server/decision/memo.ts';
-import { HELD, KNOWN, SERVER, UID, memo, webWith } from '../../../gen/decision.ts';
-import { fakeSecrets } from '../../../gen/doubles.ts';
-import { visit, type Visited } from '../../../gen/visits.ts';
+import { HELD, KNOWN, SERVER, UID, memo, webWith } from '../../../fixtures/decision.ts';
+import { fakeSecrets } from '../../../fixtures/doubles.ts';
+import { visit, type Visited } from '../../../fixtures/visits.ts';
 
 const READY = { serverStatus: 'running' };
 const CONNECTION = { connectionSecretName: 'web-connection' };

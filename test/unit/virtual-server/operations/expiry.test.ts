@@ -3,8 +3,8 @@ import type { VirtualServer, VirtualServerSpec } from '../../../../src/api/virtu
 import { waited } from '../../../../src/virtual-server/decision/next.ts';
 import type { Next } from '../../../../src/virtual-server/decision/types.ts';
 import { lookAt } from '../../../../src/virtual-server/decision/view.ts';
-import { HELD, KNOWN, NOW, decide, denied, facts, memo, shown, webWith, withKey } from '../../../gen/decision.ts';
-import { visit } from '../../../gen/visits.ts';
+import { HELD, KNOWN, NOW, decide, denied, facts, memo, shown, webWith, withKey } from '../../../fixtures/decision.ts';
+import { visit } from '../../../fixtures/visits.ts';
 import { FAILED, OVER, conditionsOf, looked, polled } from './support.ts';
 
 const HOUR_MS = 3_600_000;

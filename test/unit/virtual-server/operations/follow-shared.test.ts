@@ -2,8 +2,8 @@
 import { describe, expect, it } from 'vitest';
 import { ACCEPT_SERVER_ANNOTATION } from '../../../../src/api/names.ts';
 import type { VirtualServer } from '../../../../src/api/virtual-server.ts';
-import { ACCOUNT, ELSEWHERE, HELD, OTHER_KEY, TASKED, TIMING, UID, webWith } from '../../../gen/decision.ts';
-import { shownBy, visit, type Given } from '../../../gen/visits.ts';
+import { ACCOUNT, ELSEWHERE, HELD, OTHER_KEY, TASKED, TIMING, UID, webWith } from '../../../fixtures/decision.ts';
+import { shownBy, visit, type Given } from '../../../fixtures/visits.ts';
 
 const shared = { withTask: (task: number) => (task === 7 ? ['default/other'] : []) };
 const byOthers = {

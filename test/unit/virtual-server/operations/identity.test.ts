@@ -21,8 +21,8 @@ import {
   webWith,
   withKey,
   type Shape,
-} from '../../../gen/decision.ts';
-import { DENIED, visit, type Given } from '../../../gen/visits.ts';
+} from '../../../fixtures/decision.ts';
+import { DENIED, visit, type Given } from '../../../fixtures/visits.ts';
 import { OVER, conditionsOf, deleted, living, looked, messageOf, polled } from './support.ts';
 
 const OTHER_MAC = '00:00:5e:00:53:ff';

@@ -8,11 +8,11 @@ import { ProviderError } from '../../../../src/provider/error.ts';
 import { inputsOf } from '../../../../src/virtual-server/decision/inputs.ts';
 import type { Memo } from '../../../../src/virtual-server/decision/memo.ts';
 import type { VirtualServer } from '../../../../src/api/virtual-server.ts';
-import { ACCOUNT, HELD, NOW, SERVER, memo, web, webWith } from '../../../gen/decision.ts';
-import { fakeSession } from '../../../gen/doubles.ts';
-import { fakeProvider } from '../../../gen/provider.ts';
-import { FakeTimers } from '../../../gen/timers.ts';
-import { visit, type Answers, type Visited } from '../../../gen/visits.ts';
+import { ACCOUNT, HELD, NOW, SERVER, memo, web, webWith } from '../../../fixtures/decision.ts';
+import { fakeSession } from '../../../fixtures/doubles.ts';
+import { fakeProvider } from '../../../fixtures/provider.ts';
+import { FakeTimers } from '../../../fixtures/timers.ts';
+import { visit, type Answers, type Visited } from '../../../fixtures/visits.ts';
 
 /** Real accounts; `session`: what their key opens. */
 function setUp() {

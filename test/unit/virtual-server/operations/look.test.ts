@@ -13,7 +13,7 @@ import {
   memo,
   shown,
   webWith,
-} from '../../../gen/decision.ts';
+} from '../../../fixtures/decision.ts';
 import { conditionsOf, living, looked, messageOf } from './support.ts';
 
 describe('a server that is shown', () => {

@@ -25,8 +25,8 @@ import {
   shown,
   web,
   webWith,
-} from '../../../gen/decision.ts';
-import { visit, type Given } from '../../../gen/visits.ts';
+} from '../../../fixtures/decision.ts';
+import { visit, type Given } from '../../../fixtures/visits.ts';
 import { FAILED, UNREACHABLE, conditionsOf, living, looked, owned, polled } from './support.ts';
 
 describe('a wait', () => {

@@ -3,10 +3,10 @@ import { describe, expect, it } from 'vitest';
 import type { VirtualServer } from '../../../../src/api/virtual-server.ts';
 import { ProviderError } from '../../../../src/provider/error.ts';
 import { knownRecord } from '../../../../src/virtual-server/decision/record.ts';
-import { CreateLimit } from '../../../../src/virtual-server/fleet/limits.ts';
-import { ACCOUNT, ATTEMPTED, NOW, TASKED, TIMING, record, web, webWith } from '../../../gen/decision.ts';
-import { SSH_KEY } from '../../../gen/virtual-server.ts';
-import { shownBy, visit, type Given } from '../../../gen/visits.ts';
+import { CreateLimit } from '../../../../src/virtual-server/shared/limits.ts';
+import { ACCOUNT, ATTEMPTED, NOW, TASKED, TIMING, record, web, webWith } from '../../../fixtures/decision.ts';
+import { SSH_KEY } from '../../../fixtures/virtual-server.ts';
+import { shownBy, visit, type Given } from '../../../fixtures/visits.ts';
 
 const CREATED = { order: { kind: 'created', task: 7 }, task: { state: 'pending' } } as const;
 const PAUSE_MS = 700_000;

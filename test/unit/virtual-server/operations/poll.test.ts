@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { NOT_CREATED_ANNOTATION } from '../../../../src/api/names.ts';
 import type { VirtualServer } from '../../../../src/api/virtual-server.ts';
 import type { TaskAnswer } from '../../../../src/virtual-server/decision/types.ts';
-import { HELD, NOW, TASKED, decide, facts, memo, others, webWith, withKey } from '../../../gen/decision.ts';
+import { HELD, NOW, TASKED, decide, facts, memo, others, webWith, withKey } from '../../../fixtures/decision.ts';
 import { conditionsOf, messageOf, polled } from './support.ts';
 
 const pending = (identifier?: string, status?: string): TaskAnswer => ({ type: 'pending', identifier, status });

@@ -4,9 +4,9 @@ import { ACCEPT_SERVER_ANNOTATION } from '../../../../src/api/names.ts';
 import { currentReason } from '../../../../src/controller/conditions.ts';
 import { ResponseError } from '../../../../src/provider/error.ts';
 import { pollTask } from '../../../../src/virtual-server/operations/reads.ts';
-import { ACCOUNT, ELSEWHERE, KNOWN, OTHER_KEY, SERVER, TASKED, webWith } from '../../../gen/decision.ts';
-import { fakeSession } from '../../../gen/doubles.ts';
-import { DENIED, visit, type Given, type Visited } from '../../../gen/visits.ts';
+import { ACCOUNT, ELSEWHERE, KNOWN, OTHER_KEY, SERVER, TASKED, webWith } from '../../../fixtures/decision.ts';
+import { fakeSession } from '../../../fixtures/doubles.ts';
+import { DENIED, visit, type Given, type Visited } from '../../../fixtures/visits.ts';
 
 const look = (given: Given = {}): Promise<Visited> =>
   visit(webWith(KNOWN, { status: { serverStatus: 'running' } }), {

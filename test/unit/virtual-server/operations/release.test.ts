@@ -4,7 +4,7 @@ import type { ServerRecord } from '../../../../src/api/record.ts';
 import { lookAt } from '../../../../src/virtual-server/decision/view.ts';
 import { released } from '../../../../src/virtual-server/operations/release.ts';
 import type { Memo } from '../../../../src/virtual-server/decision/memo.ts';
-import { HELD, facts, memo, record, webWith } from '../../../gen/decision.ts';
+import { HELD, facts, memo, record, webWith } from '../../../fixtures/decision.ts';
 
 type Why = Parameters<typeof released>[1]['why'];
 

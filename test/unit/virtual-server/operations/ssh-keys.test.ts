@@ -4,9 +4,9 @@ import { currentReason } from '../../../../src/controller/conditions.ts';
 import { KubeError } from '../../../../src/kube/error.ts';
 import type { ReadSecret } from '../../../../src/kube/kinds.ts';
 import { readSshKeys } from '../../../../src/virtual-server/operations/ssh-keys.ts';
-import { web } from '../../../gen/decision.ts';
-import { SSH_KEY } from '../../../gen/virtual-server.ts';
-import { visit } from '../../../gen/visits.ts';
+import { web } from '../../../fixtures/decision.ts';
+import { SSH_KEY } from '../../../fixtures/virtual-server.ts';
+import { visit } from '../../../fixtures/visits.ts';
 
 const OTHER_KEY = 'ecdsa-sha2-nistp256 AAAAE2VjZHNhLXNoYTItbmlzdHAyNTYAAAAIbmlzdHAyNTYAAABBBCHh other@example.org';
 const PRIVATE = `${OTHER_KEY}\n-----BEGIN OPENSSH PRIVATE KEY-----\nb3BlbnNzaC1rZXk`;

@@ -8,8 +8,8 @@ import { afterRefusal, beforeDelete } from '../../../../src/virtual-server/opera
 import { afterPoll } from '../../../../src/virtual-server/operations/follow.ts';
 import { afterLook } from '../../../../src/virtual-server/operations/look.ts';
 import type { ServerRecord } from '../../../../src/api/record.ts';
-import { KNOWN, denied, facts, shown, webWith, type Shape } from '../../../gen/decision.ts';
-import { DENIED } from '../../../gen/visits.ts';
+import { KNOWN, denied, facts, shown, webWith, type Shape } from '../../../fixtures/decision.ts';
+import { DENIED } from '../../../fixtures/visits.ts';
 
 interface WithStatus {
   status?: VirtualServerStatus;

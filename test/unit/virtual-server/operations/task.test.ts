@@ -2,9 +2,9 @@
 import { expect, it } from 'vitest';
 import { NOT_CREATED_ANNOTATION } from '../../../../src/api/names.ts';
 import { currentReason } from '../../../../src/controller/conditions.ts';
-import { ELSEWHERE, OTHER_KEY, TASKED, webWith } from '../../../gen/decision.ts';
-import { recordOf } from '../../../gen/records.ts';
-import { visit, type Visited } from '../../../gen/visits.ts';
+import { ELSEWHERE, OTHER_KEY, TASKED, webWith } from '../../../fixtures/decision.ts';
+import { recordOf } from '../../../fixtures/records.ts';
+import { visit, type Visited } from '../../../fixtures/visits.ts';
 
 const reason = ({ object }: Visited): string | undefined => currentReason(object?.status?.conditions);
 const OTHER = ['default/other'];

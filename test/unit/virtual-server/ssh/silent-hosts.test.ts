@@ -8,12 +8,12 @@ import { openJournal } from '../../../../src/virtual-server/journal/journal.ts';
 import { Operator } from '../../../../src/operator.ts';
 import { createSshProbe } from '../../../../src/virtual-server/ssh-check.ts';
 import type { ObjectVersion } from '../../../../src/kube/resource.ts';
-import { fakeKube, fakeSession, ordersWith } from '../../../gen/doubles.ts';
-import { ACCOUNT, CATALOG, SERVER } from '../../../gen/decision.ts';
-import { feedOf } from '../../../gen/feed.ts';
-import { OPERATOR } from '../../../gen/operator.ts';
-import { fakeProvider } from '../../../gen/provider.ts';
-import { stored, storedWith } from '../../../gen/virtual-server.ts';
+import { fakeKube, fakeSession, ordersWith } from '../../../fixtures/doubles.ts';
+import { ACCOUNT, CATALOG, SERVER } from '../../../fixtures/decision.ts';
+import { feedOf } from '../../../fixtures/feed.ts';
+import { OPERATOR } from '../../../fixtures/operator.ts';
+import { fakeProvider } from '../../../fixtures/provider.ts';
+import { stored, storedWith } from '../../../fixtures/virtual-server.ts';
 
 const NEW_SERVER = 'srv-new';
 

@@ -14,7 +14,7 @@ import {
   record,
   web,
   webWith,
-} from '../../../../gen/decision.ts';
+} from '../../../../fixtures/decision.ts';
 import { cancels, park, planned, verifyChecks, type CheckCase } from './support.ts';
 
 const READY = { serverStatus: 'running' };

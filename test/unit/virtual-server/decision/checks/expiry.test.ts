@@ -16,8 +16,8 @@ import {
   web,
   webWith,
   decide,
-} from '../../../../gen/decision.ts';
-import { visit } from '../../../../gen/visits.ts';
+} from '../../../../fixtures/decision.ts';
+import { visit } from '../../../../fixtures/visits.ts';
 import { cancels, park, planned, verifyChecks, type CheckCase } from './support.ts';
 
 const READY = { serverStatus: 'running' };

@@ -15,7 +15,7 @@ import {
   record,
   web,
   webWith,
-} from '../../../../gen/decision.ts';
+} from '../../../../fixtures/decision.ts';
 import { serverIsToBeOrdered } from '../../../../../src/virtual-server/decision/decide.ts';
 import { lookAt } from '../../../../../src/virtual-server/decision/view.ts';
 import { park, planned, saying, verifyChecks, type CheckCase } from './support.ts';

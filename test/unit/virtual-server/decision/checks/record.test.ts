@@ -27,7 +27,7 @@ import {
   web,
   webWith,
   withKey,
-} from '../../../../gen/decision.ts';
+} from '../../../../fixtures/decision.ts';
 import { park, saying, verifyChecks, type CheckCase } from './support.ts';
 
 const READY = { serverStatus: 'running' };

@@ -1,4 +1,4 @@
-import { ACCOUNT, HELD, NOW, TASKED, withKey, memo, record, web, webWith } from '../../../../gen/decision.ts';
+import { ACCOUNT, HELD, NOW, TASKED, withKey, memo, record, web, webWith } from '../../../../fixtures/decision.ts';
 import { planned, verifyChecks, type CheckCase } from './support.ts';
 
 const READY = { serverStatus: 'running' };

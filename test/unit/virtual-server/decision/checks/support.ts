@@ -7,7 +7,7 @@ import { inputsOf } from '../../../../../src/virtual-server/decision/inputs.ts';
 import type { Memo, Planned } from '../../../../../src/virtual-server/decision/memo.ts';
 import type { Facts, Operation } from '../../../../../src/virtual-server/decision/types.ts';
 import { lookAt } from '../../../../../src/virtual-server/decision/view.ts';
-import { facts, memo } from '../../../../gen/decision.ts';
+import { facts, memo } from '../../../../fixtures/decision.ts';
 
 export interface CheckCase {
   check: string;

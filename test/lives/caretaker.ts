@@ -1,0 +1,232 @@
+/** The simulated person who resolves parked objects, and reports truthfully what the provider shows. */
+import { currentReason } from '../../src/controller/conditions.ts';
+import {
+  ACCEPT_SERVER_ANNOTATION,
+  ADOPT_ANNOTATION,
+  NOT_CREATED_ANNOTATION,
+  ORPHAN_HANDLED_ANNOTATION,
+  SERVER_GONE_ANNOTATION,
+  START_OVER_ANNOTATION,
+} from '../../src/api/names.ts';
+import type { VirtualServer } from '../../src/api/virtual-server.ts';
+import { orphanName, unknownAnnotations } from '../../src/virtual-server/decision/inputs.ts';
+import type { AliveServer, Simulation } from '../../src/simulator/index.ts';
+import type { ApiServer } from './api-server.ts';
+import { OTHER_ACCOUNT } from './misfortunes.ts';
+import { identifierOf, isAlive, isSame, type Ownership } from './ownership.ts';
+import { recordOf } from '../fixtures/records.ts';
+
+/** Names of the Secrets with the API keys of the two accounts. */
+export const KEY_SECRET = 'vps-api-key';
+export const OTHER_KEY_SECRET = 'other-api-key';
+
+/** Reasons for which an order without a server waits for a person's answer. */
+const OPEN = new Set([
+  'CreateOutcomeUnknown',
+  'TaskNotFound',
+  'TaskFailed',
+  'TaskInUse',
+  'TaskOverdue',
+  'IdentityUnproven',
+  'IdentifierInUse',
+  'ServerNotVisible',
+]);
+/** Reasons for which the server that a task named may never come up. */
+const FAILED = new Set(['TaskNotFound', 'TaskFailed', 'TaskOverdue', 'TaskInUse']);
+/** Reasons that can mean that the API key belongs to another account than the server. */
+const BLIND = new Set(['ServerNotVisible', 'IdentityUnproven', 'TaskNotFound']);
+
+export interface CaretakerParts {
+  api: ApiServer;
+  simulation: Simulation;
+  truth: Truth;
+  ownership: Ownership;
+  now: () => number;
+  tell: (what: string) => void;
+}
+
+/** One minute, plus another minute because the clock that wrote attemptedAt may be off by as much. */
+const PATIENCE_MS = 150_000;
+
+/** The truth, as opposed to what the operator believes. */
+export interface Truth {
+  /** Uids of objects whose order a person gave up with a false annotation. */
+  abandoned: Set<string>;
+  /** Serials of the servers of those objects. */
+  abandonedServers: Set<number>;
+  /** By uid: attempts that a person allowed to be repeated, because the object's server is gone. */
+  again: Map<string, Set<string>>;
+  /**
+   * By uid: when a person last changed the server's deletion guards; a DELETE already in flight cannot know about it.
+   */
+  guardedAt: Map<string, number>;
+  /** By uid: when a person last extended the server's expiry. */
+  extendedAt: Map<string, number>;
+  /** When the CustomResourceDefinition was last deleted; a DELETE already in flight cannot know about it. */
+  definitionDeletedAt: number;
+  /** The same for the definition of sets, or when a restore of etcd brought that state back. */
+  setDefinitionDeletedAt: number;
+}
+
+/** From now on the operator owes nothing for servers that were ordered for the object or adopted by it. */
+export function abandon(object: VirtualServer, { abandoned, abandonedServers }: Truth, ownership: Ownership): void {
+  abandoned.add(object.metadata.uid);
+  for (const serial of ownership.ownedBy(object)) abandonedServers.add(serial);
+}
+
+export class Caretaker {
+  readonly #api: ApiServer;
+  readonly #simulation: Simulation;
+  readonly #truth: Truth;
+  readonly #ownership: Ownership;
+  readonly #now: () => number;
+  readonly #tell: (what: string) => void;
+
+  constructor({ api, simulation, truth, ownership, now, tell }: CaretakerParts) {
+    this.#api = api;
+    this.#simulation = simulation;
+    this.#truth = truth;
+    this.#ownership = ownership;
+    this.#now = now;
+    this.#tell = tell;
+  }
+
+  /** Does what the object's condition asks for, if anything. */
+  resolve(object: VirtualServer): void {
+    const reason = currentReason(object.status?.conditions);
+    const { attempt, attemptedAt, identifier, orphans } = recordOf(object) ?? {};
+    // A request that was cut off may still arrive later, so a person waits before trusting what the provider shows.
+    if (attemptedAt !== undefined && this.#now() - Date.parse(attemptedAt) < PATIENCE_MS) return;
+    if (reason === undefined) return;
+    if (reason === 'UnknownAnnotation')
+      this.#annotate(object, Object.fromEntries(unknownAnnotations(object.metadata).map((name) => [name, null])));
+    if (reason === 'RecordMismatch') this.#annotate(object, { [START_OVER_ANNOTATION]: object.metadata.uid });
+    if (BLIND.has(reason)) this.#restoreKey(object);
+    if (attempt !== undefined && identifier === undefined && OPEN.has(reason)) this.#resolveOrder(object, attempt);
+    // The server that they wanted to adopt is gone, or never existed.
+    else if (identifier === undefined && (reason === 'ServerNotVisible' || reason === 'IdentifierInUse'))
+      this.#annotate(object, { [ADOPT_ANNOTATION]: null });
+    if (attempt !== undefined && identifier !== undefined && FAILED.has(reason) && !this.#isAlive(object)) {
+      this.#excuse(object, attempt);
+      this.#annotate(object, { [NOT_CREATED_ANNOTATION]: attempt });
+    }
+    if (identifier !== undefined && reason === 'IdentityUnproven') this.#identify(object, identifier);
+    if (identifier !== undefined && reason === 'ServerNotVisible' && !this.#isAlive(object))
+      this.#sayGone(object, identifier);
+    if (identifier !== undefined && reason === 'IdentifierInUse') this.#giveUp(object);
+    // A member that is Available stops its set too.
+    const isAsked = reason === 'OrphanedServer' || object.metadata.ownerReferences !== undefined;
+    if (isAsked && orphans !== undefined) {
+      this.#cancelUnheld(object);
+      this.#annotate(object, { [ORPHAN_HANDLED_ANNOTATION]: orphans.map(orphanName).join(',') });
+    }
+    // Some objects keep their server; others wait until deletion is allowed.
+    if (reason === 'CRDDeleting' && object.metadata.name.endsWith('1')) this.#retain(object);
+    // For a member, the template is what has to change.
+    if (object.metadata.ownerReferences !== undefined) return;
+    if (reason === 'InvalidSpec')
+      this.#api.servers.editSpec(object.metadata.namespace, object.metadata.name, { product: 'vps-1gb' });
+    // A rejected order is sent again when the spec changes.
+    if (reason === 'CreateRejected') {
+      const product = object.spec.product === 'vps-1gb' ? 'vps-2gb' : 'vps-1gb';
+      this.#api.servers.editSpec(object.metadata.namespace, object.metadata.name, { product });
+    }
+  }
+
+  /** Reports what the provider shows about the order. */
+  #resolveOrder(object: VirtualServer, attempt: string): void {
+    const [server] = this.#serversOf(object);
+    if (server !== undefined) {
+      this.#annotate(object, { [ADOPT_ANNOTATION]: server.identifier });
+      return;
+    }
+    this.#excuse(object, attempt);
+    this.#annotate(object, { [ADOPT_ANNOTATION]: null, [NOT_CREATED_ANNOTATION]: attempt });
+  }
+
+  /** While the object's own server is alive, the shown server is that server. */
+  #identify(object: VirtualServer, identifier: string): void {
+    const message = object.status?.conditions?.find(({ reason }) => reason === 'IdentityUnproven')?.message ?? '';
+    const word = /accept-server=([^\s.;`]+)/.exec(message)?.[1];
+    // Once the account's key is back, the task belongs to the order.
+    const isOwn = this.#isAlive(object) || word?.startsWith('task-') === true;
+    if (isOwn && word !== undefined) this.#annotate(object, { [ACCEPT_SERVER_ANNOTATION]: word });
+    else if (!isOwn) this.#sayGone(object, identifier);
+  }
+
+  /** A statement that was false when it was made is withdrawn first. */
+  #sayGone(object: VirtualServer, identifier: string): void {
+    const said = object.metadata.annotations?.[SERVER_GONE_ANNOTATION] === identifier;
+    const isVoid = said && recordOf(object)?.goneRefuted !== undefined;
+    this.#annotate(object, { [SERVER_GONE_ANNOTATION]: isVoid ? null : identifier });
+  }
+
+  /**
+   * When several objects hold one server, all but one give it up: those that adopted it by mistake or whose server is
+   * gone.
+   */
+  #giveUp(object: VirtualServer): void {
+    const identifier = identifierOf(object);
+    if (identifier === undefined) return;
+    const holders = this.#api.servers.list().filter((other) => isSame(identifier, identifierOf(other)));
+    const living = holders.filter((other) => this.#isAlive(other));
+    const keeper = living.find((other) => this.#hasOrdered(other)) ?? living[0] ?? holders[0];
+    for (const other of holders.filter((holder) => holder !== keeper)) {
+      const { namespace, name } = other.metadata;
+      this.#tell(`gives up the server of ${namespace}/${name}`);
+      this.#retain(other);
+      this.#api.servers.delete(namespace, name);
+    }
+  }
+
+  #retain({ metadata: { namespace, name, uid } }: VirtualServer): void {
+    this.#api.servers.editSpec(namespace, name, { deletionPolicy: 'Retain', expiresAt: undefined, ttl: undefined });
+    this.#truth.guardedAt.set(uid, this.#now());
+  }
+
+  /** Switches to the Secret with the key of the account that owns the server. */
+  #restoreKey(object: VirtualServer): void {
+    const server = this.#ownership.serverOf(object) ?? this.#serversOf(object)[0];
+    if (server === undefined) return;
+    const name = server.account === OTHER_ACCOUNT ? OTHER_KEY_SECRET : KEY_SECRET;
+    if (object.spec.apiKeySecretRef.name === name) return;
+    this.#tell(`${object.metadata.namespace}/${object.metadata.name} uses Secret ${name}`);
+    this.#api.servers.editSpec(object.metadata.namespace, object.metadata.name, { apiKeySecretRef: { name } });
+  }
+
+  #hasOrdered(object: VirtualServer): boolean {
+    const serial = this.#ownership.serverOf(object)?.serial;
+    return serial !== undefined && this.#ownership.orderedFor(object).has(serial);
+  }
+
+  #isAlive(object: VirtualServer): boolean {
+    const life = this.#ownership.serverOf(object);
+    return life !== undefined && isAlive(life);
+  }
+
+  #annotate({ metadata: { namespace, name } }: VirtualServer, annotations: Record<string, string | null>): void {
+    this.#tell(`${JSON.stringify(annotations)} on ${namespace}/${name}`);
+    this.#api.servers.annotate(namespace, name, annotations);
+  }
+
+  #excuse(object: VirtualServer, attempt: string): void {
+    const { uid } = object.metadata;
+    if (this.#ownership.orderedFor(object).size === 0) return;
+    this.#truth.again.set(uid, (this.#truth.again.get(uid) ?? new Set()).add(attempt));
+  }
+
+  /** Cancels the object's servers that no object holds, in the customer panel. */
+  #cancelUnheld(object: VirtualServer): void {
+    const held = new Set(this.#api.servers.list().map((other) => this.#ownership.serverOf(other)?.serial));
+    for (const { identifier } of this.#serversOf(object).filter(({ serial }) => !held.has(serial))) {
+      this.#tell(`removes server ${identifier}, which no object holds`);
+      this.#simulation.fleet.removeServer(identifier);
+    }
+  }
+
+  /** Servers that were ordered for this object and are alive, or will be when their task ends. */
+  #serversOf(object: VirtualServer): AliveServer[] {
+    const own = this.#ownership.orderedFor(object);
+    return this.#simulation.aliveServers().filter(({ serial }) => own.has(serial));
+  }
+}

@@ -1,0 +1,76 @@
+/**
+ * `npm run test:lives -- --lives N --seed S`: simulates one seed after another until N lives have ended. `--replay SEED`
+ * shows one run step by step; `--until-violation` stops at the first violation. The last line is `N passed, N failed`
+ * and counts runs.
+ */
+import { parseArgs } from 'node:util';
+import { run, type RunOptions, type RunResult } from './run.ts';
+
+/** Number of lives that counts as 100 % in the summary; the seeds themselves never run out. */
+const WHOLE = 100_000;
+
+const { values } = parseArgs({
+  options: {
+    lives: { type: 'string', default: '2000' },
+    seed: { type: 'string' },
+    replay: { type: 'string' },
+    'until-violation': { type: 'boolean' },
+  },
+});
+
+/** Unhandled promise rejections; they would kill a real operator. */
+const unhandled: string[] = [];
+process.on('unhandledRejection', (reason) => unhandled.push(`unhandled rejection: ${String(reason)}`));
+
+if (values.replay === undefined) await search();
+else {
+  const { trace, violations } = await watched({ seed: Number(values.replay), trace: true });
+  process.stdout.write(`${trace.join('\n')}\n${violations.map((violation) => `VIOLATION ${violation}`).join('\n')}\n`);
+  process.exitCode = violations.length === 0 ? 0 : 1;
+}
+
+async function search(): Promise<void> {
+  // Stack traces are never printed here, and creating them is half the cost of an error.
+  Error.stackTraceLimit = 0;
+  const first = values.seed === undefined ? Date.now() % 1_000_000_000 : Number(values.seed);
+  const wanted = Number(values.lives);
+  const startedAt = performance.now();
+  const total = { lives: 0, creates: 0, crashes: 0, events: 0, runs: 0, failed: 0 };
+  const members: NonNullable<RunResult['members']> = { created: 0, deleted: 0, adopted: 0, released: 0, updated: 0 };
+  say(`simulation: seed ${first}, ${wanted} lives`);
+  const goesOn = (): boolean => total.lives < wanted && !(values['until-violation'] === true && total.failed > 0);
+  for (let seed = first; goesOn(); seed++) {
+    const result = await watched({ seed });
+    total.runs += 1;
+    for (const key of ['lives', 'creates', 'crashes', 'events'] as const) total[key] += result[key];
+    for (const [what, count] of Object.entries(result.members ?? {})) members[what as keyof typeof members] += count;
+    if (result.violations.length === 0) continue;
+    total.failed += 1;
+    say(`seed ${seed}:`, ...result.violations.map((violation) => `  ${violation}`));
+    say(`  replay: npm run test:lives -- --replay ${seed}`);
+  }
+  const minutes = (performance.now() - startedAt) / 60_000;
+  const { lives, creates, crashes, events, runs, failed } = total;
+  const share = ((100 * lives) / WHOLE).toFixed(1);
+  say(`ran ${lives} lives (${share} % of ${WHOLE}), seed ${first}, ${Math.round(lives / minutes)} lives a minute`);
+  say(`${creates} servers, ${crashes} crashes, ${events} events in ${runs} runs, ${failed} of them with violations`);
+  say(
+    `members of sets: ${Object.entries(members)
+      .map(([what, count]) => `${count} ${what}`)
+      .join(', ')}`,
+  );
+  say(`${runs - failed} passed, ${failed} failed`);
+  process.exitCode = failed === 0 && runs > 0 ? 0 : 1;
+}
+
+async function watched(options: RunOptions): Promise<RunResult> {
+  unhandled.length = 0;
+  const result = await run(options);
+  // Node reports unhandled rejections once the microtask queue is empty.
+  await new Promise((resolve) => setImmediate(resolve));
+  return { ...result, violations: [...result.violations, ...new Set(unhandled)] };
+}
+
+function say(...lines: string[]): void {
+  process.stdout.write(`${lines.join('\n')}\n`);
+}

@@ -1,0 +1,293 @@
+/** Invariants of every simulated run. Each violation is one sentence. */
+import { currentReason } from '../../src/controller/conditions.ts';
+import type { VirtualServer } from '../../src/api/virtual-server.ts';
+import { unknownAnnotations } from '../../src/virtual-server/decision/inputs.ts';
+import { expiryOf } from '../../src/virtual-server/decision/expiry.ts';
+import type { Event } from '../../src/kube/kinds.ts';
+import type { KubeObject } from '../../src/kube/resource.ts';
+import type { Exchange } from '../../src/provider/transport.ts';
+import type { ServerLife, Simulation } from '../../src/simulator/index.ts';
+import type { ApiServer, ServerChange } from './api-server.ts';
+import { identifierOf, isAlive, isSame, type Ownership } from './ownership.ts';
+import { annotatedRecordOf, recordOf } from '../fixtures/records.ts';
+import { keyOf } from './object-store.ts';
+import type { Orders } from './orders.ts';
+import type { People } from './people.ts';
+import type { SimProcess } from './process.ts';
+
+/** Reasons that may remain at the end: only a new object helps, or the spec is wrong. */
+const FINAL = new Set(['Available', 'ServerMissing', 'InvalidSpec', 'Expired']);
+
+/** No object may have two accepted creates: people here set `not-created` only if nothing was created. */
+export function orderedTwice(api: ApiServer, { truth, ownership }: People): string[] {
+  const objects = new Map(api.servers.changes.map(({ object }) => [object.metadata.uid, object]));
+  return [...objects].flatMap(([uid, object]) => {
+    const count = ownership.orderedFor(object).size;
+    return count > 1 + (truth.again.get(uid)?.size ?? 0)
+      ? [`${keyOf(object)} (${uid}) was ordered ${count} times`]
+      : [];
+  });
+}
+
+/** The operator claims no order for a version of an object with an annotation that it does not know. */
+export function orderedUnasked({ servers: { changes } }: ApiServer): string[] {
+  const seen = new Set<string>();
+  return changes.flatMap(({ object }) => {
+    const { attempt } = recordOf(object) ?? {};
+    if (attempt === undefined || seen.has(attempt)) return [];
+    seen.add(attempt);
+    const [unknown] = unknownAnnotations(object.metadata);
+    return unknown === undefined ? [] : [`${keyOf(object)} with annotation ${unknown} claimed order ${attempt}`];
+  });
+}
+
+/** Every order has the fields of the object that it was sent for. */
+export function orderedOtherwise(simulation: Simulation, orders: Orders, api: ApiServer): string[] {
+  return simulation.ledger.creates().flatMap(({ serial, body }) => {
+    const uid = orders.uidOf(serial);
+    if (uid === undefined) return [];
+    const versions = api.servers.changes.filter(({ object }) => object.metadata.uid === uid);
+    const isRight = ({ object: { spec } }: ServerChange): boolean =>
+      body.product === spec.product && body.disk_size === spec.diskSize && body.ssh_keys === spec.sshKeys?.join('\n');
+    return versions.some(isRight) ? [] : [`the order of server ${serial} does not match its object ${uid}`];
+  });
+}
+
+/** How long a DELETE may be in flight: the age of the live read plus network delays. */
+const UNDER_WAY_MS = 75_000;
+
+/** Called right after the provider cancels a server: exactly one object must own and hold it, and must request this. */
+export function wronglyCancelled(
+  { serial, identifier }: { serial: number; identifier: string },
+  api: ApiServer,
+  { truth, ownership }: People,
+  now: number,
+): string | undefined {
+  if (api.definition === 'deleting' && now - truth.definitionDeletedAt >= UNDER_WAY_MS)
+    return `server ${identifier} (serial ${serial}) was cancelled while the CRD was being deleted`;
+  const named = api.servers.list().filter((object) => ownership.serverOf(object)?.serial === serial);
+  // A record may just have been rolled back to a state in which its task had not named the server yet.
+  const holders = named.length > 0 ? named : api.servers.list().filter((object) => follows(object, serial, ownership));
+  const isOfSet = holders.some(({ metadata }) => metadata.ownerReferences !== undefined);
+  const isLost = !api.hasSets && now - truth.setDefinitionDeletedAt >= UNDER_WAY_MS;
+  if (isOfSet && isLost && api.definition === 'kept')
+    return `server ${identifier} (serial ${serial}) of a member was cancelled while the CRD of sets was missing`;
+  const asking = holders.filter((object) => {
+    const { metadata, spec } = object;
+    const guarded = spec.deletionPolicy !== 'Delete' || spec.deletionProtection;
+    const justNow = now - (truth.guardedAt.get(metadata.uid) ?? -Infinity) < UNDER_WAY_MS;
+    const end = expiryOf(object, recordOf(object));
+    const over = end !== undefined && now >= end;
+    const extended = now - (truth.extendedAt.get(metadata.uid) ?? -Infinity) < UNDER_WAY_MS;
+    return (metadata.deletionTimestamp !== undefined || over || extended) && (!guarded || justNow);
+  });
+  if (asking.length === 1 && holders.length === 1) return undefined;
+  // The object may have been released while its DELETE was in flight.
+  if (holders.length === 0 && releasedJustNow(serial, api, ownership, truth, now)) return undefined;
+  if (holders.length === 0 && ownership.tookOver(serial, now - UNDER_WAY_MS)) return undefined;
+  const sameName = api.servers.list().filter((object) => isSame(identifier, identifierOf(object)));
+  if (holders.length === 0 && sameName.some((object) => ownership.seemsUnique(object))) return undefined;
+  return `server ${identifier} (serial ${serial}) was cancelled while it was held by [${holders.map(describe).join(', ')}]`;
+}
+
+function follows(object: VirtualServer, serial: number, ownership: Ownership): boolean {
+  const record = recordOf(object);
+  return record?.task !== undefined && record.identifier === undefined && ownership.orderedFor(object).has(serial);
+}
+
+function releasedJustNow(
+  serial: number,
+  api: ApiServer,
+  ownership: Ownership,
+  { guardedAt, abandonedServers }: People['truth'],
+  now: number,
+): boolean {
+  const { changes } = api.servers;
+  // The last version may name nothing: a release removes the annotation, and a person may have wiped the status.
+  const holders = changes.filter(({ object }) => ownership.serverOf(object)?.serial === serial);
+  const uids = new Set(holders.map(({ object }) => object.metadata.uid));
+  return changes.some(({ object, deleted }) => {
+    if (!deleted || !uids.has(object.metadata.uid)) return false;
+    const isSetToRetain = now - (guardedAt.get(object.metadata.uid) ?? -Infinity) < UNDER_WAY_MS;
+    // A person falsely said that the server was gone.
+    const isAsked = object.spec.deletionPolicy === 'Delete' && !object.spec.deletionProtection;
+    return isSetToRetain || (isAsked && abandonedServers.has(serial));
+  });
+}
+
+/**
+ * Reports an order or a cancellation sent by a process that does not hold the lease. A restore of etcd changes the
+ * holder.
+ */
+export function sentByAnother({ operation }: Exchange, identity: string, { lease, restores }: ApiServer): string[] {
+  const holder = lease?.spec.holderIdentity;
+  const isActed = operation === 'createServer' || operation === 'deleteServer';
+  return isActed && holder !== identity && restores === 0
+    ? [`${operation} was sent by ${identity} while ${holder ?? 'no process'} held the lease`]
+    : [];
+}
+
+/** Reports an Event that claims a server was cancelled while the provider still has it. */
+export function falselyReported(
+  event: Event,
+  api: ApiServer,
+  { truth, ownership }: People,
+  simulation: Simulation,
+): string[] {
+  if (event.reason !== 'ServerCancelled' && event.reason !== 'ServerGone') return [];
+  const object = api.servers.changes.findLast(
+    ({ object: { metadata } }) => metadata.uid === event.regarding.uid,
+  )?.object;
+  if (object === undefined || truth.abandoned.has(object.metadata.uid)) return [];
+  const own = ownership.ownedBy(object);
+  const alive = simulation
+    .aliveServers()
+    .filter(({ serial, identifier }) => own.has(serial) && names(event.note, identifier));
+  return alive.map(({ identifier }) => `an Event says "${event.note}", but server ${identifier} still exists`);
+}
+
+const names = (note: string, identifier: string): boolean =>
+  note
+    .toLowerCase()
+    .split(/[^a-z0-9-]+/)
+    .includes(identifier.toLowerCase());
+
+function describe(object: VirtualServer): string {
+  const { deletionTimestamp } = object.metadata;
+  return `${keyOf(object)} ${deletionTimestamp === undefined ? 'living' : 'deleting'} ${object.spec.deletionPolicy}`;
+}
+
+/** Reports objects that are not settled after faults have stopped and people have resolved what they can. */
+export function notAtRest(api: ApiServer, ownership: Ownership, maxServersPerNamespace: number): string[] {
+  return api.servers.list().flatMap((object) => {
+    const reason = currentReason(object.status?.conditions);
+    const deleting = object.metadata.deletionTimestamp !== undefined;
+    if (!deleting && reason !== undefined && FINAL.has(reason)) return [];
+    const isFull = maxServersPerNamespace > 0 && placesTaken(object, api, ownership) >= maxServersPerNamespace;
+    if (!deleting && reason === 'ServerLimit' && isFull) return [];
+    const message = object.status?.conditions?.find(({ type }) => type === 'Ready')?.message ?? '';
+    return [`${keyOf(object)} did not settle: ${deleting ? 'deleting, ' : ''}${reason ?? 'no reason'}: ${message}`];
+  });
+}
+
+/** Places taken by other objects in the namespace and by servers that outlived their objects. */
+function placesTaken({ metadata: { namespace, uid } }: VirtualServer, api: ApiServer, ownership: Ownership): number {
+  const isOther = ({ metadata }: VirtualServer): boolean => metadata.namespace === namespace && metadata.uid !== uid;
+  const holders = api.servers.list().filter((other) => isOther(other) && recordOf(other)?.expiredAt === undefined);
+  const holding = holders.filter(
+    (other) => recordOf(other)?.attempt !== undefined || identifierOf(other) !== undefined,
+  );
+  const left = api.servers.changes.filter(({ object, deleted }) => deleted && isOther(object));
+  return holding.length + new Set(left.flatMap(({ object }) => [...ownership.ownedBy(object)])).size;
+}
+
+/**
+ * Each existing server is held by exactly one object or was retained. If an object's server is gone, the object reports
+ * it.
+ */
+export function unaccounted(
+  api: ApiServer,
+  simulation: Simulation,
+  orders: Orders,
+  { truth, ownership }: People,
+): string[] {
+  const held = new Map<number, VirtualServer>();
+  const violations: string[] = [];
+  for (const object of api.servers.list()) {
+    const identifier = identifierOf(object);
+    if (identifier === undefined) continue;
+    const life = ownership.serverOf(object);
+    if (life === undefined) {
+      violations.push(`${keyOf(object)} holds server ${identifier}, which it neither ordered nor adopted`);
+      continue;
+    }
+    if (annotatedRecordOf(object)?.identifier !== identifier)
+      violations.push(`only the status of ${keyOf(object)} names server ${identifier}`);
+    const other = held.get(life.serial);
+    if (other !== undefined) violations.push(`server ${identifier} is held by ${keyOf(other)} and ${keyOf(object)}`);
+    held.set(life.serial, object);
+    if (isAlive(life)) continue;
+    const reason = currentReason(object.status?.conditions);
+    if (reason !== 'ServerMissing')
+      violations.push(`${keyOf(object)} has reason ${reason ?? 'none'}, but its server ${identifier} is gone`);
+    const isExplained = life.state === 'removed' || life.state === 'failed' || ownership.adoptedTooLate(object, life);
+    if (!isExplained && !extendedTooLate(object, life, truth))
+      violations.push(`${keyOf(object)} holds server ${identifier}, which is gone`);
+  }
+  const retained = serversLeft(api, ownership);
+  for (const { serial, identifier } of simulation.aliveServers()) {
+    const uid = orders.uidOf(serial) ?? '';
+    const isStranger = uid === '' && !ownership.isAdopted(serial);
+    const isGivenUp = truth.abandoned.has(uid) || truth.abandonedServers.has(serial) || ownership.misled.has(uid);
+    if (!held.has(serial) && !retained.has(serial) && !isGivenUp && !isStranger)
+      violations.push(`server ${identifier} (serial ${serial}, ordered for ${uid}) exists but no object holds it`);
+  }
+  return violations;
+}
+
+/** The expiry or the guards changed after the provider had cancelled the server, or while the DELETE was in flight. */
+function extendedTooLate(
+  { metadata }: VirtualServer,
+  { state, endedAt = Infinity }: ServerLife,
+  { extendedAt, guardedAt }: People['truth'],
+): boolean {
+  const changedAt = Math.max(...[extendedAt, guardedAt].map((times) => times.get(metadata.uid) ?? -Infinity));
+  return state === 'cancelled' && endedAt < changedAt + UNDER_WAY_MS;
+}
+
+/** Serials of servers whose objects were deleted with `Retain`. */
+function serversLeft(api: ApiServer, ownership: Ownership): Set<number> {
+  const kept = api.servers.changes.filter(({ object, deleted }) => deleted && object.spec.deletionPolicy === 'Retain');
+  return new Set(kept.flatMap(({ object }) => [...ownership.ownedBy(object)]));
+}
+
+/** Without faults, the active process's caches must match the API server. */
+export function wronglyCached({ caches }: Pick<SimProcess, 'caches'>, api: ApiServer): string[] {
+  if (caches === undefined) return [];
+  return (['servers', 'catalogs', 'sets'] as const).flatMap((kind) => {
+    const version = (object: KubeObject): string => `${keyOf(object)} ${object.metadata.resourceVersion}`;
+    const [cached, there] = [caches[kind].map(version), api[kind].list().map(version)];
+    return [
+      ...cached
+        .filter((one) => !there.includes(one))
+        .map((one) => `${one} is in the ${kind} cache but not in the API server`),
+      ...there.filter((one) => !cached.includes(one)).map((one) => `${one} is missing from the ${kind} cache`),
+    ];
+  });
+}
+
+/** Matches keys, tokens, SSH keys and VNC passwords of the simulation, the passwords also in base64. */
+const SECRET = /secret-\d|simulated-token-\d|ssh-ed25519|vnc-password|dm5jLXBhc3N3b3Jk/;
+
+export interface LogLine extends Record<string, unknown> {
+  err?: { name?: string; message?: string };
+  msg?: string;
+  level?: string;
+}
+
+/** Expected errors: those of the API server and of a full disk. */
+const FAULTS = new Set<string | undefined>(['KubeError', 'JournalError']);
+
+/**
+ * Reports errors that only a bug can cause, and secrets in the log. A restore of etcd removes objects without regard to
+ * finalizers.
+ */
+export function wronglySaid(line: LogLine, isRestored: boolean): string[] {
+  const { err, msg = '' } = line;
+  return [
+    ...(SECRET.test(JSON.stringify(line)) ? ['the log contains a secret'] : []),
+    ...(msg === 'reconcile failed' && !FAULTS.has(err?.name) ? [`a reconcile threw ${err?.message ?? ''}`] : []),
+    ...(msg.startsWith('finalizer was removed by force') && !isRestored
+      ? ['a finalizer was reported as removed by force']
+      : []),
+  ];
+}
+
+/** Reports a VNC password in an object that everyone can read. */
+export function tellsPasswords({ servers: { changes }, events }: ApiServer): string[] {
+  // Consecutive versions of an object share what did not change.
+  const parts = new Set(changes.flatMap(({ object: { status, metadata } }) => [status, metadata.annotations]));
+  return JSON.stringify([events, ...parts]).includes('vnc-password')
+    ? ['a status, a record or an Event contains a VNC password']
+    : [];
+}

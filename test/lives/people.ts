@@ -1,0 +1,326 @@
+/** People and machines around the operator: they apply, edit, and delete objects, and rotate keys. */
+import { ADOPT_ANNOTATION, PAUSED_ANNOTATION, RECONCILE_AT_ANNOTATION } from '../../src/api/names.ts';
+import type { VirtualServer } from '../../src/api/virtual-server.ts';
+import { KubeError } from '../../src/kube/error.ts';
+import type { KubeObject } from '../../src/kube/resource.ts';
+import type { Key, Simulation } from '../../src/simulator/index.ts';
+import { virtualServer, withAnnotations, withSpec } from '../fixtures/virtual-server.ts';
+import type { ApiServer } from './api-server.ts';
+import { Caretaker, KEY_SECRET, OTHER_KEY_SECRET, type Truth } from './caretaker.ts';
+import { CatalogPeople } from './catalogs.ts';
+import { Connections } from './connections.ts';
+import { OWN_ACCOUNT } from './misfortunes.ts';
+import { identifierOf, isUnconfirmed, Ownership } from './ownership.ts';
+import type { Orders } from './orders.ts';
+import type { Random } from './random.ts';
+import { Restorer } from './restorer.ts';
+import { MISTYPED, Slips } from './slips.ts';
+
+export const OTHER_KEY: Key = { keyId: 'other-key', secret: 'secret-0-other' };
+export const NAMESPACES = ['a', 'b'] as const;
+const PRODUCTS = ['vps-1gb', 'vps-2gb', 'vps-4gb'];
+const CHECKS = ['None', 'Proxy', 'Direct'] as const;
+const NAMES = 8;
+const NOTE = 'example.org/note';
+const NOTE_BYTES = 40_000;
+/** Key IDs of the account's two API keys. */
+const KEY_IDS = ['key', 'key-2'] as const;
+
+export interface PeopleParts {
+  api: ApiServer;
+  simulation: Simulation;
+  orders: Orders;
+  random: Random;
+  now: () => number;
+  tell: (what: string) => void;
+}
+
+export class People {
+  /** Number of objects created so far. */
+  lives = 0;
+  readonly truth: Truth = {
+    abandoned: new Set(),
+    abandonedServers: new Set(),
+    again: new Map(),
+    guardedAt: new Map(),
+    extendedAt: new Map(),
+    definitionDeletedAt: -Infinity,
+    setDefinitionDeletedAt: -Infinity,
+  };
+  readonly ownership: Ownership;
+  readonly catalogs: CatalogPeople;
+  readonly #caretaker: Caretaker;
+  readonly #slips: Slips;
+  readonly #restorer: Restorer;
+  readonly #connections: Connections;
+  readonly #api: ApiServer;
+  readonly #simulation: Simulation;
+  readonly #random: Random;
+  readonly #now: () => number;
+  readonly #tell: (what: string) => void;
+  #secretVersion = 0;
+  #keyId: (typeof KEY_IDS)[number] = 'key';
+
+  constructor({ api, simulation, orders, random, now, tell }: PeopleParts) {
+    this.#api = api;
+    this.#simulation = simulation;
+    this.#random = random;
+    this.#now = now;
+    this.#tell = tell;
+    this.ownership = new Ownership(api, simulation, orders);
+    const { truth, ownership } = this;
+    this.#caretaker = new Caretaker({ api, simulation, truth, ownership, now, tell });
+    const any = (): VirtualServer | undefined => this.#any();
+    const around = { api, simulation, random, truth, ownership, now, any, tell };
+    this.#restorer = new Restorer(around);
+    this.#connections = new Connections(around);
+    this.#slips = new Slips(around);
+    this.catalogs = new CatalogPeople({ api, simulation, random, namespaces: NAMESPACES, tell });
+    for (const namespace of NAMESPACES) {
+      this.#putSecret(namespace);
+      this.#putSecret(namespace, OTHER_KEY_SECRET, OTHER_KEY);
+    }
+  }
+
+  /** Does one random action; some are refused, as a real API server would refuse them. */
+  act(): void {
+    const actions = [
+      ...Array<() => void>(8).fill(() => this.#create()),
+      ...Array<() => void>(5).fill(() => this.#delete()),
+      () => this.#edit(),
+      () => this.#edit(),
+      () => this.#pause(),
+      () => this.#restorer.wipeStatus(),
+      () => this.#restorer.dropRecord(),
+      () => this.#restorer.rollRecordBack(),
+      () => this.#restorer.restoreEtcd(),
+      () => (this.lives += this.#restorer.copy(this.lives + 1) ? 1 : 0),
+      () => this.#recreate(),
+      () => this.#protect(),
+      () => this.#extend(),
+      () => this.#askForVisit(),
+      () => this.#rotateKey(),
+      () => this.#changeKey(),
+      () => this.#takeOtherKey(),
+      ...Array<() => void>(3).fill(() => this.#slips.act()),
+      () => this.#loseSecret(),
+      () => this.#removeServer(),
+      () => this.#deleteDefinition(),
+      () => this.#swell(),
+      ...Array<() => void>(3).fill(() => this.catalogs.act()),
+      ...Array<() => void>(6).fill(() => this.#connections.act()),
+      ...Array<() => void>(4).fill(() => this.resolve()),
+    ];
+    this.#try(this.#random.pick(actions));
+  }
+
+  /** Looks at every parked object and truthfully does what its condition asks for. */
+  resolve(): void {
+    for (const object of this.#api.servers.list()) this.#try(() => this.#caretaker.resolve(object));
+  }
+
+  /** Removes pauses and other obstacles, so that every object can settle. */
+  tidy(): void {
+    this.#api.allowDeletion();
+    for (const namespace of NAMESPACES) {
+      this.#putSecret(namespace);
+      this.#putSecret(namespace, OTHER_KEY_SECRET, OTHER_KEY);
+    }
+    for (const { metadata } of this.#api.catalogs.list())
+      this.#api.catalogs.annotate(metadata.namespace, metadata.name, { [NOTE]: null });
+    for (const { metadata, spec } of this.#api.servers.list()) {
+      const { namespace, name } = metadata;
+      if (metadata.annotations?.[PAUSED_ANNOTATION] !== undefined)
+        this.#api.servers.annotate(namespace, name, { [PAUSED_ANNOTATION]: null });
+      this.#api.servers.annotate(namespace, name, { [NOTE]: null });
+      if (spec.deletionProtection) this.#api.servers.editSpec(namespace, name, { deletionProtection: false });
+    }
+    this.resolve();
+  }
+
+  #try(action: () => void): void {
+    try {
+      action();
+    } catch (error) {
+      if (!(error instanceof KubeError)) throw error;
+    }
+  }
+
+  #any(): VirtualServer | undefined {
+    const objects = this.#api.servers.list();
+    return objects.length === 0 ? undefined : this.#random.pick(objects);
+  }
+
+  #create(name = `s${this.#random.int(1, NAMES)}`, namespace: string = this.#random.pick(NAMESPACES)): void {
+    const random = this.#random;
+    const manifest = virtualServer(
+      name,
+      withSpec({
+        product: random.chance(0.1) ? 'vps-9gb' : random.pick(PRODUCTS),
+        diskSize: random.pick([10, 20, 40]),
+        // Shows in the provider's ledger which object a server was ordered for.
+        sshKeys: [`ssh-ed25519 AAAA serial-${this.lives + 1}`],
+        deletionPolicy: random.chance(0.1) ? 'Retain' : 'Delete',
+        deletionProtection: random.chance(0.05),
+        ...(random.chance(0.3) && { sshCheck: random.pick(CHECKS) }),
+        ...(random.chance(0.15) && { expiresAt: this.#soon() }),
+        ...(random.chance(0.05) && { ttl: `${random.int(1, 90)}m` }),
+        ...(random.chance(0.6) && { connectionSecretName: this.#connections.nameFor(name) }),
+      }),
+    );
+    // Some objects adopt a server that was ordered before the operator was installed.
+    const held = random.chance(0.02) ? this.#any() : undefined;
+    const elsewhere = random.chance(0.05)
+      ? this.#simulation.fleet.addServer(OWN_ACCOUNT).identifier
+      : held && !isUnconfirmed(held)
+        ? identifierOf(held)
+        : undefined;
+    const annotation = random.chance(0.05) ? MISTYPED : ADOPT_ANNOTATION;
+    const named = elsewhere ?? (annotation === MISTYPED ? 'vs-nowhere' : undefined);
+    const adopting = named === undefined ? manifest : withAnnotations({ [annotation]: named })(manifest);
+    const { metadata } = this.#api.create(namespace, adopting);
+    this.lives += 1;
+    this.#tell(
+      `create ${namespace}/${name} serial ${this.lives} ${metadata.uid} ${named === undefined ? '' : `${annotation}=${named}`}`,
+    );
+  }
+
+  #delete(): void {
+    const object = this.#any();
+    if (object === undefined) return;
+    this.#tell(`delete ${object.metadata.namespace}/${object.metadata.name}`);
+    this.#api.servers.delete(object.metadata.namespace, object.metadata.name);
+  }
+
+  /** Deletes an object and recreates it under the same name, like `kubectl replace --force` and GitOps tools. */
+  #recreate(): void {
+    const object = this.#any();
+    if (object === undefined) return;
+    const { namespace, name } = object.metadata;
+    this.#api.servers.delete(namespace, name);
+    this.#create(name, namespace);
+  }
+
+  #edit(): void {
+    const object = this.#any();
+    if (object === undefined || object.metadata.deletionTimestamp !== undefined) return;
+    const { namespace, name } = object.metadata;
+    const change = this.#random.chance(0.3)
+      ? { sshCheck: this.#random.pick(CHECKS) }
+      : { product: this.#random.pick(PRODUCTS) };
+    this.#api.servers.editSpec(namespace, name, change);
+    this.#tell(`edit ${namespace}/${name}`);
+  }
+
+  #pause(): void {
+    const object = this.#any();
+    if (object === undefined) return;
+    const { namespace, name, annotations } = object.metadata;
+    const paused = annotations?.[PAUSED_ANNOTATION] === undefined ? 'true' : null;
+    this.#tell(`paused=${paused ?? ''} ${namespace}/${name}`);
+    this.#api.servers.annotate(namespace, name, { [PAUSED_ANNOTATION]: paused });
+  }
+
+  #protect(): void {
+    const object = this.#any();
+    if (object === undefined) return;
+    const { namespace, name, uid } = object.metadata;
+    const retain = this.#random.chance(0.3);
+    this.#tell(`${retain ? 'retain' : 'toggle protection of'} ${namespace}/${name}`);
+    this.#api.servers.editSpec(
+      namespace,
+      name,
+      retain ? { deletionPolicy: 'Retain' } : { deletionProtection: !object.spec.deletionProtection },
+    );
+    this.truth.guardedAt.set(uid, this.#now());
+  }
+
+  /** Changes or removes a server's expiry. */
+  #extend(): void {
+    const object = this.#any();
+    if (object === undefined) return;
+    const { namespace, name, uid } = object.metadata;
+    const expiresAt = this.#random.chance(0.3) ? undefined : this.#soon();
+    this.#tell(`expiresAt=${expiresAt ?? ''} ${namespace}/${name}`);
+    this.#api.servers.editSpec(namespace, name, { expiresAt, ttl: undefined });
+    this.truth.extendedAt.set(uid, this.#now());
+  }
+
+  #soon(): string {
+    return new Date(this.#now() + this.#random.int(-10, 120) * 60_000).toISOString();
+  }
+
+  #askForVisit(): void {
+    const object = this.#any();
+    if (object === undefined) return;
+    const value = this.#random.hex(8);
+    this.#api.servers.annotate(object.metadata.namespace, object.metadata.name, { [RECONCILE_AT_ANNOTATION]: value });
+  }
+
+  /** Adds or removes an annotation that can make the object too large for the operator. */
+  #swell(): void {
+    const { servers, catalogs } = this.#api;
+    const store = this.#random.chance(0.8) ? servers : catalogs;
+    if (store.list().length === 0) return;
+    const { namespace, name, annotations } = this.#random.pick<KubeObject>(store.list()).metadata;
+    const note = annotations?.[NOTE] === undefined ? 'x'.repeat(NOTE_BYTES) : null;
+    this.#tell(`${note === null ? 'no' : 'a large'} note on ${namespace}/${name}`);
+    store.annotate(namespace, name, { [NOTE]: note });
+  }
+
+  #putSecret(namespace: string, name = KEY_SECRET, data = this.#key()): void {
+    const { secrets } = this.#api;
+    if (secrets.get(namespace, name) !== undefined) secrets.edit({ namespace, name }, { data: { ...data } });
+    else secrets.create({ metadata: { namespace, name }, type: 'Opaque', data: { ...data } }, 'person');
+  }
+
+  #key(): Key {
+    return { keyId: this.#keyId, secret: `secret-${this.#secretVersion}` };
+  }
+
+  /** Rotates the key; both keys work for a moment, as during a careful rotation. */
+  #rotateKey(): void {
+    this.#secretVersion += 1;
+    for (const keyId of KEY_IDS) this.#simulation.accounts.rotateKey(keyId, this.#key().secret);
+    for (const namespace of NAMESPACES) this.#putSecret(namespace);
+    this.#tell('rotate key');
+  }
+
+  /** Switches to another key of the same account, with another key ID. */
+  #changeKey(): void {
+    this.#keyId = this.#random.pick(KEY_IDS);
+    for (const namespace of NAMESPACES) this.#putSecret(namespace);
+    this.#tell(`use key ${this.#keyId}`);
+  }
+
+  /** Uses the key of another account by mistake, until a person restores the right one. */
+  #takeOtherKey(): void {
+    const namespace = this.#random.pick(NAMESPACES);
+    this.#putSecret(namespace, KEY_SECRET, OTHER_KEY);
+    this.#tell(`namespace ${namespace} has the key of another account`);
+  }
+
+  #loseSecret(): void {
+    const namespace = this.#random.pick(NAMESPACES);
+    if (this.#api.secrets.delete(namespace, KEY_SECRET)) this.#tell(`delete Secret ${namespace}/${KEY_SECRET}`);
+    else this.#putSecret(namespace);
+  }
+
+  /** Deletes the CRD like a second `kubectl delete -f` after the first removed the guard, or allows that deletion. */
+  #deleteDefinition(): void {
+    if (this.#random.chance(0.8)) return;
+    if (this.#api.definition === 'deleting') this.#api.allowDeletion();
+    else this.#api.deleteDefinition();
+    this.truth.definitionDeletedAt = this.#now();
+    this.#tell(`the definition of VirtualServers: ${this.#api.definition}`);
+  }
+
+  /** Cancels a server in the customer panel. */
+  #removeServer(): void {
+    const alive = this.#simulation.aliveServers();
+    if (alive.length === 0 || this.#random.chance(0.7)) return;
+    const { identifier } = this.#random.pick(alive);
+    this.#simulation.fleet.removeServer(identifier);
+    this.#tell(`remove server ${identifier} at the provider`);
+  }
+}

@@ -1,0 +1,164 @@
+/**
+ * Simulates backups, GitOps tools and careless people: they lose, roll back, and copy what the operator has written.
+ */
+import { FINALIZER, RECORD_ANNOTATION } from '../../src/api/names.ts';
+import { parseRecord } from '../../src/api/record.ts';
+import type { VirtualServer } from '../../src/api/virtual-server.ts';
+import { holdsSomething } from '../../src/virtual-server/decision/record.ts';
+import { isDeepEqual } from '../../src/base/deep-equal.ts';
+import { virtualServer, withAnnotations, withSpec } from '../fixtures/virtual-server.ts';
+import type { ApiServer } from './api-server.ts';
+import { abandon } from './caretaker.ts';
+import type { Surroundings } from './connections.ts';
+import { isAlive, isContested, isUnconfirmed } from './ownership.ts';
+import { recordOf } from '../fixtures/records.ts';
+import type { Random } from './random.ts';
+
+/** How many of the latest changes a backup of etcd may miss. */
+const MISSED = 30;
+
+export class Restorer {
+  readonly #parts: Surroundings;
+  readonly #api: ApiServer;
+  readonly #random: Random;
+  readonly #any: () => VirtualServer | undefined;
+  readonly #tell: (what: string) => void;
+
+  constructor(parts: Surroundings) {
+    this.#parts = parts;
+    this.#api = parts.api;
+    this.#random = parts.random;
+    this.#any = parts.any;
+    this.#tell = parts.tell;
+  }
+
+  wipeStatus(): void {
+    const object = this.#any();
+    // Losing both copies of the record at once is a documented limit.
+    const annotated = parseRecord(object?.metadata.annotations?.[RECORD_ANNOTATION]);
+    if (object === undefined || !annotated.ok || annotated.record === undefined || !holdsSomething(annotated.record))
+      return;
+    // Without the identifier, the operator must find the server by its task.
+    const isNamed = annotated.record.identifier !== undefined || object.status?.record?.identifier === undefined;
+    if (this.#parts.ownership.numbersRepeat && !isNamed) return;
+    // Without its status, a record does not stop other objects from adopting the server (documented).
+    if (isContested(object, this.#api.servers.list())) return;
+    if (this.#wouldForgetItsServer(object, annotated.record)) return;
+    this.#tell(`wipe status of ${object.metadata.namespace}/${object.metadata.name}`);
+    this.#api.wipeStatus(object.metadata.namespace, object.metadata.name);
+  }
+
+  dropRecord(): void {
+    const object = this.#any();
+    const mirror = object?.status?.record;
+    if (object === undefined || (mirror?.attempt === undefined && mirror?.identifier === undefined)) return;
+    if (this.#wouldForgetItsServer(object, mirror)) return;
+    const { namespace, name } = object.metadata;
+    this.#tell(`drop record annotation of ${namespace}/${name}`);
+    this.#api.servers.annotate(namespace, name, { [RECORD_ANNOTATION]: null });
+  }
+
+  /** Rolls the record back, like a GitOps tool that has an older state of the object in Git. */
+  rollRecordBack(): void {
+    const object = this.#any();
+    const mirror = object?.status?.record;
+    if (object === undefined || mirror === undefined || mirror.owner !== object.metadata.uid) return;
+    // While a create is in flight, only the annotation (and the journal) has its attempt: a documented limit.
+    const present = parseRecord(object.metadata.annotations?.[RECORD_ANNOTATION]);
+    if (present.ok && present.record?.attempt !== mirror.attempt) return;
+    if (this.#wouldForgetItsServer(object, mirror)) return;
+    const older = this.#api.servers.changes
+      .filter(({ object: { metadata } }) => metadata.uid === object.metadata.uid)
+      .map(({ object: { metadata } }) => metadata.annotations?.[RECORD_ANNOTATION])
+      .filter((text) => text !== undefined && isEarlier(text, mirror));
+    if (older.length === 0) return;
+    const { namespace, name } = object.metadata;
+    const text = this.#random.pick(older) ?? null;
+    this.#tell(`roll record of ${namespace}/${name} back to ${text ?? ''}`);
+    this.#api.servers.annotate(namespace, name, { [RECORD_ANNOTATION]: text });
+  }
+
+  /**
+   * Whether the object's server is gone, and the copy of the record that remains cannot recognize it: a later server with
+   * the same identifier is then taken for it (documented limit).
+   */
+  #wouldForgetItsServer(object: VirtualServer, remaining: { fingerprint?: unknown }): boolean {
+    if (remaining.fingerprint !== undefined || recordOf(object)?.fingerprint === undefined) return false;
+    // An expired object has no server anymore.
+    const life = this.#parts.ownership.serverOf(object);
+    return life === undefined || !isAlive(life);
+  }
+
+  /**
+   * Copies an object into another namespace, as a restore does: same labels, annotations and finalizers, another uid. Returns
+   * whether there was one to copy.
+   */
+  copy(serial: number): boolean {
+    const object = this.#any();
+    const record = object?.metadata.annotations?.[RECORD_ANNOTATION];
+    if (object === undefined || record === undefined) return false;
+    const namespace = object.metadata.namespace === 'a' ? 'b' : 'a';
+    const manifest = virtualServer(
+      object.metadata.name,
+      withSpec({ ...object.spec, sshKeys: [`ssh-ed25519 AAAA serial-${serial}`] }),
+      withAnnotations({ [RECORD_ANNOTATION]: record }),
+    );
+    manifest.metadata.finalizers = [FINALIZER];
+    if (object.metadata.labels !== undefined) manifest.metadata.labels = object.metadata.labels;
+    this.#api.create(namespace, manifest);
+    this.#tell(`copy ${object.metadata.namespace}/${object.metadata.name} to ${namespace}, serial ${serial}`);
+    return true;
+  }
+
+  /** Restores etcd from a backup that knows every order of its objects; an older backup is a documented limit. */
+  restoreEtcd(): void {
+    const { changes } = this.#api.servers;
+    if (changes.length === 0) return;
+    const to = this.#random.int(Math.max(0, changes.length - MISSED), changes.length - 1);
+    const backedUp = this.#api.servers.listAt(to);
+    if (backedUp.some((object) => isUnconfirmed(object) && isContested(object, backedUp))) return;
+    const newest = new Map(changes.map(({ object }) => [object.metadata.uid, object]));
+    if (!backedUp.every((object) => changes.slice(to).every((later) => this.#hasItsOrder(object, later.object))))
+      return;
+    const { truth, ownership, now } = this.#parts;
+    const kept = new Set(backedUp.map(({ metadata: { uid } }) => uid));
+    // Nothing knows anymore what was ordered for these objects.
+    for (const [uid, object] of newest) if (!kept.has(uid)) abandon(object, truth, ownership);
+    this.#tell(`etcd is restored to its change ${to} of ${changes.length}`);
+    this.#api.rollBack(to);
+    truth.setDefinitionDeletedAt = now();
+    // Calls in flight may be based on a state that no longer exists.
+    for (const uid of newest.keys()) {
+      truth.guardedAt.set(uid, now());
+      truth.extendedAt.set(uid, now());
+    }
+  }
+
+  #hasItsOrder(object: VirtualServer, later: VirtualServer): boolean {
+    const [then, last] = [recordOf(object), recordOf(later)];
+    // The record is removed with the finalizer.
+    if (later.metadata.uid !== object.metadata.uid || last === undefined) return true;
+    if (then?.attempt !== last.attempt || then?.mode !== last.mode) return false;
+    // Without the fingerprint, the server counts as never read.
+    if (!isDeepEqual(then.fingerprint, last.fingerprint)) return false;
+    if (then.identifier !== undefined || then.attempt === undefined) return then.identifier === last.identifier;
+    // Its task can name the server again, but only if the task number is unique and stays so.
+    if (then.task === undefined) return last.identifier === undefined;
+    const { simulation, ownership } = this.#parts;
+    // An object that is gone was not asked when the numbers started over: another order may have its number since.
+    const isPresent = this.#api.servers.list().some(({ metadata: { uid } }) => uid === object.metadata.uid);
+    if (ownership.numbersRepeat) return isPresent && last.identifier === undefined;
+    return simulation.ledger.creates().filter(({ task }) => task === then.task).length === 1;
+  }
+}
+
+/** Whether the annotation is an earlier state of the attempt in the mirror. */
+function isEarlier(text: string, mirror: { attempt?: string | undefined; identifier?: string | undefined }): boolean {
+  const parsed = parseRecord(text);
+  return (
+    parsed.ok &&
+    parsed.record !== undefined &&
+    parsed.record.mode === 'create' &&
+    parsed.record.attempt === mirror.attempt
+  );
+}

@@ -1,0 +1,405 @@
+/** One simulated run. The seed decides everything; the result is the number of lives and the violations. */
+import type { VirtualServer } from '../../src/api/virtual-server.ts';
+import { Simulation, type CancelEntry } from '../../src/simulator/index.ts';
+import { expiryOf } from '../../src/virtual-server/decision/expiry.ts';
+import { recordOf } from '../fixtures/records.ts';
+import { ApiServer } from './api-server.ts';
+import { SimDisk } from './disk.ts';
+import { drawProvider, Misfortunes, OTHER_ACCOUNT, OWN_ACCOUNT } from './misfortunes.ts';
+import type { Network } from './network.ts';
+import { Orders } from './orders.ts';
+import {
+  falselyReported,
+  notAtRest,
+  orderedOtherwise,
+  orderedUnasked,
+  orderedTwice,
+  sentByAnother,
+  tellsPasswords,
+  unaccounted,
+  wronglyCached,
+  wronglyCancelled,
+  wronglySaid,
+  type LogLine,
+} from './oracles.ts';
+import { NAMESPACES, OTHER_KEY, People } from './people.ts';
+import { drawSetting, SimProcess, type Setting } from './process.ts';
+import { Random } from './random.ts';
+import { Scheduler } from './scheduler.ts';
+import { SetPeople } from './set-people.ts';
+import { SetWatch, type Sender } from './set-watch.ts';
+import { setsAtRest } from './sets-at-rest.ts';
+import { SecretWatch } from './secret-watch.ts';
+import { CALM, drawWeather } from './weather.ts';
+
+export interface RunResult {
+  seed: number;
+  lives: number;
+  creates: number;
+  crashes: number;
+  /** What operators did to the members of sets; undefined in a world without sets. */
+  members: SetWatch['done'] | undefined;
+  /** Number of events that the scheduler fired. */
+  events: number;
+  violations: string[];
+  /** What happened, one line each; only if requested. */
+  trace: string[];
+}
+
+export interface RunOptions {
+  seed: number;
+  trace?: boolean;
+  /** Number of random actions during the storm. */
+  actions?: number;
+}
+
+interface Replica {
+  name: string;
+  disk: SimDisk;
+  skewMs: number;
+  process: SimProcess;
+}
+
+/** Delay before a process that could not open its journal restarts. */
+const RESTART_MS = 10_000;
+/** Share of the worlds, 0 to 1, that have VirtualServerSets. */
+const WITH_SETS = 0.4;
+/** Share of the worlds with sets, 0 to 1, in which a mutating admission policy changes what their members order. */
+const WITH_POLICY = 0.2;
+/** Share of the looks at a set, 0 to 1, after which the process is suspended during the storm. */
+const SUSPENDED_AFTER_LOOK = 0.2;
+/** Distinguishes the random numbers of sets from those of the rest of the world. */
+const SETS_SEED = 0x5e75;
+const START = Date.parse('2026-01-01T00:00:00Z');
+const MINUTE = 60_000;
+/** For this long, nothing may be written to a world at rest (ms). */
+const REST_MS = 35 * MINUTE;
+/** Writing log lines takes time, so only one run in this many writes all of them, for the check on their content. */
+const LOGGED = 8;
+
+export async function run({ seed, trace = false, actions = 66 }: RunOptions): Promise<RunResult> {
+  const world = new SimWorld(seed, trace);
+  await world.storm(actions);
+  await world.settle();
+  return world.end();
+}
+
+class SimWorld {
+  readonly #seed: number;
+  readonly #random: Random;
+  readonly #scheduler = new Scheduler(START);
+  readonly #network: Network;
+  readonly #api: ApiServer;
+  readonly #simulation: Simulation;
+  readonly #orders = new Orders();
+  readonly #setting: Setting;
+  readonly #people: People;
+  readonly #misfortunes: Misfortunes;
+  readonly #isWorse: boolean;
+  readonly #violations: string[] = [];
+  readonly #trace: string[] = [];
+  readonly #tracing: boolean;
+  /** One operator without leader election, or two with it. */
+  readonly #replicas: Replica[];
+  /** Share of the processes, 0 to 1, that write connection Secrets. */
+  #flagged: number;
+  #isStormy = true;
+  readonly #secrets: SecretWatch;
+  /** Only in a world with sets. */
+  readonly #sets: { people: SetPeople; watch: SetWatch; random: Random } | undefined;
+  #processes = 0;
+  #crashes = 0;
+  #cancels = 0;
+  #events = 0;
+
+  constructor(seed: number, trace: boolean) {
+    this.#seed = seed;
+    this.#tracing = trace;
+    this.#random = new Random(seed);
+    // In one run in four, the provider is reliable.
+    this.#isWorse = this.#random.chance(0.75);
+    this.#setting = drawSetting(this.#random);
+    const scheduler = this.#scheduler;
+    this.#network = { scheduler, random: this.#random, kube: { ...CALM }, provider: { ...CALM }, silentSsh: 0 };
+    this.#api = new ApiServer(() => scheduler.now);
+    this.#simulation = new Simulation({
+      clock: {
+        now: () => scheduler.now,
+        sleep: () => Promise.reject(new Error('the simulation does not order faults')),
+      },
+      origin: 'http://provider.example',
+      accounts: [
+        { name: OWN_ACCOUNT, keys: ['key', 'key-2'].map((keyId) => ({ keyId, secret: 'secret-0' })) },
+        { name: OTHER_ACCOUNT, keys: [OTHER_KEY] },
+      ],
+      ...(this.#isWorse && drawProvider(this.#random)),
+      taskDurationMs: 5 * MINUTE,
+      recordRequests: false,
+    });
+    const tell = (what: string): void => this.#tell(what);
+    this.#people = new People({
+      api: this.#api,
+      simulation: this.#simulation,
+      orders: this.#orders,
+      random: this.#random,
+      now: () => scheduler.now,
+      tell,
+    });
+    this.#misfortunes = new Misfortunes({
+      simulation: this.#simulation,
+      random: this.#random,
+      now: () => scheduler.now,
+      tell,
+      isRecognized: (serial) => this.#people.ownership.isRecognized(serial),
+      areAllNamed: () => this.#people.ownership.areAllNamed(),
+      onNumbersRepeat: () => (this.#people.ownership.numbersRepeat = true),
+    });
+    this.#flagged = this.#random.pick([1, 1, 1, 0.5, 0]);
+    this.#secrets = new SecretWatch(this.#api, () => scheduler.now, this.#flagged === 1);
+    this.#sets = this.#withSets(tell);
+    this.#replicas = (this.#random.chance(0.5) ? ['alone'] : ['left', 'right']).map((name) => {
+      const replica = { name, disk: new SimDisk(this.#random), skewMs: this.#random.int(-60_000, 60_000) };
+      return Object.assign(replica, { process: this.#start(replica, 0) });
+    });
+  }
+
+  /** Everything at once: people act, processes crash, data is lost, outages happen, caches are stale. */
+  async storm(actions: number): Promise<void> {
+    for (let i = 0; i < actions; i++) {
+      this.#people.act();
+      if (this.#sets?.random.chance(0.8) === true) this.#sets.people.act();
+      if (this.#isWorse && this.#random.chance(0.4)) this.#misfortunes.act();
+      this.#changeWeather();
+      this.#strike();
+      await this.#pass(this.#random.int(0, this.#random.chance(0.2) ? 5 * MINUTE : 20_000));
+    }
+  }
+
+  /** Faults stop and people resolve what they can; after that, nothing may be written. */
+  async settle(): Promise<void> {
+    this.#isStormy = false;
+    this.#network.kube = { ...CALM };
+    this.#network.provider = { ...CALM };
+    this.#network.silentSsh = 0;
+    this.#network.diskFull = false;
+    this.#misfortunes.end();
+    const isOn = this.#flagged === 1 || (this.#flagged > 0 && this.#random.chance(0.7));
+    if (this.#flagged === 0.5) this.#restartAll(isOn);
+    // More than an hour, so that hourly retries happen and the operator gives up on tasks that outlast it. An expiry in
+    // this time can make room for a rollout, which replaces one server after the other.
+    let changes = -1;
+    for (let round = 0; round < 12 || (round < 24 && this.#isRestless(changes)); round++) {
+      changes = this.#api.servers.changes.length;
+      this.#people.tidy();
+      this.#sets?.people.tidy();
+      await this.#pass(15 * MINUTE);
+    }
+    const { maxServersPerNamespace } = this.#setting.flags;
+    this.#violations.push(...notAtRest(this.#api, this.#people.ownership, maxServersPerNamespace));
+    this.#violations.push(...unaccounted(this.#api, this.#simulation, this.#orders, this.#people));
+    this.#violations.push(...this.#people.catalogs.atRest());
+    this.#violations.push(...this.#secrets.atRest(this.#simulation, isOn), ...tellsPasswords(this.#api));
+    this.#violations.push(...setsAtRest(this.#api));
+    const { servers, catalogs, sets } = this.#api;
+    const [served, read, written] = [servers, catalogs, sets].map((store) => store.changes.length);
+    const { writes } = this.#secrets;
+    await this.#pass(REST_MS);
+    for (const { object } of servers.changes.slice(served)) {
+      this.#violations.push(
+        `${object.metadata.namespace}/${object.metadata.name} was written although nothing had changed`,
+      );
+    }
+    for (const { process } of this.#replicas) this.#violations.push(...wronglyCached(process, this.#api));
+    if (catalogs.changes.length !== read) this.#violations.push('a catalog was written although nothing had changed');
+    if (sets.changes.length !== written) this.#violations.push('a set was written although nothing had changed');
+    if (this.#secrets.writes > writes) this.#violations.push('a Secret was written although nothing had changed');
+    this.#violations.push(...orderedTwice(this.#api, this.#people), ...this.#secrets.violations);
+    this.#violations.push(...(this.#sets?.watch.violations ?? []));
+    this.#violations.push(...orderedOtherwise(this.#simulation, this.#orders, this.#api), ...orderedUnasked(this.#api));
+  }
+
+  /** Whether an object was written after these changes, or will be soon because its server expires. */
+  #isRestless(changes: number): boolean {
+    const { servers } = this.#api;
+    const [from, to] = [this.#scheduler.now - 2 * MINUTE, this.#scheduler.now + REST_MS + 2 * MINUTE];
+    const expires = (object: VirtualServer): boolean => {
+      const end = expiryOf(object, recordOf(object)) ?? Infinity;
+      return end > from && end < to;
+    };
+    return servers.changes.length > changes || servers.list().some(expires);
+  }
+
+  end(): RunResult {
+    for (const { process } of this.#replicas) process.kill();
+    return {
+      seed: this.#seed,
+      lives: this.#people.lives + (this.#sets?.watch.done.created ?? 0),
+      members: this.#sets?.watch.done,
+      creates: this.#simulation.ledger.creates().length,
+      crashes: this.#crashes,
+      events: this.#scheduler.fired,
+      violations: [...new Set(this.#violations)],
+      trace: this.#trace,
+    };
+  }
+
+  /** A world without sets behaves as if they did not exist: they have their own random numbers. */
+  #withSets(tell: (what: string) => void) {
+    const random = new Random(this.#seed ^ SETS_SEED);
+    if (!random.chance(WITH_SETS)) return undefined;
+    const [api, orders, people, now] = [this.#api, this.#orders, this.#people, (): number => this.#scheduler.now];
+    const { truth } = people;
+    api.hasPolicy = random.chance(WITH_POLICY);
+    // What a process reads may be old when it acts on it, and another process may lead.
+    const onLook = ({ suspend }: Sender): void => {
+      if (this.#isStormy && random.chance(SUSPENDED_AFTER_LOOK)) suspend(random.int(10_000, 30_000));
+    };
+    return {
+      random,
+      people: new SetPeople({ api, random, truth, namespaces: NAMESPACES, now, tell }),
+      watch: new SetWatch({ api, simulation: this.#simulation, orders, people, now, onLook }),
+    };
+  }
+
+  #start(replica: Omit<Replica, 'process'>, staleBy: number): SimProcess {
+    const { name, disk, skewMs } = replica;
+    const identity = `${name}-${this.#processes++}`;
+    const process: SimProcess = new SimProcess({
+      network: this.#network,
+      api: this.#api,
+      simulation: this.#simulation,
+      orders: this.#orders,
+      disk,
+      setting: this.#setting,
+      staleBy,
+      skewMs,
+      sets: this.#sets?.watch,
+      connectionSecrets: this.#random.chance(this.#flagged),
+      verbose: this.#tracing || this.#seed % LOGGED === 0,
+      onLog: (line) => this.#hear({ replica: identity, ...line }),
+      onExchange: (exchange) => {
+        if (name !== 'alone') this.#violations.push(...sentByAnother(exchange, identity, this.#api));
+      },
+      onJournal: (what) => this.#violations.push(what),
+      onFailedStart: (error) => this.#startAgain(replica as Replica, process, error),
+      ...(name !== 'alone' && { election: { identity, onLost: () => this.#lost(replica as Replica) } }),
+    });
+    return process;
+  }
+
+  /** Restarts all processes with or without --connection-secrets. */
+  #restartAll(connectionSecrets: boolean): void {
+    this.#flagged = Number(connectionSecrets);
+    for (const replica of this.#replicas) {
+      replica.process.kill();
+      replica.process = this.#start(replica, 0);
+    }
+  }
+
+  /** Restarts a process as the kubelet does; only a full disk may prevent it from starting. */
+  #startAgain(replica: Replica, process: SimProcess, error: NodeJS.ErrnoException): void {
+    this.#tell(`${replica.name} failed to start: ${error.message}`);
+    if (error.code !== 'ENOSPC') this.#violations.push(`a process failed to start: ${error.message}`);
+    process.kill();
+    this.#scheduler.after(RESTART_MS, () => {
+      if (replica.process === process) replica.process = this.#start(replica, 0);
+    });
+  }
+
+  /** Lost lease: the process shuts down in order, and is started again. */
+  #lost(replica: Replica): void {
+    const { process } = replica;
+    void process.stop().then(() => {
+      if (replica.process === process) replica.process = this.#start(replica, 0);
+    });
+  }
+
+  #hear(line: LogLine): void {
+    this.#violations.push(...wronglySaid(line, this.#api.restores > 0));
+    const { err, msg = '', level = '', time: _time, ...fields } = line;
+    this.#tell(`  ${level}: ${msg} ${err?.message ?? ''} ${JSON.stringify(fields)}`);
+  }
+
+  async #pass(ms: number): Promise<void> {
+    const until = this.#scheduler.now + ms;
+    // Advances in steps, so each cancellation is checked soon after it happened.
+    while (this.#scheduler.now < until) {
+      await this.#scheduler.run(Math.min(until, this.#scheduler.now + MINUTE), () => this.#watchCancels());
+      if (this.#random.chance(0.5)) this.#api.collectGarbage();
+    }
+  }
+
+  #watchCancels(): void {
+    // Runs after every event, and few events cancel or report anything.
+    const { ledger } = this.#simulation;
+    if (ledger.cancelCount > this.#cancels) this.#judgeCancels(ledger.cancels());
+    if (this.#api.events.length > this.#events) this.#judgeEvents();
+  }
+
+  #judgeCancels(cancels: readonly CancelEntry[]): void {
+    for (const cancel of cancels.slice(this.#cancels)) {
+      this.#tell(`the provider cancelled ${cancel.identifier} (serial ${cancel.serial})`);
+      const violation = wronglyCancelled(cancel, this.#api, this.#people, this.#scheduler.now);
+      if (violation !== undefined) this.#violations.push(violation);
+    }
+    this.#cancels = cancels.length;
+  }
+
+  #judgeEvents(): void {
+    const { events } = this.#api;
+    for (const event of events.slice(this.#events))
+      this.#violations.push(...falselyReported(event, this.#api, this.#people, this.#simulation));
+    this.#events = events.length;
+  }
+
+  #changeWeather(): void {
+    const random = this.#random;
+    if (random.chance(0.7)) return;
+    this.#network.silentSsh = random.pick([0, 0.3, 1]);
+    this.#network.diskFull = random.chance(0.3);
+    if (random.chance(0.5)) this.#network.kube = drawWeather(random);
+    else this.#network.provider = drawWeather(random);
+    this.#tell(`weather: ${JSON.stringify({ kube: this.#network.kube, provider: this.#network.provider })}`);
+  }
+
+  #strike(): void {
+    const random = this.#random;
+    const replica = random.pick(this.#replicas);
+    if (random.chance(0.1)) replica.process.http.freeze(random.int(0, 10 * MINUTE));
+    if (random.chance(0.05)) replica.process.http.expire();
+    if (random.chance(0.25)) this.#crashLater(replica, random.int(0, 3_000));
+    if (random.chance(0.1)) this.#suspendLater(replica, random.int(0, 3_000));
+  }
+
+  /**
+   * Crashes the replica within the next `ms`, with or without losing the journal, with or without a stale list after
+   * it.
+   */
+  #crashLater(replica: Replica, ms: number): void {
+    const random = this.#random;
+    this.#scheduler.after(ms, () => {
+      this.#crashes += 1;
+      const keepsJournal = random.chance(0.7);
+      const losesPower = random.chance(0.3);
+      this.#tell(
+        `${replica.name} crashes${losesPower ? ' with its machine' : ''}, ${keepsJournal ? 'with' : 'without'} the journal`,
+      );
+      replica.process.kill();
+      if (losesPower) replica.disk.losePower(this.#network);
+      if (!keepsJournal) replica.disk = new SimDisk(random);
+      replica.process = this.#start(replica, random.chance(0.3) ? random.int(1, 10) : 0);
+    });
+  }
+
+  #suspendLater(replica: Replica, ms: number): void {
+    const length = this.#random.int(1_000, 10 * MINUTE);
+    this.#scheduler.after(ms, () => {
+      this.#tell(`${replica.name} is suspended for ${length} ms`);
+      replica.process.suspend(length);
+    });
+  }
+
+  #tell(what: string): void {
+    if (this.#tracing) this.#trace.push(`${new Date(this.#scheduler.now).toISOString()} ${what}`);
+  }
+}

@@ -1,0 +1,86 @@
+/** What the checks of sets need to know of members and limits, written apart from the product. */
+import { SET_KIND, SET_LABEL } from '../../src/api/names.ts';
+import type { VirtualServer } from '../../src/api/virtual-server.ts';
+import type { VirtualServerSet, VirtualServerSetSpec } from '../../src/api/virtual-server-set.ts';
+import { currentReason } from '../../src/controller/conditions.ts';
+import { surgeOf } from '../fixtures/set-limits.ts';
+import type { ApiServer } from './api-server.ts';
+
+export type Limits = Pick<VirtualServerSetSpec, 'replicas'> & VirtualServerSetSpec['strategy']['rollingUpdate'];
+
+export const limitsOf = ({ replicas, strategy }: VirtualServerSetSpec): Limits => ({
+  replicas,
+  ...strategy.rollingUpdate,
+});
+
+/** How many servers may exist. */
+export const mostOf = (limits: Limits): number => limits.replicas + surgeOf(limits);
+
+/** With a member in one of these states, the set must order nothing. */
+const UNRESOLVED = new Set<string | undefined>([
+  'CreateInFlight',
+  'CreateOutcomeUnknown',
+  'IdentifierInUse',
+  'IdentityUnproven',
+  'OrphanedServer',
+  'ServerNotVisible',
+  'TaskFailed',
+  'TaskInUse',
+  'TaskNotFound',
+  'TaskOverdue',
+]);
+
+export const isUnresolved = ({ status }: VirtualServer): boolean => UNRESOLVED.has(currentReason(status?.conditions));
+
+export const isAlive = ({ metadata }: VirtualServer): boolean => metadata.deletionTimestamp === undefined;
+
+/** The owner reference of the set that controls the object. */
+export function controllerOf({ ownerReferences = [] }: VirtualServer['metadata']) {
+  return ownerReferences.find(({ kind, controller }) => kind === SET_KIND && controller === true);
+}
+
+/** An object without its label is a member only while it is being deleted. */
+export function membersOf(
+  { metadata: { uid, name } }: VirtualServerSet,
+  objects: readonly VirtualServer[],
+): VirtualServer[] {
+  return objects.filter((object) => {
+    const isLabelled = object.metadata.labels?.[SET_LABEL] === name;
+    return controllerOf(object.metadata)?.uid === uid && (isLabelled || !isAlive(object));
+  });
+}
+
+/** An SSH key that a mutating admission policy adds; a set asks for none like it. */
+export const POLICY_KEY = 'ssh-ed25519 AAAA policy';
+
+type Ordered = Pick<VirtualServer['spec'], 'product' | 'image' | 'diskSize' | 'sshKeys'>;
+
+/** Whether its spec is that of the template, or was when the set created it: you and a policy may have changed it since. */
+export function isUpdated(
+  { spec, metadata }: VirtualServer,
+  { spec: { template } }: VirtualServerSet,
+  api: Pick<ApiServer, 'servers'>,
+): boolean {
+  const textOf = ({ product, image, diskSize, sshKeys }: Ordered): string =>
+    JSON.stringify([product, image, diskSize, sshKeys]);
+  const asked = ({ sshKeys, ...rest }: Ordered): Ordered => ({
+    ...rest,
+    ...(sshKeys && { sshKeys: sshKeys.filter((key) => key !== POLICY_KEY) }),
+  });
+  const text = textOf(template.spec);
+  const created = api.servers.changes.find(({ object }) => object.metadata.uid === metadata.uid)?.object;
+  const wasCreatedSo = created?.metadata.ownerReferences !== undefined && textOf(asked(created.spec)) === text;
+  return wasCreatedSo || textOf(spec) === text;
+}
+
+/** Since when the member is Ready (ms since the epoch); undefined: it is not. */
+export function readySince({ status }: VirtualServer): number | undefined {
+  const ready = status?.conditions?.find(({ type }) => type === 'Ready');
+  return ready?.status === 'True' ? Date.parse(ready.lastTransitionTime) : undefined;
+}
+
+export function isAvailable(member: VirtualServer, { spec }: VirtualServerSet, now: number): boolean {
+  const since = readySince(member);
+  const minReadyMs = spec.minReadySeconds * 1000;
+  return isAlive(member) && since !== undefined && (minReadyMs === 0 || since + minReadyMs <= now);
+}

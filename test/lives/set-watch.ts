@@ -1,0 +1,351 @@
+/**
+ * Follows the requests of all operators about VirtualServerSets and their members, and reports what breaks a promise of
+ * docs/concepts/virtual-server-set.md. Each violation is one sentence.
+ *
+ * A visit of a set reads the set and then lists the servers of its namespace: its look. Every create, DELETE and adoption
+ * has to follow from a look of the same visit.
+ *
+ * Promise 1 is judged at each create that the API server accepts, and at each order that the provider accepts: the slots of
+ * the set are at most `replicas + maxSurge` of one of the versions of the set, from the one in the look until now. So a
+ * limit that a person raises counts at once, and one that a person lowers counts from the next look. A slot is a member that
+ * exists, each further server that was ordered for it, and each server of a member that is gone. At an order, only servers
+ * and open orders count, and the look is that of the newest member. Three things do not count: what a person deleted with
+ * `Retain`, what a person released, and what a person gave up with a false statement. A create that was decided before a
+ * restore of etcd is not judged: the backup can have members that were gone.
+ *
+ * Promise 3 is judged at each DELETE that the API server accepts: the members that are available after it, and those that
+ * were available in the look and were lost since to anything but an operator, are at least `replicas - maxUnavailable` of
+ * one of the versions of the set since the look. By the look, no more members are deleted than too many exist or the rollout
+ * allows.
+ */
+import {
+  PAUSED_ANNOTATION,
+  SERVER_PLURAL,
+  SET_KIND,
+  SET_LABEL,
+  SET_PLURAL,
+  SET_SINGULAR,
+} from '../../src/api/names.ts';
+import type { VirtualServer } from '../../src/api/virtual-server.ts';
+import type { VirtualServerSet } from '../../src/api/virtual-server-set.ts';
+import { logFields } from '../../src/base/logger.ts';
+import { KubeError } from '../../src/kube/error.ts';
+import type { CallOptions } from '../../src/kube/http.ts';
+import { leastOf } from '../fixtures/set-limits.ts';
+import type { Follower } from './kube-http.ts';
+import { keyOf, type PatchBody } from './object-store.ts';
+import type { Place } from './routes.ts';
+import {
+  controllerOf,
+  isAlive,
+  isAvailable,
+  isUnresolved,
+  isUpdated,
+  limitsOf,
+  membersOf,
+  mostOf,
+  type Limits,
+} from './set-members.ts';
+import { SetSlots, type SetSlotsParts } from './set-slots.ts';
+
+export interface SetWatchParts extends SetSlotsParts {
+  /** Called when a process has asked for what a set is to act on, and has no answer yet. */
+  onLook: (sender: Sender) => void;
+}
+
+/** What a visit has read, and what it did since. */
+interface Look {
+  set: VirtualServerSet;
+  /** Index of this version in the changes of sets. */
+  version: number;
+  /** When the visit began to look (ms since the epoch). */
+  since: number;
+  restores: number;
+  objects?: readonly VirtualServer[];
+  /** Uids of the members that it deleted. */
+  deleted: Set<string>;
+}
+
+/** A look that is complete. */
+type Seen = Look & Required<Pick<Look, 'objects'>>;
+
+/** The process that sends a request. */
+export interface Sender {
+  /** Undefined without leader election. */
+  identity: string | undefined;
+  /** Offset of its clock (ms). */
+  skewMs: number;
+  /** Like SIGSTOP, followed by SIGCONT after `ms`. */
+  suspend: (ms: number) => void;
+}
+
+/** How long a look may justify an action. */
+const FRESH_MS = 30_000;
+
+/** Longer than every lease lasts (ms). */
+const RESTORED_MS = 300_000;
+
+/** The most writes to the members of one namespace that the API server may have to refuse in this time. */
+const MAX_REFUSALS = 150;
+const REFUSALS_MS = 600_000;
+
+/** What a set may write to its members. */
+const WRITTEN_THROUGH = ['apiKeySecretRef', 'connectionSecretName', 'deletionPolicy', 'deletionProtection', 'sshCheck'];
+
+export class SetWatch {
+  readonly violations: string[] = [];
+  /** What operators have done to members so far. */
+  readonly done = { created: 0, deleted: 0, adopted: 0, released: 0, updated: 0 };
+  readonly #parts: SetWatchParts;
+  readonly #slots: SetSlots;
+  /** By visit. */
+  readonly #looks = new Map<unknown, Look>();
+  /** By uid of a member: the look that made it one; the newest is the last. */
+  readonly #joined = new Map<string, Look>();
+  /** Uids of members that an operator has deleted. */
+  readonly #deleted = new Set<string>();
+  /** By namespace: when the API server refused a write to a member (ms since the epoch). */
+  readonly #refused = new Map<string, number[]>();
+
+  constructor(parts: SetWatchParts) {
+    this.#parts = parts;
+    this.#slots = new SetSlots(parts);
+    parts.orders.listeners.add((serial, uid) => this.#judgeOrder(serial, uid));
+  }
+
+  /** Follows the requests of one process. */
+  follower(sender: Sender): (request: CallOptions, place: Place) => Follower | undefined {
+    return (request, place) => this.#follow(sender, request, place);
+  }
+
+  #follow(sender: Sender, request: CallOptions, { store, namespace, name, part }: Place): Follower | undefined {
+    const { controller, reconcileID } = logFields();
+    const { method = 'GET' } = request;
+    if (namespace === undefined || part !== undefined) return undefined;
+    if (method === 'GET') {
+      const isLook = store.plural === SET_PLURAL || name === undefined;
+      if (controller !== SET_SINGULAR || !isLook) return undefined;
+      const since = this.#parts.now();
+      const answered = (answer: unknown): void => {
+        if (store.plural === SET_PLURAL) this.#read(reconcileID, answer as VirtualServerSet | undefined, since);
+        else this.#listed(reconcileID, answer as { items: VirtualServer[] }, request);
+      };
+      const processed = (work: () => unknown): unknown => {
+        if (store.plural === SERVER_PLURAL) this.#parts.onLook(sender);
+        return work();
+      };
+      return { processed, answered };
+    }
+    if (store.plural !== SERVER_PLURAL || (method === 'PATCH' && controller !== SET_SINGULAR)) return undefined;
+    return this.#followWrite(sender, request, { namespace, name }, this.#looks.get(reconcileID));
+  }
+
+  #read(visit: unknown, set: VirtualServerSet | undefined, since: number): void {
+    const { api } = this.#parts;
+    if (set === undefined) return;
+    const version = api.sets.changes.findLastIndex(({ object }) => object === set);
+    this.#looks.set(visit, { set, version, since, restores: api.restores, deleted: new Set() });
+  }
+
+  #listed(visit: unknown, { items }: { items: VirtualServer[] }, { query }: CallOptions): void {
+    const look = this.#looks.get(visit);
+    if (look === undefined) return;
+    look.objects = query?.['continue'] === undefined ? items : [...(look.objects ?? []), ...items];
+  }
+
+  #followWrite(
+    sender: Sender,
+    { method, body }: CallOptions,
+    { namespace, name }: { namespace: string; name: string | undefined },
+    look: Look | undefined,
+  ): Follower {
+    const { servers } = this.#parts.api;
+    const { metadata: written, spec } = (body ?? {}) as PatchBody & { metadata?: { name?: string } };
+    const owners = written?.ownerReferences ?? undefined;
+    const isAdoption = method === 'PATCH' && owners?.some(({ kind }) => kind === SET_KIND) === true;
+    const what = `${method ?? ''} of ${namespace}/${name ?? written?.name ?? ''}`;
+    const seen = isAdoption || method !== 'PATCH' ? this.#judgeSend(what, sender, look) : undefined;
+    const judge = (before: VirtualServer | undefined, after: VirtualServer | undefined): void => {
+      if (method === 'POST' && after !== undefined) this.#judgeCreate(what, after, seen);
+      else if (before === undefined) return;
+      else if (method === 'DELETE') this.#judgeDelete(what, before, sender, seen);
+      else if (isAdoption) this.#judgeAdoption(what, before, seen);
+      else if (owners !== undefined) this.#judgeRelease(what, before);
+      else this.#judgeUpdate(what, before, spec ?? {});
+    };
+    return {
+      processed: (work) => {
+        const before = name === undefined ? undefined : servers.get(namespace, name);
+        const answer = work();
+        if (answer instanceof KubeError) this.#judgeRefusal(namespace);
+        else judge(before, answer as VirtualServer | undefined);
+        return answer;
+      },
+      answered: () => undefined,
+    };
+  }
+
+  /** An operator must not repeat at once what the API server refuses. */
+  #judgeRefusal(namespace: string): void {
+    const now = this.#parts.now();
+    const recent = (this.#refused.get(namespace) ?? []).filter((at) => now - at < REFUSALS_MS);
+    this.#refused.set(namespace, [...recent, now]);
+    if (recent.length >= MAX_REFUSALS)
+      this.#report(`the API server refused ${MAX_REFUSALS} writes in ${namespace} within 10 minutes`);
+  }
+
+  /** Judges a request that orders, cancels or takes over a server, and returns its look. */
+  #judgeSend(what: string, { identity }: Sender, look: Look | undefined): Seen | undefined {
+    const { api, now } = this.#parts;
+    const holder = api.lease?.spec.holderIdentity;
+    // A restore gives the lease back to a former holder, while the last one still counts on it.
+    const isOfHolder = identity === undefined || holder === identity;
+    if (!isOfHolder && now() - (api.restoredAt ?? -Infinity) > RESTORED_MS)
+      this.#report(`${what} was sent by ${identity} while ${holder ?? 'no process'} held the lease`);
+    if (look?.objects === undefined) {
+      this.#report(`${what} was sent without a live look at its set`);
+      return undefined;
+    }
+    const { set, since } = look;
+    if (now() - since > FRESH_MS) this.#report(`${what} was sent ${now() - since} ms after the look`);
+    if (set.spec.paused) this.#report(`${what} was sent for a paused set`);
+    if (set.metadata.deletionTimestamp !== undefined) this.#report(`${what} was sent for a set that is being deleted`);
+    return look as Seen;
+  }
+
+  #judgeCreate(what: string, { metadata }: VirtualServer, look: Seen | undefined): void {
+    this.done.created += 1;
+    if (look === undefined) return;
+    const { uid, name } = look.set.metadata;
+    const owner = controllerOf(metadata);
+    if (
+      owner?.uid !== uid ||
+      metadata.labels?.[SET_LABEL] !== name ||
+      !new RegExp(`^${name}-\\d+$`).test(metadata.name)
+    )
+      this.#report(`${what} has not the owner, the label and the name of a member`);
+    this.#joined.set(metadata.uid, look);
+    const unresolved = membersOf(look.set, look.objects).find(isUnresolved);
+    if (unresolved !== undefined) this.#report(`${what} came next to the unresolved member ${keyOf(unresolved)}`);
+    if (look.restores !== this.#parts.api.restores) return;
+    const [slots, limit] = [this.#slots.filled(uid), this.#most(look, mostOf)];
+    if (slots > limit)
+      this.#report(`${what} makes ${slots} servers possible, not ${limit}: ${this.#slots.picture(uid)}`);
+  }
+
+  #judgeOrder(serial: number, uid: string): void {
+    const set = this.#slots.setOf(uid);
+    if (set === undefined) return;
+    const newest = [...this.#joined].findLast(([member]) => this.#slots.setOf(member) === set)?.[1];
+    if (newest === undefined || newest.restores !== this.#parts.api.restores) return;
+    const [servers, limit] = [this.#slots.servers(set), this.#most(newest, mostOf)];
+    if (servers > limit)
+      this.#report(`the order of server ${serial} makes ${servers} servers, not ${limit}: ${this.#slots.picture(set)}`);
+  }
+
+  #judgeDelete(what: string, member: VirtualServer, { skewMs }: Sender, look: Seen | undefined): void {
+    const { api, now } = this.#parts;
+    this.done.deleted += 1;
+    if (look === undefined) return;
+    const { set } = look;
+    const { metadata, spec } = member;
+    if (controllerOf(metadata)?.uid !== set.metadata.uid || metadata.labels?.[SET_LABEL] !== set.metadata.name)
+      this.#report(`${what} is not for a member of ${keyOf(set)}`);
+    const isPaused = metadata.annotations?.[PAUSED_ANNOTATION] !== undefined;
+    if (spec.deletionProtection || spec.deletionPolicy === 'Retain' || isPaused)
+      this.#report(`${what} is for a member that is protected, retained or paused`);
+    look.deleted.add(metadata.uid);
+    this.#deleted.add(metadata.uid);
+    const available = (objects: readonly VirtualServer[]): string[] =>
+      membersOf(set, objects)
+        .filter((other) => isAvailable(other, set, now() + skewMs))
+        .map((other) => other.metadata.uid);
+    const [then, left] = [available(look.objects), available(api.servers.list())];
+    const lost = then.filter((uid) => !left.includes(uid) && !this.#deleted.has(uid));
+    const least = this.#least(look, leastOf);
+    if (then.includes(metadata.uid) && left.length + lost.length < least)
+      this.#report(`${what} leaves ${left.length} available members, not ${least}: ${this.#picture(look)}`);
+    this.#judgeNeed(what, member, look, now() + skewMs);
+  }
+
+  /** A set deletes only what is too much or has an earlier template, and nothing of a rollout while it is stopped. */
+  #judgeNeed(what: string, member: VirtualServer, look: Seen, now: number): void {
+    const { api } = this.#parts;
+    const { set, deleted } = look;
+    const members = membersOf(set, look.objects);
+    const left = members.filter((other) => isAlive(other) && !deleted.has(other.metadata.uid));
+    const isRolling =
+      set.spec.strategy.type === 'RollingUpdate' &&
+      members.some((other) => isAlive(other) && !isUpdated(other, set, api));
+    const isStopped = members.some(isUnresolved) && set.spec.replicas > 0;
+    // New members that are not available reduce what a rollout may delete.
+    const bad = left.filter((other) => isUpdated(other, set, api) && !isAvailable(other, set, now)).length;
+    const rolling = (limits: Limits): number =>
+      isUpdated(member, set, api) ? leastOf(limits) : Math.min(leastOf(limits) + bad, mostOf(limits));
+    const least = this.#least(look, !isRolling ? ({ replicas }) => replicas : isStopped ? mostOf : rolling);
+    if (left.length < least)
+      this.#report(`${what} leaves ${left.length} members, not ${least}: ${this.#picture(look)}`);
+  }
+
+  #judgeAdoption(what: string, { metadata }: VirtualServer, look: Seen | undefined): void {
+    this.done.adopted += 1;
+    if (look === undefined) return;
+    const { uid, name } = look.set.metadata;
+    if (metadata.ownerReferences !== undefined || metadata.labels?.[SET_LABEL] !== name)
+      this.#report(`${what} adopts an object of another owner, or without the label`);
+    // The newest is the last.
+    this.#joined.delete(metadata.uid);
+    this.#joined.set(metadata.uid, look);
+    this.#slots.adopted(metadata.uid);
+    if (look.restores !== this.#parts.api.restores) return;
+    const [others, replicas] = [this.#slots.filled(uid, metadata.uid), this.#most(look, (limits) => limits.replicas)];
+    if (others >= replicas)
+      this.#report(`${what} adopts beside ${others} servers for ${replicas}: ${this.#picture(look)}`);
+  }
+
+  #judgeRelease(what: string, { metadata }: VirtualServer): void {
+    this.done.released += 1;
+    const owner = controllerOf(metadata);
+    if (owner !== undefined && metadata.labels?.[SET_LABEL] === owner.name) this.#report(`${what} releases a member`);
+  }
+
+  #judgeUpdate(what: string, member: VirtualServer, spec: object): void {
+    this.done.updated += 1;
+    const owner = controllerOf(member.metadata);
+    const isMember = owner !== undefined && member.metadata.labels?.[SET_LABEL] === owner.name;
+    if (!isMember && !this.#isRepeated(member)) this.#report(`${what} changes an object that is no member`);
+    const other = Object.keys(spec).filter((field) => !WRITTEN_THROUGH.includes(field));
+    if (other.length > 0) this.#report(`${what} changes ${other.join(', ')}`);
+  }
+
+  /** After a restore of etcd, the object got a version that it has had before, with other contents. */
+  #isRepeated(object: VirtualServer): boolean {
+    const { uid, resourceVersion } = object.metadata;
+    return this.#parts.api.servers.changes.some(
+      ({ object: other }) =>
+        other !== object && other.metadata.uid === uid && other.metadata.resourceVersion === resourceVersion,
+    );
+  }
+
+  #most(look: Look, limit: (limits: Limits) => number): number {
+    return Math.max(...this.#since(look).map(limit));
+  }
+
+  #least(look: Look, limit: (limits: Limits) => number): number {
+    return Math.min(...this.#since(look).map(limit));
+  }
+
+  /** The limits of all versions of the set since the look. */
+  #since({ set, version }: Look): Limits[] {
+    const versions = this.#parts.api.sets.changes.slice(version).map(({ object }) => object);
+    return versions.filter(({ metadata }) => metadata.uid === set.metadata.uid).map(({ spec }) => limitsOf(spec));
+  }
+
+  #picture({ set }: Look): string {
+    return this.#slots.picture(set.metadata.uid);
+  }
+
+  #report(violation: string): void {
+    this.violations.push(violation);
+  }
+}

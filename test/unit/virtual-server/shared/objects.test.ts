@@ -1,0 +1,428 @@
+import { describe, expect, it } from 'vitest';
+import { FINALIZER, PAUSED_ANNOTATION } from '../../../../src/api/names.ts';
+import type { VirtualServer } from '../../../../src/api/virtual-server.ts';
+import type { Condition } from '../../../../src/api/meta.ts';
+import { Holders } from '../../../../src/virtual-server/shared/holders.ts';
+import { ServerQuota } from '../../../../src/virtual-server/shared/limits.ts';
+import { Objects } from '../../../../src/virtual-server/shared/objects.ts';
+import { keyOf } from '../../../../src/kube/resource.ts';
+import { NEW_MEMO, type Evidence, type Plan } from '../../../../src/virtual-server/decision/memo.ts';
+import type { Others } from '../../../../src/virtual-server/decision/types.ts';
+import {
+  ACCOUNT,
+  ATTEMPTED,
+  HELD,
+  TASKED,
+  UID,
+  adopting,
+  memo,
+  record,
+  web,
+  webWith,
+  type Shape,
+} from '../../../fixtures/decision.ts';
+
+const KEY = 'default/web';
+const PLAN: Plan = { operation: 'look', from: 0, at: Infinity, inputs: '' };
+const CANCELLED: Evidence = { end: { state: 'confirmed', identifier: 'srv1' } };
+
+function setUp(quota = new ServerQuota(0)) {
+  const cache = new Map<string, VirtualServer>();
+  const holders = new Holders(() => ACCOUNT);
+  const objects = new Objects({ get: (key) => cache.get(key) }, holders, quota);
+  const put = (object: VirtualServer): void => {
+    const previous = cache.get(KEY);
+    cache.set(KEY, object);
+    objects.told(object, previous);
+  };
+  const others = (): Others => holders.others('another');
+  const isHeld = (): boolean => others().withServer('srv1', { account: ACCOUNT }).length > 0;
+  return { cache, objects, put, others, isHeld };
+}
+
+function at(resourceVersion: string, object: VirtualServer): VirtualServer {
+  return { ...object, metadata: { ...object.metadata, resourceVersion } };
+}
+
+describe('Objects', () => {
+  it('knows the newest version from the watch and from its own writes', () => {
+    const { objects, put } = setUp();
+    expect(objects.newest(KEY)).toBeUndefined();
+    put(at('9', web()));
+    objects.saw(at('10', webWith(HELD)));
+    expect(objects.newest(KEY)?.metadata.resourceVersion).toBe('10');
+    objects.saw(at('8', web()));
+    expect(objects.newest(KEY)?.metadata.resourceVersion).toBe('10');
+    put(at('100', webWith(HELD)));
+    expect(objects.newest(KEY)?.metadata.resourceVersion).toBe('100');
+  });
+
+  it('does not mistake an earlier object of the same name for the present one', () => {
+    const { objects, put } = setUp();
+    objects.saw(at('10', webWith(HELD)));
+    objects.remember(UID, memo(CANCELLED, { failures: 5 }));
+    const recreated = at('11', web());
+    recreated.metadata.uid = 'new-uid';
+    put(recreated);
+    expect(objects.newest(KEY)?.metadata.uid).toBe('new-uid');
+    expect(objects.memo('new-uid')).toEqual(NEW_MEMO);
+  });
+
+  it('reports only writes of other clients as new', () => {
+    const { objects, put } = setUp();
+    put(at('9', web()));
+    expect(objects.catchUp(KEY, undefined)).toBe(true);
+    expect(objects.catchUp(KEY, at('9', web()))).toBe(false);
+    objects.saw(at('10', webWith(HELD)));
+    put(at('10', webWith(HELD)));
+    expect(objects.catchUp(KEY, undefined)).toBe(false);
+    put(at('11', webWith(HELD)));
+    expect(objects.catchUp(KEY, undefined)).toBe(true);
+  });
+
+  it('keeps a hold that was just written when the watch reports an older version', () => {
+    const { objects, put, isHeld } = setUp();
+    objects.saw(at('10', webWith(HELD)));
+    put(at('9', web()));
+    expect(isHeld()).toBe(true);
+    objects.saw(at('8', web()));
+    expect(isHeld()).toBe(true);
+  });
+
+  it('drops the hold with its object, even if the answer to the last write comes after the deletion', () => {
+    const { objects, put, isHeld } = setUp();
+    put(at('9', webWith(HELD)));
+    objects.gone(at('9', webWith(HELD)));
+    expect(isHeld()).toBe(false);
+    objects.saw(at('10', webWith(HELD)));
+    objects.takeGone(KEY);
+    expect(isHeld()).toBe(false);
+  });
+
+  it.each<{ reason: string; shape: Shape; held: boolean }>([
+    { reason: 'deleted, finalizer gone', shape: { deleting: true, finalizers: ['example.org/x'] }, held: false },
+    { reason: 'deleted, finalizer there', shape: { deleting: true, finalizers: [FINALIZER] }, held: true },
+    { reason: 'finalizer lost, not deleted', shape: { finalizers: [] }, held: true },
+  ])('knows whether an object still holds its server: $reason', ({ shape, held }) => {
+    const { put, isHeld } = setUp();
+    put(webWith(HELD, shape));
+    expect(isHeld()).toBe(held);
+  });
+
+  it('forgets everything about a deleted object, and tells who released it', () => {
+    const { objects, put, cache } = setUp();
+    put(at('9', webWith(HELD)));
+    objects.remember(UID, memo({}, { failures: 3 }));
+    objects.released(UID);
+    cache.delete(KEY);
+    objects.gone(at('10', webWith(HELD)));
+    expect(objects.takeGone(KEY)).toMatchObject([{ released: true, object: { metadata: { resourceVersion: '10' } } }]);
+    expect(objects.takeGone(KEY)).toEqual([]);
+    expect(objects.memo(UID)).toEqual(NEW_MEMO);
+    objects.gone(at('12', webWith(HELD)));
+    expect(objects.takeGone(KEY)).toMatchObject([{ released: false }]);
+  });
+});
+
+describe('Objects after etcd was restored from a backup', () => {
+  it('forgets its own writes that a list does not show, and returns the objects to visit', () => {
+    const { objects, put, isHeld } = setUp();
+    put(at('9', web()));
+    objects.saw(at('10', webWith(HELD)));
+    expect(objects.onList()('10', [])).toEqual([]);
+    expect(objects.newest(KEY)?.metadata.resourceVersion).toBe('10');
+    expect(objects.onList()('9', []).map(keyOf)).toEqual([KEY]);
+    expect(objects.newest(KEY)?.metadata.resourceVersion).toBe('9');
+    expect(isHeld()).toBe(false);
+    expect(objects.onList()('9', [])).toEqual([]);
+  });
+
+  it('keeps a write that was answered during a list until the next list', () => {
+    const { objects, put } = setUp();
+    put(at('9', web()));
+    const listed = objects.onList();
+    objects.saw(at('10', webWith(HELD)));
+    expect(listed('9', [])).toEqual([]);
+    expect(objects.newest(KEY)?.metadata.resourceVersion).toBe('10');
+    expect(objects.onList()('9', []).map(keyOf)).toEqual([KEY]);
+    expect(objects.newest(KEY)?.metadata.resourceVersion).toBe('9');
+  });
+
+  it('forgets its own write, and what was planned for it, if a read shows an older version', () => {
+    const { objects, put, isHeld } = setUp();
+    put(at('9', web()));
+    const mine = at('10', webWith(HELD));
+    objects.saw(mine);
+    objects.remember(UID, memo({}, { plan: PLAN }));
+    expect(objects.compare(mine, at('10', webWith(HELD)))).toBe(false);
+    expect(objects.compare(mine, at('11', web()))).toBe(false);
+    expect(isHeld()).toBe(true);
+    expect(objects.compare(mine, at('9', web()))).toBe(true);
+    expect(objects.newest(KEY)?.metadata.resourceVersion).toBe('9');
+    expect(isHeld()).toBe(false);
+    expect(objects.memo(UID)).toEqual(NEW_MEMO);
+  });
+
+  it('keeps a write that was answered after the write that it compares', () => {
+    const { objects, put } = setUp();
+    put(at('9', web()));
+    const mine = at('10', webWith(HELD));
+    objects.saw(mine);
+    objects.saw(at('11', webWith(HELD)));
+    expect(objects.compare(mine, at('9', web()))).toBe(false);
+    expect(objects.newest(KEY)?.metadata.resourceVersion).toBe('11');
+  });
+
+  it('forgets its own write if the list shows an older version, since versions repeat', () => {
+    const { objects, put } = setUp();
+    put(at('9', web()));
+    objects.saw(at('10', webWith(HELD)));
+    expect(objects.onList()('20', [at('10', webWith(HELD))])).toEqual([]);
+    expect(
+      objects
+        .onList()('20', [at('9', web())])
+        .map(keyOf),
+    ).toEqual([KEY]);
+    expect(objects.newest(KEY)?.metadata.resourceVersion).toBe('9');
+  });
+
+  it('forgets its own write if its version repeats with other contents', () => {
+    const { objects, put } = setUp();
+    const mine = at('10', webWith(HELD));
+    put(at('9', web()));
+    objects.saw(mine);
+    objects.remember(UID, memo({}, { plan: PLAN }));
+    put(mine);
+    expect(objects.onList()('20', [structuredClone(mine)])).toEqual([]);
+    expect(
+      objects
+        .onList()('20', [at('10', web())])
+        .map(keyOf),
+    ).toEqual([KEY]);
+    put(at('10', web()));
+    expect(objects.catchUp(KEY, undefined)).toBe(true);
+    expect(objects.memo(UID)).toEqual(NEW_MEMO);
+  });
+
+  it('forgets a plan for a version that repeats with other contents', () => {
+    const { objects, put } = setUp();
+    put(at('10', webWith(HELD)));
+    objects.remember(UID, memo({}, { plan: PLAN }));
+    put(at('10', web()));
+    expect(objects.memo(UID)).toEqual(NEW_MEMO);
+  });
+
+  it('forgets a write that the watch has reported, too', () => {
+    const { objects, put } = setUp();
+    put(at('9', web()));
+    objects.saw(at('10', webWith(HELD)));
+    put(at('10', webWith(HELD)));
+    expect(objects.onList()('9', []).map(keyOf)).toEqual([KEY]);
+    put(at('9', web()));
+    expect(objects.newest(KEY)?.metadata.resourceVersion).toBe('9');
+    expect(objects.catchUp(KEY, at('10', webWith(HELD)))).toBe(true);
+  });
+
+  it.each([
+    ['a write that was lost', false],
+    ['a version that the watch reported', true],
+  ])('visits an object that had a plan for %s at once', (_, isTold) => {
+    const { objects, put } = setUp();
+    put(at('9', web()));
+    if (isTold) put(at('10', webWith(HELD)));
+    else objects.saw(at('10', webWith(HELD)));
+    objects.remember(UID, memo(CANCELLED, { plan: PLAN }));
+    objects.onList()('9', []);
+    put(at('9', web()));
+    expect(objects.memo(UID)).toEqual(memo(CANCELLED));
+  });
+
+  it('does not treat a restored object as gone', () => {
+    const { objects, put, cache, isHeld } = setUp();
+    put(at('9', webWith(HELD)));
+    cache.delete(KEY);
+    objects.released(UID);
+    objects.gone(at('10', webWith(HELD)));
+    put(at('8', webWith(HELD)));
+    expect(objects.takeGone(KEY)).toEqual([]);
+    expect(isHeld()).toBe(true);
+    cache.delete(KEY);
+    objects.gone(at('9', webWith(HELD)));
+    expect(objects.takeGone(KEY)).toMatchObject([{ released: false }]);
+  });
+});
+
+describe('an object whose record a newer version has written', () => {
+  const expired = { ...HELD, missingAt: '2026-01-01T00:00:00Z', expiredAt: '2026-01-01T00:00:00Z' };
+
+  it('holds its server and follows its task, whatever else the record contains', () => {
+    const { put, others, isHeld } = setUp();
+    put(web({ annotated: { ...expired, format: 2 }, mirror: TASKED }));
+    expect(isHeld()).toBe(true);
+    expect(others().withTask(7, ACCOUNT)).toEqual([KEY]);
+  });
+
+  it('takes a place, even if nothing of the record can be read', () => {
+    const quota = new ServerQuota(1);
+    const { put } = setUp(quota);
+    put(web({ annotated: record({ format: 2 }) }));
+    expect(quota.reserve('default', 'asking')).toBe(false);
+  });
+});
+
+describe('a server that was released without its object', () => {
+  const letGo = at('11', web({ deleting: true, finalizers: ['example.org/x'] }));
+  const adopter = webWith({ ...HELD, owner: 'other-uid' });
+  adopter.metadata = { ...adopter.metadata, uid: 'other-uid', name: 'adopter', namespace: 'elsewhere' };
+
+  function setUpHeld() {
+    const quota = new ServerQuota(1);
+    const { objects, put } = setUp(quota);
+    const isFull = (namespace = 'default'): boolean => {
+      const free = quota.reserve(namespace, 'asking');
+      quota.endReservation('asking');
+      return !free;
+    };
+    put(at('9', webWith(HELD)));
+    objects.released(UID, 'srv1');
+    return { objects, isFull };
+  }
+
+  it('keeps its place when the finalizer is removed', () => {
+    const { objects, isFull } = setUpHeld();
+    objects.saw(letGo);
+    expect(isFull()).toBe(true);
+  });
+
+  it('keeps its place when the answer to the release was lost', () => {
+    const { objects, isFull } = setUpHeld();
+    objects.gone(at('10', webWith(HELD)));
+    objects.takeGone(KEY);
+    expect(isFull()).toBe(true);
+  });
+
+  it('takes a place of the namespace whose object adopts it, and no other', () => {
+    const { objects, isFull } = setUpHeld();
+    objects.saw(letGo);
+    objects.told(adopter, undefined);
+    expect(isFull()).toBe(false);
+    expect(isFull('elsewhere')).toBe(true);
+  });
+
+  it('is not counted if another object holds it as well', () => {
+    const { objects, isFull } = setUpHeld();
+    objects.told(adopter, undefined);
+    objects.saw(letGo);
+    expect(isFull()).toBe(false);
+  });
+
+  it('is not counted again after a later event of the released object', () => {
+    const { objects, isFull } = setUpHeld();
+    objects.saw(letGo);
+    objects.told(adopter, undefined);
+    objects.gone(adopter);
+    objects.told(at('12', letGo), letGo);
+    expect(isFull()).toBe(false);
+  });
+
+  it('is not counted if the release failed and the server was cancelled afterwards', () => {
+    const { objects, isFull } = setUpHeld();
+    objects.released(UID);
+    objects.saw(letGo);
+    expect(isFull()).toBe(false);
+  });
+});
+
+describe('what an object holds', () => {
+  const conditions = (reason: Condition['reason'], type = 'Stalled'): { conditions: Condition[] } => ({
+    conditions: [{ type, status: 'True', reason, message: '', lastTransitionTime: '2026-01-01T00:00:00Z' }],
+  });
+  const creating = { status: conditions('Creating', 'Reconciling') };
+
+  it.each<{ reason: string; shape: Shape; follows: boolean }>([
+    { reason: 'a task that runs', shape: { annotated: TASKED, mirror: TASKED, ...creating }, follows: true },
+    {
+      reason: 'a task that has named its server',
+      shape: { annotated: HELD, mirror: HELD, ...creating },
+      follows: true,
+    },
+    {
+      reason: 'a task whose server was read',
+      shape: { annotated: HELD, mirror: HELD, status: { serverStatus: 'running' } },
+      follows: false,
+    },
+    {
+      reason: 'a task next to the status of another server',
+      shape: {
+        annotated: HELD,
+        mirror: { ...HELD, owner: 'another-uid', identifier: 'srv9' },
+        status: { serverStatus: 'running' },
+      },
+      follows: true,
+    },
+  ])('is $reason: $follows', ({ shape, follows }) => {
+    const { put, others } = setUp();
+    put(web(shape));
+    expect(others().withTask(7, ACCOUNT)).toEqual(follows ? [KEY] : []);
+  });
+
+  it.each<{ reason: string; shape: Shape; ordering: boolean }>([
+    { reason: 'a create in flight', shape: { annotated: ATTEMPTED }, ordering: true },
+    { reason: 'a task that runs', shape: { annotated: TASKED, mirror: TASKED, ...creating }, ordering: true },
+    {
+      reason: 'a server with a known identifier',
+      shape: { annotated: HELD, mirror: HELD, ...creating },
+      ordering: false,
+    },
+    { reason: 'nothing', shape: { annotated: record({ account: ACCOUNT }) }, ordering: false },
+    {
+      reason: 'an order whose outcome is unknown',
+      shape: { annotated: ATTEMPTED, mirror: ATTEMPTED, status: conditions('CreateOutcomeUnknown') },
+      ordering: false,
+    },
+    {
+      reason: 'a task that has failed',
+      shape: { annotated: TASKED, mirror: TASKED, status: conditions('TaskFailed') },
+      ordering: false,
+    },
+    {
+      reason: 'a task that is overdue',
+      shape: { annotated: TASKED, mirror: TASKED, status: conditions('TaskOverdue', 'Reconciling') },
+      ordering: false,
+    },
+    {
+      reason: 'an order that an adoption resolves, which waits for other orders itself',
+      shape: {
+        annotated: ATTEMPTED,
+        mirror: ATTEMPTED,
+        ...adopting('srv1'),
+        status: conditions('Pending', 'Reconciling'),
+      },
+      ordering: false,
+    },
+    {
+      reason: 'a running task although an adoption is requested',
+      shape: { annotated: TASKED, mirror: TASKED, ...adopting('srv1'), ...creating },
+      ordering: true,
+    },
+    {
+      reason: 'a paused object',
+      shape: { annotated: TASKED, mirror: TASKED, annotations: { [PAUSED_ANNOTATION]: 'true' }, ...creating },
+      ordering: false,
+    },
+    {
+      reason: 'a running task while the provider refuses the key',
+      shape: { annotated: TASKED, mirror: TASKED, status: conditions('InvalidCredentials') },
+      ordering: true,
+    },
+    {
+      reason: 'a create in flight next to an older status',
+      shape: { annotated: ATTEMPTED, mirror: record({ account: ACCOUNT }), status: conditions('InvalidSpec') },
+      ordering: true,
+    },
+  ])('makes adoptions of the account wait for $reason: $ordering', ({ shape, ordering }) => {
+    const { put, others } = setUp();
+    put(web(shape));
+    expect(others().ordering(ACCOUNT)).toEqual(ordering ? [KEY] : []);
+  });
+});
