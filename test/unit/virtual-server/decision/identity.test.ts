@@ -67,11 +67,6 @@ describe('an address that identifies nothing', () => {
     expect(compare({ ipv6: [address] }, shown([], [address]))).toBe('unknown');
   });
 
-  it.each(['52:54:00:00:00:01', '02:00:00:00:00:01', 'fe:ff:ff:ff:ff:ff', 'nic-17', '00000000:00000001'])(
-    'is not the hardware address %s',
-    (mac) => expect(compare({ macs: [mac] }, shown([mac.toUpperCase()]))).toBe('same'),
-  );
-
   it.each(['2001:db8::1', 'fd00::1', 'fec0::1', '::ffff:192.0.2.1', '192.0.2.1', 'host-17'])(
     'is not the IPv6 address %s',
     (address) => expect(compare({ ipv6: [address] }, shown([], [address.toUpperCase()]))).toBe('same'),
@@ -201,17 +196,6 @@ describe('recognizing a server', () => {
     expect(known(own, changes, account)).toEqual({ ok: true, record: becomes });
   });
 
-  it.each([
-    { reason: 'unchanged', changes: {} },
-    { reason: 'shown with a second hardware address', changes: { macs: [OTHER_MAC, MAC] } },
-    { reason: 'shown with other IPv6 addresses', changes: { ipv6: ['2001:db8::2'] } },
-  ])('leaves the record of a server $reason unchanged', ({ changes }) => {
-    for (const purpose of ['look', 'doubt', 'cancel'] as const) {
-      const result = known(KNOWN, changes, ACCOUNT, web(), purpose);
-      expect(result.ok && result.record).toBe(KNOWN);
-    }
-  });
-
   const bare = { ...HELD, fingerprint: {} };
   const addressed = { ...HELD, fingerprint: { ipv6: [IPV6] } };
   const moved = { macs: [], ipv6: ['2001:db8::2'] };
@@ -294,19 +278,6 @@ describe('recognizing a server', () => {
     const result = known(bare, {});
     expect(result.ok && result.record).toEqual(KNOWN);
   });
-
-  it('gives an annotation value without an address if none identifies the server', () => {
-    const refused = known(zero, zeros, ACCOUNT, web(), 'cancel');
-    expect(refused).toMatchObject({ ok: false, word: `srv1@${ACCOUNT}` });
-    expect(known(zero, zeros, ACCOUNT, accepts(`srv1@${ACCOUNT}`), 'cancel').ok).toBe(true);
-  });
-
-  it('gives an annotation value that accepts only one server', () => {
-    const refused = known(KNOWN, other);
-    const word = refused.ok ? '' : refused.word;
-    expect(word).toBe(`srv1@${OTHER_MAC}`);
-    expect(known(KNOWN, { macs: ['00:00:5e:00:53:fe'] }, ACCOUNT, accepts(word)).ok).toBe(false);
-  });
 });
 
 describe('an address that another server shows too', () => {
@@ -322,11 +293,6 @@ describe('an address that another server shows too', () => {
     return recognize(object, own, { ...SERVER, ...changes }, account, purpose, others({ withAddress }));
   };
 
-  it('is enough to look at the server, and leaves the record unchanged', () => {
-    const result = asked(KNOWN, 'look');
-    expect(result.ok && result.record).toBe(KNOWN);
-  });
-
   it.each<{ reason: string; own: ServerRecord; purpose: Purpose; account?: string }>([
     { reason: 'to cancel it', own: KNOWN, purpose: 'cancel' },
     { reason: 'after a 404', own: KNOWN, purpose: 'doubt' },
@@ -338,10 +304,6 @@ describe('an address that another server shows too', () => {
     expect(refused).toHaveProperty('why', expect.stringContaining(`address ${MAC}, but the server of default/other`));
     const object = web({ annotations: { [ACCEPT_SERVER_ANNOTATION]: `srv1@${MAC}` } });
     expect(asked(own, purpose, { account, object })).toEqual({ ok: true, record: { ...KNOWN, account } });
-  });
-
-  it('still tells the server from one with another hardware address', () => {
-    expect(asked(KNOWN, 'look', { changes: { macs: [OTHER_MAC] } })).toMatchObject({ ok: false, isOther: true });
   });
 
   it('does not matter if the server shows another known address that is only its own', () => {

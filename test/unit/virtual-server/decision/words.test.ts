@@ -1,8 +1,7 @@
 import { expect, it } from 'vitest';
-import { ADOPT_ANNOTATION, SERVER_GONE_ANNOTATION } from '../../../../src/api/names.ts';
+import { ADOPT_ANNOTATION } from '../../../../src/api/names.ts';
 import { adopt } from '../../../../src/virtual-server/decision/commands.ts';
 import {
-  goneAdvice,
   namesOf,
   protectedMessage,
   resolveAdvice,
@@ -47,10 +46,4 @@ it('says that an annotation to adopt keeps the operator from ordering again', ()
   const adopting = web({ annotations: { [ADOPT_ANNOTATION]: 'srv2' } });
   expect(resolveAdvice(adopting, ATTEMPTED)).not.toContain(advice);
   expect(resolveAdvice(adopting, ATTEMPTED)).toContain('once you remove the annotation adopt as well');
-});
-
-it('has you remove a confirmation that is void before you set it again', () => {
-  const remove = '`kubectl annotate vps web -n default vps-operator.dev/server-gone-`';
-  expect(goneAdvice(web(), 'srv1')).not.toContain(remove);
-  expect(goneAdvice(web({ annotations: { [SERVER_GONE_ANNOTATION]: 'srv1' } }), 'srv1')).toContain(remove);
 });

@@ -1,7 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { currentReason } from '../../../../../src/controller/conditions.ts';
 import { clockOf, expiryOf } from '../../../../../src/virtual-server/decision/expiry.ts';
-import type { End } from '../../../../../src/virtual-server/decision/memo.ts';
 import { knownRecord } from '../../../../../src/virtual-server/decision/record.ts';
 import {
   HELD,
@@ -105,17 +104,6 @@ verifyChecks('the checks of expiry', {
 });
 
 describe('an expired server', () => {
-  it.each<[string, End]>([
-    ['cancelled', { state: 'confirmed', identifier: 'srv1' }],
-    ['proven to be gone', { state: 'gone', identifier: 'srv1', wasRequested: false }],
-  ])('is recorded with the time when it was %s', async (_what, end) => {
-    const object = webWith(HELD, { status: READY, spec: over });
-    const visited = await visit(object, { memo: memo({ end }) });
-    expect(knownRecord(visited.object ?? object)).toEqual({ ...HELD, expiredAt: '2026-01-02T00:00:00Z' });
-    expect(visited.object?.status?.record).toEqual(knownRecord(visited.object ?? object));
-    expect(visited.calls.filter((call) => call !== 'write')).toEqual([]);
-  });
-
   it.each([
     ['spec', webWith(EXPIRED, { spec: later })],
     ['ttl', webWith({ ...EXPIRED, readyAt: at(0) }, { spec: { ttl: '72h' } })],
