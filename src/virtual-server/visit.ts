@@ -17,7 +17,7 @@ import { holdsSomething } from './decision/record.ts';
 import { isProvisioned } from './decision/status.ts';
 import type { Facts, Next } from './decision/types.ts';
 import { lookAt, type View } from './decision/view.ts';
-import type { CreateLimit, ServerQuota } from './shared/limits.ts';
+import type { CreateLimit, Reservation, ServerQuota } from './shared/limits.ts';
 import type { Holders } from './shared/holders.ts';
 import type { Objects } from './shared/objects.ts';
 import type { Pace } from './shared/pace.ts';
@@ -97,6 +97,7 @@ export class Visit {
   /** The attempt that this visit has claimed. */
   #claimed: string | undefined;
   #steppedAt: number;
+  readonly #reservations = new Set<Reservation>();
   readonly #orders: OrdersInFlight;
   #endOrder: (() => void) | undefined;
 
@@ -187,13 +188,20 @@ export class Visit {
     return inputsOf(this.#object) !== inputs;
   }
 
-  /** Gives back what the visit has reserved. */
+  /** From now until the visit ends, or keeps it. */
+  reserves(reservation: Reservation): void {
+    this.#reservations.add(reservation);
+  }
+
+  /** The reservation lasts after the visit. */
+  keeps(reservation: Reservation): void {
+    this.#reservations.delete(reservation);
+  }
+
+  /** Releases what the visit has reserved and not kept. */
   end(): void {
-    const { holders, objects, quota } = this.services;
-    const { namespace, name, uid } = this.#object.metadata;
     this.endsOrder();
-    holders.endReservation(uid, objects.holding(uid, `${namespace}/${name}`));
-    quota.endReservation(uid);
+    for (const reservation of this.#reservations) reservation.release();
   }
 
   /** Forgets attempts that the record no longer names and that a definite answer, or you, have resolved. */

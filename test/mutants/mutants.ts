@@ -116,15 +116,15 @@ export const MUTANTS: Mutant[] = [
   {
     name: 'claims an order without another decision after it got its turn',
     file: 'src/virtual-server/operations/order.ts',
-    find: "if (decide(view).type !== 'order') {",
-    replace: 'if (view.facts.now < 0) {',
+    find: "if (decide(view).type !== 'order') return",
+    replace: 'if (view.facts.now < 0) return',
     tests: ['--project', 'unit', 'test/unit/virtual-server/operations/claim.test.ts'],
   },
   {
     name: 'sends an order although the API server stored something else than its claim',
     file: 'src/virtual-server/operations/order.ts',
     find: 'const own = ownOfClaim(visit, view, attempt);',
-    replace: 'const own = claim as ServerRecord | undefined;',
+    replace: 'const own = claimed(view, attempt, account) as ServerRecord | undefined;',
     tests: ['--project', 'unit', 'test/unit/virtual-server/operations/claim.test.ts'],
   },
   {
@@ -137,16 +137,44 @@ export const MUTANTS: Mutant[] = [
   {
     name: 'sends an order before its journal knows that it may have been sent',
     file: 'src/virtual-server/operations/order.ts',
-    find: 'sending: () => journal.sending(uid, attempt),',
-    replace: 'sending: () => Promise.resolve(),',
+    find: 'return journal.sending(uid, attempt);',
+    replace: 'return Promise.resolve();',
     tests: ['--project', 'unit', 'test/unit/virtual-server/operations/claim.test.ts'],
+  },
+  {
+    name: 'does not count an order that was sent',
+    file: 'src/virtual-server/operations/order.ts',
+    find: 'visit.keeps(hourly);',
+    replace: '',
+    tests: ['--project', 'unit', 'test/unit/virtual-server/operations/claim.test.ts'],
+  },
+  {
+    name: 'counts an order that was not sent',
+    file: 'src/virtual-server/operations/order.ts',
+    find: 'visit.reserves(hourly);',
+    replace: '',
+    tests: ['--project', 'unit', 'test/unit/virtual-server/operations/claim.test.ts'],
+  },
+  {
+    name: 'keeps the place of a server that was not ordered',
+    file: 'src/virtual-server/operations/order.ts',
+    find: 'visit.reserves(place);',
+    replace: '',
+    tests: ['--project', 'unit', 'test/unit/virtual-server/operations/claim.test.ts'],
+  },
+  {
+    name: 'keeps the reservation of an adoption that failed',
+    file: 'src/virtual-server/visit.ts',
+    find: 'for (const reservation of this.#reservations) reservation.release();',
+    replace: '',
+    tests: ['--project', 'unit', 'test/unit/virtual-server/operations/adoption.test.ts'],
   },
   {
     name: 'sends an order without waiting for its claim',
     file: 'src/virtual-server/operations/order.ts',
-    find: "    await visit.commit({ name: 'claim', next: goOn(view.facts.memo, { record: claim }) });\n  } catch (error) {\n    // The journal keeps the attempt: a proxy may answer 409 to an applied claim, and the entry proves that nothing was\n    // sent.\n    if (error instanceof KubeError && error.code === 'Conflict') limit.giveBack(namespace, uid);\n    throw error;\n  }\n  const own = ownOfClaim(visit, view, attempt);",
+    find: "  await visit.commit({ name: 'claim', next: goOn(view.facts.memo, { record: claimed(view, attempt, account) }) });\n  const own = ownOfClaim(visit, view, attempt);",
     replace:
-      "    visit.commit({ name: 'claim', next: goOn(view.facts.memo, { record: claim }) }).catch(() => undefined);\n  } catch (error) {\n    throw error;\n  }\n  const own = claim as ServerRecord | undefined;",
+      "  const claim = claimed(view, attempt, account);\n  visit.commit({ name: 'claim', next: goOn(view.facts.memo, { record: claim }) }).catch(() => undefined);\n  const own = claim as ServerRecord | undefined;",
     tests: ['--project', 'unit', 'test/unit/virtual-server/operations/claim.test.ts'],
   },
   {
@@ -792,8 +820,9 @@ export const MUTANTS: Mutant[] = [
   {
     name: 'forgets a claim that conflicted but may have been applied',
     file: 'src/virtual-server/operations/order.ts',
-    find: "if (error instanceof KubeError && error.code === 'Conflict') limit.giveBack(namespace, uid);",
-    replace: "if (error instanceof KubeError && error.code === 'Conflict') await journal.settle(uid, attempt);",
+    find: "  await visit.commit({ name: 'claim', next: goOn(view.facts.memo, { record: claimed(view, attempt, account) }) });",
+    replace:
+      "  await visit.commit({ name: 'claim', next: goOn(view.facts.memo, { record: claimed(view, attempt, account) }) }).catch(async (error: unknown) => {\n    await journal.settle(uid, attempt);\n    throw error;\n  });",
     tests: ['--project', 'unit', 'test/unit/virtual-server/operations/claim-conflict.test.ts'],
   },
   {

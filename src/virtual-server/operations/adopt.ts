@@ -11,13 +11,14 @@ import { mergeOrphans, newRecord, settledWith } from '../decision/record.ts';
 import type { Next, Operation, Park, ServerAnswer, ShownServer } from '../decision/types.ts';
 import { isOverdue, type View } from '../decision/view.ts';
 import { namesOf, resolveAdvice } from '../decision/words.ts';
+import type { Holding } from '../shared/holders.ts';
 import type { Visit } from '../visit.ts';
 import { readServer } from './reads.ts';
 
 type Adopt = Extract<Operation, { type: 'adopt' }>;
 
 export async function adopt(visit: Visit, { record, identifier }: Adopt): Promise<Next> {
-  const { holders } = visit.services;
+  const { holders, objects } = visit.services;
   // Without a key of the account, no message may tell what other objects hold.
   const key = await visit.key();
   if (!key.ok) return withoutKey(visit.view(), 'adopt', key);
@@ -32,7 +33,11 @@ export async function adopt(visit: Visit, { record, identifier }: Adopt): Promis
   const others = holders.others(uid);
   const before = others.withServer(identifier, { account });
   const secret = spec.apiKeySecretRef.name;
-  if (before.length === 0) holders.reserve(uid, { namespace, name, secret, account, identifier });
+  if (before.length === 0) {
+    const holding = { namespace, name, secret, account, identifier };
+    const without = (): Holding | undefined => objects.holding(uid, `${namespace}/${name}`);
+    visit.reserves(holders.reserve(uid, holding, without));
+  }
 
   const answer = await readServer(identifier, undefined, session, visit.object);
   if (answer.type !== 'server') {

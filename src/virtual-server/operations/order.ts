@@ -9,7 +9,6 @@ import { RECONCILE_AT_ANNOTATION } from '../../api/names.ts';
 import { unknownIn, type ServerRecord } from '../../api/record.ts';
 import { callProblem, missing, reasonOf, type Missing } from '../../accounts/decision/failure.ts';
 import { readCatalog } from '../../accounts/accounts.ts';
-import { KubeError } from '../../kube/error.ts';
 import { ProviderError } from '../../provider/error.ts';
 import type { Catalog, CreateOutcome, OpenOrder, Session } from '../../provider/types.ts';
 import { edit } from '../decision/commands.ts';
@@ -21,6 +20,7 @@ import { newRecord, withoutAttempt } from '../decision/record.ts';
 import { taskField } from '../decision/status.ts';
 import type { Next, Park } from '../decision/types.ts';
 import type { View } from '../decision/view.ts';
+import type { Reservation } from '../shared/limits.ts';
 import { unknownMessage } from '../decision/words.ts';
 import type { Visit } from '../visit.ts';
 import { readSshKeys } from './ssh-keys.ts';
@@ -50,17 +50,17 @@ export async function order(visit: Visit): Promise<Next | undefined> {
   const problem = specProblem(object.spec, lists.catalog);
   if (problem !== undefined) return parked(visit.view(), invalidSpec(visit.view(), problem));
 
-  if (!quota.reserve(namespace, uid)) return parked(visit.view(), serverLimit(visit.view(), quota.perNamespace));
-  const delayMs = limit.reserve(namespace, uid, timers.monotonic());
-  if (delayMs > 0) return parked(visit.view(), createLimit(delayMs));
+  const place = quota.reserve(namespace, uid);
+  if (place === undefined) return parked(visit.view(), serverLimit(visit.view(), quota.perNamespace));
+  visit.reserves(place);
+  const hourly = limit.reserve(namespace, uid, timers.monotonic());
+  if ('freeInMs' in hourly) return parked(visit.view(), createLimit(hourly.freeInMs));
+  visit.reserves(hourly);
 
   const opened = await open(session);
-  if (!('send' in opened)) {
-    limit.giveBack(namespace, uid);
-    return lacking(visit, opened);
-  }
+  if (!('send' in opened)) return lacking(visit, opened);
   try {
-    return await claimAndSend(visit, session.account, sshKeys.text, opened);
+    return await claimAndSend(visit, session.account, sshKeys.text, opened, hourly);
   } finally {
     opened.close();
   }
@@ -82,36 +82,27 @@ async function claimAndSend(
   account: string,
   sshKeys: string,
   opened: OpenOrder,
+  hourly: Reservation,
 ): Promise<Next | undefined> {
-  const { journal, limit, leads, mint, timers } = visit.services;
+  const { journal, leads, mint, timers } = visit.services;
   const { namespace, name, uid } = visit.object.metadata;
 
   // Its time may be up after the wait, or the journal broken.
   const view = visit.view();
-  if (decide(view).type !== 'order') {
-    limit.giveBack(namespace, uid);
-    return goOn(view.facts.memo);
-  }
+  if (decide(view).type !== 'order') return goOn(view.facts.memo);
   if (!visit.beginsOrder()) return undefined;
 
   const attempt = mint();
   const now = timers.now();
   await journal.minted({ namespace, name, uid, attempt, account, mintedAt: new Date(now).toISOString() });
   visit.claims(attempt);
-  const claim = claimed(view, attempt, account);
-  try {
-    await visit.commit({ name: 'claim', next: goOn(view.facts.memo, { record: claim }) });
-  } catch (error) {
-    // The journal keeps the attempt: a proxy may answer 409 to an applied claim, and the entry proves that nothing was
-    // sent.
-    if (error instanceof KubeError && error.code === 'Conflict') limit.giveBack(namespace, uid);
-    throw error;
-  }
+  // If it fails, the journal keeps the attempt: a proxy may answer 409 to an applied claim, and the note proves that
+  // nothing was sent.
+  await visit.commit({ name: 'claim', next: goOn(view.facts.memo, { record: claimed(view, attempt, account) }) });
   const own = ownOfClaim(visit, view, attempt);
   if (own === undefined) {
     // Without the claim, the entry in the journal lets the next step take the attempt back.
     visit.claims(undefined);
-    limit.giveBack(namespace, uid);
     return goOn(visit.view().facts.memo);
   }
 
@@ -119,12 +110,15 @@ async function claimAndSend(
   const request = { product, image, diskSize, sshKeys };
   const answer = await opened.send(request, {
     maySend: leads,
-    sending: () => journal.sending(uid, attempt),
+    sending: () => {
+      visit.keeps(hourly);
+      return journal.sending(uid, attempt);
+    },
     unsent: () => journal.createdNothing(uid, attempt),
   });
   if (answer.kind === 'created') await journal.task(uid, attempt, answer.task);
   if (answer.kind === 'notCreated' || answer.kind === 'refused') {
-    limit.giveBack(namespace, uid);
+    hourly.release();
     await journal.createdNothing(uid, attempt);
   }
   return afterAnswer(visit.view(), own, answer);
