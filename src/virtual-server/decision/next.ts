@@ -27,7 +27,7 @@ export function rest(
   const inputs = inputsOf(object);
   const requeueAfterMs = Math.min(plan?.afterMs ?? Infinity, untilExpiry(object, parts.record, facts));
   return {
-    ...(record !== undefined && { record }),
+    record,
     status,
     memo:
       plan === undefined
@@ -127,7 +127,7 @@ export function recorded({ object, facts }: View, record: ServerRecord, why: Rec
 /** There is no key to make calls with, so the operation has to wait. */
 export function withoutKey(at: View, retry: Planned, { reason, message, retryAfterMs }: Missing): Next {
   const verdict = { reason, message };
-  return parked(at, { verdict, retry, ...(retryAfterMs !== undefined && { afterMs: retryAfterMs }) });
+  return parked(at, { verdict, retry, afterMs: retryAfterMs });
 }
 
 /** A call of the operation failed. `advice`: what else you can do about this object. */

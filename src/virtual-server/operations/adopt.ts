@@ -76,7 +76,7 @@ export function adopted(at: View, known: ServerRecord | undefined, identifier: s
   const { task, attempt, attemptedAt, orphans: others } = known ?? {};
   // If another object follows the same task, its number does not prove that a server is orphaned.
   const isShared = task !== undefined && facts.others.withTask(task, known?.account).length > 0;
-  const order = { ...(attempt !== undefined && { attempt }), ...(attemptedAt !== undefined && { attemptedAt }) };
+  const order = { attempt, attemptedAt };
   const orphans = mergeOrphans(others, task === undefined || isShared ? undefined : [{ task, ...order }]);
   const record: ServerRecord = {
     ...(known && unknownIn(known)),
@@ -85,7 +85,7 @@ export function adopted(at: View, known: ServerRecord | undefined, identifier: s
     account: shown.account,
     identifier,
     fingerprint: fingerprintOf(shown.server),
-    ...(orphans && { orphans }),
+    orphans,
     ...(known && settledWith(known)),
   };
   const note = `This object now holds server ${identifier}`;

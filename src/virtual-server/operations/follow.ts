@@ -289,7 +289,7 @@ export function vanished(at: View, record: ServerRecord): Next {
 
 /** The server was read in place of its task, without success. The operator polls the task again. */
 function askedInVain(at: View, record: ServerRecord, verdict: Verdict, fields?: VirtualServerStatus): Next {
-  const parts = { record, verdict, ...(fields && { fields }) };
+  const parts = { record, verdict, fields };
   return retryLater(withMemo(at, withoutSilence(at.facts.memo)), 'follow', parts, at.facts.timing.pollMs);
 }
 

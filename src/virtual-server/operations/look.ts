@@ -39,7 +39,7 @@ async function withFindings(visit: Visit, shown: ShownServer): Promise<LookedAt>
   const where = sshTarget(object, shown.server);
   const probed = where && (await services.probe(where, object.metadata.namespace));
   const connection = await services.connections.write(object, shown.server);
-  return { ...shown, ...(probed && { probed }), ...(connection && { connection }) };
+  return { ...shown, probed, connection };
 }
 
 /** What the answer means for the object. Pure. */

@@ -143,8 +143,8 @@ export function claimed({ object, own, facts }: View, attempt: string, account: 
     account,
     attempt,
     attemptedAt: timestamp(facts.now),
-    ...(orphans !== undefined && { orphans }),
-    ...(settled !== undefined && { settled }),
+    orphans,
+    settled,
   };
 }
 
@@ -153,7 +153,7 @@ function lacking(visit: Visit, { reason, message, retryAfterMs }: Missing): Next
   return parked(visit.view(), {
     verdict,
     retry: 'order',
-    ...(retryAfterMs !== undefined && { atLeastMs: retryAfterMs }),
+    atLeastMs: retryAfterMs,
   });
 }
 

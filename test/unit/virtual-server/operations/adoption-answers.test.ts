@@ -49,14 +49,14 @@ describe('a server that is not adopted', () => {
     expect(messageOf(next)).toContain('is held by an object in another namespace, so the operator does not adopt it.');
     expect(messageOf(next)).toContain('vps-operator.dev/not-created=a1');
     expect(messageOf(next)).not.toContain('secret-project');
-    expect(next).not.toHaveProperty('record');
+    expect(next.record).toBeUndefined();
     expect(next.memo.plan?.operation).toBe('adopt');
     expect(next.requeueAfterMs).toBeLessThanOrEqual(TIMING.pollMs);
   });
 
   it('is not held while it is not visible', () => {
     const next = notAdopted(at, ATTEMPTED, 'srv1', denied(false));
-    expect(next).not.toHaveProperty('record');
+    expect(next.record).toBeUndefined();
     expect(next.status?.record).toEqual(ATTEMPTED);
     expect(conditionsOf(next).Stalled).toBe('True ServerNotVisible');
     expect(next.memo.plan?.operation).toBe('adopt');
