@@ -661,13 +661,13 @@ export const MUTANTS: Mutant[] = [
   },
   {
     name: 'ignores the owner of a connection Secret',
-    file: 'src/virtual-server/connection-secret.ts',
+    file: 'src/virtual-server/decision/connection.ts',
     find: 'return type === CONNECTION_SECRET_TYPE && metadata.annotations?.[OWNER_ANNOTATION] === uid;',
     replace: 'return type !== uid || metadata.annotations?.[OWNER_ANNOTATION] === CONNECTION_SECRET_TYPE;',
   },
   {
     name: 'accepts a connection Secret of the right type from any object',
-    file: 'src/virtual-server/connection-secret.ts',
+    file: 'src/virtual-server/decision/connection.ts',
     find: 'return type === CONNECTION_SECRET_TYPE && metadata.annotations?.[OWNER_ANNOTATION] === uid;',
     replace: 'return type === CONNECTION_SECRET_TYPE && metadata.annotations?.[OWNER_ANNOTATION] !== uid + uid;',
   },
@@ -749,7 +749,7 @@ export const MUTANTS: Mutant[] = [
   },
   {
     name: 'takes a read of the definition that began before the deletion asked for it',
-    file: 'src/virtual-server/kube.ts',
+    file: 'src/base/shared-read.ts',
     find: 'next = undefined;',
     replace: 'void read;',
     tests: ['--project', 'unit', 'test/unit/base/shared-read.test.ts'],
@@ -812,7 +812,7 @@ export const MUTANTS: Mutant[] = [
   },
   {
     name: 'schedules a visit before the next try of a refused key',
-    file: 'src/virtual-server/decision/next.ts',
+    file: 'src/virtual-server/decision/outcome.ts',
     find: 'keyPauseMs(failures, jitter, atLeastMs)',
     replace: 'keyPauseMs(failures, jitter)',
     tests: ['--project', 'unit', 'test/unit/virtual-server/operations/key.test.ts'],
@@ -1414,7 +1414,7 @@ export const MUTANTS: Mutant[] = [
   },
   {
     name: 'obeys not-created after a single 404 of the task',
-    file: 'src/virtual-server/operations/follow.ts',
+    file: 'src/virtual-server/decision/silent-task.ts',
     find: 'if (isProven(denials, grace, facts)) {',
     replace: 'if (denials.counted > 0) {',
     tests: ['--project', 'unit', 'test/unit/virtual-server/operations/reads.test.ts'],
@@ -1465,7 +1465,7 @@ export const MUTANTS: Mutant[] = [
   },
   {
     name: 'never obeys not-created while another object follows the task',
-    file: 'src/virtual-server/decision/next.ts',
+    file: 'src/virtual-server/decision/outcome.ts',
     find: "(['follow', 'look', 'cancel'])",
     replace: "(['look', 'cancel'])",
     tests: ['--project', 'unit', 'test/unit/virtual-server/operations/task.test.ts'],
@@ -1486,7 +1486,7 @@ export const MUTANTS: Mutant[] = [
   },
   {
     name: 'releases an object by an old proof of absence after it was parked',
-    file: 'src/virtual-server/decision/next.ts',
+    file: 'src/virtual-server/decision/outcome.ts',
     find: 'rememberForeign(withoutGone(next.memo), at, verdict)',
     replace: 'rememberForeign(next.memo, at, verdict)',
     tests: ['--project', 'unit', 'test/unit/virtual-server/operations/cancel.test.ts'],

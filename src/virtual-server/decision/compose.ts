@@ -10,7 +10,7 @@ import { unannotate } from './commands.ts';
 import { expiring } from './expiry.ts';
 import { adoptionOf, orphanMessage } from './inputs.ts';
 import { isPaused } from '../../api/server-state.ts';
-import type { ConnectionCondition } from '../connection-secret.ts';
+import type { ConnectionCondition } from './connection.ts';
 import type { Reachable } from './reach.ts';
 import { drift, isProvisioned } from './status.ts';
 import { driftMessage, ownersMessage } from './words.ts';

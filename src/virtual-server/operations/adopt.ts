@@ -6,9 +6,9 @@ import { adopt as adoptCommand } from '../decision/commands.ts';
 import { fingerprintOf } from '../decision/identity.ts';
 import { withEvidence, withoutFailures } from '../decision/memo.ts';
 import { recognized } from '../decision/absence.ts';
-import { failed, goOn, jittered, parked, rest, retryLater, withoutKey } from '../decision/next.ts';
+import { failed, goOn, jittered, parked, endVisit, retryLater, withoutKey } from '../decision/outcome.ts';
 import { mergeOrphans, newRecord, settledWith } from '../decision/record.ts';
-import type { Next, Operation, Park, ServerAnswer, ShownServer } from '../decision/types.ts';
+import type { Outcome, Operation, Park, ServerAnswer, ShownServer } from '../decision/types.ts';
 import { isOverdue, type View } from '../decision/view.ts';
 import { namesOf, resolveAdvice } from '../decision/words.ts';
 import type { Holding } from '../shared/holders.ts';
@@ -17,7 +17,7 @@ import { readServer } from './reads.ts';
 
 type Adopt = Extract<Operation, { type: 'adopt' }>;
 
-export async function adopt(visit: Visit, { record, identifier }: Adopt): Promise<Next> {
+export async function adopt(visit: Visit, { record, identifier }: Adopt): Promise<Outcome> {
   const { holders, objects } = visit.services;
   // Without a key of the account, no message may tell what other objects hold.
   const key = await visit.key();
@@ -71,7 +71,7 @@ export function othersOrder(
 }
 
 /** The record comes first: the operator shows and writes nothing about the server until this object holds it. Pure. */
-export function adopted(at: View, known: ServerRecord | undefined, identifier: string, shown: ShownServer): Next {
+export function adopted(at: View, known: ServerRecord | undefined, identifier: string, shown: ShownServer): Outcome {
   const { object, facts } = at;
   const { task, attempt, attemptedAt, orphans: others } = known ?? {};
   // If another object follows the same task, its number does not prove that a server is orphaned.
@@ -98,7 +98,7 @@ export function heldByOthers(
   record: ServerRecord | undefined,
   identifier: string,
   holders: readonly string[],
-): Next {
+): Outcome {
   const { object } = at;
   // While an attempt is open, no advice may lead to a release.
   const advice =
@@ -107,7 +107,7 @@ export function heldByOthers(
       : resolveAdvice(object, record);
   const message = `Server ${identifier}, named by annotation ${ADOPT_ANNOTATION}, is held by ${namesOf(holders, object)}, so the operator does not adopt it. ${advice}`;
   const verdict = { reason: 'IdentifierInUse', message } as const;
-  return rest(at, { record, verdict }, { operation: 'adopt', afterMs: jittered(at.facts.timing.pollMs, at.facts) });
+  return endVisit(at, { record, verdict }, { operation: 'adopt', afterMs: jittered(at.facts.timing.pollMs, at.facts) });
 }
 
 export function notAdopted(
@@ -115,7 +115,7 @@ export function notAdopted(
   known: ServerRecord | undefined,
   identifier: string,
   answer: Exclude<ServerAnswer, ShownServer>,
-): Next {
+): Outcome {
   if (answer.type === 'failed') return failed(at, 'adopt', answer.error);
   const { object, facts } = at;
   const advice =

@@ -4,28 +4,27 @@
  * the task (follow.ts).
  */
 import { timestamp } from '../../base/duration.ts';
-import { capitalized, cut, ended } from '../../base/text.ts';
+import { capitalized, ended } from '../../base/text.ts';
 import { RECONCILE_AT_ANNOTATION } from '../../api/names.ts';
 import { unknownIn, type ServerRecord } from '../../api/record.ts';
 import { callProblem, missing, reasonOf, type Missing } from '../../accounts/decision/failure.ts';
 import { readCatalog } from '../../accounts/accounts.ts';
 import { ProviderError } from '../../provider/error.ts';
-import type { Catalog, CreateOutcome, OpenOrder, Session } from '../../provider/types.ts';
+import type { CreateOutcome, OpenOrder, Session } from '../../provider/types.ts';
 import { edit } from '../decision/commands.ts';
 import { compose, eventsOf } from '../decision/compose.ts';
 import { decide } from '../decision/decide.ts';
 import { withoutFailures, withoutPlan } from '../decision/memo.ts';
-import { goOn, jittered, parked, rest, retryLater, withoutKey } from '../decision/next.ts';
+import { goOn, jittered, parked, endVisit, retryLater, withoutKey } from '../decision/outcome.ts';
 import { newRecord, withoutAttempt } from '../decision/record.ts';
+import { specProblem } from '../decision/spec.ts';
 import { taskField } from '../decision/status.ts';
-import type { Next, Park } from '../decision/types.ts';
+import type { Outcome, Park } from '../decision/types.ts';
 import type { View } from '../decision/view.ts';
 import type { Reservation } from '../shared/limits.ts';
 import { unknownMessage } from '../decision/words.ts';
 import type { Visit } from '../visit.ts';
 import { readSshKeys } from './ssh-keys.ts';
-import type { VirtualServerSpec } from '../../api/virtual-server.ts';
-import { MAX_COMPARED, closest } from '../../base/similar.ts';
 
 /** How old the provider's lists may be when the operator decides on an order (ms). */
 const CATALOG_AGE_MS = 5_000;
@@ -33,7 +32,7 @@ const RECHECK_MS = 60_000;
 const HOUR_MS = 60 * 60_000;
 
 /** Undefined if the process is about to end and orders nothing more. */
-export async function order(visit: Visit): Promise<Next | undefined> {
+export async function order(visit: Visit): Promise<Outcome | undefined> {
   const { kube, quota, limit, timers } = visit.services;
   const { object } = visit;
   const { namespace, uid } = object.metadata;
@@ -83,7 +82,7 @@ async function claimAndSend(
   sshKeys: string,
   opened: OpenOrder,
   hourly: Reservation,
-): Promise<Next | undefined> {
+): Promise<Outcome | undefined> {
   const { journal, leads, mint, timers } = visit.services;
   const { namespace, name, uid } = visit.object.metadata;
 
@@ -148,7 +147,7 @@ export function claimed({ object, own, facts }: View, attempt: string, account: 
   };
 }
 
-function lacking(visit: Visit, { reason, message, retryAfterMs }: Missing): Next {
+function lacking(visit: Visit, { reason, message, retryAfterMs }: Missing): Outcome {
   const verdict = { reason, message };
   return parked(visit.view(), {
     verdict,
@@ -180,7 +179,7 @@ function createLimit(afterMs: number): Park {
  * What the answer to an order means for its object (design.md, "What an answer to the order means"; provider/order.ts made
  * it of the HTTP response). Any fields that the status had do not describe a server of this object. Pure.
  */
-export function afterAnswer(at: View, record: ServerRecord, answer: CreateOutcome): Next {
+export function afterAnswer(at: View, record: ServerRecord, answer: CreateOutcome): Outcome {
   const { facts } = at;
   switch (answer.kind) {
     case 'created':
@@ -203,20 +202,20 @@ export function afterAnswer(at: View, record: ServerRecord, answer: CreateOutcom
       const message = `${capitalized(ended(error.message))} ${then}`;
       const afterMs = hourly ? jittered(HOUR_MS, facts) : Infinity;
       const parts = { record: left, fields: {}, verdict: { reason: 'CreateRejected', message } as const };
-      return { ...rest(at, parts, { operation: 'order', afterMs }, withoutFailures(facts.memo), left), error };
+      return { ...endVisit(at, parts, { operation: 'order', afterMs }, withoutFailures(facts.memo), left), error };
     }
     case 'unknown': {
       const { error, task } = answer;
       const hinted = task === undefined ? record : { ...record, hintedTask: task };
       const message = unknownMessage(at.object, hinted, error.message);
       const parts = { record: hinted, fields: {}, verdict: { reason: 'CreateOutcomeUnknown', message } as const };
-      return { ...rest(at, parts, undefined, facts.memo, hinted === record ? undefined : hinted), error };
+      return { ...endVisit(at, parts, undefined, facts.memo, hinted === record ? undefined : hinted), error };
     }
   }
 }
 
 /** The first poll follows at once: the sooner the identifier is known, the less can be mistaken for the server. */
-function created({ object, facts }: View, record: ServerRecord, task: number): Next {
+function created({ object, facts }: View, record: ServerRecord, task: number): Outcome {
   const goes = goOn(withoutPlan(withoutFailures(facts.memo)), { record });
   const { record: _record, conditions: _conditions, observedGeneration: _generation, ...fields } = object.status ?? {};
   if (Object.keys(fields).length === 0) return goes;
@@ -228,41 +227,4 @@ function created({ object, facts }: View, record: ServerRecord, task: number): N
   };
   const status = compose(object, parts, facts.now);
   return { ...goes, status, events: eventsOf(object.status, status) };
-}
-
-/* Compares a spec with the provider's own lists, which may be very long. Pure. */
-
-const NEAREST = 5;
-
-/** What the provider does not offer, with the field and the nearest valid values; undefined if it offers everything. */
-export function specProblem(spec: VirtualServerSpec, catalog: Catalog): string | undefined {
-  const products = catalog.products.map((product) => product.code);
-  const images = catalog.images.map((image) => image.name);
-  const sizes = catalog.diskSizes.ssd ?? [];
-  const problems = [
-    unknownName('spec.product', spec.product, products),
-    unknownName('spec.image', spec.image, images),
-    unknownSize('spec.diskSize', spec.diskSize, sizes),
-  ].filter((problem) => problem !== undefined);
-  return problems.length === 0 ? undefined : problems.join('; ');
-}
-
-function unknownName(field: string, value: string, offered: readonly string[]): string | undefined {
-  if (offered.includes(value)) return undefined;
-  const what = offered.length > MAX_COMPARED ? 'some valid values' : 'nearest valid values';
-  return describe(field, `"${value}"`, what, closest(value, offered, NEAREST), offered.length);
-}
-
-function unknownSize(field: string, value: number, offered: readonly number[]): string | undefined {
-  if (offered.includes(value)) return undefined;
-  const far = (size: number): number => Math.abs(value - size);
-  const farthest = Float64Array.from(offered, far).sort()[Math.min(NEAREST, offered.length) - 1] ?? 0;
-  const nearest = offered.filter((size) => far(size) <= farthest).sort((a, b) => far(a) - far(b));
-  return describe(field, String(value), 'nearest valid values', nearest.slice(0, NEAREST).map(String), offered.length);
-}
-
-function describe(field: string, value: string, what: string, values: readonly string[], offered: number): string {
-  if (offered === 0) return `${field} ${value} is not offered: the provider's list is empty`;
-  const more = offered > values.length ? ` and ${offered - values.length} more` : '';
-  return `${field} ${value} is not offered; ${what}: ${values.map((text) => cut(text, 64)).join(', ')}${more}`;
 }

@@ -5,7 +5,7 @@ import type { ServerRecord } from '../../../../src/api/record.ts';
 import type { VirtualServer } from '../../../../src/api/virtual-server.ts';
 import { ProviderError } from '../../../../src/provider/error.ts';
 import type { Memo } from '../../../../src/virtual-server/decision/memo.ts';
-import type { Facts, Next } from '../../../../src/virtual-server/decision/types.ts';
+import type { Facts, Outcome } from '../../../../src/virtual-server/decision/types.ts';
 import { afterRefusal } from '../../../../src/virtual-server/operations/cancel.ts';
 import {
   ACCOUNT,
@@ -51,15 +51,15 @@ const GONE = { state: 'gone', identifier: 'srv1', wasRequested: false };
 const at = (ms: number, held = memo(), changes: Partial<Facts> = {}): Facts =>
   withKey({ now: NOW + ms, memo: held, ...changes });
 
-type Denied = (given: Facts) => Next;
+type Denied = (given: Facts) => Outcome;
 const lookDenied =
   (object: VirtualServer): Denied =>
   (given) =>
     looked(object, denied(true), given);
 
 /** The result of the last of several denials at these times (ms). */
-const deniedAt = (deny: Denied, moments: number[], held = memo()): Next =>
-  moments.reduce<Next>((next, ms) => deny(at(ms, next.memo)), { memo: held, events: [], again: false });
+const deniedAt = (deny: Denied, moments: number[], held = memo()): Outcome =>
+  moments.reduce<Outcome>((next, ms) => deny(at(ms, next.memo)), { memo: held, events: [], again: false });
 
 describe('a 404 for the server of a living object', () => {
   const deny = lookDenied(living());
@@ -109,7 +109,7 @@ describe('a 404 for the server of a living object', () => {
   });
 
   it('neither counts nor resets the count with a key that sees nothing', () => {
-    const blind = (given: Facts): Next => looked(living(), denied(false), given);
+    const blind = (given: Facts): Outcome => looked(living(), denied(false), given);
     const before = deniedAt(deny, [0, 150_000]).memo;
     const next = blind(at(400_000, before));
     expect(conditionsOf(next).Stalled).toBe('True ServerNotVisible');
