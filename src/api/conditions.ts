@@ -1,17 +1,24 @@
 /** The complete list of condition types and of reasons for conditions and Events, with their properties. */
 
-export const CONDITION_TYPES = [
-  'Ready',
-  'Reconciling',
-  'Stalled',
-  'Drifted',
-  'Paused',
-  'OrphanedServer',
-  'Expiring',
-  'Reachable',
-  'ConnectionSecret',
-  'Collectible',
-] as const;
+/**
+ * The types of conditions. `event`: a new reason of this type also creates an Event. Ready, Reconciling and Stalled show one
+ * verdict, whose reason has the trait `silent` if no Event tells of it.
+ */
+const CONDITIONS = {
+  Ready: {},
+  Reconciling: {},
+  Stalled: {},
+  Drifted: { event: true },
+  Paused: {},
+  OrphanedServer: { event: true },
+  Expiring: { event: true },
+  Reachable: {},
+  ConnectionSecret: { event: true },
+  Collectible: {},
+};
+export type ConditionType = keyof typeof CONDITIONS;
+export const CONDITION_TYPES = Object.keys(CONDITIONS) as ConditionType[];
+export const TYPES_WITH_EVENT = CONDITION_TYPES.filter((type) => 'event' in CONDITIONS[type]);
 
 /** Properties of an object while this is its current reason. */
 export type Trait =
