@@ -167,11 +167,13 @@ export type AnyReason = Reason | keyof typeof SET_REASONS;
 /** The reasons that Ready can have. */
 export type ReadyReason = { [K in Reason]: (typeof REASONS)[K] extends Meaning ? K : never }[Reason];
 
+const TRAITS = new Map<string | undefined, readonly Trait[]>(
+  Object.entries({ ...REASONS, ...SET_REASONS }).map(([reason, { traits }]) => [reason, traits]),
+);
+
 /** True if the reason has the trait; false for an unknown reason. */
 export function hasTrait(reason: string | undefined, trait: Trait): boolean {
-  const tables: Record<string, Partial<Meaning>>[] = [REASONS, SET_REASONS];
-  const table = tables.find((reasons) => Object.hasOwn(reasons, reason ?? ''));
-  return table?.[reason ?? '']?.traits?.includes(trait) === true;
+  return TRAITS.get(reason)?.includes(trait) === true;
 }
 
 /** The current reason: that of Stalled or Reconciling if one is set, else that of Ready. */

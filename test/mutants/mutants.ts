@@ -835,7 +835,7 @@ export const MUTANTS: Mutant[] = [
   {
     name: 'does not alternate between namespaces',
     file: 'src/base/fair-line.ts',
-    find: 'if (!isEmpty(member)) {',
+    find: 'if (member.size > 0) {',
     replace: 'if (member.turns < 0) {',
     tests: ['--project', 'unit', 'test/unit/controller/queue.test.ts'],
   },
