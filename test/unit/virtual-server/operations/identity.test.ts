@@ -33,7 +33,7 @@ describe('a server that may be another one', () => {
   it('is not shown, keeps the record, and names the annotations that resolve it', () => {
     const next = looked(living(), shown(OTHER));
     expect(conditionsOf(next)).toEqual({ Ready: 'Unknown IdentityUnproven', Stalled: 'True IdentityUnproven' });
-    expect(next).not.toHaveProperty('record');
+    expect(next.record).toBeUndefined();
     expect(next.status?.record).toEqual(KNOWN);
     expect(JSON.stringify(next.status)).not.toContain('2001:db8::bad');
     expect(messageOf(next)).toContain(`-n default vps-operator.dev/accept-server=srv1@${OTHER_MAC}`);
@@ -91,7 +91,7 @@ describe('a server that may be another one', () => {
     const next = looked(object, answer);
     expect(conditionsOf(next).Stalled).toBe(`True ${reason}`);
     if (reason === 'ServerMissing') expect(messageOf(next)).toContain('it is a different server');
-    expect(next).not.toHaveProperty('record');
+    expect(next.record).toBeUndefined();
     expect(next.status?.record?.account).toBe(ACCOUNT);
   });
 
@@ -158,7 +158,7 @@ describe('a task under another account', () => {
   ])('proves nothing when it names $what', ({ answer }) => {
     const next = polled(webWith(HELD), answer, withOther);
     expect(conditionsOf(next).Stalled).toBe('True IdentityUnproven');
-    expect(next).not.toHaveProperty('record');
+    expect(next.record).toBeUndefined();
     expect(next.memo.evidence.task).toBeUndefined();
     expect(messageOf(next)).toContain(`-n default vps-operator.dev/accept-server=task-7@${OTHER_KEY}`);
     expect(next.requeueAfterMs).toBeGreaterThanOrEqual(TIMING.pollMs);

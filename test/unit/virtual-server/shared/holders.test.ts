@@ -50,26 +50,25 @@ describe('Holders', () => {
 
   it('admits only the first of two adopters', () => {
     const { holders, withServer } = setUp();
-    holders.reserve('u1', holds('ns/a', 'srv1'));
+    holders.reserve('u1', holds('ns/a', 'srv1'), () => undefined);
     expect(withServer('srv1', 'u2')).toEqual(['ns/a']);
     expect(withServer('srv1', 'u1')).toEqual([]);
   });
 
   it('counts a reservation whatever its key, unless only holders are asked for', () => {
     const { holders, withServer } = setUp(() => undefined);
-    holders.reserve('u1', holds('ns/a', 'srv1'));
+    holders.reserve('u1', holds('ns/a', 'srv1'), () => undefined);
     expect(withServer('srv1', 'u2')).toEqual(['ns/a']);
     expect(withServer('srv1', 'u2', { ...ASKING, held: true })).toEqual([]);
   });
 
   it('ends a reservation that led to no hold, but not one that became a hold', () => {
     const { holders, withServer } = setUp();
-    holders.reserve('u1', holds('ns/a', 'srv1'));
-    holders.endReservation('u1');
+    holders.reserve('u1', holds('ns/a', 'srv1'), () => undefined).release();
     expect(withServer('srv1', 'u2')).toEqual([]);
-    holders.reserve('u1', holds('ns/a', 'srv1'));
+    const reserved = holders.reserve('u1', holds('ns/a', 'srv1'), () => undefined);
     holders.set('u1', holds('ns/a', 'srv1'));
-    holders.endReservation('u1');
+    reserved.release();
     expect(withServer('srv1', 'u2')).toEqual(['ns/a']);
   });
 

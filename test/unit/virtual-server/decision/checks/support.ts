@@ -6,7 +6,7 @@ import { CHAINS } from '../../../../../src/virtual-server/decision/decide.ts';
 import { inputsOf } from '../../../../../src/virtual-server/decision/inputs.ts';
 import type { Memo, Planned } from '../../../../../src/virtual-server/decision/memo.ts';
 import type { Facts, Operation } from '../../../../../src/virtual-server/decision/types.ts';
-import { lookAt } from '../../../../../src/virtual-server/decision/view.ts';
+import { viewOf } from '../../../../../src/virtual-server/decision/view.ts';
 import { NOW, memo, withKey } from '../../../../fixtures/decision.ts';
 
 /** The case, the object, and the operation that the check answers with; undefined: it has no answer. Default: a valid key. */
@@ -14,7 +14,7 @@ export type Row = [reason: string, object: VirtualServer, operation: unknown, gi
 
 /** The answer of one check alone, ignoring the checks before it; none if no chain with it admits the object. */
 export function answer(name: string, object: VirtualServer, given: Facts): Operation | undefined {
-  const view = lookAt(object, given);
+  const view = viewOf(object, given);
   const asked = Object.values(CHAINS).flatMap(({ admits, checks }) =>
     checks.filter((check) => check.name === name).map((check) => ({ check, admits })),
   );
