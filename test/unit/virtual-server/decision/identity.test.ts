@@ -74,34 +74,22 @@ describe('an address that identifies nothing', () => {
 });
 
 describe('the fingerprint', () => {
-  it.each<{ reason: string; of: ReturnType<typeof shown>; is: Fingerprint }>([
-    { reason: 'hardware addresses if there are any', of: shown([MAC], [IPV6]), is: { macs: [MAC] } },
-    { reason: 'IPv6 addresses otherwise', of: shown([], [IPV6]), is: { ipv6: [IPV6] } },
-    {
-      reason: 'IPv6 addresses if the hardware address is a placeholder',
-      of: shown([ZERO], [IPV6]),
-      is: { ipv6: [IPV6] },
-    },
-    { reason: 'empty if nothing is shown', of: shown([]), is: {} },
-    { reason: 'what is shown if it identifies nothing', of: shown([ZERO], [LINK_LOCAL]), is: { macs: [ZERO] } },
-    {
-      reason: 'what is shown of IPv6 if it identifies nothing',
-      of: shown([], [LINK_LOCAL]),
-      is: { ipv6: [LINK_LOCAL] },
-    },
-    {
-      reason: 'the same for every spelling of an IPv6 address',
-      of: shown([], ['2001:DB8:0:0::1', '2001:db8::1/64', IPV6]),
-      is: { ipv6: [IPV6] },
-    },
-    { reason: 'the same for every spelling', of: shown([' 00-00-5E-00-53-01', MAC, '']), is: { macs: [MAC] } },
-    { reason: 'the same in any order', of: shown([OTHER_MAC, MAC]), is: { macs: [MAC, OTHER_MAC] } },
-    {
-      reason: 'without values that no field could hold',
-      of: shown(['x'.repeat(65), '\ud800'], [IPV6]),
-      is: { ipv6: [IPV6] },
-    },
-  ])('is $reason', ({ of, is }) => {
+  it.each<[reason: string, of: ReturnType<typeof shown>, is: Fingerprint]>([
+    ['hardware addresses if there are any', shown([MAC], [IPV6]), { macs: [MAC] }],
+    ['IPv6 addresses otherwise', shown([], [IPV6]), { ipv6: [IPV6] }],
+    ['IPv6 addresses if the hardware address is a placeholder', shown([ZERO], [IPV6]), { ipv6: [IPV6] }],
+    ['empty if nothing is shown', shown([]), {}],
+    ['what is shown if it identifies nothing', shown([ZERO], [LINK_LOCAL]), { macs: [ZERO] }],
+    ['what is shown of IPv6 if it identifies nothing', shown([], [LINK_LOCAL]), { ipv6: [LINK_LOCAL] }],
+    [
+      'the same for every spelling of an IPv6 address',
+      shown([], ['2001:DB8:0:0::1', '2001:db8::1/64', IPV6]),
+      { ipv6: [IPV6] },
+    ],
+    ['the same for every spelling', shown([' 00-00-5E-00-53-01', MAC, '']), { macs: [MAC] }],
+    ['the same in any order', shown([OTHER_MAC, MAC]), { macs: [MAC, OTHER_MAC] }],
+    ['without values that no field could hold', shown(['x'.repeat(65), '\ud800'], [IPV6]), { ipv6: [IPV6] }],
+  ])('is %s', (_reason, of, is) => {
     expect(fingerprintOf(of)).toEqual(is);
   });
 
@@ -203,24 +191,19 @@ describe('recognizing a server', () => {
   const zeros = { macs: [ZERO], ipv6: [] };
   const local = { ...HELD, fingerprint: { ipv6: [LINK_LOCAL] } };
   const locals = { macs: [], ipv6: [LINK_LOCAL] };
-  it.each<{ reason: string; own: ServerRecord; changes: object; enoughFor: Purpose[] }>([
-    { reason: 'no earlier read', own: HELD, changes: {}, enoughFor: ['look', 'doubt', 'cancel'] },
-    { reason: 'a first read that showed nothing', own: bare, changes: {}, enoughFor: ['look', 'cancel'] },
-    { reason: 'no read that showed anything', own: bare, changes: blank, enoughFor: ['look', 'cancel'] },
-    { reason: 'a known hardware address that is not shown', own: KNOWN, changes: blank, enoughFor: ['look'] },
-    { reason: 'known IPv6 addresses, while others are shown', own: addressed, changes: moved, enoughFor: ['look'] },
-    { reason: 'known IPv6 addresses that are not shown', own: addressed, changes: blank, enoughFor: ['look'] },
-    { reason: 'a first read that showed a placeholder', own: zero, changes: zeros, enoughFor: ['look'] },
-    { reason: 'a first read that showed a placeholder, now an address', own: zero, changes: {}, enoughFor: ['look'] },
-    { reason: 'a first read that showed only a link-local address', own: local, changes: locals, enoughFor: ['look'] },
-    {
-      reason: 'a known hardware address, while a placeholder is shown',
-      own: KNOWN,
-      changes: zeros,
-      enoughFor: ['look'],
-    },
-    { reason: 'another hardware address', own: KNOWN, changes: other, enoughFor: [] },
-  ])('accepts identifier and account with $reason for: $enoughFor', ({ own, changes, enoughFor }) => {
+  it.each<[reason: string, enoughFor: Purpose[], own: ServerRecord, changes: object]>([
+    ['no earlier read', ['look', 'doubt', 'cancel'], HELD, {}],
+    ['a first read that showed nothing', ['look', 'cancel'], bare, {}],
+    ['no read that showed anything', ['look', 'cancel'], bare, blank],
+    ['a known hardware address that is not shown', ['look'], KNOWN, blank],
+    ['known IPv6 addresses, while others are shown', ['look'], addressed, moved],
+    ['known IPv6 addresses that are not shown', ['look'], addressed, blank],
+    ['a first read that showed a placeholder', ['look'], zero, zeros],
+    ['a first read that showed a placeholder, now an address', ['look'], zero, {}],
+    ['a first read that showed only a link-local address', ['look'], local, locals],
+    ['a known hardware address, while a placeholder is shown', ['look'], KNOWN, zeros],
+    ['another hardware address', [], KNOWN, other],
+  ])('accepts identifier and account with %s for: %s', (_reason, enoughFor, own, changes) => {
     const purposes: Purpose[] = ['look', 'doubt', 'cancel'];
     const enough = purposes.filter((purpose) => known(own, changes, ACCOUNT, web(), purpose).ok);
     expect(enough).toEqual(enoughFor);

@@ -233,88 +233,72 @@ describe('what an object holds', () => {
   });
   const creating = { status: conditions('Creating', 'Reconciling') };
 
-  it.each<{ reason: string; shape: Shape; follows: boolean }>([
-    { reason: 'a task that runs', shape: { annotated: TASKED, mirror: TASKED, ...creating }, follows: true },
-    {
-      reason: 'a task that has named its server',
-      shape: { annotated: HELD, mirror: HELD, ...creating },
-      follows: true,
-    },
-    {
-      reason: 'a task whose server was read',
-      shape: { annotated: HELD, mirror: HELD, status: { serverStatus: 'running' } },
-      follows: false,
-    },
-    {
-      reason: 'a task next to the status of another server',
-      shape: {
+  it.each<[reason: string, follows: boolean, shape: Shape]>([
+    ['a task that runs', true, { annotated: TASKED, mirror: TASKED, ...creating }],
+    ['a task that has named its server', true, { annotated: HELD, mirror: HELD, ...creating }],
+    ['a task whose server was read', false, { annotated: HELD, mirror: HELD, status: { serverStatus: 'running' } }],
+    [
+      'a task next to the status of another server',
+      true,
+      {
         annotated: HELD,
         mirror: { ...HELD, owner: 'another-uid', identifier: 'srv9' },
         status: { serverStatus: 'running' },
       },
-      follows: true,
-    },
-  ])('is $reason: $follows', ({ shape, follows }) => {
+    ],
+  ])('is %s: %s', (_reason, follows, shape) => {
     const { put, others } = setUp();
     put(web(shape));
     expect(others().withTask(7, ACCOUNT)).toEqual(follows ? [KEY] : []);
   });
 
-  it.each<{ reason: string; shape: Shape; ordering: boolean }>([
-    { reason: 'a create in flight', shape: { annotated: ATTEMPTED }, ordering: true },
-    { reason: 'a task that runs', shape: { annotated: TASKED, mirror: TASKED, ...creating }, ordering: true },
-    {
-      reason: 'a server with a known identifier',
-      shape: { annotated: HELD, mirror: HELD, ...creating },
-      ordering: false,
-    },
-    { reason: 'nothing', shape: { annotated: record({ account: ACCOUNT }) }, ordering: false },
-    {
-      reason: 'an order whose outcome is unknown',
-      shape: { annotated: ATTEMPTED, mirror: ATTEMPTED, status: conditions('CreateOutcomeUnknown') },
-      ordering: false,
-    },
-    {
-      reason: 'a task that has failed',
-      shape: { annotated: TASKED, mirror: TASKED, status: conditions('TaskFailed') },
-      ordering: false,
-    },
-    {
-      reason: 'a task that is overdue',
-      shape: { annotated: TASKED, mirror: TASKED, status: conditions('TaskOverdue', 'Reconciling') },
-      ordering: false,
-    },
-    {
-      reason: 'an order that an adoption resolves, which waits for other orders itself',
-      shape: {
+  it.each<[reason: string, ordering: boolean, shape: Shape]>([
+    ['a create in flight', true, { annotated: ATTEMPTED }],
+    ['a task that runs', true, { annotated: TASKED, mirror: TASKED, ...creating }],
+    ['a server with a known identifier', false, { annotated: HELD, mirror: HELD, ...creating }],
+    ['nothing', false, { annotated: record({ account: ACCOUNT }) }],
+    [
+      'an order whose outcome is unknown',
+      false,
+      { annotated: ATTEMPTED, mirror: ATTEMPTED, status: conditions('CreateOutcomeUnknown') },
+    ],
+    ['a task that has failed', false, { annotated: TASKED, mirror: TASKED, status: conditions('TaskFailed') }],
+    [
+      'a task that is overdue',
+      false,
+      { annotated: TASKED, mirror: TASKED, status: conditions('TaskOverdue', 'Reconciling') },
+    ],
+    [
+      'an order that an adoption resolves, which waits for other orders itself',
+      false,
+      {
         annotated: ATTEMPTED,
         mirror: ATTEMPTED,
         ...adopting('srv1'),
         status: conditions('Pending', 'Reconciling'),
       },
-      ordering: false,
-    },
-    {
-      reason: 'a running task although an adoption is requested',
-      shape: { annotated: TASKED, mirror: TASKED, ...adopting('srv1'), ...creating },
-      ordering: true,
-    },
-    {
-      reason: 'a paused object',
-      shape: { annotated: TASKED, mirror: TASKED, annotations: { [PAUSED_ANNOTATION]: 'true' }, ...creating },
-      ordering: false,
-    },
-    {
-      reason: 'a running task while the provider refuses the key',
-      shape: { annotated: TASKED, mirror: TASKED, status: conditions('InvalidCredentials') },
-      ordering: true,
-    },
-    {
-      reason: 'a create in flight next to an older status',
-      shape: { annotated: ATTEMPTED, mirror: record({ account: ACCOUNT }), status: conditions('InvalidSpec') },
-      ordering: true,
-    },
-  ])('makes adoptions of the account wait for $reason: $ordering', ({ shape, ordering }) => {
+    ],
+    [
+      'a running task although an adoption is requested',
+      true,
+      { annotated: TASKED, mirror: TASKED, ...adopting('srv1'), ...creating },
+    ],
+    [
+      'a paused object',
+      false,
+      { annotated: TASKED, mirror: TASKED, annotations: { [PAUSED_ANNOTATION]: 'true' }, ...creating },
+    ],
+    [
+      'a running task while the provider refuses the key',
+      true,
+      { annotated: TASKED, mirror: TASKED, status: conditions('InvalidCredentials') },
+    ],
+    [
+      'a create in flight next to an older status',
+      true,
+      { annotated: ATTEMPTED, mirror: record({ account: ACCOUNT }), status: conditions('InvalidSpec') },
+    ],
+  ])('makes adoptions of the account wait for %s: %s', (_reason, ordering, shape) => {
     const { put, others } = setUp();
     put(web(shape));
     expect(others().ordering(ACCOUNT)).toEqual(ordering ? [KEY] : []);
