@@ -16,6 +16,7 @@ import { ACCOUNT, CATALOG, NOW, SERVER, UID, memo, web } from '../../fixtures/de
 import { fakeSecrets } from '../../fixtures/doubles.ts';
 import { DENIED, visit, type Answers, type Given } from '../../fixtures/visits.ts';
 import { FakeTimers } from '../../fixtures/timers.ts';
+import { Random } from '../../lives/random.ts';
 
 const UNPRINTABLE = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/u;
 const CHARACTERS = Array.from(
@@ -23,23 +24,13 @@ const CHARACTERS = Array.from(
 );
 const RUNS = 1_500;
 
-/** Random texts, choices and objects, from Mulberry32. */
-class Chance {
-  #state: number;
-
-  constructor(seed: number) {
-    this.#state = seed;
-  }
-
+class Chance extends Random {
   below(bound: number): number {
-    this.#state = (this.#state + 0x6d2b79f5) | 0;
-    let t = Math.imul(this.#state ^ (this.#state >>> 15), 1 | this.#state);
-    t = (t + Math.imul(t ^ (t >>> 7), 61 | t)) ^ t;
-    return Math.floor((((t ^ (t >>> 14)) >>> 0) / 4294967296) * bound);
+    return this.int(0, bound - 1);
   }
 
-  pick<T>(...values: [T, ...T[]]): T {
-    return values[this.below(values.length)] ?? values[0];
+  oneOf<T>(...values: [T, ...T[]]): T {
+    return this.pick(values);
   }
 
   text(): string {
@@ -63,24 +54,28 @@ function recordOf(chance: Chance): ServerRecord {
     orphans: [{ attempt: chance.text() }],
   };
   const known = Object.entries(fields).filter(() => chance.below(2) === 0);
-  return { owner: chance.pick(UID, chance.text()), mode: chance.pick('create', 'adopt'), ...Object.fromEntries(known) };
+  return {
+    owner: chance.oneOf(UID, chance.text()),
+    mode: chance.oneOf('create', 'adopt'),
+    ...Object.fromEntries(known),
+  };
 }
 
 function objectOf(chance: Chance): VirtualServer {
   const record = recordOf(chance);
   const annotations = INPUT_ANNOTATIONS.filter(() => chance.below(8) === 0).map((name) => [name, chance.text()]);
   return web({
-    annotated: chance.pick<ServerRecord | string>(
+    annotated: chance.oneOf<ServerRecord | string>(
       record,
       record,
       record,
       chance.text(),
       `{"owner":${JSON.stringify(chance.text())}}`,
     ),
-    ...chance.pick({ mirror: record }, { mirror: recordOf(chance) }, {}),
+    ...chance.oneOf({ mirror: record }, { mirror: recordOf(chance) }, {}),
     annotations: Object.fromEntries(annotations) as Record<string, string>,
     deleting: chance.below(2) === 0,
-    spec: { product: chance.text(), deletionPolicy: chance.pick('Delete', 'Retain'), connectionSecretName: 'web' },
+    spec: { product: chance.text(), deletionPolicy: chance.oneOf('Delete', 'Retain'), connectionSecretName: 'web' },
   });
 }
 
@@ -89,10 +84,10 @@ function givenFor({ spec }: VirtualServer, chance: Chance): Given {
   const identifier = chance.text();
   return {
     ...(chance.below(3) === 0 && { key: missing }),
-    answers: answersOf(chance, chance.pick(spec.product, chance.text())),
-    others: { withServer: () => chance.pick([], [`default/${chance.text()}`]) },
-    notes: chance.pick([], [{ attempt: chance.text(), state: 'sending' } as const]),
-    memo: memo(chance.pick<Evidence>({}, { end: { state: 'gone', identifier, wasRequested: false } })),
+    answers: answersOf(chance, chance.oneOf(spec.product, chance.text())),
+    others: { withServer: () => chance.oneOf([], [`default/${chance.text()}`]) },
+    notes: chance.oneOf([], [{ attempt: chance.text(), state: 'sending' } as const]),
+    memo: memo(chance.oneOf<Evidence>({}, { end: { state: 'gone', identifier, wasRequested: false } })),
     secrets: fakeSecrets({ get: () => Promise.reject(new KubeError('Forbidden', chance.text(), { status: 403 })) }),
   };
 }
@@ -103,7 +98,7 @@ function answersOf(chance: Chance, product: string): Answers {
   const server = {
     ...SERVER,
     name: text,
-    status: chance.pick('running', text),
+    status: chance.oneOf('running', text),
     product: text,
     zone: { name: text, code: text },
     hostServer: text,
@@ -111,16 +106,16 @@ function answersOf(chance: Chance, product: string): Answers {
     ipv4: [text],
     ipv6: [text],
     macs: [text],
-    adminConsole: { hostname: chance.pick('host', text), username: text },
+    adminConsole: { hostname: chance.oneOf('host', text), username: text },
     sshProxy: { hostname: text, port: 22 },
   };
   return {
     catalog: { ...CATALOG, products: [{ code: product }] },
     order: { kind: 'refused', status: 400, error: new ResponseError(400, chance.text()) },
-    task: chance.pick<TaskState | Error>({ state: 'pending', identifier: chance.maybe(text), status: text }, error),
-    server: chance.pick<Server | Error>(server, error, DENIED),
-    removed: chance.pick<string | Error>(text, error, DENIED),
-    after: chance.pick<Server | Error>(server, error, DENIED),
+    task: chance.oneOf<TaskState | Error>({ state: 'pending', identifier: chance.maybe(text), status: text }, error),
+    server: chance.oneOf<Server | Error>(server, error, DENIED),
+    removed: chance.oneOf<string | Error>(text, error, DENIED),
+    after: chance.oneOf<Server | Error>(server, error, DENIED),
   };
 }
 
