@@ -217,7 +217,7 @@ export const MUTANTS: Mutant[] = [
     file: 'src/provider/order.ts',
     find: "kind: sent.isOut ? 'unknown' : 'notCreated'",
     replace: "kind: (fault as ProviderError).code === 'PROVIDER_UNREACHABLE' ? 'unknown' : 'notCreated'",
-    tests: ['test/integration/orders/create-answers-proxied.test.ts'],
+    tests: ['test/unit/provider/tunnel.test.ts'],
   },
   {
     name: 'sends the order into a tunnel that the proxy refused',
@@ -829,7 +829,7 @@ export const MUTANTS: Mutant[] = [
     file: 'src/virtual-server/operations/release.ts',
     find: "why === 'retained' ? record?.identifier : undefined",
     replace: "why === 'foreign' ? record?.identifier : undefined",
-    tests: ['test/integration/orders/server-limit.test.ts'],
+    tests: ['test/integration/orders/limits.test.ts'],
   },
   {
     name: 'counts an adopted server twice',
