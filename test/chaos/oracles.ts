@@ -67,7 +67,7 @@ export function checkTunnel(
   labels: readonly string[],
 ): string[] {
   if (!isForTunnel(label) || isKill(fault)) return [];
-  const expected = fault === 'cut' && label === 'proxy:CONNECT:attempt' ? 'CreateOutcomeUnknown' : undefined;
+  const expected = fault === 'cut' && label === 'proxy:CONNECT:order' ? 'CreateOutcomeUnknown' : undefined;
   const shown = ['CreateOutcomeUnknown', 'CreateRejected'].find((reason) =>
     labels.some((one) => one.endsWith(`:${reason}`)),
   );
