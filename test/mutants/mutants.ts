@@ -432,6 +432,13 @@ export const MUTANTS: Mutant[] = [
     tests: ['test/unit/virtual-server/decision/checks/deleting.test.ts'],
   },
   {
+    name: 'cancels the server of a paused object',
+    file: 'src/virtual-server/decision/decide.ts',
+    find: "return isPaused(object) ? { type: 'wait' } : undefined;",
+    replace:
+      "return isPaused(object) && object.metadata.deletionTimestamp === undefined ? { type: 'wait' } : undefined;",
+  },
+  {
     name: 'ignores Retain',
     file: 'src/virtual-server/decision/decide.ts',
     find: "if (object.spec.deletionPolicy !== 'Retain' || own.identifier === undefined) return undefined;",
