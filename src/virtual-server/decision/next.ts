@@ -125,14 +125,14 @@ export function recorded({ object, facts }: View, record: ServerRecord, why: Rec
 }
 
 /** There is no key to make calls with, so the operation has to wait. */
-export function withoutKey(at: View, retry: Planned, { reason, message, retryAfterMs }: Missing): Next {
-  const verdict = { reason, message };
+export function withoutKey(at: View, retry: Planned, { reason, message, advice, retryAfterMs }: Missing): Next {
+  const verdict = { reason, message, advice };
   return parked(at, { verdict, retry, ...(retryAfterMs !== undefined && { afterMs: retryAfterMs }) });
 }
 
-/** A call of the operation failed. `advice`: what else you can do about this object. */
-export function failed(at: View, operation: Planned, error: ProviderError, advice = ''): Next {
-  const verdict: Verdict = { reason: reasonOf(error), message: capitalized(callProblem(error, advice)) };
+/** A call of the operation failed. */
+export function failed(at: View, operation: Planned, error: ProviderError): Next {
+  const verdict: Verdict = { reason: reasonOf(error), message: capitalized(callProblem(error)) };
   return { ...retryLater(at, operation, { record: recordOf(at), verdict }, error.retryAfterMs), error };
 }
 

@@ -1,18 +1,17 @@
 /** Follows the task of an order until it names a server and ends. */
 import { currentReason, type Verdict } from '../../controller/conditions.ts';
 import { MAX_IDENTIFIER, type ServerRecord } from '../../api/record.ts';
-import type { VirtualServer, VirtualServerSpec, VirtualServerStatus } from '../../api/virtual-server.ts';
+import type { VirtualServerSpec, VirtualServerStatus } from '../../api/virtual-server.ts';
 import { isSameIdentifier } from '../../base/identifier.ts';
 import { cut } from '../../base/text.ts';
 import { denied, isProven, pauseOf, unprovenVerdict } from '../decision/absence.ts';
 import { isAcceptedWord, isSameAccount, isSameProvider } from '../decision/identity.ts';
-import { adopt } from '../decision/commands.ts';
 import { withEvidence, withoutDenials, withoutFailures, type Memo, type Silence } from '../decision/memo.ts';
 import { failed, goOn, goneUnasked, jittered, parked, rest, retryLater, withoutKey } from '../decision/next.ts';
 import { taskField } from '../decision/status.ts';
 import type { Next, Operation, Park, TaskAnswer } from '../decision/types.ts';
 import { accountOf, isOverdue, withMemo, type View } from '../decision/view.ts';
-import { namesOf, resolveAdvice, taskInUse, taskNotVisible, unprovenTask } from '../decision/words.ts';
+import { namesOf, taskInUse, taskNotVisible, unprovenTask } from '../decision/words.ts';
 import type { Visit } from '../visit.ts';
 import { pollTask } from './reads.ts';
 
@@ -38,7 +37,7 @@ export function taskInTwo({ object, facts }: View, record: ServerRecord, task: n
   if (record.identifier !== undefined) return undefined;
   const holders = facts.others.withTask(task, record.account);
   if (holders.length === 0) return undefined;
-  const message = taskInUse(object, record, `Task ${task} is also the task of ${namesOf(holders, object)}`);
+  const message = taskInUse(`Task ${task} is also the task of ${namesOf(holders, object)}`);
   return { verdict: { reason: 'TaskInUse', message }, retry: 'follow', afterMs: facts.timing.pollMs };
 }
 
@@ -53,16 +52,17 @@ export function taskOfAnotherAccount({ object, facts }: View, record: ServerReco
   const word = `task-${task}@${account ?? ''}`;
   if (isAcceptedWord(object, word)) return undefined;
   const why = 'the API key or the base URL is not the one that was used for the order';
-  const message = unprovenTask(object, record, why, word);
-  return { verdict: { reason: 'IdentityUnproven', message }, retry: 'follow', afterMs: facts.timing.pollMs };
+  const message = unprovenTask(record, why);
+  return {
+    verdict: { reason: 'IdentityUnproven', message, subject: word },
+    retry: 'follow',
+    afterMs: facts.timing.pollMs,
+  };
 }
 
 /** What the answer means for the object. Pure. */
 export function afterPoll(asked: View, record: ServerRecord, answer: TaskAnswer): Next {
-  if (answer.type === 'failed') {
-    const advice = isOverdue(record, asked.facts.now) ? resolveAdvice(asked.object, record) : '';
-    return goneUnasked(asked) ?? failed(asked, 'follow', answer.error, advice);
-  }
+  if (answer.type === 'failed') return goneUnasked(asked) ?? failed(asked, 'follow', answer.error);
   const { vouched: before } = asked.facts.memo.evidence;
   const memo = withEvidence(asked.facts.memo, { vouched: undefined });
   const at = withMemo(asked, memo);
@@ -104,7 +104,7 @@ function withIdentifier(at: View, record: ServerRecord, identifier: string | und
   if (isKnown) return isAccepted ? current : record;
   if (!isAccepted) {
     const why = 'with the present API key it does not name the server that it named before';
-    return { verdict: { reason: 'IdentityUnproven', message: unprovenTask(object, record, why, word) } };
+    return { verdict: { reason: 'IdentityUnproven', message: unprovenTask(record, why), subject: word } };
   }
   if (identifier === undefined) return current;
   if (record.identifier !== undefined) return { isOther: true };
@@ -118,7 +118,7 @@ function withIdentifier(at: View, record: ServerRecord, identifier: string | und
   const holders = facts.others.withServer(identifier, current);
   if (holders.length === 0) return { ...current, identifier };
   const what = `Task ${record.task ?? ''} names server ${identifier}, which belongs to ${namesOf(holders, object)}`;
-  return { verdict: { reason: 'TaskInUse', message: taskInUse(object, record, what) } };
+  return { verdict: { reason: 'TaskInUse', message: taskInUse(what) } };
 }
 
 /** The memo after a task has named a server. */
@@ -156,7 +156,7 @@ function pending(
   if ((overdue || failed) && record.identifier !== undefined && facts.memo.evidence.task?.state !== 'silent') {
     return goOn(withSilence(facts.memo, { why: 'overdue', message }), isNew ? { record } : {});
   }
-  const verdict = verdictOf(object, record, message, {
+  const verdict = verdictOf(record, message, {
     deleting: deleting ? object.spec.deletionPolicy : undefined,
     overdue,
     failed,
@@ -198,7 +198,6 @@ function saysFailure(message: string | undefined): boolean {
 type DeletionPolicy = VirtualServerSpec['deletionPolicy'];
 
 function verdictOf(
-  object: VirtualServer,
   record: ServerRecord,
   message: string | undefined,
   { deleting, overdue, failed }: { deleting?: DeletionPolicy | undefined; overdue: boolean; failed: boolean },
@@ -208,10 +207,10 @@ function verdictOf(
   if (failed)
     return {
       reason: 'TaskFailed',
-      message: `The order seems to have failed. ${progress}. The operator keeps polling, because a server may exist. ${resolveAdvice(object, record)}`,
+      message: `The order seems to have failed. ${progress}. The operator keeps polling, because a server may exist`,
     };
   if (overdue) {
-    const text = `The task has been running for more than an hour. ${progress}. The operator keeps polling. ${resolveAdvice(object, record)}`;
+    const text = `The task has been running for more than an hour. ${progress}. The operator keeps polling`;
     return { reason: 'TaskOverdue', message: text };
   }
   if (deleting !== undefined) {
@@ -231,7 +230,7 @@ export function unseen(at: View, record: ServerRecord, message: string | undefin
   const memo = withEvidence(facts.memo, { denials: denied(facts, `server ${identifier}`) });
   const overdue = isOverdue(record, facts.now);
   const failed = saysFailure(message);
-  const { reason, message: text } = verdictOf(at.object, record, message, { overdue, failed });
+  const { reason, message: text } = verdictOf(record, message, { overdue, failed });
   const verdict = { reason, message: `The provider does not show server ${identifier}. ${text}` };
   return askedInVain(withMemo(at, memo), record, verdict, { task: taskField(task, message) });
 }
@@ -240,7 +239,7 @@ export function unseen(at: View, record: ServerRecord, message: string | undefin
  * The provider does not show the task, or the server read in its place, for a reason that proves nothing about either.
  */
 export function invisible(at: View, record: ServerRecord, detail: string): Next {
-  const message = taskNotVisible(at.object, record, detail);
+  const message = taskNotVisible(record, detail);
   return askedInVain(at, record, { reason: 'ServerNotVisible', message });
 }
 
@@ -250,9 +249,8 @@ export function renamed(at: View, record: ServerRecord, named: string): Next {
   const memo = withEvidence(at.facts.memo, { denials: denied(at.facts, `server ${identifier}`) });
   const message =
     `Task ${record.task ?? ''} now names server ${shorten(named)}. Before, it named server ${identifier}, which the provider ` +
-    `does not show. If server ${shorten(named)} belongs to this order, run ` +
-    `${adopt(at.object, named)}. ${resolveAdvice(at.object, record)}`;
-  return askedInVain(withMemo(at, memo), record, { reason: 'TaskInUse', message });
+    'does not show';
+  return askedInVain(withMemo(at, memo), record, { reason: 'TaskInUse', message, subject: named });
 }
 
 /** The provider denies the task and, if its identifier is known, the server. */
@@ -267,21 +265,14 @@ export function vanished(at: View, record: ServerRecord): Next {
     const server = identifier === undefined ? 'no server is known' : `server ${identifier} is not visible`;
     const message =
       `The provider no longer knows task ${task} of order ${record.attempt ?? ''}, and ${server}. The operator keeps polling. ` +
-      `If the API key is now one of another account, restore the old key. ${resolveAdvice(at.object, record)}`;
+      'If the API key is now one of another account, restore the old key';
     return askedInVain(settling, record, { reason: 'TaskNotFound', message });
   }
   const afterMs = pauseOf(denials, grace, facts);
   const isNew = record.attemptedAt !== undefined && facts.now - Date.parse(record.attemptedAt) < grace;
   const verdict: Verdict = isNew
     ? { reason: 'Creating', message: `Order accepted (task ${task}); the provider does not show the task yet` }
-    : unprovenVerdict(
-        at.object,
-        denials,
-        identifier === undefined ? what : `task ${task} and ${what}`,
-        grace,
-        afterMs,
-        facts,
-      );
+    : unprovenVerdict(denials, identifier === undefined ? what : `task ${task} and ${what}`, grace, afterMs, facts);
   const memo = withoutFailures(withoutSilence(facts.memo));
   const parts = { record, fields: { task: taskField(task, at.object.status?.task?.message) }, verdict };
   return rest(settling, parts, { operation: 'follow', afterMs }, memo);
