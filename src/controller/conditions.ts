@@ -23,11 +23,11 @@ export interface Finding<R extends AnyReason = Reason> {
   /** What is the case. */
   message: string;
   /** What you can do, in sentences. */
-  advice?: string | undefined;
+  advice?: string;
   /** See the schema of conditions. */
-  subject?: string | undefined;
+  subject?: string;
   /** The reason that the message quotes of another object: it points to the page of that reason. */
-  quoted?: Reason | undefined;
+  quoted?: Reason;
 }
 
 export type Verdict<R extends ReadyReason | SetReason = ReadyReason> = Finding<R>;

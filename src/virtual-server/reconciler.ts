@@ -4,14 +4,15 @@
  */
 import type { VirtualServer } from '../api/virtual-server.ts';
 import { decide } from './decision/decide.ts';
-import { parked, recorded, waited, withAsked } from './decision/next.ts';
-import type { Next, Operation } from './decision/types.ts';
+import { parked, waited, withAsked } from './decision/outcome.ts';
+import type { Outcome, Operation } from './decision/types.ts';
 import { adopt } from './operations/adopt.ts';
 import { cancel } from './operations/cancel.ts';
 import { expire } from './operations/expire.ts';
 import { follow } from './operations/follow.ts';
 import { look } from './operations/look.ts';
 import { order } from './operations/order.ts';
+import { recorded } from './operations/record.ts';
 import { release } from './operations/release.ts';
 import { OrdersInFlight, PROVISIONING, Visit, type VisitServices } from './visit.ts';
 import type { Logger } from '../base/logger.ts';
@@ -74,7 +75,7 @@ export class Visits {
 }
 
 /** Undefined if the object is gone, or the process is about to end. */
-async function run(operation: Operation, visit: Visit): Promise<Next | undefined> {
+async function run(operation: Operation, visit: Visit): Promise<Outcome | undefined> {
   switch (operation.type) {
     case 'order':
       return order(visit);

@@ -32,6 +32,7 @@ export function resolve(object: VirtualServer, truth: Truth): Record<string, str
   const identifier = truth.serverOf(object);
   // The record names the server already, and the server exists.
   if (known !== undefined && identifier !== undefined) return undefined;
-  const says = identifier === undefined ? { [NOT_CREATED_ANNOTATION]: attempt } : { [ADOPT_ANNOTATION]: identifier };
+  const says: Record<string, string> =
+    identifier === undefined ? { [NOT_CREATED_ANNOTATION]: attempt } : { [ADOPT_ANNOTATION]: identifier };
   return Object.entries(says).every(([name, value]) => annotations[name] === value) ? undefined : says;
 }

@@ -104,7 +104,7 @@ export function nextSteps(object: VirtualServer, where: string, now: number): st
   const { conditions = [] } = object.status ?? {};
   const verdict = stalled(object) ?? readiness(object);
   const isOpen = orderOf(object, now).kind === 'open';
-  const stepsOn = ({ reason, subject }: { reason: string; subject?: string | undefined }): string[] => {
+  const stepsOn = ({ reason, subject }: { reason: string; subject?: string }): string[] => {
     const about: Case = { object, record: knownRecord(object), subject, now };
     const open = isOpen && reason === verdict.reason ? resolveSteps(about) : [];
     const lines = [...open, ...adviceOn(reason, about)].map((step) => lineOf(step, object, where));

@@ -35,7 +35,7 @@ export interface Case {
   object: VirtualServer;
   record: ServerRecord | undefined;
   /** `subject` of the condition. */
-  subject?: string | undefined;
+  subject?: string;
   /** ms since the epoch. */
   now: number;
 }
@@ -45,7 +45,7 @@ type Steps = (about: Case) => Step[];
 const isBeingDeleted = ({ metadata }: VirtualServer): boolean => metadata.deletionTimestamp !== undefined;
 const patch = (spec: object): Command => ({ verb: 'patch', spec });
 const REMOVE: Step = { text: 'To delete this object', command: { verb: 'delete' } };
-const edit = (text: string, then?: string): Step => ({ text, command: { verb: 'edit' }, ...(then && { then }) });
+const edit = (text: string, then?: string): Step => ({ text, command: { verb: 'edit' }, then });
 /** After the end of a server. */
 const replace: Steps = ({ object }) => {
   const hasSet = object.metadata.ownerReferences?.some(
@@ -96,7 +96,7 @@ function goneSteps({ object, record }: Case, text?: string): Step[] {
     {
       text: text ?? `If the control panel of the server's account does not show server ${identifier} either`,
       command: annotate(SERVER_GONE_ANNOTATION, identifier),
-      ...(namesAsGone(object, { identifier }) && { without: SERVER_GONE_ANNOTATION }),
+      without: namesAsGone(object, { identifier }) ? SERVER_GONE_ANNOTATION : undefined,
       then,
     },
   ];

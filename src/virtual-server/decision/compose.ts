@@ -17,7 +17,7 @@ import { adviceOn, sentences } from './advice.ts';
 import { expiring } from './expiry.ts';
 import { adoptionOf, orphanMessage } from './inputs.ts';
 import { isPaused } from '../../api/server-state.ts';
-import type { ConnectionCondition } from '../connection-secret.ts';
+import type { ConnectionCondition } from './connection.ts';
 import type { Reachable } from './reach.ts';
 import { drift, isProvisioned } from './status.ts';
 import { driftMessage, ownersMessage } from './words.ts';

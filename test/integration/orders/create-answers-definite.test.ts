@@ -92,17 +92,20 @@ describe('a create that is answered with 429', () => {
     expect(sent(world)).toHaveLength(1);
   });
 
-  it.for([{ 'retry-after': '2' }, { 'retry-after': '0' }, {}])('is retried without help after %o', async (headers) => {
-    const world = await createWorld();
-    world.simulator.faults.inject({ match: CREATE, action: { kind: 'status', status: 429, headers } });
-    await world.create(virtualServer('web'));
-    await world.waitForReason('web', 'Available', 'Ready');
-    const [first, second, ...more] = sent(world);
-    expect(more).toEqual([]);
-    const pauseMs = (second?.at ?? 0) - (first?.at ?? 0);
-    expect(pauseMs).toBeGreaterThanOrEqual(headers['retry-after'] === '2' ? 2000 : 900);
-    expect(world.simulator.aliveServers()).toHaveLength(1);
-  });
+  it.for<Record<string, string>>([{ 'retry-after': '2' }, { 'retry-after': '0' }, {}])(
+    'is retried without help after %o',
+    async (headers) => {
+      const world = await createWorld();
+      world.simulator.faults.inject({ match: CREATE, action: { kind: 'status', status: 429, headers } });
+      await world.create(virtualServer('web'));
+      await world.waitForReason('web', 'Available', 'Ready');
+      const [first, second, ...more] = sent(world);
+      expect(more).toEqual([]);
+      const pauseMs = (second?.at ?? 0) - (first?.at ?? 0);
+      expect(pauseMs).toBeGreaterThanOrEqual(headers['retry-after'] === '2' ? 2000 : 900);
+      expect(world.simulator.aliveServers()).toHaveLength(1);
+    },
+  );
 });
 
 describe('a create that is answered with 401', () => {
