@@ -16,7 +16,7 @@ export type Readiness = Pick<Condition, 'status' | 'reason' | 'message' | 'summa
 
 /** What is the case, without what to do: the next steps show that. */
 export function inWords({ message, summary = message }: Pick<Condition, 'message' | 'summary'>): string {
-  return clean(summary.replace(/(?<!\.)\.$/, ''));
+  return clean(summary);
 }
 
 export function conditionOf(object: Reported, type: string): Condition | undefined {
