@@ -125,8 +125,7 @@ export class Caretaker {
 
   /** While the object's own server is alive, the shown server is that server. */
   #identify(object: VirtualServer, identifier: string): void {
-    const message = object.status?.conditions?.find(({ reason }) => reason === 'IdentityUnproven')?.message ?? '';
-    const word = /accept-server=([^\s.;`]+)/.exec(message)?.[1];
+    const word = object.status?.conditions?.find(({ reason }) => reason === 'IdentityUnproven')?.subject;
     // Once the account's key is back, the task belongs to the order.
     const isOwn = this.#isAlive(object) || word?.startsWith('task-') === true;
     if (isOwn && word !== undefined) this.#annotate(object, { [ACCEPT_SERVER_ANNOTATION]: word });

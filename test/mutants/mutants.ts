@@ -509,8 +509,8 @@ export const MUTANTS: Mutant[] = [
   {
     name: 'points from the message of a set to the page of the set',
     file: 'src/controller/conditions.ts',
-    find: 'const page = pageOf(text) ?? (',
-    replace: "const page = pageOf('') ?? (",
+    find: 'pointer(quoted ?? reason)',
+    replace: 'pointer(reason)',
     tests: ['test/unit/virtual-server-set/decision/plan.test.ts'],
   },
   {
@@ -1248,7 +1248,7 @@ export const MUTANTS: Mutant[] = [
   {
     name: 'does not ask again when the read after a DELETE failed',
     file: 'src/virtual-server/operations/cancel.ts',
-    find: 'return notCancelled(withMemo(at, memo), record, after.error);',
+    find: 'return notCancelled(withMemo(at, memo), after.error);',
     replace: "return goOn(withEvidence(facts.memo, { end: { state: 'confirmed', identifier } }));",
     tests: ['--project', 'unit', 'test/unit/virtual-server/operations/cancel.test.ts'],
   },

@@ -15,7 +15,7 @@ const NAMED = 5;
 export function setSteps(situation: Situation, where: string): string[] {
   const { set, now } = situation;
   const { name } = set.metadata;
-  const { reason, message } = stalled(set) ?? setReadiness(set);
+  const { reason } = stalled(set) ?? setReadiness(set);
   const [first, ...others] = troubled(situation);
   const firstSteps = first === undefined ? [] : nextSteps(first.object, where, now);
   const steps = [
@@ -26,7 +26,8 @@ export function setSteps(situation: Situation, where: string): string[] {
     ...back(situation, where),
   ];
   if (steps.length === 0 && stalled(set) === undefined) return [];
-  return [...new Set(steps), firstSteps.at(-1) ?? (paused(set) ? more('Paused') : more(reason, message))];
+  const page = more(paused(set) ? 'Paused' : first === undefined ? reason : reasonOf(first));
+  return [...new Set(steps), firstSteps.at(-1) ?? page];
 }
 
 /** The members that need the user or have a problem, the most urgent first. */

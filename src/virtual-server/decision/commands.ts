@@ -1,47 +1,63 @@
-/** Commands that a message gives the reader to paste; backticks enclose them. Pure. */
+/** The kubectl commands that advice (advice.ts) suggests, as data, and as text to paste into a shell. Pure. */
 import { identifierProblem } from '../../api/identifier.ts';
-import { ADOPT_ANNOTATION, GROUP, RECORD_ANNOTATION } from '../../api/names.ts';
+import { ADOPT_ANNOTATION, ALLOW_DELETION_ANNOTATION, GROUP, RECORD_ANNOTATION } from '../../api/names.ts';
 import type { VirtualServer } from '../../api/virtual-server.ts';
 import { quoted } from '../../base/text.ts';
 
-type Named = { metadata: Pick<VirtualServer['metadata'], 'name' | 'namespace'> };
-
-/** `--overwrite` replaces what an earlier annotation of this name said. */
-export function annotate({ metadata: { name, namespace } }: Named, annotation: string, value: string): string {
-  return `\`kubectl annotate --overwrite vps ${name} -n ${namespace} ${quoted(`${annotation}=${value}`)}\``;
-}
-
-export function unannotate({ metadata: { name, namespace } }: Named, ...annotations: string[]): string {
-  return `\`kubectl annotate vps ${name} -n ${namespace} ${annotations.map((annotation) => `${annotation}-`).join(' ')}\``;
-}
-
-/** Sets the right annotation and removes the wrong one in one request: between two, the operator would act. */
-export function renameAnnotation({ metadata: { name, namespace } }: Named, wrong: string, right: string): string {
-  return `\`kubectl annotate --overwrite vps ${name} -n ${namespace} ${right}=VALUE ${wrong}-\``;
-}
+export type Command =
+  | { verb: 'annotate'; annotation: string; value: string }
+  | { verb: 'unannotate'; annotations: readonly string[] }
+  /** Sets the right annotation and removes the wrong one in one request: between two, the operator would act. */
+  | { verb: 'rename'; wrong: string; right: string }
+  /** `name`: of another object, which you choose. */
+  | { verb: 'patch'; spec: object; name?: string }
+  | { verb: 'edit' }
+  | { verb: 'delete' }
+  /** Allows that a CustomResourceDefinition is deleted with all its objects. */
+  | { verb: 'allowDeletion'; definition: string }
+  /** Removes the record from the annotation, so that the operator restores it from status. */
+  | { verb: 'removeRecord' }
+  /** Removes the record from status, so that the operator restores it from the annotation. */
+  | { verb: 'removeMirror' };
 
 /** The guards (deploy/guards.yaml) let only this group change a record. */
 const BREAK_GLASS = `--as=break-glass --as-group=${GROUP}:break-glass`;
 
-/** Removes the record from the annotation, so that the operator restores it from status. */
-export function removeRecord({ metadata: { name, namespace } }: Named): string {
-  return `\`kubectl ${BREAK_GLASS} annotate vps ${name} -n ${namespace} ${RECORD_ANNOTATION}-\``;
+/** `where`: flags that select the namespace, such as ` -n team`. */
+export function commandLine(command: Command, name: string, where: string): string {
+  switch (command.verb) {
+    case 'annotate': {
+      // `--overwrite` replaces what an earlier annotation of this name said.
+      const { annotation, value } = command;
+      return `kubectl annotate --overwrite vps ${name}${where} ${quoted(`${annotation}=${value}`)}`;
+    }
+    case 'unannotate':
+      return `kubectl annotate vps ${name}${where} ${command.annotations.map((annotation) => `${annotation}-`).join(' ')}`;
+    case 'rename':
+      return `kubectl annotate --overwrite vps ${name}${where} ${command.right}=VALUE ${command.wrong}-`;
+    case 'patch':
+      return `kubectl patch vps ${command.name ?? name}${where} --type merge -p ${quoted(JSON.stringify({ spec: command.spec }))}`;
+    case 'edit':
+    case 'delete':
+      return `kubectl ${command.verb} vps ${name}${where}`;
+    case 'allowDeletion':
+      return `kubectl annotate crd ${command.definition}${where} ${ALLOW_DELETION_ANNOTATION}=true`;
+    case 'removeRecord':
+      return `kubectl ${BREAK_GLASS} annotate vps ${name}${where} ${RECORD_ANNOTATION}-`;
+    case 'removeMirror': {
+      const patch = `--subresource status --type merge -p ${quoted('{"status":{"record":null}}')}`;
+      return `kubectl ${BREAK_GLASS} patch vps ${name}${where} ${patch}`;
+    }
+  }
 }
 
-/** Removes the record from status, so that the operator restores it from the annotation. */
-export function removeMirror({ metadata: { name, namespace } }: Named): string {
-  const patch = `--subresource status --type merge -p ${quoted('{"status":{"record":null}}')}`;
-  return `\`kubectl ${BREAK_GLASS} patch vps ${name} -n ${namespace} ${patch}\``;
-}
+export const annotate = (annotation: string, value: string): Command => ({ verb: 'annotate', annotation, value });
+export const unannotate = (...annotations: string[]): Command => ({ verb: 'unannotate', annotations });
 
 /** Writes IDENTIFIER where the identifier is unknown, or where the annotation cannot hold it. */
-export function adopt(object: Named, identifier?: string): string {
+export function adopt(identifier?: string): Command {
   const isUsable = identifier !== undefined && identifierProblem(identifier) === undefined;
-  return annotate(object, ADOPT_ANNOTATION, isUsable ? identifier : 'IDENTIFIER');
-}
-
-export function patchSpec({ metadata: { name, namespace } }: Named, spec: object): string {
-  return `\`kubectl patch vps ${name} -n ${namespace} --type merge -p ${quoted(JSON.stringify({ spec }))}\``;
+  return annotate(ADOPT_ANNOTATION, isUsable ? identifier : 'IDENTIFIER');
 }
 
 /** The change of spec that lets the object be deleted and keeps the server. The API server accepts no expiry beside it. */
@@ -52,12 +68,4 @@ export function retainedSpec({ spec: { deletionProtection, ttl, expiresAt } }: P
     ...(ttl !== undefined && { ttl: null }),
     ...(expiresAt !== undefined && { expiresAt: null }),
   };
-}
-
-export function remove({ metadata: { name, namespace } }: Named): string {
-  return `\`kubectl delete vps ${name} -n ${namespace}\``;
-}
-
-export function edit({ metadata: { name, namespace } }: Named): string {
-  return `\`kubectl edit vps ${name} -n ${namespace}\``;
 }

@@ -18,7 +18,7 @@ import {
 } from '../../../../fixtures/decision.ts';
 import { serverIsToBeOrdered } from '../../../../../src/virtual-server/decision/decide.ts';
 import { viewOf } from '../../../../../src/virtual-server/decision/view.ts';
-import { park, planned, saying, verifyChecks, type CheckCase } from './support.ts';
+import { park, planned, verifyChecks, type CheckCase } from './support.ts';
 
 const busy = others({ withServer: (identifier) => (identifier === 'srv1' ? ['default/other'] : []) });
 const note = { attempt: 'a1', state: 'sending' } as const;
@@ -184,21 +184,10 @@ const cases: CheckCase[] = [
   { check: 'createOutcomeIsUnknown', reason: 'a task is known', object: webWith(TASKED), operation: undefined },
   {
     check: 'annotationIsUnknown',
-    reason: 'a typo of adopt orders nothing, and the message has the commands that correct and remove it',
+    reason: 'a typo of adopt orders nothing',
     object: web({ annotations: { 'vps-operator.dev/adoptt': '' } }),
     given: withKey(),
-    operation: saying(
-      'If you mean vps-operator.dev/adopt, run `kubectl annotate --overwrite vps web -n default ' +
-        'vps-operator.dev/adopt=VALUE vps-operator.dev/adoptt-`. To remove the annotation and let the operator order a ' +
-        'server, run `kubectl annotate vps web -n default vps-operator.dev/adoptt-`',
-    ),
-  },
-  {
-    check: 'annotationIsUnknown',
-    reason: 'several unknown annotations are removed with one command',
-    object: web({ annotations: { 'vps-operator.dev/team': '', 'vps-operator.dev/owner': '' } }),
-    given: withKey(),
-    operation: saying('`kubectl annotate vps web -n default vps-operator.dev/team- vps-operator.dev/owner-`'),
+    operation: park('UnknownAnnotation'),
   },
   {
     check: 'annotationIsUnknown',

@@ -28,7 +28,7 @@ import {
   webWith,
   withKey,
 } from '../../../../fixtures/decision.ts';
-import { park, saying, verifyChecks, type CheckCase } from './support.ts';
+import { asking, park, saying, verifyChecks, type CheckCase } from './support.ts';
 
 const READY = { serverStatus: 'running' };
 const foreign = { ...HELD, owner: 'another-uid' };
@@ -94,9 +94,9 @@ const cases: CheckCase[] = [
   { check: 'recordIsInvalid', reason: 'the record is valid', object: ready, operation: undefined },
   {
     check: 'recordIsInvalid',
-    reason: 'no copy is left, and kubectl edit can carry out the advice',
+    reason: 'no copy is left, so only the word of the user can release the object',
     object: web({ annotated: '{' }),
-    operation: saying(`${NOT_CREATED_ANNOTATION}=${UID}\`, then delete the object`),
+    operation: asking('RecordInvalid', UID),
   },
   {
     check: 'recordIsInvalid',
@@ -152,12 +152,6 @@ const cases: CheckCase[] = [
     reason: 'a finalizer without a record may mean a server',
     object: web({ finalizers: [FINALIZER] }),
     operation: park('RecordMissing'),
-  },
-  {
-    check: 'recordIsMissing',
-    reason: 'kubectl edit can carry out the advice',
-    object: web({ finalizers: [FINALIZER], deleting: true }),
-    operation: saying(`${NOT_CREATED_ANNOTATION}=${UID}\`; the object is then released`),
   },
   {
     check: 'recordIsMissing',
