@@ -20,7 +20,7 @@ import {
   type Memo,
 } from './memo.ts';
 import type { Facts, Outcome, ServerAnswer } from './types.ts';
-import { NO_OTHER, notVisible, unprovenServer } from './words.ts';
+import { NO_OTHER, RESTORE_KEY } from './words.ts';
 import { isToExpire } from './expiry.ts';
 import type { Recognition } from './identity.ts';
 import { saysGone } from './inputs.ts';
@@ -140,7 +140,10 @@ export function notRecognized(
   if (record.missingAt !== undefined && isOther)
     return endVisit(at, { record, verdict: missingVerdict(record, why) }, plan, memo);
   if (isGone) return sealed(at, record, plan.afterMs);
-  const verdict = { reason: 'IdentityUnproven', message: unprovenServer(identifier, why), subject: word } as const;
+  const message =
+    `The provider shows a server ${identifier}, but it may not be the server of this object: ${why}. ${RESTORE_KEY}. ` +
+    "Otherwise, look at it in the provider's control panel";
+  const verdict = { reason: 'IdentityUnproven', message, subject: word } as const;
   return endVisit(at, { record, verdict }, plan, memo);
 }
 
@@ -175,7 +178,9 @@ export function absent(
   if (isGone === true) return sealed(withMemo(at, memo), record, jittered(resync, facts));
   if (!denial.counts || denials === undefined) {
     const pause = goes ? facts.timing.pollMs : resync;
-    const message = notVisible(identifier, denial.detail);
+    const message =
+      `Server ${identifier} is not visible with this API key, which does not prove that it is gone: ${denial.detail}. ` +
+      'The operator keeps checking';
     return retryLater(at, operation, { record, verdict: { reason: 'ServerNotVisible', message } }, pause);
   }
   const afterMs = pauseOf(denials, grace, facts);

@@ -20,7 +20,6 @@ import { isPaused } from '../../api/server-state.ts';
 import type { ConnectionCondition } from './connection.ts';
 import type { Reachable } from './reach.ts';
 import { drift, isProvisioned } from './status.ts';
-import { driftMessage, ownersMessage } from './words.ts';
 
 export interface Parts {
   record: ServerRecord | undefined;
@@ -68,11 +67,10 @@ export function compose(object: VirtualServer, parts: Parts, now: number): Virtu
       now,
     );
   }
-  const differs = isProvisioned(fields) ? drift(object.spec, fields) : undefined;
   // If a newer version wrote the record, keep it and its conditions: this version may misread it.
   const isReadable = newerRecord(record) === undefined;
   const others: [ConditionType, Finding | undefined][] = [
-    ['Drifted', differs === undefined ? undefined : { reason: 'Drifted', message: driftMessage(differs) }],
+    ['Drifted', drifted(object, fields)],
     ['Paused', paused ? { reason: 'Paused', message: PAUSED } : undefined],
     ['Collectible', collectible(object)],
   ];
@@ -114,6 +112,15 @@ function withFindings(object: VirtualServer, parts: Parts, conditions: Condition
   }, conditions);
 }
 
+function drifted({ spec }: VirtualServer, fields: VirtualServerStatus): Finding | undefined {
+  const differences = isProvisioned(fields) ? drift(spec, fields) : undefined;
+  if (differences === undefined) return undefined;
+  const message =
+    `The server differs from spec: ${differences}. The operator changes nothing. To accept it for an adopted server, ` +
+    'change product or diskSize. To get another server, create a new object';
+  return { reason: 'Drifted', message };
+}
+
 /**
  * The operator may not read owners, so it cannot tell whether one still exists. The garbage collector may be waiting
  * for the protection to be lifted.
@@ -123,7 +130,11 @@ function collectible(object: VirtualServer): Finding | undefined {
   const isHeld =
     spec.deletionProtection && spec.deletionPolicy === 'Delete' && metadata.deletionTimestamp === undefined;
   if (!isHeld || metadata.ownerReferences === undefined) return undefined;
-  return { reason: 'HasOwners', message: ownersMessage(object) };
+  const owners = metadata.ownerReferences.map(({ kind, name }) => `${kind} ${name}`).join(', ');
+  const message =
+    `This object has owners (${owners}). If one of them was deleted, the garbage collector deletes this object as soon as ` +
+    'deletionProtection is false, and the operator cancels the server';
+  return { reason: 'HasOwners', message };
 }
 
 /** A notice for every verdict while an adoption comes too late. */

@@ -12,7 +12,6 @@ import { endVisit, retryLater } from './outcome.ts';
 import { taskField } from './status.ts';
 import type { Outcome } from './types.ts';
 import { isOverdue, withMemo, type View } from './view.ts';
-import { taskNotVisible } from './words.ts';
 
 /** The provider does not document failures, so such words only let you resolve the order earlier. */
 export function saysFailure(message: string | undefined): boolean {
@@ -66,7 +65,7 @@ export function unseen(at: View, record: ServerRecord, message: string | undefin
  * The provider does not show the task, or the server read in its place, for a reason that proves nothing about either.
  */
 export function invisible(at: View, record: ServerRecord, detail: string): Outcome {
-  const message = taskNotVisible(record, detail);
+  const message = `Task ${record.task ?? ''} is not visible with this API key, which proves nothing: ${detail}`;
   return askedInVain(at, record, { reason: 'ServerNotVisible', message });
 }
 

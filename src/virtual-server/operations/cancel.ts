@@ -3,6 +3,7 @@
  * the object and the definitions are read live, so that no cached state cancels a server. Right after it, the server is
  * read again, since the provider's word alone proves nothing.
  */
+import type { ReadyReason } from '../../api/conditions.ts';
 import type { Verdict } from '../../controller/conditions.ts';
 import { SERVER_DEFINITION, SET_DEFINITION, SET_KIND } from '../../api/names.ts';
 import type { ServerRecord } from '../../api/record.ts';
@@ -27,7 +28,6 @@ import { absent, notRecognized } from '../decision/absence.ts';
 import { failed, goOn, goneUnasked, jittered, endVisit, withoutKey } from '../decision/outcome.ts';
 import type { Facts, Outcome, Operation, ServerAnswer, ShownServer } from '../decision/types.ts';
 import { accountOf, withMemo, type View } from '../decision/view.ts';
-import { definitionDeleting, definitionForbidden, setDefinitionLost } from '../decision/words.ts';
 import type { Visit } from '../visit.ts';
 import { readAgain, readServer } from './reads.ts';
 import { isRunning } from '../../api/server-state.ts';
@@ -221,13 +221,27 @@ export function heldBack(at: View, record: ServerRecord, identifier: string, { o
   const { facts } = at;
   const plan = { operation: 'cancel', afterMs: jittered(facts.timing.pollMs, facts) } as const;
   const memo = withoutFailures(facts.memo);
-  if (definition === 'forbidden') {
-    const message = definitionForbidden(identifier, of);
-    return endVisit(at, { record, verdict: { reason: 'CRDForbidden', message } }, plan, memo);
-  }
-  const message = of === 'servers' ? definitionDeleting(identifier) : setDefinitionLost(identifier, definition);
-  const subject = of === 'servers' ? SERVER_DEFINITION : definition === 'missing' ? undefined : SET_DEFINITION;
-  return endVisit(at, { record, verdict: { reason: 'CRDDeleting', message, subject } }, plan, memo);
+  const [name, kind, objects] =
+    of === 'servers'
+      ? [SERVER_DEFINITION, 'VirtualServer', 'all VirtualServers']
+      : [SET_DEFINITION, 'VirtualServerSet', 'the members of all sets'];
+  const held = (reason: ReadyReason, why: string, subject?: string): Outcome => {
+    const message = `Server ${identifier} is not cancelled, because ${why}`;
+    return endVisit(at, { record, verdict: { reason, message, subject } }, plan, memo);
+  };
+  if (definition === 'forbidden')
+    return held(
+      'CRDForbidden',
+      `the operator may not read the CustomResourceDefinition ${name}: it cannot rule out that ${objects} are being ` +
+        'deleted by mistake. Ask an administrator to apply the ClusterRole vps-operator-definition and its binding. The ' +
+        'operator then continues',
+    );
+  // No set has a finalizer, so their definition may be gone at once, and with it the annotation that allows its deletion.
+  const isGone = of === 'sets' && definition === 'missing';
+  const members = of === 'sets' ? ': the garbage collector deletes the members of all sets' : '';
+  const fate = isGone ? 'missing' : 'being deleted';
+  const why = `the CustomResourceDefinition ${name} is ${fate}, and with it every ${kind}${members}`;
+  return held('CRDDeleting', why, isGone ? undefined : name);
 }
 
 /** Waits and asks again. A short lag is no reason for a Warning, so the reason follows after a poll interval. */

@@ -9,7 +9,7 @@ import { invisible, saysFailure, shorten, taskVerdict, vanished, withSilence } f
 import { taskField } from '../decision/status.ts';
 import type { Outcome, Operation, Park, TaskAnswer } from '../decision/types.ts';
 import { accountOf, isOverdue, withMemo, type View } from '../decision/view.ts';
-import { namesOf, taskInUse, unprovenTask } from '../decision/words.ts';
+import { RESTORE_KEY, namesOf } from '../decision/words.ts';
 import type { Visit } from '../visit.ts';
 import { pollTask } from './reads.ts';
 
@@ -61,6 +61,15 @@ export function taskOfAnotherAccount({ object, facts }: View, record: ServerReco
     retry: 'follow',
     afterMs: facts.timing.pollMs,
   };
+}
+
+function unprovenTask({ task }: ServerRecord, why: string): string {
+  return `Task ${task ?? ''} may belong to another order: ${why}. ${RESTORE_KEY}`;
+}
+
+/** `what`: the sentence that says what the two orders share. */
+function taskInUse(what: string): string {
+  return `${what}: the provider reuses task numbers. The operator does not follow the task`;
 }
 
 /** What the answer means for the object. Pure. */
