@@ -1480,7 +1480,7 @@ export const MUTANTS: Mutant[] = [
   {
     name: 'ignores server-gone forever once it was refuted',
     file: 'src/virtual-server/decision/decide.ts',
-    find: '\n      annotationIsTakenBack,',
+    find: '\n    annotationIsTakenBack,',
     replace: '',
     tests: ['--project', 'unit', 'test/unit/virtual-server/operations/absence.test.ts'],
   },
