@@ -109,7 +109,8 @@ const MAY_IMPORT: Record<string, string[]> = {
 
 const inFolder = (folder: string): Source[] => sources.filter(({ path }) => folderOf(path) === folder);
 /** Files that only make decisions, in whichever folder. */
-const isPure = (path: string): boolean => path.includes('/decision/') || path === 'controller/conditions.ts';
+const isPure = (path: string): boolean =>
+  path.includes('/decision/') || ['controller/conditions.ts', 'controller/commands.ts'].includes(path);
 const pure = sources.filter(({ path }) => isPure(path));
 const edges = (folder: string): { path: string; to: string; typeOnly: boolean }[] =>
   inFolder(folder).flatMap(({ path, imports }) => imports.filter(({ own }) => own).map((edge) => ({ path, ...edge })));

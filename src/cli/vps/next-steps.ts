@@ -1,4 +1,5 @@
 /** Suggests commands for a reason, ready to paste, and names the page that explains them at length. Pure. */
+import { commandLine, withComment, type Command, type Step } from '../../controller/commands.ts';
 import type { AnyReason } from '../../api/conditions.ts';
 import { DOCUMENTATION, reasonPage } from '../../api/documentation.ts';
 import {
@@ -10,8 +11,7 @@ import {
 } from '../../api/names.ts';
 import type { VirtualServer } from '../../api/virtual-server.ts';
 import { quoted } from '../../base/text.ts';
-import { adviceOn, resolveSteps, type Case, type Step } from '../../virtual-server/decision/advice.ts';
-import { commandLine, type Command } from '../../virtual-server/decision/commands.ts';
+import { adviceOn, resolveSteps, type Case } from '../../virtual-server/decision/advice.ts';
 import { knownRecord } from '../../virtual-server/decision/record.ts';
 import { orderOf, unseenServer } from './order.ts';
 import { NOT_REPORTED, paused, readiness, stalled } from './readiness.ts';
@@ -62,12 +62,11 @@ const MORE: Partial<Record<AnyReason | typeof NOT_REPORTED, Lines>> = {
 
 /** The step as a line to paste, with the commands of the plugin where it has its own. */
 function lineOf({ text, command }: Step, object: VirtualServer, where: string): string {
-  const comment = `# ${text.charAt(0).toLowerCase()}${text.slice(1)}`;
-  if (command === undefined) return comment;
+  if (command === undefined) return withComment(undefined, text);
   const set = setOf(object);
   if (command.verb === 'edit' && set !== undefined)
     return `kubectl edit ${SET_SHORT_NAME} ${quoted(set.name)}${where}   # the template of its set`;
-  return `${ownCommand(command, object, where) ?? commandLine(command, object.metadata.name, where)}   ${comment}`;
+  return withComment(ownCommand(command, object, where) ?? commandLine(command, object.metadata.name, where), text);
 }
 
 function ownCommand(command: Command, object: VirtualServer, where: string): string | undefined {

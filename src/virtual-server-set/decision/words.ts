@@ -1,9 +1,9 @@
 /** The messages of a set. Pure. */
+import { sentences, unannotate, type Command, type Step } from '../../controller/commands.ts';
 import type { SetReason } from '../../api/conditions.ts';
-import { PAUSED_ANNOTATION, SET_LABEL } from '../../api/names.ts';
-import type { VirtualServerSet } from '../../api/virtual-server-set.ts';
+import { PAUSED_ANNOTATION, SET_LABEL, SET_SHORT_NAME } from '../../api/names.ts';
 import { durationText } from '../../base/duration.ts';
-import { ended, quoted } from '../../base/text.ts';
+import { ended } from '../../base/text.ts';
 import type { Verdict } from '../../controller/conditions.ts';
 import { slotsOf } from './limits.ts';
 import { troubleOf, type Member, type Note } from './member.ts';
@@ -39,8 +39,9 @@ export function deleting({ set, members, unresolved }: Situation): Quotation {
     return { message: `${message}. It waits for you: ${note(open, open.unresolved)}`, advice, quoted: reason };
   }
   if (held === undefined) return { message };
-  const { why, advice } = wayOut(set, held);
-  return { message: `${message}. It waits for you: ${held.name} is not deleted, because ${why}`, advice };
+  const { why, step } = wayOut(held);
+  const waits = `It waits for you: ${held.name} is not deleted, because ${why}`;
+  return { message: `${message}. ${waits}`, advice: sentences([step], set) };
 }
 
 /** The member's own advice has the command that resolves it. */
@@ -49,76 +50,79 @@ export function unresolved({ set, outdated }: Situation, members: readonly Membe
   const own = first?.unresolved === undefined ? '' : note(first, first.unresolved);
   const also = others.length === 0 ? '' : ` Also unresolved: ${list(others.map(({ name }) => name))}`;
   const message = `The set orders nothing while a member is unresolved. ${own}${also}`;
-  const advice = first === undefined ? '' : joined(first.unresolved?.advice, abandoned(set, outdated, first));
+  const advice = first && joined(first.unresolved?.advice, sentences(abandoned(outdated, first), set));
   return { message, advice, quoted: first?.unresolved?.reason };
 }
 
 /** Without its deletion, an answer that nothing was ordered would order a server that the set then replaces. */
-function abandoned({ metadata: { namespace } }: VirtualServerSet, outdated: readonly Member[], member: Member): string {
-  if (member.unresolved?.reason !== 'CreateOutcomeUnknown' || !outdated.includes(member)) return '';
-  return `${member.name} has an earlier template. If you do not want its server, first run \`kubectl delete vps ${member.name} -n ${namespace} --wait=false\``;
+function abandoned(outdated: readonly Member[], { name, unresolved: open }: Member): Step[] {
+  if (open?.reason !== 'CreateOutcomeUnknown' || !outdated.some((member) => member.name === name)) return [];
+  const text = `${name} has an earlier template. If you do not want its server`;
+  return [{ text, command: { verb: 'delete', name, wait: false }, then: ' first' }];
 }
 
 export function blocked({ set, blocked: members }: Situation): Quotation {
-  const { name, namespace } = set.metadata;
   const [first, ...others] = members;
   const reason = first?.blocked?.reason;
   const isOfTemplate = reason === 'InvalidSpec' || reason === 'CreateRejected';
-  const template = isOfTemplate ? `To correct spec.template, run \`kubectl edit vpsset ${name} -n ${namespace}\`` : '';
+  const template: Step = { text: 'To correct spec.template', command: { verb: 'edit', type: SET_SHORT_NAME } };
   const own = first?.blocked === undefined ? '' : note(first, first.blocked);
   const also = others.length === 0 ? '' : ` Also blocked: ${list(others.map((other) => other.name))}`;
   const message = `The set creates no further members while one cannot be ordered. ${own}${also}`;
   // The next rollout would replace a spec that you correct in the member.
-  return { message, advice: isOfTemplate ? template : first?.blocked?.advice, quoted: reason };
+  return { message, advice: isOfTemplate ? sentences([template], set) : first?.blocked?.advice, quoted: reason };
 }
 
-export function nameTaken({ set, taken, missing, members, limits }: Situation): Quotation {
-  const { name, namespace } = set.metadata;
-  const [first = ''] = taken;
-  const instead = `If you delete ${first} instead, the operator cancels its server, and the set continues`;
-  // The set adopts an object only while fewer than `replicas` slots are filled.
-  if (slotsOf(members) >= limits.replicas) {
-    const spec = { strategy: { rollingUpdate: { maxUnavailable: 1 } } };
-    const patch = `\`kubectl patch vpsset ${name} -n ${namespace} --type merge -p ${quoted(JSON.stringify({ spec }))}\``;
-    return {
-      message: `${servers(missing)} to replace, but no name is free for a new one: objects that are not members have ${list(taken)}`,
-      advice: `To let the set delete a member first, run ${patch}. ${instead}`,
-    };
-  }
-  const label = `\`kubectl label --overwrite vps ${first} -n ${namespace} ${quoted(`${SET_LABEL}=${name}`)}\``;
-  return {
-    message: `${servers(missing)} missing, but objects that are not members have their names: ${list(taken)}`,
-    advice: `To make ${first} a member, if nothing else controls it, run ${label}. ${instead}`,
-  };
+export function nameTaken(situation: Situation): Quotation {
+  const { set, taken, missing } = situation;
+  const message = isFull(situation)
+    ? `${servers(missing)} to replace, but no name is free for a new one: objects that are not members have ${list(taken)}`
+    : `${servers(missing)} missing, but objects that are not members have their names: ${list(taken)}`;
+  return { message, advice: sentences(takenSteps(situation), set) };
+}
+
+/** The set adopts an object only while fewer than `replicas` slots are filled. */
+const isFull = ({ members, limits }: Situation): boolean => slotsOf(members) >= limits.replicas;
+
+/** What you can do about an object with the name of a member. */
+export function takenSteps(situation: Situation): Step[] {
+  const { set, taken } = situation;
+  const [name] = taken;
+  if (name === undefined) return [];
+  const spec = { strategy: { rollingUpdate: { maxUnavailable: 1 } } };
+  const first: Step = isFull(situation)
+    ? { text: 'To let the set delete a member first', command: { verb: 'patch', type: SET_SHORT_NAME, spec } }
+    : {
+        text: `To make ${name} a member, if nothing else controls it`,
+        command: { verb: 'label', name, label: SET_LABEL, value: set.metadata.name },
+      };
+  const instead = `To cancel the server of ${name} instead`;
+  return [first, { text: instead, command: { verb: 'delete', name }, then: '; the set then continues' }];
 }
 
 export function deletionBlocked({ set, victims: { kept } }: Situation): Quotation {
   const [first, ...others] = kept;
   if (first === undefined) return { message: '' };
   const also = others.length > 0 ? `. The same is true of ${list(others.map(({ name }) => name))}` : '';
-  const { why, advice } = wayOut(set, first);
-  return { message: `The set cannot delete member ${first.name}: ${why}${also}`, advice };
+  const { why, step } = wayOut(first);
+  return { message: `The set cannot delete member ${first.name}: ${why}${also}`, advice: sentences([step], set) };
 }
 
 /** Why a member is kept, and the command that ends it. */
-function wayOut(
-  { metadata: { namespace } }: VirtualServerSet,
-  { name, kept = 'protected' }: Member,
-): { why: string; advice: string } {
-  const patch = (spec: object): string =>
-    `\`kubectl patch vps ${name} -n ${namespace} --type merge -p ${quoted(JSON.stringify({ spec }))}\``;
+export function wayOut({ name, kept = 'protected' }: Pick<Member, 'name' | 'kept'>): { why: string; step: Step } {
+  const patch = (spec: object): Command => ({ verb: 'patch', name, spec });
   const ways = {
     protected: {
       why: 'spec.deletionProtection is true',
-      advice: `To let the set delete ${name}, run ${patch({ deletionProtection: false })}`,
+      step: { text: `To let the set delete ${name}`, command: patch({ deletionProtection: false }) },
     },
     retained: {
       why: 'spec.deletionPolicy is Retain, so its server would keep running outside of the set',
-      advice: `To let the set cancel the server of ${name}, run ${patch({ deletionPolicy: 'Delete' })}`,
+      step: { text: `To let the set cancel the server of ${name}`, command: patch({ deletionPolicy: 'Delete' }) },
     },
     paused: {
       why: 'it is paused',
-      advice: `To continue ${name}, run \`kubectl annotate vps ${name} -n ${namespace} ${PAUSED_ANNOTATION}-\``,
+      step: { text: `To continue ${name}`, command: { ...unannotate(PAUSED_ANNOTATION), name } },
     },
   };
   return ways[kept];
@@ -148,8 +152,8 @@ function delay({ set, unresolved: [open] }: Situation, booting: readonly Member[
   if (open !== undefined) return { message: `The set orders nothing until the outcome of ${open.name} is known` };
   const paused = booting.find((member) => member.paused);
   if (paused !== undefined) {
-    const { why, advice } = wayOut(set, { ...paused, kept: 'paused' });
-    return { message: `${paused.name} waits: ${why}`, advice };
+    const { why, step } = wayOut({ name: paused.name, kept: 'paused' });
+    return { message: `${paused.name} waits: ${why}`, advice: sentences([step], set) };
   }
   const slow = booting.find((member) => troubleOf(member) !== undefined);
   const trouble = slow && troubleOf(slow);
@@ -161,7 +165,7 @@ export function unavailable({ set, alive, isAvailable }: Situation, worst: Membe
   const count = alive.filter((member) => !isAvailable(member)).length;
   const advice =
     trouble?.reason === 'ServerMissing'
-      ? `To replace it, run \`kubectl delete vps ${worst.name} -n ${set.metadata.namespace}\``
+      ? sentences([{ text: 'To replace it', command: { verb: 'delete', name: worst.name } }], set)
       : trouble?.advice;
   const message = `${servers(count)} not available. ${trouble === undefined ? '' : note(worst, trouble)}`;
   return { message, advice, quoted: trouble?.reason };

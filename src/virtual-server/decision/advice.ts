@@ -2,7 +2,9 @@
  * What you can do about each reason. The message of a condition, the plugin and the documentation render these steps, so no
  * program has to read a message. Pure.
  */
+import { annotate, unannotate, type Command, type Step } from '../../controller/commands.ts';
 import type { Reason } from '../../api/conditions.ts';
+import { identifierProblem } from '../../api/identifier.ts';
 import {
   ACCEPT_SERVER_ANNOTATION,
   ADOPT_ANNOTATION,
@@ -16,20 +18,9 @@ import {
 } from '../../api/names.ts';
 import type { ServerRecord } from '../../api/record.ts';
 import type { VirtualServer } from '../../api/virtual-server.ts';
-import { adopt, annotate, commandLine, retainedSpec, unannotate, type Command } from './commands.ts';
 import { annotationMeant, namesAsGone, orphanName, unknownAnnotations } from './inputs.ts';
 import { viewRecord } from './record.ts';
 import { isOverdue } from './view.ts';
-
-export interface Step {
-  /** When to run the command; without a command, what to do. */
-  text: string;
-  command?: Command;
-  /** An annotation to remove before the command. */
-  without?: string;
-  /** What follows, with the punctuation in front of it. */
-  then?: string;
-}
 
 export interface Case {
   object: VirtualServer;
@@ -41,6 +32,22 @@ export interface Case {
 }
 
 type Steps = (about: Case) => Step[];
+
+/** Writes IDENTIFIER where the identifier is unknown, or where the annotation cannot hold it. */
+export function adopt(identifier?: string): Command {
+  const isUsable = identifier !== undefined && identifierProblem(identifier) === undefined;
+  return annotate(ADOPT_ANNOTATION, isUsable ? identifier : 'IDENTIFIER');
+}
+
+/** The change of spec that lets the object be deleted and keeps the server. The API server accepts no expiry beside it. */
+export function retainedSpec({ spec: { deletionProtection, ttl, expiresAt } }: Pick<VirtualServer, 'spec'>): object {
+  return {
+    deletionPolicy: 'Retain',
+    ...(deletionProtection && { deletionProtection: false }),
+    ...(ttl !== undefined && { ttl: null }),
+    ...(expiresAt !== undefined && { expiresAt: null }),
+  };
+}
 
 const isBeingDeleted = ({ metadata }: VirtualServer): boolean => metadata.deletionTimestamp !== undefined;
 const patch = (spec: object): Command => ({ verb: 'patch', spec });
@@ -285,17 +292,4 @@ const ADVICE: Partial<Record<Reason, Steps>> = {
 /** Empty if there is no command for the reason: its message then says what to do. */
 export function adviceOn(reason: string, about: Case): Step[] {
   return Object.hasOwn(ADVICE, reason) ? (ADVICE[reason as Reason]?.(about) ?? []) : [];
-}
-
-/** The steps as sentences of a message, with commands in backticks; empty if there are none. */
-export function sentences(steps: readonly Step[], { metadata: { name, namespace } }: VirtualServer): string {
-  const run = (command: Command): string =>
-    `\`${commandLine(command, name, command.verb === 'allowDeletion' ? '' : ` -n ${namespace}`)}\``;
-  return steps
-    .map(({ text, command, without, then = '' }) => {
-      if (command === undefined) return text;
-      const first = without === undefined ? '' : `${run(unannotate(without))}, then `;
-      return `${text}, run ${first}${run(command)}${then}`;
-    })
-    .join('. ');
 }

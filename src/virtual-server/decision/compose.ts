@@ -7,13 +7,14 @@ import {
   type Finding,
   type Verdict,
 } from '../../controller/conditions.ts';
+import { sentences } from '../../controller/commands.ts';
 import { TYPES_WITH_EVENT, type ConditionType, type Reason } from '../../api/conditions.ts';
 import { ADOPT_ANNOTATION, PAUSED_ANNOTATION } from '../../api/names.ts';
 import { newerRecord, type ServerRecord } from '../../api/record.ts';
 import type { VirtualServer, VirtualServerStatus } from '../../api/virtual-server.ts';
 import type { Condition } from '../../api/meta.ts';
 import { ended } from '../../base/text.ts';
-import { adviceOn, sentences } from './advice.ts';
+import { adviceOn } from './advice.ts';
 import { expiring } from './expiry.ts';
 import { adoptionOf, orphanMessage } from './inputs.ts';
 import { isPaused } from '../../api/server-state.ts';

@@ -217,8 +217,8 @@ describe('the next steps of a set', () => {
     expect(ownerReferences).toHaveLength(1);
     const found = steps(set, [{ ...object, metadata: { ...metadata, labels: {} } }]);
     expect(found.slice(0, 2)).toEqual([
-      'kubectl label --overwrite vps web-0 -n team vps-operator.dev/set=web   # make it a member, if nothing else controls it',
-      'kubectl delete vps web-0 -n team   # cancel its server; the set continues',
+      'kubectl label --overwrite vps web-0 -n team vps-operator.dev/set=web   # to make web-0 a member, if nothing else controls it',
+      'kubectl delete vps web-0 -n team   # to cancel the server of web-0 instead',
     ]);
   });
 

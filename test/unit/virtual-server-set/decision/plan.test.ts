@@ -123,7 +123,7 @@ describe('scaling up', () => {
     ['with the present template, nothing of the kind', { reason: 'CreateOutcomeUnknown' }, false],
     ['with an earlier template that may run, nothing of the kind', { ...OLD, reason: 'TaskNotFound' }, false],
   ])('says of an unresolved member %s', (_case, shape, isSaid) => {
-    const command = 'first run `kubectl delete vps web-0 -n default --wait=false`';
+    const command = 'run `kubectl delete vps web-0 -n default --wait=false` first';
     expect(messageOf(plan({ replicas: 1 }, [shape])).includes(command)).toBe(isSaid);
   });
 

@@ -1,11 +1,11 @@
 import { expect, it } from 'vitest';
+import { sentences } from '../../../../src/controller/commands.ts';
 import type { Reason } from '../../../../src/api/conditions.ts';
 import { ADOPT_ANNOTATION, NOT_CREATED_ANNOTATION, SERVER_GONE_ANNOTATION } from '../../../../src/api/names.ts';
 import type { ServerRecord } from '../../../../src/api/record.ts';
 import type { VirtualServer } from '../../../../src/api/virtual-server.ts';
 import { timestamp } from '../../../../src/base/duration.ts';
-import { adviceOn, sentences } from '../../../../src/virtual-server/decision/advice.ts';
-import { adopt } from '../../../../src/virtual-server/decision/commands.ts';
+import { adopt, adviceOn } from '../../../../src/virtual-server/decision/advice.ts';
 import { ATTEMPTED, HELD, NOW, TASKED, web } from '../../../fixtures/decision.ts';
 
 const advice = (reason: Reason, object: VirtualServer, record?: ServerRecord, subject?: string): string =>
