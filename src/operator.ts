@@ -325,7 +325,7 @@ function secretOf({ metadata, spec }: VirtualServer | ServerCatalog): SecretName
   return { namespace: metadata.namespace, name: spec.apiKeySecretRef.name };
 }
 
-/* The maximum duration of one step of a visit; a longer step counts as stuck (controller/progress.ts). */
+/* The maximum duration of one step of a visit; a longer step counts as stuck (controller/controller.ts). */
 
 export interface StepBounds {
   /** Number of workers of all loops that share the token bucket. */

@@ -265,7 +265,7 @@ export class Accounts {
 
 function found(account: Account, namespace: string, { asked = false }: Use, note?: string): Found {
   if (asked) account.retryLogin();
-  return { ok: true, session: account.session(namespace), ...(note !== undefined && { note }) };
+  return { ok: true, session: account.session(namespace), note };
 }
 
 function isDoubtful({ account, suspect }: Entry): boolean {

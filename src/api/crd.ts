@@ -16,12 +16,9 @@ import {
   VERSION,
 } from './names.ts';
 import { catalogSpecSchema, catalogStatusSchema } from './server-catalog.ts';
-import { specSchema, statusSchema } from './virtual-server.ts';
+import { ORDERED_FIELDS, specSchema, statusSchema } from './virtual-server.ts';
 import { SET_NAME, setSpecSchema, setStatusSchema } from './virtual-server-set.ts';
 import * as z from 'zod';
-
-/** The fields that an order sends. Once the order may have been sent, a change would misrepresent the server. */
-export const LOCKED_FIELDS = ['product', 'image', 'diskSize', 'sshKeys', 'sshKeysFrom'] as const;
 
 /** Rules cannot see annotations, so this one uses the copy of the record in the status. */
 const NOT_ATTEMPTED = '!has(oldSelf.status) || !has(oldSelf.status.record) || !has(oldSelf.status.record.attempt)';
@@ -30,16 +27,16 @@ const LOCKED =
 
 /** One rule for all fields, because the API server evaluates each rule at the root at every write, also of status. */
 function lockRule(isRequired: (field: string) => boolean): ValidationRule {
-  const unchanged = LOCKED_FIELDS.map((field) => {
+  const unchanged = ORDERED_FIELDS.map((field) => {
     const [now, before] = [`self.spec.${field}`, `oldSelf.spec.${field}`];
     const isSame = `${now} == ${before}`;
     return isRequired(field) ? isSame : `has(${now}) == has(${before}) && (!has(${now}) || ${isSame})`;
   });
   // Neither `join` nor a list: the API server would estimate that they exceed the cost that it allows a message.
-  const changed = LOCKED_FIELDS.map((field, index) => `((${unchanged[index]}) ? '' : 'spec.${field}, ')`);
+  const changed = ORDERED_FIELDS.map((field, index) => `((${unchanged[index]}) ? '' : 'spec.${field}, ')`);
   return {
     rule: `${NOT_ATTEMPTED} || (${unchanged.join(' && ')})`,
-    message: `${LOCKED_FIELDS.join(', ')}, ${LOCKED}`,
+    message: `${ORDERED_FIELDS.join(', ')}, ${LOCKED}`,
     messageExpression: `${changed.join(' + ')} + '${LOCKED}'`,
     fieldPath: '.spec',
   };

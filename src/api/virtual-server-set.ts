@@ -3,7 +3,7 @@ import * as z from 'zod';
 import { conditionsSchema, secretName, type ObjectMeta } from './meta.ts';
 import { GROUP } from './names.ts';
 import { matching, ruled } from './rules.ts';
-import { specSchema } from './virtual-server.ts';
+import { specSchema, type OrderedField } from './virtual-server.ts';
 
 export const MAX_REPLICAS = 10_000;
 /** Maximum length of a set's name: a member's name adds a hyphen and five digits, and must be a DNS label. */
@@ -157,7 +157,7 @@ export const setSpecSchema = z
   .describe('The servers you want.');
 
 /** The fields that an order sends, as a status keeps them. */
-const orderedSchema = z.object({
+const orderedFields = {
   product: z.string().max(128).describe('Product code.'),
   image: z.string().max(256).describe('Image name.'),
   diskSize: count.describe('Disk size.'),
@@ -169,7 +169,8 @@ const orderedSchema = z.object({
     .max(16)
     .optional()
     .describe('Keys of Secrets that hold SSH public keys.'),
-});
+} satisfies Record<OrderedField, z.ZodType>;
+const orderedSchema = z.object(orderedFields);
 
 export const setStatusSchema = z
   .object({

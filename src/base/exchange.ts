@@ -52,7 +52,7 @@ export function exchange(
       isOver = true;
       stopListening();
       if (head === undefined) reject(cut ?? new Error('the answer has no head'));
-      else resolve({ ...head, text: textOf(chunks), ...(cut !== undefined && { cut }) });
+      else resolve({ ...head, text: textOf(chunks), cut });
     };
     const fail = (error: Error): void => {
       end(error);

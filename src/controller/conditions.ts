@@ -5,6 +5,7 @@ import {
   currentReason,
   hasTrait,
   type AnyReason,
+  type ConditionType,
   type Meaning,
   type ReadyReason,
   type Reason,
@@ -56,7 +57,7 @@ export function withVerdict(
 /** Sets one condition (default status True), or removes it if `value` is undefined. The others keep their order. */
 export function withCondition(
   conditions: readonly Condition[],
-  type: string,
+  type: ConditionType,
   value: { status?: Condition['status']; reason: Reason; message: string } | undefined,
   generation: number,
   now: number,

@@ -13,7 +13,7 @@ import { WorkQueue } from './queue.ts';
 
 /*
  * Tracks whether the workers of a loop make progress. They count as stuck only if no worker has finished a step for
- * longer than any step can take, while all workers are busy, or all that one namespace may have (base/fair-places.ts) while
+ * longer than any step can take, while all workers are busy, or all that one namespace may have (base/fair-line.ts) while
  * more of its objects wait. The test is strict because a restart in the middle of an order leaves its outcome unknown,
  * which is worse than being slow.
  *

@@ -1,7 +1,7 @@
 /**
  * The work queue, with the semantics of client-go's workqueue: it holds keys (`namespace/name`), each at most once, and
  * never gives a key to two workers at the same time. Namespaces share the workers fairly
- * (base/fair-places.ts); within a namespace the most urgent key goes first. A visit that throws waits here (`addRateLimited`); after a failed call of the provider
+ * (base/fair-line.ts); within a namespace the most urgent key goes first. A visit that throws waits here (`addRateLimited`); after a failed call of the provider
  * the visit says itself when to come back (accounts/decision/failure.ts).
  */
 import TinyQueue from 'tinyqueue';

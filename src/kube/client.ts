@@ -54,7 +54,7 @@ export function createClient<T>(http: KubeHttp, resource: Resource<T>): Client<T
   const client: Client<T> = {
     async get(namespace, name) {
       const path = pathOf(resource, namespace, name);
-      const object = await http.call({ path, absent: name, ...(accept !== undefined && { accept }) });
+      const object = await http.call({ path, absent: name, accept });
       return object === undefined ? undefined : parse(object);
     },
     async list(namespace, signal) {

@@ -2,7 +2,7 @@
  * The checks of /livez and /readyz.
  *
  * A failed /livez gets the process killed, and killing it in the middle of an order leaves the outcome unknown. So
- * /livez fails only for faults that a restart fixes: all workers of a loop are stuck (controller/progress.ts), or a
+ * /livez fails only for faults that a restart fixes: all workers of a loop are stuck (controller/controller.ts), or a
  * reflector has ended or hangs (controller/reflector.ts). A restart does not help if the provider or the API server is
  * down, refuses requests or hangs, if the journal is broken, or if a standby is waiting. A stuck event loop needs no
  * check: it cannot respond, which the kubelet treats as a failure.

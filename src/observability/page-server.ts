@@ -106,7 +106,7 @@ function keepFresh(server: TlsServer, certificate: Certificate, log: Logger): Tl
 function listen(server: Server, { host, port }: BindAddress): Promise<void> {
   return new Promise((resolve, reject) => {
     server.once('error', reject);
-    server.listen({ port, ...(host !== undefined && { host }) }, () => {
+    server.listen({ port, host }, () => {
       server.off('error', reject);
       resolve();
     });

@@ -51,7 +51,7 @@ export function createAccount(key: ApiKey, deps: ProviderDeps): Account {
 
 /**
  * Names the account by `<hash of the base URL>-<hash of base URL and key ID>`, which contains no secret; see
- * virtual-server/decision/account.ts.
+ * virtual-server/decision/identity.ts.
  */
 export function accountOf(base: string, keyId: string): string {
   return `${hash(base)}-${hash(`${base}\0${keyId}`)}`;

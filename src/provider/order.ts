@@ -151,7 +151,7 @@ function accepted({ status, body, headers }: ProviderAnswer, endpoints: Endpoint
     const named = task === undefined ? 'names no task' : `names task ${task}`;
     return {
       ...unknown(`the provider answered ${status} instead of 202 and ${named}`),
-      ...(task !== undefined && { task }),
+      task,
     };
   }
   if (task !== undefined) return { kind: 'created', task };

@@ -68,8 +68,7 @@ function collect(response: IncomingMessage, options: OwnRequest, signal: AbortSi
   const chunks: Buffer[] = [];
   let size = 0;
   return new Promise((resolve) => {
-    const end = (cut?: Error): void =>
-      resolve({ status, headers, text: textOf(chunks), ...(cut !== undefined && { cut }) });
+    const end = (cut?: Error): void => resolve({ status, headers, text: textOf(chunks), cut });
     response.on('data', (chunk: Buffer) => {
       size += chunk.length;
       chunks.push(chunk);

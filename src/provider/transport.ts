@@ -189,7 +189,7 @@ export class Transport implements Wire {
       path: target.path,
       method,
       headers: this.#headersOf(exchange),
-      ...(body !== undefined && { body }),
+      body,
     };
   }
 

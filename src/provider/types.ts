@@ -142,7 +142,7 @@ export interface Session {
 
 /** One API key at the provider: the token, the lists, and whether the provider refuses the key. */
 export interface Account {
-  /** Hashes of the base URL and the key ID, without any secret (virtual-server/decision/account.ts compares them). */
+  /** Hashes of the base URL and the key ID, without any secret (virtual-server/decision/identity.ts compares them). */
   readonly name: string;
   /** True once the provider has issued a token for this key. */
   isAccepted(): boolean;

@@ -151,7 +151,7 @@ export class SimulatedProvider {
 
   #accept(task: number): WireResponse {
     const { status, body, location } = this.#settings.createAnswer;
-    const headers = location ? { location: `${this.#baseUrl()}/beta/queue/vps/${task}` } : {};
+    const headers: Record<string, string> = location ? { location: `${this.#baseUrl()}/beta/queue/vps/${task}` } : {};
     return body ? json(status, { task }, headers) : { status, headers, body: '' };
   }
 

@@ -4,6 +4,7 @@ import type { VirtualServer } from '../api/virtual-server.ts';
 import { createClient, type Client } from '../kube/client.ts';
 import { KubeError } from '../kube/error.ts';
 import type { KubeHttp } from '../kube/http.ts';
+import { sharedRead } from '../base/shared-read.ts';
 import { DEFINITIONS, EVENTS, SECRETS, type Event, type SecretReader } from '../kube/kinds.ts';
 import { VIRTUAL_SERVERS } from './resource.ts';
 
@@ -54,23 +55,4 @@ function definitionReader(http: KubeHttp, name: string): () => Promise<Definitio
     if (metadata.deletionTimestamp === undefined) return 'kept';
     return metadata.annotations?.[ALLOW_DELETION_ANNOTATION] === 'true' ? 'deletionAllowed' : 'deleting';
   });
-}
-
-/*
- * Shares a read among all who ask while it cannot begin yet: each gets the answer of a read that began after it asked,
- * and at most one runs at a time.
- */
-
-export function sharedRead<T>(read: () => Promise<T>): () => Promise<T> {
-  let running: Promise<unknown> = Promise.resolve();
-  let next: Promise<T> | undefined;
-  return () => {
-    next ??= running.then(() => {
-      next = undefined;
-      const answer = read();
-      running = answer.catch(() => undefined);
-      return answer;
-    });
-    return next;
-  };
 }

@@ -12,12 +12,11 @@ import type { Progress } from '../controller/controller.ts';
 import type { Session } from '../provider/types.ts';
 import type { ConnectionSecrets } from './connection-secret.ts';
 import { inputsOf } from './decision/inputs.ts';
-import { recordOf } from './decision/next.ts';
-import { holdsSomething } from './decision/record.ts';
+import { holdsSomething, knownRecord } from './decision/record.ts';
 import { isProvisioned } from './decision/status.ts';
-import type { Facts, Next } from './decision/types.ts';
-import { lookAt, type View } from './decision/view.ts';
-import type { CreateLimit, ServerQuota } from './shared/limits.ts';
+import type { Facts, Outcome } from './decision/types.ts';
+import { viewOf, type View } from './decision/view.ts';
+import type { CreateLimit, Reservation, ServerQuota } from './shared/limits.ts';
 import type { Holders } from './shared/holders.ts';
 import type { Objects } from './shared/objects.ts';
 import type { Pace } from './shared/pace.ts';
@@ -62,7 +61,7 @@ export interface VisitServices {
 /** What a step writes, under the name that its log line and its Events have. */
 export interface Step {
   name: string;
-  next: Next;
+  next: Outcome;
   /** Whatever the journal knows and the new record does not name is resolved, by a definite answer or by you. */
   resolves?: boolean;
 }
@@ -97,6 +96,7 @@ export class Visit {
   /** The attempt that this visit has claimed. */
   #claimed: string | undefined;
   #steppedAt: number;
+  readonly #reservations = new Set<Reservation>();
   readonly #orders: OrdersInFlight;
   #endOrder: (() => void) | undefined;
 
@@ -115,7 +115,7 @@ export class Visit {
   /** The object, with all that is known now. */
   view(): View {
     this.services.progress?.mark();
-    return lookAt(this.#object, this.#facts());
+    return viewOf(this.#object, this.#facts());
   }
 
   /** A read of the API server has returned this version of the object. */
@@ -125,8 +125,7 @@ export class Visit {
   }
 
   /** The session for calls to the provider, with the key of the Secret that the object names; read once a visit. */
-  async key(): Promise<{ ok: true; session: Session } | Missing> {
-    const { object, own, inputs, deleting, facts } = this.view();
+  async key({ object, own, inputs, deleting, facts }: View): Promise<{ ok: true; session: Session } | Missing> {
     const { plan } = facts.memo;
     const secret = object.spec.apiKeySecretRef.name;
     if (this.#key?.secret !== secret) {
@@ -187,13 +186,20 @@ export class Visit {
     return inputsOf(this.#object) !== inputs;
   }
 
-  /** Gives back what the visit has reserved. */
+  /** From now until the visit ends, or keeps it. */
+  reserves(reservation: Reservation): void {
+    this.#reservations.add(reservation);
+  }
+
+  /** The reservation lasts after the visit. */
+  keeps(reservation: Reservation): void {
+    this.#reservations.delete(reservation);
+  }
+
+  /** Releases what the visit has reserved and not kept. */
   end(): void {
-    const { holders, objects, quota } = this.services;
-    const { namespace, name, uid } = this.#object.metadata;
     this.endsOrder();
-    holders.endReservation(uid, objects.holding(uid, `${namespace}/${name}`));
-    quota.endReservation(uid);
+    for (const reservation of this.#reservations) reservation.release();
   }
 
   /** Forgets attempts that the record no longer names and that a definite answer, or you, have resolved. */
@@ -233,10 +239,10 @@ export class Visit {
     this.services.metrics?.observe(PROVISIONING, {}, durationMs / 1000);
   }
 
-  #log(step: string, { error, events, record: written }: Next, durationMs: number): void {
+  #log(step: string, { error, events, record: written }: Outcome, durationMs: number): void {
     const { log } = this.services;
     const { namespace, name, uid, resourceVersion } = this.#object.metadata;
-    const record = written ?? recordOf(this.view());
+    const record = written ?? knownRecord(this.#object);
     const fields = {
       namespace,
       name,
@@ -269,7 +275,7 @@ export interface WriteDeps {
 /** Returns the newest version. Throws KubeError; whatever was written before the error stays written. */
 export async function write(
   object: VirtualServer,
-  next: Pick<Next, 'record' | 'status'>,
+  next: Pick<Outcome, 'record' | 'status'>,
   deps: WriteDeps,
 ): Promise<VirtualServer> {
   let newest = object;

@@ -59,7 +59,7 @@ export class Caretaker {
     const complaint = await runPlugin(arena, namespace, ['resolve', name, ...words, '--yes']);
     if (complaint !== undefined) violated([complaint]);
     // The next look at the object must already see this write.
-    await people.lookAt(name);
+    await people.viewOf(name);
   }
 }
 

@@ -120,7 +120,7 @@ export class People {
   }
 
   /** Reads the object's current state. */
-  async lookAt(name: string): Promise<void> {
+  async viewOf(name: string): Promise<void> {
     this.#saw(await this.#http.call({ path: this.#path(name), absent: name }));
   }
 

@@ -5,7 +5,7 @@
  * one policy: rights, guards, and the rules of a schema besides the lock of an ordered server.
  */
 import type * as z from 'zod';
-import { LOCKED_FIELDS } from '../../src/api/crd.ts';
+import { ORDERED_FIELDS } from '../../src/api/virtual-server.ts';
 import { API_VERSION, CATALOG_PLURAL, SERVER_PLURAL, SET_KIND, SET_PLURAL } from '../../src/api/names.ts';
 import type { ServerCatalog } from '../../src/api/server-catalog.ts';
 import type { VirtualServer } from '../../src/api/virtual-server.ts';
@@ -235,6 +235,6 @@ export function notServed(): KubeError {
 /** The CRD's validation rule locks these fields once the record has an attempt. */
 function validate(before: VirtualServer, { spec }: VirtualServer): void {
   if (before.status?.record?.attempt === undefined) return;
-  if (LOCKED_FIELDS.some((field) => JSON.stringify(spec[field]) !== JSON.stringify(before.spec[field])))
+  if (ORDERED_FIELDS.some((field) => JSON.stringify(spec[field]) !== JSON.stringify(before.spec[field])))
     throw invalid('locked');
 }

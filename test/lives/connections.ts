@@ -78,7 +78,11 @@ export class Connections {
   #takeName({ metadata: { namespace, name, uid }, spec }: VirtualServer): void {
     const { api, random, tell } = this.#around;
     const place = spec.connectionSecretName ?? this.nameFor(name);
-    const annotations = random.pick([{}, { [OWNER_ANNOTATION]: uid }, { [OWNER_ANNOTATION]: 'uid-of-another' }]);
+    const annotations = random.pick<Record<string, string>>([
+      {},
+      { [OWNER_ANNOTATION]: uid },
+      { [OWNER_ANNOTATION]: 'uid-of-another' },
+    ]);
     const isTyped = annotations[OWNER_ANNOTATION] !== uid && random.chance(0.5);
     tell(`foreign Secret ${namespace}/${place}`);
     const type = isTyped ? CONNECTION_SECRET_TYPE : 'Opaque';

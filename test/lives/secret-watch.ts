@@ -5,7 +5,7 @@ import { currentReason } from '../../src/controller/conditions.ts';
 import { CONNECTION_SECRET_TYPE, OWNER_ANNOTATION, RECORD_ANNOTATION } from '../../src/api/names.ts';
 import { parseRecord } from '../../src/api/record.ts';
 import type { VirtualServer } from '../../src/api/virtual-server.ts';
-import { CONNECTION_KEYS } from '../../src/virtual-server/connection-secret.ts';
+import { CONNECTION_KEYS } from '../../src/virtual-server/decision/connection.ts';
 import type { Secret } from '../../src/kube/kinds.ts';
 import type { Simulation } from '../../src/simulator/index.ts';
 import { expectedData } from '../oracles/connection-data.ts';

@@ -116,15 +116,15 @@ export const MUTANTS: Mutant[] = [
   {
     name: 'claims an order without another decision after it got its turn',
     file: 'src/virtual-server/operations/order.ts',
-    find: "if (decide(view).type !== 'order') {",
-    replace: 'if (view.facts.now < 0) {',
+    find: "if (decide(view).type !== 'order') return",
+    replace: 'if (view.facts.now < 0) return',
     tests: ['--project', 'unit', 'test/unit/virtual-server/operations/claim.test.ts'],
   },
   {
     name: 'sends an order although the API server stored something else than its claim',
     file: 'src/virtual-server/operations/order.ts',
     find: 'const own = ownOfClaim(visit, view, attempt);',
-    replace: 'const own = claim as ServerRecord | undefined;',
+    replace: 'const own = claimed(view, attempt, account) as ServerRecord | undefined;',
     tests: ['--project', 'unit', 'test/unit/virtual-server/operations/claim.test.ts'],
   },
   {
@@ -137,16 +137,44 @@ export const MUTANTS: Mutant[] = [
   {
     name: 'sends an order before its journal knows that it may have been sent',
     file: 'src/virtual-server/operations/order.ts',
-    find: 'sending: () => journal.sending(uid, attempt),',
-    replace: 'sending: () => Promise.resolve(),',
+    find: 'return journal.sending(uid, attempt);',
+    replace: 'return Promise.resolve();',
     tests: ['--project', 'unit', 'test/unit/virtual-server/operations/claim.test.ts'],
+  },
+  {
+    name: 'does not count an order that was sent',
+    file: 'src/virtual-server/operations/order.ts',
+    find: 'visit.keeps(hourly);',
+    replace: '',
+    tests: ['--project', 'unit', 'test/unit/virtual-server/operations/claim.test.ts'],
+  },
+  {
+    name: 'counts an order that was not sent',
+    file: 'src/virtual-server/operations/order.ts',
+    find: 'visit.reserves(hourly);',
+    replace: '',
+    tests: ['--project', 'unit', 'test/unit/virtual-server/operations/claim.test.ts'],
+  },
+  {
+    name: 'keeps the place of a server that was not ordered',
+    file: 'src/virtual-server/operations/order.ts',
+    find: 'visit.reserves(place);',
+    replace: '',
+    tests: ['--project', 'unit', 'test/unit/virtual-server/operations/claim.test.ts'],
+  },
+  {
+    name: 'keeps the reservation of an adoption that failed',
+    file: 'src/virtual-server/visit.ts',
+    find: 'for (const reservation of this.#reservations) reservation.release();',
+    replace: '',
+    tests: ['--project', 'unit', 'test/unit/virtual-server/operations/adoption.test.ts'],
   },
   {
     name: 'sends an order without waiting for its claim',
     file: 'src/virtual-server/operations/order.ts',
-    find: "    await visit.commit({ name: 'claim', next: goOn(view.facts.memo, { record: claim }) });\n  } catch (error) {\n    // The journal keeps the attempt: a proxy may answer 409 to an applied claim, and the entry proves that nothing was\n    // sent.\n    if (error instanceof KubeError && error.code === 'Conflict') limit.giveBack(namespace, uid);\n    throw error;\n  }\n  const own = ownOfClaim(visit, view, attempt);",
+    find: "  await visit.commit({ name: 'claim', next: goOn(view.facts.memo, { record: claimed(view, attempt, account) }) });\n  const own = ownOfClaim(visit, view, attempt);",
     replace:
-      "    visit.commit({ name: 'claim', next: goOn(view.facts.memo, { record: claim }) }).catch(() => undefined);\n  } catch (error) {\n    throw error;\n  }\n  const own = claim as ServerRecord | undefined;",
+      "  const claim = claimed(view, attempt, account);\n  visit.commit({ name: 'claim', next: goOn(view.facts.memo, { record: claim }) }).catch(() => undefined);\n  const own = claim as ServerRecord | undefined;",
     tests: ['--project', 'unit', 'test/unit/virtual-server/operations/claim.test.ts'],
   },
   {
@@ -640,13 +668,13 @@ export const MUTANTS: Mutant[] = [
   },
   {
     name: 'ignores the owner of a connection Secret',
-    file: 'src/virtual-server/connection-secret.ts',
+    file: 'src/virtual-server/decision/connection.ts',
     find: 'return type === CONNECTION_SECRET_TYPE && metadata.annotations?.[OWNER_ANNOTATION] === uid;',
     replace: 'return type !== uid || metadata.annotations?.[OWNER_ANNOTATION] === CONNECTION_SECRET_TYPE;',
   },
   {
     name: 'accepts a connection Secret of the right type from any object',
-    file: 'src/virtual-server/connection-secret.ts',
+    file: 'src/virtual-server/decision/connection.ts',
     find: 'return type === CONNECTION_SECRET_TYPE && metadata.annotations?.[OWNER_ANNOTATION] === uid;',
     replace: 'return type === CONNECTION_SECRET_TYPE && metadata.annotations?.[OWNER_ANNOTATION] !== uid + uid;',
   },
@@ -728,7 +756,7 @@ export const MUTANTS: Mutant[] = [
   },
   {
     name: 'takes a read of the definition that began before the deletion asked for it',
-    file: 'src/virtual-server/kube.ts',
+    file: 'src/base/shared-read.ts',
     find: 'next = undefined;',
     replace: 'void read;',
     tests: ['--project', 'unit', 'test/unit/base/shared-read.test.ts'],
@@ -791,7 +819,7 @@ export const MUTANTS: Mutant[] = [
   },
   {
     name: 'schedules a visit before the next try of a refused key',
-    file: 'src/virtual-server/decision/next.ts',
+    file: 'src/virtual-server/decision/outcome.ts',
     find: 'keyPauseMs(failures, jitter, atLeastMs)',
     replace: 'keyPauseMs(failures, jitter)',
     tests: ['--project', 'unit', 'test/unit/virtual-server/operations/key.test.ts'],
@@ -799,8 +827,9 @@ export const MUTANTS: Mutant[] = [
   {
     name: 'forgets a claim that conflicted but may have been applied',
     file: 'src/virtual-server/operations/order.ts',
-    find: "if (error instanceof KubeError && error.code === 'Conflict') limit.giveBack(namespace, uid);",
-    replace: "if (error instanceof KubeError && error.code === 'Conflict') await journal.settle(uid, attempt);",
+    find: "  await visit.commit({ name: 'claim', next: goOn(view.facts.memo, { record: claimed(view, attempt, account) }) });",
+    replace:
+      "  await visit.commit({ name: 'claim', next: goOn(view.facts.memo, { record: claimed(view, attempt, account) }) }).catch(async (error: unknown) => {\n    await journal.settle(uid, attempt);\n    throw error;\n  });",
     tests: ['--project', 'unit', 'test/unit/virtual-server/operations/claim-conflict.test.ts'],
   },
   {
@@ -813,7 +842,7 @@ export const MUTANTS: Mutant[] = [
   {
     name: 'does not alternate between namespaces',
     file: 'src/base/fair-line.ts',
-    find: 'if (!isEmpty(member)) {',
+    find: 'if (member.size > 0) {',
     replace: 'if (member.turns < 0) {',
     tests: ['--project', 'unit', 'test/unit/controller/queue.test.ts'],
   },
@@ -1392,7 +1421,7 @@ export const MUTANTS: Mutant[] = [
   },
   {
     name: 'obeys not-created after a single 404 of the task',
-    file: 'src/virtual-server/operations/follow.ts',
+    file: 'src/virtual-server/decision/silent-task.ts',
     find: 'if (isProven(denials, grace, facts)) {',
     replace: 'if (denials.counted > 0) {',
     tests: ['--project', 'unit', 'test/unit/virtual-server/operations/reads.test.ts'],
@@ -1443,7 +1472,7 @@ export const MUTANTS: Mutant[] = [
   },
   {
     name: 'never obeys not-created while another object follows the task',
-    file: 'src/virtual-server/decision/next.ts',
+    file: 'src/virtual-server/decision/outcome.ts',
     find: "(['follow', 'look', 'cancel'])",
     replace: "(['look', 'cancel'])",
     tests: ['--project', 'unit', 'test/unit/virtual-server/operations/task.test.ts'],
@@ -1464,7 +1493,7 @@ export const MUTANTS: Mutant[] = [
   },
   {
     name: 'releases an object by an old proof of absence after it was parked',
-    file: 'src/virtual-server/decision/next.ts',
+    file: 'src/virtual-server/decision/outcome.ts',
     find: 'rememberForeign(withoutGone(next.memo), at, verdict)',
     replace: 'rememberForeign(next.memo, at, verdict)',
     tests: ['--project', 'unit', 'test/unit/virtual-server/operations/cancel.test.ts'],

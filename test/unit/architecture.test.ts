@@ -1,4 +1,5 @@
-import { readdirSync, readFileSync } from 'node:fs';
+import { execFileSync } from 'node:child_process';
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { dirname, join, relative } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import ts from 'typescript';
@@ -191,4 +192,27 @@ function circles(graph: ReadonlyMap<string, readonly string[]>): string[][] {
   };
   for (const path of graph.keys()) walk(path, []);
   return found;
+}
+
+describe('comments and pages', () => {
+  const listed = ['ls-files', '--cached', '--others', '--exclude-standard'];
+  const files = execFileSync('git', listed, { cwd: ROOT, encoding: 'utf8' })
+    .split('\n')
+    .filter((path) => path !== '' && existsSync(join(ROOT, path)));
+
+  it.each(['src/', 'test/', 'tools/', 'docs/', 'CONTRIBUTING.md', 'README.md'])(
+    'of %s name only files that exist',
+    (part) => {
+      const pages = files.filter((path) => path.startsWith(part) && /\.(ts|md)$/.test(path));
+      const named = pages.flatMap((path) => filesNamedIn(path).map((name) => ({ path, name })));
+      expect(named.filter(({ name }) => !files.some((file) => file === name || file.endsWith(`/${name}`)))).toEqual([]);
+    },
+  );
+});
+
+/** Names of TypeScript files in the comments of a source, or in a page. */
+function filesNamedIn(path: string): string[] {
+  const text = readFileSync(join(ROOT, path), 'utf8');
+  const words = path.endsWith('.md') ? text : (text.match(/\/\*[^]*?\*\/|(?<=^|\s)\/\/.*$/gm) ?? []).join('\n');
+  return words.match(/(?<![\w./*-])(?:[\w.-]+\/)*[\w-]+\.(?:test\.)?ts\b/g) ?? [];
 }

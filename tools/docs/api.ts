@@ -1,11 +1,6 @@
 /** Renders docs/reference/api.md from the CustomResourceDefinitions: a table for each object, in the order of the schema. */
-import {
-  LOCKED_FIELDS,
-  serverCatalogCrd,
-  virtualServerCrd,
-  virtualServerSetCrd,
-  type StructuralSchema,
-} from '../../src/api/crd.ts';
+import { serverCatalogCrd, virtualServerCrd, virtualServerSetCrd, type StructuralSchema } from '../../src/api/crd.ts';
+import { ORDERED_FIELDS } from '../../src/api/virtual-server.ts';
 import { API_VERSION, SERVER_KIND, SET_KIND } from '../../src/api/names.ts';
 import { capitalized, ended } from '../../src/base/text.ts';
 import { anchorOf, code, table, text, wrap } from './table.ts';
@@ -183,7 +178,7 @@ function range(from: number | undefined, to: number | undefined, unit: string): 
   return [from === undefined ? `at most ${to}${unit}` : `${from} to ${to}${unit}`];
 }
 
-const isLocked = (field: string): boolean => LOCKED_FIELDS.some((locked) => locked === field);
+const isLocked = (field: string): boolean => ORDERED_FIELDS.some((locked) => locked === field);
 
 function mayChange(kindName: string, path: string, name: string): string {
   if (kindName !== SERVER_KIND || !path.startsWith('spec')) return '';

@@ -36,7 +36,7 @@ export function callProblem(error: ProviderError, advice = ''): string {
 }
 
 export function missing(reason: ReadyReason, message: string, retryAfterMs?: number): Missing {
-  return { ok: false, reason, message, ...(retryAfterMs !== undefined && { retryAfterMs }) };
+  return { ok: false, reason, message, retryAfterMs };
 }
 
 const REASON_BY_CODE: Record<ProviderErrorCode, ReadyReason> = {

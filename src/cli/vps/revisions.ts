@@ -2,7 +2,7 @@
 import type { Ordered, VirtualServerSet, VirtualServerSetStatus } from '../../api/virtual-server-set.ts';
 import { mergePatch } from '../../kube/client.ts';
 import { fingerprint } from './public-key.ts';
-import { revisionOf } from '../../virtual-server-set/decision/template.ts';
+import { orderedOf, revisionOf } from '../../virtual-server-set/decision/template.ts';
 
 export type Revision = NonNullable<VirtualServerSetStatus['revisions']>[number];
 
@@ -34,11 +34,7 @@ export interface SpecChange {
 
 /** What has to change in the template so that an order sends what the revision says. */
 export function changeTo({ spec: { template } }: VirtualServerSet, { spec: wanted }: Revision): SpecChange {
-  const patch = mergePatch(ordered(template.spec), ordered(wanted));
+  const patch = mergePatch(orderedOf(template.spec), orderedOf(wanted));
   const changed = Object.keys(patch) as (keyof Ordered)[];
   return { patch, rows: changed.map((field) => [field, FIELDS[field](template.spec), FIELDS[field](wanted)]) };
-}
-
-function ordered(spec: Ordered): object {
-  return Object.fromEntries(Object.keys(FIELDS).map((field) => [field, spec[field as keyof Ordered]]));
 }

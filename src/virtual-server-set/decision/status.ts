@@ -49,7 +49,7 @@ export function statusOf(situation: Situation, refusal?: string): { status: Virt
     conditions: withCondition(conditions, 'Paused', paused, generation, now),
   };
   const afterMs = nextMs(situation, verdict, Date.parse(lastProgressTime));
-  return { status, ...(afterMs !== undefined && { afterMs }) };
+  return { status, afterMs };
 }
 
 type Counts = Record<'replicas' | 'terminatingReplicas' | 'updatedReplicas' | 'availableReplicas', number>;

@@ -7,7 +7,7 @@ import {
   SET_KIND,
   SET_LABEL,
 } from '../../api/names.ts';
-import type { VirtualServer, VirtualServerSpec } from '../../api/virtual-server.ts';
+import { ORDERED_FIELDS, type VirtualServer, type VirtualServerSpec } from '../../api/virtual-server.ts';
 import {
   MAX_REVISIONS,
   REVISIONS_LENGTH,
@@ -36,6 +36,12 @@ export function revisionOf({ product, image, diskSize, sshKeys = [], sshKeysFrom
   return JSON.stringify([product, image, diskSize, sshKeys, sshKeysFrom.map(({ name, key }) => [name, key])]);
 }
 
+/** What an order sends of a spec. */
+export function orderedOf(spec: Ordered): Ordered {
+  const given = ORDERED_FIELDS.filter((field) => spec[field] !== undefined);
+  return Object.fromEntries(given.map((field) => [field, spec[field]])) as Ordered;
+}
+
 /** A short name of a revision, only for display: FNV-1a with 32 bits, as in the label pod-template-hash. */
 export function shortName(revision: string): string {
   let hash = 0x811c9dc5;
@@ -50,8 +56,7 @@ type Revisions = NonNullable<VirtualServerSetStatus['revisions']>;
 /** The revisions of the status; the template's revision comes first. */
 export function withTemplate({ spec: { template }, status }: VirtualServerSet): Revisions {
   const text = revisionOf(template.spec);
-  const { product, image, diskSize, sshKeys, sshKeysFrom } = template.spec;
-  const spec: Ordered = { product, image, diskSize, ...(sshKeys && { sshKeys }), ...(sshKeysFrom && { sshKeysFrom }) };
+  const spec = orderedOf(template.spec);
   const others = (status?.revisions ?? []).filter((other) => revisionOf(other.spec) !== text);
   const kept: Revisions = [];
   let length = 0;

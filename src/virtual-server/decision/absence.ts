@@ -19,12 +19,12 @@ import {
   type Denials,
   type Memo,
 } from './memo.ts';
-import type { Facts, Next, ServerAnswer } from './types.ts';
+import type { Facts, Outcome, ServerAnswer } from './types.ts';
 import { goneAdvice, notVisible, replaceAdvice, unprovenServer } from './words.ts';
 import { isToExpire } from './expiry.ts';
 import type { Recognition } from './identity.ts';
 import { saysGone } from './inputs.ts';
-import { goOn, jittered, rest, retryLater } from './next.ts';
+import { goOn, jittered, endVisit, retryLater } from './outcome.ts';
 import { withMemo, type View } from './view.ts';
 
 const NEEDED = 3;
@@ -85,7 +85,7 @@ export function unprovenVerdict(
 }
 
 /** Applies your annotation when the provider does not show the server; undefined if there is none for this server. */
-export function goneByWord(at: View, record: ServerRecord): Next | undefined {
+export function goneByAnnotation(at: View, record: ServerRecord): Outcome | undefined {
   const { object, facts } = at;
   const { identifier } = record;
   if (identifier === undefined || !saysGone(object, record)) return undefined;
@@ -94,11 +94,11 @@ export function goneByWord(at: View, record: ServerRecord): Next | undefined {
 }
 
 /** Records the absence of the server, so that another server with its identifier is not mistaken for it later. */
-export function sealed(at: View, record: ServerRecord, afterMs: number): Next {
+export function sealed(at: View, record: ServerRecord, afterMs: number): Outcome {
   const gone = record.missingAt === undefined ? { ...record, missingAt: timestamp(at.facts.now) } : record;
   const plan = { operation: 'look', afterMs } as const;
   const changed = gone === record ? undefined : gone;
-  return rest(
+  return endVisit(
     at,
     { record: gone, verdict: missingVerdict(at.object, gone) },
     plan,
@@ -137,7 +137,7 @@ export function notRecognized(
   record: ServerRecord,
   operation: LookOperation,
   { isOther, why, word }: Extract<Recognition, { ok: false }>,
-): Next {
+): Outcome {
   const identifier = record.identifier ?? '';
   const at = withMemo(before, withEvidence(before.facts.memo, { unrecognized: identifier }));
   const { object, facts, deleting } = at;
@@ -149,10 +149,10 @@ export function notRecognized(
   const plan = { operation, afterMs: jittered(pause, facts) };
   const memo = withoutFailures(facts.memo);
   if (record.missingAt !== undefined && isOther)
-    return rest(at, { record, verdict: missingVerdict(object, record, why) }, plan, memo);
+    return endVisit(at, { record, verdict: missingVerdict(object, record, why) }, plan, memo);
   if (isGone) return sealed(at, record, plan.afterMs);
   const verdict = { reason: 'IdentityUnproven', message: unprovenServer(object, identifier, why, word) } as const;
-  return rest(at, { record, verdict }, plan, memo);
+  return endVisit(at, { record, verdict }, plan, memo);
 }
 
 /** Both start by reading the server. */
@@ -167,7 +167,7 @@ export function absent(
   record: ServerRecord,
   operation: LookOperation,
   denial: Extract<ServerAnswer, { type: 'serverNotFound' }>,
-): Next {
+): Outcome {
   const { object, facts } = at;
   const identifier = record.identifier ?? '';
   const goes = object.metadata.deletionTimestamp !== undefined || isToExpire(object, record, facts);
@@ -181,7 +181,7 @@ export function absent(
   const resync = isProvisioned(object.status) ? facts.timing.resyncMs : facts.timing.pollMs;
   if (record.missingAt !== undefined && !goes) {
     const plan = { operation, afterMs: jittered(resync, facts) };
-    return rest(at, { record, verdict: missingVerdict(object, record) }, plan, memo);
+    return endVisit(at, { record, verdict: missingVerdict(object, record) }, plan, memo);
   }
   if (isGone === true) return sealed(withMemo(at, memo), record, jittered(resync, facts));
   if (!denial.counts || denials === undefined) {
@@ -191,5 +191,5 @@ export function absent(
   }
   const afterMs = pauseOf(denials, grace, facts);
   const verdict = unprovenVerdict(object, denials, `server ${identifier}`, grace, afterMs, facts);
-  return rest(at, { record, verdict }, { operation, afterMs }, memo);
+  return endVisit(at, { record, verdict }, { operation, afterMs }, memo);
 }

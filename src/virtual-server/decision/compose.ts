@@ -1,6 +1,6 @@
 /** Builds a whole status: fields, the mirror of the record, and the conditions. Pure. */
 import { transitions, withCondition, withVerdict, type EventNote, type Verdict } from '../../controller/conditions.ts';
-import type { Reason } from '../../api/conditions.ts';
+import { TYPES_WITH_EVENT, type ConditionType, type Reason } from '../../api/conditions.ts';
 import { ADOPT_ANNOTATION, PAUSED_ANNOTATION } from '../../api/names.ts';
 import { newerRecord, type ServerRecord } from '../../api/record.ts';
 import type { VirtualServer, VirtualServerStatus } from '../../api/virtual-server.ts';
@@ -10,7 +10,7 @@ import { unannotate } from './commands.ts';
 import { expiring } from './expiry.ts';
 import { adoptionOf, orphanMessage } from './inputs.ts';
 import { isPaused } from '../../api/server-state.ts';
-import type { ConnectionCondition } from '../connection-secret.ts';
+import type { ConnectionCondition } from './connection.ts';
 import type { Reachable } from './reach.ts';
 import { drift, isProvisioned } from './status.ts';
 import { driftMessage, ownersMessage } from './words.ts';
@@ -50,7 +50,7 @@ export function compose(object: VirtualServer, parts: Parts, now: number): Virtu
   const { record } = parts;
   // If a newer version wrote the record, keep it and its conditions: this version may misread it.
   const isReadable = newerRecord(record) === undefined;
-  const others: [string, { reason: Reason; message: string } | undefined][] = [
+  const others: [ConditionType, { reason: Reason; message: string } | undefined][] = [
     ['Drifted', differs === undefined ? undefined : { reason: 'Drifted', message: driftMessage(differs) }],
     [
       'Paused',
@@ -90,7 +90,7 @@ function current(generation: number, paused: boolean) {
 /** Conditions found when the server was last read. A condition that the spec no longer asks for is removed. */
 function withFindings(object: VirtualServer, parts: Parts, conditions: Condition[], now: number): Condition[] {
   const { sshCheck, connectionSecretName } = object.spec;
-  const findings = [
+  const findings: { type: ConditionType; asked: boolean; found: Reachable | ConnectionCondition | undefined }[] = [
     { type: 'Reachable', asked: sshCheck === 'Proxy' || sshCheck === 'Direct', found: parts.reachable },
     { type: 'ConnectionSecret', asked: connectionSecretName !== undefined, found: parts.connection },
   ];
@@ -125,9 +125,6 @@ function withNotice(object: VirtualServer, { record }: Parts, verdict: Verdict):
   return { ...verdict, message: `${ended(verdict.message)} ${notice}` };
 }
 
-/** Conditions that get an Event when they begin or change their reason. */
-const TOLD = ['Drifted', 'OrphanedServer', 'Expiring', 'ConnectionSecret'];
-
 export function eventsOf(before: VirtualServerStatus | undefined, after: VirtualServerStatus): EventNote[] {
-  return transitions(before?.conditions, after.conditions, TOLD);
+  return transitions(before?.conditions, after.conditions, TYPES_WITH_EVENT);
 }

@@ -146,7 +146,7 @@ export function recognize(
   const isProven = likeness === 'same' && shared === undefined;
   const isOwnAccount = record.account === undefined || isSameAccount(record.account, account);
   const word = `${record.identifier ?? ''}@${hardwareIn(server.macs)[0] ?? ipv6In(server.ipv6)[0] ?? account}`;
-  const isAccepted = isAcceptedWord(object, word);
+  const isAccepted = hasAccepted(object, word);
   const isPlausible = likeness !== 'different' && isOwnAccount && record.missingAt === undefined;
   if (isAccepted || isProven || (isPlausible && isEnough(record.fingerprint, purpose))) {
     const { missingAt, ...present } = record;
@@ -208,7 +208,7 @@ function isRicher(seen: Fingerprint, known: Fingerprint, isProven: boolean): boo
 }
 
 /** True if the annotation accepts exactly this word. */
-export function isAcceptedWord(object: VirtualServer, word: string): boolean {
+export function hasAccepted(object: VirtualServer, word: string): boolean {
   return object.metadata.annotations?.[ACCEPT_SERVER_ANNOTATION] === word;
 }
 

@@ -71,7 +71,7 @@ export type End =
   /** Its absence is proven, without the provider's word. `wasRequested`: a DELETE was sent, and its answer was lost. */
   | { state: 'gone'; identifier: string; wasRequested: boolean };
 
-/** The documented 200 to a DELETE: the provider's word that the server is cancelled, and not proof (confirmation.ts). */
+/** The documented 200 to a DELETE: the provider's word that the server is cancelled, and not proof (operations/cancel.ts). */
 export interface CancelWord {
   state: 'answered';
   identifier: string;

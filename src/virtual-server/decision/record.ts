@@ -1,6 +1,7 @@
 /** Builds one record from the annotation, its mirror in status, the journal and memory. Pure. */
 import { FINALIZER, RECORD_ANNOTATION, START_OVER_ANNOTATION } from '../../api/names.ts';
 import { isDeepEqual } from '../../base/deep-equal.ts';
+import { Recent } from '../../base/recent.ts';
 import {
   MAX_SETTLED,
   RECORD_FORMAT,
@@ -15,29 +16,6 @@ import type { VirtualServer } from '../../api/virtual-server.ts';
 import { currentReason } from '../../controller/conditions.ts';
 import { isPaused } from '../../api/server-state.ts';
 import type { AttemptNote } from './types.ts';
-
-/* A cache of the entries that were added last. */
-
-export class Recent<K, V> {
-  readonly #entries = new Map<K, V>();
-  readonly #size: number;
-
-  /** Holds at most `size` entries. */
-  constructor(size: number) {
-    this.#size = size;
-  }
-
-  get(key: K): V | undefined {
-    return this.#entries.get(key);
-  }
-
-  set(key: K, value: V): void {
-    this.#entries.set(key, value);
-    if (this.#entries.size <= this.#size) return;
-    const [oldest] = this.#entries.keys();
-    if (oldest !== undefined) this.#entries.delete(oldest);
-  }
-}
 
 export type RecordView =
   /** Nothing was ever attempted for this object. */
@@ -63,12 +41,12 @@ export function holdsSomething(record: ServerRecord): boolean {
 /** What is known about this object's server, from every place that stores it. */
 export function viewRecord(object: VirtualServer, notes: readonly AttemptNote[]): RecordView {
   const copies = copiesOf(object);
-  if (notes.length > 0) return viewOf(object, copies, notes);
-  copies.view ??= viewOf(object, copies, []);
+  if (notes.length > 0) return fromCopies(object, copies, notes);
+  copies.view ??= fromCopies(object, copies, []);
   return copies.view;
 }
 
-function viewOf(object: VirtualServer, copies: Copies, notes: readonly AttemptNote[]): RecordView {
+function fromCopies(object: VirtualServer, copies: Copies, notes: readonly AttemptNote[]): RecordView {
   const { uid, annotations, finalizers } = object.metadata;
   const { parsed, own, mirror } = copies;
   const newer = (parsed.ok ? undefined : parsed.newer) ?? newerRecord(mirror);
@@ -212,7 +190,9 @@ function mergeRecords(annotated: ServerRecord | undefined, mirror: ServerRecord 
 }
 
 function definedOf(record: ServerRecord): ServerRecord {
-  return Object.fromEntries(Object.entries(record).filter(([, value]) => value !== undefined)) as ServerRecord;
+  return Object.fromEntries(
+    Object.entries(record).filter(([, value]: [string, unknown]) => value !== undefined),
+  ) as ServerRecord;
 }
 
 /** Orphans from all lists, without duplicates. */

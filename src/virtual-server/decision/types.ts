@@ -68,7 +68,10 @@ export interface Timing {
  */
 export type RecordChange = 'restored' | 'notCreated' | 'orphanHandled' | 'wordTakenBack';
 
-/** What to do next for an object; `decide` chooses it, and the file of this name in operations/ does it. */
+/**
+ * What to do next for an object; `decide` chooses it, and the file of this name in operations/ does it. `wait` and `park`
+ * only write the status (outcome.ts).
+ */
 export type Operation =
   /** Order a server; nothing is held, and nothing may be on its way. */
   | { type: 'order'; record: ServerRecord | undefined }
@@ -134,7 +137,7 @@ export interface Failed {
 }
 
 /** What to write, what to remember, and when to come back. */
-export interface Next {
+export interface Outcome {
   /** The new record; `null` removes it together with the finalizer; left out: metadata stays. */
   record?: ServerRecord | null;
   /** The whole new status; left out or equal to the present one: not written. */

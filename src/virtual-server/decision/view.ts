@@ -29,7 +29,7 @@ export function withMemo<V extends View>(view: V, memo: Memo): V {
   return { ...view, facts: { ...view.facts, memo } };
 }
 
-export function lookAt(object: VirtualServer, facts: Facts): View {
+export function viewOf(object: VirtualServer, facts: Facts): View {
   const record = viewRecord(object, facts.notes);
   return {
     object,

@@ -85,7 +85,7 @@ export function unknownMessage(
   const hint = hintedTask === undefined ? '' : ` The answer named task ${hintedTask}.`;
   return (
     `Order ${attempt} was sent, but its outcome is unknown${why}: a server may exist and cost money.${hint} ` +
-    resolveAdvice(object, { attempt, ...(attemptedAt !== undefined && { attemptedAt }) })
+    resolveAdvice(object, { attempt, attemptedAt })
   );
 }
 

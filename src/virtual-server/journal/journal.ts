@@ -162,7 +162,7 @@ function createJournal(attempts: Attempts, notes: Notes, unlock: () => Promise<v
     uids: () => attempts.uids(),
     async minted({ namespace, name, uid, attempt, account, mintedAt }) {
       if (attempts.get(uid, attempt) !== undefined) throw wrongStep(attempt, 'was minted before');
-      const known = { namespace, name, uid, attempt, account, ...(mintedAt !== undefined && { mintedAt }) };
+      const known = { namespace, name, uid, attempt, account, mintedAt };
       await advance({ ...known, state: 'minted', own: true }, undefined);
     },
     async sending(uid, attempt) {

@@ -6,25 +6,27 @@ import { adopt as adoptCommand } from '../decision/commands.ts';
 import { fingerprintOf } from '../decision/identity.ts';
 import { withEvidence, withoutFailures } from '../decision/memo.ts';
 import { recognized } from '../decision/absence.ts';
-import { failed, goOn, jittered, parked, rest, retryLater, withoutKey } from '../decision/next.ts';
+import { failed, goOn, jittered, parked, endVisit, retryLater, withoutKey } from '../decision/outcome.ts';
 import { mergeOrphans, newRecord, settledWith } from '../decision/record.ts';
-import type { Next, Operation, Park, ServerAnswer, ShownServer } from '../decision/types.ts';
+import type { Outcome, Operation, Park, ServerAnswer, ShownServer } from '../decision/types.ts';
 import { isOverdue, type View } from '../decision/view.ts';
 import { namesOf, resolveAdvice } from '../decision/words.ts';
+import type { Holding } from '../shared/holders.ts';
 import type { Visit } from '../visit.ts';
 import { readServer } from './reads.ts';
 
 type Adopt = Extract<Operation, { type: 'adopt' }>;
 
-export async function adopt(visit: Visit, { record, identifier }: Adopt): Promise<Next> {
-  const { holders } = visit.services;
+export async function adopt(visit: Visit, at: View, { record, identifier }: Adopt): Promise<Outcome> {
+  const { holders, objects } = visit.services;
   // Without a key of the account, no message may tell what other objects hold.
-  const key = await visit.key();
+  const key = await visit.key(at);
   if (!key.ok) return withoutKey(visit.view(), 'adopt', key);
   const { session } = key;
   const { account } = session;
-  const ordering = othersOrder(visit.view(), record, identifier, account);
-  if (ordering !== undefined) return parked(visit.view(), ordering);
+  const known = visit.view();
+  const ordering = othersOrder(known, record, identifier, account);
+  if (ordering !== undefined) return parked(known, ordering);
 
   // Reserved until the visit ends, so that only one of two adopters gets to hold the server.
   const { metadata, spec } = visit.object;
@@ -32,7 +34,11 @@ export async function adopt(visit: Visit, { record, identifier }: Adopt): Promis
   const others = holders.others(uid);
   const before = others.withServer(identifier, { account });
   const secret = spec.apiKeySecretRef.name;
-  if (before.length === 0) holders.reserve(uid, { namespace, name, secret, account, identifier });
+  if (before.length === 0) {
+    const holding = { namespace, name, secret, account, identifier };
+    const without = (): Holding | undefined => objects.holding(uid, `${namespace}/${name}`);
+    visit.reserves(holders.reserve(uid, holding, without));
+  }
 
   const answer = await readServer(identifier, undefined, session, visit.object);
   if (answer.type !== 'server') {
@@ -66,12 +72,12 @@ export function othersOrder(
 }
 
 /** The record comes first: the operator shows and writes nothing about the server until this object holds it. Pure. */
-export function adopted(at: View, known: ServerRecord | undefined, identifier: string, shown: ShownServer): Next {
+export function adopted(at: View, known: ServerRecord | undefined, identifier: string, shown: ShownServer): Outcome {
   const { object, facts } = at;
   const { task, attempt, attemptedAt, orphans: others } = known ?? {};
   // If another object follows the same task, its number does not prove that a server is orphaned.
   const isShared = task !== undefined && facts.others.withTask(task, known?.account).length > 0;
-  const order = { ...(attempt !== undefined && { attempt }), ...(attemptedAt !== undefined && { attemptedAt }) };
+  const order = { attempt, attemptedAt };
   const orphans = mergeOrphans(others, task === undefined || isShared ? undefined : [{ task, ...order }]);
   const record: ServerRecord = {
     ...(known && unknownIn(known)),
@@ -80,7 +86,7 @@ export function adopted(at: View, known: ServerRecord | undefined, identifier: s
     account: shown.account,
     identifier,
     fingerprint: fingerprintOf(shown.server),
-    ...(orphans && { orphans }),
+    orphans,
     ...(known && settledWith(known)),
   };
   const note = `This object now holds server ${identifier}`;
@@ -93,7 +99,7 @@ export function heldByOthers(
   record: ServerRecord | undefined,
   identifier: string,
   holders: readonly string[],
-): Next {
+): Outcome {
   const { object } = at;
   // While an attempt is open, no advice may lead to a release.
   const advice =
@@ -102,7 +108,7 @@ export function heldByOthers(
       : resolveAdvice(object, record);
   const message = `Server ${identifier}, named by annotation ${ADOPT_ANNOTATION}, is held by ${namesOf(holders, object)}, so the operator does not adopt it. ${advice}`;
   const verdict = { reason: 'IdentifierInUse', message } as const;
-  return rest(at, { record, verdict }, { operation: 'adopt', afterMs: jittered(at.facts.timing.pollMs, at.facts) });
+  return endVisit(at, { record, verdict }, { operation: 'adopt', afterMs: jittered(at.facts.timing.pollMs, at.facts) });
 }
 
 export function notAdopted(
@@ -110,7 +116,7 @@ export function notAdopted(
   known: ServerRecord | undefined,
   identifier: string,
   answer: Exclude<ServerAnswer, ShownServer>,
-): Next {
+): Outcome {
   if (answer.type === 'failed') return failed(at, 'adopt', answer.error);
   const { object, facts } = at;
   const advice =

@@ -26,8 +26,8 @@ import {
   type Memo,
 } from '../decision/memo.ts';
 import { absent, notRecognized } from '../decision/absence.ts';
-import { failed, goOn, goneUnasked, jittered, rest, withoutKey } from '../decision/next.ts';
-import type { Facts, Next, Operation, ServerAnswer, ShownServer } from '../decision/types.ts';
+import { failed, goOn, goneUnasked, jittered, endVisit, withoutKey } from '../decision/outcome.ts';
+import type { Facts, Outcome, Operation, ServerAnswer, ShownServer } from '../decision/types.ts';
 import { accountOf, withMemo, type View } from '../decision/view.ts';
 import { definitionDeleting, definitionForbidden, goneAdvice, setDefinitionLost } from '../decision/words.ts';
 import type { Visit } from '../visit.ts';
@@ -43,8 +43,8 @@ type Cancel = Extract<Operation, { type: 'cancel' }>;
 type Found = Exclude<ServerAnswer, { type: 'failed' }>;
 
 /** Undefined if the object is gone. */
-export async function cancel(visit: Visit, { record, identifier }: Cancel): Promise<Next | undefined> {
-  const key = await visit.key();
+export async function cancel(visit: Visit, at: View, { record, identifier }: Cancel): Promise<Outcome | undefined> {
+  const key = await visit.key(at);
   if (!key.ok) return goneUnasked(visit.view()) ?? withoutKey(visit.view(), 'cancel', key);
   const { session } = key;
 
@@ -116,7 +116,7 @@ async function stateOf(read: Promise<DefinitionState>): Promise<DefinitionState 
 }
 
 /** Why what a read shows permits no DELETE now, and what follows; undefined: it permits one. Pure. */
-export function beforeDelete(at: View, record: ServerRecord, shown: Found): Next | undefined {
+export function beforeDelete(at: View, record: ServerRecord, shown: Found): Outcome | undefined {
   const { facts } = at;
   const isTooSoon = isAskedLately(facts, record.identifier);
   if (shown.type === 'serverNotFound')
@@ -159,7 +159,7 @@ async function sendDelete(
 }
 
 /** What follows if the provider has not given the documented answer to the DELETE. `shown`: what the read before found. Pure. */
-export function afterRefusal(at: View, record: ServerRecord, shown: Found, error: ProviderError): Next {
+export function afterRefusal(at: View, record: ServerRecord, shown: Found, error: ProviderError): Outcome {
   // The server was shown right before, and denials count only without a 200 in between.
   const memo = shown.type === 'server' ? withoutDenials(at.facts.memo) : at.facts.memo;
   if (!isProviderError(error, 'PROVIDER_NOT_FOUND')) {
@@ -192,7 +192,7 @@ export function afterWord(
   before: Found,
   said: string,
   after: ServerAnswer | undefined,
-): Next {
+): Outcome {
   const { facts } = at;
   const { identifier = '' } = record;
   // A denial confirms nothing if the provider did not show the server before the DELETE either: it may still appear.
@@ -214,35 +214,35 @@ function withRequest(memo: Memo, identifier: string): Memo {
 }
 
 /** A call failed. Your annotation that the server is gone is enough then. */
-function notCancelled(at: View, record: ServerRecord, error: ProviderError): Next {
+function notCancelled(at: View, record: ServerRecord, error: ProviderError): Outcome {
   const { identifier } = record;
   const advice = at.deleting && identifier !== undefined ? goneAdvice(at.object, identifier) : '';
   return goneUnasked(at) ?? failed(at, 'cancel', error, advice);
 }
 
 /** The operator cancels nothing while all objects of a kind are being deleted by mistake, or may be. Pure. */
-export function heldBack(at: View, record: ServerRecord, identifier: string, { of, definition }: Held): Next {
+export function heldBack(at: View, record: ServerRecord, identifier: string, { of, definition }: Held): Outcome {
   const { object, facts } = at;
   const plan = { operation: 'cancel', afterMs: jittered(facts.timing.pollMs, facts) } as const;
   const memo = withoutFailures(facts.memo);
   if (definition === 'forbidden') {
     const message = definitionForbidden(identifier, of);
-    return rest(at, { record, verdict: { reason: 'CRDForbidden', message } }, plan, memo);
+    return endVisit(at, { record, verdict: { reason: 'CRDForbidden', message } }, plan, memo);
   }
   const message =
     of === 'servers' ? definitionDeleting(object, identifier) : setDefinitionLost(object, identifier, definition);
-  return rest(at, { record, verdict: { reason: 'CRDDeleting', message } }, plan, memo);
+  return endVisit(at, { record, verdict: { reason: 'CRDDeleting', message } }, plan, memo);
 }
 
 /** Waits and asks again. A short lag is no reason for a Warning, so the reason follows after a poll interval. */
-function unconfirmed(at: View, record: ServerRecord, word: CancelWord, server: Server): Next {
+function unconfirmed(at: View, record: ServerRecord, word: CancelWord, server: Server): Outcome {
   const { facts, deleting } = at;
   const afterMs = facts.timing.pollMs;
   const calm: Verdict = { reason: 'Deleting', message: stillShown(word, server, afterMs, facts) };
   const isLag = facts.monotonic - word.since < facts.timing.pollMs;
   const verdict = isLag ? deleting && calm : warning(at.object, word, server, afterMs, facts);
   const memo = withEvidence(withoutFailures(facts.memo), { denials: undefined, end: word });
-  return rest(at, { record, ...(verdict !== false && { verdict }) }, { operation: 'cancel', afterMs }, memo);
+  return endVisit(at, { record, ...(verdict !== false && { verdict }) }, { operation: 'cancel', afterMs }, memo);
 }
 
 function stillShown(

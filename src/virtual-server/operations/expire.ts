@@ -5,16 +5,16 @@
 import type { ServerRecord } from '../../api/record.ts';
 import { timestamp } from '../../base/duration.ts';
 import { compose, eventsOf } from '../decision/compose.ts';
-import { connectionCondition } from '../connection-secret.ts';
+import { connectionCondition } from '../decision/connection.ts';
 import { endOf, withoutPlan } from '../decision/memo.ts';
-import { parked, retryLater } from '../decision/next.ts';
-import type { Next } from '../decision/types.ts';
+import { parked, retryLater } from '../decision/outcome.ts';
+import type { Outcome } from '../decision/types.ts';
 import type { View } from '../decision/view.ts';
 import { replaceAdvice } from '../decision/words.ts';
 import type { Visit } from '../visit.ts';
 
-export async function expire(visit: Visit, { record }: { record: ServerRecord }): Promise<Next> {
-  if (record.expiredAt === undefined) return expired(visit.view(), record);
+export async function expire(visit: Visit, before: View, { record }: { record: ServerRecord }): Promise<Outcome> {
+  if (record.expiredAt === undefined) return expired(before, record);
   // From now on the provider may give the addresses to another customer.
   const emptied = await visit.services.connections.empty(visit.object);
   const at = visit.view();
@@ -26,7 +26,7 @@ export async function expire(visit: Visit, { record }: { record: ServerRecord })
   return parked(at, { verdict }, { fields: {} });
 }
 
-function expired({ object, facts }: View, own: ServerRecord): Next {
+function expired({ object, facts }: View, own: ServerRecord): Outcome {
   const record = { ...own, expiredAt: timestamp(facts.now) };
   const isCancelled = endOf(facts.memo, own.identifier)?.state === 'confirmed';
   const end = isCancelled ? 'The operator cancelled the server' : 'The server no longer exists at the provider';

@@ -1,29 +1,31 @@
 /** Follows the task of an order until it names a server and ends. */
 import { currentReason, type Verdict } from '../../controller/conditions.ts';
 import { MAX_IDENTIFIER, type ServerRecord } from '../../api/record.ts';
-import type { VirtualServer, VirtualServerSpec, VirtualServerStatus } from '../../api/virtual-server.ts';
 import { isSameIdentifier } from '../../base/identifier.ts';
-import { cut } from '../../base/text.ts';
-import { denied, isProven, pauseOf, unprovenVerdict } from '../decision/absence.ts';
-import { isAcceptedWord, isSameAccount, isSameProvider } from '../decision/identity.ts';
-import { adopt } from '../decision/commands.ts';
-import { withEvidence, withoutDenials, withoutFailures, type Memo, type Silence } from '../decision/memo.ts';
-import { failed, goOn, goneUnasked, jittered, parked, rest, retryLater, withoutKey } from '../decision/next.ts';
+import { hasAccepted, isSameAccount, isSameProvider } from '../decision/identity.ts';
+import { withEvidence, withoutDenials, withoutFailures, type Memo } from '../decision/memo.ts';
+import { failed, goOn, goneUnasked, jittered, parked, endVisit, retryLater, withoutKey } from '../decision/outcome.ts';
+import { invisible, saysFailure, shorten, taskVerdict, vanished, withSilence } from '../decision/silent-task.ts';
 import { taskField } from '../decision/status.ts';
-import type { Next, Operation, Park, TaskAnswer } from '../decision/types.ts';
+import type { Outcome, Operation, Park, TaskAnswer } from '../decision/types.ts';
 import { accountOf, isOverdue, withMemo, type View } from '../decision/view.ts';
-import { namesOf, resolveAdvice, taskInUse, taskNotVisible, unprovenTask } from '../decision/words.ts';
+import { namesOf, resolveAdvice, taskInUse, unprovenTask } from '../decision/words.ts';
 import type { Visit } from '../visit.ts';
 import { pollTask } from './reads.ts';
 
-export async function follow(visit: Visit, { record, task }: Extract<Operation, { type: 'follow' }>): Promise<Next> {
-  const shared = taskInTwo(visit.view(), record, task);
-  if (shared !== undefined) return parked(visit.view(), shared);
+export async function follow(
+  visit: Visit,
+  at: View,
+  { record, task }: Extract<Operation, { type: 'follow' }>,
+): Promise<Outcome> {
+  const shared = taskInTwo(at, record, task);
+  if (shared !== undefined) return parked(at, shared);
 
-  const key = await visit.key();
+  const key = await visit.key(at);
   if (!key.ok) return goneUnasked(visit.view()) ?? withoutKey(visit.view(), 'follow', key);
-  const other = taskOfAnotherAccount(visit.view(), record, task);
-  if (other !== undefined) return parked(visit.view(), other);
+  const known = visit.view();
+  const other = taskOfAnotherAccount(known, record, task);
+  if (other !== undefined) return parked(known, other);
 
   const answer = await pollTask(task, record.account, key.session);
   if (answer.type === 'taskNotFound') visit.suspectKey();
@@ -51,14 +53,14 @@ export function taskOfAnotherAccount({ object, facts }: View, record: ServerReco
   if (record.account === undefined || isSameAccount(record.account, account)) return undefined;
   if (record.identifier !== undefined && isSameProvider(record.account, account)) return undefined;
   const word = `task-${task}@${account ?? ''}`;
-  if (isAcceptedWord(object, word)) return undefined;
+  if (hasAccepted(object, word)) return undefined;
   const why = 'the API key or the base URL is not the one that was used for the order';
   const message = unprovenTask(object, record, why, word);
   return { verdict: { reason: 'IdentityUnproven', message }, retry: 'follow', afterMs: facts.timing.pollMs };
 }
 
 /** What the answer means for the object. Pure. */
-export function afterPoll(asked: View, record: ServerRecord, answer: TaskAnswer): Next {
+export function afterPoll(asked: View, record: ServerRecord, answer: TaskAnswer): Outcome {
   if (answer.type === 'failed') {
     const advice = isOverdue(record, asked.facts.now) ? resolveAdvice(asked.object, record) : '';
     return goneUnasked(asked) ?? failed(asked, 'follow', answer.error, advice);
@@ -98,7 +100,7 @@ function withIdentifier(at: View, record: ServerRecord, identifier: string | und
   const current = isOwnAccount ? record : { ...record, account };
   const isKnown = identifier !== undefined && isSameIdentifier(identifier, record.identifier);
   const word = `task-${record.task ?? ''}@${account ?? ''}`;
-  const isAccepted = isOwnAccount || isAcceptedWord(object, word);
+  const isAccepted = isOwnAccount || hasAccepted(object, word);
   // Number and identifier may belong to an order of the other account. Keep the record's account, so that a 404 of the
   // other account does not count before that account shows the server.
   if (isKnown) return isAccepted ? current : record;
@@ -128,9 +130,7 @@ function vouchedBy({ facts }: View, { identifier }: ServerRecord): Memo {
   return withEvidence(facts.memo, { vouched: { identifier, account } });
 }
 
-const shorten = (text: string): string => (text.length > 64 ? `${cut(text, 64)}...` : text);
-
-function mistaken(at: View, record: ServerRecord, problem: string): Next {
+function mistaken(at: View, record: ServerRecord, problem: string): Outcome {
   return retryLater(
     at,
     'follow',
@@ -145,7 +145,7 @@ function pending(
   record: ServerRecord,
   message: string | undefined,
   { known, isRefused }: { known: ServerRecord; isRefused: boolean },
-): Next {
+): Outcome {
   const isNew = record !== known;
   const settling = withMemo(at, withoutTaskDenials(at.facts.memo));
   const { object, facts, deleting } = settling;
@@ -156,7 +156,7 @@ function pending(
   if ((overdue || failed) && record.identifier !== undefined && facts.memo.evidence.task?.state !== 'silent') {
     return goOn(withSilence(facts.memo, { why: 'overdue', message }), isNew ? { record } : {});
   }
-  const verdict = verdictOf(object, record, message, {
+  const verdict = taskVerdict(object, record, message, {
     deleting: deleting ? object.spec.deletionPolicy : undefined,
     overdue,
     failed,
@@ -167,7 +167,7 @@ function pending(
   // The annotation may lack the identifier while the server is being created (record.ts): one write less.
   const isInMirror = verdict.reason === 'Creating' && record.account === known.account && !isRefused;
   const memo = { ...withoutFailures(facts.memo), toldAt: facts.monotonic };
-  const next = rest(settling, parts, plan, memo, isNew && !isInMirror ? record : undefined);
+  const next = endVisit(settling, parts, plan, memo, isNew && !isInMirror ? record : undefined);
   if (isNew || verdict.reason !== 'Creating' || !isToldAlready(settling, task)) return next;
   const { status: _status, ...silent } = next;
   return { ...silent, memo: { ...next.memo, toldAt: facts.memo.toldAt } };
@@ -188,116 +188,4 @@ function isToldAlready({ object, facts }: View, task: number): boolean {
 /** Keeps denials of the server when the task answers: a `not-created` annotation counts only with them. */
 function withoutTaskDenials(memo: Memo): Memo {
   return memo.evidence.denials?.of.startsWith('task ') === true ? withoutDenials(memo) : memo;
-}
-
-/** The provider does not document failures, so such words only let you resolve the order earlier. */
-function saysFailure(message: string | undefined): boolean {
-  return message !== undefined && /\b(fail(s|ed|ure)?|errors?|abort(s|ed)?|cancell?ed)\b/i.test(message);
-}
-
-type DeletionPolicy = VirtualServerSpec['deletionPolicy'];
-
-function verdictOf(
-  object: VirtualServer,
-  record: ServerRecord,
-  message: string | undefined,
-  { deleting, overdue, failed }: { deleting?: DeletionPolicy | undefined; overdue: boolean; failed: boolean },
-): Verdict {
-  const { task = '' } = record;
-  const progress = message === undefined || message === '' ? `Task ${task} is running` : `Task ${task}: ${message}`;
-  if (failed)
-    return {
-      reason: 'TaskFailed',
-      message: `The order seems to have failed. ${progress}. The operator keeps polling, because a server may exist. ${resolveAdvice(object, record)}`,
-    };
-  if (overdue) {
-    const text = `The task has been running for more than an hour. ${progress}. The operator keeps polling. ${resolveAdvice(object, record)}`;
-    return { reason: 'TaskOverdue', message: text };
-  }
-  if (deleting !== undefined) {
-    const then =
-      deleting === 'Delete'
-        ? 'cancels the server as soon as its task ends'
-        : 'releases the object and keeps the server as soon as the server is known';
-    return { reason: 'Deleting', message: `The operator ${then}. ${progress}` };
-  }
-  return { reason: 'Creating', message: progress };
-}
-
-/** The task does not end, and the provider does not show its server. */
-export function unseen(at: View, record: ServerRecord, message: string | undefined): Next {
-  const { facts } = at;
-  const { task = 0, identifier = '' } = record;
-  const memo = withEvidence(facts.memo, { denials: denied(facts, `server ${identifier}`) });
-  const overdue = isOverdue(record, facts.now);
-  const failed = saysFailure(message);
-  const { reason, message: text } = verdictOf(at.object, record, message, { overdue, failed });
-  const verdict = { reason, message: `The provider does not show server ${identifier}. ${text}` };
-  return askedInVain(withMemo(at, memo), record, verdict, { task: taskField(task, message) });
-}
-
-/**
- * The provider does not show the task, or the server read in its place, for a reason that proves nothing about either.
- */
-export function invisible(at: View, record: ServerRecord, detail: string): Next {
-  const message = taskNotVisible(at.object, record, detail);
-  return askedInVain(at, record, { reason: 'ServerNotVisible', message });
-}
-
-/** The task names another server than before, and the provider does not show the earlier one. */
-export function renamed(at: View, record: ServerRecord, named: string): Next {
-  const { identifier = '' } = record;
-  const memo = withEvidence(at.facts.memo, { denials: denied(at.facts, `server ${identifier}`) });
-  const message =
-    `Task ${record.task ?? ''} now names server ${shorten(named)}. Before, it named server ${identifier}, which the provider ` +
-    `does not show. If server ${shorten(named)} belongs to this order, run ` +
-    `${adopt(at.object, named)}. ${resolveAdvice(at.object, record)}`;
-  return askedInVain(withMemo(at, memo), record, { reason: 'TaskInUse', message });
-}
-
-/** The provider denies the task and, if its identifier is known, the server. */
-export function vanished(at: View, record: ServerRecord): Next {
-  const { task = 0, identifier } = record;
-  const what = identifier === undefined ? `task ${task}` : `server ${identifier}`;
-  const denials = denied(at.facts, what);
-  const settling = withMemo(at, withEvidence(at.facts.memo, { denials }));
-  const { facts } = settling;
-  const grace = facts.timing.absenceMs;
-  if (isProven(denials, grace, facts)) {
-    const server = identifier === undefined ? 'no server is known' : `server ${identifier} is not visible`;
-    const message =
-      `The provider no longer knows task ${task} of order ${record.attempt ?? ''}, and ${server}. The operator keeps polling. ` +
-      `If the API key is now one of another account, restore the old key. ${resolveAdvice(at.object, record)}`;
-    return askedInVain(settling, record, { reason: 'TaskNotFound', message });
-  }
-  const afterMs = pauseOf(denials, grace, facts);
-  const isNew = record.attemptedAt !== undefined && facts.now - Date.parse(record.attemptedAt) < grace;
-  const verdict: Verdict = isNew
-    ? { reason: 'Creating', message: `Order accepted (task ${task}); the provider does not show the task yet` }
-    : unprovenVerdict(
-        at.object,
-        denials,
-        identifier === undefined ? what : `task ${task} and ${what}`,
-        grace,
-        afterMs,
-        facts,
-      );
-  const memo = withoutFailures(withoutSilence(facts.memo));
-  const parts = { record, fields: { task: taskField(task, at.object.status?.task?.message) }, verdict };
-  return rest(settling, parts, { operation: 'follow', afterMs }, memo);
-}
-
-/** The server was read in place of its task, without success. The operator polls the task again. */
-function askedInVain(at: View, record: ServerRecord, verdict: Verdict, fields?: VirtualServerStatus): Next {
-  const parts = { record, verdict, ...(fields && { fields }) };
-  return retryLater(withMemo(at, withoutSilence(at.facts.memo)), 'follow', parts, at.facts.timing.pollMs);
-}
-
-/** The task cannot tell more: the server itself is read once. */
-function withSilence(memo: Memo, silence: Silence): Memo {
-  return withEvidence(memo, { task: { state: 'silent', ...silence } });
-}
-
-function withoutSilence(memo: Memo): Memo {
-  return memo.evidence.task?.state === 'silent' ? withEvidence(memo, { task: undefined }) : memo;
 }

@@ -1,30 +1,35 @@
 /** Reads the server: whether it is still there, what it is like, and whether it answers. */
 import type { Verdict } from '../../controller/conditions.ts';
+import { hasTrait } from '../../api/conditions.ts';
 import type { ServerRecord } from '../../api/record.ts';
 import { cut } from '../../base/text.ts';
 import type { Server } from '../../provider/types.ts';
 import { compose } from '../decision/compose.ts';
-import { connectionCondition, type ConnectionSecretState } from '../connection-secret.ts';
+import { connectionCondition, type ConnectionSecretState } from '../decision/connection.ts';
 import { recognizeFor } from '../decision/identity.ts';
 import { isToExpire, withReadyAt } from '../decision/expiry.ts';
 import { withRefuted } from '../decision/inputs.ts';
 import { withEvidence, withoutFailures, withoutWord } from '../decision/memo.ts';
-import { absent, goneByWord, notRecognized, recognized } from '../decision/absence.ts';
-import { failed, goOn, goneUnasked, jittered, rest, withoutKey } from '../decision/next.ts';
+import { absent, goneByAnnotation, notRecognized, recognized } from '../decision/absence.ts';
+import { failed, goOn, goneUnasked, jittered, endVisit, withoutKey } from '../decision/outcome.ts';
 import { isRunning } from '../../api/server-state.ts';
 import { reach, sshTarget, type ProbeResult } from '../decision/reach.ts';
 import { serverFields } from '../decision/status.ts';
-import type { Next, Operation, ServerAnswer, ShownServer } from '../decision/types.ts';
+import type { Outcome, Operation, ServerAnswer, ShownServer } from '../decision/types.ts';
 import type { View } from '../decision/view.ts';
 import type { Visit } from '../visit.ts';
-import { invisible, renamed, unseen, vanished } from './follow.ts';
+import { invisible, renamed, unseen, vanished } from '../decision/silent-task.ts';
 import { readServer } from './reads.ts';
 
 /** `probed`: whether an SSH server answers. `connection`: the result of writing the connection Secret. If spec asks for it. */
 type LookedAt = ShownServer & { probed?: ProbeResult; connection?: ConnectionSecretState };
 
-export async function look(visit: Visit, { record, identifier }: Extract<Operation, { type: 'look' }>): Promise<Next> {
-  const key = await visit.key();
+export async function look(
+  visit: Visit,
+  at: View,
+  { record, identifier }: Extract<Operation, { type: 'look' }>,
+): Promise<Outcome> {
+  const key = await visit.key(at);
   if (!key.ok) return goneUnasked(visit.view()) ?? withoutKey(visit.view(), 'look', key);
 
   const answer = await readServer(identifier, record.account, key.session, visit.object);
@@ -39,11 +44,15 @@ async function withFindings(visit: Visit, shown: ShownServer): Promise<LookedAt>
   const where = sshTarget(object, shown.server);
   const probed = where && (await services.probe(where, object.metadata.namespace));
   const connection = await services.connections.write(object, shown.server);
-  return { ...shown, ...(probed && { probed }), ...(connection && { connection }) };
+  return { ...shown, probed, connection };
 }
 
 /** What the answer means for the object. Pure. */
-export function afterLook(at: View, record: ServerRecord, answer: LookedAt | Exclude<ServerAnswer, ShownServer>): Next {
+export function afterLook(
+  at: View,
+  record: ServerRecord,
+  answer: LookedAt | Exclude<ServerAnswer, ShownServer>,
+): Outcome {
   const { object, facts } = at;
   switch (answer.type) {
     case 'failed':
@@ -62,7 +71,7 @@ export function afterLook(at: View, record: ServerRecord, answer: LookedAt | Exc
     case 'serverNotFound': {
       const { task } = facts.memo.evidence;
       if (record.task === undefined || task?.state !== 'silent') return absent(at, record, 'look', answer);
-      const gone = goneByWord(at, record);
+      const gone = goneByAnnotation(at, record);
       if (gone !== undefined) return gone;
       if (!answer.counts) return invisible(at, record, answer.detail);
       if (task.why === 'renamed') return renamed(at, record, task.named);
@@ -72,11 +81,11 @@ export function afterLook(at: View, record: ServerRecord, answer: LookedAt | Exc
 }
 
 /** Writes the mirror in the same step, or an outdated absence in the mirror would return to the record. */
-function inBoth({ object, facts }: View, record: ServerRecord): Pick<Next, 'record' | 'status'> {
+function inBoth({ object, facts }: View, record: ServerRecord): Pick<Outcome, 'record' | 'status'> {
   return { record, ...(object.status?.record && { status: compose(object, { record }, facts.now) }) };
 }
 
-function seen(at: View, known: ServerRecord, current: ServerRecord, found: LookedAt): Next {
+function seen(at: View, known: ServerRecord, current: ServerRecord, found: LookedAt): Outcome {
   const { facts, object } = at;
   const { server, probed, connection } = found;
   const fields = serverFields(server);
@@ -86,10 +95,10 @@ function seen(at: View, known: ServerRecord, current: ServerRecord, found: Looke
   const record = available ? withReadyAt(object, current, facts) : current;
   const task = { state: 'over', identifier: server.identifier } as const;
   const memo = withEvidence(withoutFailures(withoutWord(recognized(facts.memo))), { task });
-  const rests = available && connection?.state !== 'failed';
+  const rests = !hasTrait(verdict.reason, 'readAtPoll') && connection?.state !== 'failed';
   const pause = rests ? facts.timing.resyncMs : facts.timing.pollMs;
   const plan = { operation: 'look', afterMs: jittered(pause, facts) } as const;
-  return rest(
+  return endVisit(
     at,
     {
       record,

@@ -4,28 +4,27 @@
  * the task (follow.ts).
  */
 import { timestamp } from '../../base/duration.ts';
-import { capitalized, cut, ended } from '../../base/text.ts';
+import { capitalized, ended } from '../../base/text.ts';
 import { RECONCILE_AT_ANNOTATION } from '../../api/names.ts';
 import { unknownIn, type ServerRecord } from '../../api/record.ts';
 import { callProblem, missing, reasonOf, type Missing } from '../../accounts/decision/failure.ts';
 import { readCatalog } from '../../accounts/accounts.ts';
-import { KubeError } from '../../kube/error.ts';
 import { ProviderError } from '../../provider/error.ts';
-import type { Catalog, CreateOutcome, OpenOrder, Session } from '../../provider/types.ts';
+import type { CreateOutcome, OpenOrder, Session } from '../../provider/types.ts';
 import { edit } from '../decision/commands.ts';
 import { compose, eventsOf } from '../decision/compose.ts';
 import { decide } from '../decision/decide.ts';
 import { withoutFailures, withoutPlan } from '../decision/memo.ts';
-import { goOn, jittered, parked, rest, retryLater, withoutKey } from '../decision/next.ts';
+import { goOn, jittered, parked, endVisit, retryLater, withoutKey } from '../decision/outcome.ts';
 import { newRecord, withoutAttempt } from '../decision/record.ts';
+import { specProblem } from '../decision/spec.ts';
 import { taskField } from '../decision/status.ts';
-import type { Next, Park } from '../decision/types.ts';
+import type { Outcome, Park } from '../decision/types.ts';
 import type { View } from '../decision/view.ts';
+import type { Reservation } from '../shared/limits.ts';
 import { unknownMessage } from '../decision/words.ts';
 import type { Visit } from '../visit.ts';
 import { readSshKeys } from './ssh-keys.ts';
-import type { VirtualServerSpec } from '../../api/virtual-server.ts';
-import { MAX_COMPARED, closest } from '../../base/similar.ts';
 
 /** How old the provider's lists may be when the operator decides on an order (ms). */
 const CATALOG_AGE_MS = 5_000;
@@ -33,12 +32,12 @@ const RECHECK_MS = 60_000;
 const HOUR_MS = 60 * 60_000;
 
 /** Undefined if the process is about to end and orders nothing more. */
-export async function order(visit: Visit): Promise<Next | undefined> {
+export async function order(visit: Visit, at: View): Promise<Outcome | undefined> {
   const { kube, quota, limit, timers } = visit.services;
   const { object } = visit;
   const { namespace, uid } = object.metadata;
 
-  const key = await visit.key();
+  const key = await visit.key(at);
   if (!key.ok) return withoutKey(visit.view(), 'order', key);
   const { session } = key;
 
@@ -50,17 +49,17 @@ export async function order(visit: Visit): Promise<Next | undefined> {
   const problem = specProblem(object.spec, lists.catalog);
   if (problem !== undefined) return parked(visit.view(), invalidSpec(visit.view(), problem));
 
-  if (!quota.reserve(namespace, uid)) return parked(visit.view(), serverLimit(visit.view(), quota.perNamespace));
-  const delayMs = limit.reserve(namespace, uid, timers.monotonic());
-  if (delayMs > 0) return parked(visit.view(), createLimit(delayMs));
+  const place = quota.reserve(namespace, uid);
+  if (place === undefined) return parked(visit.view(), serverLimit(visit.view(), quota.perNamespace));
+  visit.reserves(place);
+  const hourly = limit.reserve(namespace, uid, timers.monotonic());
+  if ('freeInMs' in hourly) return parked(visit.view(), createLimit(hourly.freeInMs));
+  visit.reserves(hourly);
 
   const opened = await open(session);
-  if (!('send' in opened)) {
-    limit.giveBack(namespace, uid);
-    return lacking(visit, opened);
-  }
+  if (!('send' in opened)) return lacking(visit, opened);
   try {
-    return await claimAndSend(visit, session.account, sshKeys.text, opened);
+    return await claimAndSend(visit, session.account, sshKeys.text, opened, hourly);
   } finally {
     opened.close();
   }
@@ -82,36 +81,27 @@ async function claimAndSend(
   account: string,
   sshKeys: string,
   opened: OpenOrder,
-): Promise<Next | undefined> {
-  const { journal, limit, leads, mint, timers } = visit.services;
+  hourly: Reservation,
+): Promise<Outcome | undefined> {
+  const { journal, leads, mint, timers } = visit.services;
   const { namespace, name, uid } = visit.object.metadata;
 
   // Its time may be up after the wait, or the journal broken.
   const view = visit.view();
-  if (decide(view).type !== 'order') {
-    limit.giveBack(namespace, uid);
-    return goOn(view.facts.memo);
-  }
+  if (decide(view).type !== 'order') return goOn(view.facts.memo);
   if (!visit.beginsOrder()) return undefined;
 
   const attempt = mint();
   const now = timers.now();
   await journal.minted({ namespace, name, uid, attempt, account, mintedAt: new Date(now).toISOString() });
   visit.claims(attempt);
-  const claim = claimed(view, attempt, account);
-  try {
-    await visit.commit({ name: 'claim', next: goOn(view.facts.memo, { record: claim }) });
-  } catch (error) {
-    // The journal keeps the attempt: a proxy may answer 409 to an applied claim, and the entry proves that nothing was
-    // sent.
-    if (error instanceof KubeError && error.code === 'Conflict') limit.giveBack(namespace, uid);
-    throw error;
-  }
+  // If it fails, the journal keeps the attempt: a proxy may answer 409 to an applied claim, and the note proves that
+  // nothing was sent.
+  await visit.commit({ name: 'claim', next: goOn(view.facts.memo, { record: claimed(view, attempt, account) }) });
   const own = ownOfClaim(visit, view, attempt);
   if (own === undefined) {
     // Without the claim, the entry in the journal lets the next step take the attempt back.
     visit.claims(undefined);
-    limit.giveBack(namespace, uid);
     return goOn(visit.view().facts.memo);
   }
 
@@ -119,12 +109,15 @@ async function claimAndSend(
   const request = { product, image, diskSize, sshKeys };
   const answer = await opened.send(request, {
     maySend: leads,
-    sending: () => journal.sending(uid, attempt),
+    sending: () => {
+      visit.keeps(hourly);
+      return journal.sending(uid, attempt);
+    },
     unsent: () => journal.createdNothing(uid, attempt),
   });
   if (answer.kind === 'created') await journal.task(uid, attempt, answer.task);
   if (answer.kind === 'notCreated' || answer.kind === 'refused') {
-    limit.giveBack(namespace, uid);
+    hourly.release();
     await journal.createdNothing(uid, attempt);
   }
   return afterAnswer(visit.view(), own, answer);
@@ -149,17 +142,17 @@ export function claimed({ object, own, facts }: View, attempt: string, account: 
     account,
     attempt,
     attemptedAt: timestamp(facts.now),
-    ...(orphans !== undefined && { orphans }),
-    ...(settled !== undefined && { settled }),
+    orphans,
+    settled,
   };
 }
 
-function lacking(visit: Visit, { reason, message, retryAfterMs }: Missing): Next {
+function lacking(visit: Visit, { reason, message, retryAfterMs }: Missing): Outcome {
   const verdict = { reason, message };
   return parked(visit.view(), {
     verdict,
     retry: 'order',
-    ...(retryAfterMs !== undefined && { atLeastMs: retryAfterMs }),
+    atLeastMs: retryAfterMs,
   });
 }
 
@@ -186,7 +179,7 @@ function createLimit(afterMs: number): Park {
  * What the answer to an order means for its object (design.md, "What an answer to the order means"; provider/order.ts made
  * it of the HTTP response). Any fields that the status had do not describe a server of this object. Pure.
  */
-export function afterAnswer(at: View, record: ServerRecord, answer: CreateOutcome): Next {
+export function afterAnswer(at: View, record: ServerRecord, answer: CreateOutcome): Outcome {
   const { facts } = at;
   switch (answer.kind) {
     case 'created':
@@ -209,20 +202,20 @@ export function afterAnswer(at: View, record: ServerRecord, answer: CreateOutcom
       const message = `${capitalized(ended(error.message))} ${then}`;
       const afterMs = hourly ? jittered(HOUR_MS, facts) : Infinity;
       const parts = { record: left, fields: {}, verdict: { reason: 'CreateRejected', message } as const };
-      return { ...rest(at, parts, { operation: 'order', afterMs }, withoutFailures(facts.memo), left), error };
+      return { ...endVisit(at, parts, { operation: 'order', afterMs }, withoutFailures(facts.memo), left), error };
     }
     case 'unknown': {
       const { error, task } = answer;
       const hinted = task === undefined ? record : { ...record, hintedTask: task };
       const message = unknownMessage(at.object, hinted, error.message);
       const parts = { record: hinted, fields: {}, verdict: { reason: 'CreateOutcomeUnknown', message } as const };
-      return { ...rest(at, parts, undefined, facts.memo, hinted === record ? undefined : hinted), error };
+      return { ...endVisit(at, parts, undefined, facts.memo, hinted === record ? undefined : hinted), error };
     }
   }
 }
 
 /** The first poll follows at once: the sooner the identifier is known, the less can be mistaken for the server. */
-function created({ object, facts }: View, record: ServerRecord, task: number): Next {
+function created({ object, facts }: View, record: ServerRecord, task: number): Outcome {
   const goes = goOn(withoutPlan(withoutFailures(facts.memo)), { record });
   const { record: _record, conditions: _conditions, observedGeneration: _generation, ...fields } = object.status ?? {};
   if (Object.keys(fields).length === 0) return goes;
@@ -234,41 +227,4 @@ function created({ object, facts }: View, record: ServerRecord, task: number): N
   };
   const status = compose(object, parts, facts.now);
   return { ...goes, status, events: eventsOf(object.status, status) };
-}
-
-/* Compares a spec with the provider's own lists, which may be very long. Pure. */
-
-const NEAREST = 5;
-
-/** What the provider does not offer, with the field and the nearest valid values; undefined if it offers everything. */
-export function specProblem(spec: VirtualServerSpec, catalog: Catalog): string | undefined {
-  const products = catalog.products.map((product) => product.code);
-  const images = catalog.images.map((image) => image.name);
-  const sizes = catalog.diskSizes.ssd ?? [];
-  const problems = [
-    unknownName('spec.product', spec.product, products),
-    unknownName('spec.image', spec.image, images),
-    unknownSize('spec.diskSize', spec.diskSize, sizes),
-  ].filter((problem) => problem !== undefined);
-  return problems.length === 0 ? undefined : problems.join('; ');
-}
-
-function unknownName(field: string, value: string, offered: readonly string[]): string | undefined {
-  if (offered.includes(value)) return undefined;
-  const what = offered.length > MAX_COMPARED ? 'some valid values' : 'nearest valid values';
-  return describe(field, `"${value}"`, what, closest(value, offered, NEAREST), offered.length);
-}
-
-function unknownSize(field: string, value: number, offered: readonly number[]): string | undefined {
-  if (offered.includes(value)) return undefined;
-  const far = (size: number): number => Math.abs(value - size);
-  const farthest = Float64Array.from(offered, far).sort()[Math.min(NEAREST, offered.length) - 1] ?? 0;
-  const nearest = offered.filter((size) => far(size) <= farthest).sort((a, b) => far(a) - far(b));
-  return describe(field, String(value), 'nearest valid values', nearest.slice(0, NEAREST).map(String), offered.length);
-}
-
-function describe(field: string, value: string, what: string, values: readonly string[], offered: number): string {
-  if (offered === 0) return `${field} ${value} is not offered: the provider's list is empty`;
-  const more = offered > values.length ? ` and ${offered - values.length} more` : '';
-  return `${field} ${value} is not offered; ${what}: ${values.map((text) => cut(text, 64)).join(', ')}${more}`;
 }

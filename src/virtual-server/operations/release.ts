@@ -4,13 +4,13 @@ import type { ServerRecord } from '../../api/record.ts';
 import { eventOf } from '../../controller/conditions.ts';
 import { orphanMessage } from '../decision/inputs.ts';
 import { wasRequested } from '../decision/memo.ts';
-import type { Next, Operation } from '../decision/types.ts';
+import type { Outcome, Operation } from '../decision/types.ts';
 import type { View } from '../decision/view.ts';
 import type { Visit } from '../visit.ts';
 
 type Release = Extract<Operation, { type: 'release' }>;
 
-export async function release(visit: Visit, operation: Release): Promise<Next> {
+export async function release(visit: Visit, operation: Release): Promise<Outcome> {
   const { why, record } = operation;
   const { connections, objects } = visit.services;
   await connections.letGo(visit.object, why === 'cancelled' || why === 'gone');
@@ -19,9 +19,9 @@ export async function release(visit: Visit, operation: Release): Promise<Next> {
 }
 
 /** What the object is told at its end. Pure. */
-export function released({ object, facts }: View, { record, why }: Release): Next {
-  const next: Next = { record: null, memo: facts.memo, events: [], again: false };
-  const tell = (reason: Reason, message: string): Next => ({ ...next, events: [eventOf({ reason, message })] });
+export function released({ object, facts }: View, { record, why }: Release): Outcome {
+  const next: Outcome = { record: null, memo: facts.memo, events: [], again: false };
+  const tell = (reason: Reason, message: string): Outcome => ({ ...next, events: [eventOf({ reason, message })] });
   const server = nameOf(record);
   if (why === 'nothingCreated' || why === 'foreign') return next;
   // A DELETE whose answer was lost explains why the server is gone.

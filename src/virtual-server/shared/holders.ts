@@ -14,6 +14,7 @@ import {
   isSameProvider,
 } from '../decision/identity.ts';
 import type { Others } from '../decision/types.ts';
+import type { Reservation } from './limits.ts';
 import { currentReason } from '../../controller/conditions.ts';
 import { hasTrait } from '../../api/conditions.ts';
 import type { VirtualServer } from '../../api/virtual-server.ts';
@@ -58,7 +59,7 @@ export class Holders {
   }
 
   /**
-   * What the newest version of the object holds; undefined: nothing. A reservation lasts until it ends explicitly or
+   * What the newest version of the object holds; undefined: nothing. A reservation lasts until it is released or
    * becomes a hold.
    */
   set(uid: string, holding: Holding | undefined): void {
@@ -67,15 +68,21 @@ export class Holders {
     this.#put(uid, holding);
   }
 
-  /** The object is about to adopt the server. */
-  reserve(uid: string, holding: Holding): void {
+  /** The object is about to adopt the server. `without`: what it holds if it does not. */
+  reserve(uid: string, holding: Holding, without: () => Holding | undefined): Reservation {
     this.#reserved.add(uid);
     this.#put(uid, holding);
+    return {
+      release: () => {
+        if (this.#reserved.delete(uid)) this.#put(uid, without());
+      },
+    };
   }
 
-  /** Ends a reservation that did not become a hold; `holding`: what the object holds without it. */
-  endReservation(uid: string, holding?: Holding): void {
-    if (this.#reserved.delete(uid)) this.#put(uid, holding);
+  /** The object is gone. */
+  forget(uid: string): void {
+    this.#reserved.delete(uid);
+    this.#put(uid, undefined);
   }
 
   /** What other objects hold, for questions of the object `uid`. */

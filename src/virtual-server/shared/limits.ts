@@ -2,6 +2,11 @@
 
 const HOUR_MS = 60 * 60_000;
 
+/** What a visit has taken before others take it. The visit releases it at its end, unless it keeps it. */
+export interface Reservation {
+  release: () => void;
+}
+
 /** Stops runaway loops: limits the orders of a namespace per hour. Held in memory; a restart begins at zero. */
 export class CreateLimit {
   readonly #perHour: number;
@@ -14,20 +19,21 @@ export class CreateLimit {
   }
 
   /**
-   * Reserves one create for the object and returns 0, or reserves nothing and returns the ms until one is free. `now`
-   * is in ms on a clock that only moves forward.
+   * Reserves one create for the object, or reserves nothing and returns the ms until one is free. `now` is in ms on a
+   * clock that only moves forward.
    */
-  reserve(namespace: string, uid: string, now: number): number {
-    if (this.#perHour === 0) return 0;
+  reserve(namespace: string, uid: string, now: number): Reservation | { freeInMs: number } {
+    const reservation = { release: () => this.#reserved.get(namespace)?.delete(uid) };
+    if (this.#perHour === 0) return reservation;
     this.#forgetIdle(now);
     const stamps = this.#reserved.get(namespace) ?? new Map<string, number>();
     for (const [holder, at] of stamps) if (now - at >= HOUR_MS || holder === uid) stamps.delete(holder);
     const oldest = stamps.values().next().value;
-    if (stamps.size >= this.#perHour && oldest !== undefined) return oldest + HOUR_MS - now;
+    if (stamps.size >= this.#perHour && oldest !== undefined) return { freeInMs: oldest + HOUR_MS - now };
     // Keep the namespace with the latest reservation last.
     this.#reserved.delete(namespace);
     this.#reserved.set(namespace, stamps.set(uid, now));
-    return 0;
+    return reservation;
   }
 
   /** Namespaces come and go, so one without a reservation in the last hour is forgotten. */
@@ -38,11 +44,6 @@ export class CreateLimit {
       this.#reserved.delete(namespace);
     }
   }
-
-  /** The create made no server and does not count. */
-  giveBack(namespace: string, uid: string): void {
-    this.#reserved.get(namespace)?.delete(uid);
-  }
 }
 
 /** Counts the servers that each namespace has or is about to order. */
@@ -50,7 +51,7 @@ export class ServerQuota {
   readonly #perNamespace: number;
   /** Namespace -> uids of objects that hold a server or may come to hold one. */
   readonly #taken = new Map<string, Set<string>>();
-  /** Uid -> namespace of objects whose visit is about to order. A reservation lasts once the object holds something. */
+  /** Uid -> namespace of objects whose visit is about to order. */
   readonly #reserved = new Map<string, string>();
   /** Identifiers of servers that live on without an object -> the namespace that ordered or adopted them. */
   readonly #left = new Map<string, string>();
@@ -81,21 +82,17 @@ export class ServerQuota {
     this.#left.delete(identifier);
   }
 
-  /** Takes a place for the object; false, without taking one, if none is left. */
-  reserve(namespace: string, uid: string): boolean {
-    if (this.#perNamespace === 0) return true;
+  /** Takes a place for the object, until it holds something itself; undefined if none is left. */
+  reserve(namespace: string, uid: string): Reservation | undefined {
+    const reservation = { release: () => this.#reserved.delete(uid) };
+    if (this.#perNamespace === 0) return reservation;
     const reserved = [...this.#reserved].filter(([, other]) => other === namespace).map(([holder]) => holder);
     const others = new Set([...(this.#taken.get(namespace) ?? []), ...reserved]);
     others.delete(uid);
     const left = [...this.#left.values()].filter((other) => other === namespace).length;
-    if (others.size + left >= this.#perNamespace) return false;
+    if (others.size + left >= this.#perNamespace) return undefined;
     this.#reserved.set(uid, namespace);
-    return true;
-  }
-
-  /** The visit has ended: from now on, what it claimed counts as the object's own. */
-  endReservation(uid: string): void {
-    this.#reserved.delete(uid);
+    return reservation;
   }
 
   /** 0: no limit. */

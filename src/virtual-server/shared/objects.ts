@@ -86,8 +86,7 @@ export class Objects implements ObjectStore<VirtualServer> {
   gone(last: VirtualServer): void {
     const key = keyOf(last);
     const { uid } = last.metadata;
-    this.#holders.endReservation(uid);
-    this.#holders.set(uid, undefined);
+    this.#holders.forget(uid);
     this.#quota.set(last.metadata.namespace, uid, false);
     this.#countLeft(last);
     this.#gone.set(key, [...(this.#gone.get(key) ?? []), this.#writes.newestOf(last)]);

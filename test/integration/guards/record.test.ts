@@ -92,7 +92,7 @@ describe('the finalizer of a new object', () => {
       ['apply', '--filename=-'],
       ['apply', '--server-side', '--filename=-'],
     ]) {
-      for (const annotations of [{}, { 'vps-operator.dev/adopt': 'v1' }]) {
+      for (const annotations of [{}, { 'vps-operator.dev/adopt': 'v1' }] as Record<string, string>[]) {
         const said = await refusal(guarded[who], args, withFinalizer(name, withAnnotations(annotations)));
         expect(
           refusals.some((refused) => said.includes(refused)),

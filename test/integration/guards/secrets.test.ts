@@ -2,7 +2,7 @@
 import { join } from 'node:path';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { API_VERSION, CONNECTION_SECRET_TYPE, OWNER_ANNOTATION, SERVER_KIND } from '../../../src/api/names.ts';
-import { CONNECTION_KEYS } from '../../../src/virtual-server/connection-secret.ts';
+import { CONNECTION_KEYS } from '../../../src/virtual-server/decision/connection.ts';
 import type { OwnerReference } from '../../../src/kube/kinds.ts';
 import { useGuards } from '../support/guarded-objects.ts';
 import { refusal, succeed, typeWarnings, type Kubectl } from '../support/guards.ts';

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { specSchema } from '../../../src/api/virtual-server.ts';
+import { ORDERED_FIELDS, specSchema } from '../../../src/api/virtual-server.ts';
 import { resolveOptions } from '../../../src/simulator/settings.ts';
 import { goodSpec, invalidSpecs, validSpecs } from '../../fixtures/specs.ts';
 
@@ -35,4 +35,18 @@ describe('the zod schema of a spec', () => {
     const [, example] = /, e\.g\. (.+)$/.exec(firstIssue({ ...goodSpec(), image: 'debian' })?.message ?? '') ?? [];
     expect(resolveOptions({}).images.map(({ name }) => name)).toContain(example);
   });
+});
+
+it('has only fields that an order sends, or that may change while the server lives', () => {
+  // A new field that is sent with the order belongs to ORDERED_FIELDS: the rule of the API server and sets follow from it.
+  const changeable = [
+    'apiKeySecretRef',
+    'connectionSecretName',
+    'deletionPolicy',
+    'deletionProtection',
+    'expiresAt',
+    'sshCheck',
+    'ttl',
+  ];
+  expect(Object.keys(specSchema.shape).sort()).toEqual([...ORDERED_FIELDS, ...changeable].sort());
 });

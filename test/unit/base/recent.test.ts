@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { Recent } from '../../../src/virtual-server/decision/record.ts';
+import { Recent } from '../../../src/base/recent.ts';
 
 describe('Recent', () => {
   it('returns what was added, and undefined for anything else', () => {

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { sharedRead } from '../../../src/virtual-server/kube.ts';
+import { sharedRead } from '../../../src/base/shared-read.ts';
 
 describe('a shared read', () => {
   /** Reads that the test ends, with the number of the read. */

@@ -8,9 +8,9 @@ import {
   connectionWrite,
   type ConnectionData,
   type ConnectionSecretState,
-} from '../../../../src/virtual-server/connection-secret.ts';
-import type { Next } from '../../../../src/virtual-server/decision/types.ts';
-import { lookAt } from '../../../../src/virtual-server/decision/view.ts';
+} from '../../../../src/virtual-server/decision/connection.ts';
+import type { Outcome } from '../../../../src/virtual-server/decision/types.ts';
+import { viewOf } from '../../../../src/virtual-server/decision/view.ts';
 import { afterLook } from '../../../../src/virtual-server/operations/look.ts';
 import { KubeError } from '../../../../src/kube/error.ts';
 import type { Secret, SecretChanges } from '../../../../src/kube/kinds.ts';
@@ -164,10 +164,13 @@ describe('the write of a connection Secret', () => {
 });
 
 describe('a server that is read with connectionSecretName', () => {
-  const seen = (object: VirtualServer, connection?: ConnectionSecretState): Next =>
-    afterLook(lookAt(object, facts()), HELD, { ...shown(FULL), ...(connection && { connection }) });
-  const after = (object: VirtualServer, { status }: Next): VirtualServer => ({ ...object, ...(status && { status }) });
-  const found = (next: Next) => next.status?.conditions?.find(({ type }) => type === 'ConnectionSecret');
+  const seen = (object: VirtualServer, connection?: ConnectionSecretState): Outcome =>
+    afterLook(viewOf(object, facts()), HELD, { ...shown(FULL), ...(connection && { connection }) });
+  const after = (object: VirtualServer, { status }: Outcome): VirtualServer => ({
+    ...object,
+    ...(status && { status }),
+  });
+  const found = (next: Outcome) => next.status?.conditions?.find(({ type }) => type === 'ConnectionSecret');
 
   it.each<{
     connection: ConnectionSecretState;
@@ -232,7 +235,7 @@ describe('a server that is read with connectionSecretName', () => {
 
   it('keeps the condition while the server cannot be read', () => {
     const before = after(asking(), seen(asking(), { state: 'written' }));
-    const missing = afterLook(lookAt(before, facts()), HELD, denied(true));
+    const missing = afterLook(viewOf(before, facts()), HELD, denied(true));
     expect(found(missing)).toMatchObject({ status: 'True' });
   });
 });

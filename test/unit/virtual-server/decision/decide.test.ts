@@ -12,7 +12,7 @@ import type { VirtualServer, VirtualServerStatus } from '../../../../src/api/vir
 import { CHAINS } from '../../../../src/virtual-server/decision/decide.ts';
 import { inputsOf } from '../../../../src/virtual-server/decision/inputs.ts';
 import type { Facts } from '../../../../src/virtual-server/decision/types.ts';
-import { lookAt } from '../../../../src/virtual-server/decision/view.ts';
+import { viewOf } from '../../../../src/virtual-server/decision/view.ts';
 import {
   ACCOUNT,
   ATTEMPTED,
@@ -57,7 +57,7 @@ describe('the chains of checks', () => {
     ['leaving', web({ deleting: true })],
     ['leaving', webWith(record(), { deleting: true })],
   ])('decide in exactly one of the last four chains: %s', (name, object) => {
-    const view = lookAt(object, facts());
+    const view = viewOf(object, facts());
     const { record: _record, own: _own, ...last } = CHAINS;
     expect(Object.entries(last).flatMap(([chain, { admits }]) => (admits(view) ? [chain] : []))).toEqual([name]);
   });

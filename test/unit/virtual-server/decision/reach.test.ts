@@ -2,9 +2,9 @@
 import { describe, expect, it } from 'vitest';
 import type { VirtualServer, VirtualServerSpec } from '../../../../src/api/virtual-server.ts';
 import { sshTarget, type ProbeResult } from '../../../../src/virtual-server/decision/reach.ts';
-import { waited } from '../../../../src/virtual-server/decision/next.ts';
-import type { Next } from '../../../../src/virtual-server/decision/types.ts';
-import { lookAt } from '../../../../src/virtual-server/decision/view.ts';
+import { waited } from '../../../../src/virtual-server/decision/outcome.ts';
+import type { Outcome } from '../../../../src/virtual-server/decision/types.ts';
+import { viewOf } from '../../../../src/virtual-server/decision/view.ts';
 import { afterLook } from '../../../../src/virtual-server/operations/look.ts';
 import { ProviderError } from '../../../../src/provider/error.ts';
 import type { Server } from '../../../../src/provider/types.ts';
@@ -17,10 +17,10 @@ const REFUSES: ProbeResult = { ok: false, why: 'connection refused' };
 
 const checked = (sshCheck: SshCheck): VirtualServer => webWith(HELD, { spec: { sshCheck } });
 /** The object after `next` is written. */
-const after = (object: VirtualServer, { status }: Next): VirtualServer => ({ ...object, ...(status && { status }) });
-const seen = (object: VirtualServer, probed?: ProbeResult, changes: Partial<Server> = {}, now = NOW): Next =>
-  afterLook(lookAt(object, facts({ now })), HELD, { ...shown(changes), ...(probed && { probed }) });
-const messageOf = (next: Next, type: string): string =>
+const after = (object: VirtualServer, { status }: Outcome): VirtualServer => ({ ...object, ...(status && { status }) });
+const seen = (object: VirtualServer, probed?: ProbeResult, changes: Partial<Server> = {}, now = NOW): Outcome =>
+  afterLook(viewOf(object, facts({ now })), HELD, { ...shown(changes), ...(probed && { probed }) });
+const messageOf = (next: Outcome, type: string): string =>
   next.status?.conditions?.find((condition) => condition.type === type)?.message ?? '';
 
 describe('the target of the SSH check', () => {
@@ -115,7 +115,7 @@ describe('a server that is read with sshCheck', () => {
     it('is not booting if the object adopted it', () => {
       const adopted = { ...HELD, mode: 'adopt' as const };
       const object = webWith(adopted, { spec: { sshCheck: 'Proxy' } });
-      const next = afterLook(lookAt(object, facts()), adopted, { ...shown(), probed: REFUSES });
+      const next = afterLook(viewOf(object, facts()), adopted, { ...shown(), probed: REFUSES });
       expect(conditionsOf(next)).toMatchObject({ Ready: 'False Unreachable' });
     });
 
@@ -160,7 +160,7 @@ describe('a server that is read with sshCheck', () => {
   it('keeps the condition while the provider is unreachable', () => {
     const ready = after(checked('Proxy'), seen(checked('Proxy'), ANSWERS));
     const error = new ProviderError('PROVIDER_UNREACHABLE', 'no way');
-    const next = afterLook(lookAt(ready, facts()), HELD, { type: 'failed', error });
+    const next = afterLook(viewOf(ready, facts()), HELD, { type: 'failed', error });
     expect(conditionsOf(next)).toMatchObject({ Ready: 'True Available', Reachable: 'True Reachable' });
   });
 
@@ -168,6 +168,6 @@ describe('a server that is read with sshCheck', () => {
     const { status } = seen(checked('Proxy'), REFUSES);
     const object = webWith(HELD, { spec: { sshCheck: 'None' }, ...(status && { status }) });
     expect(conditionsOf(seen(object))).toEqual({ Ready: 'True Available' });
-    expect(conditionsOf(waited(lookAt(object, facts()), undefined))).not.toHaveProperty('Reachable');
+    expect(conditionsOf(waited(viewOf(object, facts()), undefined))).not.toHaveProperty('Reachable');
   });
 });

@@ -12,9 +12,9 @@ import { parseRecord, type ServerRecord } from '../../../../src/api/record.ts';
 import type { VirtualServer } from '../../../../src/api/virtual-server.ts';
 import { decide } from '../../../../src/virtual-server/decision/decide.ts';
 import { NEW_MEMO, type Memo } from '../../../../src/virtual-server/decision/memo.ts';
-import { parked } from '../../../../src/virtual-server/decision/next.ts';
+import { parked } from '../../../../src/virtual-server/decision/outcome.ts';
 import type { AttemptNote } from '../../../../src/virtual-server/decision/types.ts';
-import { lookAt } from '../../../../src/virtual-server/decision/view.ts';
+import { viewOf } from '../../../../src/virtual-server/decision/view.ts';
 import { knownRecord } from '../../../../src/virtual-server/decision/record.ts';
 import type { Server, TaskState } from '../../../../src/provider/types.ts';
 import { ResponseError } from '../../../../src/provider/error.ts';
@@ -212,7 +212,7 @@ describe('a record that a newer version has written in a newer format', () => {
   ])('is kept unchanged, and so are its conditions, %s', (_, shape) => {
     const text = JSON.stringify(strange);
     const status = { identifier: 'srv1', conditions: [...conditions] };
-    const view = lookAt(webWith(HELD, { annotated: text, mirror: strange, status, ...shape }), withKey());
+    const view = viewOf(webWith(HELD, { annotated: text, mirror: strange, status, ...shape }), withKey());
     const operation = decide(view);
     if (operation.type !== 'park') throw new Error(operation.type);
     const next = parked(view, operation);

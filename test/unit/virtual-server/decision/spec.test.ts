@@ -1,6 +1,6 @@
 import { distance } from 'fastest-levenshtein';
 import { describe, expect, it, vi } from 'vitest';
-import { specProblem } from '../../../../src/virtual-server/operations/order.ts';
+import { specProblem } from '../../../../src/virtual-server/decision/spec.ts';
 import { CATALOG, web } from '../../../fixtures/decision.ts';
 
 vi.mock(import('fastest-levenshtein'), { spy: true });

@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import { statusSchema } from '../../../../src/api/virtual-server.ts';
-import { parked } from '../../../../src/virtual-server/decision/next.ts';
+import { parked } from '../../../../src/virtual-server/decision/outcome.ts';
 import { drift, readProgress, serverFields } from '../../../../src/virtual-server/decision/status.ts';
-import { lookAt } from '../../../../src/virtual-server/decision/view.ts';
+import { viewOf } from '../../../../src/virtual-server/decision/view.ts';
 import { afterPoll } from '../../../../src/virtual-server/operations/follow.ts';
 import { afterLook } from '../../../../src/virtual-server/operations/look.ts';
 import { cut } from '../../../../src/base/text.ts';
@@ -85,10 +85,10 @@ describe('a status from random answers of the provider', () => {
   it('fits the schema and survives JSON unchanged', () => {
     for (let seed = 1; seed <= 1_000; seed++) {
       const { server, message } = anything(seed, PIECES);
-      const read = afterLook(lookAt(webWith(HELD), facts()), HELD, { ...shown(), server });
+      const read = afterLook(viewOf(webWith(HELD), facts()), HELD, { ...shown(), server });
       const pending = { type: 'pending', identifier: undefined, status: message } as const;
-      const polled = afterPoll(lookAt(webWith(TASKED), facts()), TASKED, pending);
-      const refused = parked(lookAt(web(), facts()), { verdict: { reason: 'InvalidSpec', message } });
+      const polled = afterPoll(viewOf(webWith(TASKED), facts()), TASKED, pending);
+      const refused = parked(viewOf(web(), facts()), { verdict: { reason: 'InvalidSpec', message } });
       for (const { status } of [read, polled, refused]) {
         expect(statusSchema.safeParse(status).error, `seed ${seed}`).toBeUndefined();
         const text = JSON.stringify(status);

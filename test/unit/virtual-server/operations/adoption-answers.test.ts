@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { lookAt } from '../../../../src/virtual-server/decision/view.ts';
+import { viewOf } from '../../../../src/virtual-server/decision/view.ts';
 import { adopted, heldByOthers, notAdopted } from '../../../../src/virtual-server/operations/adopt.ts';
 import {
   ACCOUNT,
@@ -22,7 +22,7 @@ const ADOPTED = { format: 1, owner: UID, mode: 'adopt', account: ACCOUNT, identi
 
 describe('a server that is adopted', () => {
   it('is recorded first, and nothing of it is shown until then', () => {
-    const next = adopted(lookAt(web(), facts()), undefined, 'srv1', shown());
+    const next = adopted(viewOf(web(), facts()), undefined, 'srv1', shown());
     expect(next.record).toEqual(ADOPTED);
     expect(next).not.toHaveProperty('status');
     expect(next.again).toBe(true);
@@ -35,13 +35,13 @@ describe('a server that is adopted', () => {
     { what: 'an attempt, and keeps its accepted task as an orphan', known: TASKED, left: { orphans: [task] } },
     { what: 'an attempt whose task another object follows too', known: TASKED, with: ['default/other'], left: {} },
   ])('resolves $what', ({ known, with: withTask = [], left }) => {
-    const at = lookAt(webWith(known), facts({ others: others({ withTask: () => withTask }) }));
+    const at = viewOf(webWith(known), facts({ others: others({ withTask: () => withTask }) }));
     expect(adopted(at, known, 'srv1', shown()).record).toEqual({ ...ADOPTED, settled: ['a1'], ...left });
   });
 });
 
 describe('a server that is not adopted', () => {
-  const at = lookAt(webWith(ATTEMPTED), facts());
+  const at = viewOf(webWith(ATTEMPTED), facts());
 
   it('names no holder from another namespace, and keeps an open attempt', () => {
     const next = heldByOthers(at, ATTEMPTED, 'srv1', ['secret-project/db']);
@@ -49,14 +49,14 @@ describe('a server that is not adopted', () => {
     expect(messageOf(next)).toContain('is held by an object in another namespace, so the operator does not adopt it.');
     expect(messageOf(next)).toContain('vps-operator.dev/not-created=a1');
     expect(messageOf(next)).not.toContain('secret-project');
-    expect(next).not.toHaveProperty('record');
+    expect(next.record).toBeUndefined();
     expect(next.memo.plan?.operation).toBe('adopt');
     expect(next.requeueAfterMs).toBeLessThanOrEqual(TIMING.pollMs);
   });
 
   it('is not held while it is not visible', () => {
     const next = notAdopted(at, ATTEMPTED, 'srv1', denied(false));
-    expect(next).not.toHaveProperty('record');
+    expect(next.record).toBeUndefined();
     expect(next.status?.record).toEqual(ATTEMPTED);
     expect(conditionsOf(next).Stalled).toBe('True ServerNotVisible');
     expect(next.memo.plan?.operation).toBe('adopt');

@@ -40,7 +40,7 @@ it.each([
 
 it('gives way to an earlier adoption', async () => {
   const holders = new Holders(() => ACCOUNT);
-  holders.reserve('another', OTHER);
+  holders.reserve('another', OTHER, () => undefined);
   const { object } = await visit(adopter, { answers: { server: SERVER }, holders });
   expect(currentReason(object?.status?.conditions)).toBe('IdentifierInUse');
   expect(object?.metadata.finalizers).toBeUndefined();

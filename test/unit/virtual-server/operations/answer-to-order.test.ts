@@ -4,8 +4,8 @@ import { ProviderError } from '../../../../src/provider/error.ts';
 import { ResponseError } from '../../../../src/provider/error.ts';
 import type { CreateOutcome } from '../../../../src/provider/types.ts';
 import type { Memo } from '../../../../src/virtual-server/decision/memo.ts';
-import type { Next } from '../../../../src/virtual-server/decision/types.ts';
-import { lookAt } from '../../../../src/virtual-server/decision/view.ts';
+import type { Outcome } from '../../../../src/virtual-server/decision/types.ts';
+import { viewOf } from '../../../../src/virtual-server/decision/view.ts';
 import { afterAnswer, claimed } from '../../../../src/virtual-server/operations/order.ts';
 import {
   ACCOUNT,
@@ -35,12 +35,12 @@ const limited = (retryAfterMs?: number): CreateOutcome => ({
 const LEFT = record({ account: ACCOUNT });
 const CLAIMED = web({ annotated: ATTEMPTED });
 
-const after = (answer: CreateOutcome, object = CLAIMED, held = memo({}, { failures: 2 })): Next =>
-  afterAnswer(lookAt(object, facts({ memo: held, jitter: 0.5 })), ATTEMPTED, answer);
+const after = (answer: CreateOutcome, object = CLAIMED, held = memo({}, { failures: 2 })): Outcome =>
+  afterAnswer(viewOf(object, facts({ memo: held, jitter: 0.5 })), ATTEMPTED, answer);
 
 it('is preceded by a claim with a new attempt, which keeps only the orphans of earlier ones', () => {
   const before = record({ account: 'old', orphans: [{ task: 3 }], fingerprint: { macs: ['00:00:5e:00:53:01'] } });
-  expect(claimed(lookAt(webWith(before), facts()), 'a2', ACCOUNT)).toEqual({
+  expect(claimed(viewOf(webWith(before), facts()), 'a2', ACCOUNT)).toEqual({
     format: 1,
     owner: UID,
     mode: 'create',
@@ -139,7 +139,7 @@ describe('an order whose outcome is unknown', () => {
     decide(webWith(own, { status, ...shape }), withKey({ notes: [{ attempt: 'a1', state: 'sending' }] }));
 
   it('keeps its attempt, and plans nothing', () => {
-    expect(next).not.toHaveProperty('record');
+    expect(next.record).toBeUndefined();
     expect(next).not.toHaveProperty('requeueAfterMs');
     expect(next.memo.plan).toBeUndefined();
     expect(next.status?.record).toEqual(ATTEMPTED);

@@ -110,7 +110,7 @@ describe('what permits a DELETE', () => {
     { reason: 'a task that names it under another key', own: HELD, account: OTHER_KEY, evidence: { vouched: VOUCHED } },
     { reason: 'your annotation that accepts it', own: KNOWN, server: stranger, accepts: 'srv1@00:00:5e:00:53:ff' },
   ])('is a server with $reason', async ({ own, account = ACCOUNT, server = blank, evidence, said, accepts }) => {
-    const annotations = accepts === undefined ? {} : { [ACCEPT_SERVER_ANNOTATION]: accepts };
+    const annotations: Record<string, string> = accepts === undefined ? {} : { [ACCEPT_SERVER_ANNOTATION]: accepts };
     const object = doomed(own, said, { annotations });
     const visited = await cancel({ answers: { server }, account, memo: memo(evidence) }, object);
     expect(visited.calls).toEqual(SENT);

@@ -3,7 +3,7 @@ import { ProviderError, withheldError } from '../../../../src/provider/error.ts'
 import { ResponseError } from '../../../../src/provider/error.ts';
 import type { VirtualServer } from '../../../../src/api/virtual-server.ts';
 import type { Memo } from '../../../../src/virtual-server/decision/memo.ts';
-import type { Next } from '../../../../src/virtual-server/decision/types.ts';
+import type { Outcome } from '../../../../src/virtual-server/decision/types.ts';
 import { afterRefusal, afterWord, beforeDelete, heldBack } from '../../../../src/virtual-server/operations/cancel.ts';
 import {
   HELD,
@@ -36,7 +36,7 @@ describe('a cancellation', () => {
   it('keeps a server that this key cannot see', () => {
     const next = cancelDenied(UNREAD, denied(false));
     expect(next.memo.evidence.end).toBeUndefined();
-    expect(next).not.toHaveProperty('record');
+    expect(next.record).toBeUndefined();
     expect(conditionsOf(next).Stalled).toBe('True ServerNotVisible');
     expect(next.memo.plan?.operation).toBe('cancel');
   });
@@ -56,7 +56,7 @@ describe('a cancellation', () => {
       reason === 'CRDDeleting' ? '"deletionPolicy":"Retain"' : 'ClusterRole vps-operator-definition',
     );
     expect(next.memo.evidence.end).toBeUndefined();
-    expect(next).not.toHaveProperty('record');
+    expect(next.record).toBeUndefined();
     expect(next.memo.plan?.operation).toBe('cancel');
   });
 
@@ -92,7 +92,7 @@ describe('a cancellation', () => {
 describe('a server that is still shown after the documented answer to a DELETE', () => {
   const doomed = webWith(KNOWN, { deleting: true });
   const expired = webWith(KNOWN, OVER);
-  const still = (object: VirtualServer): Next => {
+  const still = (object: VirtualServer): Outcome => {
     const given = facts({ memo: memo({ task: { state: 'over', identifier: 'srv1' } }) });
     return afterWord(...owned(object, given), shown(), 'locked', shown());
   };
@@ -101,11 +101,11 @@ describe('a server that is still shown after the documented answer to a DELETE',
   const read = (object: VirtualServer, held: Memo, answer: Parameters<typeof beforeDelete>[2], ms = TIMING.pollMs) =>
     beforeDelete(...owned(object, after(ms, held)), answer);
   const first = still(doomed);
-  const stateOf = (next: Next | undefined) => next?.memo.evidence.end?.state;
+  const stateOf = (next: Outcome | undefined) => next?.memo.evidence.end?.state;
   const other = shown({ macs: ['00:00:5e:00:53:ff'] });
 
   it('keeps its object, which asks again after a poll interval, without a Warning for a short lag', () => {
-    expect(first).not.toHaveProperty('record');
+    expect(first.record).toBeUndefined();
     expect(stateOf(first)).toBe('answered');
     expect(first.memo.plan).toMatchObject({ operation: 'cancel', at: NOW + TIMING.pollMs });
     expect(first.events).toMatchObject([{ type: 'Normal', reason: 'Deleting' }]);

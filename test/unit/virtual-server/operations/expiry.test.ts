@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import type { VirtualServer, VirtualServerSpec } from '../../../../src/api/virtual-server.ts';
-import { waited } from '../../../../src/virtual-server/decision/next.ts';
-import type { Next } from '../../../../src/virtual-server/decision/types.ts';
-import { lookAt } from '../../../../src/virtual-server/decision/view.ts';
+import { waited } from '../../../../src/virtual-server/decision/outcome.ts';
+import type { Outcome } from '../../../../src/virtual-server/decision/types.ts';
+import { viewOf } from '../../../../src/virtual-server/decision/view.ts';
 import { HELD, KNOWN, NOW, decide, denied, facts, memo, shown, webWith, withKey } from '../../../fixtures/decision.ts';
 import { visit } from '../../../fixtures/visits.ts';
 import { FAILED, OVER, conditionsOf, looked, polled } from './support.ts';
@@ -43,7 +43,7 @@ describe('the time from which ttl counts', () => {
 
   it('is kept', () => {
     const begun = webWith({ ...KNOWN, readyAt: '2026-01-01T23:00:00Z' }, { spec: { ttl: '72h' } });
-    expect(looked(begun)).not.toHaveProperty('record');
+    expect(looked(begun).record).toBeUndefined();
   });
 });
 
@@ -51,11 +51,11 @@ describe('an object that expires', () => {
   const soon = webWith(HELD, { status: { serverStatus: 'running' }, spec: { expiresAt: at(10_000) } });
   const failing = facts({ memo: memo({}, { failures: 20 }) });
 
-  it.each<{ what: string; next: Next; pauseMs?: number }>([
+  it.each<{ what: string; next: Outcome; pauseMs?: number }>([
     { what: 'the first read', next: looked(TTL), pauseMs: 300_000 },
     { what: 'a read that failed', next: looked(soon, FAILED, failing) },
-    { what: 'a plan for later', next: waited(lookAt(soon, failing), 600_000) },
-    { what: 'a pause without an end', next: waited(lookAt(soon, failing), undefined) },
+    { what: 'a plan for later', next: waited(viewOf(soon, failing), 600_000) },
+    { what: 'a pause without an end', next: waited(viewOf(soon, failing), undefined) },
     { what: 'a missing server', next: looked(soon, denied(true), failing) },
   ])('is visited in time after $what', ({ next, pauseMs = 10_000 }) => {
     expect(next.requeueAfterMs).toBe(pauseMs);

@@ -34,7 +34,7 @@ describe('a server that may be another one', () => {
   it('is not shown, keeps the record, and names the annotations that resolve it', () => {
     const next = looked(living(), shown(OTHER));
     expect(conditionsOf(next)).toEqual({ Ready: 'Unknown IdentityUnproven', Stalled: 'True IdentityUnproven' });
-    expect(next).not.toHaveProperty('record');
+    expect(next.record).toBeUndefined();
     expect(next.status?.record).toEqual(KNOWN);
     expect(JSON.stringify(next.status)).not.toContain('2001:db8::bad');
     expect(messageOf(next)).toContain(`-n default vps-operator.dev/accept-server=srv1@${OTHER_MAC}`);
@@ -98,7 +98,7 @@ describe('a server that may be another one', () => {
     const next = looked(object, answer);
     expect(conditionsOf(next).Stalled).toBe(`True ${reason}`);
     if (reason === 'ServerMissing') expect(messageOf(next)).toContain('it is a different server');
-    expect(next).not.toHaveProperty('record');
+    expect(next.record).toBeUndefined();
     expect(next.status?.record?.account).toBe(ACCOUNT);
   });
 
@@ -127,7 +127,7 @@ describe('a server whose address another server shows too', () => {
   it('stays Ready while its object lives', () => {
     const next = looked(living(), shown(), withKey({ others: others(shared.others) }));
     expect(conditionsOf(next).Ready).toBe('True Available');
-    expect(next).not.toHaveProperty('record');
+    expect(next.record).toBeUndefined();
   });
 
   it('is not cancelled before you accept it', async () => {
@@ -156,7 +156,7 @@ describe('a task under another account', () => {
   // Number and identifier may belong to an order of the other account, whose 404 would then count.
   it.each([pending('srv1'), pending('SRV1')])('is followed, but does not renew the account ($identifier)', (answer) => {
     const next = polled(webWith(HELD), answer, withOther);
-    expect(next).not.toHaveProperty('record');
+    expect(next.record).toBeUndefined();
     expect(conditionsOf(next).Ready).toBe('False Creating');
   });
 
@@ -196,7 +196,7 @@ describe('a task under another account', () => {
   ])('proves nothing when it names $what', ({ answer }) => {
     const next = polled(webWith(HELD), answer, withOther);
     expect(conditionsOf(next).Stalled).toBe('True IdentityUnproven');
-    expect(next).not.toHaveProperty('record');
+    expect(next.record).toBeUndefined();
     expect(next.memo.evidence.task).toBeUndefined();
     expect(messageOf(next)).toContain(`-n default vps-operator.dev/accept-server=task-7@${OTHER_KEY}`);
     expect(next.requeueAfterMs).toBeGreaterThanOrEqual(TIMING.pollMs);

@@ -21,7 +21,7 @@ describe('a server that is shown', () => {
     const next = looked(webWith(KNOWN, { status: { task: { id: 7 } } }));
     expect(conditionsOf(next)).toEqual({ Ready: 'True Available' });
     expect(next.status).not.toHaveProperty('task');
-    expect(next).not.toHaveProperty('record');
+    expect(next.record).toBeUndefined();
     expect(next.requeueAfterMs).toBe(540_000);
     expect(next.memo).toMatchObject({ failures: 0, evidence: { task: { state: 'over', identifier: 'srv1' } } });
   });
@@ -75,7 +75,7 @@ describe('a server that is not shown', () => {
     const next = looked(living(), denied(false));
     expect(conditionsOf(next)).toEqual({ Ready: 'Unknown ServerNotVisible', Stalled: 'True ServerNotVisible' });
     expect(next.status?.record).toEqual(KNOWN);
-    expect(next).not.toHaveProperty('record');
+    expect(next.record).toBeUndefined();
   });
 
   it('is named together with the other one that its task names now', () => {

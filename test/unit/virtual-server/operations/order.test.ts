@@ -15,7 +15,7 @@ const noKey = { ok: false, reason: 'SecretNotFound', message: 'no Secret' } as c
 const keysOfTeam = web({ spec: { sshKeysFrom: [{ name: 'team', key: 'keys' }] } });
 
 /** True if an order of the namespace has been counted. */
-const isTaken = (limit: CreateLimit): boolean => limit.reserve('default', 'uid-of-another', 0) > 0;
+const isTaken = (limit: CreateLimit): boolean => 'freeInMs' in limit.reserve('default', 'uid-of-another', 0);
 
 describe('an order that cannot be sent', () => {
   interface Prevented {

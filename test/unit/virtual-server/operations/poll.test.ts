@@ -12,7 +12,7 @@ const overdue = facts({ now: NOW + 3_600_000 });
 describe('a task that runs', () => {
   it('shows the progress, and writes no metadata while the identifier is unknown', () => {
     const next = polled(webWith(TASKED), pending(undefined, 'installing 20 % complete'));
-    expect(next).not.toHaveProperty('record');
+    expect(next.record).toBeUndefined();
     expect(next.status?.task).toEqual({ id: 7, message: 'installing 20 % complete', percent: 20 });
     expect(conditionsOf(next)).toEqual({ Ready: 'False Creating', Reconciling: 'True Creating' });
     expect(next.requeueAfterMs).toBe(54_000);
@@ -64,7 +64,7 @@ describe('the server that a task names', () => {
     const first = polled(webWith(TASKED), pending('srv1'), withKey());
     expect(first.status).toMatchObject({ identifier: 'srv1', record: HELD });
     // The write that records the fingerprint adds the identifier to the annotation.
-    expect(first).not.toHaveProperty('record');
+    expect(first.record).toBeUndefined();
     expect(polled(webWith(TASKED), pending('srv1'), withKey({ memo: first.memo })).record).toEqual(HELD);
   });
 
@@ -85,7 +85,7 @@ describe('the server that a task names', () => {
     'does not replace another one, which is read instead ($type)',
     (answer) => {
       const next = polled(webWith(HELD), answer);
-      expect(next).not.toHaveProperty('record');
+      expect(next.record).toBeUndefined();
       expect(next.again).toBe(true);
       expect(next.memo.evidence.task).toEqual({ state: 'silent', why: 'renamed', named: 'srv2' });
       expect(decide(webWith(HELD), withKey({ memo: next.memo }))).toEqual({
@@ -98,7 +98,7 @@ describe('the server that a task names', () => {
 
   it.each(['', 'x'.repeat(254)])('is never truncated if its identifier is too long or empty (%s)', (identifier) => {
     const next = polled(webWith(TASKED), pending(identifier));
-    expect(next).not.toHaveProperty('record');
+    expect(next.record).toBeUndefined();
     expect(conditionsOf(next).Stalled).toBe('True ProviderProtocolError');
   });
 
@@ -107,7 +107,7 @@ describe('the server that a task names', () => {
   it.each([pending('srv1'), complete('srv1')])('is not taken from another object that holds it ($type)', (answer) => {
     const next = polled(webWith(TASKED), answer, given);
     expect(conditionsOf(next).Stalled).toBe('True TaskInUse');
-    expect(next).not.toHaveProperty('record');
+    expect(next.record).toBeUndefined();
     expect(next.memo.evidence.task).toBeUndefined();
     expect(messageOf(next)).toContain('server srv1, which belongs to default/other');
   });

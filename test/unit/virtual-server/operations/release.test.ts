@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { reasonPage } from '../../../../src/api/documentation.ts';
 import type { ServerRecord } from '../../../../src/api/record.ts';
-import { lookAt } from '../../../../src/virtual-server/decision/view.ts';
+import { viewOf } from '../../../../src/virtual-server/decision/view.ts';
 import { released } from '../../../../src/virtual-server/operations/release.ts';
 import type { Memo } from '../../../../src/virtual-server/decision/memo.ts';
 import { HELD, facts, memo, record, webWith } from '../../../fixtures/decision.ts';
@@ -9,7 +9,7 @@ import { HELD, facts, memo, record, webWith } from '../../../fixtures/decision.t
 type Why = Parameters<typeof released>[1]['why'];
 
 const release = (why: Why, of: ServerRecord, held?: Memo) =>
-  released(lookAt(webWith(of, { deleting: true }), facts(held && { memo: held })), {
+  released(viewOf(webWith(of, { deleting: true }), facts(held && { memo: held })), {
     type: 'release',
     why,
     record: of,

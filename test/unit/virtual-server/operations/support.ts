@@ -2,8 +2,8 @@
 import { SERVER_GONE_ANNOTATION } from '../../../../src/api/names.ts';
 import type { VirtualServer, VirtualServerStatus } from '../../../../src/api/virtual-server.ts';
 import { ProviderError } from '../../../../src/provider/error.ts';
-import type { Facts, Next, ServerAnswer, TaskAnswer } from '../../../../src/virtual-server/decision/types.ts';
-import { lookAt, type View } from '../../../../src/virtual-server/decision/view.ts';
+import type { Facts, Outcome, ServerAnswer, TaskAnswer } from '../../../../src/virtual-server/decision/types.ts';
+import { viewOf, type View } from '../../../../src/virtual-server/decision/view.ts';
 import { afterRefusal, beforeDelete } from '../../../../src/virtual-server/operations/cancel.ts';
 import { afterPoll } from '../../../../src/virtual-server/operations/follow.ts';
 import { afterLook } from '../../../../src/virtual-server/operations/look.ts';
@@ -27,19 +27,19 @@ export const FAILED = { type: 'failed', error: UNREACHABLE } as const;
 
 /** An object with its own record, as an operation finds it. */
 export function owned(object: VirtualServer, given: Facts): [View, ServerRecord] {
-  const at = lookAt(object, given);
+  const at = viewOf(object, given);
   if (at.own === undefined) throw new Error('the object has no record of its own');
   return [at, at.own];
 }
 
-export const polled = (object: VirtualServer, answer: TaskAnswer, given = facts()): Next =>
+export const polled = (object: VirtualServer, answer: TaskAnswer, given = facts()): Outcome =>
   afterPoll(...owned(object, given), answer);
 
-export const looked = (object: VirtualServer, answer: ServerAnswer = shown(), given = facts()): Next =>
+export const looked = (object: VirtualServer, answer: ServerAnswer = shown(), given = facts()): Outcome =>
   afterLook(...owned(object, given), answer);
 
 /** Neither the read before a DELETE finds the server, nor the DELETE. */
-export function cancelDenied(object: VirtualServer, denial = denied(true), given = facts()): Next {
+export function cancelDenied(object: VirtualServer, denial = denied(true), given = facts()): Outcome {
   const of = owned(object, given);
   return beforeDelete(...of, denial) ?? afterRefusal(...of, denial, DENIED);
 }

@@ -50,33 +50,32 @@ describe('Holders', () => {
 
   it('admits only the first of two adopters', () => {
     const { holders, withServer } = setUp();
-    holders.reserve('u1', holds('ns/a', 'srv1'));
+    holders.reserve('u1', holds('ns/a', 'srv1'), () => undefined);
     expect(withServer('srv1', 'u2')).toEqual(['ns/a']);
     expect(withServer('srv1', 'u1')).toEqual([]);
   });
 
   it('counts a reservation whatever its key, unless only holders are asked for', () => {
     const { holders, withServer } = setUp(() => undefined);
-    holders.reserve('u1', holds('ns/a', 'srv1'));
+    holders.reserve('u1', holds('ns/a', 'srv1'), () => undefined);
     expect(withServer('srv1', 'u2')).toEqual(['ns/a']);
     expect(withServer('srv1', 'u2', { ...ASKING, held: true })).toEqual([]);
   });
 
   it('keeps a reservation when an older version without the identifier arrives', () => {
     const { holders, withServer } = setUp();
-    holders.reserve('u1', holds('ns/a', 'srv1'));
+    holders.reserve('u1', holds('ns/a', 'srv1'), () => undefined);
     holders.set('u1', undefined);
     expect(withServer('srv1', 'u2')).toEqual(['ns/a']);
   });
 
   it('ends a reservation that led to no hold, but not one that became a hold', () => {
     const { holders, withServer } = setUp();
-    holders.reserve('u1', holds('ns/a', 'srv1'));
-    holders.endReservation('u1');
+    holders.reserve('u1', holds('ns/a', 'srv1'), () => undefined).release();
     expect(withServer('srv1', 'u2')).toEqual([]);
-    holders.reserve('u1', holds('ns/a', 'srv1'));
+    const reserved = holders.reserve('u1', holds('ns/a', 'srv1'), () => undefined);
     holders.set('u1', holds('ns/a', 'srv1'));
-    holders.endReservation('u1');
+    reserved.release();
     expect(withServer('srv1', 'u2')).toEqual(['ns/a']);
   });
 
@@ -84,8 +83,7 @@ describe('Holders', () => {
     const { holders } = setUp();
     const ordering = holding('ns/a', { isOrdering: true });
     holders.set('u1', ordering);
-    holders.reserve('u1', holds('ns/a', 'srv1'));
-    holders.endReservation('u1', ordering);
+    holders.reserve('u1', holds('ns/a', 'srv1'), () => ordering).release();
     expect(holders.others('u2').ordering(ACCOUNT)).toEqual(['ns/a']);
   });
 

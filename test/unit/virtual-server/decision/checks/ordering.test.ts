@@ -17,7 +17,7 @@ import {
   webWith,
 } from '../../../../fixtures/decision.ts';
 import { serverIsToBeOrdered } from '../../../../../src/virtual-server/decision/decide.ts';
-import { lookAt } from '../../../../../src/virtual-server/decision/view.ts';
+import { viewOf } from '../../../../../src/virtual-server/decision/view.ts';
 import { park, planned, saying, verifyChecks, type CheckCase } from './support.ts';
 
 const busy = others({ withServer: (identifier) => (identifier === 'srv1' ? ['default/other'] : []) });
@@ -263,6 +263,6 @@ describe('serverIsToBeOrdered', () => {
     { reason: 'a server', object: webWith(HELD) },
     { reason: 'its deletion', object: web({ deleting: true }) },
   ])('refuses an object with $reason: it is the last line of defense', ({ object }) => {
-    expect(() => serverIsToBeOrdered(lookAt(object, withKey()))).toThrow('no create');
+    expect(() => serverIsToBeOrdered(viewOf(object, withKey()))).toThrow('no create');
   });
 });

@@ -6,7 +6,7 @@ import { CHAINS } from '../../../../../src/virtual-server/decision/decide.ts';
 import { inputsOf } from '../../../../../src/virtual-server/decision/inputs.ts';
 import type { Memo, Planned } from '../../../../../src/virtual-server/decision/memo.ts';
 import type { Facts, Operation } from '../../../../../src/virtual-server/decision/types.ts';
-import { lookAt } from '../../../../../src/virtual-server/decision/view.ts';
+import { viewOf } from '../../../../../src/virtual-server/decision/view.ts';
 import { facts, memo } from '../../../../fixtures/decision.ts';
 
 export interface CheckCase {
@@ -20,7 +20,7 @@ export interface CheckCase {
 
 /** The answer of one check alone, ignoring the checks before it; none if no chain with it admits the object. */
 export function answer(name: string, object: VirtualServer, given: Facts): Operation | undefined {
-  const view = lookAt(object, given);
+  const view = viewOf(object, given);
   const asked = Object.values(CHAINS).flatMap(({ admits, checks }) =>
     checks.filter((check) => check.name === name).map((check) => ({ check, admits })),
   );

@@ -4,10 +4,11 @@ import { reasonPage } from '../../../../src/api/documentation.ts';
 import { NOT_CREATED_ANNOTATION, PAUSED_ANNOTATION } from '../../../../src/api/names.ts';
 import type { VirtualServer } from '../../../../src/api/virtual-server.ts';
 import { inputsOf } from '../../../../src/virtual-server/decision/inputs.ts';
-import { parked, recorded, waited, withAsked } from '../../../../src/virtual-server/decision/next.ts';
+import { parked, waited, withAsked } from '../../../../src/virtual-server/decision/outcome.ts';
+import { recorded } from '../../../../src/virtual-server/operations/record.ts';
 import type { Planned } from '../../../../src/virtual-server/decision/memo.ts';
-import type { Next, Park } from '../../../../src/virtual-server/decision/types.ts';
-import { lookAt } from '../../../../src/virtual-server/decision/view.ts';
+import type { Outcome, Park } from '../../../../src/virtual-server/decision/types.ts';
+import { viewOf } from '../../../../src/virtual-server/decision/view.ts';
 import { notAdopted } from '../../../../src/virtual-server/operations/adopt.ts';
 import { afterRefusal } from '../../../../src/virtual-server/operations/cancel.ts';
 import {
@@ -27,11 +28,11 @@ import {
   webWith,
 } from '../../../fixtures/decision.ts';
 import { visit, type Given } from '../../../fixtures/visits.ts';
-import { FAILED, UNREACHABLE, conditionsOf, living, looked, owned, polled } from './support.ts';
+import { FAILED, UNREACHABLE, conditionsOf, living, looked, owned, polled } from '../operations/support.ts';
 
 describe('a wait', () => {
-  const wait = (object: VirtualServer, afterMs?: number, given = facts()): Next =>
-    waited(lookAt(object, given), afterMs);
+  const wait = (object: VirtualServer, afterMs?: number, given = facts()): Outcome =>
+    waited(viewOf(object, given), afterMs);
 
   it('reports on the first visit that the object was seen, and keeps what is remembered', () => {
     const held = memo({ end: { state: 'confirmed', identifier: 'x' } });
@@ -39,7 +40,7 @@ describe('a wait', () => {
     expect(next).toMatchObject({ again: false, requeueAfterMs: 50, memo: held });
     expect(conditionsOf(next)).toEqual({ Ready: 'False Pending', Reconciling: 'True Pending' });
     expect(next.status?.observedGeneration).toBe(1);
-    expect(next).not.toHaveProperty('record');
+    expect(next.record).toBeUndefined();
   });
 
   it('leaves an up-to-date status deep-equal, so that nothing is written', () => {
@@ -71,7 +72,7 @@ describe('a wait', () => {
 
 describe('a park', () => {
   const INVALID = { verdict: { reason: 'RecordInvalid', message: 'no JSON' } } as const;
-  const park = (object: VirtualServer, why: Park, given = facts()): Next => parked(lookAt(object, given), why);
+  const park = (object: VirtualServer, why: Park, given = facts()): Outcome => parked(viewOf(object, given), why);
 
   it('reports the reason, and waits for a change if no time is given', () => {
     const next = park(web({ annotated: '{', mirror: HELD }), INVALID);
@@ -125,7 +126,7 @@ describe('a park', () => {
     { reason: 'InvalidCredentials', atLeastMs: 600_000, jitter: 0.5, failures: 2, pauseMs: 4_000 },
   ] as const)('with $reason backs off for $pauseMs ms if no time is given', (row) => {
     const { reason, jitter, pauseMs } = row;
-    const failures = 'failures' in row ? row.failures : 30;
+    const failures = 'failures' in row ? (row.failures ?? 30) : 30;
     const atLeast = 'atLeastMs' in row ? { atLeastMs: row.atLeastMs } : {};
     const given = facts({ memo: memo({}, { failures }), jitter });
     const next = park(web(), { verdict: { reason, message: 'none' }, retry: 'order', ...atLeast }, given);
@@ -144,12 +145,12 @@ describe('a park', () => {
 
 describe('a new record', () => {
   it('continues at once, and updates an existing mirror in the same step', () => {
-    const next = recorded(lookAt(web({ annotated: ATTEMPTED, mirror: HELD }), facts()), HELD, 'restored');
+    const next = recorded(viewOf(web({ annotated: ATTEMPTED, mirror: HELD }), facts()), HELD, 'restored');
     expect(next).toMatchObject({ again: true, record: HELD, events: [], status: { record: HELD } });
   });
 
   it('writes no status if it is restored for an object without one', () => {
-    const next = recorded(lookAt(web({ annotated: HELD, finalizers: [] }), facts()), HELD, 'restored');
+    const next = recorded(viewOf(web({ annotated: HELD, finalizers: [] }), facts()), HELD, 'restored');
     expect(next).not.toHaveProperty('status');
   });
 
@@ -157,7 +158,7 @@ describe('a new record', () => {
     const left = record({ account: ACCOUNT });
     const object = webWith(HELD, { status: { identifier: 'srv1', task: { id: 7 } } });
     const planned = memo({}, { plan: { operation: 'order', from: 0, at: Infinity, inputs: '' } });
-    const next = recorded(lookAt(object, facts({ memo: planned })), left, 'notCreated');
+    const next = recorded(viewOf(object, facts({ memo: planned })), left, 'notCreated');
     expect(next.status).toMatchObject({ record: left });
     for (const field of ['identifier', 'task']) expect(next.status).not.toHaveProperty(field);
     expect(conditionsOf(next)).toEqual({ Ready: 'False Pending', Reconciling: 'True Pending' });
@@ -168,13 +169,13 @@ describe('a new record', () => {
 describe('a failed call', () => {
   const given = facts({ memo: memo({}, { failures: 3 }), jitter: 0.5 });
 
-  it.each<{ operation: Planned; next: Next }>([
+  it.each<{ operation: Planned; next: Outcome }>([
     { operation: 'follow', next: polled(webWith(HELD), FAILED, given) },
     { operation: 'look', next: looked(webWith(HELD), FAILED, given) },
-    { operation: 'adopt', next: notAdopted(lookAt(webWith(HELD), given), HELD, 'srv1', FAILED) },
+    { operation: 'adopt', next: notAdopted(viewOf(webWith(HELD), given), HELD, 'srv1', FAILED) },
     { operation: 'cancel', next: afterRefusal(...owned(webWith(HELD), given), shown(), UNREACHABLE) },
   ])('plans $operation again after a growing pause, and keeps the record', ({ operation, next }) => {
-    expect(next).not.toHaveProperty('record');
+    expect(next.record).toBeUndefined();
     expect(next).toMatchObject({ error: UNREACHABLE, status: { record: HELD }, requeueAfterMs: 8_000 });
     expect(next.memo).toMatchObject({ failures: 4, plan: { operation, at: NOW + 8_000 } });
     expect(Object.values(conditionsOf(next))).toContain('True ProviderUnavailable');
@@ -201,7 +202,7 @@ describe('your annotation that nothing was created', () => {
 
   it('continues the visit once, after the first call to the provider since you set it', () => {
     const object = saying('a1');
-    const poll = (held = memo()): Next => {
+    const poll = (held = memo()): Outcome => {
       const [at, own] = owned(object, facts({ memo: held }));
       const answer = { type: 'pending', status: 'failed' } as const;
       return withAsked(at, { type: 'follow', record: own, task: 7 }, polled(object, answer, at.facts));

@@ -8,26 +8,26 @@ import type { ProviderError } from '../../provider/error.ts';
 import { compose, eventsOf, type Parts } from './compose.ts';
 import { untilExpiry } from './expiry.ts';
 import { inputsOf, saysGone, saysNotCreated } from './inputs.ts';
-import { withEvidence, withGone, withoutGone, withoutPlan, type Memo, type Planned } from './memo.ts';
-import type { Facts, Next, Operation, Park, RecordChange } from './types.ts';
+import { withEvidence, withGone, withoutGone, type Memo, type Planned } from './memo.ts';
+import type { Facts, Operation, Outcome, Park } from './types.ts';
 import { firstSeen, type View } from './view.ts';
 
 /**
  * Ends the visit: the status shows `verdict`, and the next operation of this kind is due after `afterMs`. The next visit
  * comes then, or when the server expires.
  */
-export function rest(
+export function endVisit(
   { object, facts }: View,
   parts: Parts,
   plan: { operation: Planned; afterMs: number } | undefined,
   memo: Memo = facts.memo,
   record?: ServerRecord,
-): Next {
+): Outcome {
   const status = compose(object, withKeyNote(parts, facts), facts.now);
   const inputs = inputsOf(object);
   const requeueAfterMs = Math.min(plan?.afterMs ?? Infinity, untilExpiry(object, parts.record, facts));
   return {
-    ...(record !== undefined && { record }),
+    record,
     status,
     memo:
       plan === undefined
@@ -51,19 +51,19 @@ export function jittered(ms: number, { jitter }: Facts): number {
 }
 
 /** Continues at once: the operator decides again. The status does not change yet. */
-export function goOn(memo: Memo, more: Pick<Next, 'record'> = {}): Next {
+export function goOn(memo: Memo, more: Pick<Outcome, 'record'> = {}): Outcome {
   return { memo, events: [], again: true, ...more };
 }
 
 /** Retries a failed operation after a growing pause, or after the time that the provider asks for. */
-export function retryLater(at: View, operation: Planned, parts: Parts, atLeastMs = 0, record?: ServerRecord): Next {
+export function retryLater(at: View, operation: Planned, parts: Parts, atLeastMs = 0, record?: ServerRecord): Outcome {
   const { memo, jitter, timing } = at.facts;
   const failures = memo.failures + 1;
   // After you fix a Secret, the operator should not wait for the longest pause.
   const afterMs = hasTrait(parts.verdict?.reason, 'aboutKey')
     ? Math.min(timing.pollMs, keyPauseMs(failures, jitter, atLeastMs))
     : backoffMs(failures, jitter, atLeastMs);
-  return rest(at, parts, { operation, afterMs }, { ...memo, failures }, record);
+  return endVisit(at, parts, { operation, afterMs }, { ...memo, failures }, record);
 }
 
 /** The record to mirror: the object's own, or the present mirror if annotation and mirror cannot be merged. */
@@ -71,7 +71,7 @@ export function recordOf({ object, own }: View): ServerRecord | undefined {
   return own ?? object.status?.record;
 }
 
-export function waited(at: View, afterMs: number | undefined): Next {
+export function waited(at: View, afterMs: number | undefined): Outcome {
   const { object, facts } = at;
   const record = recordOf(at);
   const requeueAfterMs = Math.min(afterMs ?? Infinity, untilExpiry(object, record, facts));
@@ -87,10 +87,14 @@ export function waited(at: View, afterMs: number | undefined): Next {
 }
 
 /** `more`: what else changes in the status. */
-export function parked(at: View, { verdict, retry, afterMs, atLeastMs }: Park, more: Omit<Parts, 'record'> = {}): Next {
+export function parked(
+  at: View,
+  { verdict, retry, afterMs, atLeastMs }: Park,
+  more: Omit<Parts, 'record'> = {},
+): Outcome {
   const parts = { record: recordOf(at), ...more, verdict };
   if (retry !== undefined && afterMs === undefined) return retryLater(at, retry, parts, atLeastMs);
-  const next = rest(
+  const next = endVisit(
     at,
     parts,
     retry === undefined || afterMs === undefined ? undefined : { operation: retry, afterMs },
@@ -111,27 +115,14 @@ function rememberForeign(memo: Memo, at: View, verdict: Verdict): Memo {
   return withEvidence(memo, { foreignAttempt: { attempt, since: firstSeen(attempt, at.facts) } });
 }
 
-/** `record`: in line with what is known. */
-export function recorded({ object, facts }: View, record: ServerRecord, why: RecordChange): Next {
-  const next = { record, memo: withoutPlan(facts.memo), events: [], again: true };
-  if (why === 'notCreated') {
-    const message = 'The order created nothing; the operator is about to order again';
-    const parts = { record, fields: {}, verdict: { reason: 'Pending', message } as const };
-    return { ...next, status: compose(object, parts, facts.now) };
-  }
-  // Write the mirror in the same step: a new attempt must never meet the mirror of an older one.
-  if (object.status?.record === undefined) return next;
-  return { ...next, status: compose(object, { record }, facts.now) };
-}
-
 /** There is no key to make calls with, so the operation has to wait. */
-export function withoutKey(at: View, retry: Planned, { reason, message, retryAfterMs }: Missing): Next {
+export function withoutKey(at: View, retry: Planned, { reason, message, retryAfterMs }: Missing): Outcome {
   const verdict = { reason, message };
-  return parked(at, { verdict, retry, ...(retryAfterMs !== undefined && { afterMs: retryAfterMs }) });
+  return parked(at, { verdict, retry, afterMs: retryAfterMs });
 }
 
 /** A call of the operation failed. `advice`: what else you can do about this object. */
-export function failed(at: View, operation: Planned, error: ProviderError, advice = ''): Next {
+export function failed(at: View, operation: Planned, error: ProviderError, advice = ''): Outcome {
   const verdict: Verdict = { reason: reasonOf(error), message: capitalized(callProblem(error, advice)) };
   return { ...retryLater(at, operation, { record: recordOf(at), verdict }, error.retryAfterMs), error };
 }
@@ -140,13 +131,13 @@ export function failed(at: View, operation: Planned, error: ProviderError, advic
  * Your annotation that the server is gone is enough if the provider cannot be asked. Undefined if there is none, or if the
  * object is not being deleted.
  */
-export function goneUnasked({ object, own, facts, deleting }: View): Next | undefined {
+export function goneUnasked({ object, own, facts, deleting }: View): Outcome | undefined {
   if (!deleting || own?.identifier === undefined || !saysGone(object, own)) return undefined;
   return goOn(withGone(facts.memo, own.identifier));
 }
 
 /** A `not-created` annotation waits until the operator has asked the provider again, and no longer. */
-export function withAsked({ object, facts, inputs }: View, operation: Operation, next: Next): Next {
+export function withAsked({ object, facts, inputs }: View, operation: Operation, next: Outcome): Outcome {
   if (!ABOUT_SERVER.has(operation.type)) return next;
   const { record } = object.status ?? {};
   const again =

@@ -1,0 +1,22 @@
+/** A cache of the entries that were added last. */
+
+export class Recent<K, V> {
+  readonly #entries = new Map<K, V>();
+  readonly #size: number;
+
+  /** Holds at most `size` entries. */
+  constructor(size: number) {
+    this.#size = size;
+  }
+
+  get(key: K): V | undefined {
+    return this.#entries.get(key);
+  }
+
+  set(key: K, value: V): void {
+    this.#entries.set(key, value);
+    if (this.#entries.size <= this.#size) return;
+    const [oldest] = this.#entries.keys();
+    if (oldest !== undefined) this.#entries.delete(oldest);
+  }
+}

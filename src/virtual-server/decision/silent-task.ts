@@ -1,0 +1,131 @@
+/**
+ * What a task says, and what follows when it can tell no more, so that the server was read in its place: the task does not
+ * end, names another server than before, or is denied. Pure.
+ */
+import type { Verdict } from '../../controller/conditions.ts';
+import type { ServerRecord } from '../../api/record.ts';
+import type { VirtualServer, VirtualServerSpec, VirtualServerStatus } from '../../api/virtual-server.ts';
+import { cut } from '../../base/text.ts';
+import { denied, isProven, pauseOf, unprovenVerdict } from './absence.ts';
+import { adopt } from './commands.ts';
+import { withEvidence, withoutFailures, type Memo, type Silence } from './memo.ts';
+import { endVisit, retryLater } from './outcome.ts';
+import { taskField } from './status.ts';
+import type { Outcome } from './types.ts';
+import { isOverdue, withMemo, type View } from './view.ts';
+import { resolveAdvice, taskNotVisible } from './words.ts';
+
+/** The provider does not document failures, so such words only let you resolve the order earlier. */
+export function saysFailure(message: string | undefined): boolean {
+  return message !== undefined && /\b(fail(s|ed|ure)?|errors?|abort(s|ed)?|cancell?ed)\b/i.test(message);
+}
+
+type DeletionPolicy = VirtualServerSpec['deletionPolicy'];
+
+export function taskVerdict(
+  object: VirtualServer,
+  record: ServerRecord,
+  message: string | undefined,
+  { deleting, overdue, failed }: { deleting?: DeletionPolicy | undefined; overdue: boolean; failed: boolean },
+): Verdict {
+  const { task = '' } = record;
+  const progress = message === undefined || message === '' ? `Task ${task} is running` : `Task ${task}: ${message}`;
+  if (failed)
+    return {
+      reason: 'TaskFailed',
+      message: `The order seems to have failed. ${progress}. The operator keeps polling, because a server may exist. ${resolveAdvice(object, record)}`,
+    };
+  if (overdue) {
+    const text = `The task has been running for more than an hour. ${progress}. The operator keeps polling. ${resolveAdvice(object, record)}`;
+    return { reason: 'TaskOverdue', message: text };
+  }
+  if (deleting !== undefined) {
+    const then =
+      deleting === 'Delete'
+        ? 'cancels the server as soon as its task ends'
+        : 'releases the object and keeps the server as soon as the server is known';
+    return { reason: 'Deleting', message: `The operator ${then}. ${progress}` };
+  }
+  return { reason: 'Creating', message: progress };
+}
+
+/** A name in a message. */
+export const shorten = (text: string): string => (text.length > 64 ? `${cut(text, 64)}...` : text);
+
+/** The task does not end, and the provider does not show its server. */
+export function unseen(at: View, record: ServerRecord, message: string | undefined): Outcome {
+  const { facts } = at;
+  const { task = 0, identifier = '' } = record;
+  const memo = withEvidence(facts.memo, { denials: denied(facts, `server ${identifier}`) });
+  const overdue = isOverdue(record, facts.now);
+  const failed = saysFailure(message);
+  const { reason, message: text } = taskVerdict(at.object, record, message, { overdue, failed });
+  const verdict = { reason, message: `The provider does not show server ${identifier}. ${text}` };
+  return askedInVain(withMemo(at, memo), record, verdict, { task: taskField(task, message) });
+}
+
+/**
+ * The provider does not show the task, or the server read in its place, for a reason that proves nothing about either.
+ */
+export function invisible(at: View, record: ServerRecord, detail: string): Outcome {
+  const message = taskNotVisible(at.object, record, detail);
+  return askedInVain(at, record, { reason: 'ServerNotVisible', message });
+}
+
+/** The task names another server than before, and the provider does not show the earlier one. */
+export function renamed(at: View, record: ServerRecord, named: string): Outcome {
+  const { identifier = '' } = record;
+  const memo = withEvidence(at.facts.memo, { denials: denied(at.facts, `server ${identifier}`) });
+  const message =
+    `Task ${record.task ?? ''} now names server ${shorten(named)}. Before, it named server ${identifier}, which the provider ` +
+    `does not show. If server ${shorten(named)} belongs to this order, run ` +
+    `${adopt(at.object, named)}. ${resolveAdvice(at.object, record)}`;
+  return askedInVain(withMemo(at, memo), record, { reason: 'TaskInUse', message });
+}
+
+/** The provider denies the task and, if its identifier is known, the server. */
+export function vanished(at: View, record: ServerRecord): Outcome {
+  const { task = 0, identifier } = record;
+  const what = identifier === undefined ? `task ${task}` : `server ${identifier}`;
+  const denials = denied(at.facts, what);
+  const settling = withMemo(at, withEvidence(at.facts.memo, { denials }));
+  const { facts } = settling;
+  const grace = facts.timing.absenceMs;
+  if (isProven(denials, grace, facts)) {
+    const server = identifier === undefined ? 'no server is known' : `server ${identifier} is not visible`;
+    const message =
+      `The provider no longer knows task ${task} of order ${record.attempt ?? ''}, and ${server}. The operator keeps polling. ` +
+      `If the API key is now one of another account, restore the old key. ${resolveAdvice(at.object, record)}`;
+    return askedInVain(settling, record, { reason: 'TaskNotFound', message });
+  }
+  const afterMs = pauseOf(denials, grace, facts);
+  const isNew = record.attemptedAt !== undefined && facts.now - Date.parse(record.attemptedAt) < grace;
+  const verdict: Verdict = isNew
+    ? { reason: 'Creating', message: `Order accepted (task ${task}); the provider does not show the task yet` }
+    : unprovenVerdict(
+        at.object,
+        denials,
+        identifier === undefined ? what : `task ${task} and ${what}`,
+        grace,
+        afterMs,
+        facts,
+      );
+  const memo = withoutFailures(withoutSilence(facts.memo));
+  const parts = { record, fields: { task: taskField(task, at.object.status?.task?.message) }, verdict };
+  return endVisit(settling, parts, { operation: 'follow', afterMs }, memo);
+}
+
+/** The server was read in place of its task, without success. The operator polls the task again. */
+function askedInVain(at: View, record: ServerRecord, verdict: Verdict, fields?: VirtualServerStatus): Outcome {
+  const parts = { record, verdict, fields };
+  return retryLater(withMemo(at, withoutSilence(at.facts.memo)), 'follow', parts, at.facts.timing.pollMs);
+}
+
+/** The task cannot tell more: the server itself is read once. */
+export function withSilence(memo: Memo, silence: Silence): Memo {
+  return withEvidence(memo, { task: { state: 'silent', ...silence } });
+}
+
+function withoutSilence(memo: Memo): Memo {
+  return memo.evidence.task?.state === 'silent' ? withEvidence(memo, { task: undefined }) : memo;
+}

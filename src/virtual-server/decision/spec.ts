@@ -1,0 +1,40 @@
+/** Compares a spec with the provider's own lists, which may be very long. Pure. */
+import type { VirtualServerSpec } from '../../api/virtual-server.ts';
+import { MAX_COMPARED, closest } from '../../base/similar.ts';
+import { cut } from '../../base/text.ts';
+import type { Catalog } from '../../provider/types.ts';
+
+const NEAREST = 5;
+
+/** What the provider does not offer, with the field and the nearest valid values; undefined if it offers everything. */
+export function specProblem(spec: VirtualServerSpec, catalog: Catalog): string | undefined {
+  const products = catalog.products.map((product) => product.code);
+  const images = catalog.images.map((image) => image.name);
+  const sizes = catalog.diskSizes.ssd ?? [];
+  const problems = [
+    unknownName('spec.product', spec.product, products),
+    unknownName('spec.image', spec.image, images),
+    unknownSize('spec.diskSize', spec.diskSize, sizes),
+  ].filter((problem) => problem !== undefined);
+  return problems.length === 0 ? undefined : problems.join('; ');
+}
+
+function unknownName(field: string, value: string, offered: readonly string[]): string | undefined {
+  if (offered.includes(value)) return undefined;
+  const what = offered.length > MAX_COMPARED ? 'some valid values' : 'nearest valid values';
+  return describe(field, `"${value}"`, what, closest(value, offered, NEAREST), offered.length);
+}
+
+function unknownSize(field: string, value: number, offered: readonly number[]): string | undefined {
+  if (offered.includes(value)) return undefined;
+  const far = (size: number): number => Math.abs(value - size);
+  const farthest = Float64Array.from(offered, far).sort()[Math.min(NEAREST, offered.length) - 1] ?? 0;
+  const nearest = offered.filter((size) => far(size) <= farthest).sort((a, b) => far(a) - far(b));
+  return describe(field, String(value), 'nearest valid values', nearest.slice(0, NEAREST).map(String), offered.length);
+}
+
+function describe(field: string, value: string, what: string, values: readonly string[], offered: number): string {
+  if (offered === 0) return `${field} ${value} is not offered: the provider's list is empty`;
+  const more = offered > values.length ? ` and ${offered - values.length} more` : '';
+  return `${field} ${value} is not offered; ${what}: ${values.map((text) => cut(text, 64)).join(', ')}${more}`;
+}

@@ -1,0 +1,19 @@
+/** Brings record and finalizer in line with what is known. Makes no calls. Pure. */
+import type { ServerRecord } from '../../api/record.ts';
+import { compose } from '../decision/compose.ts';
+import { withoutPlan } from '../decision/memo.ts';
+import type { Outcome, RecordChange } from '../decision/types.ts';
+import type { View } from '../decision/view.ts';
+
+/** `record`: in line with what is known. */
+export function recorded({ object, facts }: View, record: ServerRecord, why: RecordChange): Outcome {
+  const next = { record, memo: withoutPlan(facts.memo), events: [], again: true };
+  if (why === 'notCreated') {
+    const message = 'The order created nothing; the operator is about to order again';
+    const parts = { record, fields: {}, verdict: { reason: 'Pending', message } as const };
+    return { ...next, status: compose(object, parts, facts.now) };
+  }
+  // Write the mirror in the same step: a new attempt must never meet the mirror of an older one.
+  if (object.status?.record === undefined) return next;
+  return { ...next, status: compose(object, { record }, facts.now) };
+}
