@@ -311,8 +311,9 @@ export function parseApiKey(read: ReadSecret | undefined, namespace: string, nam
       ok: false,
       reason: 'SecretNotFound',
       message:
-        `${where}, which should hold the API key, does not exist. If the key is in another Secret, name that Secret in ` +
-        `spec.apiKeySecretRef. Otherwise, put the key ID into a file keyId and the secret into a file secret, and run ${create}. The operator retries automatically, within a minute`,
+        `${where}, which should hold the API key, does not exist. The operator retries automatically, within a minute. If ` +
+        'the key is in another Secret, name that Secret in spec.apiKeySecretRef',
+      advice: `To create it, put the key ID into a file keyId and the secret into a file secret, and run ${create}`,
     };
   }
   const { data } = read;

@@ -11,22 +11,6 @@ export function reasonPage(reason: string): string {
 }
 
 /** The last sentence of a message. No full stop follows, because it would become part of the address. */
-export function pointerTo(page: string): string {
-  return `See ${page}`;
-}
-
 export function pointer(reason: string): string {
-  return pointerTo(reasonPage(reason));
-}
-
-const POINTER = new RegExp(String.raw`\s*\bSee (${REASONS_PAGE.replaceAll('.', String.raw`\.`)}#[a-z]+)$`);
-
-/** The message without its last sentence, if that is a pointer. */
-export function withoutPointer(message: string): string {
-  return message.replace(POINTER, '');
-}
-
-/** The page that the message points to; undefined if it points to none. */
-export function pageOf(message: string): string | undefined {
-  return POINTER.exec(message)?.[1];
+  return `See ${reasonPage(reason)}`;
 }

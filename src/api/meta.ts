@@ -25,6 +25,18 @@ const conditionSchema = z.object({
     .regex(/^[A-Za-z]+$/)
     .describe('The reason, in one CamelCase word.'),
   message: z.string().max(MAX_MESSAGE).describe('What is the case, and what to do.'),
+  summary: z
+    .string()
+    .max(MAX_MESSAGE)
+    .optional()
+    .describe('What is the case: the message without what to do. Absent if the message says nothing else.'),
+  subject: z
+    .string()
+    .max(MAX_MESSAGE)
+    .optional()
+    .describe(
+      'What the reason is about, for programs: the value that a suggested annotation takes, the CustomResourceDefinition that is being deleted, or why an order has no answer.',
+    ),
   lastTransitionTime: z.iso.datetime().max(64).describe('When status last changed.'),
   observedGeneration: z.int().min(-1).optional().describe('The generation of the spec that this condition is about.'),
 });

@@ -11,19 +11,27 @@ import {
   type Reason,
   type SetReason,
 } from '../api/conditions.ts';
-import { pageOf, pointer, pointerTo, reasonPage, withoutPointer } from '../api/documentation.ts';
+import { pointer } from '../api/documentation.ts';
 import { MAX_MESSAGE, type Condition } from '../api/meta.ts';
 import { cut, ended } from '../base/text.ts';
 import { timestamp } from '../base/duration.ts';
 
 export { currentReason };
 
-export interface Verdict<R extends ReadyReason | SetReason = ReadyReason> {
+/** What a condition or an Event tells. */
+export interface Finding<R extends AnyReason = Reason> {
   reason: R;
+  /** What is the case. */
   message: string;
+  /** What you can do, in sentences. */
+  advice?: string;
+  /** See the schema of conditions. */
+  subject?: string;
   /** The reason that the message quotes of another object: it points to the page of that reason. */
-  quoted?: Reason | undefined;
+  quoted?: Reason;
 }
+
+export type Verdict<R extends ReadyReason | SetReason = ReadyReason> = Finding<R>;
 
 const MEANINGS: Record<ReadyReason | SetReason, Meaning> = { ...REASONS, ...SET_REASONS };
 
@@ -38,19 +46,17 @@ export function withVerdict(
   now: number,
 ): Condition[] {
   const meaning = MEANINGS[verdict.reason];
-  const { quoted } = verdict;
-  const message = quoted === undefined ? verdict.message : `${ended(verdict.message)} ${pointer(quoted)}`;
   const ready = conditions.find((condition) => condition.type === 'Ready');
-  const keeps = meaning.keepsReady === true && ready?.status === 'True';
   let result = conditions.filter((condition) => !OWN.has(condition.type));
-  const put = (type: string, status: Condition['status'], reason: string, text: string): void => {
-    const next = condition(conditions, { type, status, reason, message: text }, generation, now);
+  const put = (type: string, status: Condition['status']): void => {
+    const next = condition(conditions, { type, status, ...verdict }, generation, now);
     result = type === 'Ready' ? [next, ...result] : [...result, next];
   };
-  if (keeps) put('Ready', 'True', ready.reason, ready.message);
-  else put('Ready', meaning.ready, verdict.reason, message);
-  if (meaning.phase === 'reconciling') put('Reconciling', 'True', verdict.reason, message);
-  if (meaning.phase === 'stalled') put('Stalled', 'True', verdict.reason, message);
+  if (meaning.keepsReady === true && ready?.status === 'True')
+    result = [{ ...ready, observedGeneration: generation }, ...result];
+  else put('Ready', meaning.ready);
+  if (meaning.phase === 'reconciling') put('Reconciling', 'True');
+  if (meaning.phase === 'stalled') put('Stalled', 'True');
   return result;
 }
 
@@ -58,38 +64,51 @@ export function withVerdict(
 export function withCondition(
   conditions: readonly Condition[],
   type: ConditionType,
-  value: { status?: Condition['status']; reason: Reason; message: string } | undefined,
+  value: (Finding & { status?: Condition['status'] }) | undefined,
   generation: number,
   now: number,
 ): Condition[] {
   const others = conditions.filter((other) => other.type !== type);
   if (value === undefined) return others;
-  const { status = 'True', reason, message } = value;
-  return [...others, condition(conditions, { type, status, reason, message }, generation, now)];
+  return [...others, condition(conditions, { type, status: 'True', ...value }, generation, now)];
 }
 
 function condition(
   previous: readonly Condition[],
-  next: Pick<Condition, 'type' | 'status' | 'reason' | 'message'>,
+  next: Pick<Condition, 'type' | 'status'> & Finding<AnyReason>,
   generation: number,
   now: number,
 ): Condition {
-  const before = previous.find((other) => other.type === next.type);
-  const since = before?.status === next.status ? before.lastTransitionTime : timestamp(now);
-  const message = explained(next.reason, next.message);
-  return { ...next, message, lastTransitionTime: since, observedGeneration: generation };
+  const { type, status, reason, subject } = next;
+  const before = previous.find((other) => other.type === type);
+  const since = before?.status === status ? before.lastTransitionTime : timestamp(now);
+  const message = explained(next);
+  const summary = shortened(cut(next.message, Infinity), MAX_MESSAGE);
+  return {
+    type,
+    status,
+    reason,
+    message,
+    ...(summary !== message && { summary }),
+    ...(subject !== undefined && { subject: cut(subject, MAX_MESSAGE) }),
+    lastTransitionTime: since,
+    observedGeneration: generation,
+  };
 }
 
-/**
- * The message that a reader meets: one that needs attention ends with the page of its reason. A message that already points
- * to a page keeps it, so the same text always gives the same message.
- */
-function explained(reason: string, text: string): string {
-  const words = cut(withoutPointer(text), Infinity);
-  const page = pageOf(text) ?? (hasTrait(reason, 'calm') ? undefined : reasonPage(reason));
-  if (page === undefined) return shortened(words, MAX_MESSAGE);
-  const end = pointerTo(page);
+/** The text that a reader meets: what is the case, what to do, and the page of the reason if it needs attention. */
+function explained({ reason, message, advice = '', quoted }: Finding<AnyReason>): string {
+  const words = cut(advice === '' ? message : `${ended(message)} ${advice}`, Infinity);
+  if (quoted === undefined && hasTrait(reason, 'calm')) return shortened(words, MAX_MESSAGE);
+  const end = pointer(quoted ?? reason);
   return `${shortened(ended(words), MAX_MESSAGE - end.length - 1)} ${end}`.trimStart();
+}
+
+/** What you can do, by the condition of another object: its message between the summary and the page. */
+export function adviceOf({ reason, message, summary }: Pick<Condition, 'reason' | 'message' | 'summary'>): string {
+  if (summary === undefined) return '';
+  const page = hasTrait(reason, 'calm') ? '' : pointer(reason);
+  return message.slice(ended(summary).length, message.length - page.length).trim();
 }
 
 const ELLIPSIS = '...';
@@ -97,7 +116,7 @@ const COMMAND = '`kubectl ';
 
 /**
  * Counts bytes, because Events do. Half a command is worse than none, so a sentence is left out whole if its command does
- * not fit.
+ * not fit. The text is on its way to a reader: nothing is read out of it.
  */
 function shortened(text: string, bound: number): string {
   if (Buffer.byteLength(text) <= bound) return text;
@@ -127,19 +146,23 @@ export function transitions(
   const reason = currentReason(after);
   if (reason !== undefined && reason !== currentReason(before) && !hasTrait(reason, 'silent')) {
     const condition = after?.find((other) => other.reason === reason);
-    events.push(eventOf({ reason, message: condition?.message ?? '' }));
+    if (condition !== undefined) events.push(noted(condition));
   }
   for (const name of types) {
     const condition = after?.find(({ type }) => type === name);
     const known = before?.some(({ type, reason }) => type === name && reason === condition?.reason);
     if (condition === undefined || known === true) continue;
-    events.push(eventOf(condition));
+    events.push(noted(condition));
   }
   return events;
 }
 
 /** An Event carries the same text as a condition of the same reason. */
-export function eventOf({ reason, message }: Pick<Condition, 'reason' | 'message'>): EventNote {
+export function eventOf(finding: Finding<AnyReason>): EventNote {
+  return noted({ reason: finding.reason, message: explained(finding) });
+}
+
+function noted({ reason, message }: Pick<Condition, 'reason' | 'message'>): EventNote {
   const type = hasTrait(reason, 'calm') ? 'Normal' : 'Warning';
-  return { type, reason: reason as AnyReason, note: explained(reason, message) };
+  return { type, reason: reason as AnyReason, note: message };
 }

@@ -10,6 +10,14 @@ const SRC = join(ROOT, 'src');
 /** Files besides the mains that read the environment or the arguments; $KUBECONFIG is handled separately. */
 const READERS: string[] = ['base/version.ts', 'kube/config.ts'];
 
+/** Files that read messages, and whose. A condition has its facts apart: the reason, the summary and the subject. */
+const MESSAGES_OF_OTHERS: Record<string, string> = {
+  'controller/conditions.ts': 'quotes a part of the message of another object',
+  'virtual-server/connection-secret.ts': 'the API server',
+  'virtual-server/decision/silent-task.ts': 'the provider',
+  'virtual-server/journal/notes.ts': 'Node',
+};
+
 interface Import {
   /** Path relative to src/, or the name of a package. */
   to: string;
@@ -101,7 +109,8 @@ const MAY_IMPORT: Record<string, string[]> = {
 
 const inFolder = (folder: string): Source[] => sources.filter(({ path }) => folderOf(path) === folder);
 /** Files that only make decisions, in whichever folder. */
-const isPure = (path: string): boolean => path.includes('/decision/') || path === 'controller/conditions.ts';
+const isPure = (path: string): boolean =>
+  path.includes('/decision/') || ['controller/conditions.ts', 'controller/commands.ts'].includes(path);
 const pure = sources.filter(({ path }) => isPure(path));
 const edges = (folder: string): { path: string; to: string; typeOnly: boolean }[] =>
   inFolder(folder).flatMap(({ path, imports }) => imports.filter(({ own }) => own).map((edge) => ({ path, ...edge })));
@@ -167,6 +176,16 @@ describe('the code', () => {
   it('spells out the API group only in names.ts', () => {
     const spelled = sources.filter(({ text }) => /['"`][^'"`\n]*vps-operator\.dev/.test(text)).map(({ path }) => path);
     expect(spelled).toEqual(['api/names.ts']);
+  });
+
+  it('reads nothing out of a message of its own', () => {
+    const message = String.raw`\b(message|summary|note)\b`;
+    const methods =
+      'match|matchAll|split|includes|startsWith|endsWith|indexOf|search|replace|replaceAll|slice|substring';
+    const reads = new RegExp(String.raw`${message}\??\.(${methods})\(|\.(exec|test)\((\w+\.)*${message}`);
+    const own = sources.filter(({ path }) => !['kube', 'provider', 'simulator'].includes(folderOf(path)));
+    const readers = own.filter(({ text }) => reads.test(text)).map(({ path }) => path);
+    expect(readers.sort()).toEqual(Object.keys(MESSAGES_OF_OTHERS).sort());
   });
 
   it('starts every module with a sentence of purpose', () => {

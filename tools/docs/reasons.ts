@@ -89,9 +89,9 @@ function shownByServer(reason: string): Shown {
   if (first === undefined) throw new Error(`test/fixtures/states.ts has no state with ${reason}`);
   const own = conditionsWith(first, reason);
   const event = first.events.find((one) => one.reason === reason);
-  // A notice, such as AdoptIgnored, is part of the message of another reason.
-  const notice = first.object.status?.conditions?.find(({ message }) => message.includes(reason));
-  const message = own[0]?.message ?? event?.note ?? notice?.message;
+  // A notice, such as AdoptIgnored, is part of the message of another reason, which is that of Ready.
+  const [ready] = first.object.status?.conditions ?? [];
+  const message = own[0]?.message ?? event?.note ?? ready?.message;
   if (message === undefined) throw new Error(`the state of ${reason} has no message`);
   const later = Object.values(STATES).filter((state) => state.reason === reason && isOfReady(state, reason));
   return {

@@ -9,6 +9,8 @@ export interface Missing {
   ok: false;
   reason: ReadyReason;
   message: string;
+  /** What you can do, if that takes a command. */
+  advice?: string;
   /** Delay until the next attempt (ms); the usual backoff if left out. */
   retryAfterMs?: number | undefined;
 }
@@ -26,13 +28,9 @@ const NEXT: Partial<Record<ReadyReason, string>> = {
   InvalidCredentials: 'If the key is wrong, put a valid one into the Secret that spec.apiKeySecretRef names',
 };
 
-/** Why a call failed, and what happens next; `advice`: what else you can do about this object. */
-export function callProblem(error: ProviderError, advice = ''): string {
-  const parts = [error.message, NEXT[reasonOf(error)] ?? '', advice];
-  return parts
-    .filter((part) => part !== '')
-    .map(ended)
-    .join(' ');
+/** Why a call failed, and what happens next. */
+export function callProblem(error: ProviderError): string {
+  return `${ended(error.message)} ${NEXT[reasonOf(error)] ?? ''}`.trim();
 }
 
 export function missing(reason: ReadyReason, message: string, retryAfterMs?: number): Missing {

@@ -5,7 +5,7 @@ import type { ServerRecord } from '../../api/record.ts';
 import type { VirtualServer } from '../../api/virtual-server.ts';
 import { knownRecord, viewRecord } from '../../virtual-server/decision/record.ts';
 import { isOverdue } from '../../virtual-server/decision/view.ts';
-import { verdict } from './readiness.ts';
+import { inWords, verdict } from './readiness.ts';
 
 /** The operator's record of the server, even if the record belongs to another object and was copied here. */
 export function recordOf(object: VirtualServer): ServerRecord | undefined {
@@ -30,29 +30,30 @@ export type OrderState =
 /** Decides by the record, so every order has a way out whatever the reason. `now`: ms since the epoch. */
 export function orderOf(object: VirtualServer, now: number): OrderState {
   const view = viewRecord(object, []);
-  const { reason, message } = verdict(object);
+  const shown = verdict(object);
+  const { reason } = shown;
   const misread = unreadable(object);
   if (misread !== undefined) return { kind: 'notYet', why: misread };
   if (view.kind === 'conflict' || view.kind === 'invalid') {
     const isReported = reason === 'RecordConflict' || reason === 'RecordInvalid';
-    return { kind: 'notYet', why: isReported ? message : behind(reason) };
+    return { kind: 'notYet', why: isReported ? inWords(shown) : behind(reason) };
   }
   if (view.kind !== 'own') return { kind: 'none' };
   const { attempt, task, identifier } = view.record;
   if (identifier !== undefined && !hasTrait(reason, 'taskFruitless')) return { kind: 'none' };
   if (attempt === undefined)
     return task === undefined ? { kind: 'none' } : { kind: 'notYet', why: `task ${task} is running` };
-  if (reason === 'CreateInFlight') return { kind: 'notYet', why: message };
+  if (reason === 'CreateInFlight') return { kind: 'notYet', why: inWords(shown) };
   // The operator writes the annotation before it sends the order, and the status afterward.
   if (object.status?.record?.attempt !== attempt) return { kind: 'notYet', why: behind(reason) };
   if (task === undefined) {
-    return reason === 'Pending' ? { kind: 'notYet', why: message } : { kind: 'open', attempt, named: undefined };
+    return reason === 'Pending' ? { kind: 'notYet', why: inWords(shown) } : { kind: 'open', attempt, named: undefined };
   }
   const isAdopting = object.metadata.annotations?.[ADOPT_ANNOTATION] !== undefined;
   if (hasTrait(reason, 'taskMayRun') && !isAdopting && !isOverdue(view.record, now)) {
     return {
       kind: 'notYet',
-      why: `the provider accepted the order as task ${task}, which may still be running. ${message}`,
+      why: `the provider accepted the order as task ${task}, which may still be running. ${inWords(shown)}`,
     };
   }
   return { kind: 'open', attempt, named: identifier };
@@ -62,8 +63,8 @@ export function orderOf(object: VirtualServer, now: number): OrderState {
 export function unreadable(object: VirtualServer): string | undefined {
   const view = viewRecord(object, []);
   if (view.kind !== 'tooNew') return undefined;
-  const { reason, message } = verdict(object);
-  if (reason === 'RecordTooNew') return message;
+  const shown = verdict(object);
+  if (shown.reason === 'RecordTooNew') return inWords(shown);
   return `a newer version of the operator wrote the record, which has ${view.unknown}: upgrade this plugin`;
 }
 

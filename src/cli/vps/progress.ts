@@ -1,8 +1,7 @@
 /** Shows how far a server is, as a bar and in words. Pure. */
 import type { VirtualServer } from '../../api/virtual-server.ts';
-import { readiness } from './readiness.ts';
+import { inWords, readiness } from './readiness.ts';
 import { clean } from './terminal.ts';
-import { inWords } from './words.ts';
 
 const WIDTH = 24;
 
@@ -20,10 +19,10 @@ export function percentOf(object: VirtualServer): number | undefined {
 /** One line: bar, reason, the provider's text for the task or else the message of Ready, time left. */
 export function progressLine(object: VirtualServer): string {
   const { task } = object.status ?? {};
-  const { reason, message } = readiness(object);
-  const words = clean(task?.message ?? (reason === 'Available' ? 'ready' : inWords(message)));
+  const ready = readiness(object);
+  const words = clean(task?.message ?? (ready.reason === 'Available' ? 'ready' : inWords(ready)));
   const left = task?.secondsRemaining === undefined ? '' : `, about ${duration(task.secondsRemaining * 1000)} left`;
-  return `${bar(percentOf(object))}  ${clean(reason)}: ${words}${left}`;
+  return `${bar(percentOf(object))}  ${clean(ready.reason)}: ${words}${left}`;
 }
 
 /** `45s`, `12m`, `3h`, `9d`, as kubectl shows ages. */

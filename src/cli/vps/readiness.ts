@@ -4,6 +4,7 @@ import { viewRecord } from '../../virtual-server/decision/record.ts';
 import type { VirtualServer } from '../../api/virtual-server.ts';
 import type { VirtualServerSet } from '../../api/virtual-server-set.ts';
 import type { Condition, ObjectMeta } from '../../api/meta.ts';
+import { clean } from './terminal.ts';
 
 /** An object of any kind that has conditions. */
 export interface Reported {
@@ -11,10 +12,11 @@ export interface Reported {
   status?: { conditions?: Condition[] | undefined; observedGeneration?: number | undefined };
 }
 
-export interface Readiness {
-  status: Condition['status'];
-  reason: string;
-  message: string;
+export type Readiness = Pick<Condition, 'status' | 'reason' | 'message' | 'summary' | 'subject'>;
+
+/** What is the case, without what to do: the next steps show that. */
+export function inWords({ message, summary = message }: Pick<Condition, 'message' | 'summary'>): string {
+  return clean(summary);
 }
 
 export function conditionOf(object: Reported, type: string): Condition | undefined {
@@ -41,7 +43,7 @@ export function setReadiness(set: VirtualServerSet): Readiness {
 }
 
 /** The reason that matters now. A server stays Ready while another condition keeps the operator from checking it. */
-export function verdict(object: VirtualServer): { reason: string; message: string } {
+export function verdict(object: VirtualServer): Readiness {
   const reason = currentReason(object.status?.conditions);
   return object.status?.conditions?.find((condition) => condition.reason === reason) ?? readiness(object);
 }

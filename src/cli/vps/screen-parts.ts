@@ -1,10 +1,9 @@
 /** The parts that the screens of a server and of a set share. Pure. */
-import { withoutPointer } from '../../api/documentation.ts';
+import { hasTrait } from '../../api/conditions.ts';
 import { timeOf, type EventView } from './cluster.ts';
 import { duration } from './progress.ts';
-import { conditionOf, isCurrent, stalled, type Readiness, type Reported } from './readiness.ts';
+import { conditionOf, inWords, isCurrent, stalled, type Readiness, type Reported } from './readiness.ts';
 import { clean, type Paint } from './terminal.ts';
-import { inWords, joined, sentences } from './words.ts';
 
 export interface Shown {
   object: Reported;
@@ -21,7 +20,8 @@ export function sectioned(sections: readonly (readonly string[])[]): string[] {
   return sections.filter((lines) => lines.length > 0).flatMap((lines, index) => (index === 0 ? lines : ['', ...lines]));
 }
 
-export function head({ object, readiness: { status, reason, message }, now, paint }: Shown): string[] {
+export function head({ object, readiness, now, paint }: Shown): string[] {
+  const { status, reason } = readiness;
   const { metadata } = object;
   const colour = status === 'True' ? paint.good : stalled(object) ? paint.bad : paint.busy;
   const age = duration(now - Date.parse(metadata.creationTimestamp));
@@ -30,8 +30,7 @@ export function head({ object, readiness: { status, reason, message }, now, pain
   const stale = isStale ? ', the operator has not reported on the last change yet' : '';
   const title = `${paint.strong(metadata.name)} in ${metadata.namespace}, ${age} old${deleting}${stale}`;
   const state = `${status === 'True' ? 'Ready' : 'Not ready'}: ${clean(reason)}`;
-  const [headline = '', ...more] = sentences(message);
-  return [title, `${colour(state)}  ${joined([headline])}`, ...(more.length === 0 ? [] : [`  ${joined(more)}`])];
+  return [title, `${colour(state)}  ${inWords(readiness)}`];
 }
 
 export type Row = [label: string, ...values: (string | number | undefined)[]];
@@ -48,12 +47,11 @@ export function facts(rows: readonly Row[], paint: Paint): string[] {
 export function conditions({ object, readiness, now, paint }: Shown): string[] {
   const others = (object.status?.conditions ?? []).filter(({ type }) => type !== 'Ready');
   if (others.length === 0) return [];
-  const lines = others.map(({ type, status, reason, message, lastTransitionTime }) => {
+  const lines = others.map((condition) => {
+    const { type, status, reason, lastTransitionTime } = condition;
     const since = duration(now - Date.parse(lastTransitionTime));
+    const shown = condition.message === readiness.message ? '' : `  ${inWords(condition)}`;
     // The reason may be newer than the status.
-    // What is not the verdict has no commands below.
-    const words = type === 'Collectible' ? clean(withoutPointer(message)) : inWords(message);
-    const shown = message === readiness.message ? '' : `  ${words}`;
     return `  ${clean(type)}=${status} for ${since}, now ${clean(reason)}${shown}`;
   });
   return [paint.strong('Conditions'), ...lines];
@@ -66,7 +64,8 @@ export function events({ object, readiness, events: list, now, paint }: Shown): 
   const lines = list.map((event) => {
     const ago = duration(now - timeOf(event)).padStart(4);
     const { reason = '', message = '' } = event;
-    const words = shown.has(message) ? '' : `  ${inWords(message)}`;
+    // What an earlier Event told you to do may be wrong by now.
+    const words = shown.has(message) || !hasTrait(reason, 'calm') ? '' : `  ${clean(message)}`;
     shown.add(message);
     return `  ${ago} ago  ${clean(reason)}${words}`;
   });

@@ -1,18 +1,17 @@
 /** How far a set or its rollout is. Pure. */
 import type { VirtualServerSet } from '../../api/virtual-server-set.ts';
 import { bar } from './progress.ts';
-import { isCurrent, setReadiness } from './readiness.ts';
+import { inWords, isCurrent, setReadiness } from './readiness.ts';
 import { clean } from './terminal.ts';
-import { inWords } from './words.ts';
 
 /** One line: a bar of the available members, reason and message of Ready. */
 export function setProgressLine(set: VirtualServerSet): string {
   const { replicas } = set.spec;
   const { availableReplicas } = set.status ?? {};
-  const { status, reason, message } = setReadiness(set);
+  const ready = setReadiness(set);
   const share = availableReplicas === undefined || replicas === 0 ? undefined : availableReplicas / replicas;
-  const percent = status === 'True' ? 100 : share && Math.min(99, Math.floor(share * 100));
-  return `${bar(percent)}  ${clean(reason)}: ${inWords(message)}`;
+  const percent = ready.status === 'True' ? 100 : share && Math.min(99, Math.floor(share * 100));
+  return `${bar(percent)}  ${clean(ready.reason)}: ${inWords(ready)}`;
 }
 
 /** The set is exactly as its spec wants it, and the operator has seen the last change. */

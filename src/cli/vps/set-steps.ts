@@ -1,9 +1,9 @@
 /** Suggests commands for a set: about the members that need the user, and about the set itself. Pure. */
-import { PAUSED_ANNOTATION, SET_LABEL } from '../../api/names.ts';
+import { commandLine, withComment, type Step } from '../../controller/commands.ts';
 import { hasTrait } from '../../api/conditions.ts';
-import { quoted } from '../../base/text.ts';
 import type { Member } from '../../virtual-server-set/decision/member.ts';
 import type { Situation } from '../../virtual-server-set/decision/situation.ts';
+import { takenSteps, wayOut } from '../../virtual-server-set/decision/words.ts';
 import { findOut, more, nextSteps } from './next-steps.ts';
 import { NOT_REPORTED, paused, setReadiness, stalled } from './readiness.ts';
 import { earlierRevisions } from './revisions.ts';
@@ -15,7 +15,7 @@ const NAMED = 5;
 export function setSteps(situation: Situation, where: string): string[] {
   const { set, now } = situation;
   const { name } = set.metadata;
-  const { reason, message } = stalled(set) ?? setReadiness(set);
+  const { reason } = stalled(set) ?? setReadiness(set);
   const [first, ...others] = troubled(situation);
   const firstSteps = first === undefined ? [] : nextSteps(first.object, where, now);
   const steps = [
@@ -26,7 +26,8 @@ export function setSteps(situation: Situation, where: string): string[] {
     ...back(situation, where),
   ];
   if (steps.length === 0 && stalled(set) === undefined) return [];
-  return [...new Set(steps), firstSteps.at(-1) ?? (paused(set) ? more('Paused') : more(reason, message))];
+  const page = more(paused(set) ? 'Paused' : first === undefined ? reason : reasonOf(first));
+  return [...new Set(steps), firstSteps.at(-1) ?? page];
 }
 
 /** The members that need the user or have a problem, the most urgent first. */
@@ -42,36 +43,17 @@ const isTroubled = ({ trouble }: Member): boolean => trouble !== undefined && !h
 const reasonOf = ({ unresolved, blocked, trouble }: Member): string => (unresolved ?? blocked ?? trouble)?.reason ?? '';
 
 function ownSteps(situation: Situation, reason: string, where: string): string[] {
-  const { set, taken, victims } = situation;
+  const { set, victims } = situation;
+  const lines = (steps: readonly Step[]): string[] =>
+    steps.map(({ text, command }) => withComment(command && commandLine(command, set.metadata.name, where), text));
   switch (reason) {
     case NOT_REPORTED:
       return findOut(set, where);
     case 'NameTaken':
-      return taken
-        .slice(0, 1)
-        .flatMap((name) => [
-          `kubectl label --overwrite vps ${name}${where} ${SET_LABEL}=${set.metadata.name}   # make it a member, if nothing else controls it`,
-          `kubectl delete vps ${name}${where}   # cancel its server; the set continues`,
-        ]);
+      return lines(takenSteps(situation));
     case 'DeletionBlocked':
-      return victims.kept.slice(0, 1).flatMap((member) => letGo(member, where));
+      return lines(victims.kept.slice(0, 1).map((member) => wayOut(member).step));
     default:
-      return [];
-  }
-}
-
-/** Lets the set delete a member. */
-function letGo({ name, kept }: Member, where: string): string[] {
-  const patch = (spec: object): string =>
-    `kubectl patch vps ${name}${where} --type merge -p ${quoted(JSON.stringify({ spec }))}   # let the set cancel its server`;
-  switch (kept) {
-    case 'protected':
-      return [patch({ deletionProtection: false })];
-    case 'retained':
-      return [patch({ deletionPolicy: 'Delete' })];
-    case 'paused':
-      return [`kubectl annotate vps ${name}${where} ${PAUSED_ANNOTATION}-`];
-    case undefined:
       return [];
   }
 }

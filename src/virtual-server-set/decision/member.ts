@@ -1,16 +1,17 @@
 /** What a set has to know about one of its members. Pure. */
 import { currentReason, hasTrait, REASONS, type Reason } from '../../api/conditions.ts';
-import { withoutPointer } from '../../api/documentation.ts';
 import { MEMBER_DELETE_FIRST_ANNOTATION, RECORD_ANNOTATION } from '../../api/names.ts';
 import { parseRecord, type ServerRecord } from '../../api/record.ts';
 import { hasRunningServer, isAnnotated, isPaused } from '../../api/server-state.ts';
 import type { VirtualServer } from '../../api/virtual-server.ts';
+import { adviceOf } from '../../controller/conditions.ts';
 import { createdFrom, revisionOf } from './template.ts';
 
 export interface Note {
   reason: Reason;
-  /** The member's own message, which carries the commands. */
+  /** What is the case, and what you can do, in the member's own words. */
   message: string;
+  advice: string;
 }
 
 export interface Member {
@@ -94,8 +95,9 @@ function unresolvedOf(object: VirtualServer): Note | undefined {
 
 function noteOf({ status }: VirtualServer, name: string | undefined): Note | undefined {
   if (name === undefined || !Object.hasOwn(REASONS, name)) return undefined;
-  const message = status?.conditions?.find(({ reason }) => reason === name)?.message ?? '';
-  return { reason: name as Reason, message: withoutPointer(message) };
+  const found = status?.conditions?.find(({ reason }) => reason === name);
+  const message = found?.summary ?? found?.message ?? '';
+  return { reason: name as Reason, message, advice: found === undefined ? '' : adviceOf(found) };
 }
 
 /** The object's own record, from both places; as much of it as can be read. */

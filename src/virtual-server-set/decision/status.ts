@@ -83,9 +83,8 @@ function verdictOf(
   const isLeaving = members.some(({ deleting }) => deleting) || leaving.length > 0 || victims.chosen.length > 0;
   const isWaiting = isLeaving || unresolved.length > 0 || comesLater(situation);
   if (missing > 0 && free.length === 0 && taken.length > 0 && !isWaiting)
-    return { reason: 'NameTaken', message: words.nameTaken(situation) };
-  if (victims.kept.length > 0 && !isWaiting)
-    return { reason: 'DeletionBlocked', message: words.deletionBlocked(situation) };
+    return { reason: 'NameTaken', ...words.nameTaken(situation) };
+  if (victims.kept.length > 0 && !isWaiting) return { reason: 'DeletionBlocked', ...words.deletionBlocked(situation) };
   const { progressDeadlineSeconds, paused } = set.spec;
   const verdict = underWay(situation);
   if (!paused && now - progressAt >= progressDeadlineSeconds * 1000)

@@ -1,9 +1,9 @@
 /** The messages of a set. Pure. */
+import { sentences, unannotate, type Command, type Step } from '../../controller/commands.ts';
 import type { SetReason } from '../../api/conditions.ts';
-import { PAUSED_ANNOTATION, SET_LABEL } from '../../api/names.ts';
-import type { VirtualServerSet } from '../../api/virtual-server-set.ts';
+import { PAUSED_ANNOTATION, SET_LABEL, SET_SHORT_NAME } from '../../api/names.ts';
 import { durationText } from '../../base/duration.ts';
-import { ended, quoted } from '../../base/text.ts';
+import { ended } from '../../base/text.ts';
 import type { Verdict } from '../../controller/conditions.ts';
 import { slotsOf } from './limits.ts';
 import { troubleOf, type Member, type Note } from './member.ts';
@@ -19,89 +19,111 @@ export function list(names: readonly string[]): string {
 
 const servers = (count: number): string => `${count} ${count === 1 ? 'member' : 'members'}`;
 
-/** A message, and the reason of a member whose message it quotes. */
-type Quotation = Pick<Verdict<SetReason>, 'message' | 'quoted'>;
+/** A message with advice, and the reason of a member whose message it quotes. */
+type Quotation = Pick<Verdict<SetReason>, 'message' | 'advice' | 'quoted'>;
 
 const note = ({ name }: Member, { reason, message }: Note): string => `${name} is ${reason}: ${ended(message)}`;
+
+const joined = (...parts: (string | undefined)[]): string =>
+  parts.flatMap((part) => (part === undefined || part === '' ? [] : ended(part))).join(' ');
 
 export function deleting({ set, members, unresolved }: Situation): Quotation {
   if (members.length === 0) return { message: 'The set is being deleted, and has no members left' };
   const [open] = unresolved;
   const held = members.find(({ kept }) => kept === 'protected' || kept === 'paused');
-  const first =
-    open?.unresolved !== undefined
-      ? `. It waits for you: ${note(open, open.unresolved)}`
-      : held !== undefined
-        ? `. It waits for you: ${held.name} is not deleted, because ${wayOut(set, held)}`
-        : '';
   const message =
     `The set is being deleted. Kubernetes deletes its ${servers(members.length)}, and the operator cancels each server ` +
-    `by the rules of its member${first}`;
-  return { message, quoted: open?.unresolved?.reason };
+    'by the rules of its member';
+  if (open?.unresolved !== undefined) {
+    const { reason, advice } = open.unresolved;
+    return { message: `${message}. It waits for you: ${note(open, open.unresolved)}`, advice, quoted: reason };
+  }
+  if (held === undefined) return { message };
+  const { why, step } = wayOut(held);
+  const waits = `It waits for you: ${held.name} is not deleted, because ${why}`;
+  return { message: `${message}. ${waits}`, advice: sentences([step], set) };
 }
 
-/** The member's own message has the command that resolves it, so it stands alone in front of the names. */
+/** The member's own advice has the command that resolves it. */
 export function unresolved({ set, outdated }: Situation, members: readonly Member[]): Quotation {
   const [first, ...others] = members;
-  const own = first?.unresolved === undefined ? '' : note(first, first.unresolved) + abandoned(set, outdated, first);
+  const own = first?.unresolved === undefined ? '' : note(first, first.unresolved);
   const also = others.length === 0 ? '' : ` Also unresolved: ${list(others.map(({ name }) => name))}`;
   const message = `The set orders nothing while a member is unresolved. ${own}${also}`;
-  return { message, quoted: first?.unresolved?.reason };
+  const advice = first && joined(first.unresolved?.advice, sentences(abandoned(outdated, first), set));
+  return { message, advice, quoted: first?.unresolved?.reason };
 }
 
 /** Without its deletion, an answer that nothing was ordered would order a server that the set then replaces. */
-function abandoned({ metadata: { namespace } }: VirtualServerSet, outdated: readonly Member[], member: Member): string {
-  if (member.unresolved?.reason !== 'CreateOutcomeUnknown' || !outdated.includes(member)) return '';
-  return ` It has an earlier template. If you do not want its server, first run \`kubectl delete vps ${member.name} -n ${namespace} --wait=false\``;
+function abandoned(outdated: readonly Member[], { name, unresolved: open }: Member): Step[] {
+  if (open?.reason !== 'CreateOutcomeUnknown' || !outdated.some((member) => member.name === name)) return [];
+  const text = `${name} has an earlier template. If you do not want its server`;
+  return [{ text, command: { verb: 'delete', name, wait: false }, then: ' first' }];
 }
 
-/** The member's message is about its own spec, which the next rollout would replace. */
 export function blocked({ set, blocked: members }: Situation): Quotation {
-  const { name, namespace } = set.metadata;
   const [first, ...others] = members;
   const reason = first?.blocked?.reason;
   const isOfTemplate = reason === 'InvalidSpec' || reason === 'CreateRejected';
-  const template = isOfTemplate ? ` Correct spec.template: \`kubectl edit vpsset ${name} -n ${namespace}\`.` : '';
+  const template: Step = { text: 'To correct spec.template', command: { verb: 'edit', type: SET_SHORT_NAME } };
   const own = first?.blocked === undefined ? '' : note(first, first.blocked);
   const also = others.length === 0 ? '' : ` Also blocked: ${list(others.map((other) => other.name))}`;
-  const message = `The set creates no further members while one cannot be ordered.${template} ${own}${also}`;
-  return { message, quoted: reason };
+  const message = `The set creates no further members while one cannot be ordered. ${own}${also}`;
+  // The next rollout would replace a spec that you correct in the member.
+  return { message, advice: isOfTemplate ? sentences([template], set) : first?.blocked?.advice, quoted: reason };
 }
 
-export function nameTaken({ set, taken, missing, members, limits }: Situation): string {
-  const { name, namespace } = set.metadata;
-  const [first = ''] = taken;
-  // The set adopts an object only while fewer than `replicas` slots are filled.
-  if (slotsOf(members) >= limits.replicas) {
-    const spec = { strategy: { rollingUpdate: { maxUnavailable: 1 } } };
-    const patch = `\`kubectl patch vpsset ${name} -n ${namespace} --type merge -p ${quoted(JSON.stringify({ spec }))}\``;
-    return (
-      `${servers(missing)} to replace, but no name is free for a new one: objects that are not members have ${list(taken)}. ` +
-      `To let the set delete a member first, run ${patch}. If you delete ${first} instead, the operator cancels its server, and the set continues`
-    );
-  }
-  const label = `\`kubectl label --overwrite vps ${first} -n ${namespace} ${quoted(`${SET_LABEL}=${name}`)}\``;
-  return (
-    `${servers(missing)} missing, but objects that are not members have their names: ${list(taken)}. To make ${first} a ` +
-    `member, if nothing else controls it, run ${label}. If you delete ${first} instead, the operator cancels its server, and the set continues`
-  );
+export function nameTaken(situation: Situation): Quotation {
+  const { set, taken, missing } = situation;
+  const message = isFull(situation)
+    ? `${servers(missing)} to replace, but no name is free for a new one: objects that are not members have ${list(taken)}`
+    : `${servers(missing)} missing, but objects that are not members have their names: ${list(taken)}`;
+  return { message, advice: sentences(takenSteps(situation), set) };
 }
 
-export function deletionBlocked({ set, victims: { kept } }: Situation): string {
+/** The set adopts an object only while fewer than `replicas` slots are filled. */
+const isFull = ({ members, limits }: Situation): boolean => slotsOf(members) >= limits.replicas;
+
+/** What you can do about an object with the name of a member. */
+export function takenSteps(situation: Situation): Step[] {
+  const { set, taken } = situation;
+  const [name] = taken;
+  if (name === undefined) return [];
+  const spec = { strategy: { rollingUpdate: { maxUnavailable: 1 } } };
+  const first: Step = isFull(situation)
+    ? { text: 'To let the set delete a member first', command: { verb: 'patch', type: SET_SHORT_NAME, spec } }
+    : {
+        text: `To make ${name} a member, if nothing else controls it`,
+        command: { verb: 'label', name, label: SET_LABEL, value: set.metadata.name },
+      };
+  const instead = `To cancel the server of ${name} instead`;
+  return [first, { text: instead, command: { verb: 'delete', name }, then: '; the set then continues' }];
+}
+
+export function deletionBlocked({ set, victims: { kept } }: Situation): Quotation {
   const [first, ...others] = kept;
-  if (first === undefined) return '';
-  const also = others.length > 0 ? ` The same is true of ${list(others.map(({ name }) => name))}` : '';
-  return `The set cannot delete member ${first.name}: ${wayOut(set, first)}${also}`;
+  if (first === undefined) return { message: '' };
+  const also = others.length > 0 ? `. The same is true of ${list(others.map(({ name }) => name))}` : '';
+  const { why, step } = wayOut(first);
+  return { message: `The set cannot delete member ${first.name}: ${why}${also}`, advice: sentences([step], set) };
 }
 
 /** Why a member is kept, and the command that ends it. */
-function wayOut({ metadata: { namespace } }: VirtualServerSet, { name, kept = 'protected' }: Member): string {
-  const patch = (spec: object): string =>
-    `\`kubectl patch vps ${name} -n ${namespace} --type merge -p ${quoted(JSON.stringify({ spec }))}\``;
+export function wayOut({ name, kept = 'protected' }: Pick<Member, 'name' | 'kept'>): { why: string; step: Step } {
+  const patch = (spec: object): Command => ({ verb: 'patch', name, spec });
   const ways = {
-    protected: `spec.deletionProtection is true. To let the set delete it, run ${patch({ deletionProtection: false })}.`,
-    retained: `spec.deletionPolicy is Retain, so its server would keep running outside of the set. To let the set cancel it, run ${patch({ deletionPolicy: 'Delete' })}.`,
-    paused: `it is paused. To continue, run \`kubectl annotate vps ${name} -n ${namespace} ${PAUSED_ANNOTATION}-\`.`,
+    protected: {
+      why: 'spec.deletionProtection is true',
+      step: { text: `To let the set delete ${name}`, command: patch({ deletionProtection: false }) },
+    },
+    retained: {
+      why: 'spec.deletionPolicy is Retain, so its server would keep running outside of the set',
+      step: { text: `To let the set cancel the server of ${name}`, command: patch({ deletionPolicy: 'Delete' }) },
+    },
+    paused: {
+      why: 'it is paused',
+      step: { text: `To continue ${name}`, command: { ...unannotate(PAUSED_ANNOTATION), name } },
+    },
   };
   return ways[kept];
 }
@@ -129,27 +151,30 @@ export function progress(situation: Situation): Quotation {
 function delay({ set, unresolved: [open] }: Situation, booting: readonly Member[]): Quotation | undefined {
   if (open !== undefined) return { message: `The set orders nothing until the outcome of ${open.name} is known` };
   const paused = booting.find((member) => member.paused);
-  if (paused !== undefined) return { message: `${paused.name} waits: ${wayOut(set, { ...paused, kept: 'paused' })}` };
+  if (paused !== undefined) {
+    const { why, step } = wayOut({ name: paused.name, kept: 'paused' });
+    return { message: `${paused.name} waits: ${why}`, advice: sentences([step], set) };
+  }
   const slow = booting.find((member) => troubleOf(member) !== undefined);
   const trouble = slow && troubleOf(slow);
-  return slow && trouble && { message: note(slow, trouble), quoted: trouble.reason };
+  return slow && trouble && { message: note(slow, trouble), advice: trouble.advice, quoted: trouble.reason };
 }
 
 export function unavailable({ set, alive, isAvailable }: Situation, worst: Member): Quotation {
   const trouble = troubleOf(worst);
   const count = alive.filter((member) => !isAvailable(member)).length;
-  const replace =
+  const advice =
     trouble?.reason === 'ServerMissing'
-      ? ` To replace it, run \`kubectl delete vps ${worst.name} -n ${set.metadata.namespace}\``
-      : '';
-  const message = `${servers(count)} not available. ${trouble === undefined ? '' : note(worst, trouble)}${replace}`;
-  return { message, quoted: trouble?.reason };
+      ? sentences([{ text: 'To replace it', command: { verb: 'delete', name: worst.name } }], set)
+      : trouble?.advice;
+  const message = `${servers(count)} not available. ${trouble === undefined ? '' : note(worst, trouble)}`;
+  return { message, advice, quoted: trouble?.reason };
 }
 
-export function overdue({ reason, message, quoted }: Verdict<SetReason>, seconds: number): Quotation {
+export function overdue({ reason, message, advice, quoted }: Verdict<SetReason>, seconds: number): Quotation {
   // The set replaces no member that it has, so it can try nothing.
   const then = reason === 'MembersUnavailable' ? '' : ' The set keeps trying';
-  return { message: `No progress for ${durationText(seconds * 1000)}. ${ended(message)}${then}`, quoted };
+  return { message: `No progress for ${durationText(seconds * 1000)}. ${ended(message)}${then}`, advice, quoted };
 }
 
 export function available({ limits, outdated }: Situation): string {

@@ -20,7 +20,7 @@ import {
   type Memo,
 } from './memo.ts';
 import type { Facts, Outcome, ServerAnswer } from './types.ts';
-import { goneAdvice, notVisible, replaceAdvice, unprovenServer } from './words.ts';
+import { NO_OTHER, RESTORE_KEY } from './words.ts';
 import { isToExpire } from './expiry.ts';
 import type { Recognition } from './identity.ts';
 import { saysGone } from './inputs.ts';
@@ -65,7 +65,6 @@ export function pauseOf({ since }: Denials, graceMs: number, { monotonic, timing
 
 /** The verdict while the absence is unproven. `pauseMs`: until the next check. */
 export function unprovenVerdict(
-  object: VirtualServer,
   { counted, since }: Denials,
   what: string,
   graceMs: number,
@@ -74,13 +73,12 @@ export function unprovenVerdict(
 ): Verdict {
   const { now, monotonic } = facts;
   const earliest = timestamp(now + Math.max(0, since + graceMs - monotonic));
-  const word = what.startsWith('server ') ? `. ${goneAdvice(object, what.slice('server '.length))}` : '';
   return {
     reason: 'AbsenceUnproven',
     message:
       `The provider answers 404 for ${what}, which may be an error of the provider. The operator has counted ` +
       `${Math.min(counted, NEEDED)} of at least ${NEEDED} such answers, and believes them at ${earliest} at the earliest. ` +
-      `Next check in ${durationText(pauseMs)} (at ${timestamp(now + pauseMs)})${word}`,
+      `Next check in ${durationText(pauseMs)} (at ${timestamp(now + pauseMs)})`,
   };
 }
 
@@ -98,27 +96,18 @@ export function sealed(at: View, record: ServerRecord, afterMs: number): Outcome
   const gone = record.missingAt === undefined ? { ...record, missingAt: timestamp(at.facts.now) } : record;
   const plan = { operation: 'look', afterMs } as const;
   const changed = gone === record ? undefined : gone;
-  return endVisit(
-    at,
-    { record: gone, verdict: missingVerdict(at.object, gone) },
-    plan,
-    withoutFailures(at.facts.memo),
-    changed,
-  );
+  const parts = { record: gone, verdict: missingVerdict(gone) };
+  return endVisit(at, parts, plan, withoutFailures(at.facts.memo), changed);
 }
 
-export function missingVerdict(
-  object: VirtualServer,
-  { identifier = '', missingAt = '' }: ServerRecord,
-  why?: string,
-): Verdict {
+export function missingVerdict({ identifier = '', missingAt = '' }: ServerRecord, why?: string): Verdict {
   const other = why === undefined ? '' : `A server ${identifier} exists again, but it is a different server: ${why}. `;
   return {
     reason: 'ServerMissing',
     message:
       `The provider no longer has server ${identifier} (missing since ${missingAt}). If you did not cancel it, look for it in the provider's control ` +
       `panel. If it is there, keep this object, and check the API key and the base URL; the operator keeps checking. ` +
-      `${other}${replaceAdvice(object)}`,
+      `${other}${NO_OTHER}`,
   };
 }
 
@@ -149,9 +138,12 @@ export function notRecognized(
   const plan = { operation, afterMs: jittered(pause, facts) };
   const memo = withoutFailures(facts.memo);
   if (record.missingAt !== undefined && isOther)
-    return endVisit(at, { record, verdict: missingVerdict(object, record, why) }, plan, memo);
+    return endVisit(at, { record, verdict: missingVerdict(record, why) }, plan, memo);
   if (isGone) return sealed(at, record, plan.afterMs);
-  const verdict = { reason: 'IdentityUnproven', message: unprovenServer(object, identifier, why, word) } as const;
+  const message =
+    `The provider shows a server ${identifier}, but it may not be the server of this object: ${why}. ${RESTORE_KEY}. ` +
+    "Otherwise, look at it in the provider's control panel";
+  const verdict = { reason: 'IdentityUnproven', message, subject: word } as const;
   return endVisit(at, { record, verdict }, plan, memo);
 }
 
@@ -181,15 +173,17 @@ export function absent(
   const resync = isProvisioned(object.status) ? facts.timing.resyncMs : facts.timing.pollMs;
   if (record.missingAt !== undefined && !goes) {
     const plan = { operation, afterMs: jittered(resync, facts) };
-    return endVisit(at, { record, verdict: missingVerdict(object, record) }, plan, memo);
+    return endVisit(at, { record, verdict: missingVerdict(record) }, plan, memo);
   }
   if (isGone === true) return sealed(withMemo(at, memo), record, jittered(resync, facts));
   if (!denial.counts || denials === undefined) {
     const pause = goes ? facts.timing.pollMs : resync;
-    const message = notVisible(object, identifier, denial.detail);
+    const message =
+      `Server ${identifier} is not visible with this API key, which does not prove that it is gone: ${denial.detail}. ` +
+      'The operator keeps checking';
     return retryLater(at, operation, { record, verdict: { reason: 'ServerNotVisible', message } }, pause);
   }
   const afterMs = pauseOf(denials, grace, facts);
-  const verdict = unprovenVerdict(object, denials, `server ${identifier}`, grace, afterMs, facts);
+  const verdict = unprovenVerdict(denials, `server ${identifier}`, grace, afterMs, facts);
   return endVisit(at, { record, verdict }, { operation, afterMs }, memo);
 }

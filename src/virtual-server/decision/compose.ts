@@ -1,19 +1,26 @@
 /** Builds a whole status: fields, the mirror of the record, and the conditions. Pure. */
-import { transitions, withCondition, withVerdict, type EventNote, type Verdict } from '../../controller/conditions.ts';
+import {
+  transitions,
+  withCondition,
+  withVerdict,
+  type EventNote,
+  type Finding,
+  type Verdict,
+} from '../../controller/conditions.ts';
+import { sentences } from '../../controller/commands.ts';
 import { TYPES_WITH_EVENT, type ConditionType, type Reason } from '../../api/conditions.ts';
 import { ADOPT_ANNOTATION, PAUSED_ANNOTATION } from '../../api/names.ts';
 import { newerRecord, type ServerRecord } from '../../api/record.ts';
 import type { VirtualServer, VirtualServerStatus } from '../../api/virtual-server.ts';
 import type { Condition } from '../../api/meta.ts';
 import { ended } from '../../base/text.ts';
-import { unannotate } from './commands.ts';
+import { adviceOn } from './advice.ts';
 import { expiring } from './expiry.ts';
 import { adoptionOf, orphanMessage } from './inputs.ts';
 import { isPaused } from '../../api/server-state.ts';
 import type { ConnectionCondition } from './connection.ts';
 import type { Reachable } from './reach.ts';
 import { drift, isProvisioned } from './status.ts';
-import { driftMessage, ownersMessage } from './words.ts';
 
 export interface Parts {
   record: ServerRecord | undefined;
@@ -34,6 +41,8 @@ const pending = (isPaused: boolean): Verdict => ({
     : 'The operator is about to order the server',
 });
 
+const PAUSED = `The operator makes no calls for this object while annotation ${PAUSED_ANNOTATION} is set`;
+
 export function compose(object: VirtualServer, parts: Parts, now: number): VirtualServerStatus {
   const { generation } = object.metadata;
   const paused = isPaused(object);
@@ -42,35 +51,37 @@ export function compose(object: VirtualServer, parts: Parts, now: number): Virtu
   const isCopied = before !== undefined && before.owner !== parts.record?.owner;
   const fields = parts.fields ?? (isCopied ? {} : kept);
   const verdict = parts.verdict ?? (present.some(({ type }) => type === 'Ready') ? undefined : pending(paused));
-  let conditions =
-    verdict === undefined
-      ? present.map(current(generation, paused))
-      : withVerdict(present, withNotice(object, parts, verdict), generation, now);
-  const differs = isProvisioned(fields) ? drift(object.spec, fields) : undefined;
   const { record } = parts;
+  const advised = <F extends Finding>(finding: F, ...more: Reason[]): F => {
+    const about = { object, record, subject: finding.subject, now };
+    const steps = [finding.reason, ...more].flatMap((reason) => adviceOn(reason, about));
+    return { ...finding, advice: finding.advice ?? sentences(steps, object) };
+  };
+  const notice = adoptIgnored(object, record);
+  let conditions = present.map(current(generation, paused));
+  if (verdict !== undefined) {
+    const noticed = notice === undefined ? verdict : { ...verdict, message: `${ended(verdict.message)} ${notice}` };
+    conditions = withVerdict(
+      present,
+      advised(noticed, ...(notice === undefined ? [] : ['AdoptIgnored' as const])),
+      generation,
+      now,
+    );
+  }
   // If a newer version wrote the record, keep it and its conditions: this version may misread it.
   const isReadable = newerRecord(record) === undefined;
-  const others: [ConditionType, { reason: Reason; message: string } | undefined][] = [
-    ['Drifted', differs === undefined ? undefined : { reason: 'Drifted', message: driftMessage(differs) }],
-    [
-      'Paused',
-      paused
-        ? {
-            reason: 'Paused',
-            message:
-              `The operator makes no calls for this object while annotation ${PAUSED_ANNOTATION} is set. To continue, run ` +
-              unannotate(object, PAUSED_ANNOTATION),
-          }
-        : undefined,
-    ],
+  const others: [ConditionType, Finding | undefined][] = [
+    ['Drifted', drifted(object, fields)],
+    ['Paused', paused ? { reason: 'Paused', message: PAUSED } : undefined],
     ['Collectible', collectible(object)],
   ];
   if (isReadable) {
-    const orphaned = record?.orphans && { reason: 'OrphanedServer' as const, message: orphanMessage(object, record) };
+    const orphaned = record?.orphans && { reason: 'OrphanedServer' as const, message: orphanMessage(record) };
     others.push(['OrphanedServer', orphaned], ['Expiring', expiring(object, record, now)]);
   }
   conditions = withFindings(object, parts, conditions, now);
-  for (const [type, value] of others) conditions = withCondition(conditions, type, value, generation, now);
+  for (const [type, finding] of others)
+    conditions = withCondition(conditions, type, finding && advised(finding), generation, now);
   const identifier = isReadable && record?.expiredAt === undefined ? record?.identifier : undefined;
   return {
     ...fields,
@@ -102,27 +113,40 @@ function withFindings(object: VirtualServer, parts: Parts, conditions: Condition
   }, conditions);
 }
 
+function drifted({ spec }: VirtualServer, fields: VirtualServerStatus): Finding | undefined {
+  const differences = isProvisioned(fields) ? drift(spec, fields) : undefined;
+  if (differences === undefined) return undefined;
+  const message =
+    `The server differs from spec: ${differences}. The operator changes nothing. To accept it for an adopted server, ` +
+    'change product or diskSize. To get another server, create a new object';
+  return { reason: 'Drifted', message };
+}
+
 /**
  * The operator may not read owners, so it cannot tell whether one still exists. The garbage collector may be waiting
  * for the protection to be lifted.
  */
-function collectible(object: VirtualServer): { reason: Reason; message: string } | undefined {
+function collectible(object: VirtualServer): Finding | undefined {
   const { metadata, spec } = object;
   const isHeld =
     spec.deletionProtection && spec.deletionPolicy === 'Delete' && metadata.deletionTimestamp === undefined;
   if (!isHeld || metadata.ownerReferences === undefined) return undefined;
-  return { reason: 'HasOwners', message: ownersMessage(object) };
+  const owners = metadata.ownerReferences.map(({ kind, name }) => `${kind} ${name}`).join(', ');
+  const message =
+    `This object has owners (${owners}). If one of them was deleted, the garbage collector deletes this object as soon as ` +
+    'deletionProtection is false, and the operator cancels the server';
+  return { reason: 'HasOwners', message };
 }
 
-/** Appends a notice to every verdict while an adoption comes too late. */
-function withNotice(object: VirtualServer, { record }: Parts, verdict: Verdict): Verdict {
+/** A notice for every verdict while an adoption comes too late. */
+function adoptIgnored(object: VirtualServer, record: ServerRecord | undefined): string | undefined {
   const adoption = adoptionOf(object);
   if (adoption?.ok !== true || record?.identifier === undefined || adoption.identifier === record.identifier)
-    return verdict;
-  const notice =
+    return undefined;
+  return (
     `AdoptIgnored: annotation ${ADOPT_ANNOTATION} names ${adoption.identifier}, but the object holds ${record.identifier}. ` +
-    `The operator ignores the annotation. To remove it, run ${unannotate(object, ADOPT_ANNOTATION)}`;
-  return { ...verdict, message: `${ended(verdict.message)} ${notice}` };
+    'The operator ignores the annotation'
+  );
 }
 
 export function eventsOf(before: VirtualServerStatus | undefined, after: VirtualServerStatus): EventNote[] {

@@ -2,12 +2,11 @@
  * Decides which operation is next for one object: the first check with an answer wins. The order of the chains is part of
  * the design (docs/concepts/design.md). Pure.
  */
-import { RECORD_ANNOTATION, START_OVER_ANNOTATION } from '../../api/names.ts';
+import { without } from '../../base/without.ts';
+import { RECORD_ANNOTATION } from '../../api/names.ts';
 import { RECORD_FORMAT, RECORD_MODES, type ServerRecord } from '../../api/record.ts';
-import { adopt, annotate, edit, removeMirror, removeRecord, renameAnnotation, unannotate } from './commands.ts';
 import { isLetGo, isPaused } from '../../api/server-state.ts';
 import {
-  annotationMeant,
   namesAsGone,
   orphanMessage,
   saysNotCreated,
@@ -17,7 +16,7 @@ import {
 } from './inputs.ts';
 import { isProvisioned } from './status.ts';
 import type { Facts, Operation } from './types.ts';
-import { causeIn, heldTwiceAdvice, letGoAdvice, namesOf, protectedMessage, unknownMessage } from './words.ts';
+import { isOwnNamespace, namesOf, unknownMessage } from './words.ts';
 import { firstSeen, isOverdue, notDue, park, taskIsOver, type OwnView, type View } from './view.ts';
 import { isSameIdentifier } from '../../base/identifier.ts';
 import { holdsSomething, settledWith, withoutAttempt, withoutServer } from './record.ts';
@@ -63,7 +62,13 @@ export const CHAINS = {
       objectIsPaused,
     ],
   ),
-  own: chain(isOwn, [attemptCreatedNothing, orphanIsHandled, wordIsTakenBack, serverHasExpired, identifierIsHeldTwice]),
+  own: chain(isOwn, [
+    attemptCreatedNothing,
+    orphanIsHandled,
+    annotationIsTakenBack,
+    serverHasExpired,
+    identifierIsHeldTwice,
+  ]),
   ordering: chain(
     (view) => !view.deleting && !holds(view),
     [timeIsOver, adoptionIsAsked, annotationIsUnknown, serverIsToBeOrdered],
@@ -129,51 +134,41 @@ export function recordIsInvalid(view: View): Operation | undefined {
   if (record.isAlone) {
     const message =
       `Annotation ${RECORD_ANNOTATION} is not a valid record: ${record.problem}. No copy of the record is left, so a ` +
-      'server may exist. The operator orders and cancels nothing. Restore the earlier text of the annotation. If you ' +
-      `have none and the provider's control panel shows no server that you need, ${letGoAdvice(object)}`;
-    return goneWithoutServer(view) ?? park('RecordInvalid', message);
+      'server may exist. The operator orders and cancels nothing. Restore the earlier text of the annotation';
+    return goneWithoutServer(view) ?? park('RecordInvalid', message, {}, object.metadata.uid);
   }
   return park(
     'RecordInvalid',
     `Annotation ${RECORD_ANNOTATION} is not a valid record: ${record.problem}. The operator orders and cancels nothing. ` +
-      'Ask a cluster administrator to restore the earlier text of the annotation, or to let the operator restore it from ' +
-      `status.record: run ${removeRecord(object)}`,
+      'Ask a cluster administrator to restore the earlier text of the annotation',
   );
 }
 
 export function recordIsForeign(view: View): Operation | undefined {
-  const { object, record, deleting, adoption } = view;
+  const { record, deleting, adoption } = view;
   if (record.kind !== 'foreign') return undefined;
   if (deleting) return { type: 'release', why: 'foreign', record: record.record };
   if (adoption !== undefined || record.startOver) return undefined;
-  const { owner, identifier } = record.record;
-  const server = identifier === undefined ? 'its server' : `server ${identifier}`;
   return park(
     'RecordMismatch',
-    `This object is a copy, or was restored from a backup: its record belongs to the object with uid ${owner}. If that ` +
-      'object still exists, in this or another cluster, delete this one; no server is cancelled. Otherwise, to take over ' +
-      `${server}, run ${adopt(object, identifier)}. To leave ${server} alone and order a new one, run ` +
-      annotate(object, START_OVER_ANNOTATION, object.metadata.uid),
+    `This object is a copy, or was restored from a backup: its record belongs to the object with uid ${record.record.owner}. ` +
+      'If that object still exists, in this or another cluster, delete this one; no server is cancelled',
   );
 }
 
 export function recordIsMissing(view: View): Operation | undefined {
-  const { record, adoption, object } = view;
+  const { record, adoption } = view;
   if (record.kind !== 'missing' || adoption !== undefined) return undefined;
-  const message =
-    'The finalizer is there, but the record is missing from metadata and status: a server may exist. If the ' +
-    `provider's control panel shows the server of this object, run ${adopt(object)}. ` +
-    `If it shows none, ${letGoAdvice(object)}`;
+  const message = 'The finalizer is there, but the record is missing from metadata and status: a server may exist';
   return goneWithoutServer(view) ?? park('RecordMissing', message);
 }
 
-export function recordIsInConflict({ record, object }: View): Operation | undefined {
+export function recordIsInConflict({ record }: View): Operation | undefined {
   if (record.kind !== 'conflict') return undefined;
   const remedy =
     record.other === 'the journal'
       ? `correct annotation ${RECORD_ANNOTATION} and status.record`
-      : 'find out which of the two is right; the operator then restores the other one from it. If status.record is right, ' +
-        `run ${removeRecord(object)}. If the annotation is right, run ${removeMirror(object)}`;
+      : 'find out which of the two is right; the operator then restores the other one from it';
   return park(
     'RecordConflict',
     `The record contradicts itself: ${record.problem}. The operator orders and cancels nothing. ` +
@@ -214,10 +209,9 @@ export function orphanIsHandled({ own, object }: OwnView): Operation | undefined
 }
 
 /** A `server-gone` annotation that proved untrue counts again after you remove it and set it again. */
-export function wordIsTakenBack({ own, object }: OwnView): Operation | undefined {
+export function annotationIsTakenBack({ own, object }: OwnView): Operation | undefined {
   if (own.goneRefuted === undefined || namesAsGone(object, own)) return undefined;
-  const { goneRefuted: _goneRefuted, ...record } = own;
-  return { type: 'record', record, why: 'wordTakenBack' };
+  return { type: 'record', record: without(own, 'goneRefuted'), why: 'annotationTakenBack' };
 }
 
 /**
@@ -225,10 +219,10 @@ export function wordIsTakenBack({ own, object }: OwnView): Operation | undefined
  * forever.
  */
 export function serverHasExpired(view: OwnView): Operation | undefined {
-  const { own, object, deleting } = view;
+  const { own, deleting } = view;
   if (own.expiredAt === undefined) return undefined;
   if (!deleting) return notDue(view, 'expire') ?? { type: 'expire', record: own };
-  if (own.orphans !== undefined) return park('OrphanedServer', orphanMessage(object, { orphans: own.orphans }));
+  if (own.orphans !== undefined) return park('OrphanedServer', orphanMessage({ orphans: own.orphans }));
   return { type: 'release', why: 'cancelled', record: own };
 }
 
@@ -238,37 +232,30 @@ export function identifierIsHeldTwice({ own, facts, object, deleting }: OwnView)
   // An object that is only about to adopt the server is left out: it will see this object as the holder.
   const holders = facts.others.withServer(own.identifier, { account, fingerprint, held: true });
   if (holders.length === 0) return undefined;
-  return park(
-    'IdentifierInUse',
-    `Server ${own.identifier} is also held by ${namesOf(holders, object)}. The operator makes no calls for this server. ` +
-      heldTwiceAdvice(holders, object),
-    { afterMs: facts.timing.pollMs },
-  );
+  const message = `Server ${own.identifier} is also held by ${namesOf(holders, object)}. The operator makes no calls for this server`;
+  const more = { afterMs: facts.timing.pollMs };
+  // If you can see only one of the objects, you must not give the server away.
+  if (holders.every((holder) => isOwnNamespace(holder, object)))
+    return park('IdentifierInUse', message, more, holders.join(', '));
+  const ask = 'Ask a cluster administrator which object keeps the server, and have the server removed from the others';
+  return park('IdentifierInUse', `${message}. ${ask}`, more);
 }
 
 /** The operator orders and adopts nothing that it would have to cancel at once. */
 export function timeIsOver({ own, object, facts }: View): Operation | undefined {
   const at = expiryOf(object, own);
   if (at === undefined || clockOf(facts) < at) return undefined;
-  return park(
-    'Expired',
-    `spec.expiresAt is in the past, so the operator orders and adopts nothing. To set a later time, run ${edit(object)}`,
-  );
+  return park('Expired', 'spec.expiresAt is in the past, so the operator orders and adopts nothing');
 }
 
 /** Most are typos: ordering a server could be the opposite of what you asked for, such as to adopt one, or to wait. */
 export function annotationIsUnknown({ object }: View): Operation | undefined {
   const unknown = unknownAnnotations(object.metadata);
   if (unknown.length === 0) return undefined;
-  const [is, them] = unknown.length === 1 ? ['annotation', 'the annotation'] : ['annotations', 'them'];
-  const corrections = unknown.flatMap((wrong) => {
-    const right = annotationMeant(wrong);
-    return right === undefined ? [] : [`If you mean ${right}, run ${renameAnnotation(object, wrong, right)}. `];
-  });
+  const what = unknown.length === 1 ? 'annotation' : 'annotations';
   return park(
     'UnknownAnnotation',
-    `The operator does not know the ${is} ${unknown.join(', ')}, so it orders nothing. ${corrections.join('')}` +
-      `To remove ${them} and let the operator order a server, run ${unannotate(object, ...unknown)}`,
+    `The operator does not know the ${what} ${unknown.join(', ')}, so it orders nothing`,
   );
 }
 
@@ -301,7 +288,7 @@ export function adoptionIsAsked(view: View): Operation | undefined {
   // A running task will name its own server. Adopting that server earlier would make the task look like an orphan.
   const isRefused = currentReason(object.status?.conditions) === 'AdoptInvalid';
   if (own?.task !== undefined && !isRefused && !isHopeless(view, own)) return undefined;
-  if (!adoption.ok) return park('AdoptInvalid', `${adoption.message}. To correct it, run ${adopt(object)}`);
+  if (!adoption.ok) return park('AdoptInvalid', adoption.message);
   return notDue(view, 'adopt') ?? { type: 'adopt', record: own, identifier: adoption.identifier };
 }
 
@@ -331,14 +318,14 @@ export function isHopeless({ object, facts }: View, own: ServerRecord): boolean 
 
 export function createOutcomeIsUnknown({ own, object }: OwnView): Operation | undefined {
   if (own.attempt === undefined || own.task !== undefined || own.identifier !== undefined) return undefined;
-  return park('CreateOutcomeUnknown', unknownMessage(object, own, causeOf(object, own)));
+  const cause = causeOf(object, own);
+  return park('CreateOutcomeUnknown', unknownMessage(own, cause), {}, cause);
 }
 
-/** Only the visit that sent the create knows what happened; the condition of this order still contains it. */
+/** Only the visit that sent the create knows what happened; it is the subject of the condition of this order. */
 function causeOf({ status }: VirtualServer, { attempt, hintedTask }: ServerRecord): string | undefined {
   if (status?.record?.attempt !== attempt || status?.record?.hintedTask !== hintedTask) return undefined;
-  const condition = status?.conditions?.find(({ reason }) => reason === 'CreateOutcomeUnknown');
-  return condition && causeIn(condition.message);
+  return status?.conditions?.find(({ reason }) => reason === 'CreateOutcomeUnknown')?.subject;
 }
 
 export function taskRuns(view: OwnView): Operation | undefined {
@@ -368,9 +355,9 @@ export function serverIsHeld(view: OwnView): Operation | undefined {
 }
 
 /** If nothing was created, no credentials are needed. */
-export function nothingIsOwed({ own, object, record, adoption }: View): Operation | undefined {
+export function nothingIsOwed({ own, record, adoption }: View): Operation | undefined {
   if (record.kind === 'missing' && adoption !== undefined) return undefined;
-  if (own?.orphans !== undefined) return park('OrphanedServer', orphanMessage(object, own));
+  if (own?.orphans !== undefined) return park('OrphanedServer', orphanMessage(own));
   return { type: 'release', why: 'nothingCreated', record: own };
 }
 
@@ -386,7 +373,8 @@ export function serverIsRetained({ own, object }: OwnView): Operation | undefine
 /** The protection is about the cancellation. A server that will be retained needs none, even if it is still unknown. */
 export function serverIsProtected({ object }: View): Operation | undefined {
   if (!object.spec.deletionProtection || object.spec.deletionPolicy === 'Retain') return undefined;
-  return park('DeletionProtected', protectedMessage(object));
+  const message = 'This object is being deleted, but its server is not cancelled while spec.deletionProtection is true';
+  return park('DeletionProtected', message);
 }
 
 export function serverIsToBeCancelled(view: OwnView): Operation | undefined {
@@ -394,7 +382,7 @@ export function serverIsToBeCancelled(view: OwnView): Operation | undefined {
   if (own.identifier === undefined) return undefined;
   if (isGone(facts.memo, own.identifier)) {
     // The object's own server no longer exists, so the message must not advise to keep it.
-    if (own.orphans !== undefined) return park('OrphanedServer', orphanMessage(view.object, { orphans: own.orphans }));
+    if (own.orphans !== undefined) return park('OrphanedServer', orphanMessage({ orphans: own.orphans }));
     return {
       type: 'release',
       why: endOf(facts.memo, own.identifier)?.state === 'confirmed' ? 'cancelled' : 'gone',

@@ -1,10 +1,8 @@
 /** When a server expires, from `spec.expiresAt` or `spec.ttl`. Pure. */
 import { UNITS_MS, durationMs, timestamp } from '../../base/duration.ts';
-import type { Reason } from '../../api/conditions.ts';
 import type { ServerRecord } from '../../api/record.ts';
 import type { VirtualServer } from '../../api/virtual-server.ts';
-import type { Condition } from '../../api/meta.ts';
-import { edit, patchSpec } from './commands.ts';
+import type { Finding } from '../../controller/conditions.ts';
 import { isPaused } from '../../api/server-state.ts';
 import { cancelIsForbidden } from './view.ts';
 import type { Facts } from './types.ts';
@@ -67,28 +65,20 @@ export function withReadyAt(object: VirtualServer, record: ServerRecord, { now, 
   return { ...record, readyAt: timestamp(Math.max(since ?? Math.max(now, apiServerNow ?? now), made)) };
 }
 
-/** The spec of an object whose server the operator may cancel. */
-const ALLOWED = { deletionProtection: false, deletionPolicy: 'Delete' };
-
 /** The condition Expiring; undefined if the expiry is not near. `now` in ms since the epoch. */
-export function expiring(
-  object: VirtualServer,
-  record: ServerRecord | undefined,
-  now: number,
-): (Pick<Condition, 'message'> & { reason: Reason }) | undefined {
+export function expiring(object: VirtualServer, record: ServerRecord | undefined, now: number): Finding | undefined {
   const at = expiryOf(object, record);
   if (at === undefined || record?.identifier === undefined || record.expiredAt !== undefined) return undefined;
   if (at - now > NOTICE_MS || object.metadata.deletionTimestamp !== undefined) return undefined;
   const forbidden = cancelIsForbidden(object);
   if (forbidden !== undefined) {
-    const message = `Server ${record.identifier} expires at ${timestamp(at)}, but the operator does not cancel it, because ${forbidden}. To have it cancelled, run ${patchSpec(object, ALLOWED)}. To keep it, set expiresAt or ttl to a later time, or remove it`;
+    const message = `Server ${record.identifier} expires at ${timestamp(at)}, but the operator does not cancel it, because ${forbidden}`;
     return { reason: 'ExpiryBlocked', message };
   }
   const unlessPaused = isPaused(object) ? ', once the object is no longer paused' : '';
-  const when =
+  const message =
     at > now
       ? `The operator cancels server ${record.identifier} at ${timestamp(at)}${unlessPaused}`
       : `Server ${record.identifier} expired at ${timestamp(at)}, and the operator is about to cancel it${unlessPaused}`;
-  const message = `${when}. To keep the server, set expiresAt or ttl to a later time, or remove it: run ${edit(object)}`;
   return { reason: 'ExpiresSoon', message };
 }

@@ -1,4 +1,5 @@
 /** What you tell the operator about one object besides its spec: the annotations that it reads, and those it does not know. Pure. */
+import { without } from '../../base/without.ts';
 import { INPUT_ANNOTATIONS, KNOWN_ANNOTATIONS } from '../../api/annotations.ts';
 import { identifierProblem } from '../../api/identifier.ts';
 import {
@@ -11,7 +12,6 @@ import {
 } from '../../api/names.ts';
 import type { Orphan, ServerRecord } from '../../api/record.ts';
 import type { VirtualServer } from '../../api/virtual-server.ts';
-import { annotate } from './commands.ts';
 import type { ObjectMeta } from '../../api/meta.ts';
 import { similarTo } from '../../base/similar.ts';
 
@@ -86,30 +86,22 @@ export function withoutHandledOrphans(object: VirtualServer, record: ServerRecor
   if (handled === undefined || record.orphans === undefined) return record;
   const left = record.orphans.filter((orphan) => !handled.includes(orphanName(orphan)));
   if (left.length === record.orphans.length) return record;
-  const { orphans: _orphans, ...rest } = record;
-  return left.length === 0 ? rest : { ...rest, orphans: left };
+  return left.length === 0 ? without(record, 'orphans') : { ...record, orphans: left };
 }
 
-/** What you have to do about orphans. */
-export function orphanMessage(
-  object: VirtualServer,
-  { orphans = [], identifier }: Pick<ServerRecord, 'orphans' | 'identifier'>,
-): string {
-  const names = orphans.map(orphanName).join(',');
+/** The servers that no object holds, and when you may cancel them. */
+export function orphanMessage({ orphans = [], identifier }: Pick<ServerRecord, 'orphans' | 'identifier'>): string {
   const sources = orphans.map(({ task, attempt, identifier: server }) => {
     if (task !== undefined) return `task ${task}`;
     return attempt === undefined ? `server ${server ?? ''}` : `order ${attempt}`;
   });
   const own = identifier === undefined ? '' : `; this object holds ${identifier}`;
-  const isBeingDeleted = object.metadata.deletionTimestamp !== undefined;
-  const then = isBeingDeleted ? 'the deletion then continues' : 'this only ends the message';
   const [first = ''] = orphans.map(({ attemptedAt = '' }) => attemptedAt).sort();
   const created = first === '' ? '' : ` that was created after ${first}`;
   return (
     `A server that no object holds may exist and cost money, from ${sources.join(', ')}. Look in the provider's control ` +
     `panel for a server${created}. Cancel it there only if you are sure that nothing uses it and that no VirtualServer, in any cluster, ` +
-    `holds it${own}. When none is left, run ` +
-    `${annotate(object, ORPHAN_HANDLED_ANNOTATION, names)}; ${then}`
+    `holds it${own}`
   );
 }
 

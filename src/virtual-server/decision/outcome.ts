@@ -116,14 +116,14 @@ function rememberForeign(memo: Memo, at: View, verdict: Verdict): Memo {
 }
 
 /** There is no key to make calls with, so the operation has to wait. */
-export function withoutKey(at: View, retry: Planned, { reason, message, retryAfterMs }: Missing): Outcome {
-  const verdict = { reason, message };
+export function withoutKey(at: View, retry: Planned, { reason, message, advice, retryAfterMs }: Missing): Outcome {
+  const verdict = { reason, message, advice };
   return parked(at, { verdict, retry, afterMs: retryAfterMs });
 }
 
-/** A call of the operation failed. `advice`: what else you can do about this object. */
-export function failed(at: View, operation: Planned, error: ProviderError, advice = ''): Outcome {
-  const verdict: Verdict = { reason: reasonOf(error), message: capitalized(callProblem(error, advice)) };
+/** A call of the operation failed. */
+export function failed(at: View, operation: Planned, error: ProviderError): Outcome {
+  const verdict: Verdict = { reason: reasonOf(error), message: capitalized(callProblem(error)) };
   return { ...retryLater(at, operation, { record: recordOf(at), verdict }, error.retryAfterMs), error };
 }
 

@@ -4,16 +4,14 @@
  */
 import type { Verdict } from '../../controller/conditions.ts';
 import type { ServerRecord } from '../../api/record.ts';
-import type { VirtualServer, VirtualServerSpec, VirtualServerStatus } from '../../api/virtual-server.ts';
+import type { VirtualServerSpec, VirtualServerStatus } from '../../api/virtual-server.ts';
 import { cut } from '../../base/text.ts';
 import { denied, isProven, pauseOf, unprovenVerdict } from './absence.ts';
-import { adopt } from './commands.ts';
 import { withEvidence, withoutFailures, type Memo, type Silence } from './memo.ts';
 import { endVisit, retryLater } from './outcome.ts';
 import { taskField } from './status.ts';
 import type { Outcome } from './types.ts';
 import { isOverdue, withMemo, type View } from './view.ts';
-import { resolveAdvice, taskNotVisible } from './words.ts';
 
 /** The provider does not document failures, so such words only let you resolve the order earlier. */
 export function saysFailure(message: string | undefined): boolean {
@@ -23,7 +21,6 @@ export function saysFailure(message: string | undefined): boolean {
 type DeletionPolicy = VirtualServerSpec['deletionPolicy'];
 
 export function taskVerdict(
-  object: VirtualServer,
   record: ServerRecord,
   message: string | undefined,
   { deleting, overdue, failed }: { deleting?: DeletionPolicy | undefined; overdue: boolean; failed: boolean },
@@ -33,10 +30,10 @@ export function taskVerdict(
   if (failed)
     return {
       reason: 'TaskFailed',
-      message: `The order seems to have failed. ${progress}. The operator keeps polling, because a server may exist. ${resolveAdvice(object, record)}`,
+      message: `The order seems to have failed. ${progress}. The operator keeps polling, because a server may exist`,
     };
   if (overdue) {
-    const text = `The task has been running for more than an hour. ${progress}. The operator keeps polling. ${resolveAdvice(object, record)}`;
+    const text = `The task has been running for more than an hour. ${progress}. The operator keeps polling`;
     return { reason: 'TaskOverdue', message: text };
   }
   if (deleting !== undefined) {
@@ -59,7 +56,7 @@ export function unseen(at: View, record: ServerRecord, message: string | undefin
   const memo = withEvidence(facts.memo, { denials: denied(facts, `server ${identifier}`) });
   const overdue = isOverdue(record, facts.now);
   const failed = saysFailure(message);
-  const { reason, message: text } = taskVerdict(at.object, record, message, { overdue, failed });
+  const { reason, message: text } = taskVerdict(record, message, { overdue, failed });
   const verdict = { reason, message: `The provider does not show server ${identifier}. ${text}` };
   return askedInVain(withMemo(at, memo), record, verdict, { task: taskField(task, message) });
 }
@@ -68,7 +65,7 @@ export function unseen(at: View, record: ServerRecord, message: string | undefin
  * The provider does not show the task, or the server read in its place, for a reason that proves nothing about either.
  */
 export function invisible(at: View, record: ServerRecord, detail: string): Outcome {
-  const message = taskNotVisible(at.object, record, detail);
+  const message = `Task ${record.task ?? ''} is not visible with this API key, which proves nothing: ${detail}`;
   return askedInVain(at, record, { reason: 'ServerNotVisible', message });
 }
 
@@ -78,9 +75,8 @@ export function renamed(at: View, record: ServerRecord, named: string): Outcome 
   const memo = withEvidence(at.facts.memo, { denials: denied(at.facts, `server ${identifier}`) });
   const message =
     `Task ${record.task ?? ''} now names server ${shorten(named)}. Before, it named server ${identifier}, which the provider ` +
-    `does not show. If server ${shorten(named)} belongs to this order, run ` +
-    `${adopt(at.object, named)}. ${resolveAdvice(at.object, record)}`;
-  return askedInVain(withMemo(at, memo), record, { reason: 'TaskInUse', message });
+    'does not show';
+  return askedInVain(withMemo(at, memo), record, { reason: 'TaskInUse', message, subject: named });
 }
 
 /** The provider denies the task and, if its identifier is known, the server. */
@@ -95,21 +91,14 @@ export function vanished(at: View, record: ServerRecord): Outcome {
     const server = identifier === undefined ? 'no server is known' : `server ${identifier} is not visible`;
     const message =
       `The provider no longer knows task ${task} of order ${record.attempt ?? ''}, and ${server}. The operator keeps polling. ` +
-      `If the API key is now one of another account, restore the old key. ${resolveAdvice(at.object, record)}`;
+      'If the API key is now one of another account, restore the old key';
     return askedInVain(settling, record, { reason: 'TaskNotFound', message });
   }
   const afterMs = pauseOf(denials, grace, facts);
   const isNew = record.attemptedAt !== undefined && facts.now - Date.parse(record.attemptedAt) < grace;
   const verdict: Verdict = isNew
     ? { reason: 'Creating', message: `Order accepted (task ${task}); the provider does not show the task yet` }
-    : unprovenVerdict(
-        at.object,
-        denials,
-        identifier === undefined ? what : `task ${task} and ${what}`,
-        grace,
-        afterMs,
-        facts,
-      );
+    : unprovenVerdict(denials, identifier === undefined ? what : `task ${task} and ${what}`, grace, afterMs, facts);
   const memo = withoutFailures(withoutSilence(facts.memo));
   const parts = { record, fields: { task: taskField(task, at.object.status?.task?.message) }, verdict };
   return endVisit(settling, parts, { operation: 'follow', afterMs }, memo);

@@ -42,8 +42,14 @@ export function viewOf(object: VirtualServer, facts: Facts): View {
   };
 }
 
-export function park(reason: ReadyReason, message: string, more: Omit<Park, 'verdict'> = {}): Operation {
-  return { type: 'park', verdict: { reason, message }, ...more };
+/** `subject`: what the reason is about, for programs (see the schema of conditions). */
+export function park(
+  reason: ReadyReason,
+  message: string,
+  more: Omit<Park, 'verdict'> = {},
+  subject?: string,
+): Operation {
+  return { type: 'park', verdict: { reason, message, subject }, ...more };
 }
 
 /** `wait` while this operation is planned for later and the inputs have not changed since. */

@@ -2,7 +2,6 @@
 import { eventOf, type Verdict } from '../../controller/conditions.ts';
 import { ADOPT_ANNOTATION } from '../../api/names.ts';
 import { unknownIn, type ServerRecord } from '../../api/record.ts';
-import { adopt as adoptCommand } from '../decision/commands.ts';
 import { fingerprintOf } from '../decision/identity.ts';
 import { withEvidence, withoutFailures } from '../decision/memo.ts';
 import { recognized } from '../decision/absence.ts';
@@ -10,7 +9,7 @@ import { failed, goOn, jittered, parked, endVisit, retryLater, withoutKey } from
 import { mergeOrphans, newRecord, settledWith } from '../decision/record.ts';
 import type { Outcome, Operation, Park, ServerAnswer, ShownServer } from '../decision/types.ts';
 import { isOverdue, type View } from '../decision/view.ts';
-import { namesOf, resolveAdvice } from '../decision/words.ts';
+import { namesOf } from '../decision/words.ts';
 import type { Holding } from '../shared/holders.ts';
 import type { Visit } from '../visit.ts';
 import { readServer } from './reads.ts';
@@ -101,12 +100,7 @@ export function heldByOthers(
   holders: readonly string[],
 ): Outcome {
   const { object } = at;
-  // While an attempt is open, no advice may lead to a release.
-  const advice =
-    record?.attempt === undefined
-      ? `To correct the annotation, run ${adoptCommand(object)}`
-      : resolveAdvice(object, record);
-  const message = `Server ${identifier}, named by annotation ${ADOPT_ANNOTATION}, is held by ${namesOf(holders, object)}, so the operator does not adopt it. ${advice}`;
+  const message = `Server ${identifier}, named by annotation ${ADOPT_ANNOTATION}, is held by ${namesOf(holders, object)}, so the operator does not adopt it`;
   const verdict = { reason: 'IdentifierInUse', message } as const;
   return endVisit(at, { record, verdict }, { operation: 'adopt', afterMs: jittered(at.facts.timing.pollMs, at.facts) });
 }
@@ -118,16 +112,11 @@ export function notAdopted(
   answer: Exclude<ServerAnswer, ShownServer>,
 ): Outcome {
   if (answer.type === 'failed') return failed(at, 'adopt', answer.error);
-  const { object, facts } = at;
-  const advice =
-    known?.attempt === undefined
-      ? `To correct the annotation, run ${adoptCommand(object)}`
-      : resolveAdvice(object, known);
   const verdict: Verdict = {
     reason: 'ServerNotVisible',
     message:
       `Server ${identifier}, named by annotation ${ADOPT_ANNOTATION}, is not visible with this API key. The operator keeps ` +
-      `checking. If the key is wrong, correct the Secret. ${advice}`,
+      'checking. If the key is wrong, correct the Secret',
   };
-  return retryLater(at, 'adopt', { record: known, verdict }, facts.timing.pollMs);
+  return retryLater(at, 'adopt', { record: known, verdict }, at.facts.timing.pollMs);
 }

@@ -3,10 +3,10 @@
  * the object and the definitions are read live, so that no cached state cancels a server. Right after it, the server is
  * read again, since the provider's word alone proves nothing.
  */
+import type { ReadyReason } from '../../api/conditions.ts';
 import type { Verdict } from '../../controller/conditions.ts';
-import { SET_KIND } from '../../api/names.ts';
+import { SERVER_DEFINITION, SET_DEFINITION, SET_KIND } from '../../api/names.ts';
 import type { ServerRecord } from '../../api/record.ts';
-import type { VirtualServer } from '../../api/virtual-server.ts';
 import { durationText, timestamp } from '../../base/duration.ts';
 import { cut } from '../../base/text.ts';
 import { KubeError } from '../../kube/error.ts';
@@ -14,7 +14,6 @@ import type { DefinitionState } from '../kube.ts';
 import { ProviderError, ResponseError, isProviderError } from '../../provider/error.ts';
 import type { Server, Session } from '../../provider/types.ts';
 import { isInDoubt, isSameAccount, recognizeFor } from '../decision/identity.ts';
-import { patchSpec, retainedSpec } from '../decision/commands.ts';
 import { decide } from '../decision/decide.ts';
 import {
   endOf,
@@ -29,7 +28,6 @@ import { absent, notRecognized } from '../decision/absence.ts';
 import { failed, goOn, goneUnasked, jittered, endVisit, withoutKey } from '../decision/outcome.ts';
 import type { Facts, Outcome, Operation, ServerAnswer, ShownServer } from '../decision/types.ts';
 import { accountOf, withMemo, type View } from '../decision/view.ts';
-import { definitionDeleting, definitionForbidden, goneAdvice, setDefinitionLost } from '../decision/words.ts';
 import type { Visit } from '../visit.ts';
 import { readAgain, readServer } from './reads.ts';
 import { isRunning } from '../../api/server-state.ts';
@@ -51,7 +49,7 @@ export async function cancel(visit: Visit, at: View, { record, identifier }: Can
   // Another server may have got the identifier, so the server comes first.
   const shown = await readServer(identifier, record.account, session, visit.object);
   const before = visit.view();
-  if (shown.type === 'failed') return notCancelled(before, record, shown.error);
+  if (shown.type === 'failed') return notCancelled(before, shown.error);
   if (shown.type === 'serverNotFound' && !shown.counts) visit.suspectKey();
   const objection = beforeDelete(before, record, shown);
   if (objection !== undefined) return objection;
@@ -166,11 +164,11 @@ export function afterRefusal(at: View, record: ServerRecord, shown: Found, error
     const { identifier } = record;
     const isRequested = identifier !== undefined && mayHaveActed(error);
     const evidence = isRequested ? withRequest(memo, identifier) : memo;
-    return notCancelled(withMemo(at, evidence), record, error);
+    return notCancelled(withMemo(at, evidence), error);
   }
   if (shown.type === 'serverNotFound') return absent(at, record, 'cancel', shown);
   const what = 'Cancelling the server failed: the provider answered 404 for a server that it shows';
-  return notCancelled(withMemo(at, memo), record, new ResponseError(404, what));
+  return notCancelled(withMemo(at, memo), new ResponseError(404, what));
 }
 
 /** True if the DELETE was sent and no answer of the provider refuses it. */
@@ -201,7 +199,7 @@ export function afterWord(
   const word = heard(facts, identifier, said);
   if (after?.type === 'failed') {
     const memo = withEvidence(facts.memo, { denials: undefined, end: word });
-    return notCancelled(withMemo(at, memo), record, after.error);
+    return notCancelled(withMemo(at, memo), after.error);
   }
   if (after?.type !== 'server' || isConfirmed(at, record, before.server, after))
     return goOn(withEvidence(facts.memo, { end: { state: 'confirmed', identifier } }));
@@ -214,24 +212,36 @@ function withRequest(memo: Memo, identifier: string): Memo {
 }
 
 /** A call failed. Your annotation that the server is gone is enough then. */
-function notCancelled(at: View, record: ServerRecord, error: ProviderError): Outcome {
-  const { identifier } = record;
-  const advice = at.deleting && identifier !== undefined ? goneAdvice(at.object, identifier) : '';
-  return goneUnasked(at) ?? failed(at, 'cancel', error, advice);
+function notCancelled(at: View, error: ProviderError): Outcome {
+  return goneUnasked(at) ?? failed(at, 'cancel', error);
 }
 
 /** The operator cancels nothing while all objects of a kind are being deleted by mistake, or may be. Pure. */
 export function heldBack(at: View, record: ServerRecord, identifier: string, { of, definition }: Held): Outcome {
-  const { object, facts } = at;
+  const { facts } = at;
   const plan = { operation: 'cancel', afterMs: jittered(facts.timing.pollMs, facts) } as const;
   const memo = withoutFailures(facts.memo);
-  if (definition === 'forbidden') {
-    const message = definitionForbidden(identifier, of);
-    return endVisit(at, { record, verdict: { reason: 'CRDForbidden', message } }, plan, memo);
-  }
-  const message =
-    of === 'servers' ? definitionDeleting(object, identifier) : setDefinitionLost(object, identifier, definition);
-  return endVisit(at, { record, verdict: { reason: 'CRDDeleting', message } }, plan, memo);
+  const [name, kind, objects] =
+    of === 'servers'
+      ? [SERVER_DEFINITION, 'VirtualServer', 'all VirtualServers']
+      : [SET_DEFINITION, 'VirtualServerSet', 'the members of all sets'];
+  const held = (reason: ReadyReason, why: string, subject?: string): Outcome => {
+    const message = `Server ${identifier} is not cancelled, because ${why}`;
+    return endVisit(at, { record, verdict: { reason, message, subject } }, plan, memo);
+  };
+  if (definition === 'forbidden')
+    return held(
+      'CRDForbidden',
+      `the operator may not read the CustomResourceDefinition ${name}: it cannot rule out that ${objects} are being ` +
+        'deleted by mistake. Ask an administrator to apply the ClusterRole vps-operator-definition and its binding. The ' +
+        'operator then continues',
+    );
+  // No set has a finalizer, so their definition may be gone at once, and with it the annotation that allows its deletion.
+  const isGone = of === 'sets' && definition === 'missing';
+  const members = of === 'sets' ? ': the garbage collector deletes the members of all sets' : '';
+  const fate = isGone ? 'missing' : 'being deleted';
+  const why = `the CustomResourceDefinition ${name} is ${fate}, and with it every ${kind}${members}`;
+  return held('CRDDeleting', why, isGone ? undefined : name);
 }
 
 /** Waits and asks again. A short lag is no reason for a Warning, so the reason follows after a poll interval. */
@@ -240,7 +250,7 @@ function unconfirmed(at: View, record: ServerRecord, word: CancelWord, server: S
   const afterMs = facts.timing.pollMs;
   const calm: Verdict = { reason: 'Deleting', message: stillShown(word, server, afterMs, facts) };
   const isLag = facts.monotonic - word.since < facts.timing.pollMs;
-  const verdict = isLag ? deleting && calm : warning(at.object, word, server, afterMs, facts);
+  const verdict = isLag ? deleting && calm : warning(word, server, afterMs, facts);
   const memo = withEvidence(withoutFailures(facts.memo), { denials: undefined, end: word });
   return endVisit(at, { record, ...(verdict !== false && { verdict }) }, { operation: 'cancel', afterMs }, memo);
 }
@@ -258,15 +268,12 @@ function stillShown(
   );
 }
 
-function warning(object: VirtualServer, word: CancelWord, server: Server, afterMs: number, facts: Facts): Verdict {
-  const keep = patchSpec(object, retainedSpec(object));
-  const isDeleted = object.metadata.deletionTimestamp !== undefined;
-  const release = isDeleted ? 'To release this object and keep the server, run' : 'To keep the server, run';
+function warning(word: CancelWord, server: Server, afterMs: number, facts: Facts): Verdict {
   return {
     reason: 'CancellationUnconfirmed',
     message:
       `${stillShown(word, server, afterMs, facts)}. The server still costs money, and the operator keeps asking. If this lasts, cancel ` +
-      `the server in the provider's control panel. ${release} ${keep}`,
+      "the server in the provider's control panel",
   };
 }
 

@@ -10,7 +10,7 @@ import { endOf, withoutPlan } from '../decision/memo.ts';
 import { parked, retryLater } from '../decision/outcome.ts';
 import type { Outcome } from '../decision/types.ts';
 import type { View } from '../decision/view.ts';
-import { replaceAdvice } from '../decision/words.ts';
+import { NO_OTHER } from '../decision/words.ts';
 import type { Visit } from '../visit.ts';
 
 export async function expire(visit: Visit, before: View, { record }: { record: ServerRecord }): Promise<Outcome> {
@@ -19,7 +19,7 @@ export async function expire(visit: Visit, before: View, { record }: { record: S
   const emptied = await visit.services.connections.empty(visit.object);
   const at = visit.view();
   const { identifier = '', expiredAt } = record;
-  const message = `Server ${identifier} expired at ${expiredAt} and no longer exists. ${replaceAdvice(at.object)}`;
+  const message = `Server ${identifier} expired at ${expiredAt} and no longer exists. ${NO_OTHER}`;
   const verdict = { reason: 'Expired', message } as const;
   const connection = connectionCondition(at.object, emptied);
   if (connection !== undefined) return retryLater(at, 'expire', { record, fields: {}, verdict, connection });
@@ -30,7 +30,7 @@ function expired({ object, facts }: View, own: ServerRecord): Outcome {
   const record = { ...own, expiredAt: timestamp(facts.now) };
   const isCancelled = endOf(facts.memo, own.identifier)?.state === 'confirmed';
   const end = isCancelled ? 'The operator cancelled the server' : 'The server no longer exists at the provider';
-  const message = `Server ${own.identifier ?? ''} has expired. ${end}. ${replaceAdvice(object)}`;
+  const message = `Server ${own.identifier ?? ''} has expired. ${end}. ${NO_OTHER}`;
   const status = compose(object, { record, fields: {}, verdict: { reason: 'Expired', message } }, facts.now);
   return { record, status, memo: withoutPlan(facts.memo), events: eventsOf(object.status, status), again: true };
 }

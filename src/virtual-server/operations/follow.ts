@@ -1,4 +1,5 @@
 /** Follows the task of an order until it names a server and ends. */
+import { without } from '../../base/without.ts';
 import { currentReason, type Verdict } from '../../controller/conditions.ts';
 import { MAX_IDENTIFIER, type ServerRecord } from '../../api/record.ts';
 import { isSameIdentifier } from '../../base/identifier.ts';
@@ -9,7 +10,7 @@ import { invisible, saysFailure, shorten, taskVerdict, vanished, withSilence } f
 import { taskField } from '../decision/status.ts';
 import type { Outcome, Operation, Park, TaskAnswer } from '../decision/types.ts';
 import { accountOf, isOverdue, withMemo, type View } from '../decision/view.ts';
-import { namesOf, resolveAdvice, taskInUse, unprovenTask } from '../decision/words.ts';
+import { RESTORE_KEY, namesOf } from '../decision/words.ts';
 import type { Visit } from '../visit.ts';
 import { pollTask } from './reads.ts';
 
@@ -40,7 +41,7 @@ export function taskInTwo({ object, facts }: View, record: ServerRecord, task: n
   if (record.identifier !== undefined) return undefined;
   const holders = facts.others.withTask(task, record.account);
   if (holders.length === 0) return undefined;
-  const message = taskInUse(object, record, `Task ${task} is also the task of ${namesOf(holders, object)}`);
+  const message = taskInUse(`Task ${task} is also the task of ${namesOf(holders, object)}`);
   return { verdict: { reason: 'TaskInUse', message }, retry: 'follow', afterMs: facts.timing.pollMs };
 }
 
@@ -55,16 +56,26 @@ export function taskOfAnotherAccount({ object, facts }: View, record: ServerReco
   const word = `task-${task}@${account ?? ''}`;
   if (hasAccepted(object, word)) return undefined;
   const why = 'the API key or the base URL is not the one that was used for the order';
-  const message = unprovenTask(object, record, why, word);
-  return { verdict: { reason: 'IdentityUnproven', message }, retry: 'follow', afterMs: facts.timing.pollMs };
+  const message = unprovenTask(record, why);
+  return {
+    verdict: { reason: 'IdentityUnproven', message, subject: word },
+    retry: 'follow',
+    afterMs: facts.timing.pollMs,
+  };
+}
+
+function unprovenTask({ task }: ServerRecord, why: string): string {
+  return `Task ${task ?? ''} may belong to another order: ${why}. ${RESTORE_KEY}`;
+}
+
+/** `what`: the sentence that says what the two orders share. */
+function taskInUse(what: string): string {
+  return `${what}: the provider reuses task numbers. The operator does not follow the task`;
 }
 
 /** What the answer means for the object. Pure. */
 export function afterPoll(asked: View, record: ServerRecord, answer: TaskAnswer): Outcome {
-  if (answer.type === 'failed') {
-    const advice = isOverdue(record, asked.facts.now) ? resolveAdvice(asked.object, record) : '';
-    return goneUnasked(asked) ?? failed(asked, 'follow', answer.error, advice);
-  }
+  if (answer.type === 'failed') return goneUnasked(asked) ?? failed(asked, 'follow', answer.error);
   const { vouched: before } = asked.facts.memo.evidence;
   const memo = withEvidence(asked.facts.memo, { vouched: undefined });
   const at = withMemo(asked, memo);
@@ -106,7 +117,7 @@ function withIdentifier(at: View, record: ServerRecord, identifier: string | und
   if (isKnown) return isAccepted ? current : record;
   if (!isAccepted) {
     const why = 'with the present API key it does not name the server that it named before';
-    return { verdict: { reason: 'IdentityUnproven', message: unprovenTask(object, record, why, word) } };
+    return { verdict: { reason: 'IdentityUnproven', message: unprovenTask(record, why), subject: word } };
   }
   if (identifier === undefined) return current;
   if (record.identifier !== undefined) return { isOther: true };
@@ -120,7 +131,7 @@ function withIdentifier(at: View, record: ServerRecord, identifier: string | und
   const holders = facts.others.withServer(identifier, current);
   if (holders.length === 0) return { ...current, identifier };
   const what = `Task ${record.task ?? ''} names server ${identifier}, which belongs to ${namesOf(holders, object)}`;
-  return { verdict: { reason: 'TaskInUse', message: taskInUse(object, record, what) } };
+  return { verdict: { reason: 'TaskInUse', message: taskInUse(what) } };
 }
 
 /** The memo after a task has named a server. */
@@ -156,7 +167,7 @@ function pending(
   if ((overdue || failed) && record.identifier !== undefined && facts.memo.evidence.task?.state !== 'silent') {
     return goOn(withSilence(facts.memo, { why: 'overdue', message }), isNew ? { record } : {});
   }
-  const verdict = taskVerdict(object, record, message, {
+  const verdict = taskVerdict(record, message, {
     deleting: deleting ? object.spec.deletionPolicy : undefined,
     overdue,
     failed,
@@ -169,8 +180,7 @@ function pending(
   const memo = { ...withoutFailures(facts.memo), toldAt: facts.monotonic };
   const next = endVisit(settling, parts, plan, memo, isNew && !isInMirror ? record : undefined);
   if (isNew || verdict.reason !== 'Creating' || !isToldAlready(settling, task)) return next;
-  const { status: _status, ...silent } = next;
-  return { ...silent, memo: { ...next.memo, toldAt: facts.memo.toldAt } };
+  return { ...without(next, 'status'), memo: { ...next.memo, toldAt: facts.memo.toldAt } };
 }
 
 /** Where polls are frequent, progress is told only this often (ms), or after ten polls: each text costs a write. */

@@ -3,6 +3,7 @@
  * because from the claim on a crash may leave an order whose outcome nobody knows. The visit continues with the first poll of
  * the task (follow.ts).
  */
+import { without } from '../../base/without.ts';
 import { timestamp } from '../../base/duration.ts';
 import { capitalized, ended } from '../../base/text.ts';
 import { RECONCILE_AT_ANNOTATION } from '../../api/names.ts';
@@ -11,7 +12,6 @@ import { callProblem, missing, reasonOf, type Missing } from '../../accounts/dec
 import { readCatalog } from '../../accounts/accounts.ts';
 import { ProviderError } from '../../provider/error.ts';
 import type { CreateOutcome, OpenOrder, Session } from '../../provider/types.ts';
-import { edit } from '../decision/commands.ts';
 import { compose, eventsOf } from '../decision/compose.ts';
 import { decide } from '../decision/decide.ts';
 import { withoutFailures, withoutPlan } from '../decision/memo.ts';
@@ -156,8 +156,8 @@ function lacking(visit: Visit, { reason, message, retryAfterMs }: Missing): Outc
   });
 }
 
-function invalidSpec({ object, facts }: View, problem: string): Park {
-  const message = `${problem}. The operator ordered nothing. To correct spec, run ${edit(object)}`;
+function invalidSpec({ facts }: View, problem: string): Park {
+  const message = `${problem}. The operator ordered nothing`;
   const afterMs = Math.max(RECHECK_MS, facts.timing.resyncMs);
   return { verdict: { reason: 'InvalidSpec', message }, retry: 'order', afterMs };
 }
@@ -198,7 +198,7 @@ export function afterAnswer(at: View, record: ServerRecord, answer: CreateOutcom
       const then = hourly
         ? `The operator orders again every hour, and at once when you change spec or the annotation ${RECONCILE_AT_ANNOTATION}. ` +
           'Fix the cause at the provider'
-        : `The operator orders again when you change spec. To correct spec, run ${edit(at.object)}`;
+        : 'The operator orders again when you change spec';
       const message = `${capitalized(ended(error.message))} ${then}`;
       const afterMs = hourly ? jittered(HOUR_MS, facts) : Infinity;
       const parts = { record: left, fields: {}, verdict: { reason: 'CreateRejected', message } as const };
@@ -207,8 +207,9 @@ export function afterAnswer(at: View, record: ServerRecord, answer: CreateOutcom
     case 'unknown': {
       const { error, task } = answer;
       const hinted = task === undefined ? record : { ...record, hintedTask: task };
-      const message = unknownMessage(at.object, hinted, error.message);
-      const parts = { record: hinted, fields: {}, verdict: { reason: 'CreateOutcomeUnknown', message } as const };
+      const { message: subject } = error;
+      const verdict = { reason: 'CreateOutcomeUnknown', message: unknownMessage(hinted, subject), subject } as const;
+      const parts = { record: hinted, fields: {}, verdict };
       return { ...endVisit(at, parts, undefined, facts.memo, hinted === record ? undefined : hinted), error };
     }
   }
@@ -217,7 +218,7 @@ export function afterAnswer(at: View, record: ServerRecord, answer: CreateOutcom
 /** The first poll follows at once: the sooner the identifier is known, the less can be mistaken for the server. */
 function created({ object, facts }: View, record: ServerRecord, task: number): Outcome {
   const goes = goOn(withoutPlan(withoutFailures(facts.memo)), { record });
-  const { record: _record, conditions: _conditions, observedGeneration: _generation, ...fields } = object.status ?? {};
+  const fields = without(object.status ?? {}, 'record', 'conditions', 'observedGeneration');
   if (Object.keys(fields).length === 0) return goes;
   const message = `Order accepted (task ${task}); the server is being created`;
   const parts = {

@@ -19,7 +19,7 @@ export async function release(visit: Visit, operation: Release): Promise<Outcome
 }
 
 /** What the object is told at its end. Pure. */
-export function released({ object, facts }: View, { record, why }: Release): Outcome {
+export function released({ facts }: View, { record, why }: Release): Outcome {
   const next: Outcome = { record: null, memo: facts.memo, events: [], again: false };
   const tell = (reason: Reason, message: string): Outcome => ({ ...next, events: [eventOf({ reason, message })] });
   const server = nameOf(record);
@@ -35,7 +35,7 @@ export function released({ object, facts }: View, { record, why }: Release): Out
         "elsewhere, look for it in the provider's control panel",
     );
   }
-  const orphaned = record?.orphans === undefined ? '' : `. ${orphanMessage(object, record)}`;
+  const orphaned = record?.orphans === undefined ? '' : `. ${orphanMessage(record)}`;
   return tell(
     'RetainedServer',
     `Server ${server} keeps running and costs money, because spec.deletionPolicy is Retain. To cancel the server, use the ` +

@@ -188,7 +188,7 @@ describe('kubectl vps wait', () => {
     const { code, stderr } = await plugin.kubectl(['vps', 'wait', 'web']);
     expect(code).toBe(4);
     expect(stderr).toMatch(/^kubectl vps: web is stuck and needs you. CreateOutcomeUnknown: /m);
-    expect(stderr).toMatch(/^ {2}kubectl vps resolve web --not-created +# there is none$/m);
+    expect(stderr).toMatch(/^ {2}kubectl vps resolve web --not-created +# if you are sure that there is none$/m);
   });
 
   it.skipIf(noTerminal !== undefined)('draws one line on a terminal and erases it at the end', async () => {

@@ -14,7 +14,6 @@ import { columns, data } from '../../../src/cli/vps/table.ts';
 import { quoted } from '../../../src/base/text.ts';
 import { clean, paintFor } from '../../../src/cli/vps/terminal.ts';
 import { priceText, sumUp } from '../../../src/cli/vps/totals.ts';
-import { definitionDeleting, setDefinitionLost } from '../../../src/virtual-server/decision/words.ts';
 import { stored, storedWith } from '../../fixtures/virtual-server.ts';
 
 const HOSTILE = 'red \u001b[31m, C1 \u009b2J, turned \u202e, bell \u0007\r\n, no width \u200b, line \u2028, tab \t';
@@ -31,11 +30,6 @@ const conditionsOf = (reason: Reason) => {
 const withReason = (reason: Reason, status: VirtualServerStatus = {}) =>
   stored('web', storedWith({ status: { observedGeneration: 1, conditions: conditionsOf(reason), ...status } }));
 
-const setDefinitionDeleting = (object: VirtualServer, identifier: string): string =>
-  setDefinitionLost(object, identifier, 'deleting');
-const setDefinitionMissing = (object: VirtualServer, identifier: string): string =>
-  setDefinitionLost(object, identifier, 'missing');
-
 const NOW = Date.parse('2026-01-01T00:00:00Z');
 
 describe('the next steps', () => {
@@ -44,12 +38,11 @@ describe('the next steps', () => {
   );
 
   it.each([
-    [definitionDeleting, `kubectl annotate crd ${SERVER_DEFINITION} -n team vps-operator.dev/allow-deletion=true`],
-    [setDefinitionDeleting, `kubectl annotate crd ${SET_DEFINITION} -n team vps-operator.dev/allow-deletion=true`],
-    [setDefinitionMissing, '# install the CustomResourceDefinition again'],
-  ])('name the definition that holds a server back: %o', (message, step) => {
-    const verdict = { reason: 'CRDDeleting', message: message(stored('web'), 'srv1') } as const;
-    const conditions = withVerdict([], verdict, 1, 0);
+    [SERVER_DEFINITION, `kubectl annotate crd ${SERVER_DEFINITION} -n team vps-operator.dev/allow-deletion=true`],
+    [SET_DEFINITION, `kubectl annotate crd ${SET_DEFINITION} -n team vps-operator.dev/allow-deletion=true`],
+    [undefined, 'install the definition again'],
+  ])('name the definition that holds a server back: %s', (subject, step) => {
+    const conditions = withVerdict([], { reason: 'CRDDeleting', message: 'why', subject }, 1, 0);
     const object = stored('web', storedWith({ status: { observedGeneration: 1, conditions } }));
     expect(nextSteps(object, ' -n team', NOW)).toContainEqual(expect.stringContaining(step));
   });
@@ -70,21 +63,33 @@ describe('the next steps', () => {
       expect(step).toMatch(/^(kubectl |# )/);
       if (step.startsWith('kubectl')) expect(step).toContain(' -n team');
     }
-    if (reason === 'OrphanedServer') expect(steps.at(-2)).toContain(String.raw`orphan-handled='7,a'\''b;c'`);
+    if (reason === 'OrphanedServer') expect(steps.at(-2)).toContain(String.raw`orphan-handled=7,a'\''b;c'`);
   });
 
   it('tell how to move an expiry that passed before the order, and how to correct a wrong identifier', () => {
     expect(nextSteps(withReason('Expired'), '', NOW)).toEqual([
-      'kubectl edit vps web',
-      'kubectl delete vps web',
+      'kubectl edit vps web   # to set a later time',
       `# more: ${reasonPage('Expired')}`,
     ]);
-    const expired = { owner: 'uid-of-web', mode: 'create' as const, expiredAt: '2026-01-01T00:00:00Z' };
-    expect(nextSteps(withReason('Expired', { record: expired }), '', NOW)[0]).toBe('kubectl delete vps web');
-    const unseen = withReason('ServerNotVisible');
-    expect(nextSteps(unseen, '', NOW)[0]).toContain('# restore the API key');
-    unseen.metadata.annotations = { 'vps-operator.dev/adopt': 'vs9' };
-    expect(nextSteps(unseen, '', NOW)[0]).toBe('kubectl vps adopt web IDENTIFIER');
+    const held = { owner: 'uid-of-web', mode: 'create' as const, identifier: 'vs1' };
+    const record = { ...held, expiredAt: '2026-01-01T00:00:00Z' };
+    expect(nextSteps(withReason('Expired', { record }), '', NOW)[0]).toBe(
+      'kubectl delete vps web   # to delete this object',
+    );
+    const unseen = nextSteps(withReason('ServerNotVisible'), '', NOW);
+    expect(unseen[0]).toBe('kubectl vps adopt web IDENTIFIER   # to correct the annotation');
+    expect(unseen[1]).toContain('kubectl create secret generic');
+    const seen = nextSteps(withReason('ServerNotVisible', { record: held }), '', NOW);
+    expect(seen.join('\n')).not.toContain('kubectl vps adopt');
+  });
+
+  it('include those of the conditions that are not about Ready', () => {
+    const condition = { type: 'Expiring', reason: 'ExpiresSoon', message: 'why', lastTransitionTime: '' };
+    const conditions = [...conditionsOf('Available'), { ...condition, status: 'True' as const }];
+    expect(nextSteps(withReason('Available', { conditions }), '', NOW)).toEqual([
+      'kubectl edit vps web   # to keep the server',
+      `# more: ${reasonPage('ExpiresSoon')}`,
+    ]);
   });
 
   it('are empty for a ready server, and one command and its page for a paused one', () => {
@@ -92,7 +97,7 @@ describe('the next steps', () => {
     const paused = { type: 'Paused', status: 'True', reason: 'Paused', message: '' } as const;
     const conditions = [...conditionsOf('Available'), { ...paused, lastTransitionTime: '', observedGeneration: 1 }];
     expect(nextSteps(withReason('Available', { conditions }), '', NOW)).toEqual([
-      'kubectl annotate vps web vps-operator.dev/paused-',
+      'kubectl annotate vps web vps-operator.dev/paused-   # to continue',
       `# more: ${reasonPage('Paused')}`,
     ]);
   });
@@ -146,26 +151,25 @@ describe('the screen', () => {
     expect(text).toContain('\n  Stalled=True for 81s, now TaskNotFound\n');
   });
 
-  it('prints each command once, in the next steps, with the value from the message', () => {
-    const command =
-      '`kubectl annotate --overwrite vps web -n team vps-operator.dev/accept-server=srv1@00:00:5e:00:53:ff`';
-    const message = `Server srv1 may be another one. If it is the right one, run ${command}. If not, restore the key`;
-    const conditions = conditionsOf('IdentityUnproven').map((condition) => ({ ...condition, message }));
-    const text = shown(withReason('IdentityUnproven', { conditions }));
-    expect(text).toContain('Not ready: IdentityUnproven  Server srv1 may be another one\n  If not, restore the key\n');
-    expect(text.match(/accept-server=srv1@00:00:5e:00:53:ff/g)).toHaveLength(1);
+  it('prints each command once, in the next steps, with the subject of the condition', () => {
+    const [advice, subject] = ['If so, run `kubectl annotate vps web accept-server=srv1@mac`', 'srv1@mac'];
+    const verdict = { reason: 'IdentityUnproven', message: 'Server srv1 may be another one', advice, subject } as const;
+    const conditions = withVerdict([], verdict, 1, 0);
+    const events = [{ reason: 'Unreachable', message: advice, eventTime: '2026-01-01T00:00:00Z' }];
+    const object = withReason('IdentityUnproven', { conditions });
+    const text = screen({ object, events, now: NOW, where: '', paint }).join('\n');
+    expect(text).toContain('Not ready: IdentityUnproven  Server srv1 may be another one\n');
+    expect(text.match(/accept-server=srv1@mac/g)).toHaveLength(1);
+    expect(text).toMatch(/^ +0s ago {2}Unreachable$/m);
   });
 
-  it.each(["'vps-operator.dev/accept-server=srv1;reboot@x'", 'vps-operator.dev/accept-server=srv1;reboot@x'])(
-    'copies no argument that the shell would change: %s',
-    (word) => {
-      const message = `Server srv1 may be another one. If it is not, run \`kubectl annotate --overwrite vps web -n team ${word}\``;
-      const conditions = conditionsOf('IdentityUnproven').map((condition) => ({ ...condition, message }));
-      const text = shown(withReason('IdentityUnproven', { conditions }));
-      expect(text).not.toContain('reboot');
-      expect(text).toContain('kubectl describe vps web');
-    },
-  );
+  it('quotes an argument that the shell would change', () => {
+    const verdict = { reason: 'IdentityUnproven', message: 'why', subject: 'srv1;reboot@x' } as const;
+    const text = shown(withReason('IdentityUnproven', { conditions: withVerdict([], verdict, 1, 0) }));
+    expect(text).toContain(
+      "vps web 'vps-operator.dev/accept-server=srv1;reboot@x'   # if it is the server of this object",
+    );
+  });
 
   it('claims only what is known about an object without conditions', () => {
     const unseen = stored('web', storedWith({ status: {} }));

@@ -143,8 +143,8 @@ describe('the next steps of a set', () => {
       return { ...object, status: { ...object.status, record } };
     };
     const found = steps(set, [unresolved(0, 'CreateOutcomeUnknown'), unresolved(1, 'TaskFailed'), member(set, 2)]);
-    expect(found.slice(0, 2).join('\n')).toMatch(/web-0 -n team --adopt IDENTIFIER.*\n.*web-0 -n team --not-created/);
-    expect(found.slice(2)).toEqual([
+    expect(found.slice(1, 3).join('\n')).toMatch(/web-0 -n team --adopt IDENTIFIER.*\n.*web-0 -n team --not-created/);
+    expect(found.slice(3)).toEqual([
       'kubectl vps status web-1 -n team   # TaskFailed',
       `# more: ${reasonPage('CreateOutcomeUnknown')}`,
     ]);
@@ -207,7 +207,7 @@ describe('the next steps of a set', () => {
       'kubectl vps resolve web-0',
       `# more: ${reasonPage('ServerMissing')}`,
     ]);
-    expect(found[0]).toContain('# its set orders a replacement');
+    expect(found[0]).toContain('# to let its set order a replacement');
   });
 
   it('name an object that has the name of a member', () => {
@@ -217,8 +217,8 @@ describe('the next steps of a set', () => {
     expect(ownerReferences).toHaveLength(1);
     const found = steps(set, [{ ...object, metadata: { ...metadata, labels: {} } }]);
     expect(found.slice(0, 2)).toEqual([
-      'kubectl label --overwrite vps web-0 -n team vps-operator.dev/set=web   # make it a member, if nothing else controls it',
-      'kubectl delete vps web-0 -n team   # cancel its server; the set continues',
+      'kubectl label --overwrite vps web-0 -n team vps-operator.dev/set=web   # to make web-0 a member, if nothing else controls it',
+      'kubectl delete vps web-0 -n team   # to cancel the server of web-0 instead',
     ]);
   });
 

@@ -3,7 +3,14 @@ import { REASONS, hasTrait, type ReadyReason, type Reason } from '../../../src/a
 import { pointer, reasonPage } from '../../../src/api/documentation.ts';
 import { MAX_MESSAGE, type Condition } from '../../../src/api/meta.ts';
 import { timestamp } from '../../../src/base/duration.ts';
-import { currentReason, eventOf, transitions, withCondition, withVerdict } from '../../../src/controller/conditions.ts';
+import {
+  adviceOf,
+  currentReason,
+  eventOf,
+  transitions,
+  withCondition,
+  withVerdict,
+} from '../../../src/controller/conditions.ts';
 import { NOW } from '../../fixtures/decision.ts';
 
 const LATER = NOW + 5_000;
@@ -94,12 +101,34 @@ describe('the message of a condition', () => {
     expect(messageOf('InvalidSpec', text)).toBe(`${start} ${reasonPage('InvalidSpec')}`);
   });
 
-  it('stays the same when the operator reads it back and writes it again', () => {
-    const long = `${'Word. '.repeat(300)}Run \`kubectl get vps\``;
-    for (const text of ['Why', 'Run `kubectl get vps`', '', 'x'.repeat(2000), '😀'.repeat(400), long]) {
-      const once = messageOf('InvalidSpec', text);
-      expect(messageOf('InvalidSpec', once)).toBe(once);
+  it('stays the same while a server stays Ready in spite of a failure', () => {
+    const notice = withVerdict(
+      [],
+      { reason: 'Available', message: 'It runs', advice: 'Run `kubectl get vps`' },
+      1,
+      NOW,
+    );
+    expect(notice[0]).toMatchObject({ message: 'It runs. Run `kubectl get vps`', summary: 'It runs' });
+    const failing = withVerdict(notice, { reason: 'ProviderUnavailable', message: 'no' }, 2, LATER);
+    expect(failing[0]).toEqual({ ...notice[0], observedGeneration: 2 });
+  });
+
+  it('has its parts apart: what is the case, and what to do', () => {
+    for (const reason of ['InvalidSpec', 'Available'] as const) {
+      const finding = { reason, message: 'Why.', advice: 'To correct it, run `kubectl edit vps web`' };
+      const [condition] = withVerdict([], finding, 1, NOW);
+      expect(condition?.message).toMatch(/^Why\. To correct it, run `kubectl edit vps web`(\. See \S+)?$/);
+      expect(condition?.summary).toBe('Why.');
+      expect(adviceOf(condition as Condition).replace(/\.$/, '')).toBe(finding.advice);
     }
+    expect(adviceOf(withVerdict([], { reason: 'InvalidSpec', message: 'Why' }, 1, NOW)[0] as Condition)).toBe('');
+    expect(ready[0]).not.toHaveProperty('summary');
+  });
+
+  it('comes with the subject, for programs', () => {
+    const [condition] = withVerdict([], { reason: 'IdentityUnproven', message: 'Why', subject: 'srv1@mac' }, 1, NOW);
+    expect(condition).toMatchObject({ subject: 'srv1@mac' });
+    expect(ready[0]).not.toHaveProperty('subject');
   });
 
   it.each(['MemberBlocked', 'RollingOut'] as const)(

@@ -6,9 +6,8 @@ import type { ClusterView } from '../cluster.ts';
 import { agreed, print, tell, type Context } from '../context.ts';
 import { CommandError, EXIT } from '../failure.ts';
 import { heldServer, orderOf, recordOf, unreadable, unseenServer, type OrderState } from '../order.ts';
-import { verdict } from '../readiness.ts';
+import { inWords, verdict } from '../readiness.ts';
 import { clean } from '../terminal.ts';
-import { inWords } from '../words.ts';
 
 /** Also removes the annotation `adopt`, or the operator would still adopt the server that it names. */
 export async function resolveNotCreated(context: Context, name: string, yes: boolean): Promise<void> {
@@ -145,7 +144,7 @@ function howToFollow(object: VirtualServer, where: string): string {
 
 function known(object: VirtualServer): string[] {
   const { metadata, spec } = object;
-  const { reason, message } = verdict(object);
+  const shown = verdict(object);
   const { attempt, attemptedAt, task, identifier } = recordOf(object) ?? {};
   const deleting = isDeleting(object) ? ', being deleted' : '';
   const rows: [string, string | number | undefined][] = [
@@ -156,7 +155,7 @@ function known(object: VirtualServer): string[] {
     ['server', identifier],
   ];
   return [
-    clean(`${metadata.name} in ${metadata.namespace}${deleting}: ${reason}. ${inWords(message)}`),
+    clean(`${metadata.name} in ${metadata.namespace}${deleting}: ${shown.reason}. ${inWords(shown)}`),
     // Text of other users must not steer the terminal.
     ...rows.flatMap(([label, value]) => (value === undefined ? [] : `  ${label.padEnd(11)} ${clean(String(value))}`)),
   ];

@@ -4,12 +4,11 @@ import type { VirtualServerSet } from '../../../api/virtual-server-set.ts';
 import { print, tell, type Context } from '../context.ts';
 import { CommandError, EXIT } from '../failure.ts';
 import { follow, givenUp } from '../follow.ts';
-import { setReadiness } from '../readiness.ts';
+import { inWords, setReadiness } from '../readiness.ts';
 import { isTemplate, type Revision } from '../revisions.ts';
 import { isComplete, rolloutLine } from '../set-progress.ts';
 import { stuckSet } from '../stuck.ts';
 import { columns, data } from '../table.ts';
-import { inWords } from '../words.ts';
 
 export interface RolloutStatusOptions {
   watch: boolean;
@@ -83,7 +82,7 @@ export async function rolloutHistory(context: Context, name: string): Promise<vo
   const { revisions = [] } = set.status ?? {};
   if (format !== 'table') return void terminal.out.write(data(revisions, format));
   if (revisions.length === 0) {
-    tell(context, [`${name} has no history: ${inWords(setReadiness(set).message)}`]);
+    tell(context, [`${name} has no history: ${inWords(setReadiness(set))}`]);
     return;
   }
   print(

@@ -2,11 +2,10 @@
 import type { VirtualServerSet } from '../../../api/virtual-server-set.ts';
 import { print, type Context } from '../context.ts';
 import { CommandError, EXIT } from '../failure.ts';
-import { setReadiness } from '../readiness.ts';
+import { inWords, setReadiness } from '../readiness.ts';
 import { changeTo, earlierRevisions, isTemplate, type Revision } from '../revisions.ts';
 import { columns } from '../table.ts';
 import { clean } from '../terminal.ts';
-import { inWords } from '../words.ts';
 import { requireAlive } from './rollout.ts';
 
 export interface UndoOptions {
@@ -49,7 +48,7 @@ function then({ metadata: { name }, spec }: VirtualServerSet, where: string): st
 function previous(set: VirtualServerSet): Revision {
   const [revision] = earlierRevisions(set);
   if (revision !== undefined) return revision;
-  const why = set.status?.revisions === undefined ? `: ${inWords(setReadiness(set).message)}` : '';
+  const why = set.status?.revisions === undefined ? `: ${inWords(setReadiness(set))}` : '';
   throw new CommandError(EXIT.failed, `${set.metadata.name} has no earlier revision${why}`);
 }
 

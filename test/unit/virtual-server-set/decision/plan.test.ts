@@ -28,10 +28,7 @@ const reasonOf = ({ status }: Plan): string | undefined =>
 const messageOf = ({ status }: Plan): string => status.conditions?.find(({ type }) => type === 'Ready')?.message ?? '';
 
 describe('the page that the message of a set ends with', () => {
-  const lost: MemberShape = {
-    reason: 'CreateOutcomeUnknown',
-    message: `Lost. See ${reasonPage('CreateOutcomeUnknown')}`,
-  };
+  const lost: MemberShape = { reason: 'CreateOutcomeUnknown', message: 'Lost' };
   const gone: MemberShape = { reason: 'ServerMissing', message: 'Gone' };
   const silent: MemberShape = { reason: 'Unreachable', message: 'Silent' };
   const wrong: MemberShape = { reason: 'InvalidSpec', message: 'Wrong', ordered: false };
@@ -92,7 +89,7 @@ describe('scaling up', () => {
     ['with the present template, nothing of the kind', { reason: 'CreateOutcomeUnknown' }, false],
     ['with an earlier template that may run, nothing of the kind', { ...OLD, reason: 'TaskNotFound' }, false],
   ])('says of an unresolved member %s', (_case, shape, isSaid) => {
-    const command = 'first run `kubectl delete vps web-0 -n default --wait=false`';
+    const command = 'run `kubectl delete vps web-0 -n default --wait=false` first';
     expect(messageOf(plan({ replicas: 1 }, [shape])).includes(command)).toBe(isSaid);
   });
 
@@ -113,7 +110,7 @@ describe('scaling up', () => {
     ]);
     expect([does(blocked), reasonOf(blocked)]).toEqual([[], 'MemberBlocked']);
     expect(messageOf(blocked)).toContain(
-      'Correct spec.template: `kubectl edit vpsset web -n default`. web-0 is InvalidSpec: spec.image x is not offered.',
+      'web-0 is InvalidSpec: spec.image x is not offered. To correct spec.template, run `kubectl edit vpsset web -n default`.',
     );
   });
 
@@ -141,7 +138,7 @@ describe('scaling up', () => {
       'for a pause',
       plan({ replicas: 1 }, [paused]),
       'Scaling',
-      'web-0 waits: it is paused. To continue, run `kubectl annotate vps web-0 -n default vps-operator.dev/paused-`.',
+      'web-0 waits: it is paused. To continue web-0, run `kubectl annotate vps web-0 -n default vps-operator.dev/paused-`',
     ],
   ])('says what a member waits for %s', (_case, planned, reason, text) => {
     expect(reasonOf(planned)).toBe(reason);

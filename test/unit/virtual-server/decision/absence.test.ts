@@ -138,9 +138,8 @@ describe('the next check', () => {
 });
 
 describe('the verdict before the proof', () => {
-  it('names the count, the earliest end, the next check, and the annotation that ends it', () => {
+  it('names the count, the earliest end, and the next check', () => {
     const { reason, message } = unprovenVerdict(
-      web(),
       after(0, 80_000),
       WHAT,
       GRACE,
@@ -153,6 +152,5 @@ describe('the verdict before the proof', () => {
     );
     expect(message).toContain('believes them at 2026-01-02T00:03:40Z at the earliest');
     expect(message).toContain('Next check in 60 s (at 2026-01-02T00:01:00Z)');
-    expect(message).toContain('kubectl annotate --overwrite vps web -n default vps-operator.dev/server-gone=srv1');
   });
 });

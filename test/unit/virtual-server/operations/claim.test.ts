@@ -68,6 +68,15 @@ describe('an order', () => {
     expect(visited.journal.entries(UID)).toEqual([]);
   });
 
+  it('is not claimed if it gets no connection, and gives its place back', async () => {
+    const visited = await order({ places: 1, answers: { opened: new ProviderError('PROVIDER_UNREACHABLE', 'down') } });
+    expect(visited.calls).toEqual(['catalog', 'open', 'write']);
+    expect(reason(visited)).toBe('ProviderUnavailable');
+    expect(recordOf(visited)).toBeUndefined();
+    expect(delayMs(visited)).toBe(0);
+    expect(visited.quota.reserve('default', 'another')).toBeDefined();
+  });
+
   it('is not claimed if its time was over before its turn came, and gives its place back', async () => {
     const expiresAt = new Date(NOW + 30_000).toISOString();
     const visited = await order({ waits: 30_000 }, web({ spec: { expiresAt } }));

@@ -111,7 +111,7 @@ describe('a server whose address another server shows too', () => {
     expect(calls).not.toContain('delete');
     const condition = kept?.status?.conditions?.find(({ reason }) => reason === 'IdentityUnproven');
     expect(condition?.message).toContain('the server of default/other has it too');
-    const word = /accept-server=([^`]+)/.exec(condition?.message ?? '')?.[1] ?? '';
+    const word = condition?.subject ?? '';
     expect((await visit(deleted(KNOWN, accepting(word)), { ...shared, answers })).object).toBeUndefined();
   });
 

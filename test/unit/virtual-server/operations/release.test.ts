@@ -56,6 +56,6 @@ describe('a release', () => {
 
   it('names orphans that are left behind with a server that is kept', () => {
     const next = release('retained', { ...HELD, orphans: [{ task: 3 }, { attempt: 'a0' }] });
-    expect(next.events[0]?.note).toContain('3,a0');
+    expect(next.events[0]?.note).toContain('from task 3, order a0');
   });
 });

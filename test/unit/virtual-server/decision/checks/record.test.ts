@@ -28,7 +28,7 @@ import {
   webWith,
   withKey,
 } from '../../../../fixtures/decision.ts';
-import { park, releases, saying, type Row, verifyChecks, writes } from './support.ts';
+import { asking, park, releases, saying, type Row, verifyChecks, writes } from './support.ts';
 
 const READY = { serverStatus: 'running' };
 const foreign = { ...HELD, owner: 'another-uid' };
@@ -88,9 +88,9 @@ verifyChecks('checks on record and annotations', {
     ],
     ['the record is valid', ready, undefined],
     [
-      'no copy is left, and kubectl edit can carry out the advice',
+      'no copy is left, so only the word of the user can release the object',
       web({ annotated: '{' }),
-      saying(`${NOT_CREATED_ANNOTATION}=${UID}\`, then delete the object`),
+      asking('RecordInvalid', UID),
     ],
     ['no copy is left, and you say that there is no server', web({ annotated: '{', ...saidNothing }), released],
     [
@@ -122,11 +122,6 @@ verifyChecks('checks on record and annotations', {
   ],
   recordIsMissing: [
     ['a finalizer without a record may mean a server', web({ finalizers: [FINALIZER] }), park('RecordMissing')],
-    [
-      'kubectl edit can carry out the advice',
-      web({ finalizers: [FINALIZER], deleting: true }),
-      saying(`${NOT_CREATED_ANNOTATION}=${UID}\`; the object is then released`),
-    ],
     ['you say that there is no server', web({ finalizers: [FINALIZER], ...saidNothing }), released],
     [
       'on a living object, the annotation would still be there when the next record is lost',

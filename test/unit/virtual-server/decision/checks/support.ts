@@ -46,6 +46,10 @@ export const saying = (words: string): unknown =>
 
 const has = (words: string): string => expect.stringContaining(words) as string;
 
+/** A verdict with a subject. */
+export const asking = (reason: string, subject: string | undefined): unknown =>
+  expect.objectContaining({ type: 'park', verdict: expect.objectContaining({ reason, subject }) as unknown });
+
 export const park = (reason: string, more: object = {}): unknown =>
   expect.objectContaining({ type: 'park', verdict: expect.objectContaining({ reason }) as unknown, ...more });
 
