@@ -31,16 +31,9 @@ describe('the request of an order', () => {
 });
 
 describe('an accepted order', () => {
-  it('takes the task from the body', async () => {
-    expect((await create({ status: 202, body: { task: 7 } })).outcome).toEqual({ kind: 'created', task: 7 });
-  });
-
-  it('takes a decimal string as a task', async () => {
-    expect((await create({ status: 202, body: { task: '12' } })).outcome).toEqual({ kind: 'created', task: 12 });
-  });
-
-  it('takes task 0', async () => {
-    expect((await create({ status: 202, body: { task: 0 } })).outcome).toEqual({ kind: 'created', task: 0 });
+  it.each([7, '12', 0])('takes the task %j from the body', async (task) => {
+    const { outcome } = await create({ status: 202, body: { task } });
+    expect(outcome).toEqual({ kind: 'created', task: Number(task) });
   });
 
   const LOCATIONS: [string, (origin: string) => string][] = [
