@@ -734,13 +734,6 @@ export const MUTANTS: Mutant[] = [
     tests: ['--project', 'unit', 'test/unit/provider/provider.test.ts'],
   },
   {
-    name: 'writes an orphan again and again because its keys change places',
-    file: 'src/virtual-server/decision/record.ts',
-    find: 'byText.set(name, { ...known, ...orphan, ...known });',
-    replace: 'byText.set(name, { ...orphan, ...known });',
-    tests: ['--project', 'unit', 'test/unit/virtual-server/decision/record.test.ts'],
-  },
-  {
     name: 'lets the young generation grow as far as the machine allows',
     file: 'src/base/small-heap.ts',
     find: "setFlagsFromString('--semi-space-growth-factor=1');",
@@ -1291,7 +1284,7 @@ export const MUTANTS: Mutant[] = [
     file: 'src/virtual-server/operations/follow.ts',
     find: 'if (record.account === undefined || isSameAccount(record.account, account)) return undefined;',
     replace: "if (record.account !== '' || isSameAccount(record.account, account)) return undefined;",
-    tests: ['--project', 'unit', 'test/unit/virtual-server/operations/task.test.ts'],
+    tests: ['--project', 'unit', 'test/unit/virtual-server/operations/follow-shared.test.ts'],
   },
   {
     name: 'accepts another account because of a task alone',
@@ -1333,7 +1326,7 @@ export const MUTANTS: Mutant[] = [
     file: 'src/virtual-server/operations/order.ts',
     find: 'const hourly = answer.status === 402 || answer.status === 403;',
     replace: 'const hourly = [402, 403, 404].includes(answer.status);',
-    tests: ['--project', 'unit', 'test/unit/virtual-server/operations/claim.test.ts'],
+    tests: ['--project', 'unit', 'test/unit/virtual-server/operations/answer-to-order.test.ts'],
   },
   {
     name: 'ends a reconcile whose write returned a version it has never seen',
@@ -1347,7 +1340,7 @@ export const MUTANTS: Mutant[] = [
     file: 'src/virtual-server/operations/follow.ts',
     find: 'const holders = facts.others.withTask(task, record.account);',
     replace: 'const holders = facts.others.withTask(-1, record.account);',
-    tests: ['--project', 'unit', 'test/unit/virtual-server/operations/task.test.ts'],
+    tests: ['--project', 'unit', 'test/unit/virtual-server/operations/follow-shared.test.ts'],
   },
   {
     name: 'follows a task to a server that another object holds',
@@ -1496,7 +1489,7 @@ export const MUTANTS: Mutant[] = [
     file: 'src/virtual-server/decision/outcome.ts',
     find: 'rememberForeign(withoutGone(next.memo), at, verdict)',
     replace: 'rememberForeign(next.memo, at, verdict)',
-    tests: ['--project', 'unit', 'test/unit/virtual-server/operations/cancel.test.ts'],
+    tests: ['--project', 'unit', 'test/unit/virtual-server/decision/outcome.test.ts'],
   },
   {
     name: 'cancels servers while the CRD is being deleted by mistake',

@@ -200,9 +200,7 @@ export function mergeOrphans(...lists: (readonly Orphan[] | undefined)[]): Orpha
   const byText = new Map<string, Orphan>();
   for (const orphan of lists.flatMap((list) => list ?? [])) {
     const name = `${orphan.attempt ?? ''} ${orphan.task ?? ''} ${orphan.identifier ?? ''}`;
-    const known = byText.get(name);
-    // In the order of the keys that is known: another order would be written again and again.
-    byText.set(name, { ...known, ...orphan, ...known });
+    byText.set(name, { ...orphan, ...byText.get(name) });
   }
   return byText.size === 0 ? undefined : [...byText.values()];
 }

@@ -118,12 +118,6 @@ describe('a Secret', () => {
     },
   );
 
-  it('may end with a line break, and may contain any other character', async () => {
-    const { accounts, secrets } = setUp();
-    secrets.set('ns/vps-api-key', { keyId: 'key-1\n', secret: ' a:b+%\r\n' });
-    expect((await accounts.get('ns', 'vps-api-key', fresh)).ok).toBe(true);
-  });
-
   it('never reveals its contents in a message', async () => {
     const { accounts, secrets } = setUp();
     secrets.set('ns/vps-api-key', { keyId: '', secret: 'first-secret' });
@@ -253,16 +247,6 @@ describe('a refused key that may work now', () => {
     expect(retried).toHaveLength(1);
   });
 
-  it('is not tried again only because its Secret is read again', async () => {
-    const { account, timers, retried, changed } = await refused();
-    for (let minute = 0; minute < 5; minute++) {
-      timers.advance(60_000);
-      await account(held);
-    }
-    expect(retried).toEqual([]);
-    expect(changed).toEqual([]);
-  });
-
   it('is tried again, and its Secret is read, when a user changes an object that uses it', async () => {
     const { account, timers, retried, reads } = await refused();
     timers.advance(60_000);
@@ -328,13 +312,6 @@ describe('after the Secret is gone', () => {
     });
   });
 
-  it('the fallback serves only objects that are being deleted', async () => {
-    const { secrets, account } = setUp();
-    secrets.set('operator/ns.vps-api-key', OTHER);
-    expect(await account(held)).toBe('SecretNotFound');
-    expect(await account(deleting)).toBe('key-2');
-  });
-
   it('the fallback replaces a last key that was refused', async () => {
     const { secrets, account, refused, timers } = setUp();
     secrets.set('ns/vps-api-key', KEY).set('operator/ns.vps-api-key', OTHER);
@@ -345,20 +322,6 @@ describe('after the Secret is gone', () => {
     refused.add(KEY.keyId);
     expect(await account(deleting)).toBe('key-2');
     expect(await account(held)).toBe('key-1');
-  });
-
-  it.each([
-    { why: 'is refused', fail: ({ refused }: World) => void refused.add(KEY.keyId) },
-    { why: 'is blind', fail: ({ accounts }: World) => accounts.suspect('ns', 'vps-api-key') },
-  ])('a key of the fallback that $why is read again as soon as one of a normal Secret', async ({ fail }) => {
-    const world = setUp();
-    const { secrets, account, timers } = world;
-    secrets.set('operator/ns.vps-api-key', KEY);
-    expect(await account(deleting)).toBe('key-1');
-    secrets.set('operator/ns.vps-api-key', OTHER);
-    fail(world);
-    timers.advance(1_000);
-    expect(await account(deleting)).toBe('key-2');
   });
 
   it('the message says where to create a fallback', async () => {

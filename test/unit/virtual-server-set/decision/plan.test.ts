@@ -46,22 +46,6 @@ describe('the page that the message of a set ends with', () => {
     expect(messageOf(planned).match(/See \S+/g)).toEqual([`See ${reasonPage(page)}`]);
     expect(messageOf(planned)).toMatch(/See \S+$/);
   });
-
-  it('stays that of the member after the deadline, and in a deletion', () => {
-    const set = webSet({ replicas: 2 });
-    const objects = [member(set, 0), member(set, 1, gone)];
-    const { status } = planSet(set, { objects, live: true }, NOW);
-    const later = planSet({ ...set, status }, { objects, live: true }, NOW + 3_600_000);
-    expect(reasonOf(later)).toBe('ProgressDeadlineExceeded');
-    expect(messageOf(later).match(/See \S+/g)).toEqual([`See ${reasonPage('ServerMissing')}`]);
-    const deleting = { ...set, metadata: { ...set.metadata, deletionTimestamp: '2026-01-01T00:00:00Z' } };
-    const waits = planSet(deleting, { objects: [member(set, 0, { ...lost, deleting: true })], live: true }, NOW);
-    expect(messageOf(waits)).toMatch(/ See \S+#createoutcomeunknown$/);
-  });
-
-  it('is missing if nothing needs attention', () => {
-    expect(messageOf(plan({ replicas: 2 }, [{}, { reason: 'Creating' }]))).not.toContain('See ');
-  });
 });
 
 describe('scaling up', () => {
@@ -73,24 +57,6 @@ describe('scaling up', () => {
     const set = webSet({ replicas: 2 });
     const { look, actions } = planSet(set, { objects: [member(set, 0, OLD)], live: false }, NOW);
     expect([look, actions]).toEqual([true, []]);
-  });
-
-  it('asks for no live list if there is nothing to do', () => {
-    const set = webSet({ replicas: 1 });
-    expect(planSet(set, { objects: [member(set, 0)], live: false }, NOW).look).toBe(false);
-  });
-
-  it.each<[string, MemberShape]>([
-    ['being deleted', { deleting: true }],
-    ['in creation', { reason: 'Creating' }],
-    ['with a damaged record', { reason: 'RecordInvalid' }],
-    ['that is gone', { reason: 'ServerMissing' }],
-  ])('counts a member %s', (_case, shape) => {
-    expect(does(plan({ replicas: 1, maxSurge: 0, maxUnavailable: 1 }, [shape]))).toEqual([]);
-  });
-
-  it('replaces a member that is being deleted within maxSurge, under another name', () => {
-    expect(does(plan({ replicas: 2, maxSurge: 1 }, [{ deleting: true }, {}]))).toEqual(['create web-2']);
   });
 
   it('counts each server that a record has lost', () => {
@@ -138,10 +104,6 @@ describe('scaling up', () => {
     );
   });
 
-  it('stops while an unresolved member is being deleted', () => {
-    expect(does(plan({ replicas: 3 }, [{ reason: 'CreateOutcomeUnknown', deleting: true }]))).toEqual([]);
-  });
-
   it('stops while a member cannot be ordered, and says why', () => {
     const blocked = plan({ replicas: 3 }, [
       { reason: 'InvalidSpec', message: 'spec.image x is not offered', ordered: false },
@@ -183,10 +145,6 @@ describe('scaling up', () => {
     expect(messageOf(planned)).toContain(text);
   });
 
-  it('uses another free ordinal where an object that is no member has the name', () => {
-    expect(does(plan({ replicas: 1, maxSurge: 1 }, [], [stored('web-0')]))).toEqual(['create web-1']);
-  });
-
   it('says which objects have its names if none is left', () => {
     const taken = plan({ replicas: 1, maxSurge: 0, maxUnavailable: 1 }, [], [stored('web-0')]);
     expect([does(taken), reasonOf(taken)]).toEqual([[], 'NameTaken']);
@@ -226,30 +184,9 @@ describe('scaling down', () => {
     ]);
   });
 
-  it('deletes members that are not available before others', () => {
-    const members = [age(300), { ...age(400), reason: 'Unreachable' as const }, age(200)];
-    expect(does(plan({ replicas: 2 }, members))).toEqual(['delete web-1']);
-  });
-
-  it('deletes a marked member before all others', () => {
-    const marked = { ...age(400), annotations: { [MEMBER_DELETE_FIRST_ANNOTATION]: 'true' } };
-    const members = [marked, { ...age(100), reason: 'ServerMissing' as const }, {}, {}];
-    expect(does(plan({ replicas: 2 }, members))).toEqual(['delete web-0', 'delete web-1']);
-  });
-
-  it('keeps a marked member until enough others are available', () => {
-    const marked = { annotations: { [MEMBER_DELETE_FIRST_ANNOTATION]: 'true' } };
-    expect(does(plan({ replicas: 1 }, [marked, { reason: 'Creating' }]))).toEqual([]);
-    expect(does(plan({ replicas: 1 }, [marked, {}]))).toEqual(['delete web-0']);
-  });
-
   it('counts what one step deletes', () => {
     const marked = { annotations: { [MEMBER_DELETE_FIRST_ANNOTATION]: 'true' } };
     expect(does(plan({ replicas: 2 }, [marked, marked, marked, { reason: 'Unreachable' }]))).toEqual(['delete web-2']);
-  });
-
-  it('deletes no second member because the first is still being deleted', () => {
-    expect(does(plan({ replicas: 1 }, [{}, { deleting: true }]))).toEqual([]);
   });
 
   it('continues while a member is unresolved', () => {
@@ -289,10 +226,6 @@ describe('a rollout', () => {
     expect(reasonOf(plan({ ...NEW, replicas: 2 }, [retained, OLD, { reason: 'Creating' }]))).toBe('RollingOut');
   });
 
-  it('waits until the server of the deleted member is cancelled', () => {
-    expect(does(plan({ ...NEW, replicas: 3 }, [OLD, OLD, { ...OLD, deleting: true }, {}]))).toEqual([]);
-  });
-
   it('without surge deletes maxUnavailable members first', () => {
     const shape = { ...NEW, replicas: 3, maxSurge: 0, maxUnavailable: 2 };
     expect(does(plan(shape, [OLD, OLD, OLD]))).toEqual(['delete web-2', 'delete web-1']);
@@ -303,17 +236,6 @@ describe('a rollout', () => {
     const dead = { ...OLD, reason: 'ServerMissing' as const };
     const bad = plan({ ...NEW, replicas: 3 }, [OLD, OLD, dead, silent]);
     expect([does(bad), reasonOf(bad)]).toEqual([[], 'RollingOut']);
-  });
-
-  it('replaces members that are not available first', () => {
-    const dead = { ...OLD, reason: 'ServerMissing' as const };
-    expect(does(plan({ ...NEW, replicas: 3 }, [OLD, dead, OLD, {}]))).toEqual(['delete web-1']);
-  });
-
-  it('does not wait for a marked member that is needed while others are not available', () => {
-    const marked = { ...OLD, annotations: { [MEMBER_DELETE_FIRST_ANNOTATION]: 'true' } };
-    const silent = { ...OLD, reason: 'Unreachable' as const };
-    expect(does(plan({ ...NEW, replicas: 3 }, [marked, silent, silent, {}]))).toEqual(['delete web-2']);
   });
 
   it('waits for minReadySeconds', () => {
@@ -328,10 +250,6 @@ describe('a rollout', () => {
     const ahead = plan({ ...NEW, replicas: 1 }, [{ forSeconds: -3600 }]);
     expect([reasonOf(ahead), ahead.status.availableReplicas]).toEqual(['Available', 1]);
     expect(does(plan({ ...NEW, replicas: 1 }, [OLD, { forSeconds: -3600 }]))).toEqual(['delete web-0']);
-  });
-
-  it('stops while a member is unresolved', () => {
-    expect(does(plan({ ...NEW, replicas: 2 }, [OLD, OLD, { reason: 'CreateOutcomeUnknown' }]))).toEqual([]);
   });
 
   it('still scales down while a member is unresolved', () => {
@@ -360,13 +278,6 @@ describe('a rollout', () => {
     expect([does(kept), reasonOf(kept), kept.status.updatedReplicas]).toEqual([[], 'Available', 1]);
     const old = plan({ replicas: 1 }, [{ ...OLD, ...changed }]);
     expect([does(old), old.status.currentRevision === old.status.updateRevision]).toEqual([['create web-1'], false]);
-  });
-
-  it('replaces an adopted member with another spec', () => {
-    const set = webSet({ replicas: 1 });
-    const { metadata, ...rest } = member(set, 0, { changed: { diskSize: 40 } });
-    const adopted = { ...rest, metadata: { ...metadata, annotations: {} } };
-    expect(does(planSet(set, { objects: [adopted], live: true }, NOW))).toEqual(['update web-0', 'create web-1']);
   });
 
   it('says what lets it continue if a name that it needs is taken', () => {
@@ -411,13 +322,6 @@ describe('membership', () => {
     const object = member(set, 0);
     const released = { ...object, metadata: { ...object.metadata, labels: {} } };
     expect(does(planSet(set, { objects: [released], live: true }, NOW))).toEqual(['release web-0', 'create web-1']);
-  });
-
-  it('counts a member without a label while it is being deleted', () => {
-    const set = webSet({ replicas: 1, maxSurge: 0, maxUnavailable: 1 });
-    const object = member(set, 0, { deleting: true });
-    const unlabelled = { ...object, metadata: { ...object.metadata, labels: {} } };
-    expect(does(planSet(set, { objects: [unlabelled], live: true }, NOW))).toEqual([]);
   });
 });
 
@@ -507,14 +411,6 @@ describe('the status', () => {
     const ready = { objects: [member(set, 0), member(set, 1)], live: false };
     const first = planSet(set, ready, NOW);
     expect(planSet({ ...set, status: first.status }, ready, NOW + 1000)).toEqual(first);
-  });
-
-  it('is Ready once every member is available and no other slot is filled', () => {
-    expect(reasonOf(plan({ replicas: 2 }, [{}, {}]))).toBe('Available');
-    expect(reasonOf(plan({ replicas: 2 }, [{}, {}, { deleting: true }]))).toBe('Scaling');
-    expect(reasonOf(plan({ replicas: 2 }, [{}, { reason: 'Creating' }]))).toBe('Scaling');
-    expect(reasonOf(plan({ replicas: 2 }, [{}, OLD]))).toBe('RollingOut');
-    expect(reasonOf(plan({ replicas: 0 }))).toBe('Available');
   });
 
   it('gives the command that replaces a member whose server is gone', () => {
@@ -618,12 +514,6 @@ describe('what the template writes to members that exist', () => {
     expect(actions).toMatchObject([
       { patch: { spec: { connectionSecretName: null }, metadata: { labels: { tier: null } } } },
     ]);
-  });
-
-  it('names a connection Secret for each member', () => {
-    const { actions } = plan({ replicas: 2, spec: { connectionSecretName: 'login' } });
-    const names = actions.map((action) => (action.type === 'create' ? action.manifest.spec.connectionSecretName : ''));
-    expect(names).toEqual(['login-0', 'login-1']);
   });
 
   it('sets owner, labels and the annotation of a new member', () => {

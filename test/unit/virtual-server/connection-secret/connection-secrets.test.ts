@@ -112,10 +112,6 @@ describe('a connection Secret that cannot be written', () => {
     }
   });
 
-  it('is a bug if the error does not come from the API server', async () => {
-    await expect(writer(new TypeError('x')).write(object, WITH_VNC)).rejects.toThrow(TypeError);
-  });
-
   it.each<[KubeErrorCode, number]>([
     ['Forbidden', 403],
     ['Invalid', 422],

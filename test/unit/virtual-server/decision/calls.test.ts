@@ -14,76 +14,60 @@ const status = (reason: ReadyReason, more: VirtualServerStatus = {}): VirtualSer
 const running = (reason: ReadyReason): Shape => ({ status: status(reason, { serverStatus: 'running' }) });
 
 describe('how often an object makes the operator call the provider', () => {
-  it.each<{ what: string; object: ReturnType<typeof web>; calls: Calls }>([
-    { what: 'an object without a status', object: web(), calls: 'none' },
-    { what: 'an object that waits for its order', object: web({ status: status('ServerLimit') }), calls: 'none' },
-    { what: 'an invalid spec', object: web({ status: status('InvalidSpec') }), calls: 'none' },
-    { what: 'an attempt', object: webWith(ATTEMPTED, { status: status('CreateInFlight') }), calls: 'none' },
-    { what: 'a lost answer', object: webWith(ATTEMPTED, { status: status('CreateOutcomeUnknown') }), calls: 'none' },
-    { what: 'a task', object: webWith(TASKED, { status: status('Creating') }), calls: 'poll' },
-    { what: 'a task with an identifier', object: webWith(HELD, { status: status('Creating') }), calls: 'poll' },
-    {
-      what: 'a task that has run for an hour',
-      object: webWith(HELD, { status: status('TaskOverdue') }),
-      calls: 'poll',
-    },
-    { what: 'a task that has vanished', object: webWith(TASKED, { status: status('TaskNotFound') }), calls: 'poll' },
-    { what: 'a Ready server', object: webWith(HELD, running('Available')), calls: 'resync' },
-    { what: 'a server in an outage', object: webWith(HELD, running('ProviderUnavailable')), calls: 'resync' },
-    { what: 'a missing server', object: webWith(HELD, running('ServerMissing')), calls: 'resync' },
-    { what: 'a stopped server', object: webWith(HELD, running('ServerNotRunning')), calls: 'poll' },
-    { what: 'a server without an address', object: webWith(HELD, running('AddressPending')), calls: 'poll' },
-    { what: 'a server that boots', object: webWith(HELD, running('Booting')), calls: 'poll' },
-    { what: 'a server that does not answer', object: webWith(HELD, running('Unreachable')), calls: 'poll' },
-    { what: 'a server without its key', object: webWith(HELD, running('SecretNotFound')), calls: 'none' },
-    { what: 'a server held twice', object: webWith(HELD, running('IdentifierInUse')), calls: 'none' },
-    { what: 'a record in conflict', object: webWith(HELD, running('RecordConflict')), calls: 'none' },
-    {
-      what: 'an expired server',
-      object: webWith({ ...HELD, expiredAt: '2026-01-01T00:00:00Z' }, { status: status('Expired') }),
-      calls: 'none',
-    },
-    {
-      what: 'a record of another object',
-      object: web({ mirror: { ...HELD, owner: 'another' }, ...running('Available') }),
-      calls: 'none',
-    },
-    {
-      what: 'a protected server that is being deleted',
-      object: webWith(HELD, { deleting: true, ...running('DeletionProtected') }),
-      calls: 'none',
-    },
-    {
-      what: 'a server that is being cancelled',
-      object: webWith(HELD, { deleting: true, ...running('Deleting') }),
-      calls: 'none',
-    },
-    {
-      what: 'a task whose server will be cancelled',
-      object: webWith(HELD, { deleting: true, status: status('Deleting') }),
-      calls: 'poll',
-    },
-    {
-      what: 'a released object',
-      object: webWith(TASKED, { deleting: true, finalizers: ['example.org/x'], status: status('Deleting') }),
-      calls: 'none',
-    },
-    {
-      what: 'a paused task',
-      object: webWith(TASKED, { annotations: { [PAUSED_ANNOTATION]: 'true' }, status: status('Creating') }),
-      calls: 'none',
-    },
-    {
-      what: 'an object that is no longer paused',
-      object: webWith(HELD, { annotations: { [PAUSED_ANNOTATION]: 'false' }, ...running('Available') }),
-      calls: 'resync',
-    },
-    {
-      what: "a deletion with the operator's finalizer in place",
-      object: webWith(TASKED, { deleting: true, finalizers: [FINALIZER], status: status('Deleting') }),
-      calls: 'poll',
-    },
-  ])('is $calls for $what', ({ object, calls }) => {
+  it.each<[calls: Calls, what: string, object: ReturnType<typeof web>]>([
+    ['none', 'an object without a status', web()],
+    ['none', 'an object that waits for its order', web({ status: status('ServerLimit') })],
+    ['none', 'an invalid spec', web({ status: status('InvalidSpec') })],
+    ['none', 'an attempt', webWith(ATTEMPTED, { status: status('CreateInFlight') })],
+    ['none', 'a lost answer', webWith(ATTEMPTED, { status: status('CreateOutcomeUnknown') })],
+    ['poll', 'a task', webWith(TASKED, { status: status('Creating') })],
+    ['poll', 'a task with an identifier', webWith(HELD, { status: status('Creating') })],
+    ['poll', 'a task that has run for an hour', webWith(HELD, { status: status('TaskOverdue') })],
+    ['poll', 'a task that has vanished', webWith(TASKED, { status: status('TaskNotFound') })],
+    ['resync', 'a Ready server', webWith(HELD, running('Available'))],
+    ['resync', 'a server in an outage', webWith(HELD, running('ProviderUnavailable'))],
+    ['resync', 'a missing server', webWith(HELD, running('ServerMissing'))],
+    ['poll', 'a stopped server', webWith(HELD, running('ServerNotRunning'))],
+    ['poll', 'a server without an address', webWith(HELD, running('AddressPending'))],
+    ['poll', 'a server that boots', webWith(HELD, running('Booting'))],
+    ['poll', 'a server that does not answer', webWith(HELD, running('Unreachable'))],
+    ['none', 'a server without its key', webWith(HELD, running('SecretNotFound'))],
+    ['none', 'a server held twice', webWith(HELD, running('IdentifierInUse'))],
+    ['none', 'a record in conflict', webWith(HELD, running('RecordConflict'))],
+    [
+      'none',
+      'an expired server',
+      webWith({ ...HELD, expiredAt: '2026-01-01T00:00:00Z' }, { status: status('Expired') }),
+    ],
+    ['none', 'a record of another object', web({ mirror: { ...HELD, owner: 'another' }, ...running('Available') })],
+    [
+      'none',
+      'a protected server that is being deleted',
+      webWith(HELD, { deleting: true, ...running('DeletionProtected') }),
+    ],
+    ['none', 'a server that is being cancelled', webWith(HELD, { deleting: true, ...running('Deleting') })],
+    ['poll', 'a task whose server will be cancelled', webWith(HELD, { deleting: true, status: status('Deleting') })],
+    [
+      'none',
+      'a released object',
+      webWith(TASKED, { deleting: true, finalizers: ['example.org/x'], status: status('Deleting') }),
+    ],
+    [
+      'none',
+      'a paused task',
+      webWith(TASKED, { annotations: { [PAUSED_ANNOTATION]: 'true' }, status: status('Creating') }),
+    ],
+    [
+      'resync',
+      'an object that is no longer paused',
+      webWith(HELD, { annotations: { [PAUSED_ANNOTATION]: 'false' }, ...running('Available') }),
+    ],
+    [
+      'poll',
+      "a deletion with the operator's finalizer in place",
+      webWith(TASKED, { deleting: true, finalizers: [FINALIZER], status: status('Deleting') }),
+    ],
+  ])('is %s for %s', (calls, _what, object) => {
     expect(callsOf(object)).toBe(calls);
   });
 

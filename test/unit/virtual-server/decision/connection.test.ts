@@ -12,7 +12,6 @@ import {
 import type { Outcome } from '../../../../src/virtual-server/decision/types.ts';
 import { viewOf } from '../../../../src/virtual-server/decision/view.ts';
 import { afterLook } from '../../../../src/virtual-server/operations/look.ts';
-import { KubeError } from '../../../../src/kube/error.ts';
 import type { Secret, SecretChanges } from '../../../../src/kube/kinds.ts';
 import type { Server } from '../../../../src/provider/types.ts';
 import { HELD, SERVER, TIMING, UID, conditionsOf, denied, facts, shown, webWith } from '../../../fixtures/decision.ts';
@@ -67,10 +66,6 @@ describe('the connection data', () => {
     expect(Object.keys(data)).toEqual([...CONNECTION_KEYS]);
   });
 
-  it('uses the first IPv6 address and port 22 if there is no proxy', () => {
-    expect(connectionData({ ...FULL, sshProxy: undefined })).toMatchObject({ sshHost: '2001:db8::1', sshPort: '22' });
-  });
-
   it.each<[string, Partial<Server>, string[]]>([
     ['addresses', { ipv4: [], ipv6: [] }, ['ipv4', 'ipv6']],
     ['a way in', { ipv6: [], sshProxy: undefined }, ['sshHost', 'sshPort', 'sshUser']],
@@ -116,22 +111,12 @@ describe('the write of a connection Secret', () => {
     expect(JSON.stringify(write)).not.toContain('ownerReferences');
   });
 
-  it('changes nothing if the Secret is up to date', () => {
-    expect(connectionWrite(asking(), NAME, own(data), data)).toBe('same');
-  });
-
   it('patches only the keys that differ, and no keys of others', () => {
     const present = own(data);
     present.data = { ...present.data, vncPassword: 'old', vncIPv4: '', mine: 'kept' };
     expect(connectionWrite(asking(), NAME, present, connectionData({ ...FULL, adminConsole: undefined }))).toEqual({
       patch: { data: { adminConsoleHost: null, adminConsoleUser: null, vncPassword: 'pa55', vncIPv4: '192.0.2.9' } },
     });
-  });
-
-  it('removes all keys of the operator once there is no server', () => {
-    const taken = Object.fromEntries(CONNECTION_KEYS.map((key) => [key, null]));
-    expect(connectionWrite(asking(), NAME, own(data), {})).toEqual({ patch: { data: taken } });
-    expect(connectionWrite(asking(), NAME, own({}), {})).toBe('same');
   });
 
   it.each([
@@ -227,12 +212,6 @@ describe('a server that is read with connectionSecretName', () => {
     expect(second.events).toEqual([]);
   });
 
-  it('removes the condition once the spec names no Secret', () => {
-    const before = after(asking(), seen(asking(), { state: 'taken' }));
-    const { connectionSecretName: _name, ...spec } = before.spec;
-    expect(found(seen({ ...before, spec }))).toBeUndefined();
-  });
-
   it('keeps the condition while the server cannot be read', () => {
     const before = after(asking(), seen(asking(), { state: 'written' }));
     const missing = afterLook(viewOf(before, facts()), HELD, denied(true));
@@ -263,16 +242,5 @@ describe('a server that has expired', () => {
       expect(conditionsOf(object ?? {})).toEqual({ Ready: 'False Expired', Stalled: 'True Expired' });
       expect(requeueAfterMs).toBeUndefined();
     }
-  });
-
-  it('reports that emptying the Secret failed, and retries', async () => {
-    const get = () => Promise.reject(new KubeError('Forbidden', 'secrets is forbidden', { status: 403 }));
-    const visited = await visit(expired, { secrets: fakeSecrets({ get }) });
-    expect(conditionsOf(visited.object ?? {})).toMatchObject({
-      ConnectionSecret: 'False ConnectionSecretFailed',
-      Stalled: 'True Expired',
-    });
-    expect(visited.requeueAfterMs).toBeGreaterThan(0);
-    expect(visited.memo).toMatchObject({ failures: 1, plan: { operation: 'expire' } });
   });
 });

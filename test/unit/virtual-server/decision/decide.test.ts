@@ -8,10 +8,9 @@ import {
   PAUSED_ANNOTATION,
   START_OVER_ANNOTATION,
 } from '../../../../src/api/names.ts';
-import type { VirtualServer, VirtualServerStatus } from '../../../../src/api/virtual-server.ts';
+import type { VirtualServerStatus } from '../../../../src/api/virtual-server.ts';
 import { CHAINS } from '../../../../src/virtual-server/decision/decide.ts';
 import { inputsOf } from '../../../../src/virtual-server/decision/inputs.ts';
-import type { Facts } from '../../../../src/virtual-server/decision/types.ts';
 import { viewOf } from '../../../../src/virtual-server/decision/view.ts';
 import {
   ACCOUNT,
@@ -29,7 +28,7 @@ import {
   web,
   webWith,
 } from '../../../fixtures/decision.ts';
-import { park } from './checks/support.ts';
+import { follows, park, writes, type Row } from './checks/support.ts';
 
 const ROOT = join(import.meta.dirname, '../../../..');
 
@@ -82,120 +81,105 @@ describe('decide', () => {
   };
   const forgotten = webWith(HELD, { annotations: { [NOT_CREATED_ANNOTATION]: 'a1' }, status: vanished });
 
-  it.each<{ reason: string; object: VirtualServer; given?: Facts; operation: unknown }>([
-    {
-      reason: 'known facts are recorded even while paused',
-      object: web({ mirror: HELD, annotations: { [PAUSED_ANNOTATION]: 'true' } }),
-      operation: { type: 'record', record: HELD, why: 'restored' },
-    },
-    {
-      reason: 'a release waits while paused',
-      object: webWith(record(), { deleting: true, annotations: { [PAUSED_ANNOTATION]: 'true' } }),
-      operation: { type: 'wait' },
-    },
-    {
-      reason: 'not-created is not obeyed while the create may be in flight',
-      object: webWith(ATTEMPTED, { annotations: { [NOT_CREATED_ANNOTATION]: 'a1' } }),
-      given: withKey(),
-      operation: park('CreateInFlight'),
-    },
-    {
-      reason: 'an adoption waits while the create may be in flight',
-      object: webWith(ATTEMPTED, adopting('srv1')),
-      given: withKey(),
-      operation: park('CreateInFlight'),
-    },
-    {
-      reason: 'Retain waits while the create may be in flight',
-      object: webWith(ATTEMPTED, { deleting: true, spec: { deletionPolicy: 'Retain' } }),
-      operation: park('CreateInFlight'),
-    },
-    {
-      reason: 'a vanished task that you say created nothing is forgotten with its identifier',
-      object: forgotten,
-      given: facts({ memo: memo({ denials: denials('server srv1'), asked: inputsOf(forgotten) }) }),
-      operation: { type: 'record', record: record({ account: ACCOUNT, settled: ['a1'] }), why: 'notCreated' },
-    },
-    {
-      reason: 'Retain waits until you resolve an attempt whose outcome is unknown',
-      object: webWith(ATTEMPTED, { deleting: true, spec: { deletionPolicy: 'Retain' } }),
-      given: withKey({ notes: [note] }),
-      operation: park('CreateOutcomeUnknown'),
-    },
-    {
-      reason: 'not-created releases a retained object',
-      object: webWith(ATTEMPTED, {
+  it.each<Row>([
+    [
+      'known facts are recorded even while paused',
+      web({ mirror: HELD, annotations: { [PAUSED_ANNOTATION]: 'true' } }),
+      writes('restored', HELD),
+    ],
+    [
+      'a release waits while paused',
+      webWith(record(), { deleting: true, annotations: { [PAUSED_ANNOTATION]: 'true' } }),
+      { type: 'wait' },
+    ],
+    [
+      'not-created is not obeyed while the create may be in flight',
+      webWith(ATTEMPTED, { annotations: { [NOT_CREATED_ANNOTATION]: 'a1' } }),
+      park('CreateInFlight'),
+    ],
+    [
+      'an adoption waits while the create may be in flight',
+      webWith(ATTEMPTED, adopting('srv1')),
+      park('CreateInFlight'),
+    ],
+    [
+      'Retain waits while the create may be in flight',
+      webWith(ATTEMPTED, { deleting: true, spec: { deletionPolicy: 'Retain' } }),
+      park('CreateInFlight'),
+    ],
+    [
+      'a vanished task that you say created nothing is forgotten with its identifier',
+      forgotten,
+      writes('notCreated', record({ account: ACCOUNT, settled: ['a1'] })),
+      facts({ memo: memo({ denials: denials('server srv1'), asked: inputsOf(forgotten) }) }),
+    ],
+    [
+      'Retain waits until you resolve an attempt whose outcome is unknown',
+      webWith(ATTEMPTED, { deleting: true, spec: { deletionPolicy: 'Retain' } }),
+      park('CreateOutcomeUnknown'),
+      withKey({ notes: [note] }),
+    ],
+    [
+      'not-created releases a retained object',
+      webWith(ATTEMPTED, {
         deleting: true,
         spec: { deletionPolicy: 'Retain' },
         annotations: { [NOT_CREATED_ANNOTATION]: 'a1' },
       }),
-      given: withKey({ notes: [note] }),
-      operation: { type: 'record', record: record({ account: ACCOUNT, settled: ['a1'] }), why: 'notCreated' },
-    },
-    {
-      reason: 'a deleted object is kept while the outcome of its order is unknown',
-      object: webWith(ATTEMPTED, { deleting: true }),
-      given: withKey({ notes: [note] }),
-      operation: park('CreateOutcomeUnknown'),
-    },
-    {
-      reason: 'a deleted object follows its task to the end first',
-      object: webWith(HELD, { deleting: true }),
-      given: withKey(),
-      operation: { type: 'follow', record: HELD, task: 7 },
-    },
-    {
-      reason: 'protection comes before every call',
-      object: webWith(TASKED, { deleting: true, spec: { deletionProtection: true } }),
-      given: withKey(),
-      operation: park('DeletionProtected'),
-    },
-    {
-      reason: 'an object with start-over orders',
-      object: web({ annotated: foreign, annotations: { [START_OVER_ANNOTATION]: UID } }),
-      given: withKey(),
-      operation: { type: 'order', record: undefined },
-    },
-    {
-      reason: 'an object with start-over and a mistyped annotation does not order',
-      object: web({
+      writes('notCreated', record({ account: ACCOUNT, settled: ['a1'] })),
+      withKey({ notes: [note] }),
+    ],
+    [
+      'a deleted object is kept while the outcome of its order is unknown',
+      webWith(ATTEMPTED, { deleting: true }),
+      park('CreateOutcomeUnknown'),
+      withKey({ notes: [note] }),
+    ],
+    ['a deleted object follows its task to the end first', webWith(HELD, { deleting: true }), follows(HELD)],
+    [
+      'protection comes before every call',
+      webWith(TASKED, { deleting: true, spec: { deletionProtection: true } }),
+      park('DeletionProtected'),
+    ],
+    [
+      'an object with start-over orders',
+      web({ annotated: foreign, annotations: { [START_OVER_ANNOTATION]: UID } }),
+      { type: 'order', record: undefined },
+    ],
+    [
+      'an object with start-over and a mistyped annotation does not order',
+      web({
         annotated: foreign,
         annotations: { [START_OVER_ANNOTATION]: UID, 'vps-operator.dev/adoptt': 'srv1' },
       }),
-      given: withKey(),
-      operation: park('UnknownAnnotation'),
-    },
-    {
-      reason: 'adopt beside a mistyped annotation adopts the server, which orders nothing',
-      object: web({ annotations: { [ADOPT_ANNOTATION]: 'srv1', 'vps-operator.dev/adoptt': 'srv1' } }),
-      given: withKey(),
-      operation: { type: 'adopt', record: undefined, identifier: 'srv1' },
-    },
-    {
-      reason: 'an object with a mistyped annotation keeps what it holds, and follows its task',
-      object: webWith(TASKED, { annotations: { 'vps-operator.dev/adoptt': 'srv1' } }),
-      given: withKey(),
-      operation: { type: 'follow', record: TASKED, task: 7 },
-    },
-    {
-      reason: 'adopt on a lost record adopts the server',
-      object: web({ finalizers: [FINALIZER], ...adopting('srv1') }),
-      given: withKey(),
-      operation: { type: 'adopt', record: undefined, identifier: 'srv1' },
-    },
-    {
-      reason: 'a bad adopt on a lost record parks and never orders',
-      object: web({ finalizers: [FINALIZER], annotations: { [ADOPT_ANNOTATION]: '' } }),
-      given: withKey(),
-      operation: park('AdoptInvalid'),
-    },
-    {
-      reason: 'a copied status next to the record of an own task neither ends the task nor orders again',
-      object: web({ annotated: TASKED, mirror: foreign, status: READY }),
-      given: withKey(),
-      operation: { type: 'follow', record: TASKED, task: 7 },
-    },
-  ])('$reason', ({ object, given = facts(), operation }) => {
+      park('UnknownAnnotation'),
+    ],
+    [
+      'adopt beside a mistyped annotation adopts the server, which orders nothing',
+      web({ annotations: { [ADOPT_ANNOTATION]: 'srv1', 'vps-operator.dev/adoptt': 'srv1' } }),
+      { type: 'adopt', record: undefined, identifier: 'srv1' },
+    ],
+    [
+      'an object with a mistyped annotation keeps what it holds, and follows its task',
+      webWith(TASKED, { annotations: { 'vps-operator.dev/adoptt': 'srv1' } }),
+      follows(TASKED),
+    ],
+    [
+      'adopt on a lost record adopts the server',
+      web({ finalizers: [FINALIZER], ...adopting('srv1') }),
+      { type: 'adopt', record: undefined, identifier: 'srv1' },
+    ],
+    [
+      'a bad adopt on a lost record parks and never orders',
+      web({ finalizers: [FINALIZER], annotations: { [ADOPT_ANNOTATION]: '' } }),
+      park('AdoptInvalid'),
+    ],
+    [
+      'a copied status next to the record of an own task neither ends the task nor orders again',
+      web({ annotated: TASKED, mirror: foreign, status: READY }),
+      follows(TASKED),
+    ],
+  ])('%s', (_reason, object, operation, given = withKey()) => {
     expect(decide(object, given)).toEqual(operation);
   });
 });

@@ -27,7 +27,7 @@ import {
   webWith,
 } from '../../../fixtures/decision.ts';
 import { visit, type Given } from '../../../fixtures/visits.ts';
-import { FAILED, UNREACHABLE, conditionsOf, living, looked, owned, polled } from '../operations/support.ts';
+import { FAILED, UNREACHABLE, conditionsOf, looked, owned, polled } from '../operations/support.ts';
 
 describe('a wait', () => {
   const wait = (object: VirtualServer, afterMs?: number, given = facts()): Outcome =>
@@ -40,14 +40,6 @@ describe('a wait', () => {
     expect(conditionsOf(next)).toEqual({ Ready: 'False Pending', Reconciling: 'True Pending' });
     expect(next.status?.observedGeneration).toBe(1);
     expect(next.record).toBeUndefined();
-  });
-
-  it('leaves an up-to-date status deep-equal, so that nothing is written', () => {
-    const { status = {} } = wait(web());
-    const later = wait(web({ status }), undefined, facts({ now: NOW + 99_000 }));
-    expect(later.status).toEqual(status);
-    expect(later.events).toEqual([]);
-    expect(later).not.toHaveProperty('requeueAfterMs');
   });
 
   it('writes nothing for a deleted object without finalizers', () => {
@@ -70,27 +62,7 @@ describe('a wait', () => {
 });
 
 describe('a park', () => {
-  const INVALID = { verdict: { reason: 'RecordInvalid', message: 'no JSON' } } as const;
   const park = (object: VirtualServer, why: Park, given = facts()): Outcome => parked(viewOf(object, given), why);
-
-  it('reports the reason, and waits for a change if no time is given', () => {
-    const next = park(web({ annotated: '{', mirror: HELD }), INVALID);
-    expect(conditionsOf(next)).toEqual({ Ready: 'False RecordInvalid', Stalled: 'True RecordInvalid' });
-    expect(next.status?.record).toEqual(HELD);
-    expect(next).not.toHaveProperty('requeueAfterMs');
-    expect(next.memo.plan).toBeUndefined();
-    const note = /^no JSON\. To let .*`kubectl [^`]+`\. See \S+#recordinvalid$/;
-    expect(next.events).toEqual([
-      { type: 'Warning', reason: 'RecordInvalid', note: expect.stringMatching(note) as string },
-    ]);
-  });
-
-  it('sends one Event', () => {
-    const { status = {} } = park(web({ annotated: '{' }), INVALID);
-    const again = park(web({ annotated: '{', status }), INVALID, facts({ now: NOW + 5000 }));
-    expect(again.events).toEqual([]);
-    expect(again.status).toEqual(status);
-  });
 
   it.each([
     { wasRequested: false, left: undefined },
@@ -105,12 +77,6 @@ describe('a park', () => {
     const next = park(webWith(HELD), { verdict: { reason: 'IdentifierInUse', message: 'held' }, afterMs: 60_000 });
     expect(next.requeueAfterMs).toBe(60_000);
     expect(next.memo.plan).toBeUndefined();
-  });
-
-  it('plans the next try of the delayed operation', () => {
-    const next = park(web(), { verdict: { reason: 'CreateLimit', message: 'brake' }, retry: 'order', afterMs: 9 });
-    expect(next.memo.plan).toEqual({ operation: 'order', from: NOW, at: NOW + 9, inputs: inputsOf(web()) });
-    expect(next.requeueAfterMs).toBe(9);
   });
 
   it.each([
@@ -149,11 +115,6 @@ describe('a new record', () => {
     expect(next).toMatchObject({ again: true, record: HELD, events: [], status: { record: HELD } });
   });
 
-  it('writes no status if it is restored for an object without one', () => {
-    const next = recorded(viewOf(web({ annotated: HELD, finalizers: [] }), facts()), HELD, 'restored');
-    expect(next).not.toHaveProperty('status');
-  });
-
   it('clears everything about an attempt that created nothing, and the plan, so that the next step follows at once', () => {
     const left = record({ account: ACCOUNT });
     const object = webWith(HELD, { status: { identifier: 'srv1', task: { id: 7 } } });
@@ -187,12 +148,6 @@ describe('a failed call', () => {
     const { status } = looked(copied, FAILED);
     expect(status).toMatchObject({ record: HELD, identifier: 'srv1' });
     expect(status).not.toHaveProperty('serverStatus');
-  });
-
-  it('keeps a Ready server Ready', () => {
-    const next = looked(living(), FAILED);
-    expect(conditionsOf(next)).toEqual({ Ready: 'True Available', Reconciling: 'True ProviderUnavailable' });
-    expect(next.status?.serverStatus).toBe('running');
   });
 });
 

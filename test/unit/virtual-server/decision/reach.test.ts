@@ -6,7 +6,6 @@ import { waited } from '../../../../src/virtual-server/decision/outcome.ts';
 import type { Outcome } from '../../../../src/virtual-server/decision/types.ts';
 import { viewOf } from '../../../../src/virtual-server/decision/view.ts';
 import { afterLook } from '../../../../src/virtual-server/operations/look.ts';
-import { ProviderError } from '../../../../src/provider/error.ts';
 import type { Server } from '../../../../src/provider/types.ts';
 import { HELD, NOW, SERVER, TIMING, conditionsOf, facts, shown, webWith } from '../../../fixtures/decision.ts';
 
@@ -102,10 +101,6 @@ describe('a server that is read with sshCheck', () => {
       expect(conditionsOf(still)).toMatchObject({ Ready: 'False Unreachable' });
     });
 
-    it('is Ready as soon as one answers', () => {
-      expect(conditionsOf(seen(started, ANSWERS))).toEqual({ Ready: 'True Available', Reachable: 'True Reachable' });
-    });
-
     it('is not booting if it was Ready until you asked for the check', () => {
       const { status } = seen(checked('None'));
       const object = webWith(HELD, { spec: { sshCheck: 'Proxy' }, ...(status && { status }) });
@@ -145,23 +140,11 @@ describe('a server that is read with sshCheck', () => {
     expect(messageOf(seen(checked('Direct'), undefined, { ipv6: [] }), 'Ready')).toContain('no IPv6 address');
   });
 
-  it('reports nothing about SSH while it is stopped', () => {
-    const ready = after(checked('Proxy'), seen(checked('Proxy'), ANSWERS));
-    expect(conditionsOf(seen(ready, undefined, { status: 'stopped' }))).not.toHaveProperty('Reachable');
-  });
-
   it('writes the same status when nothing has changed', () => {
     for (const probed of [ANSWERS, REFUSES]) {
       const first = seen(checked('Proxy'), probed, { product: 'vps-2gb' });
       expect(seen(after(checked('Proxy'), first), probed, { product: 'vps-2gb' }).status).toEqual(first.status);
     }
-  });
-
-  it('keeps the condition while the provider is unreachable', () => {
-    const ready = after(checked('Proxy'), seen(checked('Proxy'), ANSWERS));
-    const error = new ProviderError('PROVIDER_UNREACHABLE', 'no way');
-    const next = afterLook(viewOf(ready, facts()), HELD, { type: 'failed', error });
-    expect(conditionsOf(next)).toMatchObject({ Ready: 'True Available', Reachable: 'True Reachable' });
   });
 
   it('loses the condition as soon as the spec no longer asks for the check', () => {

@@ -100,20 +100,6 @@ describe.each([{ where: 'in memory' }, { where: 'in a folder' }])('a journal $wh
     expect(journal.uids()).toEqual(['u', 'v']);
   });
 
-  it('has no entries for attempts and objects that were never minted', async () => {
-    const journal = await openHere();
-    expect(journal.entries('u')).toEqual([]);
-    expect(entryOf(journal, 'u', 'a')).toBeUndefined();
-    expect(journal.uids()).toEqual([]);
-  });
-
-  it('keeps nothing of an attempt except its own fields', async () => {
-    const journal = await openHere();
-    const more = { ...attempt('u', 'a'), secret: 'xyzzy' };
-    await journal.minted(more);
-    expect(entryOf(journal, 'u', 'a')).not.toHaveProperty('secret');
-  });
-
   it('forgets a settled attempt and no other', async () => {
     const journal = await openHere();
     await journal.minted(attempt('u', 'a'));
@@ -271,19 +257,6 @@ describe('after the machine has died', () => {
     expect((await reopen(later)).uids()).toEqual([]);
   });
 
-  it('may complete and settle an attempt of before', async () => {
-    const journal = await open();
-    for (const name of ['a', 'b']) {
-      await journal.minted(attempt('u', name));
-      await journal.sending('u', name);
-    }
-    const later = await reopen(journal, { bootId: NEXT_BOOT });
-    await later.task('u', 'a', 7);
-    await later.settle('u', 'b');
-    expect(await states()).toEqual([`${NEXT_BOOT}.task-7`]);
-    expect((await reopen(later, { bootId: NEXT_BOOT })).entries('u')).toMatchObject([{ state: 'task', task: 7 }]);
-  });
-
   it.each(['', '{"namespace":"d","name":"n', '\0'.repeat(100)])(
     'starts with a note whose content was lost (%j), reports its name and removes it',
     async (left) => {
@@ -334,12 +307,6 @@ describe('a note', () => {
     await journal.minted(attempt('u', 'a'));
     expect((await stat(await notePath())).mode & 0o777).toBe(0o600);
     expect((await stat(dir)).mode & 0o777).toBe(0o700);
-  });
-
-  it('contains what identifies the attempt, and nothing else', async () => {
-    const journal = await open();
-    await journal.minted({ ...attempt('u', 'a'), secret: 'xyzzy' } as ReturnType<typeof attempt>);
-    expect(JSON.parse(await readFile(await notePath(), 'utf8'))).toEqual(attempt('u', 'a'));
   });
 
   it.each(['../../etc/passwd', '.', '\0', 'a'.repeat(10_000), 'ä/\n.new'])(

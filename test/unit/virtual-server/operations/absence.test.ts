@@ -13,7 +13,6 @@ import {
   KNOWN,
   NOW,
   OTHER_KEY,
-  SERVER,
   TASKED,
   TIMING,
   decide,
@@ -28,7 +27,6 @@ import {
 } from '../../../fixtures/decision.ts';
 import { visit, type Given } from '../../../fixtures/visits.ts';
 import {
-  FAILED,
   OVER,
   UNREACHABLE,
   cancelDenied,
@@ -75,15 +73,6 @@ describe('a 404 for the server of a living object', () => {
     expect(deny(rarely).requeueAfterMs).toBe(150_000);
   });
 
-  it.each([
-    { what: 'within a moment', moments: [0, 1, 2, 3, 100, 1_000, 10_000] },
-    { what: 'after a long time', moments: [0, 900_000] },
-  ])('proves nothing when it is repeated $what', ({ moments }) => {
-    const next = deniedAt(deny, moments);
-    expect(conditionsOf(next).Reconciling).toBe('True AbsenceUnproven');
-    expect(next.record).toBeUndefined();
-  });
-
   it('is proof with enough others over the grace period: the absence is recorded', () => {
     const next = deniedAt(deny, PROVING);
     const sealed = { ...KNOWN, missingAt: '2026-01-02T00:05:00Z' };
@@ -92,20 +81,6 @@ describe('a 404 for the server of a living object', () => {
     expect(next.status?.record).toEqual(sealed);
     expect(next.events).toMatchObject([{ type: 'Warning', reason: 'ServerMissing' }]);
     expect(next.requeueAfterMs).toBe(540_000);
-  });
-
-  it('counts from one again after the server was read in between', () => {
-    const found = looked(living(), shown(), at(200_000, deniedAt(deny, [0, 150_000]).memo));
-    expect(found.memo.evidence.denials).toBeUndefined();
-    const next = deniedAt(deny, [300_000], found.memo);
-    expect(conditionsOf(next).Reconciling).toBe('True AbsenceUnproven');
-    expect(next.memo.evidence.denials).toMatchObject({ counted: 1, since: 300_000 });
-  });
-
-  it('keeps its count after another server was read', () => {
-    const before = deniedAt(deny, [0, 150_000]).memo;
-    const other = looked(living(), shown({ macs: ['00:00:5e:00:53:ff'] }), at(200_000, before));
-    expect(other.memo.evidence.denials).toEqual(before.evidence.denials);
   });
 
   it('neither counts nor resets the count with a key that sees nothing', () => {
@@ -147,15 +122,6 @@ describe('a 404 for the server of a deleted object', () => {
     return visit(deleted(), { memo: held });
   };
 
-  it('keeps the finalizer, and the cancellation is retried later', () => {
-    const next = deny(at(0));
-    expect(conditionsOf(next).Reconciling).toBe('True AbsenceUnproven');
-    expect(next).toMatchObject({ again: false, requeueAfterMs: 60_000 });
-    expect(next.memo.evidence.end).toBeUndefined();
-    expect(decide(deleted(), at(59_999, next.memo)).type).toBe('wait');
-    expect(decide(deleted(), at(60_000, next.memo)).type).toBe('cancel');
-  });
-
   it('releases the object once the absence is proven, and reports that the operator did not cancel the server', async () => {
     const next = deniedAt(lookDenied(deleted()), PROVING);
     expect(next).toMatchObject({ again: true, memo: { evidence: { end: GONE } } });
@@ -171,13 +137,6 @@ describe('a 404 for the server of a deleted object', () => {
     expect(events).toMatchObject([{ type: 'Normal', reason: 'ServerCancelled' }]);
   });
 
-  it('counts a DELETE whose answer was lost for a server that was never read', () => {
-    const unread: Denied = (given) => cancelDenied(webWith(HELD, { deleting: true }), denied(true), given);
-    expect(deniedAt(unread, PROVING).memo.evidence.end).toBeUndefined();
-    const requested = memo({ end: { state: 'requested', identifier: 'srv1' } });
-    expect(deniedAt(unread, PROVING, requested).memo.evidence.end).toEqual({ ...GONE, wasRequested: true });
-  });
-
   it('is forgotten when a read shows the server', () => {
     const found = looked(deleted(), shown(), at(200_000, deniedAt(deny, [0, 150_000]).memo));
     expect(found).toMatchObject({ again: true, memo: { evidence: { task: { state: 'over', identifier: 'srv1' } } } });
@@ -189,30 +148,10 @@ describe('a 404 for the server of a deleted object', () => {
     expect(found.record).toEqual(KNOWN);
     expect(found.status?.record).toEqual(KNOWN);
   });
-
-  it.each([
-    { what: 'had been denied before', object: deleted(), held: deniedAt(deny, [0, 150_000]).memo },
-    { what: 'had counted as gone before', object: deleted(SEALED), held: memo() },
-  ])('leads to a report of a cancellation once one succeeds, even if the server $what', async (row) => {
-    const answers = { server: SERVER, removed: 'ok' };
-    const { object, events } = await visit(row.object, { now: NOW + 310_000, memo: row.held, answers });
-    expect(object).toBeUndefined();
-    expect(events).toMatchObject([{ type: 'Normal', reason: 'ServerCancelled' }]);
-  });
-
-  it('is counted anew in a new process, which only delays the proof', () => {
-    expect(deny(at(86_400_000)).memo.evidence.end).toBeUndefined();
-  });
 });
 
 describe('a 404 for an expired server', () => {
   const expiring = living(KNOWN, OVER);
-
-  it('keeps the object unchanged until the absence is proven', () => {
-    const next = deniedAt((given) => cancelDenied(expiring, denied(true), given), [0, 1, 2]);
-    expect(conditionsOf(next).Reconciling).toBe('True AbsenceUnproven');
-    expect(next.memo.evidence.end).toBeUndefined();
-  });
 
   it('is recorded as the expiry once it is proven', async () => {
     const next = deniedAt(lookDenied(expiring), PROVING);
@@ -221,30 +160,11 @@ describe('a 404 for an expired server', () => {
     expect(object?.status?.record?.expiredAt).toBe('2026-01-02T00:05:00Z');
     expect(events[0]?.note).toContain('no longer exists at the provider');
   });
-
-  it('is forgotten when the expiry is extended and the server answers', () => {
-    const proven = deniedAt(lookDenied(expiring), PROVING).memo;
-    const found = looked(living(), shown(), at(300_000, proven));
-    expect(decide(deleted(), at(300_000, found.memo)).type).toBe('cancel');
-  });
 });
 
 describe('a 404 for a task', () => {
   const OLD = { ...TASKED, attemptedAt: '2026-01-01T00:00:00Z' };
   const deny: Denied = (given) => polled(webWith(OLD), NO_TASK, given);
-
-  it('counts as a task that is not visible yet right after the order', () => {
-    const next = polled(webWith(TASKED), NO_TASK, at(0));
-    expect(conditionsOf(next)).toEqual({ Ready: 'False Creating', Reconciling: 'True Creating' });
-    expect(messageOf(next)).toContain('does not show the task yet');
-    expect(next.requeueAfterMs).toBe(60_000);
-  });
-
-  it('is a hint once the order is older', () => {
-    const next = deniedAt(deny, [0, 1, 2]);
-    expect(conditionsOf(next).Ready).toBe('False AbsenceUnproven');
-    expect(next.memo.evidence.denials).toMatchObject({ of: 'task 7', counted: 1 });
-  });
 
   it('is proof with enough others over the grace period, and the task is still polled', () => {
     const next = deniedAt(deny, PROVING);
@@ -252,15 +172,6 @@ describe('a 404 for a task', () => {
     expect(messageOf(next)).toContain('vps-operator.dev/not-created=a1');
     expect(next.memo.plan?.operation).toBe('follow');
     expect(next.requeueAfterMs).toBeGreaterThanOrEqual(60_000);
-  });
-
-  it('does not count with a key that sees nothing', () => {
-    const detail = 'the provider lists no products either';
-    const next = deniedAt((given) => polled(webWith(OLD), { ...NO_TASK, counts: false, detail }, given), PROVING);
-    expect(conditionsOf(next)).toEqual({ Ready: 'Unknown ServerNotVisible', Stalled: 'True ServerNotVisible' });
-    expect(messageOf(next)).toContain(detail);
-    expect(next.memo.evidence.denials).toBeUndefined();
-    expect(next.memo.plan?.operation).toBe('follow');
   });
 
   it.each([
@@ -298,14 +209,6 @@ describe('a 404 for a task', () => {
     expect(early.memo.evidence.task).toBeUndefined();
     expect(conditionsOf(deniedAt(vanished, PROVING)).Stalled).toBe('True TaskNotFound');
   });
-
-  it('proves nothing about a server that an overdue task has named', () => {
-    const task = { state: 'silent', why: 'overdue', message: undefined } as const;
-    const given = at(3_600_000, memo({ task, denials: denials('server srv1') }));
-    const next = looked(webWith(HELD, { deleting: true }), denied(true), given);
-    expect(conditionsOf(next).Ready).toBe('False TaskOverdue');
-    expect(next.memo.evidence.end).toBeUndefined();
-  });
 });
 
 describe('your annotation that the server is gone', () => {
@@ -327,12 +230,6 @@ describe('your annotation that the server is gone', () => {
     expect(decide(doomed, at(0, goes.memo))).toMatchObject({ type: 'release', why: 'gone' });
   });
 
-  it('counts only for the server that it names', () => {
-    const next = looked(deleted(KNOWN, saysGone('srv0')), denied(true), at(0));
-    expect(next.memo.evidence.end).toBeUndefined();
-    expect(next.record).toBeUndefined();
-  });
-
   it('has no effect after a read has shown the server, until you set it again', () => {
     const next = looked(living(KNOWN, SAID), shown(), at(0));
     expect(conditionsOf(next)).toEqual({ Ready: 'True Available' });
@@ -346,12 +243,6 @@ describe('your annotation that the server is gone', () => {
     expect(decide(living(refuted), at(0))).toEqual(takenBack);
     expect(decide(deleted(refuted, saysGone('srv2')), at(0))).toEqual(takenBack);
     expect(endAfterDenial(KNOWN)).toEqual(GONE);
-  });
-
-  it('does not release a deleted object whose server was just read', () => {
-    const { memo: held } = looked(deleted(KNOWN, SAID), shown(), at(0));
-    expect(held.evidence.end).toBeUndefined();
-    expect(decide(deleted(KNOWN, SAID), at(0, held)).type).toBe('cancel');
   });
 
   const NO_KEY: Given = { key: { ok: false, reason: 'SecretNotFound', message: 'no Secret' } };
@@ -368,10 +259,6 @@ describe('your annotation that the server is gone', () => {
       expect(left).toBeUndefined();
       expect(events).toMatchObject([{ reason: 'ServerGone' }]);
     }
-  });
-
-  it('does not release a living object when a call fails', () => {
-    expect(looked(living(KNOWN, SAID), FAILED, at(0)).memo.evidence.end).toBeUndefined();
   });
 
   it.each<{ what: string; own?: ServerRecord; shape?: Shape; reason: string }>([

@@ -96,13 +96,4 @@ describe('an adoption', () => {
     if (shows !== 'IdentifierInUse') expect(message).not.toContain('is held by');
     expect(visited.requeueAfterMs).toBe(requeueAfterMs);
   });
-
-  it('does not wait for an order of another account', async () => {
-    const visited = await visit(asking, {
-      others: ordering,
-      account: 'account-of-others',
-      answers: { server: SERVER },
-    });
-    expect(knownRecord(visited.object ?? asking)).toMatchObject({ mode: 'adopt', identifier: 'srv1' });
-  });
 });

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { viewOf } from '../../../../src/virtual-server/decision/view.ts';
-import { adopted, heldByOthers, notAdopted } from '../../../../src/virtual-server/operations/adopt.ts';
+import { adopted, heldByOthers } from '../../../../src/virtual-server/operations/adopt.ts';
 import {
   ACCOUNT,
   ATTEMPTED,
@@ -8,7 +8,6 @@ import {
   TASKED,
   TIMING,
   UID,
-  denied,
   facts,
   others,
   shown,
@@ -52,13 +51,5 @@ describe('a server that is not adopted', () => {
     expect(next.record).toBeUndefined();
     expect(next.memo.plan?.operation).toBe('adopt');
     expect(next.requeueAfterMs).toBeLessThanOrEqual(TIMING.pollMs);
-  });
-
-  it('is not held while it is not visible', () => {
-    const next = notAdopted(at, ATTEMPTED, 'srv1', denied(false));
-    expect(next.record).toBeUndefined();
-    expect(next.status?.record).toEqual(ATTEMPTED);
-    expect(conditionsOf(next).Stalled).toBe('True ServerNotVisible');
-    expect(next.memo.plan?.operation).toBe('adopt');
   });
 });

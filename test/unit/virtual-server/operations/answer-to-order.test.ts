@@ -51,13 +51,6 @@ it('is preceded by a claim with a new attempt, which keeps only the orphans of e
 });
 
 describe('the answer to an order', () => {
-  it('leads to a poll of the task in the same visit', () => {
-    const planned = memo({}, { failures: 2, plan: { operation: 'order', from: 0, at: Infinity, inputs: '' } });
-    const next = after({ kind: 'created', task: 7 }, CLAIMED, planned);
-    expect(next).toEqual({ record: TASKED, memo: memo(), events: [], again: true });
-    expect(decide(webWith(TASKED), withKey({ memo: next.memo }))).toMatchObject({ type: 'follow', task: 7 });
-  });
-
   it('shows the task at once if the status has fields of another server', () => {
     const copied = webWith(ATTEMPTED, { status: { serverStatus: 'running', identifier: 'srv9' } });
     const next = after({ kind: 'created', task: 7 }, copied);
@@ -65,29 +58,6 @@ describe('the answer to an order', () => {
     expect(conditionsOf(next)).toEqual({ Ready: 'False Creating', Reconciling: 'True Creating' });
     expect(next.events).toEqual([]);
   });
-
-  it.each(['created', 'notCreated', 'refused', 'unknown'] as const)(
-    'leaves no status field of another server (%s)',
-    (kind) => {
-      const fields = { serverStatus: 'running', ipv6: ['2001:db8::9'], identifier: 'srv9' };
-      const next = after({ kind, task: 7, status: 400, error }, webWith(ATTEMPTED, { status: fields }));
-      for (const field of Object.keys(fields)) expect(next.status).not.toHaveProperty(field);
-    },
-  );
-
-  it.each([
-    { answer: limited(), reason: 'ProviderRateLimited', trait: 'Reconciling', failures: 3 },
-    { answer: refused(400), reason: 'CreateRejected', trait: 'Stalled', failures: 0 },
-  ])(
-    'removes an attempt that created nothing from record and mirror ($reason)',
-    ({ answer, reason, trait, failures }) => {
-      const next = after(answer);
-      expect(next.record).toEqual(LEFT);
-      expect(next.status?.record).toEqual(LEFT);
-      expect(conditionsOf(next)).toEqual({ Ready: `False ${reason}`, [trait]: `True ${reason}` });
-      expect(next.memo.failures).toBe(failures);
-    },
-  );
 
   it('tells the words of a refusal, and what leads to the next order', () => {
     expect(messageOf(after(refused(400)))).toContain(

@@ -6,7 +6,7 @@ import type { ServerRecord } from '../../../../src/api/record.ts';
 import type { VirtualServer } from '../../../../src/api/virtual-server.ts';
 import { currentReason } from '../../../../src/controller/conditions.ts';
 import { KubeError } from '../../../../src/kube/error.ts';
-import { ProviderError, withheldError } from '../../../../src/provider/error.ts';
+import { ProviderError } from '../../../../src/provider/error.ts';
 import { ResponseError } from '../../../../src/provider/error.ts';
 import type { Evidence } from '../../../../src/virtual-server/decision/memo.ts';
 import {
@@ -302,51 +302,6 @@ describe('the live object', () => {
     }
   });
 
-  it('is no longer being deleted, so its server is only read', async () => {
-    const visited = await cancel({ live: webWith(KNOWN, { status: READY }) });
-    expectKept(visited);
-    expect(asked(visited)).toEqual(['read', 'live', 'definition', 'read']);
-    expect(reason(visited)).toBe('Available');
-  });
-
-  it.each<{ why: string; live: VirtualServer; shows: string; given?: Given }>([
-    {
-      why: 'it is protected now',
-      live: doomed(KNOWN, undefined, { spec: { deletionProtection: true } }),
-      shows: 'DeletionProtected',
-    },
-    {
-      why: 'another object holds its server',
-      live: doomed({ ...KNOWN, account: OTHER_KEY }),
-      given: { others: { withServer: (_server, { account }) => (account === OTHER_KEY ? ['default/other'] : []) } },
-      shows: 'IdentifierInUse',
-    },
-  ])('gets no DELETE if $why', async ({ live, shows, given = {} }) => {
-    const visited = await cancel({ ...given, live });
-    expectKept(visited);
-    expect(asked(visited)).toEqual(['read', 'live', 'definition']);
-    expect(reason(visited)).toBe(shows);
-  });
-
-  it('has to have the absence of its server proven again after it stayed for another reason', async () => {
-    const end = { state: 'gone', identifier: 'srv1', wasRequested: false } as const;
-    const visited = await cancel(
-      { memo: memo({ end }) },
-      doomed(KNOWN, undefined, { spec: { deletionProtection: true } }),
-    );
-    expectKept(visited);
-    expect(visited.calls).toEqual(['write']);
-    expect(reason(visited)).toBe('DeletionProtected');
-  });
-
-  it('gets no DELETE if its server is to be retained now', async () => {
-    const live = doomed(KNOWN, undefined, { spec: { deletionPolicy: 'Retain' } });
-    const visited = await cancel({ live });
-    expect(visited.calls).toEqual(['read', 'live', 'definition', 'write']);
-    expect(visited.object).toBeUndefined();
-    expect(visited.events).toMatchObject([{ reason: 'RetainedServer' }]);
-  });
-
   it('gets no DELETE if another object began to hold its server during the visit', async () => {
     let isHeldTwice = false;
     const visited = await cancel({
@@ -373,27 +328,12 @@ describe('the live object', () => {
     }
   });
 
-  it('has changed, so the cancellation starts over with the server', async () => {
-    const live = doomed(KNOWN, undefined, { annotations: { [RECONCILE_AT_ANNOTATION]: 'now' } });
-    const visited = await cancel({ live });
-    expect(visited.calls).toEqual(['read', 'live', 'definition', ...SENT]);
-    expect(visited.object).toBeUndefined();
-  });
-
   it('reads everything again for each cancellation of a visit', async () => {
     // The second read shows another server, so what the first one showed must not count.
     const live = doomed(KNOWN, undefined, { annotations: { [RECONCILE_AT_ANNOTATION]: 'now' } });
     const visited = await cancel({ live, answers: { server: [SERVER, stranger] } });
     expectKept(visited);
     expect(asked(visited)).toEqual(['read', 'live', 'definition', 'read']);
-    expect(reason(visited)).toBe(UNPROVEN);
-  });
-
-  it('has a record that does not fit the server', async () => {
-    const live = doomed({ ...HELD, fingerprint: { macs: stranger.macs } });
-    const visited = await cancel({ live });
-    expectKept(visited);
-    expect(asked(visited)).toEqual(['read', 'live', 'definition']);
     expect(reason(visited)).toBe(UNPROVEN);
   });
 
@@ -412,23 +352,6 @@ describe('the live object', () => {
 });
 
 describe('the answer to a DELETE', () => {
-  it.each([
-    { error: new ProviderError('PROVIDER_TIMEOUT', '60 s'), isRequested: true },
-    { error: new ProviderError('PROVIDER_UNREACHABLE', 'reset'), isRequested: true },
-    { error: new ResponseError(503, 'down'), isRequested: true },
-    { error: new ResponseError(400, 'no'), isRequested: false },
-    { error: withheldError(), isRequested: false },
-    { error: new ProviderError('PROVIDER_INVALID_CREDENTIALS', 'refused'), isRequested: false },
-    { error: new ProviderError('PROVIDER_UNAUTHORIZED', 'refused'), isRequested: false },
-    { error: new ProviderError('PROVIDER_RATE_LIMITED', 'slow down', {}), isRequested: false },
-  ])('leaves open whether it was carried out after $error.message: $isRequested', async ({ error, isRequested }) => {
-    const visited = await cancel({ answers: { removed: error } });
-    expect(asked(visited)).toEqual(['read', 'live', 'definition', 'delete']);
-    expect(finalizers(visited)).toHaveLength(1);
-    expect(visited.memo.failures).toBe(1);
-    expect(visited.memo.evidence.end).toEqual(isRequested ? { state: 'requested', identifier: 'srv1' } : undefined);
-  });
-
   it('is a fault if it is 404 although a read shows the server', async () => {
     const visited = await cancel({ answers: { removed: DENIED } });
     expect(asked(visited)).toEqual(['read', 'live', 'definition', 'delete']);
@@ -471,14 +394,6 @@ describe('the answer to a DELETE', () => {
     expect(finalizers(visited)).toHaveLength(1);
     expect(visited.memo.failures).toBe(1);
     expect(visited.memo.evidence.end).toMatchObject({ state: 'answered', identifier: 'srv1', said: 'cancelled' });
-  });
-
-  it('permits no other DELETE while it is recent', async () => {
-    const end = { state: 'answered', identifier: 'srv1', said: 'locked', since: 0, askedAt: 0 } as const;
-    const visited = await cancel({ memo: memo({ end }) });
-    expect(asked(visited)).toEqual(['read']);
-    expect(finalizers(visited)).toHaveLength(1);
-    expect(visited.memo.evidence.end).toEqual(end);
   });
 
   it('is judged on the live object', async () => {

@@ -18,29 +18,12 @@ import {
   shown,
   webWith,
 } from '../../../fixtures/decision.ts';
-import { visit } from '../../../fixtures/visits.ts';
-import { FAILED, OVER, UNREACHABLE, cancelDenied, conditionsOf, deleted, looked, messageOf, owned } from './support.ts';
+import { OVER, UNREACHABLE, conditionsOf, deleted, looked, messageOf, owned } from './support.ts';
 
 const UNREAD = webWith(HELD, { deleting: true });
 const TIMEOUT = new ProviderError('PROVIDER_TIMEOUT', '60 s');
 
 describe('a cancellation', () => {
-  it('is proven at once by a documented answer that a read has confirmed', () => {
-    expect(afterWord(...owned(UNREAD, facts()), shown(), 'ok', undefined)).toEqual({
-      memo: memo({ end: { state: 'confirmed', identifier: 'srv1' } }),
-      events: [],
-      again: true,
-    });
-  });
-
-  it('keeps a server that this key cannot see', () => {
-    const next = cancelDenied(UNREAD, denied(false));
-    expect(next.memo.evidence.end).toBeUndefined();
-    expect(next.record).toBeUndefined();
-    expect(conditionsOf(next).Stalled).toBe('True ServerNotVisible');
-    expect(next.memo.plan?.operation).toBe('cancel');
-  });
-
   const annotation = 'vps-operator.dev/allow-deletion=true';
   it.each([
     ['servers', 'deleting', 'CRDDeleting', `virtualservers.vps-operator.dev ${annotation}`],
@@ -72,14 +55,6 @@ describe('a cancellation', () => {
   ])('may have happened after $error.code "$error.message": $isRequested', ({ error, isRequested }) => {
     const next = afterRefusal(...owned(deleted(), facts()), shown(), error);
     expect(next.memo.evidence.end).toEqual(isRequested ? { state: 'requested', identifier: 'srv1' } : undefined);
-  });
-
-  it('did not happen if its DELETE was never sent, whatever failed', async () => {
-    const { memo: held, calls } = await visit(deleted(), { answers: { server: UNREACHABLE } });
-    expect(calls).not.toContain('delete');
-    expect(held).toMatchObject({ failures: 1, plan: { operation: 'cancel' } });
-    expect(held.evidence.end).toBeUndefined();
-    expect(looked(deleted(), FAILED).memo.evidence.end).toBeUndefined();
   });
 
   it('voids earlier denials if its answer was lost, since the server was shown right before', () => {
@@ -156,22 +131,7 @@ describe('a server that is still shown after the documented answer to a DELETE',
     expect(read(doomed, first.memo, denied(false))?.memo.evidence.end).toEqual(first.memo.evidence.end);
   });
 
-  it('is read again after a failure, and the answer is remembered', () => {
-    const next = afterWord(...owned(doomed, facts()), shown(), 'locked', { type: 'failed', error: TIMEOUT });
-    expect(next.memo.plan?.operation).toBe('cancel');
-    expect(stateOf(read(doomed, next.memo, denied(true)))).toBe('confirmed');
-  });
-
   it('needs the whole proof again if its object lives on', () => {
     expect(stateOf(looked(webWith(KNOWN), shown(), after(TIMING.pollMs, first.memo)))).toBeUndefined();
-  });
-
-  it('is not cancelled by a denial if it was never shown before the DELETE either', () => {
-    const next = afterWord(...owned(UNREAD, facts()), denied(true), 'ok', denied(true));
-    expect(next.memo.evidence).toMatchObject({
-      end: { state: 'requested', identifier: 'srv1' },
-      denials: { counted: 1 },
-    });
-    expect(conditionsOf(next).Reconciling).toBe('True AbsenceUnproven');
   });
 });

@@ -9,7 +9,7 @@ import { ProviderError } from '../../../../src/provider/error.ts';
 import { ResponseError } from '../../../../src/provider/error.ts';
 import type { CreateOutcome } from '../../../../src/provider/types.ts';
 import { CreateLimit } from '../../../../src/virtual-server/shared/limits.ts';
-import { ACCOUNT, ATTEMPTED, NOW, SERVER, UID, record, web } from '../../../fixtures/decision.ts';
+import { ACCOUNT, ATTEMPTED, NOW, UID, record, web } from '../../../fixtures/decision.ts';
 import { annotatedRecordOf } from '../../../fixtures/records.ts';
 import { SSH_KEY } from '../../../fixtures/virtual-server.ts';
 import { visit, type Given, type Visited } from '../../../fixtures/visits.ts';
@@ -66,15 +66,6 @@ describe('an order', () => {
     expect(reason(visited)).toBe('CreateLimit');
     expect(visited.requeueAfterMs).toBe(HOUR_MS - 1_000);
     expect(visited.journal.entries(UID)).toEqual([]);
-  });
-
-  it('is not claimed if it gets no connection, and gives its place back', async () => {
-    const visited = await order({ places: 1, answers: { opened: new ProviderError('PROVIDER_UNREACHABLE', 'down') } });
-    expect(visited.calls).toEqual(['catalog', 'open', 'write']);
-    expect(reason(visited)).toBe('ProviderUnavailable');
-    expect(recordOf(visited)).toBeUndefined();
-    expect(delayMs(visited)).toBe(0);
-    expect(visited.quota.reserve('default', 'another')).toBeDefined();
   });
 
   it('is not claimed if its time was over before its turn came, and gives its place back', async () => {
@@ -193,19 +184,6 @@ describe('a claim that is answered with an object that', () => {
     expect(noted(visited)).toEqual([{ attempt: 'a1', state: 'minted' }]);
     expect(delayMs(visited)).toBe(0);
   });
-
-  it('holds a server sends nothing, and looks at that server', async () => {
-    const adopted = { ...record(), mode: 'adopt', account: ACCOUNT, identifier: 'srv1' } as const;
-    const visited = await order({
-      answers: { server: SERVER },
-      beforeWrite: changed({ status: { record: adopted } }),
-    });
-    expect(visited.requests).toEqual([]);
-    expect(recordOf(visited)).toMatchObject(adopted);
-    expect(recordOf(visited)).not.toHaveProperty('attempt');
-    expect(visited.journal.entries(UID)).toEqual([]);
-    expect(delayMs(visited)).toBe(0);
-  });
 });
 
 describe('the answer to an order', () => {
@@ -249,18 +227,6 @@ describe('the answer to an order', () => {
     expect(recordOf(visited)).toEqual({ format: 1, ...record(), account: ACCOUNT });
     expect(visited.journal.entries(UID)).toEqual([]);
     expect(delayMs(visited)).toBe(0);
-  });
-
-  it.each([
-    { status: 402, every: 0.9 * HOUR_MS },
-    { status: 403, every: 0.9 * HOUR_MS },
-    { status: 404, every: undefined },
-    { status: 400, every: undefined },
-  ])('is $status, after which an order is repeated every $every ms', async ({ status, every }) => {
-    const answer = { kind: 'refused', status, error: new ResponseError(status, 'no') } as const;
-    const visited = await order({ answers: { order: answer } });
-    expect(visited.requeueAfterMs).toBe(every);
-    expect(visited.memo.plan).toMatchObject({ operation: 'order', at: every === undefined ? Infinity : NOW + every });
   });
 
   it('leaves the attempt and its place if nobody knows what it did', async () => {

@@ -16,7 +16,6 @@ import {
   decide,
   denials,
   memo,
-  others,
   shown,
   webWith,
   withKey,
@@ -40,12 +39,6 @@ describe('a server that may be another one', () => {
     expect(messageOf(next)).toContain(`-n default vps-operator.dev/accept-server=srv1@${OTHER_MAC}`);
     expect(messageOf(next)).toContain('-n default vps-operator.dev/server-gone=srv1');
     expect(next.requeueAfterMs).toBe(540_000);
-  });
-
-  it('becomes the server of the object once you accept it', () => {
-    const next = looked(living(KNOWN, accepting(`srv1@${OTHER_MAC}`)), shown(OTHER));
-    expect(conditionsOf(next)).toEqual({ Ready: 'True Available' });
-    expect(next.record).toEqual({ ...KNOWN, fingerprint: { macs: [OTHER_MAC] } });
   });
 
   it('keeps a deleted object, and the cancellation is retried after the pause', async () => {
@@ -107,28 +100,11 @@ describe('a server that may be another one', () => {
     expect(object).toBeUndefined();
     expect(events).toMatchObject([{ type: 'Warning', reason: 'ServerGone' }]);
   });
-
-  it('lets an object expire if the absence of its server is recorded', async () => {
-    const { object } = await visit(living(SEALED, OVER), { answers: { server: OTHER } });
-    expect(object?.status?.record).toHaveProperty('expiredAt');
-  });
-
-  it('is Ready again if its hardware address proves that it is the one that had counted as gone', () => {
-    const next = looked(living(SEALED));
-    expect(conditionsOf(next)).toEqual({ Ready: 'True Available' });
-    expect(next.record).toEqual(KNOWN);
-  });
 });
 
 describe('a server whose address another server shows too', () => {
   const shared = { others: { withAddress: () => ['default/other'] } };
   const answers = { server: SERVER, removed: 'ok' };
-
-  it('stays Ready while its object lives', () => {
-    const next = looked(living(), shown(), withKey({ others: others(shared.others) }));
-    expect(conditionsOf(next).Ready).toBe('True Available');
-    expect(next.record).toBeUndefined();
-  });
 
   it('is not cancelled before you accept it', async () => {
     const { object: kept, calls } = await visit(deleted(), { ...shared, answers });
@@ -153,24 +129,10 @@ describe('a task under another account', () => {
   const complete = (identifier: string): TaskAnswer => ({ type: 'complete', identifier });
   const over = { state: 'complete', identifier: 'srv1' } as const;
 
-  // Number and identifier may belong to an order of the other account, whose 404 would then count.
-  it.each([pending('srv1'), pending('SRV1')])('is followed, but does not renew the account ($identifier)', (answer) => {
-    const next = polled(webWith(HELD), answer, withOther);
-    expect(next.record).toBeUndefined();
-    expect(conditionsOf(next).Ready).toBe('False Creating');
-  });
-
   it('renews the account once that account shows the server that the task names', async () => {
     const { object } = await visit(webWith(HELD), { account: OTHER_KEY, answers: { task: over, server: SERVER } });
     expect(conditionsOf(object)).toEqual({ Ready: 'True Available' });
     expect(object?.status?.record).toEqual({ ...KNOWN, account: OTHER_KEY });
-  });
-
-  it('no longer vouches for a server once it names another one', () => {
-    const named = polled(webWith(HELD), complete('srv1'), withOther);
-    expect(named.memo.evidence.vouched).toEqual({ identifier: 'srv1', account: OTHER_KEY });
-    const renamed = polled(webWith(HELD), complete('srv2'), { ...withOther, memo: named.memo });
-    expect(renamed.memo.evidence.vouched).toBeUndefined();
   });
 
   it('proves nothing about a server that was read before under another account', () => {

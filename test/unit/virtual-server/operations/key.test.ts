@@ -69,12 +69,6 @@ describe('another login', () => {
     await run(asked, known);
     expect(retried).toEqual(['k']);
   });
-
-  it('is not requested at the first visit of a process, which may come long after the change', async () => {
-    const { run, retried } = setUp();
-    await run(asked);
-    expect(retried).toEqual([]);
-  });
 });
 
 describe('the last good key', () => {
@@ -103,13 +97,6 @@ describe('the lists of the provider', () => {
       'Down. The operator retries automatically. If this persists, check --base-url, the network and the provider.',
     );
     expect(requeueAfterMs).toBe(700_000);
-  });
-
-  it('are not read without a token', async () => {
-    const refused = new ProviderError('PROVIDER_INVALID_CREDENTIALS', 'refused');
-    const { object, calls } = await order({ token: refused });
-    expect(calls).toEqual(['write']);
-    expect(currentReason(object?.status?.conditions)).toBe('InvalidCredentials');
   });
 
   it('are asked for again right after the next login with a refused key, however often it has failed', async () => {

@@ -3,8 +3,6 @@ import { ADOPT_ANNOTATION } from '../../../../src/api/names.ts';
 import {
   HELD,
   KNOWN,
-  NOW,
-  OTHER_KEY,
   SERVER,
   adopting,
   denials,
@@ -14,7 +12,7 @@ import {
   shown,
   webWith,
 } from '../../../fixtures/decision.ts';
-import { conditionsOf, living, looked, messageOf } from './support.ts';
+import { conditionsOf, looked, messageOf } from './support.ts';
 
 describe('a server that is shown', () => {
   it('is Ready, and read again after the resync interval', () => {
@@ -24,26 +22,6 @@ describe('a server that is shown', () => {
     expect(next.record).toBeUndefined();
     expect(next.requeueAfterMs).toBe(540_000);
     expect(next.memo).toMatchObject({ failures: 0, evidence: { task: { state: 'over', identifier: 'srv1' } } });
-  });
-
-  it('leaves the status deep-equal if it is unchanged', () => {
-    const next = looked(living(), shown(), facts({ now: NOW + 3_600_000 }));
-    expect(next.status).toEqual(living().status);
-    expect(next.events).toEqual([]);
-  });
-
-  it.each([
-    { what: 'its fingerprint at the first read', own: HELD, answer: shown(), recorded: KNOWN },
-    {
-      what: 'the account whose key shows the same server',
-      own: KNOWN,
-      answer: shown({}, OTHER_KEY),
-      recorded: { ...KNOWN, account: OTHER_KEY },
-    },
-  ])('has $what recorded', ({ own, answer, recorded }) => {
-    const next = looked(webWith(own), answer);
-    expect(next.record).toEqual(recorded);
-    expect(next.status?.record).toEqual(recorded);
   });
 
   it.each([
@@ -71,13 +49,6 @@ describe('a server that is shown', () => {
 });
 
 describe('a server that is not shown', () => {
-  it('is kept if this key cannot see it', () => {
-    const next = looked(living(), denied(false));
-    expect(conditionsOf(next)).toEqual({ Ready: 'Unknown ServerNotVisible', Stalled: 'True ServerNotVisible' });
-    expect(next.status?.record).toEqual(KNOWN);
-    expect(next.record).toBeUndefined();
-  });
-
   it('is named together with the other one that its task names now', () => {
     const held = memo({ task: { state: 'silent', why: 'renamed', named: 'srv2' } });
     const next = looked(webWith(HELD), denied(true), facts({ memo: held }));

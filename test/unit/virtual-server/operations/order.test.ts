@@ -2,13 +2,10 @@
 import { describe, expect, it } from 'vitest';
 import type { VirtualServer } from '../../../../src/api/virtual-server.ts';
 import { ProviderError } from '../../../../src/provider/error.ts';
-import { knownRecord } from '../../../../src/virtual-server/decision/record.ts';
 import { CreateLimit } from '../../../../src/virtual-server/shared/limits.ts';
-import { ACCOUNT, ATTEMPTED, NOW, TASKED, TIMING, record, web, webWith } from '../../../fixtures/decision.ts';
-import { SSH_KEY } from '../../../fixtures/virtual-server.ts';
+import { ACCOUNT, ATTEMPTED, TASKED, TIMING, record, web, webWith } from '../../../fixtures/decision.ts';
 import { shownBy, visit, type Given } from '../../../fixtures/visits.ts';
 
-const CREATED = { order: { kind: 'created', task: 7 }, task: { state: 'pending' } } as const;
 const PAUSE_MS = 700_000;
 const down = new ProviderError('PROVIDER_UNREACHABLE', 'down', { retryAfterMs: PAUSE_MS });
 const noKey = { ok: false, reason: 'SecretNotFound', message: 'no Secret' } as const;
@@ -79,39 +76,9 @@ describe('an order that cannot be sent', () => {
     if (requeueAfterMs !== undefined) expect(visited.requeueAfterMs).toBe(requeueAfterMs);
     expect(isTaken(limit)).toBe(false);
   });
-
-  it('waits until an earlier order of its namespace is an hour old', async () => {
-    const visited = await visit(web(), { creates: 1, ordered: true });
-    expect(visited.calls).toEqual(['catalog', 'write']);
-    expect(visited.object?.metadata).toEqual(web().metadata);
-    expect(shownBy(visited).reason).toBe('CreateLimit');
-    expect(visited.memo.plan?.operation).toBe('order');
-    expect(visited.requeueAfterMs).toBe(3_600_000);
-  });
-
-  it('is not sent if its time is up when its turn comes', async () => {
-    const limit = new CreateLimit(1);
-    const object = web({ spec: { expiresAt: new Date(NOW + 1_000).toISOString() } });
-    const visited = await visit(object, { answers: CREATED, waits: 1_000, limit });
-    expect(visited.calls).toEqual(['catalog', 'open', 'write']);
-    expect(visited.object?.metadata).toEqual(object.metadata);
-    expect(shownBy(visited).reason).toBe('Expired');
-    expect(isTaken(limit)).toBe(false);
-  });
 });
 
 describe('an order', () => {
-  it('has its turn and its connection before the claim, and is followed at once', async () => {
-    const limit = new CreateLimit(1);
-    const visited = await visit(web(), { answers: CREATED, limit });
-    expect(visited.calls).toEqual(['catalog', 'open', 'write', 'order', 'write', 'poll', 'write']);
-    expect(visited.requests).toEqual([
-      { product: 'vps-1gb', image: 'debian-13.qcow2/minimal', diskSize: 20, sshKeys: SSH_KEY },
-    ]);
-    expect(knownRecord(visited.object ?? web())).toMatchObject({ attempt: 'a1', task: 7 });
-    expect(isTaken(limit)).toBe(true);
-  });
-
   it.each<{ why: string; object: VirtualServer; given?: Given; shows: string }>([
     {
       why: 'another process may still be sending it',
@@ -156,11 +123,5 @@ describe('an order', () => {
     expect(writes).toBeGreaterThan(0);
     expect(visited.requests).toEqual([]);
     expect(visited.calls).not.toContain('order');
-  });
-
-  it('keeps what the record has resolved before', async () => {
-    const before = record({ settled: ['a0'], orphans: [{ task: 3 }] });
-    const visited = await visit(webWith(before), { answers: CREATED });
-    expect(knownRecord(visited.object ?? web())).toMatchObject({ ...before, attempt: 'a1', task: 7 });
   });
 });

@@ -1,8 +1,7 @@
 import { describe, expect, it } from 'vitest';
-import { NOT_CREATED_ANNOTATION } from '../../../../src/api/names.ts';
 import type { VirtualServer } from '../../../../src/api/virtual-server.ts';
 import type { TaskAnswer } from '../../../../src/virtual-server/decision/types.ts';
-import { HELD, NOW, TASKED, decide, facts, memo, others, webWith, withKey } from '../../../fixtures/decision.ts';
+import { HELD, NOW, TASKED, decide, facts, memo, webWith, withKey } from '../../../fixtures/decision.ts';
 import { conditionsOf, messageOf, polled } from './support.ts';
 
 const pending = (identifier?: string, status?: string): TaskAnswer => ({ type: 'pending', identifier, status });
@@ -34,16 +33,6 @@ describe('a task that runs', () => {
     expect(polled(object, pending('srv1', 'failed'), later).again).toBe(true);
   });
 
-  it('leaves no status field that was copied from another object', () => {
-    const copied = webWith(TASKED, { status: { serverStatus: 'running', ipv6: ['2001:db8::9'] } });
-    const { status } = polled(copied, pending('srv1'));
-    for (const field of ['serverStatus', 'ipv6']) expect(status).not.toHaveProperty(field);
-  });
-
-  it('reports that the server of a deleted object is cancelled after its task', () => {
-    expect(conditionsOf(polled(webWith(TASKED, { deleting: true }), pending())).Ready).toBe('False Deleting');
-  });
-
   it('is reported once it runs for more than an hour, and polled less and less often', () => {
     const next = polled(webWith(TASKED), pending(undefined, 'waiting'), {
       ...overdue,
@@ -51,11 +40,6 @@ describe('a task that runs', () => {
     });
     expect(conditionsOf(next).Ready).toBe('False TaskOverdue');
     expect(next.requeueAfterMs).toBeGreaterThan(200_000);
-  });
-
-  it.each([true, false])('has its server read once it is overdue (object deleted: %s)', (deleting) => {
-    const next = polled(webWith(HELD, { deleting }), pending('srv1'), overdue);
-    expect(next).toMatchObject({ again: true, memo: { evidence: { task: { state: 'silent', why: 'overdue' } } } });
   });
 });
 
@@ -101,21 +85,6 @@ describe('the server that a task names', () => {
     expect(next.record).toBeUndefined();
     expect(conditionsOf(next).Stalled).toBe('True ProviderProtocolError');
   });
-
-  const given = withKey({ others: others({ withServer: (named) => (named === 'srv1' ? ['default/other'] : []) }) });
-
-  it.each([pending('srv1'), complete('srv1')])('is not taken from another object that holds it ($type)', (answer) => {
-    const next = polled(webWith(TASKED), answer, given);
-    expect(conditionsOf(next).Stalled).toBe('True TaskInUse');
-    expect(next.record).toBeUndefined();
-    expect(next.memo.evidence.task).toBeUndefined();
-    expect(messageOf(next)).toContain('server srv1, which belongs to default/other');
-  });
-
-  it('is taken if no other object holds it', () => {
-    const next = polled(webWith(TASKED), pending('srv2'), given);
-    expect(next.status?.record).toEqual({ ...TASKED, identifier: 'srv2' });
-  });
 });
 
 describe('a task whose text reports a failure', () => {
@@ -135,11 +104,4 @@ describe('a task whose text reports a failure', () => {
       expect(conditionsOf(polled(webWith(TASKED), pending(undefined, status))).Ready).toBe('False Creating');
     },
   );
-
-  it('has its server read when you say that nothing was created', () => {
-    const object = webWith(HELD, { annotations: { [NOT_CREATED_ANNOTATION]: 'a1' } });
-    const task = { state: 'silent', why: 'overdue', message: 'failed' };
-    const next = polled(object, pending('srv1', 'failed'));
-    expect(next).toMatchObject({ again: true, memo: { evidence: { task } } });
-  });
 });

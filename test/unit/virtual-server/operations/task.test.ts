@@ -2,30 +2,12 @@
 import { expect, it } from 'vitest';
 import { NOT_CREATED_ANNOTATION } from '../../../../src/api/names.ts';
 import { currentReason } from '../../../../src/controller/conditions.ts';
-import { ELSEWHERE, OTHER_KEY, TASKED, webWith } from '../../../fixtures/decision.ts';
+import { TASKED, webWith } from '../../../fixtures/decision.ts';
 import { recordOf } from '../../../fixtures/records.ts';
 import { visit, type Visited } from '../../../fixtures/visits.ts';
 
 const reason = ({ object }: Visited): string | undefined => currentReason(object?.status?.conditions);
 const OTHER = ['default/other'];
-
-it('is polled with the key of its order', async () => {
-  const visited = await visit(webWith(TASKED), { answers: { task: { state: 'pending' } } });
-  expect(visited.calls).toEqual(['poll', 'write']);
-  expect(reason(visited)).toBe('Creating');
-});
-
-it.each([OTHER_KEY, ELSEWHERE])('is not polled under another account (%s)', async (account) => {
-  const visited = await visit(webWith(TASKED), { account });
-  expect(visited.calls).toEqual(['write']);
-  expect(reason(visited)).toBe('IdentityUnproven');
-});
-
-it('is not polled while another object follows it', async () => {
-  const visited = await visit(webWith(TASKED), { others: { withTask: (task) => (task === 7 ? OTHER : []) } });
-  expect(visited.calls).toEqual(['write']);
-  expect(reason(visited)).toBe('TaskInUse');
-});
 
 it('does not lead to a server that another object holds', async () => {
   const visited = await visit(webWith(TASKED), {

@@ -29,15 +29,6 @@ describe('without a key', () => {
   });
 
   const gone = { annotations: { [SERVER_GONE_ANNOTATION]: 'srv1' } };
-  it.each([
-    { what: 'a server', status: READY },
-    { what: 'a server whose task has not ended', status: {} },
-  ])('your annotation that $what is gone releases a deleted object', async ({ status }) => {
-    const visited = await visit(webWith(HELD, { ...gone, status, deleting: true }), { key: noKey });
-    expect(visited.calls).toEqual(['write']);
-    expect(visited.object).toBeUndefined();
-    expect(visited.events).toMatchObject([{ reason: 'ServerGone' }]);
-  });
 
   it('your annotation that the server is gone releases no object that is not being deleted', async () => {
     const visited = await visit(webWith(HELD, { ...gone, status: READY }), { key: noKey });

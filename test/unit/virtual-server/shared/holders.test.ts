@@ -62,13 +62,6 @@ describe('Holders', () => {
     expect(withServer('srv1', 'u2', { ...ASKING, held: true })).toEqual([]);
   });
 
-  it('keeps a reservation when an older version without the identifier arrives', () => {
-    const { holders, withServer } = setUp();
-    holders.reserve('u1', holds('ns/a', 'srv1'), () => undefined);
-    holders.set('u1', undefined);
-    expect(withServer('srv1', 'u2')).toEqual(['ns/a']);
-  });
-
   it('ends a reservation that led to no hold, but not one that became a hold', () => {
     const { holders, withServer } = setUp();
     holders.reserve('u1', holds('ns/a', 'srv1'), () => undefined).release();
@@ -77,14 +70,6 @@ describe('Holders', () => {
     holders.set('u1', holds('ns/a', 'srv1'));
     reserved.release();
     expect(withServer('srv1', 'u2')).toEqual(['ns/a']);
-  });
-
-  it('still knows about an open order when a reservation ends', () => {
-    const { holders } = setUp();
-    const ordering = holding('ns/a', { isOrdering: true });
-    holders.set('u1', ordering);
-    holders.reserve('u1', holds('ns/a', 'srv1'), () => ordering).release();
-    expect(holders.others('u2').ordering(ACCOUNT)).toEqual(['ns/a']);
   });
 
   it.each([
@@ -105,12 +90,6 @@ describe('Holders', () => {
       expect(withServer('srv1', 'u2')).toEqual(['ns/a']);
     },
   );
-
-  it.each([true, false])('counts a holding that names no account if it is confirmed (%s)', (isConfirmed) => {
-    const { holders, withServer } = setUp();
-    holders.set('u1', { ...holds('ns/a', 'srv1', { isConfirmed }), account: undefined });
-    expect(withServer('srv1', 'u2', { account: undefined })).toEqual(isConfirmed ? ['ns/a'] : []);
-  });
 
   it.each([
     { asking: 'another key of the same base URL', account: 'provider-other', isConfirmed: true, counts: true },

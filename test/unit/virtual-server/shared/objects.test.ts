@@ -1,12 +1,12 @@
 import { describe, expect, it } from 'vitest';
-import { FINALIZER, PAUSED_ANNOTATION } from '../../../../src/api/names.ts';
+import { PAUSED_ANNOTATION } from '../../../../src/api/names.ts';
 import type { VirtualServer } from '../../../../src/api/virtual-server.ts';
 import type { Condition } from '../../../../src/api/meta.ts';
 import { Holders } from '../../../../src/virtual-server/shared/holders.ts';
 import { ServerQuota } from '../../../../src/virtual-server/shared/limits.ts';
 import { Objects } from '../../../../src/virtual-server/shared/objects.ts';
 import { keyOf } from '../../../../src/kube/resource.ts';
-import { NEW_MEMO, type Evidence, type Plan } from '../../../../src/virtual-server/decision/memo.ts';
+import { NEW_MEMO, type Plan } from '../../../../src/virtual-server/decision/memo.ts';
 import type { Others } from '../../../../src/virtual-server/decision/types.ts';
 import {
   ACCOUNT,
@@ -24,7 +24,6 @@ import {
 
 const KEY = 'default/web';
 const PLAN: Plan = { operation: 'look', from: 0, at: Infinity, inputs: '' };
-const CANCELLED: Evidence = { end: { state: 'confirmed', identifier: 'srv1' } };
 
 function setUp(quota = new ServerQuota(0)) {
   const cache = new Map<string, VirtualServer>();
@@ -45,41 +44,6 @@ function at(resourceVersion: string, object: VirtualServer): VirtualServer {
 }
 
 describe('Objects', () => {
-  it('knows the newest version from the watch and from its own writes', () => {
-    const { objects, put } = setUp();
-    expect(objects.newest(KEY)).toBeUndefined();
-    put(at('9', web()));
-    objects.saw(at('10', webWith(HELD)));
-    expect(objects.newest(KEY)?.metadata.resourceVersion).toBe('10');
-    objects.saw(at('8', web()));
-    expect(objects.newest(KEY)?.metadata.resourceVersion).toBe('10');
-    put(at('100', webWith(HELD)));
-    expect(objects.newest(KEY)?.metadata.resourceVersion).toBe('100');
-  });
-
-  it('does not mistake an earlier object of the same name for the present one', () => {
-    const { objects, put } = setUp();
-    objects.saw(at('10', webWith(HELD)));
-    objects.remember(UID, memo(CANCELLED, { failures: 5 }));
-    const recreated = at('11', web());
-    recreated.metadata.uid = 'new-uid';
-    put(recreated);
-    expect(objects.newest(KEY)?.metadata.uid).toBe('new-uid');
-    expect(objects.memo('new-uid')).toEqual(NEW_MEMO);
-  });
-
-  it('reports only writes of other clients as new', () => {
-    const { objects, put } = setUp();
-    put(at('9', web()));
-    expect(objects.catchUp(KEY, undefined)).toBe(true);
-    expect(objects.catchUp(KEY, at('9', web()))).toBe(false);
-    objects.saw(at('10', webWith(HELD)));
-    put(at('10', webWith(HELD)));
-    expect(objects.catchUp(KEY, undefined)).toBe(false);
-    put(at('11', webWith(HELD)));
-    expect(objects.catchUp(KEY, undefined)).toBe(true);
-  });
-
   it('keeps a hold that was just written when the watch reports an older version', () => {
     const { objects, put, isHeld } = setUp();
     objects.saw(at('10', webWith(HELD)));
@@ -97,16 +61,6 @@ describe('Objects', () => {
     objects.saw(at('10', webWith(HELD)));
     objects.takeGone(KEY);
     expect(isHeld()).toBe(false);
-  });
-
-  it.each<{ reason: string; shape: Shape; held: boolean }>([
-    { reason: 'deleted, finalizer gone', shape: { deleting: true, finalizers: ['example.org/x'] }, held: false },
-    { reason: 'deleted, finalizer there', shape: { deleting: true, finalizers: [FINALIZER] }, held: true },
-    { reason: 'finalizer lost, not deleted', shape: { finalizers: [] }, held: true },
-  ])('knows whether an object still holds its server: $reason', ({ shape, held }) => {
-    const { put, isHeld } = setUp();
-    put(webWith(HELD, shape));
-    expect(isHeld()).toBe(held);
   });
 
   it('forgets everything about a deleted object, and tells who released it', () => {
@@ -163,16 +117,6 @@ describe('Objects after etcd was restored from a backup', () => {
     expect(objects.memo(UID)).toEqual(NEW_MEMO);
   });
 
-  it('keeps a write that was answered after the write that it compares', () => {
-    const { objects, put } = setUp();
-    put(at('9', web()));
-    const mine = at('10', webWith(HELD));
-    objects.saw(mine);
-    objects.saw(at('11', webWith(HELD)));
-    expect(objects.compare(mine, at('9', web()))).toBe(false);
-    expect(objects.newest(KEY)?.metadata.resourceVersion).toBe('11');
-  });
-
   it('forgets its own write if the list shows an older version, since versions repeat', () => {
     const { objects, put } = setUp();
     put(at('9', web()));
@@ -212,31 +156,6 @@ describe('Objects after etcd was restored from a backup', () => {
     expect(objects.memo(UID)).toEqual(NEW_MEMO);
   });
 
-  it('forgets a write that the watch has reported, too', () => {
-    const { objects, put } = setUp();
-    put(at('9', web()));
-    objects.saw(at('10', webWith(HELD)));
-    put(at('10', webWith(HELD)));
-    expect(objects.onList()('9', []).map(keyOf)).toEqual([KEY]);
-    put(at('9', web()));
-    expect(objects.newest(KEY)?.metadata.resourceVersion).toBe('9');
-    expect(objects.catchUp(KEY, at('10', webWith(HELD)))).toBe(true);
-  });
-
-  it.each([
-    ['a write that was lost', false],
-    ['a version that the watch reported', true],
-  ])('visits an object that had a plan for %s at once', (_, isTold) => {
-    const { objects, put } = setUp();
-    put(at('9', web()));
-    if (isTold) put(at('10', webWith(HELD)));
-    else objects.saw(at('10', webWith(HELD)));
-    objects.remember(UID, memo(CANCELLED, { plan: PLAN }));
-    objects.onList()('9', []);
-    put(at('9', web()));
-    expect(objects.memo(UID)).toEqual(memo(CANCELLED));
-  });
-
   it('does not treat a restored object as gone', () => {
     const { objects, put, cache, isHeld } = setUp();
     put(at('9', webWith(HELD)));
@@ -253,15 +172,6 @@ describe('Objects after etcd was restored from a backup', () => {
 });
 
 describe('an object whose record a newer version has written', () => {
-  const expired = { ...HELD, missingAt: '2026-01-01T00:00:00Z', expiredAt: '2026-01-01T00:00:00Z' };
-
-  it('holds its server and follows its task, whatever else the record contains', () => {
-    const { put, others, isHeld } = setUp();
-    put(web({ annotated: { ...expired, format: 2 }, mirror: TASKED }));
-    expect(isHeld()).toBe(true);
-    expect(others().withTask(7, ACCOUNT)).toEqual([KEY]);
-  });
-
   it('takes a place, even if nothing of the record can be read', () => {
     const quota = new ServerQuota(1);
     const { put } = setUp(quota);
@@ -294,13 +204,6 @@ describe('a server that was released without its object', () => {
     expect(isFull()).toBe(true);
   });
 
-  it('keeps its place when the answer to the release was lost', () => {
-    const { objects, isFull } = setUpHeld();
-    objects.gone(at('10', webWith(HELD)));
-    objects.takeGone(KEY);
-    expect(isFull()).toBe(true);
-  });
-
   it('takes a place of the namespace whose object adopts it, and no other', () => {
     const { objects, isFull } = setUpHeld();
     objects.saw(letGo);
@@ -313,15 +216,6 @@ describe('a server that was released without its object', () => {
     const { objects, isFull } = setUpHeld();
     objects.told(adopter, undefined);
     objects.saw(letGo);
-    expect(isFull()).toBe(false);
-  });
-
-  it('is not counted again after a later event of the released object', () => {
-    const { objects, isFull } = setUpHeld();
-    objects.saw(letGo);
-    objects.told(adopter, undefined);
-    objects.gone(adopter);
-    objects.told(at('12', letGo), letGo);
     expect(isFull()).toBe(false);
   });
 
@@ -339,88 +233,72 @@ describe('what an object holds', () => {
   });
   const creating = { status: conditions('Creating', 'Reconciling') };
 
-  it.each<{ reason: string; shape: Shape; follows: boolean }>([
-    { reason: 'a task that runs', shape: { annotated: TASKED, mirror: TASKED, ...creating }, follows: true },
-    {
-      reason: 'a task that has named its server',
-      shape: { annotated: HELD, mirror: HELD, ...creating },
-      follows: true,
-    },
-    {
-      reason: 'a task whose server was read',
-      shape: { annotated: HELD, mirror: HELD, status: { serverStatus: 'running' } },
-      follows: false,
-    },
-    {
-      reason: 'a task next to the status of another server',
-      shape: {
+  it.each<[reason: string, follows: boolean, shape: Shape]>([
+    ['a task that runs', true, { annotated: TASKED, mirror: TASKED, ...creating }],
+    ['a task that has named its server', true, { annotated: HELD, mirror: HELD, ...creating }],
+    ['a task whose server was read', false, { annotated: HELD, mirror: HELD, status: { serverStatus: 'running' } }],
+    [
+      'a task next to the status of another server',
+      true,
+      {
         annotated: HELD,
         mirror: { ...HELD, owner: 'another-uid', identifier: 'srv9' },
         status: { serverStatus: 'running' },
       },
-      follows: true,
-    },
-  ])('is $reason: $follows', ({ shape, follows }) => {
+    ],
+  ])('is %s: %s', (_reason, follows, shape) => {
     const { put, others } = setUp();
     put(web(shape));
     expect(others().withTask(7, ACCOUNT)).toEqual(follows ? [KEY] : []);
   });
 
-  it.each<{ reason: string; shape: Shape; ordering: boolean }>([
-    { reason: 'a create in flight', shape: { annotated: ATTEMPTED }, ordering: true },
-    { reason: 'a task that runs', shape: { annotated: TASKED, mirror: TASKED, ...creating }, ordering: true },
-    {
-      reason: 'a server with a known identifier',
-      shape: { annotated: HELD, mirror: HELD, ...creating },
-      ordering: false,
-    },
-    { reason: 'nothing', shape: { annotated: record({ account: ACCOUNT }) }, ordering: false },
-    {
-      reason: 'an order whose outcome is unknown',
-      shape: { annotated: ATTEMPTED, mirror: ATTEMPTED, status: conditions('CreateOutcomeUnknown') },
-      ordering: false,
-    },
-    {
-      reason: 'a task that has failed',
-      shape: { annotated: TASKED, mirror: TASKED, status: conditions('TaskFailed') },
-      ordering: false,
-    },
-    {
-      reason: 'a task that is overdue',
-      shape: { annotated: TASKED, mirror: TASKED, status: conditions('TaskOverdue', 'Reconciling') },
-      ordering: false,
-    },
-    {
-      reason: 'an order that an adoption resolves, which waits for other orders itself',
-      shape: {
+  it.each<[reason: string, ordering: boolean, shape: Shape]>([
+    ['a create in flight', true, { annotated: ATTEMPTED }],
+    ['a task that runs', true, { annotated: TASKED, mirror: TASKED, ...creating }],
+    ['a server with a known identifier', false, { annotated: HELD, mirror: HELD, ...creating }],
+    ['nothing', false, { annotated: record({ account: ACCOUNT }) }],
+    [
+      'an order whose outcome is unknown',
+      false,
+      { annotated: ATTEMPTED, mirror: ATTEMPTED, status: conditions('CreateOutcomeUnknown') },
+    ],
+    ['a task that has failed', false, { annotated: TASKED, mirror: TASKED, status: conditions('TaskFailed') }],
+    [
+      'a task that is overdue',
+      false,
+      { annotated: TASKED, mirror: TASKED, status: conditions('TaskOverdue', 'Reconciling') },
+    ],
+    [
+      'an order that an adoption resolves, which waits for other orders itself',
+      false,
+      {
         annotated: ATTEMPTED,
         mirror: ATTEMPTED,
         ...adopting('srv1'),
         status: conditions('Pending', 'Reconciling'),
       },
-      ordering: false,
-    },
-    {
-      reason: 'a running task although an adoption is requested',
-      shape: { annotated: TASKED, mirror: TASKED, ...adopting('srv1'), ...creating },
-      ordering: true,
-    },
-    {
-      reason: 'a paused object',
-      shape: { annotated: TASKED, mirror: TASKED, annotations: { [PAUSED_ANNOTATION]: 'true' }, ...creating },
-      ordering: false,
-    },
-    {
-      reason: 'a running task while the provider refuses the key',
-      shape: { annotated: TASKED, mirror: TASKED, status: conditions('InvalidCredentials') },
-      ordering: true,
-    },
-    {
-      reason: 'a create in flight next to an older status',
-      shape: { annotated: ATTEMPTED, mirror: record({ account: ACCOUNT }), status: conditions('InvalidSpec') },
-      ordering: true,
-    },
-  ])('makes adoptions of the account wait for $reason: $ordering', ({ shape, ordering }) => {
+    ],
+    [
+      'a running task although an adoption is requested',
+      true,
+      { annotated: TASKED, mirror: TASKED, ...adopting('srv1'), ...creating },
+    ],
+    [
+      'a paused object',
+      false,
+      { annotated: TASKED, mirror: TASKED, annotations: { [PAUSED_ANNOTATION]: 'true' }, ...creating },
+    ],
+    [
+      'a running task while the provider refuses the key',
+      true,
+      { annotated: TASKED, mirror: TASKED, status: conditions('InvalidCredentials') },
+    ],
+    [
+      'a create in flight next to an older status',
+      true,
+      { annotated: ATTEMPTED, mirror: record({ account: ACCOUNT }), status: conditions('InvalidSpec') },
+    ],
+  ])('makes adoptions of the account wait for %s: %s', (_reason, ordering, shape) => {
     const { put, others } = setUp();
     put(web(shape));
     expect(others().ordering(ACCOUNT)).toEqual(ordering ? [KEY] : []);

@@ -23,12 +23,6 @@ describe('poll lag', () => {
     expect(pollLagMs(objects, (uid) => memos[uid] ?? NEW_MEMO, NOW)).toBe(700);
   });
 
-  it('is 0 when nothing is due, and for other or endless plans', () => {
-    expect(pollLagMs([stored('a')], () => NEW_MEMO, NOW)).toBe(0);
-    expect(pollLagMs([stored('a')], due(NOW - 700, 'order'), NOW)).toBe(0);
-    expect(pollLagMs([stored('a')], due(Infinity), NOW)).toBe(0);
-  });
-
   it('does not count objects that are skipped on purpose', () => {
     const paused = stored('a', storedWith({ metadata: { annotations: { [PAUSED_ANNOTATION]: 'true' } } }));
     const deletionTimestamp = '2026-01-01T00:00:00Z';

@@ -48,11 +48,6 @@ describe('the reads after a start', () => {
     expect(reads([NOW])).toBeGreaterThan(0);
   });
 
-  it('follow the interval of the namespace', () => {
-    const times = [...planned(servers, NOW, 7 * INTERVAL_MS).values()];
-    expect(times.filter((at) => at > NOW + INTERVAL_MS).length).toBeGreaterThan(COUNT / 2);
-  });
-
   it('are not planned for an object that was edited while no operator ran, or is not Ready', () => {
     expect(planned([ready('edited', 0), webWith(HELD)], NOW).size).toBe(0);
   });

@@ -53,11 +53,6 @@ describe('looking up a name', () => {
     expect(await ask(server, 'ssh.example.org', false)).toBe('192.0.2.7');
   });
 
-  it('falls back to the hosts file for a name that the name server does not know', async () => {
-    const server = await nameServer((query) => reply(query, false));
-    expect(await ask(server, 'localhost')).toEqual(await systemLookup('localhost', { all: true }));
-  });
-
   it('does not fall back if the name server reports a failure', async () => {
     const server = await nameServer((query) => reply(query, false, FAILED));
     await expect(ask(server, 'localhost')).rejects.toMatchObject({ code: 'EAI_AGAIN' });

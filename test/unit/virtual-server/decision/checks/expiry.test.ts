@@ -1,7 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { currentReason } from '../../../../../src/controller/conditions.ts';
 import { clockOf, expiryOf } from '../../../../../src/virtual-server/decision/expiry.ts';
-import type { End } from '../../../../../src/virtual-server/decision/memo.ts';
 import { knownRecord } from '../../../../../src/virtual-server/decision/record.ts';
 import {
   HELD,
@@ -18,7 +17,7 @@ import {
   decide,
 } from '../../../../fixtures/decision.ts';
 import { visit } from '../../../../fixtures/visits.ts';
-import { cancels, park, planned, verifyChecks, type CheckCase } from './support.ts';
+import { cancels, park, releases, soon, verifyChecks } from './support.ts';
 
 const READY = { serverStatus: 'running' };
 const HOUR_MS = 3_600_000;
@@ -27,138 +26,84 @@ const over = { expiresAt: at(-1) };
 const later = { expiresAt: at(1) };
 const EXPIRED = { ...HELD, expiredAt: '2026-01-01T00:00:00Z' };
 
-const cases: CheckCase[] = [
-  {
-    check: 'serverHasExpired',
-    reason: 'the object stays, and reports Expired',
-    object: webWith(EXPIRED),
-    operation: { type: 'expire', record: EXPIRED },
-  },
-  {
-    check: 'serverHasExpired',
-    reason: 'a failed write of the connection Secret is retried only after a pause',
-    object: webWith(EXPIRED),
-    given: facts({ memo: planned(webWith(EXPIRED), 'expire', NOW + 50) }),
-    operation: { type: 'wait', afterMs: 50 },
-  },
-  {
-    check: 'serverHasExpired',
-    reason: 'a deleted object is released without a call, even if its spec protects the expired server',
-    object: webWith(EXPIRED, { deleting: true, spec: { deletionProtection: true } }),
-    operation: { type: 'release', why: 'cancelled', record: EXPIRED },
-  },
-  {
-    check: 'serverHasExpired',
-    reason: 'an orphan is still unresolved',
-    object: webWith({ ...EXPIRED, orphans: [{ task: 3 }] }, { deleting: true }),
-    operation: park('OrphanedServer'),
-  },
-  { check: 'serverHasExpired', reason: 'the server has not expired', object: webWith(HELD), operation: undefined },
-  {
-    check: 'serverIsToExpire',
-    reason: "the server's expiry has passed",
-    object: webWith(HELD, { status: READY, spec: over }),
-    given: withKey(),
-    operation: cancels(HELD),
-  },
-  {
-    check: 'serverIsToExpire',
-    reason: 'the server was cancelled, which must be recorded',
-    object: webWith(HELD, { status: READY, spec: over }),
-    given: facts({ memo: memo({ end: { state: 'confirmed', identifier: 'srv1' } }) }),
-    operation: { type: 'expire', record: HELD },
-  },
-  {
-    check: 'serverIsToExpire',
-    reason: 'the absence of the server is proven, which must be recorded',
-    object: webWith(HELD, { status: READY, spec: over }),
-    given: facts({ memo: memo({ end: { state: 'gone', identifier: 'srv1', wasRequested: false } }) }),
-    operation: { type: 'expire', record: HELD },
-  },
-  {
-    check: 'serverIsToExpire',
-    reason: 'a server of another account is read again by the cancellation itself',
-    object: webWith(HELD, { status: READY, spec: over }),
-    given: facts({ key: { ok: true, account: OTHER_KEY } }),
-    operation: cancels(HELD),
-  },
-  {
-    check: 'serverIsToExpire',
-    reason: 'the expiry is a moment ahead',
-    object: webWith(HELD, { status: READY, spec: later }),
-    given: withKey(),
-    operation: undefined,
-  },
-  {
-    check: 'serverIsToExpire',
-    reason: "the expiry is ahead by the API server's clock, and the local clock may be wrong",
-    object: webWith(HELD, { status: READY, spec: over }),
-    given: { ...withKey(), apiServerNow: NOW - HOUR_MS },
-    operation: undefined,
-  },
-  {
-    check: 'serverIsToExpire',
-    reason: 'the server is protected',
-    object: webWith(HELD, { status: READY, spec: { ...over, deletionProtection: true } }),
-    given: withKey(),
-    operation: undefined,
-  },
-  {
-    check: 'serverIsToExpire',
-    reason: 'deletionPolicy is Retain',
-    object: webWith(HELD, { status: READY, spec: { ...over, deletionPolicy: 'Retain' } }),
-    given: withKey(),
-    operation: undefined,
-  },
-  {
-    check: 'serverIsToExpire',
-    reason: 'ttl counts from the time in the record',
-    object: webWith({ ...HELD, readyAt: at(-HOUR_MS) }, { status: READY, spec: { ttl: '1h' } }),
-    given: withKey(),
-    operation: cancels({ ...HELD, readyAt: at(-HOUR_MS) }),
-  },
-  {
-    check: 'serverIsToExpire',
-    reason: 'ttl does not count before the server is ready',
-    object: webWith(HELD, { status: READY, spec: { ttl: '1s' } }),
-    given: withKey(),
-    operation: undefined,
-  },
-  {
-    check: 'timeIsOver',
-    reason: 'the operator does not order a server only to cancel it',
-    object: web({ spec: over }),
-    operation: park('Expired'),
-  },
-  {
-    check: 'timeIsOver',
-    reason: 'the operator does not adopt a server only to cancel it',
-    object: web({ spec: over, ...adopting('srv1') }),
-    operation: park('Expired'),
-  },
-  { check: 'timeIsOver', reason: 'the expiry is ahead', object: web({ spec: later }), operation: undefined },
-  {
-    check: 'timeIsOver',
-    reason: 'the order was sent, so the operator must follow it',
-    object: webWith(TASKED, { spec: over }),
-    operation: undefined,
-  },
-];
-
-verifyChecks('the checks of expiry', cases);
+verifyChecks('the checks of expiry', {
+  serverHasExpired: [
+    ['the object stays, and reports Expired', webWith(EXPIRED), { type: 'expire', record: EXPIRED }],
+    [
+      'a failed write of the connection Secret is retried only after a pause',
+      webWith(EXPIRED),
+      { type: 'wait', afterMs: 50 },
+      soon(webWith(EXPIRED), 'expire'),
+    ],
+    [
+      'a deleted object is released without a call, even if its spec protects the expired server',
+      webWith(EXPIRED, { deleting: true, spec: { deletionProtection: true } }),
+      releases('cancelled', EXPIRED),
+    ],
+    [
+      'an orphan is still unresolved',
+      webWith({ ...EXPIRED, orphans: [{ task: 3 }] }, { deleting: true }),
+      park('OrphanedServer'),
+    ],
+    ['the server has not expired', webWith(HELD), undefined],
+  ],
+  serverIsToExpire: [
+    ["the server's expiry has passed", webWith(HELD, { status: READY, spec: over }), cancels(HELD)],
+    [
+      'the server was cancelled, which must be recorded',
+      webWith(HELD, { status: READY, spec: over }),
+      { type: 'expire', record: HELD },
+      facts({ memo: memo({ end: { state: 'confirmed', identifier: 'srv1' } }) }),
+    ],
+    [
+      'the absence of the server is proven, which must be recorded',
+      webWith(HELD, { status: READY, spec: over }),
+      { type: 'expire', record: HELD },
+      facts({ memo: memo({ end: { state: 'gone', identifier: 'srv1', wasRequested: false } }) }),
+    ],
+    [
+      'a server of another account is read again by the cancellation itself',
+      webWith(HELD, { status: READY, spec: over }),
+      cancels(HELD),
+      facts({ key: { ok: true, account: OTHER_KEY } }),
+    ],
+    ['the expiry is a moment ahead', webWith(HELD, { status: READY, spec: later }), undefined],
+    [
+      "the expiry is ahead by the API server's clock, and the local clock may be wrong",
+      webWith(HELD, { status: READY, spec: over }),
+      undefined,
+      { ...withKey(), apiServerNow: NOW - HOUR_MS },
+    ],
+    [
+      'the server is protected',
+      webWith(HELD, { status: READY, spec: { ...over, deletionProtection: true } }),
+      undefined,
+    ],
+    [
+      'deletionPolicy is Retain',
+      webWith(HELD, { status: READY, spec: { ...over, deletionPolicy: 'Retain' } }),
+      undefined,
+    ],
+    [
+      'ttl counts from the time in the record',
+      webWith({ ...HELD, readyAt: at(-HOUR_MS) }, { status: READY, spec: { ttl: '1h' } }),
+      cancels({ ...HELD, readyAt: at(-HOUR_MS) }),
+    ],
+    ['ttl does not count before the server is ready', webWith(HELD, { status: READY, spec: { ttl: '1s' } }), undefined],
+  ],
+  timeIsOver: [
+    ['the operator does not order a server only to cancel it', web({ spec: over }), park('Expired')],
+    [
+      'the operator does not adopt a server only to cancel it',
+      web({ spec: over, ...adopting('srv1') }),
+      park('Expired'),
+    ],
+    ['the expiry is ahead', web({ spec: later }), undefined],
+    ['the order was sent, so the operator must follow it', webWith(TASKED, { spec: over }), undefined],
+  ],
+});
 
 describe('an expired server', () => {
-  it.each<[string, End]>([
-    ['cancelled', { state: 'confirmed', identifier: 'srv1' }],
-    ['proven to be gone', { state: 'gone', identifier: 'srv1', wasRequested: false }],
-  ])('is recorded with the time when it was %s', async (_what, end) => {
-    const object = webWith(HELD, { status: READY, spec: over });
-    const visited = await visit(object, { memo: memo({ end }) });
-    expect(knownRecord(visited.object ?? object)).toEqual({ ...HELD, expiredAt: '2026-01-02T00:00:00Z' });
-    expect(visited.object?.status?.record).toEqual(knownRecord(visited.object ?? object));
-    expect(visited.calls.filter((call) => call !== 'write')).toEqual([]);
-  });
-
   it.each([
     ['spec', webWith(EXPIRED, { spec: later })],
     ['ttl', webWith({ ...EXPIRED, readyAt: at(0) }, { spec: { ttl: '72h' } })],

@@ -18,7 +18,7 @@ import {
 } from '../../../../fixtures/decision.ts';
 import { serverIsToBeOrdered } from '../../../../../src/virtual-server/decision/decide.ts';
 import { viewOf } from '../../../../../src/virtual-server/decision/view.ts';
-import { park, planned, verifyChecks, type CheckCase } from './support.ts';
+import { park, planned, soon, type Row, verifyChecks } from './support.ts';
 
 const busy = others({ withServer: (identifier) => (identifier === 'srv1' ? ['default/other'] : []) });
 const note = { attempt: 'a1', state: 'sending' } as const;
@@ -42,208 +42,158 @@ const FRUITLESS = [
   'AdoptInvalid',
 ] as const;
 
-const cases: CheckCase[] = [
-  {
-    check: 'createIsInFlight',
-    reason: "the wait for another process's attempt starts now",
-    object: webWith(ATTEMPTED),
-    operation: park('CreateInFlight', { afterMs: TIMING.takeoverMs }),
-  },
-  {
-    check: 'createIsInFlight',
-    reason: 'the wait starts when the attempt was first seen here',
-    object: webWith(ATTEMPTED),
-    given: facts({ memo: memo({ foreignAttempt: { attempt: 'a1', since: NOW - 1000 } }) }),
-    operation: park('CreateInFlight', { afterMs: TIMING.takeoverMs - 1000 }),
-  },
-  {
-    check: 'createIsInFlight',
-    reason: 'the wait starts now if the clock was set back by a day since',
-    object: webWith(ATTEMPTED),
-    given: facts({ memo: memo({ foreignAttempt: { attempt: 'a1', since: NOW + 86_400_000 } }) }),
-    operation: park('CreateInFlight', { afterMs: TIMING.takeoverMs }),
-  },
-  {
-    check: 'createIsInFlight',
-    reason: 'the wait has ended',
-    object: webWith(ATTEMPTED),
-    given: facts({ memo: memo({ foreignAttempt: { attempt: 'a1', since: NOW - TIMING.takeoverMs } }) }),
-    operation: undefined,
-  },
-  {
-    check: 'createIsInFlight',
-    reason: 'the wait for an earlier attempt does not count for this one',
-    object: webWith(ATTEMPTED),
-    given: facts({ memo: memo({ foreignAttempt: { attempt: 'a0', since: 0 } }) }),
-    operation: park('CreateInFlight', { afterMs: TIMING.takeoverMs }),
-  },
-  {
-    check: 'createIsInFlight',
-    reason: 'an attempt in the journal of this process is no longer in flight',
-    object: webWith(ATTEMPTED),
-    given: facts({ notes: [note] }),
-    operation: undefined,
-  },
-  {
-    check: 'adoptionIsAsked',
-    reason: 'an invalid identifier causes no call',
-    object: web(adopting('two words')),
-    given: withKey(),
-    operation: park('AdoptInvalid'),
-  },
-  {
-    check: 'adoptionIsAsked',
-    reason: 'the operator reads the server before it names a holder',
-    object: web(adopting('srv1')),
-    given: withKey({ others: busy }),
-    operation: { type: 'adopt', record: undefined, identifier: 'srv1' },
-  },
-  {
-    check: 'adoptionIsAsked',
-    reason: "an invalid adopt annotation is not reported while the object's task runs",
-    object: webWith(TASKED, { ...adopting('two words'), status: { conditions: [condition('Creating')] } }),
-    given: withKey(),
-    operation: undefined,
-  },
-  {
-    check: 'adoptionIsAsked',
-    reason: "an invalid adopt annotation is reported once the object's task is fruitless",
-    object: webWith(TASKED, { ...adopting('two words'), status: { conditions: [condition('TaskNotFound')] } }),
-    given: withKey(),
-    operation: park('AdoptInvalid'),
-  },
-  {
-    check: 'adoptionIsAsked',
-    reason: "the object's task will name the server that it creates",
-    object: webWith(TASKED, { ...adopting('srv1'), status: { conditions: [condition('Creating')] } }),
-    given: withKey(),
-    operation: undefined,
-  },
-  ...FRUITLESS.map((reason): CheckCase => ({
-    check: 'adoptionIsAsked',
-    reason: `${reason}: the object's task will not name a server`,
-    object: webWith(TASKED, { ...adopting('srv1'), status: { conditions: [condition(reason)] } }),
-    given: withKey(),
-    operation: { type: 'adopt', record: TASKED, identifier: 'srv1' },
-  })),
-  {
-    check: 'adoptionIsAsked',
-    reason: 'a new object adopts the server instead of ordering one',
-    object: web(adopting('srv1')),
-    given: withKey(),
-    operation: { type: 'adopt', record: undefined, identifier: 'srv1' },
-  },
-  {
-    check: 'adoptionIsAsked',
-    reason: 'the operator does not wait for a task that has run for an hour, whatever its condition',
-    object: webWith(TASKED, { ...adopting('srv1'), status: { conditions: [condition('Creating')] } }),
-    given: withKey({ now: NOW + 3_600_000 }),
-    operation: { type: 'adopt', record: TASKED, identifier: 'srv1' },
-  },
-  ...(['TaskInUse', 'TaskNotFound'] as const).map((reason): CheckCase => ({
-    check: 'adoptionIsAsked',
-    reason: `${reason}: you name another server in place of one that was never seen`,
-    object: webWith(HELD, { ...adopting('srv2'), status: { conditions: [condition(reason)] } }),
-    given: withKey(),
-    operation: { type: 'adopt', record: HELD, identifier: 'srv2' },
-  })),
-  {
-    check: 'adoptionIsAsked',
-    reason: 'a server that was seen is not exchanged for another one that the task names',
-    object: webWith(KNOWN, { ...adopting('srv2'), status: { conditions: [condition('TaskInUse')] } }),
-    given: withKey(),
-    operation: undefined,
-  },
-  {
-    check: 'adoptionIsAsked',
-    reason: 'the object does not adopt its own server under another spelling',
-    object: webWith(HELD, { ...adopting('SRV1'), status: { conditions: [condition('TaskInUse')] } }),
-    given: withKey(),
-    operation: undefined,
-  },
-  {
-    check: 'adoptionIsAsked',
-    reason: 'the object keeps the server that it holds',
-    object: webWith(HELD, adopting('srv2')),
-    given: withKey(),
-    operation: undefined,
-  },
-  {
-    check: 'adoptionIsAsked',
-    reason: 'a failed adoption is not retried before its time',
-    object: web(adopting('srv1')),
-    given: withKey({ memo: planned(web(adopting('srv1')), 'adopt', NOW + 50) }),
-    operation: { type: 'wait', afterMs: 50 },
-  },
-  {
-    check: 'createOutcomeIsUnknown',
-    reason: 'the outcome is unknown',
-    object: webWith(ATTEMPTED),
-    operation: park('CreateOutcomeUnknown'),
-  },
-  { check: 'createOutcomeIsUnknown', reason: 'a task is known', object: webWith(TASKED), operation: undefined },
-  {
-    check: 'annotationIsUnknown',
-    reason: 'a typo of adopt orders nothing',
-    object: web({ annotations: { 'vps-operator.dev/adoptt': '' } }),
-    given: withKey(),
-    operation: park('UnknownAnnotation'),
-  },
-  {
-    check: 'annotationIsUnknown',
-    reason: 'an order that you resolved is not sent again either',
-    object: webWith(record({ settled: ['a1'] }), { annotations: { 'vps-operator.dev/adoptt': '' } }),
-    given: withKey(),
-    operation: park('UnknownAnnotation'),
-  },
-  {
-    check: 'annotationIsUnknown',
-    reason: 'an object that holds something continues',
-    object: webWith(TASKED, { annotations: { 'vps-operator.dev/adoptt': '' } }),
-    given: withKey(),
-    operation: undefined,
-  },
-  {
-    check: 'annotationIsUnknown',
-    reason: 'known annotations and other prefixes do not matter',
-    object: web({ annotations: { 'vps-operator.dev/reconcile-at': '1', 'example.org/adoptt': '', adoptt: '' } }),
-    given: withKey(),
-    operation: undefined,
-  },
-  {
-    check: 'serverIsToBeOrdered',
-    reason: 'a refused create waits for a change, however long',
-    object: fresh,
-    given: withKey({ memo: planned(fresh, 'order', Infinity) }),
-    operation: { type: 'wait' },
-  },
-  {
-    check: 'serverIsToBeOrdered',
-    reason: 'the operator makes no call and no claim while it cannot write the journal',
-    object: fresh,
-    given: facts({ journalProblem: 'no space left on device' }),
-    operation: {
-      type: 'park',
-      verdict: {
-        reason: 'JournalUnavailable',
-        message:
-          'The operator cannot write its journal in --journal-dir: no space left on device. The operator orders nothing ' +
-          'until it can, and retries automatically. Ask an administrator to free space there, or to make the folder writable',
+verifyChecks('checks on the way to a server', {
+  createIsInFlight: [
+    [
+      "the wait for another process's attempt starts now",
+      webWith(ATTEMPTED),
+      park('CreateInFlight', { afterMs: TIMING.takeoverMs }),
+    ],
+    [
+      'the wait starts when the attempt was first seen here',
+      webWith(ATTEMPTED),
+      park('CreateInFlight', { afterMs: TIMING.takeoverMs - 1000 }),
+      facts({ memo: memo({ foreignAttempt: { attempt: 'a1', since: NOW - 1000 } }) }),
+    ],
+    [
+      'the wait starts now if the clock was set back by a day since',
+      webWith(ATTEMPTED),
+      park('CreateInFlight', { afterMs: TIMING.takeoverMs }),
+      facts({ memo: memo({ foreignAttempt: { attempt: 'a1', since: NOW + 86_400_000 } }) }),
+    ],
+    [
+      'the wait has ended',
+      webWith(ATTEMPTED),
+      undefined,
+      facts({ memo: memo({ foreignAttempt: { attempt: 'a1', since: NOW - TIMING.takeoverMs } }) }),
+    ],
+    [
+      'the wait for an earlier attempt does not count for this one',
+      webWith(ATTEMPTED),
+      park('CreateInFlight', { afterMs: TIMING.takeoverMs }),
+      facts({ memo: memo({ foreignAttempt: { attempt: 'a0', since: 0 } }) }),
+    ],
+    [
+      'an attempt in the journal of this process is no longer in flight',
+      webWith(ATTEMPTED),
+      undefined,
+      facts({ notes: [note] }),
+    ],
+  ],
+  adoptionIsAsked: [
+    ['an invalid identifier causes no call', web(adopting('two words')), park('AdoptInvalid')],
+    [
+      'the operator reads the server before it names a holder',
+      web(adopting('srv1')),
+      { type: 'adopt', record: undefined, identifier: 'srv1' },
+      withKey({ others: busy }),
+    ],
+    [
+      "an invalid adopt annotation is not reported while the object's task runs",
+      webWith(TASKED, { ...adopting('two words'), status: { conditions: [condition('Creating')] } }),
+      undefined,
+    ],
+    [
+      "an invalid adopt annotation is reported once the object's task is fruitless",
+      webWith(TASKED, { ...adopting('two words'), status: { conditions: [condition('TaskNotFound')] } }),
+      park('AdoptInvalid'),
+    ],
+    [
+      "the object's task will name the server that it creates",
+      webWith(TASKED, { ...adopting('srv1'), status: { conditions: [condition('Creating')] } }),
+      undefined,
+    ],
+    ...FRUITLESS.map((reason): Row => [
+      `${reason}: the object's task will not name a server`,
+      webWith(TASKED, { ...adopting('srv1'), status: { conditions: [condition(reason)] } }),
+      { type: 'adopt', record: TASKED, identifier: 'srv1' },
+    ]),
+    [
+      'a new object adopts the server instead of ordering one',
+      web(adopting('srv1')),
+      { type: 'adopt', record: undefined, identifier: 'srv1' },
+    ],
+    [
+      'the operator does not wait for a task that has run for an hour, whatever its condition',
+      webWith(TASKED, { ...adopting('srv1'), status: { conditions: [condition('Creating')] } }),
+      { type: 'adopt', record: TASKED, identifier: 'srv1' },
+      withKey({ now: NOW + 3_600_000 }),
+    ],
+    ...(['TaskInUse', 'TaskNotFound'] as const).map((reason): Row => [
+      `${reason}: you name another server in place of one that was never seen`,
+      webWith(HELD, { ...adopting('srv2'), status: { conditions: [condition(reason)] } }),
+      { type: 'adopt', record: HELD, identifier: 'srv2' },
+    ]),
+    [
+      'a server that was seen is not exchanged for another one that the task names',
+      webWith(KNOWN, { ...adopting('srv2'), status: { conditions: [condition('TaskInUse')] } }),
+      undefined,
+    ],
+    [
+      'the object does not adopt its own server under another spelling',
+      webWith(HELD, { ...adopting('SRV1'), status: { conditions: [condition('TaskInUse')] } }),
+      undefined,
+    ],
+    ['the object keeps the server that it holds', webWith(HELD, adopting('srv2')), undefined],
+    [
+      'a failed adoption is not retried before its time',
+      web(adopting('srv1')),
+      { type: 'wait', afterMs: 50 },
+      soon(web(adopting('srv1')), 'adopt'),
+    ],
+  ],
+  createOutcomeIsUnknown: [
+    ['the outcome is unknown', webWith(ATTEMPTED), park('CreateOutcomeUnknown')],
+    ['a task is known', webWith(TASKED), undefined],
+  ],
+  annotationIsUnknown: [
+    [
+      'a typo of adopt orders nothing',
+      web({ annotations: { 'vps-operator.dev/adoptt': '' } }),
+      park('UnknownAnnotation'),
+    ],
+    [
+      'an order that you resolved is not sent again either',
+      webWith(record({ settled: ['a1'] }), { annotations: { 'vps-operator.dev/adoptt': '' } }),
+      park('UnknownAnnotation'),
+    ],
+    [
+      'an object that holds something continues',
+      webWith(TASKED, { annotations: { 'vps-operator.dev/adoptt': '' } }),
+      undefined,
+    ],
+    [
+      'known annotations and other prefixes do not matter',
+      web({ annotations: { 'vps-operator.dev/reconcile-at': '1', 'example.org/adoptt': '', adoptt: '' } }),
+      undefined,
+    ],
+  ],
+  serverIsToBeOrdered: [
+    [
+      'a refused create waits for a change, however long',
+      fresh,
+      { type: 'wait' },
+      withKey({ memo: planned(fresh, 'order', Infinity) }),
+    ],
+    [
+      'the operator makes no call and no claim while it cannot write the journal',
+      fresh,
+      {
+        type: 'park',
+        verdict: {
+          reason: 'JournalUnavailable',
+          message:
+            'The operator cannot write its journal in --journal-dir: no space left on device. The operator orders nothing ' +
+            'until it can, and retries automatically. Ask an administrator to free space there, or to make the folder writable',
+        },
+        retry: 'order',
+        afterMs: TIMING.pollMs,
       },
-      retry: 'order',
-      afterMs: TIMING.pollMs,
-    },
-  },
-  {
-    check: 'serverIsToBeOrdered',
-    reason: 'nothing is held, and nothing may be on its way',
-    object: fresh,
-    given: withKey(),
-    operation: { type: 'order', record: undefined },
-  },
-];
-
-verifyChecks('checks on the way to a server', cases);
+      facts({ journalProblem: 'no space left on device' }),
+    ],
+    ['nothing is held, and nothing may be on its way', fresh, { type: 'order', record: undefined }],
+  ],
+});
 
 describe('serverIsToBeOrdered', () => {
   it.each([

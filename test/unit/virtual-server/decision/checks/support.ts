@@ -7,16 +7,10 @@ import { inputsOf } from '../../../../../src/virtual-server/decision/inputs.ts';
 import type { Memo, Planned } from '../../../../../src/virtual-server/decision/memo.ts';
 import type { Facts, Operation } from '../../../../../src/virtual-server/decision/types.ts';
 import { viewOf } from '../../../../../src/virtual-server/decision/view.ts';
-import { facts, memo } from '../../../../fixtures/decision.ts';
+import { NOW, memo, withKey } from '../../../../fixtures/decision.ts';
 
-export interface CheckCase {
-  check: string;
-  reason: string;
-  object: VirtualServer;
-  given?: Facts;
-  /** Undefined: the check has no answer. */
-  operation: unknown;
-}
+/** The case, the object, and the operation that the check answers with; undefined: it has no answer. Default: a valid key. */
+export type Row = [reason: string, object: VirtualServer, operation: unknown, given?: Facts];
 
 /** The answer of one check alone, ignoring the checks before it; none if no chain with it admits the object. */
 export function answer(name: string, object: VirtualServer, given: Facts): Operation | undefined {
@@ -28,20 +22,18 @@ export function answer(name: string, object: VirtualServer, given: Facts): Opera
   return asked.find(({ admits }) => admits(view))?.check(view);
 }
 
-export function verifyChecks(title: string, cases: readonly CheckCase[]): void {
-  describe(title, () => {
-    it.each(cases)('$check: $reason', ({ check, object, given = facts(), operation }) => {
-      expect(answer(check, object, given)).toEqual(operation);
+/** Check -> its cases. */
+export function verifyChecks(title: string, checks: Record<string, readonly Row[]>): void {
+  describe.each(Object.entries(checks))(`${title}: %s`, (name, rows) => {
+    it.each(rows)('%s', (_reason, object, operation, given = withKey()) => {
+      expect(answer(name, object, given)).toEqual(operation);
     });
 
-    it.each([...new Set(cases.map(({ check }) => check))])(
-      '%s has an answer in one case and none in another',
-      (name) => {
-        const answered = cases.filter(({ check }) => check === name).map(({ operation }) => operation !== undefined);
-        // The last check always has an answer.
-        expect(new Set(answered)).toEqual(new Set(name === 'serverIsToBeOrdered' ? [true] : [true, false]));
-      },
-    );
+    it('has an answer in one case and none in another', () => {
+      const answered = rows.map(([, , operation]) => operation !== undefined);
+      // The last check always has an answer.
+      expect(new Set(answered)).toEqual(new Set(name === 'serverIsToBeOrdered' ? [true] : [true, false]));
+    });
   });
 }
 
@@ -62,3 +54,12 @@ export const park = (reason: string, more: object = {}): unknown =>
   expect.objectContaining({ type: 'park', verdict: expect.objectContaining({ reason }) as unknown, ...more });
 
 export const cancels = (record: ServerRecord): Operation => ({ type: 'cancel', record, identifier: 'srv1' });
+
+export const follows = (record: ServerRecord): Operation => ({ type: 'follow', record, task: 7 });
+export const looks = (record: ServerRecord): Operation => ({ type: 'look', record, identifier: 'srv1' });
+export const releases = (why: string, record?: ServerRecord) => ({ type: 'release', why, record });
+export const writes = (why: string, record: ServerRecord) => ({ type: 'record', record, why });
+
+/** The next step of the operation is due in 50 ms. */
+export const soon = (object: VirtualServer, operation: Planned): Facts =>
+  withKey({ memo: planned(object, operation, NOW + 50) });
