@@ -1,6 +1,6 @@
 /**
- * What must be true of servers, whoever orders and cancels them and whatever fails. The simulated lives and the crash plans
- * share these rules; each tells servers apart in its own way. Each violation is one sentence.
+ * What must be true of servers, whatever fails. The simulated lives and the crash plans share these rules;
+ * each tells servers apart in its own way. Each violation is one sentence.
  */
 import { PAUSED_ANNOTATION } from '../../src/api/names.ts';
 import type { VirtualServer } from '../../src/api/virtual-server.ts';
@@ -41,8 +41,8 @@ function describe({ metadata, spec }: VirtualServer): string {
 }
 
 /** No more orders are accepted than objects have asked for, and people have allowed to be repeated. */
-export function orderedTooOften(whom: string, orders: number, allowed: number): string[] {
-  return orders > allowed ? [`${orders} servers were ordered for ${whom}, instead of ${allowed}`] : [];
+export function orderedTooOften(asker: string, orders: number, allowed: number): string[] {
+  return orders > allowed ? [`${orders} servers were ordered for ${asker}, instead of ${allowed}`] : [];
 }
 
 interface Accounts<Key> {
