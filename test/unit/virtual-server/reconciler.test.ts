@@ -1,9 +1,8 @@
 /** When a visit goes on with what its own write has returned. */
 import { expect, it } from 'vitest';
-import { currentReason } from '../../../src/controller/conditions.ts';
 import { START_OVER_ANNOTATION } from '../../../src/api/names.ts';
 import { UID, record, web } from '../../fixtures/decision.ts';
-import { visit, type Visited } from '../../fixtures/visits.ts';
+import { shownBy, visit, type Visited } from '../../fixtures/visits.ts';
 
 /** Visits a copy of another object. Its writes return it with these annotations. */
 const copied = (annotations: Record<string, string>): Promise<Visited> =>
@@ -15,17 +14,15 @@ const copied = (annotations: Record<string, string>): Promise<Visited> =>
     }),
   });
 
-const reason = ({ object }: Visited): string | undefined => currentReason(object?.status?.conditions);
-
 // After a restore of etcd a version repeats, so its check passes although you have changed the object.
 it('visits again if the answer to its own write shows an unknown change', async () => {
   const visited = await copied({ [START_OVER_ANNOTATION]: UID });
   expect(visited.calls).toEqual(['write', 'write']);
-  expect(reason(visited)).toBe('SecretNotFound');
+  expect(shownBy(visited).reason).toBe('SecretNotFound');
 });
 
 it('waits if the answer to its own write shows no unknown change', async () => {
   const visited = await copied({});
   expect(visited.calls).toEqual(['write']);
-  expect(reason(visited)).toBe('RecordMismatch');
+  expect(shownBy(visited).reason).toBe('RecordMismatch');
 });

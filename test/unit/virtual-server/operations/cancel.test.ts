@@ -4,7 +4,6 @@ import { ACCEPT_SERVER_ANNOTATION, RECONCILE_AT_ANNOTATION, SET_KIND } from '../
 import type { Condition } from '../../../../src/api/meta.ts';
 import type { ServerRecord } from '../../../../src/api/record.ts';
 import type { VirtualServer } from '../../../../src/api/virtual-server.ts';
-import { currentReason } from '../../../../src/controller/conditions.ts';
 import { KubeError } from '../../../../src/kube/error.ts';
 import { ProviderError } from '../../../../src/provider/error.ts';
 import { ResponseError } from '../../../../src/provider/error.ts';
@@ -23,7 +22,7 @@ import {
   webWith,
   type Shape,
 } from '../../../fixtures/decision.ts';
-import { DENIED, visit, type Answers, type Given, type Visited } from '../../../fixtures/visits.ts';
+import { DENIED, shownBy, visit, type Answers, type Given, type Visited } from '../../../fixtures/visits.ts';
 
 const TIME = '2026-01-01T00:00:00Z';
 const READY = { serverStatus: 'running' };
@@ -66,7 +65,6 @@ const OVER: Evidence = { task: { state: 'over', identifier: 'srv1' } };
 const cancelUnseen = (given: Given = {}, object = unread()): Promise<Visited> =>
   visit(object, { memo: memo(OVER), ...given, answers: { server: DENIED, removed: 'cancelled', ...given.answers } });
 
-const reason = ({ object }: Visited): string | undefined => currentReason(object?.status?.conditions);
 const finalizers = ({ object }: Visited): string[] | undefined => object?.metadata.finalizers;
 /** Without the writes of the status. */
 const asked = ({ calls }: Visited): string[] => calls.filter((call) => call !== 'write');
@@ -149,7 +147,7 @@ describe('what permits a DELETE', () => {
     const visited = await cancel({ answers: { server }, account, memo: memo(evidence) }, doomed(own, said));
     expectKept(visited);
     expect(asked(visited)).toEqual(['read']);
-    expect(reason(visited)).toBe(UNPROVEN);
+    expect(shownBy(visited).reason).toBe(UNPROVEN);
     expect(visited.memo.evidence.unrecognized).toBe('srv1');
   });
 
@@ -157,7 +155,7 @@ describe('what permits a DELETE', () => {
     const visited = await cancel({ answers: { server: new ProviderError('PROVIDER_UNREACHABLE', 'reset') } });
     expectKept(visited);
     expect(asked(visited)).toEqual(['read']);
-    expect(reason(visited)).toBe('ProviderUnavailable');
+    expect(shownBy(visited).reason).toBe('ProviderUnavailable');
   });
 
   it('is no live read of 30 seconds ago, by the time the DELETE would be sent', async () => {
@@ -235,7 +233,7 @@ describe('the definitions', () => {
     const visited = await cancel({ definition });
     expectKept(visited);
     expect(asked(visited)).toEqual(['read', 'live', 'definition']);
-    expect(reason(visited)).toBe(shows);
+    expect(shownBy(visited).reason).toBe(shows);
     expect(visited.memo.plan).toMatchObject({ operation: 'cancel' });
     expect(visited.requeueAfterMs).toBe(0.9 * TIMING.pollMs);
   });
@@ -275,7 +273,7 @@ describe('the definitions', () => {
       const visited = await cancel({ setDefinition }, member);
       expectKept(visited);
       expect(asked(visited)).toEqual(['read', 'live', 'definition', 'setDefinition']);
-      expect(reason(visited)).toBe(shows);
+      expect(shownBy(visited).reason).toBe(shows);
     });
 
     it.each<[string, VirtualServer, Given]>([
@@ -312,7 +310,7 @@ describe('the live object', () => {
     });
     expectKept(visited);
     expect(asked(visited)).toEqual(['read', 'live', 'definition']);
-    expect(reason(visited)).toBe('IdentifierInUse');
+    expect(shownBy(visited).reason).toBe('IdentifierInUse');
   });
 
   it('decides also while the definition is being deleted', async () => {
@@ -324,7 +322,7 @@ describe('the live object', () => {
     ]) {
       const visited = await cancel({ live: doomed(own), definition: 'deleting' });
       expect(visited.object?.status?.record).toEqual(own);
-      expect(reason(visited)).toBe('CRDDeleting');
+      expect(shownBy(visited).reason).toBe('CRDDeleting');
     }
   });
 
@@ -334,7 +332,7 @@ describe('the live object', () => {
     const visited = await cancel({ live, answers: { server: [SERVER, stranger] } });
     expectKept(visited);
     expect(asked(visited)).toEqual(['read', 'live', 'definition', 'read']);
-    expect(reason(visited)).toBe(UNPROVEN);
+    expect(shownBy(visited).reason).toBe(UNPROVEN);
   });
 
   it('has a record with another account, so that a denial does not permit a DELETE', async () => {

@@ -3,7 +3,6 @@ import { describe, expect, it } from 'vitest';
 import { FINALIZER, PAUSED_ANNOTATION } from '../../../../src/api/names.ts';
 import type { ServerRecord } from '../../../../src/api/record.ts';
 import type { VirtualServer } from '../../../../src/api/virtual-server.ts';
-import { currentReason } from '../../../../src/controller/conditions.ts';
 import { KubeError } from '../../../../src/kube/error.ts';
 import { ProviderError } from '../../../../src/provider/error.ts';
 import { ResponseError } from '../../../../src/provider/error.ts';
@@ -12,7 +11,7 @@ import { CreateLimit } from '../../../../src/virtual-server/shared/limits.ts';
 import { ACCOUNT, ATTEMPTED, NOW, UID, record, web } from '../../../fixtures/decision.ts';
 import { annotatedRecordOf } from '../../../fixtures/records.ts';
 import { SSH_KEY } from '../../../fixtures/virtual-server.ts';
-import { visit, type Given, type Visited } from '../../../fixtures/visits.ts';
+import { shownBy, visit, type Given, type Visited } from '../../../fixtures/visits.ts';
 
 const CREATED: CreateOutcome = { kind: 'created', task: 7 };
 const HOUR_MS = 3_600_000;
@@ -26,7 +25,6 @@ async function order(given: Given = {}, object = web()): Promise<Ordered> {
   return { ...(await visit(object, { limit, ...given, answers })), limit };
 }
 
-const reason = ({ object }: Visited): string | undefined => currentReason(object?.status?.conditions);
 const noted = ({ journal }: Visited): unknown[] =>
   journal.entries(UID).map(({ attempt, state, task }) => ({ attempt, state, ...(task !== undefined && { task }) }));
 /** How long another object of the namespace would have to wait for an order (ms). */
@@ -63,7 +61,7 @@ describe('an order', () => {
     limit.reserve('default', 'another', -1_000);
     const visited = await order({ limit });
     expect(visited.calls).toEqual(['catalog', 'write']);
-    expect(reason(visited)).toBe('CreateLimit');
+    expect(shownBy(visited).reason).toBe('CreateLimit');
     expect(visited.requeueAfterMs).toBe(HOUR_MS - 1_000);
     expect(visited.journal.entries(UID)).toEqual([]);
   });
@@ -71,7 +69,7 @@ describe('an order', () => {
   it('is not claimed if it gets no connection, and gives its place back', async () => {
     const visited = await order({ places: 1, answers: { opened: new ProviderError('PROVIDER_UNREACHABLE', 'down') } });
     expect(visited.calls).toEqual(['catalog', 'open', 'write']);
-    expect(reason(visited)).toBe('ProviderUnavailable');
+    expect(shownBy(visited).reason).toBe('ProviderUnavailable');
     expect(recordOf(visited)).toBeUndefined();
     expect(delayMs(visited)).toBe(0);
     expect(visited.quota.reserve('default', 'another')).toBeDefined();
@@ -81,7 +79,7 @@ describe('an order', () => {
     const expiresAt = new Date(NOW + 30_000).toISOString();
     const visited = await order({ waits: 30_000 }, web({ spec: { expiresAt } }));
     expect(visited.calls).toEqual(['catalog', 'open', 'write']);
-    expect(reason(visited)).toBe('Expired');
+    expect(shownBy(visited).reason).toBe('Expired');
     expect(recordOf(visited)).toBeUndefined();
     expect(visited.journal.entries(UID)).toEqual([]);
     expect(delayMs(visited)).toBe(0);
@@ -101,7 +99,7 @@ describe('an order', () => {
   it('is not claimed without the note in the journal that it was minted', async () => {
     const visited = await order({ journalProblem: 'the disk is full' });
     expect(visited.calls).toEqual(['write']);
-    expect(reason(visited)).toBe('JournalUnavailable');
+    expect(shownBy(visited).reason).toBe('JournalUnavailable');
     expect(recordOf(visited)).toBeUndefined();
   });
 });
@@ -189,7 +187,7 @@ describe('a claim that is answered with an object that', () => {
       beforeWrite: changed({ status: { record: { ...ATTEMPTED, attempt: 'a0', task: 6 } } }),
     });
     expect(visited.requests).toEqual([]);
-    expect(reason(visited)).toBe('RecordConflict');
+    expect(shownBy(visited).reason).toBe('RecordConflict');
     expect(noted(visited)).toEqual([{ attempt: 'a1', state: 'minted' }]);
     expect(delayMs(visited)).toBe(0);
   });
@@ -232,7 +230,7 @@ describe('the answer to an order', () => {
   ])('takes the attempt back and gives the place back if $what', async ({ answer, shows }) => {
     const visited = await order({ answers: { order: answer } });
     expect(visited.calls).toEqual(['catalog', 'open', 'write', 'order', 'write', 'write']);
-    expect(reason(visited)).toBe(shows);
+    expect(shownBy(visited).reason).toBe(shows);
     expect(recordOf(visited)).toEqual({ format: 1, ...record(), account: ACCOUNT });
     expect(visited.journal.entries(UID)).toEqual([]);
     expect(delayMs(visited)).toBe(0);
@@ -242,7 +240,7 @@ describe('the answer to an order', () => {
     const answer = { kind: 'unknown', error: new ProviderError('PROVIDER_TIMEOUT', '60 s') } as const;
     const visited = await order({ answers: { order: answer } });
     expect(visited.calls).toEqual(['catalog', 'open', 'write', 'order', 'write']);
-    expect(reason(visited)).toBe('CreateOutcomeUnknown');
+    expect(shownBy(visited).reason).toBe('CreateOutcomeUnknown');
     expect(recordOf(visited)).toMatchObject({ attempt: 'a1' });
     expect(noted(visited)).toEqual([{ attempt: 'a1', state: 'sending' }]);
     expect(delayMs(visited)).toBe(HOUR_MS);

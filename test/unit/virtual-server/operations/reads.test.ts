@@ -1,12 +1,11 @@
 /** Whether a 404 for a task or a server proves anything. */
 import { describe, expect, it } from 'vitest';
 import { ACCEPT_SERVER_ANNOTATION } from '../../../../src/api/names.ts';
-import { currentReason } from '../../../../src/controller/conditions.ts';
 import { ResponseError } from '../../../../src/provider/error.ts';
 import { pollTask } from '../../../../src/virtual-server/operations/reads.ts';
 import { ACCOUNT, ELSEWHERE, KNOWN, OTHER_KEY, SERVER, TASKED, webWith } from '../../../fixtures/decision.ts';
 import { fakeSession } from '../../../fixtures/doubles.ts';
-import { DENIED, visit, type Given, type Visited } from '../../../fixtures/visits.ts';
+import { DENIED, shownBy, visit, type Given, type Visited } from '../../../fixtures/visits.ts';
 
 const look = (given: Given = {}): Promise<Visited> =>
   visit(webWith(KNOWN, { status: { serverStatus: 'running' } }), {
@@ -21,11 +20,9 @@ const follow = (given: Given = {}, accepts?: string): Promise<Visited> =>
     answers: { task: DENIED, ...given.answers },
   });
 
-const reason = ({ object }: Visited): string | undefined => currentReason(object?.status?.conditions);
-
 function expectNoProof(visited: Visited): void {
   expect(visited.memo.evidence.denials).toBeUndefined();
-  expect(reason(visited)).toBe('ServerNotVisible');
+  expect(shownBy(visited).reason).toBe('ServerNotVisible');
   expect(visited.isSuspect).toBe(true);
 }
 
@@ -41,7 +38,7 @@ describe('a 404', () => {
     const visited = await follow();
     expect(visited.calls).toEqual(['poll', 'products', 'poll', 'write']);
     expect(visited.memo.evidence.denials).toMatchObject({ of: 'task 7', counted: 1 });
-    expect(reason(visited)).toBe('Creating');
+    expect(shownBy(visited).reason).toBe('Creating');
     expect(visited.isSuspect).toBe(true);
   });
 
@@ -76,14 +73,14 @@ describe('a 404', () => {
     ]) {
       expect(visited.memo.evidence.denials).toBeUndefined();
       expect(visited.memo.failures).toBe(1);
-      expect(reason(visited)).toBe('ProviderUnavailable');
+      expect(shownBy(visited).reason).toBe('ProviderUnavailable');
     }
   });
 
   it('counts as a fault if the second answer shows the server', async () => {
     const visited = await look({ answers: { server: [DENIED, SERVER] } });
     expect(visited.calls).toEqual(['read', 'products', 'read', 'write']);
-    expect(reason(visited)).toBe('Available');
+    expect(shownBy(visited).reason).toBe('Available');
     expect(visited.memo.evidence.denials).toBeUndefined();
   });
 });

@@ -1,12 +1,10 @@
 /** When the task of an order is polled, and when the server that it names is the object's. */
 import { expect, it } from 'vitest';
 import { NOT_CREATED_ANNOTATION } from '../../../../src/api/names.ts';
-import { currentReason } from '../../../../src/controller/conditions.ts';
 import { TASKED, webWith } from '../../../fixtures/decision.ts';
 import { recordOf } from '../../../fixtures/records.ts';
-import { visit, type Visited } from '../../../fixtures/visits.ts';
+import { shownBy, visit } from '../../../fixtures/visits.ts';
 
-const reason = ({ object }: Visited): string | undefined => currentReason(object?.status?.conditions);
 const OTHER = ['default/other'];
 
 it('does not lead to a server that another object holds', async () => {
@@ -15,7 +13,7 @@ it('does not lead to a server that another object holds', async () => {
     others: { withServer: (identifier) => (identifier === 'srv1' ? OTHER : []) },
   });
   expect(visited.calls).toEqual(['poll', 'write']);
-  expect(reason(visited)).toBe('TaskInUse');
+  expect(shownBy(visited).reason).toBe('TaskInUse');
   expect(visited.object && recordOf(visited.object)).not.toHaveProperty('identifier');
 });
 
