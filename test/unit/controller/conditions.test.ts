@@ -3,14 +3,7 @@ import { REASONS, hasTrait, type ReadyReason, type Reason } from '../../../src/a
 import { pointer, reasonPage } from '../../../src/api/documentation.ts';
 import { MAX_MESSAGE, type Condition } from '../../../src/api/meta.ts';
 import { timestamp } from '../../../src/base/duration.ts';
-import {
-  adviceOf,
-  currentReason,
-  eventOf,
-  transitions,
-  withCondition,
-  withVerdict,
-} from '../../../src/controller/conditions.ts';
+import { adviceOf, eventOf, transitions, withCondition, withVerdict } from '../../../src/controller/conditions.ts';
 import { NOW } from '../../fixtures/decision.ts';
 
 const LATER = NOW + 5_000;
@@ -57,13 +50,6 @@ describe('withVerdict', () => {
     expect(never[0]).toMatchObject({ type: 'Ready', status: 'False', reason: 'InvalidCredentials' });
   });
 
-  it('sets Ready to False for a missing server', () => {
-    expect(withVerdict(ready, { reason: 'ServerMissing', message: 'gone' }, 1, LATER)[0]).toMatchObject({
-      status: 'False',
-      lastTransitionTime: timestamp(LATER),
-    });
-  });
-
   it('keeps conditions of other types', () => {
     const other: Condition = { ...(ready[0] as Condition), type: 'AnotherControllers' };
     expect(withVerdict([other], { reason: 'Pending', message: '' }, 1, NOW)).toContainEqual(other);
@@ -72,10 +58,6 @@ describe('withVerdict', () => {
   it('cuts a message to the length that the schema allows', () => {
     const message = `${'x'.repeat(MAX_MESSAGE - 5)}😀😀`;
     expect(messageOf('Pending', message)).toBe(`${'x'.repeat(MAX_MESSAGE - 5)}...`);
-  });
-
-  it('writes times in whole seconds, like metav1.Time', () => {
-    expect(timestamp(Date.UTC(2026, 0, 2, 3, 4, 5, 678))).toBe('2026-01-02T03:04:05Z');
   });
 });
 
@@ -181,24 +163,5 @@ describe('transitions', () => {
     expect(told('Pending', 'Creating')).toEqual([]);
     expect(told('Creating', 'Available')).toEqual(['Available']);
     expect(told('Creating', 'TaskFailed')).toEqual(['TaskFailed']);
-  });
-});
-
-describe('currentReason', () => {
-  it.each([
-    {
-      reason: 'Stalled comes first',
-      of: withVerdict(ready, { reason: 'InvalidCredentials', message: '' }, 1, NOW),
-      is: 'InvalidCredentials',
-    },
-    {
-      reason: 'then Reconciling',
-      of: withVerdict(ready, { reason: 'ProviderUnavailable', message: '' }, 1, NOW),
-      is: 'ProviderUnavailable',
-    },
-    { reason: 'then Ready', of: ready, is: 'Available' },
-    { reason: 'no conditions yet', of: undefined, is: undefined },
-  ])('is $is: $reason', ({ of, is }) => {
-    expect(currentReason(of)).toBe(is);
   });
 });
