@@ -1,17 +1,24 @@
 /** The complete list of condition types and of reasons for conditions and Events, with their properties. */
 
-export const CONDITION_TYPES = [
-  'Ready',
-  'Reconciling',
-  'Stalled',
-  'Drifted',
-  'Paused',
-  'OrphanedServer',
-  'Expiring',
-  'Reachable',
-  'ConnectionSecret',
-  'Collectible',
-] as const;
+/**
+ * The types of conditions. `event`: a new reason of this type also creates an Event. Ready, Reconciling and Stalled show one
+ * verdict, whose reason has the trait `silent` if no Event tells of it.
+ */
+const CONDITIONS = {
+  Ready: {},
+  Reconciling: {},
+  Stalled: {},
+  Drifted: { event: true },
+  Paused: {},
+  OrphanedServer: { event: true },
+  Expiring: { event: true },
+  Reachable: {},
+  ConnectionSecret: { event: true },
+  Collectible: {},
+};
+export type ConditionType = keyof typeof CONDITIONS;
+export const CONDITION_TYPES = Object.keys(CONDITIONS) as ConditionType[];
+export const TYPES_WITH_EVENT = CONDITION_TYPES.filter((type) => 'event' in CONDITIONS[type]);
 
 /** Properties of an object while this is its current reason. */
 export type Trait =
@@ -160,11 +167,13 @@ export type AnyReason = Reason | keyof typeof SET_REASONS;
 /** The reasons that Ready can have. */
 export type ReadyReason = { [K in Reason]: (typeof REASONS)[K] extends Meaning ? K : never }[Reason];
 
+const TRAITS = new Map<string | undefined, readonly Trait[]>(
+  Object.entries({ ...REASONS, ...SET_REASONS }).map(([reason, { traits }]) => [reason, traits]),
+);
+
 /** True if the reason has the trait; false for an unknown reason. */
 export function hasTrait(reason: string | undefined, trait: Trait): boolean {
-  const tables: Record<string, Partial<Meaning>>[] = [REASONS, SET_REASONS];
-  const table = tables.find((reasons) => Object.hasOwn(reasons, reason ?? ''));
-  return table?.[reason ?? '']?.traits?.includes(trait) === true;
+  return TRAITS.get(reason)?.includes(trait) === true;
 }
 
 /** The current reason: that of Stalled or Reconciling if one is set, else that of Ready. */

@@ -25,6 +25,8 @@ interface Member<T> extends Links<Member<T>> {
   readonly namespace: string;
   /** Number of turns that it has had since it joined. */
   turns: number;
+  /** Number of its items. */
+  size: number;
   /** Its items by priority. */
   readonly lines: Chain<Waiting<T>>[];
 }
@@ -48,10 +50,11 @@ export class FairLine<T> {
 
   /** `priority`: 0 goes first. */
   join(namespace: string, item: T, priority = 0): Waiting<T> {
-    const { lines } = this.#members.get(namespace) ?? this.#admit(namespace);
+    const member = this.#members.get(namespace) ?? this.#admit(namespace);
     const number = (this.#joined += 1);
     const waiting: Waiting<T> = { item, namespace, priority, number, previous: undefined, next: undefined };
-    (lines[priority] ??= new Chain()).append(waiting);
+    (member.lines[priority] ??= new Chain()).append(waiting);
+    member.size += 1;
     this.#length += 1;
     return waiting;
   }
@@ -61,7 +64,8 @@ export class FairLine<T> {
     if (member === undefined) return;
     member.lines[waiting.priority]?.remove(waiting);
     this.#length -= 1;
-    if (!isEmpty(member)) return;
+    member.size -= 1;
+    if (member.size > 0) return;
     this.#rotation.remove(member);
     this.#members.delete(member.namespace);
   }
@@ -73,7 +77,7 @@ export class FairLine<T> {
       if (waiting === undefined || !mayGo(waiting)) continue;
       member.turns += 1;
       this.leave(waiting);
-      if (!isEmpty(member)) {
+      if (member.size > 0) {
         this.#rotation.remove(member);
         this.#rotation.append(member);
       }
@@ -83,7 +87,7 @@ export class FairLine<T> {
   }
 
   #admit(namespace: string): Member<T> {
-    const member: Member<T> = { namespace, turns: 0, lines: [], previous: undefined, next: undefined };
+    const member: Member<T> = { namespace, turns: 0, size: 0, lines: [], previous: undefined, next: undefined };
     this.#members.set(namespace, member);
     this.#rotation.append(member);
     return member;
@@ -109,10 +113,6 @@ class Chain<T extends Links<T>> {
     if (next === undefined) this.#last = previous;
     else next.previous = previous;
   }
-}
-
-function isEmpty({ lines }: Member<unknown>): boolean {
-  return lines.every((line) => line.first === undefined);
 }
 
 function nextOf<T>({ lines, turns }: Member<T>): Waiting<T> | undefined {

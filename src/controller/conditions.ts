@@ -5,6 +5,7 @@ import {
   currentReason,
   hasTrait,
   type AnyReason,
+  type ConditionType,
   type Meaning,
   type ReadyReason,
   type Reason,
@@ -62,7 +63,7 @@ export function withVerdict(
 /** Sets one condition (default status True), or removes it if `value` is undefined. The others keep their order. */
 export function withCondition(
   conditions: readonly Condition[],
-  type: string,
+  type: ConditionType,
   value: (Finding & { status?: Condition['status'] }) | undefined,
   generation: number,
   now: number,

@@ -32,6 +32,8 @@ export class Bucket {
     low: new FairLine(),
     lowest: new FairLine(),
   };
+  /** Number of waiting requests of any priority. */
+  #length = 0;
   #tokens: number;
   #served = 0;
   #filledAt: number;
@@ -52,6 +54,7 @@ export class Bucket {
     if (this.#qps === Infinity) return Promise.resolve();
     return new Promise((resolve, reject) => {
       this.#waiting[priority].join(tenant, { resolve, reject });
+      this.#length += 1;
       this.#serve();
     });
   }
@@ -66,13 +69,11 @@ export class Bucket {
 
   #serve(): void {
     this.#fill();
-    while (this.#tokens >= 1) {
-      const waiter = this.#take();
-      if (!waiter) return;
+    while (this.#tokens >= 1 && this.#length > 0) {
       this.#tokens -= 1;
-      waiter.resolve();
+      this.#take()?.resolve();
     }
-    if (this.#timer !== undefined || ORDER.every((priority) => this.#waiting[priority].length === 0)) return;
+    if (this.#timer !== undefined || this.#length === 0) return;
     const wait = Math.max(1, Math.ceil(((1 - this.#tokens) * 1000) / this.#qps));
     this.#timer = this.#timers.set(() => {
       this.#timer = undefined;
@@ -86,6 +87,7 @@ export class Bucket {
     for (const priority of [first ?? 'high', ...ORDER] as const) {
       const waiter = this.#waiting[priority].take()?.item;
       if (waiter === undefined) continue;
+      this.#length -= 1;
       this.#served = turn;
       return waiter;
     }

@@ -5,7 +5,8 @@
 import type { VirtualServer } from '../api/virtual-server.ts';
 import { decide } from './decision/decide.ts';
 import { parked, waited, withAsked } from './decision/outcome.ts';
-import type { Outcome, Operation } from './decision/types.ts';
+import type { Operation, Outcome } from './decision/types.ts';
+import type { View } from './decision/view.ts';
 import { adopt } from './operations/adopt.ts';
 import { cancel } from './operations/cancel.ts';
 import { expire } from './operations/expire.ts';
@@ -43,7 +44,7 @@ export class Visits {
       for (let step = 0; step < MAX_STEPS; step++) {
         const view = visit.view();
         const operation = decide(view);
-        const done = await run(operation, visit);
+        const done = await run(operation, visit, view);
         if (done === undefined) return undefined;
         const next = withAsked(view, operation, done);
         await visit.commit({ name: operation.type, next, resolves: resolvesAttempts(operation) });
@@ -64,39 +65,40 @@ export class Visits {
   /** Records what the journal knows and the object does not have yet; makes no calls to the provider. */
   async restore(object: VirtualServer): Promise<void> {
     const visit = new Visit(object, this.#services, this.#orders);
-    const operation = decide(visit.view());
+    const at = visit.view();
+    const operation = decide(at);
     if (operation.type !== 'record') {
       this.#services.objects.saw(object);
       return;
     }
-    const next = recorded(visit.view(), operation.record, operation.why);
+    const next = recorded(at, operation.record, operation.why);
     await visit.commit({ name: operation.type, next, resolves: resolvesAttempts(operation) });
   }
 }
 
 /** Undefined if the object is gone, or the process is about to end. */
-async function run(operation: Operation, visit: Visit): Promise<Outcome | undefined> {
+async function run(operation: Operation, visit: Visit, at: View): Promise<Outcome | undefined> {
   switch (operation.type) {
     case 'order':
-      return order(visit);
+      return order(visit, at);
     case 'adopt':
-      return adopt(visit, operation);
+      return adopt(visit, at, operation);
     case 'follow':
-      return follow(visit, operation);
+      return follow(visit, at, operation);
     case 'look':
-      return look(visit, operation);
+      return look(visit, at, operation);
     case 'cancel':
-      return cancel(visit, operation);
+      return cancel(visit, at, operation);
     case 'expire':
-      return expire(visit, operation);
+      return expire(visit, at, operation);
     case 'release':
       return release(visit, operation);
     case 'record':
-      return recorded(visit.view(), operation.record, operation.why);
+      return recorded(at, operation.record, operation.why);
     case 'park':
-      return parked(visit.view(), operation);
+      return parked(at, operation);
     case 'wait':
-      return waited(visit.view(), operation.afterMs);
+      return waited(at, operation.afterMs);
   }
 }
 

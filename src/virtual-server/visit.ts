@@ -12,8 +12,7 @@ import type { Progress } from '../controller/controller.ts';
 import type { Session } from '../provider/types.ts';
 import type { ConnectionSecrets } from './connection-secret.ts';
 import { inputsOf } from './decision/inputs.ts';
-import { recordOf } from './decision/outcome.ts';
-import { holdsSomething } from './decision/record.ts';
+import { holdsSomething, knownRecord } from './decision/record.ts';
 import { isProvisioned } from './decision/status.ts';
 import type { Facts, Outcome } from './decision/types.ts';
 import { viewOf, type View } from './decision/view.ts';
@@ -126,8 +125,7 @@ export class Visit {
   }
 
   /** The session for calls to the provider, with the key of the Secret that the object names; read once a visit. */
-  async key(): Promise<{ ok: true; session: Session } | Missing> {
-    const { object, own, inputs, deleting, facts } = this.view();
+  async key({ object, own, inputs, deleting, facts }: View): Promise<{ ok: true; session: Session } | Missing> {
     const { plan } = facts.memo;
     const secret = object.spec.apiKeySecretRef.name;
     if (this.#key?.secret !== secret) {
@@ -244,7 +242,7 @@ export class Visit {
   #log(step: string, { error, events, record: written }: Outcome, durationMs: number): void {
     const { log } = this.services;
     const { namespace, name, uid, resourceVersion } = this.#object.metadata;
-    const record = written ?? recordOf(this.view());
+    const record = written ?? knownRecord(this.#object);
     const fields = {
       namespace,
       name,

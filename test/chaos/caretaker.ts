@@ -1,10 +1,11 @@
 /** The simulated person who resolves parked objects, with annotations or with the kubectl plugin. */
 import { ADOPT_ANNOTATION, NOT_CREATED_ANNOTATION } from '../../src/api/names.ts';
+import type { VirtualServer } from '../../src/api/virtual-server.ts';
+import { isSaid, isUnanswered, wordsAboutOrder, wordsAboutOrphans, type Words } from '../oracles/person.ts';
 import type { Arena } from './arena.ts';
 import { isOrdering, sshKeysOf, type KnownObjects } from './objects.ts';
 import type { Panel } from './panel.ts';
 import type { People } from './people.ts';
-import { asks, resolve } from './person.ts';
 import { runPlugin } from './plugin.ts';
 import type { Traffic } from './traffic.ts';
 
@@ -29,20 +30,28 @@ export class Caretaker {
 
   /** Does what the objects' conditions currently ask for. */
   async look(): Promise<void> {
-    const { objects, panel, people, traffic } = this.#options;
-    for (const object of objects.all()) {
-      const keys = sshKeysOf(object);
-      const others = objects.all().filter((other) => other !== object && sshKeysOf(other) === keys);
-      const annotations = resolve(object, {
-        serverOf: () => panel.serverOf(object, others),
-        // The answer to another order with these keys may not be in its record yet.
-        onItsWay: () => traffic.isOnItsWay(keys) || others.some((other) => isOrdering(other) && !asks(other)),
-      });
-      if (annotations === undefined) continue;
-      const words = this.hasPlugin ? wordsFor(annotations) : undefined;
-      if (words === undefined) await people.edit(object.metadata.name, { annotations });
+    for (const object of this.#options.objects.all()) {
+      const said = this.#answer(object);
+      if (said === undefined) continue;
+      const words = this.hasPlugin ? wordsFor(said) : undefined;
+      if (words === undefined) await this.#options.people.edit(object.metadata.name, { annotations: said });
       else await this.#runPlugin(object.metadata.name, words);
     }
+  }
+
+  /** What to say next; undefined if everything is said. */
+  #answer(object: VirtualServer): Words | undefined {
+    const { objects, panel, traffic } = this.#options;
+    const orphans = wordsAboutOrphans(object);
+    if (orphans !== undefined && !isSaid(object, orphans)) return orphans;
+    const keys = sshKeysOf(object);
+    const others = objects.all().filter((other) => other !== object && sshKeysOf(other) === keys);
+    // A request that was cut off may arrive later than its sender knows, and the answer to another order with these keys may
+    // not be in its record yet.
+    const mayCome = traffic.isOnItsWay(keys) || others.some((other) => isOrdering(other) && !isUnanswered(other));
+    if (!isUnanswered(object) || mayCome) return undefined;
+    const words = wordsAboutOrder(object, panel.serverOf(object, others));
+    return words === undefined || isSaid(object, words) ? undefined : words;
   }
 
   async #runPlugin(name: string, words: readonly string[]): Promise<void> {
@@ -55,8 +64,8 @@ export class Caretaker {
 }
 
 /** Arguments for the plugin; undefined if the plugin has no command for these annotations. */
-function wordsFor(annotations: Record<string, string>): string[] | undefined {
-  if (annotations[NOT_CREATED_ANNOTATION] !== undefined) return ['--not-created'];
-  const identifier = annotations[ADOPT_ANNOTATION];
-  return identifier === undefined ? undefined : ['--adopt', identifier];
+function wordsFor(said: Words): string[] | undefined {
+  if (said[NOT_CREATED_ANNOTATION] !== undefined) return ['--not-created'];
+  const identifier = said[ADOPT_ANNOTATION];
+  return typeof identifier === 'string' ? ['--adopt', identifier] : undefined;
 }

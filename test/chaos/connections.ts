@@ -3,7 +3,7 @@
  * with it.
  */
 import type { Secret } from '../../src/kube/kinds.ts';
-import { expectedData } from '../lives/expected-data.ts';
+import { expectedData } from '../oracles/connection-data.ts';
 import type { Gap } from './gaps.ts';
 import type { Scenario } from './scenarios.ts';
 import { CONNECTION } from './secret-calls.ts';
@@ -33,9 +33,12 @@ function servers(stage: Stage): string {
   return stage.simulator.ledger.creates()[0]?.identifier ?? '';
 }
 
+const shownData = ({ simulator }: Stage, identifier: string) =>
+  expectedData(identifier, simulator.fleet.find('default', identifier)?.object);
+
 /** Waits until the Secret holds the server's data (or none), and is bound to its object or not. */
 async function says(stage: Stage, what: string, isBound: boolean, identifier?: string): Promise<void> {
-  const expected = identifier === undefined ? {} : expectedData(stage.simulator, identifier);
+  const expected = identifier === undefined ? {} : shownData(stage, identifier);
   await stage.until(`the Secret to hold ${what}`, async () => {
     const secret = await stage.people.secret(SECRET);
     return secret !== undefined && same(secret.data, expected) && bound(secret) === isBound;
@@ -80,7 +83,7 @@ export const CONNECTIONS: Readonly<Record<string, Scenario>> = {
       await says(stage, 'the new password', true, identifier);
       await stage.people.edit(NAME, { spec: { deletionPolicy: 'Retain' } });
       stage.retained.add(identifier);
-      const expected = expectedData(stage.simulator, identifier);
+      const expected = shownData(stage, identifier);
       const secret = await gone(stage);
       if (secret === undefined || bound(secret) || !same(secret.data, expected))
         stage.violations.push(`the retained Secret is ${secret === undefined ? 'gone' : 'changed, or still bound'}`);

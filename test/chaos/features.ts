@@ -2,7 +2,7 @@
 import { RECONCILE_AT_ANNOTATION } from '../../src/api/names.ts';
 import type { SimulatedProduct } from '../../src/simulator/index.ts';
 import { begin, isCreate, removed } from './acts.ts';
-import { shows } from './catalogs.ts';
+import { shows } from '../oracles/catalogs.ts';
 import type { Scenario, Unusual } from './scenarios.ts';
 import type { Stage } from './stage.ts';
 

@@ -1,11 +1,11 @@
 /** Checks of single requests at the moment they arrive. Each violation is one sentence. */
-import { CATALOG_PLURAL, PAUSED_ANNOTATION, SERVER_PLURAL, RECORD_ANNOTATION } from '../../src/api/names.ts';
+import { CATALOG_PLURAL, SERVER_PLURAL, RECORD_ANNOTATION } from '../../src/api/names.ts';
 import type { VirtualServer } from '../../src/api/virtual-server.ts';
-import { expiryOf } from '../../src/virtual-server/decision/expiry.ts';
 import type { Simulator } from '../../src/simulator/index.ts';
 import type { Request } from './labels.ts';
 import { sshKeysOf } from './objects.ts';
 import { recordOf } from '../fixtures/records.ts';
+import { asksToCancel, wronglyCancelled } from '../oracles/servers.ts';
 import { checkConnectionWrite } from './secret-calls.ts';
 import { checkSetWrite } from './sets.ts';
 
@@ -80,19 +80,5 @@ function checkCancel(identifier: string, objects: readonly VirtualServer[], simu
   // A server that is gone cannot be cancelled by mistake.
   if (!simulator.aliveServers().some((server) => server.identifier === identifier)) return [];
   const holders = objects.filter((object) => recordOf(object)?.identifier === identifier);
-  const asking = holders.filter((object) => {
-    const { metadata, spec } = object;
-    const isOver = (expiryOf(object, recordOf(object)) ?? Infinity) <= Date.now();
-    return (
-      (metadata.deletionTimestamp !== undefined || isOver) &&
-      spec.deletionPolicy === 'Delete' &&
-      !spec.deletionProtection &&
-      metadata.annotations?.[PAUSED_ANNOTATION] === undefined
-    );
-  });
-  if (holders.length === 1 && asking.length === 1) return [];
-  const names = holders.map(
-    ({ metadata: { name, deletionTimestamp } }) => `${name}${deletionTimestamp ? ' deleting' : ''}`,
-  );
-  return [`server ${identifier} is about to be cancelled while it is held by [${names.join(', ')}]`];
+  return wronglyCancelled(`server ${identifier}`, holders, (object) => asksToCancel(object, Date.now()));
 }

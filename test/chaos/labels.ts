@@ -10,6 +10,7 @@ import {
   DEFAULT_API_KEY_SECRET,
   FINALIZER,
   NOT_CREATED_ANNOTATION,
+  RECONCILE_AT_ANNOTATION,
   RECORD_ANNOTATION,
   SET_KIND,
 } from '../../src/api/names.ts';
@@ -17,7 +18,7 @@ import { parseRecord } from '../../src/api/record.ts';
 import type { ServerCatalog, ServerCatalogStatus } from '../../src/api/server-catalog.ts';
 import type { VirtualServer } from '../../src/api/virtual-server.ts';
 import type { VirtualServerSet } from '../../src/api/virtual-server-set.ts';
-import { stateOfCatalog } from './catalogs.ts';
+import { isInOrder } from '../oracles/catalogs.ts';
 import { connectionLabel, connectionOf } from './secret-calls.ts';
 import { setLabel } from './sets.ts';
 
@@ -58,6 +59,18 @@ export function stateOf(object: VirtualServer | undefined): string {
     ...(currentReason(object.status?.conditions) === 'Deleting' ? ['shown'] : []),
   ];
   return words.length === 0 ? 'fresh' : words.join('+');
+}
+
+/** The catalog's state in a few words for labels, each after a plus sign; empty if the catalog was never read. */
+function stateOfCatalog(catalog: ServerCatalog): string {
+  const { metadata, status } = catalog;
+  if (status?.conditions === undefined) return '';
+  const words = [
+    ...(isInOrder(catalog) ? ['ready'] : ['behind']),
+    ...(metadata.annotations?.[RECONCILE_AT_ANNOTATION] === undefined ? [] : ['asked']),
+    ...(metadata.generation === 1 ? [] : ['edited']),
+  ];
+  return words.map((word) => `+${word}`).join('');
 }
 
 /** Suffix for requests that may concern a catalog as well as a server. */

@@ -2,9 +2,10 @@
 import type { ServerCatalog } from '../../src/api/server-catalog.ts';
 import type { VirtualServer } from '../../src/api/virtual-server.ts';
 import type { Simulator } from '../../src/simulator/index.ts';
-import { shows, type Lists } from './catalogs.ts';
 import { isForTunnel, isKill, type CrashFault } from './faults.ts';
 import { recordOf } from '../fixtures/records.ts';
+import { shows, type Lists } from '../oracles/catalogs.ts';
+import { orderedTooOften, unaccounted } from '../oracles/servers.ts';
 import type { Replica } from './replica.ts';
 
 interface Ending {
@@ -20,34 +21,29 @@ interface Ending {
 }
 
 export function checkEnding(ending: Ending): string[] {
-  return [...orderedTwice(ending), ...unaccounted(ending), ...saidTooMuch(ending), ...failed(ending)];
+  return [...orderedTwice(ending), ...leftOver(ending), ...saidTooMuch(ending), ...failed(ending)];
 }
 
 /** People in these plans set `not-created` only if nothing was created, so each object has at most one create. */
 function orderedTwice({ simulator, asked }: Ending): string[] {
   const counts = new Map<unknown, number>();
   for (const { body } of simulator.ledger.creates()) counts.set(body.ssh_keys, (counts.get(body.ssh_keys) ?? 0) + 1);
-  return (
-    [...counts]
-      // The scenario itself may have ordered one, for no object.
-      .filter(([keys, n]) => n > Math.max(1, asked(keys)))
-      .map(([keys, n]) => `${n} servers were ordered with ${String(keys)}, for ${asked(keys)} objects`)
-  );
+  // The scenario itself may have ordered one, for no object.
+  return [...counts].flatMap(([keys, count]) => orderedTooOften(String(keys), count, Math.max(1, asked(keys))));
 }
 
 /** The existing servers must be exactly those that objects hold, plus the retained ones. */
-function unaccounted({ simulator, objects, retained }: Ending): string[] {
-  const records = objects.map(recordOf).filter((record) => record?.expiredAt === undefined);
-  const held = new Set(records.map((record) => record?.identifier).filter((one) => one !== undefined));
+function leftOver({ simulator, objects, retained }: Ending): string[] {
   const ordered = new Map(simulator.ledger.creates().map(({ identifier, body }) => [identifier, body.ssh_keys]));
-  const alive = new Set(simulator.aliveServers().map(({ identifier }) => identifier));
   const isRetained = (identifier: string): boolean => retained.has(identifier) || retained.has(ordered.get(identifier));
-  const left = [...alive].filter((identifier) => !held.has(identifier) && !isRetained(identifier));
-  const missing = [...held].filter((identifier) => !alive.has(identifier));
+  const held = objects.flatMap((object) => {
+    const { identifier, expiredAt } = recordOf(object) ?? {};
+    return identifier === undefined || expiredAt !== undefined ? [] : [{ key: identifier, by: object.metadata.name }];
+  });
+  const alive = new Map(simulator.aliveServers().map(({ identifier }) => [identifier, `server ${identifier}`]));
   const cancelled = simulator.ledger.cancels().filter(({ identifier }) => isRetained(identifier));
   return [
-    ...left.map((identifier) => `server ${identifier} exists but no object holds it`),
-    ...missing.map((identifier) => `server ${identifier} is held but does not exist`),
+    ...unaccounted({ alive, held, mayBeLeft: isRetained }),
     ...cancelled.map(({ identifier }) => `server ${identifier} was cancelled although it was to be retained`),
   ];
 }
@@ -71,7 +67,7 @@ export function checkTunnel(
   labels: readonly string[],
 ): string[] {
   if (!isForTunnel(label) || isKill(fault)) return [];
-  const expected = fault === 'cut' && label === 'proxy:CONNECT:attempt' ? 'CreateOutcomeUnknown' : undefined;
+  const expected = fault === 'cut' && label === 'proxy:CONNECT:order' ? 'CreateOutcomeUnknown' : undefined;
   const shown = ['CreateOutcomeUnknown', 'CreateRejected'].find((reason) =>
     labels.some((one) => one.endsWith(`:${reason}`)),
   );

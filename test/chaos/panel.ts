@@ -2,7 +2,7 @@
 import { ADOPT_ANNOTATION } from '../../src/api/names.ts';
 import type { VirtualServer } from '../../src/api/virtual-server.ts';
 import { DEFAULT_KEY, type CreateEntry, type Simulator } from '../../src/simulator/index.ts';
-import type { Lists } from './catalogs.ts';
+import type { Lists } from '../oracles/catalogs.ts';
 import { recordOf } from '../fixtures/records.ts';
 import { sshKeysOf } from './objects.ts';
 

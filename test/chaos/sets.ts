@@ -3,7 +3,7 @@ import { randomUUID } from 'node:crypto';
 import { SERVER_PLURAL, SET_KIND, SET_PLURAL } from '../../src/api/names.ts';
 import type { VirtualServerSet } from '../../src/api/virtual-server-set.ts';
 import { currentReason } from '../../src/controller/conditions.ts';
-import { limitsOf } from '../../src/virtual-server-set/decision/limits.ts';
+import { limitsOf, mostOf } from '../oracles/set-limits.ts';
 import { begin, isCreate } from './acts.ts';
 import { jsonAnswer } from './exchange.ts';
 import type { Request } from './labels.ts';
@@ -65,7 +65,7 @@ export function checkLimit(alive: number, most: number | undefined): string[] {
   return [`a create arrives although ${alive} servers exist, and the set allows ${most}`];
 }
 
-export const allowedBy = ({ spec }: VirtualServerSet): number => limitsOf(spec).servers;
+export const allowedBy = ({ spec }: VirtualServerSet): number => mostOf(limitsOf(spec));
 
 /** A key of its own for each template, so that each server shows for which template it was ordered. */
 export const template = (): { spec: { sshKeys: string[] } } => ({

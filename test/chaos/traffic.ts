@@ -3,7 +3,7 @@ import { CATALOG_PLURAL, SERVER_KIND, SERVER_PLURAL, SET_PLURAL } from '../../sr
 import type { ServerCatalog } from '../../src/api/server-catalog.ts';
 import type { VirtualServer } from '../../src/api/virtual-server.ts';
 import type { VirtualServerSet } from '../../src/api/virtual-server-set.ts';
-import type { Simulator } from '../../src/simulator/index.ts';
+import type { Route, Simulator } from '../../src/simulator/index.ts';
 import type { Answer, Exchange, Passing } from './exchange.ts';
 import { checkProviderCall, checkWrite } from './guards.ts';
 import { kubeLabel, providerLabel, stateOf } from './labels.ts';
@@ -32,6 +32,7 @@ interface TrafficOptions {
 }
 
 const LAST_WORDS_MS = 50;
+const LISTS: readonly Route[] = ['/beta/vps/products', '/beta/vps/images', '/beta/vps/disk-sizes'];
 
 export class Traffic {
   /** Labels of all requests, in order of arrival. */
@@ -131,8 +132,14 @@ export class Traffic {
   /** A request for a tunnel to the provider; the object of this name may be about to be ordered. */
   async toProxy(tunnel: Passing, name: string): Promise<void> {
     await this.#still;
-    const label = `proxy:CONNECT:${stateOf(this.#options.objects.object(name))}`;
-    await this.#deal(label, tunnel, this.#options.leader());
+    const state = stateOf(this.#options.objects.object(name));
+    // An order opens a tunnel of its own, after the lists were read and before the claim.
+    const isForOrder = state === 'fresh' && LISTS.every((route) => this.#hasAnswered(route));
+    await this.#deal(`proxy:CONNECT:${isForOrder ? 'order' : state}`, tunnel, this.#options.leader());
+  }
+
+  #hasAnswered(route: Route): boolean {
+    return this.#options.simulator.ledger.requests({ route, status: 200 }).length > 0;
   }
 
   async #deal(label: string, exchange: Passing, sender: Replica): Promise<void> {

@@ -69,32 +69,6 @@ it('cancels the servers of a deleted namespace although its Secret is deleted to
   await pod.stop();
 });
 
-it('keeps a namespace with a protected server until protection is removed', async () => {
-  const pod = await here.pod();
-  await here.applyServer('kept', { deletionProtection: true });
-  await here.ready('kept');
-  await here.kubectl('delete', 'namespace', here.namespace, '--wait=false');
-  await here.kubectl(
-    'wait',
-    `namespace/${here.namespace}`,
-    '--for=jsonpath={.status.phase}=Terminating',
-    '--timeout=40s',
-  );
-  const stuck = [
-    'wait',
-    `namespace/${here.namespace}`,
-    '--for=condition=NamespaceDeletionContentFailure',
-    '--timeout=40s',
-  ];
-  await here.kubectl(...stuck);
-  expect(here.alive()).toHaveLength(1);
-  const patch = '{"spec":{"deletionProtection":false}}';
-  await here.kubectl('patch', 'vps', 'kept', '-n', here.namespace, '--type=merge', `--patch=${patch}`);
-  await here.kubectl('wait', `namespace/${here.namespace}`, '--for=delete', '--timeout=50s');
-  expect(here.alive()).toEqual([]);
-  await pod.stop();
-});
-
 it('cancels every server that it may when the CRD is deleted, and releases the CRD after the last object', async () => {
   const pod = await here.pod();
   await here.applyServer('web');

@@ -2,37 +2,23 @@
 import { currentReason } from '../../src/controller/conditions.ts';
 import {
   ACCEPT_SERVER_ANNOTATION,
-  ADOPT_ANNOTATION,
   NOT_CREATED_ANNOTATION,
-  ORPHAN_HANDLED_ANNOTATION,
   SERVER_GONE_ANNOTATION,
   START_OVER_ANNOTATION,
 } from '../../src/api/names.ts';
 import type { VirtualServer } from '../../src/api/virtual-server.ts';
-import { orphanName, unknownAnnotations } from '../../src/virtual-server/decision/inputs.ts';
+import { unknownAnnotations } from '../../src/virtual-server/decision/inputs.ts';
 import type { AliveServer, Simulation } from '../../src/simulator/index.ts';
 import type { ApiServer } from './api-server.ts';
 import { OTHER_ACCOUNT } from './misfortunes.ts';
 import { identifierOf, isAlive, isSame, type Ownership } from './ownership.ts';
 import { recordOf } from '../fixtures/records.ts';
+import { wordsAboutOrder, wordsAboutOrphans } from '../oracles/person.ts';
 
 /** Names of the Secrets with the API keys of the two accounts. */
 export const KEY_SECRET = 'vps-api-key';
 export const OTHER_KEY_SECRET = 'other-api-key';
 
-/** Reasons for which an order without a server waits for a person's answer. */
-const OPEN = new Set([
-  'CreateOutcomeUnknown',
-  'TaskNotFound',
-  'TaskFailed',
-  'TaskInUse',
-  'TaskOverdue',
-  'IdentityUnproven',
-  'IdentifierInUse',
-  'ServerNotVisible',
-]);
-/** Reasons for which the server that a task named may never come up. */
-const FAILED = new Set(['TaskNotFound', 'TaskFailed', 'TaskOverdue', 'TaskInUse']);
 /** Reasons that can mean that the API key belongs to another account than the server. */
 const BLIND = new Set(['ServerNotVisible', 'IdentityUnproven', 'TaskNotFound']);
 
@@ -60,6 +46,8 @@ export interface Truth {
    * By uid: when a person last changed the server's deletion guards; a DELETE already in flight cannot know about it.
    */
   guardedAt: Map<string, number>;
+  /** By uid: when a person last paused the object, or resumed it. */
+  pausedAt: Map<string, number>;
   /** By uid: when a person last extended the server's expiry. */
   extendedAt: Map<string, number>;
   /** When the CustomResourceDefinition was last deleted; a DELETE already in flight cannot know about it. */
@@ -94,7 +82,7 @@ export class Caretaker {
   /** Does what the object's condition asks for, if anything. */
   resolve(object: VirtualServer): void {
     const reason = currentReason(object.status?.conditions);
-    const { attempt, attemptedAt, identifier, orphans } = recordOf(object) ?? {};
+    const { attempt, attemptedAt, identifier } = recordOf(object) ?? {};
     // A request that was cut off may still arrive later, so a person waits before trusting what the provider shows.
     if (attemptedAt !== undefined && this.#now() - Date.parse(attemptedAt) < PATIENCE_MS) return;
     if (reason === undefined) return;
@@ -102,23 +90,19 @@ export class Caretaker {
       this.#annotate(object, Object.fromEntries(unknownAnnotations(object.metadata).map((name) => [name, null])));
     if (reason === 'RecordMismatch') this.#annotate(object, { [START_OVER_ANNOTATION]: object.metadata.uid });
     if (BLIND.has(reason)) this.#restoreKey(object);
-    if (attempt !== undefined && identifier === undefined && OPEN.has(reason)) this.#resolveOrder(object, attempt);
-    // The server that they wanted to adopt is gone, or never existed.
-    else if (identifier === undefined && (reason === 'ServerNotVisible' || reason === 'IdentifierInUse'))
-      this.#annotate(object, { [ADOPT_ANNOTATION]: null });
-    if (attempt !== undefined && identifier !== undefined && FAILED.has(reason) && !this.#isAlive(object)) {
-      this.#excuse(object, attempt);
-      this.#annotate(object, { [NOT_CREATED_ANNOTATION]: attempt });
-    }
+    const words = wordsAboutOrder(object, this.#living(object, identifier));
+    if (words?.[NOT_CREATED_ANNOTATION] !== undefined && attempt !== undefined) this.#excuse(object, attempt);
+    if (words !== undefined) this.#annotate(object, words);
     if (identifier !== undefined && reason === 'IdentityUnproven') this.#identify(object, identifier);
     if (identifier !== undefined && reason === 'ServerNotVisible' && !this.#isAlive(object))
       this.#sayGone(object, identifier);
     if (identifier !== undefined && reason === 'IdentifierInUse') this.#giveUp(object);
     // A member that is Available stops its set too.
     const isAsked = reason === 'OrphanedServer' || object.metadata.ownerReferences !== undefined;
-    if (isAsked && orphans !== undefined) {
+    const orphans = isAsked ? wordsAboutOrphans(object) : undefined;
+    if (orphans !== undefined) {
       this.#cancelUnheld(object);
-      this.#annotate(object, { [ORPHAN_HANDLED_ANNOTATION]: orphans.map(orphanName).join(',') });
+      this.#annotate(object, orphans);
     }
     // Some objects keep their server; others wait until deletion is allowed.
     if (reason === 'CRDDeleting' && object.metadata.name.endsWith('1')) this.#retain(object);
@@ -133,15 +117,10 @@ export class Caretaker {
     }
   }
 
-  /** Reports what the provider shows about the order. */
-  #resolveOrder(object: VirtualServer, attempt: string): void {
-    const [server] = this.#serversOf(object);
-    if (server !== undefined) {
-      this.#annotate(object, { [ADOPT_ANNOTATION]: server.identifier });
-      return;
-    }
-    this.#excuse(object, attempt);
-    this.#annotate(object, { [ADOPT_ANNOTATION]: null, [NOT_CREATED_ANNOTATION]: attempt });
+  /** The server that was ordered for the object, or that it holds, if that server is alive or will be. */
+  #living(object: VirtualServer, held: string | undefined): string | undefined {
+    if (held === undefined) return this.#serversOf(object)[0]?.identifier;
+    return this.#isAlive(object) ? held : undefined;
   }
 
   /** While the object's own server is alive, the shown server is that server. */

@@ -3,7 +3,7 @@ import { RECONCILE_AT_ANNOTATION } from '../../src/api/names.ts';
 import type { ServerCatalog } from '../../src/api/server-catalog.ts';
 import type { Simulation } from '../../src/simulator/index.ts';
 import { currentReason } from '../../src/controller/conditions.ts';
-import { shows } from '../chaos/catalogs.ts';
+import { shows } from '../oracles/catalogs.ts';
 import type { ApiServer } from './api-server.ts';
 import { KEY_SECRET, OTHER_KEY_SECRET } from './caretaker.ts';
 import { keyOf } from './object-store.ts';

@@ -2,7 +2,6 @@
 import { currentReason } from '../../src/controller/conditions.ts';
 import type { VirtualServer } from '../../src/api/virtual-server.ts';
 import { unknownAnnotations } from '../../src/virtual-server/decision/inputs.ts';
-import { expiryOf } from '../../src/virtual-server/decision/expiry.ts';
 import type { Event } from '../../src/kube/kinds.ts';
 import type { KubeObject } from '../../src/kube/resource.ts';
 import type { Exchange } from '../../src/provider/transport.ts';
@@ -10,6 +9,7 @@ import type { ServerLife, Simulation } from '../../src/simulator/index.ts';
 import type { ApiServer, ServerChange } from './api-server.ts';
 import { identifierOf, isAlive, isSame, type Ownership } from './ownership.ts';
 import { annotatedRecordOf, recordOf } from '../fixtures/records.ts';
+import { asksToCancel, orderedTooOften, unaccounted, wronglyCancelled } from '../oracles/servers.ts';
 import { keyOf } from './object-store.ts';
 import type { Orders } from './orders.ts';
 import type { People } from './people.ts';
@@ -22,10 +22,8 @@ const FINAL = new Set(['Available', 'ServerMissing', 'InvalidSpec', 'Expired']);
 export function orderedTwice(api: ApiServer, { truth, ownership }: People): string[] {
   const objects = new Map(api.servers.changes.map(({ object }) => [object.metadata.uid, object]));
   return [...objects].flatMap(([uid, object]) => {
-    const count = ownership.orderedFor(object).size;
-    return count > 1 + (truth.again.get(uid)?.size ?? 0)
-      ? [`${keyOf(object)} (${uid}) was ordered ${count} times`]
-      : [];
+    const allowed = 1 + (truth.again.get(uid)?.size ?? 0);
+    return orderedTooOften(`${keyOf(object)} (${uid})`, ownership.orderedFor(object).size, allowed);
   });
 }
 
@@ -53,41 +51,42 @@ export function orderedOtherwise(simulation: Simulation, orders: Orders, api: Ap
   });
 }
 
-/** How long a DELETE may be in flight: the age of the live read plus network delays. */
-const UNDER_WAY_MS = 75_000;
+/** How long a call of an operator may be in flight: the age of the live read plus network delays. */
+export const UNDER_WAY_MS = 75_000;
 
-/** Called right after the provider cancels a server: exactly one object must own and hold it, and must request this. */
-export function wronglyCancelled(
+/** Called right after the provider cancels a server. */
+export function cancelledWrongly(
   { serial, identifier }: { serial: number; identifier: string },
   api: ApiServer,
   { truth, ownership }: People,
   now: number,
-): string | undefined {
-  if (api.definition === 'deleting' && now - truth.definitionDeletedAt >= UNDER_WAY_MS)
-    return `server ${identifier} (serial ${serial}) was cancelled while the CRD was being deleted`;
+): string[] {
+  const server = `server ${identifier} (serial ${serial})`;
+  const isNew = (since: number | undefined): boolean => now - (since ?? -Infinity) < UNDER_WAY_MS;
+  if (api.definition === 'deleting' && !isNew(truth.definitionDeletedAt))
+    return [`${server} was cancelled while the CRD was being deleted`];
   const named = api.servers.list().filter((object) => ownership.serverOf(object)?.serial === serial);
   // A record may just have been rolled back to a state in which its task had not named the server yet.
   const holders = named.length > 0 ? named : api.servers.list().filter((object) => follows(object, serial, ownership));
   const isOfSet = holders.some(({ metadata }) => metadata.ownerReferences !== undefined);
-  const isLost = !api.hasSets && now - truth.setDefinitionDeletedAt >= UNDER_WAY_MS;
-  if (isOfSet && isLost && api.definition === 'kept')
-    return `server ${identifier} (serial ${serial}) of a member was cancelled while the CRD of sets was missing`;
-  const asking = holders.filter((object) => {
-    const { metadata, spec } = object;
-    const guarded = spec.deletionPolicy !== 'Delete' || spec.deletionProtection;
-    const justNow = now - (truth.guardedAt.get(metadata.uid) ?? -Infinity) < UNDER_WAY_MS;
-    const end = expiryOf(object, recordOf(object));
-    const over = end !== undefined && now >= end;
-    const extended = now - (truth.extendedAt.get(metadata.uid) ?? -Infinity) < UNDER_WAY_MS;
-    return (metadata.deletionTimestamp !== undefined || over || extended) && (!guarded || justNow);
+  if (isOfSet && !api.hasSets && !isNew(truth.setDefinitionDeletedAt) && api.definition === 'kept')
+    return [`${server} of a member was cancelled while the CRD of sets was missing`];
+  if (holders.length === 0) {
+    // The object may have been released while its DELETE was in flight.
+    if (releasedJustNow(serial, api, ownership, truth, now)) return [];
+    if (ownership.tookOver(serial, now - UNDER_WAY_MS)) return [];
+    const sameName = api.servers.list().filter((object) => isSame(identifier, identifierOf(object)));
+    if (sameName.some((object) => ownership.seemsUnique(object))) return [];
+  }
+  return wronglyCancelled(server, holders, (object) => {
+    const isLate = (times: ReadonlyMap<string, number>): boolean => isNew(times.get(object.metadata.uid));
+    const { guardedAt, pausedAt, extendedAt } = truth;
+    return asksToCancel(object, now, {
+      guarded: isLate(guardedAt),
+      paused: isLate(pausedAt),
+      extended: isLate(extendedAt),
+    });
   });
-  if (asking.length === 1 && holders.length === 1) return undefined;
-  // The object may have been released while its DELETE was in flight.
-  if (holders.length === 0 && releasedJustNow(serial, api, ownership, truth, now)) return undefined;
-  if (holders.length === 0 && ownership.tookOver(serial, now - UNDER_WAY_MS)) return undefined;
-  const sameName = api.servers.list().filter((object) => isSame(identifier, identifierOf(object)));
-  if (holders.length === 0 && sameName.some((object) => ownership.seemsUnique(object))) return undefined;
-  return `server ${identifier} (serial ${serial}) was cancelled while it was held by [${holders.map(describe).join(', ')}]`;
 }
 
 function follows(object: VirtualServer, serial: number, ownership: Ownership): boolean {
@@ -152,11 +151,6 @@ const names = (note: string, identifier: string): boolean =>
     .split(/[^a-z0-9-]+/)
     .includes(identifier.toLowerCase());
 
-function describe(object: VirtualServer): string {
-  const { deletionTimestamp } = object.metadata;
-  return `${keyOf(object)} ${deletionTimestamp === undefined ? 'living' : 'deleting'} ${object.spec.deletionPolicy}`;
-}
-
 /** Reports objects that are not settled after faults have stopped and people have resolved what they can. */
 export function notAtRest(api: ApiServer, ownership: Ownership, maxServersPerNamespace: number): string[] {
   return api.servers.list().flatMap((object) => {
@@ -185,44 +179,42 @@ function placesTaken({ metadata: { namespace, uid } }: VirtualServer, api: ApiSe
  * Each existing server is held by exactly one object or was retained. If an object's server is gone, the object reports
  * it.
  */
-export function unaccounted(
+export function leftOver(
   api: ApiServer,
   simulation: Simulation,
   orders: Orders,
   { truth, ownership }: People,
 ): string[] {
-  const held = new Map<number, VirtualServer>();
   const violations: string[] = [];
-  for (const object of api.servers.list()) {
+  const held = api.servers.list().flatMap((object) => {
     const identifier = identifierOf(object);
-    if (identifier === undefined) continue;
+    if (identifier === undefined) return [];
     const life = ownership.serverOf(object);
     if (life === undefined) {
       violations.push(`${keyOf(object)} holds server ${identifier}, which it neither ordered nor adopted`);
-      continue;
+      return [];
     }
     if (annotatedRecordOf(object)?.identifier !== identifier)
       violations.push(`only the status of ${keyOf(object)} names server ${identifier}`);
-    const other = held.get(life.serial);
-    if (other !== undefined) violations.push(`server ${identifier} is held by ${keyOf(other)} and ${keyOf(object)}`);
-    held.set(life.serial, object);
-    if (isAlive(life)) continue;
     const reason = currentReason(object.status?.conditions);
-    if (reason !== 'ServerMissing')
+    if (!isAlive(life) && reason !== 'ServerMissing')
       violations.push(`${keyOf(object)} has reason ${reason ?? 'none'}, but its server ${identifier} is gone`);
     const isExplained = life.state === 'removed' || life.state === 'failed' || ownership.adoptedTooLate(object, life);
-    if (!isExplained && !extendedTooLate(object, life, truth))
-      violations.push(`${keyOf(object)} holds server ${identifier}, which is gone`);
-  }
+    const mayBeGone = isExplained || extendedTooLate(object, life, truth);
+    return [{ key: life.serial, by: keyOf(object), mayBeGone }];
+  });
   const retained = serversLeft(api, ownership);
-  for (const { serial, identifier } of simulation.aliveServers()) {
-    const uid = orders.uidOf(serial) ?? '';
-    const isStranger = uid === '' && !ownership.isAdopted(serial);
-    const isGivenUp = truth.abandoned.has(uid) || truth.abandonedServers.has(serial) || ownership.misled.has(uid);
-    if (!held.has(serial) && !retained.has(serial) && !isGivenUp && !isStranger)
-      violations.push(`server ${identifier} (serial ${serial}, ordered for ${uid}) exists but no object holds it`);
-  }
-  return violations;
+  const nameOf = (serial: number): string => `(serial ${serial}, ordered for ${orders.uidOf(serial) ?? 'no object'})`;
+  const servers = simulation.aliveServers();
+  const alive = new Map(servers.map(({ serial, identifier }) => [serial, `server ${identifier} ${nameOf(serial)}`]));
+  const mayBeLeft = (serial: number): boolean => {
+    const uid = orders.uidOf(serial);
+    const isStranger = uid === undefined && !ownership.isAdopted(serial);
+    const isGivenUp =
+      truth.abandonedServers.has(serial) || truth.abandoned.has(uid ?? '') || ownership.misled.has(uid ?? '');
+    return retained.has(serial) || isGivenUp || isStranger;
+  };
+  return [...violations, ...unaccounted({ alive, held, mayBeLeft })];
 }
 
 /** The expiry or the guards changed after the provider had cancelled the server, or while the DELETE was in flight. */

@@ -43,6 +43,7 @@ export class People {
     abandonedServers: new Set(),
     again: new Map(),
     guardedAt: new Map(),
+    pausedAt: new Map(),
     extendedAt: new Map(),
     definitionDeletedAt: -Infinity,
     setDefinitionDeletedAt: -Infinity,
@@ -215,10 +216,11 @@ export class People {
   #pause(): void {
     const object = this.#any();
     if (object === undefined) return;
-    const { namespace, name, annotations } = object.metadata;
+    const { namespace, name, uid, annotations } = object.metadata;
     const paused = annotations?.[PAUSED_ANNOTATION] === undefined ? 'true' : null;
     this.#tell(`paused=${paused ?? ''} ${namespace}/${name}`);
     this.#api.servers.annotate(namespace, name, { [PAUSED_ANNOTATION]: paused });
+    this.truth.pausedAt.set(uid, this.#now());
   }
 
   #protect(): void {

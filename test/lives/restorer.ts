@@ -129,8 +129,7 @@ export class Restorer {
     truth.setDefinitionDeletedAt = now();
     // Calls in flight may be based on a state that no longer exists.
     for (const uid of newest.keys()) {
-      truth.guardedAt.set(uid, now());
-      truth.extendedAt.set(uid, now());
+      for (const times of [truth.guardedAt, truth.pausedAt, truth.extendedAt]) times.set(uid, now());
     }
   }
 

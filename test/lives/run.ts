@@ -9,16 +9,16 @@ import { drawProvider, Misfortunes, OTHER_ACCOUNT, OWN_ACCOUNT } from './misfort
 import type { Network } from './network.ts';
 import { Orders } from './orders.ts';
 import {
+  cancelledWrongly,
   falselyReported,
+  leftOver,
   notAtRest,
   orderedOtherwise,
   orderedUnasked,
   orderedTwice,
   sentByAnother,
   tellsPasswords,
-  unaccounted,
   wronglyCached,
-  wronglyCancelled,
   wronglySaid,
   type LogLine,
 } from './oracles.ts';
@@ -196,7 +196,7 @@ class SimWorld {
     }
     const { maxServersPerNamespace } = this.#setting.flags;
     this.#violations.push(...notAtRest(this.#api, this.#people.ownership, maxServersPerNamespace));
-    this.#violations.push(...unaccounted(this.#api, this.#simulation, this.#orders, this.#people));
+    this.#violations.push(...leftOver(this.#api, this.#simulation, this.#orders, this.#people));
     this.#violations.push(...this.#people.catalogs.atRest());
     this.#violations.push(...this.#secrets.atRest(this.#simulation, isOn), ...tellsPasswords(this.#api));
     this.#violations.push(...setsAtRest(this.#api));
@@ -339,8 +339,7 @@ class SimWorld {
   #judgeCancels(cancels: readonly CancelEntry[]): void {
     for (const cancel of cancels.slice(this.#cancels)) {
       this.#tell(`the provider cancelled ${cancel.identifier} (serial ${cancel.serial})`);
-      const violation = wronglyCancelled(cancel, this.#api, this.#people, this.#scheduler.now);
-      if (violation !== undefined) this.#violations.push(violation);
+      this.#violations.push(...cancelledWrongly(cancel, this.#api, this.#people, this.#scheduler.now));
     }
     this.#cancels = cancels.length;
   }

@@ -8,13 +8,12 @@ import type { VirtualServer } from '../../src/api/virtual-server.ts';
 import { CONNECTION_KEYS } from '../../src/virtual-server/decision/connection.ts';
 import type { Secret } from '../../src/kube/kinds.ts';
 import type { Simulation } from '../../src/simulator/index.ts';
+import { expectedData } from '../oracles/connection-data.ts';
 import type { ApiServer } from './api-server.ts';
-import { expectedData } from './expected-data.ts';
+import { OTHER_ACCOUNT, OWN_ACCOUNT } from './misfortunes.ts';
 import { keyOf } from './object-store.ts';
+import { UNDER_WAY_MS } from './oracles.ts';
 import type { SecretWrite } from './secret-store.ts';
-
-/** How long after a person touched a Secret no violation counts: an earlier operator call may be in flight (ms). */
-const UNDER_WAY_MS = 75_000;
 
 /** What is known of one object. */
 interface Known {
@@ -231,7 +230,9 @@ export class SecretWatch {
     if (reason !== 'ConnectionSecretWritten') return says(`owns Secret ${name}`);
     if (isBound(own, uid) !== (deletionPolicy === 'Delete'))
       return says(`has a Secret with owner references that contradict ${deletionPolicy}`);
-    const expected = expectedData(simulation, status?.identifier ?? '');
+    const identifier = status?.identifier ?? '';
+    const shown = [OWN_ACCOUNT, OTHER_ACCOUNT].map((account) => simulation.fleet.find(account, identifier)?.object);
+    const expected = expectedData(identifier, shown.find(Boolean));
     const different = CONNECTION_KEYS.filter((key) => own.data[key] !== expected[key]);
     return different.flatMap((key) =>
       says(`has ${key} "${own.data[key] ?? ''}" in its Secret, the provider says "${expected[key] ?? ''}"`),

@@ -1,20 +1,9 @@
-/** What the checks of sets need to know of members and limits, written apart from the product. */
+/** What the checks of sets need to know of members, written apart from the product. */
 import { SET_KIND, SET_LABEL } from '../../src/api/names.ts';
 import type { VirtualServer } from '../../src/api/virtual-server.ts';
-import type { VirtualServerSet, VirtualServerSetSpec } from '../../src/api/virtual-server-set.ts';
+import type { VirtualServerSet } from '../../src/api/virtual-server-set.ts';
 import { currentReason } from '../../src/controller/conditions.ts';
-import { surgeOf } from '../fixtures/set-limits.ts';
 import type { ApiServer } from './api-server.ts';
-
-export type Limits = Pick<VirtualServerSetSpec, 'replicas'> & VirtualServerSetSpec['strategy']['rollingUpdate'];
-
-export const limitsOf = ({ replicas, strategy }: VirtualServerSetSpec): Limits => ({
-  replicas,
-  ...strategy.rollingUpdate,
-});
-
-/** How many servers may exist. */
-export const mostOf = (limits: Limits): number => limits.replicas + surgeOf(limits);
 
 /** With a member in one of these states, the set must order nothing. */
 const UNRESOLVED = new Set<string | undefined>([

@@ -76,6 +76,7 @@ export class SetPeople {
     const mark = (annotation: string): void => {
       tell(`toggle ${annotation} of ${namespace}/${name}`);
       api.servers.annotate(namespace, name, { [annotation]: annotations?.[annotation] === undefined ? 'true' : null });
+      if (annotation === PAUSED_ANNOTATION) truth.pausedAt.set(uid, now());
     };
     const guard = (spec: Partial<VirtualServer['spec']>): void => {
       tell(`${JSON.stringify(spec)} on ${namespace}/${name}`);

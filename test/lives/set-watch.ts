@@ -32,20 +32,11 @@ import { logFields } from '../../src/base/logger.ts';
 import { KubeError } from '../../src/kube/error.ts';
 import type { CallOptions } from '../../src/kube/http.ts';
 import { leastOf } from '../fixtures/set-limits.ts';
+import { limitsOf, mostOf, type Limits } from '../oracles/set-limits.ts';
 import type { Follower } from './kube-http.ts';
 import { keyOf, type PatchBody } from './object-store.ts';
 import type { Place } from './routes.ts';
-import {
-  controllerOf,
-  isAlive,
-  isAvailable,
-  isUnresolved,
-  isUpdated,
-  limitsOf,
-  membersOf,
-  mostOf,
-  type Limits,
-} from './set-members.ts';
+import { controllerOf, isAlive, isAvailable, isUnresolved, isUpdated, membersOf } from './set-members.ts';
 import { SetSlots, type SetSlotsParts } from './set-slots.ts';
 
 export interface SetWatchParts extends SetSlotsParts {

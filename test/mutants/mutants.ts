@@ -241,11 +241,11 @@ export const MUTANTS: Mutant[] = [
     tests: ['--project', 'unit', 'test/unit/provider/tunnel.test.ts', '-t', 'cut after the order'],
   },
   {
-    name: 'treats a tunnel that the proxy refused as an unknown outcome',
+    name: 'treats a connection that ends before the order is written as an unknown outcome',
     file: 'src/provider/order.ts',
     find: "kind: sent.isOut ? 'unknown' : 'notCreated'",
     replace: "kind: (fault as ProviderError).code === 'PROVIDER_UNREACHABLE' ? 'unknown' : 'notCreated'",
-    tests: ['test/integration/orders/create-answers-proxied.test.ts'],
+    tests: ['--project', 'unit', 'test/unit/provider/create-connection.test.ts'],
   },
   {
     name: 'sends the order into a tunnel that the proxy refused',
@@ -263,24 +263,24 @@ export const MUTANTS: Mutant[] = [
   },
   {
     name: 'treats a tunnel that the proxy refused with 502 as a refused order',
-    file: 'src/provider/order.ts',
-    find: "kind: sent.isOut ? 'unknown' : 'notCreated'",
-    replace: "...(sent.isOut ? { kind: 'unknown' as const } : { kind: 'refused' as const, status: 502 })",
-    plan: 'crash/proxied/proxy:CONNECT:attempt/refused-502',
+    file: 'src/virtual-server/operations/order.ts',
+    find: 'return missing(reasonOf(error), `Nothing was ordered',
+    replace: "return missing('CreateRejected', `Nothing was ordered",
+    plan: 'crash/proxied/proxy:CONNECT:order/refused-502',
   },
   {
     name: 'sends the order into a tunnel that the proxy refused with 504',
     file: 'src/provider/dialer.ts',
     find: 'if (statusCode >= 200 && statusCode < 300 && socket instanceof Socket) return socket;',
     replace: 'if ((statusCode < 300 || statusCode === 504) && socket instanceof Socket) return socket;',
-    plan: 'crash/proxied/proxy:CONNECT:attempt/refused-504',
+    plan: 'crash/proxied/proxy:CONNECT:order/refused-504',
   },
   {
     name: 'treats a tunnel that was cut before the order reached the provider as never sent',
     file: 'src/provider/order.ts',
     find: "kind: sent.isOut ? 'unknown' : 'notCreated'",
     replace: "kind: (fault as ProviderError).code === 'PROVIDER_UNREACHABLE' ? 'notCreated' : 'unknown'",
-    plan: 'crash/proxied/proxy:CONNECT:attempt/cut',
+    plan: 'crash/proxied/proxy:CONNECT:order/cut',
   },
   {
     name: 'connects to the provider directly although there is a proxy',
@@ -458,6 +458,13 @@ export const MUTANTS: Mutant[] = [
     find: "!object.spec.deletionProtection || object.spec.deletionPolicy === 'Retain'",
     replace: '!object.spec.deletionProtection',
     tests: ['test/unit/virtual-server/decision/checks/deleting.test.ts'],
+  },
+  {
+    name: 'cancels the server of a paused object',
+    file: 'src/virtual-server/decision/decide.ts',
+    find: "return isPaused(object) ? { type: 'wait' } : undefined;",
+    replace:
+      "return isPaused(object) && object.metadata.deletionTimestamp === undefined ? { type: 'wait' } : undefined;",
   },
   {
     name: 'ignores Retain',
@@ -835,7 +842,7 @@ export const MUTANTS: Mutant[] = [
   {
     name: 'does not alternate between namespaces',
     file: 'src/base/fair-line.ts',
-    find: 'if (!isEmpty(member)) {',
+    find: 'if (member.size > 0) {',
     replace: 'if (member.turns < 0) {',
     tests: ['--project', 'unit', 'test/unit/controller/queue.test.ts'],
   },
@@ -858,7 +865,7 @@ export const MUTANTS: Mutant[] = [
     file: 'src/virtual-server/operations/release.ts',
     find: "why === 'retained' ? record?.identifier : undefined",
     replace: "why === 'foreign' ? record?.identifier : undefined",
-    tests: ['test/integration/orders/server-limit.test.ts'],
+    tests: ['test/integration/orders/limits.test.ts'],
   },
   {
     name: 'counts an adopted server twice',

@@ -8,7 +8,7 @@ import {
   type Verdict,
 } from '../../controller/conditions.ts';
 import { sentences } from '../../controller/commands.ts';
-import type { Reason } from '../../api/conditions.ts';
+import { TYPES_WITH_EVENT, type ConditionType, type Reason } from '../../api/conditions.ts';
 import { ADOPT_ANNOTATION, PAUSED_ANNOTATION } from '../../api/names.ts';
 import { newerRecord, type ServerRecord } from '../../api/record.ts';
 import type { VirtualServer, VirtualServerStatus } from '../../api/virtual-server.ts';
@@ -70,7 +70,7 @@ export function compose(object: VirtualServer, parts: Parts, now: number): Virtu
   }
   // If a newer version wrote the record, keep it and its conditions: this version may misread it.
   const isReadable = newerRecord(record) === undefined;
-  const others: [string, Finding | undefined][] = [
+  const others: [ConditionType, Finding | undefined][] = [
     ['Drifted', drifted(object, fields)],
     ['Paused', paused ? { reason: 'Paused', message: PAUSED } : undefined],
     ['Collectible', collectible(object)],
@@ -101,7 +101,7 @@ function current(generation: number, paused: boolean) {
 /** Conditions found when the server was last read. A condition that the spec no longer asks for is removed. */
 function withFindings(object: VirtualServer, parts: Parts, conditions: Condition[], now: number): Condition[] {
   const { sshCheck, connectionSecretName } = object.spec;
-  const findings = [
+  const findings: { type: ConditionType; asked: boolean; found: Reachable | ConnectionCondition | undefined }[] = [
     { type: 'Reachable', asked: sshCheck === 'Proxy' || sshCheck === 'Direct', found: parts.reachable },
     { type: 'ConnectionSecret', asked: connectionSecretName !== undefined, found: parts.connection },
   ];
@@ -149,9 +149,6 @@ function adoptIgnored(object: VirtualServer, record: ServerRecord | undefined): 
   );
 }
 
-/** Conditions that get an Event when they begin or change their reason. */
-const TOLD = ['Drifted', 'OrphanedServer', 'Expiring', 'ConnectionSecret'];
-
 export function eventsOf(before: VirtualServerStatus | undefined, after: VirtualServerStatus): EventNote[] {
-  return transitions(before?.conditions, after.conditions, TOLD);
+  return transitions(before?.conditions, after.conditions, TYPES_WITH_EVENT);
 }

@@ -16,15 +16,16 @@ import { readServer } from './reads.ts';
 
 type Adopt = Extract<Operation, { type: 'adopt' }>;
 
-export async function adopt(visit: Visit, { record, identifier }: Adopt): Promise<Outcome> {
+export async function adopt(visit: Visit, at: View, { record, identifier }: Adopt): Promise<Outcome> {
   const { holders, objects } = visit.services;
   // Without a key of the account, no message may tell what other objects hold.
-  const key = await visit.key();
+  const key = await visit.key(at);
   if (!key.ok) return withoutKey(visit.view(), 'adopt', key);
   const { session } = key;
   const { account } = session;
-  const ordering = othersOrder(visit.view(), record, identifier, account);
-  if (ordering !== undefined) return parked(visit.view(), ordering);
+  const known = visit.view();
+  const ordering = othersOrder(known, record, identifier, account);
+  if (ordering !== undefined) return parked(known, ordering);
 
   // Reserved until the visit ends, so that only one of two adopters gets to hold the server.
   const { metadata, spec } = visit.object;

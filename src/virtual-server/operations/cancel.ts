@@ -41,8 +41,8 @@ type Cancel = Extract<Operation, { type: 'cancel' }>;
 type Found = Exclude<ServerAnswer, { type: 'failed' }>;
 
 /** Undefined if the object is gone. */
-export async function cancel(visit: Visit, { record, identifier }: Cancel): Promise<Outcome | undefined> {
-  const key = await visit.key();
+export async function cancel(visit: Visit, at: View, { record, identifier }: Cancel): Promise<Outcome | undefined> {
+  const key = await visit.key(at);
   if (!key.ok) return goneUnasked(visit.view()) ?? withoutKey(visit.view(), 'cancel', key);
   const { session } = key;
 

@@ -13,8 +13,8 @@ import type { View } from '../decision/view.ts';
 import { NO_OTHER } from '../decision/words.ts';
 import type { Visit } from '../visit.ts';
 
-export async function expire(visit: Visit, { record }: { record: ServerRecord }): Promise<Outcome> {
-  if (record.expiredAt === undefined) return expired(visit.view(), record);
+export async function expire(visit: Visit, before: View, { record }: { record: ServerRecord }): Promise<Outcome> {
+  if (record.expiredAt === undefined) return expired(before, record);
   // From now on the provider may give the addresses to another customer.
   const emptied = await visit.services.connections.empty(visit.object);
   const at = visit.view();

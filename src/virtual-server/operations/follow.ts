@@ -13,14 +13,19 @@ import { RESTORE_KEY, namesOf } from '../decision/words.ts';
 import type { Visit } from '../visit.ts';
 import { pollTask } from './reads.ts';
 
-export async function follow(visit: Visit, { record, task }: Extract<Operation, { type: 'follow' }>): Promise<Outcome> {
-  const shared = taskInTwo(visit.view(), record, task);
-  if (shared !== undefined) return parked(visit.view(), shared);
+export async function follow(
+  visit: Visit,
+  at: View,
+  { record, task }: Extract<Operation, { type: 'follow' }>,
+): Promise<Outcome> {
+  const shared = taskInTwo(at, record, task);
+  if (shared !== undefined) return parked(at, shared);
 
-  const key = await visit.key();
+  const key = await visit.key(at);
   if (!key.ok) return goneUnasked(visit.view()) ?? withoutKey(visit.view(), 'follow', key);
-  const other = taskOfAnotherAccount(visit.view(), record, task);
-  if (other !== undefined) return parked(visit.view(), other);
+  const known = visit.view();
+  const other = taskOfAnotherAccount(known, record, task);
+  if (other !== undefined) return parked(known, other);
 
   const answer = await pollTask(task, record.account, key.session);
   if (answer.type === 'taskNotFound') visit.suspectKey();

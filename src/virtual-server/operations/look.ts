@@ -26,9 +26,10 @@ type LookedAt = ShownServer & { probed?: ProbeResult; connection?: ConnectionSec
 
 export async function look(
   visit: Visit,
+  at: View,
   { record, identifier }: Extract<Operation, { type: 'look' }>,
 ): Promise<Outcome> {
-  const key = await visit.key();
+  const key = await visit.key(at);
   if (!key.ok) return goneUnasked(visit.view()) ?? withoutKey(visit.view(), 'look', key);
 
   const answer = await readServer(identifier, record.account, key.session, visit.object);

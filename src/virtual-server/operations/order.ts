@@ -31,12 +31,12 @@ const RECHECK_MS = 60_000;
 const HOUR_MS = 60 * 60_000;
 
 /** Undefined if the process is about to end and orders nothing more. */
-export async function order(visit: Visit): Promise<Outcome | undefined> {
+export async function order(visit: Visit, at: View): Promise<Outcome | undefined> {
   const { kube, quota, limit, timers } = visit.services;
   const { object } = visit;
   const { namespace, uid } = object.metadata;
 
-  const key = await visit.key();
+  const key = await visit.key(at);
   if (!key.ok) return withoutKey(visit.view(), 'order', key);
   const { session } = key;
 

@@ -1,6 +1,6 @@
 /** spec.connectionSecretName: the Secret that the operator creates and updates, and never takes from another owner. */
 import { describe, expect, inject, it } from 'vitest';
-import { ADOPT_ANNOTATION, CONNECTION_SECRET_TYPE, OWNER_ANNOTATION } from '../../../src/api/names.ts';
+import { CONNECTION_SECRET_TYPE, OWNER_ANNOTATION } from '../../../src/api/names.ts';
 import type { VirtualServer } from '../../../src/api/virtual-server.ts';
 import { createClient } from '../../../src/kube/client.ts';
 import { SECRETS, type Secret } from '../../../src/kube/kinds.ts';
@@ -21,30 +21,12 @@ const connected = (options: WorldOptions = {}): Promise<World> =>
 const secretOf = (world: World, name = NAME): Promise<Secret | undefined> =>
   createClient(world.http, SECRETS).get(world.namespace, name);
 
-/** The Secret, as soon as it meets the condition. */
-async function waitForSecret(world: World, holds: (secret: Secret) => boolean): Promise<Secret> {
-  let last: Secret | undefined;
-  await world.until(
-    async () => {
-      last = await secretOf(world);
-      return last !== undefined && holds(last);
-    },
-    () => `the Secret; it is now ${JSON.stringify(last)}`,
-  );
-  return last as Secret;
-}
-
 const owners = ({ metadata }: Secret): string[] => (metadata.ownerReferences ?? []).map(({ uid }) => uid);
 const identifierOf = ({ status }: VirtualServer): string => status?.identifier ?? '';
 
 async function makeSecret(world: World, body: object): Promise<void> {
   const path = `/api/v1/namespaces/${world.namespace}/secrets`;
   await world.http.call({ method: 'POST', path, body: { metadata: { name: NAME }, ...body } });
-}
-
-async function patchSecret(world: World, body: object): Promise<void> {
-  const path = `/api/v1/namespaces/${world.namespace}/secrets/${NAME}`;
-  await world.http.call({ method: 'PATCH', path, body, contentType: 'application/merge-patch+json' });
 }
 
 describe('a connection Secret', () => {
@@ -75,64 +57,6 @@ describe('a connection Secret', () => {
     const told = async (): Promise<string[]> => (await world.events('web')).map(({ reason }) => reason);
     await expect.poll(told).toContain('ConnectionSecretWritten');
   });
-
-  it('follows changes at the provider, and is not written without one', async () => {
-    const world = await connected();
-    const ready = await readyServer(world, 'web', asking);
-    const before = await secretOf(world);
-    await world.visited('web');
-    expect((await secretOf(world))?.metadata.resourceVersion).toBe(before?.metadata.resourceVersion);
-    const vnc = { mode: 'enabled', password: 'vnc-password-new', display: 2, port: 5902, ipv4: '', ipv6: '' };
-    world.simulator.fleet.updateServer(identifierOf(ready), { ipv6: [], vnc });
-    const after = await waitForSecret(world, ({ data }) => data.vncPassword === 'vnc-password-new');
-    expect(after.data).not.toHaveProperty('ipv6');
-    expect(after.data.sshHost).toBe(before?.data.sshHost);
-  });
-
-  it('is corrected after an edit, recreated after a deletion, and keeps data that others add', async () => {
-    const world = await connected();
-    await readyServer(world, 'web', asking);
-    const { data, metadata } = (await secretOf(world)) as Secret;
-    await patchSecret(world, { metadata: { labels: { mine: 'yes' } }, stringData: { vncPassword: 'x', mine: 'kept' } });
-    const restored = await waitForSecret(world, (secret) => secret.data.vncPassword === data.vncPassword);
-    expect(restored.data).toEqual({ ...data, mine: 'kept' });
-    expect(restored.metadata.labels).toMatchObject({ mine: 'yes' });
-    await world.deleteSecret(NAME);
-    const recreated = await waitForSecret(world, (secret) => secret.metadata.uid !== metadata.uid);
-    expect(recreated.data).toEqual(data);
-  });
-
-  it('is also written for an adopted server', async () => {
-    const world = await connected();
-    world.simulator.fleet.addServer('default', { identifier: 'old1' });
-    const manifest = virtualServer('web', asking);
-    const annotations = { ...manifest.metadata.annotations, [ADOPT_ANNOTATION]: 'old1' };
-    await world.create({ ...manifest, metadata: { ...manifest.metadata, annotations } });
-    await world.waitForReason('web', 'Available', 'Ready');
-    expect((await secretOf(world))?.data.identifier).toBe('old1');
-    expect(world.simulator.ledger.creates()).toEqual([]);
-  });
-
-  it('is emptied when the server was cancelled at its expiry', async () => {
-    const world = await connected();
-    await readyServer(world, 'web', asking);
-    await waitForSecret(world, ({ data }) => data.identifier !== undefined);
-    await world.patch('web', { spec: { expiresAt: new Date(Date.now() - 1000).toISOString() } });
-    const expired = await world.waitForReason('web', 'Expired', 'Stalled');
-    await waitForSecret(world, ({ data }) => Object.keys(data).length === 0);
-    expect(condition(expired, 'ConnectionSecret')).toBeUndefined();
-    expect(world.simulator.aliveServers()).toEqual([]);
-  });
-
-  it('changes its name with the spec', async () => {
-    const world = await connected();
-    await readyServer(world, 'web', asking);
-    await world.patch('web', { spec: { connectionSecretName: 'other' } });
-    await world.until(async () => (await secretOf(world, 'other'))?.data.identifier !== undefined, 'the other Secret');
-    await world.patch('web', { spec: { connectionSecretName: null } });
-    const without = await world.waitFor('web', (object) => condition(object, 'ConnectionSecret') === undefined);
-    expect(condition(without, 'Ready')?.status).toBe('True');
-  });
 });
 
 describe('a Secret of another owner', () => {
@@ -159,23 +83,6 @@ describe('a Secret of another owner', () => {
     await world.waitGone('web');
     expect(await secretOf(world)).toEqual(before);
     expect(world.simulator.aliveServers()).toEqual([]);
-  });
-
-  it('frees its name for the object once it is deleted', async () => {
-    const world = await connected();
-    await makeSecret(world, { stringData: { password: 'theirs' } });
-    await readyServer(world, 'web', asking);
-    await world.deleteSecret(NAME);
-    await world.waitForReason('web', 'ConnectionSecretWritten');
-    expect((await secretOf(world))?.data).not.toHaveProperty('password');
-  });
-
-  it('is reported to the second of two objects that name the same Secret', async () => {
-    const world = await connected();
-    const first = await readyServer(world, 'web', asking);
-    const second = await readyServer(world, 'other', asking);
-    expect(condition(second, 'ConnectionSecret')?.reason).toBe('ConnectionSecretTaken');
-    expect((await secretOf(world))?.data.identifier).toBe(identifierOf(first));
   });
 });
 

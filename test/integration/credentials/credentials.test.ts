@@ -1,82 +1,28 @@
-/** API keys from Secrets: missing, incomplete, odd and wrong ones, and how to fix them. */
-import { reasonPage } from '../../../src/api/documentation.ts';
+/** API keys from Secrets: missing, wrong, rotated and deleted ones, and logins that fail. */
 import { describe, expect, it } from 'vitest';
-import { DEFAULT_KEY, type Key } from '../../../src/simulator/index.ts';
+import { DEFAULT_KEY } from '../../../src/simulator/index.ts';
 import { virtualServer, withSpec } from '../../fixtures/virtual-server.ts';
-import { phase, sent, stalled } from '../support/creates.ts';
-import { createWorld } from '../support/world.ts';
+import { phase, sent, stalled, triesWithGrowingPauses } from '../support/creates.ts';
+import { readyServer } from '../support/records.ts';
+import { condition, createWorld } from '../support/world.ts';
 
-const { keyId, secret } = DEFAULT_KEY;
+/** Reads Ready servers, and with them the Secret, several times a second. */
+const QUICK = ['--resync-interval=200ms'];
 
-describe('a bad Secret', () => {
-  it('stops orders until it exists, and then the servers are ordered', async () => {
-    const world = await createWorld({ secret: false });
-    await world.create(virtualServer('web'));
-    const object = await world.waitForReason('web', 'SecretNotFound', 'Stalled');
-    expect(phase(object)).toBe('False/-/True');
-    expect(stalled(object).message).toContain(
-      `Secret ${world.namespace}/vps-api-key, which should hold the API key, does not exist`,
-    );
-    expect(object.metadata.finalizers).toBeUndefined();
-    expect(world.simulator.ledger.requestCount).toBe(0);
+it('a missing Secret stops orders until it exists, and then the servers are ordered', async () => {
+  const world = await createWorld({ secret: false });
+  await world.create(virtualServer('web'));
+  const object = await world.waitForReason('web', 'SecretNotFound', 'Stalled');
+  expect(phase(object)).toBe('False/-/True');
+  expect(stalled(object).message).toContain(
+    `Secret ${world.namespace}/vps-api-key, which should hold the API key, does not exist`,
+  );
+  expect(object.metadata.finalizers).toBeUndefined();
+  expect(world.simulator.ledger.requestCount).toBe(0);
 
-    await world.putSecret('vps-api-key', DEFAULT_KEY);
-    await world.waitForReason('web', 'Available', 'Ready');
-    expect(sent(world)).toHaveLength(1);
-  });
-
-  it('is not needed to delete an object that ordered nothing', async () => {
-    const world = await createWorld({ secret: false });
-    await world.create(virtualServer('web'));
-    await world.waitForReason('web', 'SecretNotFound', 'Stalled');
-    await world.delete('web');
-    await world.waitGone('web');
-    expect(world.simulator.ledger.requestCount).toBe(0);
-  });
-
-  it.for([
-    [{ keyId }, '"secret"'],
-    [{ secret }, '"keyId"'],
-    [{ keyId, secret: '' }, '"secret"'],
-    [{ keyId: '\n', secret: '\n' }, '"keyId" and "secret"'],
-    [{ KEYID: keyId, password: secret }, '"keyId" and "secret"'],
-  ] as const)('is reported with its missing keys: %j', async ([data, lacking]) => {
-    const world = await createWorld({ secret: false });
-    await world.putSecret('vps-api-key', data);
-    await world.create(virtualServer('web'));
-    const object = await world.waitForReason('web', 'SecretInvalid', 'Stalled');
-    expect(stalled(object).message).toBe(
-      `Secret ${world.namespace}/vps-api-key must have the keys "keyId" and "secret"; it lacks ${lacking}. ` +
-        `Add what is missing; the operator retries automatically, within a minute. See ${reasonPage('SecretInvalid')}`,
-    );
-    await world.putSecret('vps-api-key', DEFAULT_KEY);
-    await world.waitForReason('web', 'Available', 'Ready');
-  });
-
-  it('may have the name that spec gives it', async () => {
-    const world = await createWorld({ secret: false });
-    await world.putSecret('other-key', DEFAULT_KEY);
-    await world.create(virtualServer('web', withSpec({ apiKeySecretRef: { name: 'other-key' } })));
-    await world.waitForReason('web', 'Available', 'Ready');
-  });
-
-  it.for(['\n', '\r\n'])('may have values that end with %j, which an editor adds', async (end) => {
-    const world = await createWorld({ secret: false });
-    await world.putSecret('vps-api-key', { keyId: keyId + end, secret: secret + end });
-    await world.create(virtualServer('web'));
-    await world.waitForReason('web', 'Available', 'Ready');
-  });
-
-  it.for<Key>([
-    { keyId: 'a+b%41/c?d=e&f', secret: 'se:cret:with+plus%41 and blanks&more=less' },
-    { keyId: 'schlüssel-名前', secret: 'pässwörter-🔑-"quoted"\\' },
-    { keyId: 'x'.repeat(300), secret: ` ${'y'.repeat(2000)} ` },
-  ])('may hold any characters: $keyId', async (key) => {
-    const world = await createWorld({ secret: false, simulator: { accounts: [{ name: 'odd', keys: [key] }] } });
-    await world.putSecret('vps-api-key', { ...key });
-    await world.create(virtualServer('web'));
-    await world.waitForReason('web', 'Available', 'Ready');
-  });
+  await world.putSecret('vps-api-key', DEFAULT_KEY);
+  await world.waitForReason('web', 'Available', 'Ready');
+  expect(sent(world)).toHaveLength(1);
 });
 
 describe('a key that the provider refuses', () => {
@@ -84,7 +30,7 @@ describe('a key that the provider refuses', () => {
 
   it('costs one login for all objects and reconciles, until the Secret is fixed for all of them', async () => {
     const world = await createWorld({ secret: false });
-    await world.putSecret('vps-api-key', { keyId, secret: 'not-the-secret' });
+    await world.putSecret('vps-api-key', { ...DEFAULT_KEY, secret: 'not-the-secret' });
     for (const name of NAMES) await world.create(virtualServer(name));
     for (const name of NAMES) {
       const object = await world.waitForReason(name, 'InvalidCredentials', 'Stalled');
@@ -102,53 +48,116 @@ describe('a key that the provider refuses', () => {
     expect(sent(world)).toHaveLength(NAMES.length);
   });
 
-  it('is retried when one object is annotated, and then works for all objects', async () => {
-    const world = await createWorld();
-    world.simulator.accounts.revokeKey(keyId);
-    for (const name of NAMES) await world.create(virtualServer(name));
-    for (const name of NAMES) await world.waitForReason(name, 'InvalidCredentials', 'Stalled');
-    world.simulator.accounts.addKey('default', DEFAULT_KEY);
-    await world.annotate('c', { 'reconcile-at': 'now' });
-    for (const name of NAMES) await world.waitForReason(name, 'Available', 'Ready');
-    expect(world.simulator.ledger.logins().map(({ ok }) => ok)).toEqual([false, true]);
-    expect(sent(world)).toHaveLength(NAMES.length);
-  });
-
-  it('is retried when its Secret is rewritten with the same content', async () => {
-    const world = await createWorld();
-    world.simulator.accounts.revokeKey(keyId);
-    await world.create(virtualServer('web'));
-    await world.waitForReason('web', 'InvalidCredentials', 'Stalled');
-    world.simulator.accounts.addKey('default', DEFAULT_KEY);
-    const path = `/api/v1/namespaces/${world.namespace}/secrets/vps-api-key`;
-    const body = { metadata: { annotations: { touched: 'now' } } };
-    await world.http.call({ method: 'PATCH', path, contentType: 'application/merge-patch+json', body });
-    await world.waitForReason('web', 'Available', 'Ready');
-    expect(world.simulator.ledger.logins().map(({ ok }) => ok)).toEqual([false, true]);
-  });
-
-  it('is sent at most every 5 seconds, whatever the reason, and no other call is made with it', async () => {
-    const world = await createWorld({ secret: false });
-    await world.putSecret('vps-api-key', { keyId, secret: 'not-the-secret' });
-    for (const name of NAMES) await world.create(virtualServer(name));
-    for (const name of NAMES) await world.waitForReason(name, 'InvalidCredentials', 'Stalled');
-    const logins = () => world.simulator.ledger.logins();
-    let round = 0;
-    while (logins().length < 3) {
-      await world.annotate(NAMES[round % NAMES.length] ?? '', { 'reconcile-at': `${round++}` });
+  it('leaves Ready servers Ready, and a new key in the Secret takes over', async () => {
+    const world = await createWorld({ flags: QUICK });
+    for (const name of ['web', 'db']) await readyServer(world, name);
+    const { accounts, ledger } = world.simulator;
+    const before = ledger.logins().length;
+    const renewed = { keyId: 'simulated-key-2', secret: 'simulated-secret-2' };
+    accounts.addKey('default', renewed);
+    accounts.revokeKey(DEFAULT_KEY.keyId);
+    for (const name of ['web', 'db']) {
+      const object = await world.waitForReason(name, 'InvalidCredentials', 'Stalled');
+      expect(condition(object, 'Ready')).toMatchObject({ status: 'True', reason: 'Available' });
     }
-    const pauses = logins().map(({ at }, index, all) => at - (all[index - 1]?.at ?? -Infinity));
-    expect(Math.min(...pauses)).toBeGreaterThan(4_900);
-    expect(world.simulator.ledger.requests()).toHaveLength(logins().length);
+    for (const name of ['web', 'db']) await world.passedBy(name);
+    expect(ledger.logins()).toHaveLength(before + 1);
+
+    await world.putSecret('vps-api-key', renewed);
+    for (const name of ['web', 'db'])
+      await world.waitFor(name, (object) => condition(object, 'Stalled') === undefined, 'recovery');
+    await world.delete('web');
+    await world.waitGone('web');
+    expect(ledger.cancels()).toHaveLength(1);
+    expect(ledger.logins({ ok: false })).toHaveLength(1);
+  });
+});
+
+describe('a login that fails', () => {
+  const LOGIN = { route: '/login' } as const;
+  const headers = { 'retry-after': '0' };
+  const body = { error: 'invalid_request', error_description: 'no' };
+
+  it.for([
+    {
+      name: '503 with Retry-After: 0',
+      action: { kind: 'status', status: 503, headers },
+      reason: 'ProviderUnavailable',
+    },
+    {
+      name: '429 with Retry-After: 0',
+      action: { kind: 'status', status: 429, headers },
+      reason: 'ProviderRateLimited',
+    },
+    {
+      name: '400 other than invalid_client',
+      action: { kind: 'status', status: 400, body },
+      reason: 'ProviderUnavailable',
+    },
+    { name: 'HTML', action: { kind: 'garbage', form: 'html' }, reason: 'ProviderProtocolError' },
+  ] as const)('claims nothing, makes few calls, and is retried: $name', async ({ action, reason }) => {
+    const world = await createWorld();
+    const fault = world.simulator.faults.inject({ match: LOGIN, times: Infinity, action });
+    await world.create(virtualServer('web'));
+    const object = await world.waitForReason('web', reason);
+    expect(object.metadata.finalizers).toBeUndefined();
+    for (let visit = 0; visit < 5; visit++) await world.passedBy('web');
+    const [first] = world.simulator.ledger.requests(LOGIN);
+    expect(fault.count).toBeLessThanOrEqual(triesWithGrowingPauses(world, first?.at ?? 0));
+    fault.remove();
+    await world.waitForReason('web', 'Available', 'Ready');
+    expect(sent(world)).toHaveLength(1);
+  });
+});
+
+describe('a Secret that is deleted while its server exists', () => {
+  it('leaves the server monitored, and the last key that was read cancels the server', async () => {
+    const world = await createWorld({ flags: QUICK });
+    await readyServer(world, 'web');
+    await world.deleteSecret('vps-api-key');
+    const says = 'The operator uses the last key that it read from that Secret';
+    const used = await world.waitFor('web', (object) => condition(object, 'Ready')?.message.includes(says) === true);
+    expect(used.status?.conditions).toMatchObject([{ type: 'Ready', status: 'True', reason: 'Available' }]);
+    await world.delete('web');
+    await world.waitGone('web');
+    expect(world.simulator.ledger.cancels()).toHaveLength(1);
   });
 
-  it('does not affect objects with another key in the same namespace', async () => {
+  it('holds a deleted object for a new operator, which says what to do and cancels with the fallback Secret', async () => {
     const world = await createWorld();
-    await world.putSecret('bad-key', { keyId: 'no-such-key', secret: 'not-the-secret' });
-    await world.create(virtualServer('bad', withSpec({ apiKeySecretRef: { name: 'bad-key' } })));
-    await world.waitForReason('bad', 'InvalidCredentials', 'Stalled');
-    await world.create(virtualServer('good'));
-    await world.waitForReason('good', 'Available', 'Ready');
-    expect(world.simulator.ledger.logins({ ok: false })).toHaveLength(1);
+    await readyServer(world, 'web');
+    const operatorNamespace = `${world.namespace}-operator`;
+    await world.http.call({
+      method: 'POST',
+      path: '/api/v1/namespaces',
+      body: { metadata: { name: operatorNamespace } },
+    });
+    await world.stopOperator();
+    await world.deleteSecret('vps-api-key');
+    await world.delete('web');
+    await world.startOperator({ flags: [`--operator-namespace=${operatorNamespace}`] });
+    const held = await world.waitForReason('web', 'SecretNotFound', 'Stalled');
+    expect(held.metadata.finalizers).toEqual(['vps-operator.dev/virtualserver']);
+    const fallback = `${world.namespace}.vps-api-key`;
+    expect(stalled(held).message).toContain(`create Secret ${fallback} in ${operatorNamespace}`);
+    expect(world.simulator.ledger.cancels()).toEqual([]);
+
+    await world.putSecret(fallback, DEFAULT_KEY, operatorNamespace);
+    await world.waitGone('web');
+    expect(world.simulator.ledger.cancels()).toHaveLength(1);
+  });
+
+  it('is no loss for an operator that has read the keys of all objects with a record at its start', async () => {
+    const world = await createWorld({ secret: false });
+    for (const name of ['first', 'second']) {
+      await world.putSecret(name, DEFAULT_KEY);
+      await readyServer(world, name, withSpec({ apiKeySecretRef: { name } }));
+    }
+    await world.stopOperator();
+    await world.startOperator();
+    for (const name of ['first', 'second']) await world.deleteSecret(name);
+    for (const name of ['first', 'second']) await world.delete(name);
+    for (const name of ['first', 'second']) await world.waitGone(name);
+    expect(world.simulator.ledger.cancels()).toHaveLength(2);
   });
 });

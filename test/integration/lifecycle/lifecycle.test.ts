@@ -5,8 +5,8 @@ import { SSH_KEY, virtualServer } from '../../fixtures/virtual-server.ts';
 import { condition, createWorld } from '../support/world.ts';
 
 describe('the life of a server', () => {
-  it('orders a server once, reports its exact status, and cancels it when the object is deleted', async () => {
-    const world = await createWorld();
+  it('orders a server once, reports its exact status, follows it, and cancels it when the object is deleted', async () => {
+    const world = await createWorld({ flags: ['--resync-interval=150ms'] });
     await world.create(virtualServer('web'));
     const ready = await world.waitForReason('web', 'Available', 'Ready');
 
@@ -31,6 +31,11 @@ describe('the life of a server', () => {
     expect(ready.status?.conditions).toHaveLength(1);
     expect(ready.status?.task).toBeUndefined();
     expect(ready.status?.serverStatus).toBe('running');
+
+    world.simulator.fleet.updateServer(created?.identifier ?? '', { ipv6: ['2001:db8::77'], price: 99 });
+    const changed = await world.waitFor('web', ({ status }) => status?.price === 99);
+    expect(changed.status?.ipv6).toEqual(['2001:db8::77']);
+    expect(condition(changed, 'Ready')).toEqual(condition(ready, 'Ready'));
 
     await world.delete('web');
     await world.waitGone('web');

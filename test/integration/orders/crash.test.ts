@@ -2,82 +2,37 @@
 import { describe, expect, it } from 'vitest';
 import { RECORD_ANNOTATION } from '../../../src/api/names.ts';
 import { virtualServer } from '../../fixtures/virtual-server.ts';
-import { recordOf, stalledMessage } from '../support/records.ts';
+import { CREATE } from '../support/creates.ts';
+import { recordOf } from '../support/records.ts';
 import { noteNames, spawnOperator, startDetour } from '../support/process.ts';
-import { condition, createWorld, type World } from '../support/world.ts';
+import { condition, createWorld } from '../support/world.ts';
 
-const SERVERS = '/beta/vps/servers';
-
-/** Kills an operator while its create hangs at the provider, which then acts on it or does not. */
-async function killedDuringCreate(world: World, served: boolean): Promise<{ attempt: string }> {
-  const hang = world.simulator.faults.inject({
-    match: { method: 'POST', route: SERVERS },
-    action: { kind: 'hang', after: served },
-  });
+it('an order that hung when its operator was killed is in flight for the next one until the create must have ended', async () => {
+  const world = await createWorld({ operator: false });
+  const hang = world.simulator.faults.inject({ match: CREATE, action: { kind: 'hang' } });
   const operator = spawnOperator(world);
   await world.create(virtualServer('web'));
   await hang.met;
   await operator.kill('SIGKILL');
   const { attempt = '' } = recordOf(await world.waitFor('web', () => true));
-  return { attempt };
-}
+  await world.startOperator({ journal: false, flags: ['--create-timeout=1500ms', '--takeover-grace=500ms'] });
+  const waiting = await world.waitForReason('web', 'CreateInFlight', 'Ready');
+  expect(condition(waiting, 'Ready')).toMatchObject({ status: 'Unknown' });
+  await world.annotate('web', { 'not-created': attempt });
+  await world.visited('web');
+  const early = await world.get('web');
+  if (early === undefined || recordOf(early).attempt !== attempt) throw new Error('not-created was obeyed too early');
+  expect(world.simulator.ledger.creates()).toEqual([]);
 
-describe('an order that hung when its operator was killed', () => {
-  it('is CreateOutcomeUnknown at once for a new operator with the journal, and is not sent again', async () => {
-    const world = await createWorld({ operator: false });
-    const { attempt } = await killedDuringCreate(world, true);
-    await world.startOperator({ flags: ['--takeover-grace=10m'] });
-    const parked = await world.waitForReason('web', 'CreateOutcomeUnknown', 'Stalled');
-    expect(stalledMessage(parked)).toContain(`vps-operator.dev/not-created=${attempt}`);
-    await world.visited('web');
-    expect(world.simulator.ledger.creates()).toHaveLength(1);
-
-    const [created] = world.simulator.ledger.creates();
-    await world.annotate('web', { adopt: created?.identifier ?? '' });
-    await world.waitForReason('web', 'Available', 'Ready');
-    expect(world.simulator.ledger.creates()).toHaveLength(1);
-  });
-
-  it('is CreateInFlight for a new operator, which ignores not-created until the create must have ended', async () => {
-    const world = await createWorld({ operator: false });
-    const { attempt } = await killedDuringCreate(world, false);
-    await world.startOperator({ journal: false, flags: ['--create-timeout=1500ms', '--takeover-grace=500ms'] });
-    const waiting = await world.waitForReason('web', 'CreateInFlight', 'Ready');
-    expect(condition(waiting, 'Ready')).toMatchObject({ status: 'Unknown' });
-    await world.annotate('web', { 'not-created': attempt });
-    await world.visited('web');
-    const early = await world.get('web');
-    if (early === undefined || recordOf(early).attempt !== attempt) throw new Error('not-created was obeyed too early');
-    expect(world.simulator.ledger.creates()).toEqual([]);
-
-    await world.waitForReason('web', 'Available', 'Ready');
-    expect(world.simulator.ledger.creates()).toHaveLength(1);
-  });
-
-  it('is CreateInFlight, then CreateOutcomeUnknown, and holds its deleted object', async () => {
-    const world = await createWorld({ operator: false });
-    const { attempt } = await killedDuringCreate(world, true);
-    await world.startOperator({ journal: false, flags: ['--create-timeout=300ms', '--takeover-grace=300ms'] });
-    await world.waitForReason('web', 'CreateInFlight', 'Ready');
-    await world.waitForReason('web', 'CreateOutcomeUnknown', 'Stalled');
-    await world.delete('web');
-    await world.visited('web');
-    expect((await world.get('web'))?.metadata.finalizers).toHaveLength(1);
-    await world.annotate('web', { 'not-created': attempt });
-    await world.waitGone('web');
-    expect(world.simulator.ledger.creates()).toHaveLength(1);
-    expect(world.simulator.ledger.cancels()).toEqual([]);
-  });
+  await world.waitForReason('web', 'Available', 'Ready');
+  expect(world.simulator.ledger.creates()).toHaveLength(1);
 });
 
 describe('a task that was accepted but not recorded', () => {
   it('is found in the journal after a crash', async () => {
     const world = await createWorld({ operator: false });
     const detour = await startDetour(world);
-    const hang = world.simulator.faults.inject({
-      match: { method: 'POST', route: SERVERS },
-      action: { kind: 'hang' },
-    });
+    const hang = world.simulator.faults.inject({ match: CREATE, action: { kind: 'hang' } });
     const operator = spawnOperator(world, [detour.flag]);
     await world.create(virtualServer('web'));
     await hang.met;
@@ -97,31 +52,10 @@ describe('a task that was accepted but not recorded', () => {
     expect(world.simulator.ledger.creates()).toHaveLength(1);
   });
 
-  it('is recorded before a terminated operator exits with 0', async () => {
-    const world = await createWorld({ operator: false });
-    const hang = world.simulator.faults.inject({
-      match: { method: 'POST', route: SERVERS },
-      action: { kind: 'hang', after: true },
-    });
-    const operator = spawnOperator(world);
-    await world.create(virtualServer('web'));
-    await hang.met;
-    operator.terminate();
-    await world.until(() => world.log.some(({ msg }) => msg === 'operator stops'), 'the signal to arrive');
-    expect(recordOf((await world.get('web')) ?? fail()).task).toBeUndefined();
-    hang.release();
-    expect(await operator.exited).toBe(0);
-    const [created] = world.simulator.ledger.creates();
-    expect(recordOf((await world.get('web')) ?? fail()).task).toBe(created?.task);
-  });
-
   it('is retried until the API server is back, which the log shows, and then the operator exits', async () => {
     const world = await createWorld({ operator: false });
     const detour = await startDetour(world);
-    const hang = world.simulator.faults.inject({
-      match: { method: 'POST', route: SERVERS },
-      action: { kind: 'hang', after: true },
-    });
+    const hang = world.simulator.faults.inject({ match: CREATE, action: { kind: 'hang', after: true } });
     const operator = spawnOperator(world, [detour.flag, '--kube-timeout=1s']);
     await world.create(virtualServer('web'));
     await hang.met;

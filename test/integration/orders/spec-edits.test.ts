@@ -5,56 +5,22 @@ import { readyServer, stalledMessage } from '../support/records.ts';
 import { createWorld } from '../support/world.ts';
 
 describe('a spec that the provider does not offer', () => {
-  it.for([
-    ['product', { product: 'vps-1bg' }, { product: 'vps-1gb' }, 'spec.product "vps-1bg" is not offered', 'vps-1gb'],
-    [
-      'image',
-      { image: 'debian-13/minimal' },
-      { image: 'debian-13.qcow2/minimal' },
-      'spec.image',
-      'debian-13.qcow2/min',
-    ],
-    ['disk size', { diskSize: 30 }, { diskSize: 40 }, 'spec.diskSize 30 is not offered', '20, 40'],
-  ] as const)('gets the nearest valid values of the %s, and is ordered once it is fixed', async (row) => {
-    const [, wrong, right, message, nearest] = row;
+  it('gets the nearest valid values, and is ordered once it is fixed', async () => {
     const world = await createWorld();
-    await world.create(virtualServer('web', withSpec(wrong)));
+    await world.create(virtualServer('web', withSpec({ product: 'vps-1bg' })));
     const parked = await world.waitForReason('web', 'InvalidSpec', 'Stalled');
-    expect(stalledMessage(parked)).toContain(message);
-    expect(stalledMessage(parked)).toContain(nearest);
+    expect(stalledMessage(parked)).toMatch(/spec\.product "vps-1bg" is not offered.*vps-1gb/);
     expect(parked.metadata.finalizers).toBeUndefined();
     await world.visited('web');
     expect(world.simulator.ledger.requests({ route: '/beta/vps/servers' })).toEqual([]);
 
-    await world.patch('web', { spec: right });
+    await world.patch('web', { spec: { product: 'vps-1gb' } });
     await world.waitForReason('web', 'Available', 'Ready');
     expect(world.simulator.ledger.creates()).toHaveLength(1);
   });
 });
 
 describe('a spec whose server was ordered', () => {
-  it.for([
-    ['spec.product', { product: 'vps-2gb' }],
-    ['spec.image, spec.diskSize', { image: 'debian-13.qcow2/docker', diskSize: 40 }],
-    ['spec.sshKeys, spec.sshKeysFrom', { sshKeys: null, sshKeysFrom: [{ name: 'keys', key: 'id' }] }],
-  ] as const)('is locked in %s, with a message that says what to do instead', async ([fields, spec]) => {
-    const world = await createWorld({ simulator: { taskDurationMs: Infinity } });
-    await world.create(virtualServer('web'));
-    await world.waitForReason('web', 'Creating', 'Ready');
-    await expect(world.patch('web', { spec })).rejects.toThrow(
-      `: ${fields}, which the order sent, cannot be changed after the server was ordered: make a new VirtualServer with the new values, then delete this one`,
-    );
-  });
-
-  it('accepts changes of fields that are not sent', async () => {
-    const world = await createWorld();
-    await readyServer(world, 'web');
-    await world.patch('web', { spec: { deletionPolicy: 'Retain', deletionProtection: true } });
-    const after = await world.waitForReason('web', 'Available', 'Ready');
-    expect(after.status?.observedGeneration).toBe(2);
-    expect(world.simulator.ledger.creates()).toHaveLength(1);
-  });
-
   it('takes effect at once in an operator that was not running during the edit', async () => {
     const world = await createWorld();
     const { status } = await readyServer(world, 'web');

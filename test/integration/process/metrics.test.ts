@@ -4,7 +4,7 @@ import { describe, expect, it } from 'vitest';
 import { CONDITION_TYPES, REASONS } from '../../../src/api/conditions.ts';
 import { API_VERSION, CATALOG_KIND, CATALOG_PLURAL } from '../../../src/api/names.ts';
 import { DEFAULT_KEY } from '../../../src/simulator/index.ts';
-import { virtualServer, withAnnotations, withSpec } from '../../fixtures/virtual-server.ts';
+import { virtualServer } from '../../fixtures/virtual-server.ts';
 import { CREATE } from '../support/creates.ts';
 import { readyServer } from '../support/records.ts';
 import { spawnOperator } from '../support/process.ts';
@@ -169,36 +169,6 @@ describe('the metrics of an operator', () => {
     expect(valueOf(forced, 'vps_operator_oldest_deletion_seconds')).toBe(0);
     // A reason that no object has must have no series either.
     expect(valueOf(forced, 'vps_operator_servers', { reason: 'CreateOutcomeUnknown' })).toBeUndefined();
-  });
-
-  it('show a key that the provider refuses', async () => {
-    const { world, url } = await observedWorld();
-    await world.putSecret('wrong', { keyId: 'simulated-key', secret: 'not-the-secret' });
-    await world.create(virtualServer('web', withSpec({ apiKeySecretRef: { name: 'wrong' } })));
-    const refused = await shows(
-      world,
-      url,
-      'vps_operator_servers',
-      { ready: 'False', reason: 'InvalidCredentials' },
-      1,
-    );
-    expect(valueOf(refused, 'vps_operator_token_logins_total', { result: 'refused' })).toBe(1);
-    expect(valueOf(refused, 'vps_operator_token_logins_total', { result: 'success' })).toBe(0);
-    const login = { operation: 'login', result: 'unauthorized' };
-    expect(valueOf(refused, 'vps_operator_provider_requests_total', login)).toBe(1);
-  });
-
-  it('count the servers that no object refers to, until they are handled', async () => {
-    const { world, url } = await observedWorld();
-    const { metadata } = await world.create(
-      virtualServer('web', withAnnotations({ 'vps-operator.dev/paused': 'true' })),
-    );
-    const orphans = [{ task: 7 }, { attempt: 'b2' }];
-    const record = JSON.stringify({ owner: metadata.uid, mode: 'create', orphans });
-    await world.annotate('web', { record, paused: null });
-    await shows(world, url, 'vps_operator_orphaned_servers', {}, 2);
-    await world.annotate('web', { 'orphan-handled': '7' });
-    await shows(world, url, 'vps_operator_orphaned_servers', {}, 1);
   });
 
   it('have no name, identifier or secret in any label, and only known values', async () => {

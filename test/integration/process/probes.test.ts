@@ -1,6 +1,5 @@
 /** /livez and /readyz of a real operator: at its start, as a standby, without an API server, at its end. */
-import { createServer, type AddressInfo } from 'node:net';
-import { describe, expect, it, onTestFinished } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { virtualServer } from '../../fixtures/virtual-server.ts';
 import { recordOf } from '../support/records.ts';
 import { CREATE } from '../support/creates.ts';
@@ -101,23 +100,4 @@ describe('the probes of an operator', () => {
     const object = await world.get('web');
     expect(object && recordOf(object).task).toBeDefined();
   });
-
-  it.each(['--metrics-bind-address', '--health-probe-bind-address'])(
-    'prevent a start if the port of %s is in use',
-    async (flag) => {
-      const world = await createWorld({ operator: false });
-      const squatter = createServer();
-      await new Promise<void>((resolve) => squatter.listen(0, '127.0.0.1', resolve));
-      onTestFinished(() => void squatter.close());
-      const address = `127.0.0.1:${(squatter.address() as AddressInfo).port}`;
-      const operator = spawnOperator(world, [METRICS, PROBES, `${flag}=${address}`]);
-      expect(await operator.exited).toBe(1);
-      expect(world.log.at(-1)).toMatchObject({
-        level: 'fatal',
-        err: { message: `${flag} ${address}: cannot listen on this address: the port is in use` },
-      });
-      // The end of the test lists objects, so the API server must have the CRD by then.
-      await world.startOperator();
-    },
-  );
 });

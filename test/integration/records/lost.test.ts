@@ -4,7 +4,6 @@ import { describe, expect, it } from 'vitest';
 import { FINALIZER, RECORD_ANNOTATION } from '../../../src/api/names.ts';
 import { virtualServer } from '../../fixtures/virtual-server.ts';
 import { loseRecord, readyServer, recordOf, stalledMessage } from '../support/records.ts';
-import { startDetour } from '../support/process.ts';
 import { condition, createWorld, type World } from '../support/world.ts';
 
 /** Checks that the object is Ready again with the same server, which was ordered once. */
@@ -26,82 +25,36 @@ async function expectRestored(world: World, name: string, identifier: string | u
 }
 
 describe('a partly lost record', () => {
-  it('is restored with the whole status after the status was wiped', async () => {
+  it.each<[string, (world: World) => Promise<unknown>]>([
+    ['the status was wiped', (world) => world.patch('web', { status: null }, '/status')],
+    ['the annotation was removed', (world) => world.annotate('web', { record: null })],
+    ['only the finalizer was removed', (world) => world.patch('web', { metadata: { finalizers: null } })],
+    [
+      'kubectl replaced the object, without finalizer and record',
+      (world) => world.replace('web', virtualServer('web')),
+    ],
+  ])('is restored whole after %s', async (_what, lose) => {
     const world = await createWorld();
     const before = await readyServer(world, 'web');
-    await world.patch('web', { status: null }, '/status');
+    await lose(world);
     await expectRestored(world, 'web', before.status?.identifier);
     const after = await world.get('web');
+    expect(after && recordOf(after)).toEqual(recordOf(before));
     expect({ ...after?.status, conditions: [] }).toEqual({ ...before.status, conditions: [] });
   });
 
-  it('is restored when the status was wiped while no operator ran', async () => {
+  it('is a conflict if the mirror is wrong, until the command of the message has removed that', async () => {
     const world = await createWorld();
     const before = await readyServer(world, 'web');
-    await world.stopOperator();
-    await world.patch('web', { status: null }, '/status');
-    await world.startOperator({ journal: false });
-    await expectRestored(world, 'web', before.status?.identifier);
-  });
-
-  it('is restored from its mirror when the annotation was removed', async () => {
-    const world = await createWorld();
-    const before = await readyServer(world, 'web');
-    await world.annotate('web', { record: null });
-    await expectRestored(world, 'web', before.status?.identifier);
-    expect((await world.get('web'))?.metadata.annotations?.[RECORD_ANNOTATION]).toBe(
-      before.metadata.annotations?.[RECORD_ANNOTATION],
-    );
-  });
-
-  it.for([true, false])('is restored with its finalizer after kubectl replace (operator runs: %s)', async (runs) => {
-    const world = await createWorld();
-    const before = await readyServer(world, 'web');
-    if (!runs) await world.stopOperator();
-    const replaced = await world.replace('web', virtualServer('web'));
-    expect(replaced.metadata.finalizers).toBeUndefined();
-    if (!runs) await world.startOperator({ journal: false });
-    await expectRestored(world, 'web', before.status?.identifier);
-  });
-
-  it('gets its finalizer back when only the finalizer was removed', async () => {
-    const world = await createWorld();
-    const before = await readyServer(world, 'web');
-    await world.patch('web', { metadata: { finalizers: null } });
-    await expectRestored(world, 'web', before.status?.identifier);
-  });
-
-  it.for([
-    ['the attempt without its task', ['task', 'identifier'], false],
-    ['the attempt without its task, while the operator runs', ['task', 'identifier'], true],
-    ['no attempt at all', ['attempt', 'attemptedAt', 'task', 'identifier'], false],
-    ['no attempt at all, while the operator runs', ['attempt', 'attemptedAt', 'task', 'identifier'], true],
-  ] as const)('is restored when it was rolled back to %s', async ([, lost, runs]) => {
-    const world = await createWorld();
-    const before = await readyServer(world, 'web');
-    if (!runs) await world.stopOperator();
-    const older = Object.fromEntries(
-      Object.entries(recordOf(before)).filter(([field]) => !(lost as readonly string[]).includes(field)),
-    );
-    await world.annotate('web', { record: JSON.stringify(older) });
-    if (!runs) await world.startOperator({ journal: false });
+    await world.patch('web', { status: { record: { identifier: 'vs4711' } } }, '/status');
+    const parked = await world.waitForReason('web', 'RecordConflict', 'Stalled');
+    expect(stalledMessage(parked)).toContain(`--subresource status --type merge -p '{"status":{"record":null}}'`);
+    await world.patch('web', { status: { record: null } }, '/status');
     await expectRestored(world, 'web', before.status?.identifier);
   });
 });
 
 describe('a record that is lost from metadata and status', () => {
-  it('is restored from memory while the process lives', async () => {
-    const world = await createWorld({ operator: false });
-    const detour = await startDetour(world);
-    await world.startOperator({ flags: [detour.flag] });
-    const before = await readyServer(world, 'web');
-    // While cut off, the operator cannot restore one copy from the other.
-    detour.cut();
-    await loseRecord(world, 'web');
-    detour.restore();
-    await expectRestored(world, 'web', before.status?.identifier);
-  });
-
   it('is restored from the journal after a restart', async () => {
     const world = await createWorld();
     const before = await readyServer(world, 'web');
@@ -129,17 +82,6 @@ describe('a record that is lost from metadata and status', () => {
     await world.waitGone('web');
     expect(world.simulator.ledger.cancels()).toHaveLength(1);
     expect(world.simulator.aliveServers()).toEqual([]);
-  });
-
-  it('orders a new server when a user removes the finalizer of an object without a record', async () => {
-    const world = await createWorld();
-    const manifest = virtualServer('web');
-    await world.create({ ...manifest, metadata: { ...manifest.metadata, finalizers: [FINALIZER] } });
-    await world.waitForReason('web', 'RecordMissing', 'Stalled');
-    expect(world.simulator.ledger.creates()).toEqual([]);
-    await world.patch('web', { metadata: { finalizers: null } });
-    await world.waitForReason('web', 'Available', 'Ready');
-    expect(world.simulator.ledger.creates()).toHaveLength(1);
   });
 });
 

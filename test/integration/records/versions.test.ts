@@ -161,21 +161,6 @@ describe('a downgrade', () => {
       expect(world.simulator.ledger.cancels().map((cancel) => cancel.identifier)).toEqual([identifier]);
     },
   );
-
-  it('does not follow an order of a newer format, and orders nothing for it', async () => {
-    const world = await createWorld({ simulator: { taskDurationMs: 60_000 } });
-    await world.create(virtualServer('web'));
-    await world.waitFor('web', ({ status }) => status?.record?.task !== undefined);
-    await writeNewer(world, 'web', { format: 2 });
-    await world.waitForReason('web', 'RecordTooNew', 'Stalled');
-    const asked = world.simulator.ledger.requests().length;
-    await world.visited('web');
-    await world.visited('web');
-    expect(world.simulator.ledger.requests()).toHaveLength(asked);
-    await writeNewer(world, 'web', { format: 1 });
-    await world.waitForReason('web', 'Creating', 'Reconciling');
-    expect(world.simulator.ledger.creates()).toHaveLength(1);
-  });
 });
 
 describe('a rolling update', () => {

@@ -110,16 +110,6 @@ describe('a catalog', () => {
     expect(visits()).toEqual([true, false, true]);
   });
 
-  it('is read once per request, and reports which request it has handled', async () => {
-    const { world, create, again, waitFor, waitForReason } = await catalogWorld();
-    await create();
-    const before = await waitForReason('Available');
-    await again();
-    const { status } = await waitFor((catalog) => catalog.status?.lastHandledReconcileAt === '1');
-    expect(status).toEqual({ ...before.status, lastHandledReconcileAt: '1' });
-    expect(reads(world)).toBe(2);
-  });
-
   it('is read when an operator starts, if a read was requested while none ran', async () => {
     const diskSizes = { ssd: [10, 20] };
     const { world, create, again, waitFor, waitForReason } = await catalogWorld({ simulator: { diskSizes } });
@@ -130,31 +120,6 @@ describe('a catalog', () => {
     await again();
     await world.startOperator();
     await waitFor(({ status }) => status?.counts?.diskSizes === 3);
-  });
-
-  it('is cut at 500 entries and reports that', async () => {
-    const products = Array.from({ length: 600 }, (_, index) => ({
-      code: `p${String(index).padStart(3, '0')}`,
-      ram: 1024,
-      cores: 1,
-      price: 1,
-    }));
-    const { create, waitForReason } = await catalogWorld({ simulator: { products } });
-    await create();
-    const catalog = await waitForReason('Available');
-    expect(catalog.status?.products).toHaveLength(500);
-    expect(catalog.status?.products?.at(-1)?.code).toBe('p499');
-    expect(catalog.status?.counts?.products).toBe(600);
-    expect(conditionOf(catalog, 'Ready')?.message).toContain('600 products (status lists the first 500)');
-  });
-
-  it('shares one read of the lists with the check of a VirtualServer', async () => {
-    const { world, create, waitForReason } = await catalogWorld();
-    await world.create(virtualServer('web'));
-    await world.waitForReason('web', 'Available', 'Ready');
-    await create();
-    await waitForReason('Available');
-    expect(reads(world)).toBe(1);
   });
 });
 
@@ -171,38 +136,6 @@ describe('the key', () => {
     expect(conditionOf(fixed, 'Stalled')).toBeUndefined();
   });
 
-  it('is read when its missing Secret is created', async () => {
-    const { world, create, waitForReason } = await catalogWorld({ secret: false });
-    await create();
-    const { status } = await waitForReason('SecretNotFound', 'Stalled');
-    expect(status?.conditions?.[0]?.message).toContain(`${world.namespace}/vps-api-key`);
-    await world.putSecret('vps-api-key', DEFAULT_KEY);
-    await waitForReason('Available');
-    const told = async (): Promise<string[]> =>
-      (await world.events(NAME)).map(({ type, reason }) => `${type} ${reason}`);
-    await expect.poll(told).toEqual(['Warning SecretNotFound', 'Normal Available']);
-  });
-
-  it('is used at once when the spec names another Secret, and old lists are removed', async () => {
-    const { world, create, patch, waitForReason } = await catalogWorld();
-    await create();
-    await waitForReason('Available');
-    await patch({ spec: { apiKeySecretRef: { name: 'other' } } });
-    const without = await waitForReason('SecretNotFound', 'Stalled');
-    expect(conditionOf(without, 'Ready')?.status).toBe('False');
-    expect(without.status).not.toHaveProperty('products');
-    await world.putSecret('other', DEFAULT_KEY);
-    expect((await waitForReason('Available')).status?.counts?.products).toBe(4);
-  });
-
-  it('is reported as failing as soon as a server in the namespace finds out', async () => {
-    const { world, create, waitForReason } = await readyWorld();
-    await create();
-    await waitForReason('Available');
-    await world.putSecret('vps-api-key', { keyId: DEFAULT_KEY.keyId, secret: 'another-secret' });
-    await waitForReason('InvalidCredentials', 'Stalled');
-  });
-
   it('is shared: a Secret that a catalog finds fixed wakes the servers that wait for it', async () => {
     const { world, create, waitForReason } = await catalogWorld({ secret: false });
     await world.create(virtualServer('web'));
@@ -217,23 +150,6 @@ describe('the key', () => {
 });
 
 describe('a provider that is down', () => {
-  it('keeps the lists and Ready, reports the outage, and reads again when it is back', async () => {
-    const { world, create, again, waitFor, waitForReason } = await catalogWorld();
-    await create();
-    const before = await waitForReason('Available');
-    world.simulator.faults.inject({
-      match: { method: 'GET', route: '/beta/vps/products' },
-      times: 2,
-      action: { kind: 'status', status: 503 },
-    });
-    await again();
-    const during = await waitForReason('ProviderUnavailable', 'Reconciling');
-    expect(conditionOf(during, 'Ready')?.status).toBe('True');
-    expect(during.status).toMatchObject({ products: before.status?.products, observedAt: before.status?.observedAt });
-    const after = await waitFor((catalog) => conditionOf(catalog, 'Reconciling') === undefined);
-    expect(after.status).toEqual({ ...before.status, lastHandledReconcileAt: '1' });
-  });
-
   it('is called at once by a process that finds the catalog in this state', async () => {
     const { world, create, again, waitFor, waitForReason } = await catalogWorld();
     await create();
@@ -247,18 +163,6 @@ describe('a provider that is down', () => {
     await world.stopOperator();
     await world.startOperator();
     await waitFor((catalog) => conditionOf(catalog, 'Reconciling') === undefined);
-  });
-
-  it('prevents Ready if it was down from the start', async () => {
-    const { world, create, waitForReason } = await catalogWorld();
-    world.simulator.faults.inject({
-      match: { method: 'GET', route: '/beta/vps/images' },
-      action: { kind: 'status', status: 503 },
-    });
-    await create();
-    const during = await waitForReason('ProviderUnavailable', 'Ready');
-    expect(conditionOf(during, 'Ready')?.status).toBe('False');
-    await waitForReason('Available');
   });
 });
 

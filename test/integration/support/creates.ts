@@ -6,7 +6,7 @@ import type { VirtualServer } from '../../../src/api/virtual-server.ts';
 import type { Condition } from '../../../src/api/meta.ts';
 import { KubeError } from '../../../src/kube/error.ts';
 import type { RequestEntry } from '../../../src/simulator/index.ts';
-import { virtualServer } from '../../fixtures/virtual-server.ts';
+import { virtualServer, type Manifest, type Modifier } from '../../fixtures/virtual-server.ts';
 import { condition, type World } from './world.ts';
 
 export const CREATE = { method: 'POST', route: '/beta/vps/servers' } as const;
@@ -17,9 +17,14 @@ export function sent(world: World): RequestEntry[] {
 }
 
 /** Creates an object whose order gets no answer, and waits for the condition; `created`: the provider acted on it. */
-export async function lostOrder(world: World, name: string, created: boolean): Promise<VirtualServer> {
+export async function lostOrder(
+  world: World,
+  name: string,
+  created: boolean,
+  ...modifiers: Modifier<Manifest>[]
+): Promise<VirtualServer> {
   world.simulator.faults.inject({ match: CREATE, action: { kind: 'drop', after: created } });
-  await world.create(virtualServer(name));
+  await world.create(virtualServer(name, ...modifiers));
   return world.waitForReason(name, 'CreateOutcomeUnknown', 'Stalled');
 }
 

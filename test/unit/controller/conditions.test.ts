@@ -18,7 +18,7 @@ const since = (conditions: readonly Condition[], type: string): string | undefin
   conditions.find((condition) => condition.type === type)?.lastTransitionTime;
 const ready = withVerdict([], { reason: 'Available', message: 'runs' }, 1, NOW);
 const messageOf = (reason: Reason, message: string): string =>
-  withCondition([], 'Test', { reason, message }, 1, NOW)[0]?.message ?? '';
+  withCondition([], 'Drifted', { reason, message }, 1, NOW)[0]?.message ?? '';
 
 describe('withVerdict', () => {
   it('moves lastTransitionTime only when a status flips', () => {

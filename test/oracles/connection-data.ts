@@ -2,14 +2,11 @@
  * The data that a server's connection Secret must hold according to the provider, derived without the operator's code.
  */
 import type { Simulation } from '../../src/simulator/index.ts';
-import { OTHER_ACCOUNT, OWN_ACCOUNT } from './misfortunes.ts';
 
-/** By key; empty if the provider has no such server. */
-export function expectedData(
-  { fleet }: Pick<Simulation, 'fleet'>,
-  identifier: string,
-): Partial<Record<string, string>> {
-  const server = [OWN_ACCOUNT, OTHER_ACCOUNT].map((account) => fleet.find(account, identifier)?.object).find(Boolean);
+type ShownServer = NonNullable<ReturnType<Simulation['fleet']['find']>>['object'];
+
+/** By key; `identifier` is that of the record, whose letters may differ in case. Empty if there is no such server. */
+export function expectedData(identifier: string, server: ShownServer | undefined): Partial<Record<string, string>> {
   if (server === undefined) return {};
   const { ipv4, ipv6, ssh_proxy: proxy, admin_console: console, vnc } = server;
   return {

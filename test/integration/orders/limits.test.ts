@@ -1,0 +1,43 @@
+/** The operator's own limits: creates per namespace and hour, which stops runaway loops, and servers per namespace. */
+import { expect, it } from 'vitest';
+import { ADOPT_ANNOTATION } from '../../../src/api/names.ts';
+import { virtualServer, withAnnotations, withSpec } from '../../fixtures/virtual-server.ts';
+import { readyServer } from '../support/records.ts';
+import { condition, createWorld } from '../support/world.ts';
+
+const NAMES = ['one', 'two', 'three', 'four'];
+
+it.each([
+  { flag: '--max-creates-per-hour', reason: 'CreateLimit' },
+  { flag: '--max-servers-per-namespace', reason: 'ServerLimit' },
+])('$flag lets two of four objects order at once, and reports $reason on the others', async ({ flag, reason }) => {
+  const world = await createWorld({ flags: [`${flag}=2`] });
+  await Promise.all(NAMES.map((name) => world.create(virtualServer(name))));
+  const settled = await Promise.all(
+    NAMES.map((name) =>
+      world.waitFor(name, (object) => ['Available', reason].includes(condition(object, 'Ready')?.reason ?? '')),
+    ),
+  );
+  const parked = settled.filter((object) => condition(object, 'Ready')?.reason === reason);
+  expect(parked).toHaveLength(2);
+  for (const object of parked) expect(condition(object, 'Ready')?.message).toContain(flag);
+  for (const name of NAMES) await world.visited(name);
+  expect(world.simulator.ledger.creates()).toHaveLength(2);
+});
+
+it('--max-servers-per-namespace counts a retained server until an object adopts it, and no longer than it exists', async () => {
+  const world = await createWorld({ flags: ['--max-servers-per-namespace=1'] });
+  const one = await readyServer(world, 'one', withSpec({ deletionPolicy: 'Retain' }));
+  const identifier = one.status?.identifier ?? '';
+  await world.delete('one');
+  await world.waitGone('one');
+  await world.create(virtualServer('two'));
+  await world.waitForReason('two', 'ServerLimit', 'Stalled');
+  expect(world.simulator.aliveServers()).toHaveLength(1);
+  // The limit never prevents an adoption.
+  await readyServer(world, 'three', withAnnotations({ [ADOPT_ANNOTATION]: identifier }));
+  await world.delete('three');
+  await world.waitForReason('two', 'Available', 'Ready');
+  expect(world.simulator.ledger.creates()).toHaveLength(2);
+  expect(world.simulator.aliveServers()).toHaveLength(1);
+});

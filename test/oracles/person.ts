@@ -1,0 +1,49 @@
+/**
+ * What a person says about an object that asks: the truth, from what the provider shows. The simulated lives and the crash
+ * plans share it; when a person looks, and how the person says it, is theirs.
+ */
+import { ADOPT_ANNOTATION, NOT_CREATED_ANNOTATION, ORPHAN_HANDLED_ANNOTATION } from '../../src/api/names.ts';
+import type { VirtualServer } from '../../src/api/virtual-server.ts';
+import { currentReason } from '../../src/controller/conditions.ts';
+import { orphanName } from '../../src/virtual-server/decision/inputs.ts';
+import { recordOf } from '../fixtures/records.ts';
+
+/** Values of annotations; null removes one. */
+export type Words = Record<string, string | null>;
+
+/** Reasons for which only a person can tell what became of an order. */
+const UNANSWERED = ['CreateOutcomeUnknown', 'TaskNotFound', 'TaskFailed', 'TaskInUse'];
+/** Reasons for which an order without a server waits for a person's answer. */
+const OPEN = new Set([...UNANSWERED, 'TaskOverdue', 'IdentityUnproven', 'IdentifierInUse', 'ServerNotVisible']);
+/** Reasons for which the server that a task named may never come up. */
+const FAILED = new Set(['TaskNotFound', 'TaskFailed', 'TaskOverdue', 'TaskInUse']);
+
+/** Whether only a person can tell what became of the object's order. */
+export const isUnanswered = ({ status }: VirtualServer): boolean =>
+  UNANSWERED.includes(currentReason(status?.conditions) ?? '');
+
+/** `server`: the one that was ordered for the object and is alive, or will be when its task ends. */
+export function wordsAboutOrder(object: VirtualServer, server: string | undefined): Words | undefined {
+  const reason = currentReason(object.status?.conditions) ?? '';
+  const { attempt, identifier } = recordOf(object) ?? {};
+  if (identifier !== undefined)
+    return attempt !== undefined && FAILED.has(reason) && server === undefined
+      ? { [NOT_CREATED_ANNOTATION]: attempt }
+      : undefined;
+  if (attempt !== undefined && OPEN.has(reason))
+    return server === undefined
+      ? { [ADOPT_ANNOTATION]: null, [NOT_CREATED_ANNOTATION]: attempt }
+      : { [ADOPT_ANNOTATION]: server };
+  // The server that they wanted to adopt is gone, or never existed.
+  return reason === 'ServerNotVisible' || reason === 'IdentifierInUse' ? { [ADOPT_ANNOTATION]: null } : undefined;
+}
+
+/** For a person who has looked for the servers of the object's orphans. */
+export function wordsAboutOrphans(object: VirtualServer): Words | undefined {
+  const { orphans } = recordOf(object) ?? {};
+  return orphans && { [ORPHAN_HANDLED_ANNOTATION]: orphans.map(orphanName).join(',') };
+}
+
+/** Whether the person has said this already. */
+export const isSaid = ({ metadata: { annotations = {} } }: VirtualServer, words: Words): boolean =>
+  Object.entries(words).every(([name, value]) => (annotations[name] ?? null) === value);
