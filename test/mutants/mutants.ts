@@ -1494,8 +1494,8 @@ export const MUTANTS: Mutant[] = [
   {
     name: 'ignores server-gone forever once it was refuted',
     file: 'src/virtual-server/decision/decide.ts',
-    find: 'wordIsTakenBack, serverHasExpired',
-    replace: 'serverHasExpired',
+    find: '\n    annotationIsTakenBack,',
+    replace: '',
     tests: ['--project', 'unit', 'test/unit/virtual-server/operations/absence.test.ts'],
   },
   {

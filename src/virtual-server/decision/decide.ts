@@ -2,6 +2,7 @@
  * Decides which operation is next for one object: the first check with an answer wins. The order of the chains is part of
  * the design (docs/concepts/design.md). Pure.
  */
+import { without } from '../../base/without.ts';
 import { RECORD_ANNOTATION } from '../../api/names.ts';
 import { RECORD_FORMAT, RECORD_MODES, type ServerRecord } from '../../api/record.ts';
 import { isLetGo, isPaused } from '../../api/server-state.ts';
@@ -61,7 +62,13 @@ export const CHAINS = {
       objectIsPaused,
     ],
   ),
-  own: chain(isOwn, [attemptCreatedNothing, orphanIsHandled, wordIsTakenBack, serverHasExpired, identifierIsHeldTwice]),
+  own: chain(isOwn, [
+    attemptCreatedNothing,
+    orphanIsHandled,
+    annotationIsTakenBack,
+    serverHasExpired,
+    identifierIsHeldTwice,
+  ]),
   ordering: chain(
     (view) => !view.deleting && !holds(view),
     [timeIsOver, adoptionIsAsked, annotationIsUnknown, serverIsToBeOrdered],
@@ -202,10 +209,9 @@ export function orphanIsHandled({ own, object }: OwnView): Operation | undefined
 }
 
 /** A `server-gone` annotation that proved untrue counts again after you remove it and set it again. */
-export function wordIsTakenBack({ own, object }: OwnView): Operation | undefined {
+export function annotationIsTakenBack({ own, object }: OwnView): Operation | undefined {
   if (own.goneRefuted === undefined || namesAsGone(object, own)) return undefined;
-  const { goneRefuted: _goneRefuted, ...record } = own;
-  return { type: 'record', record, why: 'wordTakenBack' };
+  return { type: 'record', record: without(own, 'goneRefuted'), why: 'annotationTakenBack' };
 }
 
 /**

@@ -1,4 +1,5 @@
 /** What you tell the operator about one object besides its spec: the annotations that it reads, and those it does not know. Pure. */
+import { without } from '../../base/without.ts';
 import { INPUT_ANNOTATIONS, KNOWN_ANNOTATIONS } from '../../api/annotations.ts';
 import { identifierProblem } from '../../api/identifier.ts';
 import {
@@ -85,8 +86,7 @@ export function withoutHandledOrphans(object: VirtualServer, record: ServerRecor
   if (handled === undefined || record.orphans === undefined) return record;
   const left = record.orphans.filter((orphan) => !handled.includes(orphanName(orphan)));
   if (left.length === record.orphans.length) return record;
-  const { orphans: _orphans, ...rest } = record;
-  return left.length === 0 ? rest : { ...rest, orphans: left };
+  return left.length === 0 ? without(record, 'orphans') : { ...record, orphans: left };
 }
 
 /** The servers that no object holds, and when you may cancel them. */

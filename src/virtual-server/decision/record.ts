@@ -1,4 +1,5 @@
 /** Builds one record from the annotation, its mirror in status, the journal and memory. Pure. */
+import { without } from '../../base/without.ts';
 import { FINALIZER, RECORD_ANNOTATION, START_OVER_ANNOTATION } from '../../api/names.ts';
 import { isDeepEqual } from '../../base/deep-equal.ts';
 import { Recent } from '../../base/recent.ts';
@@ -83,8 +84,7 @@ function ofAnnotation(object: VirtualServer, own: ServerRecord, merged: ServerRe
   const isOnItsWay = own.task !== undefined && own.identifier === undefined;
   const waits = isPaused(object) || object.metadata.deletionTimestamp !== undefined;
   if (!isOnItsWay || waits || currentReason(object.status?.conditions) !== 'Creating') return merged;
-  const { identifier: _identifier, ...rest } = merged;
-  return rest;
+  return without(merged, 'identifier');
 }
 
 /** As much of the object's own record as can be read, even if annotation and mirror contradict each other. */
@@ -254,21 +254,12 @@ function withNote(record: ServerRecord, note: AttemptNote): MergeResult {
 
 /** The record after an attempt that created nothing. */
 export function withoutAttempt(record: ServerRecord): ServerRecord {
-  const { attempt: _attempt, attemptedAt: _attemptedAt, task: _task, hintedTask: _hintedTask, ...rest } = record;
-  return rest;
+  return without(record, 'attempt', 'attemptedAt', 'task', 'hintedTask');
 }
 
 /** The record without anything about its server. */
 export function withoutServer(record: ServerRecord): ServerRecord {
-  const {
-    identifier: _identifier,
-    fingerprint: _fingerprint,
-    goneRefuted: _goneRefuted,
-    missingAt: _missingAt,
-    readyAt: _readyAt,
-    ...rest
-  } = record;
-  return rest;
+  return without(record, 'identifier', 'fingerprint', 'goneRefuted', 'missingAt', 'readyAt');
 }
 
 /** The attempts that you have resolved, including the one in the record; for the record that follows. */

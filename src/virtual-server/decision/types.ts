@@ -66,7 +66,7 @@ export interface Timing {
 /**
  * Why a record is rewritten. All but the first change what is known: whatever the new record does not name is resolved.
  */
-export type RecordChange = 'restored' | 'notCreated' | 'orphanHandled' | 'wordTakenBack';
+export type RecordChange = 'restored' | 'notCreated' | 'orphanHandled' | 'annotationTakenBack';
 
 /**
  * What to do next for an object; `decide` chooses it, and the file of this name in operations/ does it. `wait` and `park`

@@ -1,4 +1,5 @@
 /** Follows the task of an order until it names a server and ends. */
+import { without } from '../../base/without.ts';
 import { currentReason, type Verdict } from '../../controller/conditions.ts';
 import { MAX_IDENTIFIER, type ServerRecord } from '../../api/record.ts';
 import { isSameIdentifier } from '../../base/identifier.ts';
@@ -179,8 +180,7 @@ function pending(
   const memo = { ...withoutFailures(facts.memo), toldAt: facts.monotonic };
   const next = endVisit(settling, parts, plan, memo, isNew && !isInMirror ? record : undefined);
   if (isNew || verdict.reason !== 'Creating' || !isToldAlready(settling, task)) return next;
-  const { status: _status, ...silent } = next;
-  return { ...silent, memo: { ...next.memo, toldAt: facts.memo.toldAt } };
+  return { ...without(next, 'status'), memo: { ...next.memo, toldAt: facts.memo.toldAt } };
 }
 
 /** Where polls are frequent, progress is told only this often (ms), or after ten polls: each text costs a write. */

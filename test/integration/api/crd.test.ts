@@ -1,3 +1,4 @@
+/** The CustomResourceDefinition of VirtualServer. test/exhaustive/generated-specs.test.ts breaks each rule of a spec. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { VirtualServer } from '../../../src/api/virtual-server.ts';
 import type { KubeHttp } from '../../../src/kube/http.ts';
@@ -48,53 +49,13 @@ describe('spec', () => {
   );
 
   it.each([
-    'ssh-rsa AAAAB3NzaC1yc2E=',
-    'ecdsa-sha2-nistp256 AAAAE2VjZHNh= a b c',
-    'sk-ssh-ed25519@openssh.com AAAAGnNr me',
-    'ssh-ed25519  AAAA\tme',
-  ])('accepts the key "%s"', async (key) => {
-    expect((await createWith({ sshKeys: [key] })).spec.sshKeys).toEqual([key]);
-  });
-
-  it.each(['', 'AAAAB3NzaC1yc2E=', 'ssh-rsa', 'ssh-rsa AAAA\nssh-rsa BBBB', '-----BEGIN OPENSSH PRIVATE KEY-----'])(
-    'rejects the key "%s"',
-    async (key) => {
-      await expect(createWith({ sshKeys: [key] })).rejects.toThrow('spec.sshKeys[0]');
-    },
-  );
-
-  it.each(['debian-13.qcow2/minimal', 'a/b', 'Ubuntu_24.04/lts/x'])('accepts the image "%s"', async (image) => {
-    expect((await createWith({ image })).spec.image).toBe(image);
-  });
-
-  it.each(['debian', 'debian-12/', '/minimal', 'debian 12/minimal', 'a/b c'])(
-    'rejects the image "%s"',
-    async (image) => {
-      await expect(createWith({ image })).rejects.toThrow(
-        'image must have the form file/variant, e.g. debian-13.qcow2/minimal',
-      );
-    },
-  );
-
-  it.each([
-    ['diskSize', 0],
-    ['diskSize', 1.5],
-    ['diskSize', 2147483648],
-    ['diskSize', undefined],
-    ['product', ''],
-    ['product', undefined],
-    ['product', 'x'.repeat(129)],
-    ['deletionPolicy', 'Orphan'],
-    ['apiKeySecretRef', { name: 'No_Name' }],
-    ['sshKeysFrom', [{ name: 'keys' }]],
-    ['sshKeys', Array.from({ length: 17 }, () => SSH_KEY)],
-  ])('is rejected with %s %o', async (field, value) => {
-    await expect(createWith({ [field]: value })).rejects.toThrow(`spec.${field}`);
-  });
-
-  it('is required', async () => {
-    const { apiVersion, kind, metadata } = manifest(freshName());
-    await expect(create(http, namespace, { apiVersion, kind, metadata })).rejects.toThrow('spec: Required value');
+    ['sshKeys', ['ssh-rsa'], 'spec.sshKeys[0]'],
+    ['image', 'debian', 'image must have the form file/variant, e.g. debian-13.qcow2/minimal'],
+    ['diskSize', undefined, 'spec.diskSize'],
+    ['product', 'x'.repeat(129), 'spec.product'],
+    ['deletionPolicy', 'Orphan', 'spec.deletionPolicy'],
+  ])('is rejected with %s %o', async (field, value, message) => {
+    await expect(createWith({ [field]: value })).rejects.toThrow(message);
   });
 });
 

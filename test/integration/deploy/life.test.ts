@@ -13,16 +13,6 @@ import { SYSTEM } from './pod.ts';
 
 const here = useInstallation();
 
-it('orders and cancels servers with its shipped permissions', async () => {
-  const pod = await here.pod();
-  await here.applyServer('web');
-  await here.ready('web');
-  expect(here.simulator.ledger.creates()).toHaveLength(1);
-  await here.kubectl('delete', 'vps', 'web', '-n', here.namespace, '--timeout=40s');
-  expect(here.alive()).toEqual([]);
-  expect(await pod.stop()).toBe(0);
-});
-
 it('runs no code that a key of the ConfigMap asks Node for, and says which keys there may be', async () => {
   const folder = await mkdtemp(join(tmpdir(), 'vps-operator-ran-'));
   onTestFinished(() => rm(folder, { recursive: true }));

@@ -38,10 +38,6 @@ describe('expiresAt', () => {
 describe('the API server rejects', () => {
   it.each([
     ['an unreadable ttl', { ttl: 'soon' }, 'ttl must be a duration'],
-    ['a ttl without a unit', { ttl: '72' }, 'ttl must be a duration'],
-    ['a ttl of zero', { ttl: '0h' }, 'ttl must be a duration'],
-    ['an expiry that is not a time', { expiresAt: 'tomorrow' }, 'expiresAt'],
-    ['an empty list as an expiry', { expiresAt: [] as unknown as string }, 'expiresAt'],
     ['both', { ttl: '72h', expiresAt: '2030-01-01T00:00:00Z' }, 'set expiresAt or ttl, not both'],
     [
       'an expiry with deletionPolicy: Retain',

@@ -76,32 +76,4 @@ describe('an operator whose probe port is full of slow connections', () => {
     expect(answers.filter((status) => status !== 200)).toEqual([]);
     for (const { metadata, status } of await ready) expect(ordered(world, metadata.name)).toEqual([status?.identifier]);
   });
-
-  it('is alive again for the kubelet after it was killed during orders, and repeats none of them', async () => {
-    const world = await createWorld({ operator: false });
-    const { operator, target, attack } = await attackedOperator(world);
-    const held = world.simulator.faults.inject({
-      match: CREATE,
-      times: NAMES.length,
-      action: { kind: 'hang', after: true },
-    });
-    await createServers(world);
-    await held.met;
-    await operator.kill('SIGKILL');
-    held.release();
-
-    const before = attack.made();
-    const again = spawnOperator(world, [`--health-probe-bind-address=${HOST}:${target.port}`]);
-    const isServed = ({ msg }: Record<string, unknown>): boolean => msg === 'serving pages';
-    await world.until(() => world.log.filter(isServed).length === 2, 'the pages to be served again');
-    const parked = Promise.all(NAMES.map((name) => world.waitForReason(name, 'CreateOutcomeUnknown', 'Stalled')));
-    const answers = await probesDuring(target, parked);
-    for (const name of NAMES) await world.annotate(name, { adopt: ordered(world, name)[0] ?? '' });
-    const ready = allReady(world);
-    answers.push(...(await probesDuring(target, ready)));
-    expect(answers.filter((status) => status !== 200)).toEqual([]);
-    expect(attack.made()).toBeGreaterThan(before);
-    for (const { metadata, status } of await ready) expect(ordered(world, metadata.name)).toEqual([status?.identifier]);
-    expect(await again.kill('SIGTERM')).toBe(0);
-  });
 });

@@ -34,65 +34,27 @@ const POLICIES = '/apis/admissionregistration.k8s.io/v1/validatingadmissionpolic
 const get = (path: string) => ({ path });
 const remove = (path: string) => ({ method: 'DELETE', path }) as const;
 const post = (path: string, body: object = {}) => ({ method: 'POST', path, body }) as const;
-const put = (path: string, body: object = {}) => ({ method: 'PUT', path, body }) as const;
 const patch = (path: string, body: object = {}) =>
   ({ method: 'PATCH', path, body, contentType: 'application/merge-patch+json' }) as const;
-const watch = (path: string) => ({ path, query: { watch: true, timeoutSeconds: 1 } });
 
+/**
+ * What would do most harm, and what admission policies refuse. The least-privilege tests show that no right is granted that
+ * the operator does not use.
+ */
 const REFUSED: [words: string, call: CallOptions][] = [
   ['cannot list resource "secrets"', get('/api/v1/secrets')],
-  ['cannot list resource "secrets"', get('/api/v1/namespaces/team/secrets')],
-  ['cannot list resource "secrets"', get(`${SYSTEM}/secrets`)],
-  ['cannot watch resource "secrets"', watch('/api/v1/secrets')],
   ['cannot create resource "secrets"', post('/api/v1/namespaces/team/secrets', { metadata: { name: 'x' } })],
   ['cannot patch resource "secrets"', patch('/api/v1/namespaces/team/secrets/key')],
-  ['cannot update resource "secrets"', put('/api/v1/namespaces/team/secrets/key')],
-  ['cannot delete resource "secrets"', remove('/api/v1/namespaces/team/secrets/key')],
   ['the operator may create no VirtualServer but members', post(SERVERS, virtualServer('more'))],
-  ['cannot update resource "virtualservers"', put(`${SERVERS}/web`, virtualServer('web'))],
   ['the operator may delete no VirtualServer but members', remove(`${SERVERS}/web`)],
   ['cannot deletecollection resource "virtualservers"', remove(SERVERS)],
-  ['cannot get resource "virtualservers/status"', get(`${SERVERS}/web/status`)],
-  ['cannot update resource "virtualservers/status"', put(`${SERVERS}/web/status`, virtualServer('web'))],
-  ['cannot create resource "virtualserversets"', post(SETS, { metadata: { name: 'x' } })],
-  ['cannot patch resource "virtualserversets"', patch(`${SETS}/x`)],
-  ['cannot update resource "virtualserversets"', put(`${SETS}/x`)],
-  ['cannot delete resource "virtualserversets"', remove(`${SETS}/x`)],
   ['cannot deletecollection resource "virtualserversets"', remove(SETS)],
-  ['cannot patch resource "virtualserversets/scale"', patch(`${SETS}/x/scale`, { spec: { replicas: 9 } })],
-  ['cannot update resource "virtualserversets/status"', put(`${SETS}/x/status`)],
-  ['cannot list resource "pods"', get('/api/v1/pods')],
-  ['cannot get resource "pods"', get(`${SYSTEM}/pods/x`)],
-  ['cannot get resource "pods/log"', get(`${SYSTEM}/pods/x/log`)],
   ['cannot create resource "pods/exec"', post(`${SYSTEM}/pods/x/exec?command=sh`)],
-  ['cannot create resource "pods"', post(`${SYSTEM}/pods`, { metadata: { name: 'x' } })],
-  ['cannot get resource "configmaps"', get(`${SYSTEM}/configmaps/vps-operator-config`)],
-  [
-    'cannot patch resource "deployments"',
-    patch('/apis/apps/v1/namespaces/vps-operator-system/deployments/vps-operator'),
-  ],
-  ['cannot list resource "events"', get('/apis/events.k8s.io/v1/events')],
-  ['cannot create resource "events" in API group ""', post('/api/v1/namespaces/team/events')],
-  ['cannot list resource "namespaces"', get('/api/v1/namespaces')],
   ['cannot delete resource "namespaces"', remove('/api/v1/namespaces/team')],
-  ['cannot list resource "nodes"', get('/api/v1/nodes')],
-  ['cannot get resource "leases"', get(`${LEASES}/kube-system/leases/vps-operator`)],
-  ['cannot create resource "leases"', post(`${LEASES}/kube-system/leases`, { metadata: { name: 'vps-operator' } })],
   ['cannot get resource "leases"', get(`${LEASES}/vps-operator-system/leases/another`)],
-  ['cannot update resource "leases"', put(`${LEASES}/vps-operator-system/leases/another`)],
-  ['cannot list resource "leases"', get(`${LEASES}/vps-operator-system/leases`)],
-  ['cannot delete resource "leases"', remove(`${LEASES}/vps-operator-system/leases/vps-operator`)],
-  ['cannot get resource "customresourcedefinitions"', get(`${CRDS}/servercatalogs.vps-operator.dev`)],
-  ['cannot list resource "customresourcedefinitions"', get(CRDS)],
-  ['cannot create resource "customresourcedefinitions"', post(CRDS)],
-  ['cannot patch resource "customresourcedefinitions"', patch(`${CRDS}/virtualservers.vps-operator.dev`)],
   ['cannot delete resource "customresourcedefinitions"', remove(`${CRDS}/virtualservers.vps-operator.dev`)],
   ['cannot delete resource "validatingadmissionpolicies"', remove(`${POLICIES}/vps-operator-record`)],
   ['cannot patch resource "clusterroles"', patch(`${RBAC}/clusterroles/vps-operator`)],
-  ['cannot create resource "clusterroles"', post(`${RBAC}/clusterroles`)],
-  ['cannot create resource "clusterrolebindings"', post(`${RBAC}/clusterrolebindings`)],
-  ['cannot create resource "roles"', post(`${RBAC}/namespaces/vps-operator-system/roles`)],
-  ['cannot create resource "rolebindings"', post(`${RBAC}/namespaces/vps-operator-system/rolebindings`)],
   ['cannot create resource "serviceaccounts/token"', post(`${SYSTEM}/serviceaccounts/vps-operator/token`)],
   ['cannot get path "/metrics"', get('/metrics')],
 ];

@@ -341,8 +341,8 @@ describe('your annotation that the server is gone', () => {
     const endAfterDenial = (own: ServerRecord) =>
       cancelDenied(deleted(own, SAID), denied(true), at(0)).memo.evidence.end;
     expect(endAfterDenial(refuted)).toBeUndefined();
-    expect(decide(living(refuted, SAID), at(0))).not.toMatchObject({ why: 'wordTakenBack' });
-    const takenBack = { type: 'record', record: KNOWN, why: 'wordTakenBack' };
+    expect(decide(living(refuted, SAID), at(0))).not.toMatchObject({ why: 'annotationTakenBack' });
+    const takenBack = { type: 'record', record: KNOWN, why: 'annotationTakenBack' };
     expect(decide(living(refuted), at(0))).toEqual(takenBack);
     expect(decide(deleted(refuted, saysGone('srv2')), at(0))).toEqual(takenBack);
     expect(endAfterDenial(KNOWN)).toEqual(GONE);
