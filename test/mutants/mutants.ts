@@ -507,6 +507,20 @@ export const MUTANTS: Mutant[] = [
     plan: 'crash/reachable/kube:LIST/error',
   },
   {
+    name: 'advises to keep a server that is still unknown',
+    file: 'src/virtual-server/decision/advice.ts',
+    find: 'if (record?.attempt !== undefined && record.identifier === undefined) return [];',
+    replace: '',
+    tests: ['--project', 'unit', 'test/unit/virtual-server/decision/advice.test.ts'],
+  },
+  {
+    name: 'forgets why an order has no answer',
+    file: 'src/virtual-server/decision/decide.ts',
+    find: "find(({ reason }) => reason === 'CreateOutcomeUnknown')?.subject;",
+    replace: "find(({ reason }) => reason === 'CreateOutcomeUnknown' && reason !== reason)?.subject;",
+    tests: ['--project', 'unit', 'test/unit/virtual-server/operations/answer-to-order.test.ts'],
+  },
+  {
     name: 'points from the message of a set to the page of the set',
     file: 'src/controller/conditions.ts',
     find: 'pointer(quoted ?? reason)',
