@@ -160,7 +160,7 @@ export const MUTANTS: Mutant[] = [
     file: 'src/virtual-server/operations/order.ts',
     find: 'visit.reserves(place);',
     replace: '',
-    tests: ['--project', 'unit', 'test/unit/virtual-server/operations/claim.test.ts'],
+    tests: ['--project', 'unit', 'test/unit/virtual-server/operations/order.test.ts'],
   },
   {
     name: 'keeps the reservation of an adoption that failed',
