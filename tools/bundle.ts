@@ -109,7 +109,7 @@ const COMMON = {
   logLevel: 'warning',
 } as const satisfies BuildOptions;
 
-const PLUGIN_ENTRY = 'src/cli/vps/main.ts';
+const PLUGIN_ENTRY = 'src/plugin/main.ts';
 
 interface Manifest {
   version: string;

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
 import { API_VERSION, CATALOG_KIND, FINALIZER, RECORD_ANNOTATION } from '../../src/api/names.ts';
-import { EXIT } from '../../src/cli/vps/failure.ts';
+import { EXIT } from '../../src/plugin/failure.ts';
 import { SSH_KEY, virtualServer, withAnnotations, withSpec, type Manifest } from '../fixtures/virtual-server.ts';
 import { lostOrder } from '../integration/support/creates.ts';
 import { blocksOf, patternOf, steady, typedIn } from '../integration/support/document.ts';

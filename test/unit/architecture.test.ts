@@ -91,7 +91,7 @@ const MAY_IMPORT: Record<string, string[]> = {
   observability: ['api', 'base', 'config', 'controller', 'kube', 'provider', 'virtual-server-set'],
   // No code of the operator.
   simulator: ['base'],
-  cli: ['api', 'base', 'controller', 'kube', 'virtual-server', 'virtual-server-set'],
+  plugin: ['api', 'base', 'controller', 'kube', 'virtual-server', 'virtual-server-set'],
   top: [
     'accounts',
     'api',

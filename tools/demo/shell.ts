@@ -3,7 +3,7 @@ import { chmod, mkdir, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { quoted } from '../../src/base/text.ts';
 
-const PLUGIN = join(import.meta.dirname, '../../src/cli/vps/main.ts');
+const PLUGIN = join(import.meta.dirname, '../../src/plugin/main.ts');
 
 interface ShellOptions {
   folder: string;

@@ -136,7 +136,8 @@ const heldTwice: Steps = ({ subject }) => {
 /** The subject is the value that accepts what the provider shows. */
 const accept: Steps = (about) => {
   const { record, subject } = about;
-  if (subject === undefined) return [];
+  // An earlier version of the operator wrote no subject.
+  if (subject === undefined) return goneSteps(about);
   const command = annotate(ACCEPT_SERVER_ANNOTATION, subject);
   if (subject.startsWith(`task-${record?.task}@`)) {
     // If the task has named a server, the operator does not ask the provider here, so no annotation about it would count.

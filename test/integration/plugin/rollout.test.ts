@@ -1,7 +1,7 @@
 /** `kubectl vps rollout` against a real API server. The test runs the reconciler of sets step by step. */
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { parse } from 'yaml';
-import { ClusterView } from '../../../src/cli/vps/cluster.ts';
+import { ClusterView } from '../../../src/plugin/cluster.ts';
 import { createPlugin, usePlugin, type Plugin } from '../support/plugin.ts';
 import { createSetWorld, useSets, type SetWorld } from '../support/set-world.ts';
 

@@ -11,9 +11,9 @@ import { dirname, join } from 'node:path';
 import { PassThrough } from 'node:stream';
 import { beforeAll, inject, onTestFinished, vi } from 'vitest';
 import { parse, stringify } from 'yaml';
-import { codeOf as exitCodeOf, EXIT } from '../../../src/cli/vps/failure.ts';
-import { createProgram } from '../../../src/cli/vps/program.ts';
-import { paintFor, type Terminal } from '../../../src/cli/vps/terminal.ts';
+import { codeOf as exitCodeOf, EXIT } from '../../../src/plugin/failure.ts';
+import { createProgram } from '../../../src/plugin/program.ts';
+import { paintFor, type Terminal } from '../../../src/plugin/terminal.ts';
 import { ask } from './broker.ts';
 
 export interface Result {
@@ -103,7 +103,7 @@ export async function createPlugin(folder: string, namespace: string, kubeconfig
   };
 }
 
-/** Does what src/cli/vps/main.ts does, without a terminal. */
+/** Does what src/plugin/main.ts does, without a terminal. */
 async function runProgram(words: string[]): Promise<Result> {
   const [out, err] = [new PassThrough(), new PassThrough()];
   const [stdout, stderr] = [collect(out), collect(err)];

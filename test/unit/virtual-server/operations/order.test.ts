@@ -58,7 +58,7 @@ describe('an order that cannot be sent', () => {
     },
     {
       why: 'there is no connection, which the order waits for last',
-      given: { answers: { opened: down } },
+      given: { answers: { opened: down }, places: 1 },
       calls: ['catalog', 'open'],
       shows: 'ProviderUnavailable',
       requeueAfterMs: PAUSE_MS,
@@ -75,6 +75,8 @@ describe('an order that cannot be sent', () => {
     expect(visited.memo.plan?.operation).toBe('order');
     if (requeueAfterMs !== undefined) expect(visited.requeueAfterMs).toBe(requeueAfterMs);
     expect(isTaken(limit)).toBe(false);
+    const isFull = visited.quota.reserve('default', 'uid-of-another') === undefined;
+    expect(isFull).toBe((given.taken ?? 0) > 0);
   });
 });
 

@@ -1,0 +1,110 @@
+/** Reads VirtualServers and their records from files such as backups: YAML or JSON, several documents, lists. */
+import { readFileSync, readdirSync, statSync } from 'node:fs';
+import { join } from 'node:path';
+import { text } from 'node:stream/consumers';
+import { parseAllDocuments } from 'yaml';
+import { GROUP, SERVER_KIND, RECORD_ANNOTATION } from '../api/names.ts';
+import { parseRecord, recordSchema, type ServerRecord } from '../api/record.ts';
+import { CommandError, EXIT } from './failure.ts';
+
+/** A record and the place where it was found. */
+export interface FoundRecord {
+  place: string;
+  record: ServerRecord;
+}
+
+/** One object, as a file describes it. */
+export interface Backup {
+  /** Undefined if the file names none: the namespace of the command applies. */
+  namespace: string | undefined;
+  name: string;
+  file: string;
+  found: FoundRecord[];
+  /** Why the record in the annotation cannot be read. */
+  problem?: string;
+}
+
+const MANIFEST = /\.(json|ya?ml)$/;
+
+/** `file`: a file, a folder of manifests, or - for `input`. Throws CommandError, also if there is no VirtualServer. */
+export async function readBackups(file: string, input: NodeJS.ReadableStream): Promise<Backup[]> {
+  const texts = await failing(file, () => (file === '-' ? stdin(input) : files(file)));
+  const backups = texts.flatMap(([name, content]) => objectsOf(name, content).flatMap((each) => asBackup(each, name)));
+  if (backups.length > 0) return backups;
+  throw new CommandError(EXIT.usage, `--filename ${file} contains no ${SERVER_KIND}`);
+}
+
+type Content = [name: string, text: string];
+
+async function stdin(input: NodeJS.ReadableStream): Promise<Content[]> {
+  return [['-', await text(input)]];
+}
+
+function files(path: string): Content[] {
+  const paths = statSync(path).isDirectory()
+    ? readdirSync(path)
+        .filter((name) => MANIFEST.test(name))
+        .map((name) => join(path, name))
+    : [path];
+  return paths.map((each) => [each, readFileSync(each, 'utf8')]);
+}
+
+async function failing<T>(file: string, work: () => T | Promise<T>): Promise<T> {
+  try {
+    return await work();
+  } catch (error) {
+    const why = error instanceof Error ? error.message : String(error);
+    throw new CommandError(EXIT.usage, `cannot read --filename ${file}: ${why}`);
+  }
+}
+
+interface Loose {
+  apiVersion?: unknown;
+  kind?: unknown;
+  items?: unknown;
+  metadata?: { name?: unknown; namespace?: unknown; annotations?: Record<string, unknown> | null } | null;
+  status?: { record?: unknown } | null;
+}
+
+/** All objects in the text, with lists flattened. Reads JSON too, which is a subset of YAML. */
+function objectsOf(file: string, content: string): Loose[] {
+  try {
+    return parseAllDocuments(content).flatMap((document) => {
+      const [error] = document.errors;
+      if (error !== undefined) throw error;
+      return listed(document.toJS() as Loose | null);
+    });
+  } catch (error) {
+    const [why] = (error instanceof Error ? error.message : String(error)).split('\n');
+    throw new CommandError(EXIT.usage, `--filename ${file} is not valid YAML or JSON: ${why}`);
+  }
+}
+
+function listed(value: Loose | null): Loose[] {
+  if (typeof value !== 'object' || value === null) return [];
+  return Array.isArray(value.items) ? (value.items as (Loose | null)[]).flatMap(listed) : [value];
+}
+
+function asBackup({ apiVersion, kind, metadata, status }: Loose, file: string): Backup[] {
+  if (kind !== SERVER_KIND || typeof apiVersion !== 'string' || !apiVersion.startsWith(`${GROUP}/`)) return [];
+  const { name, namespace, annotations } = metadata ?? {};
+  if (typeof name !== 'string') {
+    throw new CommandError(EXIT.usage, `--filename ${file}: a ${SERVER_KIND} has no metadata.name`);
+  }
+  const annotation = annotations?.[RECORD_ANNOTATION];
+  const parsed = parseRecord(typeof annotation === 'string' ? annotation : undefined);
+  const mirror = recordSchema.safeParse(status?.record);
+  return [
+    {
+      namespace: typeof namespace === 'string' ? namespace : undefined,
+      name,
+      file,
+      found: [...(parsed.ok ? [parsed.record] : []), mirror.data]
+        .filter((record) => record !== undefined)
+        .map((record) => ({ place: file, record })),
+      ...(!parsed.ok && {
+        problem: `annotation ${RECORD_ANNOTATION} in ${file} is not a valid record: ${parsed.problem}`,
+      }),
+    },
+  ];
+}

@@ -1,0 +1,227 @@
+/** Reads and writes the cluster for the commands, with the rights of the user who runs them. */
+import { API_VERSION, SERVER_KIND, SET_KIND } from '../api/names.ts';
+import type { VirtualServer } from '../api/virtual-server.ts';
+import type { VirtualServerSet } from '../api/virtual-server-set.ts';
+import { loadCluster, type Overrides } from '../kube/config.ts';
+import { KubeError, type KubeErrorCode } from '../kube/error.ts';
+import { createKubeHttp, type CallOptions, type KubeHttp } from '../kube/http.ts';
+import { collectionOf, pathOf, type KubeObject, type Resource } from '../kube/resource.ts';
+import { VIRTUAL_SERVERS } from '../virtual-server/resource.ts';
+import { VIRTUAL_SERVER_SETS } from '../virtual-server-set/resource.ts';
+import { MERGE_PATCH } from '../kube/client.ts';
+import { CommandError, EXIT, TransientError } from './failure.ts';
+import { quoted } from '../base/text.ts';
+
+/** The fields of core/v1 Event that the plugin shows. */
+export interface EventView {
+  type?: string;
+  reason?: string;
+  message?: string;
+  count?: number;
+  /** RFC 3339; null for an Event created through events.k8s.io. */
+  lastTimestamp?: string | null;
+  eventTime?: string | null;
+}
+
+/** Values of the flags with these names. As in kubectl, an empty value counts as not given. */
+export interface ClusterFlags extends Overrides {
+  kubeconfig?: string | undefined;
+  namespace?: string | undefined;
+  /** Timeout of a call in milliseconds; default 15 s. */
+  timeoutMs?: number;
+}
+
+const FIELD_MANAGER = 'kubectl-vps';
+/** How many of the newest Events the plugin shows. */
+const EVENTS = 10;
+/** How often a change of a spec is sent while only the status changes. */
+const ATTEMPTS = 5;
+
+/** Calls reject with CommandError. */
+export class ClusterView {
+  readonly namespace: string;
+  /** Flags that select the same cluster, namespace and user in kubectl: quoted for a shell, each after a space. */
+  readonly where: string;
+  readonly #http: KubeHttp;
+
+  /** Throws CommandError if the kubeconfig is invalid. */
+  constructor({ kubeconfig, namespace, timeoutMs, ...overrides }: ClusterFlags) {
+    const cluster = failing(() => loadCluster(kubeconfig, overrides));
+    this.namespace = namespace || (cluster.namespace ?? 'default');
+    const { context, as, asUid, asGroup = [] } = overrides;
+    const groups = asGroup.map((group) => ['as-group', group] as const);
+    const flags = [['kubeconfig', kubeconfig], ['context', context], ['as', as], ['as-uid', asUid], ...groups] as const;
+    this.where = [...flags, ['namespace', namespace] as const]
+      .map(([flag, value]) => (value ? ` --${flag}=${quoted(value)}` : ''))
+      .join('');
+    this.#http = failing(() => createKubeHttp({ cluster, timeoutMs }));
+  }
+
+  async get(name: string): Promise<VirtualServer> {
+    const object = await this.find(name);
+    if (object !== undefined) return object;
+    throw await this.noServer(name, 'status');
+  }
+
+  find(name: string, signal?: AbortSignal): Promise<VirtualServer | undefined> {
+    return this.#find(VIRTUAL_SERVERS, name, signal);
+  }
+
+  /** The error for a server that does not exist. `command`: what to run if the user meant a set of this name. */
+  async noServer(name: string, command: string): Promise<CommandError> {
+    // The user may have no right to read sets.
+    const set = await this.findSet(name).catch(() => undefined);
+    const hint = `there is a ${SET_KIND} of this name: kubectl vps ${command} set/${name}${this.where}`;
+    return absent(SERVER_KIND, name, this.namespace, set === undefined ? [] : [hint]);
+  }
+
+  async getSet(name: string, signal?: AbortSignal): Promise<VirtualServerSet> {
+    const set = await this.findSet(name, signal);
+    if (set !== undefined) return set;
+    throw absent(SET_KIND, name, this.namespace);
+  }
+
+  findSet(name: string, signal?: AbortSignal): Promise<VirtualServerSet | undefined> {
+    return this.#find(VIRTUAL_SERVER_SETS, name, signal);
+  }
+
+  async listSets(): Promise<VirtualServerSet[]> {
+    return (await this.#items(collectionOf(VIRTUAL_SERVER_SETS, this.namespace))).map(VIRTUAL_SERVER_SETS.parse);
+  }
+
+  /**
+   * Merges the change into the spec of a set. Rejects with CommandError if its spec changed since it was read; a change
+   * of its status does not count, because the operator may write it every second.
+   */
+  async changeSpec({ metadata }: VirtualServerSet, spec: object): Promise<void> {
+    const { namespace, name, uid, generation } = metadata;
+    const path = pathOf(VIRTUAL_SERVER_SETS, namespace, name);
+    const query = { fieldManager: FIELD_MANAGER };
+    let { resourceVersion } = metadata;
+    for (let attempt = 1; ; attempt += 1) {
+      try {
+        const body = { metadata: { resourceVersion }, spec };
+        await this.#http.call({ method: 'PATCH', path, query, body, contentType: MERGE_PATCH });
+        return;
+      } catch (error) {
+        const isConflict = error instanceof KubeError && error.code === 'Conflict';
+        const now = isConflict && attempt < ATTEMPTS ? (await this.findSet(name))?.metadata : undefined;
+        if (now?.uid !== uid || now.generation !== generation) throw explained(error, this.where);
+        ({ resourceVersion } = now);
+      }
+    }
+  }
+
+  async list(allNamespaces: boolean, labelSelector?: string, signal?: AbortSignal): Promise<VirtualServer[]> {
+    const path = collectionOf(VIRTUAL_SERVERS, allNamespaces ? undefined : this.namespace);
+    return (await this.#items(path, { labelSelector }, signal)).map(VIRTUAL_SERVERS.parse);
+  }
+
+  async listIn(namespace: string): Promise<VirtualServer[]> {
+    return (await this.#items(collectionOf(VIRTUAL_SERVERS, namespace))).map(VIRTUAL_SERVERS.parse);
+  }
+
+  /** Lists objects of another kind in the operator's API group, in the namespace. */
+  async listOf(plural: string): Promise<unknown[]> {
+    return this.#items(`/apis/${API_VERSION}/namespaces/${encodeURIComponent(this.namespace)}/${plural}`);
+  }
+
+  /** Sets annotations, and removes null ones. Rejects with CommandError if the object changed since it was read. */
+  async annotate({ metadata }: VirtualServer, annotations: Record<string, string | null>): Promise<VirtualServer> {
+    const { namespace, name, uid, resourceVersion } = metadata;
+    const path = pathOf(VIRTUAL_SERVERS, namespace, name);
+    const body = { metadata: { uid, resourceVersion, annotations } };
+    const query = { fieldManager: FIELD_MANAGER };
+    return VIRTUAL_SERVERS.parse(await this.#call({ method: 'PATCH', path, query, body, contentType: MERGE_PATCH }));
+  }
+
+  /** The newest Events of the object with this uid, oldest first; undefined if the user may not read Events. */
+  async events({ metadata }: KubeObject): Promise<EventView[] | undefined> {
+    const query = { fieldSelector: `involvedObject.uid=${metadata.uid}` };
+    const path = `/api/v1/namespaces/${encodeURIComponent(metadata.namespace)}/events`;
+    try {
+      const list = (await this.#http.call({ path, query })) as { items?: EventView[] };
+      return (list.items ?? []).sort((a, b) => timeOf(a) - timeOf(b)).slice(-EVENTS);
+    } catch (error) {
+      if (error instanceof KubeError && error.code === 'Forbidden') return undefined;
+      throw explained(error, this.where);
+    }
+  }
+
+  close(): Promise<void> {
+    return this.#http.close();
+  }
+
+  async #find<T extends KubeObject>(resource: Resource<T>, name: string, signal?: AbortSignal): Promise<T | undefined> {
+    requireName(name, resource.kind);
+    const path = pathOf(resource, this.namespace, name);
+    const object = await this.#call({ path, absent: name, ...(signal !== undefined && { signal }) });
+    return object === undefined ? undefined : resource.parse(object);
+  }
+
+  async #items(path: string, query: NonNullable<CallOptions['query']> = {}, signal?: AbortSignal): Promise<unknown[]> {
+    const list = (await this.#call({ path, query, ...(signal !== undefined && { signal }) })) as { items?: unknown[] };
+    return list.items ?? [];
+  }
+
+  async #call(options: CallOptions): Promise<unknown> {
+    try {
+      return await this.#http.call(options);
+    } catch (error) {
+      throw explained(error, this.where);
+    }
+  }
+}
+
+/** Names that the API server accepts (RFC 1123). */
+const NAME = /^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$/;
+
+/** Throws CommandError. The API server would take a slash as part of the path: a kind or a subresource. */
+export function requireName(name: string, kind = SERVER_KIND): void {
+  const problem = nameProblem(name, kind);
+  if (problem !== undefined) throw new CommandError(EXIT.usage, problem);
+}
+
+/** Why no object can have this name; undefined if one can. */
+export function nameProblem(name: string, kind = SERVER_KIND): string | undefined {
+  if (NAME.test(name) && name.length <= 253) return undefined;
+  const form = 'use only lowercase letters, digits, "-" and ".", and no kind in front of it';
+  return `invalid ${kind} name ${JSON.stringify(name)}: ${form}`;
+}
+
+function absent(kind: string, name: string, namespace: string, hints: readonly string[] = []): CommandError {
+  return new CommandError(EXIT.notFound, `no ${kind} "${name}" in namespace "${namespace}"`, hints);
+}
+
+/** ms since the epoch; 0 if the Event has no time. */
+export function timeOf({ lastTimestamp, eventTime }: EventView): number {
+  return Date.parse(lastTimestamp ?? eventTime ?? '') || 0;
+}
+
+const TRANSIENT: ReadonlySet<KubeErrorCode> = new Set(['Unreachable', 'ServerError', 'TooManyRequests']);
+
+function explained(error: unknown, where: string): Error {
+  if (!(error instanceof KubeError)) return error instanceof Error ? error : new Error(String(error));
+  if (error.code === 'Conflict') {
+    return new CommandError(
+      EXIT.failed,
+      'the object changed after it was shown: check it, then run the same command again',
+    );
+  }
+  if (TRANSIENT.has(error.code)) return new TransientError(error.message);
+  if (error.code !== 'NotFound') return new CommandError(EXIT.failed, error.message);
+  if (error.reason === 'NotFound') return new CommandError(EXIT.notFound, error.message);
+  return new CommandError(
+    EXIT.failed,
+    `the CustomResourceDefinition for this kind of ${API_VERSION} is not installed`,
+    [`install the operator, or only its CRDs: kubectl apply${where} --server-side -k deploy/crds`],
+  );
+}
+
+function failing<T>(work: () => T): T {
+  try {
+    return work();
+  } catch (error) {
+    throw new CommandError(EXIT.failed, error instanceof Error ? error.message : String(error));
+  }
+}

@@ -1,0 +1,78 @@
+/** `kubectl vps catalog`: lists what you can order. */
+import { CATALOG_SHORT_NAME } from '../../api/names.ts';
+import type { ServerCatalog } from '../../api/server-catalog.ts';
+import { requireCatalog } from '../catalogs.ts';
+import { print, tell, type Context } from '../context.ts';
+import { CommandError, EXIT } from '../failure.ts';
+import { duration } from '../progress.ts';
+import { NOT_REPORTED } from '../readiness.ts';
+import { columns, data } from '../table.ts';
+import { clean } from '../terminal.ts';
+
+export async function showCatalog(context: Context, secret: string | undefined): Promise<void> {
+  const { cluster, format, terminal } = context;
+  const catalog = await requireCatalog(cluster, secret);
+  const { products = [], images = [], diskSizes = [] } = catalog.status ?? {};
+  const isEmpty = products.length + images.length + diskSizes.length === 0;
+  if (isEmpty && readyOf(catalog)?.status !== 'True') throw unread(catalog, cluster.where);
+  if (format !== 'table') return void terminal.out.write(data(catalog.status ?? {}, format));
+  const { strong } = terminal.paint;
+  const sections = [
+    [
+      strong('Products'),
+      ...columns(
+        ['CODE', 'RAM'],
+        products.map(({ code, ram }) => [code, String(ram ?? '')]),
+      ),
+    ],
+    [
+      strong('Images'),
+      ...columns(
+        ['NAME', 'DESCRIPTION'],
+        images.map(({ name, description = '' }) => [name, description]),
+      ),
+    ],
+    [
+      strong('Disk sizes'),
+      ...columns(
+        ['TYPE', 'SIZES'],
+        diskSizes.map(({ type, sizes }) => [type, sizes.join(', ')]),
+      ),
+    ],
+  ];
+  print(
+    context,
+    sections.flatMap((lines, index) => (index === 0 ? lines : ['', ...lines])),
+  );
+  tell(context, remarks(catalog, context.now()));
+}
+
+/** The operator has never read the lists: the condition has the cause. */
+function unread(catalog: ServerCatalog, where: string): CommandError {
+  return new CommandError(EXIT.failed, state(catalog), [
+    `kubectl describe ${CATALOG_SHORT_NAME} ${catalog.metadata.name}${where}`,
+  ]);
+}
+
+function readyOf({ status }: ServerCatalog) {
+  return status?.conditions?.find(({ type }) => type === 'Ready');
+}
+
+function state(catalog: ServerCatalog): string {
+  const { reason, message } = readyOf(catalog) ?? {
+    reason: NOT_REPORTED,
+    message: 'The operator has not reported on this catalog yet',
+  };
+  return `ServerCatalog ${catalog.metadata.name} is not ready: ${reason}. ${clean(message)}`;
+}
+
+/** What the user should know before trusting the lists. */
+function remarks(catalog: ServerCatalog, now: number): string[] {
+  const { products = [], images = [], counts, observedAt } = catalog.status ?? {};
+  const cut = counts !== undefined && (counts.products > products.length || counts.images > images.length);
+  return [
+    ...(observedAt === undefined ? [] : [`unchanged for ${duration(now - Date.parse(observedAt))}`]),
+    ...(cut ? [`shortened: the provider lists ${counts.products} products and ${counts.images} images`] : []),
+    ...(readyOf(catalog)?.status === 'True' ? [] : [state(catalog)]),
+  ];
+}

@@ -1,0 +1,123 @@
+/** `kubectl vps adopt -f` and `kubectl vps start-over`: one annotation on many listed objects. */
+import { START_OVER_ANNOTATION } from '../../api/names.ts';
+import type { VirtualServer } from '../../api/virtual-server.ts';
+import { agreed, print, tell, type Context } from '../context.ts';
+import { readAdoptions, readServers, type ListedServer } from '../csv.ts';
+import { CommandError, EXIT } from '../failure.ts';
+import { planAdoptions, planStartsOver, type ListedRow, type RowOutcome } from '../listed.ts';
+import { verdict } from '../readiness.ts';
+import { columns } from '../table.ts';
+import { clean } from '../terminal.ts';
+import { annotateAll, type Change } from './annotate-all.ts';
+import { annotateAdopt, unchanged } from './resolve.ts';
+
+export interface ListedOptions {
+  /** CSV files, or - for standard input. */
+  filename: readonly string[];
+  dryRun: boolean;
+  yes: boolean;
+}
+
+/** What one of the two commands does. */
+interface Task {
+  /** The outcome `write` in the table. */
+  step: string;
+  /** What the user confirms. */
+  warnings: string[];
+  question: (count: number) => string;
+  change: (row: ListedRow, object: VirtualServer) => Change;
+}
+
+export async function adoptListed(context: Context, options: ListedOptions): Promise<void> {
+  const { cluster, now, terminal } = context;
+  const list = await readAdoptions(options.filename, cluster.namespace, terminal.input);
+  const rows = planAdoptions(list, await objectsNear(context, list), now());
+  await carryOut(context, rows, options, {
+    step: 'adopt',
+    warnings: [
+      'The operator cancels each server when its object is deleted, unless deletionPolicy is Retain.',
+      'Make sure that no object in another namespace or cluster holds one of these servers.',
+    ],
+    question: (count) => `Adopt the servers as shown (${count})?`,
+    change: ({ namespace, name, identifier = '' }, object) => ({
+      what: `${namespace}/${name}`,
+      done: `adopts ${identifier}`,
+      write: () => annotateAdopt(cluster, object, identifier),
+    }),
+  });
+}
+
+/** `name`: one object in place of a list. */
+export async function startOver(context: Context, name: string | undefined, options: ListedOptions): Promise<void> {
+  const { cluster, now, terminal } = context;
+  const { namespace } = cluster;
+  const list =
+    name === undefined ? await readServers(options.filename, namespace, terminal.input) : [{ namespace, name }];
+  const rows = planStartsOver(list, await objectsNear(context, list), now());
+  await carryOut(context, rows, options, {
+    step: 'order',
+    warnings: [
+      'The operator orders a new server for each object, which costs money.',
+      'It leaves the old servers alone.',
+    ],
+    question: (count) => `Order new servers as shown (${count})?`,
+    change: (row, object) => ({
+      what: `${row.namespace}/${row.name}`,
+      done: 'starts over',
+      write: async () => {
+        await cluster.annotate(object, { [START_OVER_ANNOTATION]: object.metadata.uid });
+      },
+    }),
+  });
+}
+
+/** All objects in the namespaces of the list. */
+async function objectsNear({ cluster }: Context, list: readonly ListedServer[]): Promise<VirtualServer[]> {
+  const namespaces = [...new Set(list.map(({ namespace }) => namespace))].sort();
+  const objects: VirtualServer[] = [];
+  for (const namespace of namespaces) objects.push(...(await cluster.listIn(namespace)));
+  return objects;
+}
+
+const HEADER = ['NAMESPACE', 'NAME', 'REASON', 'SERVER', 'STEP', 'WHY'];
+
+/** Writes nothing if one row is refused. Throws CommandError unless each object is annotated in the end. */
+async function carryOut(
+  context: Context,
+  rows: readonly ListedRow[],
+  options: ListedOptions,
+  task: Task,
+): Promise<void> {
+  const steps: Record<RowOutcome, string> = { write: task.step, done: 'done', refused: 'refused' };
+  const table = columns(
+    HEADER,
+    rows.map(({ namespace, name, object, identifier = '', outcome, why }) => {
+      const reason = object === undefined ? '' : verdict(object).reason;
+      return [namespace, name, reason, identifier, steps[outcome], why];
+    }),
+  );
+  const refused = rows.filter(({ outcome }) => outcome === 'refused');
+  if (options.dryRun) print(context, table);
+  else tell(context, table);
+  if (refused.length > 0) {
+    const isUnknown = refused.every(({ object }) => object === undefined);
+    const why = `nothing was changed, because the command refuses ${refused.length} of ${rows.length}`;
+    throw new CommandError(isUnknown ? EXIT.notFound : EXIT.failed, why);
+  }
+  if (options.dryRun) return;
+  const changes = rows.flatMap((row) =>
+    row.outcome === 'write' && row.object !== undefined ? [task.change(row, row.object)] : [],
+  );
+  if (changes.length > 0 && !options.yes) {
+    tell(context, task.warnings);
+    if (!(await agreed(context, task.question(changes.length)))) throw unchanged();
+  }
+  const failed = await annotateAll(context, changes);
+  const summary = `${changes.length - failed.length} annotated, ${rows.length - changes.length} already done, ${failed.length} failed`;
+  if (failed.length > 0) {
+    throw new CommandError(EXIT.failed, clean(`${summary}: ${failed.join(', ')}`), [
+      'run the same command again to finish the rest',
+    ]);
+  }
+  print(context, [summary, `follow the progress: kubectl vps status -A${context.cluster.where}`]);
+}

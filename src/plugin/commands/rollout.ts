@@ -1,0 +1,111 @@
+/** `kubectl vps rollout`: shows, stops, continues and lists the rollouts of a set, as `kubectl rollout` does. */
+import { SET_SINGULAR } from '../../api/names.ts';
+import type { VirtualServerSet } from '../../api/virtual-server-set.ts';
+import { print, tell, type Context } from '../context.ts';
+import { CommandError, EXIT } from '../failure.ts';
+import { follow, givenUp } from '../follow.ts';
+import { inWords, setReadiness } from '../readiness.ts';
+import { isTemplate, type Revision } from '../revisions.ts';
+import { isComplete, rolloutLine } from '../set-progress.ts';
+import { stuckSet } from '../stuck.ts';
+import { columns, data } from '../table.ts';
+
+export interface RolloutStatusOptions {
+  watch: boolean;
+  /** Infinity: no limit. */
+  timeoutMs: number;
+}
+
+/** Resolves when the rollout is finished; without `watch`, at once. Throws CommandError if it cannot finish. */
+export async function rolloutStatus(context: Context, name: string, options: RolloutStatusOptions): Promise<void> {
+  const { cluster } = context;
+  const done = `${SET_SINGULAR} "${name}" successfully rolled out`;
+  const look = async (signal?: AbortSignal): Promise<VirtualServerSet> =>
+    requireRollout(await cluster.getSet(name, signal), cluster.where);
+  if (!options.watch) {
+    const set = await look();
+    const stuck = isComplete(set) ? undefined : stuckSet(set, cluster.where);
+    if (stuck !== undefined) throw givenUp(stuck);
+    print(context, [isComplete(set) ? done : rolloutLine(set)]);
+    return;
+  }
+  const goal = {
+    name,
+    look,
+    isReached: (set: VirtualServerSet) => Promise.resolve(isComplete(set)),
+    progress: (set: VirtualServerSet) => (isComplete(set) ? undefined : rolloutLine(set)),
+    stuck: (set: VirtualServerSet) => stuckSet(set, cluster.where),
+  };
+  await follow(context, goal, options.timeoutMs);
+  print(context, [done]);
+}
+
+function requireRollout(set: VirtualServerSet, where: string): VirtualServerSet {
+  const { name } = requireAlive(set).metadata;
+  if (set.spec.strategy.type === 'RollingUpdate') return set;
+  throw new CommandError(
+    EXIT.failed,
+    `rollout status requires the strategy RollingUpdate: with OnDelete, you delete the members of ${name} yourself`,
+    [`kubectl vps status set/${name}${where}   # shows which members are not updated`],
+  );
+}
+
+/** Throws CommandError for a set that is being deleted, because it changes no member anymore. */
+export function requireAlive(set: VirtualServerSet): VirtualServerSet {
+  if (set.metadata.deletionTimestamp === undefined) return set;
+  throw new CommandError(EXIT.failed, `${set.metadata.name} is being deleted`);
+}
+
+export async function setPaused(context: Context, name: string, paused: boolean): Promise<void> {
+  const { cluster } = context;
+  const set = requireAlive(await cluster.getSet(name));
+  const lines = paused
+    ? [
+        `${name} is paused: it creates, changes and deletes no member`,
+        `to continue: kubectl vps rollout resume ${name}${cluster.where}`,
+      ]
+    : [`${name} is resumed`, `follow the progress: kubectl vps rollout status ${name}${cluster.where}`];
+  if (set.spec.paused === paused) {
+    print(context, [`${name} is ${paused ? 'already' : 'not'} paused`]);
+    return;
+  }
+  await cluster.changeSpec(set, { paused });
+  print(context, lines);
+}
+
+const HEADER = ['REVISION', 'PRODUCT', 'IMAGE', 'DISK', 'SSH KEYS', 'SSH SECRETS', 'NOTE'];
+
+/** The newest revision first. */
+export async function rolloutHistory(context: Context, name: string): Promise<void> {
+  const { cluster, format, terminal } = context;
+  const set = await cluster.getSet(name);
+  const { revisions = [] } = set.status ?? {};
+  if (format !== 'table') return void terminal.out.write(data(revisions, format));
+  if (revisions.length === 0) {
+    tell(context, [`${name} has no history: ${inWords(setReadiness(set))}`]);
+    return;
+  }
+  print(
+    context,
+    columns(
+      HEADER,
+      revisions.map((revision) => row(set, revision)),
+    ),
+  );
+}
+
+function row(set: VirtualServerSet, revision: Revision): string[] {
+  const { product, image, diskSize, sshKeys = [], sshKeysFrom = [] } = revision.spec;
+  const { currentRevision, updateRevision } = set.status ?? {};
+  const isReplaced = currentRevision !== updateRevision && revision.revision === currentRevision;
+  const note = isTemplate(set, revision) ? 'template' : isReplaced ? 'being replaced' : '';
+  return [
+    revision.revision,
+    product,
+    image,
+    String(diskSize),
+    String(sshKeys.length),
+    sshKeysFrom.map((from) => from.name).join(', '),
+    note,
+  ];
+}

@@ -1,0 +1,62 @@
+/** `kubectl vps rollout undo`: writes an earlier revision to the template of a set, as the user. */
+import type { VirtualServerSet } from '../../api/virtual-server-set.ts';
+import { print, type Context } from '../context.ts';
+import { CommandError, EXIT } from '../failure.ts';
+import { inWords, setReadiness } from '../readiness.ts';
+import { changeTo, earlierRevisions, isTemplate, type Revision } from '../revisions.ts';
+import { columns } from '../table.ts';
+import { clean } from '../terminal.ts';
+import { requireAlive } from './rollout.ts';
+
+export interface UndoOptions {
+  /** Short name; default: the newest revision that the template does not have. */
+  toRevision?: string | undefined;
+  dryRun: boolean;
+}
+
+/** Throws CommandError without an earlier revision, or if the spec changed since it was read. */
+export async function undo(context: Context, name: string, { toRevision, dryRun }: UndoOptions): Promise<void> {
+  const { cluster } = context;
+  const { where } = cluster;
+  const set = requireAlive(await cluster.getSet(name));
+  const revision = toRevision === undefined ? previous(set) : named(set, toRevision);
+  const to = `revision ${clean(revision.revision)}`;
+  if (isTemplate(set, revision)) {
+    print(context, [`${name} already has ${to}`]);
+    return;
+  }
+  const { patch, rows } = changeTo(set, revision);
+  const changes = columns(['FIELD', 'BEFORE', 'AFTER'], rows);
+  if (dryRun) {
+    print(context, [...changes, `${name} would return to ${to} (dry run)`]);
+    return;
+  }
+  await cluster.changeSpec(set, { template: { spec: patch } });
+  print(context, [...changes, `${name} returns to ${to}`, ...then(set, where)]);
+}
+
+/** What happens next. */
+function then({ metadata: { name }, spec }: VirtualServerSet, where: string): string[] {
+  if (spec.paused) return [`it is paused. To start the rollout: kubectl vps rollout resume ${name}${where}`];
+  return spec.strategy.type === 'OnDelete'
+    ? [
+        `its strategy is OnDelete: delete a member to replace it. To list the members: kubectl vps status set/${name}${where}`,
+      ]
+    : [`follow the progress: kubectl vps rollout status ${name}${where}`];
+}
+
+function previous(set: VirtualServerSet): Revision {
+  const [revision] = earlierRevisions(set);
+  if (revision !== undefined) return revision;
+  const why = set.status?.revisions === undefined ? `: ${inWords(setReadiness(set))}` : '';
+  throw new CommandError(EXIT.failed, `${set.metadata.name} has no earlier revision${why}`);
+}
+
+function named(set: VirtualServerSet, name: string): Revision {
+  const { revisions = [] } = set.status ?? {};
+  const found = revisions.find(({ revision }) => revision === name);
+  if (found !== undefined) return found;
+  const names = revisions.map(({ revision }) => revision).join(', ');
+  const known = names === '' ? 'it has none' : `it has ${names}`;
+  throw new CommandError(EXIT.failed, `${set.metadata.name} has no revision ${JSON.stringify(name)}; ${known}`);
+}

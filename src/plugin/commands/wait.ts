@@ -1,0 +1,60 @@
+/** `kubectl vps wait`: follows a server or a set until it is ready, deleted or stuck. */
+import type { VirtualServer } from '../../api/virtual-server.ts';
+import { print, tell, type Context } from '../context.ts';
+import { follow, type Goal } from '../follow.ts';
+import { progressLine } from '../progress.ts';
+import { isCurrent, readiness } from '../readiness.ts';
+import { stuckServer } from '../stuck.ts';
+import type { Target } from '../target.ts';
+import { deletedSet, readySet } from './wait-set.ts';
+
+export interface WaitOptions {
+  for: 'ready' | 'deleted';
+  timeoutMs: number;
+}
+
+/** Resolves when the state is reached. Throws CommandError if the object is not there or stuck, or at the timeout. */
+export async function waitFor(context: Context, { kind, name }: Target, options: WaitOptions): Promise<void> {
+  const { for: wanted, timeoutMs } = options;
+  if (kind === 'server') await follow(context, server(context, name, wanted), timeoutMs);
+  else if (wanted === 'ready') await follow(context, readySet(context, name), timeoutMs);
+  else await follow(context, deletedSet(context, name), timeoutMs);
+  print(context, [`${kind === 'set' ? 'set/' : ''}${name} is ${wanted === 'ready' ? 'ready' : 'gone'}`]);
+}
+
+function server(context: Context, name: string, wanted: WaitOptions['for']): Goal<VirtualServer | undefined> {
+  const { cluster, now } = context;
+  let uid: string | undefined;
+  return {
+    name,
+    look: (signal) => cluster.find(name, signal),
+    async isReached(object) {
+      if (object !== undefined && uid === undefined && !isUnderWay(object, wanted)) {
+        tell(context, [`${name} is not being deleted yet; waiting`]);
+      }
+      if (object === undefined && (wanted === 'ready' || uid === undefined)) {
+        const absent = await cluster.noServer(name, wanted === 'ready' ? 'wait' : 'wait --for deleted');
+        if (wanted === 'ready') throw absent;
+        // As for kubectl, what never existed is gone. But the user may have meant the set.
+        tell(context, absent.hints);
+      }
+      if (isReached(object, uid, wanted)) return true;
+      uid ??= object?.metadata.uid;
+      return false;
+    },
+    progress: (object) => object && progressLine(object),
+    stuck: (object) => (object && isUnderWay(object, wanted) ? stuckServer(object, cluster.where, now()) : undefined),
+  };
+}
+
+/** `uid`: of the object that was seen first. An object created since with the same name is another object. */
+function isReached(object: VirtualServer | undefined, uid: string | undefined, wanted: WaitOptions['for']): boolean {
+  if (wanted === 'deleted') return object === undefined || (uid !== undefined && object.metadata.uid !== uid);
+  if (object === undefined || object.metadata.deletionTimestamp !== undefined) return false;
+  return readiness(object).status === 'True' && isCurrent(object);
+}
+
+/** Whether the operator works toward the awaited state: `deleted` requires that the object is being deleted. */
+function isUnderWay({ metadata }: VirtualServer, wanted: WaitOptions['for']): boolean {
+  return wanted === 'ready' || metadata.deletionTimestamp !== undefined;
+}

@@ -1,0 +1,139 @@
+/** Shell completion. kubectl calls `kubectl_complete-vps WORD...`, where the last word is the one being typed. */
+import type { Command, Option } from 'commander';
+import { CATALOG_PLURAL } from '../api/names.ts';
+import type { ServerCatalog } from '../api/server-catalog.ts';
+import type { KubeObject } from '../kube/resource.ts';
+import { NAME, SERVER_OR_SET, SET } from './arguments.ts';
+import { ClusterView } from './cluster.ts';
+import { isPlain } from '../base/text.ts';
+
+/** Directives of cobra: whether the shell may fall back to file names. */
+const NO_FILES = ':4';
+const FILES = ':0';
+/** Flags that take a file. */
+const FILE_FLAGS = ['kubeconfig', 'identityFile', 'sshKey', 'filename'];
+/** A user who pressed Tab does not wait longer. */
+const TIMEOUT_MS = 3000;
+
+/**
+ * Resolves with lines for kubectl: candidates, then a directive. Never rejects: a failed completion has no candidates.
+ * A credential plugin may still be running when it resolves.
+ */
+export async function complete(program: Command, words: readonly string[]): Promise<string[]> {
+  const before = words.slice(0, -1);
+  const typed = words.at(-1) ?? '';
+  const given = parse(program, before);
+  const { path, rest } = commandOf(program, given.words);
+  const options = path.flatMap((each) => each.options);
+  const [flag, inline] = splitFlag(typed);
+  const awaited = options.find(
+    (option) => option.required && isFlag(option, inline === undefined ? before.at(-1) : flag),
+  );
+  if (awaited !== undefined && FILE_FLAGS.includes(awaited.attributeName())) return [FILES];
+  const found = awaited === undefined ? wordsOf(path, rest, given, typed) : valuesOf(awaited, given);
+  const prefix = inline === undefined ? '' : `${flag}=`;
+  const candidates = (await found.catch(() => [])).map((candidate) => prefix + candidate);
+  // Scripts of older kubectl versions pass candidates to `compgen -W`, which would run a command in a product code.
+  return [...candidates.filter((candidate) => isPlain(candidate) && candidate.startsWith(typed)), NO_FILES];
+}
+
+async function valuesOf(option: Option, { values }: Given): Promise<string[]> {
+  return option.argChoices ?? fromCatalog(option.attributeName(), values);
+}
+
+/** `path`: from the program to the command, with subcommands; `rest`: the words after it. */
+function commandOf(program: Command, words: readonly string[]): { path: Command[]; rest: readonly string[] } {
+  const [word, ...others] = words;
+  const next = program.commands.find((each) => each.name() === word);
+  if (next === undefined) return { path: [program], rest: words };
+  const { path, rest } = commandOf(next, others);
+  return { path: [program, ...path], rest };
+}
+
+async function wordsOf(
+  path: readonly Command[],
+  rest: readonly string[],
+  { values }: Given,
+  typed: string,
+): Promise<string[]> {
+  if (typed.startsWith('-'))
+    return path.flatMap(({ options }) => options.map(({ long }) => long ?? '')).filter(Boolean);
+  const command = path.at(-1);
+  if (command === undefined || rest.length > 0) return [];
+  if (command.commands.length > 0) return command.commands.map((each) => each.name());
+  const argument = command.name() === 'new' ? undefined : command.registeredArguments[0]?.name();
+  return withCluster(values, (cluster) => namesFor(argument, cluster));
+}
+
+async function namesFor(argument: string | undefined, cluster: ClusterView): Promise<string[]> {
+  const named = (objects: readonly KubeObject[]): string[] => objects.map(({ metadata }) => metadata.name);
+  if (argument === NAME.name) return named(await cluster.list(false));
+  if (argument === SET.name) return named(await cluster.listSets());
+  if (argument !== SERVER_OR_SET.name) return [];
+  const servers = named(await cluster.list(false));
+  // The user may have no right to read sets.
+  const sets = await cluster.listSets().catch(() => []);
+  return [...servers, ...named(sets).map((name) => `set/${name}`)];
+}
+
+interface Given {
+  /** Words that are neither flags nor their values; the first is the command. */
+  words: string[];
+  /** Values by attribute name of the flag, in order, since a flag may be repeated. */
+  values: Record<string, string[]>;
+}
+
+function parse(program: Command, before: readonly string[]): Given {
+  const given: Given = { words: [], values: {} };
+  const every = withSubcommands(program).flatMap(({ options }) => options);
+  for (let index = 0; index < before.length; index++) {
+    const [word, inline] = splitFlag(before[index] ?? '');
+    const option = every.find((each) => isFlag(each, word));
+    if (option === undefined) given.words.push(word);
+    else if (option.required) (given.values[option.attributeName()] ??= []).push(inline ?? before[++index] ?? '');
+  }
+  return given;
+}
+
+function withSubcommands(command: Command): Command[] {
+  return [command, ...command.commands.flatMap(withSubcommands)];
+}
+
+function isFlag({ short, long }: Option, word: string | undefined): boolean {
+  return word !== undefined && (word === short || word === long);
+}
+
+function splitFlag(word: string): [string, string | undefined] {
+  const at = word.startsWith('--') ? word.indexOf('=') : -1;
+  return at < 0 ? [word, undefined] : [word.slice(0, at), word.slice(at + 1)];
+}
+
+async function withCluster<T>(values: Given['values'], work: (cluster: ClusterView) => Promise<T>): Promise<T> {
+  const { kubeconfig, context, namespace, as, asUid, asGroup } = values;
+  const cluster = new ClusterView({
+    kubeconfig: kubeconfig?.at(-1),
+    context: context?.at(-1),
+    namespace: namespace?.at(-1),
+    as: as?.at(-1),
+    asUid: asUid?.at(-1),
+    asGroup,
+    timeoutMs: TIMEOUT_MS,
+  });
+  try {
+    return await work(cluster);
+  } finally {
+    await cluster.close();
+  }
+}
+
+async function fromCatalog(flag: string, values: Given['values']): Promise<string[]> {
+  const catalogs = await withCluster(
+    values,
+    async (cluster) => (await cluster.listOf(CATALOG_PLURAL)) as ServerCatalog[],
+  );
+  const statuses = catalogs.map(({ status }) => status ?? {});
+  if (flag === 'product') return statuses.flatMap(({ products = [] }) => products.map(({ code }) => code));
+  if (flag === 'image') return statuses.flatMap(({ images = [] }) => images.map(({ name }) => name));
+  if (flag !== 'diskSize') return [];
+  return statuses.flatMap(({ diskSizes = [] }) => diskSizes.flatMap(({ sizes }) => sizes.map(String)));
+}

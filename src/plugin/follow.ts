@@ -1,0 +1,109 @@
+/** Looks every second until something is as the user wants it, is stuck, or the time is up, and shows the progress. */
+import { setTimeout as sleep } from 'node:timers/promises';
+import { MAX_DURATION_DAYS } from '../base/duration.ts';
+import type { Context } from './context.ts';
+import { CommandError, EXIT, TransientError } from './failure.ts';
+import { duration } from './progress.ts';
+import { clean } from './terminal.ts';
+
+/** Polls small objects by name: cheap for the API server, and it needs no right to watch. */
+const POLL_MS = 1000;
+/** Gives the operator time to react to what the user just did, such as `resolve`. */
+const STUCK_MS = 5000;
+const MAX_TIMER_MS = MAX_DURATION_DAYS * 86_400_000;
+const ERASE_LINE = '\r\u001b[K';
+
+export interface Goal<T> {
+  /** As the user names it. */
+  name: string;
+  /** Rejects with TransientError if the same call may succeed later. */
+  look: (signal: AbortSignal) => Promise<T>;
+  /** Rejects with CommandError if the goal cannot be reached anymore. */
+  isReached: (seen: T) => Promise<boolean>;
+  /** One line about how far it is. */
+  progress: (seen: T) => string | undefined;
+  /** Why the goal is not reached until the user acts. */
+  stuck: (seen: T) => Stuck | undefined;
+}
+
+export interface Stuck {
+  /** What is stuck. */
+  name: string;
+  reason: string;
+  message: string;
+  /** What to do, one line each. */
+  steps: readonly string[];
+}
+
+/** `timeoutMs`: Infinity for no limit. Throws CommandError if something is stuck, or at the timeout. */
+export async function follow<T>(context: Context, goal: Goal<T>, timeoutMs: number): Promise<void> {
+  const { now } = context;
+  const show = liveLine(context, goal.name);
+  let stuckSince: number | undefined;
+  try {
+    for await (const seen of looks(context, goal, timeoutMs, show)) {
+      const isReached = await goal.isReached(seen);
+      const line = goal.progress(seen);
+      if (line !== undefined) show(line);
+      if (isReached) return;
+      const stuck = goal.stuck(seen);
+      stuckSince = stuck && (stuckSince ?? now());
+      if (stuck && stuckSince !== undefined && now() - stuckSince >= STUCK_MS) throw givenUp(stuck);
+    }
+  } finally {
+    show(undefined);
+  }
+}
+
+export function givenUp({ name, reason, message, steps }: Stuck): CommandError {
+  return new CommandError(EXIT.stalled, `${name} is stuck and needs you. ${reason}: ${message}`, steps);
+}
+
+/** Yields what it sees every second. Throws CommandError at the timeout. */
+async function* looks<T>(
+  { now }: Context,
+  { name, look }: Pick<Goal<T>, 'name' | 'look'>,
+  timeoutMs: number,
+  show: (text: string) => void,
+): AsyncGenerator<T> {
+  const deadline = now() + timeoutMs;
+  const left = (): number => Math.min(MAX_TIMER_MS, Math.max(1, deadline - now()));
+  let answered = false;
+  for (;;) {
+    const timeUp = AbortSignal.timeout(left());
+    const seen = await look(timeUp).catch(transient);
+    if (!(seen instanceof TransientError)) {
+      answered = true;
+      yield seen;
+    } else if (!timeUp.aborted) {
+      // An API server that has never answered is more likely the wrong one than down.
+      if (!answered) throw seen;
+      show(`retrying: ${clean(seen.message)}`);
+    }
+    if (now() >= deadline) throw new CommandError(EXIT.timeout, `${name}: timed out after ${duration(timeoutMs)}`);
+    await sleep(Math.min(POLL_MS, left()));
+  }
+}
+
+/** Rethrows errors that a retry does not fix. */
+function transient(error: unknown): TransientError {
+  if (error instanceof TransientError) return error;
+  throw error;
+}
+
+/** On a terminal, redraws one line and erases it at the end; elsewhere, prints a line for each change. */
+function liveLine({ terminal }: Context, name: string): (text: string | undefined) => void {
+  const { err } = terminal;
+  let shown: string | undefined;
+  return (text) => {
+    if (text === undefined) {
+      if (err.isTTY && shown !== undefined) err.write(ERASE_LINE);
+      return;
+    }
+    const line = `${name}  ${text}`;
+    if (line === shown) return;
+    shown = line;
+    // Cut the line: a wrapped line could not be erased.
+    err.write(err.isTTY ? `${ERASE_LINE}${line.slice(0, Math.max(20, err.columns - 1))}` : `${line}\n`);
+  };
+}

@@ -1,0 +1,262 @@
+/** The commands of `kubectl vps`, their arguments and flags. */
+import { Command, Option } from 'commander';
+import { specSchema } from '../api/virtual-server.ts';
+import { similarTo } from '../base/similar.ts';
+import { collect, durationOf, NAME, replicasOf, SERVER_OR_SET, wholeNumber } from './arguments.ts';
+import { adoptFromRecord, type FromRecordOptions } from './commands/adopt-from-record.ts';
+import { showCatalog } from './commands/catalog.ts';
+import { showCost } from './commands/cost.ts';
+import { adoptListed, startOver, type ListedOptions } from './commands/listed.ts';
+import { writeManifest, type NewOptions } from './commands/new.ts';
+import { adopt, resolveAdopt, resolveGone, resolveNotCreated } from './commands/resolve.ts';
+import { runSsh, showConsole, type SshOptions } from './commands/ssh.ts';
+import { listStatus, showStatus } from './commands/status.ts';
+import { waitFor, type WaitOptions } from './commands/wait.ts';
+import { ClusterView, type ClusterFlags } from './cluster.ts';
+import type { Context } from './context.ts';
+import { CommandError, EXIT } from './failure.ts';
+import { addRollout, type Run } from './rollout-program.ts';
+import { FORMATS, type Format } from './table.ts';
+import { targetOf } from './target.ts';
+import type { Terminal } from './terminal.ts';
+
+interface Globals extends ClusterFlags {
+  output: Format;
+}
+
+interface ProgramOptions {
+  terminal: Terminal;
+  version: string;
+  /** Called with an exit code that is not a failure of the plugin, such as that of ssh. */
+  exitWith: (code: number) => void;
+}
+
+const SSH_CHECKS = specSchema.shape.sshCheck.unwrap().options;
+
+export function createProgram({ terminal, version, exitWith }: ProgramOptions): Command {
+  const program = new Command('kubectl-vps')
+    .usage('[command] [flags]')
+    .description('Show, access and fix the servers of VirtualServer and VirtualServerSet objects.')
+    .version(version)
+    .configureHelp({ showGlobalOptions: true })
+    .option('--kubeconfig <file>', 'kubeconfig file (default: $KUBECONFIG, else ~/.kube/config)')
+    .option('--context <name>', 'kubeconfig context (default: the current one)')
+    .option('--as <user>', 'user to impersonate')
+    .option('--as-group <group>', 'group to impersonate, with --as; repeatable', collect)
+    .option('--as-uid <uid>', 'UID to impersonate, with --as')
+    .option('-n, --namespace <name>', 'namespace (default: the namespace of the context)')
+    .addOption(new Option('-o, --output <format>', 'output format').choices(FORMATS).default('table'))
+    .exitOverride()
+    .configureOutput({
+      writeOut: (text) => void terminal.out.write(text),
+      writeErr: (text) => void terminal.err.write(text),
+    });
+
+  const run: Run = async (command, work) => {
+    const { kubeconfig, context, namespace, as, asUid, asGroup, output } = command.optsWithGlobals<Globals>();
+    const cluster = new ClusterView({ kubeconfig, context, namespace, as, asUid, asGroup });
+    try {
+      await work({ cluster, terminal, format: output, now: Date.now });
+    } finally {
+      await cluster.close();
+    }
+  };
+
+  program
+    .command('status')
+    .description('show one server or one set on one screen, or list all servers')
+    .argument(`[${SERVER_OR_SET.name}]`, SERVER_OR_SET.description)
+    .option('-A, --all-namespaces', 'include all namespaces', false)
+    .action((name: string | undefined, { allNamespaces }: { allNamespaces: boolean }, command: Command) =>
+      run(command, (context) => {
+        if (name === undefined) return listStatus(context, allNamespaces);
+        if (!allNamespaces) return showStatus(context, targetOf(name));
+        throw new CommandError(EXIT.usage, 'pass either NAME or --all-namespaces, not both');
+      }),
+    );
+
+  program
+    .command('wait')
+    .description('wait until a server or a set is ready, deleted or stuck, and show its progress')
+    .argument(`<${SERVER_OR_SET.name}>`, SERVER_OR_SET.description)
+    .addOption(new Option('--for <state>', 'state to wait for').choices(['ready', 'deleted']).default('ready'))
+    .addOption(
+      new Option('--timeout <duration>', 'give up after this time').argParser(durationOf).default(15 * 60_000, '15m'),
+    )
+    .action((name: string, options: { for: WaitOptions['for']; timeout: number }, command: Command) =>
+      run(command, (context) => waitFor(context, targetOf(name), { for: options.for, timeoutMs: options.timeout })),
+    );
+
+  program
+    .command('ssh')
+    .description('log in to a server as root, or run a command on it')
+    .argument(`<${NAME.name}>`, NAME.description)
+    .argument('[command...]', 'command to run, after --')
+    .option('--direct', 'connect over IPv6 instead of the SSH proxy', false)
+    .option('-i, --identity-file <file>', 'private key, as for ssh -i')
+    .option('--ssh-option <option>', 'option, as for ssh -o; repeatable', collect, [])
+    .action((name: string, words: string[], options: SshOptions, command: Command) =>
+      run(command, async (context) => exitWith(await runSsh(context, name, words, options))),
+    );
+
+  program
+    .command('console')
+    .description('show host and user of the admin console')
+    .argument(`<${NAME.name}>`, NAME.description)
+    .action((name: string, _options: object, command: Command) =>
+      run(command, (context) => showConsole(context, name)),
+    );
+
+  program
+    .command('catalog')
+    .description('list what you can order')
+    .option('--secret <name>', 'Secret with the API key, if the namespace has several catalogs')
+    .action(({ secret }: { secret?: string }, command: Command) =>
+      run(command, (context) => showCatalog(context, secret)),
+    );
+
+  program
+    .command('new')
+    .description('write a manifest from flags and prompts, without applying it')
+    .argument(`<${NAME.name}>`, NAME.description)
+    .option('--set', 'write a VirtualServerSet, which keeps a number of equal servers', false)
+    .option('--replicas <number>', 'with --set: how many servers you want (default: 1)', replicasOf)
+    .option('--product <code>', 'product code')
+    .option('--image <name>', 'image, in the form file/variant')
+    .option('--disk-size <size>', 'disk size', wholeNumber)
+    .option('--ssh-key <key>', 'SSH public key, or a file with one; repeatable', collect, [])
+    .option('--ssh-key-from <secret/key>', 'SSH public key in a Secret; repeatable', collect, [])
+    .option('--secret <name>', 'Secret with the API key')
+    .option('--ttl <duration>', 'cancel the server this long after it is first ready, such as 72h')
+    .option('--expires-at <time>', 'cancel the server at this time, such as 2027-01-31T18:00:00Z')
+    .addOption(
+      new Option('--ssh-check <place>', 'count the server as ready only while SSH answers there').choices(SSH_CHECKS),
+    )
+    .option('--connection-secret <name>', 'Secret that the operator creates, with addresses, SSH and VNC data')
+    .option('--retain', 'keep the server running when the object is deleted', false)
+    .option('--protect', 'protect the server from being cancelled', false)
+    .option('--adopt <identifier>', 'adopt an existing server instead of ordering one')
+    .action((name: string, options: NewOptions, command: Command) =>
+      run(command, (context) => writeManifest(context, name, options)),
+    );
+
+  program
+    .command('adopt')
+    .description('adopt an existing server, a list of servers, or the servers of restored objects')
+    .argument(`[${NAME.name}]`, NAME.description)
+    .argument('[identifier]', "the provider's identifier of the server")
+    .option('--from-record', 'adopt the servers that the records of restored objects name', false)
+    .option(
+      '-f, --filename <file>',
+      'CSV file with the columns namespace,name,identifier; with --from-record: file or folder with a backup of the objects; repeatable',
+      collect,
+      [],
+    )
+    .option('-l, --selector <selector>', 'with --from-record: select objects by label')
+    .option('--all', 'with --from-record: select all objects in the namespace', false)
+    .option('--dry-run', 'with --from-record or --filename: only show what would happen', false)
+    .option('-y, --yes', 'do not ask for confirmation', false)
+    .action((name: string | undefined, identifier: string | undefined, options: AdoptOptions, command: Command) =>
+      run(command, (context) => takeOver(context, name, identifier, options)),
+    );
+
+  program
+    .command('start-over')
+    .description('order new servers for copied or restored objects, and leave the old servers alone')
+    .argument(`[${NAME.name}]`, NAME.description)
+    .option('-f, --filename <file>', 'CSV file with the columns namespace,name; repeatable', collect, [])
+    .option('--dry-run', 'only show what would happen', false)
+    .option('-y, --yes', 'do not ask for confirmation', false)
+    .action((name: string | undefined, options: ListedOptions, command: Command) =>
+      run(command, (context) => {
+        const isListed = options.filename.length > 0;
+        if (isListed === (name === undefined)) return startOver(context, name, options);
+        throw new CommandError(EXIT.usage, 'pass either NAME or --filename FILE');
+      }),
+    );
+
+  program
+    .command('resolve')
+    .description('tell the operator what happened to an order or a server that it cannot see')
+    .argument(`<${NAME.name}>`, NAME.description)
+    .option('--not-created', 'you checked: the order created no server', false)
+    .option('--adopt <identifier>', 'you checked: the order created this server')
+    .option('--gone', 'you checked: the server of the object no longer exists', false)
+    .option('-y, --yes', 'do not ask for confirmation', false)
+    .action((name: string, options: Resolution, command: Command) =>
+      run(command, (context) => resolve(context, name, options)),
+    );
+
+  program
+    .command('cost')
+    .description('sum up running servers and their prices by namespace')
+    .option('-A, --all-namespaces', 'include all namespaces', false)
+    .action(({ allNamespaces }: { allNamespaces: boolean }, command: Command) =>
+      run(command, (context) => showCost(context, allNamespaces)),
+    );
+  addRollout(program, run);
+  program.on('command:*', ([word = '']: string[]) => {
+    throw unknownCommand(
+      word,
+      program.commands.map((command) => command.name()),
+    );
+  });
+  return program;
+}
+
+/** Commands of other tools that do what `status` does. */
+const LISTING = ['list', 'ls', 'get', 'ps', 'show', 'describe'];
+
+function unknownCommand(word: string, commands: readonly string[]): CommandError {
+  const meant = LISTING.includes(word) ? 'status' : similarTo(word, commands);
+  return new CommandError(EXIT.usage, `unknown command ${JSON.stringify(word)}`, [
+    ...(meant === undefined ? [] : [`did you mean kubectl vps ${meant}?`]),
+    'kubectl vps --help   # lists all commands',
+  ]);
+}
+
+interface Resolution {
+  notCreated: boolean;
+  adopt?: string;
+  gone: boolean;
+  yes: boolean;
+}
+
+async function resolve(
+  context: Context,
+  name: string,
+  { notCreated, adopt: identifier, gone, yes }: Resolution,
+): Promise<void> {
+  if ([notCreated, identifier !== undefined, gone].filter(Boolean).length !== 1) {
+    throw new CommandError(EXIT.usage, 'pass exactly one of --not-created, --adopt IDENTIFIER and --gone');
+  }
+  if (identifier !== undefined) await resolveAdopt(context, name, identifier, yes);
+  else if (gone) await resolveGone(context, name, yes);
+  else await resolveNotCreated(context, name, yes);
+}
+
+type AdoptOptions = FromRecordOptions & { fromRecord: boolean };
+
+async function takeOver(
+  context: Context,
+  name: string | undefined,
+  identifier: string | undefined,
+  { fromRecord, ...options }: AdoptOptions,
+): Promise<void> {
+  if (fromRecord) {
+    if (name !== undefined)
+      throw new CommandError(EXIT.usage, 'pass either --from-record or NAME and IDENTIFIER, not both');
+    return adoptFromRecord(context, options);
+  }
+  const { filename, selector, all, dryRun, yes } = options;
+  if (selector !== undefined || all) throw new CommandError(EXIT.usage, '--selector and --all require --from-record');
+  if (filename.length > 0) {
+    if (name === undefined) return adoptListed(context, { filename, dryRun, yes });
+    throw new CommandError(EXIT.usage, 'pass either --filename FILE or NAME and IDENTIFIER, not both');
+  }
+  if (dryRun) throw new CommandError(EXIT.usage, '--dry-run requires --from-record or --filename FILE');
+  if (name === undefined || identifier === undefined) {
+    throw new CommandError(EXIT.usage, 'pass NAME and IDENTIFIER, --filename FILE, or --from-record');
+  }
+  await adopt(context, name, identifier, options.yes);
+}

@@ -1,0 +1,91 @@
+/** The prompts of `kubectl vps new`. Each repeats until the answer is valid in a spec. */
+import { readdirSync } from 'node:fs';
+import { homedir } from 'node:os';
+import { join } from 'node:path';
+import { input, search, select } from '@inquirer/prompts';
+import type { ServerCatalogStatus } from '../api/server-catalog.ts';
+import { specSchema } from '../api/virtual-server.ts';
+import { keyOf } from './public-key.ts';
+import { clean } from './terminal.ts';
+
+interface Io {
+  input: NodeJS.ReadStream;
+  output: NodeJS.WriteStream;
+}
+
+const { product: productSchema, image: imageSchema, diskSize: diskSizeSchema } = specSchema.shape;
+
+/** `lists`: the choices; the prompt takes free text if there are none. */
+export function askForProduct(io: Io, { products = [] }: ServerCatalogStatus): Promise<string> {
+  const values = products.map(({ code, ram }) => [code, ram === undefined ? '' : `RAM ${ram}`] as const);
+  return askFor('Product', values, (text) => problemOf(productSchema.safeParse(text)), io);
+}
+
+export function askForImage(io: Io, { images = [] }: ServerCatalogStatus): Promise<string> {
+  const values = images.map(({ name, description = '' }) => [name, description] as const);
+  return askFor('Image', values, (text) => problemOf(imageSchema.safeParse(text)), io);
+}
+
+export async function askForDiskSize(io: Io, { diskSizes = [] }: ServerCatalogStatus): Promise<number> {
+  const sizes = diskSizes.find(({ type }) => type === 'ssd')?.sizes ?? [];
+  const values = sizes.map((size) => [String(size), ''] as const);
+  const problem = (text: string): string | undefined =>
+    /^[0-9]+$/.test(text) && diskSizeSchema.safeParse(Number(text)).success
+      ? undefined
+      : 'enter a whole number, such as 20';
+  return Number(await askFor('Disk size', values, problem, io));
+}
+
+/** Offers the public keys in ~/.ssh, or takes another one. */
+export async function askForKey(io: Io): Promise<string> {
+  const folder = join(homedir(), '.ssh');
+  const keys = listed(folder)
+    .filter((file) => file.endsWith('.pub') && keyProblem(join(folder, file)) === undefined)
+    .map((file) => ({ value: join(folder, file), name: file }));
+  const another = { value: undefined, name: 'another key' };
+  const chosen =
+    keys.length === 0 ? undefined : await select({ message: 'SSH public key', choices: [...keys, another] }, io);
+  if (chosen !== undefined) return keyOf(chosen);
+  const validate = (text: string): true | string => keyProblem(text) ?? true;
+  return keyOf(await input({ message: 'SSH public key (text or file)', required: true, validate }, io));
+}
+
+/** Lets the user search values and descriptions; takes free text if there are no values. */
+async function askFor(
+  message: string,
+  values: readonly (readonly [value: string, words: string])[],
+  problem: (text: string) => string | undefined,
+  io: Io,
+): Promise<string> {
+  if (values.length === 0) {
+    return input({ message, required: true, validate: (text) => problem(text) ?? true }, io);
+  }
+  const choices = values.map(([value, words]) => ({ value, name: clean(words === '' ? value : `${value}  ${words}`) }));
+  const source = (term = ''): typeof choices => {
+    const found = choices.filter(({ name }) => name.toLowerCase().includes(term.toLowerCase()));
+    if (found.length > 0) return found;
+    throw new Error(`no match; choose from ${values.map(([value]) => clean(value)).join(', ')}`);
+  };
+  return search({ message, source }, io);
+}
+
+function problemOf({ error }: { error?: { issues: readonly { message: string }[] } | undefined }): string | undefined {
+  return error?.issues[0]?.message;
+}
+
+function keyProblem(textOrFile: string): string | undefined {
+  try {
+    return problemOf(specSchema.shape.sshKeys.safeParse([keyOf(textOrFile)]));
+  } catch (error) {
+    return error instanceof Error ? error.message : String(error);
+  }
+}
+
+function listed(folder: string): string[] {
+  try {
+    return readdirSync(folder);
+  } catch {
+    // The folder is optional.
+    return [];
+  }
+}

@@ -1,0 +1,40 @@
+/** The history of a set, and what a return to one of its revisions changes. Pure. */
+import type { Ordered, VirtualServerSet, VirtualServerSetStatus } from '../api/virtual-server-set.ts';
+import { mergePatch } from '../kube/client.ts';
+import { fingerprint } from './public-key.ts';
+import { orderedOf, revisionOf } from '../virtual-server-set/decision/template.ts';
+
+export type Revision = NonNullable<VirtualServerSetStatus['revisions']>[number];
+
+/** Whether the template has this revision: the operator may not have seen its last change yet. */
+export function isTemplate({ spec: { template } }: VirtualServerSet, { spec }: Revision): boolean {
+  return revisionOf(template.spec) === revisionOf(spec);
+}
+
+/** The revisions that the template may return to, newest first. */
+export function earlierRevisions(set: VirtualServerSet): Revision[] {
+  return (set.status?.revisions ?? []).filter((revision) => !isTemplate(set, revision));
+}
+
+/** The fields that an order sends, and how the plugin shows them. */
+const FIELDS: { [F in keyof Required<Ordered>]: (spec: Ordered) => string } = {
+  product: ({ product }) => product,
+  image: ({ image }) => image,
+  diskSize: ({ diskSize }) => String(diskSize),
+  sshKeys: ({ sshKeys = [] }) => sshKeys.map(fingerprint).join(', '),
+  sshKeysFrom: ({ sshKeysFrom = [] }) => sshKeysFrom.map(({ name, key }) => `${name}/${key}`).join(', '),
+};
+
+export interface SpecChange {
+  /** Merge patch of the spec of the template. */
+  patch: object;
+  /** Field, value before, value after. */
+  rows: string[][];
+}
+
+/** What has to change in the template so that an order sends what the revision says. */
+export function changeTo({ spec: { template } }: VirtualServerSet, { spec: wanted }: Revision): SpecChange {
+  const patch = mergePatch(orderedOf(template.spec), orderedOf(wanted));
+  const changed = Object.keys(patch) as (keyof Ordered)[];
+  return { patch, rows: changed.map((field) => [field, FIELDS[field](template.spec), FIELDS[field](wanted)]) };
+}

@@ -1,0 +1,102 @@
+/** Shows everything about one server on one screen. Pure. */
+import { timestamp } from '../base/duration.ts';
+import type { VirtualServer } from '../api/virtual-server.ts';
+import type { ServerRecord } from '../api/record.ts';
+import { annotationMeant, unknownAnnotations } from '../virtual-server/decision/inputs.ts';
+import { expiryOf } from '../virtual-server/decision/expiry.ts';
+import type { EventView } from './cluster.ts';
+import { nextSteps } from './next-steps.ts';
+import { recordOf } from './order.ts';
+import { bar, duration } from './progress.ts';
+import { conditionOf, readiness } from './readiness.ts';
+import { conditions, events, facts, head, next, sectioned, type Row } from './screen-parts.ts';
+import { setOf } from './set-members.ts';
+import { clean, type Paint } from './terminal.ts';
+import { quoted } from '../base/text.ts';
+
+interface ScreenInput {
+  object: VirtualServer;
+  /** Undefined if the user may not read Events. */
+  events: readonly EventView[] | undefined;
+  /** ms since the epoch. */
+  now: number;
+  /** Flags that select the same namespace in kubectl, such as ` -n team`. */
+  where: string;
+  paint: Paint;
+}
+
+/** Omits empty sections. */
+export function screen(input: ScreenInput): string[] {
+  const { object, now, where, paint } = input;
+  const shown = { ...input, readiness: readiness(object) };
+  return sectioned([
+    head(shown),
+    warnings(input),
+    facts(rows(input), paint),
+    conditions(shown),
+    events(shown),
+    next(nextSteps(object, where, now), paint),
+  ]);
+}
+
+function warnings({ object, paint }: ScreenInput): string[] {
+  return unknownAnnotations(object.metadata).map((name) => {
+    const meant = annotationMeant(name);
+    const advice = meant === undefined ? 'it has no effect on a server that exists' : `did you mean ${meant}?`;
+    return paint.bad(clean(`Unknown annotation ${name}; ${advice}`));
+  });
+}
+
+function rows({ object, where }: ScreenInput): Row[] {
+  const { metadata, spec, status = {} } = object;
+  const { task, specs, zone, adminConsole } = status;
+  const record = recordOf(object);
+  const identifier = status.identifier ?? record?.identifier;
+  const open = record?.identifier === undefined ? record : undefined;
+  const set = setOf(object);
+  return [
+    ['Task', task && `${task.id}  ${bar(task.percent)}  ${task.message ?? ''}`, left(task?.secondsRemaining)],
+    ['Server', identifier, status.serverStatus, status.name, zone && `zone ${zone.code ?? zone.name ?? ''}`],
+    ['Address', ...(status.ipv6 ?? []), ...(status.ipv4 ?? [])],
+    ['SSH', status.ssh && `kubectl vps ssh ${metadata.name}${where}`, status.ssh && `(ssh ${status.ssh})`],
+    ['Console', adminConsole && `${adminConsole.username} at ${adminConsole.hostname}`],
+    ['Secret', conditionOf(object, 'ConnectionSecret')?.status === 'True' ? spec.connectionSecretName : undefined],
+    ['Requested', `${spec.product}, ${spec.image}, disk ${spec.diskSize}`],
+    ['Expires', ends(object, record)],
+    ['Actual', has(status.product, specs), status.price === undefined ? undefined : `price ${status.price}`],
+    ['Attempt', open?.attempt, claimed(open?.attemptedAt)],
+    ...(record?.orphans ?? []).map(({ task: id, attempt, identifier: orphan }): Row => [
+      'Orphan',
+      [id && `task ${id}`, attempt && `attempt ${attempt}`, orphan].filter(Boolean).join(', '),
+    ]),
+    ['Set', set && `kubectl vps status ${quoted(`set/${set.name}`)}${where}`],
+  ];
+}
+
+/** When the operator cancels the server. A ttl counts from the moment the server is first ready. */
+function ends(object: VirtualServer, record: ServerRecord | undefined): string | undefined {
+  const at = expiryOf(object, record);
+  if (at !== undefined) return record?.expiredAt === undefined ? timestamp(at) : undefined;
+  return object.spec.ttl === undefined ? undefined : `${object.spec.ttl} after the server is first ready`;
+}
+
+function left(seconds: number | undefined): string | undefined {
+  return seconds === undefined ? undefined : `about ${duration(seconds * 1000)} left`;
+}
+
+function claimed(at: string | undefined): string | undefined {
+  return at === undefined ? undefined : `started at ${at}`;
+}
+
+type Specs = NonNullable<NonNullable<VirtualServer['status']>['specs']>;
+
+function has(product: string | undefined, specs: Specs | undefined): string | undefined {
+  const { cores, ram, diskSize, diskType } = specs ?? {};
+  const parts = [
+    product,
+    diskSize === undefined ? undefined : `disk ${diskSize}${diskType === undefined ? '' : ` ${diskType}`}`,
+    cores === undefined ? undefined : `${cores} cores`,
+    ram === undefined ? undefined : `RAM ${ram}`,
+  ].filter((part) => part !== undefined);
+  return parts.length === 0 ? undefined : parts.join(', ');
+}

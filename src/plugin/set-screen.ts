@@ -1,0 +1,87 @@
+/** Shows a set and its members as a tree on one screen. Pure. */
+import type { Member } from '../virtual-server-set/decision/member.ts';
+import type { Situation } from '../virtual-server-set/decision/situation.ts';
+import type { EventView } from './cluster.ts';
+import { duration } from './progress.ts';
+import { readiness, setReadiness, stalled, verdict } from './readiness.ts';
+import { conditions, events, facts, head, next, sectioned, type Row } from './screen-parts.ts';
+import { setSteps } from './set-steps.ts';
+import { columns } from './table.ts';
+import type { Paint } from './terminal.ts';
+import { priceText } from './totals.ts';
+
+interface SetScreenInput {
+  situation: Situation;
+  /** Undefined if the user may not read Events. */
+  events: readonly EventView[] | undefined;
+  /** Flags that select the same namespace in kubectl, such as ` -n team`. */
+  where: string;
+  paint: Paint;
+}
+
+/** Omits empty sections. */
+export function setScreen({ situation, events: list, where, paint }: SetScreenInput): string[] {
+  const { set, now } = situation;
+  const shown = { object: set, readiness: setReadiness(set), events: list, now, paint };
+  return sectioned([
+    head(shown),
+    facts(rows(situation), paint),
+    tree(situation),
+    conditions(shown),
+    events(shown),
+    next(setSteps(situation, where), paint),
+  ]);
+}
+
+/** The counts are those of the operator, so that they agree with its message. */
+function rows({ set: { spec, status = {} } }: Situation): Row[] {
+  const { template, strategy, replicas } = spec;
+  const { maxSurge, maxUnavailable } = strategy.rollingUpdate;
+  const { currentRevision, updateRevision } = status;
+  const counts = [
+    ['exist', status.replicas],
+    ['ready', status.readyReplicas],
+    ['updated', status.updatedReplicas],
+    ['available', status.availableReplicas],
+    ['being deleted', status.terminatingReplicas || undefined],
+    ['unresolved', status.unresolvedReplicas || undefined],
+  ] as const;
+  const known = counts.flatMap(([word, count]) => (count === undefined ? [] : [`${count} ${word}`]));
+  return [
+    ['Members', [`${replicas} wanted`, ...known].join(', ')],
+    ['Template', `${template.spec.product}, ${template.spec.image}, disk ${template.spec.diskSize}`],
+    ['Revision', currentRevision === updateRevision ? updateRevision : `from ${currentRevision} to ${updateRevision}`],
+    ['Strategy', `${strategy.type}, maxSurge ${maxSurge}, maxUnavailable ${maxUnavailable}`],
+  ];
+}
+
+const HEADER = ['NAME', 'READY', 'REASON', 'UPDATED', 'AVAILABLE', 'SERVER', 'PRICE', 'AGE'];
+
+function tree(situation: Situation): string[] {
+  const { set, now, limits, members, updated, isAvailable } = situation;
+  const { status, reason } = setReadiness(set);
+  const { updatedReplicas, availableReplicas, price } = set.status ?? {};
+  const of = (count: number | undefined): string => (count === undefined ? '' : `${count}/${limits.replicas}`);
+  const age = (since: number): string => duration(now - since);
+  const root = [set.metadata.name, status, reason, of(updatedReplicas), of(availableReplicas), '', money(price)];
+  const ordered = [...members].sort((a, b) => (a.ordinal ?? Infinity) - (b.ordinal ?? Infinity));
+  const leaves = ordered.map((member, index) => [
+    `${index === ordered.length - 1 ? '└─' : '├─'} ${member.name}`,
+    member.deleting ? 'False' : readiness(member.object).status,
+    reasonOf(member),
+    yesNo(updated.includes(member)),
+    yesNo(isAvailable(member)),
+    member.object.status?.identifier ?? '',
+    money(member.price),
+    age(member.createdAt),
+  ]);
+  return columns(HEADER, [[...root, age(Date.parse(set.metadata.creationTimestamp))], ...leaves]);
+}
+
+/** A member keeps its last reason until the operator sees that it is being deleted. */
+function reasonOf({ deleting, object }: Member): string {
+  return deleting && stalled(object) === undefined ? 'Deleting' : verdict(object).reason;
+}
+
+const yesNo = (value: boolean): string => (value ? 'yes' : 'no');
+const money = (price: number | undefined): string => (price === undefined ? '' : priceText(price));

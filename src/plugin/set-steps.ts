@@ -1,0 +1,68 @@
+/** Suggests commands for a set: about the members that need the user, and about the set itself. Pure. */
+import { commandLine, withComment, type Step } from '../controller/commands.ts';
+import { hasTrait } from '../api/conditions.ts';
+import type { Member } from '../virtual-server-set/decision/member.ts';
+import type { Situation } from '../virtual-server-set/decision/situation.ts';
+import { takenSteps, wayOut } from '../virtual-server-set/decision/words.ts';
+import { findOut, more, nextSteps } from './next-steps.ts';
+import { NOT_REPORTED, paused, setReadiness, stalled } from './readiness.ts';
+import { earlierRevisions } from './revisions.ts';
+
+/** How many members the steps name. */
+const NAMED = 5;
+
+/** Like `nextSteps` of a server. */
+export function setSteps(situation: Situation, where: string): string[] {
+  const { set, now } = situation;
+  const { name } = set.metadata;
+  const { reason } = stalled(set) ?? setReadiness(set);
+  const [first, ...others] = troubled(situation);
+  const firstSteps = first === undefined ? [] : nextSteps(first.object, where, now);
+  const steps = [
+    ...(paused(set) ? [`kubectl vps rollout resume ${name}${where}`] : []),
+    ...firstSteps.slice(0, -1),
+    ...others.slice(0, NAMED - 1).map((member) => `kubectl vps status ${member.name}${where}   # ${reasonOf(member)}`),
+    ...ownSteps(situation, reason, where),
+    ...back(situation, where),
+  ];
+  if (steps.length === 0 && stalled(set) === undefined) return [];
+  const page = more(paused(set) ? 'Paused' : first === undefined ? reason : reasonOf(first));
+  return [...new Set(steps), firstSteps.at(-1) ?? page];
+}
+
+/** The members that need the user or have a problem, the most urgent first. */
+function troubled({ members, unresolved, blocked, isAvailable }: Situation): Member[] {
+  const others = members.filter(
+    (member) => stalled(member.object) !== undefined || (isTroubled(member) && !isAvailable(member)),
+  );
+  return [...new Set([...unresolved, ...blocked, ...others])];
+}
+
+const isTroubled = ({ trouble }: Member): boolean => trouble !== undefined && !hasTrait(trouble.reason, 'calm');
+
+const reasonOf = ({ unresolved, blocked, trouble }: Member): string => (unresolved ?? blocked ?? trouble)?.reason ?? '';
+
+function ownSteps(situation: Situation, reason: string, where: string): string[] {
+  const { set, victims } = situation;
+  const lines = (steps: readonly Step[]): string[] =>
+    steps.map(({ text, command }) => withComment(command && commandLine(command, set.metadata.name, where), text));
+  switch (reason) {
+    case NOT_REPORTED:
+      return findOut(set, where);
+    case 'NameTaken':
+      return lines(takenSteps(situation));
+    case 'DeletionBlocked':
+      return lines(victims.kept.slice(0, 1).map((member) => wayOut(member).step));
+    default:
+      return [];
+  }
+}
+
+/** The way back from a template that makes no progress. */
+function back({ set, rolling }: Situation, where: string): string[] {
+  const isBad = ['MemberBlocked', 'MemberRejected', 'ProgressDeadlineExceeded'].includes(stalled(set)?.reason ?? '');
+  const [earlier] = earlierRevisions(set);
+  return rolling && isBad && earlier !== undefined
+    ? [`kubectl vps rollout undo ${set.metadata.name}${where}   # return to revision ${earlier.revision}`]
+    : [];
+}

@@ -1,0 +1,67 @@
+/** Builds the arguments of ssh from the status of a server. Pure. */
+import { createHash } from 'node:crypto';
+import { isIPv6 } from 'node:net';
+import type { VirtualServer } from '../api/virtual-server.ts';
+import { isPort } from '../virtual-server/decision/status.ts';
+import { CommandError, EXIT } from './failure.ts';
+
+interface SshDestination {
+  host: string;
+  /** Undefined: the default of ssh, which the user's ssh configuration may set. */
+  port: number | undefined;
+  /** The name under which ssh stores the server's host key. */
+  hostKeyAlias: string;
+}
+
+const HOSTNAME = /^[A-Za-z0-9]([A-Za-z0-9.-]{0,251}[A-Za-z0-9])?$/;
+const PLAIN = /^[A-Za-z0-9._-]+$/;
+
+/**
+ * The provider's SSH proxy, or with `direct` an IPv6 address. Throws CommandError if the status lacks it or has an
+ * invalid one. `where`: flags such as ` -n team`.
+ */
+export function sshDestination({ metadata, status }: VirtualServer, direct: boolean, where: string): SshDestination {
+  const { identifier, sshProxy, ipv6 = [] } = status ?? {};
+  if (identifier === undefined) {
+    throw new CommandError(EXIT.failed, `${metadata.name} has no server yet`, [
+      `kubectl vps status ${metadata.name}${where}`,
+    ]);
+  }
+  const hostKeyAlias = aliasOf(identifier);
+  if (direct) {
+    const [host] = ipv6.filter((address) => isIPv6(address));
+    if (host === undefined) throw new CommandError(EXIT.failed, `${metadata.name} has no IPv6 address`);
+    return { host, port: undefined, hostKeyAlias };
+  }
+  const overIPv6 = `kubectl vps ssh ${metadata.name}${where} --direct   # over IPv6`;
+  if (sshProxy === undefined) {
+    throw new CommandError(EXIT.failed, `${metadata.name} has no SSH proxy`, [overIPv6]);
+  }
+  // The host name comes from the provider, and ssh reads options: pass on only what can be a host name.
+  if (!HOSTNAME.test(sshProxy.hostname)) {
+    throw new CommandError(EXIT.failed, `the SSH proxy of ${metadata.name} has no valid host name`);
+  }
+  // An older CRD or another writer of the status may have let an invalid port in.
+  if (!isPort(sshProxy.port)) {
+    const why = `status.sshProxy.port of ${metadata.name} is ${JSON.stringify(sshProxy.port)}, not a port from 1 to 65535`;
+    throw new CommandError(EXIT.failed, why, [overIPv6]);
+  }
+  return { host: sshProxy.hostname, port: sshProxy.port, hostKeyAlias };
+}
+
+/**
+ * Each server has its own alias. The provider reuses addresses and proxy ports for other servers, and ssh would then
+ * report the other server's key as an attack.
+ */
+function aliasOf(identifier: string): string {
+  const name = PLAIN.test(identifier) ? identifier : createHash('sha256').update(identifier).digest('hex');
+  return `vps-${name}`;
+}
+
+/** Arguments of ssh: the plugin's options, the user's options, the destination, the command. */
+export function sshArguments(target: SshDestination, options: readonly string[], command: readonly string[]): string[] {
+  const { host, port, hostKeyAlias } = target;
+  // Older clients also check the key of the address, which would defeat the alias.
+  const alias = ['-o', `HostKeyAlias=${hostKeyAlias}`, '-o', 'CheckHostIP=no'];
+  return [...alias, ...(port === undefined ? [] : ['-p', String(port)]), ...options, '--', `root@${host}`, ...command];
+}

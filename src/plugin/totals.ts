@@ -1,0 +1,42 @@
+/** Sums up servers and prices. Pure. */
+import type { VirtualServer } from '../api/virtual-server.ts';
+import { hasRunningServer } from '../api/server-state.ts';
+
+/** Enough for hourly prices. */
+const DECIMALS = 6;
+
+interface Total {
+  /** Running servers, as in the metric vps_operator_servers_price. */
+  servers: number;
+  /** Sum in the provider's own unit, which the provider does not state. */
+  price: number;
+  /** Running servers without a known price. */
+  unpriced: number;
+}
+
+interface Totals {
+  namespaces: ({ namespace: string } & Total)[];
+  all: Total;
+}
+
+export function sumUp(objects: readonly VirtualServer[]): Totals {
+  const running = objects.filter(hasRunningServer);
+  const names = [...new Set(running.map(({ metadata }) => metadata.namespace))].sort();
+  const inNamespace = (name: string) => running.filter(({ metadata }) => metadata.namespace === name);
+  return {
+    namespaces: names.map((namespace) => ({ namespace, ...total(inNamespace(namespace)) })),
+    all: total(running),
+  };
+}
+
+function total(objects: readonly VirtualServer[]): Total {
+  const prices = objects.map(({ status }) => status?.price).filter((price) => price !== undefined);
+  // Binary sums of decimals: show 0.1 + 0.2 as 0.3, not as 0.30000000000000004.
+  const sum = Number(prices.reduce((before, price) => before + price, 0).toFixed(DECIMALS));
+  return { servers: objects.length, price: sum, unpriced: objects.length - prices.length };
+}
+
+/** With two decimals, or more if the price has more. */
+export function priceText(price: number): string {
+  return price.toFixed(DECIMALS).replace(/(\.\d\d\d*?)0+$/, '$1');
+}

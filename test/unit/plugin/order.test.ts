@@ -1,0 +1,192 @@
+import { describe, expect, it } from 'vitest';
+import { ADOPT_ANNOTATION, FINALIZER, RECORD_ANNOTATION } from '../../../src/api/names.ts';
+import { formatRecord, type ServerRecord } from '../../../src/api/record.ts';
+import type { VirtualServer } from '../../../src/api/virtual-server.ts';
+import type { Condition } from '../../../src/api/meta.ts';
+import { reasonPage } from '../../../src/api/documentation.ts';
+import { nextSteps } from '../../../src/plugin/next-steps.ts';
+import { orderOf, unseenServer } from '../../../src/plugin/order.ts';
+import { stored, storedWith } from '../../fixtures/virtual-server.ts';
+
+const CLAIMED = '2026-01-01T00:00:00Z';
+const SOON = Date.parse(CLAIMED) + 60_000;
+const LATER = Date.parse(CLAIMED) + 2 * 3_600_000;
+
+interface State {
+  reason: string;
+  /** Default: `Stalled`. */
+  type?: string;
+  record: Partial<ServerRecord>;
+  mirror?: Partial<ServerRecord>;
+  annotations?: Record<string, string>;
+}
+
+/** The object `web` with this record in the annotation and in status. */
+function standing({ reason, type = 'Stalled', record, mirror = record, annotations = {} }: State): VirtualServer {
+  const own = { owner: 'uid-of-web', mode: 'create' as const, attemptedAt: CLAIMED };
+  const condition = (of: string, status: Condition['status']): Condition => ({
+    type: of,
+    status,
+    reason,
+    message: 'why',
+    ...(reason === 'IdentityUnproven' && { subject: 'vs1@00:00:5e:00:53:ff' }),
+    lastTransitionTime: CLAIMED,
+    observedGeneration: 1,
+  });
+  return stored(
+    'web',
+    storedWith({
+      metadata: {
+        finalizers: [FINALIZER],
+        annotations: { [RECORD_ANNOTATION]: formatRecord({ ...own, ...record }), ...annotations },
+      },
+      status: {
+        observedGeneration: 1,
+        record: { ...own, ...mirror },
+        conditions: [condition('Ready', 'False'), condition(type, 'True')],
+      },
+    }),
+  );
+}
+
+const LOST = { attempt: 'lost' };
+const TASK = { attempt: 'lost', task: 7 };
+const RELEASE = /Retain|kubectl delete/;
+
+describe('an order without a server', () => {
+  const reasons = [
+    'CreateOutcomeUnknown',
+    'TaskNotFound',
+    'TaskFailed',
+    'TaskInUse',
+    'IdentityUnproven',
+    'IdentifierInUse',
+    'ServerNotVisible',
+    'AdoptInvalid',
+    'ProviderProtocolError',
+    'AReasonOfALaterVersion',
+  ];
+
+  it.each(reasons)('waits for the user, and the next steps explain it, with the reason %s', (reason) => {
+    for (const record of [LOST, TASK]) {
+      const object = standing({ reason, record });
+      expect(orderOf(object, SOON)).toEqual({ kind: 'open', attempt: 'lost', named: undefined });
+      const steps = nextSteps(object, ' -n team', SOON);
+      expect(steps[0]).toMatch(/^# look in the provider's control panel, .* was created after \S+ and/);
+      expect(steps.slice(1, 3)).toEqual([
+        'kubectl vps resolve web -n team --adopt IDENTIFIER   # if there is one',
+        'kubectl vps resolve web -n team --not-created   # if you are sure that there is none',
+      ]);
+      expect(steps).toEqual([...new Set(steps)]);
+      expect(steps.filter((step) => RELEASE.test(step))).toEqual([]);
+    }
+  });
+
+  it('waits for the user while its task is overdue, whatever the reason', () => {
+    expect(orderOf(standing({ reason: 'TaskOverdue', type: 'Reconciling', record: TASK }), LATER).kind).toBe('open');
+    expect(orderOf(standing({ reason: 'ProviderUnavailable', type: 'Reconciling', record: TASK }), LATER).kind).toBe(
+      'open',
+    );
+  });
+
+  it.each([
+    'Pending',
+    'Creating',
+    'Deleting',
+    'ProviderUnavailable',
+    'InvalidCredentials',
+    'DeletionProtected',
+    'AbsenceUnproven',
+  ])('gets one hour while the reason does not contradict its task: %s', (reason) => {
+    const object = standing({ reason, type: 'Reconciling', record: TASK });
+    expect(orderOf(object, SOON)).toMatchObject({ kind: 'notYet', why: expect.stringContaining('task 7') as string });
+    const corrected = standing({ reason, record: TASK, annotations: { [ADOPT_ANNOTATION]: 'vs9' } });
+    expect(orderOf(corrected, SOON).kind).toBe('open');
+  });
+
+  it('is open without a task, whatever keeps the operator from calling the provider', () => {
+    for (const reason of ['SecretNotFound', 'ProviderUnavailable', 'DeletionProtected']) {
+      const object = standing({ reason, record: LOST });
+      expect(orderOf(object, SOON).kind).toBe('open');
+      expect(nextSteps(object, '', SOON).filter((step) => RELEASE.test(step))).toEqual([]);
+    }
+  });
+
+  it('is not open while the request may be in flight', () => {
+    expect(orderOf(standing({ reason: 'CreateInFlight', record: LOST }), LATER).kind).toBe('notYet');
+    expect(orderOf(standing({ reason: 'Pending', record: LOST }), LATER).kind).toBe('notYet');
+    const mirrors = [{}, { attempt: 'earlier' }];
+    for (const mirror of mirrors) {
+      const object = standing({ reason: 'CreateOutcomeUnknown', record: LOST, mirror });
+      expect(orderOf(object, LATER)).toMatchObject({
+        kind: 'notYet',
+        why: expect.stringMatching(/again in a moment/) as string,
+      });
+    }
+  });
+
+  it('is none if a server is known, or if the record belongs to another object', () => {
+    expect(orderOf(standing({ reason: 'ServerMissing', record: { ...TASK, identifier: 'vs1' } }), LATER)).toEqual({
+      kind: 'none',
+    });
+    expect(orderOf(standing({ reason: 'RecordMismatch', record: { ...LOST, owner: 'another' } }), LATER)).toEqual({
+      kind: 'none',
+    });
+    expect(orderOf(stored('web'), LATER)).toEqual({ kind: 'none' });
+  });
+
+  it.each(['TaskNotFound', 'TaskFailed', 'TaskOverdue', 'TaskInUse'])(
+    'is open only for not-created if a fruitless task has named its server: %s',
+    (reason) => {
+      const object = standing({ reason, record: { ...TASK, identifier: 'vs1' } });
+      expect(orderOf(object, SOON)).toEqual({ kind: 'open', attempt: 'lost', named: 'vs1' });
+      expect(nextSteps(object, '', SOON)).toEqual([
+        "kubectl vps resolve web --not-created   # if the provider's control panel does not show server vs1",
+        `# more: ${reasonPage(reason)}`,
+      ]);
+    },
+  );
+});
+
+describe('a server that the operator cannot see', () => {
+  const HELD = { identifier: 'vs1' };
+
+  it.each(['AbsenceUnproven', 'IdentityUnproven', 'ServerNotVisible', 'ServerMissing'])(
+    'can be reported as gone: %s',
+    (reason) => {
+      const object = standing({ reason, record: HELD });
+      expect(unseenServer(object)).toBe('vs1');
+      const gone = /^kubectl vps resolve web -n team --gone +# (if|you) /;
+      expect(nextSteps(object, ' -n team', SOON)).toContainEqual(expect.stringMatching(gone));
+      expect(unseenServer(standing({ reason, record: LOST }))).toBeUndefined();
+    },
+  );
+
+  it.each(['Available', 'SecretNotFound', 'ProviderUnavailable'])('is undefined with the reason %s', (reason) => {
+    expect(unseenServer(standing({ reason, record: HELD }))).toBeUndefined();
+  });
+
+  it('is defined while the object stays Ready', () => {
+    const object = standing({ reason: 'AbsenceUnproven', type: 'Reconciling', record: HELD });
+    const conditions = (object.status?.conditions ?? []).map((condition) =>
+      condition.type === 'Ready' ? { ...condition, status: 'True' as const, reason: 'Available' } : condition,
+    );
+    expect(unseenServer({ ...object, status: { ...object.status, conditions } })).toBe('vs1');
+  });
+});
+
+describe('an object with a record from a newer version', () => {
+  const format2 = (reason: string): VirtualServer => standing({ reason, record: { ...TASK, format: 2 } });
+
+  it('refuses every answer with the message of the operator', () => {
+    expect(orderOf(format2('RecordTooNew'), LATER)).toEqual({ kind: 'notYet', why: 'why' });
+    expect(nextSteps(format2('RecordTooNew'), '', LATER)).toEqual([`# more: ${reasonPage('RecordTooNew')}`]);
+    expect(unseenServer(format2('RecordTooNew'))).toBeUndefined();
+  });
+
+  it('asks for a newer plugin if the operator understands the record', () => {
+    const why = 'a newer version of the operator wrote the record, which has format 2: upgrade this plugin';
+    expect(orderOf(format2('TaskNotFound'), LATER)).toEqual({ kind: 'notYet', why });
+    expect(nextSteps(format2('TaskNotFound'), '', LATER).join('\n')).not.toMatch(RELEASE);
+  });
+});

@@ -1,0 +1,339 @@
+import { withVerdict } from '../../../src/controller/conditions.ts';
+import { describe, expect, it } from 'vitest';
+import { REASONS, type ReadyReason, type Reason } from '../../../src/api/conditions.ts';
+import { FINALIZER, RECORD_ANNOTATION, SERVER_DEFINITION, SET_DEFINITION } from '../../../src/api/names.ts';
+import { reasonPage } from '../../../src/api/documentation.ts';
+import { formatRecord } from '../../../src/api/record.ts';
+import type { VirtualServer, VirtualServerStatus } from '../../../src/api/virtual-server.ts';
+import { nextSteps } from '../../../src/plugin/next-steps.ts';
+import { bar, duration, progressLine } from '../../../src/plugin/progress.ts';
+import { createProgram } from '../../../src/plugin/program.ts';
+import { screen } from '../../../src/plugin/screen.ts';
+import { sshArguments, sshDestination } from '../../../src/plugin/ssh-arguments.ts';
+import { columns, data } from '../../../src/plugin/table.ts';
+import { quoted } from '../../../src/base/text.ts';
+import { clean, paintFor } from '../../../src/plugin/terminal.ts';
+import { priceText, sumUp } from '../../../src/plugin/totals.ts';
+import { stored, storedWith } from '../../fixtures/virtual-server.ts';
+
+const HOSTILE = 'red \u001b[31m, C1 \u009b2J, turned \u202e, bell \u0007\r\n, no width \u200b, line \u2028, tab \t';
+const STEERING = /(?!\n)[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/u;
+
+/** The conditions for a reason of Ready; withVerdict does not know the reasons of other conditions and Events. */
+const conditionsOf = (reason: Reason) => {
+  try {
+    return withVerdict([], { reason: reason as ReadyReason, message: 'why' }, 1, 0);
+  } catch {
+    return [];
+  }
+};
+const withReason = (reason: Reason, status: VirtualServerStatus = {}) =>
+  stored('web', storedWith({ status: { observedGeneration: 1, conditions: conditionsOf(reason), ...status } }));
+
+const NOW = Date.parse('2026-01-01T00:00:00Z');
+
+describe('the next steps', () => {
+  const stalled = (Object.keys(REASONS) as Reason[]).filter((reason) =>
+    conditionsOf(reason).some(({ type }) => type === 'Stalled'),
+  );
+
+  it.each([
+    [SERVER_DEFINITION, `kubectl annotate crd ${SERVER_DEFINITION} -n team vps-operator.dev/allow-deletion=true`],
+    [SET_DEFINITION, `kubectl annotate crd ${SET_DEFINITION} -n team vps-operator.dev/allow-deletion=true`],
+    [undefined, 'install the definition again'],
+  ])('name the definition that holds a server back: %s', (subject, step) => {
+    const conditions = withVerdict([], { reason: 'CRDDeleting', message: 'why', subject }, 1, 0);
+    const object = stored('web', storedWith({ status: { observedGeneration: 1, conditions } }));
+    expect(nextSteps(object, ' -n team', NOW)).toContainEqual(expect.stringContaining(step));
+  });
+
+  it('cover every reason that stops the operator', () => {
+    expect(stalled).toContain('CreateOutcomeUnknown');
+    expect(stalled.length).toBeGreaterThan(15);
+  });
+
+  it.each(stalled)('for %s name what the user can do', (reason) => {
+    // The record names the orphans.
+    const orphans = [{ task: 7 }, { attempt: "a'b;c" }];
+    const record = { owner: 'uid-of-web', mode: 'create' as const, orphans };
+    const steps = nextSteps(withReason(reason, reason === 'OrphanedServer' ? { record } : {}), ' -n team', NOW);
+    expect(steps.at(-1)).toBe(`# more: ${reasonPage(reason)}`);
+    expect(steps.filter((step) => step.startsWith('# more: '))).toHaveLength(1);
+    for (const step of steps) {
+      expect(step).toMatch(/^(kubectl |# )/);
+      if (step.startsWith('kubectl')) expect(step).toContain(' -n team');
+    }
+    if (reason === 'OrphanedServer') expect(steps.at(-2)).toContain(String.raw`orphan-handled=7,a'\''b;c'`);
+  });
+
+  it('tell how to move an expiry that passed before the order, and how to correct a wrong identifier', () => {
+    expect(nextSteps(withReason('Expired'), '', NOW)).toEqual([
+      'kubectl edit vps web   # to set a later time',
+      `# more: ${reasonPage('Expired')}`,
+    ]);
+    const held = { owner: 'uid-of-web', mode: 'create' as const, identifier: 'vs1' };
+    const record = { ...held, expiredAt: '2026-01-01T00:00:00Z' };
+    expect(nextSteps(withReason('Expired', { record }), '', NOW)[0]).toBe(
+      'kubectl delete vps web   # to delete this object',
+    );
+    const unseen = nextSteps(withReason('ServerNotVisible'), '', NOW);
+    expect(unseen[0]).toBe('kubectl vps adopt web IDENTIFIER   # to correct the annotation');
+    expect(unseen[1]).toContain('kubectl create secret generic');
+    const seen = nextSteps(withReason('ServerNotVisible', { record: held }), '', NOW);
+    expect(seen.join('\n')).not.toContain('kubectl vps adopt');
+  });
+
+  it('include those of the conditions that are not about Ready', () => {
+    const condition = { type: 'Expiring', reason: 'ExpiresSoon', message: 'why', lastTransitionTime: '' };
+    const conditions = [...conditionsOf('Available'), { ...condition, status: 'True' as const }];
+    expect(nextSteps(withReason('Available', { conditions }), '', NOW)).toEqual([
+      'kubectl edit vps web   # to keep the server',
+      `# more: ${reasonPage('ExpiresSoon')}`,
+    ]);
+  });
+
+  it('are empty for a ready server, and one command and its page for a paused one', () => {
+    expect(nextSteps(withReason('Available'), '', NOW)).toEqual([]);
+    const paused = { type: 'Paused', status: 'True', reason: 'Paused', message: '' } as const;
+    const conditions = [...conditionsOf('Available'), { ...paused, lastTransitionTime: '', observedGeneration: 1 }];
+    expect(nextSteps(withReason('Available', { conditions }), '', NOW)).toEqual([
+      'kubectl annotate vps web vps-operator.dev/paused-   # to continue',
+      `# more: ${reasonPage('Paused')}`,
+    ]);
+  });
+});
+
+describe('text from others', () => {
+  const written = conditionsOf('Creating').map((condition) => ({ ...condition, reason: HOSTILE, message: HOSTILE }));
+  const conditions = written.flatMap((condition) => [condition, { ...condition, type: HOSTILE }]);
+  const status = { conditions, task: { id: 7, message: HOSTILE }, name: HOSTILE, serverStatus: HOSTILE };
+  const object = withReason('Creating', status);
+  const paint = {
+    strong: String,
+    faint: String,
+    good: String,
+    busy: String,
+    bad: String,
+  };
+
+  it('does not steer the terminal on the screen, in a table, in a progress line or as data', () => {
+    const events = [{ reason: HOSTILE, message: HOSTILE, eventTime: '2026-01-01T00:00:00Z' }];
+    const lines = screen({ object, events, now: Date.parse('2026-01-01T00:01:00Z'), where: '', paint });
+    expect(lines.join('\n')).toContain('C1  2J, turned');
+    expect(lines.join('\n')).not.toMatch(STEERING);
+    expect(lines.filter((line) => line.includes('\n'))).toEqual([]);
+    expect(progressLine(object)).not.toMatch(STEERING);
+    expect(columns(['A'], [[HOSTILE]]).join('\n')).not.toMatch(STEERING);
+    expect(clean(HOSTILE)).toBe('red  [31m, C1  2J, turned  , bell  , no width  , line  , tab');
+  });
+
+  it.each(['json', 'yaml'] as const)('keeps its value as %s', async (format) => {
+    const object = { text: HOSTILE, turned: 'a\u202eb', tab: 'a\tb', lines: 'a\nb\n', ['key\u202e']: ['\u2028'] };
+    const text = data(object, format);
+    expect(text).not.toMatch(STEERING);
+    const { parse } = await import('yaml');
+    expect(parse(text)).toEqual(object);
+  });
+});
+
+describe('the screen', () => {
+  const paint = { strong: String, faint: String, good: String, busy: String, bad: String };
+  const shown = (object: VirtualServer, now = NOW): string =>
+    screen({ object, events: [], now, where: '', paint }).join('\n');
+
+  it('shows how long a condition has had its status, apart from the reason, which may be newer', () => {
+    const conditions = conditionsOf('TaskNotFound').map((condition) => ({
+      ...condition,
+      lastTransitionTime: '2026-01-01T00:00:00Z',
+    }));
+    const text = shown(withReason('TaskNotFound', { conditions }), Date.parse('2026-01-01T00:01:21Z'));
+    expect(text).toContain('Not ready: TaskNotFound  why');
+    expect(text).toContain('\n  Stalled=True for 81s, now TaskNotFound\n');
+  });
+
+  it('prints each command once, in the next steps, with the subject of the condition', () => {
+    const [advice, subject] = ['If so, run `kubectl annotate vps web accept-server=srv1@mac`', 'srv1@mac'];
+    const verdict = { reason: 'IdentityUnproven', message: 'Server srv1 may be another one', advice, subject } as const;
+    const conditions = withVerdict([], verdict, 1, 0);
+    const events = [{ reason: 'Unreachable', message: advice, eventTime: '2026-01-01T00:00:00Z' }];
+    const object = withReason('IdentityUnproven', { conditions });
+    const text = screen({ object, events, now: NOW, where: '', paint }).join('\n');
+    expect(text).toContain('Not ready: IdentityUnproven  Server srv1 may be another one\n');
+    expect(text.match(/accept-server=srv1@mac/g)).toHaveLength(1);
+    expect(text).toMatch(/^ +0s ago {2}Unreachable$/m);
+  });
+
+  it('quotes an argument that the shell would change', () => {
+    const verdict = { reason: 'IdentityUnproven', message: 'why', subject: 'srv1;reboot@x' } as const;
+    const text = shown(withReason('IdentityUnproven', { conditions: withVerdict([], verdict, 1, 0) }));
+    expect(text).toContain(
+      "vps web 'vps-operator.dev/accept-server=srv1;reboot@x'   # if it is the server of this object",
+    );
+  });
+
+  it('claims only what is known about an object without conditions', () => {
+    const unseen = stored('web', storedWith({ status: {} }));
+    expect(shown(unseen)).toContain('Not ready: NotReported  The operator has not reported on this object yet');
+    expect(shown(unseen)).not.toMatch(/run\?|last change/);
+    const annotations = {
+      [RECORD_ANNOTATION]: formatRecord({ owner: 'uid-of-web', mode: 'create', attempt: 'first' }),
+    };
+    const claimed = stored('web', storedWith({ metadata: { annotations }, status: {} }));
+    expect(shown(claimed)).toContain('The operator has claimed this object but has not reported on it yet');
+    const steps = nextSteps(claimed, ' -n team', NOW);
+    expect(steps.map((step) => step.split(' ').slice(0, 3).join(' '))).toEqual([
+      'kubectl get events',
+      'kubectl logs -n',
+      '# more: https://github.com/vps-operator/vps-operator/blob/main/docs/reference/kubectl-plugin.md#status',
+    ]);
+  });
+});
+
+describe('the help', () => {
+  it('of each command shows every flag, global flags included', () => {
+    const terminal = {
+      out: process.stdout,
+      err: process.stderr,
+      input: process.stdin,
+      paint: paintFor(process.stdout),
+    };
+    const program = createProgram({ terminal, version: '1', exitWith: () => undefined });
+    expect(program.commands.length).toBeGreaterThan(5);
+    for (const command of program.commands.flatMap((each) => [each, ...each.commands])) {
+      const text = command.helpInformation();
+      for (const { flags } of [...program.options, ...command.options]) expect(text).toContain(flags);
+    }
+  });
+});
+
+describe('a word of a command', () => {
+  it.each([
+    ['web', 'web'],
+    ['/home/me/kube config', "'/home/me/kube config'"],
+    ["a'b", String.raw`'a'\''b'`],
+    ['$(reboot)', "'$(reboot)'"],
+    ['', "''"],
+  ])('%j is quoted if a shell would interpret it', (word, expected) => expect(quoted(word)).toBe(expected));
+});
+
+describe('progress', () => {
+  it('is a bar of constant width', () => {
+    expect([undefined, -1, 0, 50, 100, 200].map((percent) => bar(percent).slice(0, 26))).toEqual([
+      `[${'·'.repeat(24)}]`,
+      `[${'-'.repeat(24)}]`,
+      `[${'-'.repeat(24)}]`,
+      `[${'#'.repeat(12)}${'-'.repeat(12)}]`,
+      `[${'#'.repeat(24)}]`,
+      `[${'#'.repeat(24)}]`,
+    ]);
+  });
+
+  it('shows the time left, and that a server is ready', () => {
+    const task = { id: 7, message: 'Waiting', secondsRemaining: 30 };
+    expect(progressLine(withReason('Creating', { task }))).toMatch(/\] {2}Creating: Waiting, about 30s left$/);
+    expect(progressLine(withReason('Available'))).toBe(`[${'#'.repeat(24)}] 100 %  Available: ready`);
+  });
+
+  it('rounds time as kubectl does', () => {
+    const hour = 3_600_000;
+    expect([-1, 0, 119_999, 120_000, 2 * hour, 47 * hour, 48 * hour].map(duration)).toEqual([
+      '0s',
+      '0s',
+      '119s',
+      '2m',
+      '2h',
+      '47h',
+      '2d',
+    ]);
+  });
+});
+
+describe('a table', () => {
+  it('has columns as wide as their cells, a dash for an empty cell, and no trailing blanks', () => {
+    expect(
+      columns(
+        ['A', 'LONG'],
+        [
+          ['wide', ''],
+          ['x', 'y'],
+        ],
+      ),
+    ).toEqual(['A      LONG', 'wide   -', 'x      y']);
+  });
+});
+
+describe('ssh', () => {
+  const reached = (status: VirtualServerStatus) =>
+    stored('web', storedWith({ status: { identifier: 'vs1', ...status } }));
+  const proxy = (hostname: string, port = 2222) => reached({ sshProxy: { hostname, port } });
+
+  it('connects to the proxy under an alias of the server, and passes words after the host as the command', () => {
+    const words = sshArguments(sshDestination(proxy('proxy.example.com'), false, ''), ['-i', 'key'], ['-V']);
+    expect(words.join(' ')).toBe(
+      '-o HostKeyAlias=vps-vs1 -o CheckHostIP=no -p 2222 -i key -- root@proxy.example.com -V',
+    );
+  });
+
+  it.each(['-oProxyCommand=reboot', 'a b', 'a;b', '', '$(reboot)', 'a\nb'])('rejects %j as a host', (hostname) => {
+    expect(() => sshDestination(proxy(hostname), false, '')).toThrow('no valid host name');
+  });
+
+  it.each([0, -1, 65_536, 22.5, NaN, '22'])('rejects %j as the port of the proxy', (port) => {
+    const sshProxy = Object.assign({ hostname: 'proxy.example.com', port: 2222 }, { port });
+    expect(() => sshDestination(reached({ sshProxy }), false, '')).toThrow(
+      /^status\.sshProxy\.port of web is .*, not a port from 1 to 65535$/,
+    );
+  });
+
+  it.each([1, 65_535])('connects to port %d of the proxy', (port) => {
+    expect(sshDestination(proxy('proxy.example.com', port), false, '').port).toBe(port);
+  });
+
+  it('uses an alias without characters that ssh would read as a pattern', () => {
+    const { hostKeyAlias } = sshDestination(reached({ identifier: 'a*,b', ipv6: ['x', '2001:db8::1'] }), true, '');
+    expect(hostKeyAlias).toMatch(/^vps-[0-9a-f]{64}$/);
+    expect(sshDestination(reached({ ipv6: ['x', '2001:db8::1'] }), true, '')).toMatchObject({ host: '2001:db8::1' });
+    expect(() => sshDestination(reached({ ipv6: ['-oX'] }), true, '')).toThrow('no IPv6 address');
+    expect(() => sshDestination(reached({}), false, '')).toThrow('no SSH proxy');
+  });
+});
+
+describe('the cost', () => {
+  it('counts running servers by namespace, and those without a price', () => {
+    const server = (namespace: string, status: VirtualServerStatus) =>
+      stored('web', storedWith({ metadata: { namespace }, status }));
+    const objects = [
+      server('b', { serverStatus: 'running', price: 0.1 }),
+      server('b', { serverStatus: 'Running', price: 0.2 }),
+      server('a', { serverStatus: 'running' }),
+      server('a', { serverStatus: 'stopped', price: 100 }),
+      server('c', {}),
+    ];
+    expect(sumUp(objects)).toEqual({
+      namespaces: [
+        { namespace: 'a', servers: 1, price: 0, unpriced: 1 },
+        { namespace: 'b', servers: 2, price: 0.3, unpriced: 0 },
+      ],
+      all: { servers: 3, price: 0.3, unpriced: 1 },
+    });
+  });
+
+  it('leaves out servers that no longer exist or that the operator has released', () => {
+    const running = { serverStatus: 'running', price: 4.5 };
+    const missing = withReason('ServerMissing', running);
+    const end = { deletionTimestamp: '2026-01-01T00:00:00Z' };
+    const letGo = storedWith({ metadata: { ...end, finalizers: ['example.com/other'] }, status: running });
+    const held = storedWith({ metadata: { ...end, finalizers: [FINALIZER] }, status: running });
+    expect(sumUp([missing, stored('web', letGo)]).all.servers).toBe(0);
+    expect(sumUp([stored('web', held)]).all).toEqual({ servers: 1, price: 4.5, unpriced: 0 });
+  });
+
+  it.each([
+    [0, '0.00'],
+    [4.5, '4.50'],
+    [1234.5, '1234.50'],
+    [0.304, '0.304'],
+    [0.004, '0.004'],
+    [0.0000014, '0.000001'],
+  ])('shows %d as %s', (price, text) => expect(priceText(price)).toBe(text));
+});
