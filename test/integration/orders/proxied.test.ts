@@ -1,5 +1,5 @@
 /**
- * Orders through a real HTTP proxy. test/unit/provider/tunnel.test.ts and the crash plans of the scenario `proxied` have what
+ * Orders through a real HTTP proxy. test/unit/provider/dialer-tunnel.test.ts and the crash plans of the scenario `proxied` have what
  * a tunnel can do wrong.
  */
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';

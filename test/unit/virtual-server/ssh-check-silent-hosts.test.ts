@@ -1,19 +1,19 @@
 /** A namespace whose hosts accept SSH connections and send nothing: a real operator over real sockets. */
 import { createServer, type AddressInfo, type Socket } from 'node:net';
 import { expect, it, onTestFinished, vi } from 'vitest';
-import { FINALIZER, RECORD_ANNOTATION } from '../../../../src/api/names.ts';
-import { formatRecord, type ServerRecord } from '../../../../src/api/record.ts';
-import type { VirtualServer } from '../../../../src/api/virtual-server.ts';
-import { openJournal } from '../../../../src/virtual-server/journal/journal.ts';
-import { Operator } from '../../../../src/operator.ts';
-import { createSshProbe } from '../../../../src/virtual-server/ssh-check.ts';
-import type { ObjectVersion } from '../../../../src/kube/resource.ts';
-import { fakeKube, fakeSession, ordersWith } from '../../../fixtures/doubles.ts';
-import { ACCOUNT, CATALOG, SERVER } from '../../../fixtures/decision.ts';
-import { feedOf } from '../../../fixtures/feed.ts';
-import { OPERATOR } from '../../../fixtures/operator.ts';
-import { fakeProvider } from '../../../fixtures/provider.ts';
-import { stored, storedWith } from '../../../fixtures/virtual-server.ts';
+import { FINALIZER, RECORD_ANNOTATION } from '../../../src/api/names.ts';
+import { formatRecord, type ServerRecord } from '../../../src/api/record.ts';
+import type { VirtualServer } from '../../../src/api/virtual-server.ts';
+import { openJournal } from '../../../src/virtual-server/journal/journal.ts';
+import { Operator } from '../../../src/operator.ts';
+import { createSshProbe } from '../../../src/virtual-server/ssh-check.ts';
+import type { ObjectVersion } from '../../../src/kube/resource.ts';
+import { fakeKube, fakeSession, ordersWith } from '../../fixtures/doubles.ts';
+import { ACCOUNT, CATALOG, SERVER } from '../../fixtures/decision.ts';
+import { feedOf } from '../../fixtures/feed.ts';
+import { OPERATOR } from '../../fixtures/operator.ts';
+import { fakeProvider } from '../../fixtures/provider.ts';
+import { stored, storedWith } from '../../fixtures/virtual-server.ts';
 
 const NEW_SERVER = 'srv-new';
 

@@ -2,7 +2,7 @@
 import { createServer as createHttpServer } from 'node:http';
 import { createServer, type AddressInfo, type Server, type Socket } from 'node:net';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
-import { createSshProbe } from '../../../../src/virtual-server/ssh-check.ts';
+import { createSshProbe } from '../../../src/virtual-server/ssh-check.ts';
 
 interface Host {
   port: number;

@@ -1,6 +1,6 @@
-import { ProviderError, withheldError, ResponseError } from '../../../src/provider/error.ts';
+import { ProviderError, withheldError, ResponseError } from '../../../../src/provider/error.ts';
 import { describe, expect, it } from 'vitest';
-import { reasonOf } from '../../../src/accounts/decision/failure.ts';
+import { reasonOf } from '../../../../src/accounts/decision/failure.ts';
 
 describe('reasonOf', () => {
   it.each([

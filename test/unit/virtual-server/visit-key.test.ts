@@ -1,18 +1,18 @@
 /** Which API key a visit uses, and when it asks for another login. */
 import { describe, expect, it } from 'vitest';
-import { RECONCILE_AT_ANNOTATION } from '../../../../src/api/names.ts';
-import { Accounts } from '../../../../src/accounts/accounts.ts';
-import { createLogger } from '../../../../src/base/logger.ts';
-import { currentReason } from '../../../../src/controller/conditions.ts';
-import { ProviderError } from '../../../../src/provider/error.ts';
-import { inputsOf } from '../../../../src/virtual-server/decision/inputs.ts';
-import type { Memo } from '../../../../src/virtual-server/decision/memo.ts';
-import type { VirtualServer } from '../../../../src/api/virtual-server.ts';
-import { ACCOUNT, HELD, NOW, SERVER, memo, web, webWith } from '../../../fixtures/decision.ts';
-import { fakeSession } from '../../../fixtures/doubles.ts';
-import { fakeProvider } from '../../../fixtures/provider.ts';
-import { FakeTimers } from '../../../fixtures/timers.ts';
-import { visit, type Answers, type Visited } from '../../../fixtures/visits.ts';
+import { RECONCILE_AT_ANNOTATION } from '../../../src/api/names.ts';
+import { Accounts } from '../../../src/accounts/accounts.ts';
+import { createLogger } from '../../../src/base/logger.ts';
+import { currentReason } from '../../../src/controller/conditions.ts';
+import { ProviderError } from '../../../src/provider/error.ts';
+import { inputsOf } from '../../../src/virtual-server/decision/inputs.ts';
+import type { Memo } from '../../../src/virtual-server/decision/memo.ts';
+import type { VirtualServer } from '../../../src/api/virtual-server.ts';
+import { ACCOUNT, HELD, NOW, SERVER, memo, web, webWith } from '../../fixtures/decision.ts';
+import { fakeSession } from '../../fixtures/doubles.ts';
+import { fakeProvider } from '../../fixtures/provider.ts';
+import { FakeTimers } from '../../fixtures/timers.ts';
+import { visit, type Answers, type Visited } from '../../fixtures/visits.ts';
 
 /** Real accounts; `session`: what their key opens. */
 function setUp() {

@@ -1,8 +1,8 @@
 /** Without a key, no operation calls the provider; each is planned again for when the key may be there. */
 import { describe, expect, it } from 'vitest';
-import { SERVER_GONE_ANNOTATION } from '../../../../src/api/names.ts';
-import { HELD, TASKED, adopting, web, webWith } from '../../../fixtures/decision.ts';
-import { shownBy, visit } from '../../../fixtures/visits.ts';
+import { SERVER_GONE_ANNOTATION } from '../../../src/api/names.ts';
+import { HELD, TASKED, adopting, web, webWith } from '../../fixtures/decision.ts';
+import { shownBy, visit } from '../../fixtures/visits.ts';
 
 const READY = { serverStatus: 'running' };
 const noKey = { ok: false, reason: 'SecretNotFound', message: 'no Secret', retryAfterMs: 5 } as const;

@@ -3,14 +3,14 @@
  * test/integration/connection-secret/connection-secret.test.ts.
  */
 import { describe, expect, it } from 'vitest';
-import { CONNECTION_SECRET_TYPE, OWNER_ANNOTATION } from '../../../../src/api/names.ts';
-import type { VirtualServer } from '../../../../src/api/virtual-server.ts';
-import { ConnectionSecrets } from '../../../../src/virtual-server/connection-secret.ts';
-import { KubeError, type KubeErrorCode } from '../../../../src/kube/error.ts';
-import type { Secrets } from '../../../../src/kube/kinds.ts';
-import { createLogger } from '../../../../src/base/logger.ts';
-import type { Server } from '../../../../src/provider/types.ts';
-import { HELD, SERVER, UID, webWith } from '../../../fixtures/decision.ts';
+import { CONNECTION_SECRET_TYPE, OWNER_ANNOTATION } from '../../../src/api/names.ts';
+import type { VirtualServer } from '../../../src/api/virtual-server.ts';
+import { ConnectionSecrets } from '../../../src/virtual-server/connection-secret.ts';
+import { KubeError, type KubeErrorCode } from '../../../src/kube/error.ts';
+import type { Secrets } from '../../../src/kube/kinds.ts';
+import { createLogger } from '../../../src/base/logger.ts';
+import type { Server } from '../../../src/provider/types.ts';
+import { HELD, SERVER, UID, webWith } from '../../fixtures/decision.ts';
 
 const PASSWORD = 'vnc-pa55word';
 const OLD_PASSWORD = 'vnc-0ldword';

@@ -1,12 +1,12 @@
 /** What a reader meets in the messages of every state: one page to read on, whole commands, no repetition. */
 import { describe, expect, it } from 'vitest';
-import { hasTrait } from '../../../src/api/conditions.ts';
-import { reasonPage } from '../../../src/api/documentation.ts';
-import type { Condition } from '../../../src/api/meta.ts';
-import type { VirtualServer } from '../../../src/api/virtual-server.ts';
-import { ProviderError } from '../../../src/provider/error.ts';
-import { farewells, states } from '../../fixtures/states.ts';
-import { visit, type Given } from '../../fixtures/visits.ts';
+import { hasTrait } from '../../../../src/api/conditions.ts';
+import { reasonPage } from '../../../../src/api/documentation.ts';
+import type { Condition } from '../../../../src/api/meta.ts';
+import type { VirtualServer } from '../../../../src/api/virtual-server.ts';
+import { ProviderError } from '../../../../src/provider/error.ts';
+import { farewells, states } from '../../../fixtures/states.ts';
+import { visit, type Given } from '../../../fixtures/visits.ts';
 
 const STATES = await states();
 const conditionsOf = ({ status }: VirtualServer): Condition[] => status?.conditions ?? [];

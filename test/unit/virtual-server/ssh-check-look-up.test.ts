@@ -3,7 +3,7 @@ import { createSocket } from 'node:dgram';
 import { lookup as systemLookup } from 'node:dns/promises';
 import type { LookupAddress } from 'node:dns';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { createLookUp, createSshProbe } from '../../../../src/virtual-server/ssh-check.ts';
+import { createLookUp, createSshProbe } from '../../../src/virtual-server/ssh-check.ts';
 
 const A = 1;
 /** The name of the question, type A, class IN, one minute, four bytes. */

@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest';
-import type { ServerCatalog, ServerCatalogStatus } from '../../../src/api/server-catalog.ts';
-import { catalogStatus, isRequested, refreshMs } from '../../../src/server-catalog/decision/status.ts';
-import type { Catalog } from '../../../src/provider/types.ts';
-import { storedCatalog } from '../../fixtures/server-catalog.ts';
+import type { ServerCatalog, ServerCatalogStatus } from '../../../../src/api/server-catalog.ts';
+import { catalogStatus, isRequested, refreshMs } from '../../../../src/server-catalog/decision/status.ts';
+import type { Catalog } from '../../../../src/provider/types.ts';
+import { storedCatalog } from '../../../fixtures/server-catalog.ts';
 
 const NOW = Date.parse('2026-01-01T12:00:00Z');
 const LATER = NOW + 3_600_000;
