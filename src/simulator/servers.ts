@@ -55,6 +55,8 @@ export interface AliveServer {
   /** Undefined if no request created the server. */
   task: number | undefined;
   state: 'creating' | 'running';
+  /** The addresses that reads show. */
+  shows: Addresses;
 }
 
 /** The life of a server so far. */
@@ -167,9 +169,9 @@ export class Servers {
   }
 
   #describe(server: SimulatedServer): AliveServer {
-    const { serial, account, task, object } = server;
+    const { serial, account, task, object, shows } = server;
     const state = this.isReady(server) ? 'running' : 'creating';
-    return { serial, identifier: object.identifier, account, task: task?.number, state };
+    return { serial, identifier: object.identifier, account, task: task?.number, state, shows };
   }
 
   #stateOf(server: SimulatedServer): FoundServer['state'] {
