@@ -41,7 +41,7 @@ describe('a creation', () => {
     const installing = { identifier, status: 'Installing OS, 50% complete' };
     expect(await call(taskUrl, { token })).toMatchObject({ status: 200, json: installing });
     expect((await call(`${SERVERS}/${identifier}`, { token })).status).toBe(404);
-    expect(simulation.aliveServers()).toEqual([
+    expect(simulation.aliveServers()).toMatchObject([
       { serial: 1, identifier, account: 'default', task: 1001, state: 'creating' },
     ]);
 
