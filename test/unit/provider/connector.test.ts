@@ -105,7 +105,10 @@ describe('a change of the address family', () => {
   it('drops the tokens, and new connections use the new family', async () => {
     const stub = await startStub();
     stub.on('GET /beta/vps/products', { status: 200, body: [] });
-    const login = createServer((_request, response) => response.end('{"access_token":"from-v6","expires_in":300}'));
+    const login = createServer((request, response) => {
+      // An answer before the end of the body would reset the connection, and might be lost with it.
+      request.resume().on('end', () => response.end('{"access_token":"from-v6","expires_in":300}'));
+    });
     await new Promise<void>((resolve) => login.listen(0, '::1', resolve));
     onTestFinished(() => {
       login.closeAllConnections();
