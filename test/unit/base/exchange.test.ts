@@ -1,4 +1,5 @@
 /** Exchanges over real connections to a server of this process. */
+import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import { createServer, type RequestListener, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { once } from 'node:events';
@@ -8,6 +9,15 @@ import { Deadline } from '../../../src/base/deadline.ts';
 import { exchange, type Answer } from '../../../src/base/exchange.ts';
 
 const REASON = new Error('stopped');
+/** Calls `then` once the client has received this part of an answer. */
+function onceReceived(channel: string, then: () => void): void {
+  const received = (): void => {
+    unsubscribe(channel, received);
+    setImmediate(then);
+  };
+  subscribe(channel, received);
+}
+
 const deadlineOf = (signal?: AbortSignal): Deadline => new Deadline(60_000, () => REASON, signal);
 
 describe('an exchange', () => {
@@ -49,10 +59,10 @@ describe('an exchange', () => {
       response.writeEarlyHints({ link: '</a>; rel=preload' });
       response.writeHead(200, { 'x-test': 'yes' });
       response.write(Buffer.from([0xc3]));
-      setTimeout(() => {
+      onceReceived('undici:request:headers', () => {
         endedAt = performance.now();
         response.end(Buffer.from([0xa9, 0x21]));
-      }, 50);
+      });
     };
     let endedAt = 0;
     const { statusCode, headers, text, receivedAt } = await send('/');
@@ -103,8 +113,11 @@ describe('an exchange', () => {
     const stop = new AbortController();
     answer = () => stop.abort(REASON);
     await expect(send('/stopped', deadlineOf(stop.signal))).rejects.toBe(REASON);
-    const late = new Deadline(50, () => REASON);
-    answer = (_request, response) => void response.write('half');
+    const late = deadlineOf();
+    answer = (_request, response) => {
+      onceReceived('undici:request:bodyChunkReceived', () => late.end(REASON));
+      response.write('half');
+    };
     expect(await send('/late', late)).toMatchObject({ text: 'half', cut: REASON });
     expect(requests).toEqual(['/stopped', '/late']);
   });
