@@ -5,6 +5,7 @@ import type { Secret, SecretChanges, Secrets } from '../kube/kinds.ts';
 import type { Kube } from './kube.ts';
 import type { Logger } from '../base/logger.ts';
 import type { Server } from '../provider/types.ts';
+import { inputsOf } from './decision/inputs.ts';
 import {
   connectionData,
   connectionWrite,
@@ -98,11 +99,14 @@ export class ConnectionSecrets {
 
   /**
    * A cache may show an object that was deleted long ago. Its Secret, kept with `Retain`, would be bound to it again
-   * and be deleted. Throws KubeError `Conflict` if a write of the object would fail, too.
+   * and be deleted. Throws KubeError `Conflict` if a write of the object would fail, too. Versions repeat after a restore of
+   * etcd, so the same version is not enough.
    */
-  async #confirm({ metadata: { namespace, name, uid, resourceVersion } }: VirtualServer): Promise<void> {
+  async #confirm(object: VirtualServer): Promise<void> {
+    const { namespace, name, uid, resourceVersion } = object.metadata;
     const live = await this.#options.kube.getVirtualServer(namespace, name);
-    if (live?.metadata.uid !== uid || live.metadata.resourceVersion !== resourceVersion)
+    const isSame = live?.metadata.uid === uid && live.metadata.resourceVersion === resourceVersion;
+    if (!isSame || inputsOf(live) !== inputsOf(object))
       throw conflict(`VirtualServer ${name} has changed since it was read`);
     if (!this.#options.leads()) throw conflict('another process leads');
   }

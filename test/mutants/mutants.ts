@@ -706,6 +706,13 @@ export const MUTANTS: Mutant[] = [
     tests: ['--project', 'unit', 'test/unit/virtual-server/operations/look-connection-secret.test.ts'],
   },
   {
+    name: 'writes a connection Secret for a version that etcd has given out twice',
+    file: 'src/virtual-server/connection-secret.ts',
+    find: ' || inputsOf(live) !== inputsOf(object)',
+    replace: '',
+    tests: ['--project', 'unit', 'test/unit/virtual-server/connection-secret.test.ts'],
+  },
+  {
     name: 'writes a connection Secret based on a cached object',
     file: 'src/virtual-server/connection-secret.ts',
     find: 'await this.#confirm(object);',

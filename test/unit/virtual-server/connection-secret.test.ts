@@ -92,6 +92,10 @@ describe('a connection Secret that cannot be written', () => {
 
   it.each<[string, Now]>([
     ['if the object no longer exists', { live: undefined }],
+    [
+      'if a restored etcd shows the same version of an object that is being deleted',
+      { live: { ...object, metadata: { ...object.metadata, deletionTimestamp: '2026-01-01T00:00:00Z' } } },
+    ],
     ['if the object has changed', { live: { ...object, metadata: { ...object.metadata, resourceVersion: '999' } } }],
     [
       'if the object was created again',
