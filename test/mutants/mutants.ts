@@ -1716,6 +1716,7 @@ export const MUTANTS: Mutant[] = [
     file: 'src/virtual-server-set/reconciler.ts',
     find: ' || !leads()',
     replace: '',
+    tests: ['--project', 'unit', 'test/unit/virtual-server-set/reconciler.test.ts'],
   },
   {
     name: 'deletes another version of a member than it has read',
