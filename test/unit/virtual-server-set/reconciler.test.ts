@@ -64,17 +64,6 @@ describe('the reconciler of sets', () => {
     expect([done, written]).toEqual([CREATES, [0]]);
   });
 
-  it('does nothing from the moment that another process leads', async () => {
-    let leads = true;
-    const perform = (): Promise<void> => {
-      leads = false;
-      return Promise.resolve();
-    };
-    const { visit, done } = reconciling({ leads: () => leads, perform });
-    await visit();
-    expect(done).toEqual(['create web-0']);
-  });
-
   it('visits a set at most once a second, however many members change', async () => {
     const { visit, done, clock } = reconciling();
     await visit();
