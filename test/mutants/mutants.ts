@@ -706,6 +706,20 @@ export const MUTANTS: Mutant[] = [
     tests: ['--project', 'unit', 'test/unit/virtual-server/operations/look-connection-secret.test.ts'],
   },
   {
+    name: 'cancels no server whose hardware address is shared, whatever its IPv6 address',
+    file: 'src/virtual-server/decision/identity.ts',
+    find: 'common: [...macs, ...ipv6In(known?.ipv6 ?? []).filter((address) => ipv6.includes(address))]',
+    replace: 'common: isHardware ? macs : ipv6In(known?.ipv6 ?? []).filter((address) => ipv6.includes(address))',
+    tests: ['--project', 'unit', 'test/unit/virtual-server/decision/identity.test.ts'],
+  },
+  {
+    name: 'takes a server with another hardware address for the same, because of its IPv6 address',
+    file: 'src/virtual-server/decision/identity.ts',
+    find: 'if (isHardware && macs.length === 0) return { isHardware, common: [] };',
+    replace: '',
+    tests: ['--project', 'unit', 'test/unit/virtual-server/decision/identity.test.ts'],
+  },
+  {
     name: 'writes a connection Secret for a version that etcd has given out twice',
     file: 'src/virtual-server/connection-secret.ts',
     find: ' || inputsOf(live) !== inputsOf(object)',

@@ -66,18 +66,19 @@ function isForAnyHardware(value: string): boolean {
 type Addresses = Pick<Server, 'macs' | 'ipv6'>;
 
 /**
- * Hardware addresses if there are any, else IPv6 addresses, which may change during the life of a server. If no address
- * can identify a server, the record keeps what was shown: nothing proves later that a server is this one.
+ * Hardware addresses, which a server keeps for life, and IPv6 addresses, for a provider that gives all servers one hardware
+ * address. If no address can identify a server, the record keeps what was shown: nothing proves later that a server is this
+ * one.
  */
 export function fingerprintOf({ macs, ipv6 }: Addresses): Fingerprint {
-  const identifying = ofOneKind({ macs: hardwareIn(macs), ipv6: ipv6In(ipv6) });
-  return identifying ?? ofOneKind({ macs: shownIn(macs), ipv6: shownIn(ipv6) }) ?? {};
+  const identifying = bounded({ macs: hardwareIn(macs), ipv6: ipv6In(ipv6) });
+  return isBlank(identifying) ? bounded({ macs: shownIn(macs), ipv6: shownIn(ipv6) }) : identifying;
 }
 
-function ofOneKind({ macs, ipv6 }: Addresses): Fingerprint | undefined {
-  if (macs.length > 0) return { macs: macs.slice(0, MAX_FINGERPRINT) };
-  return ipv6.length > 0 ? { ipv6: ipv6.slice(0, MAX_FINGERPRINT) } : undefined;
-}
+const bounded = ({ macs, ipv6 }: Addresses): Fingerprint => ({
+  ...(macs.length > 0 && { macs: macs.slice(0, MAX_FINGERPRINT) }),
+  ...(ipv6.length > 0 && { ipv6: ipv6.slice(0, MAX_FINGERPRINT) }),
+});
 
 /** The addresses of a record that can identify its server. */
 export const identifyingIn = ({ macs = [], ipv6 = [] }: Fingerprint): string[] => [
@@ -85,19 +86,24 @@ export const identifyingIn = ({ macs = [], ipv6 = [] }: Fingerprint): string[] =
   ...ipv6In(ipv6),
 ];
 
-/** `unknown`: one side shows too little, or both show only IPv6 addresses and none in common, which proves nothing. */
+/**
+ * `different`: both show hardware addresses, and none in common. `unknown`: one side shows too little, or both show only
+ * IPv6 addresses and none in common, which proves nothing.
+ */
 export function compare(known: Fingerprint | undefined, shown: Addresses): 'same' | 'different' | 'unknown' {
   const { isHardware, common } = inCommon(known, shown);
   if (common.length > 0) return 'same';
   return isHardware ? 'different' : 'unknown';
 }
 
-/** The addresses that both show; `isHardware`: both show hardware addresses, and these alone count. */
+/** The addresses that both show: none if both show hardware addresses, and none of these in common (`isHardware`). */
 function inCommon(known: Fingerprint | undefined, shown: Addresses): { isHardware: boolean; common: string[] } {
   const [was, is] = [hardwareIn(known?.macs ?? []), hardwareIn(shown.macs)];
-  if (was.length > 0 && is.length > 0) return { isHardware: true, common: was.filter((mac) => is.includes(mac)) };
+  const isHardware = was.length > 0 && is.length > 0;
+  const macs = was.filter((mac) => is.includes(mac));
+  if (isHardware && macs.length === 0) return { isHardware, common: [] };
   const ipv6 = ipv6In(shown.ipv6);
-  return { isHardware: false, common: ipv6In(known?.ipv6 ?? []).filter((address) => ipv6.includes(address)) };
+  return { isHardware, common: [...macs, ...ipv6In(known?.ipv6 ?? []).filter((address) => ipv6.includes(address))] };
 }
 
 /** True if two records describe the same server, as far as their fingerprints can tell. */

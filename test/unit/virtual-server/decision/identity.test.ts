@@ -75,11 +75,11 @@ describe('an address that identifies nothing', () => {
 
 describe('the fingerprint', () => {
   it.each<[reason: string, of: ReturnType<typeof shown>, is: Fingerprint]>([
-    ['hardware addresses if there are any', shown([MAC], [IPV6]), { macs: [MAC] }],
+    ['hardware and IPv6 addresses', shown([MAC], [IPV6]), { macs: [MAC], ipv6: [IPV6] }],
     ['IPv6 addresses otherwise', shown([], [IPV6]), { ipv6: [IPV6] }],
     ['IPv6 addresses if the hardware address is a placeholder', shown([ZERO], [IPV6]), { ipv6: [IPV6] }],
     ['empty if nothing is shown', shown([]), {}],
-    ['what is shown if it identifies nothing', shown([ZERO], [LINK_LOCAL]), { macs: [ZERO] }],
+    ['what is shown if it identifies nothing', shown([ZERO], [LINK_LOCAL]), { macs: [ZERO], ipv6: [LINK_LOCAL] }],
     ['what is shown of IPv6 if it identifies nothing', shown([], [LINK_LOCAL]), { ipv6: [LINK_LOCAL] }],
     [
       'the same for every spelling of an IPv6 address',
@@ -178,7 +178,7 @@ describe('recognizing a server', () => {
       reason: 'a record of an earlier version, which names no account',
       own: record({ identifier: 'srv1' }),
       account: OTHER_KEY,
-      becomes: record({ identifier: 'srv1', fingerprint: { macs: [MAC] }, account: OTHER_KEY }),
+      becomes: record({ identifier: 'srv1', fingerprint: { macs: [MAC], ipv6: [IPV6] }, account: OTHER_KEY }),
     },
   ])('accepts $reason', ({ own, changes = {}, account, becomes }) => {
     expect(known(own, changes, account)).toEqual({ ok: true, record: becomes });
@@ -264,13 +264,14 @@ describe('recognizing a server', () => {
 });
 
 describe('an address that another server shows too', () => {
+  const SHARED: Record<string, string[]> = { [MAC]: ['default/other'], [IPV6]: ['default/other'] };
   const missing = { ...KNOWN, missingAt: '2026-01-01T12:00:00Z' };
   const asked = (
     own: ServerRecord,
     purpose: Purpose,
     given: { object?: VirtualServer; changes?: object; account?: string; holders?: Record<string, string[]> } = {},
   ): ReturnType<typeof recognize> => {
-    const { object = web(), changes = {}, account = ACCOUNT, holders = { [MAC]: ['default/other'] } } = given;
+    const { object = web(), changes = {}, account = ACCOUNT, holders = SHARED } = given;
     const withAddress: Others['withAddress'] = (address, asker) =>
       asker.identifier === 'srv1' && asker.account === account ? (holders[address] ?? []) : [];
     return recognize(object, own, { ...SERVER, ...changes }, account, purpose, others({ withAddress }));
@@ -289,6 +290,17 @@ describe('an address that another server shows too', () => {
     expect(asked(own, purpose, { account, object })).toEqual({ ok: true, record: { ...KNOWN, account } });
   });
 
+  it.each<{ own: string; holders: Record<string, string[]> }>([
+    { own: 'IPv6 address', holders: { [MAC]: ['default/other'] } },
+    { own: 'hardware address', holders: { [IPV6]: ['default/other'] } },
+  ])('does not matter if the $own is only its own', ({ holders }) => {
+    expect(asked(KNOWN, 'cancel', { holders }).ok).toBe(true);
+    // All addresses of the record may be shared, or gone.
+    expect(asked(KNOWN, 'cancel', { holders, changes: { macs: [MAC], ipv6: ['2001:db8::2'] } }).ok).toBe(
+      holders[MAC] === undefined,
+    );
+  });
+
   it('does not matter if the server shows another known address that is only its own', () => {
     const own = { ...HELD, fingerprint: { macs: [MAC, OTHER_MAC] } };
     expect(asked(own, 'cancel', { changes: { macs: [MAC, OTHER_MAC] } }).ok).toBe(true);
@@ -301,7 +313,7 @@ describe('an address that another server shows too', () => {
   });
 
   it('names an object of the same namespace, and none of another one', () => {
-    const names = (holders: string[]) => asked(KNOWN, 'cancel', { holders: { [MAC]: holders } });
+    const names = (holders: string[]) => asked(KNOWN, 'cancel', { holders: { [MAC]: holders, [IPV6]: holders } });
     expect(names(['a/first', 'default/other'])).toHaveProperty('why', expect.stringContaining('default/other'));
     const hidden = names(['a/first', 'b/second']);
     expect(hidden).toHaveProperty('why', expect.stringContaining('an object in another namespace'));

@@ -217,7 +217,12 @@ describe('your annotation that the server is gone', () => {
   it.each([
     { what: 'one 404', own: KNOWN, answer: denied(true), held: memo() },
     { what: 'one 404 that does not count', own: KNOWN, answer: denied(false), held: memo() },
-    { what: 'a server that cannot be recognized', own: KNOWN, answer: shown({ macs: [] }, OTHER_KEY), held: memo() },
+    {
+      what: 'a server that cannot be recognized',
+      own: KNOWN,
+      answer: shown({ macs: [], ipv6: [] }, OTHER_KEY),
+      held: memo(),
+    },
     { what: 'one 404 in place of its task', own: HELD, answer: denied(true), held: SILENT },
     { what: 'one 404 in place of its task that does not count', own: HELD, answer: denied(false), held: SILENT },
   ])('makes $what enough', ({ own, answer, held }) => {
