@@ -185,15 +185,16 @@ function sharedAddress(
   account: string,
   others: Pick<Others, 'withAddress'>,
 ): { address: string; holder: string } | undefined {
-  const shown = inCommon(fingerprint, server).common.map((address) => ({
-    address,
-    holders: others.withAddress(address, { identifier, account }),
-  }));
-  const [first] = shown;
-  if (first === undefined || shown.some(({ holders }) => holders.length === 0)) return undefined;
-  const { address, holders } = first;
-  const holder = holders.find((one) => one.startsWith(`${object.metadata.namespace}/`)) ?? holders[0] ?? '';
-  return { address, holder: namesOf([holder], object) };
+  const { common } = inCommon(fingerprint, server);
+  let shared: { address: string; holder: string } | undefined;
+  // IPv6 addresses first, because thousands of servers may have one hardware address.
+  for (const address of common.toReversed()) {
+    const holders = others.withAddress(address, { identifier, account });
+    const holder = holders.find((one) => one.startsWith(`${object.metadata.namespace}/`)) ?? holders[0];
+    if (holder === undefined) return undefined;
+    shared = { address, holder: namesOf([holder], object) };
+  }
+  return shared;
 }
 
 /** Whether identifier and account are enough when nothing can be compared. */
