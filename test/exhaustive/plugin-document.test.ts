@@ -32,15 +32,14 @@ function commandWith(heading: string, text: string): string {
 async function createReader(): Promise<{ world: World; plugin: Plugin; type: (command: string) => Promise<string> }> {
   const world = await createWorld();
   const plugin = await createPlugin(folder(), world.namespace);
-  return { world, plugin, type: typing(plugin) };
+  return { world, plugin, type: await typing(plugin) };
 }
 
 /** Runs a command that must exit with 0, in a home with an SSH key; resolves with its standard output. */
-function typing(plugin: Plugin): (command: string) => Promise<string> {
-  const home = plugin.shell(`mkdir .ssh; echo '${SSH_KEY}' > .ssh/id_ed25519.pub
+async function typing(plugin: Plugin): Promise<(command: string) => Promise<string>> {
+  await plugin.shell(`mkdir .ssh; echo '${SSH_KEY}' > .ssh/id_ed25519.pub
     echo 'echo "ssh was called with: $*"' > ssh; chmod +x ssh`);
   return async (command) => {
-    await home;
     const { code, stdout, stderr } = await plugin.shell(`PATH=$PWD:$PATH; ${command}`);
     expect([command, code, code === 0 ? '' : stderr]).toEqual([command, 0, '']);
     return stdout;
@@ -61,7 +60,7 @@ async function createSetReader(): Promise<{
     await world.report(name, 'Available', { identifier: `vs${1001 + index}`, serverStatus: 'running', price: 4.5 });
   await world.reconcile();
   const plugin = await createPlugin(folder(), world.namespace, sets().kubeconfigPath);
-  return { world, plugin, type: typing(plugin) };
+  return { world, plugin, type: await typing(plugin) };
 }
 
 /** The set rolls another image out; its first new member is CreateOutcomeUnknown. */
