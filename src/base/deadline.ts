@@ -12,7 +12,8 @@ export class Deadline {
 
   /** Ends after `ms` with the error of `late`, or when `outer` fires, with its reason. Call `clear` after the work. */
   constructor(ms: number, late: () => Error, outer?: AbortSignal) {
-    this.#timer = setTimeout(() => this.end(late()), ms);
+    // A process that was frozen may be past the end of what it has begun; Node warns of negative times.
+    this.#timer = setTimeout(() => this.end(late()), Math.max(0, ms));
     this.#outer = outer;
     if (outer?.aborted === true) this.#abort();
     else outer?.addEventListener('abort', this.#abort, { once: true });

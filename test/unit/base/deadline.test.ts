@@ -67,3 +67,13 @@ describe('a deadline', () => {
     await expect(until(end, new Promise(() => undefined))).rejects.toBe(LATE);
   });
 });
+
+it('ends at once if its time has passed, and Node warns of nothing', async () => {
+  const warnings: Error[] = [];
+  const warned = (warning: Error): unknown => warnings.push(warning);
+  process.on('warning', warned);
+  const deadline = new Deadline(-1_000, () => LATE);
+  await expect(until(deadline, new Promise(() => undefined))).rejects.toBe(LATE);
+  process.off('warning', warned);
+  expect(warnings).toEqual([]);
+});
