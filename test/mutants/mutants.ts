@@ -715,7 +715,7 @@ export const MUTANTS: Mutant[] = [
   {
     name: 'takes a server with another hardware address for the same, because of its IPv6 address',
     file: 'src/virtual-server/decision/identity.ts',
-    find: 'if (isHardware && macs.length === 0) return { isHardware, common: [] };',
+    find: 'if (was.length > 0 && macs.length === 0) return { isHardware, common: [] };',
     replace: '',
     tests: ['--project', 'unit', 'test/unit/virtual-server/decision/identity.test.ts'],
   },

@@ -96,12 +96,15 @@ export function compare(known: Fingerprint | undefined, shown: Addresses): 'same
   return isHardware ? 'different' : 'unknown';
 }
 
-/** The addresses that both show: none if both show hardware addresses, and none of these in common (`isHardware`). */
+/**
+ * The addresses that both show. Without one of the record's hardware addresses, its IPv6 addresses count for nothing: the
+ * provider promises for neither that the next server with the identifier gets others. `isHardware`: both show hardware.
+ */
 function inCommon(known: Fingerprint | undefined, shown: Addresses): { isHardware: boolean; common: string[] } {
   const [was, is] = [hardwareIn(known?.macs ?? []), hardwareIn(shown.macs)];
   const isHardware = was.length > 0 && is.length > 0;
   const macs = was.filter((mac) => is.includes(mac));
-  if (isHardware && macs.length === 0) return { isHardware, common: [] };
+  if (was.length > 0 && macs.length === 0) return { isHardware, common: [] };
   const ipv6 = ipv6In(shown.ipv6);
   return { isHardware, common: [...macs, ...ipv6In(known?.ipv6 ?? []).filter((address) => ipv6.includes(address))] };
 }

@@ -220,7 +220,7 @@ describe('your annotation that the server is gone', () => {
     {
       what: 'a server that cannot be recognized',
       own: KNOWN,
-      answer: shown({ macs: [], ipv6: [] }, OTHER_KEY),
+      answer: shown({ macs: [] }, OTHER_KEY),
       held: memo(),
     },
     { what: 'one 404 in place of its task', own: HELD, answer: denied(true), held: SILENT },

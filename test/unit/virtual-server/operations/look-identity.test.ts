@@ -64,7 +64,7 @@ describe('a server that may be another one', () => {
     ...[OTHER_KEY, ELSEWHERE].map((account) => ({
       what: `a deleted object whose server proves nothing to ${account}`,
       object: deleted(),
-      given: { account, answers: { server: { ...SERVER, macs: [], ipv6: [] } } },
+      given: { account, answers: { server: { ...SERVER, macs: [] } } },
     })),
   ])('is not cancelled, and keeps $what', async ({ object, given }) => {
     const { object: kept, calls } = await visit(object, given);
@@ -137,7 +137,7 @@ describe('a task under another account', () => {
 
   it('proves nothing about a server that was read before under another account', () => {
     const given = withKey({ memo: memo({ vouched: { identifier: 'srv1', account: OTHER_KEY } }) });
-    const next = looked(living(), shown({ macs: [], ipv6: [] }, OTHER_KEY), given);
+    const next = looked(living(), shown({ macs: [] }, OTHER_KEY), given);
     expect(conditionsOf(next).Stalled).toBe('True IdentityUnproven');
   });
 
