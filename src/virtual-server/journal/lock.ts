@@ -4,7 +4,7 @@
  * network namespace, so the lock does not separate two pods that share a folder. Elsewhere (on developers' machines) it
  * is a socket file in the folder; a later process removes it if no process answers.
  */
-import { rm, stat } from 'node:fs/promises';
+import { open, rm } from 'node:fs/promises';
 import { connect, createServer } from 'node:net';
 import { join } from 'node:path';
 import { JournalError } from './notes.ts';
@@ -12,8 +12,19 @@ import { JournalError } from './notes.ts';
 /** Resolves with the function that releases the lock; throws a JournalError `InUse` while another process holds it. */
 export async function lockFolder(dir: string): Promise<() => Promise<void>> {
   if (process.platform === 'linux') {
-    const { dev, ino } = await stat(dir, { bigint: true });
-    return listen(`\0vps-operator-journal-${dev.toString(16)}-${ino.toString(16)}`, dir);
+    // An open folder keeps its inode, even once it is removed: no other folder gets the name of this lock.
+    const folder = await open(dir);
+    try {
+      const { dev, ino } = await folder.stat({ bigint: true });
+      const unlock = await listen(`\0vps-operator-journal-${dev.toString(16)}-${ino.toString(16)}`, dir);
+      return async () => {
+        await unlock();
+        await folder.close();
+      };
+    } catch (error) {
+      await folder.close();
+      throw error;
+    }
   }
   const path = join(dir, 'lock');
   if (await isAbandoned(path)) await rm(path, { force: true });
