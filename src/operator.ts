@@ -27,6 +27,7 @@ import { CreateLimit, ServerQuota } from './virtual-server/shared/limits.ts';
 import { Holders } from './virtual-server/shared/holders.ts';
 import { Losses, Unrecorded } from './virtual-server/shared/losses.ts';
 import { Pace, pollLagMs, spread, urgencyOf } from './virtual-server/shared/pace.ts';
+import { TaskTimes } from './virtual-server/shared/task-times.ts';
 import { knownRecord } from './virtual-server/decision/record.ts';
 import { Objects } from './virtual-server/shared/objects.ts';
 import { VirtualServerReconciler, Visits } from './virtual-server/reconciler.ts';
@@ -102,6 +103,7 @@ export class Operator {
   readonly #options: OperatorOptions;
   readonly #timers: Timers;
   readonly #pace: Pace;
+  readonly #taskTimes = new TaskTimes();
   readonly #objects: Objects;
   readonly #accounts: Accounts;
   readonly #recorder: Recorder;
@@ -160,6 +162,7 @@ export class Operator {
       timers,
       objects,
       pace: this.#pace,
+      taskTimes: this.#taskTimes,
       recorder: this.#recorder,
       log,
       progress,
@@ -246,7 +249,7 @@ export class Operator {
       reconciler,
       workers: maxConcurrentReconciles,
       read: (...object) => kube.getVirtualServer(...object),
-      priorityOf: urgencyOf,
+      priorityOf: (object) => urgencyOf(object, this.#taskTimes),
       progress,
     });
     return {

@@ -148,6 +148,11 @@ export const statusSchema = z
         message: text.optional().describe("The provider's words for the progress."),
         percent: z.int().min(0).max(100).optional().describe('Percent complete, if the message contains it.'),
         secondsRemaining: count.optional().describe('Seconds remaining, if the message contains them.'),
+        expectedAt: z.iso
+          .datetime()
+          .max(64)
+          .optional()
+          .describe('When the task is expected to end, by its message or by tasks of this product before.'),
       })
       .optional()
       .describe('The task that creates the server, while the task runs.'),

@@ -3,8 +3,8 @@
  * the order is by priority, then first in, first out.
  */
 
-/** One of this many turns of a namespace goes to the item that has waited longest, so that none waits forever. */
-const TURN_OF_OLDEST = 16;
+/** One of this many turns of a namespace goes to the oldest item of the other priorities, so that none waits forever. */
+const TURN_OF_OTHERS = 4;
 
 interface Links<T> {
   previous: T | undefined;
@@ -116,9 +116,9 @@ class Chain<T extends Links<T>> {
 }
 
 function nextOf<T>({ lines, turns }: Member<T>): Waiting<T> | undefined {
-  const firsts = lines.flatMap((line) => line.first ?? []);
-  const isTurnOfOldest = turns % TURN_OF_OLDEST === TURN_OF_OLDEST - 1;
-  return isTurnOfOldest ? firsts.sort((a, b) => a.number - b.number)[0] : firsts[0];
+  const [first, ...others] = lines.flatMap((line) => line.first ?? []);
+  const isTurnOfOthers = turns % TURN_OF_OTHERS === TURN_OF_OTHERS - 1;
+  return isTurnOfOthers && others.length > 0 ? others.reduce((a, b) => (b.number < a.number ? b : a)) : first;
 }
 
 /*

@@ -78,7 +78,7 @@ export const FLAGS = {
   pollIntervalMs: {
     ...durationFlag,
     flag: 'poll-interval',
-    help: 'How often to check a server that is being created.',
+    help: 'The longest pause before a server that is being created is checked again. The operator checks it sooner when it expects the server to be there.',
     default: '60s',
   },
   resyncIntervalMs: {

@@ -16,13 +16,24 @@ export function percentOf(object: VirtualServer): number | undefined {
   return readiness(object).status === 'True' ? 100 : object.status?.task?.percent;
 }
 
-/** One line: bar, reason, the provider's text for the task or else the message of Ready, time left. */
-export function progressLine(object: VirtualServer): string {
+/** One line: bar, reason, the provider's text for the task or else the message of Ready, time left. `now` in ms. */
+export function progressLine(object: VirtualServer, now: number): string {
   const { task } = object.status ?? {};
   const ready = readiness(object);
   const words = clean(task?.message ?? (ready.reason === 'Available' ? 'ready' : inWords(ready)));
-  const left = task?.secondsRemaining === undefined ? '' : `, about ${duration(task.secondsRemaining * 1000)} left`;
-  return `${bar(percentOf(object))}  ${clean(ready.reason)}: ${words}${left}`;
+  const left = timeLeft(task, now);
+  return `${bar(percentOf(object))}  ${clean(ready.reason)}: ${words}${left === undefined ? '' : `, ${left}`}`;
+}
+
+type Task = NonNullable<VirtualServer['status']>['task'];
+
+/** Until the task is expected to end; undefined if nobody knows. `now` in ms since the epoch. */
+export function timeLeft(task: Task, now: number): string | undefined {
+  const { expectedAt, secondsRemaining } = task ?? {};
+  if (expectedAt === undefined)
+    return secondsRemaining === undefined ? undefined : `about ${duration(secondsRemaining * 1000)} left`;
+  const ms = Date.parse(expectedAt) - now;
+  return ms > 0 ? `about ${duration(ms)} left` : 'expected to end now';
 }
 
 /** `45s`, `12m`, `3h`, `9d`, as kubectl shows ages. */

@@ -7,7 +7,7 @@ import { expiryOf } from '../virtual-server/decision/expiry.ts';
 import type { EventView } from './cluster.ts';
 import { nextSteps } from './next-steps.ts';
 import { recordOf } from './order.ts';
-import { bar, duration } from './progress.ts';
+import { bar, timeLeft } from './progress.ts';
 import { conditionOf, readiness } from './readiness.ts';
 import { conditions, events, facts, head, next, sectioned, type Row } from './screen-parts.ts';
 import { setOf } from './set-members.ts';
@@ -47,7 +47,7 @@ function warnings({ object, paint }: ScreenInput): string[] {
   });
 }
 
-function rows({ object, where }: ScreenInput): Row[] {
+function rows({ object, where, now }: ScreenInput): Row[] {
   const { metadata, spec, status = {} } = object;
   const { task, specs, zone, adminConsole } = status;
   const record = recordOf(object);
@@ -55,7 +55,7 @@ function rows({ object, where }: ScreenInput): Row[] {
   const open = record?.identifier === undefined ? record : undefined;
   const set = setOf(object);
   return [
-    ['Task', task && `${task.id}  ${bar(task.percent)}  ${task.message ?? ''}`, left(task?.secondsRemaining)],
+    ['Task', task && `${task.id}  ${bar(task.percent)}  ${task.message ?? ''}`, timeLeft(task, now)],
     ['Server', identifier, status.serverStatus, status.name, zone && `zone ${zone.code ?? zone.name ?? ''}`],
     ['Address', ...(status.ipv6 ?? []), ...(status.ipv4 ?? [])],
     ['SSH', status.ssh && `kubectl vps ssh ${metadata.name}${where}`, status.ssh && `(ssh ${status.ssh})`],
@@ -78,10 +78,6 @@ function ends(object: VirtualServer, record: ServerRecord | undefined): string |
   const at = expiryOf(object, record);
   if (at !== undefined) return record?.expiredAt === undefined ? timestamp(at) : undefined;
   return object.spec.ttl === undefined ? undefined : `${object.spec.ttl} after the server is first ready`;
-}
-
-function left(seconds: number | undefined): string | undefined {
-  return seconds === undefined ? undefined : `about ${duration(seconds * 1000)} left`;
 }
 
 function claimed(at: string | undefined): string | undefined {

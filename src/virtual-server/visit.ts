@@ -20,6 +20,7 @@ import type { CreateLimit, Reservation, ServerQuota } from './shared/limits.ts';
 import type { Holders } from './shared/holders.ts';
 import type { Objects } from './shared/objects.ts';
 import type { Pace } from './shared/pace.ts';
+import type { TaskTimes } from './shared/task-times.ts';
 import { histogram, type Metrics } from '../base/metrics.ts';
 import type { Journal } from './journal/journal.ts';
 import type { Kube } from './kube.ts';
@@ -44,6 +45,7 @@ export interface VisitServices {
   quota: ServerQuota;
   limit: CreateLimit;
   pace: Pace;
+  taskTimes: TaskTimes;
   probe: SshProbe;
   connections: ConnectionSecrets;
   /** Returns a new name for an attempt. */
@@ -212,8 +214,9 @@ export class Visit {
   }
 
   #facts(): Facts {
-    const { journal, holders, objects, pace, timers, kube } = this.services;
-    const { uid, namespace } = this.#object.metadata;
+    const { journal, holders, objects, pace, taskTimes, timers, kube } = this.services;
+    const { metadata, spec } = this.#object;
+    const { uid, namespace } = metadata;
     const found = this.#key?.found;
     return {
       now: timers.now(),
@@ -224,6 +227,7 @@ export class Visit {
       notes: journal.entries(uid).filter((note) => note.attempt !== this.#claimed || note.state !== 'minted'),
       others: holders.others(uid),
       timing: pace.timing(namespace, timers.monotonic()),
+      taskTimes: taskTimes.of(spec.product),
       jitter: timers.random(),
       journalProblem: journal.problem,
       key: found?.ok === true ? { ...found, account: found.session.account } : found,

@@ -2,7 +2,7 @@
  * `npm run bench -- --count 1000`: the built operator orders that many servers, leaves them alone, and cancels them,
  * with a real API server and the simulated provider. Prints the operator's time, CPU, memory, writes and connections.
  * With `--restart`, also how soon a restarted operator orders for a new object, and how many calls it makes. With `--set`, the
- * servers are the members of one VirtualServerSet.
+ * servers are the members of one VirtualServerSet. With `--wait`, how long people wait for a clock (wait.ts).
  */
 import { spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
@@ -21,6 +21,7 @@ import type { Result } from '../../tools/performance/results.ts';
 import { bareWrites, collection, createBare, manifest, setCollection, setManifest, type Bare } from './bare.ts';
 import { countRequests, difference, type RequestCounts } from './metrics.ts';
 import { parseOptions, type BenchOptions } from './options.ts';
+import { measureWaits } from './wait.ts';
 import { countConnections, cpuMs, peakMemoryMb } from './process-usage.ts';
 
 const TASK_MS = 1_000;
@@ -40,19 +41,40 @@ interface Parts {
   bare: Bare;
 }
 
+async function prepare(bare: Bare, { keyId, secret }: Simulator): Promise<void> {
+  for (const name of [NAMESPACE, BARE_NAMESPACE]) await bare.send('POST', '/api/v1/namespaces', { metadata: { name } });
+  const key = { metadata: { name: 'vps-api-key' }, stringData: { keyId, secret } };
+  await bare.send('POST', `/api/v1/namespaces/${NAMESPACE}/secrets`, key);
+}
+
+async function waits({ options, folder, controlPlane, simulator, bare }: Parts): Promise<void> {
+  const { count } = options;
+  await prepare(bare, simulator);
+  await bundle(folder);
+  const { kubeconfigPath } = controlPlane;
+  const start = (): ChildProcess => startOperator(folder, controlPlane, simulator, options, {});
+  const found = await measureWaits({ count, namespace: NAMESPACE, kubeconfigPath, simulator, bare, start });
+  const at = (part: number): string => `${(found.seconds[Math.floor(part * (count - 1))] ?? NaN).toFixed(1)} s`;
+  report('there to Ready', `median ${at(0.5)}, 90 % ${at(0.9)}, worst ${at(1)}`);
+  report(
+    'provider',
+    `${found.callsPerServer.toFixed(2)} calls a server, ${found.pollsPerServer.toFixed(2)} of them polls`,
+  );
+  report('last order', `after ${found.lastOrderS.toFixed(0)} s`);
+}
+
 async function bench({ options, folder, controlPlane, simulator, bare }: Parts): Promise<Result> {
   const { count, idleSeconds } = options;
-  for (const name of [NAMESPACE, BARE_NAMESPACE]) await bare.send('POST', '/api/v1/namespaces', { metadata: { name } });
-  await bare.send('POST', `/api/v1/namespaces/${NAMESPACE}/secrets`, {
-    metadata: { name: 'vps-api-key' },
-    stringData: { keyId: simulator.keyId, secret: simulator.secret },
-  });
+  await prepare(bare, simulator);
   const { ms: bareMs, cpuMs: bareCpu } = await bareWrites(bare, BARE_NAMESPACE, count);
   const bareText = `${seconds(bareMs)}, ${(bareCpu / count).toFixed(2)} ms CPU an object`;
   report('bare writes', `${bareText}, 4 writes an object, ${perSecond(4 * count, bareMs)}`);
 
   await bundle(folder);
-  const start = (qps: number): ChildProcess => startOperator(folder, controlPlane, simulator, options, qps);
+  const start = (qps: number): ChildProcess => {
+    const flags = { 'poll-interval': '500ms', 'provider-qps': String(qps), 'max-creates-per-hour': '0' };
+    return startOperator(folder, controlPlane, simulator, options, flags);
+  };
   let operator = start(FAST_QPS);
   let { pid = 0 } = operator;
   const connections = countConnections(pid, Number(new URL(controlPlane.server).port));
@@ -166,16 +188,14 @@ function startOperator(
   controlPlane: ControlPlane,
   simulator: Simulator,
   { nodeOptions }: BenchOptions,
-  qps: number,
+  more: Record<string, string>,
 ): ChildProcess {
   const flags = {
+    ...more,
     'base-url': simulator.baseUrl,
     'auth-url': simulator.authUrl,
     kubeconfig: controlPlane.kubeconfigPath,
     'watch-namespace': NAMESPACE,
-    'poll-interval': '500ms',
-    'provider-qps': String(qps),
-    'max-creates-per-hour': '0',
     'journal-dir': join(folder, 'journal'),
     'log-level': 'warn',
   };
@@ -268,8 +288,12 @@ const controlPlane = await startControlPlane({ progress: (line) => console.error
 const simulator = await startSimulator({ taskDurationMs: TASK_MS, keepAliveTimeoutMs: 60_000 });
 const bare = await createBare(controlPlane.kubeconfigPath);
 try {
-  const result = await bench({ options, folder, controlPlane, simulator, bare });
-  if (options.json !== undefined) await writeFile(options.json, `${JSON.stringify([result], null, 2)}\n`);
+  const parts = { options, folder, controlPlane, simulator, bare };
+  if (options.wait) await waits(parts);
+  else {
+    const result = await bench(parts);
+    if (options.json !== undefined) await writeFile(options.json, `${JSON.stringify([result], null, 2)}\n`);
+  }
 } finally {
   await bare.close();
   await simulator.goDown();

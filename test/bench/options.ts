@@ -10,6 +10,8 @@ export interface BenchOptions {
   restart: boolean;
   /** The servers are members of one VirtualServerSet, which is scaled from 0 to `count` and back. */
   set: boolean;
+  /** Measures how long people wait for a clock, with all flags at their defaults. */
+  wait: boolean;
   /** File for the figures, as `npm run performance` reads them. */
   json: string | undefined;
 }
@@ -25,6 +27,7 @@ export function parseOptions(args: string[]): BenchOptions {
       'node-option': { type: 'string', multiple: true, default: [] },
       restart: { type: 'boolean', default: false },
       set: { type: 'boolean', default: false },
+      wait: { type: 'boolean', default: false },
       json: { type: 'string' },
     },
   });
@@ -32,8 +35,10 @@ export function parseOptions(args: string[]): BenchOptions {
     if (!/^[1-9]\d{0,5}$/.test(values[flag])) throw new Error(`--${flag} must be a whole number above 0`);
     return Number(values[flag]);
   };
-  const { restart, set, json, 'node-option': nodeOptions } = values;
+  const { restart, set, wait, json, 'node-option': nodeOptions } = values;
   if (restart && json !== undefined) throw new Error('--json has the figures of one process: leave out --restart');
   if (set && (restart || json !== undefined)) throw new Error('--set goes with neither --restart nor --json');
-  return { count: number('count'), idleSeconds: number('idle-seconds'), nodeOptions, restart, set, json };
+  if (wait && (restart || set || json !== undefined))
+    throw new Error('--wait goes with none of --restart, --set, --json');
+  return { count: number('count'), idleSeconds: number('idle-seconds'), nodeOptions, restart, set, wait, json };
 }

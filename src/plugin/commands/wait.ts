@@ -42,7 +42,7 @@ function server(context: Context, name: string, wanted: WaitOptions['for']): Goa
       uid ??= object?.metadata.uid;
       return false;
     },
-    progress: (object) => object && progressLine(object),
+    progress: (object) => object && progressLine(object, now()),
     stuck: (object) => (object && isUnderWay(object, wanted) ? stuckServer(object, cluster.where, now()) : undefined),
   };
 }

@@ -2,13 +2,31 @@
  * What this process remembers about an object between visits: evidence about its server, and what only saves calls. Losing
  * it costs time and calls, never safety. Pure.
  */
+import type { TaskProgress } from './status.ts';
+
 export interface Memo {
   evidence: Evidence;
   /** Consecutive failures of calls to the provider. */
   failures: number;
   plan?: Plan | undefined;
+  /** The answers of the task that is followed. */
+  polled?: Polled | undefined;
   /** When the status last told the progress of the task, on the monotonic clock (ms). */
   toldAt?: number | undefined;
+}
+
+/** The answers of a task so far. */
+export interface Polled {
+  task: number;
+  /** When this process got the first answer, and the last one, on the monotonic clock (ms). */
+  since: number;
+  at: number;
+  /** What the last answer said. */
+  progress: TaskProgress;
+  /** The first percentage since the numbers last fell. */
+  base?: { percent: number; at: number } | undefined;
+  /** How many answers in a row have shown no progress. */
+  stale: number;
 }
 
 /** Operations that may be planned for later. */

@@ -46,7 +46,7 @@ function withKeyNote(parts: Parts, { key }: Facts): Parts {
 }
 
 /** Spreads a pause over its last tenth, so that objects created together do not stay in step. */
-export function jittered(ms: number, { jitter }: Facts): number {
+export function jittered(ms: number, { jitter }: Pick<Facts, 'jitter'>): number {
   return Math.round(ms * (0.9 + 0.1 * jitter));
 }
 

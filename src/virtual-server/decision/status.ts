@@ -77,8 +77,12 @@ function sshArguments(ways: VirtualServerStatus): string | undefined {
 }
 
 /** The `task` field while the task runs. */
-export function taskField(task: number, message: string | undefined): NonNullable<VirtualServerStatus['task']> {
-  return defined({ id: task, message: clamp(message, BOUNDS.text), ...readProgress(message) });
+export function taskField(
+  task: number,
+  message: string | undefined,
+  expectedAt?: string,
+): NonNullable<VirtualServerStatus['task']> {
+  return defined({ id: task, message: clamp(message, BOUNDS.text), ...readProgress(message), expectedAt });
 }
 
 /** How the server differs from the spec, in words; undefined if nothing that can be compared differs. */

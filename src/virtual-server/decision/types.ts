@@ -30,6 +30,8 @@ export interface Facts {
   /** What other objects hold, as far as it may concern this one. */
   others: Others;
   timing: Timing;
+  /** How long the last tasks of this product took here, in ascending order (ms). */
+  taskTimes: readonly number[];
   /** Why the journal cannot be written; nothing is ordered without it. Undefined if it can. */
   journalProblem?: string | undefined;
   /** A number in [0, 1) for jitter. */
@@ -55,7 +57,10 @@ export interface Others {
 
 /** All in ms. */
 export interface Timing {
+  /** The longest pause between two polls of a task. */
   pollMs: number;
+  /** The pause at which the polls of all tasks leave room for other calls; at most `pollMs`. */
+  pollShareMs: number;
   resyncMs: number;
   /** Create timeout, lease and grace together: after that, no create of another process can still be in flight. */
   takeoverMs: number;

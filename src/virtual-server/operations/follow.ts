@@ -1,12 +1,14 @@
 /** Follows the task of an order until it names a server and ends. */
 import { without } from '../../base/without.ts';
 import { currentReason, type Verdict } from '../../controller/conditions.ts';
+import { timestamp } from '../../base/duration.ts';
 import { MAX_IDENTIFIER, type ServerRecord } from '../../api/record.ts';
 import { isSameIdentifier } from '../../base/identifier.ts';
 import { hasAccepted, isSameAccount, isSameProvider } from '../decision/identity.ts';
 import { withEvidence, withoutDenials, withoutFailures, type Memo } from '../decision/memo.ts';
-import { failed, goOn, goneUnasked, jittered, parked, endVisit, retryLater, withoutKey } from '../decision/outcome.ts';
+import { failed, goOn, goneUnasked, parked, endVisit, retryLater, withoutKey } from '../decision/outcome.ts';
 import { invisible, saysFailure, shorten, taskVerdict, vanished, withSilence } from '../decision/silent-task.ts';
+import { nextPoll, runsForMs } from '../decision/next-poll.ts';
 import { taskField } from '../decision/status.ts';
 import type { Outcome, Operation, Park, TaskAnswer } from '../decision/types.ts';
 import { accountOf, isOverdue, withMemo, type View } from '../decision/view.ts';
@@ -30,7 +32,18 @@ export async function follow(
 
   const answer = await pollTask(task, record.account, key.session);
   if (answer.type === 'taskNotFound') visit.suspectKey();
-  return afterPoll(visit.view(), record, answer);
+  const now = visit.view();
+  if (answer.type === 'complete') learn(visit, now, record);
+  return afterPoll(now, record, answer);
+}
+
+/** The task has ended somewhere between the last two polls. */
+function learn({ object, services }: Visit, { facts }: View, { task, attemptedAt }: ServerRecord): void {
+  const { polled } = facts.memo;
+  const took = runsForMs(attemptedAt, facts.now);
+  if (took === undefined) return;
+  const since = polled !== undefined && polled.task === task ? facts.monotonic - polled.at : took;
+  services.taskTimes.add(object.spec.product, Math.max(0, took - since / 2));
 }
 
 /**
@@ -94,7 +107,7 @@ export function afterPoll(asked: View, record: ServerRecord, answer: TaskAnswer)
     return pending(withMemo(at, vouched), named, answer.status, { known: record, isRefused });
   }
   const task = { state: 'over', identifier: named.identifier ?? answer.identifier } as const;
-  const over = withEvidence(withoutFailures(withoutDenials(vouched)), { task });
+  const over = withEvidence(withoutFailures(withoutDenials(without(vouched, 'polled'))), { task });
   return goOn(over, named === record ? {} : { record: named });
 }
 
@@ -172,16 +185,35 @@ function pending(
     overdue,
     failed,
   });
-  const parts = { record, fields: { task: taskField(task, message) }, verdict };
+  const { afterMs, endsInMs, polled } = nextPoll(record, message, facts);
+  const isExpected = endsInMs !== undefined && !overdue && !failed;
+  const expectedAt = isExpected ? timestamp(facts.now + endsInMs) : undefined;
+  const parts = { record, fields: { task: taskField(task, message, expectedAt) }, verdict };
   if (overdue) return retryLater(settling, 'follow', parts, facts.timing.pollMs, isNew ? record : undefined);
-  const plan = { operation: 'follow', afterMs: jittered(facts.timing.pollMs, facts) } as const;
+  const plan = { operation: 'follow', afterMs } as const;
   // The annotation may lack the identifier while the server is being created (record.ts): one write less.
   const isInMirror = verdict.reason === 'Creating' && record.account === known.account && !isRefused;
-  const memo = { ...withoutFailures(facts.memo), toldAt: facts.monotonic };
+  const memo = { ...withoutFailures(facts.memo), polled, toldAt: facts.monotonic };
   const next = endVisit(settling, parts, plan, memo, isNew && !isInMirror ? record : undefined);
-  if (isNew || verdict.reason !== 'Creating' || !isToldAlready(settling, task)) return next;
-  return { ...without(next, 'status'), memo: { ...next.memo, toldAt: facts.memo.toldAt } };
+  if (verdict.reason !== 'Creating') return next;
+  const untold = { ...without(next, 'status'), memo: { ...next.memo, toldAt: facts.memo.toldAt } };
+  if (!isNew) return isToldAlready(settling, task) ? untold : next;
+  if (isRefused || !isSoonOver(settling, record, afterMs)) return next;
+  // The next poll finds the identifier anew.
+  return { ...untold, memo: withEvidence(untold.memo, { vouched: undefined }) };
 }
+
+/**
+ * A status that would be replaced at once costs the API server more than it tells. Until then, another process finds the
+ * identifier as this one did, by the task.
+ */
+function isSoonOver({ object, facts }: View, { attemptedAt }: ServerRecord, afterMs: number): boolean {
+  const isFirst = currentReason(object.status?.conditions) === undefined;
+  return isFirst && (runsForMs(attemptedAt, facts.now) ?? Infinity) + afterMs <= SHORT_MS;
+}
+
+/** The status tells of a task that runs longer than this (ms). */
+const SHORT_MS = 3_000;
 
 /** Where polls are frequent, progress is told only this often (ms), or after ten polls: each text costs a write. */
 const PROGRESS_MS = 10_000;

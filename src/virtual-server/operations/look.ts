@@ -12,10 +12,11 @@ import { withRefuted } from '../decision/inputs.ts';
 import { withEvidence, withoutFailures, withoutWord } from '../decision/memo.ts';
 import { absent, goneByAnnotation, notRecognized, recognized } from '../decision/absence.ts';
 import { failed, goOn, goneUnasked, jittered, endVisit, withoutKey } from '../decision/outcome.ts';
+import { pauseMs, runsForMs } from '../decision/next-poll.ts';
 import { isRunning } from '../../api/server-state.ts';
 import { reach, sshTarget, type ProbeResult } from '../decision/reach.ts';
 import { serverFields } from '../decision/status.ts';
-import type { Outcome, Operation, ServerAnswer, ShownServer } from '../decision/types.ts';
+import type { Facts, Outcome, Operation, ServerAnswer, ShownServer } from '../decision/types.ts';
 import type { View } from '../decision/view.ts';
 import type { Visit } from '../visit.ts';
 import { invisible, renamed, unseen, vanished } from '../decision/silent-task.ts';
@@ -95,8 +96,7 @@ function seen(at: View, known: ServerRecord, current: ServerRecord, found: Looke
   const record = available ? withReadyAt(object, current, facts) : current;
   const task = { state: 'over', identifier: server.identifier } as const;
   const memo = withEvidence(withoutFailures(withoutWord(recognized(facts.memo))), { task });
-  const rests = !hasTrait(verdict.reason, 'readAtPoll') && connection?.state !== 'failed';
-  const pause = rests ? facts.timing.resyncMs : facts.timing.pollMs;
+  const pause = pauseAfter(current, verdict, connection, facts);
   const plan = { operation: 'look', afterMs: jittered(pause, facts) } as const;
   return endVisit(
     at,
@@ -111,6 +111,17 @@ function seen(at: View, known: ServerRecord, current: ServerRecord, found: Looke
     memo,
     record !== known ? record : undefined,
   );
+}
+
+/** A new server is about to be ready, so it is read again soon. */
+function pauseAfter(
+  { attemptedAt }: ServerRecord,
+  { reason }: Verdict,
+  connection: ConnectionSecretState | undefined,
+  { now, timing }: Facts,
+): number {
+  if (hasTrait(reason, 'readAtPoll')) return pauseMs(runsForMs(attemptedAt, now) ?? Infinity, timing);
+  return connection?.state === 'failed' ? timing.pollMs : timing.resyncMs;
 }
 
 function verdictOf(server: Server): Verdict {

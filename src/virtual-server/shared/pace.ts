@@ -11,6 +11,9 @@ import { inputsOf } from '../decision/inputs.ts';
 import { isProvisioned } from '../decision/status.ts';
 import type { Timing } from '../decision/types.ts';
 import { createHash } from 'node:crypto';
+import type { ServerRecord } from '../../api/record.ts';
+import { knownRecord } from '../decision/record.ts';
+import type { TaskTimes } from './task-times.ts';
 import { NEW_MEMO, type Memo } from '../decision/memo.ts';
 import type { Objects } from './objects.ts';
 
@@ -21,8 +24,8 @@ export function callsOf(object: VirtualServer): Calls {
   const { metadata, status } = object;
   const reason = currentReason(status?.conditions);
   if (isPaused(object) || isLetGo(object) || hasTrait(reason, 'noCalls')) return 'none';
-  const { record } = status ?? {};
-  if (record?.owner !== metadata.uid || record.expiredAt !== undefined) return 'none';
+  const record = heldBy(object);
+  if (record === undefined || record.expiredAt !== undefined) return 'none';
   if (record.task !== undefined && !isProvisioned(status)) return 'poll';
   // The operator retries a cancellation with growing pauses until it succeeds.
   if (record.identifier === undefined || metadata.deletionTimestamp !== undefined) return 'none';
@@ -30,19 +33,29 @@ export function callsOf(object: VirtualServer): Calls {
   return unwritten || hasTrait(reason, 'readAtPoll') ? 'poll' : 'resync';
 }
 
-/** Deletions; then tasks, adopted servers and edits; then new orders; then Ready servers that are read again. */
-const URGENCY = { end: 0, begun: 1, order: 2, resync: 3 } as const;
+/** Deletions; then quick tasks, adopted servers and edits; then new orders; then tasks; then Ready servers that are read again. */
+const URGENCY = { end: 0, begun: 1, order: 2, task: 3, resync: 4 } as const;
+/** A shorter task is polled before more is ordered (ms). */
+const QUICK_MS = 30_000;
 
 /**
- * How urgent the next visit is; 0 goes first. What is begun is finished before more is begun: otherwise none of a
- * thousand new servers would be Ready before the last of them is ordered.
+ * How urgent the next visit is; 0 goes first. Orders go before the polls of tasks that take minutes: the sooner the last of
+ * a thousand servers is ordered, the sooner all are there. A task that takes seconds is finished first.
  */
-export function urgencyOf(object: VirtualServer | undefined): number {
-  const { metadata, status } = object ?? {};
-  if (metadata === undefined || metadata.deletionTimestamp !== undefined) return URGENCY.end;
+export function urgencyOf(object: VirtualServer | undefined, times: Pick<TaskTimes, 'usual'>): number {
+  if (object === undefined || object.metadata.deletionTimestamp !== undefined) return URGENCY.end;
+  const { metadata, spec, status } = object;
   if (isProvisioned(status)) return status?.observedGeneration === metadata.generation ? URGENCY.resync : URGENCY.begun;
-  const { task, identifier } = status?.record ?? {};
-  return task === undefined && identifier === undefined ? URGENCY.order : URGENCY.begun;
+  const { task, identifier } = heldBy(object) ?? {};
+  if (task === undefined) return identifier === undefined ? URGENCY.order : URGENCY.begun;
+  const isQuick = (times.usual(spec.product) ?? Infinity) < QUICK_MS;
+  return isQuick ? URGENCY.begun : URGENCY.task;
+}
+
+/** The object's record; the mirror follows the annotation only after a while (operations/follow.ts). */
+function heldBy(object: VirtualServer): ServerRecord | undefined {
+  const mirror = object.status?.record;
+  return mirror?.owner === object.metadata.uid ? mirror : knownRecord(object);
 }
 
 /** Share of the bucket for polling tasks, and for reading Ready servers again; the rest is for everything else. */
@@ -66,6 +79,8 @@ export class Pace {
   #countedAt = -Infinity;
   /** Namespace -> factor, only if above 1. */
   #poll: ReadonlyMap<string, number> = new Map();
+  /** Part of the poll interval that would do, if all tasks were polled at the same pace; at most 1. */
+  #pollPart = 0;
   #resync: ReadonlyMap<string, number> = new Map();
   #told = { poll: 1, resync: 1 };
 
@@ -78,6 +93,7 @@ export class Pace {
     const { pollMs, resyncMs, takeoverMs, absenceMs } = this.#options;
     return {
       pollMs: pollMs * (this.#poll.get(namespace) ?? 1),
+      pollShareMs: pollMs * (this.#poll.get(namespace) ?? this.#pollPart),
       resyncMs: resyncMs * (this.#resync.get(namespace) ?? 1),
       takeoverMs,
       absenceMs,
@@ -109,9 +125,17 @@ export class Pace {
       const count = counts[callsOf(object)];
       count?.set(namespace, (count.get(namespace) ?? 0) + 1);
     }
-    this.#poll = stretched(counts.poll, (qps * POLL_SHARE * pollMs) / 1000);
+    const polls = (qps * POLL_SHARE * pollMs) / 1000;
+    this.#poll = stretched(counts.poll, polls);
+    this.#pollPart = Math.min(1, sum(counts.poll.values()) / polls);
     this.#resync = stretched(counts.resync, (qps * RESYNC_SHARE * resyncMs) / 1000);
   }
+}
+
+function sum(counts: Iterable<number>): number {
+  let total = 0;
+  for (const count of counts) total += count;
+  return total;
 }
 
 /** The factors of namespaces that make more calls per interval than their fair share of `capacity`. */

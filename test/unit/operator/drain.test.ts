@@ -7,6 +7,7 @@ import { Accounts } from '../../../src/accounts/accounts.ts';
 import { Holders } from '../../../src/virtual-server/shared/holders.ts';
 import { openJournal } from '../../../src/virtual-server/journal/journal.ts';
 import { Objects } from '../../../src/virtual-server/shared/objects.ts';
+import { TaskTimes } from '../../../src/virtual-server/shared/task-times.ts';
 import { Visits } from '../../../src/virtual-server/reconciler.ts';
 import { Recorder } from '../../../src/controller/event-recorder.ts';
 import { createLogger } from '../../../src/base/logger.ts';
@@ -75,6 +76,7 @@ async function setUp() {
     timers,
     objects: new Objects({ get: () => object }, holders, new ServerQuota(0)),
     pace: fakePace({ timing: () => TIMING }),
+    taskTimes: new TaskTimes(),
     recorder: new Recorder(kube.events, timers, log),
     log,
     probe: () => Promise.reject(new Error('nothing asks for an SSH server here')),

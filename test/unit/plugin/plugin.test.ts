@@ -122,7 +122,7 @@ describe('text from others', () => {
     expect(lines.join('\n')).toContain('C1  2J, turned');
     expect(lines.join('\n')).not.toMatch(STEERING);
     expect(lines.filter((line) => line.includes('\n'))).toEqual([]);
-    expect(progressLine(object)).not.toMatch(STEERING);
+    expect(progressLine(object, 0)).not.toMatch(STEERING);
     expect(columns(['A'], [[HOSTILE]]).join('\n')).not.toMatch(STEERING);
     expect(clean(HOSTILE)).toBe('red  [31m, C1  2J, turned  , bell  , no width  , line  , tab');
   });
@@ -230,8 +230,12 @@ describe('progress', () => {
 
   it('shows the time left, and that a server is ready', () => {
     const task = { id: 7, message: 'Waiting', secondsRemaining: 30 };
-    expect(progressLine(withReason('Creating', { task }))).toMatch(/\] {2}Creating: Waiting, about 30s left$/);
-    expect(progressLine(withReason('Available'))).toBe(`[${'#'.repeat(24)}] 100 %  Available: ready`);
+    expect(progressLine(withReason('Creating', { task }), 0)).toMatch(/\] {2}Creating: Waiting, about 30s left$/);
+    const expected = { ...task, expectedAt: '1970-01-01T00:02:00Z' };
+    const at = (now: number) => progressLine(withReason('Creating', { task: expected }), now);
+    expect(at(30_000)).toMatch(/: Waiting, about 90s left$/);
+    expect(at(120_000)).toMatch(/: Waiting, expected to end now$/);
+    expect(progressLine(withReason('Available'), 0)).toBe(`[${'#'.repeat(24)}] 100 %  Available: ready`);
   });
 
   it('rounds time as kubectl does', () => {

@@ -16,7 +16,9 @@ it('locks no other folder once its own is removed', async ({ onTestFinished }) =
   const others = Array.from({ length: 20 }, (_, index) => join(parent, `other-${index}`));
   for (const other of others) {
     await mkdir(other);
-    await (await lockFolder(other))();
+    await (
+      await lockFolder(other)
+    )();
   }
   await unlock();
 });

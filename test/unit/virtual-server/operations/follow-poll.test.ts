@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import type { VirtualServer } from '../../../../src/api/virtual-server.ts';
 import type { TaskAnswer } from '../../../../src/virtual-server/decision/types.ts';
-import { HELD, NOW, TASKED, decide, facts, memo, webWith, withKey } from '../../../fixtures/decision.ts';
+import { HELD, NOW, TASKED, decide, facts, memo, web, webWith, withKey } from '../../../fixtures/decision.ts';
 import { conditionsOf, messageOf, polled } from './support.ts';
 
 const pending = (identifier?: string, status?: string): TaskAnswer => ({ type: 'pending', identifier, status });
@@ -14,7 +14,8 @@ describe('a task that runs', () => {
     expect(next.record).toBeUndefined();
     expect(next.status?.task).toEqual({ id: 7, message: 'installing 20 % complete', percent: 20 });
     expect(conditionsOf(next)).toEqual({ Ready: 'False Creating', Reconciling: 'True Creating' });
-    expect(next.requeueAfterMs).toBe(54_000);
+    // A minute has brought 20 percent.
+    expect(next.requeueAfterMs).toBe(18_000);
   });
 
   it.each([
@@ -29,8 +30,31 @@ describe('a task that runs', () => {
     const later = withKey({ timing, memo: first.memo, monotonic: facts().monotonic + afterMs });
     const second = polled(object, pending('srv1', 'at 20%'), later);
     expect(second.status?.task?.message).toBe(isTold ? 'at 20%' : undefined);
-    expect(second.requeueAfterMs).toBe(first.requeueAfterMs);
+    expect(second.requeueAfterMs).toBeLessThanOrEqual(pollMs);
     expect(polled(object, pending('srv1', 'failed'), later).again).toBe(true);
+  });
+
+  it('is not told of while it may be over within seconds', () => {
+    const object = web({ annotated: TASKED });
+    const ordered = Date.parse(TASKED.attemptedAt ?? '');
+    const asked = withKey({ now: ordered + 500 });
+    const first = polled(object, pending('srv1'), asked);
+    expect(first.status).toBeUndefined();
+    expect(first.record).toBeUndefined();
+    expect(first.requeueAfterMs).toBeLessThanOrEqual(2_000);
+    // It is, if it says that it takes longer, or if it does.
+    expect(polled(object, pending('srv1', '20 seconds remaining'), asked).status).toMatchObject({ identifier: 'srv1' });
+    const second = polled(object, pending('srv1'), withKey({ now: ordered + 2_500, memo: first.memo }));
+    expect(second.status).toMatchObject({ identifier: 'srv1', record: HELD });
+    expect(second.record).toBeUndefined();
+  });
+
+  it('says when it should end, unless it seems to have failed or never to end', () => {
+    const at = (status: string, now = NOW): unknown =>
+      polled(webWith(TASKED), pending(undefined, status), withKey({ now })).status?.task?.expectedAt;
+    expect(at('20 seconds remaining')).toBe('2026-01-02T00:00:20Z');
+    expect(at('failed, 20 seconds remaining')).toBeUndefined();
+    expect(at('20 seconds remaining', NOW + 3_600_000)).toBeUndefined();
   });
 
   it('is reported once it runs for more than an hour, and polled less and less often', () => {

@@ -14,6 +14,8 @@ import {
 } from '../../../fixtures/decision.ts';
 import { conditionsOf, looked, messageOf } from './support.ts';
 
+const OLD = { ...KNOWN, attemptedAt: '2025-12-01T00:00:00Z' };
+
 describe('a server that is shown', () => {
   it('is Ready, and read again after the resync interval', () => {
     const next = looked(webWith(KNOWN, { status: { task: { id: 7 } } }));
@@ -30,9 +32,16 @@ describe('a server that is shown', () => {
     { reason: 'AddressPending', changes: { ipv6: [], sshProxy: undefined } },
     { reason: 'Available', changes: { status: ' Running', ipv6: [] } },
   ])('is $reason and read again after the right pause for $changes', ({ reason, changes }) => {
-    const next = looked(webWith(KNOWN), shown(changes));
+    const next = looked(webWith(OLD), shown(changes));
     expect(conditionsOf(next).Ready).toContain(reason);
     expect(next.requeueAfterMs).toBe(reason === 'Available' ? 540_000 : 54_000);
+  });
+
+  it('is read again soon while its order is young', () => {
+    const [ordered, stopped] = [Date.parse(KNOWN.attemptedAt ?? ''), shown({ status: 'stopped' })];
+    const after = (seconds: number): unknown =>
+      looked(webWith(KNOWN), stopped, facts({ now: ordered + seconds * 1000, jitter: 1 })).requeueAfterMs;
+    expect([10, 60, 600, 3_600].map(after)).toEqual([2_000, 3_000, 30_000, 60_000]);
   });
 
   it('may differ from the spec, which is shown', () => {

@@ -5,8 +5,9 @@ import { FINALIZER, PAUSED_ANNOTATION } from '../../../../src/api/names.ts';
 import type { VirtualServerStatus } from '../../../../src/api/virtual-server.ts';
 import type { Condition } from '../../../../src/api/meta.ts';
 import { callsOf, urgencyOf, type Calls } from '../../../../src/virtual-server/shared/pace.ts';
-import { ATTEMPTED, HELD, NOW, TASKED, web, webWith, type Shape } from '../../../fixtures/decision.ts';
+import { ATTEMPTED, HELD, NOW, TASKED, record, web, webWith, type Shape } from '../../../fixtures/decision.ts';
 
+const ADOPTED = record({ mode: 'adopt', identifier: 'srv1' });
 const status = (reason: ReadyReason, more: VirtualServerStatus = {}): VirtualServerStatus => ({
   conditions: withVerdict([], { reason, message: 'm' }, 1, NOW),
   ...more,
@@ -90,28 +91,32 @@ describe('how urgent the next visit of an object is', () => {
   const ready = running('Available').status;
   const at = (observedGeneration: number): Shape => ({ status: { ...ready, observedGeneration } });
 
-  it('puts deletions before what is begun, that before new orders, and these before resyncs', () => {
+  it('puts deletions before what is begun, that before orders, then tasks that take minutes, then resyncs', () => {
     const deleting = webWith(HELD, { ...at(1), deleting: true });
     const objects = {
       gone: undefined,
       deleting,
       polled: webWith(TASKED, { status: status('Creating', { record: TASKED }) }),
-      adopted: webWith(HELD, { status: status('Creating', { record: HELD }) }),
+      adopted: webWith(ADOPTED, { status: status('Creating', { record: ADOPTED }) }),
       edited: webWith(HELD, at(0)),
       new: web(),
       attempted: webWith(ATTEMPTED, { status: status('CreateInFlight', { record: ATTEMPTED }) }),
       ready: webWith(HELD, at(1)),
     };
-    const urgencies = Object.entries(objects).map(([name, object]) => [name, urgencyOf(object)]);
-    expect(Object.fromEntries(urgencies)).toEqual({
+    const urgencies = (usual?: number): [string, number][] =>
+      Object.entries(objects).map(([name, object]) => [name, urgencyOf(object, { usual: () => usual })]);
+    const minutes = Object.fromEntries(urgencies(120_000));
+    expect(minutes).toEqual({
       gone: 0,
       deleting: 0,
-      polled: 1,
+      polled: 3,
       adopted: 1,
       edited: 1,
       new: 2,
       attempted: 2,
-      ready: 3,
+      ready: 4,
     });
+    expect(Object.fromEntries(urgencies())).toEqual(minutes);
+    expect(Object.fromEntries(urgencies(5_000))).toEqual({ ...minutes, polled: 1 });
   });
 });
