@@ -846,6 +846,27 @@ export const MUTANTS: Mutant[] = [
     tests: ['--project', 'unit', 'test/unit/controller/queue.test.ts'],
   },
   {
+    name: 'leaves the annotation behind the mirror until the next resync',
+    file: 'src/virtual-server/operations/look.ts',
+    find: "return { ...without(next, 'record'), requeueAfterMs: 0 };",
+    replace: "return without(next, 'record');",
+    tests: ['--project', 'unit', 'test/unit/virtual-server/operations/look.test.ts'],
+  },
+  {
+    name: 'leaves what it has read of an adopted server in the mirror alone',
+    file: 'src/virtual-server/operations/look.ts',
+    find: "return isAvailable && mode === 'create' && task !== undefined",
+    replace: 'return isAvailable',
+    tests: ['--project', 'unit', 'test/unit/virtual-server/operations/look.test.ts'],
+  },
+  {
+    name: 'keeps a plan to order while it records that an order created nothing',
+    file: 'src/virtual-server/operations/record.ts',
+    find: "const isRead = why === 'restored' && facts.memo.plan?.operation === 'look';",
+    replace: 'const isRead = facts.memo.plan !== undefined;',
+    tests: ['--project', 'unit', 'test/unit/virtual-server/operations'],
+  },
+  {
     name: 'lets urgent keys starve the others of their namespace',
     file: 'src/base/fair-line.ts',
     find: 'const isTurnOfOthers = turns % TURN_OF_OTHERS === TURN_OF_OTHERS - 1;',

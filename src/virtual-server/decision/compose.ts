@@ -1,5 +1,6 @@
 /** Builds a whole status: fields, the mirror of the record, and the conditions. Pure. */
 import {
+  currentReason,
   transitions,
   withCondition,
   withVerdict,
@@ -8,7 +9,7 @@ import {
   type Verdict,
 } from '../../controller/conditions.ts';
 import { sentences } from '../../controller/commands.ts';
-import { TYPES_WITH_EVENT, type ConditionType, type Reason } from '../../api/conditions.ts';
+import { TYPES_WITH_EVENT, hasTrait, type ConditionType, type Reason } from '../../api/conditions.ts';
 import { ADOPT_ANNOTATION, PAUSED_ANNOTATION } from '../../api/names.ts';
 import { newerRecord, type ServerRecord } from '../../api/record.ts';
 import type { VirtualServer, VirtualServerStatus } from '../../api/virtual-server.ts';
@@ -150,5 +151,9 @@ function adoptIgnored(object: VirtualServer, record: ServerRecord | undefined): 
 }
 
 export function eventsOf(before: VirtualServerStatus | undefined, after: VirtualServerStatus): EventNote[] {
-  return transitions(before?.conditions, after.conditions, TYPES_WITH_EVENT);
+  const events = transitions(before?.conditions, after.conditions, TYPES_WITH_EVENT);
+  // An order that goes as usual needs no Event: the condition says the same, and since when.
+  const reason = currentReason(before?.conditions);
+  const isUsual = reason === undefined || hasTrait(reason, 'silent');
+  return isUsual ? events.filter((event) => event.reason !== 'Available') : events;
 }

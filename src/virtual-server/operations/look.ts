@@ -1,4 +1,5 @@
 /** Reads the server: whether it is still there, what it is like, and whether it answers. */
+import { without } from '../../base/without.ts';
 import type { Verdict } from '../../controller/conditions.ts';
 import { hasTrait } from '../../api/conditions.ts';
 import type { ServerRecord } from '../../api/record.ts';
@@ -15,7 +16,7 @@ import { failed, goOn, goneUnasked, jittered, endVisit, withoutKey } from '../de
 import { pauseMs, runsForMs } from '../decision/next-poll.ts';
 import { isRunning } from '../../api/server-state.ts';
 import { reach, sshTarget, type ProbeResult } from '../decision/reach.ts';
-import { serverFields } from '../decision/status.ts';
+import { isProvisioned, serverFields } from '../decision/status.ts';
 import type { Facts, Outcome, Operation, ServerAnswer, ShownServer } from '../decision/types.ts';
 import type { View } from '../decision/view.ts';
 import type { Visit } from '../visit.ts';
@@ -98,19 +99,28 @@ function seen(at: View, known: ServerRecord, current: ServerRecord, found: Looke
   const memo = withEvidence(withoutFailures(withoutWord(recognized(facts.memo))), { task });
   const pause = pauseAfter(current, verdict, connection, facts);
   const plan = { operation: 'look', afterMs: jittered(pause, facts) } as const;
-  return endVisit(
-    at,
-    {
-      record,
-      fields,
-      verdict,
-      reachable: reached?.reachable,
-      connection: connectionCondition(object, connection),
-    },
-    plan,
-    memo,
-    record !== known ? record : undefined,
-  );
+  const parts = {
+    record,
+    fields,
+    verdict,
+    reachable: reached?.reachable,
+    connection: connectionCondition(object, connection),
+  };
+  const next = endVisit(at, parts, plan, memo, record !== known ? record : undefined);
+  return next.record !== undefined && canFollow(at, record, available) ? mirroredFirst(next) : next;
+}
+
+/**
+ * Whether the annotation can wait until the status is written: a new server is Ready one write sooner, and the mirror has the
+ * whole record. The task in the annotation leads to the server all the same.
+ */
+function canFollow({ object, deleting }: View, { mode, task }: ServerRecord, isAvailable: boolean): boolean {
+  return isAvailable && mode === 'create' && task !== undefined && !isProvisioned(object.status) && !deleting;
+}
+
+/** The next visit brings the annotation in line, when nothing is more urgent (shared/pace.ts). */
+function mirroredFirst(next: Outcome): Outcome {
+  return { ...without(next, 'record'), requeueAfterMs: 0 };
 }
 
 /** A new server is about to be ready, so it is read again soon. */

@@ -7,7 +7,9 @@ import type { View } from '../decision/view.ts';
 
 /** `record`: in line with what is known. */
 export function recorded({ object, facts }: View, record: ServerRecord, why: RecordChange): Outcome {
-  const next = { record, memo: withoutPlan(facts.memo), events: [], again: true };
+  // A server that was just read need not be read again because its annotation follows.
+  const isRead = why === 'restored' && facts.memo.plan?.operation === 'look';
+  const next = { record, memo: isRead ? facts.memo : withoutPlan(facts.memo), events: [], again: true };
   if (why === 'notCreated') {
     const message = 'The order created nothing; the operator is about to order again';
     const parts = { record, fields: {}, verdict: { reason: 'Pending', message } as const };

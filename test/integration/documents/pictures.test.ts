@@ -44,7 +44,6 @@ const SCENES: Record<string, Scene> = {
         world.simulator.fleet.completeTask(FIRST_TASK);
       },
       'kubectl vps wait web',
-      (world) => eventOf(world, 'Available'),
       'kubectl vps status web',
       'kubectl get vps',
     ],

@@ -14,7 +14,7 @@ import { viewOf } from '../../../../src/virtual-server/decision/view.ts';
 import { afterLook } from '../../../../src/virtual-server/operations/look.ts';
 import type { Secret, SecretChanges } from '../../../../src/kube/kinds.ts';
 import type { Server } from '../../../../src/provider/types.ts';
-import { HELD, SERVER, TIMING, UID, conditionsOf, denied, facts, shown, webWith } from '../../../fixtures/decision.ts';
+import { KNOWN, SERVER, TIMING, UID, conditionsOf, denied, facts, shown, webWith } from '../../../fixtures/decision.ts';
 import { fakeSecrets } from '../../../fixtures/doubles.ts';
 import { visit } from '../../../fixtures/visits.ts';
 
@@ -23,7 +23,7 @@ const VNC = { mode: 'disabled', password: 'pa55', display: 1, port: 5901, ipv4: 
 const FULL: Server = { ...SERVER, ipv4: ['192.0.2.1'], ipv6: ['2001:db8::1', '2001:db8::2'], vnc: VNC };
 
 const asking = (spec: Partial<VirtualServerSpec> = {}): VirtualServer =>
-  webWith(HELD, { spec: { connectionSecretName: NAME, ...spec } });
+  webWith(KNOWN, { spec: { connectionSecretName: NAME, ...spec } });
 const reference = { apiVersion: 'vps-operator.dev/v1alpha1', kind: 'VirtualServer', name: 'web', uid: UID };
 const other = { apiVersion: 'v1', kind: 'ConfigMap', name: 'x', uid: 'uid-of-x' };
 
@@ -150,7 +150,7 @@ describe('the write of a connection Secret', () => {
 
 describe('a server that is read with connectionSecretName', () => {
   const seen = (object: VirtualServer, connection?: ConnectionSecretState): Outcome =>
-    afterLook(viewOf(object, facts()), HELD, { ...shown(FULL), ...(connection && { connection }) });
+    afterLook(viewOf(object, facts()), KNOWN, { ...shown(FULL), ...(connection && { connection }) });
   const after = (object: VirtualServer, { status }: Outcome): VirtualServer => ({
     ...object,
     ...(status && { status }),
@@ -214,13 +214,13 @@ describe('a server that is read with connectionSecretName', () => {
 
   it('keeps the condition while the server cannot be read', () => {
     const before = after(asking(), seen(asking(), { state: 'written' }));
-    const missing = afterLook(viewOf(before, facts()), HELD, denied(true));
+    const missing = afterLook(viewOf(before, facts()), KNOWN, denied(true));
     expect(found(missing)).toMatchObject({ status: 'True' });
   });
 });
 
 describe('a server that has expired', () => {
-  const EXPIRED = { ...HELD, expiredAt: '2026-01-01T00:00:00Z' };
+  const EXPIRED = { ...KNOWN, expiredAt: '2026-01-01T00:00:00Z' };
   const expired = webWith(EXPIRED, { spec: { connectionSecretName: NAME } });
 
   it('has its Secret emptied at every visit', async () => {

@@ -7,18 +7,18 @@ import type { Outcome } from '../../../../src/virtual-server/decision/types.ts';
 import { viewOf } from '../../../../src/virtual-server/decision/view.ts';
 import { afterLook } from '../../../../src/virtual-server/operations/look.ts';
 import type { Server } from '../../../../src/provider/types.ts';
-import { HELD, NOW, SERVER, TIMING, conditionsOf, facts, shown, webWith } from '../../../fixtures/decision.ts';
+import { KNOWN, NOW, SERVER, TIMING, conditionsOf, facts, shown, webWith } from '../../../fixtures/decision.ts';
 
 type SshCheck = VirtualServerSpec['sshCheck'];
 
 const ANSWERS: ProbeResult = { ok: true, banner: 'SSH-2.0-OpenSSH_10.0' };
 const REFUSES: ProbeResult = { ok: false, why: 'connection refused' };
 
-const checked = (sshCheck: SshCheck): VirtualServer => webWith(HELD, { spec: { sshCheck } });
+const checked = (sshCheck: SshCheck): VirtualServer => webWith(KNOWN, { spec: { sshCheck } });
 /** The object after `next` is written. */
 const after = (object: VirtualServer, { status }: Outcome): VirtualServer => ({ ...object, ...(status && { status }) });
 const seen = (object: VirtualServer, probed?: ProbeResult, changes: Partial<Server> = {}, now = NOW): Outcome =>
-  afterLook(viewOf(object, facts({ now })), HELD, { ...shown(changes), ...(probed && { probed }) });
+  afterLook(viewOf(object, facts({ now })), KNOWN, { ...shown(changes), ...(probed && { probed }) });
 const messageOf = (next: Outcome, type: string): string =>
   next.status?.conditions?.find((condition) => condition.type === type)?.message ?? '';
 
@@ -47,7 +47,7 @@ describe('the target of the SSH check', () => {
   });
 
   it('has no SSH check while it is being deleted', () => {
-    expect(sshTarget(webWith(HELD, { deleting: true, spec: { sshCheck: 'Proxy' } }), SERVER)).toBeUndefined();
+    expect(sshTarget(webWith(KNOWN, { deleting: true, spec: { sshCheck: 'Proxy' } }), SERVER)).toBeUndefined();
   });
 });
 
@@ -103,12 +103,12 @@ describe('a server that is read with sshCheck', () => {
 
     it('is not booting if it was Ready until you asked for the check', () => {
       const { status } = seen(checked('None'));
-      const object = webWith(HELD, { spec: { sshCheck: 'Proxy' }, ...(status && { status }) });
+      const object = webWith(KNOWN, { spec: { sshCheck: 'Proxy' }, ...(status && { status }) });
       expect(conditionsOf(seen(object, REFUSES))).toMatchObject({ Ready: 'False Unreachable' });
     });
 
     it('is not booting if the object adopted it', () => {
-      const adopted = { ...HELD, mode: 'adopt' as const };
+      const adopted = { ...KNOWN, mode: 'adopt' as const };
       const object = webWith(adopted, { spec: { sshCheck: 'Proxy' } });
       const next = afterLook(viewOf(object, facts()), adopted, { ...shown(), probed: REFUSES });
       expect(conditionsOf(next)).toMatchObject({ Ready: 'False Unreachable' });
@@ -128,9 +128,9 @@ describe('a server that is read with sshCheck', () => {
   });
 
   it('starts its ttl only once SSH answers', () => {
-    const object = webWith(HELD, { spec: { sshCheck: 'Proxy', ttl: '1h' } });
-    expect(seen(object, REFUSES).record?.readyAt).toBeUndefined();
-    expect(seen(object, ANSWERS).record?.readyAt).toBeDefined();
+    const object = webWith(KNOWN, { spec: { sshCheck: 'Proxy', ttl: '1h' } });
+    expect(seen(object, REFUSES).status?.record?.readyAt).toBeUndefined();
+    expect(seen(object, ANSWERS).status?.record?.readyAt).toBeDefined();
   });
 
   it('waits for an address, and reports which kind', () => {
@@ -149,7 +149,7 @@ describe('a server that is read with sshCheck', () => {
 
   it('loses the condition as soon as the spec no longer asks for the check', () => {
     const { status } = seen(checked('Proxy'), REFUSES);
-    const object = webWith(HELD, { spec: { sshCheck: 'None' }, ...(status && { status }) });
+    const object = webWith(KNOWN, { spec: { sshCheck: 'None' }, ...(status && { status }) });
     expect(conditionsOf(seen(object))).toEqual({ Ready: 'True Available' });
     expect(conditionsOf(waited(viewOf(object, facts()), undefined))).not.toHaveProperty('Reachable');
   });

@@ -11,6 +11,8 @@ const HOUR_MS = 3_600_000;
 const at = (ms: number): string => new Date(NOW + ms).toISOString();
 const withSpec = (spec: Partial<VirtualServerSpec>): VirtualServer => webWith(HELD, { spec });
 const TTL = withSpec({ ttl: '5m' });
+/** Ready for a minute. */
+const BEGUN = webWith({ ...KNOWN, readyAt: at(-60_000) }, { spec: { ttl: '5m' }, status: { serverStatus: 'running' } });
 
 describe('the time from which ttl counts', () => {
   const READY = {
@@ -38,7 +40,7 @@ describe('the time from which ttl counts', () => {
       readyAt: '2026-01-01T12:00:00Z',
     },
   ])('is $from ($readyAt)', ({ object = TTL, given = {}, readyAt }) => {
-    expect(looked(object, shown(), facts(given)).record).toEqual({ ...KNOWN, readyAt });
+    expect(looked(object, shown(), facts(given)).status?.record).toEqual({ ...KNOWN, readyAt });
   });
 
   it('is kept', () => {
@@ -52,7 +54,7 @@ describe('an object that expires', () => {
   const failing = facts({ memo: memo({}, { failures: 20 }) });
 
   it.each<{ what: string; next: Outcome; pauseMs?: number }>([
-    { what: 'the first read', next: looked(TTL), pauseMs: 300_000 },
+    { what: 'a read', next: looked(BEGUN), pauseMs: 240_000 },
     { what: 'a read that failed', next: looked(soon, FAILED, failing) },
     { what: 'a plan for later', next: waited(viewOf(soon, failing), 600_000) },
     { what: 'a pause without an end', next: waited(viewOf(soon, failing), undefined) },
@@ -62,7 +64,8 @@ describe('an object that expires', () => {
   });
 
   it('is not visited again at once for a server that is kept beyond its expiry', () => {
-    const next = looked(withSpec({ ...OVER.spec, deletionProtection: true }));
+    const kept = { ...OVER, spec: { ...OVER.spec, deletionProtection: true }, status: { serverStatus: 'running' } };
+    const next = looked(webWith(KNOWN, kept));
     expect(next.requeueAfterMs).toBe(540_000);
     expect(conditionsOf(next)).toMatchObject({ Ready: 'True Available', Expiring: 'True ExpiryBlocked' });
     expect(next.events).toContainEqual(expect.objectContaining({ type: 'Warning', reason: 'ExpiryBlocked' }));

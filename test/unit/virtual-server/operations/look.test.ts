@@ -4,12 +4,16 @@ import {
   HELD,
   KNOWN,
   SERVER,
+  TASKED,
   adopting,
+  decide,
   denials,
   denied,
   facts,
   memo,
+  record,
   shown,
+  web,
   webWith,
 } from '../../../fixtures/decision.ts';
 import { conditionsOf, looked, messageOf } from './support.ts';
@@ -47,7 +51,31 @@ describe('a server that is shown', () => {
   it('may differ from the spec, which is shown', () => {
     const next = looked(webWith(KNOWN), shown({ product: 'vps-2gb' }));
     expect(conditionsOf(next)).toEqual({ Ready: 'True Available', Drifted: 'True Drifted' });
-    expect(next.events.map(({ reason }) => reason)).toEqual(['Available', 'Drifted']);
+    expect(next.events.map(({ reason }) => reason)).toEqual(['Drifted']);
+  });
+
+  it('is Ready before the annotation follows, which the next visit writes', () => {
+    const first = looked(webWith(HELD));
+    expect(conditionsOf(first)).toEqual({ Ready: 'True Available' });
+    expect(first.status?.record).toEqual(KNOWN);
+    expect(first.record).toBeUndefined();
+    expect(first.requeueAfterMs).toBe(0);
+    expect(first.events).toEqual([]);
+    const ready = web({ annotated: TASKED, mirror: KNOWN, status: first.status ?? {} });
+    const later = facts({ memo: first.memo });
+    const next = decide(ready, later);
+    expect(next).toMatchObject({ type: 'record', record: KNOWN });
+    // The server is not read again for that.
+    const written = webWith(KNOWN, { status: first.status ?? {} });
+    expect(decide(written, later)).toMatchObject({ type: 'wait', afterMs: 540_000 });
+  });
+
+  it.each([
+    ['not Ready', webWith(HELD), shown({ status: 'stopped' })],
+    ['adopted', webWith(record({ mode: 'adopt', identifier: 'srv1' })), shown()],
+    ['known for long', webWith(HELD, { status: { serverStatus: 'running' } }), shown()],
+  ])('is recorded in the annotation at once if it is %s', (_what, object, answer) => {
+    expect(looked(object, answer).record).toMatchObject({ fingerprint: KNOWN.fingerprint });
   });
 
   it('adds to every verdict that another adoption is ignored', () => {
