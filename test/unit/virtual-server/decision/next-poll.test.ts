@@ -95,9 +95,9 @@ describe('a task without a useful text', () => {
     const taskTimes = [58_000, 59_000, 60_000, 60_500, 61_000];
     expect(polls(60_200, () => undefined, { taskTimes })).toHaveLength(3);
     const wide = Array.from({ length: 16 }, (_, index) => 9_000 + index * 8_000);
-    const times = polls(100_000, () => undefined, { taskTimes: wide });
-    expect(late(100_000, times)).toBeLessThanOrEqual(25_000);
-    expect(times.length).toBeLessThanOrEqual(7);
+    expect(polls(100_000, () => undefined, { taskTimes: wide })).toEqual([
+      100, 25_500, 49_500, 73_500, 97_500, 121_500,
+    ]);
   });
 
   it('is polled on if it takes longer than any before', () => {
@@ -130,16 +130,40 @@ describe('when the task is expected to end', () => {
   });
 
   it('follows from two percentages', () => {
-    const polled = {
-      task: 7,
-      since: -10_000,
-      at: -10_000,
-      progress: { percent: 10 },
-      base: { percent: 10, at: -10_000 },
-      stale: 0,
-    };
+    const progress = { percent: 10 };
+    const polled = { task: 7, since: -10_000, at: -10_000, progress, base: { percent: 10, at: -10_000 }, stale: 0 };
     expect(ends('20 %', [], { ...NEW_MEMO, polled })).toBe(80_000);
     // The answers of another task say nothing.
     expect(ends('20 %', [], { ...NEW_MEMO, polled: { ...polled, task: 8 } })).toBeUndefined();
+    // A percentage that stands still does not begin anew.
+    expect(ends('20 %', [], { ...NEW_MEMO, polled: { ...polled, progress: { percent: 20 } } })).toBe(80_000);
+    expect(ends('19 %', [], { ...NEW_MEMO, polled: { ...polled, progress: { percent: 20 } } })).toBeUndefined();
+  });
+
+  it('is the median of the times that are still possible', () => {
+    expect(ends('Working', [5_000, 20_000, 40_000, 60_000, 80_000])).toBe(30_000);
+  });
+});
+
+describe('the pause before the next poll', () => {
+  const after = (text: string, changes: Parameters<typeof facts>[0], attemptedAt?: string): number =>
+    nextPoll({ ...TASKED, attemptedAt }, text, facts({ jitter: 1, ...changes })).afterMs;
+  const ago = (ms: number): string => new Date(NOW - ms).toISOString();
+
+  it('ends half a second after the end that two percentages foretell', () => {
+    const polled = { task: 7, since: -10_000, at: -10_000, progress: {}, base: { percent: 10, at: -10_000 }, stale: 0 };
+    const memo = { ...NEW_MEMO, polled: { ...polled, progress: { percent: 10 } } };
+    expect(after('80 %', { memo }, ago(10_000))).toBe(Math.round(20_000 / 7 + 1_000 / 14 + 500));
+  });
+
+  it('is a third of the time so far once the task takes longer than any before', () => {
+    expect(after('Working', { taskTimes: [5_000] }, ago(30_000))).toBe(10_000);
+    expect(after('Working', {}, ago(30_000))).toBe(30_000);
+  });
+
+  it('counts from the first answer if the clock was set back, or the record has no time', () => {
+    const memo = { ...NEW_MEMO, polled: { task: 7, since: -20_000, at: -20_000, progress: {}, stale: 0 } };
+    expect(after('Working', { memo }, ago(-3_600_000))).toBe(20_000);
+    expect(after('Working', { memo })).toBe(20_000);
   });
 });
