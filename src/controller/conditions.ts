@@ -16,8 +16,6 @@ import { MAX_MESSAGE, type Condition } from '../api/meta.ts';
 import { cut, ended } from '../base/text.ts';
 import { timestamp } from '../base/duration.ts';
 
-export { currentReason };
-
 /** What a condition or an Event tells. */
 export interface Finding<R extends AnyReason = Reason> {
   reason: R;

@@ -1,6 +1,5 @@
 /** The page of metrics: what the operator has counted, and gauges that are read when the page is requested. */
-import { currentReason } from '../controller/conditions.ts';
-import { REASONS, SET_REASONS, hasTrait } from '../api/conditions.ts';
+import { currentReason, REASONS, SET_REASONS, hasTrait } from '../api/conditions.ts';
 import type { VirtualServer } from '../api/virtual-server.ts';
 import type { Condition } from '../api/meta.ts';
 import { hasRunningServer, isLetGo } from '../api/server-state.ts';

@@ -1,5 +1,5 @@
 /** Reads the conditions of an object for the commands. Pure. */
-import { currentReason } from '../controller/conditions.ts';
+import { currentReason } from '../api/conditions.ts';
 import { viewRecord } from '../virtual-server/decision/record.ts';
 import type { VirtualServer } from '../api/virtual-server.ts';
 import type { VirtualServerSet } from '../api/virtual-server-set.ts';

@@ -3,8 +3,8 @@ import type { ServerCatalog, ServerCatalogStatus } from '../api/server-catalog.t
 import { CATALOG_KIND } from '../api/names.ts';
 import { readCatalog, type Accounts } from '../accounts/accounts.ts';
 import { backoffMs, keyPauseMs, type Missing } from '../accounts/decision/failure.ts';
-import { hasTrait } from '../api/conditions.ts';
-import { currentReason, transitions } from '../controller/conditions.ts';
+import { currentReason, hasTrait } from '../api/conditions.ts';
+import { transitions } from '../controller/conditions.ts';
 import type { Logger } from '../base/logger.ts';
 import type { Timers } from '../base/timers.ts';
 import type { Reconciler } from '../controller/controller.ts';

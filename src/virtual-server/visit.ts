@@ -6,7 +6,7 @@ import type { Missing } from '../accounts/decision/failure.ts';
 import type { Accounts, Found } from '../accounts/accounts.ts';
 import type { Logger } from '../base/logger.ts';
 import type { Timers } from '../base/timers.ts';
-import { currentReason } from '../controller/conditions.ts';
+import { currentReason } from '../api/conditions.ts';
 import type { Recorder } from '../controller/event-recorder.ts';
 import type { Progress } from '../controller/controller.ts';
 import type { Session } from '../provider/types.ts';

@@ -2,7 +2,7 @@
  * Labels of requests. Two requests of the same kind in the same state of the object get the same label, so a plan that
  * names a label finds the request again in another run. Labels contain no blanks and no quotes.
  */
-import { currentReason } from '../../src/controller/conditions.ts';
+import { currentReason } from '../../src/api/conditions.ts';
 import {
   ADOPT_ANNOTATION,
   CATALOG_KIND,

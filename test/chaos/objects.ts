@@ -2,7 +2,7 @@
  * The newest known version of every object in one namespace and of its catalog, from a watch and from answers to the
  * operator and to people.
  */
-import { currentReason } from '../../src/controller/conditions.ts';
+import { currentReason } from '../../src/api/conditions.ts';
 import type { ServerCatalog } from '../../src/api/server-catalog.ts';
 import type { VirtualServer } from '../../src/api/virtual-server.ts';
 import type { VirtualServerSet } from '../../src/api/virtual-server-set.ts';

@@ -2,7 +2,7 @@
 import { randomUUID } from 'node:crypto';
 import { SERVER_PLURAL, SET_KIND, SET_PLURAL } from '../../src/api/names.ts';
 import type { VirtualServerSet } from '../../src/api/virtual-server-set.ts';
-import { currentReason } from '../../src/controller/conditions.ts';
+import { currentReason } from '../../src/api/conditions.ts';
 import { limitsOf, mostOf } from '../oracles/set-limits.ts';
 import { begin, isCreate } from './acts.ts';
 import { jsonAnswer } from './exchange.ts';

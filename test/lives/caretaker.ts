@@ -1,5 +1,5 @@
 /** The simulated person who resolves parked objects, and reports truthfully what the provider shows. */
-import { currentReason } from '../../src/controller/conditions.ts';
+import { currentReason } from '../../src/api/conditions.ts';
 import {
   ACCEPT_SERVER_ANNOTATION,
   NOT_CREATED_ANNOTATION,

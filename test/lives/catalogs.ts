@@ -2,7 +2,7 @@
 import { RECONCILE_AT_ANNOTATION } from '../../src/api/names.ts';
 import type { ServerCatalog } from '../../src/api/server-catalog.ts';
 import type { Simulation } from '../../src/simulator/index.ts';
-import { currentReason } from '../../src/controller/conditions.ts';
+import { currentReason } from '../../src/api/conditions.ts';
 import { shows } from '../oracles/catalogs.ts';
 import type { ApiServer } from './api-server.ts';
 import { KEY_SECRET, OTHER_KEY_SECRET } from './caretaker.ts';

@@ -1,5 +1,5 @@
 /** Invariants of every simulated run. Each violation is one sentence. */
-import { currentReason } from '../../src/controller/conditions.ts';
+import { currentReason } from '../../src/api/conditions.ts';
 import type { VirtualServer } from '../../src/api/virtual-server.ts';
 import { unknownAnnotations } from '../../src/virtual-server/decision/inputs.ts';
 import type { Event } from '../../src/kube/kinds.ts';

@@ -1,7 +1,7 @@
 /**
  * Follows every Secret and the end of every object, and reports what must not happen. Each violation is one sentence.
  */
-import { currentReason } from '../../src/controller/conditions.ts';
+import { currentReason } from '../../src/api/conditions.ts';
 import { CONNECTION_SECRET_TYPE, OWNER_ANNOTATION, RECORD_ANNOTATION } from '../../src/api/names.ts';
 import { parseRecord } from '../../src/api/record.ts';
 import type { VirtualServer } from '../../src/api/virtual-server.ts';

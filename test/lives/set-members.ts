@@ -2,7 +2,7 @@
 import { SET_KIND, SET_LABEL } from '../../src/api/names.ts';
 import type { VirtualServer } from '../../src/api/virtual-server.ts';
 import type { VirtualServerSet } from '../../src/api/virtual-server-set.ts';
-import { currentReason } from '../../src/controller/conditions.ts';
+import { currentReason } from '../../src/api/conditions.ts';
 import type { ApiServer } from './api-server.ts';
 
 /** With a member in one of these states, the set must order nothing. */

@@ -2,7 +2,7 @@
 import { MEMBER_DELETE_FIRST_ANNOTATION, PAUSED_ANNOTATION, SET_LABEL } from '../../src/api/names.ts';
 import type { VirtualServer } from '../../src/api/virtual-server.ts';
 import type { VirtualServerSet } from '../../src/api/virtual-server-set.ts';
-import { currentReason } from '../../src/controller/conditions.ts';
+import { currentReason } from '../../src/api/conditions.ts';
 import { KubeError } from '../../src/kube/error.ts';
 import { virtualServer, withSpec } from '../fixtures/virtual-server.ts';
 import type { ApiServer, SetSpecInput } from './api-server.ts';

@@ -1,7 +1,7 @@
 /** Counts the servers that exist or may exist for a set, by the provider's ledger and by what people did. */
 import { SET_LABEL } from '../../src/api/names.ts';
 import type { VirtualServer } from '../../src/api/virtual-server.ts';
-import { currentReason } from '../../src/controller/conditions.ts';
+import { currentReason } from '../../src/api/conditions.ts';
 import type { Simulation } from '../../src/simulator/index.ts';
 import { recordOf } from '../fixtures/records.ts';
 import type { ApiServer } from './api-server.ts';

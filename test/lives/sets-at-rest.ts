@@ -1,6 +1,6 @@
 /** What must hold of every set once faults have stopped and people have resolved what they can. */
 import type { VirtualServerSet } from '../../src/api/virtual-server-set.ts';
-import { currentReason } from '../../src/controller/conditions.ts';
+import { currentReason } from '../../src/api/conditions.ts';
 import type { ApiServer } from './api-server.ts';
 import { keyOf } from './object-store.ts';
 import { isAlive, isUpdated, membersOf, readySince } from './set-members.ts';

@@ -4,7 +4,7 @@
  */
 import { ADOPT_ANNOTATION, NOT_CREATED_ANNOTATION, ORPHAN_HANDLED_ANNOTATION } from '../../src/api/names.ts';
 import type { VirtualServer } from '../../src/api/virtual-server.ts';
-import { currentReason } from '../../src/controller/conditions.ts';
+import { currentReason } from '../../src/api/conditions.ts';
 import { orphanName } from '../../src/virtual-server/decision/inputs.ts';
 import { recordOf } from '../fixtures/records.ts';
 

@@ -1,6 +1,5 @@
 /** Builds a whole status: fields, the mirror of the record, and the conditions. Pure. */
 import {
-  currentReason,
   transitions,
   withCondition,
   withVerdict,
@@ -9,7 +8,7 @@ import {
   type Verdict,
 } from '../../controller/conditions.ts';
 import { sentences } from '../../controller/commands.ts';
-import { TYPES_WITH_EVENT, hasTrait, type ConditionType, type Reason } from '../../api/conditions.ts';
+import { currentReason, TYPES_WITH_EVENT, hasTrait, type ConditionType, type Reason } from '../../api/conditions.ts';
 import { ADOPT_ANNOTATION, PAUSED_ANNOTATION } from '../../api/names.ts';
 import { newerRecord, type ServerRecord } from '../../api/record.ts';
 import type { VirtualServer, VirtualServerStatus } from '../../api/virtual-server.ts';

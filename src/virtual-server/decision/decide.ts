@@ -21,8 +21,7 @@ import { firstSeen, isOverdue, notDue, park, taskIsOver, type OwnView, type View
 import { isSameIdentifier } from '../../base/identifier.ts';
 import { holdsSomething, settledWith, withoutAttempt, withoutServer } from './record.ts';
 import { clockOf, expiryOf, isToExpire } from './expiry.ts';
-import { currentReason } from '../../controller/conditions.ts';
-import { hasTrait } from '../../api/conditions.ts';
+import { currentReason, hasTrait } from '../../api/conditions.ts';
 import type { VirtualServer } from '../../api/virtual-server.ts';
 import { endOf, isGone } from './memo.ts';
 

@@ -7,8 +7,7 @@ import type { Server } from '../../provider/types.ts';
 import type { Memo } from './memo.ts';
 import type { Others, ShownServer } from './types.ts';
 import { namesOf } from './words.ts';
-import { currentReason } from '../../controller/conditions.ts';
-import { hasTrait } from '../../api/conditions.ts';
+import { currentReason, hasTrait } from '../../api/conditions.ts';
 import type { View } from './view.ts';
 
 /** Separates the hash of the base URL from the hash of both; names from earlier versions have only the second one. */

@@ -14,7 +14,7 @@ import {
   type ServerRecord,
 } from '../../api/record.ts';
 import type { VirtualServer } from '../../api/virtual-server.ts';
-import { currentReason } from '../../controller/conditions.ts';
+import { currentReason } from '../../api/conditions.ts';
 import { isPaused } from '../../api/server-state.ts';
 import type { AttemptNote } from './types.ts';
 

@@ -1,6 +1,7 @@
 /** Follows the task of an order until it names a server and ends. */
 import { without } from '../../base/without.ts';
-import { currentReason, type Verdict } from '../../controller/conditions.ts';
+import { currentReason } from '../../api/conditions.ts';
+import type { Verdict } from '../../controller/conditions.ts';
 import { timestamp } from '../../base/duration.ts';
 import { MAX_IDENTIFIER, type ServerRecord } from '../../api/record.ts';
 import { isSameIdentifier } from '../../base/identifier.ts';

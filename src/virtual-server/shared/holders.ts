@@ -15,8 +15,7 @@ import {
 } from '../decision/identity.ts';
 import type { Others } from '../decision/types.ts';
 import type { Reservation } from './limits.ts';
-import { currentReason } from '../../controller/conditions.ts';
-import { hasTrait } from '../../api/conditions.ts';
+import { currentReason, hasTrait } from '../../api/conditions.ts';
 import type { VirtualServer } from '../../api/virtual-server.ts';
 import { isPaused } from '../../api/server-state.ts';
 import { adoptionOf } from '../decision/inputs.ts';

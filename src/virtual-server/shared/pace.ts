@@ -3,8 +3,7 @@
  * bucket is too small for the number of objects, so that repeated calls leave room for all others. A namespace with too
  * many objects stretches only its own intervals.
  */
-import { currentReason } from '../../controller/conditions.ts';
-import { hasTrait } from '../../api/conditions.ts';
+import { currentReason, hasTrait } from '../../api/conditions.ts';
 import type { VirtualServer } from '../../api/virtual-server.ts';
 import { isLetGo, isPaused } from '../../api/server-state.ts';
 import { inputsOf } from '../decision/inputs.ts';

@@ -1,7 +1,7 @@
 /** A VirtualServerSet in the namespace of a world. */
 import { API_VERSION, SET_KIND, SET_PLURAL } from '../../../src/api/names.ts';
 import type { VirtualServerSet } from '../../../src/api/virtual-server-set.ts';
-import { currentReason } from '../../../src/controller/conditions.ts';
+import { currentReason } from '../../../src/api/conditions.ts';
 import { virtualServer } from '../../fixtures/virtual-server.ts';
 import type { World } from './world.ts';
 

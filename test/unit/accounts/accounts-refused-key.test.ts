@@ -1,5 +1,5 @@
 /** A whole operator with a refused key: its requests, its writes, and the recovery of all objects. */
-import { currentReason } from '../../../src/controller/conditions.ts';
+import { currentReason } from '../../../src/api/conditions.ts';
 import { expect, it } from 'vitest';
 import { openJournal } from '../../../src/virtual-server/journal/journal.ts';
 import { Operator } from '../../../src/operator.ts';

@@ -1,10 +1,9 @@
 /** The states for tests with GitOps tools: every reason has one, and the generated files are up to date. */
 import { readFile } from 'node:fs/promises';
 import { describe, expect, it } from 'vitest';
-import { REASONS, SET_REASONS } from '../../../src/api/conditions.ts';
+import { currentReason, REASONS, SET_REASONS } from '../../../src/api/conditions.ts';
 import { setEvents, setStates } from '../../fixtures/set-states.ts';
 import { farewells, states, type State } from '../../fixtures/states.ts';
-import { currentReason } from '../../../src/controller/conditions.ts';
 import { gitopsFiles, JUDGED, KINDS, testdataFiles } from '../../../tools/gitops.ts';
 
 const STATES = await states();

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import type { VirtualServer } from '../../../src/api/virtual-server.ts';
 import type { VirtualServerSet } from '../../../src/api/virtual-server-set.ts';
 import { createLogger } from '../../../src/base/logger.ts';
-import { currentReason } from '../../../src/controller/conditions.ts';
+import { currentReason } from '../../../src/api/conditions.ts';
 import { KubeError } from '../../../src/kube/error.ts';
 import type { SetAction } from '../../../src/virtual-server-set/decision/plan.ts';
 import { SetReconciler } from '../../../src/virtual-server-set/reconciler.ts';

@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { RECONCILE_AT_ANNOTATION } from '../../../src/api/names.ts';
 import { Accounts } from '../../../src/accounts/accounts.ts';
 import { createLogger } from '../../../src/base/logger.ts';
-import { currentReason } from '../../../src/controller/conditions.ts';
+import { currentReason } from '../../../src/api/conditions.ts';
 import { ProviderError } from '../../../src/provider/error.ts';
 import { inputsOf } from '../../../src/virtual-server/decision/inputs.ts';
 import type { Memo } from '../../../src/virtual-server/decision/memo.ts';

@@ -1,6 +1,6 @@
 /** What two objects that adopt the same server learn of each other. */
 import { expect, it } from 'vitest';
-import { currentReason } from '../../../../src/controller/conditions.ts';
+import { currentReason } from '../../../../src/api/conditions.ts';
 import { Holders } from '../../../../src/virtual-server/shared/holders.ts';
 import { ACCOUNT, SERVER, TASKED, UID, adopting, web, webWith } from '../../../fixtures/decision.ts';
 import { recordOf } from '../../../fixtures/records.ts';

@@ -1,7 +1,7 @@
 /** What the operations do with the connection Secret of their object, and with a server that is not the object's. */
 import { describe, expect, it } from 'vitest';
 import { CONNECTION_SECRET_TYPE, OWNER_ANNOTATION } from '../../../../src/api/names.ts';
-import { currentReason } from '../../../../src/controller/conditions.ts';
+import { currentReason } from '../../../../src/api/conditions.ts';
 import type { Secrets } from '../../../../src/kube/kinds.ts';
 import type { VirtualServer } from '../../../../src/api/virtual-server.ts';
 import type { Server } from '../../../../src/provider/types.ts';

@@ -1,5 +1,5 @@
 /** A claim that the API server applied and a proxy in between answered with 409. */
-import { currentReason } from '../../../../src/controller/conditions.ts';
+import { currentReason } from '../../../../src/api/conditions.ts';
 import { expect, it, vi } from 'vitest';
 import { FINALIZER, RECORD_ANNOTATION } from '../../../../src/api/names.ts';
 import type { VirtualServer } from '../../../../src/api/virtual-server.ts';

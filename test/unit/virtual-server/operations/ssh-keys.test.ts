@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { VirtualServerSpec } from '../../../../src/api/virtual-server.ts';
-import { currentReason } from '../../../../src/controller/conditions.ts';
+import { currentReason } from '../../../../src/api/conditions.ts';
 import { KubeError } from '../../../../src/kube/error.ts';
 import type { ReadSecret } from '../../../../src/kube/kinds.ts';
 import { readSshKeys } from '../../../../src/virtual-server/operations/ssh-keys.ts';

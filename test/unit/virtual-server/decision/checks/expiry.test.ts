@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { currentReason } from '../../../../../src/controller/conditions.ts';
+import { currentReason } from '../../../../../src/api/conditions.ts';
 import { clockOf, expiryOf } from '../../../../../src/virtual-server/decision/expiry.ts';
 import { knownRecord } from '../../../../../src/virtual-server/decision/record.ts';
 import {
