@@ -27,7 +27,7 @@ export function progressLine(object: VirtualServer, now: number): string {
 
 type Task = NonNullable<VirtualServer['status']>['task'];
 
-/** Until the task is expected to end; undefined if nobody knows. `now` in ms since the epoch. */
+/** Until the task is expected to end; undefined: unknown. `now` in ms since the epoch. */
 export function timeLeft(task: Task, now: number): string | undefined {
   const { expectedAt, secondsRemaining } = task ?? {};
   if (expectedAt === undefined)

@@ -11,7 +11,7 @@ import type { Facts, Timing } from './types.ts';
 
 export interface NextPoll {
   afterMs: number;
-  /** How long the task is expected to run yet; undefined: nobody knows. */
+  /** How long the task is expected to run yet; undefined: unknown. */
   endsInMs: number | undefined;
   polled: Polled;
 }

@@ -200,7 +200,7 @@ function pending(
   const untold = { ...without(next, 'status'), memo: { ...next.memo, toldAt: facts.memo.toldAt } };
   if (!isNew) return isToldAlready(settling, task) ? untold : next;
   if (isRefused || !isSoonOver(settling, record, afterMs)) return next;
-  // The next poll finds the identifier anew.
+  // The next poll finds the identifier again.
   return { ...untold, memo: withEvidence(untold.memo, { vouched: undefined }) };
 }
 
