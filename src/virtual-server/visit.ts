@@ -175,7 +175,7 @@ export class Visit {
     this.#object = await write(object, next, { kube: this.services.kube, wrote: (newer) => objects.saw(newer) });
     objects.remember(uid, next.memo);
     if (next.record) await this.#forgetResolved(next.record, resolves);
-    if (next.status !== undefined) this.#observeProvisioned(object.status, next.status);
+    if (next.status !== undefined) this.#observeProvisioned(object, next.status);
     recorder.record(SERVER_KIND, object, name, next.events);
     const now = timers.monotonic();
     this.#log(name, next, now - this.#steppedAt);
@@ -234,10 +234,10 @@ export class Visit {
     };
   }
 
-  /** Counts a server whose task was followed here and that this step has read for the first time. */
-  #observeProvisioned(before: VirtualServerStatus | undefined, after: VirtualServerStatus): void {
+  /** Counts a server that this step has read for the first time. */
+  #observeProvisioned(before: VirtualServer, after: VirtualServerStatus): void {
     const { attemptedAt, mode } = after.record ?? {};
-    if (before?.task === undefined || isProvisioned(before) || !isProvisioned(after)) return;
+    if (knownRecord(before)?.fingerprint !== undefined || isProvisioned(before.status) || !isProvisioned(after)) return;
     if (mode !== 'create' || attemptedAt === undefined) return;
     const durationMs = Math.max(0, this.services.timers.now() - Date.parse(attemptedAt));
     this.services.metrics?.observe(PROVISIONING, {}, durationMs / 1000);

@@ -1,14 +1,14 @@
 /** The main task: create, Ready, deleted, with the exact status. */
 import { describe, expect, it } from 'vitest';
 import { RECORD_ANNOTATION } from '../../../src/api/names.ts';
-import { SSH_KEY, virtualServer } from '../../fixtures/virtual-server.ts';
+import { SSH_KEY } from '../../fixtures/virtual-server.ts';
+import { readyServer } from '../support/records.ts';
 import { condition, createWorld } from '../support/world.ts';
 
 describe('the life of a server', () => {
   it('orders a server once, reports its exact status, follows it, and cancels it when the object is deleted', async () => {
     const world = await createWorld({ flags: ['--resync-interval=150ms'] });
-    await world.create(virtualServer('web'));
-    const ready = await world.waitForReason('web', 'Available', 'Ready');
+    const ready = await readyServer(world, 'web');
 
     const [created] = world.simulator.ledger.creates();
     expect(world.simulator.ledger.creates()).toHaveLength(1);

@@ -35,8 +35,12 @@ async function provisioning(world: World, name: string, text?: string): Promise<
 
 describe('kubectl vps status NAME', () => {
   it('shows a ready server: its properties, how to reach it, and what happened', async () => {
-    const world = await createWorld();
+    const world = await createWorld({ flags: ['--resync-interval=150ms'] });
     const { status } = await readyServer(world, 'web', withSpec({ diskSize: 20 }));
+    world.simulator.fleet.updateServer(status?.identifier ?? '', { status: 'stopped' });
+    await world.waitForReason('web', 'ServerNotRunning', 'Ready');
+    world.simulator.fleet.updateServer(status?.identifier ?? '', { status: 'running' });
+    await world.waitForReason('web', 'Available', 'Ready');
     await world.until(async () => (await world.events('web')).length > 0, 'an Event');
     const plugin = await createPlugin(folder(), world.namespace);
     const { code, stdout, stderr } = await plugin.kubectl(['vps', 'status', 'web']);

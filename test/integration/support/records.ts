@@ -12,14 +12,22 @@ export function recordOf(object: VirtualServer): ServerRecord {
   return parsed.record;
 }
 
-/** Creates an object and waits until its server is Ready. */
+/** Creates an object, and waits until its server is Ready and its annotation, which follows the status, says all. */
 export async function readyServer(
   world: World,
   name: string,
   ...modifiers: Modifier<Manifest>[]
 ): Promise<VirtualServer> {
   await world.create(virtualServer(name, ...modifiers));
-  return world.waitForReason(name, 'Available', 'Ready');
+  return recordedServer(world, name);
+}
+
+/** Waits until the server is Ready and its annotation says all. */
+export function recordedServer(world: World, name: string): Promise<VirtualServer> {
+  return world.waitFor(
+    name,
+    (object) => condition(object, 'Ready')?.reason === 'Available' && recordOf(object).fingerprint !== undefined,
+  );
 }
 
 /** Removes the record from the annotation, then from the mirror. */
