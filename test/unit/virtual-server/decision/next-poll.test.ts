@@ -133,9 +133,9 @@ describe('when the task is expected to end', () => {
     const progress = { percent: 10 };
     const polled = { task: 7, since: -10_000, at: -10_000, progress, base: { percent: 10, at: -10_000 }, stale: 0 };
     expect(ends('20 %', [], { ...NEW_MEMO, polled })).toBe(80_000);
-    // The answers of another task say nothing.
+    // The answers of another task do not count.
     expect(ends('20 %', [], { ...NEW_MEMO, polled: { ...polled, task: 8 } })).toBeUndefined();
-    // A percentage that stands still does not begin anew.
+    // A percentage that stands still keeps its first measurement.
     expect(ends('20 %', [], { ...NEW_MEMO, polled: { ...polled, progress: { percent: 20 } } })).toBe(80_000);
     expect(ends('19 %', [], { ...NEW_MEMO, polled: { ...polled, progress: { percent: 20 } } })).toBeUndefined();
   });
