@@ -6,7 +6,7 @@
 import { lookup as dnsLookup } from 'node:dns/promises';
 import { isIP } from 'node:net';
 import type { Socket } from 'node:net';
-import type { SecureContext } from 'node:tls';
+import { TLSSocket, type SecureContext } from 'node:tls';
 import { buildConnector } from 'undici';
 
 type Family = 4 | 6;
@@ -48,8 +48,11 @@ export class Connector {
   constructor(options: ConnectorOptions) {
     this.#options = options;
     const { timeoutMs, secureContext } = options;
-    const common = { allowH2: false, autoSelectFamily: false, timeout: timeoutMs };
-    this.#connectAddress = buildConnector({ ...common, ...(secureContext && { secureContext }) });
+    this.#connectAddress = resumingConnector({
+      autoSelectFamily: false,
+      timeout: timeoutMs,
+      ...(secureContext && { secureContext }),
+    });
   }
 
   /** Resolves with an established connection, over TLS for https. Rejects before any byte of a request is sent. */
@@ -95,6 +98,26 @@ export class Connector {
     this.#family = family;
     if (changed) this.#options.onFamilyChange();
   }
+}
+
+/**
+ * undici's connector, which resumes the last TLS session with a host: a new connection without a full handshake. undici
+ * itself keeps sessions only until the next garbage collection, so this keeps the last one of each host.
+ */
+export function resumingConnector(options: buildConnector.BuildOptions): buildConnector.connector {
+  const connect = buildConnector({ ...options, allowH2: false });
+  const sessions = new Map<string, Buffer>();
+  return (target, callback) => {
+    connect(target, (...[error, socket]) => {
+      if (error !== null) {
+        callback(error, null);
+        return;
+      }
+      const host = target.host ?? target.hostname;
+      if (socket instanceof TLSSocket) socket.on('session', (session) => sessions.set(host, session));
+      callback(null, socket);
+    });
+  };
 }
 
 /** For undici's `connect` option. */

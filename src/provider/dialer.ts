@@ -1,9 +1,9 @@
 /** Connections to the provider, direct or through a proxy. No byte of a request is sent before one is established. */
 import { Socket } from 'node:net';
 import { createSecureContext, getCACertificates, type SecureContext } from 'node:tls';
-import { Client, buildConnector } from 'undici';
+import { Client, type buildConnector } from 'undici';
 import type { Proxy, ProxyFor } from '../base/proxy.ts';
-import { Connector, connectorOf, type ConnectorOptions } from './connector.ts';
+import { Connector, connectorOf, resumingConnector, type ConnectorOptions } from './connector.ts';
 
 export interface Network {
   /** Which proxy to use; without it, every connection is direct. */
@@ -67,7 +67,7 @@ interface TunnelsOptions {
  */
 export function createTunnels(options: TunnelsOptions) {
   const { connector, timeoutMs, secureContext, userAgent } = options;
-  const startTls = buildConnector({ allowH2: false, timeout: timeoutMs, ...(secureContext && { secureContext }) });
+  const startTls = resumingConnector({ timeout: timeoutMs, ...(secureContext && { secureContext }) });
   const connect = connectorOf((target) => connector.open(target));
 
   async function openTunnel(proxy: Proxy, authority: string, signal?: AbortSignal): Promise<Socket> {

@@ -192,6 +192,14 @@ export const MUTANTS: Mutant[] = [
     tests: ['--project', 'unit', 'test/unit/provider/order-connection.test.ts'],
   },
   {
+    name: 'sends an order over a connection that another call has used',
+    file: 'src/provider/transport.ts',
+    find: '          const { text, cut, ...answer } = await requestOn(socket, request, ends);',
+    replace:
+      '          if (ends !== undefined) return await this.send({ ...exchange, headers: request.headers });\n          const { text, cut, ...answer } = await requestOn(socket, request, ends);',
+    tests: ['--project', 'unit', 'test/unit/provider/order-connection.test.ts'],
+  },
+  {
     name: 'sends an order over a connection that the provider has closed',
     file: 'src/provider/transport.ts',
     find: 'if (!isUsable(socket))',

@@ -7,6 +7,8 @@ import type { Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { getCACertificates, setDefaultCACertificates } from 'node:tls';
+import { setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import type { CreateOutcome } from '../../../src/provider/types.ts';
 import { realTimers } from '../../../src/base/timers.ts';
@@ -56,6 +58,11 @@ function certificate(): { key: string; cert: string } {
   const pems = { key: readFileSync(key, 'utf8'), cert: readFileSync(cert, 'utf8') };
   rmSync(folder, { recursive: true });
   return pems;
+}
+
+function collectGarbage(): void {
+  setFlagsFromString('--expose-gc');
+  (runInNewContext('gc') as () => void)();
 }
 
 describe('an order without a connection', () => {
@@ -244,6 +251,29 @@ describe('an order over TLS', () => {
     expect(await createAt(`https://localhost:${port}`)).toEqual({ kind: 'created', task: 4 });
     expect(await createAt(`https://127.0.0.1:${port}`)).toMatchObject({ kind: 'notCreated' });
   });
+
+  it.each(['TLSv1.2', 'TLSv1.3'] as const)(
+    'resumes the last session of %s with that host, over a new connection, also after a garbage collection',
+    async (version) => {
+      const pems = certificate();
+      const server = createHttpsServer({ ...pems, minVersion: version, maxVersion: version }, (_request, response) =>
+        response.writeHead(202).end('{"task":4}'),
+      );
+      const resumed: boolean[] = [];
+      server.on('secureConnection', (socket) => resumed.push(socket.isSessionReused()));
+      const requests = new Map<Socket, number>();
+      server.on('request', ({ socket }) => requests.set(socket, (requests.get(socket) ?? 0) + 1));
+      const baseUrl = `https://localhost:${await listen(server)}`;
+      const { authUrl } = await startStub();
+      const session = sessionFor({ baseUrl, authUrl }, { network: { certificates: [pems.cert] } });
+      for (let orders = 0; orders < 3; orders += 1) {
+        expect(await order(session)).toEqual({ kind: 'created', task: 4 });
+        collectGarbage();
+      }
+      expect(resumed).toEqual([false, true, true]);
+      expect([...requests.values()]).toEqual([1, 1, 1]);
+    },
+  );
 });
 
 describe('an order whose response is lost', () => {
