@@ -45,13 +45,18 @@ export function requestOn(socket: Socket, options: OwnRequest, signal: AbortSign
       path: target.path,
       headers: { host: new URL(target.origin).host, ...headers },
     });
+    let isAnswered = false;
     const abort = (): void => void request.destroy(signal.reason as Error);
     signal.addEventListener('abort', abort, { once: true });
-    request.once('response', (response) => resolve(collect(response, options, signal)));
+    request.once('response', (response) => {
+      isAnswered = true;
+      resolve(collect(response, options, signal));
+    });
     request.once('error', (error) => reject(isHangUp(error) ? closedError() : error));
     request.once('close', () => {
       signal.removeEventListener('abort', abort);
-      reject(closedError());
+      // Without the check, each order would build an error that nobody sees, with its stack.
+      if (!isAnswered) reject(closedError());
     });
     request.end(body);
   });
