@@ -177,23 +177,21 @@ describe('status', () => {
     expect((await edit(http, object, { status: null }, '/status')).status).toEqual({ observedGeneration: -1 });
   });
 
-  it('merges conditions by type in a server-side apply', async () => {
-    const object = await withStatus(await createWith({}), { conditions: [condition] });
+  it('has one owner: a server-side apply of another one conflicts, and replaces the whole status if it is forced', async () => {
+    const object = await withStatus(await createWith({}), { ssh: 'x', conditions: [condition] });
     const { apiVersion, kind, metadata } = object;
-    const body = {
-      apiVersion,
-      kind,
-      metadata: { name: metadata.name },
-      status: { conditions: [{ ...condition, type: 'Paused' }] },
-    };
-    const applied = (await http.call({
-      method: 'PATCH',
-      path: `/apis/${apiVersion}/namespaces/${namespace}/virtualservers/${metadata.name}/status`,
-      query: { fieldManager: 'another', force: true },
-      contentType: 'application/apply-patch+yaml',
-      body,
-    })) as VirtualServer;
-    expect(applied.status?.conditions?.map(({ type }) => type)).toEqual(['Ready', 'Paused']);
+    const status = { conditions: [{ ...condition, type: 'Paused' }] };
+    const apply = (force: boolean) =>
+      http.call({
+        method: 'PATCH',
+        path: `/apis/${apiVersion}/namespaces/${namespace}/virtualservers/${metadata.name}/status`,
+        query: { fieldManager: 'another', force },
+        contentType: 'application/apply-patch+yaml',
+        body: { apiVersion, kind, metadata: { name: metadata.name }, status },
+      });
+    await expect(apply(false)).rejects.toThrow('conflict');
+    expect((await apply(true)) as VirtualServer).toMatchObject({ status });
+    expect(((await apply(true)) as VirtualServer).status).not.toHaveProperty('ssh');
   });
 });
 
