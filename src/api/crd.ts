@@ -16,36 +16,9 @@ import {
   VERSION,
 } from './names.ts';
 import { catalogSpecSchema, catalogStatusSchema } from './server-catalog.ts';
-import { ORDERED_FIELDS, specSchema, statusSchema } from './virtual-server.ts';
+import { specSchema, statusSchema } from './virtual-server.ts';
 import { SET_NAME, setSpecSchema, setStatusSchema } from './virtual-server-set.ts';
 import * as z from 'zod';
-
-/** Rules cannot see annotations, so this one uses the copy of the record in the status. */
-const NOT_ATTEMPTED = '!oldSelf.?status.?record.?attempt.hasValue()';
-const LOCKED =
-  'which the order sent, cannot be changed after the server was ordered: make a new VirtualServer with the new values, then delete this one';
-
-/**
- * One rule for all fields, because the API server evaluates each rule at the root at every write, also of status. Each step of a
- * path then copies the schema of all fields beside it (`Properties` in apiextensions-apiserver 1.36, schema/cel/model): this
- * rule allocates 210 kB a write, half as much as the rest of the validation. Variables would halve that, but the API server
- * does not know the sizes behind them, and refuses the rule as too expensive. `self.spec == oldSelf.spec` costs more.
- */
-function lockRule(isRequired: (field: string) => boolean): ValidationRule {
-  const unchanged = ORDERED_FIELDS.map((field) => {
-    const [now, before] = [`self.spec.${field}`, `oldSelf.spec.${field}`];
-    const isSame = `${now} == ${before}`;
-    return isRequired(field) ? isSame : `has(${now}) == has(${before}) && (!has(${now}) || ${isSame})`;
-  });
-  // Neither `join` nor a list: the API server would estimate that they exceed the cost that it allows a message.
-  const changed = ORDERED_FIELDS.map((field, index) => `((${unchanged[index]}) ? '' : 'spec.${field}, ')`);
-  return {
-    rule: `${NOT_ATTEMPTED} || (${unchanged.join(' && ')})`,
-    message: `${ORDERED_FIELDS.join(', ')}, ${LOCKED}`,
-    messageExpression: `${changed.join(' + ')} + '${LOCKED}'`,
-    fieldPath: '.spec',
-  };
-}
 
 function rootSchema(
   kind: string,
@@ -122,18 +95,16 @@ const SCALE = {
 };
 
 export function virtualServerCrd(): object {
-  const spec = structuralSchema(specSchema);
   const description =
     'A VirtualServer is a paid virtual server: applying it orders one, deleting it cancels the server.';
-  const root = rootSchema(SERVER_KIND, description, spec, structuralSchema(statusSchema));
-  const isRequired = (field: string): boolean => spec.required?.includes(field) === true;
+  const root = rootSchema(SERVER_KIND, description, structuralSchema(specSchema), structuralSchema(statusSchema));
   const names = {
     kind: SERVER_KIND,
     plural: SERVER_PLURAL,
     singular: SERVER_SINGULAR,
     shortNames: [SERVER_SHORT_NAME],
   };
-  return definition(names, { ...root, 'x-kubernetes-validations': [lockRule(isRequired)] }, COLUMNS);
+  return definition(names, root, COLUMNS);
 }
 
 export function serverCatalogCrd(): object {
@@ -225,12 +196,10 @@ export interface StructuralSchema {
   'x-kubernetes-validations'?: ValidationRule[];
 }
 
-/** A CEL rule; `fieldPath` names the field that the message is about. The API server prefers `messageExpression`. */
-export interface ValidationRule {
+/** A CEL rule, with the message of a refusal. */
+interface ValidationRule {
   rule: string;
   message: string;
-  messageExpression?: string;
-  fieldPath?: string;
 }
 
 const INT32 = 2 ** 31;

@@ -232,7 +232,7 @@ export function notServed(): KubeError {
   return new KubeError('NotFound', 'the server could not find the requested resource', { status: 404 });
 }
 
-/** The CRD's validation rule locks these fields once the record has an attempt. */
+/** The policy beside the CRD locks these fields once the record has an attempt. */
 function validate(before: VirtualServer, { spec }: VirtualServer): void {
   if (before.status?.record?.attempt === undefined) return;
   if (ORDERED_FIELDS.some((field) => JSON.stringify(spec[field]) !== JSON.stringify(before.spec[field])))

@@ -44,6 +44,13 @@ export const MUTANTS: Mutant[] = [
     replace: "if (covered && present.has('')) remove(key, object);",
   },
   {
+    name: 'lets a field of an order be changed',
+    file: 'deploy/crds/vps-operator.dev_ordered-fields.yaml',
+    find: 'object.spec.?image == oldObject.spec.?image && object.spec.?diskSize',
+    replace: 'object.spec.?diskSize',
+    tests: ['--project', 'integration', 'test/integration/api/crd.test.ts'],
+  },
+  {
     name: 'opens the journal without reading it',
     file: 'src/virtual-server/journal/notes.ts',
     find: 'for (const entry of [...found, ...old].sort(',

@@ -3,6 +3,7 @@
  * checks, alerts and dashboard. What differs between installations becomes an expression of Helm's templates.
  */
 import { parseAllDocuments, stringify } from 'yaml';
+import { ORDERED_FIELDS_POLICY } from '../../src/api/ordered-fields.ts';
 import { FLAGS } from '../../src/config/flags.ts';
 import { kustomize } from '../manifests.ts';
 
@@ -127,7 +128,7 @@ export async function generatedTemplates(kubectl: string): Promise<Record<string
     'templates/generated/crds.yaml': template(
       '.Values.crds.enabled',
       base
-        .filter(({ kind }) => kind === 'CustomResourceDefinition')
+        .filter(({ kind, metadata }) => kind === 'CustomResourceDefinition' || metadata.name === ORDERED_FIELDS_POLICY)
         .map((one) => templated(one, { annotations: [placeholder('keepCrd')] })),
     ),
     'templates/generated/guards.yaml': template(

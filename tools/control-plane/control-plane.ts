@@ -13,6 +13,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { auditPolicy, type AuditLevel } from './audit.ts';
 import { resolveBinaries, type ProgressListener } from './binaries.ts';
+import { installOrderedFields, refusesOrderedFields } from './ordered-fields.ts';
 import { createProcessGroup, type ManagedProcess, type ProcessGroup } from './processes.ts';
 
 interface ControlPlaneOptions {
@@ -27,7 +28,7 @@ interface ControlPlaneOptions {
   apiServerFlags?: Record<string, string>;
   /** Port of the API server at 127.0.0.1; default: a free one. */
   port?: number;
-  /** Folder of CustomResourceDefinitions to install, possibly empty; default deploy/crds. */
+  /** Folder of CustomResourceDefinitions to install, with the policy beside them; possibly empty; default deploy/crds. */
   crds?: string;
   /** Also runs kube-controller-manager, which deletes namespaces and owned objects, and type-checks policies. */
   controllerManager?: boolean | ControllerManagerOptions;
@@ -76,7 +77,7 @@ const CONTROLLERS = [
 const DEFAULT_CRDS = join(import.meta.dirname, '../../deploy/crds');
 
 /**
- * Resolves when the API server is ready and lists the kinds of the CRDs. The control plane ends with this process, however
+ * Resolves when the API server is ready, lists the kinds of the CRDs, and locks the fields of an order. The control plane ends with this process, however
  * that ends.
  */
 export async function startControlPlane(options: ControlPlaneOptions = {}): Promise<ControlPlane> {
@@ -105,6 +106,9 @@ export async function startControlPlane(options: ControlPlaneOptions = {}): Prom
     const kubeconfigPath = await writeKubeconfig(folder, admin, 'admin');
     await installCRDs(admin, [options.crds ?? DEFAULT_CRDS], { errorIfPathMissing: false });
     await apiServer.waitUntil(() => listsEveryKind(admin), START_MS);
+    if (await installOrderedFields(admin, options.crds ?? DEFAULT_CRDS)) {
+      await apiServer.waitUntil(() => refusesOrderedFields(admin), START_MS);
+    }
     if (binaries.kubeControllerManager !== undefined && controllerManager !== undefined) {
       const managerArgs = controllerManagerArgs(kubeconfigPath, controllerManager);
       processes.start('kube-controller-manager', binaries.kubeControllerManager, managerArgs);

@@ -1,5 +1,6 @@
 /** Renders docs/reference/api.md from the CustomResourceDefinitions: a table for each object, in the order of the schema. */
 import { serverCatalogCrd, virtualServerCrd, virtualServerSetCrd, type StructuralSchema } from '../../src/api/crd.ts';
+import { ORDERED_FIELDS_MESSAGE } from '../../src/api/ordered-fields.ts';
 import { ORDERED_FIELDS } from '../../src/api/virtual-server.ts';
 import { API_VERSION, SERVER_KIND, SET_KIND } from '../../src/api/names.ts';
 import { capitalized, ended } from '../../src/base/text.ts';
@@ -59,7 +60,8 @@ rejects an object that breaks a limit or a rule below, and fills in the defaults
 const LOCKED = `The column *may change* says until when you can change a field. *Until the order* means: until the operator may have sent
 the order. After that, create a new \`VirtualServer\` with the new value and delete the old one. You can change these fields
 again if the provider rejects the order, or if you confirm with the annotation
-[\`not-created\`](annotations.md#not-created) that the order created no server.
+[\`not-created\`](annotations.md#not-created) that the order created no server. The policy \`vps-operator-ordered-fields\`, which
+belongs to the CRDs, refuses the change with status 422.
 `;
 
 const TEMPLATE = `You can change every field of \`spec\` at any time. \`spec.template.spec\` has the fields of a
@@ -88,8 +90,7 @@ function kind({ spec: { names, versions } }: Definition, sections: Map<string, s
     `## ${names.kind}\n\n${root.description ?? ''}\n`,
     `- \`apiVersion: ${API_VERSION}\`, \`kind: ${names.kind}\`, short name \`${short}\`. Objects belong to a namespace.`,
     item(`\`kubectl get ${short}\` shows the columns Name, ${columns(false)}; \`-o wide\` adds ${columns(true)}.`),
-    // The rule at the root of a VirtualServer is about fields of spec.
-    ...(names.kind === SERVER_KIND ? [] : messagesOf(root).map((message) => item(ended(capitalized(message))))),
+    ...messagesOf(root).map((message) => item(ended(capitalized(message)))),
     '',
     ...(names.kind === SERVER_KIND ? [LOCKED] : []),
     ...(names.kind === SET_KIND ? [TEMPLATE] : []),
@@ -198,7 +199,7 @@ function rulesOf(kindName: string, path: string, node: Node): string[] {
     ...(field.properties === undefined ? messagesOf(field) : []).map((message) => withSubject(name, message)),
     ...messagesOf(field.items ?? field.additionalProperties ?? {}).map((message) => `${name}: each ${message}`),
   ]);
-  const locks = kindName === SERVER_KIND && path === 'spec' ? lockMessages() : [];
+  const locks = kindName === SERVER_KIND && path === 'spec' ? [ORDERED_FIELDS_MESSAGE] : [];
   // Fields of the same shape have the same rules.
   return [...new Set([...messagesOf(node), ...fields, ...locks])].map(text);
 }
@@ -208,9 +209,3 @@ const messagesOf = (node: Node): string[] => (node['x-kubernetes-validations'] ?
 /** The API server puts the field in front of a message; most messages name the field themselves. */
 const withSubject = (name: string, message: string): string =>
   message.startsWith('must ') ? `${name} ${message}` : message;
-
-/** The rule at the root, which is about fields of spec. */
-function lockMessages(): string[] {
-  const root = (virtualServerCrd() as Definition).spec.versions[0]?.schema.openAPIV3Schema;
-  return messagesOf(root ?? {});
-}

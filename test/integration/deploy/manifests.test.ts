@@ -97,7 +97,9 @@ describe('the install files', () => {
         parseAllDocuments(await readFile(join(ROOT, name), 'utf8')).map((one) => one.toJS() as Manifest),
       ),
     );
-    expect(install.map(({ kind }) => kind).filter((kind) => kind.startsWith('ValidatingAdmission'))).toEqual([]);
+    // The policy for the fields of an order belongs to the CRDs.
+    const policies = install.filter(({ kind }) => kind.startsWith('ValidatingAdmission'));
+    expect(policies.map(({ metadata }) => metadata.name)).toEqual(Array(2).fill('vps-operator-ordered-fields'));
     expect(install.map(({ kind }) => kind)).toContain('CustomResourceDefinition');
     const kinds = [
       'ValidatingAdmissionPolicy',
@@ -109,11 +111,14 @@ describe('the install files', () => {
     expect(install.length + guards.length).toBe(base.length);
   });
 
-  it('keep CRDs and guards when a GitOps tool prunes or deletes what it has applied', () => {
+  it('keep CRDs and policies when a GitOps tool prunes or deletes what it has applied', () => {
     const kept = base.filter(
-      ({ kind, metadata }) => kind === 'CustomResourceDefinition' || metadata.labels?.[COMPONENT] === 'guards',
+      ({ kind, metadata }) =>
+        kind === 'CustomResourceDefinition' ||
+        metadata.name === 'vps-operator-ordered-fields' ||
+        metadata.labels?.[COMPONENT] === 'guards',
     );
-    expect(kept).toHaveLength(21);
+    expect(kept).toHaveLength(23);
     for (const { metadata } of kept)
       expect(metadata.annotations).toMatchObject({
         'argocd.argoproj.io/sync-options': 'Prune=false,Delete=false',

@@ -188,6 +188,7 @@ describe('the policies', () => {
       ['vps-operator-deletion-protection', undefined],
       ['vps-operator-members', undefined],
       ['vps-operator-mistakes', undefined],
+      ['vps-operator-ordered-fields', undefined],
       ['vps-operator-protection-lifted', undefined],
       ['vps-operator-record', undefined],
       ['vps-operator-set-deletion-protection', undefined],

@@ -7,7 +7,8 @@ import {
   virtualServerSetCrd,
   type StructuralSchema,
 } from '../../../src/api/crd.ts';
-import { CATALOG_CRD_FILE, CRD_FILE, SET_CRD_FILE, crdYaml } from '../../../tools/crds.ts';
+import { orderedFieldsPolicy } from '../../../src/api/ordered-fields.ts';
+import { CATALOG_CRD_FILE, CRD_FILE, ORDERED_FIELDS_FILE, SET_CRD_FILE, crdYaml } from '../../../tools/crds.ts';
 
 interface Crd {
   spec: { versions: [{ schema: { openAPIV3Schema: StructuralSchema } }] };
@@ -50,4 +51,8 @@ describe.each([
     });
     expect(unbounded.map(([path]) => path)).toEqual([]);
   });
+});
+
+it('the policy for the fields of an order matches deploy/crds (otherwise run: npm run crds)', () => {
+  expect(readFileSync(ORDERED_FIELDS_FILE, 'utf8')).toBe(crdYaml(...orderedFieldsPolicy()));
 });
