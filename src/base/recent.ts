@@ -20,3 +20,15 @@ export class Recent<K, V> {
     if (oldest !== undefined) this.#entries.delete(oldest);
   }
 }
+
+/** A pure function that computes only what is not among its last results. */
+export function remembering<K, V>(size: number, compute: (key: K) => V): (key: K) => V {
+  const recent = new Recent<K, { value: V }>(size);
+  return (key) => {
+    const known = recent.get(key);
+    if (known !== undefined) return known.value;
+    const value = compute(key);
+    recent.set(key, { value });
+    return value;
+  };
+}

@@ -46,11 +46,16 @@ export class OwnWrites<T extends KubeObject> {
     return true;
   }
 
-  /** The informer reported this version; usually it is the result of an own write, or older. */
-  told(object: T): void {
+  /** The informer reported this version. True if it is the result of an own write, or older: nothing is new in it. */
+  told(object: T): boolean {
     const written = this.#written.get(object.metadata.uid);
+    if (written === undefined || isNewer(object, written.object)) return false;
+    if (!isSame(object, written.object)) return true;
+    // After a restore of etcd, a version may come again with other contents.
+    const isKnown = isDeepEqual(object, written.object);
     // Share the object with the cache: a second copy of the same version would double the memory.
-    if (written !== undefined && isSame(object, written.object)) written.object = object;
+    written.object = object;
+    return isKnown;
   }
 
   gone(last: T): void {

@@ -113,7 +113,11 @@ export class SimDisk {
           }
           if (isRefused) throw systemError('ENOSPC', NO_SPACE, 'rename');
         }),
-      rm: (path) => later(() => this.#forget(path, scheduler.now)),
+      unlink: (path) =>
+        later(() => {
+          existing(path);
+          this.#forget(path, scheduler.now);
+        }),
     };
   }
 

@@ -1,6 +1,7 @@
 /** Whether the server that the provider shows is the server of this object: by account, addresses, and your word. Pure. */
 import { BOUNDS, type VirtualServer } from '../../api/virtual-server.ts';
 import { canonicalIpv6, isForAnyHost } from '../../base/ip-address.ts';
+import { remembering } from '../../base/recent.ts';
 import { ACCEPT_SERVER_ANNOTATION } from '../../api/names.ts';
 import { MAX_FINGERPRINT, type Fingerprint, type ServerRecord } from '../../api/record.ts';
 import type { Server } from '../../provider/types.ts';
@@ -36,13 +37,25 @@ function keyOf(account: string): string {
   return account.slice(account.indexOf(SEPARATOR) + 1);
 }
 
+/** Each version of an object, and each read of its server, asks about the same addresses. */
+const RECENT_ADDRESSES = 4096;
+const hardwareOf = remembering(RECENT_ADDRESSES, (value: string) => (isForAnyHardware(value) ? undefined : value));
+const ipv6Of = remembering(RECENT_ADDRESSES, (value: string) => {
+  const address = canonicalIpv6(value);
+  return isForAnyHost(address) ? undefined : address;
+});
+
 /** The hardware addresses that can identify a server. The provider documents no format, so any text may be one. */
 export const hardwareIn = (values: readonly string[]): string[] =>
-  shownIn(values).filter((value) => !isForAnyHardware(value));
+  shownIn(values).filter((value) => hardwareOf(value) !== undefined);
 
 /** The IPv6 addresses that can identify a server; two spellings of an address give the same text. */
 export const ipv6In = (values: readonly string[]): string[] =>
-  distinct(shownIn(values).map(canonicalIpv6)).filter((value) => !isForAnyHost(value));
+  distinct(
+    shownIn(values)
+      .map(ipv6Of)
+      .filter((address) => address !== undefined),
+  );
 
 /** All values that a record can hold, whether they identify anything or not. */
 export const shownIn = (values: readonly string[]): string[] =>

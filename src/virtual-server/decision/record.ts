@@ -2,7 +2,7 @@
 import { without } from '../../base/without.ts';
 import { FINALIZER, RECORD_ANNOTATION, START_OVER_ANNOTATION } from '../../api/names.ts';
 import { isDeepEqual } from '../../base/deep-equal.ts';
-import { Recent } from '../../base/recent.ts';
+import { Recent, remembering } from '../../base/recent.ts';
 import {
   MAX_SETTLED,
   RECORD_FORMAT,
@@ -111,7 +111,7 @@ const RECENT = 128;
 const recent = new Recent<VirtualServer, Copies>(RECENT);
 /** Most versions of an object have the same annotation, and one visit follows another after a pause. */
 const RECENT_TEXTS = 1024;
-const texts = new Recent<string, Copies['parsed']>(RECENT_TEXTS);
+const parsedOf = remembering(RECENT_TEXTS, parseRecord);
 
 function copiesOf(object: VirtualServer): Copies {
   const known = recent.get(object);
@@ -123,15 +123,6 @@ function copiesOf(object: VirtualServer): Copies {
   const copies: Copies = { parsed, own, mirror, merged: mergeRecords(own, mirror) };
   recent.set(object, copies);
   return copies;
-}
-
-function parsedOf(text: string | undefined): Copies['parsed'] {
-  if (text === undefined) return parseRecord(text);
-  const known = texts.get(text);
-  if (known !== undefined) return known;
-  const parsed = parseRecord(text);
-  texts.set(text, parsed);
-  return parsed;
 }
 
 /** Later records win; records of other objects do not count. */

@@ -16,7 +16,7 @@ export interface FileSystem {
   readFile(path: string, encoding: 'utf8'): Promise<string>;
   writeFile(path: string, text: string, options: { mode: number }): Promise<void>;
   rename(from: string, to: string): Promise<void>;
-  rm(path: string, options: { force: true }): Promise<void>;
+  unlink(path: string): Promise<void>;
 }
 
 /** Steps run one after another. They reject with a JournalError `Failed` if the disk refuses them. */
@@ -80,7 +80,11 @@ export async function openNotes({ dir, bootId, files, timers, warn, attempts }: 
   let retry: unknown;
   let isClosed = false;
   const at = (name: string): string => join(dir, name);
-  const discard = (name: string): Promise<void> => files.rm(at(name), { force: true });
+  // `unlink`, because `rm` looks at the file first, and takes twice the CPU.
+  const discard = (name: string): Promise<void> =>
+    files.unlink(at(name)).catch((error: unknown) => {
+      if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error;
+    });
 
   /** Returns the names of all files. */
   async function readNames(): Promise<string[]> {

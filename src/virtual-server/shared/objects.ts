@@ -42,10 +42,10 @@ export class Objects implements ObjectStore<VirtualServer> {
   /** The informer has reported this version. */
   told(object: VirtualServer, previous: VirtualServer | undefined): void {
     const { uid } = object.metadata;
-    this.#isThereAgain(keyOf(object), uid);
+    const isBack = this.#isThereAgain(keyOf(object), uid);
     if (previous !== undefined && !isNewer(object, previous)) this.#forgetPlan(uid);
-    this.#writes.told(object);
-    if (this.#writes.newestOf(object) === object) this.#index(object);
+    const isKnown = this.#writes.told(object);
+    if (isBack || !isKnown) this.#index(this.#writes.newestOf(object));
   }
 
   /** Like `OwnWrites.onList`. */
@@ -130,13 +130,14 @@ export class Objects implements ObjectStore<VirtualServer> {
     this.remember(uid, withoutPlan(this.memo(uid)));
   }
 
-  /** A restore of etcd brings deleted objects back: such an object is neither gone nor released. */
-  #isThereAgain(key: string, uid: string): void {
+  /** True if a restore of etcd has brought a deleted object back: such an object is neither gone nor released. */
+  #isThereAgain(key: string, uid: string): boolean {
     const gone = this.#gone.get(key);
     const others = gone?.filter(({ metadata }) => metadata.uid !== uid) ?? [];
-    if (gone === undefined || others.length === gone.length) return;
+    if (gone === undefined || others.length === gone.length) return false;
     this.#gone.set(key, others);
     this.#released.delete(uid);
+    return true;
   }
 
   #index(object: VirtualServer): void {

@@ -1,7 +1,7 @@
 import { spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import * as realFiles from 'node:fs/promises';
-import { mkdir, mkdtemp, readFile, readdir, rename, rm, stat, writeFile } from 'node:fs/promises';
+import { mkdir, mkdtemp, readFile, readdir, rename, rm, stat, unlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
@@ -477,9 +477,9 @@ describe('a journal on a disk that refuses writes', () => {
       if (refused.renaming !== undefined) throw new Error(`EXYZ: ${refused.renaming}, rename '${from}'`);
       await rename(from, to);
     },
-    async rm(path, options) {
+    async unlink(path) {
       if (refused.removing !== undefined) throw new Error(`EXYZ: ${refused.removing}, unlink '${path}'`);
-      await rm(path, options);
+      await unlink(path);
     },
   };
 

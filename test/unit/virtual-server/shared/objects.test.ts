@@ -53,6 +53,26 @@ describe('Objects', () => {
     expect(isHeld()).toBe(true);
   });
 
+  it.each([
+    ['has other contents, as after a restore of etcd', web(), false],
+    ['is the result of the write', webWith(HELD), true],
+  ])('counts the version of its own write again if what the watch reports %s', (_name, reported, expected) => {
+    const { objects, put, isHeld } = setUp();
+    objects.saw(at('10', webWith(HELD)));
+    put(at('10', reported));
+    expect(isHeld()).toBe(expected);
+  });
+
+  it('holds again what its last write said, if a restore of etcd brings the deleted object back', () => {
+    const { objects, put, isHeld } = setUp();
+    put(at('9', web()));
+    objects.saw(at('10', webWith(HELD)));
+    objects.gone(at('10', webWith(HELD)));
+    expect(isHeld()).toBe(false);
+    put(at('10', webWith(HELD)));
+    expect(isHeld()).toBe(true);
+  });
+
   it('drops the hold with its object, even if the answer to the last write comes after the deletion', () => {
     const { objects, put, isHeld } = setUp();
     put(at('9', webWith(HELD)));
