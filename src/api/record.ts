@@ -86,11 +86,20 @@ const shape = {
 /** The keys that this version knows, in the order of a record's text. */
 const KEYS = Object.keys(shape) as (keyof ServerRecord)[];
 const KNOWN: ReadonlySet<string> = new Set(KEYS);
+const isKnown = (key: string): key is keyof typeof shape => KNOWN.has(key);
 
 export const recordSchema = open(shape);
 export type ServerRecord = z.infer<typeof recordSchema>;
 export type Fingerprint = z.infer<typeof fingerprintSchema>;
 export type Orphan = z.infer<typeof orphanSchema>;
+
+/**
+ * The record as `status` stores it: an opaque map, of which the API server knows only what its policies read. The number of
+ * declared fields is what each write of an object costs the API server.
+ */
+export const storedRecordSchema = z
+  .looseObject({ attempt: attempt.optional() })
+  .describe('What the operator knows about the order and the server.');
 
 /** A record that only a newer version of the operator understands. */
 interface NewerRecord {
@@ -117,6 +126,26 @@ export function parseRecord(text: string | undefined): ParsedRecord {
   const parsed = recordSchema.safeParse(value);
   if (parsed.success) return { ok: true, record: parsed.data };
   return { ok: false, problem: z.prettifyError(parsed.error).replaceAll(/\s+/g, ' ').slice(0, 300) };
+}
+
+/**
+ * The record in a status, as far as it is valid: the API server checks nothing of it but the attempt. What only a newer
+ * version understands stays as it is. Of any other record the valid fields count; without a valid owner and mode there is none.
+ */
+export function mirrorIn(status: { record?: object | undefined } | undefined): ServerRecord | undefined {
+  const stored = status?.record;
+  if (stored === undefined) return undefined;
+  if (!mirrors.has(stored)) mirrors.set(stored, readMirror(stored));
+  return mirrors.get(stored);
+}
+
+/** A visit asks about the same version many times. */
+const mirrors = new WeakMap<object, ServerRecord | undefined>();
+
+function readMirror(stored: object): ServerRecord | undefined {
+  if (newerRecord(stored) !== undefined || recordSchema.safeParse(stored).success) return stored as ServerRecord;
+  const valid = Object.entries(stored).filter(([key, field]) => !isKnown(key) || shape[key].safeParse(field).success);
+  return recordSchema.safeParse(Object.fromEntries(valid)).data;
 }
 
 /** Undefined for a record that this version understands, and for anything that is not a record. */

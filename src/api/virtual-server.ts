@@ -6,7 +6,7 @@
 import * as z from 'zod';
 import { conditionsSchema, secretName, type ObjectMeta } from './meta.ts';
 import { DEFAULT_API_KEY_SECRET } from './names.ts';
-import { MAX_IDENTIFIER, recordSchema } from './record.ts';
+import { MAX_IDENTIFIER, storedRecordSchema } from './record.ts';
 import { matching, ruled } from './rules.ts';
 
 /** Bounds of the status; the operator cuts text from the provider to these lengths before writing it. */
@@ -178,7 +178,7 @@ export const statusSchema = z
       .object({ hostname: z.string().max(BOUNDS.hostname).describe('Host.'), username: text.describe('User.') })
       .optional()
       .describe('Admin console of the server.'),
-    record: recordSchema.optional().describe('What the operator knows about the order and the server.'),
+    record: storedRecordSchema.optional(),
     observedGeneration: z.int().min(-1).optional().describe('The generation of the spec that this status is about.'),
     conditions: conditionsSchema,
   })

@@ -1,4 +1,5 @@
 /** The page of metrics: what the operator has counted, and gauges that are read when the page is requested. */
+import { mirrorIn } from '../api/record.ts';
 import { currentReason, REASONS, SET_REASONS, hasTrait } from '../api/conditions.ts';
 import type { VirtualServer } from '../api/virtual-server.ts';
 import type { Condition } from '../api/meta.ts';
@@ -97,7 +98,7 @@ function addRunning(totals: Totals, { metadata, status }: VirtualServer): void {
 
 /** A record that was copied together with its object lists orphans of the original object, so they do not count. */
 function orphansOf({ metadata, status }: VirtualServer): number {
-  const { owner, orphans } = status?.record ?? {};
+  const { owner, orphans } = mirrorIn(status) ?? {};
   return owner === metadata.uid ? (orphans?.length ?? 0) : 0;
 }
 

@@ -1,7 +1,7 @@
 /** Reads the operator's record of an object, and decides whether the user can resolve its order. Pure. */
 import { hasTrait } from '../api/conditions.ts';
 import { ADOPT_ANNOTATION } from '../api/names.ts';
-import type { ServerRecord } from '../api/record.ts';
+import { mirrorIn, type ServerRecord } from '../api/record.ts';
 import type { VirtualServer } from '../api/virtual-server.ts';
 import { knownRecord, viewRecord } from '../virtual-server/decision/record.ts';
 import { isOverdue } from '../virtual-server/decision/view.ts';
@@ -45,7 +45,7 @@ export function orderOf(object: VirtualServer, now: number): OrderState {
     return task === undefined ? { kind: 'none' } : { kind: 'notYet', why: `task ${task} is running` };
   if (reason === 'CreateInFlight') return { kind: 'notYet', why: inWords(shown) };
   // The operator writes the annotation before it sends the order, and the status afterward.
-  if (object.status?.record?.attempt !== attempt) return { kind: 'notYet', why: behind(reason) };
+  if (mirrorIn(object.status)?.attempt !== attempt) return { kind: 'notYet', why: behind(reason) };
   if (task === undefined) {
     return reason === 'Pending' ? { kind: 'notYet', why: inWords(shown) } : { kind: 'open', attempt, named: undefined };
   }

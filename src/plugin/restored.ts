@@ -1,7 +1,7 @@
 /** Decides what `kubectl vps adopt --from-record` does with each object, and why. Pure. */
 import { identifierProblem } from '../api/identifier.ts';
 import { ADOPT_ANNOTATION, RECORD_ANNOTATION, START_OVER_ANNOTATION } from '../api/names.ts';
-import { parseRecord, type ServerRecord } from '../api/record.ts';
+import { parseRecord, type ServerRecord, mirrorIn } from '../api/record.ts';
 import type { VirtualServer } from '../api/virtual-server.ts';
 import { identifierKey, isSameIdentifier } from '../base/identifier.ts';
 import { expiryOf } from '../virtual-server/decision/expiry.ts';
@@ -121,9 +121,10 @@ function knownOf(found: readonly FoundRecord[]): Known {
 function liveRecords({ metadata, status }: VirtualServer): FoundRecord[] {
   const parsed = parseRecord(metadata.annotations?.[RECORD_ANNOTATION]);
   const annotated = parsed.ok ? parsed.record : undefined;
+  const mirror = mirrorIn(status);
   return [
     ...(annotated === undefined ? [] : [{ place: 'the annotation', record: annotated }]),
-    ...(status?.record === undefined ? [] : [{ place: 'status.record', record: status.record }]),
+    ...(mirror === undefined ? [] : [{ place: 'status.record', record: mirror }]),
   ];
 }
 

@@ -1,6 +1,6 @@
 /** One visit to one object: its newest version, its API key, and its writes. The operations share it. */
 import { FINALIZER, RECORD_ANNOTATION, SERVER_KIND } from '../api/names.ts';
-import { formatRecord, type ServerRecord } from '../api/record.ts';
+import { formatRecord, type ServerRecord, mirrorIn } from '../api/record.ts';
 import type { VirtualServer, VirtualServerStatus } from '../api/virtual-server.ts';
 import type { Missing } from '../accounts/decision/failure.ts';
 import type { Accounts, Found } from '../accounts/accounts.ts';
@@ -236,7 +236,7 @@ export class Visit {
 
   /** Counts a server that this step has read for the first time. */
   #observeProvisioned(before: VirtualServer, after: VirtualServerStatus): void {
-    const { attemptedAt, mode } = after.record ?? {};
+    const { attemptedAt, mode } = mirrorIn(after) ?? {};
     if (knownRecord(before)?.fingerprint !== undefined || isProvisioned(before.status) || !isProvisioned(after)) return;
     if (mode !== 'create' || attemptedAt === undefined) return;
     const durationMs = Math.max(0, this.services.timers.now() - Date.parse(attemptedAt));

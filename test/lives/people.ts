@@ -92,6 +92,7 @@ export class People {
       () => this.#edit(),
       () => this.#pause(),
       () => this.#restorer.wipeStatus(),
+      () => this.#restorer.spoilMirror(),
       () => this.#restorer.dropRecord(),
       () => this.#restorer.rollRecordBack(),
       () => this.#restorer.restoreEtcd(),

@@ -2,7 +2,7 @@
  * Simulates backups, GitOps tools and careless people: they lose, roll back, and copy what the operator has written.
  */
 import { FINALIZER, RECORD_ANNOTATION } from '../../src/api/names.ts';
-import { parseRecord } from '../../src/api/record.ts';
+import { parseRecord, mirrorIn } from '../../src/api/record.ts';
 import type { VirtualServer } from '../../src/api/virtual-server.ts';
 import { holdsSomething } from '../../src/virtual-server/decision/record.ts';
 import { isDeepEqual } from '../../src/base/deep-equal.ts';
@@ -13,6 +13,20 @@ import type { Surroundings } from './connections.ts';
 import { isAlive, isContested, isUnconfirmed } from './ownership.ts';
 import { recordOf } from '../fixtures/records.ts';
 import type { Random } from './random.ts';
+
+/** Fields of the record, and one that this version does not know. */
+const SPOILED = [
+  'owner',
+  'mode',
+  'format',
+  'task',
+  'identifier',
+  'fingerprint',
+  'readyAt',
+  'missingAt',
+  'orphans',
+  'zone',
+];
 
 /** How many of the latest changes a backup of etcd may miss. */
 const MISSED = 30;
@@ -33,24 +47,43 @@ export class Restorer {
   }
 
   wipeStatus(): void {
-    const object = this.#any();
-    // Losing both copies of the record at once is a documented limit.
-    const annotated = parseRecord(object?.metadata.annotations?.[RECORD_ANNOTATION]);
-    if (object === undefined || !annotated.ok || annotated.record === undefined || !holdsSomething(annotated.record))
-      return;
-    // Without the identifier, the operator must find the server by its task.
-    const isNamed = annotated.record.identifier !== undefined || object.status?.record?.identifier === undefined;
-    if (this.#parts.ownership.numbersRepeat && !isNamed) return;
-    // Without its status, a record does not stop other objects from adopting the server (documented).
-    if (isContested(object, this.#api.servers.list())) return;
-    if (this.#wouldForgetItsServer(object, annotated.record)) return;
+    const object = this.#withoutNeedOfStatus();
+    if (object === undefined) return;
     this.#tell(`wipe status of ${object.metadata.namespace}/${object.metadata.name}`);
     this.#api.wipeStatus(object.metadata.namespace, object.metadata.name);
   }
 
+  /** The API server accepts any value in the mirror of the record, except for the attempt. */
+  spoilMirror(): void {
+    const object = this.#withoutNeedOfStatus();
+    const { record, ...status } = object?.status ?? {};
+    if (object === undefined || record === undefined) return;
+    const field = this.#random.pick(SPOILED);
+    // A text may be valid: another identifier is a conflict, and another mode a newer version's.
+    const value = this.#random.pick<unknown>([-1, {}, ['x'], null, false]);
+    const { namespace, name } = object.metadata;
+    this.#tell(`${field} in the mirror of ${namespace}/${name} becomes ${JSON.stringify(value)}`);
+    this.#api.servers.replaceStatus(namespace, name, { ...status, record: { ...record, [field]: value } });
+  }
+
+  /** An object whose server the operator finds without anything of its status. */
+  #withoutNeedOfStatus(): VirtualServer | undefined {
+    const object = this.#any();
+    // Losing both copies of the record at once is a documented limit.
+    const annotated = parseRecord(object?.metadata.annotations?.[RECORD_ANNOTATION]);
+    if (object === undefined || !annotated.ok || annotated.record === undefined || !holdsSomething(annotated.record))
+      return undefined;
+    // Without the identifier, the operator must find the server by its task.
+    const isNamed = annotated.record.identifier !== undefined || mirrorIn(object.status)?.identifier === undefined;
+    if (this.#parts.ownership.numbersRepeat && !isNamed) return undefined;
+    // Without its status, a record does not stop other objects from adopting the server (documented).
+    if (isContested(object, this.#api.servers.list())) return undefined;
+    return this.#wouldForgetItsServer(object, annotated.record) ? undefined : object;
+  }
+
   dropRecord(): void {
     const object = this.#any();
-    const mirror = object?.status?.record;
+    const mirror = mirrorIn(object?.status);
     if (object === undefined || (mirror?.attempt === undefined && mirror?.identifier === undefined)) return;
     if (this.#wouldForgetItsServer(object, mirror)) return;
     const { namespace, name } = object.metadata;
@@ -61,7 +94,7 @@ export class Restorer {
   /** Rolls the record back, like a GitOps tool that has an older state of the object in Git. */
   rollRecordBack(): void {
     const object = this.#any();
-    const mirror = object?.status?.record;
+    const mirror = mirrorIn(object?.status);
     if (object === undefined || mirror === undefined || mirror.owner !== object.metadata.uid) return;
     // While a create is in flight, only the annotation (and the journal) has its attempt: a documented limit.
     const present = parseRecord(object.metadata.annotations?.[RECORD_ANNOTATION]);

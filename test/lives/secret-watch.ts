@@ -3,7 +3,7 @@
  */
 import { currentReason } from '../../src/api/conditions.ts';
 import { CONNECTION_SECRET_TYPE, OWNER_ANNOTATION, RECORD_ANNOTATION } from '../../src/api/names.ts';
-import { parseRecord } from '../../src/api/record.ts';
+import { parseRecord, mirrorIn } from '../../src/api/record.ts';
 import type { VirtualServer } from '../../src/api/virtual-server.ts';
 import { CONNECTION_KEYS } from '../../src/virtual-server/decision/connection.ts';
 import type { Secret } from '../../src/kube/kinds.ts';
@@ -182,7 +182,7 @@ export class SecretWatch {
     // The operator goes by the present spec, and a person may change that before the Secret is emptied.
     if (this.#expired.get(uid)?.name !== name) this.#expired.delete(uid);
     if (metadata.deletionTimestamp !== undefined) known.deletedAt = Math.min(known.deletedAt, this.#now());
-    const mirror = object.status?.record;
+    const mirror = mirrorIn(object.status);
     if (mirror?.owner === uid && mirror.identifier !== undefined) known.held.add(mirror.identifier);
     const text = metadata.annotations?.[RECORD_ANNOTATION];
     if (text === undefined || text === known.record) return;

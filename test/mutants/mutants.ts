@@ -51,6 +51,13 @@ export const MUTANTS: Mutant[] = [
     tests: ['--project', 'integration', 'test/integration/api/crd.test.ts'],
   },
   {
+    name: 'believes every field of a mirror that the API server does not check',
+    file: 'src/api/record.ts',
+    find: 'recordSchema.safeParse(stored).success)',
+    replace: "'owner' in stored)",
+    tests: ['--project', 'unit', 'test/unit/api/record.test.ts'],
+  },
+  {
     name: 'opens the journal without reading it',
     file: 'src/virtual-server/journal/notes.ts',
     find: 'for (const entry of [...found, ...old].sort(',

@@ -1,6 +1,13 @@
 /** Renders docs/reference/api.md from the CustomResourceDefinitions: a table for each object, in the order of the schema. */
-import { serverCatalogCrd, virtualServerCrd, virtualServerSetCrd, type StructuralSchema } from '../../src/api/crd.ts';
+import {
+  serverCatalogCrd,
+  structuralSchema,
+  virtualServerCrd,
+  virtualServerSetCrd,
+  type StructuralSchema,
+} from '../../src/api/crd.ts';
 import { ORDERED_FIELDS_MESSAGE } from '../../src/api/ordered-fields.ts';
+import { recordSchema } from '../../src/api/record.ts';
 import { ORDERED_FIELDS } from '../../src/api/virtual-server.ts';
 import { API_VERSION, SERVER_KIND, SET_KIND } from '../../src/api/names.ts';
 import { capitalized, ended } from '../../src/base/text.ts';
@@ -64,6 +71,9 @@ again if the provider rejects the order, or if you confirm with the annotation
 belongs to the CRDs, refuses the change with status 422.
 `;
 
+const STORED =
+  'The CRD declares only `attempt`: the API server stores the rest as it is, and the operator uses what is valid of it.';
+
 const TEMPLATE = `You can change every field of \`spec\` at any time. \`spec.template.spec\` has the fields of a
 [VirtualServer](#virtualserver-spec). A change of a field that is locked there after the order [replaces the
 members](../how-to/server-set.md#roll-out-a-change); the operator writes every other change to the members.
@@ -71,7 +81,7 @@ members](../how-to/server-set.md#roll-out-a-change); the operator writes every o
 
 export function apiPage(): string {
   const sections = new Map<string, string>();
-  const definitions = [virtualServerCrd(), virtualServerSetCrd(), serverCatalogCrd()];
+  const definitions = [withRecord(virtualServerCrd()), virtualServerSetCrd(), serverCatalogCrd()];
   return [INTRO, ...definitions.map((definition) => kind(definition as Definition, sections))].join('\n');
 }
 
@@ -96,6 +106,15 @@ function kind({ spec: { names, versions } }: Definition, sections: Map<string, s
     ...(names.kind === SET_KIND ? [TEMPLATE] : []),
     ...['spec', 'status'].flatMap((part) => object(names.kind, part, root.properties?.[part] ?? {}, sections)),
   ].join('\n');
+}
+
+/** With all fields of the record, of which the CRD declares only what policies read. */
+function withRecord(definition: object): object {
+  const whole = structuredClone(definition) as Definition;
+  const { record } = whole.spec.versions[0]?.schema.openAPIV3Schema.properties?.['status']?.properties ?? {};
+  if (record === undefined) throw new Error('status has no record');
+  Object.assign(record, structuralSchema(recordSchema), { description: `${record.description} ${STORED}` });
+  return whole;
 }
 
 /** The table of one object, the rules that it must keep, and then the same for each object in it. */

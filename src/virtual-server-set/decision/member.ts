@@ -1,7 +1,7 @@
 /** What a set has to know about one of its members. Pure. */
 import { currentReason, hasTrait, REASONS, type Reason } from '../../api/conditions.ts';
 import { MEMBER_DELETE_FIRST_ANNOTATION, RECORD_ANNOTATION } from '../../api/names.ts';
-import { parseRecord, type ServerRecord } from '../../api/record.ts';
+import { parseRecord, type ServerRecord, mirrorIn } from '../../api/record.ts';
 import { hasRunningServer, isAnnotated, isPaused } from '../../api/server-state.ts';
 import type { VirtualServer } from '../../api/virtual-server.ts';
 import { adviceOf } from '../../controller/conditions.ts';
@@ -104,7 +104,7 @@ function noteOf({ status }: VirtualServer, name: string | undefined): Note | und
 function recordsOf({ metadata, status }: VirtualServer): Partial<ServerRecord>[] {
   const parsed = parseRecord(metadata.annotations?.[RECORD_ANNOTATION]);
   const annotated = parsed.ok ? parsed.record : parsed.newer?.held;
-  const records: (Partial<ServerRecord> | undefined)[] = [annotated, status?.record];
+  const records: (Partial<ServerRecord> | undefined)[] = [annotated, mirrorIn(status)];
   return records.filter((record) => record !== undefined).filter(({ owner }) => owner === metadata.uid);
 }
 

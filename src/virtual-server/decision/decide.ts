@@ -4,7 +4,7 @@
  */
 import { without } from '../../base/without.ts';
 import { RECORD_ANNOTATION } from '../../api/names.ts';
-import { RECORD_FORMAT, RECORD_MODES, type ServerRecord } from '../../api/record.ts';
+import { RECORD_FORMAT, RECORD_MODES, type ServerRecord, mirrorIn } from '../../api/record.ts';
 import { isLetGo, isPaused } from '../../api/server-state.ts';
 import {
   namesAsGone,
@@ -323,7 +323,8 @@ export function createOutcomeIsUnknown({ own, object }: OwnView): Operation | un
 
 /** Only the visit that sent the create knows what happened; it is the subject of the condition of this order. */
 function causeOf({ status }: VirtualServer, { attempt, hintedTask }: ServerRecord): string | undefined {
-  if (status?.record?.attempt !== attempt || status?.record?.hintedTask !== hintedTask) return undefined;
+  const mirror = mirrorIn(status);
+  if (mirror?.attempt !== attempt || mirror?.hintedTask !== hintedTask) return undefined;
   return status?.conditions?.find(({ reason }) => reason === 'CreateOutcomeUnknown')?.subject;
 }
 

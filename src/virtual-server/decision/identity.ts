@@ -3,7 +3,7 @@ import { BOUNDS, type VirtualServer } from '../../api/virtual-server.ts';
 import { canonicalIpv6, isForAnyHost } from '../../base/ip-address.ts';
 import { remembering } from '../../base/recent.ts';
 import { ACCEPT_SERVER_ANNOTATION } from '../../api/names.ts';
-import { MAX_FINGERPRINT, type Fingerprint, type ServerRecord } from '../../api/record.ts';
+import { MAX_FINGERPRINT, type Fingerprint, type ServerRecord, mirrorIn } from '../../api/record.ts';
 import type { Server } from '../../provider/types.ts';
 import type { Memo } from './memo.ts';
 import type { Others, ShownServer } from './types.ts';
@@ -237,7 +237,7 @@ export function hasAccepted(object: VirtualServer, word: string): boolean {
 /** True after a denial, and after a read that was not recognized. The status tells what an earlier process found. */
 export function isInDoubt(object: VirtualServer, { evidence }: Memo): boolean {
   const { denials, unrecognized, task } = evidence;
-  const identifier = object.status?.record?.identifier;
+  const identifier = mirrorIn(object.status)?.identifier;
   if (denials?.of.startsWith('server ') === true || unrecognized !== undefined) return true;
   // This process has recognized the server since.
   if (identifier !== undefined && task?.state === 'over' && task.identifier === identifier) return false;

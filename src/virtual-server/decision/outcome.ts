@@ -1,6 +1,6 @@
 /** The ways a step ends: wait until a time, park with a reason, retry later, or continue at once. Pure. */
 import { hasTrait } from '../../api/conditions.ts';
-import type { ServerRecord } from '../../api/record.ts';
+import { mirrorIn, type ServerRecord } from '../../api/record.ts';
 import { capitalized, ended } from '../../base/text.ts';
 import type { Verdict } from '../../controller/conditions.ts';
 import { backoffMs, callProblem, keyPauseMs, reasonOf, type Missing } from '../../accounts/decision/failure.ts';
@@ -68,7 +68,7 @@ export function retryLater(at: View, operation: Planned, parts: Parts, atLeastMs
 
 /** The record to mirror: the object's own, or the present mirror if annotation and mirror cannot be merged. */
 export function recordOf({ object, own }: View): ServerRecord | undefined {
-  return own ?? object.status?.record;
+  return own ?? mirrorIn(object.status);
 }
 
 export function waited(at: View, afterMs: number | undefined): Outcome {
@@ -139,7 +139,7 @@ export function goneUnasked({ object, own, facts, deleting }: View): Outcome | u
 /** A `not-created` annotation waits until the operator has asked the provider again, and no longer. */
 export function withAsked({ object, facts, inputs }: View, operation: Operation, next: Outcome): Outcome {
   if (!ABOUT_SERVER.has(operation.type)) return next;
-  const { record } = object.status ?? {};
+  const record = mirrorIn(object.status);
   const again =
     next.again || (facts.memo.evidence.asked !== inputs && record !== undefined && saysNotCreated(object, record));
   return { ...next, again, memo: withEvidence(next.memo, { asked: inputs }) };

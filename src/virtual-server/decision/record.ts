@@ -12,6 +12,7 @@ import {
   unknownIn,
   type Orphan,
   type ServerRecord,
+  mirrorIn,
 } from '../../api/record.ts';
 import type { VirtualServer } from '../../api/virtual-server.ts';
 import { currentReason } from '../../api/conditions.ts';
@@ -119,7 +120,8 @@ function copiesOf(object: VirtualServer): Copies {
   const { uid, annotations } = object.metadata;
   const parsed = parsedOf(annotations?.[RECORD_ANNOTATION]);
   const own = parsed.ok && parsed.record?.owner === uid ? parsed.record : undefined;
-  const mirror = object.status?.record?.owner === uid ? object.status.record : undefined;
+  const found = mirrorIn(object.status);
+  const mirror = found?.owner === uid ? found : undefined;
   const copies: Copies = { parsed, own, mirror, merged: mergeRecords(own, mirror) };
   recent.set(object, copies);
   return copies;

@@ -5,7 +5,7 @@ import {
   type VirtualServerSpec,
   type VirtualServerStatus,
 } from '../../api/virtual-server.ts';
-import type { ServerRecord } from '../../api/record.ts';
+import { mirrorIn, type ServerRecord } from '../../api/record.ts';
 import type { Server } from '../../provider/types.ts';
 import { cut } from '../../base/text.ts';
 
@@ -104,7 +104,7 @@ export function drift(spec: VirtualServerSpec, status: VirtualServerStatus): str
 export function wasRead({ status }: VirtualServer, record: ServerRecord): boolean {
   const { fingerprint, mode, missingAt } = record;
   if (fingerprint !== undefined || mode === 'adopt' || missingAt !== undefined) return true;
-  const mirror = status?.record;
+  const mirror = mirrorIn(status);
   return mirror?.owner === record.owner && mirror.identifier === record.identifier && isProvisioned(status);
 }
 

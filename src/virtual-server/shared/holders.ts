@@ -4,7 +4,7 @@
  * So an object counts only if its status shows that the provider has confirmed its record, or if the provider has
  * accepted its API key and the record names the account of that key.
  */
-import type { ServerRecord } from '../../api/record.ts';
+import { mirrorIn, type ServerRecord } from '../../api/record.ts';
 import { identifierKey, isSameIdentifier } from '../../base/identifier.ts';
 import {
   identifyingIn,
@@ -182,7 +182,7 @@ export function holdingOf(object: VirtualServer, record: ServerRecord | undefine
   const { account, fingerprint, attempt, task } = record;
   // A server that counts as gone must not keep others from the next server with its identifier.
   const identifier = record.missingAt === undefined ? record.identifier : undefined;
-  const isMirrored = identifier !== undefined && status?.record?.identifier === identifier;
+  const isMirrored = identifier !== undefined && mirrorIn(status)?.identifier === identifier;
   const isRead = isMirrored && isProvisioned(status);
   return {
     namespace: metadata.namespace,
@@ -191,7 +191,7 @@ export function holdingOf(object: VirtualServer, record: ServerRecord | undefine
     account,
     identifier,
     fingerprint,
-    isConfirmed: isRead || (isMirrored && status.task?.message !== undefined),
+    isConfirmed: isRead || (isMirrored && status?.task?.message !== undefined),
     task: isRead ? undefined : task,
     isOrdering: attempt !== undefined && record.identifier === undefined && !isStuck(object, record),
   };
@@ -205,7 +205,7 @@ function isStuck(object: VirtualServer, { attempt, task }: ServerRecord): boolea
   if (isPaused(object)) return true;
   // You resolve this order without a task by an adoption; two such objects would wait for each other.
   if (task === undefined && adoptionOf(object) !== undefined) return true;
-  const { record: mirror, conditions } = object.status ?? {};
+  const mirror = mirrorIn(object.status);
   if (mirror?.attempt !== attempt || mirror?.task !== task) return false;
-  return hasTrait(currentReason(conditions), 'namedByYou');
+  return hasTrait(currentReason(object.status?.conditions), 'namedByYou');
 }

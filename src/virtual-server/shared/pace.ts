@@ -10,7 +10,7 @@ import { inputsOf } from '../decision/inputs.ts';
 import { isProvisioned } from '../decision/status.ts';
 import type { Timing } from '../decision/types.ts';
 import { createHash } from 'node:crypto';
-import type { ServerRecord } from '../../api/record.ts';
+import { mirrorIn, type ServerRecord } from '../../api/record.ts';
 import { knownRecord } from '../decision/record.ts';
 import type { TaskTimes } from './task-times.ts';
 import { NEW_MEMO, type Memo } from '../decision/memo.ts';
@@ -53,7 +53,7 @@ export function urgencyOf(object: VirtualServer | undefined, times: Pick<TaskTim
 
 /** The object's record; the mirror follows the annotation only after a while (operations/follow.ts). */
 function heldBy(object: VirtualServer): ServerRecord | undefined {
-  const mirror = object.status?.record;
+  const mirror = mirrorIn(object.status);
   return mirror?.owner === object.metadata.uid ? mirror : knownRecord(object);
 }
 

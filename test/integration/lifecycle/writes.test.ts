@@ -1,4 +1,5 @@
 /** Counts the operator's writes where the count is reliable: in the API server's audit log. */
+import { mirrorIn } from '../../../src/api/record.ts';
 import { readFile } from 'node:fs/promises';
 import { describe, expect, inject, it } from 'vitest';
 import { RECORD_ANNOTATION } from '../../../src/api/names.ts';
@@ -41,7 +42,7 @@ async function live(world: World, polls = 0): Promise<void> {
   if (polls > 0) {
     await world.until(() => world.simulator.ledger.requests(POLLED).length >= polls, `${polls} polls`);
     const { status } = await world.waitFor('web', (object) => object.status?.record?.task !== undefined);
-    world.simulator.fleet.completeTask(status?.record?.task ?? 0);
+    world.simulator.fleet.completeTask(mirrorIn(status)?.task ?? 0);
   }
   await world.waitForReason('web', 'Available', 'Ready');
   await world.delete('web');

@@ -1,4 +1,5 @@
 /** How `kubectl vps status` shows an expiry, and which names the commands reject. */
+import { mirrorIn } from '../../../src/api/record.ts';
 import { expect, it } from 'vitest';
 import { virtualServer, withSpec } from '../../fixtures/virtual-server.ts';
 import { createPlugin, usePlugin } from '../support/plugin.ts';
@@ -15,7 +16,7 @@ it('shows when a server expires', async () => {
   const endOf = async (name: string) =>
     /^Expires +(.*)$/m.exec((await plugin.kubectl(['vps', 'status', name])).stdout)?.[1];
   expect(await endOf('web')).toBe('2099-01-31T18:00:00Z');
-  const readyAt = (await world.get('lab'))?.status?.record?.readyAt ?? '';
+  const readyAt = mirrorIn((await world.get('lab'))?.status)?.readyAt ?? '';
   expect(Date.parse((await endOf('lab')) ?? '') - Date.parse(readyAt)).toBe(72 * 3_600_000);
 });
 

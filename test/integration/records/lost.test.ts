@@ -27,6 +27,15 @@ async function expectRestored(world: World, name: string, identifier: string | u
 describe('a partly lost record', () => {
   it.each<[string, (world: World) => Promise<unknown>]>([
     ['the status was wiped', (world) => world.patch('web', { status: null }, '/status')],
+    [
+      'somebody wrote nonsense into its mirror',
+      (world) =>
+        world.patch(
+          'web',
+          { status: { record: { task: 'x', readyAt: 'yesterday', orphans: {}, mode: 7 } } },
+          '/status',
+        ),
+    ],
     ['the annotation was removed', (world) => world.annotate('web', { record: null })],
     ['only the finalizer was removed', (world) => world.patch('web', { metadata: { finalizers: null } })],
     [

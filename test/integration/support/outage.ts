@@ -3,6 +3,7 @@
  * is being deleted, and one created later. Whatever the provider does, all of them reach their goal once it is healthy
  * again.
  */
+import { mirrorIn } from '../../../src/api/record.ts';
 import { connect, createServer, type AddressInfo } from 'node:net';
 import { once } from 'node:events';
 import { expect, type TestContext } from 'vitest';
@@ -187,7 +188,7 @@ function expectFewCalls(world: World, outage: Outage, from: number, struck: Map<
 
 async function expectRecovery(world: World, { ready, leaving }: { ready: string; leaving: string }): Promise<void> {
   const { ledger, fleet } = world.simulator;
-  const task = (await world.get('making'))?.status?.record?.task ?? 0;
+  const task = mirrorIn((await world.get('making'))?.status)?.task ?? 0;
   fleet.completeTask(task);
   await Promise.all([
     ...['making', 'ready', 'late'].map((name) =>

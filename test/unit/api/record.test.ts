@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { formatRecord, newerRecord, parseRecord, type ServerRecord } from '../../../src/api/record.ts';
+import { formatRecord, mirrorIn, newerRecord, parseRecord, type ServerRecord } from '../../../src/api/record.ts';
 import { HELD, KNOWN } from '../../fixtures/decision.ts';
 
 function parsed(text: string): ServerRecord {
@@ -53,4 +53,25 @@ describe('a record of a newer version', () => {
     expect(result).toMatchObject({ ok: false, problem: expect.stringContaining('format') as string });
     expect(result).not.toHaveProperty('newer');
   });
+});
+
+describe('the mirror of a record', () => {
+  const mirror = (record: object | undefined) => mirrorIn({ record });
+
+  it.each([HELD, KNOWN, { ...HELD, zone: { a: null } }, { ...HELD, format: 2, task: 'seven' }, { format: 2 }])(
+    'is used as it is: %j',
+    (record) => expect(mirror(record)).toBe(record),
+  );
+
+  it('has only the valid fields of a spoiled one', () => {
+    const spoiled = { ...HELD, zone: 1, task: -1, fingerprint: 7, readyAt: 'yesterday', orphans: {}, settled: [1] };
+    const { task: _task, fingerprint: _fingerprint, ...valid } = HELD as ServerRecord;
+    expect(mirror(spoiled)).toEqual({ ...valid, zone: 1 });
+    expect(mirror({ ...HELD, format: '1' })).toEqual(HELD);
+  });
+
+  it.each([undefined, {}, [], { ...HELD, owner: 7 }, { ...HELD, mode: undefined }, { ...HELD, mode: [] }])(
+    'is none: %j',
+    (record) => expect(mirror(record)).toBeUndefined(),
+  );
 });

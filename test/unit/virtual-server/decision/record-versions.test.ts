@@ -8,7 +8,7 @@ import {
   RECORD_ANNOTATION,
   SERVER_GONE_ANNOTATION,
 } from '../../../../src/api/names.ts';
-import { parseRecord, type ServerRecord } from '../../../../src/api/record.ts';
+import { mirrorIn, parseRecord, type ServerRecord } from '../../../../src/api/record.ts';
 import type { VirtualServer } from '../../../../src/api/virtual-server.ts';
 import { decide } from '../../../../src/virtual-server/decision/decide.ts';
 import { NEW_MEMO, type Memo } from '../../../../src/virtual-server/decision/memo.ts';
@@ -85,7 +85,7 @@ class Life {
     const [word, value] = this.#random.pick(Object.entries(WORDS));
     const kind = this.#random.pick(['say', 'say', 'unsay', 'lose', 'wipe', 'delete'] as const);
     const lost =
-      kind === 'unsay' ? word : kind === 'lose' && this.#isIn(status?.record) ? RECORD_ANNOTATION : undefined;
+      kind === 'unsay' ? word : kind === 'lose' && this.#isIn(mirrorIn(status)) ? RECORD_ANNOTATION : undefined;
     const kept = Object.entries(metadata.annotations ?? {}).filter(([name]) => name !== lost);
     const annotations = Object.fromEntries(kind === 'say' ? [...kept, [word, value]] : kept) as Record<string, string>;
     const isWiped = kind === 'wipe' && this.#isIn(record(object));
