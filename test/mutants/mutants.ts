@@ -417,7 +417,7 @@ export const MUTANTS: Mutant[] = [
   {
     name: 'ignores the mirror of the record',
     file: 'src/virtual-server/decision/record.ts',
-    find: 'const mirror = object.status?.record?.owner === uid ? object.status.record : undefined;',
+    find: 'const mirror = found?.owner === uid ? found : undefined;',
     replace: 'const mirror = undefined as ServerRecord | undefined;',
   },
   {
