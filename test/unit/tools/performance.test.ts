@@ -20,15 +20,18 @@ describe('the figures of benchmarks', () => {
     ]);
   });
 
-  it('count for each server what was measured in all', () => {
+  it('count for each server what was measured in all, with what the operator completes while all are Ready', () => {
     const cpu = (apiserver: number, etcd: number): object => ({ cpu: { apiserver, etcd } });
     const phases = [
       { name: 'ready', ...cpu(3, 1) },
-      { name: 'idle', ...cpu(100, 100) },
+      { name: 'idle', ...cpu(1, 1) },
+      { name: 'singles', ...cpu(100, 100) },
       { name: 'gone', ...cpu(1, 1) },
     ];
-    const [figures] = figuresOf(parsed(run('product', 100, 1, { operatorCpu: { ready: 1, gone: 0.5 }, phases })));
-    expect(figures).toMatchObject({ cpuMsPerServer: 15, controlPlaneMsPerServer: 60 });
+    const [figures] = figuresOf(
+      parsed(run('product', 100, 1, { operatorCpu: { ready: 1, idle: 0.1, gone: 0.5 }, phases })),
+    );
+    expect(figures).toMatchObject({ cpuMsPerServer: 16, controlPlaneMsPerServer: 80 });
   });
 
   it('name the field of a result that is wrong', () => {
