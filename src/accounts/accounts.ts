@@ -21,7 +21,7 @@ export interface Use {
   held: boolean;
   /** The object is being deleted, so the fallback Secret may be used too. */
   deleting: boolean;
-  /** A user just changed the object, so a failing key is read and tried again now. */
+  /** A user just changed the object, so its key is read and tried again now; a good key only if the object holds nothing. */
   asked?: boolean;
 }
 
@@ -173,7 +173,7 @@ export class Accounts {
   }
 
   /** The entry, after reading the Secret again if that is due. Concurrent callers share one read. */
-  async #fresh(secret: SecretName, { asked = false }: Use): Promise<Entry> {
+  async #fresh(secret: SecretName, { asked = false, held }: Use): Promise<Entry> {
     const id = idOf(secret);
     const entry: Entry = this.#entries.get(id) ?? { ...secret, ...UNREAD };
     this.#entries.set(id, entry);
@@ -181,8 +181,10 @@ export class Accounts {
     const now = this.#options.timers.monotonic();
     const isGood = entry.account !== undefined && entry.problem === undefined && !isDoubtful(entry);
     const { readAt, notBefore } = entry;
-    const retryAt = asked ? Math.min(notBefore, readAt + FIRST_PAUSE_MS) : notBefore;
-    if (now < (isGood ? readAt + this.#options.refreshMs : retryAt)) return entry;
+    const dueAt = isGood ? readAt + this.#options.refreshMs : notBefore;
+    // An object that holds a server goes on with a good key; of any other, you may want to know whether a new key works.
+    const isAsked = asked && !(isGood && held);
+    if (now < (isAsked ? Math.min(dueAt, readAt + FIRST_PAUSE_MS) : dueAt)) return entry;
     entry.reading ??= this.#read(entry).finally(() => {
       entry.reading = undefined;
     });

@@ -262,6 +262,20 @@ describe('a refused key that may work now', () => {
     expect(reads).toHaveLength(before + 1);
   });
 
+  it('is read again though it works, at most once a second, for an object that you change and that holds nothing', async () => {
+    const { secrets, account, timers, reads } = setUp();
+    secrets.set('ns/vps-api-key', version('1'));
+    const asked = { held: false, deleting: false, asked: true };
+    await account(asked);
+    await account(asked);
+    expect(reads).toHaveLength(1);
+    timers.advance(1_000);
+    await account({ ...held, asked: true });
+    expect(reads).toHaveLength(1);
+    await account(asked);
+    expect(reads).toHaveLength(2);
+  });
+
   it('wakes all objects that use it from any Secret when it works again, without reading the Secrets', async () => {
     const world = await refused();
     const { secrets, account, recover, changed, reads, timers } = world;
