@@ -1,6 +1,7 @@
 /** The arguments that commands share, and the parsers of their flags. */
-import { InvalidArgumentError } from 'commander';
+import { InvalidArgumentError, Option } from 'commander';
 import { parseDuration } from '../base/duration.ts';
+import { FORMATS } from './table.ts';
 
 /** complete.ts offers names for the arguments with these names. */
 export const NAME = { name: 'name', description: 'name of the VirtualServer' };
@@ -9,6 +10,10 @@ export const SERVER_OR_SET = {
   name: '[set/]name',
   description: 'NAME of a VirtualServer, or set/NAME of a VirtualServerSet',
 };
+
+/** Only for commands that have output for programs: a flag that does nothing would hide a mistake. */
+export const outputOption = (): Option =>
+  new Option('-o, --output <format>', 'output format').choices(FORMATS).default('table');
 
 export function collect(value: string, before: readonly string[] = []): string[] {
   return [...before, value];
@@ -27,6 +32,12 @@ export function wholeNumber(text: string): number {
 /** As for kubectl, 0 means no limit. */
 export function limitOf(text: string): number {
   return /^0[hms]?$/.test(text) ? Infinity : durationOf(text);
+}
+
+/** Checks a duration, and passes it on as it is. */
+export function durationTextOf(text: string): string {
+  durationOf(text);
+  return text;
 }
 
 export function durationOf(text: string): number {

@@ -90,12 +90,13 @@ export class ClusterView {
   }
 
   /**
-   * Merges the change into the spec of a set. Rejects with CommandError if its spec changed since it was read; a change
+   * Merges the change into the spec of a server or a set. Rejects with CommandError if its spec changed since it was read; a change
    * of its status does not count, because the operator may write it every second.
    */
-  async changeSpec({ metadata }: VirtualServerSet, spec: object): Promise<void> {
+  async changeSpec({ kind, metadata }: VirtualServer | VirtualServerSet, spec: object): Promise<void> {
     const { namespace, name, uid, generation } = metadata;
-    const path = pathOf(VIRTUAL_SERVER_SETS, namespace, name);
+    const resource = kind === SET_KIND ? VIRTUAL_SERVER_SETS : VIRTUAL_SERVERS;
+    const path = pathOf(resource, namespace, name);
     const query = { fieldManager: FIELD_MANAGER };
     let { resourceVersion } = metadata;
     for (let attempt = 1; ; attempt += 1) {
@@ -105,7 +106,8 @@ export class ClusterView {
         return;
       } catch (error) {
         const isConflict = error instanceof KubeError && error.code === 'Conflict';
-        const now = isConflict && attempt < ATTEMPTS ? (await this.findSet(name))?.metadata : undefined;
+        const now =
+          isConflict && attempt < ATTEMPTS ? (await this.#find<KubeObject>(resource, name))?.metadata : undefined;
         if (now?.uid !== uid || now.generation !== generation) throw explained(error, this.where);
         ({ resourceVersion } = now);
       }
@@ -121,9 +123,49 @@ export class ClusterView {
     return (await this.#items(collectionOf(VIRTUAL_SERVERS, namespace))).map(VIRTUAL_SERVERS.parse);
   }
 
-  /** Lists objects of another kind in the operator's API group, in the namespace. */
-  async listOf(plural: string): Promise<unknown[]> {
-    return this.#items(`/apis/${API_VERSION}/namespaces/${encodeURIComponent(this.namespace)}/${plural}`);
+  /** Lists objects of a kind in the operator's API group, whole, as the API server shows them. */
+  async listOf(
+    plural: string,
+    { allNamespaces = false, labelSelector }: { allNamespaces?: boolean; labelSelector?: string | undefined } = {},
+    signal?: AbortSignal,
+  ): Promise<unknown[]> {
+    const path = collectionOf({ apiVersion: API_VERSION, plural }, allNamespaces ? undefined : this.namespace);
+    return this.#items(path, { labelSelector }, signal);
+  }
+
+  /** Any object of the namespace, whole; undefined if there is none. */
+  async findObject(apiVersion: string, plural: string, name: string, signal?: AbortSignal): Promise<unknown> {
+    requireName(name, plural);
+    const path = pathOf({ apiVersion, plural }, this.namespace, name);
+    return this.#call({ path, absent: name, ...(signal !== undefined && { signal }) });
+  }
+
+  /** Creates the object, or merges these parts into the one of this name. */
+  async put(
+    apiVersion: string,
+    plural: string,
+    kind: string,
+    name: string,
+    parts: object,
+    annotations?: Record<string, string>,
+  ): Promise<void> {
+    const metadata = { name, ...(annotations && { annotations }) };
+    const body = { apiVersion, kind, metadata, ...parts };
+    const query = { fieldManager: FIELD_MANAGER };
+    const isThere = (await this.findObject(apiVersion, plural, name)) !== undefined;
+    if (isThere) {
+      const path = pathOf({ apiVersion, plural }, this.namespace, name);
+      await this.#call({ method: 'PATCH', path, query, body, contentType: MERGE_PATCH });
+    } else {
+      const path = collectionOf({ apiVersion, plural }, this.namespace);
+      await this.#call({ method: 'POST', path, query, body });
+    }
+  }
+
+  /** False if there is no such object. */
+  async deleteObject(apiVersion: string, plural: string, name: string): Promise<boolean> {
+    const path = pathOf({ apiVersion, plural }, this.namespace, name);
+    return (await this.#call({ method: 'DELETE', path, absent: name })) !== undefined;
   }
 
   /** Sets annotations, and removes null ones. Rejects with CommandError if the object changed since it was read. */

@@ -44,7 +44,7 @@ async function valuesOf(option: Option, { values }: Given): Promise<string[]> {
 /** `path`: from the program to the command, with subcommands; `rest`: the words after it. */
 function commandOf(program: Command, words: readonly string[]): { path: Command[]; rest: readonly string[] } {
   const [word, ...others] = words;
-  const next = program.commands.find((each) => each.name() === word);
+  const next = program.commands.find((each) => [each.name(), ...each.aliases()].some((name) => name === word));
   if (next === undefined) return { path: [program], rest: words };
   const { path, rest } = commandOf(next, others);
   return { path: [program, ...path], rest };
@@ -59,7 +59,8 @@ async function wordsOf(
   if (typed.startsWith('-'))
     return path.flatMap(({ options }) => options.map(({ long }) => long ?? '')).filter(Boolean);
   const command = path.at(-1);
-  if (command === undefined || rest.length > 0) return [];
+  const isFull = rest.length > 0 && command?.registeredArguments[0]?.variadic !== true;
+  if (command === undefined || isFull) return [];
   if (command.commands.length > 0) return command.commands.map((each) => each.name());
   const argument = command.name() === 'new' ? undefined : command.registeredArguments[0]?.name();
   return withCluster(values, (cluster) => namesFor(argument, cluster));

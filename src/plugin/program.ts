@@ -2,26 +2,30 @@
 import { Command, Option } from 'commander';
 import { specSchema } from '../api/virtual-server.ts';
 import { similarTo } from '../base/similar.ts';
-import { collect, durationOf, NAME, replicasOf, SERVER_OR_SET, wholeNumber } from './arguments.ts';
+import { collect, durationOf, NAME, outputOption, replicasOf, SERVER_OR_SET, wholeNumber } from './arguments.ts';
 import { adoptFromRecord, type FromRecordOptions } from './commands/adopt-from-record.ts';
 import { showCatalog } from './commands/catalog.ts';
 import { showCost } from './commands/cost.ts';
+import { list, LIST_FORMATS, listFormat, type ListOptions } from './commands/list.ts';
 import { adoptListed, startOver, type ListedOptions } from './commands/listed.ts';
 import { writeManifest, type NewOptions } from './commands/new.ts';
 import { adopt, resolveAdopt, resolveGone, resolveNotCreated } from './commands/resolve.ts';
 import { runSsh, showConsole, type SshOptions } from './commands/ssh.ts';
-import { listStatus, showStatus } from './commands/status.ts';
+import { showStatus } from './commands/status.ts';
 import { waitFor, type WaitOptions } from './commands/wait.ts';
 import { ClusterView, type ClusterFlags } from './cluster.ts';
 import type { Context } from './context.ts';
 import { CommandError, EXIT } from './failure.ts';
+import { addEveryday, addLogin } from './everyday-program.ts';
 import { addRollout, type Run } from './rollout-program.ts';
-import { FORMATS, type Format } from './table.ts';
+import { ORDERS } from './overview.ts';
+import type { Format } from './table.ts';
 import { targetOf } from './target.ts';
 import type { Terminal } from './terminal.ts';
 
 interface Globals extends ClusterFlags {
-  output: Format;
+  /** Of commands that have output for programs. */
+  output?: Format;
 }
 
 interface ProgramOptions {
@@ -45,7 +49,6 @@ export function createProgram({ terminal, version, exitWith }: ProgramOptions): 
     .option('--as-group <group>', 'group to impersonate, with --as; repeatable', collect)
     .option('--as-uid <uid>', 'UID to impersonate, with --as')
     .option('-n, --namespace <name>', 'namespace (default: the namespace of the context)')
-    .addOption(new Option('-o, --output <format>', 'output format').choices(FORMATS).default('table'))
     .exitOverride()
     .configureOutput({
       writeOut: (text) => void terminal.out.write(text),
@@ -53,7 +56,7 @@ export function createProgram({ terminal, version, exitWith }: ProgramOptions): 
     });
 
   const run: Run = async (command, work) => {
-    const { kubeconfig, context, namespace, as, asUid, asGroup, output } = command.optsWithGlobals<Globals>();
+    const { kubeconfig, context, namespace, as, asUid, asGroup, output = 'table' } = command.optsWithGlobals<Globals>();
     const cluster = new ClusterView({ kubeconfig, context, namespace, as, asUid, asGroup });
     try {
       await work({ cluster, terminal, format: output, now: Date.now });
@@ -63,17 +66,37 @@ export function createProgram({ terminal, version, exitWith }: ProgramOptions): 
   };
 
   program
+    .command('list')
+    .aliases(['get', 'ls'])
+    .description('list servers and sets, with their state and price')
+    .option('-A, --all-namespaces', 'include all namespaces', false)
+    .option('-l, --selector <selector>', 'select servers and sets by label')
+    .addOption(new Option('--sort <column>', 'column to sort by').choices(ORDERS).default('name'))
+    .option('-w, --watch', 'show every change until Ctrl-C', false)
+    .addOption(
+      new Option('-o, --output <format>', `output format: ${LIST_FORMATS.join(', ')} or custom-columns=HEADER:PATH,...`)
+        .argParser(listFormat)
+        .default('table'),
+    )
+    .action((options: ListOptions, command: Command) => run(command, (context) => list(context, options)));
+
+  program
     .command('status')
-    .description('show one server or one set on one screen, or list all servers')
+    .description('show one server or one set on one screen; without a name, list all')
     .argument(`[${SERVER_OR_SET.name}]`, SERVER_OR_SET.description)
     .option('-A, --all-namespaces', 'include all namespaces', false)
+    .addOption(outputOption())
     .action((name: string | undefined, { allNamespaces }: { allNamespaces: boolean }, command: Command) =>
       run(command, (context) => {
-        if (name === undefined) return listStatus(context, allNamespaces);
+        if (name === undefined)
+          return list(context, { allNamespaces, sort: 'name', watch: false, output: context.format });
         if (!allNamespaces) return showStatus(context, targetOf(name));
         throw new CommandError(EXIT.usage, 'pass either NAME or --all-namespaces, not both');
       }),
     );
+
+  addEveryday(program, run);
+  addLogin(program, run);
 
   program
     .command('wait')
@@ -103,6 +126,7 @@ export function createProgram({ terminal, version, exitWith }: ProgramOptions): 
     .command('console')
     .description('show host and user of the admin console')
     .argument(`<${NAME.name}>`, NAME.description)
+    .addOption(outputOption())
     .action((name: string, _options: object, command: Command) =>
       run(command, (context) => showConsole(context, name)),
     );
@@ -111,6 +135,7 @@ export function createProgram({ terminal, version, exitWith }: ProgramOptions): 
     .command('catalog')
     .description('list what you can order')
     .option('--secret <name>', 'Secret with the API key, if the namespace has several catalogs')
+    .addOption(outputOption())
     .action(({ secret }: { secret?: string }, command: Command) =>
       run(command, (context) => showCatalog(context, secret)),
     );
@@ -136,6 +161,7 @@ export function createProgram({ terminal, version, exitWith }: ProgramOptions): 
     .option('--retain', 'keep the server running when the object is deleted', false)
     .option('--protect', 'protect the server from being cancelled', false)
     .option('--adopt <identifier>', 'adopt an existing server instead of ordering one')
+    .addOption(new Option('-o, --output <format>', 'output format').choices(['yaml', 'json']).default('yaml'))
     .action((name: string, options: NewOptions, command: Command) =>
       run(command, (context) => writeManifest(context, name, options)),
     );
@@ -191,6 +217,7 @@ export function createProgram({ terminal, version, exitWith }: ProgramOptions): 
     .command('cost')
     .description('sum up running servers and their prices by namespace')
     .option('-A, --all-namespaces', 'include all namespaces', false)
+    .addOption(outputOption())
     .action(({ allNamespaces }: { allNamespaces: boolean }, command: Command) =>
       run(command, (context) => showCost(context, allNamespaces)),
     );
@@ -204,11 +231,11 @@ export function createProgram({ terminal, version, exitWith }: ProgramOptions): 
   return program;
 }
 
-/** Commands of other tools that do what `status` does. */
-const LISTING = ['list', 'ls', 'get', 'ps', 'show', 'describe'];
+/** Commands of other tools. */
+const ELSEWHERE: Record<string, string> = { ps: 'list', show: 'status', describe: 'status' };
 
 function unknownCommand(word: string, commands: readonly string[]): CommandError {
-  const meant = LISTING.includes(word) ? 'status' : similarTo(word, commands);
+  const meant = ELSEWHERE[word] ?? similarTo(word, commands);
   return new CommandError(EXIT.usage, `unknown command ${JSON.stringify(word)}`, [
     ...(meant === undefined ? [] : [`did you mean kubectl vps ${meant}?`]),
     'kubectl vps --help   # lists all commands',

@@ -1,6 +1,6 @@
 /** The commands of `kubectl vps rollout`, their arguments and flags. */
 import { type Command, Option } from 'commander';
-import { limitOf, SET } from './arguments.ts';
+import { limitOf, outputOption, SET } from './arguments.ts';
 import { rolloutHistory, rolloutStatus, setPaused } from './commands/rollout.ts';
 import { undo, type UndoOptions } from './commands/undo.ts';
 import type { Context } from './context.ts';
@@ -51,6 +51,7 @@ export function addRollout(program: Command, run: Run): void {
     .command('history')
     .description('list the revisions of a set')
     .argument(`<${SET.name}>`, SET.description)
+    .addOption(outputOption())
     .action((name: string, _options: object, command: Command) =>
       run(command, (context) => rolloutHistory(context, setNameOf(name))),
     );

@@ -94,6 +94,6 @@ describe('several files in $KUBECONFIG', () => {
     const own = (await plugin.shell('echo $KUBECONFIG')).stdout.trim();
     const KUBECONFIG = [missing, empty, own, other, own].join(':');
     const { code, stderr } = await plugin.kubectl(['vps', 'status'], { KUBECONFIG });
-    expect([code, stderr]).toEqual([0, `no VirtualServers in namespace "${world.namespace}"\n`]);
+    expect([code, stderr]).toEqual([0, `no servers or sets in namespace "${world.namespace}"\n`]);
   });
 });

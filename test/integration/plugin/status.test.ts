@@ -132,20 +132,21 @@ describe('kubectl vps status', () => {
     const world = await createWorld();
     const plugin = await createPlugin(folder(), world.namespace);
     const none = await plugin.kubectl(['vps', 'status']);
-    expect(none).toEqual({ code: 0, stdout: '', stderr: `no VirtualServers in namespace "${world.namespace}"\n` });
+    expect(none).toEqual({ code: 0, stdout: '', stderr: `no servers or sets in namespace "${world.namespace}"\n` });
     await readyServer(world, 'web');
     await provisioning(world, 'db');
     const { stdout } = await plugin.kubectl(['vps', 'status']);
-    expect(stdout).toMatch(/^NAME +READY +REASON +PROGRESS +IPV6 +SSH +AGE\n/);
-    expect(stdout).toMatch(/^db +False +Creating .* - +- +\d+s$/m);
-    expect(stdout).toMatch(/^web +True +Available +- +2001:\S+ +root@\S+ -p \d+ +\d+s$/m);
+    expect(stdout).toMatch(/^NAME +STATE +PRODUCT +PRICE +ENDS +AGE\n/);
+    expect(stdout).toMatch(/^db +Creating .* - +- +\d+s$/m);
+    expect(stdout).toMatch(/^web +Ready +vps-1gb +4\.50 +- +\d+s$/m);
     const all = await plugin.kubectl(['vps', 'status', '-A', '--namespace', 'default']);
-    expect(all.stdout).toMatch(new RegExp(`^${world.namespace} +web +True`, 'm'));
+    expect(all.stdout).toMatch(new RegExp(`^${world.namespace} +web +Ready`, 'm'));
     const both = await plugin.kubectl(['vps', 'status', 'web', '-A']);
     expect([both.code, both.stdout, both.stderr]).toEqual([2, '', expect.stringContaining('--all-namespaces')]);
     for (const format of ['json', 'yaml']) {
       const data = await plugin.kubectl(['vps', 'status', '-o', format]);
-      expect((parse(data.stdout) as VirtualServer[]).map(({ metadata }) => metadata.name)).toEqual(['db', 'web']);
+      const { items } = parse(data.stdout) as { items: VirtualServer[] };
+      expect(items.map(({ metadata }) => metadata.name)).toEqual(['db', 'web']);
     }
   });
 });
@@ -225,9 +226,9 @@ describe('the plugin, if it cannot do its work', () => {
     expect(await code('status', '--kubeconfig', '/nowhere')).toEqual([1, expect.stringContaining('/nowhere')]);
     expect((await code('wait', 'web', '--timeout', 'soon'))[0]).toBe(2);
     expect(await code('nonsense')).toEqual([2, expect.not.stringContaining('did you mean')]);
-    for (const listing of ['list', 'ls', 'get', 'stats']) {
-      const said = `kubectl vps: unknown command "${listing}"\n  did you mean kubectl vps status?\n`;
-      expect(await code(listing)).toEqual([2, expect.stringContaining(said)]);
+    for (const [typed, meant] of Object.entries({ ps: 'list', lst: 'list', describe: 'status', stats: 'status' })) {
+      const said = `kubectl vps: unknown command "${typed}"\n  did you mean kubectl vps ${meant}?\n`;
+      expect(await code(typed)).toEqual([2, expect.stringContaining(said)]);
     }
     expect((await code('status', '--nonsense'))[0]).toBe(2);
     expect((await code('--version'))[0]).toBe(0);

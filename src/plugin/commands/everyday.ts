@@ -1,0 +1,154 @@
+/** `kubectl vps pause`, `resume`, `reconcile`, `protect`, `unprotect` and `extend`: small changes to servers and sets. */
+import { PAUSED_ANNOTATION, RECONCILE_AT_ANNOTATION, SET_KIND } from '../../api/names.ts';
+import { isPaused } from '../../api/server-state.ts';
+import type { VirtualServerSet } from '../../api/virtual-server-set.ts';
+import type { VirtualServer } from '../../api/virtual-server.ts';
+import { timestamp } from '../../base/duration.ts';
+import { print, tell, type Context } from '../context.ts';
+import { CommandError, EXIT } from '../failure.ts';
+import { targetOf } from '../target.ts';
+import { clean } from '../terminal.ts';
+
+/** How a command changes one object. Each resolves with what to say after the name; undefined: nothing was to change. */
+export interface Action {
+  /** What an object is without any change, such as `already paused`. */
+  unchanged: string;
+  server: (context: Context, server: VirtualServer) => Promise<string | undefined>;
+  set: (context: Context, set: VirtualServerSet) => Promise<string | undefined>;
+}
+
+export interface Chosen {
+  selector?: string | undefined;
+}
+
+/** Runs the action on each named or selected object. Throws CommandError after the last one if any failed. */
+export async function act(
+  context: Context,
+  names: readonly string[],
+  { selector }: Chosen,
+  action: Action,
+): Promise<void> {
+  const chosen = await chosenBy(context, names, selector);
+  let worst: CommandError | undefined;
+  for (const { name, run } of chosen) {
+    try {
+      const done = await run(action);
+      print(context, [`${name} ${done ?? `is ${action.unchanged}`}`]);
+    } catch (error) {
+      if (!(error instanceof CommandError) || chosen.length === 1) throw error;
+      worst ??= error;
+      tell(context, [clean(`${name} is not changed: ${error.message}`), ...error.hints.map((hint) => `  ${hint}`)]);
+    }
+  }
+  if (worst !== undefined) throw new CommandError(worst.exitCode, 'not every object was changed');
+}
+
+interface ChosenObject {
+  /** As the user names it. */
+  name: string;
+  run: (action: Action) => Promise<string | undefined>;
+}
+
+async function chosenBy(
+  context: Context,
+  names: readonly string[],
+  selector: string | undefined,
+): Promise<ChosenObject[]> {
+  const { cluster } = context;
+  if (names.length > 0 === (selector !== undefined))
+    throw new CommandError(EXIT.usage, 'pass either names or --selector');
+  if (selector === undefined) {
+    return names.map((text) => {
+      const { kind, name } = targetOf(text);
+      if (kind === 'set') return { name: text, run: async ({ set }) => set(context, await cluster.getSet(name)) };
+      return { name: text, run: async ({ server }) => server(context, await cluster.get(name)) };
+    });
+  }
+  const servers = await cluster.list(false, selector);
+  if (servers.length === 0) throw new CommandError(EXIT.notFound, `no VirtualServer has the labels ${selector}`);
+  return servers.map((object) => ({ name: object.metadata.name, run: ({ server }) => server(context, object) }));
+}
+
+const SET_DECIDES = 'is a member of a set, which decides this for all its members';
+
+/** Throws CommandError for the member of a set: the set would change it back. */
+function requireOwn({ metadata }: VirtualServer, { cluster }: Context, command: string): void {
+  const set = metadata.ownerReferences?.find(({ kind, controller }) => kind === SET_KIND && controller === true);
+  if (set === undefined) return;
+  throw new CommandError(EXIT.failed, `${metadata.name} ${SET_DECIDES}`, [
+    `kubectl vps ${command} set/${set.name}${cluster.where}`,
+  ]);
+}
+
+export const pausing = (paused: boolean): Action => ({
+  unchanged: paused ? 'already paused' : 'not paused',
+  server: async ({ cluster }, server) => {
+    if (isPaused(server) === paused) return undefined;
+    await cluster.annotate(server, { [PAUSED_ANNOTATION]: paused ? 'true' : null });
+    return paused ? 'is paused: the operator makes no calls for it' : 'is resumed';
+  },
+  set: async ({ cluster }, set) => {
+    if (set.spec.paused === paused) return undefined;
+    await cluster.changeSpec(set, { paused });
+    return paused ? 'is paused: it creates, changes and deletes no member' : 'is resumed';
+  },
+});
+
+/** `now`: ms since the epoch. */
+export const reconciling = (now: number): Action => ({
+  unchanged: 'already asked for',
+  server: async ({ cluster }, server) => {
+    await cluster.annotate(server, { [RECONCILE_AT_ANNOTATION]: timestamp(now) });
+    return 'will be reconciled at once';
+  },
+  set: (_context, set) => {
+    throw new CommandError(
+      EXIT.usage,
+      `set/${set.metadata.name}: a set has no server of its own to read again: name its members`,
+    );
+  },
+});
+
+export const protecting = (deletionProtection: boolean): Action => {
+  const done = deletionProtection ? 'is protected: its server is never cancelled' : 'is not protected any more';
+  return {
+    unchanged: deletionProtection ? 'already protected' : 'not protected',
+    server: async (context, server) => {
+      requireOwn(server, context, deletionProtection ? 'protect' : 'unprotect');
+      if (server.spec.deletionProtection === deletionProtection) return undefined;
+      await context.cluster.changeSpec(server, { deletionProtection });
+      return done;
+    },
+    set: async ({ cluster }, set) => {
+      if (set.spec.template.spec.deletionProtection === deletionProtection) return undefined;
+      await cluster.changeSpec(set, { template: { spec: { deletionProtection } } });
+      return deletionProtection
+        ? 'is protected, with its members'
+        : 'is not protected any more, and neither are its members';
+    },
+  };
+};
+
+/** Exactly one of `ttl` and `expiresAt`, as in spec. */
+export interface Extension {
+  ttl?: string | undefined;
+  expiresAt?: string | undefined;
+}
+
+export const extending = ({ ttl, expiresAt }: Extension): Action => {
+  if ((ttl === undefined) === (expiresAt === undefined)) {
+    throw new CommandError(EXIT.usage, 'pass exactly one of --ttl DURATION and --expires-at TIME');
+  }
+  return {
+    unchanged: 'unchanged: it already ends then',
+    server: async (context, server) => {
+      requireOwn(server, context, 'status');
+      if (server.spec.ttl === ttl && server.spec.expiresAt === expiresAt) return undefined;
+      await context.cluster.changeSpec(server, { ttl: ttl ?? null, expiresAt: expiresAt ?? null });
+      return ttl === undefined ? `ends at ${expiresAt}` : `ends ${ttl} after it was first ready`;
+    },
+    set: (_context, set) => {
+      throw new CommandError(EXIT.usage, `set/${set.metadata.name}: change the ttl in the template of the set`);
+    },
+  };
+};

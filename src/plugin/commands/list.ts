@@ -1,0 +1,140 @@
+/** `kubectl vps list`: all servers and sets in a table, once or whenever one changes. */
+import { setTimeout as sleep } from 'node:timers/promises';
+import { GROUP, SERVER_PLURAL, SERVER_SINGULAR, SET_PLURAL, SET_SINGULAR } from '../../api/names.ts';
+import { isDeepEqual } from '../../base/deep-equal.ts';
+import { keyOf } from '../../kube/resource.ts';
+import { VIRTUAL_SERVER_SETS } from '../../virtual-server-set/resource.ts';
+import { VIRTUAL_SERVERS } from '../../virtual-server/resource.ts';
+import { print, tell, type Context } from '../context.ts';
+import { customTable, parseColumns } from '../custom-columns.ts';
+import { CommandError, EXIT } from '../failure.ts';
+import { overview, plainRow, type Item, type Order } from '../overview.ts';
+import { data } from '../table.ts';
+import { clean } from '../terminal.ts';
+
+export interface ListOptions {
+  allNamespaces: boolean;
+  selector?: string | undefined;
+  sort: Order;
+  watch: boolean;
+  output: string;
+}
+
+const WATCH_MS = 2000;
+/** Lines that the terminal needs below the table: one for the cursor. */
+const SPARE_LINES = 1;
+const CUSTOM = 'custom-columns=';
+
+export const LIST_FORMATS = ['table', 'wide', 'name', 'json', 'yaml'] as const;
+
+/** The formats of `list`, and `custom-columns=...`. Throws CommandError for any other. */
+export function listFormat(text: string): string {
+  if (text.startsWith(CUSTOM)) parseColumns(text.slice(CUSTOM.length));
+  else if (!LIST_FORMATS.some((format) => format === text)) {
+    const valid = [...LIST_FORMATS, `${CUSTOM}HEADER:PATH`].join(', ');
+    throw new CommandError(EXIT.usage, `unknown output format ${JSON.stringify(text)}: use one of ${valid}`);
+  }
+  return text;
+}
+
+export async function list(context: Context, options: ListOptions): Promise<void> {
+  const { output, watch } = options;
+  if (watch && output !== 'table' && output !== 'wide') {
+    throw new CommandError(EXIT.usage, '--watch shows a table: leave --output out, or use -o wide');
+  }
+  const seen = await look(context, options);
+  tell(context, seen.notes);
+  if (watch) await follow(context, options, seen);
+  else if (output === 'json' || output === 'yaml') {
+    const whole = { apiVersion: 'v1', kind: 'List', items: seen.whole };
+    context.terminal.out.write(data(whole, output));
+  } else if (output === 'name') print(context, seen.items.map(nameOf));
+  else if (seen.items.length === 0) tell(context, [nothing(context, options)]);
+  else if (output.startsWith(CUSTOM)) {
+    print(context, customTable(seen.whole, parseColumns(output.slice(CUSTOM.length))));
+  } else print(context, table(context, options, seen));
+}
+
+interface Seen {
+  items: Item[];
+  /** As the API server shows them, in the same order. */
+  whole: unknown[];
+  /** What is not shown, and why. */
+  notes: string[];
+}
+
+/** Rejects with CommandError. A user who may not list sets sees the servers. */
+async function look({ cluster }: Context, { allNamespaces, selector }: ListOptions): Promise<Seen> {
+  const asked = { allNamespaces, labelSelector: selector };
+  const notes: string[] = [];
+  const [servers, sets] = await Promise.all([
+    cluster.listOf(SERVER_PLURAL, asked),
+    cluster.listOf(SET_PLURAL, asked).catch((error: unknown) => {
+      notes.push(`sets are not shown: ${clean(error instanceof Error ? error.message : String(error))}`);
+      return [];
+    }),
+  ]);
+  const items: Item[] = [
+    ...sets.map((object): Item => ({ kind: 'set', object: VIRTUAL_SERVER_SETS.parse(object) })),
+    ...servers.map((object): Item => ({ kind: 'server', object: VIRTUAL_SERVERS.parse(object) })),
+  ];
+  return { items, whole: [...sets, ...servers], notes };
+}
+
+const nameOf = ({ kind, object }: Item): string =>
+  `${kind === 'set' ? SET_SINGULAR : SERVER_SINGULAR}.${GROUP}/${object.metadata.name}`;
+
+function nothing({ cluster }: Context, { allNamespaces, selector }: ListOptions): string {
+  const where = allNamespaces ? 'in any namespace' : `in namespace ${JSON.stringify(cluster.namespace)}`;
+  return `no servers or sets ${where}${selector === undefined ? '' : ` with the labels ${selector}`}`;
+}
+
+function table({ terminal, now }: Context, options: ListOptions, { items }: Seen): string[] {
+  return overview(items, {
+    now: now(),
+    order: options.sort,
+    withNamespace: options.allNamespaces,
+    isWide: options.output === 'wide',
+    width: terminal.out.isTTY ? terminal.out.columns : undefined,
+    paint: terminal.paint,
+  });
+}
+
+/** Until Ctrl-C. On a terminal it draws the table again, elsewhere it prints a row for each change, as kubectl does. */
+async function follow(context: Context, options: ListOptions, first: Seen): Promise<never> {
+  const { terminal } = context;
+  const draw = terminal.out.isTTY ? redrawer(context, options) : rows(context, options);
+  for (let seen = first; ; seen = await look(context, options)) {
+    draw(seen);
+    await sleep(WATCH_MS);
+  }
+}
+
+function redrawer(context: Context, options: ListOptions): (seen: Seen) => void {
+  const { out } = context.terminal;
+  let drawn = 0;
+  return (seen) => {
+    const lines = table(context, options, seen);
+    const room = Math.max(1, out.rows - SPARE_LINES);
+    const shown =
+      lines.length <= room ? lines : [...lines.slice(0, room - 1), `… ${lines.length - room + 1} more lines`];
+    const back = drawn === 0 ? '' : `\u001b[${drawn}A\u001b[J`;
+    out.write(`${back}${shown.join('\n')}\n`);
+    drawn = shown.length;
+  };
+}
+
+function rows(context: Context, options: ListOptions): (seen: Seen) => void {
+  const { now } = context;
+  let before = new Map<string, Item>();
+  return ({ items }) => {
+    const present = new Map(items.map((item) => [`${item.kind} ${keyOf(item.object)}`, item]));
+    const changed = items.filter(
+      (item) => !isDeepEqual(before.get(`${item.kind} ${keyOf(item.object)}`)?.object, item.object),
+    );
+    const gone = [...before].filter(([key]) => !present.has(key));
+    const row = (item: Item): string => plainRow(item, { now: now(), withNamespace: options.allNamespaces });
+    print(context, [...changed.map(row), ...gone.map(([, item]) => `${row(item)}   gone`)]);
+    before = present;
+  };
+}

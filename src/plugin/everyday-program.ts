@@ -1,0 +1,66 @@
+/** The commands that change servers and sets in daily life, their arguments and flags. */
+import { Option, type Command } from 'commander';
+import { DEFAULT_API_KEY_SECRET } from '../api/names.ts';
+import { durationOf, durationTextOf, SERVER_OR_SET } from './arguments.ts';
+import { act, extending, pausing, protecting, reconciling, type Action, type Chosen } from './commands/everyday.ts';
+import { login, logout, type LogoutOptions } from './commands/login.ts';
+import type { Run } from './rollout-program.ts';
+
+interface Spelled<O> {
+  description: string;
+  action: (options: O) => Action;
+}
+
+export function addEveryday(program: Command, run: Run): void {
+  const add = <O extends Chosen>(word: string, { description, action }: Spelled<O>): Command =>
+    program
+      .command(word)
+      .description(description)
+      .argument(`[${SERVER_OR_SET.name}...]`, SERVER_OR_SET.description)
+      .option('-l, --selector <selector>', 'select servers by label, instead of names')
+      .action((names: string[], options: O, command: Command) =>
+        run(command, (context) => act(context, names, options, action(options))),
+      );
+  add('pause', {
+    description: 'let the operator make no calls for servers, or change nothing in sets',
+    action: () => pausing(true),
+  });
+  add('resume', { description: 'let paused servers and sets continue', action: () => pausing(false) });
+  add('reconcile', {
+    description: 'read servers at the provider again, at once',
+    action: () => reconciling(Date.now()),
+  });
+  add('protect', {
+    description: 'never cancel servers, also when their objects are deleted',
+    action: () => protecting(true),
+  });
+  add('unprotect', { description: 'allow the deletion of protected servers', action: () => protecting(false) });
+  add<Chosen & { ttl?: string; expiresAt?: string }>('extend', {
+    description: 'let servers end later, or earlier',
+    action: extending,
+  })
+    .option('--ttl <duration>', 'cancel the server this long after it was first ready, such as 72h', durationTextOf)
+    .option('--expires-at <time>', 'cancel the server at this time, such as 2027-01-31T18:00:00Z');
+}
+
+export function addLogin(program: Command, run: Run): void {
+  const secret = (): Option => new Option('--secret <name>', 'Secret with the API key').default(DEFAULT_API_KEY_SECRET);
+  program
+    .command('login')
+    .description('store an API key, and check it at the provider')
+    .addOption(secret())
+    .option('--key-id <id>', 'ID of the key (default: asked for, or the first line of standard input)')
+    .addOption(
+      new Option('--timeout <duration>', 'give up after this time').argParser(durationOf).default(60_000, '60s'),
+    )
+    .option('-y, --yes', 'replace a stored key without asking', false)
+    .action((options: { secret: string; keyId?: string; timeout: number; yes: boolean }, command: Command) =>
+      run(command, (context) => login(context, { ...options, timeoutMs: options.timeout })),
+    );
+  program
+    .command('logout')
+    .description('delete a stored API key and its catalog, if no server needs it')
+    .addOption(secret())
+    .option('-y, --yes', 'do not ask for confirmation', false)
+    .action((options: LogoutOptions, command: Command) => run(command, (context) => logout(context, options)));
+}

@@ -1,0 +1,204 @@
+/** The table of `kubectl vps list`: a row for each server and each set, with as many columns as fit. Pure. */
+import { SET_LABEL } from '../api/names.ts';
+import { hasRunningServer } from '../api/server-state.ts';
+import type { VirtualServerSet } from '../api/virtual-server-set.ts';
+import type { VirtualServer } from '../api/virtual-server.ts';
+import { expiryOf } from '../virtual-server/decision/expiry.ts';
+import { knownRecord } from '../virtual-server/decision/record.ts';
+import { duration, percentOf } from './progress.ts';
+import { inWords, readiness, setReadiness, stalled, verdict } from './readiness.ts';
+import { clean, type Paint } from './terminal.ts';
+import { priceText, sumUp } from './totals.ts';
+
+export type Item = { kind: 'server'; object: VirtualServer } | { kind: 'set'; object: VirtualServerSet };
+
+/** In the order of their importance: on a narrow terminal, the last ones are left out. */
+const COLUMNS = {
+  namespace: ({ object }) => object.metadata.namespace,
+  name: nameOf,
+  state: stateOf,
+  product: ({ kind, object }) => (kind === 'server' ? object.spec.product : object.spec.template.spec.product),
+  price: (item) => (priceOf(item) === undefined ? '' : priceText(priceOf(item) ?? 0)),
+  ends: endsIn,
+  age: ({ object }, now) => duration(now - createdAt(object)),
+  ipv6: ({ kind, object }) => (kind === 'server' ? (object.status?.ipv6?.[0] ?? '') : ''),
+  ssh: ({ kind, object }) => (kind === 'server' ? (object.status?.ssh ?? '') : ''),
+  identifier: ({ kind, object }) => (kind === 'server' ? (object.status?.identifier ?? '') : ''),
+  zone: ({ kind, object }) => (kind === 'server' ? (object.status?.zone?.code ?? '') : ''),
+  image: ({ kind, object }) => (kind === 'server' ? object.spec.image : object.spec.template.spec.image),
+} satisfies Record<string, (item: Item, now: number) => string>;
+type Column = keyof typeof COLUMNS;
+
+const USUAL: readonly Column[] = ['name', 'state', 'product', 'price', 'ends', 'age'];
+const WIDE = Object.keys(COLUMNS).filter((column) => column !== 'namespace') as Column[];
+const GAP = '   ';
+const DOT = '●';
+
+export const ORDERS = ['name', 'state', 'product', 'price', 'ends', 'age'] as const;
+export type Order = (typeof ORDERS)[number];
+
+export interface OverviewOptions {
+  /** ms since the epoch. */
+  now: number;
+  order: Order;
+  withNamespace: boolean;
+  /** All columns, also on a narrow terminal. */
+  isWide: boolean;
+  /** Of the terminal; undefined elsewhere: the usual columns, as wide as they need to be. */
+  width: number | undefined;
+  paint: Paint;
+}
+
+/** Header, rows, sum, and what the rows that need you say. No line is longer than the terminal is wide. */
+export function overview(items: readonly Item[], options: OverviewOptions): string[] {
+  const { width, paint } = options;
+  const ordered = sorted(items, options);
+  const columns = columnsFor(ordered, options);
+  const lines = [cut(columns.map(({ title, width: w }) => title.padEnd(w)).join(GAP), width)];
+  for (const [index, item] of ordered.entries()) lines.push(rowOf(item, index, columns, options));
+  lines.push('', ...sums(items).map((line) => paint.faint(cut(line, width))));
+  const bad = ordered.filter(({ object }) => stalled(object) !== undefined);
+  if (bad.length > 0) lines.push('');
+  for (const item of bad) lines.push(cut(`${nameOf(item)}: ${inWords(verdictOf(item))}`, width));
+  return lines.map((line) => line.trimEnd());
+}
+
+/** One row without dot and colour, for a pipe that gets a row for each change. */
+export function plainRow(item: Item, options: Pick<OverviewOptions, 'now' | 'withNamespace'>): string {
+  const names = options.withNamespace ? (['namespace', ...USUAL] as const) : USUAL;
+  return names.map((name) => clean(COLUMNS[name](item, options.now)) || '-').join(GAP);
+}
+
+interface Shown {
+  name: Column;
+  title: string;
+  width: number;
+  cells: readonly string[];
+}
+
+function columnsFor(items: readonly Item[], { now, withNamespace, isWide, width }: OverviewOptions): Shown[] {
+  const wanted = isWide || width !== undefined ? WIDE : USUAL;
+  const names: readonly Column[] = withNamespace ? ['namespace', ...wanted] : wanted;
+  const all = names.map((name): Shown => {
+    const cells = items.map((item) => clean(COLUMNS[name](item, now)) || '-');
+    const dots = name === 'state' && width !== undefined ? DOT.length + 1 : 0;
+    const widest = Math.max(name.length, ...cells.map((cell) => cell.length + dots));
+    return { name, title: name.toUpperCase(), width: widest, cells };
+  });
+  if (isWide || width === undefined) return all;
+  // A column that is empty in each row tells nothing.
+  const told = all.filter(({ name, cells }) => name === 'name' || cells.some((cell) => cell !== '-'));
+  return fitting(told, width);
+}
+
+/** Columns are left out, never cut, except for the first ones on a terminal that is too narrow even for them. */
+function fitting(columns: readonly Shown[], width: number): Shown[] {
+  const needed = (shown: readonly Shown[]): number =>
+    shown.reduce((sum, column) => sum + column.width, GAP.length * (shown.length - 1));
+  const first = columns.slice(0, columns.findIndex(({ name }) => name === 'state') + 1);
+  const shown = [...first];
+  for (const column of columns.slice(first.length)) if (needed([...shown, column]) <= width) shown.push(column);
+  return shown;
+}
+
+function rowOf(item: Item, index: number, columns: readonly Shown[], { width, paint }: OverviewOptions): string {
+  const isBad = stalled(item.object) !== undefined;
+  const colour = isBad ? paint.bad : isReady(item) ? paint.good : paint.busy;
+  let left = width ?? Infinity;
+  return columns
+    .map(({ name, width: padded, cells }, position) => {
+      const isDotted = name === 'state' && width !== undefined;
+      const text = `${isDotted ? `${DOT} ` : ''}${cells[index] ?? ''}`.padEnd(padded);
+      const gap = position === 0 ? '' : GAP;
+      const shown = cut(gap + text, Math.max(0, left));
+      left -= shown.length;
+      return name === 'state' ? colour(shown) : shown;
+    })
+    .join('');
+}
+
+const cut = (text: string, width = Infinity): string =>
+  text.trimEnd().length <= width
+    ? text.slice(0, width === Infinity ? undefined : width)
+    : `${text.slice(0, width - 1)}…`;
+
+function nameOf({ kind, object }: Item): string {
+  return kind === 'set' ? `set/${object.metadata.name}` : object.metadata.name;
+}
+
+const verdictOf = (item: Item) => (item.kind === 'set' ? setReadiness(item.object) : verdict(item.object));
+
+function isReady({ kind, object }: Item): boolean {
+  const { status } = kind === 'set' ? setReadiness(object) : readiness(object);
+  return status === 'True' && object.metadata.deletionTimestamp === undefined;
+}
+
+function stateOf(item: Item, now: number): string {
+  const { object } = item;
+  const { deletionTimestamp } = object.metadata;
+  const { reason } = verdictOf(item);
+  if (deletionTimestamp !== undefined) {
+    const since = `deleting for ${duration(now - Date.parse(deletionTimestamp))}`;
+    return stalled(object) === undefined ? since : `${reason}, ${since}`;
+  }
+  if (item.kind === 'set') {
+    const { readyReplicas = 0 } = item.object.status ?? {};
+    const count = `${readyReplicas}/${item.object.spec.replicas}`;
+    return isReady(item) ? `Ready ${count}` : `${reason} ${count}`;
+  }
+  const percent = isReady(item) ? undefined : percentOf(item.object);
+  const state = !isReady(item) ? reason : reason === 'Available' ? 'Ready' : `Ready, ${reason}`;
+  return percent === undefined ? state : `${state} ${percent} %`;
+}
+
+function priceOf({ kind, object }: Item): number | undefined {
+  if (kind === 'set') return object.status?.price;
+  return hasRunningServer(object) ? object.status?.price : undefined;
+}
+
+function endOf({ kind, object }: Item): number | undefined {
+  return kind === 'server' ? expiryOf(object, knownRecord(object)) : undefined;
+}
+
+function endsIn(item: Item, now: number): string {
+  const end = endOf(item);
+  if (end !== undefined) return end > now ? `in ${duration(end - now)}` : 'now';
+  const { ttl } = item.kind === 'server' ? item.object.spec : {};
+  return ttl === undefined ? '' : `${ttl} after ready`;
+}
+
+const createdAt = ({ metadata }: Item['object']): number => Date.parse(metadata.creationTimestamp);
+
+/** By name, the members of a set come after it. */
+function sorted(items: readonly Item[], { order }: OverviewOptions): Item[] {
+  const place = (item: Item): string => {
+    const { namespace, name, labels = {} } = item.object.metadata;
+    const set = item.kind === 'set' ? name : labels[SET_LABEL];
+    return [namespace, ...(set === undefined ? [name] : [set, item.kind === 'set' ? '' : name])].join('\n');
+  };
+  const byName = [...items].sort((a, b) => place(a).localeCompare(place(b), 'en', { numeric: true }));
+  const number: Partial<Record<Order, (item: Item) => number>> = {
+    // The most expensive, the newest, and the one that ends first come first.
+    price: (item) => -(priceOf(item) ?? -Infinity),
+    age: (item) => -createdAt(item.object),
+    ends: (item) => endOf(item) ?? Infinity,
+    state: (item) => (stalled(item.object) === undefined ? (isReady(item) ? 2 : 1) : 0),
+  };
+  const of = number[order];
+  // The sort is stable. Two infinite values have no difference.
+  if (of !== undefined) return byName.sort((a, b) => (of(a) === of(b) ? 0 : of(a) - of(b)));
+  if (order === 'product') return byName.sort((a, b) => COLUMNS.product(a).localeCompare(COLUMNS.product(b)));
+  return byName;
+}
+
+/** Members of a set count as servers; the price of the set would count them twice. */
+function sums(items: readonly Item[]): string[] {
+  const servers = items.flatMap(({ kind, object }) => (kind === 'server' ? [object] : []));
+  const sets = items.length - servers.length;
+  const { all } = sumUp(servers);
+  const counted = [plural(servers.length, 'server'), ...(sets === 0 ? [] : [plural(sets, 'set')])].join(', ');
+  const unpriced = all.unpriced === 0 ? '' : `, ${all.unpriced} without a price`;
+  return [`${counted}; ${all.servers} running for ${priceText(all.price)} in the provider's unit${unpriced}`];
+}
+
+const plural = (count: number, word: string): string => `${count} ${word}${count === 1 ? '' : 's'}`;

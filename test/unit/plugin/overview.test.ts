@@ -1,0 +1,201 @@
+import { describe, expect, it } from 'vitest';
+import type { Condition } from '../../../src/api/meta.ts';
+import { FINALIZER } from '../../../src/api/names.ts';
+import type { VirtualServer } from '../../../src/api/virtual-server.ts';
+import { overview, ORDERS, type Item, type OverviewOptions } from '../../../src/plugin/overview.ts';
+import { customTable, parseColumns } from '../../../src/plugin/custom-columns.ts';
+import { stored, storedWith } from '../../fixtures/virtual-server.ts';
+import { NOW, webSet } from '../../fixtures/virtual-server-set.ts';
+
+const STEERING = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/u;
+const marked = (mark: string) => (text: string) => `${mark}${text}${mark}`;
+const PLAIN = { strong: String, faint: String, good: String, busy: String, bad: String };
+const PAINTED = { ...PLAIN, good: marked('G'), busy: marked('Y'), bad: marked('R') };
+const options: OverviewOptions = {
+  now: NOW,
+  order: 'name',
+  withNamespace: false,
+  isWide: false,
+  width: undefined,
+  paint: PLAIN,
+};
+
+const condition = (type: string, reason: string, more: Partial<Condition> = {}): Condition => ({
+  ...{ type, status: type === 'Ready' && reason === 'Available' ? 'True' : 'False', reason, message: `${reason}.` },
+  lastTransitionTime: '2026-01-01T23:00:00Z',
+  ...more,
+});
+
+function server(name: string, changes: Parameters<typeof storedWith>[0] = {}): Item & { object: VirtualServer } {
+  const ready = {
+    ...{
+      observedGeneration: 1,
+      serverStatus: 'running',
+      identifier: `vs-${name}`,
+      price: 4.5,
+      ssh: 'root@host -p 2201',
+    },
+    ipv6: ['2001:db8::17'],
+    conditions: [condition('Ready', 'Available')],
+  };
+  return { kind: 'server', object: stored(name, storedWith({ status: ready, ...changes })) };
+}
+
+const stuck = (name: string): Item =>
+  server(name, {
+    status: {
+      observedGeneration: 1,
+      conditions: [
+        condition('Ready', 'CreateOutcomeUnknown', {
+          status: 'Unknown',
+          message: 'No answer. Look yourself.',
+          summary: 'No answer',
+        }),
+        condition('Stalled', 'CreateOutcomeUnknown', {
+          status: 'True',
+          message: 'No answer. Look yourself.',
+          summary: 'No answer',
+        }),
+      ],
+    },
+  });
+const creating = (name: string): Item =>
+  server(name, {
+    status: {
+      observedGeneration: 1,
+      task: { id: 7, percent: 40 },
+      conditions: [condition('Ready', 'Creating'), condition('Reconciling', 'Creating', { status: 'True' })],
+    },
+  });
+
+const items = (): Item[] => [
+  creating('db'),
+  server('api', { spec: { expiresAt: '2026-01-02T05:30:00Z' } }),
+  stuck('lost'),
+  server('old', {
+    metadata: {
+      deletionTimestamp: '2026-01-01T23:58:00Z',
+      creationTimestamp: '2025-12-01T00:00:00Z',
+      finalizers: [FINALIZER],
+    },
+  }),
+  { kind: 'set', object: webSet({ replicas: 3 }) },
+];
+
+describe('kubectl vps list', () => {
+  it('shows in a pipe the usual columns, in full and without dots', () => {
+    expect(overview(items(), options)).toEqual([
+      'NAME      STATE                  PRODUCT   PRICE   ENDS    AGE',
+      'api       Ready                  vps-1gb   4.50    in 5h   24h',
+      'db        Creating 40 %          vps-1gb   -       -       24h',
+      'lost      CreateOutcomeUnknown   vps-1gb   -       -       24h',
+      'old       deleting for 2m        vps-1gb   4.50    -       32d',
+      'set/web   NotReported 0/3        vps-1gb   -       -       24h',
+      '',
+      "4 servers, 1 set; 2 running for 9.00 in the provider's unit",
+      '',
+      'lost: No answer',
+    ]);
+  });
+
+  it.each([20, 40, 60, 80, 120, 200])(
+    'fits a terminal of %i columns, and leaves columns out instead of cutting them',
+    (width) => {
+      const lines = overview(items(), { ...options, width });
+      expect(lines.filter((line) => line.length > width)).toEqual([]);
+      expect(lines[0]).toMatch(/^NAME +STATE/);
+      expect(lines.some((line) => line.includes('● Ready'))).toBe(true);
+    },
+  );
+
+  it('shows the more columns the wider the terminal is, and none that is empty', () => {
+    const header = (width: number): string[] => overview(items(), { ...options, width })[0]?.split(/ +/) ?? [];
+    expect(header(36)).toEqual(['NAME', 'STATE']);
+    expect(header(40)).toEqual(['NAME', 'STATE', 'PRICE']);
+    expect(header(70)).toEqual(['NAME', 'STATE', 'PRODUCT', 'PRICE', 'ENDS', 'AGE']);
+    expect(header(200)).toEqual([
+      'NAME',
+      'STATE',
+      'PRODUCT',
+      'PRICE',
+      'ENDS',
+      'AGE',
+      'IPV6',
+      'SSH',
+      'IDENTIFIER',
+      'IMAGE',
+    ]);
+    expect(overview(items(), { ...options, isWide: true })[0]).toContain('ZONE');
+  });
+
+  it('colours the state alone: green, yellow, and red if it needs you', () => {
+    const text = overview(items(), { ...options, width: 80, paint: PAINTED }).join('\n');
+    expect(text).toMatch(/^api +G +● Ready +G/m);
+    expect(text).toMatch(/^db +Y +● Creating 40 % +Y/m);
+    expect(text).toMatch(/^lost +R +● CreateOutcomeUnknownR/m);
+    expect(text).toMatch(/^old +Y +● deleting for 2m +Y/m);
+  });
+
+  it.each([
+    ['name', ['api', 'db', 'lost', 'old', 'set/web']],
+    ['state', ['lost', 'db', 'old', 'set/web', 'api']],
+    ['price', ['api', 'old', 'db', 'lost', 'set/web']],
+    ['ends', ['api', 'db', 'lost', 'old', 'set/web']],
+    ['age', ['api', 'db', 'lost', 'set/web', 'old']],
+    ['product', ['api', 'db', 'lost', 'old', 'set/web']],
+  ] as const)('sorts by %s', (order, names) => {
+    expect(ORDERS).toContain(order);
+    const rows = overview(items(), { ...options, order }).slice(1, 6);
+    expect(rows.map((row) => row.split(' ')[0])).toEqual(names);
+  });
+
+  it('puts the members of a set behind it, in the order of their numbers', () => {
+    const labels = { 'vps-operator.dev/set': 'web' };
+    const members = ['web-10', 'web-2'].map((name) => server(name, { metadata: { labels } }));
+    const all = [...members, server('z'), server('a'), { kind: 'set' as const, object: webSet() }];
+    const names = overview(all, options)
+      .slice(1, 6)
+      .map((row) => row.split(' ')[0]);
+    expect(names).toEqual(['a', 'set/web', 'web-2', 'web-10', 'z']);
+  });
+
+  it('lets no text of the provider steer the terminal', () => {
+    const evil = server('evil', {
+      status: {
+        observedGeneration: 1,
+        ssh: 'root@\u001b[2Jhost',
+        ipv6: ['\u009b31m'],
+        conditions: [condition('Ready', 'Available', { message: '\u001b]0;x\u0007' })],
+      },
+    });
+    expect(overview([evil], { ...options, isWide: true }).filter((line) => STEERING.test(line))).toEqual([]);
+  });
+});
+
+describe('custom columns', () => {
+  const objects = [
+    {
+      metadata: { name: 'web', labels: { 'example.org/team': 'a' } },
+      status: { conditions: [{ type: 'Ready', status: 'True' }] },
+    },
+    { metadata: { name: 'db\u001b[2J' } },
+  ];
+
+  it('show what their paths name, as kubectl does', () => {
+    const spec = 'NAME:.metadata.name,READY:.status.conditions[?(@.type=="Ready")].status,ALL:{.metadata.labels}';
+    expect(customTable(objects, parseColumns(spec))).toEqual([
+      'NAME     READY    ALL',
+      'web      True     {"example.org/team":"a"}',
+      'db [2J   <none>   <none>',
+    ]);
+  });
+
+  it.each(['', 'NAME', 'NAME:', ':.metadata.name', 'NAME:metadata.name'])('are refused: %j', (spec) => {
+    expect(() => parseColumns(spec)).toThrow('use for example custom-columns=NAME:.metadata.name');
+  });
+
+  it('run no code', () => {
+    const spec = 'X:.metadata[?(@.constructor.constructor("return process")().exit(1))]';
+    expect(() => customTable(objects, parseColumns(spec))).toThrow('invalid path');
+  });
+});
