@@ -251,6 +251,7 @@ function explained(error: unknown, where: string): Error {
     );
   }
   if (TRANSIENT.has(error.code)) return new TransientError(error.message);
+  if (error.code === 'Forbidden') return new CommandError(EXIT.failed, error.message, rightsFor(error.message));
   if (error.code !== 'NotFound') return new CommandError(EXIT.failed, error.message);
   if (error.reason === 'NotFound') return new CommandError(EXIT.notFound, error.message);
   return new CommandError(
@@ -260,10 +261,33 @@ function explained(error: unknown, where: string): Error {
   );
 }
 
+/** How an administrator grants what the API server has refused; nothing for a text of another form. */
+function rightsFor(message: string): string[] {
+  const [, user = '', verb = '', resource = ''] = REFUSAL.exec(message) ?? [];
+  if (verb === '') return [];
+  const isRead = ['get', 'list', 'watch'].includes(verb);
+  const isOurs = /^(virtualserver|servercatalog)/.test(resource);
+  // The role view of Kubernetes shows no Secrets.
+  const role = isOurs ? `vps-operator-${isRead ? 'view' : 'edit'}` : isRead && resource !== 'secrets' ? 'view' : 'edit';
+  const [, namespace] = /in the namespace "([^"]+)"/.exec(message) ?? [];
+  const binding = namespace === undefined ? 'clusterrolebinding' : 'rolebinding';
+  const where = namespace === undefined ? '' : ` --namespace=${quoted(namespace)}`;
+  const subject = user.startsWith(ACCOUNTS)
+    ? `--serviceaccount=${quoted(user.slice(ACCOUNTS.length))}`
+    : `--user=${quoted(user)}`;
+  return [
+    `an administrator can grant it: kubectl create ${binding} ${quoted(`${role}-of-${user.split(':').at(-1)}`)}${where} --clusterrole=${role} ${subject}`,
+  ];
+}
+
+const REFUSAL = /User "([^"]+)" cannot (\w+) resource "([\w/]+)"/;
+const ACCOUNTS = 'system:serviceaccount:';
+
+/** A kubeconfig that cannot be used is a mistake in the command or its environment. */
 function failing<T>(work: () => T): T {
   try {
     return work();
   } catch (error) {
-    throw new CommandError(EXIT.failed, error instanceof Error ? error.message : String(error));
+    throw new CommandError(EXIT.usage, error instanceof Error ? error.message : String(error));
   }
 }

@@ -80,7 +80,7 @@ describe('impersonation', () => {
 
   it('is refused for a group or a UID without a user', async () => {
     const { code, stderr } = await plugin.kubectl(['vps', 'status', '--as-group', 'readers']);
-    expect([code, stderr]).toEqual([1, expect.stringContaining('give --as USER')]);
+    expect([code, stderr]).toEqual([2, expect.stringContaining('give --as USER')]);
   });
 });
 

@@ -222,8 +222,8 @@ describe('the plugin, if it cannot do its work', () => {
       3,
       `kubectl vps: no VirtualServer "web" in namespace "${world.namespace}"\n`,
     ]);
-    expect(await code('status', '--context', 'none')).toEqual([1, expect.stringContaining('no context "none"')]);
-    expect(await code('status', '--kubeconfig', '/nowhere')).toEqual([1, expect.stringContaining('/nowhere')]);
+    expect(await code('status', '--context', 'none')).toEqual([2, expect.stringContaining('no context "none"')]);
+    expect(await code('status', '--kubeconfig', '/nowhere')).toEqual([2, expect.stringContaining('/nowhere')]);
     expect((await code('wait', 'web', '--timeout', 'soon'))[0]).toBe(2);
     expect(await code('nonsense')).toEqual([2, expect.not.stringContaining('did you mean')]);
     for (const [typed, meant] of Object.entries({ ps: 'list', lst: 'list', describe: 'status', stats: 'status' })) {
@@ -237,6 +237,10 @@ describe('the plugin, if it cannot do its work', () => {
     const stranger = await createPlugin(folder(), world.namespace, kubeconfig);
     const refused = await stranger.kubectl(['vps', 'status']);
     expect([refused.code, refused.stderr]).toEqual([1, expect.stringMatching(/cannot list resource "virtualservers"/)]);
+    const [, grant = ''] = /an administrator can grant it: (kubectl .*)$/m.exec(refused.stderr) ?? [];
+    expect(grant).toMatch(/--clusterrole=vps-operator-view --serviceaccount=\S+:stranger$/);
+    expect((await plugin.shell(grant)).code).toBe(0);
+    await world.until(async () => (await stranger.kubectl(['vps', 'status'])).code === 0, 'the role to take effect');
   });
 
   it('reports that the CRD is not installed', async () => {
