@@ -10,17 +10,18 @@ import { list, LIST_FORMATS, listFormat, type ListOptions } from './commands/lis
 import { adoptListed, startOver, type ListedOptions } from './commands/listed.ts';
 import { writeManifest, type NewOptions } from './commands/new.ts';
 import { adopt, resolveAdopt, resolveGone, resolveNotCreated } from './commands/resolve.ts';
-import { runSsh, showConsole, type SshOptions } from './commands/ssh.ts';
+import { runScp, runSsh, showConsole, type ScpOptions, type SshOptions } from './commands/ssh.ts';
 import { showStatus } from './commands/status.ts';
-import { waitFor, type WaitOptions } from './commands/wait.ts';
+import { waitForAll, type WaitOptions } from './commands/wait.ts';
 import { ClusterView, type ClusterFlags } from './cluster.ts';
 import type { Context } from './context.ts';
 import { CommandError, EXIT } from './failure.ts';
 import { addEveryday, addLogin } from './everyday-program.ts';
+import { addExamples } from './examples.ts';
 import { addRollout, type Run } from './rollout-program.ts';
 import { ORDERS } from './overview.ts';
 import type { Format } from './table.ts';
-import { targetOf } from './target.ts';
+import { serverNameOf, targetOf } from './target.ts';
 import type { Terminal } from './terminal.ts';
 
 interface Globals extends ClusterFlags {
@@ -38,11 +39,10 @@ interface ProgramOptions {
 const SSH_CHECKS = specSchema.shape.sshCheck.unwrap().options;
 
 export function createProgram({ terminal, version, exitWith }: ProgramOptions): Command {
-  const program = new Command('kubectl-vps')
+  const program = new Command('kubectl vps')
     .usage('[command] [flags]')
     .description('Show, access and fix the servers of VirtualServer and VirtualServerSet objects.')
     .version(version)
-    .configureHelp({ showGlobalOptions: true })
     .option('--kubeconfig <file>', 'kubeconfig file (default: $KUBECONFIG, else ~/.kube/config)')
     .option('--context <name>', 'kubeconfig context (default: the current one)')
     .option('--as <user>', 'user to impersonate')
@@ -53,6 +53,7 @@ export function createProgram({ terminal, version, exitWith }: ProgramOptions): 
     .configureOutput({
       writeOut: (text) => void terminal.out.write(text),
       writeErr: (text) => void terminal.err.write(text),
+      outputError: (text, write) => write(text.replace(/^error: /, 'kubectl vps: ')),
     });
 
   const run: Run = async (command, work) => {
@@ -100,14 +101,24 @@ export function createProgram({ terminal, version, exitWith }: ProgramOptions): 
 
   program
     .command('wait')
-    .description('wait until a server or a set is ready, deleted or stuck, and show its progress')
-    .argument(`<${SERVER_OR_SET.name}>`, SERVER_OR_SET.description)
-    .addOption(new Option('--for <state>', 'state to wait for').choices(['ready', 'deleted']).default('ready'))
+    .description('wait until servers or sets are ready, deleted or stuck, and show their progress')
+    .argument(`<${SERVER_OR_SET.name}...>`, SERVER_OR_SET.description)
+    .addOption(
+      new Option('--for <state>', 'state to wait for').choices(['ready', 'deleted', 'delete']).default('ready'),
+    )
     .addOption(
       new Option('--timeout <duration>', 'give up after this time').argParser(durationOf).default(15 * 60_000, '15m'),
     )
-    .action((name: string, options: { for: WaitOptions['for']; timeout: number }, command: Command) =>
-      run(command, (context) => waitFor(context, targetOf(name), { for: options.for, timeoutMs: options.timeout })),
+    .action((names: string[], options: { for: WaitOptions['for'] | 'delete'; timeout: number }, command: Command) =>
+      run(command, (context) => {
+        // As kubectl spells it.
+        const state = options.for === 'delete' ? 'deleted' : options.for;
+        return waitForAll(
+          context,
+          names.map((name) => targetOf(name)),
+          { for: state, timeoutMs: options.timeout },
+        );
+      }),
     );
 
   program
@@ -119,7 +130,19 @@ export function createProgram({ terminal, version, exitWith }: ProgramOptions): 
     .option('-i, --identity-file <file>', 'private key, as for ssh -i')
     .option('--ssh-option <option>', 'option, as for ssh -o; repeatable', collect, [])
     .action((name: string, words: string[], options: SshOptions, command: Command) =>
-      run(command, async (context) => exitWith(await runSsh(context, name, words, options))),
+      run(command, async (context) => exitWith(await runSsh(context, serverNameOf(name), words, options))),
+    );
+
+  program
+    .command('scp')
+    .description('copy files to or from a server, as scp does')
+    .argument('<path...>', 'files; those of the server as NAME:PATH')
+    .option('-r, --recursive', 'copy folders with their content', false)
+    .option('--direct', 'connect over IPv6 instead of the SSH proxy', false)
+    .option('-i, --identity-file <file>', 'private key, as for scp -i')
+    .option('--ssh-option <option>', 'option, as for scp -o; repeatable', collect, [])
+    .action((paths: string[], options: ScpOptions, command: Command) =>
+      run(command, async (context) => exitWith(await runScp(context, paths, options))),
     );
 
   program
@@ -128,7 +151,7 @@ export function createProgram({ terminal, version, exitWith }: ProgramOptions): 
     .argument(`<${NAME.name}>`, NAME.description)
     .addOption(outputOption())
     .action((name: string, _options: object, command: Command) =>
-      run(command, (context) => showConsole(context, name)),
+      run(command, (context) => showConsole(context, serverNameOf(name))),
     );
 
   program
@@ -196,7 +219,7 @@ export function createProgram({ terminal, version, exitWith }: ProgramOptions): 
     .action((name: string | undefined, options: ListedOptions, command: Command) =>
       run(command, (context) => {
         const isListed = options.filename.length > 0;
-        if (isListed === (name === undefined)) return startOver(context, name, options);
+        if (isListed === (name === undefined)) return startOver(context, name && serverNameOf(name), options);
         throw new CommandError(EXIT.usage, 'pass either NAME or --filename FILE');
       }),
     );
@@ -210,7 +233,7 @@ export function createProgram({ terminal, version, exitWith }: ProgramOptions): 
     .option('--gone', 'you checked: the server of the object no longer exists', false)
     .option('-y, --yes', 'do not ask for confirmation', false)
     .action((name: string, options: Resolution, command: Command) =>
-      run(command, (context) => resolve(context, name, options)),
+      run(command, (context) => resolve(context, serverNameOf(name), options)),
     );
 
   program
@@ -228,6 +251,7 @@ export function createProgram({ terminal, version, exitWith }: ProgramOptions): 
       program.commands.map((command) => command.name()),
     );
   });
+  addExamples(program);
   return program;
 }
 
@@ -285,5 +309,5 @@ async function takeOver(
   if (name === undefined || identifier === undefined) {
     throw new CommandError(EXIT.usage, 'pass NAME and IDENTIFIER, --filename FILE, or --from-record');
   }
-  await adopt(context, name, identifier, options.yes);
+  await adopt(context, serverNameOf(name), identifier, options.yes);
 }

@@ -10,7 +10,9 @@ import { setNameOf } from './target.ts';
 export type Run = (command: Command, work: (context: Context) => Promise<void>) => Promise<void>;
 
 export function addRollout(program: Command, run: Run): void {
-  const rollout = program.command('rollout').description('show, pause, resume and undo the rollouts of a set');
+  const rollout = program
+    .command('rollout')
+    .description('manage the rollouts of a set: show, pause, resume and undo them');
   rollout
     .command('status')
     .description('wait until the rollout is finished or stuck, and show its progress')

@@ -4,6 +4,7 @@ import { isIPv6 } from 'node:net';
 import type { VirtualServer } from '../api/virtual-server.ts';
 import { isPort } from '../virtual-server/decision/status.ts';
 import { CommandError, EXIT } from './failure.ts';
+import { serverNameOf } from './target.ts';
 
 interface SshDestination {
   host: string;
@@ -64,4 +65,36 @@ export function sshArguments(target: SshDestination, options: readonly string[],
   // Older clients also check the key of the address, which would defeat the alias.
   const alias = ['-o', `HostKeyAlias=${hostKeyAlias}`, '-o', 'CheckHostIP=no'];
   return [...alias, ...(port === undefined ? [] : ['-p', String(port)]), ...options, '--', `root@${host}`, ...command];
+}
+
+/** `web:/etc/motd` or `vps/web:/etc/motd`. As for scp, any other slash before the colon belongs to a local path. */
+const REMOTE = /^((?:vps|virtualservers?[a-z0-9.-]*)\/)?([a-z0-9][a-z0-9.-]*):(.*)$/is;
+
+/** Undefined for a local file. */
+function remoteOf(path: string): { server: string; path: string } | undefined {
+  const [, type = '', name, remote] = REMOTE.exec(path) ?? [];
+  return name === undefined || remote === undefined ? undefined : { server: serverNameOf(type + name), path: remote };
+}
+
+/** The one server that these paths name. Throws CommandError if there is none, or several. */
+export function scpServer(paths: readonly string[]): string {
+  const servers = new Set(paths.flatMap((path) => remoteOf(path)?.server ?? []));
+  const [server, another] = servers;
+  if (server !== undefined && another === undefined && paths.length > 1) return server;
+  throw new CommandError(
+    EXIT.usage,
+    'name files here and on one server, such as: kubectl vps scp notes.txt web:/root/',
+  );
+}
+
+/** Arguments of scp: as those of ssh, with the server's address in the place of its name. */
+export function scpArguments(target: SshDestination, options: readonly string[], paths: readonly string[]): string[] {
+  const { host, port, hostKeyAlias } = target;
+  const alias = ['-o', `HostKeyAlias=${hostKeyAlias}`, '-o', 'CheckHostIP=no'];
+  const address = isIPv6(host) ? `[${host}]` : host;
+  const files = paths.map((path) => {
+    const remote = remoteOf(path);
+    return remote === undefined ? path : `root@${address}:${remote.path}`;
+  });
+  return [...alias, ...(port === undefined ? [] : ['-P', String(port)]), ...options, '--', ...files];
 }

@@ -38,6 +38,15 @@ export function targetOf(text: string, usual: Target['kind'] = 'server'): Target
   );
 }
 
+/** Throws CommandError unless the text names a server, with or without its type. */
+export function serverNameOf(text: string): string {
+  const { kind, name } = targetOf(text);
+  if (kind === 'server') return name;
+  throw new CommandError(EXIT.usage, `${JSON.stringify(text)} is a set: name one of its members`, [
+    `kubectl vps status set/${name}   # shows its members`,
+  ]);
+}
+
 /** Throws CommandError unless the text names a set, with or without its type. */
 export function setNameOf(text: string): string {
   const { kind, name } = targetOf(text, 'set');

@@ -1,8 +1,8 @@
-/** `kubectl vps ssh` and `kubectl vps console`: the ways to log in to a server. */
+/** `kubectl vps ssh`, `scp` and `console`: the ways to reach a server. */
 import { spawn } from 'node:child_process';
 import { print, type Context } from '../context.ts';
 import { CommandError, EXIT } from '../failure.ts';
-import { sshArguments, sshDestination } from '../ssh-arguments.ts';
+import { scpArguments, scpServer, sshArguments, sshDestination } from '../ssh-arguments.ts';
 import { data } from '../table.ts';
 import { clean } from '../terminal.ts';
 
@@ -24,6 +24,20 @@ export async function runSsh(
   const own = [...sshOption.flatMap((option) => ['-o', option]), ...(identityFile ? ['-i', identityFile] : [])];
   await cluster.close();
   return run('ssh', sshArguments(target, own, command));
+}
+
+export type ScpOptions = SshOptions & { recursive: boolean };
+
+/** Copies between this machine and one server, with the user's scp. Resolves with its exit code. */
+export async function runScp({ cluster }: Context, paths: readonly string[], options: ScpOptions): Promise<number> {
+  const target = sshDestination(await cluster.get(scpServer(paths)), options.direct, cluster.where);
+  const own = [
+    ...options.sshOption.flatMap((option) => ['-o', option]),
+    ...(options.identityFile ? ['-i', options.identityFile] : []),
+    ...(options.recursive ? ['-r'] : []),
+  ];
+  await cluster.close();
+  return run('scp', scpArguments(target, own, paths));
 }
 
 const SIGNAL_BASE = 128;

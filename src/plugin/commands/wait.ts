@@ -13,8 +13,17 @@ export interface WaitOptions {
   timeoutMs: number;
 }
 
+/** Waits for one after the other: all have to reach the state, within one time. */
+export async function waitForAll(context: Context, targets: readonly Target[], options: WaitOptions): Promise<void> {
+  const start = context.now();
+  for (const [index, target] of targets.entries()) {
+    const spent = index === 0 ? 0 : context.now() - start;
+    await waitFor(context, target, { ...options, timeoutMs: Math.max(1, options.timeoutMs - spent) });
+  }
+}
+
 /** Resolves when the state is reached. Throws CommandError if the object is not there or stuck, or at the timeout. */
-export async function waitFor(context: Context, { kind, name }: Target, options: WaitOptions): Promise<void> {
+async function waitFor(context: Context, { kind, name }: Target, options: WaitOptions): Promise<void> {
   const { for: wanted, timeoutMs } = options;
   if (kind === 'server') await follow(context, server(context, name, wanted), timeoutMs);
   else if (wanted === 'ready') await follow(context, readySet(context, name), timeoutMs);

@@ -29,7 +29,7 @@ describe('completion', () => {
     expect(await offered('sta')).toEqual(['status', 'start-over', ':4']);
     expect(await offered('status', '')).toEqual(['web', ':4']);
     expect(await offered('status', 'web', '')).toEqual([':4']);
-    expect(await offered('wait', '--for', '')).toEqual(['ready', 'deleted', ':4']);
+    expect(await offered('wait', '--for', '')).toEqual(['ready', 'deleted', 'delete', ':4']);
     expect(await offered('new', 'db', '--product', '')).toEqual(['vps-1gb', 'vps-2gb', 'vps-4gb', 'vps-8gb', ':4']);
     expect(await offered('new', 'db', '--product=vps-2')).toEqual(['--product=vps-2gb', ':4']);
     expect(await offered('new', 'db', '--disk-size', '4')).toEqual(['40', ':4']);

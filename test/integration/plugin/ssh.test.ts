@@ -1,7 +1,8 @@
 /** `kubectl vps ssh` against a real sshd, which the provider reports as its SSH proxy. */
-import { readFile } from 'node:fs/promises';
+import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, onTestFinished } from 'vitest';
 import { virtualServer } from '../../fixtures/virtual-server.ts';
 import { createPlugin, usePlugin, type Result } from '../support/plugin.ts';
 import { readyServer } from '../support/records.ts';
@@ -75,6 +76,37 @@ describe.skipIf(!hasRootSshd)('kubectl vps ssh', () => {
   });
 });
 
+describe.skipIf(!hasRootSshd)('kubectl vps scp', () => {
+  it('copies files and folders to a server and back, and no text of a path becomes an option', async () => {
+    const world = await createWorld();
+    const sshd = await startSshd();
+    await serverBehind(world, 'web', sshd);
+    const plugin = await createPlugin(folder(), world.namespace);
+    const there = await mkdtemp(join(tmpdir(), 'vps-operator-scp-'));
+    onTestFinished(() => rm(there, { recursive: true }));
+    await mkdir(join(there, 'from', 'deep'), { recursive: true });
+    await writeFile(join(there, 'from', 'deep', 'a'), 'one');
+    await writeFile(join(there, '-oProxyCommand=false'), 'two');
+    const options = [
+      `UserKnownHostsFile=${join(sshd.folder, 'known_hosts')}`,
+      'StrictHostKeyChecking=accept-new',
+      'BatchMode=yes',
+    ];
+    const flags = options.map((option) => `--ssh-option ${option}`).join(' ');
+    const scp = (words: string): Promise<Result> =>
+      plugin.shell(`cd ${there} && kubectl vps scp -i ${sshd.identityFile} ${flags} ${words}`);
+    expect(await scp(`-r from web:${there}/to`)).toMatchObject({ code: 0 });
+    expect(await readFile(join(there, 'to', 'deep', 'a'), 'utf8')).toBe('one');
+    expect(await scp(`vps/web:${there}/to/deep/a back`)).toMatchObject({ code: 0 });
+    expect(await readFile(join(there, 'back'), 'utf8')).toBe('one');
+    expect(await scp(`-- -oProxyCommand=false web:${there}/two`)).toMatchObject({ code: 0 });
+    expect(await readFile(join(there, 'two'), 'utf8')).toBe('two');
+    expect((await scp(`web:${there}/none x`)).code).not.toBe(0);
+    for (const words of ['a b', 'web:/a', 'web:/a db:/b'])
+      expect(await scp(words)).toMatchObject({ code: 2, stderr: expect.stringContaining('on one server') as string });
+  });
+});
+
 describe('kubectl vps ssh and console, without a server', () => {
   it('report what is missing', async () => {
     const world = await createWorld({ operator: false });
@@ -86,6 +118,8 @@ describe('kubectl vps ssh and console, without a server', () => {
       `kubectl vps: web has no server yet\n  kubectl vps status web --namespace=${world.namespace}\n`,
     ]);
     expect((await plugin.kubectl(['vps', 'console', 'web'])).code).toBe(1);
+    expect((await plugin.kubectl(['vps', 'console', 'vps/web'])).stderr).toContain('web has no admin console');
+    expect((await plugin.kubectl(['vps', 'ssh', 'set/web'])).stderr).toContain('name one of its members');
     expect((await plugin.kubectl(['vps', 'ssh', 'none'])).code).toBe(3);
   });
 });

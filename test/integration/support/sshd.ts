@@ -87,6 +87,7 @@ async function run(folder: string, port: number): Promise<() => Promise<void>> {
     `AuthorizedKeysFile ${join(folder, 'authorized_keys')}`,
     'AuthenticationMethods publickey',
     'PermitRootLogin prohibit-password',
+    'Subsystem sftp internal-sftp',
     'StrictModes no',
     'UsePAM no',
     'PidFile none',

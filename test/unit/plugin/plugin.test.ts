@@ -7,12 +7,10 @@ import { formatRecord } from '../../../src/api/record.ts';
 import type { VirtualServer, VirtualServerStatus } from '../../../src/api/virtual-server.ts';
 import { nextSteps } from '../../../src/plugin/next-steps.ts';
 import { bar, duration, progressLine } from '../../../src/plugin/progress.ts';
-import { createProgram } from '../../../src/plugin/program.ts';
 import { screen } from '../../../src/plugin/screen.ts';
 import { sshArguments, sshDestination } from '../../../src/plugin/ssh-arguments.ts';
 import { columns, data } from '../../../src/plugin/table.ts';
 import { quoted } from '../../../src/base/text.ts';
-import { clean, paintFor } from '../../../src/plugin/terminal.ts';
 import { priceText, sumUp } from '../../../src/plugin/totals.ts';
 import { stored, storedWith } from '../../fixtures/virtual-server.ts';
 
@@ -186,23 +184,6 @@ describe('the screen', () => {
       'kubectl logs -n',
       '# more: https://github.com/vps-operator/vps-operator/blob/main/docs/reference/kubectl-plugin.md#status',
     ]);
-  });
-});
-
-describe('the help', () => {
-  it('of each command shows every flag, global flags included', () => {
-    const terminal = {
-      out: process.stdout,
-      err: process.stderr,
-      input: process.stdin,
-      paint: paintFor(process.stdout),
-    };
-    const program = createProgram({ terminal, version: '1', exitWith: () => undefined });
-    expect(program.commands.length).toBeGreaterThan(5);
-    for (const command of program.commands.flatMap((each) => [each, ...each.commands])) {
-      const text = command.helpInformation();
-      for (const { flags } of [...program.options, ...command.options]) expect(text).toContain(flags);
-    }
   });
 });
 

@@ -1,0 +1,56 @@
+/** What the help of each command ends with: examples, and where to read more. */
+import type { Command } from 'commander';
+import { DOCUMENTATION } from '../api/documentation.ts';
+
+const PAGE = `${DOCUMENTATION}/reference/kubectl-plugin.md`;
+const GLOBAL = 'kubectl vps --help   # the flags that all commands take, such as --namespace';
+
+/** By command; after `kubectl vps`. */
+const EXAMPLES: Record<string, readonly string[]> = {
+  list: ['list -A --sort price', 'list --watch', 'list -o custom-columns=NAME:.metadata.name,IPV6:.status.ipv6[0]'],
+  status: ['status web', 'status set/web', 'status web -o yaml'],
+  wait: ['wait web', 'wait web db --for delete --timeout 5m'],
+  ssh: ['ssh web', 'ssh web -- uptime', 'ssh web --direct'],
+  scp: ['scp notes.txt web:/root/', 'scp -r web:/var/log logs'],
+  login: ['login', 'login --secret team-key < key.txt'],
+  logout: ['logout'],
+  pause: ['pause web', 'pause set/web'],
+  resume: ['resume web'],
+  reconcile: ['reconcile web'],
+  protect: ['protect web', 'protect -l team=web'],
+  unprotect: ['unprotect web'],
+  extend: ['extend lab --ttl 96h', 'extend lab --expires-at 2027-01-31T18:00:00Z'],
+  console: ['console web'],
+  catalog: ['catalog', 'catalog -o json'],
+  new: ['new web > web.yaml', 'new web --product vps-1gb --ttl 72h'],
+  adopt: ['adopt web vs1001', 'adopt --from-record --all --dry-run', 'adopt -f servers.csv'],
+  'start-over': ['start-over web'],
+  resolve: ['resolve web --not-created', 'resolve web --adopt vs1001'],
+  cost: ['cost -A'],
+  rollout: ['rollout status web', 'rollout undo web'],
+};
+
+export function addExamples(program: Command): void {
+  program.addHelpText('after', `\nMore: ${PAGE}`);
+  for (const command of program.commands) {
+    const lines = (EXAMPLES[command.name()] ?? []).map((example) => `  kubectl vps ${example}`);
+    command.addHelpText(
+      'after',
+      ['', 'Examples:', ...lines, '', GLOBAL, `More: ${PAGE}#${anchorOf(command)}`].join('\n'),
+    );
+  }
+}
+
+/** The heading of the page that is about the command. */
+function anchorOf(command: Command): string {
+  const name = command.name();
+  return HEADINGS.find((heading) => heading.split('-').includes(name)) ?? name;
+}
+
+const HEADINGS = [
+  'login-and-logout',
+  'pause-resume-reconcile-protect-unprotect-and-extend',
+  'ssh-scp-and-console',
+  'catalog-and-new',
+  'resolve-and-adopt',
+];
