@@ -499,6 +499,7 @@ export const MUTANTS: Mutant[] = [
     file: 'src/virtual-server/decision/record.ts',
     find: 'return mirror?.attempt !== undefined && mirror.attempt !== record.attempt;',
     replace: 'return mirror?.attempt === "none" && mirror.attempt !== record.attempt;',
+    tests: ['--project', 'unit', 'test/unit/virtual-server/decision/record.test.ts'],
   },
   {
     name: 'ignores that two objects hold one server',

@@ -6,6 +6,7 @@ import { reasonPage } from '../../../src/api/documentation.ts';
 import { formatRecord } from '../../../src/api/record.ts';
 import type { VirtualServer, VirtualServerStatus } from '../../../src/api/virtual-server.ts';
 import { nextSteps } from '../../../src/plugin/next-steps.ts';
+import { clean } from '../../../src/plugin/terminal.ts';
 import { bar, duration, progressLine } from '../../../src/plugin/progress.ts';
 import { screen } from '../../../src/plugin/screen.ts';
 import { sshArguments, sshDestination } from '../../../src/plugin/ssh-arguments.ts';

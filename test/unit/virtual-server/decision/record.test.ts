@@ -33,6 +33,11 @@ const because = (reason: ReadyReason): NonNullable<Shape['status']> => ({
 type Case = [reason: string, shape: Shape, view: unknown, notes?: AttemptNote[]];
 
 const cases: Case[] = [
+  [
+    'a mirror with the attempt that an adoption has resolved must be written again',
+    { annotated: adopted, mirror: ATTEMPTED },
+    own(adopted, true),
+  ],
   ['nothing anywhere means never attempted', {}, { kind: 'none' }],
   ['an attempt that was only minted sent nothing', {}, { kind: 'none' }, [minted]],
   ["the operator's finalizer without a record is a loss", { finalizers: [FINALIZER] }, { kind: 'missing' }],
