@@ -178,12 +178,12 @@ export class ClusterView {
   }
 
   /** The newest Events of the object with this uid, oldest first; undefined if the user may not read Events. */
-  async events({ metadata }: KubeObject): Promise<EventView[] | undefined> {
+  async events({ metadata }: KubeObject, newest = EVENTS): Promise<EventView[] | undefined> {
     const query = { fieldSelector: `involvedObject.uid=${metadata.uid}` };
     const path = `/api/v1/namespaces/${encodeURIComponent(metadata.namespace)}/events`;
     try {
       const list = (await this.#http.call({ path, query })) as { items?: EventView[] };
-      return (list.items ?? []).sort((a, b) => timeOf(a) - timeOf(b)).slice(-EVENTS);
+      return (list.items ?? []).sort((a, b) => timeOf(a) - timeOf(b)).slice(-newest);
     } catch (error) {
       if (error instanceof KubeError && error.code === 'Forbidden') return undefined;
       throw explained(error, this.where);

@@ -11,7 +11,7 @@ import { adoptListed, startOver, type ListedOptions } from './commands/listed.ts
 import { writeManifest, type NewOptions } from './commands/new.ts';
 import { adopt, resolveAdopt, resolveGone, resolveNotCreated } from './commands/resolve.ts';
 import { runScp, runSsh, showConsole, type ScpOptions, type SshOptions } from './commands/ssh.ts';
-import { showStatus } from './commands/status.ts';
+import { showStatus, showTimeline } from './commands/status.ts';
 import { waitForAll, type WaitOptions } from './commands/wait.ts';
 import { ClusterView, type ClusterFlags } from './cluster.ts';
 import type { Context } from './context.ts';
@@ -94,6 +94,14 @@ export function createProgram({ terminal, version, exitWith }: ProgramOptions): 
         if (!allNamespaces) return showStatus(context, targetOf(name));
         throw new CommandError(EXIT.usage, 'pass either NAME or --all-namespaces, not both');
       }),
+    );
+
+  program
+    .command('timeline')
+    .description('show what happened to a server, in the order of time')
+    .argument(`<${NAME.name}>`, NAME.description)
+    .action((name: string, _options: object, command: Command) =>
+      run(command, (context) => showTimeline(context, serverNameOf(name))),
     );
 
   addEveryday(program, run);

@@ -154,12 +154,12 @@ describe('the chart', () => {
     expect(kustomized.removed).toHaveLength(isWatching ? 1 : 0);
   });
 
-  it('keeps with Helm what the manifests keep from GitOps tools: CRDs and guards', async () => {
+  it('keeps with Helm what the manifests keep from GitOps tools: CRDs and policies', async () => {
     const rendered = manifestsIn(await helm.render('--values', LEAST, '--set=connectionSecrets.enabled=true'));
     const having = (annotation: string): string[] =>
       rendered.filter(({ metadata }) => metadata.annotations?.[annotation] !== undefined).map(nameOf);
     expect(having('helm.sh/resource-policy')).toEqual(having('kustomize.toolkit.fluxcd.io/prune'));
-    expect(having('helm.sh/resource-policy')).toHaveLength(21);
+    expect(having('helm.sh/resource-policy')).toHaveLength(23);
   });
 
   it('gives commonLabels to every object that it can create, and to the pods', async () => {

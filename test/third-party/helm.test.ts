@@ -135,7 +135,8 @@ async function newerChart(): Promise<string> {
 const hasNewerCrd = async (): Promise<boolean> =>
   (await cluster.kubectl('get', 'crd', CRD, '-o', 'yaml')).includes('Newer');
 
-const guards = (): Promise<string> => cluster.kubectl('get', 'validatingadmissionpolicies', '-o', 'name');
+const guards = (): Promise<string> =>
+  cluster.kubectl('get', 'validatingadmissionpolicies', '-l', 'app.kubernetes.io/component=guards', '-o', 'name');
 
 it('keeps a server through upgrade, rollback, uninstallation and a second installation', async () => {
   expect(await follow('Install')).toContain('kubectl rollout status deployment/vps-operator');

@@ -76,6 +76,19 @@ describe('kubectl vps list', () => {
   });
 });
 
+describe('kubectl vps timeline', () => {
+  it('shows creation, order and conditions of a server', async () => {
+    const world = await createWorld();
+    const { status } = await readyServer(world, 'web');
+    const plugin = await createPlugin(folder(), world.namespace);
+    const { code, stdout, stderr } = await plugin.kubectl(['vps', 'timeline', 'vps/web']);
+    expect([code, stderr]).toEqual([0, '']);
+    expect(stdout).toMatch(/Z {2}the object was created\n[^]*Z {2}order [0-9a-f]{16} began\n/);
+    expect(stdout).toContain(`Ready became True; now Available: Server ${status?.identifier} is running`);
+    expect((await plugin.kubectl(['vps', 'timeline', 'none'])).code).toBe(3);
+  });
+});
+
 describe('daily changes', () => {
   it('pause and resume a server, and do nothing twice', async () => {
     const world = await createWorld();

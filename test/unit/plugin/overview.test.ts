@@ -3,6 +3,7 @@ import type { Condition } from '../../../src/api/meta.ts';
 import { FINALIZER } from '../../../src/api/names.ts';
 import type { VirtualServer } from '../../../src/api/virtual-server.ts';
 import { overview, ORDERS, type Item, type OverviewOptions } from '../../../src/plugin/overview.ts';
+import { timeline } from '../../../src/plugin/timeline.ts';
 import { customTable, parseColumns } from '../../../src/plugin/custom-columns.ts';
 import { stored, storedWith } from '../../fixtures/virtual-server.ts';
 import { NOW, webSet } from '../../fixtures/virtual-server-set.ts';
@@ -197,5 +198,33 @@ describe('custom columns', () => {
   it('run no code', () => {
     const spec = 'X:.metadata[?(@.constructor.constructor("return process")().exit(1))]';
     expect(() => customTable(objects, parseColumns(spec))).toThrow('invalid path');
+  });
+});
+
+describe('kubectl vps timeline', () => {
+  const record = {
+    ...{ owner: 'uid-of-web', mode: 'create', attempt: 'a1', attemptedAt: '2026-01-01T00:00:01Z', identifier: 'vs1' },
+    readyAt: '2026-01-01T00:05:00Z',
+  };
+  const object = stored(
+    'web',
+    storedWith({
+      status: { record, conditions: [condition('Ready', 'Available', { lastTransitionTime: '2026-01-01T00:05:00Z' })] },
+    }),
+  );
+
+  it('shows what happened in the order of time, with pauses, and steers no terminal', () => {
+    const events = [
+      { reason: 'Creating', message: 'on \u001b[2Jits way', count: 2, lastTimestamp: '2026-01-01T00:00:02Z' },
+    ];
+    expect(timeline(object, events, PLAIN)).toEqual([
+      '2026-01-01T00:00:00Z  the object was created',
+      '2026-01-01T00:00:01Z  order a1 began',
+      '2026-01-01T00:00:02Z  Event Creating (2 times): on  [2Jits way',
+      '                      … 4m',
+      '2026-01-01T00:05:00Z  server vs1 was first ready',
+      '2026-01-01T00:05:00Z  Ready became True; now Available: Available.',
+    ]);
+    expect(timeline(object, undefined, PLAIN).at(-1)).toBe('No Events: you are not allowed to read them.');
   });
 });

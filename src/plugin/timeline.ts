@@ -1,0 +1,58 @@
+/** What happened to a server, in the order of time: creation, order, conditions, Events, end. Pure. */
+import type { VirtualServer } from '../api/virtual-server.ts';
+import { knownRecord } from '../virtual-server/decision/record.ts';
+import { timeOf, type EventView } from './cluster.ts';
+import { duration } from './progress.ts';
+import { inWords } from './readiness.ts';
+import { clean, type Paint } from './terminal.ts';
+
+interface Entry {
+  /** ms since the epoch. */
+  at: number;
+  text: string;
+}
+
+/** A pause this long shows as a line of its own (ms). */
+const PAUSE_MS = 60_000;
+
+/** `events`: undefined if the user may not read them. Lines of `TIME  WHAT`, the oldest first. */
+export function timeline(object: VirtualServer, events: readonly EventView[] | undefined, paint: Paint): string[] {
+  const entries = [...life(object), ...conditions(object), ...(events ?? []).map(ofEvent)]
+    .filter(({ at }) => Number.isFinite(at) && at > 0)
+    .sort((a, b) => a.at - b.at);
+  const lines = entries.flatMap(({ at, text }, index) => {
+    const pause = index === 0 ? 0 : at - (entries[index - 1]?.at ?? at);
+    const line = `${new Date(at).toISOString().slice(0, 19)}Z  ${clean(text)}`;
+    return pause < PAUSE_MS ? [line] : [paint.faint(`                      … ${duration(pause)}`), line];
+  });
+  return events === undefined ? [...lines, paint.faint('No Events: you are not allowed to read them.')] : lines;
+}
+
+function life(object: VirtualServer): Entry[] {
+  const { creationTimestamp, deletionTimestamp } = object.metadata;
+  const { attempt, attemptedAt, readyAt, missingAt, expiredAt, identifier, mode } = knownRecord(object) ?? {};
+  const server = identifier === undefined ? 'the server' : `server ${identifier}`;
+  const known: [string | undefined, string][] = [
+    [creationTimestamp, 'the object was created'],
+    [attemptedAt, `order ${attempt ?? ''} began`],
+    [readyAt, `${server} was first ready${mode === 'adopt' ? ', and had been adopted' : ''}`],
+    [missingAt, `${server} counted as gone`],
+    [expiredAt, `${server} was cancelled because it expired`],
+    [deletionTimestamp, 'the object was deleted: since then it waits for its server to be cancelled or released'],
+  ];
+  return known.flatMap(([time, text]) => (time === undefined ? [] : [{ at: Date.parse(time), text }]));
+}
+
+function conditions({ status }: VirtualServer): Entry[] {
+  return (status?.conditions ?? []).map((condition) => ({
+    at: Date.parse(condition.lastTransitionTime),
+    // The reason may be newer than the status.
+    text: `${condition.type} became ${condition.status}; now ${condition.reason}: ${inWords(condition)}`,
+  }));
+}
+
+function ofEvent(event: EventView): Entry {
+  const { count = 1, reason = '', message = '' } = event;
+  const repeated = count > 1 ? ` (${count} times)` : '';
+  return { at: timeOf(event), text: `Event ${reason}${repeated}: ${message}` };
+}
