@@ -31,7 +31,7 @@ describe('the demo', () => {
     const script = commands.filter((line) => line.startsWith('  ')).join('\n');
     // The operator still runs: the commands delete the object, which it has to release, and create it again.
     const { stdout } = await promisify(execFile)('/bin/sh', ['-ec', script], { timeout: LONG_MS });
-    expect(stdout).toMatch(/^web +True +Available [^]*"web" deleted [^]*\/web created\n[^]*web is ready\n$/m);
+    expect(stdout).toMatch(/^web +Ready [^]*"web" deleted [^]*\/web created\n[^]*web is ready\n$/m);
     const kubeconfig = /export KUBECONFIG=(\S+)/.exec(script)?.[1] ?? '';
     const server = /server: (\S+)/.exec(await readFile(kubeconfig, 'utf8'))?.[1] ?? '';
 

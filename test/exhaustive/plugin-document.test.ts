@@ -144,16 +144,18 @@ describe('docs/reference/kubectl-plugin.md', () => {
   it('logs in with each of its commands', async () => {
     const { world, type } = await createReader();
     const { status } = await readyServer(world, 'web');
-    const commands = typedBelow('ssh and console').map(({ command }) => command);
+    await type(`echo 'echo "scp was called with: $*"' > scp; chmod +x scp`);
+    const commands = typedBelow('ssh, scp and console').map(({ command }) => command);
     const said: string[] = [];
     for (const command of commands) said.push(await type(command));
     const { sshProxy, ipv6 = [], adminConsole } = status ?? {};
-    expect(said).toHaveLength(4);
+    expect(said).toHaveLength(5);
     for (const each of said.slice(0, 2)) expect(each).toMatch(/^ssh was called with: .*root@/);
     for (const each of said.slice(0, 2)) expect(each).toContain(sshProxy?.hostname);
     expect(said[1]).toMatch(/ServerAliveInterval=30.* -i \S+\/\.ssh\/work .*uptime$/m);
     expect(said[2]).toContain(`root@${ipv6[0]}`);
-    expect(said[3]).toContain(adminConsole?.hostname);
+    expect(said[3]).toMatch(new RegExp(`^scp was called with: .* -r -- site root@${sshProxy?.hostname}:/srv/$`, 'm'));
+    expect(said[4]).toContain(adminConsole?.hostname);
   });
 
   it('lists what can be ordered, and writes manifests that the API server accepts', async () => {
@@ -184,6 +186,34 @@ describe('docs/reference/kubectl-plugin.md', () => {
     expect(template.spec).toMatchObject({ image: 'debian-13.qcow2/minimal', sshKeys: [SSH_KEY] });
   });
 
+  it('lists servers, changes them, and tells what happened', async () => {
+    const { world, type } = await createReader();
+    for (const name of ['web', 'db']) await readyServer(world, name);
+    await readyServer(world, 'lab', withSpec({ ttl: '1h' }));
+    await world.patch('web', { metadata: { labels: { team: 'web' } } });
+    const [list, tells] = [typedBelow('list'), typedBelow('timeline')].map(([first]) => first?.command ?? '');
+    expect(await type(list ?? '')).toMatch(
+      /^NAME +STATE +PRODUCT +PRICE +ENDS +AGE\ndb +Ready .*\nlab +Ready .* in \d+m .*\nweb +Ready /,
+    );
+    expect(await type(tells ?? '')).toMatch(/Z {2}the object was created\n[^]*Z {2}order [0-9a-f]+ began\n/);
+    const heading = 'pause, resume, reconcile, protect, unprotect and extend';
+    const said: string[] = [];
+    for (const { command } of typedBelow(heading)) said.push(await type(command));
+    expect(said.join('')).toMatch(
+      /^web is paused.*\nweb is resumed\nweb will be reconciled.*\nweb is protected.*\ndb is protected.*\nweb is not protected any more\nlab ends 96h after/,
+    );
+    expect((await world.get('lab'))?.spec.ttl).toBe('96h');
+    expect((await world.get('db'))?.spec.deletionProtection).toBe(true);
+  });
+
+  it('stores a key from standard input', async () => {
+    const { world, type } = await createReader();
+    const { keyId, secret } = world.simulator;
+    await type('kubectl delete secret vps-api-key');
+    const said = await type(`KEY_ID='${keyId}' SECRET='${secret}'; ${commandWith('login and logout', 'printf')}`);
+    expect(said).toMatch(/^the provider accepts the key: /);
+  });
+
   it('sums up the cost of servers', async () => {
     const { world, type } = await createReader();
     await readyServer(world, 'web');
@@ -195,10 +225,14 @@ describe('docs/reference/kubectl-plugin.md', () => {
     const typed = headings.map((heading) => [heading, typedBelow(heading).length]).filter(([, count]) => count !== 0);
     expect(Object.fromEntries(typed)).toEqual({
       Install: 5,
+      'login and logout': 3,
+      list: 1,
+      'pause, resume, reconcile, protect, unprotect and extend': 6,
       status: 3,
+      timeline: 1,
       wait: 4,
       rollout: 6,
-      'ssh and console': 4,
+      'ssh, scp and console': 5,
       'catalog and new': 5,
       'resolve and adopt': 8,
       'start-over': 2,
@@ -212,7 +246,7 @@ describe('docs/reference/kubectl-plugin.md', () => {
     const names = [...stdout.matchAll(/^ {2}([a-z][a-z-]*) /gm)]
       .map(([, name]) => name)
       .filter((name) => name !== 'help');
-    const headings = [...page.matchAll(/^## (.*)$/gm)].flatMap(([, heading = '']) => heading.split(' and '));
+    const headings = [...page.matchAll(/^## (.*)$/gm)].flatMap(([, heading = '']) => heading.split(/, | and /));
     expect(names.filter((name) => !headings.includes(name ?? ''))).toEqual([]);
     const codes = [...page.matchAll(/^\| (\d+) \|/gm)].map(([, code]) => Number(code));
     expect(codes).toEqual(Object.values(EXIT));
@@ -230,6 +264,19 @@ describe.skipIf(noTerminal !== undefined)('docs/reference/kubectl-plugin.md, int
     expect([await session.ended, session.text()]).toEqual([0, session.text()]);
   }
   const YES: [RegExp, string] = [/\(y\/N\)/, 'y\r'];
+
+  it('logs in and out', async () => {
+    const { world, plugin, type } = await createReader();
+    const { keyId, secret } = world.simulator;
+    await type('kubectl delete secret vps-api-key');
+    const [login, , logout] = typedBelow('login and logout').map(({ command }) => command);
+    await answer(plugin, login ?? '', [
+      [/Key ID/, `${keyId}\r`],
+      [/Secret/, `${secret}\r`],
+    ]);
+    await answer(plugin, logout ?? '', [YES]);
+    expect(await type('kubectl get secrets -o name')).not.toContain('vps-api-key');
+  });
 
   it('writes a manifest from the answers', async () => {
     const { plugin, type } = await createReader();

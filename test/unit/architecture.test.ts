@@ -13,6 +13,7 @@ const READERS: string[] = ['base/version.ts', 'kube/config.ts'];
 /** Files that read messages, and whose. A condition has its facts apart: the reason, the summary and the subject. */
 const MESSAGES_OF_OTHERS: Record<string, string> = {
   'controller/conditions.ts': 'quotes a part of the message of another object',
+  'plugin/cluster.ts': 'the API server, which names the verb that it refuses only there',
   'virtual-server/connection-secret.ts': 'the API server',
   'virtual-server/decision/silent-task.ts': 'the provider',
   'virtual-server/journal/notes.ts': 'Node',
