@@ -182,7 +182,7 @@ export class Accounts {
     const isGood = entry.account !== undefined && entry.problem === undefined && !isDoubtful(entry);
     const { readAt, notBefore } = entry;
     const dueAt = isGood ? readAt + this.#options.refreshMs : notBefore;
-    // An object that holds a server goes on with a good key; of any other, you may want to know whether a new key works.
+    // An object that holds a server keeps using a good key. For any other, you may want to know whether a new key works.
     const isAsked = asked && !(isGood && held);
     if (now < (isAsked ? Math.min(dueAt, readAt + FIRST_PAUSE_MS) : dueAt)) return entry;
     entry.reading ??= this.#read(entry).finally(() => {

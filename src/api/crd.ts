@@ -37,7 +37,7 @@ function rootSchema(
       spec,
       status: {
         ...status,
-        // Only the operator writes it. Without its fields, managedFields are smaller by half, and a write costs a tenth less.
+        // Only the operator writes it. managedFields do not list its fields then, and writes allocate a tenth less.
         'x-kubernetes-map-type': 'atomic',
         // kstatus treats an object without a status as current; -1 means that the operator has not seen it yet.
         default: { observedGeneration: -1 },

@@ -86,7 +86,6 @@ const shape = {
 /** The keys that this version knows, in the order of a record's text. */
 const KEYS = Object.keys(shape) as (keyof ServerRecord)[];
 const KNOWN: ReadonlySet<string> = new Set(KEYS);
-const isKnown = (key: string): key is keyof typeof shape => KNOWN.has(key);
 
 export const recordSchema = open(shape);
 export type ServerRecord = z.infer<typeof recordSchema>;
@@ -144,8 +143,7 @@ const mirrors = new WeakMap<object, ServerRecord | undefined>();
 
 function readMirror(stored: object): ServerRecord | undefined {
   if (newerRecord(stored) !== undefined || recordSchema.safeParse(stored).success) return stored as ServerRecord;
-  const valid = Object.entries(stored).filter(([key, field]) => !isKnown(key) || shape[key].safeParse(field).success);
-  return recordSchema.safeParse(Object.fromEntries(valid)).data;
+  return recordSchema.safeParse({ ...unknownIn(stored), ...validIn(stored, KEYS) }).data;
 }
 
 /** Undefined for a record that this version understands, and for anything that is not a record. */
@@ -163,12 +161,17 @@ const HELD = ['owner', 'account', 'attempt', 'task', 'identifier', 'orphans'] as
 
 /** The readable fields of any record that tell what its object holds. */
 export function heldIn(value: object): Partial<ServerRecord> {
-  const entries = HELD.map((key) => [key, shape[key].safeParse((value as Record<string, unknown>)[key]).data] as const);
+  return validIn(value, HELD);
+}
+
+/** Of these fields, the ones that are there and valid. */
+function validIn(value: object, keys: readonly (keyof ServerRecord)[]): Partial<ServerRecord> {
+  const entries = keys.map((key) => [key, shape[key].safeParse((value as Record<string, unknown>)[key]).data] as const);
   return Object.fromEntries(entries.filter(([, field]) => field !== undefined));
 }
 
 /** The keys of a record that this version does not know, with their values. */
-export function unknownIn(record: ServerRecord): object {
+export function unknownIn(record: object): object {
   return Object.fromEntries(Object.entries(record).filter(([key]) => !KNOWN.has(key)));
 }
 

@@ -140,26 +140,16 @@ export class ClusterView {
     return this.#call({ path, absent: name, ...(signal !== undefined && { signal }) });
   }
 
-  /** Creates the object, or merges these parts into the one of this name. */
-  async put(
-    apiVersion: string,
-    plural: string,
-    kind: string,
-    name: string,
-    parts: object,
-    annotations?: Record<string, string>,
-  ): Promise<void> {
-    const metadata = { name, ...(annotations && { annotations }) };
-    const body = { apiVersion, kind, metadata, ...parts };
+  async createObject(apiVersion: string, plural: string, object: object): Promise<void> {
+    const path = collectionOf({ apiVersion, plural }, this.namespace);
+    await this.#call({ method: 'POST', path, query: { fieldManager: FIELD_MANAGER }, body: { apiVersion, ...object } });
+  }
+
+  /** Merges the changes into the object. */
+  async changeObject(apiVersion: string, plural: string, name: string, changes: object): Promise<void> {
+    const path = pathOf({ apiVersion, plural }, this.namespace, name);
     const query = { fieldManager: FIELD_MANAGER };
-    const isThere = (await this.findObject(apiVersion, plural, name)) !== undefined;
-    if (isThere) {
-      const path = pathOf({ apiVersion, plural }, this.namespace, name);
-      await this.#call({ method: 'PATCH', path, query, body, contentType: MERGE_PATCH });
-    } else {
-      const path = collectionOf({ apiVersion, plural }, this.namespace);
-      await this.#call({ method: 'POST', path, query, body });
-    }
+    await this.#call({ method: 'PATCH', path, query, body: changes, contentType: MERGE_PATCH });
   }
 
   /** False if there is no such object. */

@@ -61,10 +61,14 @@ function aliasOf(identifier: string): string {
 
 /** Arguments of ssh: the plugin's options, the user's options, the destination, the command. */
 export function sshArguments(target: SshDestination, options: readonly string[], command: readonly string[]): string[] {
-  const { host, port, hostKeyAlias } = target;
+  return [...addressed(target, '-p'), ...options, '--', `root@${target.host}`, ...command];
+}
+
+/** Under which name the host key is known, and the port. */
+function addressed({ port, hostKeyAlias }: SshDestination, portFlag: '-p' | '-P'): string[] {
   // Older clients also check the key of the address, which would defeat the alias.
   const alias = ['-o', `HostKeyAlias=${hostKeyAlias}`, '-o', 'CheckHostIP=no'];
-  return [...alias, ...(port === undefined ? [] : ['-p', String(port)]), ...options, '--', `root@${host}`, ...command];
+  return [...alias, ...(port === undefined ? [] : [portFlag, String(port)])];
 }
 
 /** `web:/etc/motd` or `vps/web:/etc/motd`. As for scp, any other slash before the colon belongs to a local path. */
@@ -89,12 +93,10 @@ export function scpServer(paths: readonly string[]): string {
 
 /** Arguments of scp: as those of ssh, with the server's address in the place of its name. */
 export function scpArguments(target: SshDestination, options: readonly string[], paths: readonly string[]): string[] {
-  const { host, port, hostKeyAlias } = target;
-  const alias = ['-o', `HostKeyAlias=${hostKeyAlias}`, '-o', 'CheckHostIP=no'];
-  const address = isIPv6(host) ? `[${host}]` : host;
+  const address = isIPv6(target.host) ? `[${target.host}]` : target.host;
   const files = paths.map((path) => {
     const remote = remoteOf(path);
     return remote === undefined ? path : `root@${address}:${remote.path}`;
   });
-  return [...alias, ...(port === undefined ? [] : ['-P', String(port)]), ...options, '--', ...files];
+  return [...addressed(target, '-P'), ...options, '--', ...files];
 }

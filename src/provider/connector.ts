@@ -102,14 +102,18 @@ export class Connector {
 
 /**
  * undici's connector, which resumes the last TLS session with a host: a new connection without a full handshake. undici
- * itself keeps sessions only until the next garbage collection, so this keeps the last one of each host.
+ * itself keeps sessions only until the next garbage collection, so this keeps the last one of each host. A failure forgets
+ * them all: a host that cannot cope with a session must not fail for ever.
  */
 export function resumingConnector(options: buildConnector.BuildOptions): buildConnector.connector {
-  const connect = buildConnector({ ...options, allowH2: false });
+  const fresh = (): buildConnector.connector => buildConnector({ ...options, allowH2: false });
+  let connect = fresh();
   const sessions = new Map<string, Buffer>();
   return (target, callback) => {
     connect(target, (...[error, socket]) => {
       if (error !== null) {
+        sessions.clear();
+        connect = fresh();
         callback(error, null);
         return;
       }

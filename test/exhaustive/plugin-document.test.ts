@@ -200,7 +200,7 @@ describe('docs/reference/kubectl-plugin.md', () => {
     const said: string[] = [];
     for (const { command } of typedBelow(heading)) said.push(await type(command));
     expect(said.join('')).toMatch(
-      /^web is paused.*\nweb is resumed\nweb will be reconciled.*\nweb is protected.*\ndb is protected.*\nweb is not protected any more\nlab ends 96h after/,
+      /^web is paused.*\nweb is resumed\nweb will be reconciled.*\nweb is protected.*\ndb is protected.*\nweb is no longer protected\nlab ends 96h after/,
     );
     expect((await world.get('lab'))?.spec.ttl).toBe('96h');
     expect((await world.get('db'))?.spec.deletionProtection).toBe(true);

@@ -77,8 +77,8 @@ const CONTROLLERS = [
 const DEFAULT_CRDS = join(import.meta.dirname, '../../deploy/crds');
 
 /**
- * Resolves when the API server is ready, lists the kinds of the CRDs, and locks the fields of an order. The control plane ends with this process, however
- * that ends.
+ * Resolves when the API server is ready, lists the kinds of the CRDs, and locks the fields of an order. The control plane
+ * ends with this process, however that ends.
  */
 export async function startControlPlane(options: ControlPlaneOptions = {}): Promise<ControlPlane> {
   const progress = options.progress ?? (() => undefined);

@@ -1,11 +1,13 @@
 /** `kubectl vps pause`, `resume`, `reconcile`, `protect`, `unprotect` and `extend`: small changes to servers and sets. */
-import { PAUSED_ANNOTATION, RECONCILE_AT_ANNOTATION, SET_KIND } from '../../api/names.ts';
+import { PAUSED_ANNOTATION, RECONCILE_AT_ANNOTATION } from '../../api/names.ts';
 import { isPaused } from '../../api/server-state.ts';
 import type { VirtualServerSet } from '../../api/virtual-server-set.ts';
 import type { VirtualServer } from '../../api/virtual-server.ts';
 import { timestamp } from '../../base/duration.ts';
 import { print, tell, type Context } from '../context.ts';
 import { CommandError, EXIT } from '../failure.ts';
+import { requireAlive } from './rollout.ts';
+import { setOf } from '../set-members.ts';
 import { targetOf } from '../target.ts';
 import { clean } from '../terminal.ts';
 
@@ -72,10 +74,10 @@ async function chosenBy(
 const SET_DECIDES = 'is a member of a set, which decides this for all its members';
 
 /** Throws CommandError for the member of a set: the set would change it back. */
-function requireOwn({ metadata }: VirtualServer, { cluster }: Context, command: string): void {
-  const set = metadata.ownerReferences?.find(({ kind, controller }) => kind === SET_KIND && controller === true);
+function requireOwn(server: VirtualServer, { cluster }: Context, command: string): void {
+  const set = setOf(server);
   if (set === undefined) return;
-  throw new CommandError(EXIT.failed, `${metadata.name} ${SET_DECIDES}`, [
+  throw new CommandError(EXIT.failed, `${server.metadata.name} ${SET_DECIDES}`, [
     `kubectl vps ${command} set/${set.name}${cluster.where}`,
   ]);
 }
@@ -88,7 +90,7 @@ export const pausing = (paused: boolean): Action => ({
     return paused ? 'is paused: the operator makes no calls for it' : 'is resumed';
   },
   set: async ({ cluster }, set) => {
-    if (set.spec.paused === paused) return undefined;
+    if (requireAlive(set).spec.paused === paused) return undefined;
     await cluster.changeSpec(set, { paused });
     return paused ? 'is paused: it creates, changes and deletes no member' : 'is resumed';
   },
@@ -110,7 +112,7 @@ export const reconciling = (now: number): Action => ({
 });
 
 export const protecting = (deletionProtection: boolean): Action => {
-  const done = deletionProtection ? 'is protected: its server is never cancelled' : 'is not protected any more';
+  const done = deletionProtection ? 'is protected: its server is never cancelled' : 'is no longer protected';
   return {
     unchanged: deletionProtection ? 'already protected' : 'not protected',
     server: async (context, server) => {
@@ -124,7 +126,7 @@ export const protecting = (deletionProtection: boolean): Action => {
       await cluster.changeSpec(set, { template: { spec: { deletionProtection } } });
       return deletionProtection
         ? 'is protected, with its members'
-        : 'is not protected any more, and neither are its members';
+        : 'is no longer protected, and neither are its members';
     },
   };
 };

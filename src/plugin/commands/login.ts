@@ -48,7 +48,9 @@ export async function login(context: Context, options: LoginOptions): Promise<vo
     return;
   }
   const key = await readKey(context, options.keyId);
-  await cluster.put('v1', 'secrets', 'Secret', secret, { type: 'Opaque', stringData: key });
+  if (before === undefined) {
+    await cluster.createObject('v1', 'secrets', { kind: 'Secret', metadata: { name: secret }, stringData: key });
+  } else await cluster.changeObject('v1', 'secrets', secret, { stringData: key });
   tell(context, [`Secret ${secret} is ${before === undefined ? 'created' : 'changed'}`]);
   // The operator reads a Secret at most once a second, and may have read it just before.
   await sleep(SECRET_READ_MS);
@@ -86,10 +88,19 @@ async function checked(context: Context, { secret, timeoutMs }: LoginOptions): P
   const asked = new Date(now()).toISOString();
   const known = await findCatalog(cluster, secret);
   const name = known?.metadata.name ?? secret;
-  const spec = known?.spec ?? { apiKeySecretRef: { name: secret } };
-  const annotations = { [RECONCILE_AT_ANNOTATION]: asked };
-  await cluster.put(API_VERSION, CATALOG_PLURAL, CATALOG_KIND, name, { spec }, annotations);
-  if (known === undefined) tell(context, [`${CATALOG_KIND} ${name} is created`]);
+  const metadata = { annotations: { [RECONCILE_AT_ANNOTATION]: asked } };
+  if (known === undefined) {
+    if ((await cluster.findObject(API_VERSION, CATALOG_PLURAL, name)) !== undefined) {
+      const why = `the key is stored, but not checked: ${CATALOG_KIND} ${name} uses another Secret`;
+      throw new CommandError(EXIT.failed, why, [
+        `kubectl vps login${cluster.where} --secret NAME   # with another name`,
+      ]);
+    }
+    const spec = { apiKeySecretRef: { name: secret } };
+    const catalog = { kind: CATALOG_KIND, metadata: { ...metadata, name }, spec };
+    await cluster.createObject(API_VERSION, CATALOG_PLURAL, catalog);
+    tell(context, [`${CATALOG_KIND} ${name} is created`]);
+  } else await cluster.changeObject(API_VERSION, CATALOG_PLURAL, name, { metadata });
   let seen: ServerCatalog | undefined;
   const goal = {
     name,

@@ -21,7 +21,7 @@ export async function runSsh(
   { direct, sshOption, identityFile }: SshOptions,
 ): Promise<number> {
   const target = sshDestination(await cluster.get(name), direct, cluster.where);
-  const own = [...sshOption.flatMap((option) => ['-o', option]), ...(identityFile ? ['-i', identityFile] : [])];
+  const own = given({ sshOption, identityFile });
   await cluster.close();
   return run('ssh', sshArguments(target, own, command));
 }
@@ -31,13 +31,14 @@ export type ScpOptions = SshOptions & { recursive: boolean };
 /** Copies between this machine and one server, with the user's scp. Resolves with its exit code. */
 export async function runScp({ cluster }: Context, paths: readonly string[], options: ScpOptions): Promise<number> {
   const target = sshDestination(await cluster.get(scpServer(paths)), options.direct, cluster.where);
-  const own = [
-    ...options.sshOption.flatMap((option) => ['-o', option]),
-    ...(options.identityFile ? ['-i', options.identityFile] : []),
-    ...(options.recursive ? ['-r'] : []),
-  ];
+  const own = [...given(options), ...(options.recursive ? ['-r'] : [])];
   await cluster.close();
   return run('scp', scpArguments(target, own, paths));
+}
+
+/** The user's options, which ssh and scp spell alike. */
+function given({ sshOption, identityFile }: Pick<SshOptions, 'sshOption' | 'identityFile'>): string[] {
+  return [...sshOption.flatMap((option) => ['-o', option]), ...(identityFile ? ['-i', identityFile] : [])];
 }
 
 const SIGNAL_BASE = 128;

@@ -43,6 +43,17 @@ describe('kubectl vps login', () => {
     expect(worse.stderr).toContain('InvalidCredentials');
   });
 
+  it('changes no catalog that uses another Secret', async () => {
+    const world = await createWorld({ operator: false });
+    const plugin = await createPlugin(folder(), world.namespace);
+    const catalog = `{apiVersion: vps-operator.dev/v1alpha1, kind: ServerCatalog, metadata: {name: mine}, spec: {apiKeySecretRef: {name: theirs}}}`;
+    await plugin.shell(`echo '${catalog}' | kubectl apply -f -`);
+    const { code, stderr } = await plugin.shell("printf 'a\\nb\\n' | kubectl vps login --secret mine");
+    expect([code, stderr]).toEqual([1, expect.stringContaining('ServerCatalog mine uses another Secret')]);
+    const shown = await plugin.shell("kubectl get vpscat mine -o jsonpath='{.spec.apiKeySecretRef.name}'");
+    expect(shown.stdout).toBe('theirs');
+  });
+
   it('needs a key', async () => {
     const world = await createWorld({ operator: false });
     const plugin = await createPlugin(folder(), world.namespace);
