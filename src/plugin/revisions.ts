@@ -1,6 +1,6 @@
 /** The history of a set, and what a return to one of its revisions changes. Pure. */
 import type { Ordered, VirtualServerSet, VirtualServerSetStatus } from '../api/virtual-server-set.ts';
-import { mergePatch } from '../kube/client.ts';
+import { mergePatch } from './merge-patch.ts';
 import { fingerprint } from './public-key.ts';
 import { orderedOf, revisionOf } from '../virtual-server-set/decision/template.ts';
 

@@ -126,7 +126,7 @@ export class CatalogReconciler implements Reconciler<ServerCatalog> {
 
   async #write(catalog: ServerCatalog, status: ServerCatalogStatus): Promise<void> {
     const { recorder, client, wrote } = this.#options;
-    const written = await client.writeStatus(catalog.metadata, catalog.status, status);
+    const written = await client.writeStatus(catalog.metadata, status);
     wrote(written);
     recorder.record(CATALOG_KIND, written, 'ReadCatalog', transitions(catalog.status?.conditions, status.conditions));
   }

@@ -150,7 +150,7 @@ export class SetReconciler implements Reconciler<VirtualServerSet> {
     const changes = isChanged ? transitions(set.status?.conditions, status.conditions) : [];
     recorder.record(SET_KIND, set, 'ReconcileSet', [...events, ...changes]);
     if (stopping.aborted || !isChanged) return;
-    saw(await sets.writeStatus(set.metadata, set.status, status));
+    saw(await sets.writeStatus(set.metadata, status));
   }
 }
 

@@ -289,7 +289,7 @@ export async function write(
     deps.wrote(newest);
   }
   if (next.status !== undefined && !isDeepEqual(newest.status, next.status)) {
-    newest = await deps.kube.writeStatus(versionOf(newest), newest.status, next.status);
+    newest = await deps.kube.writeStatus(versionOf(newest), next.status);
     deps.wrote(newest);
   }
   return newest;

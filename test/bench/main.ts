@@ -270,7 +270,7 @@ function writesOf(counts: RequestCounts, count: number, own: number): { objects:
 }
 
 function requestsOfSet(counts: RequestCounts): string {
-  const [writes, looks] = [sum(counts, /^PATCH virtualserversets\/status$/), sum(counts, /^LIST virtualservers$/)];
+  const [writes, looks] = [sum(counts, /^PUT virtualserversets\/status$/), sum(counts, /^LIST virtualservers$/)];
   return `${writes} writes of the set's status, ${looks} lists of VirtualServers`;
 }
 

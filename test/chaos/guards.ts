@@ -14,6 +14,8 @@ interface Patch {
   status?: unknown;
 }
 
+const STATUS_FIELDS = ['apiVersion', 'kind', 'status'];
+
 /** Every write must name the version and uid of its object, and must not touch fields that are not the operator's. */
 export function checkWrite(request: Request): string[] {
   const { method, path, body } = request;
@@ -27,15 +29,20 @@ export function checkWrite(request: Request): string[] {
   const isOfCatalog = path.includes(`/${CATALOG_PLURAL}/`);
   if ((!path.includes(`/${SERVER_PLURAL}/`) && !isOfCatalog) || method === 'GET') return [];
   const isStatus = path.split('?')[0]?.endsWith('/status') === true;
-  if (method !== 'PATCH' || (isOfCatalog && !isStatus)) return [`the operator sent ${method} ${path}`];
+  if (method !== (isStatus ? 'PUT' : 'PATCH') || (isOfCatalog && !isStatus))
+    return [`the operator sent ${method} ${path}`];
   const patch = JSON.parse(body) as Patch;
   const violations: string[] = [];
   if (patch.metadata?.resourceVersion === undefined) violations.push(`${method} ${path} carries no resourceVersion`);
-  if (!isStatus && patch.metadata?.uid === undefined) violations.push(`${method} ${path} carries no uid`);
+  if (patch.metadata?.uid === undefined) violations.push(`${method} ${path} carries no uid`);
   const foreign = [
-    ...Object.keys(patch).filter((key) => key !== 'metadata' && !(isStatus && key === 'status')),
+    // A PUT of the status takes only the status: the names in its body are those in the path.
+    ...Object.keys(patch).filter((key) => key !== 'metadata' && !(isStatus && STATUS_FIELDS.includes(key))),
     ...Object.keys(patch.metadata ?? {}).filter(
-      (key) => !['uid', 'resourceVersion', ...(isStatus ? [] : ['annotations', 'finalizers'])].includes(key),
+      (key) =>
+        !['uid', 'resourceVersion', ...(isStatus ? ['namespace', 'name'] : ['annotations', 'finalizers'])].includes(
+          key,
+        ),
     ),
     ...Object.keys(patch.metadata?.annotations ?? {}).filter((key) => key !== RECORD_ANNOTATION),
   ];

@@ -103,7 +103,7 @@ export function kubeLabel(request: Request, world: World): string {
   const isStatus = parts.at(-1) === 'status';
   const state = stateOf(world.object(parts.at(isStatus ? -2 : -1) ?? ''));
   if (method === 'GET') return `kube:GET-object:${state}`;
-  return isStatus ? `kube:PATCH-status:${state}:${reasonWritten(body)}` : `kube:PATCH-object:${state}:${written(body)}`;
+  return isStatus ? `kube:PUT-status:${state}:${reasonWritten(body)}` : `kube:PATCH-object:${state}:${written(body)}`;
 }
 
 /** `isAsked`: the provider was already asked to cancel the server in the path. */

@@ -47,7 +47,7 @@ export function checkSetWrite(request: Request): string[] | undefined {
   const route = routeOf(request);
   if (method === 'GET') return undefined;
   if (route.includes(`/${SET_PLURAL}`))
-    return method === 'PATCH' && route.endsWith('/status') ? [] : [`the operator sent ${method} ${path}`];
+    return method === 'PUT' && route.endsWith('/status') ? [] : [`the operator sent ${method} ${path}`];
   if (method === 'POST' && route.endsWith(`/${SERVER_PLURAL}`)) {
     const { ownerReferences = [] } = (JSON.parse(body) as { metadata: { ownerReferences?: { kind: string }[] } })
       .metadata;

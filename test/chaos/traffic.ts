@@ -87,7 +87,7 @@ export class Traffic {
     await this.#still;
     this.#options.violated(checkWrite(exchange));
     await this.#checkStandby(exchange, sender);
-    if (exchange.method === 'PATCH') {
+    if (exchange.method === 'PATCH' || exchange.method === 'PUT') {
       const name = /virtualservers\/([^/?]+)/.exec(exchange.path)?.[1] ?? '';
       this.#writes.set(name, this.writes(name) + 1);
     }

@@ -112,20 +112,23 @@ export class ObjectStore<T extends Stored> {
     return this.patch(namespace, name, { metadata: { annotations } });
   }
 
-  /** Applies a merge patch to the object or its status; checks uid and version if the body contains them. */
-  patch(namespace: string, name: string, body: PatchBody, part: 'object' | 'status' = 'object'): T {
+  /** Applies a merge patch to the object; checks uid and version if the body contains them. */
+  patch(namespace: string, name: string, body: PatchBody): T {
     const object = this.#existing(namespace, name);
     const { uid, resourceVersion, ...metadata } = body.metadata ?? {};
-    if (resourceVersion !== undefined && resourceVersion !== object.metadata.resourceVersion)
-      throw new KubeError('Conflict', 'the object has been modified', { status: 409 });
-    // The status subresource ignores the uid.
-    if (part === 'status')
-      return this.#replace(object, { ...object, status: merged(object.status, body.status) as object });
+    if (resourceVersion !== undefined && resourceVersion !== object.metadata.resourceVersion) throw modified();
     if (uid !== undefined && uid !== object.metadata.uid) throw invalid('uid: precondition failed');
     const spec = merged(object.spec, body.spec) as object;
     const edited = !isDeepStrictEqual(spec, object.spec);
     const generation = object.metadata.generation + (edited ? 1 : 0);
     return this.#replace(object, { ...object, spec, metadata: patched({ ...object.metadata, generation }, metadata) });
+  }
+
+  /** A PUT of the status, which takes nothing else from the body. */
+  putStatus(namespace: string, name: string, { metadata, status }: T): T {
+    const { uid, resourceVersion } = this.#existing(namespace, name).metadata;
+    if (metadata.uid !== uid || metadata.resourceVersion !== resourceVersion) throw modified();
+    return this.replaceStatus(namespace, name, status);
   }
 
   /** Replaces the status, like `kubectl replace --subresource=status` or a backup without status. */
@@ -236,6 +239,10 @@ function patched<M extends KubeObject['metadata']>(metadata: M, changes: NonNull
 
 function isObject(value: unknown): value is Record<string, unknown> {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+function modified(): KubeError {
+  return new KubeError('Conflict', 'the object has been modified', { status: 409 });
 }
 
 export function invalid(message: string): KubeError {

@@ -91,8 +91,8 @@ export class Routes {
       store.delete(namespace, name, (body as { preconditions?: Preconditions } | undefined)?.preconditions);
       return undefined;
     }
-    if (method === 'PATCH')
-      return store.patch(namespace, name, body as PatchBody, part === 'status' ? 'status' : 'object');
+    if (method === 'PATCH') return store.patch(namespace, name, body as PatchBody);
+    if (method === 'PUT' && part === 'status') return store.putStatus(namespace, name, body as Stored);
     return store.get(namespace, name) ?? notFound(name);
   }
 

@@ -43,7 +43,7 @@ class HerdReconciler implements Reconciler<Herd> {
       const body = { metadata: { name: `${name}-${count}`, ownerReferences } };
       await this.#http.call({ method: 'POST', path: collectionOf(CONFIG_MAPS, namespace), body });
     }
-    if (herd.status?.count !== count) this.#wrote(await this.#herds.writeStatus(herd.metadata, herd.status, { count }));
+    if (herd.status?.count !== count) this.#wrote(await this.#herds.writeStatus(herd.metadata, { count }));
     return {};
   }
 }

@@ -36,11 +36,7 @@ interface Server {
   editSpec(name: string, patch: Partial<VirtualServer['spec']>): Promise<VirtualServer>;
   delete(name: string): Promise<void>;
   patchMetadata(version: ObjectVersion, patch: MetadataPatch): Promise<VirtualServer>;
-  writeStatus(
-    version: ObjectVersion,
-    previous: VirtualServerStatus | undefined,
-    status: VirtualServerStatus,
-  ): Promise<VirtualServer>;
+  writeStatus(version: ObjectVersion, status: VirtualServerStatus): Promise<VirtualServer>;
   /** Lists with this page size; a page with more bytes than this is read in smaller ones. */
   list(pageSize: number, pageBytes: number): Promise<string[]>;
 }
@@ -66,7 +62,7 @@ function serverAt(http: KubeHttp, namespace: string): Server {
       await http.call({ method: 'DELETE', path: path(name) });
     },
     patchMetadata: (version, patch) => kube.patchMetadata(version, patch),
-    writeStatus: (version, previous, status) => kube.writeStatus(version, previous, status),
+    writeStatus: (version, status) => kube.writeStatus(version, status),
     async list(pageSize, pageBytes) {
       const { signal } = new AbortController();
       const { objects } = await listAll(http, VIRTUAL_SERVERS, { namespace, pageSize, pageBytes, signal });
@@ -102,10 +98,8 @@ async function step(server: Server, random: Random, versions: Versions): Promise
     return server.patchMetadata(version, { annotations: { [RECORD_ANNOTATION]: value === 0 ? null : `r${value}` } });
   if (kind === 10) return server.list(value + 1, isStale ? 1 : 64 * 1024);
   if (kind === 6) return server.patchMetadata(version, { finalizers: value === 0 ? [] : [FINALIZER] });
-  // A real API server ignores the uid in a status write: the version suffices there.
-  const right = newest && isWrong ? { ...version, uid: newest.uid } : version;
   const attempt = value === 0 ? {} : { attempt: `a${value}` };
-  return server.writeStatus(right, object?.status, { record: { owner: 'o', mode: 'create', ...attempt } });
+  return server.writeStatus(version, { record: { owner: 'o', mode: 'create', ...attempt } });
 }
 
 function versionOf({ metadata }: VirtualServer): ObjectVersion {
@@ -208,7 +202,7 @@ async function setStep(http: KubeHttp, namespace: string, random: Random): Promi
       ...set.metadata,
       ...(isStale && { resourceVersion: String(Number(set.metadata.resourceVersion) - 1) }),
     };
-    return sets.writeStatus(at, set.status, status);
+    return sets.writeStatus(at, status);
   };
   const { signal } = new AbortController();
   return [

@@ -43,7 +43,7 @@ async function running() {
     ...OPERATOR,
     kube: fakeKube({
       getSecret: () => Promise.resolve({ data: { keyId: 'k', secret: 's' }, resourceVersion: '1' }),
-      writeStatus: ({ name }, _previous, status) => {
+      writeStatus: ({ name }, status) => {
         counts.writes += 1;
         return Promise.resolve(feed.put({ ...(feed.get(name) ?? stored(name)), status }));
       },

@@ -44,7 +44,7 @@ async function runningOperator(
     ...SETTINGS,
     kube: fakeKube({
       getSecret,
-      writeStatus: (_version, _previous, status) => Promise.resolve({ ...stored('any'), status }),
+      writeStatus: (_version, status) => Promise.resolve({ ...stored('any'), status }),
     }),
     servers: servers.informer,
     catalogs: {

@@ -33,7 +33,7 @@ async function setUp() {
       const metadata = { ...object.metadata, resourceVersion: version, finalizers: [FINALIZER] };
       return { ...object, metadata: { ...metadata, annotations: annotations as Record<string, string> } };
     },
-    writeStatus: ({ resourceVersion }, _previous, status) => {
+    writeStatus: ({ resourceVersion }, status) => {
       const annotations = { [RECORD_ANNOTATION]: records.at(-1) ?? '' };
       const metadata = {
         ...object.metadata,

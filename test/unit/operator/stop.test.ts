@@ -27,7 +27,7 @@ async function setUp() {
       write({
         metadata: { ...object.metadata, finalizers: [FINALIZER], annotations: annotations as Record<string, string> },
       }),
-    writeStatus: (_version, _previous, status) => write({ status }),
+    writeStatus: (_version, status) => write({ status }),
   });
 
   const sent = Promise.withResolvers<undefined>();

@@ -39,13 +39,13 @@ async function running(catalogs: ServerCatalog[], product = 'a') {
     ...OPERATOR,
     kube: fakeKube({
       getSecret: (_namespace, name) => Promise.resolve({ data: { keyId: name, secret: 's' }, resourceVersion: '1' }),
-      writeStatus: (_version, _previous, status) => Promise.resolve({ ...paused, status }),
+      writeStatus: (_version, status) => Promise.resolve({ ...paused, status }),
     }),
     servers: servers.informer,
     catalogs: {
       informer: shelf.informer,
       client: {
-        writeStatus: ({ name }, _previous, status) =>
+        writeStatus: ({ name }, status) =>
           Promise.resolve(shelf.put({ ...(shelf.get(name) ?? storedCatalog(name)), status })),
       },
     },
@@ -137,7 +137,7 @@ describe('a catalog', () => {
     });
     const reconciler = new CatalogReconciler({
       informer: shelf.informer,
-      client: { writeStatus: (_version, _previous, status) => Promise.resolve({ ...catalog, status }) },
+      client: { writeStatus: (_version, status) => Promise.resolve({ ...catalog, status }) },
       wrote: () => undefined,
       accounts: new Accounts({
         kube,

@@ -29,7 +29,7 @@ function reconciling(
     known: () => options.objects ?? [],
     sets: {
       get: () => Promise.resolve(options.live ?? set),
-      writeStatus: (_version, _previous, status) => {
+      writeStatus: (_version, status) => {
         written.push(status.replicas);
         reasons.push(currentReason(status.conditions));
         set = { ...set, status };

@@ -73,7 +73,7 @@ it('silent hosts do not delay the SSH check of a new object in another namespace
       const metadata = { ...object.metadata, ...(finalizers && { finalizers }), annotations: annotations ?? {} };
       return Promise.resolve(put({ ...object, metadata: metadata as VirtualServer['metadata'] }));
     },
-    writeStatus: (version, _previous, status) => Promise.resolve(put({ ...current(version), status })),
+    writeStatus: (version, status) => Promise.resolve(put({ ...current(version), status })),
   });
   const session = fakeSession({
     account: ACCOUNT,

@@ -33,7 +33,7 @@
     - servercatalogs/status
     - virtualserversets/status
   verbs:
-    - patch
+    - update
 - apiGroups:
     - vps-operator.dev
   resources:

@@ -42,7 +42,7 @@ async function setUp(firstWrite: 'applied' | 'refused') {
       if (applied) write({ metadata });
       return refused ? Promise.reject(conflict) : Promise.resolve(object);
     },
-    writeStatus: (_version, _previous, status) => Promise.resolve(write({ status })),
+    writeStatus: (_version, status) => Promise.resolve(write({ status })),
   });
   const createServer = vi.fn(() => Promise.resolve({ kind: 'created', task: 7 } as const));
   const session = fakeSession({
