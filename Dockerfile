@@ -26,8 +26,10 @@ LABEL org.opencontainers.image.source="https://github.com/vps-operator/vps-opera
       org.opencontainers.image.base.name="${BASE_IMAGE}"
 # By default, V8 uses half of the container's memory limit for its heap, but at least 259 MB (measured). If the
 # container may not use that much, it is killed before V8 collects garbage. A smaller young generation saves memory
-# outside of containers, but not here (docs/reference/performance.md).
+# outside of containers, but not here (docs/reference/performance.md). With one arena for all threads, glibc keeps 12 MB
+# less, at the same CPU.
 ENV NODE_ENV=production \
+    MALLOC_ARENA_MAX=1 \
     NODE_OPTIONS="--max-old-space-size-percentage=70"
 WORKDIR /app
 COPY LICENSE ./
