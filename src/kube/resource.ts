@@ -80,7 +80,7 @@ export function isOlder(version: string, other: string): boolean {
 
 /**
  * Keeps only what the operator uses: managedFields, long owner lists, other labels and annotations can be large. Writes
- * are patches that do not mention the dropped fields, so they never remove them.
+ * never remove the dropped fields: metadata is patched without mentioning them, and a status is written apart from it.
  */
 function kept(metadata: ObjectMeta, bounds: KeptAnnotations): ObjectMeta {
   const { name, namespace, uid, resourceVersion, generation, creationTimestamp } = metadata;
