@@ -74,7 +74,7 @@ const SCENES: Record<string, Scene> = {
     description:
       'A terminal. kubectl get vps lists five servers, each with a reason: Creating, CreateOutcomeUnknown, ' +
       'DeletionProtected, CreateRejected and Available.',
-    columns: 160,
+    columns: 80,
     steps: [serversInDifferentStates, 'kubectl get vps'],
   },
 };
