@@ -3,13 +3,15 @@
  * `yaml` blocks, executes their `sh` blocks in order, and compares the output with the `text` block that follows.
  * `console` blocks are only for reading.
  */
-import { readFile } from 'node:fs/promises';
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, inject, it, onTestFinished } from 'vitest';
 import { startSimulator, type Simulator } from '../../../src/simulator/index.ts';
 import { readManifests, withOwnKey } from '../../../tools/demo/manifests.ts';
-import { startEmptyCluster } from '../deploy/cluster.ts';
-import { startPod } from '../deploy/pod.ts';
+import { imageName, version } from '../../../tools/image-build.ts';
+import { startEmptyCluster, type Cluster } from '../deploy/cluster.ts';
+import { startPod, SYSTEM } from '../deploy/pod.ts';
 import { blocksOf, createShell, executable, followSection, type Block } from '../support/document.ts';
 import { createWorld } from '../support/world.ts';
 
@@ -24,23 +26,58 @@ interface Journey {
   follow: (page: string, heading: string) => Promise<string>;
   /** Starts the operator. There is no kubelet to pull its image: a process replaces the pod. */
   startOperator: () => Promise<unknown>;
+  /** Fails unless the image was built, pushed as the page says, and installed. */
+  expectOwnImage: () => Promise<void>;
   simulator: Simulator;
 }
+
+const OWN_IMAGE = `registry.example.org/vps-operator:${await version()}`;
 
 async function setOut(): Promise<Journey> {
   const cluster = await startEmptyCluster();
   onTestFinished(() => cluster.stop());
   const simulator = await startSimulator({ accounts: [account], taskDurationMs: 300 });
   onTestFinished(() => simulator.close());
+  const builder = await createBuilder();
   const shell = await createShell({
     kubeconfigPath: cluster.controlPlane.kubeconfigPath,
     kubectl: cluster.controlPlane.kubectl,
     namespace: 'default',
+    path: [builder.folder],
     replace: { 'https://api.example.org': simulator.baseUrl, 'https://auth.example.org': simulator.authUrl },
   });
   const follow = (page: string, heading: string): Promise<string> => followSection(shell, page, heading);
-  return { follow, simulator, startOperator: () => startPod(cluster, ['--poll-interval=100ms']) };
+  return {
+    follow,
+    simulator,
+    startOperator: () => startPod(cluster, ['--poll-interval=100ms']),
+    async expectOwnImage() {
+      expect(await builder.calls()).toEqual([
+        'npm run image',
+        `docker tag ${await imageName()} ${OWN_IMAGE}`,
+        `docker push ${OWN_IMAGE}`,
+      ]);
+      expect(await installedImage(cluster)).toBe(OWN_IMAGE);
+    },
+  };
 }
+
+/** Stand-ins for npm and Docker, which only note how they are called: the tests in real pods build the image. */
+async function createBuilder(): Promise<{ folder: string; calls: () => Promise<string[]> }> {
+  const folder = await mkdtemp(join(tmpdir(), 'vps-operator-builder-'));
+  onTestFinished(() => rm(folder, { recursive: true }));
+  const log = join(folder, 'calls');
+  for (const name of ['npm', 'docker']) {
+    await writeFile(join(folder, name), `#!/bin/sh\necho "${name} $*" >> ${log}\n`, { mode: 0o755 });
+  }
+  return { folder, calls: async () => (await readFile(log, 'utf8')).trimEnd().split('\n') };
+}
+
+const installedImage = (cluster: Cluster): Promise<string> =>
+  cluster.kubectl(
+    ...['get', 'deployment', 'vps-operator', '--namespace', SYSTEM],
+    ...['--output', 'jsonpath={.spec.template.spec.containers[*].image}'],
+  );
 
 /** One server was ordered, and cancelled again. */
 function expectOneLife(simulator: Simulator): void {
@@ -51,8 +88,9 @@ function expectOneLife(simulator: Simulator): void {
 
 describe('README.md', () => {
   it('leads from the installation to a server, an SSH login, and its deletion', { timeout: 180_000 }, async () => {
-    const { follow, startOperator, simulator } = await setOut();
+    const { follow, startOperator, expectOwnImage, simulator } = await setOut();
     expect(await follow(readme, 'Install')).toContain('/virtualservers.vps-operator.dev');
+    await expectOwnImage();
     await startOperator();
     const said = await follow(readme, 'Your first server, in five steps');
     expect(said).toContain('virtualserver.vps-operator.dev/web condition met');
@@ -70,8 +108,9 @@ describe('README.md', () => {
 
 describe('docs/getting-started.md', () => {
   it('leads from an API key to an SSH login, with the output that it shows', { timeout: 180_000 }, async () => {
-    const { follow, startOperator, simulator } = await setOut();
+    const { follow, startOperator, expectOwnImage, simulator } = await setOut();
     await follow(gettingStarted, '1. Install the operator');
+    await expectOwnImage();
     await startOperator();
     const rest = [...gettingStarted.matchAll(/^## ([2-6]\. .*)$/gm)].map(([, heading = '']) => heading);
     expect(rest).toHaveLength(5);
