@@ -3,6 +3,8 @@ import { Command, CommanderError, Option } from 'commander';
 import * as z from 'zod';
 
 import { parseDuration } from '../base/duration.ts';
+import type { FaultInput } from './faults.ts';
+import { faultSchema, faultsHelp } from './named-faults.ts';
 import type { SimulatorOptions } from './server.ts';
 import { DEFAULT_KEY, tokenExpirySchema, worldSchema } from './settings.ts';
 import { ordersHelp } from './world.ts';
@@ -15,6 +17,8 @@ export class UsageError extends Error {
 export interface CommandLine extends SimulatorOptions {
   /** Port of the control panel; off if undefined. */
   panelPort?: number;
+  /** To be injected at the start. */
+  faults: FaultInput[];
 }
 
 const PORT = 'must be a port from 0 to 65535';
@@ -60,6 +64,11 @@ const FLAGS = z.object({
   identifierCase: flag('MODE', identifierCase.description, identifierCase),
   addresses: flag('MODE', addresses.description, addresses),
   createStatus: flag('CODE', `${createAnswer.shape.status.description}; 202 by default`, z.enum(['200', '201', '202'])),
+  fault: flag(
+    'NAME[=N]',
+    'fault that strikes the next request it fits, the next N, or every one with =forever; repeat the flag for several',
+    z.array(faultSchema),
+  ),
   panelPort: flag('N', 'port of the control panel, open to every client; off by default', port),
   keyId: flag(
     'ID',
@@ -78,6 +87,7 @@ const DESCRIPTION =
   'Runs the simulated provider until SIGTERM or SIGINT. Once it listens, it prints one line of JSON with baseUrl, ' +
   'authUrl, keyId, secret and, with --panel-port, panelUrl. TIME is a number with a unit: 500ms, 60s, 10m, 1h. Of ' +
   'several modes, the first is the default.';
+const FAULTS = '\nNAME of --fault:\n';
 const PANEL =
   '\nPOST /world of the control panel (src/simulator/panel.ts) takes a JSON object of orders, each an object of fields:\n';
 
@@ -108,7 +118,7 @@ function commandOf(print: (text: string) => void): Command {
     .usage('[flags]')
     .description(DESCRIPTION)
     .helpOption('-h, --help', 'show this help')
-    .addHelpText('after', PANEL + ordersHelp())
+    .addHelpText('after', FAULTS + faultsHelp() + PANEL + ordersHelp())
     .configureHelp({ helpWidth: HELP_WIDTH })
     .configureOutput({ writeOut: print, writeErr: () => undefined })
     .exitOverride();
@@ -116,7 +126,9 @@ function commandOf(print: (text: string) => void): Command {
     const { value, description } = schema.meta() ?? {};
     const option = new Option(`--${kebab(name)} <${String(value)}>`, description);
     const inner = schema.unwrap();
-    command.addOption(inner instanceof z.ZodEnum ? option.choices(inner.options) : option);
+    if (inner instanceof z.ZodEnum) option.choices(inner.options);
+    if (inner instanceof z.ZodArray) option.argParser((text, before: string[] = []) => [...before, text]);
+    command.addOption(option);
   }
   return command;
 }
@@ -133,10 +145,12 @@ function optionsOf({
   serverLag = 0,
   cancelLag = 0,
   createStatus,
+  fault = [],
   ...options
 }: z.infer<typeof FLAGS>): CommandLine {
   return {
     ...options,
+    faults: fault,
     accounts: [{ name: 'default', keys: [{ keyId, secret }] }],
     lag: { taskMs: taskLag, serverMs: serverLag, cancelMs: cancelLag },
     ...(publicUrl !== undefined && { origin: publicUrl }),

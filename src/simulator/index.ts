@@ -15,6 +15,8 @@ export type { FaultAction, FaultHandle, FaultInput, FaultMatch } from './faults.
 export { createHandler } from './handler.ts';
 export type * from './ledger.ts';
 export { CANCEL_BODIES } from './lies.ts';
+export { NAMED_FAULTS, namedFault } from './named-faults.ts';
+export type { FaultName } from './named-faults.ts';
 export type { AliveServer, ServerLife, ServerObject } from './servers.ts';
 export { startSimulator } from './server.ts';
 export type { Simulator, SimulatorOptions } from './server.ts';

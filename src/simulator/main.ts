@@ -10,8 +10,9 @@ import { startSimulator } from './server.ts';
 import type { Simulator } from './server.ts';
 
 async function main(): Promise<void> {
-  const options = readOptions();
-  if (options === undefined) return;
+  const read = readOptions();
+  if (read === undefined) return;
+  const { faults, ...options } = read;
   const simulator = await startSimulator({
     // Nothing in this process reads the entries, and it may run for days.
     recordRequests: false,
@@ -21,10 +22,13 @@ async function main(): Promise<void> {
     firstTask: Math.floor(Date.now() / 1000),
     ...options,
   });
+  const handles = faults.map((fault) => simulator.faults.inject(fault));
   const { baseUrl, authUrl, keyId, secret } = simulator;
-  const panel = await openPanel(simulator, options);
+  const panel = await openPanel(simulator, read);
   process.stdout.write(`${JSON.stringify({ baseUrl, authUrl, keyId, secret, panelUrl: panel?.url })}\n`);
   const stop = (): void => {
+    // A fault that no request met is no failure here.
+    for (const handle of handles) handle.remove();
     void simulator.close();
     void panel?.close();
   };

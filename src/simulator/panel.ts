@@ -6,6 +6,7 @@ import { text } from 'node:stream/consumers';
 
 import * as z from 'zod';
 import type { FaultHandle, FaultInput } from './faults.ts';
+import { faultSchema } from './named-faults.ts';
 import type { CancelEntry, CreateEntry } from './ledger.ts';
 import type { AliveServer, ServerLife } from './servers.ts';
 import type { Simulation } from './simulation.ts';
@@ -28,12 +29,13 @@ export interface Panel {
 }
 
 const COMPLETION = z.strictObject({ account: z.string().min(1).optional() });
+const NAMED = z.strictObject({ fault: faultSchema });
 const TASK_DURATION = z.strictObject({ ms: z.number().min(0).nullable() });
 /** Fault actions that JSON can express. */
 const ACTIONS = ['status', 'drop', 'reset', 'hang', 'delay'];
 
 /**
- * `GET /state` returns the state. `POST /faults` with a FaultInput returns `{ id }`, `GET /faults/ID` returns how often
+ * `GET /state` returns the state. `POST /faults` with a FaultInput, or with `{ fault }` as --fault takes it, returns `{ id }`, `GET /faults/ID` returns how often
  * the fault has struck, `POST /faults/ID/release` lets hanging requests continue, `DELETE /faults/ID` ends the fault.
  * `POST /task-duration` takes `{ ms }`, null for tasks that never end. `POST /tasks/NUMBER/complete` completes the
  * newest task with this number, with `{ account }` in that account. `POST /world` takes orders of world.ts, such as
@@ -77,12 +79,8 @@ export async function startPanel(simulation: Simulation, port: number, host = '1
 
   function inject(method: string, input: object): object | undefined {
     if (method !== 'POST') return undefined;
-    const order = input as FaultInput;
-    if (!ACTIONS.includes((order.action as Partial<FaultInput['action']> | undefined)?.kind ?? '')) {
-      throw new WrongOrderError(`action.kind must be one of ${ACTIONS.join(', ')}`);
-    }
     const id = String(faults.size + 1);
-    faults.set(id, simulation.faults.inject(order));
+    faults.set(id, simulation.faults.inject(faultOf(input)));
     return { id };
   }
 
@@ -108,6 +106,13 @@ export async function startPanel(simulation: Simulation, port: number, host = '1
       await closed;
     },
   };
+}
+
+function faultOf(input: object): FaultInput {
+  if ('fault' in input) return read('faults', NAMED, input).fault;
+  const order = input as FaultInput;
+  if (ACTIONS.includes((order.action as Partial<FaultInput['action']> | undefined)?.kind ?? '')) return order;
+  throw new WrongOrderError(`action.kind must be one of ${ACTIONS.join(', ')}`);
 }
 
 function state({ ledger, fleet }: Simulation): PanelState {

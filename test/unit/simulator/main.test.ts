@@ -72,6 +72,15 @@ describe('the simulator as a process', () => {
     expect(out).toContain('identifier, account?, atNextCreate?');
   });
 
+  it('lets the first requests fail that --fault names, and stops cleanly if none came', async () => {
+    const child = run(['--fault', 'refused-key=2', '--fault', 'lost-answer']);
+    const { authUrl, keyId, secret } = await announced(child);
+    const login = async (): Promise<number> => (await fetch(loginRequest(authUrl, { keyId, secret }))).status;
+    expect([await login(), await login(), await login()]).toEqual([401, 401, 200]);
+    child.kill('SIGTERM');
+    expect(await once(child, 'exit')).toEqual([0, null]);
+  });
+
   it('exits with 2 and one line for an unknown flag', async () => {
     const child = run(['--prot', '1']);
     const [error, out, code] = await Promise.all([text(child.stderr), text(child.stdout), exitCode(child)]);
@@ -142,6 +151,9 @@ describe('the command line', () => {
     ['--public-url', 'sim:80'],
     ['--public-url', 'http://sim/path'],
     ['--key-id', 'a:b'],
+    ['--fault', 'lost'],
+    ['--fault', 'lost-answer=0'],
+    ['--fault', 'lost-answer=some'],
   ])('is refused for %s %s, naming the flag', (flag, value) => {
     expect(() => parseCommandLine([`${flag}=${value}`], {})).toThrow(flag);
   });

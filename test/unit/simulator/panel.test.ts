@@ -57,6 +57,15 @@ describe('the control panel', () => {
     expect((await create).status).toBe(202);
   });
 
+  it('injects a fault by its name', async () => {
+    const { answer } = await order('POST', '/faults', { fault: 'rejected-order' });
+    expect((await createServer()).status).toBe(422);
+    expect((await createServer()).status).toBe(202);
+    expect((await order('GET', `/faults/${(answer as { id: string }).id}`)).answer).toEqual({ count: 1 });
+    const wrong = await order('POST', '/faults', { fault: 'no-such-fault' });
+    expect(wrong).toMatchObject({ status: 400, answer: { error: expect.stringContaining('lost-answer') as string } });
+  });
+
   it('removes a fault that was not met', async () => {
     const { answer } = await order('POST', '/faults', { action: { kind: 'status', status: 503 }, times: 9 });
     await order('DELETE', `/faults/${(answer as { id: string }).id}`);
