@@ -30,8 +30,13 @@ describe('the demo', () => {
     const commands = demo.stdout.slice(demo.stdout.findIndex((line) => line.startsWith('Everything is left')));
     const script = commands.filter((line) => line.startsWith('  ')).join('\n');
     // The operator still runs: the commands delete the object, which it has to release, and create it again.
-    const { stdout } = await promisify(execFile)('/bin/sh', ['-ec', script], { timeout: LONG_MS });
+    const sh = (...lines: string[]) => promisify(execFile)('/bin/sh', ['-ec', lines.join('\n')], { timeout: LONG_MS });
+    const { stdout } = await sh(script);
     expect(stdout).toMatch(/^web +Ready [^]*"web" deleted [^]*\/web created\n[^]*web is ready\n$/m);
+    const shell = script.slice(0, script.indexOf('  kubectl'));
+    await expect(sh(shell, 'kubectl delete crd virtualservers.vps-operator.dev')).rejects.toThrow('denied request');
+    expect((await sh(shell, `kubectl __complete vps status ''`)).stdout).toMatch(/^web\n/);
+
     const kubeconfig = /export KUBECONFIG=(\S+)/.exec(script)?.[1] ?? '';
     const server = /server: (\S+)/.exec(await readFile(kubeconfig, 'utf8'))?.[1] ?? '';
 
@@ -39,6 +44,29 @@ describe('the demo', () => {
     expect(await demo.ended).toBe(0);
     await expect(fetch(`${server}/livez`)).rejects.toMatchObject({ cause: { code: 'ECONNREFUSED' } });
     expect(await readdir(folder)).toEqual([]);
+  });
+
+  it('shows with --lost-order how an order without an answer is resolved, and that one server was created', async () => {
+    const { env } = await ownFolder();
+    const demo = startNode([DEMO, '--lost-order'], { env });
+    expect(await demo.ended).toBe(0);
+    const text = demo.stdout.join('\n');
+    const story = [
+      '$ kubectl apply -f server.yaml',
+      '$ kubectl vps wait web',
+      'CreateOutcomeUnknown',
+      '(exit code 4)',
+      '$ kubectl vps status web',
+      "provider's control panel: your servers\n  vs1001  running",
+      '$ kubectl vps resolve web --adopt vs1001 --yes',
+      'web is ready',
+      'Server     vs1001',
+      'provider: created vs1001, cancelled vs1001, still running none',
+    ];
+    const places = story.map((part, index) => text.indexOf(part, text.indexOf(story[index - 1] ?? '')));
+    expect(places, text).toEqual(places.filter((place) => place >= 0).sort((a, b) => a - b));
+    expect(places).toHaveLength(story.length);
+    expect(demo.stderr).toEqual([]);
   });
 
   it.each(['simulated provider', '$ kubectl vps wait web'])(

@@ -1,13 +1,14 @@
 /** `npm run demo`: flags, signals and exit codes of the demo. */
 import { parseArgs } from 'node:util';
-import { runDemo, type CleanUp } from './run.ts';
+import type { CleanUp, DemoOptions } from './run.ts';
 
 const HELP = `Shows the life of a server with kubectl: what can be ordered, order, progress, cancellation.
 
-Usage: npm run demo [-- --keep]
+Usage: npm run demo [-- --keep] [-- --lost-order]
 
-  --keep   stop before the delete and leave everything running until Ctrl-C
-  --help   this text
+  --keep         stop before the delete and leave everything running until Ctrl-C
+  --lost-order   show an order whose answer is lost, and how you resolve it
+  --help         this text
 `;
 const EXIT_USAGE = 2;
 const SIGNALS = { SIGINT: 130, SIGTERM: 143, SIGHUP: 129 } as const;
@@ -15,7 +16,9 @@ const SIGNALS = { SIGINT: 130, SIGTERM: 143, SIGHUP: 129 } as const;
 const say = (text: string): void => void process.stdout.write(`${text}\n`);
 
 /** Resolves with the exit code. */
-async function demo(keep: boolean): Promise<number> {
+async function demo(flags: Pick<DemoOptions, 'keep' | 'lostOrder'>): Promise<number> {
+  // Loading the programs takes a second.
+  say('starting a simulated provider, a Kubernetes API server and the operator; Ctrl-C stops everything');
   const cleanUp: CleanUp = [];
   let kept = false;
   const signalled = new Promise<number>((resolve) => {
@@ -34,7 +37,8 @@ async function demo(keep: boolean): Promise<number> {
   };
   const started = performance.now();
   try {
-    const finished = runDemo({ say, keep, onKept }, cleanUp).then(() => {
+    const { runDemo } = await import('./run.ts');
+    const finished = runDemo({ say, onKept, ...flags }, cleanUp).then(() => {
       say(`done in ${((performance.now() - started) / 1000).toFixed(1)} s`);
       return 0;
     });
@@ -47,8 +51,9 @@ async function demo(keep: boolean): Promise<number> {
   }
 }
 
-function readFlags(): { keep: boolean; help: boolean } | undefined {
-  const options = { keep: { type: 'boolean', default: false }, help: { type: 'boolean', default: false } } as const;
+function readFlags(): { keep: boolean; 'lost-order': boolean; help: boolean } | undefined {
+  const flag = { type: 'boolean', default: false } as const;
+  const options = { keep: flag, 'lost-order': flag, help: flag };
   try {
     return parseArgs({ options, strict: true, allowPositionals: false }).values;
   } catch (error) {
@@ -60,4 +65,6 @@ function readFlags(): { keep: boolean; help: boolean } | undefined {
 
 const flags = readFlags();
 if (flags?.help === true) process.stdout.write(HELP);
-process.exit(flags === undefined ? EXIT_USAGE : flags.help ? 0 : await demo(flags.keep));
+process.exit(
+  flags === undefined ? EXIT_USAGE : flags.help ? 0 : await demo({ keep: flags.keep, lostOrder: flags['lost-order'] }),
+);

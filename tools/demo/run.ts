@@ -1,11 +1,15 @@
-/** The demo: a control plane, a simulated provider and the operator; one server from its order to its cancellation. */
+/** The demo: a control plane with the guards, a simulated provider and the operator; the life of one server. */
 import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { startSimulator, type Simulator } from '../../src/simulator/index.ts';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { namedFault, startSimulator, type Simulator } from '../../src/simulator/index.ts';
+import { installOperatorIdentity } from '../control-plane/operator-identity.ts';
 import { createChildren, type Child, type Children } from './children.ts';
+import { installGuards } from './guards.ts';
 import { readManifests } from './manifests.ts';
 import { prepareShell } from './shell.ts';
+import { FURTHER, storyOf, type Step } from './story.ts';
 
 const ROOT = join(import.meta.dirname, '../..');
 /** Long enough to see the progress, short enough to watch. */
@@ -13,23 +17,15 @@ const TASK_MS = 4_000;
 const POLL_INTERVAL = '500ms';
 /** Timeout of a command; only an upper bound. */
 const COMMAND_MS = 60_000;
+const POLL_MS = 100;
+const LINE = 100;
 
-/** Commands before the delete. */
-const COMMANDS = [
-  'kubectl apply -f key.yaml',
-  'kubectl wait --for=condition=Ready vpscat/catalog',
-  'kubectl vps catalog',
-  'kubectl apply -f server.yaml',
-  'kubectl vps wait web',
-  'kubectl vps status web',
-  'kubectl vps cost',
-];
-const DELETE = 'kubectl delete vps web';
-
-interface DemoOptions {
+export interface DemoOptions {
   say: (text: string) => void;
   /** Stops before the delete and leaves everything running. */
   keep: boolean;
+  /** Loses the answer to the order, and resolves it. */
+  lostOrder: boolean;
   /** Called when everything runs and is left running. */
   onKept: () => void;
 }
@@ -43,7 +39,7 @@ interface Cluster {
 }
 
 /** Resolves when the server is cancelled; never with `keep`. Rejects with an error. */
-export async function runDemo({ say, keep, onKept }: DemoOptions, cleanUp: CleanUp): Promise<void> {
+export async function runDemo({ say, keep, lostOrder, onKept }: DemoOptions, cleanUp: CleanUp): Promise<void> {
   const { files, key } = readManifests(await readFile(join(ROOT, 'docs/getting-started.md'), 'utf8'));
   const folder = await mkdtemp(join(tmpdir(), 'vps-operator-demo-'));
   const children = createChildren(folder);
@@ -55,25 +51,37 @@ export async function runDemo({ say, keep, onKept }: DemoOptions, cleanUp: Clean
   say(`simulated provider: ${simulator.baseUrl}`);
   const controlPlane = await startControlPlane(children, folder, say);
   const { cluster } = controlPlane;
-  say('control plane: kube-apiserver and etcd are running, the CRDs are installed');
-  const operator = startOperator(children, folder, simulator, cluster);
+  // The guards let only the operator's own identity write a status.
+  const operatorKubeconfig = await installOperatorIdentity(cluster.kubeconfig);
+  await installGuards(cluster.kubectl, cluster.kubeconfig);
+  say('control plane: kube-apiserver and etcd are running, the CRDs and the guards are installed');
+  const operator = startOperator(children, folder, simulator, operatorKubeconfig);
   say('operator: started; key.yaml and server.yaml come from docs/getting-started.md');
 
   const shell = await prepareShell({ folder, files, ...cluster });
-  const type = async (command: string): Promise<void> => {
+  const type = async (command: string, exits = 0): Promise<void> => {
     say(`\n$ ${command}`);
     // exec: a signal to the shell ends the command.
     const how = await children.run([...shell, `exec ${command}`].join('\n'), COMMAND_MS);
-    if (how !== 0) throw new Error(`${command} exited with ${how}`);
+    if (how !== exits) throw new Error(`${command} exited with ${how}`);
+    if (exits !== 0) say(`(exit code ${exits})`);
   };
+  const play = async (step: Step): Promise<void> => {
+    if (typeof step === 'string') await type(step);
+    else if ('type' in step) await type(step.type, step.exits);
+    else if ('say' in step) say(`\n${wrapped(step.say)}`);
+    else if ('fault' in step) simulator.faults.inject(namedFault(step.fault));
+    else say(await controlPanelOf(simulator));
+  };
+  const { life, end } = storyOf({ lostOrder });
   const story = async (): Promise<void> => {
-    for (const command of COMMANDS) await type(command);
+    for (const step of life) await play(step);
     if (keep) {
       say(howToGoOn(shell));
       onKept();
       await new Promise(() => undefined);
     }
-    await type(DELETE);
+    for (const step of end) await play(step);
     say(accountOf(simulator));
   };
   await Promise.race([story(), controlPlane.child.failed, operator.failed]);
@@ -102,7 +110,7 @@ async function startControlPlane(
   return { cluster: await Promise.race([promise, child.failed]), child };
 }
 
-function startOperator(children: Children, folder: string, simulator: Simulator, { kubeconfig }: Cluster): Child {
+function startOperator(children: Children, folder: string, simulator: Simulator, kubeconfig: string): Child {
   const flags = {
     'base-url': simulator.baseUrl,
     'auth-url': simulator.authUrl,
@@ -118,6 +126,23 @@ function startOperator(children: Children, folder: string, simulator: Simulator,
   });
 }
 
+/** What the provider's website would show, once a server runs. */
+async function controlPanelOf(simulator: Simulator): Promise<string> {
+  const running = (): string[] =>
+    simulator.aliveServers().flatMap(({ identifier, state }) => (state === 'running' ? [identifier] : []));
+  const deadline = Date.now() + COMMAND_MS;
+  while (running().length === 0) {
+    if (Date.now() > deadline) throw new Error('no server runs at the provider');
+    await sleep(POLL_MS);
+  }
+  return ['', "provider's control panel: your servers", ...running().map((name) => `  ${name}  running`)].join('\n');
+}
+
+/** In lines that begin like comments of a shell. */
+function wrapped(text: string): string {
+  return text.replaceAll(RegExp(`(?=\\S)(.{1,${LINE - 2}})(\\s+|$)`, 'g'), '# $1\n').trimEnd();
+}
+
 /** The provider's own summary, which kubectl cannot show. Throws if a server is left or was ordered twice. */
 function accountOf(simulator: Simulator): string {
   const created = simulator.ledger.creates().map(({ identifier }) => identifier);
@@ -131,13 +156,14 @@ function accountOf(simulator: Simulator): string {
 }
 
 function howToGoOn(shell: string[]): string {
-  const commands = [...shell, 'kubectl vps status', DELETE, 'kubectl apply -f server.yaml', 'kubectl vps wait web'];
+  const commands = [...shell, ...FURTHER];
   return [
     '',
     'Everything is left running. In another terminal:',
     '',
     ...commands.map((command) => `  ${command}`),
     '',
+    'For completion with the Tab key: source <(kubectl completion bash). zsh and fish have the same.',
     'operator.log is in the same folder. The simulated provider has no real machines to log in to.',
     'Ctrl-C stops everything.',
   ].join('\n');

@@ -1,5 +1,5 @@
 /** A folder in which the demo's commands run as users type them: manifests, kubectl, its plugin. */
-import { chmod, mkdir, symlink, writeFile } from 'node:fs/promises';
+import { mkdir, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { quoted } from '../../src/base/text.ts';
 
@@ -19,10 +19,15 @@ export async function prepareShell({ folder, files, kubeconfig, kubectl }: Shell
   const bin = join(folder, 'bin');
   await mkdir(bin);
   await symlink(kubectl, join(bin, 'kubectl'));
-  const plugin = join(bin, 'kubectl-vps');
-  // Runs from source: a fresh clone has no bundle.
-  await writeFile(plugin, `#!/bin/sh\nexec ${quoted(process.execPath)} ${quoted(PLUGIN)} "$@"\n`);
-  await chmod(plugin, 0o755);
+  const source = join(folder, 'plugin');
+  await mkdir(source);
+  for (const name of ['kubectl-vps', 'kubectl_complete-vps']) {
+    // Runs from source: a fresh clone has no bundle. The plugin sees by the name of its script what kubectl asks.
+    const script = join(source, name);
+    await symlink(PLUGIN, script);
+    const command = `exec ${quoted(process.execPath)} ${quoted(script)} "$@"`;
+    await writeFile(join(bin, name), `#!/bin/sh\n${command}\n`, { mode: 0o755 });
+  }
   for (const [name, text] of Object.entries(files)) await writeFile(join(folder, name), text);
   return [
     `cd ${quoted(folder)}`,

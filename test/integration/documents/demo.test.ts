@@ -16,6 +16,8 @@ describe('the demo', () => {
     expect(await demo.ended).toBe(0);
     const text = demo.stdout.join('\n');
     const story = [
+      'starting a simulated provider',
+      'the CRDs and the guards are installed',
       '$ kubectl wait --for=condition=Ready vpscat/catalog',
       '$ kubectl vps catalog',
       'ubuntu-24.04.qcow2/minimal   Ubuntu 24.04 LTS, minimal',
@@ -26,7 +28,11 @@ describe('the demo', () => {
       'Ready: Available',
       '$ kubectl vps cost',
       'default     1         4.50',
-      '$ kubectl delete vps web',
+      '$ kubectl vps protect web',
+      'denied request: spec.deletionProtection is true',
+      '(exit code 1)',
+      '$ kubectl vps unprotect web',
+      '"web" deleted',
       'provider: created vs1001, cancelled vs1001, still running none',
     ];
     const places = story.map((part) => text.indexOf(part));
