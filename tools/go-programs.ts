@@ -12,6 +12,7 @@ export const GO_PROGRAMS = {
   rules: { module: join(GO, 'rules'), package: '.' },
   /** Helm, and what tests and documents the chart. */
   helm: { module: join(GO, 'chart'), package: 'helm.sh/helm/v4/cmd/helm' },
+  helm3: { module: join(GO, 'helm-3'), package: 'helm.sh/helm/v3/cmd/helm' },
   helmUnittest: { module: join(GO, 'chart'), package: 'github.com/helm-unittest/helm-unittest/cmd/helm-unittest' },
   helmDocs: { module: join(GO, 'chart'), package: 'github.com/norwoodj/helm-docs/cmd/helm-docs' },
   kubeScore: { module: join(GO, 'lint'), package: 'github.com/zegl/kube-score/cmd/kube-score' },

@@ -1,4 +1,4 @@
-/** Helm for tests: the version that test/go/chart pins, isolated from the user's own settings. */
+/** Helm for tests: the versions that test/go/chart and test/go/helm-3 pin, isolated from the user's own settings. */
 import { execFile } from 'node:child_process';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -6,6 +6,7 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { parseAllDocuments } from 'yaml';
 import { CHART } from '../../tools/chart/main.ts';
+import { pinnedVersions } from '../../tools/control-plane/binaries.ts';
 import { goProgram } from '../../tools/go-program.ts';
 import { GO_PROGRAMS } from '../../tools/go-programs.ts';
 import { SYSTEM } from '../integration/deploy/pod.ts';
@@ -37,18 +38,20 @@ export interface Helm {
   remove(): Promise<void>;
 }
 
-export async function useHelm(): Promise<Helm> {
-  const path = await goProgram(GO_PROGRAMS.helm);
+export async function useHelm(program: 'helm' | 'helm3' = 'helm'): Promise<Helm> {
+  const path = await goProgram(GO_PROGRAMS[program]);
   const folder = await mkdtemp(join(tmpdir(), 'vps-operator-helm-'));
   const folders = ['CACHE', 'CONFIG', 'DATA'].map((name) => [`HELM_${name}_HOME`, join(folder, name)] as const);
   const env = Object.fromEntries(folders);
   const run = async (...args: string[]): Promise<string> =>
     (await promisify(execFile)(path, args, { env: { ...process.env, ...env }, maxBuffer: 2 ** 24 })).stdout;
+  // Without the linker flags of its own build, Helm 3 renders for Kubernetes 1.20.
+  const clusterVersion = program === 'helm3' ? ['--kube-version', (await pinnedVersions()).kubernetes] : [];
   return {
     path,
     env,
     run,
-    render: (...args) => run('template', 'vps-operator', CHART, '--namespace', SYSTEM, ...args),
+    render: (...args) => run('template', 'vps-operator', CHART, '--namespace', SYSTEM, ...clusterVersion, ...args),
     remove: () => rm(folder, { recursive: true, force: true }),
   };
 }
