@@ -26,7 +26,7 @@ describe('the demo', () => {
   it('keeps everything running with --keep, prints working commands, and cleans up on a signal', async () => {
     const { env, folder } = await ownFolder();
     const demo = startNode([DEMO, '--keep'], { env });
-    await expect.poll(() => demo.stdout.join('\n'), { timeout: LONG_MS }).toContain('Ctrl-C stops everything');
+    await expect.poll(() => demo.stdout.join('\n'), { timeout: LONG_MS }).toContain('\nCtrl-C stops everything.');
     const commands = demo.stdout.slice(demo.stdout.findIndex((line) => line.startsWith('Everything is left')));
     const script = commands.filter((line) => line.startsWith('  ')).join('\n');
     // The operator still runs: the commands delete the object, which it has to release, and create it again.
