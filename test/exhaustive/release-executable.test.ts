@@ -1,20 +1,23 @@
 /** The plugin's executable for this platform: without Node on the PATH, against a real API server. */
 import { execFile } from 'node:child_process';
-import { copyFile, link, mkdir, mkdtemp, readFile, rm, symlink } from 'node:fs/promises';
+import { copyFile, link, mkdir, mkdtemp, readFile, rm, stat, symlink } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest';
 import { EXIT } from '../../src/plugin/failure.ts';
-import { version } from '../../tools/image-build.ts';
+import { ROOT, version } from '../../tools/image-build.ts';
 import { writeExecutable } from '../../tools/release/executable.ts';
-import { NODE_LICENSE } from '../../tools/release/platforms.ts';
+import { executableName, NODE_LICENSE } from '../../tools/release/platforms.ts';
 import { virtualServer } from '../fixtures/virtual-server.ts';
 import { createWorld } from '../integration/support/world.ts';
 
 const run = promisify(execFile);
 /** Only an upper bound: it took 5 s of CPU time. */
 const BUILD_MS = 300_000;
+const EXECUTABLE = executableName(process.platform, process.arch);
+const TOLERANCE = 0.15;
+const megabytes = async (path: string): Promise<number> => (await stat(path)).size / 1e6;
 
 describe('the executable of the plugin', () => {
   let folder: string;
@@ -55,6 +58,22 @@ describe('the executable of the plugin', () => {
       stderr: expect.stringContaining('nope') as string,
     });
   });
+
+  // The executable for Linux on amd64; others differ by some MB.
+  it.each(['docs/reference/kubectl-plugin.md', 'docs/how-to/release.md'])(
+    'has the size that %s names',
+    async (page) => {
+      const store = join(folder, 'store');
+      const archive = join(folder, 'archive');
+      await run('tar', ['-czf', archive, '-C', store, '.']);
+      const unpacked = await megabytes(join(store, EXECUTABLE));
+      const packed = await megabytes(archive);
+      const text = (await readFile(join(ROOT, page), 'utf8')).replaceAll(/\s+/g, ' ');
+      const [, file, download] = /plugin is (\d+) MB, its archive (\d+) MB/.exec(text) ?? [];
+      expect(Math.abs(Number(file) - unpacked) / unpacked).toBeLessThan(TOLERANCE);
+      expect(Math.abs(Number(download) - packed) / packed).toBeLessThan(TOLERANCE);
+    },
+  );
 
   it('comes with the license of the Node that it contains', async () => {
     expect(await readFile(join(folder, 'store', NODE_LICENSE), 'utf8')).toContain('Node.js contributors');
