@@ -127,7 +127,8 @@ function commandOf(print: (text: string) => void): Command {
     const option = new Option(`--${kebab(name)} <${String(value)}>`, description);
     const inner = schema.unwrap();
     if (inner instanceof z.ZodEnum) option.choices(inner.options);
-    if (inner instanceof z.ZodArray) option.argParser((text, before: string[] | undefined) => [...(before ?? []), text]);
+    if (inner instanceof z.ZodArray)
+      option.argParser((text, before: string[] | undefined) => [...(before ?? []), text]);
     command.addOption(option);
   }
   return command;

@@ -39,7 +39,7 @@ describe('the Node of package.json', () => {
     // `oldest` runs a bundle; `start` starts a command in a clone, which then uses the project's own Node.
     expect(Object.fromEntries([...asked].map(([version, names]) => [version, names.sort()]))).toEqual({
       [oldest]: ['docs/how-to/install.md', 'docs/how-to/release.md', 'docs/reference/kubectl-plugin.md'],
-      [start]: ['CONTRIBUTING.md', 'docs/getting-started.md'],
+      [start]: ['CONTRIBUTING.md', 'README.md', 'docs/getting-started.md'],
     });
   });
 });
