@@ -8,7 +8,7 @@ const GLOBAL = 'kubectl vps --help   # the flags that all commands take, such as
 /** By command; after `kubectl vps`. */
 const EXAMPLES: Record<string, readonly string[]> = {
   list: ['list -A --sort price', 'list --watch', 'list -o custom-columns=NAME:.metadata.name,IPV6:.status.ipv6[0]'],
-  status: ['status web', 'status set/web', 'status web -o yaml'],
+  status: ['status web', 'status set/web --watch', 'status web -o yaml'],
   timeline: ['timeline web'],
   wait: ['wait web', 'wait web db --for delete --timeout 5m'],
   ssh: ['ssh web', 'ssh web -- uptime', 'ssh web --direct'],

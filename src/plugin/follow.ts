@@ -3,15 +3,15 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { MAX_DURATION_DAYS } from '../base/duration.ts';
 import type { Context } from './context.ts';
 import { CommandError, EXIT, TransientError } from './failure.ts';
+import { liveLine } from './live.ts';
 import { duration } from './progress.ts';
-import { clean } from './terminal.ts';
+import { retrying, transient } from './watch.ts';
 
 /** Polls small objects by name: cheap for the API server, and it needs no right to watch. */
 const POLL_MS = 1000;
 /** Gives the operator time to react to what the user just did, such as `resolve`. */
 const STUCK_MS = 5000;
 const MAX_TIMER_MS = MAX_DURATION_DAYS * 86_400_000;
-const ERASE_LINE = '\r\u001b[K';
 
 export interface Goal<T> {
   /** As the user names it. */
@@ -20,8 +20,10 @@ export interface Goal<T> {
   look: (signal: AbortSignal) => Promise<T>;
   /** Rejects with CommandError if the goal cannot be reached anymore. */
   isReached: (seen: T) => Promise<boolean>;
-  /** One line about how far it is. */
-  progress: (seen: T) => string | undefined;
+  /** One line about how far it is. `isNarrow`: without a bar. */
+  progress: (seen: T, isNarrow: boolean) => string | undefined;
+  /** What changes with the clock, such as the time left. */
+  times?: (seen: T) => string | undefined;
   /** Why the goal is not reached until the user acts. */
   stuck: (seen: T) => Stuck | undefined;
 }
@@ -38,20 +40,20 @@ export interface Stuck {
 /** `timeoutMs`: Infinity for no limit. Throws CommandError if something is stuck, or at the timeout. */
 export async function follow<T>(context: Context, goal: Goal<T>, timeoutMs: number): Promise<void> {
   const { now } = context;
-  const show = liveLine(context, goal.name);
+  const live = liveLine(context.terminal, goal.name, now);
   let stuckSince: number | undefined;
   try {
-    for await (const seen of looks(context, goal, timeoutMs, show)) {
+    for await (const seen of looks(context, goal, timeoutMs, live.show)) {
       const isReached = await goal.isReached(seen);
-      const line = goal.progress(seen);
-      if (line !== undefined) show(line);
+      const line = goal.progress(seen, live.isNarrow);
+      if (line !== undefined) live.show(line, goal.times?.(seen));
       if (isReached) return;
       const stuck = goal.stuck(seen);
       stuckSince = stuck && (stuckSince ?? now());
       if (stuck && stuckSince !== undefined && now() - stuckSince >= STUCK_MS) throw givenUp(stuck);
     }
   } finally {
-    show(undefined);
+    live.end();
   }
 }
 
@@ -78,32 +80,9 @@ async function* looks<T>(
     } else if (!timeUp.aborted) {
       // An API server that has never answered is more likely the wrong one than down.
       if (!answered) throw seen;
-      show(`retrying: ${clean(seen.message)}`);
+      show(retrying(seen));
     }
     if (now() >= deadline) throw new CommandError(EXIT.timeout, `${name}: timed out after ${duration(timeoutMs)}`);
     await sleep(Math.min(POLL_MS, left()));
   }
-}
-
-/** Rethrows errors that a retry does not fix. */
-function transient(error: unknown): TransientError {
-  if (error instanceof TransientError) return error;
-  throw error;
-}
-
-/** On a terminal, redraws one line and erases it at the end; elsewhere, prints a line for each change. */
-function liveLine({ terminal }: Context, name: string): (text: string | undefined) => void {
-  const { err } = terminal;
-  let shown: string | undefined;
-  return (text) => {
-    if (text === undefined) {
-      if (err.isTTY && shown !== undefined) err.write(ERASE_LINE);
-      return;
-    }
-    const line = `${name}  ${text}`;
-    if (line === shown) return;
-    shown = line;
-    // Cut the line: a wrapped line could not be erased.
-    err.write(err.isTTY ? `${ERASE_LINE}${line.slice(0, Math.max(20, err.columns - 1))}` : `${line}\n`);
-  };
 }

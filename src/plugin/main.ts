@@ -12,6 +12,7 @@ const terminal: Terminal = {
   err: process.stderr,
   input: process.stdin,
   paint: paintFor(process.stdout),
+  isDumb: process.env.TERM === 'dumb',
 };
 
 const [, script = '', ...words] = process.argv;

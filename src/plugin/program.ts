@@ -86,14 +86,19 @@ export function createProgram({ terminal, version, exitWith }: ProgramOptions): 
     .description('show one server or one set on one screen; without a name, list all')
     .argument(`[${SERVER_OR_SET.name}]`, SERVER_OR_SET.description)
     .option('-A, --all-namespaces', 'include all namespaces', false)
+    .option('-w, --watch', 'show every change until Ctrl-C', false)
     .addOption(outputOption())
-    .action((name: string | undefined, { allNamespaces }: { allNamespaces: boolean }, command: Command) =>
-      run(command, (context) => {
-        if (name === undefined)
-          return list(context, { allNamespaces, sort: 'name', watch: false, output: context.format });
-        if (!allNamespaces) return showStatus(context, targetOf(name));
-        throw new CommandError(EXIT.usage, 'pass either NAME or --all-namespaces, not both');
-      }),
+    .action(
+      (
+        name: string | undefined,
+        { allNamespaces, watch }: Pick<ListOptions, 'allNamespaces' | 'watch'>,
+        command: Command,
+      ) =>
+        run(command, (context) => {
+          if (name === undefined) return list(context, { allNamespaces, sort: 'name', watch, output: context.format });
+          if (!allNamespaces) return showStatus(context, targetOf(name), watch);
+          throw new CommandError(EXIT.usage, 'pass either NAME or --all-namespaces, not both');
+        }),
     );
 
   program

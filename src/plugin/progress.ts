@@ -16,13 +16,12 @@ export function percentOf(object: VirtualServer): number | undefined {
   return readiness(object).status === 'True' ? 100 : object.status?.task?.percent;
 }
 
-/** One line: bar, reason, the provider's text for the task or else the message of Ready, time left. `now` in ms. */
-export function progressLine(object: VirtualServer, now: number): string {
+/** One line: bar, reason, the provider's text for the task or else the message of Ready. `isNarrow`: without the bar. */
+export function progressLine(object: VirtualServer, isNarrow = false): string {
   const { task } = object.status ?? {};
   const ready = readiness(object);
   const words = clean(task?.message ?? (ready.reason === 'Available' ? 'ready' : inWords(ready)));
-  const left = timeLeft(task, now);
-  return `${bar(percentOf(object))}  ${clean(ready.reason)}: ${words}${left === undefined ? '' : `, ${left}`}`;
+  return `${isNarrow ? '' : `${bar(percentOf(object))}  `}${clean(ready.reason)}: ${words}`;
 }
 
 type Task = NonNullable<VirtualServer['status']>['task'];
@@ -36,10 +35,21 @@ export function timeLeft(task: Task, now: number): string | undefined {
   return ms > 0 ? `about ${duration(ms)} left` : 'expected to end now';
 }
 
-/** `45s`, `12m`, `3h`, `9d`, as kubectl shows ages. */
+/** `45s`, `2m30s`, `12m`, `3h5m`, `2d3h`, as kubectl shows ages. */
 export function duration(ms: number): string {
   const seconds = Math.max(0, Math.floor(ms / 1000));
+  const minutes = Math.floor(seconds / 60);
+  const hours = Math.floor(minutes / 60);
+  const days = Math.floor(hours / 24);
+  const years = Math.floor(days / 365);
   if (seconds < 120) return `${seconds}s`;
-  if (seconds < 120 * 60) return `${Math.floor(seconds / 60)}m`;
-  return seconds < 48 * 3600 ? `${Math.floor(seconds / 3600)}h` : `${Math.floor(seconds / 86_400)}d`;
+  if (minutes < 10) return `${minutes}m${rest(seconds % 60, 's')}`;
+  if (hours < 3) return `${minutes}m`;
+  if (hours < 8) return `${hours}h${rest(minutes % 60, 'm')}`;
+  if (days < 2) return `${hours}h`;
+  if (days < 8) return `${days}d${rest(hours % 24, 'h')}`;
+  if (years < 2) return `${days}d`;
+  return years < 8 ? `${years}y${rest(days % 365, 'd')}` : `${years}y`;
 }
+
+const rest = (count: number, unit: string): string => (count === 0 ? '' : `${count}${unit}`);

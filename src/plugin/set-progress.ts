@@ -4,14 +4,14 @@ import { bar } from './progress.ts';
 import { inWords, isCurrent, setReadiness } from './readiness.ts';
 import { clean } from './terminal.ts';
 
-/** One line: a bar of the available members, reason and message of Ready. */
-export function setProgressLine(set: VirtualServerSet): string {
+/** One line: a bar of the available members, reason and message of Ready. `isNarrow`: without the bar. */
+export function setProgressLine(set: VirtualServerSet, isNarrow = false): string {
   const { replicas } = set.spec;
   const { availableReplicas } = set.status ?? {};
   const ready = setReadiness(set);
   const share = availableReplicas === undefined || replicas === 0 ? undefined : availableReplicas / replicas;
   const percent = ready.status === 'True' ? 100 : share && Math.min(99, Math.floor(share * 100));
-  return `${bar(percent)}  ${clean(ready.reason)}: ${inWords(ready)}`;
+  return `${isNarrow ? '' : `${bar(percent)}  `}${clean(ready.reason)}: ${inWords(ready)}`;
 }
 
 /** The set is exactly as its spec wants it, and the operator has seen the last change. */

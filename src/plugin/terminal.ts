@@ -17,6 +17,8 @@ export interface Terminal {
   err: NodeJS.WriteStream;
   input: NodeJS.ReadStream;
   paint: Paint;
+  /** It shows escape codes instead of obeying them. */
+  isDumb: boolean;
 }
 
 type Style = Parameters<typeof styleText>[0];

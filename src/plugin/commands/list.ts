@@ -1,5 +1,4 @@
 /** `kubectl vps list`: all servers and sets in a table, once or whenever one changes. */
-import { setTimeout as sleep } from 'node:timers/promises';
 import { GROUP, SERVER_PLURAL, SERVER_SINGULAR, SET_PLURAL, SET_SINGULAR } from '../../api/names.ts';
 import { isDeepEqual } from '../../base/deep-equal.ts';
 import { keyOf } from '../../kube/resource.ts';
@@ -11,6 +10,7 @@ import { CommandError, EXIT } from '../failure.ts';
 import { overview, plainRow, type Item, type Order } from '../overview.ts';
 import { data } from '../table.ts';
 import { clean } from '../terminal.ts';
+import { watch as watchFor } from '../watch.ts';
 
 export interface ListOptions {
   allNamespaces: boolean;
@@ -20,9 +20,6 @@ export interface ListOptions {
   output: string;
 }
 
-const WATCH_MS = 2000;
-/** Lines that the terminal needs below the table: one for the cursor. */
-const SPARE_LINES = 1;
 const CUSTOM = 'custom-columns=';
 
 export const LIST_FORMATS = ['table', 'wide', 'name', 'json', 'yaml'] as const;
@@ -42,10 +39,10 @@ export async function list(context: Context, options: ListOptions): Promise<void
   if (watch && output !== 'table' && output !== 'wide') {
     throw new CommandError(EXIT.usage, '--watch shows a table: leave --output out, or use -o wide');
   }
+  if (watch) await follow(context, options);
   const seen = await look(context, options);
   tell(context, seen.notes);
-  if (watch) await follow(context, options, seen);
-  else if (output === 'json' || output === 'yaml') {
+  if (output === 'json' || output === 'yaml') {
     const whole = { apiVersion: 'v1', kind: 'List', items: seen.whole };
     context.terminal.out.write(data(whole, output));
   } else if (output === 'name') print(context, seen.items.map(nameOf));
@@ -101,40 +98,23 @@ function table({ terminal, now }: Context, options: ListOptions, { items }: Seen
 }
 
 /** Until Ctrl-C. On a terminal it draws the table again, elsewhere it prints a row for each change, as kubectl does. */
-async function follow(context: Context, options: ListOptions, first: Seen): Promise<never> {
-  const { terminal } = context;
-  const draw = terminal.out.isTTY ? redrawer(context, options) : rows(context, options);
-  for (let seen = first; ; seen = await look(context, options)) {
-    draw(seen);
-    await sleep(WATCH_MS);
-  }
+function follow(context: Context, options: ListOptions): Promise<never> {
+  return watchFor<Seen>(context, {
+    look: () => look(context, options),
+    screen: (seen) => [...table(context, options, seen), ...seen.notes],
+    news: (seen, before) => {
+      if (before === undefined) tell(context, seen.notes);
+      return rows(context, options, seen, before);
+    },
+  });
 }
 
-function redrawer(context: Context, options: ListOptions): (seen: Seen) => void {
-  const { out } = context.terminal;
-  let drawn = 0;
-  return (seen) => {
-    const lines = table(context, options, seen);
-    const room = Math.max(1, out.rows - SPARE_LINES);
-    const shown =
-      lines.length <= room ? lines : [...lines.slice(0, room - 1), `… ${lines.length - room + 1} more lines`];
-    const back = drawn === 0 ? '' : `\u001b[${drawn}A\u001b[J`;
-    out.write(`${back}${shown.join('\n')}\n`);
-    drawn = shown.length;
-  };
-}
-
-function rows(context: Context, options: ListOptions): (seen: Seen) => void {
-  const { now } = context;
-  let before = new Map<string, Item>();
-  return ({ items }) => {
-    const present = new Map(items.map((item) => [`${item.kind} ${keyOf(item.object)}`, item]));
-    const changed = items.filter(
-      (item) => !isDeepEqual(before.get(`${item.kind} ${keyOf(item.object)}`)?.object, item.object),
-    );
-    const gone = [...before].filter(([key]) => !present.has(key));
-    const row = (item: Item): string => plainRow(item, { now: now(), withNamespace: options.allNamespaces });
-    print(context, [...changed.map(row), ...gone.map(([, item]) => `${row(item)}   gone`)]);
-    before = present;
-  };
+function rows({ now }: Context, options: ListOptions, { items }: Seen, before: Seen | undefined): string[] {
+  const keyOfItem = ({ kind, object }: Item): string => `${kind} ${keyOf(object)}`;
+  const earlier = new Map(before?.items.map((item) => [keyOfItem(item), item]));
+  const present = new Set(items.map(keyOfItem));
+  const changed = items.filter((item) => !isDeepEqual(earlier.get(keyOfItem(item))?.object, item.object));
+  const gone = [...earlier].filter(([key]) => !present.has(key));
+  const row = (item: Item): string => plainRow(item, { now: now(), withNamespace: options.allNamespaces });
+  return [...changed.map(row), ...gone.map(([, item]) => `${row(item)}   gone`)];
 }

@@ -46,8 +46,8 @@ export function deletedSet(context: Context, name: string): Goal<Remains> {
       return { set: found?.metadata.uid === uid ? found : undefined, members };
     },
     isReached: ({ set, members }) => Promise.resolve(set === undefined && members.length === 0),
-    progress({ set, members }) {
-      if (set !== undefined) return setProgressLine(set);
+    progress({ set, members }, isNarrow) {
+      if (set !== undefined) return setProgressLine(set, isNarrow);
       if (members.length === 0) return undefined;
       return `${members.length} left: ${list(members.map(({ metadata }) => metadata.name))}`;
     },

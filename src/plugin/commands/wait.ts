@@ -1,11 +1,14 @@
 /** `kubectl vps wait`: follows a server or a set until it is ready, deleted or stuck. */
 import type { VirtualServer } from '../../api/virtual-server.ts';
+import { knownRecord } from '../../virtual-server/decision/record.ts';
 import { print, tell, type Context } from '../context.ts';
 import { follow, type Goal } from '../follow.ts';
-import { progressLine } from '../progress.ts';
+import { isLive } from '../live.ts';
+import { duration, progressLine, timeLeft } from '../progress.ts';
 import { isCurrent, readiness } from '../readiness.ts';
 import { stuckServer } from '../stuck.ts';
 import type { Target } from '../target.ts';
+import { usualReadyMs } from '../usual-time.ts';
 import { deletedSet, readySet } from './wait-set.ts';
 
 export interface WaitOptions {
@@ -34,9 +37,15 @@ async function waitFor(context: Context, { kind, name }: Target, options: WaitOp
 function server(context: Context, name: string, wanted: WaitOptions['for']): Goal<VirtualServer | undefined> {
   const { cluster, now } = context;
   let uid: string | undefined;
+  let usual: string | undefined;
   return {
     name,
-    look: (signal) => cluster.find(name, signal),
+    async look(signal) {
+      const object = await cluster.find(name, signal);
+      if (object !== undefined && wanted === 'ready' && isLive(context.terminal, 'err'))
+        usual ??= await usualTime(context, object, signal);
+      return object;
+    },
     async isReached(object) {
       if (object !== undefined && uid === undefined && !isUnderWay(object, wanted)) {
         tell(context, [`${name} is not being deleted yet; waiting`]);
@@ -51,9 +60,25 @@ function server(context: Context, name: string, wanted: WaitOptions['for']): Goa
       uid ??= object?.metadata.uid;
       return false;
     },
-    progress: (object) => object && progressLine(object, now()),
+    progress: (object, isNarrow) => object && progressLine(object, isNarrow),
+    times(object) {
+      const times = [timeLeft(object?.status?.task, now()), usual || undefined].filter((time) => time !== undefined);
+      return times.length === 0 ? undefined : times.join(', ');
+    },
     stuck: (object) => (object && isUnderWay(object, wanted) ? stuckServer(object, cluster.where, now()) : undefined),
   };
+}
+
+/** How much longer the first look may take, to learn how long a server usually takes. */
+const LEARN_MS = 2000;
+
+/** Empty if the server was ready before, if no other server of the namespace tells, or if the user may not list them. */
+async function usualTime({ cluster }: Context, object: VirtualServer, signal: AbortSignal): Promise<string> {
+  if (knownRecord(object)?.readyAt !== undefined) return '';
+  const inTime = AbortSignal.any([signal, AbortSignal.timeout(LEARN_MS)]);
+  const all = await cluster.list(false, undefined, inTime).catch(() => []);
+  const ms = usualReadyMs(object, all);
+  return ms === undefined ? '' : `usually ${duration(ms)}`;
 }
 
 /** `uid`: of the object that was seen first. An object created since with the same name is another object. */

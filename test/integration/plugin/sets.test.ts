@@ -227,7 +227,7 @@ describe('completion', () => {
     const { world } = await worldOf({ replicas: 1 });
     await world.reconcile();
     const paint = { strong: String, faint: String, good: String, busy: String, bad: String };
-    const terminal = { out: process.stdout, err: process.stderr, input: process.stdin, paint };
+    const terminal = { out: process.stdout, err: process.stderr, input: process.stdin, paint, isDumb: false };
     const program = createProgram({ terminal, version: '1', exitWith: () => undefined });
     const where = ['--kubeconfig', cluster().kubeconfigPath, '-n', world.namespace];
     const offered = (...words: string[]): Promise<string[]> => complete(program, [...where, ...words]);

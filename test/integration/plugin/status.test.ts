@@ -17,6 +17,8 @@ const folder = usePlugin();
 // eslint-disable-next-line no-control-regex
 const STEERING = /[\u0000-\u0009\u000b-\u001f\u007f-\u009f]/;
 
+const ESC = '\u001b';
+
 /** The text of the simulator for a task that never ends. */
 const USUAL = 'Installing OS, 99% complete';
 
@@ -127,6 +129,50 @@ describe('kubectl vps status NAME', () => {
   });
 });
 
+describe('kubectl vps status --watch', () => {
+  it.skipIf(noTerminal !== undefined)('draws the screen again on a terminal, and ends with Ctrl-C', async () => {
+    const world = await createWorld();
+    const { task = 0 } = recordOf(await provisioning(world, 'web'));
+    const plugin = await createPlugin(folder(), world.namespace);
+    const session = plugin.terminal('kubectl vps status web --watch');
+    await session.shows(/Not ready: Creating/);
+    world.simulator.fleet.completeTask(task);
+    await session.shows(new RegExp(`${ESC}\\[\\d+A${ESC}\\[J[^]*Ready: Available`));
+    session.type('\u0003');
+    expect(await session.ended).toBe(130);
+    expect(session.text().lastIndexOf('\u001b[?25h')).toBeGreaterThan(session.text().lastIndexOf('\u001b[?25l'));
+  });
+
+  it('prints another screen in a pipe only after a change, until the object is gone', async () => {
+    const world = await createWorld();
+    const { task = 0 } = recordOf(await provisioning(world, 'web'));
+    const plugin = await createPlugin(folder(), world.namespace);
+    const watching = plugin.shell('kubectl vps status web -w > said');
+    const screens = async (): Promise<string[]> =>
+      (await plugin.shell('cat said')).stdout.split(/^(?=web in )/m).filter((text) => text !== '');
+    await world.until(async () => (await screens()).length > 0, 'the first screen');
+    world.simulator.fleet.completeTask(task);
+    await world.until(
+      async () => /^Ready: Available/m.test((await screens()).at(-1) ?? ''),
+      'the screen of the ready server',
+    );
+    await world.delete('web');
+    const { code, stderr } = await watching;
+    expect([code, stderr]).toEqual([3, `kubectl vps: no VirtualServer "web" in namespace "${world.namespace}"\n`]);
+    const bodies = (await screens()).map((text) => text.replaceAll(/\b\d+s\b/g, 'AGE').trimEnd());
+    expect(bodies.filter((body, index) => body === bodies[index - 1])).toEqual([]);
+    expect(bodies.join('')).not.toMatch(STEERING);
+  });
+
+  it('refuses the formats for programs', async () => {
+    const world = await createWorld({ operator: false });
+    await world.create(virtualServer('web'));
+    const plugin = await createPlugin(folder(), world.namespace);
+    const { code, stderr } = await plugin.kubectl(['vps', 'status', 'web', '-w', '-o', 'json']);
+    expect([code, stderr]).toEqual([2, 'kubectl vps: --watch shows a screen: leave --output out\n']);
+  });
+});
+
 describe('kubectl vps status', () => {
   it('lists the servers of one namespace, of all namespaces, and as JSON or YAML', async () => {
     const world = await createWorld();
@@ -196,17 +242,47 @@ describe('kubectl vps wait', () => {
     expect(stderr).toMatch(/^ {2}kubectl vps resolve web --not-created +# if you are sure that there is none$/m);
   });
 
-  it.skipIf(noTerminal !== undefined)('draws one line on a terminal and erases it at the end', async () => {
-    const world = await createWorld({ simulator: { taskDurationMs: 3000 } });
-    await world.create(virtualServer('web'));
+  it.skipIf(noTerminal !== undefined)(
+    'draws one line on a terminal, with its times, and erases it at the end',
+    async () => {
+      const world = await createWorld({ simulator: { taskDurationMs: 3000 } });
+      // How long the product usually takes.
+      await readyServer(world, 'before');
+      await world.create(virtualServer('web'));
+      const plugin = await createPlugin(folder(), world.namespace);
+      const session = plugin.terminal('kubectl vps wait web');
+      await session.shows(/[⠋-⠿] web {2}\[[#-]+\] +\d+ % .*\(\d+s, (.* left, )?usually \d+s\)/);
+      expect(await session.ended).toBe(0);
+      const drawn = session.text().trimEnd().split('\r\u001b[K');
+      expect(drawn.length).toBeGreaterThan(2);
+      expect(drawn.filter((line) => line.includes('\n'))).toEqual([]);
+      expect(drawn.at(-1)).toBe('\u001b[?25hweb is ready');
+    },
+  );
+
+  it.skipIf(noTerminal !== undefined)('fits 40 columns, and shows the cursor again on Ctrl-C', async () => {
+    const world = await createWorld();
+    await provisioning(world, 'web');
     const plugin = await createPlugin(folder(), world.namespace);
-    const session = plugin.terminal('kubectl vps wait web');
-    await session.shows(/web {2}\[[#-]+\] +\d+ %/);
-    expect(await session.ended).toBe(0);
-    const drawn = session.text().trimEnd().split('\r\u001b[K');
-    expect(drawn.length).toBeGreaterThan(2);
-    expect(drawn.filter((line) => line.includes('\n'))).toEqual([]);
-    expect(drawn.at(-1)).toBe('web is ready');
+    const session = plugin.terminal('stty cols 40; kubectl vps wait web');
+    await session.shows(/web {2}Creating: .*…? {2}\(\d+s\)/);
+    session.type('\u0003');
+    expect(await session.ended).toBe(130);
+    const lines = session.text().split('\r\u001b[K').slice(1);
+    expect(lines.slice(0, -1).filter((line) => line.length >= 40)).toEqual([]);
+    expect(session.text().lastIndexOf('\u001b[?25h')).toBeGreaterThan(session.text().lastIndexOf('\u001b[?25l'));
+  });
+
+  it('says the same only once in a pipe, although the time left changes', async () => {
+    const world = await createWorld();
+    await provisioning(world, 'web', 'Waiting for DNS, 300 seconds remaining');
+    const plugin = await createPlugin(folder(), world.namespace);
+    const { code, stderr } = await plugin.kubectl(['vps', 'wait', 'web', '--timeout', '4s']);
+    expect(code).toBe(5);
+    expect(stderr.match(/^web .*$/gm)).toEqual([
+      expect.stringMatching(/Waiting for DNS, 300 seconds remaining, about .* left$/),
+    ]);
+    expect(stderr).not.toMatch(STEERING);
   });
 });
 

@@ -14,7 +14,7 @@ import { createWorld, type World } from '../support/world.ts';
 const folder = usePlugin();
 
 /** What happens to a request: it passes, gets this status, loses its connection, or gets no answer. */
-type Fate = 'pass' | 503 | 429 | 'drop' | 'silence';
+type Fate = 'pass' | 503 | 429 | 403 | 'drop' | 'silence';
 type FateOf = (request: number) => Fate | Promise<Fate>;
 
 /** The plugin with an API server that handles the first, second, ... request as `fateOf` says. */
@@ -117,5 +117,18 @@ describe('kubectl vps wait', () => {
     });
     const waited = await plugin.kubectl(['vps', 'wait', 'web', '--for', 'deleted', '--timeout', '10s']);
     expect(waited).toMatchObject({ code: 0, stdout: 'web is gone\n' });
+  });
+});
+
+describe('kubectl vps status --watch', () => {
+  it('keeps looking while the API server is unavailable, and says so once', async () => {
+    const world = await createWorld({ operator: false });
+    await world.create(virtualServer('web'));
+    // Each look reads the object, then its Events.
+    const fates: Fate[] = ['pass', 'pass', 503, 'drop', 'pass', 'pass'];
+    const { plugin } = await behind(world, (request) => fates[request - 1] ?? 403);
+    const { code, stdout, stderr } = await plugin.kubectl(['vps', 'status', 'web', '--watch']);
+    expect([code, stdout.match(/^web in /gm)]).toEqual([1, ['web in ']]);
+    expect(stderr).toMatch(/^retrying: .*\nkubectl vps: .*403.*\n$/);
   });
 });

@@ -86,12 +86,12 @@ const items = (): Item[] => [
 describe('kubectl vps list', () => {
   it('shows in a pipe the usual columns, in full and without dots', () => {
     expect(overview(items(), options)).toEqual([
-      'NAME      STATE                  PRODUCT   PRICE   ENDS    AGE',
-      'api       Ready                  vps-1gb   4.50    in 5h   24h',
-      'db        Creating 40 %          vps-1gb   -       -       24h',
-      'lost      CreateOutcomeUnknown   vps-1gb   -       -       24h',
-      'old       deleting for 2m        vps-1gb   4.50    -       32d',
-      'set/web   NotReported 0/3        vps-1gb   -       -       24h',
+      'NAME      STATE                  PRODUCT   PRICE   ENDS       AGE',
+      'api       Ready                  vps-1gb   4.50    in 5h30m   24h',
+      'db        Creating 40 %          vps-1gb   -       -          24h',
+      'lost      CreateOutcomeUnknown   vps-1gb   -       -          24h',
+      'old       deleting for 2m        vps-1gb   4.50    -          32d',
+      'set/web   NotReported 0/3        vps-1gb   -       -          24h',
       '',
       "4 servers, 1 set; 2 running for 9.00 in the provider's unit",
       '',
@@ -221,7 +221,7 @@ describe('kubectl vps timeline', () => {
       '2026-01-01T00:00:00Z  the object was created',
       '2026-01-01T00:00:01Z  order a1 began',
       '2026-01-01T00:00:02Z  Event Creating (2 times): on  [2Jits way',
-      '                      … 4m',
+      '                      … 4m58s',
       '2026-01-01T00:05:00Z  server vs1 was first ready',
       '2026-01-01T00:05:00Z  Ready became True; now Available: Available.',
     ]);

@@ -7,12 +7,13 @@ import { formatRecord } from '../../../src/api/record.ts';
 import type { VirtualServer, VirtualServerStatus } from '../../../src/api/virtual-server.ts';
 import { nextSteps } from '../../../src/plugin/next-steps.ts';
 import { clean } from '../../../src/plugin/terminal.ts';
-import { bar, duration, progressLine } from '../../../src/plugin/progress.ts';
+import { bar, duration, progressLine, timeLeft } from '../../../src/plugin/progress.ts';
 import { screen } from '../../../src/plugin/screen.ts';
 import { sshArguments, sshDestination } from '../../../src/plugin/ssh-arguments.ts';
 import { columns, data } from '../../../src/plugin/table.ts';
 import { quoted } from '../../../src/base/text.ts';
 import { priceText, sumUp } from '../../../src/plugin/totals.ts';
+import { usualReadyMs } from '../../../src/plugin/usual-time.ts';
 import { stored, storedWith } from '../../fixtures/virtual-server.ts';
 
 const HOSTILE = 'red \u001b[31m, C1 \u009b2J, turned \u202e, bell \u0007\r\n, no width \u200b, line \u2028, tab \t';
@@ -29,6 +30,7 @@ const conditionsOf = (reason: Reason) => {
 const withReason = (reason: Reason, status: VirtualServerStatus = {}) =>
   stored('web', storedWith({ status: { observedGeneration: 1, conditions: conditionsOf(reason), ...status } }));
 
+const HOUR = 3_600_000;
 const NOW = Date.parse('2026-01-01T00:00:00Z');
 
 describe('the next steps', () => {
@@ -121,7 +123,7 @@ describe('text from others', () => {
     expect(lines.join('\n')).toContain('C1  2J, turned');
     expect(lines.join('\n')).not.toMatch(STEERING);
     expect(lines.filter((line) => line.includes('\n'))).toEqual([]);
-    expect(progressLine(object, 0)).not.toMatch(STEERING);
+    expect(progressLine(object)).not.toMatch(STEERING);
     expect(columns(['A'], [[HOSTILE]]).join('\n')).not.toMatch(STEERING);
     expect(clean(HOSTILE)).toBe('red  [31m, C1  2J, turned  , bell  , no width  , line  , tab');
   });
@@ -210,28 +212,84 @@ describe('progress', () => {
     ]);
   });
 
-  it('shows the time left, and that a server is ready', () => {
-    const task = { id: 7, message: 'Waiting', secondsRemaining: 30 };
-    expect(progressLine(withReason('Creating', { task }), 0)).toMatch(/\] {2}Creating: Waiting, about 30s left$/);
-    const expected = { ...task, expectedAt: '1970-01-01T00:02:00Z' };
-    const at = (now: number) => progressLine(withReason('Creating', { task: expected }), now);
-    expect(at(30_000)).toMatch(/: Waiting, about 90s left$/);
-    expect(at(120_000)).toMatch(/: Waiting, expected to end now$/);
-    expect(progressLine(withReason('Available'), 0)).toBe(`[${'#'.repeat(24)}] 100 %  Available: ready`);
+  it('is a line with or without a bar', () => {
+    const task = { id: 7, message: 'Waiting', percent: 50 };
+    const creating = withReason('Creating', { task });
+    expect(progressLine(creating)).toBe(`${bar(50)}  Creating: Waiting`);
+    expect(progressLine(creating, true)).toBe('Creating: Waiting');
+    expect(progressLine(withReason('Available'))).toBe(`[${'#'.repeat(24)}] 100 %  Available: ready`);
   });
 
-  it('rounds time as kubectl does', () => {
-    const hour = 3_600_000;
-    expect([-1, 0, 119_999, 120_000, 2 * hour, 47 * hour, 48 * hour].map(duration)).toEqual([
-      '0s',
-      '0s',
-      '119s',
-      '2m',
-      '2h',
-      '47h',
-      '2d',
-    ]);
+  it('shows the time left', () => {
+    const task = { id: 7, message: 'Waiting', secondsRemaining: 30 };
+    expect(timeLeft(undefined, 0)).toBeUndefined();
+    expect(timeLeft(task, 0)).toBe('about 30s left');
+    const expected = { ...task, expectedAt: '1970-01-01T00:02:00Z' };
+    expect(timeLeft(expected, 30_000)).toBe('about 90s left');
+    expect(timeLeft(expected, 120_000)).toBe('expected to end now');
   });
+
+  it.each([
+    [-1, '0s'],
+    [0, '0s'],
+    [119_999, '119s'],
+    [120_000, '2m'],
+    [150_000, '2m30s'],
+    [599_999, '9m59s'],
+    [600_000, '10m'],
+    [3 * HOUR - 1, '179m'],
+    [3 * HOUR, '3h'],
+    [3 * HOUR + 300_000, '3h5m'],
+    [8 * HOUR, '8h'],
+    [47 * HOUR, '47h'],
+    [48 * HOUR, '2d'],
+    [51 * HOUR, '2d3h'],
+    [8 * 24 * HOUR, '8d'],
+    [2 * 365 * 24 * HOUR, '2y'],
+    [(2 * 365 + 1) * 24 * HOUR, '2y1d'],
+    [8 * 365 * 24 * HOUR, '8y'],
+  ])('shows %d ms as kubectl does: %s', (ms, text) => expect(duration(ms)).toBe(text));
+});
+
+describe('the usual time of a product', () => {
+  const ordered = (name: string, seconds: number, product = 'vps-1gb', mode: 'create' | 'adopt' = 'create') => {
+    const [attemptedAt, readyAt] = [NOW, NOW + seconds * 1000].map((ms) => new Date(ms).toISOString());
+    const owner = `uid-of-${name}`;
+    const record = { owner, mode, attempt: 'a', attemptedAt, readyAt } as const;
+    return stored(name, storedWith({ spec: { product }, status: { record } }));
+  };
+  const web = stored('web', storedWith({ spec: { product: 'vps-1gb' }, status: {} }));
+
+  it('is the median from the order to the first Ready, of other servers that were ordered', () => {
+    const all = [
+      ordered('a', 90),
+      ordered('b', 60),
+      ordered('c', 900),
+      ordered('bigger', 1, 'vps-2gb'),
+      ordered('adopted', 1, 'vps-1gb', 'adopt'),
+      ordered('web', 1),
+      web,
+    ];
+    expect(usualReadyMs(web, all)).toBe(90_000);
+  });
+
+  it('counts to the time at which Ready became True if the record has none, except for a server that was out of order', () => {
+    const ready = (name: string, seconds: number, status: 'True' | 'False' = 'True') => {
+      const { record: { readyAt: _, ...record } = {}, ...rest } = ordered(name, 0).status as {
+        record?: { readyAt?: string };
+      };
+      const lastTransitionTime = new Date(NOW + seconds * 1000).toISOString();
+      const conditions = [{ type: 'Ready', status, reason: 'Available', message: '', lastTransitionTime }];
+      return stored(
+        name,
+        storedWith({ spec: { product: 'vps-1gb' }, status: { ...rest, record, conditions } }),
+      );
+    };
+    expect(usualReadyMs(web, [ready('a', 60), ready('b', 90), ready('c', 120)])).toBe(90_000);
+    expect(usualReadyMs(web, [ready('flapped', 3601), ready('unready', 60, 'False')])).toBeUndefined();
+  });
+
+  it('is unknown if no other server tells', () => expect(usualReadyMs(web, [ordered('web', 60), web])).toBeUndefined());
 });
 
 describe('a table', () => {
