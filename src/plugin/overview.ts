@@ -5,10 +5,10 @@ import type { VirtualServerSet } from '../api/virtual-server-set.ts';
 import type { VirtualServer } from '../api/virtual-server.ts';
 import { expiryOf } from '../virtual-server/decision/expiry.ts';
 import { knownRecord } from '../virtual-server/decision/record.ts';
-import { duration, percentOf } from './progress.ts';
+import { duration, inTime, percentOf } from './progress.ts';
 import { inWords, readiness, setReadiness, stalled, verdict } from './readiness.ts';
 import { clean, type Paint } from './terminal.ts';
-import { priceText, sumUp } from './totals.ts';
+import { plural, priceText, sumUp } from './totals.ts';
 
 export type Item = { kind: 'server'; object: VirtualServer } | { kind: 'set'; object: VirtualServerSet };
 
@@ -162,7 +162,7 @@ function endOf({ kind, object }: Item): number | undefined {
 
 function endsIn(item: Item, now: number): string {
   const end = endOf(item);
-  if (end !== undefined) return end > now ? `in ${duration(end - now)}` : 'now';
+  if (end !== undefined) return inTime(end - now);
   const { ttl } = item.kind === 'server' ? item.object.spec : {};
   return ttl === undefined ? '' : `${ttl} after ready`;
 }
@@ -200,5 +200,3 @@ function sums(items: readonly Item[]): string[] {
   const unpriced = all.unpriced === 0 ? '' : `, ${all.unpriced} without a price`;
   return [`${counted}; ${all.servers} running for ${priceText(all.price)} in the provider's unit${unpriced}`];
 }
-
-const plural = (count: number, word: string): string => `${count} ${word}${count === 1 ? '' : 's'}`;

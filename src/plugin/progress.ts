@@ -53,3 +53,6 @@ export function duration(ms: number): string {
 }
 
 const rest = (count: number, unit: string): string => (count === 0 ? '' : `${count}${unit}`);
+
+/** `in 3h5m`; `now` for a time that is over. */
+export const inTime = (ms: number): string => (ms > 0 ? `in ${duration(ms)}` : 'now');

@@ -2,6 +2,7 @@
 import { hasTrait } from '../api/conditions.ts';
 import { timeOf, type EventView } from './cluster.ts';
 import { duration } from './progress.ts';
+import type { Said } from './said.ts';
 import { conditionOf, inWords, isCurrent, stalled, type Readiness, type Reported } from './readiness.ts';
 import { clean, type Paint } from './terminal.ts';
 
@@ -13,6 +14,8 @@ export interface Shown {
   /** ms since the epoch. */
   now: number;
   paint: Paint;
+  /** By the parts before. */
+  said: Said;
 }
 
 /** Omits empty sections. */
@@ -20,7 +23,8 @@ export function sectioned(sections: readonly (readonly string[])[]): string[] {
   return sections.filter((lines) => lines.length > 0).flatMap((lines, index) => (index === 0 ? lines : ['', ...lines]));
 }
 
-export function head({ object, readiness, now, paint }: Shown): string[] {
+/** `name`: what the object is called on its screen. */
+export function head({ object, readiness, now, paint, said }: Shown, name: string): string[] {
   const { status, reason } = readiness;
   const { metadata } = object;
   const colour = status === 'True' ? paint.good : stalled(object) ? paint.bad : paint.busy;
@@ -28,9 +32,12 @@ export function head({ object, readiness, now, paint }: Shown): string[] {
   const deleting = metadata.deletionTimestamp === undefined ? '' : ', being deleted';
   const isStale = conditionOf(object, 'Ready') !== undefined && !isCurrent(object);
   const stale = isStale ? ', the operator has not reported on the last change yet' : '';
-  const title = `${paint.strong(metadata.name)} in ${metadata.namespace}, ${age} old${deleting}${stale}`;
+  const title = `${paint.strong(name)} in ${metadata.namespace}, ${age} old${deleting}${stale}`;
   const state = `${status === 'True' ? 'Ready' : 'Not ready'}: ${clean(reason)}`;
-  return [title, `${colour(state)}  ${inWords(readiness)}`];
+  const words = said.say(inWords(readiness));
+  // Events repeat the whole message.
+  said.add(readiness.message);
+  return [title, `${colour(state)}  ${words}`];
 }
 
 export type Row = [label: string, ...values: (string | number | undefined)[]];
@@ -44,30 +51,29 @@ export function facts(rows: readonly Row[], paint: Paint): string[] {
 }
 
 /** Without Ready, which the head shows. */
-export function conditions({ object, readiness, now, paint }: Shown): string[] {
+export function conditions({ object, now, paint, said }: Shown): string[] {
   const others = (object.status?.conditions ?? []).filter(({ type }) => type !== 'Ready');
   if (others.length === 0) return [];
   const lines = others.map((condition) => {
-    const { type, status, reason, lastTransitionTime } = condition;
+    const { type, status, reason, message, lastTransitionTime } = condition;
     const since = duration(now - Date.parse(lastTransitionTime));
-    const shown = condition.message === readiness.message ? '' : `  ${inWords(condition)}`;
+    const words = said.say(inWords(condition));
+    said.add(message);
     // The reason may be newer than the status.
-    return `  ${clean(type)}=${status} for ${since}, now ${clean(reason)}${shown}`;
+    return `  ${clean(type)}=${status} for ${since}, now ${clean(reason)}  ${words}`.trimEnd();
   });
   return [paint.strong('Conditions'), ...lines];
 }
 
-export function events({ object, readiness, events: list, now, paint }: Shown): string[] {
+export function events({ events: list, now, paint, said }: Shown): string[] {
   if (list === undefined) return [paint.faint('No Events: you are not allowed to read them.')];
   if (list.length === 0) return [];
-  const shown = new Set([readiness.message, ...(object.status?.conditions ?? []).map(({ message }) => message)]);
   const lines = list.map((event) => {
     const ago = duration(now - timeOf(event)).padStart(4);
     const { reason = '', message = '' } = event;
     // What an earlier Event told you to do may be wrong by now.
-    const words = shown.has(message) || !hasTrait(reason, 'calm') ? '' : `  ${clean(message)}`;
-    shown.add(message);
-    return `  ${ago} ago  ${clean(reason)}${words}`;
+    const words = hasTrait(reason, 'calm') ? said.say(message) : '';
+    return `  ${ago} ago  ${clean(reason)}  ${words}`.trimEnd();
   });
   return [paint.strong('Events'), ...lines];
 }

@@ -1,17 +1,19 @@
 /** Shows everything about one server on one screen. Pure. */
 import { timestamp } from '../base/duration.ts';
-import type { VirtualServer } from '../api/virtual-server.ts';
+import type { VirtualServer, VirtualServerStatus } from '../api/virtual-server.ts';
 import type { ServerRecord } from '../api/record.ts';
 import { annotationMeant, unknownAnnotations } from '../virtual-server/decision/inputs.ts';
 import { expiryOf } from '../virtual-server/decision/expiry.ts';
 import type { EventView } from './cluster.ts';
 import { nextSteps } from './next-steps.ts';
 import { recordOf } from './order.ts';
-import { bar, timeLeft } from './progress.ts';
+import { bar, duration, inTime, timeLeft } from './progress.ts';
 import { conditionOf, readiness } from './readiness.ts';
+import { Said } from './said.ts';
 import { conditions, events, facts, head, next, sectioned, type Row } from './screen-parts.ts';
 import { setOf } from './set-members.ts';
 import { clean, type Paint } from './terminal.ts';
+import { plural, priceText } from './totals.ts';
 import { quoted } from '../base/text.ts';
 
 interface ScreenInput {
@@ -28,11 +30,11 @@ interface ScreenInput {
 /** Omits empty sections. */
 export function screen(input: ScreenInput): string[] {
   const { object, now, where, paint } = input;
-  const shown = { ...input, readiness: readiness(object) };
+  const shown = { ...input, readiness: readiness(object), said: new Said() };
   return sectioned([
-    head(shown),
+    head(shown, object.metadata.name),
     warnings(input),
-    facts(rows(input), paint),
+    facts(rows(shown), paint),
     conditions(shown),
     events(shown),
     next(nextSteps(object, where, now), paint),
@@ -47,7 +49,7 @@ function warnings({ object, paint }: ScreenInput): string[] {
   });
 }
 
-function rows({ object, where, now }: ScreenInput): Row[] {
+function rows({ object, where, now, said }: ScreenInput & { said: Said }): Row[] {
   const { metadata, spec, status = {} } = object;
   const { task, specs, zone, adminConsole } = status;
   const record = recordOf(object);
@@ -55,16 +57,21 @@ function rows({ object, where, now }: ScreenInput): Row[] {
   const open = record?.identifier === undefined ? record : undefined;
   const set = setOf(object);
   return [
-    ['Task', task && `${task.id}  ${bar(task.percent)}  ${task.message ?? ''}`, timeLeft(task, now)],
+    ['Task', task && `${task.id}  ${bar(task.percent)}`, said.say(task?.message ?? ''), timeLeft(task, now)],
     ['Server', identifier, status.serverStatus, status.name, zone && `zone ${zone.code ?? zone.name ?? ''}`],
     ['Address', ...(status.ipv6 ?? []), ...(status.ipv4 ?? [])],
     ['SSH', status.ssh && `kubectl vps ssh ${metadata.name}${where}`, status.ssh && `(ssh ${status.ssh})`],
     ['Console', adminConsole && `${adminConsole.username} at ${adminConsole.hostname}`],
     ['Secret', conditionOf(object, 'ConnectionSecret')?.status === 'True' ? spec.connectionSecretName : undefined],
     ['Requested', `${spec.product}, ${spec.image}, disk ${spec.diskSize}`],
-    ['Expires', ends(object, record)],
-    ['Actual', has(status.product, specs), status.price === undefined ? undefined : `price ${status.price}`],
-    ['Attempt', open?.attempt, claimed(open?.attemptedAt)],
+    ['Expires', ends(object, record, now)],
+    [
+      'Actual',
+      has(status.product, specs),
+      status.price === undefined ? undefined : `price ${priceText(status.price)}`,
+      unitless(status),
+    ],
+    ['Attempt', open?.attempt, claimed(open?.attemptedAt, now)],
     ...(record?.orphans ?? []).map(({ task: id, attempt, identifier: orphan }): Row => [
       'Orphan',
       [id && `task ${id}`, attempt && `attempt ${attempt}`, orphan].filter(Boolean).join(', '),
@@ -74,14 +81,20 @@ function rows({ object, where, now }: ScreenInput): Row[] {
 }
 
 /** When the operator cancels the server. A ttl counts from the moment the server is first ready. */
-function ends(object: VirtualServer, record: ServerRecord | undefined): string | undefined {
+function ends(object: VirtualServer, record: ServerRecord | undefined, now: number): string | undefined {
   const at = expiryOf(object, record);
-  if (at !== undefined) return record?.expiredAt === undefined ? timestamp(at) : undefined;
+  if (at !== undefined) return record?.expiredAt === undefined ? `${inTime(at - now)} (${timestamp(at)})` : undefined;
   return object.spec.ttl === undefined ? undefined : `${object.spec.ttl} after the server is first ready`;
 }
 
-function claimed(at: string | undefined): string | undefined {
-  return at === undefined ? undefined : `started at ${at}`;
+function claimed(at: string | undefined, now: number): string | undefined {
+  return at === undefined ? undefined : `started ${duration(now - Date.parse(at))} ago`;
+}
+
+/** The provider documents no unit of these. */
+function unitless({ price, specs }: VirtualServerStatus): string | undefined {
+  const isShown = [price, specs?.ram, specs?.diskSize].some((value) => value !== undefined);
+  return isShown ? `(in the provider's units)` : undefined;
 }
 
 type Specs = NonNullable<NonNullable<VirtualServer['status']>['specs']>;
@@ -91,7 +104,7 @@ function has(product: string | undefined, specs: Specs | undefined): string | un
   const parts = [
     product,
     diskSize === undefined ? undefined : `disk ${diskSize}${diskType === undefined ? '' : ` ${diskType}`}`,
-    cores === undefined ? undefined : `${cores} cores`,
+    cores === undefined ? undefined : plural(cores, 'core'),
     ram === undefined ? undefined : `RAM ${ram}`,
   ].filter((part) => part !== undefined);
   return parts.length === 0 ? undefined : parts.join(', ');

@@ -1,13 +1,15 @@
 /** Shows a set and its members as a tree on one screen. Pure. */
+import { SET_KIND } from '../api/names.ts';
 import type { Member } from '../virtual-server-set/decision/member.ts';
 import type { Situation } from '../virtual-server-set/decision/situation.ts';
 import type { EventView } from './cluster.ts';
 import { duration } from './progress.ts';
 import { readiness, setReadiness, stalled, verdict } from './readiness.ts';
-import { conditions, events, facts, head, next, sectioned, type Row } from './screen-parts.ts';
-import { setSteps } from './set-steps.ts';
+import { Said } from './said.ts';
+import { conditions, events, facts, head, next, sectioned, type Row, type Shown } from './screen-parts.ts';
+import { needy, noteOf, setSteps } from './set-steps.ts';
 import { columns } from './table.ts';
-import type { Paint } from './terminal.ts';
+import { clean, type Paint } from './terminal.ts';
 import { priceText } from './totals.ts';
 
 interface SetScreenInput {
@@ -22,11 +24,12 @@ interface SetScreenInput {
 /** Omits empty sections. */
 export function setScreen({ situation, events: list, where, paint }: SetScreenInput): string[] {
   const { set, now } = situation;
-  const shown = { object: set, readiness: setReadiness(set), events: list, now, paint };
+  const shown = { object: set, readiness: setReadiness(set), events: list, now, paint, said: new Said() };
   return sectioned([
-    head(shown),
+    head(shown, `set/${set.metadata.name}, a ${SET_KIND}`),
     facts(rows(situation), paint),
-    tree(situation),
+    tree(situation, paint),
+    stuckMembers(situation, shown),
     conditions(shown),
     events(shown),
     next(setSteps(situation, where), paint),
@@ -57,13 +60,21 @@ function rows({ set: { spec, status = {} } }: Situation): Row[] {
 
 const HEADER = ['NAME', 'READY', 'REASON', 'UPDATED', 'AVAILABLE', 'SERVER', 'PRICE', 'AGE'];
 
-function tree(situation: Situation): string[] {
+function tree(situation: Situation, paint: Paint): string[] {
   const { set, now, limits, members, updated, isAvailable } = situation;
   const { status, reason } = setReadiness(set);
   const { updatedReplicas, availableReplicas, price } = set.status ?? {};
   const of = (count: number | undefined): string => (count === undefined ? '' : `${count}/${limits.replicas}`);
   const age = (since: number): string => duration(now - since);
-  const root = [set.metadata.name, status, reason, of(updatedReplicas), of(availableReplicas), '', money(price)];
+  const root = [
+    `set/${set.metadata.name}`,
+    status,
+    reason,
+    of(updatedReplicas),
+    of(availableReplicas),
+    '',
+    money(price),
+  ];
   const ordered = [...members].sort((a, b) => (a.ordinal ?? Infinity) - (b.ordinal ?? Infinity));
   const leaves = ordered.map((member, index) => [
     `${index === ordered.length - 1 ? '└─' : '├─'} ${member.name}`,
@@ -75,7 +86,17 @@ function tree(situation: Situation): string[] {
     money(member.price),
     age(member.createdAt),
   ]);
-  return columns(HEADER, [[...root, age(Date.parse(set.metadata.creationTimestamp))], ...leaves]);
+  const lines = columns(HEADER, [[...root, age(Date.parse(set.metadata.creationTimestamp))], ...leaves]);
+  return price === undefined ? lines : [...lines, paint.faint("prices in the provider's unit")];
+}
+
+/** Every member that needs you, and why. */
+function stuckMembers(situation: Situation, { paint, said }: Shown): string[] {
+  const lines = needy(situation).map((member) => {
+    const { reason = '', message = '' } = noteOf(member) ?? {};
+    return clean(`${member.name}  ${reason}  ${said.say(message)}`);
+  });
+  return lines.length === 0 ? [] : [paint.strong('Members that need you'), ...lines.map((line) => `  ${line}`)];
 }
 
 /** A member keeps its last reason until the operator sees that it is being deleted. */

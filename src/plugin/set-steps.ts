@@ -1,15 +1,12 @@
 /** Suggests commands for a set: about the members that need the user, and about the set itself. Pure. */
 import { commandLine, withComment, type Step } from '../controller/commands.ts';
 import { hasTrait } from '../api/conditions.ts';
-import type { Member } from '../virtual-server-set/decision/member.ts';
+import type { Member, Note } from '../virtual-server-set/decision/member.ts';
 import type { Situation } from '../virtual-server-set/decision/situation.ts';
 import { takenSteps, wayOut } from '../virtual-server-set/decision/words.ts';
 import { findOut, more, nextSteps } from './next-steps.ts';
 import { NOT_REPORTED, paused, setReadiness, stalled } from './readiness.ts';
 import { earlierRevisions } from './revisions.ts';
-
-/** How many members the steps name. */
-const NAMED = 5;
 
 /** Like `nextSteps` of a server. */
 export function setSteps(situation: Situation, where: string): string[] {
@@ -21,7 +18,7 @@ export function setSteps(situation: Situation, where: string): string[] {
   const steps = [
     ...(paused(set) ? [`kubectl vps rollout resume ${name}${where}`] : []),
     ...firstSteps.slice(0, -1),
-    ...others.slice(0, NAMED - 1).map((member) => `kubectl vps status ${member.name}${where}   # ${reasonOf(member)}`),
+    ...others.map((member) => `kubectl vps status ${member.name}${where}   # ${reasonOf(member)}`),
     ...ownSteps(situation, reason, where),
     ...back(situation, where),
   ];
@@ -31,16 +28,24 @@ export function setSteps(situation: Situation, where: string): string[] {
 }
 
 /** The members that need the user or have a problem, the most urgent first. */
-function troubled({ members, unresolved, blocked, isAvailable }: Situation): Member[] {
-  const others = members.filter(
-    (member) => stalled(member.object) !== undefined || (isTroubled(member) && !isAvailable(member)),
-  );
+function troubled(situation: Situation): Member[] {
+  const { members, isAvailable } = situation;
+  const others = members.filter((member) => isTroubled(member) && !isAvailable(member));
+  return [...new Set([...needy(situation), ...others])];
+}
+
+/** The members that make no progress until you act, the most urgent first. */
+export function needy({ members, unresolved, blocked }: Situation): Member[] {
+  const others = members.filter((member) => stalled(member.object) !== undefined);
   return [...new Set([...unresolved, ...blocked, ...others])];
 }
 
 const isTroubled = ({ trouble }: Member): boolean => trouble !== undefined && !hasTrait(trouble.reason, 'calm');
 
-const reasonOf = ({ unresolved, blocked, trouble }: Member): string => (unresolved ?? blocked ?? trouble)?.reason ?? '';
+const reasonOf = (member: Member): string => noteOf(member)?.reason ?? '';
+
+/** Why the member needs you. */
+export const noteOf = ({ unresolved, blocked, trouble }: Member): Note | undefined => unresolved ?? blocked ?? trouble;
 
 function ownSteps(situation: Situation, reason: string, where: string): string[] {
   const { set, victims } = situation;

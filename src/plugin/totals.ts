@@ -40,3 +40,5 @@ function total(objects: readonly VirtualServer[]): Total {
 export function priceText(price: number): string {
   return price.toFixed(DECIMALS).replace(/(\.\d\d\d*?)0+$/, '$1');
 }
+
+export const plural = (count: number, word: string): string => `${count} ${word}${count === 1 ? '' : 's'}`;

@@ -71,6 +71,7 @@ function remarks(catalog: ServerCatalog, now: number): string[] {
   const { products = [], images = [], counts, observedAt } = catalog.status ?? {};
   const cut = counts !== undefined && (counts.products > products.length || counts.images > images.length);
   return [
+    "RAM and disk sizes in the provider's units",
     ...(observedAt === undefined ? [] : [`unchanged for ${duration(now - Date.parse(observedAt))}`]),
     ...(cut ? [`shortened: the provider lists ${counts.products} products and ${counts.images} images`] : []),
     ...(readyOf(catalog)?.status === 'True' ? [] : [state(catalog)]),

@@ -30,6 +30,7 @@ describe('kubectl vps catalog', () => {
     expect(stdout).toMatch(/^vps-2gb +2048$/m);
     expect(stdout).toMatch(/^debian-13.qcow2\/minimal +Debian 13, minimal$/m);
     expect(stdout).toMatch(/^ssd +10, 20, 40, 80$/m);
+    expect(stderr).toContain("RAM and disk sizes in the provider's units\n");
     expect(stderr).toMatch(/^unchanged for \d+d$/m);
     const data = await plugin.kubectl(['vps', 'catalog', '-o', 'yaml']);
     expect(parse(data.stdout)).toMatchObject({ products: LISTS.products, images: LISTS.images });

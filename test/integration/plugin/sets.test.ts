@@ -40,10 +40,12 @@ describe('kubectl vps status set/NAME', () => {
     const { code, stdout, stderr } = await plugin.kubectl(['vps', 'status', 'set/web']);
     expect([code, stderr]).toEqual([0, '']);
     expect(stdout).toMatch(
-      new RegExp(`^web in ${world.namespace}, \\d+s old\\nNot ready: Scaling {2}2 of 2 members exist`),
+      new RegExp(
+        `^set/web, a VirtualServerSet in ${world.namespace}, \\d+s old\\nNot ready: Scaling {2}2 of 2 members exist`,
+      ),
     );
     expect(stdout).toMatch(/^Members +2 wanted, 2 exist, 1 ready, 2 updated, 1 available$/m);
-    expect(stdout).toMatch(/^web +False +Scaling +2\/2 +1\/2 +- +4.50 +\d+s$/m);
+    expect(stdout).toMatch(/^set\/web +False +Scaling +2\/2 +1\/2 +- +4.50 +\d+s$/m);
     expect(stdout).toMatch(/^├─ web-0 +True +Available +yes +yes +vs1 +4.50 +\d+s$/m);
     expect(stdout).toMatch(/^└─ web-1 +False +Creating +yes +no +- +- +\d+s$/m);
     expect(stdout).not.toContain('other');

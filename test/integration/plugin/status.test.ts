@@ -52,7 +52,9 @@ describe('kubectl vps status NAME', () => {
     expect(stdout).toMatch(new RegExp(`^Address +${status?.ipv6?.[0]}$`, 'm'));
     expect(stdout).toMatch(new RegExp(`^SSH +kubectl vps ssh web +\\(ssh ${status?.ssh}\\)$`, 'm'));
     expect(stdout).toMatch(/^Requested +vps-1gb, debian-13.qcow2\/minimal, disk 20$/m);
-    expect(stdout).toMatch(/^Actual +vps-1gb, disk 20 ssd, 1 cores, RAM 1024 +price 4.5$/m);
+    expect(stdout).toMatch(
+      /^Actual +vps-1gb, disk 20 ssd, 1 core, RAM 1024 +price 4.50 +\(in the provider's units\)$/m,
+    );
     expect(stdout).toMatch(/^Events\n( +\d+s ago .*\n)+/m);
     expect(stdout).not.toMatch(/Attempt|What you can do/);
   });
@@ -63,8 +65,8 @@ describe('kubectl vps status NAME', () => {
     const plugin = await createPlugin(folder(), world.namespace);
     const { code, stdout } = await plugin.kubectl(['vps', 'status', 'web']);
     expect(code).toBe(0);
-    expect(stdout).toContain('Not ready: Creating');
-    expect(stdout).toMatch(/^Task +1001 +\[#{24}\] +99 % +Installing .* OS, 99% complete$/m);
+    expect(stdout).toMatch(/^Not ready: Creating {2}Task 1001: Installing .* OS, 99% complete$/m);
+    expect(stdout).toMatch(/^Task +1001 +\[#{24}\] +99 %( +about .* left)?$/m);
     expect(stdout).not.toMatch(STEERING);
     for (const format of ['json', 'yaml']) {
       const data = await plugin.kubectl(['vps', 'status', 'web', '-o', format]);

@@ -58,7 +58,7 @@ export function patternOf(text: string): RegExp {
 export function steady(text: string): string {
   return text
     .replaceAll(/\d{4}-\d\d-\d\dT[\d:.]+Z/g, 'TIME')
-    .replaceAll(/\b\d+[smhd]\b/g, 'AGE')
+    .replaceAll(/\b(?:\d+[smhdy])+\b/g, 'AGE')
     .replaceAll(/\b[0-9a-f]{16}\b/g, 'ATTEMPT')
     .replaceAll(/ +(?=AGE)/g, ' ');
 }

@@ -280,10 +280,7 @@ describe('the usual time of a product', () => {
       };
       const lastTransitionTime = new Date(NOW + seconds * 1000).toISOString();
       const conditions = [{ type: 'Ready', status, reason: 'Available', message: '', lastTransitionTime }];
-      return stored(
-        name,
-        storedWith({ spec: { product: 'vps-1gb' }, status: { ...rest, record, conditions } }),
-      );
+      return stored(name, storedWith({ spec: { product: 'vps-1gb' }, status: { ...rest, record, conditions } }));
     };
     expect(usualReadyMs(web, [ready('a', 60), ready('b', 90), ready('c', 120)])).toBe(90_000);
     expect(usualReadyMs(web, [ready('flapped', 3601), ready('unready', 60, 'False')])).toBeUndefined();

@@ -75,15 +75,17 @@ describe('the screen of a set', () => {
       member(set, 2, { ...OLD, deleting: true }),
     ];
     const text = shown(seen(set, objects));
-    expect(text).toContain('web in default, 24h old\nNot ready: RollingOut  1 of 3 members have the current template');
+    expect(text).toContain(
+      'set/web, a VirtualServerSet in default, 24h old\nNot ready: RollingOut  1 of 3 members have the current template',
+    );
     expect(text).toMatch(/^Members +3 wanted, 2 exist, 1 ready, 1 updated, 1 available, 1 being deleted$/m);
     expect(text).toMatch(/^Template +vps-1gb, debian-13.qcow2\/minimal, disk 20$/m);
     expect(text).toMatch(/^Revision +from [0-9a-f]{8} to [0-9a-f]{8}$/m);
     expect(text).toMatch(/^Strategy +RollingUpdate, maxSurge 1, maxUnavailable 0$/m);
-    const tree = text.split('\n').filter((line) => /^(NAME|web |.─)/.test(line) && !line.includes('old'));
+    const tree = text.split('\n').filter((line) => /^(NAME|set\/web |.─)/.test(line));
     expect(tree.map((line) => line.split(/ {2,}/))).toEqual([
       ['NAME', 'READY', 'REASON', 'UPDATED', 'AVAILABLE', 'SERVER', 'PRICE', 'AGE'],
-      ['web', 'False', 'RollingOut', '1/3', '1/3', '-', '4.50', '24h'],
+      ['set/web', 'False', 'RollingOut', '1/3', '1/3', '-', '4.50', '24h'],
       ['├─ web-0', 'True', 'Available', 'no', 'yes', '-', '4.50', '60m'],
       ['├─ web-2', 'False', 'Deleting', 'no', 'no', '-', '-', '60m'],
       ['└─ web-10', 'False', 'Creating', 'yes', 'no', '-', '-', '60s'],
