@@ -77,6 +77,28 @@ const SCENES: Record<string, Scene> = {
     columns: 80,
     steps: [serversInDifferentStates, 'kubectl get vps'],
   },
+  list: {
+    title: 'All servers on one screen',
+    description:
+      'A terminal. kubectl vps list shows four servers with a colored dot, their state, product, price and age: web and ' +
+      'lab are Ready, lab ends in 2 days and 23 hours, cache is Creating 40 %, and db is CreateOutcomeUnknown. Below are ' +
+      'the sum of the prices and the message of db.',
+    // Without columns after the age, whose width differs between runs.
+    columns: 70,
+    steps: [serversToList, 'kubectl vps list'],
+  },
+  status: {
+    title: 'A server that is being created',
+    description:
+      'A terminal. kubectl vps status shows that web is Creating, a bar of its task at 40 %, the requested product, image ' +
+      'and disk, and the identifier of the server.',
+    columns: 100,
+    steps: [
+      'kubectl apply -f server.yaml',
+      (world) => world.waitFor('web', ({ status }) => status?.task?.percent === 40),
+      'kubectl vps status web',
+    ],
+  },
 };
 
 /** The number that the simulator gives to the first task. */
@@ -114,7 +136,7 @@ async function play({ steps, columns }: Scene): Promise<string> {
   return shown.join('\n');
 
   async function typed(command: string): Promise<string> {
-    const session = plugin.terminal(command);
+    const session = plugin.terminal(`stty cols ${columns}; ${command}`);
     expect(await session.ended, session.text()).toBe(0);
     const prompt = `${styleText('dim', '$', ALWAYS)} ${styleText('bold', command, ALWAYS)}`;
     return `${prompt}\n${screenOf(fixed(session.text(), world.namespace), columns)}`;
@@ -138,6 +160,17 @@ async function serversInDifferentStates(world: World): Promise<void> {
   await world.waitFor('cache', ({ status }) => status?.identifier !== undefined);
 }
 
+async function serversToList(world: World): Promise<void> {
+  const { fleet } = world.simulator;
+  fleet.setTaskDuration(0);
+  await readyServer(world, 'web');
+  await readyServer(world, 'lab', withSpec({ product: 'vps-2gb', ttl: '72h' }));
+  await lostOrder(world, 'db', true);
+  fleet.setTaskDuration(Infinity);
+  await world.create(virtualServer('cache'));
+  await world.waitFor('cache', ({ status }) => status?.task?.percent === 40);
+}
+
 /** Waits for this Event of `web`: the operator writes it after the status. */
 function eventOf(world: World, reason: string): Promise<void> {
   const isThere = async (): Promise<boolean> => (await world.events('web')).some((event) => event.reason === reason);
@@ -151,8 +184,8 @@ function fixed(output: string, namespace: string): string {
       .replaceAll(namespace, 'default')
       .replaceAll(/\d{4}-\d\d-\d\dT[\d:.]+Z/g, '2026-01-01T12:00:00Z')
       .replaceAll(/\b[0-9a-f]{16}\b/g, 'c7236404efb4143b')
-      .replaceAll(/ +\d+[smhd] ago\b/g, '    8s ago')
+      .replaceAll(/ {2,}(?:\d+m)?\d+[smhd] ago\b/g, '    8s ago')
       // Not the code of a color, such as `[22m`.
-      .replaceAll(/(?<!\[)\b\d+[smhd]\b/g, '8s')
+      .replaceAll(/(?<!\[)\b(?:\d+m)?\d+[smhd]\b/g, '8s')
   );
 }
