@@ -21,6 +21,11 @@ export function isLive(terminal: Terminal, stream: 'out' | 'err'): boolean {
   return terminal[stream].isTTY && !terminal.isDumb;
 }
 
+/** Columns and rows; some terminals do not know theirs. */
+function sizeOf({ columns, rows }: NodeJS.WriteStream): { columns: number; rows: number } {
+  return { columns: columns || 80, rows: rows || 24 };
+}
+
 /** Hides the cursor until the returned function is called. A signal ends the process as without this, with the cursor shown. */
 function withoutCursor(stream: NodeJS.WriteStream): () => void {
   const restore = (): void => {
@@ -55,12 +60,12 @@ export function liveLine(terminal: Terminal, name: string, now: () => number): L
     const elapsed = now() - start;
     const frame = FRAMES[Math.floor(elapsed / FRAME_MS) % FRAMES.length] ?? '';
     const times = [duration(elapsed), ...(shown.times === undefined ? [] : [shown.times])];
-    err.write(ERASE_LINE + fitted(`${frame} ${name}  ${shown.text}`, times, err.columns - 1));
+    err.write(ERASE_LINE + fitted(`${frame} ${name}  ${shown.text}`, times, sizeOf(err).columns - 1));
   };
   const restore = withoutCursor(err);
   const timer = setInterval(draw, FRAME_MS);
   return {
-    isNarrow: err.columns < NARROW,
+    isNarrow: sizeOf(err).columns < NARROW,
     show(text, times) {
       shown = { text, times };
       draw();
@@ -107,10 +112,11 @@ export function liveScreen({ out }: Pick<Terminal, 'out'>): LiveScreen {
   return {
     end: withoutCursor(out),
     draw(lines) {
-      const shown = within(lines, Math.max(1, out.rows - SPARE_LINES), out.columns);
+      const size = sizeOf(out);
+      const shown = within(lines, Math.max(1, size.rows - SPARE_LINES), size.columns);
       if (shown.join('\n') === drawn.join('\n')) return;
       // The terminal may have another width by now.
-      const rows = rowsOf(drawn, out.columns);
+      const rows = rowsOf(drawn, size.columns);
       out.write(`${rows === 0 ? '' : `\u001b[${rows}A\u001b[J`}${shown.join('\n')}\n`);
       drawn = shown;
     },

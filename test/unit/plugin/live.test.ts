@@ -99,6 +99,17 @@ describe('the screen that is drawn again', () => {
     expect(drawn()).toBe(`${ESC}[?25h`);
   });
 
+  it('takes 80 columns and 24 rows for a terminal that does not know its size', () => {
+    const { terminal: on, drawn } = terminal(0);
+    Object.assign(on.out, { rows: 0 });
+    const live = liveScreen(on);
+    live.draw(['x'.repeat(81)]);
+    drawn();
+    live.draw(['other']);
+    expect(drawn()).toBe(`${ESC}[2A${ESC}[Jother\n`);
+    live.end();
+  });
+
   it('is never higher than the terminal, and says what is left out', () => {
     const { terminal: on, drawn } = terminal(15);
     const live = liveScreen(on);

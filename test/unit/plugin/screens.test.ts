@@ -1,5 +1,6 @@
 /** What holds for the screen of every state of a server, and for the screen of a set. */
 import { describe, expect, it } from 'vitest';
+import { Said } from '../../../src/plugin/said.ts';
 import { screen } from '../../../src/plugin/screen.ts';
 import { setScreen } from '../../../src/plugin/set-screen.ts';
 import { planSet } from '../../../src/virtual-server-set/decision/plan.ts';
@@ -21,6 +22,22 @@ function repeated(lines: readonly string[]): string[] {
     (each) => each.length >= SENTENCE && each.includes(' ') && text.indexOf(each) !== text.lastIndexOf(each),
   );
 }
+
+describe('what a screen has said', () => {
+  it.each([
+    ['Server vs1 is running', 'Server vs1 is running', ''],
+    ['web-2 is stuck: No answer. Look', 'No answer', ''],
+    ['No answer', 'No answer; try again', 'try again'],
+    ['Server vs1', 'Server vs10 is running', 'Server vs10 is running'],
+    ['Server vs10 is running', 'Server vs1', 'Server vs1'],
+    ['', 'No answer', 'No answer'],
+  ])('after %j, of %j only %j is new', (earlier, text, fresh) => {
+    const said = new Said();
+    said.add(earlier);
+    expect(said.say(text)).toBe(fresh);
+    expect(said.say(text)).toBe('');
+  });
+});
 
 describe('the screen of a server', () => {
   const shown = (changes: Parameters<typeof storedWith>[0], now = NOW): string =>
