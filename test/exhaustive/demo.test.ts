@@ -90,7 +90,10 @@ describe('the demo', () => {
     await session.shows(/\r\u001b\[K. web {2}\[/);
     session.type('\u0003');
     expect(await session.ended).toBe(130);
-    expect(session.text()).toMatch(/\r\nstopping\r\n$/);
+    // The plugin shows the cursor again.
+    const text = session.text();
+    expect(text.lastIndexOf('\u001b[?25h')).toBeGreaterThan(text.lastIndexOf('\u001b[?25l'));
+    expect(text.replaceAll('\u001b[?25h', '')).toMatch(/\r\nstopping\r\n$/);
     await expect.poll(() => readdir(folder)).toEqual([]);
   });
 });
