@@ -518,8 +518,15 @@ export const MUTANTS: Mutant[] = [
   {
     name: 'writes a status without resourceVersion',
     file: 'src/kube/client.ts',
-    find: 'metadata: { resourceVersion },',
-    replace: 'metadata: {},',
+    find: 'whole({ metadata: { namespace, name, uid, resourceVersion }, status })',
+    replace: 'whole({ metadata: { namespace, name, uid }, status })',
+    plan: 'crash/life/kube:LIST/error',
+  },
+  {
+    name: 'writes a status without uid',
+    file: 'src/kube/client.ts',
+    find: 'whole({ metadata: { namespace, name, uid, resourceVersion }, status })',
+    replace: 'whole({ metadata: { namespace, name, resourceVersion }, status })',
     plan: 'crash/life/kube:LIST/error',
   },
   {
