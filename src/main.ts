@@ -1,4 +1,5 @@
 /** The operator process: flags, signals and exit codes, without any other logic. */
+import { isatty } from 'node:tty';
 import { parseConfig, type Config } from './config/config.ts';
 import { createLogger, type Logger } from './base/logger.ts';
 import { keepHeapSmall } from './base/small-heap.ts';
@@ -51,7 +52,8 @@ function fail(log: Logger, error: unknown): never {
 const parsed = parseConfig(process.argv.slice(2), process.env);
 if (parsed.kind === 'run') {
   keepHeapSmall();
-  const log = createLogger({ level: parsed.config.logLevel });
+  const { logLevel: level, logFormat: format = isatty(1) ? 'text' : 'json' } = parsed.config;
+  const log = createLogger({ level, format });
   run(parsed.config, log).catch((error: unknown) => fail(log, error));
 } else {
   const stream = parsed.kind === 'error' ? process.stderr : process.stdout;

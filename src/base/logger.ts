@@ -1,4 +1,4 @@
-/** The log: JSON lines on stdout, written synchronously so that a crash loses no line. */
+/** The log: lines of JSON or text on stdout, written synchronously so that a crash loses no line. */
 import { AsyncLocalStorage } from 'node:async_hooks';
 import {
   destination,
@@ -10,6 +10,7 @@ import {
   type Level,
   type Logger,
 } from 'pino';
+import { logText, type LogLine } from './log-text.ts';
 import { escaped } from './text.ts';
 
 /* Adds fields to every log line that is written while some work runs. */
@@ -48,15 +49,27 @@ const ERROR_KEYS: ReadonlySet<string> = new Set(['err', 'error']);
 const MAX_LEVELS = 4;
 const MAX_CAUSES = 5;
 
+export type LogFormat = 'text' | 'json';
+
 interface LoggerOptions {
   level: Level | 'silent';
+  /** Default: JSON. */
+  format?: LogFormat;
   /** Default: standard output. */
   destination?: DestinationStream;
 }
 
 type MakeChild = (this: Logger, fields: Bindings, options?: ChildLoggerOptions) => Logger;
 
-export function createLogger({ level, destination: to = destination({ sync: true }) }: LoggerOptions): Logger {
+export function createLogger({
+  level,
+  format = 'json',
+  destination: to = destination({ sync: true }),
+}: LoggerOptions): Logger {
+  // The text is made from the JSON, so that what is masked there is masked in both. JSON itself escapes only the ASCII
+  // control characters.
+  const formatted = (line: string): string =>
+    format === 'json' ? escaped(line) : `${logText(JSON.parse(line) as LogLine)}\n`;
   const logger = pino(
     {
       level,
@@ -70,8 +83,7 @@ export function createLogger({ level, destination: to = destination({ sync: true
       // Errors are already plain objects when a serializer sees them.
       serializers: { err: (value: unknown) => value },
     },
-    // JSON itself escapes only the ASCII control characters.
-    { write: (line) => to.write(escaped(line)) },
+    { write: (line) => to.write(formatted(line)) },
   );
   // pino formats the fields of a child logger without a hook; children of children inherit this method.
   const { child } = Object.getPrototypeOf(logger) as { child: MakeChild };

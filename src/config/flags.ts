@@ -1,5 +1,6 @@
 /** The list of the operator's flags, used for parsing, environment variables, defaults and help. */
 import * as z from 'zod';
+import type { LogFormat } from '../base/logger.ts';
 import {
   BIND_ADDRESS_FORM,
   NAMESPACE_FORM,
@@ -38,6 +39,7 @@ export interface FlagSpec {
 }
 
 const LOG_LEVELS = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'] as const;
+const LOG_FORMATS = ['text', 'json'] as const satisfies LogFormat[];
 const MAX_RECONCILES = 1000;
 /** The keys are the properties of the config; durations are in ms. */
 export const FLAGS = {
@@ -234,6 +236,14 @@ export const FLAGS = {
     form: `one of ${LOG_LEVELS.join(', ')}`,
     schema: z.string().pipe(z.enum(LOG_LEVELS)),
     default: 'info',
+  },
+  logFormat: {
+    flag: 'log-format',
+    value: 'FORMAT',
+    help: 'Form of the log: json, one object a line with every field; or text, one sentence a line, without stacks.',
+    form: `one of ${LOG_FORMATS.join(', ')}`,
+    schema: z.string().pipe(z.enum(LOG_FORMATS)),
+    absent: 'text if standard output is a terminal, json otherwise',
   },
 } as const satisfies Record<string, FlagSpec>;
 

@@ -61,6 +61,7 @@ describe('parseConfig', () => {
       healthProbeBindAddress: 'off',
       settingsDir: undefined,
       logLevel: 'info',
+      logFormat: undefined,
       network: { certificates: [], proxyFor: expect.any(Function) as unknown },
     });
   });
@@ -97,6 +98,7 @@ describe('parseConfig', () => {
     },
     { flag: 'settings-dir', text: EMPTY_FOLDER, expected: { settingsDir: EMPTY_FOLDER } },
     { flag: 'log-level', text: 'debug', expected: { logLevel: 'debug' } },
+    { flag: 'log-format', text: 'text', expected: { logFormat: 'text' } },
   ];
 
   const FLAGS_ALONE = new Set(['leader-elect', 'connection-secrets', 'metrics-secure']);
@@ -206,6 +208,7 @@ describe('parseConfig', () => {
     ['health-probe-bind-address', 'http://localhost:8081'],
     ['health-probe-bind-address', ':'],
     ['log-level', 'verbose'],
+    ['log-format', 'xml'],
     ['operator-namespace', 'a.b'],
   ])('rejects --%s=%s in one line that names the flag or variable, the value and the valid form', (flag, text) => {
     const { form } = Object.values(FLAGS).find((spec) => spec.flag === flag) ?? { form: 'no such flag' };
