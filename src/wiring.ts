@@ -1,6 +1,7 @@
 /** Opens the journal and all connections for one configuration, and gives them to operator.ts. */
 import { randomUUID } from 'node:crypto';
 import { hostname } from 'node:os';
+import { OPERATOR_LEASE } from './api/names.ts';
 import { LeaderElection } from './controller/leader-election.ts';
 import { Operator } from './operator.ts';
 import { createSshProbe } from './virtual-server/ssh-check.ts';
@@ -28,9 +29,6 @@ import type { PageSecurity } from './observability/page-server.ts';
 import { serveObservability } from './observability/pages.ts';
 import { createProvider } from './provider/provider.ts';
 import { version } from './base/version.ts';
-
-/** Name of the Lease in the operator's namespace. */
-const LEASE = 'vps-operator';
 
 export interface WiredOperator {
   /** Resolves when the workers run; with leader election, that may take long. */
@@ -159,7 +157,7 @@ function electionOf(config: Config, http: KubeHttp, log: Logger, onLost: () => v
   if (operatorNamespace === undefined) throw new Error('--leader-elect needs --operator-namespace outside a pod');
   return new LeaderElection({
     leases: createClient(http, LEASES),
-    lease: { namespace: operatorNamespace, name: LEASE },
+    lease: { namespace: operatorNamespace, name: OPERATOR_LEASE },
     identity: `${hostname()}_${randomUUID()}`,
     leaseDurationMs,
     timers: realTimers,

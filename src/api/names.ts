@@ -64,3 +64,9 @@ export const REVISION_LABEL = `${GROUP}/revision`;
 export const MEMBER_TEMPLATE_ANNOTATION = `${GROUP}/template`;
 /** On a member: the set deletes it before the others. */
 export const MEMBER_DELETE_FIRST_ANNOTATION = `${GROUP}/delete-first`;
+
+/** Where the manifests install the operator, and how to find it there. */
+export const OPERATOR_NAMESPACE = 'vps-operator-system';
+export const OPERATOR_LABELS = 'app.kubernetes.io/name=vps-operator,app.kubernetes.io/component=operator';
+/** The Lease of leader election, in the operator's namespace. */
+export const OPERATOR_LEASE = 'vps-operator';

@@ -93,5 +93,5 @@ const inBrackets = (parts: readonly string[]): string => (parts.length === 0 ? '
 function text(value: unknown): string {
   if (value === undefined || value === null) return '';
   if (Array.isArray(value)) return value.map(text).join(' ');
-  return typeof value === 'object' ? JSON.stringify(value) : String(value as string | number | boolean);
+  return typeof value === 'string' ? value : JSON.stringify(value);
 }

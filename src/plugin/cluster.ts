@@ -3,7 +3,7 @@ import { API_VERSION, SERVER_KIND, SET_KIND } from '../api/names.ts';
 import type { VirtualServer } from '../api/virtual-server.ts';
 import type { VirtualServerSet } from '../api/virtual-server-set.ts';
 import { loadCluster, type Overrides } from '../kube/config.ts';
-import { KubeError, type KubeErrorCode } from '../kube/error.ts';
+import { KubeError, networkError, type KubeErrorCode } from '../kube/error.ts';
 import { createKubeHttp, type CallOptions, type KubeHttp } from '../kube/http.ts';
 import { collectionOf, pathOf, type KubeObject, type Resource } from '../kube/resource.ts';
 import { VIRTUAL_SERVERS } from '../virtual-server/resource.ts';
@@ -178,6 +178,28 @@ export class ClusterView {
       if (error instanceof KubeError && error.code === 'Forbidden') return undefined;
       throw explained(error, this.where);
     }
+  }
+
+  /** Any other call. */
+  ask(options: CallOptions): Promise<unknown> {
+    return this.#call(options);
+  }
+
+  /** A body that arrives in pieces, such as a log. */
+  async *stream(options: Pick<CallOptions, 'path' | 'query'>): AsyncGenerator<Buffer> {
+    const stopping = new AbortController();
+    try {
+      yield* await this.#http.stream({ ...options, signal: stopping.signal });
+    } catch (error) {
+      throw explained(error instanceof KubeError ? error : networkError(`GET ${options.path}`, error), this.where);
+    } finally {
+      stopping.abort();
+    }
+  }
+
+  /** The API server's clock (ms since the epoch); undefined before its first answer. */
+  serverTime(): number | undefined {
+    return this.#http.serverTime();
   }
 
   close(): Promise<void> {

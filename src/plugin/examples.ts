@@ -28,6 +28,7 @@ const EXAMPLES: Record<string, readonly string[]> = {
   'start-over': ['start-over web'],
   resolve: ['resolve web --not-created', 'resolve web --adopt vs1001'],
   cost: ['cost -A'],
+  logs: ['logs web --since 1h', 'logs set/web --follow'],
   rollout: ['rollout status web', 'rollout undo web'],
 };
 

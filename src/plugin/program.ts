@@ -18,6 +18,7 @@ import type { Context } from './context.ts';
 import { CommandError, EXIT } from './failure.ts';
 import { addEveryday, addLogin } from './everyday-program.ts';
 import { addExamples } from './examples.ts';
+import { addOperator } from './operator-program.ts';
 import { addRollout, type Run } from './rollout-program.ts';
 import { ORDERS } from './overview.ts';
 import type { Format } from './table.ts';
@@ -258,6 +259,7 @@ export function createProgram({ terminal, version, exitWith }: ProgramOptions): 
       run(command, (context) => showCost(context, allNamespaces)),
     );
   addRollout(program, run);
+  addOperator(program, run);
   program.on('command:*', ([word = '']: string[]) => {
     throw unknownCommand(
       word,

@@ -3,11 +3,12 @@ import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
-import { API_VERSION, CATALOG_KIND, FINALIZER, RECORD_ANNOTATION } from '../../src/api/names.ts';
+import { API_VERSION, CATALOG_KIND, FINALIZER, OPERATOR_NAMESPACE, RECORD_ANNOTATION } from '../../src/api/names.ts';
 import { EXIT } from '../../src/plugin/failure.ts';
 import { SSH_KEY, virtualServer, withAnnotations, withSpec, type Manifest } from '../fixtures/virtual-server.ts';
 import { lostOrder } from '../integration/support/creates.ts';
 import { blocksOf, patternOf, steady, typedIn } from '../integration/support/document.ts';
+import { startKubelet } from '../integration/support/kubelet.ts';
 import { createPlugin, noTerminal, usePlugin, type Plugin } from '../integration/support/plugin.ts';
 import { readyServer } from '../integration/support/records.ts';
 import { createSetWorld, useSets, type SetWorld } from '../integration/support/set-world.ts';
@@ -214,6 +215,16 @@ describe('docs/reference/kubectl-plugin.md', () => {
     expect(said).toMatch(/^the provider accepts the key: /);
   });
 
+  it('shows the log of the operator', async () => {
+    const { world, type } = await createReader();
+    await readyServer(world, 'web');
+    const kubelet = await startKubelet(world.http, OPERATOR_NAMESPACE);
+    await kubelet.addPod(`of-${world.namespace}`, world.log);
+    for (const { command } of typedBelow('logs')) {
+      expect(await type(command)).toMatch(new RegExp(`Z ${world.namespace}/web is \\S+ after `, 'm'));
+    }
+  });
+
   it('sums up the cost of servers', async () => {
     const { world, type } = await createReader();
     await readyServer(world, 'web');
@@ -237,6 +248,7 @@ describe('docs/reference/kubectl-plugin.md', () => {
       'resolve and adopt': 8,
       'start-over': 2,
       cost: 1,
+      logs: 2,
     });
   });
 

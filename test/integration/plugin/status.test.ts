@@ -1,14 +1,14 @@
 /** `kubectl vps status`, `wait` and `cost`, as users and scripts run them. */
-import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { describe, expect, inject, it, onTestFinished } from 'vitest';
-import { parse, stringify } from 'yaml';
+import { describe, expect, it, onTestFinished } from 'vitest';
+import { parse } from 'yaml';
 import type { VirtualServer } from '../../../src/api/virtual-server.ts';
 import { virtualServer, withAnnotations, withSpec } from '../../fixtures/virtual-server.ts';
 import { startEmptyCluster } from '../deploy/cluster.ts';
 import { CREATE } from '../support/creates.ts';
 import { createPlugin, noTerminal, usePlugin } from '../support/plugin.ts';
 import { readyServer, recordOf } from '../support/records.ts';
+import { strangerIn } from '../support/stranger.ts';
 import { createWorld, type World } from '../support/world.ts';
 
 const folder = usePlugin();
@@ -336,19 +336,3 @@ describe('the plugin, if it cannot do its work', () => {
     expect([pasted.code, pasted.stderr]).toEqual([0, '']);
   });
 });
-
-/** A kubeconfig of a service account without rights. */
-async function strangerIn(world: World): Promise<string> {
-  const accounts = `/api/v1/namespaces/${world.namespace}/serviceaccounts`;
-  await world.http.call({ method: 'POST', path: accounts, body: { metadata: { name: 'stranger' } } });
-  const { status } = (await world.http.call({
-    method: 'POST',
-    path: `${accounts}/stranger/token`,
-    body: { apiVersion: 'authentication.k8s.io/v1', kind: 'TokenRequest', spec: {} },
-  })) as { status: { token: string } };
-  const config = parse(await readFile(inject('kubeconfigPath'), 'utf8')) as { users: { user: object }[] };
-  for (const entry of config.users) entry.user = { token: status.token };
-  const file = join(world.journalDir, 'stranger');
-  await writeFile(file, stringify(config), { mode: 0o600 });
-  return file;
-}

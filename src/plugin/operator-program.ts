@@ -1,0 +1,34 @@
+/** The commands about the operator itself, their arguments and flags. */
+import { InvalidArgumentError, Option, type Command } from 'commander';
+import { OPERATOR_NAMESPACE } from '../api/names.ts';
+import { durationOf, SERVER_OR_SET } from './arguments.ts';
+import { showLogs, type LogsOptions } from './commands/logs.ts';
+import type { Run } from './rollout-program.ts';
+import { targetOf } from './target.ts';
+
+const operatorNamespace = (): Option =>
+  new Option('--operator-namespace <name>', 'namespace of the operator').default(OPERATOR_NAMESPACE);
+
+/** As in kubectl, -1 means all lines. */
+function linesOf(text: string): number {
+  if (!/^(-1|\d{1,9})$/.test(text)) throw new InvalidArgumentError('Use a number of lines, such as 20.');
+  return text === '-1' ? Infinity : Number(text);
+}
+
+export function addOperator(program: Command, run: Run): void {
+  program
+    .command('logs')
+    .description("show the operator's log lines about a server or a set")
+    .argument(`<${SERVER_OR_SET.name}>`, SERVER_OR_SET.description)
+    .option('-f, --follow', 'print new lines until Ctrl-C', false)
+    .addOption(new Option('--since <duration>', 'only lines of this last time, such as 1h').argParser(durationOf))
+    .addOption(
+      new Option('--tail <number>', 'only this many of the newest lines')
+        .argParser(linesOf)
+        .default(Infinity, '-1: all'),
+    )
+    .addOption(operatorNamespace())
+    .action((name: string, options: LogsOptions, command: Command) =>
+      run(command, (context) => showLogs(context, targetOf(name), options)),
+    );
+}
