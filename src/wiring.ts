@@ -1,7 +1,7 @@
 /** Opens the journal and all connections for one configuration, and gives them to operator.ts. */
 import { randomUUID } from 'node:crypto';
 import { hostname } from 'node:os';
-import { OPERATOR_LEASE } from './api/names.ts';
+import { OPERATOR_LEASE, VERSION_ANNOTATION } from './api/names.ts';
 import { LeaderElection } from './controller/leader-election.ts';
 import { Operator } from './operator.ts';
 import { createSshProbe } from './virtual-server/ssh-check.ts';
@@ -159,6 +159,7 @@ function electionOf(config: Config, http: KubeHttp, log: Logger, onLost: () => v
     leases: createClient(http, LEASES),
     lease: { namespace: operatorNamespace, name: OPERATOR_LEASE },
     identity: `${hostname()}_${randomUUID()}`,
+    annotations: { [VERSION_ANNOTATION]: version() },
     leaseDurationMs,
     timers: realTimers,
     log,

@@ -70,3 +70,5 @@ export const OPERATOR_NAMESPACE = 'vps-operator-system';
 export const OPERATOR_LABELS = 'app.kubernetes.io/name=vps-operator,app.kubernetes.io/component=operator';
 /** The Lease of leader election, in the operator's namespace. */
 export const OPERATOR_LEASE = 'vps-operator';
+/** On the Lease: the version of its holder. Holders of older versions leave it out. */
+export const VERSION_ANNOTATION = `${GROUP}/version`;

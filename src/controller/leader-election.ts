@@ -14,6 +14,8 @@ export interface LeaderElectionOptions {
   lease: { namespace: string; name: string };
   /** Unique among all processes. */
   identity: string;
+  /** Annotations of the Lease while this process holds it; the Lease keeps no others. */
+  annotations?: Record<string, string>;
   /** How long after its last renewal a holder may be replaced (ms). */
   leaseDurationMs: number;
   timers: Timers;
@@ -110,19 +112,19 @@ export class LeaderElection {
 
   /** Tries once to take or renew the lease; true if this process now holds it. */
   async #try(): Promise<boolean> {
-    const { leases, lease, identity, log } = this.#options;
+    const { leases, lease, identity, annotations = {}, log } = this.#options;
     try {
       const current = this.#leads ? this.#lease : await this.#read();
       if (!this.#leads) this.#answeredAt = this.#moment();
       const begun = this.#moment();
       if (current === undefined) {
-        this.#observe(await leases.create({ metadata: lease, spec: this.#mine(undefined) }));
+        this.#observe(await leases.create({ metadata: { ...lease, annotations }, spec: this.#mine(undefined) }));
       } else {
         const { metadata, spec } = current;
         if (metadata.resourceVersion !== this.#lease?.metadata.resourceVersion) this.#observe(current);
         const { holderIdentity: holder = '' } = spec ?? {};
         if (holder !== identity && holder !== '' && !this.#isExpired(current)) return false;
-        this.#observe(await leases.replace({ metadata, spec: this.#mine(spec) }));
+        this.#observe(await leases.replace({ metadata: { ...metadata, annotations }, spec: this.#mine(spec) }));
       }
       this.#renewedAt = begun;
       this.#answeredAt = this.#moment();

@@ -71,7 +71,7 @@ function mapped<V>(data: Readonly<Record<string, V>>, map: (value: V) => V): Rec
 }
 
 export interface Lease {
-  metadata: ObjectVersion;
+  metadata: ObjectVersion & { annotations?: Record<string, string> };
   spec?: {
     /** Empty if the lease was released. */
     holderIdentity?: string;

@@ -1,5 +1,5 @@
 /** Reads and writes the cluster for the commands, with the rights of the user who runs them. */
-import { API_VERSION, SERVER_KIND, SET_KIND } from '../api/names.ts';
+import { API_VERSION, GROUP, SERVER_KIND, SET_KIND } from '../api/names.ts';
 import type { VirtualServer } from '../api/virtual-server.ts';
 import type { VirtualServerSet } from '../api/virtual-server-set.ts';
 import { loadCluster, type Overrides } from '../kube/config.ts';
@@ -97,7 +97,8 @@ export class ClusterView {
     const { namespace, name, uid, generation } = metadata;
     const resource = kind === SET_KIND ? VIRTUAL_SERVER_SETS : VIRTUAL_SERVERS;
     const path = pathOf(resource, namespace, name);
-    const query = { fieldManager: FIELD_MANAGER };
+    // Otherwise the API server drops a field that only a newer CRD has, and the command would claim to have set it.
+    const query = { fieldManager: FIELD_MANAGER, fieldValidation: 'Strict' };
     let { resourceVersion } = metadata;
     for (let attempt = 1; ; attempt += 1) {
       try {
@@ -252,6 +253,9 @@ export function timeOf({ lastTimestamp, eventTime }: EventView): number {
   return Date.parse(lastTimestamp ?? eventTime ?? '') || 0;
 }
 
+const UNKNOWN_FIELD = /unknown field "/;
+const OLD_CRD = 'the CustomResourceDefinition is older than this plugin: upgrade the operator and its CRDs to use it';
+
 const TRANSIENT: ReadonlySet<KubeErrorCode> = new Set(['Unreachable', 'ServerError', 'TooManyRequests']);
 
 function explained(error: unknown, where: string): Error {
@@ -264,6 +268,7 @@ function explained(error: unknown, where: string): Error {
   }
   if (TRANSIENT.has(error.code)) return new TransientError(error.message);
   if (error.code === 'Forbidden') return new CommandError(EXIT.failed, error.message, rightsFor(error.message));
+  if (UNKNOWN_FIELD.test(error.message)) return new CommandError(EXIT.failed, error.message, [OLD_CRD]);
   if (error.code !== 'NotFound') return new CommandError(EXIT.failed, error.message);
   if (error.reason === 'NotFound') return new CommandError(EXIT.notFound, error.message);
   return new CommandError(
@@ -275,24 +280,28 @@ function explained(error: unknown, where: string): Error {
 
 /** How an administrator grants what the API server has refused; nothing for a text of another form. */
 function rightsFor(message: string): string[] {
-  const [, user = '', verb = '', resource = ''] = REFUSAL.exec(message) ?? [];
+  const [, user = '', verb = '', resource = '', group = ''] = REFUSAL.exec(message) ?? [];
   if (verb === '') return [];
   const isRead = ['get', 'list', 'watch'].includes(verb);
-  const isOurs = /^(virtualserver|servercatalog)/.test(resource);
+  const isOurs = group === GROUP;
   // The role view of Kubernetes shows no Secrets.
   const role = isOurs ? `vps-operator-${isRead ? 'view' : 'edit'}` : isRead && resource !== 'secrets' ? 'view' : 'edit';
   const [, namespace] = /in the namespace "([^"]+)"/.exec(message) ?? [];
-  const binding = namespace === undefined ? 'clusterrolebinding' : 'rolebinding';
+  const kind = namespace === undefined ? 'clusterrole' : 'role';
   const where = namespace === undefined ? '' : ` --namespace=${quoted(namespace)}`;
   const subject = user.startsWith(ACCOUNTS)
     ? `--serviceaccount=${quoted(user.slice(ACCOUNTS.length))}`
     : `--user=${quoted(user)}`;
-  return [
-    `an administrator can grant it: kubectl create ${binding} ${quoted(`${role}-of-${user.split(':').at(-1)}`)}${where} --clusterrole=${role} ${subject}`,
-  ];
+  const bind = (name: string, ofKind: string): string =>
+    `kubectl create ${kind}binding ${quoted(`${name}-of-${user.split(':').at(-1)}`)}${where} --${ofKind}=${name} ${subject}`;
+  if (isOurs || group === '') return [`an administrator can grant it: ${bind(role, 'clusterrole')}`];
+  // No role of Kubernetes that is made for reading has the other groups that the plugin reads.
+  const own = `${verb}-${resource}`;
+  const create = `kubectl create ${kind} ${own}${where} --verb=${verb} --resource=${resource}.${group}`;
+  return [`an administrator can grant it: ${create} && ${bind(own, kind)}`];
 }
 
-const REFUSAL = /User "([^"]+)" cannot (\w+) resource "([\w/]+)"/;
+const REFUSAL = /User "([^"]+)" cannot (\w+) resource "([\w/]+)" in API group "([^"]*)"/;
 const ACCOUNTS = 'system:serviceaccount:';
 
 /** A kubeconfig that cannot be used is a mistake in the command or its environment. */

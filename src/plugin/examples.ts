@@ -29,6 +29,7 @@ const EXAMPLES: Record<string, readonly string[]> = {
   resolve: ['resolve web --not-created', 'resolve web --adopt vs1001'],
   cost: ['cost -A'],
   logs: ['logs web --since 1h', 'logs set/web --follow'],
+  doctor: ['doctor', 'doctor -o json'],
   rollout: ['rollout status web', 'rollout undo web'],
 };
 

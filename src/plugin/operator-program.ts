@@ -1,7 +1,8 @@
 /** The commands about the operator itself, their arguments and flags. */
 import { InvalidArgumentError, Option, type Command } from 'commander';
 import { OPERATOR_NAMESPACE } from '../api/names.ts';
-import { durationOf, SERVER_OR_SET } from './arguments.ts';
+import { durationOf, outputOption, SERVER_OR_SET } from './arguments.ts';
+import { doctor } from './commands/doctor.ts';
 import { showLogs, type LogsOptions } from './commands/logs.ts';
 import type { Run } from './rollout-program.ts';
 import { targetOf } from './target.ts';
@@ -30,5 +31,13 @@ export function addOperator(program: Command, run: Run): void {
     .addOption(operatorNamespace())
     .action((name: string, options: LogsOptions, command: Command) =>
       run(command, (context) => showLogs(context, targetOf(name), options)),
+    );
+  program
+    .command('doctor')
+    .description('check the operator, the installation, your rights and the namespace')
+    .addOption(operatorNamespace())
+    .addOption(outputOption())
+    .action((options: { operatorNamespace: string }, command: Command) =>
+      run(command, (context) => doctor(context, options.operatorNamespace)),
     );
 }

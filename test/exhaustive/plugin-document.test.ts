@@ -225,6 +225,17 @@ describe('docs/reference/kubectl-plugin.md', () => {
     }
   });
 
+  it('checks the installation', async () => {
+    const { plugin } = await createReader();
+    // The operator of a world has no Lease, and its API server no guards.
+    const { code, stdout } = await plugin.shell(commandWith('doctor', 'vps doctor'));
+    expect(code).toBe(1);
+    const checks = (text: string): string[] =>
+      [...text.matchAll(/^[✓✗–] (\w+(?: \w+)?) {2}/gm)].map(([, name = '']) => name);
+    expect(checks(stdout)).toEqual(checks(typedBelow('doctor')[0]?.shown ?? ''));
+    expect(checks(stdout)).toContain('API server');
+  });
+
   it('sums up the cost of servers', async () => {
     const { world, type } = await createReader();
     await readyServer(world, 'web');
@@ -249,6 +260,7 @@ describe('docs/reference/kubectl-plugin.md', () => {
       'start-over': 2,
       cost: 1,
       logs: 2,
+      doctor: 1,
     });
   });
 

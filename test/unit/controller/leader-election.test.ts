@@ -37,8 +37,9 @@ class OneLease implements Leases {
     });
   }
 
-  #store({ spec }: Pick<Lease, 'spec'>): Lease {
-    const metadata = { ...PLACE, uid: 'lease', resourceVersion: String(++this.#version) };
+  #store({ metadata: { annotations }, spec }: Pick<NewObject<Lease>, 'metadata' | 'spec'>): Lease {
+    const version = { uid: 'lease', resourceVersion: String(++this.#version) };
+    const metadata = { ...PLACE, ...version, ...(annotations && { annotations }) };
     return (this.stored = { metadata, spec: spec ?? {} });
   }
 
@@ -60,6 +61,7 @@ function election(identity: string, leases: Leases, timers: FakeTimers) {
     lease: PLACE,
     identity,
     leaseDurationMs: 15_000,
+    annotations: { version: `of ${identity}` },
     timers,
     log,
     onLost: () => state.lost++,
@@ -85,6 +87,7 @@ describe('leader election', () => {
     await pass(300_000, clock);
     expect([a.state.leads, a.elector.held(), b.state.leads, b.elector.held()]).toEqual([true, true, false, false]);
     expect(leases.stored).toMatchObject({
+      metadata: { annotations: { version: 'of a' } },
       spec: { holderIdentity: 'a', leaseTransitions: 0, leaseDurationSeconds: 15 },
     });
   });
@@ -99,7 +102,10 @@ describe('leader election', () => {
     expect(b.state.leads).toBe(false);
     await pass(5_000, clockOfB);
     expect(b.elector.held()).toBe(true);
-    expect(leases.stored).toMatchObject({ spec: { holderIdentity: 'b', leaseTransitions: 1 } });
+    expect(leases.stored).toMatchObject({
+      metadata: { annotations: { version: 'of b' } },
+      spec: { holderIdentity: 'b', leaseTransitions: 1 },
+    });
   });
 
   it('leads only with a lease that it has just written, however slow the first responses were', async () => {

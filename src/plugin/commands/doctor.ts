@@ -1,0 +1,58 @@
+/** `kubectl vps doctor`: what a maintainer asks first, on one screen. It only reads, and shows no Secret. */
+import { version } from '../../base/version.ts';
+import { checkDefinitions, checkApiServer, checkPolicies } from '../checks/installation.ts';
+import { checkCatalogs, checkKeys, checkObjects, readNamespace } from '../checks/namespace.ts';
+import { checkOperator } from '../checks/operator.ts';
+import { checkRights } from '../checks/rights.ts';
+import { checkupScreen, ok, unseen, wrong, type Finding } from '../checkup.ts';
+import { print, type Context } from '../context.ts';
+import { CommandError, EXIT } from '../failure.ts';
+import { data } from '../table.ts';
+
+/** Throws CommandError if something is wrong, after it has printed what. */
+export async function doctor(context: Context, operatorNamespace: string): Promise<void> {
+  const { format, terminal } = context;
+  const findings = await examine(context, operatorNamespace);
+  if (format === 'table') print(context, checkupScreen(findings, terminal.paint));
+  else terminal.out.write(data({ findings }, format));
+  const count = findings.filter(({ state }) => state === 'wrong').length;
+  if (count > 0) throw new CommandError(EXIT.failed, `${count === 1 ? 'one check' : `${count} checks`} failed`);
+}
+
+async function examine({ cluster, now }: Context, operatorNamespace: string): Promise<Finding[]> {
+  const plugin = version();
+  const own = ok('plugin', `version ${plugin}, namespace ${cluster.namespace}`);
+  try {
+    const server = await checkApiServer(cluster, now);
+    let operator: string | undefined;
+    const [operators, policies, rights, held] = await Promise.all([
+      seen('operator', async () => {
+        const { findings, version: found } = await checkOperator(cluster, { namespace: operatorNamespace, plugin });
+        operator = found;
+        return findings;
+      }),
+      seen('guards', () => checkPolicies(cluster)),
+      seen('rights', () => checkRights(cluster, operatorNamespace)),
+      readNamespace(cluster),
+    ]);
+    const definitions = await seen('CRDs', async () => [await checkDefinitions(cluster, operator)]);
+    const namespace = [
+      ...(await seen('key', () => checkKeys(cluster, held))),
+      ...checkCatalogs(cluster, held),
+      ...checkObjects(cluster, held, cluster.serverTime() ?? now()),
+    ];
+    return [own, ...server, ...definitions, ...operators, ...policies, ...rights, ...namespace];
+  } catch (error) {
+    return [own, wrong('API server', known(error).message)];
+  }
+}
+
+async function seen(check: string, work: () => Promise<Finding[]>): Promise<Finding[]> {
+  return work().catch((error: unknown) => [unseen(check, known(error))]);
+}
+
+/** Throws everything that is not about the cluster. */
+function known(error: unknown): CommandError {
+  if (error instanceof CommandError) return error;
+  throw error;
+}

@@ -1,0 +1,52 @@
+/** The version of the operator, and how it differs from that of the plugin. */
+import { OPERATOR_LEASE, OPERATOR_NAMESPACE, VERSION_ANNOTATION } from '../api/names.ts';
+import type { Lease } from '../kube/kinds.ts';
+import { pathOf } from '../kube/resource.ts';
+import type { ClusterView } from './cluster.ts';
+import { CommandError, EXIT } from './failure.ts';
+
+/** Undefined if there is none. Rejects with CommandError. */
+export async function operatorLease(cluster: ClusterView, namespace: string): Promise<Lease | undefined> {
+  const path = pathOf({ apiVersion: 'coordination.k8s.io/v1', plural: 'leases' }, namespace, OPERATOR_LEASE);
+  return (await cluster.ask({ path, absent: OPERATOR_LEASE })) as Lease | undefined;
+}
+
+export function versionOn(lease: Lease | undefined): string | undefined {
+  return lease?.metadata.annotations?.[VERSION_ANNOTATION];
+}
+
+/** One sentence if the versions differ; undefined if they agree, or if one runs from source. Pure. */
+export function skew(operator: string, plugin: string): string | undefined {
+  const order = compare(operator, plugin);
+  if (order === undefined || order === 0) return undefined;
+  return order < 0
+    ? `the operator is version ${operator}, older than this plugin (${plugin}): it may not know what the plugin asks for`
+    : `the operator is version ${operator}, newer than this plugin (${plugin}): the plugin may not show all that it does`;
+}
+
+/** The error of a command that waited for the operator in vain, with one more line if the versions may be the cause. */
+export async function withSkew(error: unknown, cluster: ClusterView, plugin: string): Promise<unknown> {
+  if (!(error instanceof CommandError) || error.exitCode !== EXIT.timeout) return error;
+  // Most users may not read the Lease, and the operator may run in another namespace.
+  const operator = versionOn(await operatorLease(cluster, OPERATOR_NAMESPACE).catch(() => undefined));
+  const difference = operator === undefined ? undefined : skew(operator, plugin);
+  return difference === undefined
+    ? error
+    : new CommandError(error.exitCode, error.message, [...error.hints, difference]);
+}
+
+/** Undefined for anything but released versions. */
+export function compare(a: string, b: string): number | undefined {
+  const [first, second] = [numbers(a), numbers(b)];
+  if (first === undefined || second === undefined) return undefined;
+  for (const [index, part] of first.entries()) {
+    const difference = part - (second[index] ?? 0);
+    if (difference !== 0) return difference;
+  }
+  return 0;
+}
+
+function numbers(version: string): number[] | undefined {
+  const parts = /^v?(\d+)\.(\d+)\.(\d+)(?:[-+].*)?$/.exec(version)?.slice(1);
+  return parts?.map(Number);
+}
