@@ -106,6 +106,10 @@ export class ClusterView {
         await this.#http.call({ method: 'PATCH', path, query, body, contentType: MERGE_PATCH });
         return;
       } catch (error) {
+        if (error instanceof KubeError && error.message.trimStart().startsWith(UNKNOWN_FIELD)) {
+          const fields = Object.entries(spec).flatMap(([field, value]) => (value === null ? [] : [`spec.${field}`]));
+          throw new CommandError(EXIT.failed, `the API server does not know ${fields.join(' or ')}`, [OLD_CRD]);
+        }
         const isConflict = error instanceof KubeError && error.code === 'Conflict';
         const now =
           isConflict && attempt < ATTEMPTS ? (await this.#find<KubeObject>(resource, name))?.metadata : undefined;
@@ -253,7 +257,8 @@ export function timeOf({ lastTimestamp, eventTime }: EventView): number {
   return Date.parse(lastTimestamp ?? eventTime ?? '') || 0;
 }
 
-const UNKNOWN_FIELD = /unknown field "/;
+/** How the API server refuses unknown fields; then it quotes the whole object, and names the fields after it. */
+const UNKNOWN_FIELD = '"" is invalid: patch: Invalid value';
 const OLD_CRD = 'the CustomResourceDefinition is older than this plugin: upgrade the operator and its CRDs to use it';
 
 const TRANSIENT: ReadonlySet<KubeErrorCode> = new Set(['Unreachable', 'ServerError', 'TooManyRequests']);
@@ -268,7 +273,6 @@ function explained(error: unknown, where: string): Error {
   }
   if (TRANSIENT.has(error.code)) return new TransientError(error.message);
   if (error.code === 'Forbidden') return new CommandError(EXIT.failed, error.message, rightsFor(error.message));
-  if (UNKNOWN_FIELD.test(error.message)) return new CommandError(EXIT.failed, error.message, [OLD_CRD]);
   if (error.code !== 'NotFound') return new CommandError(EXIT.failed, error.message);
   if (error.reason === 'NotFound') return new CommandError(EXIT.notFound, error.message);
   return new CommandError(

@@ -21,6 +21,7 @@ import { addExamples } from './examples.ts';
 import { addOperator } from './operator-program.ts';
 import { addRollout, type Run } from './rollout-program.ts';
 import { ORDERS } from './overview.ts';
+import { withSkew } from './skew.ts';
 import type { Format } from './table.ts';
 import { serverNameOf, targetOf } from './target.ts';
 import type { Terminal } from './terminal.ts';
@@ -62,6 +63,8 @@ export function createProgram({ terminal, version, exitWith }: ProgramOptions): 
     const cluster = new ClusterView({ kubeconfig, context, namespace, as, asUid, asGroup });
     try {
       await work({ cluster, terminal, format: output, now: Date.now });
+    } catch (error) {
+      throw await withSkew(error, cluster, version);
     } finally {
       await cluster.close();
     }
