@@ -7,7 +7,7 @@ import { constants } from 'node:os';
  * process exits too, because the next step is no longer wanted.
  */
 export async function runProgram(command: string, args: readonly string[]): Promise<number> {
-  const child = spawn(command, args, { stdio: 'inherit' });
+  const child = spawn(command, args, { stdio: 'inherit', env: environment() });
   let received: NodeJS.Signals | undefined;
   const pass = (signal: NodeJS.Signals) => {
     received = signal;
@@ -25,4 +25,10 @@ export async function runProgram(command: string, args: readonly string[]): Prom
   } finally {
     process.off('SIGINT', pass).off('SIGTERM', pass);
   }
+}
+
+/** Without colors in a pipe: vitest writes them wherever its output goes. */
+function environment(): NodeJS.ProcessEnv {
+  const wantsColor = process.stdout.isTTY || process.env.FORCE_COLOR !== undefined;
+  return wantsColor ? process.env : { ...process.env, NO_COLOR: '1' };
 }

@@ -35,8 +35,8 @@ describe("annotations with the operator's prefix", () => {
     expect(unknown('vps-operator.dev/owner')).toHaveLength(1);
   });
 
-  it('are all known on some kind, except those of Secrets and of definitions', () => {
-    const { OWNER_ANNOTATION, ALLOW_DELETION_ANNOTATION, ...others } = names;
+  it('are all known on some kind, except those of Secrets, of definitions and of the Lease', () => {
+    const { OWNER_ANNOTATION, ALLOW_DELETION_ANNOTATION, VERSION_ANNOTATION, ...others } = names;
     const all = Object.entries(others).flatMap(([constant, name]) => (constant.endsWith('_ANNOTATION') ? [name] : []));
     expect(new Set(Object.values(KNOWN_ANNOTATIONS).flat())).toEqual(new Set(all));
     expect(unknown(OWNER_ANNOTATION, ALLOW_DELETION_ANNOTATION)).toHaveLength(2);
