@@ -5,10 +5,17 @@ import { pathOf } from '../kube/resource.ts';
 import type { ClusterView } from './cluster.ts';
 import { CommandError, EXIT } from './failure.ts';
 
+/** A command whose time is up does not wait much longer for an API server that hangs. */
+const LEASE_MS = 1000;
+
 /** Undefined if there is none. Rejects with CommandError. */
-export async function operatorLease(cluster: ClusterView, namespace: string): Promise<Lease | undefined> {
+export async function operatorLease(
+  cluster: ClusterView,
+  namespace: string,
+  signal?: AbortSignal,
+): Promise<Lease | undefined> {
   const path = pathOf({ apiVersion: 'coordination.k8s.io/v1', plural: 'leases' }, namespace, OPERATOR_LEASE);
-  return (await cluster.ask({ path, absent: OPERATOR_LEASE })) as Lease | undefined;
+  return (await cluster.ask({ path, absent: OPERATOR_LEASE, ...(signal && { signal }) })) as Lease | undefined;
 }
 
 export function versionOn(lease: Lease | undefined): string | undefined {
@@ -28,7 +35,8 @@ export function skew(operator: string, plugin: string): string | undefined {
 export async function withSkew(error: unknown, cluster: ClusterView, plugin: string): Promise<unknown> {
   if (!(error instanceof CommandError) || error.exitCode !== EXIT.timeout) return error;
   // Most users may not read the Lease, and the operator may run in another namespace.
-  const operator = versionOn(await operatorLease(cluster, OPERATOR_NAMESPACE).catch(() => undefined));
+  const lease = operatorLease(cluster, OPERATOR_NAMESPACE, AbortSignal.timeout(LEASE_MS));
+  const operator = versionOn(await lease.catch(() => undefined));
   const difference = operator === undefined ? undefined : skew(operator, plugin);
   return difference === undefined
     ? error

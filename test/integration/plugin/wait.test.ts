@@ -101,8 +101,11 @@ describe('kubectl vps wait', () => {
     const world = await createWorld({ operator: false });
     await world.create(virtualServer('web'));
     const { plugin } = await behind(world, (request) => (request < silent ? 'pass' : 'silence'));
+    const begun = Date.now();
     const { code, stderr } = await plugin.kubectl(['vps', 'wait', 'web', '--timeout', '3s']);
     expect([code, stderr]).toEqual([5, expect.stringMatching(/^kubectl vps: web: timed out after 3s$/m)]);
+    // A call may take 15 s; none that comes after the timeout does.
+    expect(Date.now() - begun).toBeLessThan(12_000);
   });
 
   it('treats an object that was recreated between two polls as gone', async () => {
