@@ -33,6 +33,8 @@ export const SERVER_GONE_ANNOTATION = `${GROUP}/server-gone`;
 /** A server that a user accepts as the object's: the text given by the reason IdentityUnproven. */
 export const ACCEPT_SERVER_ANNOTATION = `${GROUP}/accept-server`;
 export const RECONCILE_AT_ANNOTATION = `${GROUP}/reconcile-at`;
+/** Written by `kubectl vps replace`, which reads it when it runs again: which object this one replaces. */
+export const REPLACES_ANNOTATION = `${GROUP}/replaces`;
 
 /** On a connection Secret: the uid of the VirtualServer that it was made for. */
 export const OWNER_ANNOTATION = `${GROUP}/owner`;

@@ -28,9 +28,17 @@ const MANIFEST = /\.(json|ya?ml)$/;
 
 /** `file`: a file, a folder of manifests, or - for `input`. Throws CommandError, also if there is no VirtualServer. */
 export async function readBackups(file: string, input: NodeJS.ReadableStream): Promise<Backup[]> {
+  return (await readServers(file, input)).map(backupOf);
+}
+
+/** All VirtualServers in a file as it describes them, not checked. Throws CommandError, also if there is none. */
+export async function readServers(file: string, input: NodeJS.ReadableStream): Promise<[Loose, name: string][]> {
   const texts = await failing(file, () => (file === '-' ? stdin(input) : files(file)));
-  const backups = texts.flatMap(([name, content]) => objectsOf(name, content).flatMap((each) => asBackup(each, name)));
-  if (backups.length > 0) return backups;
+  const objects = texts.flatMap(([name, content]) =>
+    objectsOf(name, content).map((object): [Loose, string] => [object, name]),
+  );
+  const servers = objects.filter(([object]) => isServer(object));
+  if (servers.length > 0) return servers;
   throw new CommandError(EXIT.usage, `--filename ${file} contains no ${SERVER_KIND}`);
 }
 
@@ -62,7 +70,13 @@ interface Loose {
   apiVersion?: unknown;
   kind?: unknown;
   items?: unknown;
-  metadata?: { name?: unknown; namespace?: unknown; annotations?: Record<string, unknown> | null } | null;
+  metadata?: {
+    name?: unknown;
+    namespace?: unknown;
+    labels?: Record<string, unknown> | null;
+    annotations?: Record<string, unknown> | null;
+  } | null;
+  spec?: unknown;
   status?: { record?: unknown } | null;
 }
 
@@ -85,8 +99,11 @@ function listed(value: Loose | null): Loose[] {
   return Array.isArray(value.items) ? (value.items as (Loose | null)[]).flatMap(listed) : [value];
 }
 
-function asBackup({ apiVersion, kind, metadata, status }: Loose, file: string): Backup[] {
-  if (kind !== SERVER_KIND || typeof apiVersion !== 'string' || !apiVersion.startsWith(`${GROUP}/`)) return [];
+function isServer({ apiVersion, kind }: Loose): boolean {
+  return kind === SERVER_KIND && typeof apiVersion === 'string' && apiVersion.startsWith(`${GROUP}/`);
+}
+
+function backupOf([{ metadata, status }, file]: [Loose, string]): Backup {
   const { name, namespace, annotations } = metadata ?? {};
   if (typeof name !== 'string') {
     throw new CommandError(EXIT.usage, `--filename ${file}: a ${SERVER_KIND} has no metadata.name`);
@@ -94,17 +111,15 @@ function asBackup({ apiVersion, kind, metadata, status }: Loose, file: string): 
   const annotation = annotations?.[RECORD_ANNOTATION];
   const parsed = parseRecord(typeof annotation === 'string' ? annotation : undefined);
   const mirror = recordSchema.safeParse(status?.record);
-  return [
-    {
-      namespace: typeof namespace === 'string' ? namespace : undefined,
-      name,
-      file,
-      found: [...(parsed.ok ? [parsed.record] : []), mirror.data]
-        .filter((record) => record !== undefined)
-        .map((record) => ({ place: file, record })),
-      ...(!parsed.ok && {
-        problem: `annotation ${RECORD_ANNOTATION} in ${file} is not a valid record: ${parsed.problem}`,
-      }),
-    },
-  ];
+  return {
+    namespace: typeof namespace === 'string' ? namespace : undefined,
+    name,
+    file,
+    found: [...(parsed.ok ? [parsed.record] : []), mirror.data]
+      .filter((record) => record !== undefined)
+      .map((record) => ({ place: file, record })),
+    ...(!parsed.ok && {
+      problem: `annotation ${RECORD_ANNOTATION} in ${file} is not a valid record: ${parsed.problem}`,
+    }),
+  };
 }

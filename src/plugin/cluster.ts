@@ -163,6 +163,19 @@ export class ClusterView {
     return (await this.#call({ method: 'DELETE', path, absent: name })) !== undefined;
   }
 
+  /** Deletes exactly this version of the server; false if the object has changed, or is another one or gone. */
+  async deleteVersion({ metadata }: VirtualServer): Promise<boolean> {
+    const { namespace, name, uid, resourceVersion } = metadata;
+    const body = { preconditions: { uid, resourceVersion } };
+    try {
+      const path = pathOf(VIRTUAL_SERVERS, namespace, name);
+      return (await this.#http.call({ method: 'DELETE', path, body, absent: name })) !== undefined;
+    } catch (error) {
+      if (error instanceof KubeError && error.code === 'Conflict') return false;
+      throw explained(error, this.where);
+    }
+  }
+
   /** Sets annotations, and removes null ones. Rejects with CommandError if the object changed since it was read. */
   async annotate({ metadata }: VirtualServer, annotations: Record<string, string | null>): Promise<VirtualServer> {
     const { namespace, name, uid, resourceVersion } = metadata;

@@ -1,10 +1,13 @@
 /** The commands that change servers and sets in daily life, their arguments and flags. */
 import { Option, type Command } from 'commander';
 import { DEFAULT_API_KEY_SECRET } from '../api/names.ts';
-import { durationOf, durationTextOf, SERVER_OR_SET } from './arguments.ts';
+import { durationOf, durationTextOf, NAME, SERVER_OR_SET } from './arguments.ts';
 import { act, extending, pausing, protecting, reconciling, type Action, type Chosen } from './commands/everyday.ts';
 import { login, logout, type LogoutOptions } from './commands/login.ts';
+import { replace, type ReplaceOptions } from './commands/replace.ts';
 import type { Run } from './rollout-program.ts';
+import { addSpecFlags } from './spec-flags.ts';
+import { serverNameOf } from './target.ts';
 
 interface Spelled<O> {
   description: string;
@@ -63,4 +66,21 @@ export function addLogin(program: Command, run: Run): void {
     .addOption(secret())
     .option('-y, --yes', 'do not ask for confirmation', false)
     .action((options: LogoutOptions, command: Command) => run(command, (context) => logout(context, options)));
+}
+
+export function addReplace(program: Command, run: Run): void {
+  addSpecFlags(program.command('replace'))
+    .description('order a new server, and cancel the old one when the new one is ready')
+    .argument(`<${NAME.name}>`, NAME.description)
+    .option('--name <name>', 'name of the new object (default: NAME-v2, then -v3, ...)')
+    .option('-f, --filename <file>', 'manifest of the new server, instead of flags; - for standard input')
+    .addOption(
+      new Option('--timeout <duration>', 'give up after this time, for each of the two waits')
+        .argParser(durationOf)
+        .default(15 * 60_000, '15m'),
+    )
+    .option('-y, --yes', 'delete the old object without asking', false)
+    .action((name: string, options: Omit<ReplaceOptions, 'timeoutMs'> & { timeout: number }, command: Command) =>
+      run(command, (context) => replace(context, serverNameOf(name), { ...options, timeoutMs: options.timeout })),
+    );
 }

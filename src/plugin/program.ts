@@ -1,8 +1,7 @@
 /** The commands of `kubectl vps`, their arguments and flags. */
 import { Command, Option } from 'commander';
-import { specSchema } from '../api/virtual-server.ts';
 import { similarTo } from '../base/similar.ts';
-import { collect, durationOf, NAME, outputOption, replicasOf, SERVER_OR_SET, wholeNumber } from './arguments.ts';
+import { collect, durationOf, NAME, outputOption, replicasOf, SERVER_OR_SET } from './arguments.ts';
 import { adoptFromRecord, type FromRecordOptions } from './commands/adopt-from-record.ts';
 import { showCatalog } from './commands/catalog.ts';
 import { showCost } from './commands/cost.ts';
@@ -16,13 +15,14 @@ import { waitForAll, type WaitOptions } from './commands/wait.ts';
 import { ClusterView, type ClusterFlags } from './cluster.ts';
 import type { Context } from './context.ts';
 import { CommandError, EXIT } from './failure.ts';
-import { addEveryday, addLogin } from './everyday-program.ts';
+import { addEveryday, addLogin, addReplace } from './everyday-program.ts';
 import { addExamples } from './examples.ts';
 import { addOperator } from './operator-program.ts';
 import { addRollout, type Run } from './rollout-program.ts';
 import { ORDERS } from './overview.ts';
 import { withSkew } from './skew.ts';
 import type { Format } from './table.ts';
+import { addSpecFlags } from './spec-flags.ts';
 import { serverNameOf, targetOf } from './target.ts';
 import type { Terminal } from './terminal.ts';
 
@@ -37,8 +37,6 @@ interface ProgramOptions {
   /** Called with an exit code that is not a failure of the plugin, such as that of ssh. */
   exitWith: (code: number) => void;
 }
-
-const SSH_CHECKS = specSchema.shape.sshCheck.unwrap().options;
 
 export function createProgram({ terminal, version, exitWith }: ProgramOptions): Command {
   const program = new Command('kubectl vps')
@@ -180,26 +178,11 @@ export function createProgram({ terminal, version, exitWith }: ProgramOptions): 
       run(command, (context) => showCatalog(context, secret)),
     );
 
-  program
-    .command('new')
+  addSpecFlags(program.command('new'))
     .description('write a manifest from flags and prompts, without applying it')
     .argument(`<${NAME.name}>`, NAME.description)
     .option('--set', 'write a VirtualServerSet, which keeps a number of equal servers', false)
     .option('--replicas <number>', 'with --set: how many servers you want (default: 1)', replicasOf)
-    .option('--product <code>', 'product code')
-    .option('--image <name>', 'image, in the form file/variant')
-    .option('--disk-size <size>', 'disk size', wholeNumber)
-    .option('--ssh-key <key>', 'SSH public key, or a file with one; repeatable', collect, [])
-    .option('--ssh-key-from <secret/key>', 'SSH public key in a Secret; repeatable', collect, [])
-    .option('--secret <name>', 'Secret with the API key')
-    .option('--ttl <duration>', 'cancel the server this long after it is first ready, such as 72h')
-    .option('--expires-at <time>', 'cancel the server at this time, such as 2027-01-31T18:00:00Z')
-    .addOption(
-      new Option('--ssh-check <place>', 'count the server as ready only while SSH answers there').choices(SSH_CHECKS),
-    )
-    .option('--connection-secret <name>', 'Secret that the operator creates, with addresses, SSH and VNC data')
-    .option('--retain', 'keep the server running when the object is deleted', false)
-    .option('--protect', 'protect the server from being cancelled', false)
     .option('--adopt <identifier>', 'adopt an existing server instead of ordering one')
     .addOption(new Option('-o, --output <format>', 'output format').choices(['yaml', 'json']).default('yaml'))
     .action((name: string, options: NewOptions, command: Command) =>
@@ -261,6 +244,7 @@ export function createProgram({ terminal, version, exitWith }: ProgramOptions): 
     .action(({ allNamespaces }: { allNamespaces: boolean }, command: Command) =>
       run(command, (context) => showCost(context, allNamespaces)),
     );
+  addReplace(program, run);
   addRollout(program, run);
   addOperator(program, run);
   program.on('command:*', ([word = '']: string[]) => {

@@ -254,6 +254,7 @@ describe('docs/reference/kubectl-plugin.md', () => {
       timeline: 1,
       wait: 4,
       rollout: 6,
+      replace: 2,
       'ssh, scp and console': 5,
       'catalog and new': 5,
       'resolve and adopt': 8,
@@ -311,6 +312,18 @@ describe.skipIf(noTerminal !== undefined)('docs/reference/kubectl-plugin.md, int
       [/SSH public key/, '\r'],
     ]);
     expect(parse(await type('cat web.yaml'))).toMatchObject({ spec: virtualServer('web').spec });
+  });
+
+  it('replaces a server, twice', async () => {
+    const { world, plugin, type } = await createReader();
+    const { status } = await readyServer(world, 'web');
+    const [asks, fromFile] = typedBelow('replace').map(({ command }) => command);
+    await answer(plugin, asks ?? '', [YES]);
+    expect(world.simulator.ledger.cancels()).toMatchObject([{ identifier: status?.identifier }]);
+    await type('kubectl get vps web-v2 -o yaml > web.yaml');
+    expect(await type(fromFile ?? '')).toBe('web-v2 is replaced by site\n');
+    expect(world.simulator.ledger.creates()).toHaveLength(3);
+    expect(world.simulator.ledger.cancels()).toHaveLength(2);
   });
 
   it('resolves an order that created nothing', async () => {

@@ -1,0 +1,240 @@
+/**
+ * `kubectl vps replace`: orders a new server, and deletes the old object only when the new one is Ready. All state is in
+ * the objects, so the same command continues after an interruption at any point.
+ */
+import { API_VERSION, SERVER_KIND, SERVER_PLURAL } from '../../api/names.ts';
+import type { VirtualServer } from '../../api/virtual-server.ts';
+import { isDeepEqual, isObject } from '../../base/deep-equal.ts';
+import { readServers } from '../backups.ts';
+import { requireName } from '../cluster.ts';
+import { agreed, print, tell, type Context } from '../context.ts';
+import { CommandError, EXIT } from '../failure.ts';
+import { follow } from '../follow.ts';
+import { heldServer } from '../order.ts';
+import { progressLine } from '../progress.ts';
+import {
+  canTakeOver,
+  markOf,
+  nextName,
+  pairOf,
+  replacementOf,
+  requireDeletable,
+  requireReplaceable,
+  specHash,
+  type Pair,
+} from '../replacement.ts';
+import { checkSpec, specFrom, type SpecFlags } from '../spec-flags.ts';
+import { stuckServer } from '../stuck.ts';
+import { clean, isInteractive } from '../terminal.ts';
+
+export type ReplaceOptions = SpecFlags & {
+  /** Name of the new object. */
+  name?: string | undefined;
+  /** Manifest of the new server; - for standard input. */
+  filename?: string | undefined;
+  yes: boolean;
+  /** For each of the two waits. */
+  timeoutMs: number;
+};
+
+/** How often the deletion is tried while the operator changes the old object. */
+const ATTEMPTS = 5;
+
+/** Throws CommandError if a server must not be replaced, if the new one gets stuck, or if the user declines. */
+export async function replace(context: Context, name: string, options: ReplaceOptions): Promise<void> {
+  const { cluster, terminal } = context;
+  requireName(name);
+  if (!options.yes && (options.filename === '-' || !isInteractive(terminal)))
+    throw new CommandError(EXIT.usage, 'not a terminal: pass --yes to confirm');
+  const { old, next } = await look(context, name);
+  if (old === undefined) {
+    if (next === undefined) throw await cluster.noServer(name, 'rollout restart');
+    print(context, [`${name} is gone; ${next.metadata.name} has replaced it`]);
+    return;
+  }
+  const wanted = await wantedBy(context, old, options);
+  const ordered = next === undefined ? await order(context, old, wanted) : requireWanted(next, wanted);
+  await untilReady(context, old, ordered, options.timeoutMs);
+  if (await deleteOld(context, old, ordered, options.yes)) await untilGone(context, old, options.timeoutMs);
+  const kept = old.spec.deletionPolicy === 'Retain' ? heldServer(old) : undefined;
+  print(context, [
+    `${name} is replaced by ${ordered.metadata.name}`,
+    ...(kept === undefined ? [] : [`server ${clean(kept)} keeps running and costs money`]),
+  ]);
+}
+
+/** Whole objects, as the API server shows them. */
+async function look({ cluster }: Context, name: string): Promise<Pair> {
+  return pairOf((await cluster.listOf(SERVER_PLURAL)) as VirtualServer[], name);
+}
+
+interface Wanted {
+  /** Undefined if the user leaves the choice to the command. */
+  name: string | undefined;
+  /** The fields that the user set. */
+  fields: Record<string, unknown>;
+  spec: object;
+  described: { labels?: Record<string, string>; annotations?: Record<string, string> };
+}
+
+async function wantedBy({ terminal }: Context, old: VirtualServer, options: ReplaceOptions): Promise<Wanted> {
+  const fields = specFrom(options);
+  const { filename: file } = options;
+  if (file === undefined) {
+    const spec: Record<string, unknown> = { ...old.spec, ...fields };
+    // Of these two, the spec may have one.
+    if (fields.ttl !== undefined && fields.expiresAt === undefined) delete spec.expiresAt;
+    if (fields.expiresAt !== undefined && fields.ttl === undefined) delete spec.ttl;
+    return { name: options.name, fields, spec, described: old.metadata };
+  }
+  if (Object.keys(fields).length > 0)
+    throw new CommandError(EXIT.usage, 'pass either --filename or flags for single fields, not both');
+  const [first, ...others] = await readServers(file, terminal.input);
+  const { metadata, spec } = first?.[0] ?? {};
+  if (others.length > 0) throw new CommandError(EXIT.usage, `--filename ${file} contains several ${SERVER_KIND}s`);
+  if (![undefined, old.metadata.namespace].includes(metadata?.namespace as string | undefined))
+    throw new CommandError(EXIT.usage, `--filename ${file} is for another namespace`);
+  const named = metadata?.name === old.metadata.name ? undefined : (metadata?.name as string | undefined);
+  return {
+    name: options.name ?? named,
+    fields: isObject(spec) ? spec : {},
+    spec: isObject(spec) ? spec : {},
+    described: metadata as Wanted['described'],
+  };
+}
+
+async function order(context: Context, old: VirtualServer, wanted: Wanted): Promise<VirtualServer> {
+  const { cluster, now } = context;
+  requireReplaceable(old, cluster.where, now());
+  const { name: oldName } = old.metadata;
+  const name = wanted.name ?? nextName(oldName);
+  requireName(name);
+  checkSpec(wanted.spec);
+  const { connectionSecretName, expiresAt = '' } = wanted.spec as Partial<VirtualServer['spec']>;
+  if (Date.parse(expiresAt) <= now())
+    throw new CommandError(
+      EXIT.usage,
+      `${oldName} expired at ${clean(expiresAt)}: pass another --expires-at, or --ttl`,
+    );
+  if (connectionSecretName !== undefined && connectionSecretName === old.spec.connectionSecretName) {
+    const why = `the connection Secret ${connectionSecretName} belongs to ${oldName}: pass another name`;
+    throw new CommandError(EXIT.usage, `${why} with --connection-secret`);
+  }
+  const taken = await cluster.find(name);
+  if (taken !== undefined)
+    throw new CommandError(EXIT.failed, `there is already a ${SERVER_KIND} ${name}: pass another name with --name`);
+  await cluster.createObject(API_VERSION, SERVER_PLURAL, replacementOf(old, name, wanted.spec, wanted.described));
+  tell(context, [
+    `${name} is created, and its server is ordered; ${oldName} stays until it is ready`,
+    'after an interruption, run the same command again',
+  ]);
+  return cluster.get(name);
+}
+
+/** Throws CommandError if the user now wants something else than what is already ordered. */
+function requireWanted(next: VirtualServer, { name, fields }: Wanted): VirtualServer {
+  const { metadata, spec } = next;
+  const given = spec as Record<string, unknown>;
+  const others = [
+    ...(name === undefined || name === metadata.name ? [] : ['name']),
+    ...Object.keys(fields).filter((field) => !isDeepEqual(fields[field], given[field])),
+  ];
+  if (others.length === 0) return next;
+  const replaced = markOf(next)?.name ?? '';
+  throw new CommandError(
+    EXIT.usage,
+    `${metadata.name} already replaces ${replaced}, with another ${others.join(', ')}: leave these flags out, or delete it first`,
+  );
+}
+
+async function untilReady(
+  context: Context,
+  { metadata: { name: oldName } }: VirtualServer,
+  { metadata: { name, uid } }: VirtualServer,
+  timeoutMs: number,
+): Promise<void> {
+  const { cluster, now } = context;
+  const goal = {
+    name,
+    look: async (signal: AbortSignal) => {
+      const seen = await cluster.find(name, signal);
+      if (seen?.metadata.uid === uid && seen.metadata.deletionTimestamp === undefined) return seen;
+      throw new CommandError(EXIT.failed, `${name} was deleted meanwhile; ${oldName} stays`);
+    },
+    isReached: (seen: VirtualServer) => Promise.resolve(canTakeOver(seen)),
+    progress: (seen: VirtualServer) => progressLine(seen, now()),
+    stuck: (seen: VirtualServer) => stuckServer(seen, cluster.where, now()),
+  };
+  await follow(context, goal, timeoutMs);
+}
+
+/** False if the old object is gone already. Throws CommandError if it must stay. */
+async function deleteOld(context: Context, old: VirtualServer, next: VirtualServer, yes: boolean): Promise<boolean> {
+  const { cluster } = context;
+  let isAgreed = yes;
+  for (let attempt = 1; attempt <= ATTEMPTS; attempt += 1) {
+    const seen = await presentOld(context, old, next);
+    if (seen === undefined) return false;
+    if (seen.metadata.deletionTimestamp !== undefined) return true;
+    if (!isAgreed) {
+      if (!(await agreed(context, questionOf(seen, next)))) throw declined(seen, next, cluster.where);
+      // The answer may have taken long: look again.
+      isAgreed = true;
+    } else if (await cluster.deleteVersion(seen)) return true;
+  }
+  throw new CommandError(EXIT.failed, `${old.metadata.name} keeps changing: run the same command again`);
+}
+
+/** The old object now; undefined if it is gone. Throws CommandError unless it may be deleted and `next` is ready. */
+async function presentOld(
+  context: Context,
+  { metadata }: VirtualServer,
+  next: VirtualServer,
+): Promise<VirtualServer | undefined> {
+  const { cluster } = context;
+  const { name } = metadata;
+  const { name: nextName } = next.metadata;
+  const { old, next: ready } = await look(context, name);
+  if (old === undefined) return undefined;
+  const fail = (why: string, ...hints: string[]): CommandError => new CommandError(EXIT.failed, why, hints);
+  if (old.metadata.uid !== metadata.uid) throw fail(`${name} has become another object, and stays`);
+  if (old.metadata.deletionTimestamp !== undefined) return old;
+  if (ready?.metadata.uid !== next.metadata.uid || !canTakeOver(ready))
+    throw fail(`${nextName} is no longer ready; ${name} stays`, `kubectl vps status ${nextName}${cluster.where}`);
+  requireDeletable(old, cluster.where);
+  if (markOf(ready)?.spec === specHash(old)) return old;
+  throw fail(
+    `the spec of ${name} has changed since ${nextName} was ordered; ${name} stays`,
+    `kubectl delete vps ${name}${cluster.where}   # if ${nextName} replaces it all the same`,
+  );
+}
+
+function questionOf(old: VirtualServer, next: VirtualServer): string {
+  const { name } = old.metadata;
+  const held = heldServer(old);
+  const server = held === undefined ? 'It holds no server.' : `Its server ${clean(held)} is then cancelled.`;
+  const kept = `Its server ${clean(held ?? '')} keeps running and costs money.`;
+  const fate = held !== undefined && old.spec.deletionPolicy === 'Retain' ? kept : server;
+  return `${next.metadata.name} is ready. Delete ${name}? ${fate}`;
+}
+
+function declined(old: VirtualServer, next: VirtualServer, where: string): CommandError {
+  const [name, newName] = [old.metadata.name, next.metadata.name];
+  return new CommandError(EXIT.failed, `nothing was deleted: ${name} and ${newName} both cost money`, [
+    `kubectl delete vps ${newName}${where}   # to keep ${name}`,
+    `kubectl vps replace ${name}${where}   # to ask again`,
+  ]);
+}
+
+async function untilGone(context: Context, { metadata }: VirtualServer, timeoutMs: number): Promise<void> {
+  const { cluster, now } = context;
+  const { name, uid } = metadata;
+  const goal = {
+    name,
+    look: (signal: AbortSignal) => cluster.find(name, signal),
+    isReached: (seen: VirtualServer | undefined) => Promise.resolve(seen?.metadata.uid !== uid),
+    progress: (seen: VirtualServer | undefined) => seen && progressLine(seen, now()),
+    stuck: (seen: VirtualServer | undefined) => seen && stuckServer(seen, cluster.where, now()),
+  };
+  await follow(context, goal, timeoutMs);
+}

@@ -1,0 +1,82 @@
+/** The flags for the fields of spec that `kubectl vps new` and `replace` share, and what they make of spec. */
+import { Option, type Command } from 'commander';
+import type * as z from 'zod';
+import { specSchema, type VirtualServerSpec } from '../api/virtual-server.ts';
+import { collect, wholeNumber } from './arguments.ts';
+import { CommandError, EXIT } from './failure.ts';
+import { keyOf } from './public-key.ts';
+
+export interface SpecFlags {
+  product?: string | undefined;
+  image?: string | undefined;
+  diskSize?: number | undefined;
+  /** Each is a public key, or the path of a file with one. */
+  sshKey: readonly string[];
+  /** Each in the form `secret/key`. */
+  sshKeyFrom: readonly string[];
+  secret?: string | undefined;
+  ttl?: string | undefined;
+  expiresAt?: string | undefined;
+  sshCheck?: string | undefined;
+  connectionSecret?: string | undefined;
+  retain: boolean;
+  protect: boolean;
+}
+
+const SSH_CHECKS = specSchema.shape.sshCheck.unwrap().options;
+
+export function addSpecFlags(command: Command): Command {
+  return command
+    .option('--product <code>', 'product code')
+    .option('--image <name>', 'image, in the form file/variant')
+    .option('--disk-size <size>', 'disk size', wholeNumber)
+    .option('--ssh-key <key>', 'SSH public key, or a file with one; repeatable', collect, [])
+    .option('--ssh-key-from <secret/key>', 'SSH public key in a Secret; repeatable', collect, [])
+    .option('--secret <name>', 'Secret with the API key')
+    .option('--ttl <duration>', 'cancel the server this long after it is first ready, such as 72h')
+    .option('--expires-at <time>', 'cancel the server at this time, such as 2027-01-31T18:00:00Z')
+    .addOption(
+      new Option('--ssh-check <place>', 'count the server as ready only while SSH answers there').choices(SSH_CHECKS),
+    )
+    .option('--connection-secret <name>', 'Secret that the operator creates, with addresses, SSH and VNC data')
+    .option('--retain', 'keep the server running when the object is deleted', false)
+    .option('--protect', 'protect the server from being cancelled', false);
+}
+
+/** The compiler demands a line here for every field of spec. */
+const FIELDS: { [F in keyof Required<VirtualServerSpec>]: (flags: SpecFlags) => unknown } = {
+  product: ({ product }) => product,
+  image: ({ image }) => image,
+  diskSize: ({ diskSize }) => diskSize,
+  sshKeys: ({ sshKey }) => (sshKey.length > 0 ? sshKey.map(keyOf) : undefined),
+  sshKeysFrom: ({ sshKeyFrom }) => (sshKeyFrom.length > 0 ? sshKeyFrom.map(reference) : undefined),
+  apiKeySecretRef: ({ secret }) => (secret === undefined ? undefined : { name: secret }),
+  deletionPolicy: ({ retain }) => (retain ? 'Retain' : undefined),
+  deletionProtection: ({ protect }) => (protect ? true : undefined),
+  sshCheck: ({ sshCheck }) => sshCheck,
+  connectionSecretName: ({ connectionSecret }) => connectionSecret,
+  expiresAt: ({ expiresAt }) => expiresAt,
+  ttl: ({ ttl }) => ttl,
+};
+
+/** The fields that flags set, as the user typed them: not checked yet. Throws CommandError for an unreadable key. */
+export function specFrom(flags: SpecFlags): Record<string, unknown> {
+  const values = Object.entries(FIELDS).map(([field, valueFrom]) => [field, valueFrom(flags)] as const);
+  return Object.fromEntries(values.filter(([, value]) => value !== undefined));
+}
+
+/** Throws CommandError that names the field. */
+export function checkSpec(spec: unknown, schema: z.ZodType = specSchema): void {
+  const parsed = schema.safeParse(spec);
+  if (parsed.success) return;
+  const [issue] = parsed.error.issues;
+  throw new CommandError(EXIT.usage, `${['spec', ...(issue?.path ?? [])].join('.')}: ${issue?.message ?? ''}`);
+}
+
+function reference(text: string): { name: string; key: string } {
+  const [name, key, ...rest] = text.split('/');
+  if (!name || !key || rest.length > 0) {
+    throw new CommandError(EXIT.usage, `invalid --ssh-key-from ${JSON.stringify(text)}: use SECRET/KEY`);
+  }
+  return { name, key };
+}

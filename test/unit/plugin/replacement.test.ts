@@ -1,0 +1,83 @@
+/** What `kubectl vps replace` decides without a cluster. */
+import { describe, expect, it } from 'vitest';
+import { REPLACES_ANNOTATION } from '../../../src/api/names.ts';
+import { ordinalOf } from '../../../src/virtual-server-set/decision/template.ts';
+import { canTakeOver, markOf, nextName, pairOf, replacementOf, specHash } from '../../../src/plugin/replacement.ts';
+import { withVerdict } from '../../../src/controller/conditions.ts';
+import { stored, storedWith } from '../../fixtures/virtual-server.ts';
+
+const web = stored('web');
+const replacing = (name: string, createdAt = '2026-01-01T00:00:00Z') => {
+  const { annotations } = replacementOf(web, name, web.spec, {}).metadata;
+  return stored(name, storedWith({ metadata: { annotations, creationTimestamp: createdAt } }));
+};
+
+describe('the name of a replacement', () => {
+  it.each([
+    ['web', 'web-v2'],
+    ['web-v2', 'web-v3'],
+    ['web-v9', 'web-v10'],
+    ['web-0', 'web-0-v2'],
+    ['v2', 'v2-v2'],
+  ])('of %s is %s, which no set gives to a member', (name, next) => {
+    expect(nextName(name)).toBe(next);
+    expect(ordinalOf('web', next)).toBeUndefined();
+  });
+});
+
+describe('the mark of a replacement', () => {
+  it('names the object and its spec, and nothing of another object is copied', () => {
+    const described = {
+      labels: { tier: 'front', 'vps-operator.dev/set': 'web' },
+      annotations: { 'vps-operator.dev/record': '{}', 'kubectl.kubernetes.io/last-applied-configuration': '{}' },
+    };
+    const { metadata } = replacementOf(web, 'web-v2', web.spec, described);
+    expect(metadata.labels).toEqual({ tier: 'front' });
+    expect(Object.keys(metadata.annotations)).toEqual([REPLACES_ANNOTATION]);
+    expect(markOf(replacing('web-v2'))).toEqual({ name: 'web', uid: 'uid-of-web', spec: specHash(web) });
+  });
+
+  it.each(['', 'web', '{}', 'null', '{"name":1,"uid":"u","spec":"s"}'])('is none if it is %j', (text) => {
+    expect(markOf(stored('x', storedWith({ metadata: { annotations: { [REPLACES_ANNOTATION]: text } } })))).toBe(
+      undefined,
+    );
+  });
+
+  it('has the same hash whatever the order of the fields, and another one for another value', () => {
+    const { product, ...others } = web.spec;
+    expect(specHash({ spec: { ...others, product } })).toBe(specHash(web));
+    expect(specHash({ spec: { ...web.spec, deletionPolicy: 'Retain' } })).not.toBe(specHash(web));
+  });
+});
+
+describe('the pair', () => {
+  it('is the object and what replaces it, or what replaced it last', () => {
+    const [second, third] = [replacing('web-v2'), replacing('web-v3', '2026-01-02T00:00:00Z')];
+    expect(pairOf([web, second], 'web')).toEqual({ old: web, next: second });
+    expect(pairOf([second, third], 'web')).toEqual({ old: undefined, next: third });
+    const recreated = stored('web', storedWith({ metadata: { uid: 'another' } }));
+    expect(pairOf([recreated, second], 'web')).toEqual({ old: recreated, next: undefined });
+    expect(() => pairOf([web, second, third], 'web')).toThrow('web-v2 and web-v3 both replace web');
+  });
+});
+
+describe('a replacement', () => {
+  const conditions = (reason: 'Available' | 'Creating') => withVerdict([], { reason, message: '' }, 1, 0);
+  const available = { observedGeneration: 1, conditions: conditions('Available'), ipv6: ['2001:db8::1'] };
+
+  it.each([
+    ['is ready', available, {}, true],
+    ['has no address', { ...available, ipv6: [] }, {}, false],
+    ['has an older status', { ...available, observedGeneration: 0 }, {}, false],
+    ['is in creation', { ...available, conditions: conditions('Creating') }, {}, false],
+    ['is being deleted', available, { deletionTimestamp: '2026-01-01T00:00:00Z' }, false],
+  ])('that %s can take over, or not', (_what, status, metadata, can) => {
+    expect(canTakeOver(stored('web-v2', storedWith({ status, metadata })))).toBe(can);
+  });
+
+  it('that stays Ready while another condition has to be dealt with cannot take over', () => {
+    const stalled = { type: 'Stalled', status: 'True', reason: 'Unauthorized', message: '', lastTransitionTime: '' };
+    const status = { ...available, conditions: [...available.conditions, { ...stalled, status: 'True' as const }] };
+    expect(canTakeOver(stored('web-v2', storedWith({ status })))).toBe(false);
+  });
+});
