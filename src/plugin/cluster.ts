@@ -278,6 +278,7 @@ const TRANSIENT: ReadonlySet<KubeErrorCode> = new Set(['Unreachable', 'ServerErr
 
 function explained(error: unknown, where: string): Error {
   if (!(error instanceof KubeError)) return error instanceof Error ? error : new Error(String(error));
+  if (error.reason === 'AlreadyExists') return new CommandError(EXIT.failed, error.message);
   if (error.code === 'Conflict') {
     return new CommandError(
       EXIT.failed,

@@ -24,7 +24,7 @@ const EXAMPLES: Record<string, readonly string[]> = {
   replace: ['replace web', 'replace web --image debian-13.qcow2/minimal --name web2', 'replace web -f web.yaml --yes'],
   console: ['console web'],
   catalog: ['catalog', 'catalog -o json'],
-  new: ['new web > web.yaml', 'new web --product vps-1gb --ttl 72h'],
+  new: ['new web > web.yaml', 'new web --product vps-1gb --ttl 72h --apply', 'new web --set --replicas 3 > set.yaml'],
   adopt: ['adopt web vs1001', 'adopt --from-record --all --dry-run', 'adopt -f servers.csv'],
   'start-over': ['start-over web'],
   resolve: ['resolve web --not-created', 'resolve web --adopt vs1001'],

@@ -1,13 +1,12 @@
 /** The commands of `kubectl vps`, their arguments and flags. */
 import { Command, Option } from 'commander';
 import { similarTo } from '../base/similar.ts';
-import { collect, durationOf, NAME, outputOption, replicasOf, SERVER_OR_SET } from './arguments.ts';
+import { collect, durationOf, NAME, outputOption, SERVER_OR_SET } from './arguments.ts';
 import { adoptFromRecord, type FromRecordOptions } from './commands/adopt-from-record.ts';
 import { showCatalog } from './commands/catalog.ts';
 import { showCost } from './commands/cost.ts';
 import { list, LIST_FORMATS, listFormat, type ListOptions } from './commands/list.ts';
 import { adoptListed, startOver, type ListedOptions } from './commands/listed.ts';
-import { writeManifest, type NewOptions } from './commands/new.ts';
 import { adopt, resolveAdopt, resolveGone, resolveNotCreated } from './commands/resolve.ts';
 import { runScp, runSsh, showConsole, type ScpOptions, type SshOptions } from './commands/ssh.ts';
 import { showStatus, showTimeline } from './commands/status.ts';
@@ -18,11 +17,11 @@ import { CommandError, EXIT } from './failure.ts';
 import { addEveryday, addLogin, addReplace } from './everyday-program.ts';
 import { addExamples } from './examples.ts';
 import { addOperator } from './operator-program.ts';
+import { addNew } from './new-program.ts';
 import { addRollout, type Run } from './rollout-program.ts';
 import { ORDERS } from './overview.ts';
 import { withSkew } from './skew.ts';
 import type { Format } from './table.ts';
-import { addSpecFlags } from './spec-flags.ts';
 import { serverNameOf, targetOf } from './target.ts';
 import type { Terminal } from './terminal.ts';
 
@@ -178,16 +177,7 @@ export function createProgram({ terminal, version, exitWith }: ProgramOptions): 
       run(command, (context) => showCatalog(context, secret)),
     );
 
-  addSpecFlags(program.command('new'))
-    .description('write a manifest from flags and prompts, without applying it')
-    .argument(`<${NAME.name}>`, NAME.description)
-    .option('--set', 'write a VirtualServerSet, which keeps a number of equal servers', false)
-    .option('--replicas <number>', 'with --set: how many servers you want (default: 1)', replicasOf)
-    .option('--adopt <identifier>', 'adopt an existing server instead of ordering one')
-    .addOption(new Option('-o, --output <format>', 'output format').choices(['yaml', 'json']).default('yaml'))
-    .action((name: string, options: NewOptions, command: Command) =>
-      run(command, (context) => writeManifest(context, name, options)),
-    );
+  addNew(program, run);
 
   program
     .command('adopt')

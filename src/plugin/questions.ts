@@ -7,6 +7,7 @@ import type { ServerCatalogStatus } from '../api/server-catalog.ts';
 import { specSchema } from '../api/virtual-server.ts';
 import { keyOf } from './public-key.ts';
 import { clean } from './terminal.ts';
+import { priceText } from './totals.ts';
 
 interface Io {
   input: NodeJS.ReadStream;
@@ -15,11 +16,26 @@ interface Io {
 
 const { product: productSchema, image: imageSchema, diskSize: diskSizeSchema } = specSchema.shape;
 
-/** `lists`: the choices; the prompt takes free text if there are none. */
-export function askForProduct(io: Io, { products = [] }: ServerCatalogStatus): Promise<string> {
-  const values = products.map(({ code, ram }) => [code, ram === undefined ? '' : `RAM ${ram}`] as const);
-  return askFor('Product', values, (text) => problemOf(productSchema.safeParse(text)), io);
+/** `lists`: the choices; the prompt takes free text if there are none. `prices`: what servers of a product cost. */
+export function askForProduct(
+  io: Io,
+  { products = [] }: ServerCatalogStatus,
+  prices: ReadonlyMap<string, number>,
+): Promise<string> {
+  const values = products.map(({ code, ram }) => {
+    const price = prices.get(code);
+    const costs = price === undefined ? [] : [priceText(price)];
+    return [code, [...(ram === undefined ? [] : [memory(ram)]), ...costs].join(', ')] as const;
+  });
+  const message = prices.size === 0 ? 'Product' : "Product (prices: of your running servers, in the provider's unit)";
+  return askFor(message, values, (text) => problemOf(productSchema.safeParse(text)), io);
 }
+
+/** A product with 1 GB has 1024. */
+function memory(ram: number): string {
+  return ram >= MB_PER_GB && ram % (MB_PER_GB / 2) === 0 ? `${ram / MB_PER_GB} GB RAM` : `${ram} MB RAM`;
+}
+const MB_PER_GB = 1024;
 
 export function askForImage(io: Io, { images = [] }: ServerCatalogStatus): Promise<string> {
   const values = images.map(({ name, description = '' }) => [name, description] as const);
@@ -33,7 +49,7 @@ export async function askForDiskSize(io: Io, { diskSizes = [] }: ServerCatalogSt
     /^[0-9]+$/.test(text) && diskSizeSchema.safeParse(Number(text)).success
       ? undefined
       : 'enter a whole number, such as 20';
-  return Number(await askFor('Disk size', values, problem, io));
+  return Number(await askFor("Disk size (in the provider's unit)", values, problem, io));
 }
 
 /** Offers the public keys in ~/.ssh, or takes another one. */

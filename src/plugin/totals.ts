@@ -36,6 +36,15 @@ function total(objects: readonly VirtualServer[]): Total {
   return { servers: objects.length, price: sum, unpriced: objects.length - prices.length };
 }
 
+/** What a server of each product costs, by the running servers; the provider's list of products has no prices. */
+export function pricesOf(objects: readonly VirtualServer[]): ReadonlyMap<string, number> {
+  const priced = objects.filter(hasRunningServer).flatMap(({ status }) => {
+    const { product, price } = status ?? {};
+    return product === undefined || price === undefined ? [] : [[product, price] as const];
+  });
+  return new Map(priced);
+}
+
 /** With two decimals, or more if the price has more. */
 export function priceText(price: number): string {
   return price.toFixed(DECIMALS).replace(/(\.\d\d\d*?)0+$/, '$1');

@@ -176,6 +176,8 @@ describe('docs/reference/kubectl-plugin.md', () => {
     await type(command);
     expect((await world.waitForReason('old', 'Available', 'Ready')).status?.identifier).toBe(status?.identifier);
     expect(world.simulator.ledger.creates()).toHaveLength(1);
+    await type(commandWith('catalog and new', '--apply'));
+    expect((await world.waitForReason('db', 'Available', 'Ready')).metadata.labels).toEqual({ tier: 'db' });
   });
 
   it('writes the manifest of a set that the API server accepts', async () => {
@@ -256,7 +258,7 @@ describe('docs/reference/kubectl-plugin.md', () => {
       rollout: 6,
       replace: 2,
       'ssh, scp and console': 5,
-      'catalog and new': 5,
+      'catalog and new': 6,
       'resolve and adopt': 8,
       'start-over': 2,
       cost: 1,

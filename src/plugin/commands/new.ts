@@ -1,30 +1,62 @@
-/** `kubectl vps new`: writes a manifest from flags and prompts, with choices from the catalog; never applies it. */
-import { ADOPT_ANNOTATION, API_VERSION, DEFAULT_API_KEY_SECRET, SERVER_KIND, SET_KIND } from '../../api/names.ts';
+/** `kubectl vps new`: writes a manifest from flags and prompts, with choices from the catalog, or creates the object. */
+import {
+  ADOPT_ANNOTATION,
+  API_VERSION,
+  DEFAULT_API_KEY_SECRET,
+  GROUP,
+  SERVER_KIND,
+  SERVER_PLURAL,
+  SERVER_SINGULAR,
+  SET_KIND,
+  SET_PLURAL,
+  SET_SINGULAR,
+} from '../../api/names.ts';
 import { specSchema } from '../../api/virtual-server.ts';
 import { SET_NAME, setSpecSchema } from '../../api/virtual-server-set.ts';
 import type { ServerCatalog } from '../../api/server-catalog.ts';
 import { findCatalog } from '../catalogs.ts';
 import { requireName } from '../cluster.ts';
-import type { Context } from '../context.ts';
+import { print, type Context } from '../context.ts';
 import { CommandError, EXIT } from '../failure.ts';
 import { askForDiskSize, askForImage, askForKey, askForProduct } from '../questions.ts';
+import { setSpecFrom, type SetFlags } from '../set-flags.ts';
 import { checkSpec, specFrom, type SpecFlags } from '../spec-flags.ts';
 import { data } from '../table.ts';
+import { pricesOf } from '../totals.ts';
 import { isInteractive, type Terminal } from '../terminal.ts';
 import { requireIdentifier } from './resolve.ts';
 
-export type NewOptions = SpecFlags & {
-  /** Write a set, with the values as its template. */
-  set: boolean;
-  replicas?: number | undefined;
-  adopt?: string | undefined;
-};
+export type NewOptions = SpecFlags &
+  SetFlags & {
+    /** Make a set, with the values as its template. */
+    set: boolean;
+    adopt?: string | undefined;
+    label: Readonly<Record<string, string>>;
+    annotation: Readonly<Record<string, string>>;
+  };
 
 /** Values for missing answers, to check the flags before asking. */
 const EXAMPLE = { product: 'product', image: 'file/variant', diskSize: 1, sshKeys: ['ssh-ed25519 AAAA'] };
 
 /** Writes YAML, or JSON with `-o json`, to standard output. Throws CommandError that names the flag or the field. */
 export async function writeManifest(context: Context, name: string, options: NewOptions): Promise<void> {
+  const manifest = await manifestOf(context, name, options);
+  context.terminal.out.write(data(manifest, context.format === 'json' ? 'json' : 'yaml'));
+}
+
+/** Creates the object. Throws CommandError if there is one of this name. */
+export async function applyManifest(context: Context, name: string, options: NewOptions): Promise<void> {
+  const { cluster } = context;
+  const { apiVersion, ...manifest } = await manifestOf(context, name, options);
+  await cluster.createObject(apiVersion, options.set ? SET_PLURAL : SERVER_PLURAL, manifest);
+  // As kubectl says it.
+  print(context, [
+    `${options.set ? SET_SINGULAR : SERVER_SINGULAR}.${GROUP}/${name} created`,
+    `follow the progress: kubectl vps wait ${options.set ? 'set/' : ''}${name}${cluster.where}`,
+  ]);
+}
+
+async function manifestOf(context: Context, name: string, options: NewOptions) {
   requireKind(name, options);
   const given = specFrom(options);
   const missing = missingFlags(given);
@@ -34,19 +66,27 @@ export async function writeManifest(context: Context, name: string, options: New
     throw new CommandError(EXIT.usage, `not a terminal: pass ${missing.join(', ')}`);
   const spec = missing.length > 0 ? await ask(context, given, options) : given;
   check(spec, options);
-  const { namespace } = context.cluster;
-  const annotations = options.adopt === undefined ? {} : { annotations: { [ADOPT_ANNOTATION]: options.adopt } };
-  const kind = options.set ? SET_KIND : SERVER_KIND;
-  const metadata = { name, namespace, ...annotations };
-  const manifest = { apiVersion: API_VERSION, kind, metadata, spec: whole(spec, options) };
-  context.terminal.out.write(data(manifest, context.format === 'json' ? 'json' : 'yaml'));
+  const { set, adopt } = options;
+  const adopts: Record<string, string> = adopt === undefined ? {} : { [ADOPT_ANNOTATION]: adopt };
+  const described = metadataOf(options.label, { ...options.annotation, ...adopts });
+  const metadata = { name, namespace: context.cluster.namespace, ...(!set && described) };
+  return { apiVersion: API_VERSION, kind: set ? SET_KIND : SERVER_KIND, metadata, spec: whole(spec, options) };
+}
+
+function metadataOf(labels: NewOptions['label'], annotations: NewOptions['annotation']): object {
+  return {
+    ...(Object.keys(labels).length > 0 && { labels }),
+    ...(Object.keys(annotations).length > 0 && { annotations }),
+  };
 }
 
 /** Throws CommandError for a name or a flag that does not fit the kind of the object. */
-function requireKind(name: string, { set, replicas, adopt }: NewOptions): void {
+function requireKind(name: string, options: NewOptions): void {
+  const { set, adopt } = options;
   requireName(name, set ? SET_KIND : SERVER_KIND);
   if (set && !SET_NAME.holds(name)) throw new CommandError(EXIT.usage, SET_NAME.message);
-  if (!set && replicas !== undefined) throw new CommandError(EXIT.usage, '--replicas requires --set');
+  const [field] = set ? [] : Object.keys(setSpecFrom(options));
+  if (field !== undefined) throw new CommandError(EXIT.usage, `${field} is a field of a set: pass --set`);
   if (adopt === undefined) return;
   if (set) throw new CommandError(EXIT.usage, 'pass either --set or --adopt, not both: a set orders its servers');
   requireIdentifier(adopt);
@@ -55,8 +95,10 @@ function requireKind(name: string, { set, replicas, adopt }: NewOptions): void {
 type Spec = Record<string, unknown>;
 
 /** The spec of the object: that of the server, or of a set with it as its template. */
-function whole(spec: Spec, { set, replicas }: NewOptions): Spec {
-  return set ? { ...(replicas !== undefined && { replicas }), template: { spec } } : spec;
+function whole(spec: Spec, options: NewOptions): Spec {
+  if (!options.set) return spec;
+  const metadata = metadataOf(options.label, options.annotation);
+  return { ...setSpecFrom(options), template: { ...(Object.keys(metadata).length > 0 && { metadata }), spec } };
 }
 
 function check(spec: Spec, options: NewOptions): void {
@@ -75,12 +117,15 @@ function missingFlags({ product, image, diskSize, sshKeys, sshKeysFrom }: Spec):
 /** Asks for the values that no flag sets. */
 async function ask({ terminal, cluster }: Context, given: Spec, { secret }: NewOptions): Promise<Spec> {
   // The prompts also work without a catalog, or without the right to read it.
-  const catalog = await findCatalog(cluster, secret ?? DEFAULT_API_KEY_SECRET).catch(() => undefined);
+  const [catalog, servers] = await Promise.all([
+    findCatalog(cluster, secret ?? DEFAULT_API_KEY_SECRET).catch(() => undefined),
+    cluster.list(false).catch(() => []),
+  ]);
   if (catalog?.status?.products === undefined) sayUnknown(terminal, catalog);
   const io = { input: terminal.input, output: terminal.err };
   const lists = catalog?.status ?? {};
   return {
-    product: given.product ?? (await askForProduct(io, lists)),
+    product: given.product ?? (await askForProduct(io, lists, pricesOf(servers))),
     image: given.image ?? (await askForImage(io, lists)),
     diskSize: given.diskSize ?? (await askForDiskSize(io, lists)),
     ...((given.sshKeys ?? given.sshKeysFrom) === undefined && { sshKeys: [await askForKey(io)] }),

@@ -3,11 +3,13 @@ import { beforeEach, describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
 import type { ServerCatalogStatus } from '../../../src/api/server-catalog.ts';
 import type { VirtualServer } from '../../../src/api/virtual-server.ts';
+import type { VirtualServerSet } from '../../../src/api/virtual-server-set.ts';
 import { quoted } from '../../../src/base/text.ts';
 import { DEFAULT_KEY } from '../../../src/simulator/index.ts';
 import { SSH_KEY } from '../../fixtures/virtual-server.ts';
 import { LISTS, putCatalog } from '../support/catalog.ts';
 import { createPlugin, noTerminal, usePlugin, type Plugin } from '../support/plugin.ts';
+import { readyServer } from '../support/records.ts';
 import { createWorld, type World } from '../support/world.ts';
 
 const folder = usePlugin();
@@ -126,6 +128,57 @@ describe('kubectl vps new', () => {
     },
   );
 
+  it('creates the object with --apply, and changes no existing one', async () => {
+    const run = (...words: string[]) => plugin.kubectl(['vps', 'new', ...words]);
+    const flags = [...COMPLETE, '--ssh-key', SSH_KEY, '--label', 'tier=front', '--annotation', 'example.org/url=a=b'];
+    const made = await run('web', ...flags, '--apply');
+    expect(made).toMatchObject({
+      code: 0,
+      stdout: 'virtualserver.vps-operator.dev/web created\nfollow the progress: kubectl vps wait web\n',
+    });
+    const { metadata, spec } = (await world.get('web')) ?? {};
+    expect(spec).toMatchObject({ product: 'vps-1gb', diskSize: 20 });
+    expect(metadata).toMatchObject({ labels: { tier: 'front' }, annotations: { 'example.org/url': 'a=b' } });
+    const again = await run('web', ...flags, '--product', 'vps-2gb', '--apply');
+    expect([again.code, again.stdout, again.stderr]).toEqual([1, '', expect.stringContaining('"web" already exists')]);
+    expect((await world.get('web'))?.metadata.resourceVersion).toBe(metadata?.resourceVersion);
+    expect((await run('db', ...flags, '--apply', '-o', 'json')).code).toBe(2);
+    expect((await run('db', ...COMPLETE, '--apply')).code).toBe(2);
+    expect(await world.get('db')).toBeUndefined();
+  });
+
+  it('writes each field of a set', async () => {
+    const run = (...words: string[]) =>
+      plugin.kubectl(['vps', 'new', 'web', ...COMPLETE, '--ssh-key', SSH_KEY, ...words]);
+    const flags = ['--replicas', '3', '--max-surge', '50%', '--max-unavailable', '1', '--strategy', 'OnDelete'];
+    const more = ['--min-ready-seconds', '5', '--progress-deadline-seconds', '60', '--scale-down-order', 'Oldest'];
+    const made = await run('--set', ...flags, ...more, '--paused', '--label', 'tier=front', '--apply');
+    expect([made.code, made.stdout]).toEqual([
+      0,
+      expect.stringMatching(/^virtualserverset\.vps-operator\.dev\/web created\n.*kubectl vps wait set\/web\n$/),
+    ]);
+    const { stdout } = await plugin.kubectl(['get', 'vpsset', 'web', '-o', 'json']);
+    const { template, ...spec } = (JSON.parse(stdout) as VirtualServerSet).spec;
+    expect(spec).toEqual({
+      replicas: 3,
+      minReadySeconds: 5,
+      strategy: { type: 'OnDelete', rollingUpdate: { maxSurge: '50%', maxUnavailable: 1 } },
+      scaleDown: { order: 'Oldest' },
+      paused: true,
+      progressDeadlineSeconds: 60,
+    });
+    expect(template).toMatchObject({ metadata: { labels: { tier: 'front' } }, spec: { product: 'vps-1gb' } });
+    for (const [words, says] of [
+      [['--paused'], 'paused is a field of a set: pass --set'],
+      [['--max-surge', '1'], 'strategy is a field of a set: pass --set'],
+      [['--set', '--max-surge', 'some'], '--max-surge'],
+      [['--set', '--max-surge', '101%'], 'spec.strategy.rollingUpdate.maxSurge: '],
+      [['--set', '--label', 'vps-operator.dev/set=x'], 'spec.template.metadata.labels: '],
+      [['--label', 'front'], 'Use KEY=VALUE.'],
+    ] as const)
+      expect(await run(...words)).toMatchObject({ code: 2, stderr: expect.stringContaining(says) as string });
+  });
+
   it('refuses invalid values, and missing values without a terminal', async () => {
     const run = (...words: string[]) => plugin.kubectl(['vps', 'new', ...words]);
     const codes = async (...words: string[]): Promise<[number, string]> => {
@@ -165,7 +218,7 @@ describe.skipIf(noTerminal !== undefined)('kubectl vps new on a terminal', () =>
   it('asks for values that no flag sets, with choices from the catalog', async () => {
     await putCatalog(world);
     const session = plugin.terminal(`mkdir .ssh && echo '${SSH_KEY}' > .ssh/id.pub && kubectl vps new web > web.yaml`);
-    await session.shows(/Product[\s\S]*vps-1gb +RAM 1024[\s\S]*vps-2gb/);
+    await session.shows(/Product[\s\S]*vps-1gb +1 GB RAM[\s\S]*vps-2gb/);
     session.type('2gb');
     await session.shows(/Product[^\n]*2gb/);
     session.type('\r');
@@ -183,6 +236,24 @@ describe.skipIf(noTerminal !== undefined)('kubectl vps new on a terminal', () =>
       diskSize: 20,
       sshKeys: [SSH_KEY],
     });
+  });
+
+  it('shows what servers of a product cost, and creates the object from the answers', async () => {
+    await world.startOperator();
+    await readyServer(world, 'db');
+    await putCatalog(world);
+    const session = plugin.terminal(
+      `kubectl vps new web --image debian-13.qcow2/minimal --ssh-key '${SSH_KEY}' --apply`,
+    );
+    await session.shows(
+      /Product \(prices: of your running servers, in the provider's unit\)[^]*vps-1gb +1 GB RAM, 4\.50/,
+    );
+    session.type('\r');
+    await session.shows(/Disk size \(in the provider's unit\)[^]*20/);
+    session.type('\r');
+    await session.shows(/web created/);
+    expect(await session.ended).toBe(0);
+    expect((await world.get('web'))?.spec).toMatchObject({ product: 'vps-1gb', diskSize: 10 });
   });
 
   it('asks again after an invalid answer, and explains what is valid', async () => {
