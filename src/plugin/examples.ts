@@ -22,7 +22,7 @@ const EXAMPLES: Record<string, readonly string[]> = {
   unprotect: ['unprotect web'],
   extend: ['extend lab --ttl 96h', 'extend lab --expires-at 2027-01-31T18:00:00Z'],
   replace: ['replace web', 'replace web --image debian-13.qcow2/minimal --name web2', 'replace web -f web.yaml --yes'],
-  console: ['console web'],
+  console: ['console web', 'console web --open'],
   catalog: ['catalog', 'catalog -o json'],
   new: ['new web > web.yaml', 'new web --product vps-1gb --ttl 72h --apply', 'new web --set --replicas 3 > set.yaml'],
   adopt: ['adopt web vs1001', 'adopt --from-record --all --dry-run', 'adopt -f servers.csv'],

@@ -161,11 +161,12 @@ export function createProgram({ terminal, version, exitWith }: ProgramOptions): 
 
   program
     .command('console')
-    .description('show host and user of the admin console')
+    .description('show host and user of the admin console, or open it')
     .argument(`<${NAME.name}>`, NAME.description)
+    .option('--open', 'open the admin console in the browser', false)
     .addOption(outputOption())
-    .action((name: string, _options: object, command: Command) =>
-      run(command, (context) => showConsole(context, serverNameOf(name))),
+    .action((name: string, { open }: { open: boolean }, command: Command) =>
+      run(command, (context) => showConsole(context, serverNameOf(name), open)),
     );
 
   program

@@ -1,6 +1,7 @@
 /** `kubectl vps ssh`, `scp` and `console`: the ways to reach a server. */
 import { spawn } from 'node:child_process';
-import { print, type Context } from '../context.ts';
+import { openInBrowser, webAddress } from '../browser.ts';
+import { print, tell, type Context } from '../context.ts';
 import { CommandError, EXIT } from '../failure.ts';
 import { scpArguments, scpServer, sshArguments, sshDestination } from '../ssh-arguments.ts';
 import { data } from '../table.ts';
@@ -60,12 +61,22 @@ function run(program: string, args: readonly string[]): Promise<number> {
   });
 }
 
-/** The admin console as the provider names it; the provider does not say which protocol it uses. */
-export async function showConsole(context: Context, name: string): Promise<void> {
+/** The admin console as the provider names it. `open`: opens it in the browser, or prints its address. */
+export async function showConsole(context: Context, name: string, open: boolean): Promise<void> {
   const { cluster, format, terminal } = context;
+  if (open && format !== 'table') throw new CommandError(EXIT.usage, 'pass either --open or --output, not both');
   const { status } = await cluster.get(name);
   const console = status?.adminConsole;
   if (console === undefined) throw new CommandError(EXIT.failed, `${name} has no admin console`);
   if (format !== 'table') return void terminal.out.write(data(console, format));
-  print(context, [`host  ${clean(console.hostname)}`, `user  ${clean(console.username)}`]);
+  const [host, user] = [clean(console.hostname), clean(console.username)];
+  if (!open) {
+    print(context, [`host  ${host}`, `user  ${user}`]);
+    return;
+  }
+  const url = webAddress(console.hostname);
+  if (url === undefined) throw new CommandError(EXIT.failed, `${JSON.stringify(host)} is no web address`);
+  const problem = await openInBrowser(url);
+  if (problem !== undefined) tell(context, [`open this address in a browser: ${problem}`]);
+  print(context, [`url   ${url}`, `user  ${user}`]);
 }

@@ -107,6 +107,38 @@ describe.skipIf(!hasRootSshd)('kubectl vps scp', () => {
   });
 });
 
+describe('kubectl vps console --open', () => {
+  it('gives the address to the browser, without a shell, and prints it if there is none', async () => {
+    const world = await createWorld();
+    const identifier = (await readyServer(world, 'web')).status?.identifier ?? '';
+    const plugin = await createPlugin(folder(), world.namespace);
+    await plugin.shell(`echo 'printf "%s\\n" "$@" > opened; exit $CODE' | cat - > xdg-open; chmod +x xdg-open`);
+    const open = (env: string): Promise<Result> =>
+      plugin.shell(`rm -f opened; ${env} PATH=$PWD:$PATH kubectl vps console web --open`);
+    const opened = async (): Promise<string> => (await plugin.shell('cat opened')).stdout;
+    const isShown = async (hostname: string): Promise<void> => {
+      world.simulator.fleet.updateServer(identifier, { admin_console: { hostname, username: identifier } });
+      await world.visited('web');
+      await world.waitFor('web', ({ status }) => status?.adminConsole?.hostname === hostname);
+    };
+    await isShown('admin.example.com/$(touch$IFS.x);a');
+    const url = 'https://admin.example.com/$(touch$IFS.x);a';
+    const stdout = `url   ${url}\nuser  ${identifier}\n`;
+    expect(await open('CODE=0 DISPLAY=:0')).toEqual({ code: 0, stdout, stderr: '' });
+    expect(await opened()).toBe(`${url}\n`);
+    const says = 'open this address in a browser: ';
+    expect(await open('CODE=3 DISPLAY=:0')).toEqual({ code: 0, stdout, stderr: `${says}xdg-open failed\n` });
+    expect(await open('CODE=0')).toEqual({ code: 0, stdout, stderr: `${says}there is no screen here\n` });
+    expect(await opened()).toBe('');
+    await plugin.shell('rm xdg-open');
+    expect((await open('DISPLAY=:0')).stderr).toMatch(/^open this address in a browser: xdg-open /);
+    await isShown('file:///etc/passwd');
+    const refused = await open('CODE=0 DISPLAY=:0');
+    expect([refused.code, refused.stderr]).toEqual([1, 'kubectl vps: "file:///etc/passwd" is no web address\n']);
+    expect((await plugin.kubectl(['vps', 'console', 'web', '--open', '-o', 'json'])).code).toBe(2);
+  });
+});
+
 describe('kubectl vps ssh and console, without a server', () => {
   it('report what is missing', async () => {
     const world = await createWorld({ operator: false });
