@@ -19,6 +19,9 @@ export const SET_NAME = {
 export const MAX_REVISIONS = 10;
 export const REVISIONS_LENGTH = 65_536;
 
+/** In the annotations of a template, as `kubectl rollout restart` sets it: members that it did not exist for are replaced. */
+export const RESTARTED_AT = 'kubectl.kubernetes.io/restartedAt';
+
 /** Maximum number of labels, and of annotations, in a template. */
 const MAX_ENTRIES = 32;
 /** The name of a label or an annotation; without this rule, the API server would accept the set and refuse its members. */

@@ -31,7 +31,7 @@ const EXAMPLES: Record<string, readonly string[]> = {
   cost: ['cost -A'],
   logs: ['logs web --since 1h', 'logs set/web --follow'],
   doctor: ['doctor', 'doctor -o json'],
-  rollout: ['rollout status web', 'rollout undo web'],
+  rollout: ['rollout status web', 'rollout undo web', 'rollout restart web'],
 };
 
 export function addExamples(program: Command): void {

@@ -1,7 +1,8 @@
 /** The commands of `kubectl vps rollout`, their arguments and flags. */
 import { type Command, Option } from 'commander';
 import { limitOf, outputOption, SET } from './arguments.ts';
-import { rolloutHistory, rolloutStatus, setPaused } from './commands/rollout.ts';
+import { act, pausing } from './commands/everyday.ts';
+import { restart, rolloutHistory, rolloutStatus } from './commands/rollout.ts';
 import { undo, type UndoOptions } from './commands/undo.ts';
 import type { Context } from './context.ts';
 import { setNameOf } from './target.ts';
@@ -12,7 +13,7 @@ export type Run = (command: Command, work: (context: Context) => Promise<void>) 
 export function addRollout(program: Command, run: Run): void {
   const rollout = program
     .command('rollout')
-    .description('manage the rollouts of a set: show, pause, resume and undo them');
+    .description('manage the rollouts of a set: show, pause, resume, restart and undo them');
   rollout
     .command('status')
     .description('wait until the rollout is finished or stuck, and show its progress')
@@ -37,9 +38,16 @@ export function addRollout(program: Command, run: Run): void {
       .description(description)
       .argument(`<${SET.name}>`, SET.description)
       .action((name: string, _options: object, command: Command) =>
-        run(command, (context) => setPaused(context, setNameOf(name), paused)),
+        run(command, (context) => act(context, [`set/${setNameOf(name)}`], {}, pausing(paused))),
       );
   }
+  rollout
+    .command('restart')
+    .description('replace all members of a set with new servers of the same template')
+    .argument(`<${SET.name}>`, SET.description)
+    .action((name: string, _options: object, command: Command) =>
+      run(command, (context) => restart(context, setNameOf(name))),
+    );
   rollout
     .command('undo')
     .description('return the template of a set to an earlier revision')

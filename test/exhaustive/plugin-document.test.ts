@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
 import { API_VERSION, CATALOG_KIND, FINALIZER, OPERATOR_NAMESPACE, RECORD_ANNOTATION } from '../../src/api/names.ts';
+import { RESTARTED_AT } from '../../src/api/virtual-server-set.ts';
 import { EXIT } from '../../src/plugin/failure.ts';
 import { SSH_KEY, virtualServer, withAnnotations, withSpec, type Manifest } from '../fixtures/virtual-server.ts';
 import { lostOrder } from '../integration/support/creates.ts';
@@ -109,7 +110,8 @@ describe('docs/reference/kubectl-plugin.md', () => {
 
   it('rolls a set out and back, and pauses it', async () => {
     const { world, plugin, type } = await createSetReader();
-    const [status, history, dryRun, undo, pause, resume] = typedBelow('rollout') as [
+    const [status, history, dryRun, undo, pause, resume, restart] = typedBelow('rollout') as [
+      Typed,
       Typed,
       Typed,
       Typed,
@@ -140,6 +142,8 @@ describe('docs/reference/kubectl-plugin.md', () => {
     expect((await spec()).paused).toBe(true);
     await type(resume.command);
     expect((await spec()).paused).toBe(false);
+    await type(restart.command);
+    expect((await spec()).template.metadata?.annotations).toHaveProperty([RESTARTED_AT]);
   });
 
   it('logs in with each of its commands', async () => {
@@ -255,7 +259,7 @@ describe('docs/reference/kubectl-plugin.md', () => {
       status: 3,
       timeline: 1,
       wait: 4,
-      rollout: 6,
+      rollout: 7,
       replace: 2,
       'ssh, scp and console': 6,
       'catalog and new': 6,

@@ -1,6 +1,7 @@
 /** `kubectl vps rollout`: shows, stops, continues and lists the rollouts of a set, as `kubectl rollout` does. */
 import { SET_SINGULAR } from '../../api/names.ts';
-import type { VirtualServerSet } from '../../api/virtual-server-set.ts';
+import { RESTARTED_AT, type VirtualServerSet } from '../../api/virtual-server-set.ts';
+import { timestamp } from '../../base/duration.ts';
 import { print, tell, type Context } from '../context.ts';
 import { CommandError, EXIT } from '../failure.ts';
 import { follow, givenUp } from '../follow.ts';
@@ -56,21 +57,32 @@ export function requireAlive(set: VirtualServerSet): VirtualServerSet {
   throw new CommandError(EXIT.failed, `${set.metadata.name} is being deleted`);
 }
 
-export async function setPaused(context: Context, name: string, paused: boolean): Promise<void> {
-  const { cluster } = context;
+/**
+ * Replaces all members with new servers of the same template, as the user: with the annotation of `kubectl rollout restart`.
+ * Throws CommandError if the set would order servers and then delete no member. `now`: ms since the epoch.
+ */
+export async function restart({ cluster, now, ...context }: Context, name: string): Promise<void> {
   const set = requireAlive(await cluster.getSet(name));
-  const lines = paused
+  const { paused, template } = set.spec;
+  const fail = (why: string, hint: string): CommandError => new CommandError(EXIT.failed, `${name} ${why}`, [hint]);
+  if (paused) throw fail('is paused', `kubectl vps resume set/${name}${cluster.where}`);
+  if (template.spec.deletionProtection)
+    throw fail('is protected, and would delete no member', `kubectl vps unprotect set/${name}${cluster.where}`);
+  if (template.spec.deletionPolicy === 'Retain')
+    throw fail('keeps the servers of its members (Retain)', `kubectl edit vpsset ${name}${cluster.where}`);
+  const metadata = { annotations: { [RESTARTED_AT]: timestamp(now()) } };
+  await cluster.changeSpec(set, { template: { metadata } });
+  print(context, [`set/${name} is restarted: it replaces all its members`, ...nextOf(set, cluster.where)]);
+}
+
+/** What happens after a change of the template. */
+export function nextOf({ metadata: { name }, spec }: VirtualServerSet, where: string): string[] {
+  if (spec.paused) return [`it is paused. To start the rollout: kubectl vps rollout resume ${name}${where}`];
+  return spec.strategy.type === 'OnDelete'
     ? [
-        `${name} is paused: it creates, changes and deletes no member`,
-        `to continue: kubectl vps rollout resume ${name}${cluster.where}`,
+        `its strategy is OnDelete: delete a member to replace it. To list the members: kubectl vps status set/${name}${where}`,
       ]
-    : [`${name} is resumed`, `follow the progress: kubectl vps rollout status ${name}${cluster.where}`];
-  if (set.spec.paused === paused) {
-    print(context, [`${name} is ${paused ? 'already' : 'not'} paused`]);
-    return;
-  }
-  await cluster.changeSpec(set, { paused });
-  print(context, lines);
+    : [`follow the progress: kubectl vps rollout status ${name}${where}`];
 }
 
 const HEADER = ['REVISION', 'PRODUCT', 'IMAGE', 'DISK', 'SSH KEYS', 'SSH SECRETS', 'NOTE'];

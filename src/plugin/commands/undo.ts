@@ -6,7 +6,7 @@ import { inWords, setReadiness } from '../readiness.ts';
 import { changeTo, earlierRevisions, isTemplate, type Revision } from '../revisions.ts';
 import { columns } from '../table.ts';
 import { clean } from '../terminal.ts';
-import { requireAlive } from './rollout.ts';
+import { nextOf, requireAlive } from './rollout.ts';
 
 export interface UndoOptions {
   /** Short name; default: the newest revision that the template does not have. */
@@ -32,17 +32,7 @@ export async function undo(context: Context, name: string, { toRevision, dryRun 
     return;
   }
   await cluster.changeSpec(set, { template: { spec: patch } });
-  print(context, [...changes, `${name} returns to ${to}`, ...then(set, where)]);
-}
-
-/** What happens next. */
-function then({ metadata: { name }, spec }: VirtualServerSet, where: string): string[] {
-  if (spec.paused) return [`it is paused. To start the rollout: kubectl vps rollout resume ${name}${where}`];
-  return spec.strategy.type === 'OnDelete'
-    ? [
-        `its strategy is OnDelete: delete a member to replace it. To list the members: kubectl vps status set/${name}${where}`,
-      ]
-    : [`follow the progress: kubectl vps rollout status ${name}${where}`];
+  print(context, [...changes, `${name} returns to ${to}`, ...nextOf(set, where)]);
 }
 
 function previous(set: VirtualServerSet): Revision {

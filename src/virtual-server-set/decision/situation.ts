@@ -4,7 +4,7 @@ import type { VirtualServer } from '../../api/virtual-server.ts';
 import type { VirtualServerSet } from '../../api/virtual-server-set.ts';
 import { limitsOf, poolOf, victimsOf, type Limits, type Victims } from './limits.ts';
 import { memberOf, type Member } from './member.ts';
-import { nameOf, ordinalOf, revisionOf, shortName } from './template.ts';
+import { isSinceRestart, nameOf, ordinalOf, revisionOf, shortName } from './template.ts';
 
 /** The VirtualServers of a namespace, as one set sees them. */
 export interface Groups {
@@ -70,7 +70,7 @@ export function situationOf(set: VirtualServerSet, { members, others }: Groups, 
   const minReadyMs = spec.minReadySeconds * 1000;
   const alive = members.filter(({ deleting }) => !deleting);
   const isUpdated = (member: Member): boolean =>
-    member.revision === revision || member.createdFrom === shortName(revision);
+    (member.revision === revision || member.createdFrom === shortName(revision)) && isSinceRestart(set, member.object);
   // Another replica wrote the time by its own clock. Without a wait, no clock matters.
   const isAvailable = ({ readyAt }: Member): boolean =>
     readyAt !== undefined && (minReadyMs === 0 || readyAt + minReadyMs <= now);

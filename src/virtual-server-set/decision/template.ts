@@ -10,6 +10,7 @@ import {
 import { ORDERED_FIELDS, type VirtualServer, type VirtualServerSpec } from '../../api/virtual-server.ts';
 import {
   MAX_REVISIONS,
+  RESTARTED_AT,
   REVISIONS_LENGTH,
   type Ordered,
   type VirtualServerSet,
@@ -118,7 +119,7 @@ export function manifestOf(set: VirtualServerSet, ordinal: number): Manifest {
   const { name, namespace } = set.metadata;
   const { spec } = set.spec.template;
   const revision = shortName(revisionOf(spec));
-  const written = { ...writtenTo(set, ordinal), revision };
+  const written = { ...writtenTo(set, ordinal, restartOf(set)), revision };
   return {
     apiVersion: API_VERSION,
     kind: SERVER_KIND,
@@ -133,8 +134,19 @@ export function manifestOf(set: VirtualServerSet, ordinal: number): Manifest {
   };
 }
 
-function writtenTo({ spec: { template } }: VirtualServerSet, ordinal: number | undefined): Written {
-  const { labels = {}, annotations = {} } = template.metadata ?? {};
+/** The last restart of the set, as its template names it. */
+function restartOf({ spec: { template } }: VirtualServerSet): string | undefined {
+  return template.metadata?.annotations?.[RESTARTED_AT];
+}
+
+/** `restartedAt`: the restart that the member is from, which the set does not change. */
+function writtenTo(
+  { spec: { template } }: VirtualServerSet,
+  ordinal: number | undefined,
+  restartedAt: string | undefined,
+): Written {
+  const { labels = {}, annotations: { [RESTARTED_AT]: _last, ...others } = {} } = template.metadata ?? {};
+  const annotations = { ...others, ...(restartedAt !== undefined && { [RESTARTED_AT]: restartedAt }) };
   const { connectionSecretName: prefix } = template.spec;
   const own = prefix === undefined || ordinal === undefined ? undefined : `${prefix}-${ordinal}`;
   const spec = { ...template.spec, connectionSecretName: own };
@@ -164,12 +176,14 @@ export function changesFor(
   set: VirtualServerSet,
   { object, ordinal, createdFrom: revision }: Existing,
 ): MemberPatch | undefined {
-  const next: Written = { ...writtenTo(set, ordinal), ...(revision !== undefined && { revision }) };
-  const text = JSON.stringify(next);
   const before = object.metadata.annotations?.[MEMBER_TEMPLATE_ANNOTATION];
+  const found = parse(before);
+  const restartedAt = found === undefined ? restartOf(set) : found.annotations[RESTARTED_AT];
+  const next: Written = { ...writtenTo(set, ordinal, restartedAt), ...(revision !== undefined && { revision }) };
+  const text = JSON.stringify(next);
   if (before === text) return undefined;
   // An adopted object that no set wrote to keeps what it has.
-  const last = parse(before) ?? next;
+  const last = found ?? next;
   return {
     metadata: {
       labels: differences(last.labels, next.labels) as Record<string, string | null>,
@@ -180,6 +194,17 @@ export function changesFor(
     },
     spec: differences(last.spec, next.spec),
   };
+}
+
+/**
+ * False if the set was restarted after it first wrote to the member. By the text, because the clock of the user who
+ * restarts the set may be wrong. A member that no set wrote to is as good as new.
+ */
+export function isSinceRestart(set: VirtualServerSet, { metadata }: VirtualServer): boolean {
+  const last = restartOf(set);
+  if (last === undefined) return true;
+  const written = parse(metadata.annotations?.[MEMBER_TEMPLATE_ANNOTATION]);
+  return written === undefined || written.annotations[RESTARTED_AT] === last;
 }
 
 /** Short name of the revision that a set created the member from; undefined if none did. */

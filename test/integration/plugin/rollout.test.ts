@@ -1,6 +1,7 @@
 /** `kubectl vps rollout` against a real API server. The test runs the reconciler of sets step by step. */
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { parse } from 'yaml';
+import { RESTARTED_AT } from '../../../src/api/virtual-server-set.ts';
 import { ClusterView } from '../../../src/plugin/cluster.ts';
 import { createPlugin, usePlugin, type Plugin } from '../support/plugin.ts';
 import { createSetWorld, useSets, type SetWorld } from '../support/set-world.ts';
@@ -105,24 +106,77 @@ describe('kubectl vps rollout pause and resume', () => {
     const { world, plugin } = await changed(1);
     const run = (word: string) => plugin.kubectl(['vps', 'rollout', word, 'web']);
     const paused = await run('pause');
-    expect([paused.code, paused.stdout]).toEqual([
-      0,
-      expect.stringContaining('web is paused: it creates, changes and'),
-    ]);
+    expect([paused.code, paused.stdout]).toEqual([0, 'set/web is paused: it creates, changes and deletes no member\n']);
     await world.reconcile();
     expect(await world.names()).toEqual(['web-0']);
-    expect((await run('pause')).stdout).toBe('web is already paused\n');
+    expect((await run('pause')).stdout).toBe('set/web is already paused\n');
     const stuck = await run('status');
     expect([stuck.code, stuck.stderr]).toEqual([4, expect.stringContaining('Paused: ')]);
     const [resume = ''] = /^ {2}kubectl vps rollout resume .*$/m.exec(stuck.stderr) ?? [];
     expect(await plugin.shell(resume)).toMatchObject({ code: 0 });
     await world.reconcile();
     expect(await world.names()).toEqual(['web-0', 'web-1']);
-    expect((await run('resume')).stdout).toBe('web is not paused\n');
+    expect((await run('resume')).stdout).toBe('set/web is not paused\n');
     const { metadata } = (await cluster().http.call({
       path: `/apis/vps-operator.dev/v1alpha1/namespaces/${world.namespace}/virtualserversets/web`,
     })) as { metadata: { managedFields: { manager: string }[] } };
     expect(metadata.managedFields.map(({ manager }) => manager)).toContain('kubectl-vps');
+  });
+});
+
+describe('kubectl vps rollout restart', () => {
+  it('replaces each member once, with an unchanged template', async () => {
+    const { world, plugin } = await worldOf({ replicas: 2 });
+    const available = async (): Promise<string[]> => {
+      await world.makeReady(...(await world.names()));
+      await world.reconcile();
+      return world.names();
+    };
+    await world.reconcile();
+    expect(await available()).toEqual(['web-0', 'web-1']);
+    const uids = async (): Promise<string[]> =>
+      Promise.all((await world.names()).map(async (name) => (await world.member(name)).metadata.uid));
+    const before = await uids();
+    const { code, stdout } = await plugin.kubectl(['vps', 'rollout', 'restart', 'set/web']);
+    expect([code, stdout]).toEqual([
+      0,
+      'set/web is restarted: it replaces all its members\nfollow the progress: kubectl vps rollout status web\n',
+    ]);
+    const { template } = (await world.get()).spec;
+    expect(template.metadata?.annotations?.[RESTARTED_AT]).toMatch(/^2.*Z$/);
+    await expect
+      .poll(async () => {
+        await available();
+        const { conditions = [], updatedReplicas } = (await world.get()).status ?? {};
+        return [conditions[0]?.reason, updatedReplicas];
+      })
+      .toEqual(['Available', 2]);
+    const after = await uids();
+    expect(after).toHaveLength(2);
+    expect(after.filter((uid) => before.includes(uid))).toEqual([]);
+    // It goes on with nothing.
+    await available();
+    expect(await uids()).toEqual(after);
+    expect((await plugin.kubectl(['vps', 'rollout', 'status', 'web', '--watch=false'])).stdout).toContain(
+      'successfully',
+    );
+  });
+
+  it('refuses a set that would order servers and delete none', async () => {
+    const { world, plugin } = await worldOf({ replicas: 0 });
+    const before = (await world.get()).spec.template;
+    for (const [spec, says] of [
+      [{ paused: true }, 'web is paused\n  kubectl vps resume set/web\n'],
+      [{ template: { spec: { deletionProtection: true } } }, 'kubectl vps unprotect set/web\n'],
+      [{ template: { spec: { deletionPolicy: 'Retain' } } }, 'web keeps the servers of its members (Retain)'],
+    ] as const) {
+      const normal = { paused: false, template: { spec: { deletionProtection: false, deletionPolicy: 'Delete' } } };
+      await world.patch('web', { spec: normal });
+      await world.patch('web', { spec });
+      const result = await plugin.kubectl(['vps', 'rollout', 'restart', 'web']);
+      expect(result).toMatchObject({ code: 1, stderr: expect.stringContaining(says) as string });
+    }
+    expect((await world.get()).spec.template.metadata).toEqual(before.metadata);
   });
 });
 
