@@ -11,6 +11,9 @@ export const SERVER_OR_SET = {
   description: 'NAME of a VirtualServer, or set/NAME of a VirtualServerSet',
 };
 
+/** A local path, or one on a server. */
+export const PATH = { name: 'path', description: 'files; those of the server as NAME:PATH' };
+
 /** Only for commands that have output for programs: a flag that does nothing would hide a mistake. */
 export const outputOption = (): Option =>
   new Option('-o, --output <format>', 'output format').choices(FORMATS).default('table');

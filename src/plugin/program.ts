@@ -1,7 +1,7 @@
 /** The commands of `kubectl vps`, their arguments and flags. */
 import { Command, Option } from 'commander';
 import { similarTo } from '../base/similar.ts';
-import { collect, durationOf, NAME, outputOption, SERVER_OR_SET } from './arguments.ts';
+import { collect, durationOf, NAME, outputOption, PATH, SERVER_OR_SET } from './arguments.ts';
 import { adoptFromRecord, type FromRecordOptions } from './commands/adopt-from-record.ts';
 import { showCatalog } from './commands/catalog.ts';
 import { showCost } from './commands/cost.ts';
@@ -14,6 +14,7 @@ import { waitForAll, type WaitOptions } from './commands/wait.ts';
 import { ClusterView, type ClusterFlags } from './cluster.ts';
 import type { Context } from './context.ts';
 import { CommandError, EXIT } from './failure.ts';
+import { takeNamespace } from './dotted-names.ts';
 import { addEveryday, addLogin, addReplace } from './everyday-program.ts';
 import { addExamples } from './examples.ts';
 import { addOperator } from './operator-program.ts';
@@ -55,9 +56,18 @@ export function createProgram({ terminal, version, exitWith }: ProgramOptions): 
       outputError: (text, write) => write(text.replace(/^error: /, 'kubectl vps: ')),
     });
 
+  const open = (command: Command, other?: string): ClusterView => {
+    const { kubeconfig, context, namespace, as, asUid, asGroup } = command.optsWithGlobals<Globals>();
+    return new ClusterView({ kubeconfig, context, namespace: other ?? namespace, as, asUid, asGroup });
+  };
+  program.hook('preAction', async (_program, command) => {
+    const { namespace: given } = command.optsWithGlobals<Globals>();
+    const namespace = await takeNamespace(command, (other) => open(command, other), given);
+    if (namespace !== undefined) program.setOptionValue('namespace', namespace);
+  });
   const run: Run = async (command, work) => {
-    const { kubeconfig, context, namespace, as, asUid, asGroup, output = 'table' } = command.optsWithGlobals<Globals>();
-    const cluster = new ClusterView({ kubeconfig, context, namespace, as, asUid, asGroup });
+    const { output = 'table' } = command.optsWithGlobals<Globals>();
+    const cluster = open(command);
     try {
       await work({ cluster, terminal, format: output, now: Date.now });
     } catch (error) {
@@ -150,7 +160,7 @@ export function createProgram({ terminal, version, exitWith }: ProgramOptions): 
   program
     .command('scp')
     .description('copy files to or from a server, as scp does')
-    .argument('<path...>', 'files; those of the server as NAME:PATH')
+    .argument(`<${PATH.name}...>`, PATH.description)
     .option('-r, --recursive', 'copy folders with their content', false)
     .option('--direct', 'connect over IPv6 instead of the SSH proxy', false)
     .option('-i, --identity-file <file>', 'private key, as for scp -i')

@@ -75,7 +75,7 @@ function addressed({ port, hostKeyAlias }: SshDestination, portFlag: '-p' | '-P'
 const REMOTE = /^((?:vps|virtualservers?[a-z0-9.-]*)\/)?([a-z0-9][a-z0-9.-]*):(.*)$/is;
 
 /** Undefined for a local file. */
-function remoteOf(path: string): { server: string; path: string } | undefined {
+export function remoteOf(path: string): { server: string; path: string } | undefined {
   const [, type = '', name, remote] = REMOTE.exec(path) ?? [];
   return name === undefined || remote === undefined ? undefined : { server: serverNameOf(type + name), path: remote };
 }

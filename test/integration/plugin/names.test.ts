@@ -39,3 +39,38 @@ it('takes the type of a server in front of its name, as kubectl prints it', asyn
   const { code, stdout } = await plugin.kubectl(['vps', 'status', 'virtualserver.vps-operator.dev/web']);
   expect([code, stdout]).toEqual([0, expect.stringMatching(/^web in /)]);
 });
+
+it('takes NAME.NAMESPACE, unless an object has that name', async () => {
+  const [here, there] = [await createWorld({ operator: false }), await createWorld({ operator: false })];
+  const plugin = await createPlugin(folder(), here.namespace);
+  const dotted = `web.${there.namespace}`;
+  const shown = async (...words: string[]): Promise<[number, string]> => {
+    const { code, stdout, stderr } = await plugin.kubectl(['vps', ...words]);
+    return [code, code === 0 ? stdout : stderr];
+  };
+  await here.create(virtualServer('web'));
+  expect(await shown('status', dotted)).toEqual([
+    3,
+    `kubectl vps: no VirtualServer "${dotted}" in namespace "${here.namespace}"\n`,
+  ]);
+  await there.create(virtualServer('web'));
+  await there.create(virtualServer('a.b'));
+  for (const name of [dotted, `vps/${dotted}`, `virtualserver.vps-operator.dev/${dotted}`])
+    expect(await shown('status', name)).toEqual([0, expect.stringMatching(`^web in ${there.namespace}, `)]);
+  expect(await shown('status', `a.b.${there.namespace}`)).toEqual([0, expect.stringContaining('a.b in ')]);
+  expect(await shown('pause', dotted, `a.b.${there.namespace}`)).toEqual([0, expect.stringContaining('web is paused')]);
+  expect((await there.get('a.b'))?.metadata.annotations).toHaveProperty(['vps-operator.dev/paused']);
+  expect((await here.get('web'))?.metadata.annotations).toBeUndefined();
+  // The commands that it prints are for that namespace.
+  expect(await shown('ssh', dotted)).toEqual([1, expect.stringContaining(`status web --namespace=${there.namespace}`)]);
+  expect(await shown('scp', `${dotted}:/etc/motd`, '.')).toEqual([1, expect.stringContaining('web has no server yet')]);
+  for (const [words, says] of [
+    [['status', dotted, '-n', here.namespace], `--namespace is ${here.namespace}`],
+    [['pause', dotted, 'web'], 'the names are in several namespaces'],
+  ] as const)
+    expect(await shown(...words)).toEqual([2, expect.stringContaining(says)]);
+  expect(await shown('status', dotted, '-n', there.namespace)).toEqual([0, expect.stringContaining('web in ')]);
+  await here.create(virtualServer(dotted));
+  expect(await shown('status', dotted)).toEqual([0, expect.stringMatching(`^${dotted} in ${here.namespace}, `)]);
+  expect(await shown('new', 'x.y', '--product', 'x')).toEqual([2, expect.stringContaining('not a terminal')]);
+});
