@@ -182,6 +182,12 @@ export interface Overrides {
   asGroup?: string[] | undefined;
 }
 
+/** The names of all contexts, from the same files as `loadCluster`. */
+export function contextNames(path?: string): string[] {
+  const { contexts } = readKubeconfig(path ? [path] : defaultFiles(), { ofFlag: Boolean(path) });
+  return [...contexts.keys()];
+}
+
 const SERVICE_ACCOUNT_TOKEN = '/var/run/secrets/kubernetes.io/serviceaccount/token';
 
 /**

@@ -138,6 +138,12 @@ export class ClusterView {
     return this.#items(path, { labelSelector }, signal);
   }
 
+  /** The names of all namespaces; few users may list them. */
+  async namespaces(): Promise<string[]> {
+    const found = (await this.#items('/api/v1/namespaces')) as { metadata: { name: string } }[];
+    return found.map(({ metadata }) => metadata.name);
+  }
+
   /** Any object of the namespace, whole; undefined if there is none. */
   async findObject(apiVersion: string, plural: string, name: string, signal?: AbortSignal): Promise<unknown> {
     requireName(name, plural);

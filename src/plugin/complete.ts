@@ -2,14 +2,17 @@
 import type { Command, Option } from 'commander';
 import { CATALOG_PLURAL } from '../api/names.ts';
 import type { ServerCatalog } from '../api/server-catalog.ts';
+import { contextNames } from '../kube/config.ts';
 import type { KubeObject } from '../kube/resource.ts';
-import { NAME, SERVER_OR_SET, SET } from './arguments.ts';
+import { NAME, PATH, SERVER_OR_SET, SET } from './arguments.ts';
 import { ClusterView } from './cluster.ts';
+import { LIST_FORMATS } from './commands/list.ts';
 import { isPlain } from '../base/text.ts';
 
-/** Directives of cobra: whether the shell may fall back to file names. */
+/** Directives of cobra: whether the shell may fall back to file names, and whether the word is complete. */
 const NO_FILES = ':4';
 const FILES = ':0';
+const FILES_OR_MORE = ':2';
 /** Flags that take a file. */
 const FILE_FLAGS = ['kubeconfig', 'identityFile', 'sshKey', 'filename'];
 /** A user who pressed Tab does not wait longer. */
@@ -34,11 +37,23 @@ export async function complete(program: Command, words: readonly string[]): Prom
   const prefix = inline === undefined ? '' : `${flag}=`;
   const candidates = (await found.catch(() => [])).map((candidate) => prefix + candidate);
   // Scripts of older kubectl versions pass candidates to `compgen -W`, which would run a command in a product code.
-  return [...candidates.filter((candidate) => isPlain(candidate) && candidate.startsWith(typed)), NO_FILES];
+  const takesPaths = awaited === undefined && path.at(-1)?.registeredArguments[0]?.name() === PATH.name;
+  const directive = takesPaths && !typed.startsWith('-') ? FILES_OR_MORE : NO_FILES;
+  return [...candidates.filter((candidate) => isPlain(candidate) && candidate.startsWith(typed)), directive];
 }
 
 async function valuesOf(option: Option, { values }: Given): Promise<string[]> {
-  return option.argChoices ?? fromCatalog(option.attributeName(), values);
+  if (option.argChoices !== undefined) return option.argChoices;
+  switch (option.attributeName()) {
+    case 'output':
+      return [...LIST_FORMATS];
+    case 'context':
+      return contextNames(values.kubeconfig?.at(-1));
+    case 'namespace':
+      return withCluster({ ...values, namespace: [] }, (cluster) => cluster.namespaces());
+    default:
+      return fromCatalog(option.attributeName(), values);
+  }
 }
 
 /** `path`: from the program to the command, with subcommands; `rest`: the words after it. */
@@ -63,12 +78,14 @@ async function wordsOf(
   if (command === undefined || isFull) return [];
   if (command.commands.length > 0) return command.commands.map((each) => each.name());
   const argument = command.name() === 'new' ? undefined : command.registeredArguments[0]?.name();
-  return withCluster(values, (cluster) => namesFor(argument, cluster));
+  const names = await withCluster(values, (cluster) => namesFor(argument, cluster));
+  return names.filter((name) => !rest.includes(name));
 }
 
 async function namesFor(argument: string | undefined, cluster: ClusterView): Promise<string[]> {
   const named = (objects: readonly KubeObject[]): string[] => objects.map(({ metadata }) => metadata.name);
   if (argument === NAME.name) return named(await cluster.list(false));
+  if (argument === PATH.name) return named(await cluster.list(false)).map((name) => `${name}:`);
   if (argument === SET.name) return named(await cluster.listSets());
   if (argument !== SERVER_OR_SET.name) return [];
   const servers = named(await cluster.list(false));

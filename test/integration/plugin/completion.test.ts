@@ -36,6 +36,14 @@ describe('completion', () => {
     expect(await offered('resolve', 'web', '--n')).toEqual(['--namespace', '--not-created', ':4']);
     expect(await offered('ssh', 'web', '-i', '')).toEqual([':0']);
     expect(await offered('status', '--context', 'none', '')).toEqual([':4']);
+    expect(await offered('list', '-o', '')).toEqual(['table', 'wide', 'name', 'json', 'yaml', ':4']);
+    expect(await offered('status', 'web', '-o', 'j')).toEqual(['json', ':4']);
+    expect(await offered('status', '--namespace', world.namespace.slice(0, -1))).toContain(world.namespace);
+    expect(await offered('status', '--context', '')).toHaveLength(2);
+    expect(await offered('wait', 'web', '')).toEqual([':4']);
+    expect(await offered('wait', 'other', '')).toEqual(['web', ':4']);
+    expect(await offered('scp', 'notes.txt', 'w')).toEqual(['web:', ':2']);
+    expect(await offered('replace', 'web', '-f', '')).toEqual([':0']);
   });
 
   it('offers no text of the provider that the completion scripts of older kubectl versions would expand', async () => {
