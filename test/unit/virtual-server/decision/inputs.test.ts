@@ -30,7 +30,9 @@ describe("annotations with the operator's prefix", () => {
   it('are known if the operator reads or writes them', () => {
     const known = ['adopt', 'not-created', 'start-over', 'paused', 'orphan-handled', 'server-gone', 'reconcile-at'];
     expect(
-      unknown(...[...known, 'record', 'replaces', 'template', 'delete-first'].map((name) => `vps-operator.dev/${name}`)),
+      unknown(
+        ...[...known, 'record', 'replaces', 'template', 'delete-first'].map((name) => `vps-operator.dev/${name}`),
+      ),
     ).toEqual([]);
     expect(unknown('vps-operator.dev/owner')).toHaveLength(1);
   });
