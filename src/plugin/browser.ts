@@ -1,6 +1,7 @@
 /** Opens an address in the user's browser. */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
+import type { Terminal } from './terminal.ts';
 
 /** An opener that is still running then has found a browser: some stay until the browser is closed. */
 const OPENED_MS = 3000;
@@ -14,15 +15,15 @@ export function webAddress(host: string): string | undefined {
 }
 
 /** The program of the platform that opens an address, with its arguments before the address; undefined without a screen. */
-export function openerFor(platform: NodeJS.Platform, env: NodeJS.ProcessEnv): [string, ...string[]] | undefined {
+export function openerFor(platform: NodeJS.Platform, env: NodeJS.ProcessEnv): Terminal['opener'] {
   if (platform === 'darwin') return ['open'];
   if (platform === 'win32') return ['rundll32', 'url.dll,FileProtocolHandler'];
   return (env.DISPLAY ?? env.WAYLAND_DISPLAY) ? ['xdg-open'] : undefined;
 }
 
 /** Resolves with why no browser opened it; undefined if one did. `url`: as `webAddress` returns it. */
-export async function openInBrowser(url: string): Promise<string | undefined> {
-  const [program, ...args] = openerFor(process.platform, process.env) ?? [];
+export async function openInBrowser({ opener }: Pick<Terminal, 'opener'>, url: string): Promise<string | undefined> {
+  const [program, ...args] = opener ?? [];
   if (program === undefined) return 'there is no screen here';
   // Without a shell, so no character of the address has a meaning.
   const child = spawn(program, [...args, url], { detached: true, stdio: 'ignore' });

@@ -2,6 +2,7 @@
 /** Entry point of kubectl-vps; under the name kubectl_complete-vps it completes words for the shell. */
 import { basename } from 'node:path';
 import { version } from '../base/version.ts';
+import { openerFor } from './browser.ts';
 import { complete } from './complete.ts';
 import { codeOf, EXIT } from './failure.ts';
 import { createProgram } from './program.ts';
@@ -13,6 +14,7 @@ const terminal: Terminal = {
   input: process.stdin,
   paint: paintFor(process.stdout),
   isDumb: process.env.TERM === 'dumb',
+  opener: openerFor(process.platform, process.env),
 };
 
 const [, script = '', ...words] = process.argv;

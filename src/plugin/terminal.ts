@@ -19,6 +19,8 @@ export interface Terminal {
   paint: Paint;
   /** It shows escape codes instead of obeying them. */
   isDumb: boolean;
+  /** The program that opens a web address, and its arguments before the address; undefined without a screen. */
+  opener?: readonly string[] | undefined;
 }
 
 type Style = Parameters<typeof styleText>[0];

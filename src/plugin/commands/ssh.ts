@@ -76,7 +76,7 @@ export async function showConsole(context: Context, name: string, open: boolean)
   }
   const url = webAddress(console.hostname);
   if (url === undefined) throw new CommandError(EXIT.failed, `${JSON.stringify(host)} is no web address`);
-  const problem = await openInBrowser(url);
+  const problem = await openInBrowser(terminal, url);
   if (problem !== undefined) tell(context, [`open this address in a browser: ${problem}`]);
   print(context, [`url   ${url}`, `user  ${user}`]);
 }
