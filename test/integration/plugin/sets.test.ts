@@ -216,7 +216,7 @@ describe('kubectl vps new --set', () => {
       [['--set', 'a'.repeat(58)], /the name of a set must be a DNS label of at most 57 characters/],
       [['--set', 'a.b'], /the name of a set must be a DNS label/],
       [['--set', 'set/web'], /invalid VirtualServerSet name "set\/web"/],
-      [['web', '--replicas', '2'], /--replicas requires --set/],
+      [['web', '--replicas', '2'], /replicas is a field of a set: pass --set/],
     ] as const) {
       const { code, stdout, stderr } = await plugin.kubectl(['vps', 'new', ...words, ...COMPLETE]);
       expect([code, stdout, stderr]).toEqual([2, '', expect.stringMatching(why)]);
@@ -236,7 +236,7 @@ describe('completion', () => {
     expect(await offered('status', '')).toEqual(['web-0', 'set/web', ':4']);
     expect(await offered('wait', 's')).toEqual(['set/web', ':4']);
     expect(await offered('ssh', '')).toEqual(['web-0', ':4']);
-    expect(await offered('rollout', '')).toEqual(['status', 'pause', 'resume', 'undo', 'history', ':4']);
+    expect(await offered('rollout', '')).toEqual(['status', 'pause', 'resume', 'restart', 'undo', 'history', ':4']);
     expect(await offered('rollout', 'undo', '')).toEqual(['web', ':4']);
     expect(await offered('rollout', 'undo', 'web', '')).toEqual([':4']);
     expect(await offered('rollout', 'status', '--w')).toEqual(['--watch', ':4']);
