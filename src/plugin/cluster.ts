@@ -32,6 +32,8 @@ export interface ClusterFlags extends Overrides {
 }
 
 const FIELD_MANAGER = 'kubectl-vps';
+/** Otherwise the API server drops a field that only a newer CRD has, such as `ttl`, and the user would count on it. */
+const STRICT = { fieldValidation: 'Strict' };
 /** How many of the newest Events the plugin shows. */
 const EVENTS = 10;
 /** How often a change of a spec is sent while only the status changes. */
@@ -97,8 +99,7 @@ export class ClusterView {
     const { namespace, name, uid, generation } = metadata;
     const resource = kind === SET_KIND ? VIRTUAL_SERVER_SETS : VIRTUAL_SERVERS;
     const path = pathOf(resource, namespace, name);
-    // Otherwise the API server drops a field that only a newer CRD has, and the command would claim to have set it.
-    const query = { fieldManager: FIELD_MANAGER, fieldValidation: 'Strict' };
+    const query = { fieldManager: FIELD_MANAGER, ...STRICT };
     let { resourceVersion } = metadata;
     for (let attempt = 1; ; attempt += 1) {
       try {
@@ -153,7 +154,8 @@ export class ClusterView {
 
   async createObject(apiVersion: string, plural: string, object: object): Promise<void> {
     const path = collectionOf({ apiVersion, plural }, this.namespace);
-    await this.#call({ method: 'POST', path, query: { fieldManager: FIELD_MANAGER }, body: { apiVersion, ...object } });
+    const query = { fieldManager: FIELD_MANAGER, ...STRICT };
+    await this.#call({ method: 'POST', path, query, body: { apiVersion, ...object } });
   }
 
   /** Merges the changes into the object. */
@@ -276,7 +278,9 @@ export function timeOf({ lastTimestamp, eventTime }: EventView): number {
   return Date.parse(lastTimestamp ?? eventTime ?? '') || 0;
 }
 
-/** How the API server refuses unknown fields; then it quotes the whole object, and names the fields after it. */
+/** How the API server refuses unknown fields of a new object; it names them. */
+const UNKNOWN_IN_CREATE = 'strict decoding error: unknown field';
+/** The same for a patch; then it quotes the whole object, and names the fields after it. */
 const UNKNOWN_FIELD = '"" is invalid: patch: Invalid value';
 const OLD_CRD = 'the CustomResourceDefinition is older than this plugin: upgrade the operator and its CRDs to use it';
 
@@ -292,6 +296,7 @@ function explained(error: unknown, where: string): Error {
     );
   }
   if (TRANSIENT.has(error.code)) return new TransientError(error.message);
+  if (error.message.includes(UNKNOWN_IN_CREATE)) return new CommandError(EXIT.failed, error.message, [OLD_CRD]);
   if (error.code === 'Forbidden') return new CommandError(EXIT.failed, error.message, rightsFor(error.message));
   if (error.code !== 'NotFound') return new CommandError(EXIT.failed, error.message);
   if (error.reason === 'NotFound') return new CommandError(EXIT.notFound, error.message);

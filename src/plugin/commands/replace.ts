@@ -11,7 +11,7 @@ import { agreed, print, tell, type Context } from '../context.ts';
 import { CommandError, EXIT } from '../failure.ts';
 import { follow } from '../follow.ts';
 import { heldServer } from '../order.ts';
-import { progressLine } from '../progress.ts';
+import { progressLine, timeLeft } from '../progress.ts';
 import {
   canTakeOver,
   markOf,
@@ -162,7 +162,8 @@ async function untilReady(
       throw new CommandError(EXIT.failed, `${name} was deleted meanwhile; ${oldName} stays`);
     },
     isReached: (seen: VirtualServer) => Promise.resolve(canTakeOver(seen)),
-    progress: (seen: VirtualServer) => progressLine(seen, now()),
+    progress: progressLine,
+    times: ({ status }: VirtualServer) => timeLeft(status?.task, now()),
     stuck: (seen: VirtualServer) => stuckServer(seen, cluster.where, now()),
   };
   await follow(context, goal, timeoutMs);
@@ -233,7 +234,7 @@ async function untilGone(context: Context, { metadata }: VirtualServer, timeoutM
     name,
     look: (signal: AbortSignal) => cluster.find(name, signal),
     isReached: (seen: VirtualServer | undefined) => Promise.resolve(seen?.metadata.uid !== uid),
-    progress: (seen: VirtualServer | undefined) => seen && progressLine(seen, now()),
+    progress: (seen: VirtualServer | undefined, isNarrow: boolean) => seen && progressLine(seen, isNarrow),
     stuck: (seen: VirtualServer | undefined) => seen && stuckServer(seen, cluster.where, now()),
   };
   await follow(context, goal, timeoutMs);

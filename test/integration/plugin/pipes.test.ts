@@ -15,7 +15,8 @@ const CALLS = [
   ...['catalog', 'console web', 'logs web', 'doctor', 'login', 'logout --yes --secret none', 'pause web', 'resume web'],
   ...['reconcile web', 'protect web', 'unprotect web', 'extend web --ttl 24h', 'ssh none', 'scp a none:b', 'new x'],
   ...['adopt web vs1 --yes', 'start-over web --yes', 'resolve web --not-created --yes', 'rollout history none'],
-  ...['rollout status none', 'rollout undo none', 'rollout pause none', 'rollout resume none'],
+  ...['rollout status none', 'rollout undo none', 'rollout pause none', 'rollout resume none', 'rollout restart none'],
+  ...['replace none', 'replace none --yes'],
 ];
 
 const ESC = '\u001b';

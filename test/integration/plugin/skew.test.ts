@@ -2,7 +2,7 @@
 import { expect, it, onTestFinished, vi } from 'vitest';
 import { SERVER_DEFINITION, VERSION_ANNOTATION } from '../../../src/api/names.ts';
 import { startControlPlane } from '../../../tools/control-plane/control-plane.ts';
-import { virtualServer } from '../../fixtures/virtual-server.ts';
+import { SSH_KEY, virtualServer } from '../../fixtures/virtual-server.ts';
 import { createPlugin, usePlugin } from '../support/plugin.ts';
 import { strangerIn } from '../support/stranger.ts';
 import { createWorld } from '../support/world.ts';
@@ -83,4 +83,11 @@ it('refuses a change of a field that the installed CRD does not have', async () 
   );
   expect((await world.get('web'))?.spec).not.toHaveProperty('ttl');
   expect((await plugin.kubectl(['vps', 'protect', 'web'])).code).toBe(0);
+  const { product, image, diskSize } = virtualServer('lab').spec;
+  const order = ['--product', `${product}`, '--image', `${image}`, '--disk-size', `${diskSize}`, '--ssh-key', SSH_KEY];
+  const created = await plugin.kubectl(['vps', 'new', 'lab', ...order, '--ttl', '24h', '--apply']);
+  expect(created.stderr).toContain('unknown field "spec.ttl"');
+  expect(created.stderr).toContain('the CustomResourceDefinition is older than this plugin');
+  expect(created.code).toBe(1);
+  expect(await world.get('lab')).toBeUndefined();
 });
