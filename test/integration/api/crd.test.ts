@@ -224,12 +224,15 @@ describe('kubectl', () => {
     };
     const name = object.metadata.name;
     const age = expect.stringMatching(/^\d+s$/) as string;
-    const narrow = ['NAME', 'READY', 'REASON', 'PRODUCT', 'IPV6', 'SSH', 'IDENTIFIER', 'AGE'];
-    const cells = [name, 'False', 'Creating', 'columns', '2001:db8::1', 'root@proxy.example -p 2222', 'v1234', age];
+    const narrow = ['NAME', 'READY', 'REASON', 'PRODUCT', 'AGE'];
+    const cells = [name, 'False', 'Creating', 'columns', age];
     expect(await table()).toEqual([narrow, cells]);
     expect(await table('--output=wide')).toEqual([
-      [...narrow, 'IMAGE', 'ZONE', 'PRICE', 'PROGRESS', 'MESSAGE'],
-      [...cells, 'debian-12/minimal', 'ams', '4.99', '42', 'Wait.'],
+      [...narrow, 'IDENTIFIER', 'IPV6', 'SSH', 'IMAGE', 'ZONE', 'PRICE', 'PROGRESS', 'MESSAGE'],
+      [
+        ...[...cells, 'v1234', '2001:db8::1', 'root@proxy.example -p 2222', 'debian-12/minimal'],
+        ...['ams', '4.99', '42', 'Wait.'],
+      ],
     ]);
   });
 

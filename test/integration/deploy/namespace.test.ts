@@ -37,7 +37,7 @@ it('lets the operator of that namespace write a status, and the one of the defau
     cluster.kubectl(...patch, '--dry-run=server', identityIn(namespace), '--as-group=system:masters');
   await expect.poll(() => write('vps-operator-system').catch(String)).toContain('only the operator may write status');
   expect(await write('elsewhere')).toContain('patched');
-  const may = ['auth', 'can-i', 'patch', 'virtualservers', '--subresource=status'];
+  const may = ['auth', 'can-i', 'update', 'virtualservers', '--subresource=status'];
   expect(await cluster.kubectl(...may, identityIn('elsewhere'))).toBe('yes\n');
   await expect(cluster.kubectl(...may, identityIn('vps-operator-system'))).rejects.toThrow();
   expect(await cluster.kubectl('get', 'deployment', '-A')).toMatch(/elsewhere +vps-operator /);

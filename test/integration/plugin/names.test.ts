@@ -14,7 +14,7 @@ it('shows when a server expires', async () => {
   await readyServer(world, 'lab', withSpec({ ttl: '72h' }));
   const plugin = await createPlugin(folder(), world.namespace);
   const endOf = async (name: string) =>
-    /^Expires +(.*)$/m.exec((await plugin.kubectl(['vps', 'status', name])).stdout)?.[1];
+    /^Expires +in \S+ \((.*)\)$/m.exec((await plugin.kubectl(['vps', 'status', name])).stdout)?.[1];
   expect(await endOf('web')).toBe('2099-01-31T18:00:00Z');
   const readyAt = mirrorIn((await world.get('lab'))?.status)?.readyAt ?? '';
   expect(Date.parse((await endOf('lab')) ?? '') - Date.parse(readyAt)).toBe(72 * 3_600_000);
