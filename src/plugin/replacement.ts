@@ -101,7 +101,7 @@ export function canTakeOver(object: VirtualServer): boolean {
   );
 }
 
-/** Throws CommandError if the server must not be replaced, or not yet. `where`: flags such as ` -n team`. */
+/** Throws CommandError if the server cannot be replaced, or not yet: before the order and before the deletion. `where`: flags such as ` -n team`. */
 export function requireReplaceable(old: VirtualServer, where: string, now: number): void {
   const { name } = old.metadata;
   const set = setOf(old);
@@ -126,7 +126,7 @@ export function requireReplaceable(old: VirtualServer, where: string, now: numbe
 }
 
 /** Throws CommandError if the operator would not cancel the server of a deleted object. */
-export function requireDeletable(old: VirtualServer, where: string): void {
+function requireDeletable(old: VirtualServer, where: string): void {
   const { name } = old.metadata;
   if (old.spec.deletionProtection) {
     throw new CommandError(EXIT.failed, `${name} is protected, and stays`, [`kubectl vps unprotect ${name}${where}`]);
@@ -138,15 +138,26 @@ export function requireDeletable(old: VirtualServer, where: string): void {
   }
 }
 
-/** Field managers of tools that create an object again after its deletion. */
-const APPLIERS: Readonly<Record<string, string>> = {
-  'argocd-controller': 'Argo CD',
-  'kustomize-controller': 'Flux',
-  'helm-controller': 'Flux',
-  helm: 'Helm',
-};
+/** Tools that create an object again after its deletion: their field managers, and the labels and annotations of what they apply. */
+const APPLIERS: ReadonlyMap<string, string> = new Map([
+  ['argocd-controller', 'Argo CD'],
+  ['argocd-application-controller', 'Argo CD'],
+  ['argocd.argoproj.io/tracking-id', 'Argo CD'],
+  ['kustomize-controller', 'Flux'],
+  ['kustomize.toolkit.fluxcd.io/name', 'Flux'],
+  ['helm-controller', 'Flux'],
+  ['helm.toolkit.fluxcd.io/name', 'Flux'],
+  ['helm', 'Helm'],
+  ['meta.helm.sh/release-name', 'Helm'],
+]);
 
 function applierOf({ metadata }: VirtualServer): string | undefined {
   const { managedFields = [] } = metadata as { managedFields?: { manager?: string }[] };
-  return managedFields.map(({ manager = '' }) => APPLIERS[manager]).find((applier) => applier !== undefined);
+  const { labels = {}, annotations = {} } = metadata;
+  const marks = [
+    ...managedFields.map(({ manager = '' }) => manager),
+    ...Object.keys(labels),
+    ...Object.keys(annotations),
+  ];
+  return marks.map((mark) => APPLIERS.get(mark)).find((applier) => applier !== undefined);
 }

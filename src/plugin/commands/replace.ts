@@ -18,7 +18,6 @@ import {
   nextName,
   pairOf,
   replacementOf,
-  requireDeletable,
   requireReplaceable,
   specHash,
   type Pair,
@@ -55,8 +54,9 @@ export async function replace(context: Context, name: string, options: ReplaceOp
   const wanted = await wantedBy(context, old, options);
   const ordered = next === undefined ? await order(context, old, wanted) : requireWanted(next, wanted);
   await untilReady(context, old, ordered, options.timeoutMs);
-  if (await deleteOld(context, old, ordered, options.yes)) await untilGone(context, old, options.timeoutMs);
-  const kept = old.spec.deletionPolicy === 'Retain' ? heldServer(old) : undefined;
+  const last = (await deleteOld(context, old, ordered, options.yes)) ?? old;
+  await untilGone(context, last, options.timeoutMs);
+  const kept = last.spec.deletionPolicy === 'Retain' ? heldServer(last) : undefined;
   print(context, [
     `${name} is replaced by ${ordered.metadata.name}`,
     ...(kept === undefined ? [] : [`server ${clean(kept)} keeps running and costs money`]),
@@ -159,7 +159,7 @@ async function untilReady(
     look: async (signal: AbortSignal) => {
       const seen = await cluster.find(name, signal);
       if (seen?.metadata.uid === uid && seen.metadata.deletionTimestamp === undefined) return seen;
-      throw new CommandError(EXIT.failed, `${name} was deleted meanwhile; ${oldName} stays`);
+      throw new CommandError(EXIT.failed, `${name} was deleted; ${oldName} stays`);
     },
     isReached: (seen: VirtualServer) => Promise.resolve(canTakeOver(seen)),
     progress: progressLine,
@@ -169,19 +169,26 @@ async function untilReady(
   await follow(context, goal, timeoutMs);
 }
 
-/** False if the old object is gone already. Throws CommandError if it must stay. */
-async function deleteOld(context: Context, old: VirtualServer, next: VirtualServer, yes: boolean): Promise<boolean> {
+/** The object that is being deleted; undefined if it is gone already. Throws CommandError if it must stay. */
+async function deleteOld(
+  context: Context,
+  old: VirtualServer,
+  next: VirtualServer,
+  yes: boolean,
+): Promise<VirtualServer | undefined> {
   const { cluster } = context;
-  let isAgreed = yes;
+  let answered: string | undefined;
   for (let attempt = 1; attempt <= ATTEMPTS; attempt += 1) {
     const seen = await presentOld(context, old, next);
-    if (seen === undefined) return false;
-    if (seen.metadata.deletionTimestamp !== undefined) return true;
-    if (!isAgreed) {
-      if (!(await agreed(context, questionOf(seen, next)))) throw declined(seen, next, cluster.where);
-      // The answer may have taken long: look again.
-      isAgreed = true;
-    } else if (await cluster.deleteVersion(seen)) return true;
+    if (seen === undefined || seen.metadata.deletionTimestamp !== undefined) return seen;
+    const question = questionOf(seen, next);
+    if (yes || question === answered) {
+      if (await cluster.deleteVersion(seen)) return seen;
+      continue;
+    }
+    if (!(await agreed(context, question))) throw declined(seen, next, cluster.where);
+    // The answer may have taken long: look again. It holds only for the server that the question named.
+    answered = question;
   }
   throw new CommandError(EXIT.failed, `${old.metadata.name} keeps changing: run the same command again`);
 }
@@ -192,7 +199,7 @@ async function presentOld(
   { metadata }: VirtualServer,
   next: VirtualServer,
 ): Promise<VirtualServer | undefined> {
-  const { cluster } = context;
+  const { cluster, now } = context;
   const { name } = metadata;
   const { name: nextName } = next.metadata;
   const { old, next: ready } = await look(context, name);
@@ -202,7 +209,7 @@ async function presentOld(
   if (old.metadata.deletionTimestamp !== undefined) return old;
   if (ready?.metadata.uid !== next.metadata.uid || !canTakeOver(ready))
     throw fail(`${nextName} is no longer ready; ${name} stays`, `kubectl vps status ${nextName}${cluster.where}`);
-  requireDeletable(old, cluster.where);
+  requireReplaceable(old, cluster.where, now());
   if (markOf(ready)?.spec === specHash(old)) return old;
   throw fail(
     `the spec of ${name} has changed since ${nextName} was ordered; ${name} stays`,

@@ -2,6 +2,7 @@
 import { describe, expect, it } from 'vitest';
 import { SET_KIND, API_VERSION } from '../../../src/api/names.ts';
 import { virtualServer, withAnnotations, withSpec } from '../../fixtures/virtual-server.ts';
+import { namedFault } from '../../../src/simulator/index.ts';
 import { lostOrder, sent } from '../support/creates.ts';
 import { createPlugin, noTerminal, usePlugin, type Plugin, type Result } from '../support/plugin.ts';
 import { pluginBehindProxy } from '../support/plugin-proxy.ts';
@@ -11,6 +12,11 @@ import { createWorld, type World } from '../support/world.ts';
 const folder = usePlugin();
 
 const UBUNTU = 'ubuntu-24.04.qcow2/minimal';
+const MEMBERSHIP = {
+  metadata: {
+    ownerReferences: [{ apiVersion: API_VERSION, kind: SET_KIND, name: 'set', uid: 'uid', controller: true }],
+  },
+};
 
 async function ready(...names: string[]): Promise<{ world: World; plugin: Plugin }> {
   const world = await createWorld();
@@ -90,8 +96,7 @@ describe('kubectl vps replace', () => {
     await lostOrder(world, 'lost', false);
     await world.patch('web', { spec: { deletionProtection: true } });
     await world.annotate('db', { paused: 'true' });
-    const owner = { apiVersion: API_VERSION, kind: SET_KIND, name: 'set', uid: 'uid', controller: true };
-    await world.patch('app', { metadata: { ownerReferences: [owner] } });
+    await world.patch('app', MEMBERSHIP);
     await plugin.shell('kubectl label vps lab --field-manager=argocd-controller team=lab');
     const before = sent(world).length;
     for (const [name, says] of [
@@ -206,6 +211,7 @@ describe.skipIf(noTerminal !== undefined)('kubectl vps replace on a terminal', (
     ],
     ['has another spec', (world) => world.patch('web', { spec: { sshCheck: 'Proxy' } }), /the spec of web has changed/],
     ['is paused', (world) => world.annotate('web', { paused: 'true' }), /web is paused: /],
+    ['is a member of a set', (world) => world.patch('web', MEMBERSHIP), /web is a member of a set/],
   ])('keeps the old server if it %s by the time of the answer', async (_what, change, says) => {
     expect(cancelled(await answered(change, says))).toEqual([]);
   });
@@ -224,6 +230,23 @@ describe.skipIf(noTerminal !== undefined)('kubectl vps replace on a terminal', (
     };
     // Only the deletion that the test asked for.
     expect(cancelled(await answered(recreate, /web has become another object, and stays/))).toHaveLength(1);
+  });
+
+  it('asks again if another server would be cancelled than the question said', async () => {
+    const world = await createWorld();
+    world.simulator.faults.inject(namedFault('rejected-order'));
+    await world.create(virtualServer('web'));
+    await world.waitForReason('web', 'CreateRejected', 'Stalled');
+    const plugin = await createPlugin(folder(), world.namespace);
+    const session = plugin.terminal('kubectl vps replace web');
+    await session.shows(/Delete web\? It holds no server\..*\(y\/N\)/);
+    await world.annotate('web', { 'reconcile-at': 'now' });
+    await world.waitForReason('web', 'Available', 'Ready');
+    session.type('y\r');
+    await session.shows(/holds no server[^]*Delete web\? Its server \S+ is then cancelled\..*\(y\/N\)/);
+    session.type('n\r');
+    expect(await session.ended).toBe(1);
+    expect([sent(world).length, cancelled(world)]).toEqual([3, []]);
   });
 
   it('says which servers cost money if the answer is no', async () => {

@@ -2,7 +2,15 @@
 import { describe, expect, it } from 'vitest';
 import { REPLACES_ANNOTATION } from '../../../src/api/names.ts';
 import { ordinalOf } from '../../../src/virtual-server-set/decision/template.ts';
-import { canTakeOver, markOf, nextName, pairOf, replacementOf, specHash } from '../../../src/plugin/replacement.ts';
+import {
+  canTakeOver,
+  markOf,
+  nextName,
+  pairOf,
+  replacementOf,
+  requireReplaceable,
+  specHash,
+} from '../../../src/plugin/replacement.ts';
 import { withVerdict } from '../../../src/controller/conditions.ts';
 import { stored, storedWith } from '../../fixtures/virtual-server.ts';
 
@@ -47,6 +55,21 @@ describe('the mark of a replacement', () => {
     const { product, ...others } = web.spec;
     expect(specHash({ spec: { ...others, product } })).toBe(specHash(web));
     expect(specHash({ spec: { ...web.spec, deletionPolicy: 'Retain' } })).not.toBe(specHash(web));
+  });
+});
+
+describe('an object that another tool applies', () => {
+  it.each([
+    ['Argo CD', { annotations: { 'argocd.argoproj.io/tracking-id': 'app:vps-operator.dev/VirtualServer:team/web' } }],
+    ['Flux', { labels: { 'kustomize.toolkit.fluxcd.io/name': 'servers' } }],
+    ['Flux', { managedFields: [{ manager: 'helm-controller' }] }],
+    ['Helm', { annotations: { 'meta.helm.sh/release-name': 'servers' } }],
+  ])('%s is not replaced: %j', (tool, metadata) => {
+    const applied = stored('web', storedWith({ metadata: metadata as object }));
+    expect(() => requireReplaceable(applied, '', 0)).toThrow(`${tool} applies web`);
+    expect(() =>
+      requireReplaceable(stored('web', storedWith({ metadata: { labels: { constructor: 'x' } } })), '', 0),
+    ).not.toThrow();
   });
 });
 
