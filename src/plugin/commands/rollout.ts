@@ -58,21 +58,23 @@ export function requireAlive(set: VirtualServerSet): VirtualServerSet {
 }
 
 /**
- * Replaces all members with new servers of the same template, as the user: with the annotation of `kubectl rollout restart`.
+ * Lets the set replace all members with new servers of the same template, as the user: with the annotation of `kubectl rollout restart`.
  * Throws CommandError if the set would order servers and then delete no member. `now`: ms since the epoch.
  */
 export async function restart({ cluster, now, ...context }: Context, name: string): Promise<void> {
   const set = requireAlive(await cluster.getSet(name));
   const { paused, template } = set.spec;
   const fail = (why: string, hint: string): CommandError => new CommandError(EXIT.failed, `${name} ${why}`, [hint]);
-  if (paused) throw fail('is paused', `kubectl vps resume set/${name}${cluster.where}`);
+  if (paused) throw fail('is paused', `kubectl vps rollout resume ${name}${cluster.where}`);
   if (template.spec.deletionProtection)
     throw fail('is protected, and would delete no member', `kubectl vps unprotect set/${name}${cluster.where}`);
   if (template.spec.deletionPolicy === 'Retain')
     throw fail('keeps the servers of its members (Retain)', `kubectl edit vpsset ${name}${cluster.where}`);
   const metadata = { annotations: { [RESTARTED_AT]: timestamp(now()) } };
   await cluster.changeSpec(set, { template: { metadata } });
-  print(context, [`set/${name} is restarted: it replaces all its members`, ...nextOf(set, cluster.where)]);
+  const isRolling = set.spec.strategy.type === 'RollingUpdate';
+  const what = `set/${name} is restarted${isRolling ? ': it replaces all its members' : ''}`;
+  print(context, [what, ...nextOf(set, cluster.where)]);
 }
 
 /** What happens after a change of the template. */

@@ -166,7 +166,7 @@ describe('kubectl vps rollout restart', () => {
     const { world, plugin } = await worldOf({ replicas: 0 });
     const before = (await world.get()).spec.template;
     for (const [spec, says] of [
-      [{ paused: true }, 'web is paused\n  kubectl vps resume set/web\n'],
+      [{ paused: true }, 'web is paused\n  kubectl vps rollout resume web\n'],
       [{ template: { spec: { deletionProtection: true } } }, 'kubectl vps unprotect set/web\n'],
       [{ template: { spec: { deletionPolicy: 'Retain' } } }, 'web keeps the servers of its members (Retain)'],
     ] as const) {
@@ -177,6 +177,15 @@ describe('kubectl vps rollout restart', () => {
       expect(result).toMatchObject({ code: 1, stderr: expect.stringContaining(says) as string });
     }
     expect((await world.get()).spec.template.metadata).toEqual(before.metadata);
+  });
+
+  it('leaves the deletion of members to you with OnDelete', async () => {
+    const { plugin } = await worldOf({ replicas: 0, strategy: { type: 'OnDelete' } });
+    const { code, stdout } = await plugin.kubectl(['vps', 'rollout', 'restart', 'web']);
+    expect([code, stdout]).toEqual([
+      0,
+      expect.stringMatching(/^set\/web is restarted\nits strategy is OnDelete: delete a member to replace it\. .*\n$/),
+    ]);
   });
 });
 
