@@ -33,6 +33,10 @@ function uses(operatorNamespace: string): Use[] {
       rights: of(GROUP, ['patch'], [SERVER_PLURAL, SET_PLURAL]),
     },
     {
+      use: 'order and replace servers (new --apply, replace)',
+      rights: [...of(GROUP, ['create'], [SERVER_PLURAL, SET_PLURAL]), ...of(GROUP, ['delete'], [SERVER_PLURAL])],
+    },
+    {
       use: 'store and delete keys (login, logout)',
       rights: [
         ...of('', ['get', 'create', 'patch', 'delete'], ['secrets']),

@@ -133,6 +133,9 @@ describe('kubectl vps doctor', () => {
     );
     expect(stdout).toMatch(/^✗ rights +you may not read servers; missing: get virtualservers, list virtualservers$/m);
     expect(stdout).toMatch(
+      /^– +you may not order and replace servers \(new --apply, replace\); missing: create virtualservers, create virtualserversets, delete virtualservers$/m,
+    );
+    expect(stdout).toMatch(
       /^– +you may not read the operator's log \(logs\); missing: list pods in \S+, get pods\/log in \S+$/m,
     );
     expect(stdout).toMatch(/^– objects +cannot be seen: .*virtualservers/m);
