@@ -4,6 +4,9 @@ import { duration } from './progress.ts';
 import type { Terminal } from './terminal.ts';
 
 const ERASE_LINE = '\r\u001b[K';
+/** Text beyond the right edge is then not shown: some characters are two columns wide, and a wrapped line could not be erased. */
+const NO_WRAP = '\u001b[?7l';
+const WRAP = '\u001b[?7h';
 const HIDE_CURSOR = '\u001b[?25l';
 const SHOW_CURSOR = '\u001b[?25h';
 const FRAMES = '⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏';
@@ -57,10 +60,13 @@ export function liveLine(terminal: Terminal, name: string, now: () => number): L
   const start = now();
   let shown: { text: string; times: string | undefined } = { text: '', times: undefined };
   const draw = (): void => {
+    // A note about the first look has a line of its own.
+    if (shown.text === '') return;
     const elapsed = now() - start;
     const frame = FRAMES[Math.floor(elapsed / FRAME_MS) % FRAMES.length] ?? '';
     const times = [duration(elapsed), ...(shown.times === undefined ? [] : [shown.times])];
-    err.write(ERASE_LINE + fitted(`${frame} ${name}  ${shown.text}`, times, sizeOf(err).columns - 1));
+    const line = fitted(`${frame} ${name}  ${shown.text}`, times, sizeOf(err).columns - 1);
+    err.write(ERASE_LINE + NO_WRAP + line + WRAP);
   };
   const restore = withoutCursor(err);
   const timer = setInterval(draw, FRAME_MS);
@@ -90,7 +96,7 @@ function plainLines(err: NodeJS.WriteStream, name: string): LiveLine {
   };
 }
 
-/** Cuts the text, not the times: a wrapped line could not be erased. `times`: the last ones are left out first. */
+/** Cuts the text, not the times. `times`: the last ones are left out first. */
 function fitted(text: string, times: readonly string[], width: number): string {
   const tail = `  (${times.join(', ')})`;
   const room = width - tail.length;

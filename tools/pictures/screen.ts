@@ -5,7 +5,7 @@ import { stripVTControlCharacters } from 'node:util';
 export function screenOf(output: string, columns: number): string {
   return output
     .replaceAll('\r\n', '\n')
-    .replaceAll(CURSOR, '')
+    .replaceAll(MODES, '')
     .split('\n')
     .map((line) => wrapped(line.slice(line.lastIndexOf(ERASED) + 1).replace(ERASE, ''), columns))
     .join('\n');
@@ -14,9 +14,9 @@ export function screenOf(output: string, columns: number): string {
 /** The program has returned to the start of the line, and erased it. */
 const ERASED = '\r\u001b[K';
 const ERASE = '\u001b[K';
-/** Hides or shows the cursor. */
+/** Hides or shows the cursor, and whether long lines wrap. */
 // eslint-disable-next-line no-control-regex
-const CURSOR = /\u001b\[\?25[hl]/g;
+const MODES = /\u001b\[\?(25|7)[hl]/g;
 
 function wrapped(line: string, columns: number): string {
   let column = 0;

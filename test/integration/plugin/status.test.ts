@@ -1,5 +1,6 @@
 /** `kubectl vps status`, `wait` and `cost`, as users and scripts run them. */
 import { join } from 'node:path';
+import { stripVTControlCharacters } from 'node:util';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { parse } from 'yaml';
 import type { VirtualServer } from '../../../src/api/virtual-server.ts';
@@ -270,7 +271,7 @@ describe('kubectl vps wait', () => {
     await session.shows(/web {2}Creating: .*…? {2}\(\d+s\)/);
     session.type('\u0003');
     expect(await session.ended).toBe(130);
-    const lines = session.text().split('\r\u001b[K').slice(1);
+    const lines = session.text().split('\r\u001b[K').slice(1).map(stripVTControlCharacters);
     expect(lines.slice(0, -1).filter((line) => line.length >= 40)).toEqual([]);
     expect(session.text().lastIndexOf('\u001b[?25h')).toBeGreaterThan(session.text().lastIndexOf('\u001b[?25l'));
   });

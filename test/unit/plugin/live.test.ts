@@ -1,9 +1,12 @@
+import { stripVTControlCharacters } from 'node:util';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { liveLine, liveScreen } from '../../../src/plugin/live.ts';
 import type { Terminal } from '../../../src/plugin/terminal.ts';
 
 const ESC = '\u001b';
 const ERASE = `\r${ESC}[K`;
+/** A line, which the terminal must not wrap. */
+const line = (text: string): string => `${ERASE}${ESC}[?7l${text}${ESC}[?7h`;
 const TEXT = '[######------------------]  25 %  Creating: Installing OS, 25% complete';
 
 /** Both streams of a terminal of this width; `drawn` resets. */
@@ -28,17 +31,27 @@ describe('the line of progress', () => {
     const live = liveLine(on, 'web', Date.now);
     expect(drawn()).toBe(`${ESC}[?25l`);
     live.show(TEXT, 'about 48s left, usually 4m');
-    expect(drawn()).toBe(`${ERASE}⠋ web  ${TEXT}  (0s, about 48s left, usually 4m)`);
+    expect(drawn()).toBe(line(`⠋ web  ${TEXT}  (0s, about 48s left, usually 4m)`));
     vi.advanceTimersByTime(100);
     expect(drawn()).toContain('⠙ web');
     vi.advanceTimersByTime(149_900);
     drawn();
     live.show(TEXT);
-    expect(drawn()).toBe(`${ERASE}⠋ web  ${TEXT}  (2m30s)`);
+    expect(drawn()).toBe(line(`⠋ web  ${TEXT}  (2m30s)`));
     live.end();
     expect(drawn()).toBe(`${ERASE}${ESC}[?25h`);
     vi.advanceTimersByTime(10_000);
     expect(drawn()).toBe('');
+  });
+
+  it('is not drawn before its first text, so that a note has a line of its own', () => {
+    const { terminal: on, drawn } = terminal(160);
+    const live = liveLine(on, 'web', Date.now);
+    vi.advanceTimersByTime(10_000);
+    expect(drawn()).toBe(`${ESC}[?25l`);
+    live.show(TEXT);
+    expect(drawn()).toContain('(10s)');
+    live.end();
   });
 
   it.each([20, 40, 80, 100, 120])(
@@ -48,9 +61,9 @@ describe('the line of progress', () => {
       const live = liveLine(on, 'web', Date.now);
       drawn();
       live.show(TEXT, 'about 48s left, usually 4m');
-      const line = drawn().slice(ERASE.length);
-      expect(line.length).toBeLessThan(width);
-      expect(line).toMatch(/^⠋ web {2}.*\(0s[,)]/);
+      const text = stripVTControlCharacters(drawn()).trimStart();
+      expect(text.length).toBeLessThan(width);
+      expect(text).toMatch(/^⠋ web {2}.*\(0s[,)]/);
       expect(live.isNarrow).toBe(width < 80);
       live.end();
     },
