@@ -6,7 +6,7 @@ import type { Terminal } from './terminal.ts';
 /** An opener that is still running then has found a browser: some stay until the browser is closed. */
 const OPENED_MS = 3000;
 
-/** The web address of a host that the provider names; undefined for anything that a browser must not be given. */
+/** The web address of a host that the provider names; undefined for any other kind of address. */
 export function webAddress(host: string): string | undefined {
   // The provider names no protocol.
   const url = URL.parse(/^[a-z][-a-z0-9+.]*:\/\//i.test(host) ? host : `https://${host}`);
@@ -18,7 +18,8 @@ export function webAddress(host: string): string | undefined {
 export function openerFor(platform: NodeJS.Platform, env: NodeJS.ProcessEnv): Terminal['opener'] {
   if (platform === 'darwin') return ['open'];
   if (platform === 'win32') return ['rundll32', 'url.dll,FileProtocolHandler'];
-  return (env.DISPLAY ?? env.WAYLAND_DISPLAY) ? ['xdg-open'] : undefined;
+  // Some shells unset a variable by an empty text.
+  return [env.DISPLAY, env.WAYLAND_DISPLAY].some(Boolean) ? ['xdg-open'] : undefined;
 }
 
 /** Resolves with why no browser opened it; undefined if one did. `url`: as `webAddress` returns it. */

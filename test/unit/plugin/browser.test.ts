@@ -28,6 +28,8 @@ describe('the program that opens it', () => {
     ['win32', {}, ['rundll32', 'url.dll,FileProtocolHandler']],
     ['linux', { DISPLAY: ':0' }, ['xdg-open']],
     ['linux', { WAYLAND_DISPLAY: 'wayland-0' }, ['xdg-open']],
+    ['linux', { DISPLAY: '', WAYLAND_DISPLAY: 'wayland-0' }, ['xdg-open']],
+    ['linux', { DISPLAY: '' }, undefined],
     ['linux', {}, undefined],
   ] as const)('on %s with %j', (platform, env, opener) => {
     expect(openerFor(platform, env)).toEqual(opener);
