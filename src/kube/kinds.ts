@@ -134,12 +134,15 @@ export interface Definition {
   metadata: { name: string; deletionTimestamp?: string; annotations?: Record<string, string> };
 }
 
+/** Accept header for the metadata of an object, without the rest. */
+export const ONLY_METADATA = 'application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1';
+
 export const DEFINITIONS: Resource<Definition> = {
   apiVersion: 'apiextensions.k8s.io/v1',
   kind: 'CustomResourceDefinition',
   plural: 'customresourcedefinitions',
   // Without its schema, which is large.
-  accept: 'application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1',
+  accept: ONLY_METADATA,
   parse(value) {
     const object = value as Partial<Definition> | null | undefined;
     if (!object?.metadata?.name) throw new KubeError('BadResponse', 'the answer is not a CustomResourceDefinition');

@@ -284,6 +284,9 @@ const UNKNOWN_IN_CREATE = 'strict decoding error: unknown field';
 const UNKNOWN_FIELD = '"" is invalid: patch: Invalid value';
 const OLD_CRD = 'the CustomResourceDefinition is older than this plugin: upgrade the operator and its CRDs to use it';
 
+/** The command that installs the CRDs, or upgrades them. */
+export const applyDefinitions = (where: string): string => `kubectl apply${where} --server-side -k deploy/crds`;
+
 const TRANSIENT: ReadonlySet<KubeErrorCode> = new Set(['Unreachable', 'ServerError', 'TooManyRequests']);
 
 function explained(error: unknown, where: string): Error {
@@ -303,7 +306,7 @@ function explained(error: unknown, where: string): Error {
   return new CommandError(
     EXIT.failed,
     `the CustomResourceDefinition for this kind of ${API_VERSION} is not installed`,
-    [`install the operator, or only its CRDs: kubectl apply${where} --server-side -k deploy/crds`],
+    [`install the operator, or only its CRDs: ${applyDefinitions(where)}`],
   );
 }
 

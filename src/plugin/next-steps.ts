@@ -5,6 +5,8 @@ import { DOCUMENTATION, reasonPage } from '../api/documentation.ts';
 import {
   ADOPT_ANNOTATION,
   NOT_CREATED_ANNOTATION,
+  OPERATOR_LABELS,
+  OPERATOR_NAMESPACE,
   RECONCILE_AT_ANNOTATION,
   SERVER_GONE_ANNOTATION,
   SET_SHORT_NAME,
@@ -17,14 +19,10 @@ import { orderOf, unseenServer } from './order.ts';
 import { NOT_REPORTED, paused, readiness, stalled } from './readiness.ts';
 import { setOf } from './set-members.ts';
 
-/** Where deploy/manifests installs the operator. */
-const OPERATOR_NAMESPACE = 'vps-operator-system';
-const OPERATOR_LABEL = 'app.kubernetes.io/name=vps-operator';
-
 /** How to find out why the operator has not reported; the object itself does not show it. */
 export const findOut = ({ metadata }: Pick<VirtualServer, 'metadata'>, where: string): string[] => [
   `kubectl get events${where} --field-selector involvedObject.uid=${metadata.uid}`,
-  `kubectl logs${where} -n ${OPERATOR_NAMESPACE} -l ${OPERATOR_LABEL} --tail=50   # change -n if the operator runs in another namespace`,
+  `kubectl logs${where} -n ${OPERATOR_NAMESPACE} -l ${OPERATOR_LABELS} --tail=50   # change -n if the operator runs in another namespace`,
 ];
 
 type Lines = (object: VirtualServer, where: string) => string[];

@@ -24,6 +24,10 @@ interface PodView {
   spec?: { containers?: { name: string }[] };
 }
 
+/** The command that shows where the operator is, also while it has no pods. */
+export const findOperator = (where: string): string =>
+  `kubectl get deployments${where} -A -l ${OPERATOR_LABELS}   # shows where it is; then pass --operator-namespace`;
+
 /** Rejects with CommandError. */
 export async function operatorPods(cluster: ClusterView, namespace: string): Promise<OperatorPod[]> {
   const path = `/api/v1/namespaces/${encodeURIComponent(namespace)}/pods`;

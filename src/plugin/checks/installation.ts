@@ -1,9 +1,9 @@
 /** Checks of the cluster: API server, clock, CustomResourceDefinitions and policies. */
 import { API_VERSION, CATALOG_PLURAL, GROUP, SERVER_PLURAL, SET_PLURAL } from '../../api/names.ts';
-import { DEFINITIONS } from '../../kube/kinds.ts';
+import { DEFINITIONS, ONLY_METADATA } from '../../kube/kinds.ts';
 import { collectionOf, pathOf } from '../../kube/resource.ts';
 import { ok, unknown, wrong, type Finding } from '../checkup.ts';
-import type { ClusterView } from '../cluster.ts';
+import { applyDefinitions, type ClusterView } from '../cluster.ts';
 import { CommandError } from '../failure.ts';
 import { duration } from '../progress.ts';
 import { compare } from '../skew.ts';
@@ -11,8 +11,6 @@ import { compare } from '../skew.ts';
 /** Date headers have whole seconds, and an answer takes time. */
 const CLOCK_MS = 5000;
 const PLURALS = [SERVER_PLURAL, SET_PLURAL, CATALOG_PLURAL];
-/** Without the schemas, which are large. */
-const METADATA = 'application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1';
 const VERSION_LABEL = 'app.kubernetes.io/version';
 
 /** deploy/guards.yaml; a test compares. The last of them belongs to the CRDs. */
@@ -51,7 +49,7 @@ export async function checkDefinitions(cluster: ClusterView, operator: string | 
   const missing = PLURALS.filter((plural) => !names.includes(plural));
   if (missing.length > 0) {
     const what = `${missing.join(', ')} of ${API_VERSION} ${missing.length === 1 ? 'is' : 'are'} not installed`;
-    return wrong('CRDs', what, `kubectl apply${cluster.where} --server-side -k deploy/crds`);
+    return wrong('CRDs', what, applyDefinitions(cluster.where));
   }
   const read = await Promise.all(PLURALS.map((plural) => versionOf(cluster, plural))).catch((error: unknown) => error);
   if (!Array.isArray(read)) {
@@ -73,7 +71,7 @@ export async function checkDefinitions(cluster: ClusterView, operator: string | 
 
 async function versionOf(cluster: ClusterView, plural: string): Promise<string | undefined> {
   const path = pathOf(DEFINITIONS, '', `${plural}.${GROUP}`);
-  const { metadata } = (await cluster.ask({ path, accept: METADATA })) as Labelled;
+  const { metadata } = (await cluster.ask({ path, accept: ONLY_METADATA })) as Labelled;
   return metadata.labels?.[VERSION_LABEL];
 }
 
@@ -97,7 +95,7 @@ export async function checkPolicies(cluster: ClusterView): Promise<Finding[]> {
       ? wrong(
           'ordered fields',
           `${ORDERED_FIELDS} is not installed: a change of an ordered field is accepted, and has no effect`,
-          `kubectl apply${cluster.where} --server-side -k deploy/crds`,
+          applyDefinitions(cluster.where),
         )
       : ok('ordered fields', 'the policy is installed'),
   ];

@@ -9,14 +9,14 @@ import {
 import type { ServerCatalog } from '../../api/server-catalog.ts';
 import type { VirtualServerSet } from '../../api/virtual-server-set.ts';
 import type { VirtualServer } from '../../api/virtual-server.ts';
+import { ONLY_METADATA } from '../../kube/kinds.ts';
 import { pathOf } from '../../kube/resource.ts';
 import { ok, unknown, unseen, wrong, type Finding } from '../checkup.ts';
 import type { ClusterView } from '../cluster.ts';
 import { CommandError } from '../failure.ts';
 import { conditionOf, inWords, NOT_REPORTED, stalled, type Reported } from '../readiness.ts';
+import { plural } from '../totals.ts';
 
-/** The API server then sends no data of the Secret. */
-const METADATA = 'application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1';
 /** The operator reports on a new object within seconds. */
 const REPORT_MS = 60_000;
 /** How many objects the screen names. */
@@ -58,7 +58,8 @@ export async function checkKeys(cluster: ClusterView, { catalogs, servers, sets 
   return Promise.all(
     names.map(async (name) => {
       const path = pathOf({ apiVersion: 'v1', plural: 'secrets' }, cluster.namespace, name);
-      const secret = await cluster.ask({ path, accept: METADATA, absent: name });
+      // The API server then sends no data of the Secret.
+      const secret = await cluster.ask({ path, accept: ONLY_METADATA, absent: name });
       if (secret !== undefined) return ok('key', `Secret ${name} exists`);
       const flag = name === DEFAULT_API_KEY_SECRET ? '' : ` --secret ${name}`;
       return wrong('key', `there is no Secret ${name}`, `kubectl vps login${cluster.where}${flag}`);
@@ -101,9 +102,7 @@ export function checkObjects({ where }: ClusterView, { servers, sets }: Held, no
     const reason = needs(object, now);
     return reason === undefined ? [] : [{ name, reason }];
   });
-  const count = (list: readonly unknown[], one: string): string =>
-    `${list.length} ${one}${list.length === 1 ? '' : 's'}`;
-  const counts = `${count(servers, 'server')}, ${count(seen(sets), 'set')}`;
+  const counts = `${plural(servers.length, 'server')}, ${plural(seen(sets).length, 'set')}`;
   const others = sets instanceof CommandError ? [unseen('objects', sets)] : [];
   if (waiting.length === 0) return [ok('objects', `${counts}; none needs you`), ...others];
   const named = waiting.slice(0, NAMED);

@@ -4,6 +4,7 @@ import { OPERATOR_LABELS, OPERATOR_LEASE } from '../../api/names.ts';
 import type { Lease } from '../../kube/kinds.ts';
 import { ok, wrong, type Finding } from '../checkup.ts';
 import type { ClusterView } from '../cluster.ts';
+import { findOperator } from '../operator-pods.ts';
 import { duration } from '../progress.ts';
 import { operatorLease, skew, versionOn } from '../skew.ts';
 
@@ -23,13 +24,9 @@ export async function checkOperator(
   { namespace, plugin }: { namespace: string; plugin: string },
 ): Promise<OperatorCheck> {
   const lease = await operatorLease(cluster, namespace);
-  const where = `${cluster.where} -A -l ${OPERATOR_LABELS}`;
   if (lease?.spec?.renewTime === undefined) {
     const what = `there is no Lease ${OPERATOR_LEASE} in namespace ${namespace}`;
-    const steps = [
-      `kubectl get deployments${where}   # shows where it is; then pass --operator-namespace`,
-      '# an operator without --leader-elect has no Lease',
-    ];
+    const steps = [findOperator(cluster.where), '# an operator without --leader-elect has no Lease'];
     return { findings: [wrong('operator', what, ...steps)], version: undefined };
   }
   const version = versionOn(lease);

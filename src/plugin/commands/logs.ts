@@ -1,12 +1,12 @@
 /** `kubectl vps logs`: the operator's lines about one server or set, from all of its pods. */
 import { setTimeout as sleep } from 'node:timers/promises';
-import { OPERATOR_LABELS, SERVER_KIND, SET_KIND } from '../../api/names.ts';
+import { SERVER_KIND, SET_KIND } from '../../api/names.ts';
 import { logText, type LogLine } from '../../base/log-text.ts';
 import { requireName } from '../cluster.ts';
 import { print, tell, type Context } from '../context.ts';
 import { CommandError, EXIT, TransientError } from '../failure.ts';
 import { isAbout, logLineOf, timeOfLine } from '../operator-log.ts';
-import { logLines, operatorPods, type LogRange, type OperatorPod } from '../operator-pods.ts';
+import { findOperator, logLines, operatorPods, type LogRange, type OperatorPod } from '../operator-pods.ts';
 import type { Target } from '../target.ts';
 import { clean } from '../terminal.ts';
 
@@ -115,7 +115,7 @@ function isNews(reader: Reader, text: string, line: LogLine): boolean {
   return true;
 }
 
-/** Until Ctrl-C; goes on with the pods of a new version and with restarted containers. */
+/** Until Ctrl-C; continues with the pods of a new version and with restarted containers. */
 async function follow(
   context: Context,
   readers: Map<string, Reader>,
@@ -147,7 +147,7 @@ async function follow(
 
 function noPods({ cluster }: Context, { operatorNamespace }: LogsOptions): CommandError {
   return new CommandError(EXIT.failed, `no pod of the operator in namespace ${JSON.stringify(operatorNamespace)}`, [
-    `kubectl get pods${cluster.where} -A -l ${OPERATOR_LABELS}   # shows where it is; then pass --operator-namespace`,
+    findOperator(cluster.where),
   ]);
 }
 

@@ -111,7 +111,7 @@ describe('kubectl vps logs', () => {
     expect(await plugin.kubectl(['vps', 'logs', 'web', '--operator-namespace=default'])).toMatchObject({
       code: 1,
       stderr: expect.stringMatching(
-        /no pod of the operator in namespace "default"\n {2}kubectl get pods .*-A -l/,
+        /no pod of the operator in namespace "default"\n {2}kubectl get deployments .*-A -l/,
       ) as string,
     });
     const stranger = await createPlugin(folder(), world.namespace, await strangerIn(world));
