@@ -39,7 +39,10 @@ export async function act(
     } catch (error) {
       if (!(error instanceof CommandError) || chosen.length === 1) throw error;
       worst ??= error;
-      tell(context, [clean(`${name} is not changed: ${error.message}`), ...error.hints.map((hint) => `  ${hint}`)]);
+      tell(context, [
+        clean(`${name} is not changed: ${error.message}`),
+        ...error.hints.map((hint) => `  ${clean(hint)}`),
+      ]);
     }
   }
   if (worst !== undefined) throw new CommandError(worst.exitCode, 'not every object was changed');
