@@ -13,12 +13,12 @@ const KINDS: Readonly<Record<string, Target['kind']>> = {
   [SET.name]: 'set',
 };
 
-/** `namespace`: default: that of the command. */
+/** `namespace`: default: the namespace of the command. */
 type Open = (namespace?: string) => ClusterView;
 
 /**
  * Replaces NAME.NAMESPACE in the arguments of a command by NAME, and resolves with the namespace; undefined if there is no
- * such name. Throws CommandError for another namespace than that of the other names, or of the flag `given`.
+ * such name. Throws CommandError if the names, or the flag `given`, are in several namespaces.
  */
 export async function takeNamespace(command: Command, open: Open, given?: string): Promise<string | undefined> {
   // Most names have no dot, and need no look at the cluster. The object of `new` does not exist yet.

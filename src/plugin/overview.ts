@@ -63,7 +63,7 @@ export function overview(items: readonly Item[], options: OverviewOptions): stri
   return lines.map((line) => line.trimEnd());
 }
 
-/** One row without dot and colour, for a pipe that gets a row for each change. */
+/** One row without dot and color, for a pipe that gets a row for each change. */
 export function plainRow(item: Item, options: Pick<OverviewOptions, 'now' | 'withNamespace'>): string {
   const names = options.withNamespace ? (['namespace', ...USUAL] as const) : USUAL;
   return names.map((name) => clean(COLUMNS[name](item, options.now)) || '-').join(GAP);
@@ -103,7 +103,7 @@ function fitting(columns: readonly Shown[], width: number): Shown[] {
 
 function rowOf(item: Item, index: number, columns: readonly Shown[], { width, paint }: OverviewOptions): string {
   const isBad = stalled(item.object) !== undefined;
-  const colour = isBad ? paint.bad : isReady(item) ? paint.good : paint.busy;
+  const color = isBad ? paint.bad : isReady(item) ? paint.good : paint.busy;
   let left = width ?? Infinity;
   return columns
     .map(({ name, width: padded, cells }, position) => {
@@ -112,7 +112,7 @@ function rowOf(item: Item, index: number, columns: readonly Shown[], { width, pa
       const gap = position === 0 ? '' : GAP;
       const shown = cut(gap + text, Math.max(0, left));
       left -= shown.length;
-      return name === 'state' ? colour(shown) : shown;
+      return name === 'state' ? color(shown) : shown;
     })
     .join('');
 }

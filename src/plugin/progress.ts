@@ -54,5 +54,5 @@ export function duration(ms: number): string {
 
 const rest = (count: number, unit: string): string => (count === 0 ? '' : `${count}${unit}`);
 
-/** `in 3h5m`; `now` for a time that is over. */
+/** `in 3h5m`; `now` for a time in the past. */
 export const inTime = (ms: number): string => (ms > 0 ? `in ${duration(ms)}` : 'now');

@@ -27,7 +27,7 @@ export function sectioned(sections: readonly (readonly string[])[]): string[] {
 export function head({ object, readiness, now, paint, said }: Shown, name: string): string[] {
   const { status, reason } = readiness;
   const { metadata } = object;
-  const colour = status === 'True' ? paint.good : stalled(object) ? paint.bad : paint.busy;
+  const color = status === 'True' ? paint.good : stalled(object) ? paint.bad : paint.busy;
   const age = duration(now - Date.parse(metadata.creationTimestamp));
   const deleting = metadata.deletionTimestamp === undefined ? '' : ', being deleted';
   const isStale = conditionOf(object, 'Ready') !== undefined && !isCurrent(object);
@@ -37,7 +37,7 @@ export function head({ object, readiness, now, paint, said }: Shown, name: strin
   const words = said.say(inWords(readiness));
   // Events repeat the whole message.
   said.add(readiness.message);
-  return [title, `${colour(state)}  ${words}`];
+  return [title, `${color(state)}  ${words}`];
 }
 
 export type Row = [label: string, ...values: (string | number | undefined)[]];

@@ -1,4 +1,4 @@
-/** The version of the operator, and how it differs from that of the plugin. */
+/** Compares the version of the operator with the version of the plugin. */
 import { OPERATOR_LEASE, OPERATOR_NAMESPACE, VERSION_ANNOTATION } from '../api/names.ts';
 import type { Lease } from '../kube/kinds.ts';
 import { pathOf } from '../kube/resource.ts';
@@ -31,7 +31,7 @@ export function skew(operator: string, plugin: string): string | undefined {
     : `the operator is version ${operator}, newer than this plugin (${plugin}): the plugin may not show all that it does`;
 }
 
-/** The error of a command that waited for the operator in vain, with one more line if the versions may be the cause. */
+/** The error of a command that timed out, with one more line if different versions may be the cause. */
 export async function withSkew(error: unknown, cluster: ClusterView, plugin: string): Promise<unknown> {
   if (!(error instanceof CommandError) || error.exitCode !== EXIT.timeout) return error;
   // Most users may not read the Lease, and the operator may run in another namespace.

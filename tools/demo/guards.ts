@@ -20,7 +20,7 @@ export async function installGuards(program: string, kubeconfig: string): Promis
       (error: unknown) => String((error as { stderr?: string }).stderr).includes('denied request'),
     );
   while (!(await isRefused())) {
-    if (Date.now() > deadline) throw new Error(`the guards were not in force after ${WAIT_MS / 1000} s`);
+    if (Date.now() > deadline) throw new Error(`the guards had no effect after ${WAIT_MS / 1000} s`);
     await sleep(POLL_MS);
   }
 }

@@ -4,7 +4,7 @@ import type { CleanUp, DemoOptions } from './run.ts';
 
 const HELP = `Shows the life of a server with kubectl: what can be ordered, order, progress, cancellation.
 
-Usage: npm run demo [-- --keep] [-- --lost-order]
+Usage: npm run demo [-- [--keep] [--lost-order]]
 
   --keep         stop before the delete and leave everything running until Ctrl-C
   --lost-order   show an order whose answer is lost, and how you resolve it

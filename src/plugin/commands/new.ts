@@ -94,7 +94,7 @@ function requireKind(name: string, options: NewOptions): void {
 
 type Spec = Record<string, unknown>;
 
-/** The spec of the object: that of the server, or of a set with it as its template. */
+/** The spec of the object: of the server, or of a set that has this spec in its template. */
 function whole(spec: Spec, options: NewOptions): Spec {
   if (!options.set) return spec;
   const metadata = metadataOf(options.label, options.annotation);
