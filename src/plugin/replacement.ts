@@ -9,7 +9,7 @@ import { isObject } from '../base/deep-equal.ts';
 import { CommandError, EXIT } from './failure.ts';
 import { orderOf } from './order.ts';
 import { isCurrent, readiness } from './readiness.ts';
-import { setOf } from './set-members.ts';
+import { setArgument, setOf } from './set-members.ts';
 
 /** What the replacement carries about the server that it replaces, so that a second run continues the first. */
 const markSchema = z.object({ name: z.string(), uid: z.string(), spec: z.string() });
@@ -107,7 +107,7 @@ export function requireReplaceable(old: VirtualServer, where: string, now: numbe
   const set = setOf(old);
   if (set !== undefined) {
     throw new CommandError(EXIT.failed, `${name} is a member of a set, which replaces its members itself`, [
-      `kubectl vps rollout restart set/${set.name}${where}   # new servers for all its members`,
+      `kubectl vps rollout restart ${setArgument(set)}${where}   # new servers for all its members`,
     ]);
   }
   if (old.metadata.deletionTimestamp !== undefined) throw new CommandError(EXIT.failed, `${name} is being deleted`);

@@ -11,10 +11,9 @@ import { bar, duration, inTime, timeLeft } from './progress.ts';
 import { conditionOf, readiness } from './readiness.ts';
 import { Said } from './said.ts';
 import { conditions, events, facts, head, next, sectioned, type Row } from './screen-parts.ts';
-import { setOf } from './set-members.ts';
+import { setArgument, setOf } from './set-members.ts';
 import { clean, type Paint } from './terminal.ts';
 import { plural, priceText } from './totals.ts';
-import { quoted } from '../base/text.ts';
 
 interface ScreenInput {
   object: VirtualServer;
@@ -76,7 +75,7 @@ function rows({ object, where, now, said }: ScreenInput & { said: Said }): Row[]
       'Orphan',
       [id && `task ${id}`, attempt && `attempt ${attempt}`, orphan].filter(Boolean).join(', '),
     ]),
-    ['Set', set && `kubectl vps status ${quoted(`set/${set.name}`)}${where}`],
+    ['Set', set && `kubectl vps status ${setArgument(set)}${where}`],
   ];
 }
 

@@ -1,6 +1,7 @@
 /** Check of the operator: whether it renews its Lease, and its version. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { OPERATOR_LABELS, OPERATOR_LEASE } from '../../api/names.ts';
+import { quoted } from '../../base/text.ts';
 import type { Lease } from '../../kube/kinds.ts';
 import { ok, wrong, type Finding } from '../checkup.ts';
 import type { ClusterView } from '../cluster.ts';
@@ -32,7 +33,7 @@ export async function checkOperator(
   const version = versionOn(lease);
   const { holderIdentity = '' } = lease.spec;
   const pod = holderIdentity.split('_')[0] ?? '';
-  const look = `kubectl get pods${cluster.where} -n ${namespace} -l ${OPERATOR_LABELS}`;
+  const look = `kubectl get pods${cluster.where} -n ${quoted(namespace)} -l ${OPERATOR_LABELS}`;
   const ago = duration((cluster.serverTime() ?? Number.NaN) - Date.parse(lease.spec.renewTime));
   if (holderIdentity === '') {
     return { findings: [wrong('operator', `no operator runs: the last one stopped ${ago} ago`, look)], version };

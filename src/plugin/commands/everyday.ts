@@ -7,7 +7,7 @@ import { timestamp } from '../../base/duration.ts';
 import { print, tell, type Context } from '../context.ts';
 import { CommandError, EXIT } from '../failure.ts';
 import { requireAlive } from './rollout.ts';
-import { setOf } from '../set-members.ts';
+import { setArgument, setOf } from '../set-members.ts';
 import { targetOf } from '../target.ts';
 import { clean } from '../terminal.ts';
 
@@ -81,7 +81,7 @@ function requireOwn(server: VirtualServer, { cluster }: Context, command: string
   const set = setOf(server);
   if (set === undefined) return;
   throw new CommandError(EXIT.failed, `${server.metadata.name} ${SET_DECIDES}`, [
-    `kubectl vps ${command} set/${set.name}${cluster.where}`,
+    `kubectl vps ${command} ${setArgument(set)}${cluster.where}`,
   ]);
 }
 

@@ -58,6 +58,17 @@ describe('the mark of a replacement', () => {
   });
 });
 
+it('names the set of a member in a command that is safe for a shell', () => {
+  // The API server does not check the names of owners.
+  const ownerReferences = [{ kind: 'VirtualServerSet', name: 'x;touch $HOME/x', uid: 'u', controller: true }];
+  const member = stored('web', storedWith({ metadata: { ownerReferences } }));
+  expect(() => requireReplaceable(member, '', 0)).toThrow(
+    expect.objectContaining({
+      hints: ["kubectl vps rollout restart 'set/x;touch $HOME/x'   # new servers for all its members"],
+    }),
+  );
+});
+
 describe('an object that another tool applies', () => {
   it.each([
     ['Argo CD', { annotations: { 'argocd.argoproj.io/tracking-id': 'app:vps-operator.dev/VirtualServer:team/web' } }],
