@@ -23,10 +23,10 @@ export function tell({ terminal }: Pick<Context, 'terminal'>, lines: readonly st
   for (const line of lines) terminal.err.write(`${line}\n`);
 }
 
+export const cannotAsk = (): CommandError => new CommandError(EXIT.usage, 'not a terminal: pass --yes to confirm');
+
 /** Asks a yes/no question; the default is no. Throws CommandError without a terminal. */
 export async function agreed({ terminal }: Pick<Context, 'terminal'>, question: string): Promise<boolean> {
-  if (!isInteractive(terminal)) {
-    throw new CommandError(EXIT.usage, 'not a terminal: pass --yes to confirm');
-  }
+  if (!isInteractive(terminal)) throw cannotAsk();
   return confirm({ message: question, default: false }, { input: terminal.input, output: terminal.err });
 }

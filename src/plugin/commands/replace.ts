@@ -7,7 +7,7 @@ import type { VirtualServer } from '../../api/virtual-server.ts';
 import { isDeepEqual, isObject } from '../../base/deep-equal.ts';
 import { readServers } from '../backups.ts';
 import { requireName } from '../cluster.ts';
-import { agreed, print, tell, type Context } from '../context.ts';
+import { agreed, cannotAsk, print, tell, type Context } from '../context.ts';
 import { CommandError, EXIT } from '../failure.ts';
 import { follow } from '../follow.ts';
 import { heldServer } from '../order.ts';
@@ -43,8 +43,7 @@ const ATTEMPTS = 5;
 export async function replace(context: Context, name: string, options: ReplaceOptions): Promise<void> {
   const { cluster, terminal } = context;
   requireName(name);
-  if (!options.yes && (options.filename === '-' || !isInteractive(terminal)))
-    throw new CommandError(EXIT.usage, 'not a terminal: pass --yes to confirm');
+  if (!options.yes && (options.filename === '-' || !isInteractive(terminal))) throw cannotAsk();
   const { old, next } = await look(context, name);
   if (old === undefined) {
     if (next === undefined) throw await cluster.noServer(name, 'rollout restart');
