@@ -1840,7 +1840,46 @@ export const MUTANTS: Mutant[] = [
   {
     name: 'replaces members that an admission policy has changed',
     file: 'src/virtual-server-set/decision/situation.ts',
-    find: 'member.revision === revision || member.createdFrom === shortName(revision);',
+    find: 'member.revision === revision || member.createdFrom === hash;',
     replace: 'member.revision === revision;',
+  },
+  {
+    name: 'replaces members from before a restart by the clock of the user who restarts the set',
+    file: 'src/virtual-server-set/decision/template.ts',
+    find: 'written.annotations[RESTARTED_AT] === last;',
+    replace: 'Date.parse(metadata.creationTimestamp) >= Date.parse(last);',
+  },
+  {
+    name: 'counts members from before a restart as updated',
+    file: 'src/virtual-server-set/decision/situation.ts',
+    find: 'isOfRevision(member) && isSinceRestart(set, member.object)',
+    replace: 'isOfRevision(member)',
+  },
+  {
+    name: 'makes members from before a restart look newer',
+    file: 'src/virtual-server-set/decision/template.ts',
+    find: 'found === undefined ? restartOf(set) : found.annotations[RESTARTED_AT];',
+    replace: 'restartOf(set);',
+  },
+  {
+    name: 'replaces members when the annotation of a restart is removed',
+    file: 'src/virtual-server-set/decision/template.ts',
+    find: 'if (last === undefined) return true;',
+    replace: '',
+    tests: ['--project', 'unit', 'test/unit/virtual-server-set/decision/restart.test.ts'],
+  },
+  {
+    name: 'replaces members when the annotation of a restart is emptied',
+    file: 'src/virtual-server-set/decision/template.ts',
+    find: 'annotations?.[RESTARTED_AT] || undefined;',
+    replace: 'annotations?.[RESTARTED_AT];',
+    tests: ['--project', 'unit', 'test/unit/virtual-server-set/decision/restart.test.ts'],
+  },
+  {
+    name: 'replaces a server that a set has adopted after a restart',
+    file: 'src/virtual-server-set/decision/template.ts',
+    find: 'return written === undefined || written',
+    replace: 'return written',
+    tests: ['--project', 'unit', 'test/unit/virtual-server-set/decision/restart.test.ts'],
   },
 ];

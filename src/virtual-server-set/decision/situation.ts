@@ -69,12 +69,16 @@ export function situationOf(set: VirtualServerSet, { members, others }: Groups, 
   const revision = revisionOf(spec.template.spec);
   const minReadyMs = spec.minReadySeconds * 1000;
   const alive = members.filter(({ deleting }) => !deleting);
-  const isUpdated = (member: Member): boolean =>
-    (member.revision === revision || member.createdFrom === shortName(revision)) && isSinceRestart(set, member.object);
+  const hash = shortName(revision);
+  const isOfRevision = (member: Member): boolean => member.revision === revision || member.createdFrom === hash;
+  // Found once for each member: the sort of the victims asks many times.
+  const updated = alive.filter((member) => isOfRevision(member) && isSinceRestart(set, member.object));
+  const current = new Set(updated);
+  const isUpdated = (member: Member): boolean => current.has(member);
   // Another replica wrote the time by its own clock. Without a wait, no clock matters.
   const isAvailable = ({ readyAt }: Member): boolean =>
     readyAt !== undefined && (minReadyMs === 0 || readyAt + minReadyMs <= now);
-  const [updated, outdated] = [alive.filter(isUpdated), alive.filter((member) => !isUpdated(member))];
+  const outdated = alive.filter((member) => !isUpdated(member));
   const unresolved = members.filter((member) => member.unresolved !== undefined);
   const blocked = updated.filter((member) => member.blocked !== undefined);
   const rolling = spec.strategy.type === 'RollingUpdate' && outdated.length > 0;

@@ -134,9 +134,9 @@ export function manifestOf(set: VirtualServerSet, ordinal: number): Manifest {
   };
 }
 
-/** The last restart of the set, as its template names it. */
+/** The last restart of the set, as its template names it; a tool may empty the annotation instead of removing it. */
 function restartOf({ spec: { template } }: VirtualServerSet): string | undefined {
-  return template.metadata?.annotations?.[RESTARTED_AT];
+  return template.metadata?.annotations?.[RESTARTED_AT] || undefined;
 }
 
 /** `restartedAt`: the restart that the member is from, which the set does not change. */

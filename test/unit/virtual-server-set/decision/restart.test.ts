@@ -53,8 +53,53 @@ describe('a restarted set', () => {
     expect(planned(once, after).actions.map(({ type }) => type)).toEqual(['create']);
   });
 
-  it('replaces nothing if the annotation is removed again', () => {
-    expect(weighty(planned(set, member(once, 0)))).toEqual([]);
+  it.each(['2026-01-02T00:00:00.000Z', '2025-12-31T00:00:00Z', 'tomorrow'])(
+    'is restarted again by the value %j',
+    (at) => {
+      expect(weighty(planned(restarted(set, at), member(once, 0)))).toEqual(['create']);
+      expect(weighty(planned(restarted(set, at), member(restarted(set, at), 0)))).toEqual([]);
+    },
+  );
+
+  it('has never more servers than its limit, also if it is restarted again', () => {
+    const booting = member(once, 1, { reason: 'Creating' });
+    const plan = planned(twice, member(set, 0), booting);
+    expect(plan.actions.filter(({ type }) => type !== 'update')).toMatchObject([{ type: 'delete', name: 'web-1' }]);
+    const ordering = member(once, 1, { reason: 'CreateInFlight' });
+    expect(weighty(planned(twice, member(set, 0), ordering))).toEqual([]);
+  });
+
+  it.each([
+    ['removed', set],
+    ['emptied', restarted(set, '')],
+  ])('orders nothing if the annotation is %s again', (_how, without) => {
+    for (const before of [set, once]) expect(weighty(planned(without, member(before, 0)))).toEqual([]);
+    // The restart stops where it is.
+    expect(weighty(planned(without, member(set, 0), member(once, 1)))).toEqual(['delete']);
+    // What it creates in the meantime is from no restart.
+    expect(weighty(planned(without, member(without, 0)))).toEqual([]);
+    expect(weighty(planned(once, member(without, 0)))).toEqual(['create']);
+  });
+
+  it('keeps members to which an earlier version of the operator wrote the annotation', () => {
+    const { metadata, ...rest } = member(once, 0);
+    const written = JSON.parse(metadata.annotations?.[MEMBER_TEMPLATE_ANNOTATION] ?? '') as { annotations: object };
+    // That version wrote the annotations in the order of the template.
+    const annotations = Object.fromEntries(Object.entries(written.annotations).reverse());
+    const text = JSON.stringify({ ...written, annotations });
+    const old = { ...rest, metadata: { ...metadata, annotations: { [MEMBER_TEMPLATE_ANNOTATION]: text } } };
+    expect(planned(once, old).actions.map(({ type }) => type)).toEqual(['update']);
+  });
+
+  it('replaces no member while it is paused, with OnDelete, or against a protection', () => {
+    const spec = { ...once.spec, paused: true };
+    expect(planned({ ...once, spec }, member(set, 0)).actions).toEqual([]);
+    const onDelete = restarted(webSet({ replicas: 1, type: 'OnDelete' }), FIRST);
+    expect(weighty(planned(onDelete, member(set, 0)))).toEqual([]);
+    const kept = member(set, 0, { changed: { deletionProtection: true } });
+    const plan = planned(once, kept, member(once, 1));
+    expect(weighty(plan)).toEqual([]);
+    expect(plan.status.conditions?.[0]?.reason).toBe('DeletionBlocked');
   });
 
   it('keeps a server that it adopts after the restart', () => {
@@ -68,5 +113,14 @@ describe('a restarted set', () => {
     const annotations = update.patch.metadata.annotations as Record<string, string>;
     expect(planned(once, { ...rest, metadata: { ...metadata, labels, annotations } }).actions).toEqual([]);
     expect(weighty(planned(twice, { ...rest, metadata: { ...metadata, labels, annotations } }))).toEqual(['create']);
+  });
+
+  it('replaces a member that it released before the restart and adopts again', () => {
+    const { metadata, ...rest } = member(set, 0);
+    const { ownerReferences, ...released } = metadata;
+    expect(planned(once, { ...rest, metadata: released }).actions.map(({ type }) => type)).toEqual(['adopt']);
+    expect(
+      weighty(planned(once, { ...rest, metadata: { ...released, ...(ownerReferences && { ownerReferences }) } })),
+    ).toEqual(['create']);
   });
 });
