@@ -63,11 +63,12 @@ function ownSteps(situation: Situation, reason: string, where: string): string[]
   }
 }
 
-/** The way back from a template that makes no progress. */
+/** The way back from a template that makes no progress; a restart has the revision that its members had before. */
 function back({ set, rolling }: Situation, where: string): string[] {
+  const { currentRevision, updateRevision } = set.status ?? {};
   const isBad = ['MemberBlocked', 'MemberRejected', 'ProgressDeadlineExceeded'].includes(stalled(set)?.reason ?? '');
   const [earlier] = earlierRevisions(set);
-  return rolling && isBad && earlier !== undefined
+  return rolling && isBad && currentRevision !== updateRevision && earlier !== undefined
     ? [`kubectl vps rollout undo ${set.metadata.name}${where}   # return to revision ${earlier.revision}`]
     : [];
 }

@@ -1,5 +1,5 @@
 /** `kubectl vps rollout undo`: writes an earlier revision to the template of a set, as the user. */
-import type { VirtualServerSet } from '../../api/virtual-server-set.ts';
+import { RESTARTED_AT, type VirtualServerSet } from '../../api/virtual-server-set.ts';
 import { print, type Context } from '../context.ts';
 import { CommandError, EXIT } from '../failure.ts';
 import { inWords, setReadiness } from '../readiness.ts';
@@ -26,12 +26,16 @@ export async function undo(context: Context, name: string, { toRevision, dryRun 
     return;
   }
   const { patch, rows } = changeTo(set, revision);
-  const changes = columns(['FIELD', 'BEFORE', 'AFTER'], rows);
+  const restartedAt = set.spec.template.metadata?.annotations?.[RESTARTED_AT];
+  // With the annotation, the set would also replace the members that still have the earlier revision.
+  const ended = restartedAt === undefined ? undefined : { annotations: { [RESTARTED_AT]: null } };
+  const rowsOfRestart = restartedAt === undefined ? [] : [['restartedAt', restartedAt, '']];
+  const changes = columns(['FIELD', 'BEFORE', 'AFTER'], [...rows, ...rowsOfRestart]);
   if (dryRun) {
     print(context, [...changes, `${name} would return to ${to} (dry run)`]);
     return;
   }
-  await cluster.changeSpec(set, { template: { spec: patch } });
+  await cluster.changeSpec(set, { template: { spec: patch, ...(ended && { metadata: ended }) } });
   print(context, [...changes, `${name} returns to ${to}`, ...nextOf(set, where)]);
 }
 

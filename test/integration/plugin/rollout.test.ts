@@ -215,6 +215,24 @@ describe('kubectl vps rollout undo', () => {
     expect(await run()).toMatchObject({ code: 1, stderr: 'kubectl vps: web has no earlier revision\n' });
   });
 
+  it('ends a restart, which would replace the members that still have the earlier revision', async () => {
+    const { world, plugin } = await changed(1);
+    await world.patch('web', { spec: { template: { metadata: { annotations: { 'example.org/team': 'web' } } } } });
+    expect(await plugin.kubectl(['vps', 'rollout', 'restart', 'web'])).toMatchObject({ code: 0 });
+    await world.reconcile();
+    expect(await world.names()).toEqual(['web-0', 'web-1']);
+    const { code, stdout } = await plugin.kubectl(['vps', 'rollout', 'undo', 'web']);
+    expect(code).toBe(0);
+    expect(stdout).toMatch(/^restartedAt +2\S+Z +-$/m);
+    expect((await world.get()).spec.template.metadata?.annotations).toEqual({ 'example.org/team': 'web' });
+    const { uid } = (await world.member('web-0')).metadata;
+    await world.reconcile();
+    await world.reconcile();
+    expect(await world.names()).toEqual(['web-0']);
+    expect((await world.member('web-0')).metadata.uid).toBe(uid);
+    expect((await world.get()).status?.conditions?.[0]?.reason).toBe('Available');
+  });
+
   it('returns to a revision of the history', async () => {
     const { world, plugin } = await changed(0);
     await world.reconcile();
@@ -264,6 +282,10 @@ describe('kubectl vps rollout undo', () => {
     const spec = { paused: false, strategy: { type: 'OnDelete' }, template: { spec: { image: NEW } } };
     await world.patch('web', { spec });
     expect(await run('undo', 'web')).toEqual([0, expect.stringContaining('its strategy is OnDelete')]);
+    expect(await run('restart', 'web')).toEqual([
+      0,
+      expect.stringMatching(/^set\/web is restarted\nits strategy is OnD/),
+    ]);
     await world.patch('web', { metadata: { finalizers: ['example.org/hold'] } });
     await world.remove('web');
     for (const word of ['undo', 'pause', 'resume'])

@@ -3,7 +3,7 @@ import { SET_REASONS, type SetReason } from '../../../src/api/conditions.ts';
 import { reasonPage } from '../../../src/api/documentation.ts';
 import { PAUSED_ANNOTATION } from '../../../src/api/names.ts';
 import type { VirtualServer } from '../../../src/api/virtual-server.ts';
-import type { Ordered, VirtualServerSet } from '../../../src/api/virtual-server-set.ts';
+import { RESTARTED_AT, type Ordered, type VirtualServerSet } from '../../../src/api/virtual-server-set.ts';
 import { setNameOf, targetOf } from '../../../src/plugin/target.ts';
 import { changeTo, earlierRevisions } from '../../../src/plugin/revisions.ts';
 import { fingerprint } from '../../../src/plugin/public-key.ts';
@@ -175,6 +175,20 @@ describe('the next steps of a set', () => {
       expect(setSteps({ ...situation, set: stuck, rolling: false }, WHERE)).toEqual([`# more: ${reasonPage(reason)}`]);
     },
   );
+
+  it('do not lead from a restart to an earlier revision', () => {
+    const { set: before } = seen(changed(), [member(changed(), 0)]);
+    const metadata = { annotations: { [RESTARTED_AT]: '2026-01-02T00:00:00Z' } };
+    const restarted = { ...before, spec: { ...before.spec, template: { ...before.spec.template, metadata } } };
+    const { set, ...situation } = seen(restarted, [member(before, 0)]);
+    const { generation } = set.metadata;
+    const conditions = withVerdict([], { reason: 'ProgressDeadlineExceeded', message: 'why' }, generation, NOW);
+    const stuck = { ...set, status: { ...set.status, conditions } };
+    expect([situation.rolling, earlierRevisions(stuck).length]).toEqual([true, 1]);
+    expect(setSteps({ ...situation, set: stuck }, WHERE)).toEqual([
+      `# more: ${reasonPage('ProgressDeadlineExceeded')}`,
+    ]);
+  });
 
   it('lead to the page of the member that the set quotes, also if there is no command', () => {
     const object = member(webSet({ replicas: 1 }), 0, { reason: 'Unreachable', message: 'no SSH server answers' });
