@@ -20,7 +20,9 @@ import { virtualServer, withAnnotations, withSpec, type Manifest } from '../fixt
 import type { KnownObjects } from './objects.ts';
 
 /** What a scenario says of a set. */
-type SetManifestSpec = Pick<VirtualServerSetSpec, 'replicas'> & { template: { spec: Partial<VirtualServerSpec> } };
+type SetManifestSpec = Pick<VirtualServerSetSpec, 'replicas'> & {
+  template: { metadata?: { annotations: Record<string, string> }; spec?: Partial<VirtualServerSpec> };
+};
 
 const MERGE_PATCH = 'application/merge-patch+json';
 

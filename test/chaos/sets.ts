@@ -1,7 +1,7 @@
 /** Scenarios with a VirtualServerSet, and how its requests are labeled and checked. */
 import { randomUUID } from 'node:crypto';
 import { SERVER_PLURAL, SET_KIND, SET_PLURAL } from '../../src/api/names.ts';
-import type { VirtualServerSet } from '../../src/api/virtual-server-set.ts';
+import { RESTARTED_AT, type VirtualServerSet } from '../../src/api/virtual-server-set.ts';
 import { currentReason } from '../../src/api/conditions.ts';
 import { limitsOf, mostOf } from '../oracles/set-limits.ts';
 import { begin, isCreate } from './acts.ts';
@@ -102,6 +102,22 @@ async function beginWith(stage: Stage, members: readonly string[]): Promise<void
   await settles(stage, members.length);
 }
 
+const restarted = () => ({ metadata: { annotations: { [RESTARTED_AT]: new Date().toISOString() } } });
+
+/** The only member is replaced after a change of the template. */
+function replaces(change: () => Parameters<Stage['people']['editSet']>[0]['template']): Scenario {
+  return {
+    async act(stage) {
+      await beginWith(stage, ['web-0']);
+      await stage.people.editSet({ template: change() });
+      await stage.rests('web-1');
+      await stage.gone('web-0');
+      await settles(stage, 1);
+      await emptied(stage);
+    },
+  };
+}
+
 export const SETS: Readonly<Record<string, Scenario>> = {
   'set-scaled': {
     async act(stage) {
@@ -126,16 +142,8 @@ export const SETS: Readonly<Record<string, Scenario>> = {
       await emptied(stage);
     },
   },
-  'set-rolled-out': {
-    async act(stage) {
-      await beginWith(stage, ['web-0']);
-      await stage.people.editSet({ template: template() });
-      await stage.rests('web-1');
-      await stage.gone('web-0');
-      await settles(stage, 1);
-      await emptied(stage);
-    },
-  },
+  'set-rolled-out': replaces(template),
+  'set-restarted': replaces(restarted),
   'set-unresolved': {
     provider: firstOrderIsLost,
     async act(stage) {

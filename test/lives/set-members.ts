@@ -1,7 +1,7 @@
 /** What the checks of sets need to know of members, written apart from the product. */
-import { SET_KIND, SET_LABEL } from '../../src/api/names.ts';
+import { MEMBER_TEMPLATE_ANNOTATION, SET_KIND, SET_LABEL } from '../../src/api/names.ts';
 import type { VirtualServer } from '../../src/api/virtual-server.ts';
-import type { VirtualServerSet } from '../../src/api/virtual-server-set.ts';
+import { RESTARTED_AT, type VirtualServerSet } from '../../src/api/virtual-server-set.ts';
 import { currentReason } from '../../src/api/conditions.ts';
 import type { ApiServer } from './api-server.ts';
 
@@ -44,12 +44,27 @@ export const POLICY_KEY = 'ssh-ed25519 AAAA policy';
 
 type Ordered = Pick<VirtualServer['spec'], 'product' | 'image' | 'diskSize' | 'sshKeys'>;
 
-/** Whether its spec is that of the template, or was when the set created it: you and a policy may have changed it since. */
-export function isUpdated(
-  { spec, metadata }: VirtualServer,
-  { spec: { template } }: VirtualServerSet,
-  api: Pick<ApiServer, 'servers'>,
-): boolean {
+/** The last restart of the set; undefined: it was never restarted, or a tool has taken that back. */
+export const restartOf = ({ spec: { template } }: VirtualServerSet): string | undefined =>
+  template.metadata?.annotations?.[RESTARTED_AT] || undefined;
+
+/** The restart of its set that the member is from; undefined if no set wrote to it. */
+export function originOf({ metadata }: VirtualServer): { restart: string | undefined } | undefined {
+  const text = metadata.annotations?.[MEMBER_TEMPLATE_ANNOTATION];
+  if (text === undefined) return undefined;
+  const { annotations } = JSON.parse(text) as { annotations: Record<string, string> };
+  return { restart: annotations[RESTARTED_AT] };
+}
+
+/**
+ * Whether its spec is that of the template, or was when the set created it: you and a policy may have changed it since.
+ * Since the last restart, it is another server.
+ */
+export function isUpdated(member: VirtualServer, set: VirtualServerSet, api: Pick<ApiServer, 'servers'>): boolean {
+  const { spec, metadata } = member;
+  const { template } = set.spec;
+  const [origin, restart] = [originOf(member), restartOf(set)];
+  if (restart !== undefined && origin !== undefined && origin.restart !== restart) return false;
   const textOf = ({ product, image, diskSize, sshKeys }: Ordered): string =>
     JSON.stringify([product, image, diskSize, sshKeys]);
   const asked = ({ sshKeys, ...rest }: Ordered): Ordered => ({

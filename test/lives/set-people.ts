@@ -1,7 +1,7 @@
-/** Simulated users of VirtualServerSets: they create, scale, change and delete sets, and act on single members. */
+/** Simulated users of VirtualServerSets: they create, scale, change, restart and delete sets, and act on single members. */
 import { MEMBER_DELETE_FIRST_ANNOTATION, PAUSED_ANNOTATION, SET_LABEL } from '../../src/api/names.ts';
 import type { VirtualServer } from '../../src/api/virtual-server.ts';
-import type { VirtualServerSet } from '../../src/api/virtual-server-set.ts';
+import { RESTARTED_AT, type VirtualServerSet } from '../../src/api/virtual-server-set.ts';
 import { currentReason } from '../../src/api/conditions.ts';
 import { KubeError } from '../../src/kube/error.ts';
 import { virtualServer, withSpec } from '../fixtures/virtual-server.ts';
@@ -13,6 +13,7 @@ const NAMES = ['web', 'db'];
 const GOOD_PRODUCTS = ['vps-1gb', 'vps-2gb', 'vps-4gb'];
 const UNKNOWN_PRODUCT = 'vps-9gb';
 const MOST_REPLICAS = 5;
+const DAY_MS = 86_400_000;
 /** A set does not replace such a member, or only in a rollout. */
 const NEVER_READY = new Set(['ServerMissing', 'Expired', 'InvalidSpec']);
 
@@ -65,6 +66,8 @@ export class SetPeople {
       () => this.#changeRest(set),
       () => this.#changeRest(set),
       () => this.#changeStrategy(set),
+      () => this.#restart(set),
+      () => this.#restart(set),
       () => this.#edit(set, { paused: !set.spec.paused }),
       () => this.#delete(set),
     ];
@@ -204,6 +207,15 @@ export class SetPeople {
       { maxSurge: '50%', maxUnavailable: '50%' },
     ]);
     this.#edit(set, { strategy: { type: random.pick(['RollingUpdate', 'RollingUpdate', 'OnDelete']), rollingUpdate } });
+  }
+
+  /** As `kubectl vps rollout restart`, by a clock that may be wrong; or a tool takes the annotation away. */
+  #restart(set: VirtualServerSet): void {
+    const { random, now } = this.#parts;
+    const isRestarted = set.spec.template.metadata?.annotations?.[RESTARTED_AT] !== undefined;
+    const at = new Date(now() + random.int(-DAY_MS, DAY_MS)).toISOString();
+    const value = isRestarted && random.chance(0.3) ? random.pick([null, '']) : at;
+    this.#edit(set, { template: { metadata: { annotations: { [RESTARTED_AT]: value } } } });
   }
 
   #edit({ metadata: { namespace, name } }: VirtualServerSet, spec: Nested<SetSpecInput>): void {

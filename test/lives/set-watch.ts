@@ -17,6 +17,8 @@
  * were available in the look and were lost since to anything but an operator, are at least `replicas - maxUnavailable` of
  * one of the versions of the set since the look. By the look, no more members are deleted than too many exist or the rollout
  * allows.
+ *
+ * A new member is from the last restart that the look shows, and stays from it.
  */
 import {
   PAUSED_ANNOTATION,
@@ -36,7 +38,16 @@ import { limitsOf, mostOf, type Limits } from '../oracles/set-limits.ts';
 import type { Follower } from './kube-http.ts';
 import { keyOf, type PatchBody } from './object-store.ts';
 import type { Place } from './routes.ts';
-import { controllerOf, isAlive, isAvailable, isUnresolved, isUpdated, membersOf } from './set-members.ts';
+import {
+  controllerOf,
+  isAlive,
+  isAvailable,
+  isUnresolved,
+  isUpdated,
+  membersOf,
+  originOf,
+  restartOf,
+} from './set-members.ts';
 import { SetSlots, type SetSlotsParts } from './set-slots.ts';
 
 export interface SetWatchParts extends SetSlotsParts {
@@ -162,7 +173,7 @@ export class SetWatch {
       else if (method === 'DELETE') this.#judgeDelete(what, before, sender, seen);
       else if (isAdoption) this.#judgeAdoption(what, before, seen);
       else if (owners !== undefined) this.#judgeRelease(what, before);
-      else this.#judgeUpdate(what, before, spec ?? {});
+      else this.#judgeUpdate(what, before, after, spec ?? {});
     };
     return {
       processed: (work) => {
@@ -204,10 +215,12 @@ export class SetWatch {
     return look as Seen;
   }
 
-  #judgeCreate(what: string, { metadata }: VirtualServer, look: Seen | undefined): void {
+  #judgeCreate(what: string, member: VirtualServer, look: Seen | undefined): void {
     this.done.created += 1;
     if (look === undefined) return;
+    const { metadata } = member;
     const { uid, name } = look.set.metadata;
+    if (originOf(member)?.restart !== restartOf(look.set)) this.#report(`${what} is not from the last restart`);
     const owner = controllerOf(metadata);
     if (
       owner?.uid !== uid ||
@@ -300,13 +313,16 @@ export class SetWatch {
     if (owner !== undefined && metadata.labels?.[SET_LABEL] === owner.name) this.#report(`${what} releases a member`);
   }
 
-  #judgeUpdate(what: string, member: VirtualServer, spec: object): void {
+  #judgeUpdate(what: string, member: VirtualServer, after: VirtualServer | undefined, spec: object): void {
     this.done.updated += 1;
     const owner = controllerOf(member.metadata);
     const isMember = owner !== undefined && member.metadata.labels?.[SET_LABEL] === owner.name;
     if (!isMember && !this.#isRepeated(member)) this.#report(`${what} changes an object that is no member`);
     const other = Object.keys(spec).filter((field) => !WRITTEN_THROUGH.includes(field));
     if (other.length > 0) this.#report(`${what} changes ${other.join(', ')}`);
+    const [origin, next] = [originOf(member), after && originOf(after)];
+    if (origin !== undefined && next?.restart !== origin.restart && !this.#isRepeated(member))
+      this.#report(`${what} changes the restart that it is from`);
   }
 
   /** After a restore of etcd, the object got a version that it has had before, with other contents. */
