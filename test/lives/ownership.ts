@@ -66,6 +66,8 @@ export class Ownership {
   readonly #read = new Set<number>();
   /** Serials of servers that showed addresses when they were read: the operator cancels no other server in their place. */
   readonly #addressed = new Set<number>();
+  /** By uid: the serial of the server that the last version named; -1 for none. */
+  readonly #shownBy = new Map<string, number>();
   /** By uid: since when the object has held a server that shows the same hardware address as others (ms). */
   readonly #alikeSince = new Map<string, number>();
   #seen = 0;
@@ -158,11 +160,20 @@ export class Ownership {
     });
   }
 
+  #forget(serial: number): void {
+    this.#read.delete(serial);
+    this.#addressed.delete(serial);
+  }
+
   #follow(): void {
     for (const { object, deleted } of this.#api.servers.changes.slice(this.#seen)) {
       const record = recordOf(object);
       const serial = this.serverOf(object)?.serial ?? -1;
       const { macs = [], ipv6 = [] } = record?.fingerprint ?? {};
+      const before = this.#shownBy.get(object.metadata.uid);
+      // With the only copy of its record, an object loses the addresses too.
+      if (before !== undefined && before !== serial && !deleted) this.#forget(before);
+      this.#shownBy.set(object.metadata.uid, serial);
       // Without a hardware address of its own, a server may be taken for a later one with the same name, except by a
       // cancellation.
       const isAlike = macs.includes(SAME_MAC);
