@@ -87,7 +87,7 @@ describe('the demo', () => {
     const { env, folder } = await ownFolder();
     const session = startTerminal(`${process.execPath} ${DEMO}`, { cwd: ROOT, env });
     // eslint-disable-next-line no-control-regex
-    await session.shows(/\r\u001b\[K. web {2}\[/);
+    await session.shows(/\r\u001b\[K\u001b\[\?7l. web {2}\[/);
     session.type('\u0003');
     expect(await session.ended).toBe(130);
     // The plugin shows the cursor again.
