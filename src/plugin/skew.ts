@@ -1,6 +1,6 @@
 /** Compares the version of the operator with the version of the plugin. */
 import { OPERATOR_LEASE, OPERATOR_NAMESPACE, VERSION_ANNOTATION } from '../api/names.ts';
-import type { Lease } from '../kube/kinds.ts';
+import { LEASES, type Lease } from '../kube/kinds.ts';
 import { pathOf } from '../kube/resource.ts';
 import type { ClusterView } from './cluster.ts';
 import { CommandError, EXIT } from './failure.ts';
@@ -14,7 +14,7 @@ export async function operatorLease(
   namespace: string,
   signal?: AbortSignal,
 ): Promise<Lease | undefined> {
-  const path = pathOf({ apiVersion: 'coordination.k8s.io/v1', plural: 'leases' }, namespace, OPERATOR_LEASE);
+  const path = pathOf(LEASES, namespace, OPERATOR_LEASE);
   return (await cluster.ask({ path, absent: OPERATOR_LEASE, ...(signal && { signal }) })) as Lease | undefined;
 }
 

@@ -103,7 +103,7 @@ export class Connector {
 /**
  * undici's connector, which resumes the last TLS session with a host: a new connection without a full handshake. undici
  * itself keeps sessions only until the next garbage collection, so this keeps the last one of each host. A failure forgets
- * them all: a host that cannot cope with a session must not fail for ever.
+ * them all: otherwise a host that cannot cope with a session would fail each time.
  */
 export function resumingConnector(options: buildConnector.BuildOptions): buildConnector.connector {
   const fresh = (): buildConnector.connector => buildConnector({ ...options, allowH2: false });

@@ -272,7 +272,7 @@ describe('an order over TLS', () => {
       }
       expect(resumed).toEqual([false, true, true]);
       expect([...requests.values()]).toEqual([1, 1, 1]);
-      // A host that cannot cope with a session must not fail for ever.
+      // A host that cannot cope with a session would fail each time.
       server.once('connection', (socket: Socket) => socket.resetAndDestroy());
       expect(await order(session)).toMatchObject({ kind: 'notCreated' });
       expect(await order(session)).toEqual({ kind: 'created', task: 4 });
