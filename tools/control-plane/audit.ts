@@ -1,13 +1,12 @@
 /** The control plane's audit policy: what tests can query about requests. */
 import { GROUP } from '../../src/api/names.ts';
-import { OPERATOR_USER } from './operator-identity.ts';
 
 /** Metadata: who did what to which object; RequestResponse: also the bodies. */
 export type AuditLevel = 'Metadata' | 'RequestResponse';
 
 /**
  * One line per request, written before the answer is sent, so a test that has the answer finds the line. All requests
- * of the operator are included.
+ * of ServiceAccounts are included, and so the operator's.
  */
 export function auditPolicy(level: AuditLevel): object {
   return {
@@ -18,7 +17,7 @@ export function auditPolicy(level: AuditLevel): object {
       { level, resources: [{ group: GROUP }, { group: 'events.k8s.io' }, { group: '', resources: ['events'] }] },
       // Never log these with bodies: Secrets contain keys.
       { level: 'Metadata', resources: [{ group: '', resources: ['secrets'] }, { group: 'coordination.k8s.io' }] },
-      { level: 'Metadata', users: [OPERATOR_USER] },
+      { level: 'Metadata', userGroups: ['system:serviceaccounts'] },
       { level: 'None' },
     ],
   };

@@ -8,7 +8,7 @@ import { lostOrder } from '../support/creates.ts';
 import { useGuards } from '../support/guarded-objects.ts';
 import { createPlugin, usePlugin, type Plugin } from '../support/plugin.ts';
 import { readyServer } from '../support/records.ts';
-import { strangerIn } from '../support/stranger.ts';
+import { strangerIn } from '../support/service-account.ts';
 import { createWorld, type World } from '../support/world.ts';
 
 const folder = usePlugin();

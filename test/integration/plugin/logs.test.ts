@@ -5,7 +5,7 @@ import { virtualServer } from '../../fixtures/virtual-server.ts';
 import { startKubelet } from '../support/kubelet.ts';
 import { createPlugin, noTerminal, usePlugin } from '../support/plugin.ts';
 import { readyServer } from '../support/records.ts';
-import { strangerIn } from '../support/stranger.ts';
+import { strangerIn } from '../support/service-account.ts';
 import { createWorld } from '../support/world.ts';
 
 const folder = usePlugin();

@@ -4,7 +4,7 @@ import { SERVER_DEFINITION, VERSION_ANNOTATION } from '../../../src/api/names.ts
 import { startControlPlane } from '../../../tools/control-plane/control-plane.ts';
 import { SSH_KEY, virtualServer } from '../../fixtures/virtual-server.ts';
 import { createPlugin, usePlugin } from '../support/plugin.ts';
-import { strangerIn } from '../support/stranger.ts';
+import { strangerIn } from '../support/service-account.ts';
 import { createWorld } from '../support/world.ts';
 
 const folder = usePlugin();

@@ -9,7 +9,7 @@ import { startEmptyCluster } from '../deploy/cluster.ts';
 import { CREATE } from '../support/creates.ts';
 import { createPlugin, noTerminal, usePlugin } from '../support/plugin.ts';
 import { readyServer, recordOf } from '../support/records.ts';
-import { strangerIn } from '../support/stranger.ts';
+import { strangerIn } from '../support/service-account.ts';
 import { createWorld, type World } from '../support/world.ts';
 
 const folder = usePlugin();
