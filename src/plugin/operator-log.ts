@@ -13,6 +13,11 @@ export function logLineOf(text: string): LogLine | undefined {
   }
 }
 
+/** As `logText` begins a line. */
+const TEXT_LINE = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ /;
+
+export const isTextLine = (text: string): boolean => TEXT_LINE.test(text);
+
 /** ms since the epoch; undefined if the line has no time. */
 export function timeOfLine({ time }: LogLine): number | undefined {
   const at = typeof time === 'string' ? Date.parse(time) : Number.NaN;

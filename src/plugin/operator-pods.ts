@@ -8,8 +8,9 @@ export interface OperatorPod {
   container: string;
 }
 
-/** Which lines to read; both are as in the API. */
+/** Which lines to read, as in the API. */
 export interface LogRange {
+  previous?: boolean;
   sinceSeconds?: number | undefined;
   sinceTime?: string | undefined;
 }

@@ -22,6 +22,11 @@ export function addOperator(program: Command, run: Run): void {
     .description("show the operator's log lines about a server or a set")
     .argument(`<${SERVER_OR_SET.name}>`, SERVER_OR_SET.description)
     .option('-f, --follow', 'print new lines until Ctrl-C', false)
+    .addOption(
+      new Option('-p, --previous', 'the lines of containers before their last restart')
+        .default(false)
+        .conflicts('follow'),
+    )
     .addOption(new Option('--since <duration>', 'only lines of this last time, such as 1h').argParser(durationOf))
     .addOption(
       new Option('--tail <number>', 'only this many of the newest lines')

@@ -1,17 +1,20 @@
 /** `kubectl vps logs`: the operator's lines about one server or set, from all of its pods. */
 import { setTimeout as sleep } from 'node:timers/promises';
-import { SERVER_KIND, SET_KIND } from '../../api/names.ts';
+import { OPERATOR_LABELS, SERVER_KIND, SET_KIND } from '../../api/names.ts';
 import { logText, type LogLine } from '../../base/log-text.ts';
+import { quoted } from '../../base/text.ts';
 import { requireName } from '../cluster.ts';
 import { print, tell, type Context } from '../context.ts';
 import { CommandError, EXIT, TransientError } from '../failure.ts';
-import { isAbout, logLineOf, timeOfLine } from '../operator-log.ts';
+import { isAbout, isTextLine, logLineOf, timeOfLine } from '../operator-log.ts';
 import { findOperator, logLines, operatorPods, type LogRange, type OperatorPod } from '../operator-pods.ts';
 import type { Target } from '../target.ts';
 import { clean } from '../terminal.ts';
 
 export interface LogsOptions {
   follow: boolean;
+  /** The containers that ran before those of now. */
+  previous: boolean;
   /** ms; undefined: everything that the nodes still have. */
   since?: number | undefined;
   /** How many of the newest lines about the object to show first. */
@@ -29,6 +32,8 @@ interface Reader {
   newest: number;
   /** The lines of that second: the API continues at a whole second, and repeats them. */
   seen: Set<string>;
+  /** True once a line was one of `--log-format=text`. */
+  isText?: boolean;
 }
 
 export async function showLogs(context: Context, target: Target, options: LogsOptions): Promise<void> {
@@ -39,7 +44,8 @@ export async function showLogs(context: Context, target: Target, options: LogsOp
   if (pods.length === 0) throw noPods(context, options);
   const readers = pods.map((pod): Reader => ({ pod, newest: 0, seen: new Set() }));
   const lines = await histories(context, readers, target, options);
-  if (lines.length === 0) await explainSilence(context, target, options);
+  const asText = readers.find((reader) => reader.isText)?.pod;
+  if (lines.length === 0) await explainSilence(context, target, options, asText);
   const newest = options.tail === 0 ? [] : lines.slice(-options.tail);
   print(
     context,
@@ -59,9 +65,8 @@ async function histories(
   const since = options.since && Math.max(1, Math.ceil(options.since / 1000));
   const read = readers.map(async (reader) => {
     const found: LogLine[] = [];
-    await forEachLine(context, reader, target, options, { sinceSeconds: since, follow: false }, (line) =>
-      found.push(line),
-    );
+    const range = { sinceSeconds: since, follow: false, previous: options.previous };
+    await forEachLine(context, reader, target, options, range, (line) => found.push(line));
     return found;
   });
   const results = await Promise.allSettled(read);
@@ -101,6 +106,7 @@ async function forEachLine(
 ): Promise<void> {
   for await (const text of logLines(cluster, operatorNamespace, reader.pod, range)) {
     const line = logLineOf(text);
+    if (isTextLine(text)) reader.isText = true;
     if (line !== undefined && isNews(reader, text, line) && isAbout(line, target, cluster.namespace)) found(line);
   }
 }
@@ -156,11 +162,17 @@ async function explainSilence(
   { cluster, ...context }: Context,
   { kind, name }: Target,
   options: LogsOptions,
+  asText: OperatorPod | undefined,
 ): Promise<void> {
   if (!options.follow) {
     if (kind === 'set') await cluster.getSet(name);
     else if ((await cluster.find(name)) === undefined) throw await cluster.noServer(name, 'logs');
   }
   const when = options.since === undefined ? '' : ' in this time';
-  tell(context, [`the operator has no line about ${name}${when}`]);
+  const selection = `-l ${OPERATOR_LABELS} -c ${quoted(asText?.container ?? '')} --tail=-1`;
+  const others = [
+    'lines of --log-format=text are not searched; to see them, run:',
+    `  kubectl logs${cluster.where} --namespace=${quoted(options.operatorNamespace)} ${selection} | grep -F ${cluster.namespace}/${name}`,
+  ];
+  tell(context, [`the operator has no line about ${name}${when}`, ...(asText === undefined ? [] : others)]);
 }

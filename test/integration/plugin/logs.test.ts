@@ -77,6 +77,35 @@ describe('kubectl vps logs', () => {
     for (const name of ['set/all', 'all-0']) expect((await run(name)).stdout).toMatch(said);
   });
 
+  it('shows the lines of a container before its restart', async () => {
+    const { kubelet, run, about } = await createLogged();
+    kubelet.restart('leader');
+    kubelet.restart('standby');
+    expect((await run('web')).stderr).toBe('the operator has no line about web\n');
+    expect((await run('web', '--previous')).stdout).toBe(`${about('web').join('\n')}\n`);
+    await kubelet.addPod('new');
+    const partly = await run('web', '-p', '--tail=1');
+    expect([partly.code, partly.stdout]).toEqual([0, `${about('web').at(-1)}\n`]);
+    expect(partly.stderr).toMatch(/^the log of pod new is not shown: .*previous terminated container/);
+    expect((await run('web', '--previous', '--follow')).code).toBe(2);
+  });
+
+  it('says how to find lines that the operator wrote as text', async () => {
+    const { world, kubelet, plugin } = await createLogged();
+    for (const pod of ['leader', 'standby']) await kubelet.removePod(pod);
+    await kubelet.addPod('text');
+    for (const line of world.log) kubelet.log('text', logText(line));
+    const { code, stdout, stderr } = await plugin.kubectl([
+      'vps',
+      'logs',
+      'web',
+      `--operator-namespace=${world.namespace}`,
+    ]);
+    expect([code, stdout]).toEqual([0, '']);
+    const [command = ''] = /^ {2}kubectl logs .*$/m.exec(stderr) ?? [];
+    expect((await plugin.shell(command)).stdout).toContain(`${world.namespace}/web is Available after `);
+  });
+
   it('follows the log, also when a container ends and a new pod starts', async () => {
     const { world, kubelet, plugin } = await createLogged();
     const said = async (): Promise<string> => (await plugin.shell('cat said 2>/dev/null || true')).stdout;

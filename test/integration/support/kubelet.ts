@@ -17,6 +17,8 @@ export interface Kubelet {
   log(pod: string, line: object | string): void;
   /** Ends the streams of the pod's log, as when its container ends. */
   end(pod: string): void;
+  /** The container ends, and another one starts; its log stays, as the previous one. */
+  restart(pod: string): void;
   removePod(name: string): Promise<void>;
   /** The kubelet no longer has the pod's log. */
   breaks(pod: string): void;
@@ -27,6 +29,8 @@ export interface Kubelet {
 interface Log {
   /** With the time at which the kubelet got each line. */
   lines: { at: number; text: string }[];
+  /** Of the container before. */
+  previous?: Log['lines'];
   followers: Set<ServerResponse>;
 }
 
@@ -42,9 +46,11 @@ export async function startKubelet(http: KubeHttp, namespace: string): Promise<K
       response.writeHead(404).end();
       return;
     }
-    const { sinceSeconds, sinceTime } = Object.fromEntries(searchParams);
+    const { sinceSeconds, sinceTime, previous } = Object.fromEntries(searchParams);
+    const lines = previous === 'true' ? log.previous : log.lines;
+    if (lines === undefined) return void response.writeHead(400).end('previous terminated container not found');
     const from = sinceTime ? Date.parse(sinceTime) : sinceSeconds ? Date.now() - Number(sinceSeconds) * 1000 : 0;
-    for (const { at, text } of log.lines) if (at >= from) response.write(`${text}\n`);
+    for (const { at, text } of lines) if (at >= from) response.write(`${text}\n`);
     if (searchParams.get('follow') !== 'true') return void response.end();
     log.followers.add(response);
     response.on('close', () => log.followers.delete(response));
@@ -89,6 +95,11 @@ export async function startKubelet(http: KubeHttp, namespace: string): Promise<K
       log?.followers.forEach((response) => void response.write(`${textOf(line)}\n`));
     },
     end,
+    restart(pod) {
+      end(pod);
+      const log = logs.get(pod);
+      if (log !== undefined) [log.previous, log.lines] = [log.lines, []];
+    },
     async removePod(name) {
       end(name);
       await removePod(name);
