@@ -1,5 +1,6 @@
 /** The annotations of the operator's group: those that users set and the operator only reads, and which objects have which. */
 import {
+  ACCEPT_HOST_KEY_ANNOTATION,
   ACCEPT_SERVER_ANNOTATION,
   ADOPT_ANNOTATION,
   CATALOG_PLURAL,
@@ -18,6 +19,7 @@ import {
 } from './names.ts';
 
 export const INPUT_ANNOTATIONS = [
+  ACCEPT_HOST_KEY_ANNOTATION,
   ACCEPT_SERVER_ANNOTATION,
   ADOPT_ANNOTATION,
   NOT_CREATED_ANNOTATION,

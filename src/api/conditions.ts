@@ -13,6 +13,7 @@ const CONDITIONS = {
   OrphanedServer: { event: true },
   Expiring: { event: true },
   Reachable: {},
+  HostKeyChanged: { event: true },
   ConnectionSecret: { event: true },
   Collectible: {},
 };
@@ -123,6 +124,7 @@ export const REASONS = {
   UnknownAnnotation: stuck('noCalls'),
   OrphanedServer: stuck('noCalls', 'unresolved'),
   Reachable: aside('calm'),
+  HostKeyChanged: aside(),
   ConnectionSecretWritten: aside('calm'),
   ConnectionSecretsDisabled: aside(),
   ConnectionSecretTaken: aside(),

@@ -32,6 +32,8 @@ export const ORPHAN_HANDLED_ANNOTATION = `${GROUP}/orphan-handled`;
 export const SERVER_GONE_ANNOTATION = `${GROUP}/server-gone`;
 /** A server that a user accepts as the object's: the text given by the reason IdentityUnproven. */
 export const ACCEPT_SERVER_ANNOTATION = `${GROUP}/accept-server`;
+/** The fingerprint of an SSH host key that a user accepts in place of the known ones. */
+export const ACCEPT_HOST_KEY_ANNOTATION = `${GROUP}/accept-host-key`;
 export const RECONCILE_AT_ANNOTATION = `${GROUP}/reconcile-at`;
 /** Written by `kubectl vps replace`, which reads it when it runs again: which object this one replaces. */
 export const REPLACES_ANNOTATION = `${GROUP}/replaces`;

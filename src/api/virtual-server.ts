@@ -16,6 +16,9 @@ export const BOUNDS = {
   hostname: 253,
   identifier: MAX_IDENTIFIER,
   text: 256,
+  /** Of a host key in base64: RSA with 12288 bits. */
+  hostKey: 2100,
+  hostKeys: 4,
 } as const;
 
 /** A second rule requires a digit other than 0, so the duration is above 0. */
@@ -141,6 +144,20 @@ export const statusSchema = z
       .optional()
       .describe('SSH proxy of the server.'),
     ssh: z.string().max(300).optional().describe('Arguments for ssh: "root@host -p port".'),
+    sshHostKeys: z
+      .array(
+        z.object({
+          type: z.string().max(64).describe('Type of the key, such as ssh-ed25519.'),
+          fingerprint: z.string().max(64).describe('Fingerprint, as ssh-keygen -l prints it: SHA256:...'),
+          key: z.string().max(BOUNDS.hostKey).describe('The public key in base64, as in known_hosts.'),
+          firstSeen: z.iso.datetime().max(64).describe('When the operator first saw the key.'),
+        }),
+      )
+      .max(BOUNDS.hostKeys)
+      .optional()
+      .describe(
+        'SSH host keys that sshCheck found first, or that you accepted since. They change only by your annotation.',
+      ),
     serverStatus: text.optional().describe("The provider's word for the state of the server, such as running."),
     task: z
       .object({

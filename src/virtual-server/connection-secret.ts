@@ -5,6 +5,7 @@ import type { Secret, SecretChanges, Secrets } from '../kube/kinds.ts';
 import type { Kube } from './kube.ts';
 import type { Logger } from '../base/logger.ts';
 import type { Server } from '../provider/types.ts';
+import type { HostKey } from './decision/host-keys.ts';
 import { inputsOf } from './decision/inputs.ts';
 import {
   connectionData,
@@ -37,11 +38,15 @@ export class ConnectionSecrets {
     this.#options = options;
   }
 
-  /** Undefined if the object asks for no Secret or is being deleted. */
-  async write(object: VirtualServer, server: Server): Promise<ConnectionSecretState | undefined> {
+  /** `hostKeys`: those that are trusted. Undefined if the object asks for no Secret or is being deleted. */
+  async write(
+    object: VirtualServer,
+    server: Server,
+    hostKeys: readonly HostKey[],
+  ): Promise<ConnectionSecretState | undefined> {
     if (object.spec.connectionSecretName === undefined || object.metadata.deletionTimestamp !== undefined)
       return undefined;
-    return this.#tried(object, connectionData(server));
+    return this.#tried(object, connectionData(server, hostKeys));
   }
 
   /**

@@ -1,16 +1,22 @@
-/** Checks whether an SSH server answers: connects, reads its version line, sends nothing, and closes at once. */
+/**
+ * Checks whether an SSH server answers, and which host keys it has: connects, reads its version line, completes the key
+ * exchange, and closes. It logs in nowhere and has nothing to log in with.
+ */
 import { connect, type LookupFunction } from 'node:net';
+import type { ConnectConfig } from 'ssh2';
 import { FairPlaces } from '../base/fair-line.ts';
+import { KEY_FAMILIES, shownKey, type KeyType, type ShownKey } from './decision/host-keys.ts';
 import type { ProbeResult, SshEndpoint } from './decision/reach.ts';
 import { lookup } from 'node:dns';
 import { Resolver } from 'node:dns/promises';
 
-/* Checks whether an SSH server answers: connects, reads its version line, sends nothing, and closes at once. */
+/**
+ * Resolves with the result; never rejects. `namespace`: the namespace of the object to check. `known`: the types of the
+ * host keys that the server has shown before; if there are none, the probe asks for one key of each family.
+ */
+export type SshProbe = (target: SshEndpoint, namespace: string, known: readonly KeyType[]) => Promise<ProbeResult>;
 
-/** Resolves with the result; never rejects. `namespace`: the namespace of the object to check. */
-export type SshProbe = (target: SshEndpoint, namespace: string) => Promise<ProbeResult>;
-
-/** Timeout for name look-up, connection and answer together (ms). */
+/** Timeout for name look-up, connections and answers together (ms). */
 export const PROBE_MS = 5_000;
 /**
  * Further probes wait. The limit is half of the default number of workers, so that other work continues. The namespaces
@@ -22,6 +28,8 @@ const PROBES_AT_ONCE = 16;
 /** RFC 4253, 4.2: the version line has at most 255 characters including its end; other lines may come before it. */
 const MAX_LINE = 255;
 const MAX_BYTES = 4_096;
+/** Limit of what a host may send until its key is proven. A key exchange takes about 2 kB. */
+const MAX_EXCHANGE_BYTES = 256 * 1024;
 /** How many characters of the answer are shown. */
 const SHOWN = 60;
 
@@ -35,6 +43,19 @@ const WORDS: Record<string, string> = {
   ETIMEDOUT: 'no answer to the connection',
 };
 
+/**
+ * Methods with fixed parameters only: in a group exchange, the host chooses the size of the numbers, and the operator would
+ * compute with them.
+ */
+const KEX: NonNullable<ConnectConfig['algorithms']>['kex'] = [
+  'curve25519-sha256',
+  'curve25519-sha256@libssh.org',
+  'ecdh-sha2-nistp256',
+  'ecdh-sha2-nistp384',
+  'ecdh-sha2-nistp521',
+  'diffie-hellman-group14-sha256',
+];
+
 /** Only tests pass options. */
 export function createSshProbe({
   timeoutMs = PROBE_MS,
@@ -45,13 +66,13 @@ export function createSshProbe({
   const admit = (): void => {
     for (let next = line.take(); next !== undefined; next = line.take()) next.item();
   };
-  return async (target, namespace) => {
+  return async (target, namespace, known) => {
     await new Promise<void>((resolve) => {
       line.join(namespace, resolve);
       admit();
     });
     try {
-      return await ask(target, timeoutMs, lookup);
+      return await probed(target, known, { timeoutMs, endsAt: performance.now() + timeoutMs, lookup });
     } finally {
       line.release(namespace);
       admit();
@@ -59,32 +80,105 @@ export function createSshProbe({
   };
 }
 
-function ask({ host, port }: SshEndpoint, timeoutMs: number, lookup: LookupFunction): Promise<ProbeResult> {
+interface Limits {
+  timeoutMs: number;
+  /** On the clock of `performance.now()`. */
+  endsAt: number;
+  lookup: LookupFunction;
+}
+
+/** The answer on one connection. */
+type Asked = { ok: true; banner: string; key: ShownKey | undefined; noKey: string } | { ok: false; why: string };
+
+/**
+ * One connection if a key is known: it prefers the types of the known keys, so a host with one of those keys shows it, and
+ * any other key is a change. Otherwise one connection for each family, because a client may insist on any of them.
+ */
+async function probed(target: SshEndpoint, known: readonly KeyType[], limits: Limits): Promise<ProbeResult> {
+  const first = await ask(target, [...known, ...KEY_FAMILIES.flat()], limits);
+  if (!first.ok) return first;
+  const { banner, key, noKey } = first;
+  if (key === undefined) return { ok: true, banner, keys: [], noKey };
+  const keys = [key];
+  const others = known.length > 0 ? [] : KEY_FAMILIES.filter((family) => !family.includes(key.type));
+  for (const family of others) {
+    const next = await ask(target, family, limits);
+    if (next.ok && next.key !== undefined) keys.push(next.key);
+  }
+  return { ok: true, banner, keys };
+}
+
+/** The signatures of a type. RSA keys sign with SHA-2 only. */
+const signaturesOf = (type: KeyType) => (type === 'ssh-rsa' ? (['rsa-sha2-512', 'rsa-sha2-256'] as const) : [type]);
+
+async function ask({ host, port }: SshEndpoint, types: readonly KeyType[], limits: Limits): Promise<Asked> {
+  const { timeoutMs, endsAt, lookup } = limits;
+  // Takes memory and time, so only when a first object uses sshCheck.
+  const { Client } = (await import('ssh2')).default;
   return new Promise((resolve) => {
     const socket = connect({ host, port, lookup });
     let connected = false;
     let received = Buffer.alloc(0);
-    const end = (probed: ProbeResult): void => {
+    let banner: string | undefined;
+    const end = (asked: Asked): void => {
       clearTimeout(timer);
       socket.destroy();
-      resolve(probed);
+      resolve(asked);
     };
-    const fail = (why: string): void => end({ ok: false, why });
-    const timer = setTimeout(() => {
-      const within = `within ${timeoutMs / 1000} s`;
-      if (!connected) fail(`no connection ${within}`);
-      else if (received.length === 0) fail(`it accepts the connection and sends nothing ${within}`);
-      else fail(`it sends no SSH version line ${within}, but ${show(received)}`);
-    }, timeoutMs);
+    const fail = (why: string): void =>
+      end(banner === undefined ? { ok: false, why } : { ok: true, banner, key: undefined, noKey: why });
+    const timer = setTimeout(
+      () => {
+        const within = `within ${timeoutMs / 1000} s`;
+        if (banner !== undefined) fail(`the key exchange did not end ${within}`);
+        else if (!connected) fail(`no connection ${within}`);
+        else if (received.length === 0) fail(`it accepts the connection and sends nothing ${within}`);
+        else fail(`it sends no SSH version line ${within}, but ${show(received)}`);
+      },
+      Math.max(0, endsAt - performance.now()),
+    );
     socket.once('connect', () => (connected = true));
-    socket.on('data', (chunk) => {
-      received = Buffer.concat([received, chunk.subarray(0, MAX_BYTES - received.length)]);
-      const probed = judge(received);
-      if (probed !== undefined) end(probed);
-    });
+    const onData = (chunk: Buffer): void => {
+      received = Buffer.concat([received, chunk]);
+      const read = judge(received.subarray(0, MAX_BYTES));
+      if (read === undefined) return;
+      if (!read.ok) return end(read);
+      ({ banner } = read);
+      socket.off('data', onData).pause();
+      socket.unshift(received);
+      exchange();
+    };
+    const exchange = (): void => {
+      let key: ShownKey | undefined;
+      let bytes = 0;
+      socket.on('data', ({ length }) => {
+        if ((bytes += length) > MAX_EXCHANGE_BYTES) fail('it sends too much before its key');
+      });
+      const client = new Client();
+      // A late error of a finished client must not end the process.
+      client.on('error', ({ message }) => fail(printable(Buffer.from(message))));
+      // The library verifies the signature of the key before this, and asks for a login after it: the socket is gone then.
+      client.on('handshake', () => {
+        if (key === undefined) fail('its host key is of an unknown type or too long');
+        else end({ ok: true, banner: banner ?? '', key, noKey: '' });
+      });
+      client.connect({
+        sock: socket,
+        ident: 'vps-operator',
+        username: '-',
+        readyTimeout: 0,
+        algorithms: { kex: KEX, serverHostKey: [...new Set(types.flatMap(signaturesOf))], compress: ['none'] },
+        hostVerifier: (blob: Buffer) => {
+          key = shownKey(blob);
+          return true;
+        },
+      });
+    };
+    socket.on('data', onData);
     socket.once('end', () => {
       const said = received.length === 0 ? 'sends nothing' : `sends ${show(received)}`;
-      fail(`it accepts the connection, ${said} and closes it`);
+      if (banner === undefined) fail(`it accepts the connection, ${said} and closes it`);
+      else fail('it closes the connection during the key exchange');
     });
     // A late error of a finished socket must not end the process.
     socket.on('error', ({ code = 'failed' }: NodeJS.ErrnoException) => fail(WORDS[code] ?? `error ${code}`));
@@ -92,7 +186,7 @@ function ask({ host, port }: SshEndpoint, timeoutMs: number, lookup: LookupFunct
 }
 
 /** Undefined if not enough data has arrived yet. */
-function judge(received: Buffer): ProbeResult | undefined {
+function judge(received: Buffer): { ok: true; banner: string } | { ok: false; why: string } | undefined {
   let from = 0;
   for (;;) {
     const end = received.indexOf('\n', from);

@@ -6,6 +6,7 @@ import { annotate, unannotate, type Command, type Step } from '../../controller/
 import type { Reason } from '../../api/conditions.ts';
 import { identifierProblem } from '../../api/identifier.ts';
 import {
+  ACCEPT_HOST_KEY_ANNOTATION,
   ACCEPT_SERVER_ANNOTATION,
   ADOPT_ANNOTATION,
   NOT_CREATED_ANNOTATION,
@@ -287,6 +288,16 @@ const ADVICE: Partial<Record<Reason, Steps>> = {
     { text: 'To have it cancelled', command: patch({ deletionProtection: false, deletionPolicy: 'Delete' }) },
     { text: 'To keep it, set expiresAt or ttl to a later time, or remove it' },
   ],
+  // The subject is the fingerprint that the host shows.
+  HostKeyChanged: ({ subject }) =>
+    subject === undefined
+      ? []
+      : [
+          {
+            text: 'Compare the fingerprint on the console of the server. If it is the key of this server',
+            command: annotate(ACCEPT_HOST_KEY_ANNOTATION, subject),
+          },
+        ],
   HasOwners: (about) => keep(about, 'To lift the protection and keep the server'),
 };
 

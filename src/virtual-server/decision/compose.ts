@@ -13,6 +13,7 @@ import { ADOPT_ANNOTATION, PAUSED_ANNOTATION } from '../../api/names.ts';
 import { newerRecord, type ServerRecord } from '../../api/record.ts';
 import type { VirtualServer, VirtualServerStatus } from '../../api/virtual-server.ts';
 import type { Condition } from '../../api/meta.ts';
+import { without } from '../../base/without.ts';
 import { ended } from '../../base/text.ts';
 import { adviceOn } from './advice.ts';
 import { expiring } from './expiry.ts';
@@ -30,6 +31,8 @@ export interface Parts {
   verdict?: Verdict | undefined;
   /** The result of the SSH check. Counts only together with new fields; otherwise the present condition is kept. */
   reachable?: Reachable | undefined;
+  /** A host key that is not trusted; counts as `reachable` does. `unknown`: the present condition is kept. */
+  hostKey?: Finding | 'unknown' | undefined;
   /** The result of writing the connection Secret; counts as `reachable` does. */
   connection?: ConnectionCondition | undefined;
 }
@@ -49,7 +52,7 @@ export function compose(object: VirtualServer, parts: Parts, now: number): Virtu
   const { record: before, observedGeneration, conditions: present = [], ...kept } = object.status ?? {};
   // Fields copied from another object describe another server, so they must not appear next to this object's record.
   const isCopied = before !== undefined && before.owner !== parts.record?.owner;
-  const fields = parts.fields ?? (isCopied ? {} : kept);
+  const fields = parts.fields ?? (isCopied ? {} : ofSameServer(kept, parts.record));
   const verdict = parts.verdict ?? (present.some(({ type }) => type === 'Ready') ? undefined : pending(paused));
   const { record } = parts;
   const advised = <F extends Finding>(finding: F, ...more: Reason[]): F => {
@@ -79,7 +82,7 @@ export function compose(object: VirtualServer, parts: Parts, now: number): Virtu
     const orphaned = record?.orphans && { reason: 'OrphanedServer' as const, message: orphanMessage(record) };
     others.push(['OrphanedServer', orphaned], ['Expiring', expiring(object, record, now)]);
   }
-  conditions = withFindings(object, parts, conditions, now);
+  conditions = withFindings(object, parts, conditions, advised, now);
   for (const [type, finding] of others)
     conditions = withCondition(conditions, type, finding && advised(finding), generation, now);
   const identifier = isReadable && record?.expiredAt === undefined ? record?.identifier : undefined;
@@ -93,21 +96,46 @@ export function compose(object: VirtualServer, parts: Parts, now: number): Virtu
   };
 }
 
+/** The fields without host keys, if they are those of the server that the object held before. */
+function ofSameServer(kept: VirtualServerStatus, record: ServerRecord | undefined): VirtualServerStatus {
+  const isOther = record?.identifier !== undefined && kept.identifier !== record.identifier;
+  return isOther ? without(kept, 'sshHostKeys') : kept;
+}
+
 /** Kept conditions also get the present generation, since the operator has just checked the spec; not while paused. */
 function current(generation: number, paused: boolean) {
   return <T extends object>(condition: T): T => (paused ? condition : { ...condition, observedGeneration: generation });
 }
 
 /** Conditions found when the server was last read. A condition that the spec no longer asks for is removed. */
-function withFindings(object: VirtualServer, parts: Parts, conditions: Condition[], now: number): Condition[] {
+function withFindings(
+  object: VirtualServer,
+  parts: Parts,
+  conditions: Condition[],
+  advised: (finding: Finding) => Finding,
+  now: number,
+): Condition[] {
   const { sshCheck, connectionSecretName } = object.spec;
-  const findings: { type: ConditionType; asked: boolean; found: Reachable | ConnectionCondition | undefined }[] = [
-    { type: 'Reachable', asked: sshCheck === 'Proxy' || sshCheck === 'Direct', found: parts.reachable },
+  const isChecked = sshCheck === 'Proxy' || sshCheck === 'Direct';
+  const { hostKey } = parts;
+  const findings: {
+    type: ConditionType;
+    asked: boolean;
+    found: Reachable | ConnectionCondition | Finding | 'unknown' | undefined;
+  }[] = [
+    { type: 'Reachable', asked: isChecked, found: parts.reachable },
+    { type: 'HostKeyChanged', asked: isChecked, found: typeof hostKey === 'object' ? advised(hostKey) : hostKey },
     { type: 'ConnectionSecret', asked: connectionSecretName !== undefined, found: parts.connection },
   ];
   return findings.reduce((result, { type, asked, found }) => {
-    if (parts.fields !== undefined || !asked)
-      return withCondition(result, type, asked ? found : undefined, object.metadata.generation, now);
+    if (!asked || (parts.fields !== undefined && found !== 'unknown'))
+      return withCondition(
+        result,
+        type,
+        asked && found !== 'unknown' ? found : undefined,
+        object.metadata.generation,
+        now,
+      );
     const isOfType = (condition: Condition): boolean => condition.type === type;
     return [...result.filter((condition) => !isOfType(condition)), ...result.filter(isOfType)];
   }, conditions);

@@ -3,6 +3,7 @@ import { API_VERSION, CONNECTION_SECRET_TYPE, OWNER_ANNOTATION, SERVER_KIND } fr
 import type { VirtualServer } from '../../api/virtual-server.ts';
 import type { NewSecret, OwnerReference, Secret, SecretChanges } from '../../kube/kinds.ts';
 import type { Server } from '../../provider/types.ts';
+import { knownHosts, type HostKey } from './host-keys.ts';
 import { SSH_PORT, SSH_USER, serverFields, sshEndpoint } from './status.ts';
 
 /**
@@ -24,6 +25,7 @@ export const CONNECTION_KEYS = [
   'vncPort',
   'vncIPv4',
   'vncIPv6',
+  'known_hosts',
 ] as const;
 
 /** The Secret does not have keys that are left out here. */
@@ -43,12 +45,12 @@ export interface ConnectionCondition {
 const MAX_TEXT = 1024;
 
 /** The data for a server that was just read. */
-export function connectionData(server: Server): ConnectionData {
+export function connectionData(server: Server, hostKeys: readonly HostKey[]): ConnectionData {
   const fields = serverFields(server);
   const { ipv6 = [], ipv4 = [], adminConsole } = fields;
   const ssh = sshEndpoint(fields);
   const { vnc } = server;
-  const all: Record<keyof ConnectionData, string | number | undefined> = {
+  const all: Record<Exclude<keyof ConnectionData, 'known_hosts'>, string | number | undefined> = {
     identifier: server.identifier,
     ipv6: listed(ipv6),
     ipv4: listed(ipv4),
@@ -65,7 +67,9 @@ export function connectionData(server: Server): ConnectionData {
     vncIPv6: vnc?.ipv6,
   };
   const present = Object.entries(all).map(([key, value]) => [key, value === undefined ? undefined : String(value)]);
-  return Object.fromEntries(present.filter(([, value]) => isStorable(value))) as ConnectionData;
+  const stored = Object.fromEntries(present.filter(([, value]) => isStorable(value))) as ConnectionData;
+  const known = knownHosts(fields, hostKeys);
+  return { ...stored, ...(known !== undefined && { known_hosts: known }) };
 }
 
 const listed = (addresses: readonly string[]): string | undefined =>

@@ -4,6 +4,7 @@ import type { ServerRecord } from '../../api/record.ts';
 import { isRunning } from '../../api/server-state.ts';
 import type { VirtualServer } from '../../api/virtual-server.ts';
 import type { Server } from '../../provider/types.ts';
+import type { ShownKey } from './host-keys.ts';
 import { isHost, serverFields, SSH_PORT } from './status.ts';
 
 export interface SshEndpoint {
@@ -12,8 +13,12 @@ export interface SshEndpoint {
   port: number;
 }
 
-/** The result of the SSH check; `banner` and `why` are short and printable. */
-export type ProbeResult = { ok: true; banner: string } | { ok: false; why: string };
+/**
+ * The result of the SSH check. `keys`: the host keys that the host has proven to hold, the preferred one first; `noKey`: why
+ * there is none. `banner`, `why` and `noKey` are short and printable.
+ */
+export type ProbeResult =
+  { ok: true; banner: string; keys?: readonly ShownKey[]; noKey?: string } | { ok: false; why: string };
 
 /** The condition Reachable. */
 export interface Reachable {
@@ -71,7 +76,8 @@ export function reach(
   const host = isIPv6(target.host) ? `[${target.host}]` : target.host;
   const where = `${host}:${target.port}`;
   if (probed.ok) {
-    const message = `An SSH server answers at ${where}: ${probed.banner}`;
+    const unread = probed.noKey === undefined ? '' : `. The operator could not read its host key: ${probed.noKey}`;
+    const message = `An SSH server answers at ${where}: ${probed.banner}${unread}`;
     return { reachable: { status: 'True', reason: 'Reachable', message } };
   }
   const reason = isBooting(object, record, now) ? 'Booting' : 'Unreachable';

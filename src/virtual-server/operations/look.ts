@@ -15,6 +15,7 @@ import { absent, goneByAnnotation, notRecognized, recognized } from '../decision
 import { failed, goOn, goneUnasked, jittered, endVisit, withoutKey } from '../decision/outcome.ts';
 import { pauseMs, runsForMs } from '../decision/next-poll.ts';
 import { isRunning } from '../../api/server-state.ts';
+import { changedFinding, knownKeys, pinned, typesOf, type PinnedKeys } from '../decision/host-keys.ts';
 import { reach, sshTarget, type ProbeResult } from '../decision/reach.ts';
 import { isProvisioned, serverFields } from '../decision/status.ts';
 import type { Facts, Outcome, Operation, ServerAnswer, ShownServer } from '../decision/types.ts';
@@ -23,8 +24,11 @@ import type { Visit } from '../visit.ts';
 import { invisible, renamed, unseen, vanished } from '../decision/silent-task.ts';
 import { readServer } from './reads.ts';
 
-/** `probed`: whether an SSH server answers. `connection`: the result of writing the connection Secret. If spec asks for it. */
-type LookedAt = ShownServer & { probed?: ProbeResult; connection?: ConnectionSecretState };
+/**
+ * `probed`: whether an SSH server answers. `connection`: the result of writing the connection Secret. If spec asks for it.
+ * `hostKeys`: which keys of its SSH server are trusted.
+ */
+type LookedAt = ShownServer & { probed?: ProbeResult; connection?: ConnectionSecretState; hostKeys?: PinnedKeys };
 
 export async function look(
   visit: Visit,
@@ -37,16 +41,19 @@ export async function look(
   const answer = await readServer(identifier, record.account, key.session, visit.object);
   if (answer.type === 'serverNotFound' && !answer.counts) visit.suspectKey();
   // A server that may be another one gets no check and no Secret: its password does not belong to this object.
-  const isOwn = answer.type === 'server' && recognizeFor('look', visit.view(), record, answer).ok;
-  return afterLook(visit.view(), record, isOwn ? await withFindings(visit, answer) : answer);
+  const own = answer.type === 'server' ? recognizeFor('look', visit.view(), record, answer) : undefined;
+  const isOwn = answer.type === 'server' && own?.ok === true;
+  return afterLook(visit.view(), record, isOwn ? await withFindings(visit, own.record, answer) : answer);
 }
 
-async function withFindings(visit: Visit, shown: ShownServer): Promise<LookedAt> {
+async function withFindings(visit: Visit, current: ServerRecord, shown: ShownServer): Promise<LookedAt> {
   const { object, services } = visit;
   const where = sshTarget(object, shown.server);
-  const probed = where && (await services.probe(where, object.metadata.namespace));
-  const connection = await services.connections.write(object, shown.server);
-  return { ...shown, probed, connection };
+  const known = knownKeys(object, current);
+  const probed = where && (await services.probe(where, object.metadata.namespace, typesOf(known)));
+  const hostKeys = pinned(object, known, probed, services.timers.now());
+  const connection = await services.connections.write(object, shown.server, hostKeys.keys);
+  return { ...shown, probed, connection, hostKeys };
 }
 
 /** What the answer means for the object. Pure. */
@@ -89,8 +96,9 @@ function inBoth({ object, facts }: View, record: ServerRecord): Pick<Outcome, 'r
 
 function seen(at: View, known: ServerRecord, current: ServerRecord, found: LookedAt): Outcome {
   const { facts, object } = at;
-  const { server, probed, connection } = found;
-  const fields = serverFields(server);
+  const { server, probed, connection, hostKeys = { keys: [], changed: undefined } } = found;
+  const { keys, changed } = hostKeys;
+  const fields = { ...serverFields(server), ...(keys.length > 0 && { sshHostKeys: [...keys] }) };
   const reached = isRunning(server.status) ? reach(object, current, server, probed, facts.now) : undefined;
   const verdict = reached?.verdict ?? verdictOf(server);
   const available = verdict.reason === 'Available';
@@ -104,6 +112,7 @@ function seen(at: View, known: ServerRecord, current: ServerRecord, found: Looke
     fields,
     verdict,
     reachable: reached?.reachable,
+    hostKey: changed === undefined || changed === 'unknown' ? changed : changedFinding(keys, changed),
     connection: connectionCondition(object, connection),
   };
   const next = endVisit(at, parts, plan, memo, record !== known ? record : undefined);

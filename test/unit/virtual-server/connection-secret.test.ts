@@ -61,15 +61,15 @@ describe('a connection Secret that cannot be written', () => {
     ['TooManyRequests', 429],
   ])('is reported, and delays nothing, after the answer %s', async (code, status) => {
     const failed = { state: 'failed', why: `the API server answered ${status}` };
-    expect(await writer(answer(code, status, 'no')).write(object, WITH_VNC)).toEqual(failed);
+    expect(await writer(answer(code, status, 'no')).write(object, WITH_VNC, [])).toEqual(failed);
     expect(await writer(answer(code, status, 'no')).empty(object)).toEqual(failed);
   });
 
   it('is reported with the text of the network error or of the authorizer, neither of which saw the Secret', async () => {
     const why = 'secrets "web-connection" is forbidden: User "operator" cannot patch resource "secrets"';
-    expect(await writer(answer('Forbidden', 403, why)).write(object, WITH_VNC)).toEqual({ state: 'failed', why });
+    expect(await writer(answer('Forbidden', 403, why)).write(object, WITH_VNC, [])).toEqual({ state: 'failed', why });
     const silence = new KubeError('Unreachable', 'PATCH: no answer within 15000 ms');
-    expect(await writer(silence).write(object, WITH_VNC)).toEqual({ state: 'failed', why: silence.message });
+    expect(await writer(silence).write(object, WITH_VNC, [])).toEqual({ state: 'failed', why: silence.message });
   });
 
   it.each([
@@ -79,7 +79,7 @@ describe('a connection Secret that cannot be written', () => {
     const quoting = `${words} ${PASSWORD} ${OLD_PASSWORD} ${JSON.stringify(PASSWORD).slice(0, 5)}`;
     const why = `the API server answered 403, ${by}`;
     const refusal = answer('Forbidden', 403, quoting);
-    expect(await writer(refusal).write(object, WITH_VNC)).toEqual({ state: 'failed', why });
+    expect(await writer(refusal).write(object, WITH_VNC, [])).toEqual({ state: 'failed', why });
     expect(await writer(refusal).empty(object)).toEqual({ state: 'failed', why });
     const fault = new KubeError('ServerError', quoting, { status: 500, reason: PASSWORD, retryAfterMs: 7 });
     const message = `the API server answered 500, ${by}`;
@@ -104,14 +104,14 @@ describe('a connection Secret that cannot be written', () => {
     ['by a deposed leader', { leads: false }],
   ])('is not touched %s', async (_, now) => {
     const asked = writer(new TypeError('a write was asked for'), now);
-    await expect(asked.write(object, WITH_VNC)).rejects.toMatchObject({ code: 'Conflict' });
+    await expect(asked.write(object, WITH_VNC, [])).rejects.toMatchObject({ code: 'Conflict' });
     await expect(asked.letGo(object, false)).rejects.toMatchObject({ code: 'Conflict' });
     await expect(asked.empty(object)).rejects.toMatchObject({ code: 'Conflict' });
   });
 
   it('throws Conflict if it was changed or deleted since it was read', async () => {
     for (const refusal of [answer('Conflict', 409, 'stale'), answer('NotFound', 404, 'gone')]) {
-      await expect(writer(refusal).write(object, WITH_VNC)).rejects.toMatchObject({ code: 'Conflict' });
+      await expect(writer(refusal).write(object, WITH_VNC, [])).rejects.toMatchObject({ code: 'Conflict' });
       await expect(writer(refusal).letGo(object, false)).rejects.toMatchObject({ code: 'Conflict' });
     }
   });
@@ -136,6 +136,6 @@ describe('a connection Secret that cannot be written', () => {
 
   it('is no longer written once its object is being deleted', async () => {
     const deleting = webWith(HELD, { deleting: true, spec: { connectionSecretName: 'web-connection' } });
-    expect(await writer(new KubeError('Forbidden', 'asked')).write(deleting, WITH_VNC)).toBeUndefined();
+    expect(await writer(new KubeError('Forbidden', 'asked')).write(deleting, WITH_VNC, [])).toBeUndefined();
   });
 });

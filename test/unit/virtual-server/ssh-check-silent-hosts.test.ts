@@ -53,7 +53,7 @@ function holding(name: string): VirtualServer {
 
 it('silent hosts do not delay the SSH check of a new object in another namespace', async () => {
   const silent = await host(() => undefined);
-  const answering = await host((socket) => socket.write('SSH-2.0-x\r\n'));
+  const answering = await host((socket) => socket.end('SSH-2.0-x\r\n'));
   const objects = new Map<string, VirtualServer>();
   const feed = feedOf(...Array.from({ length: 96 }, (_, index) => holding(`s${index}`)));
   const put = (object: VirtualServer): VirtualServer => {

@@ -44,9 +44,11 @@ function own(data: ConnectionData, metadata: Partial<Secret['metadata']> = {}): 
   };
 }
 
+const HOST_KEY = { type: 'ssh-ed25519', fingerprint: 'SHA256:x', key: 'AAAA', firstSeen: '2026-01-01T00:00:00Z' };
+
 describe('the connection data', () => {
   it('has identifier, addresses, SSH through the proxy, admin console and VNC', () => {
-    const data = connectionData(FULL);
+    const data = connectionData(FULL, [HOST_KEY]);
     expect(data).toEqual({
       identifier: 'srv1',
       ipv6: '2001:db8::1,2001:db8::2',
@@ -62,6 +64,9 @@ describe('the connection data', () => {
       vncPort: '5901',
       vncIPv4: '192.0.2.9',
       vncIPv6: '2001:db8::9',
+      known_hosts: ['[proxy.example.com]:20001', '2001:db8::1', '2001:db8::2', '192.0.2.1']
+        .map((host) => `${host} ssh-ed25519 AAAA\n`)
+        .join(''),
     });
     expect(Object.keys(data)).toEqual([...CONNECTION_KEYS]);
   });
@@ -75,19 +80,19 @@ describe('the connection data', () => {
     ['a password of a usable length', { vnc: { password: 'x'.repeat(1025) } }, ['vncPassword']],
     ['a password that is text', { vnc: { password: '\ud800' } }, ['vncPassword']],
   ])('leaves out what the provider does not show: %s', (_what, changes, absent) => {
-    const data = connectionData({ ...FULL, ...changes });
+    const data = connectionData({ ...FULL, ...changes }, []);
     for (const key of absent) expect(data).not.toHaveProperty(key);
     expect(data.identifier).toBe('srv1');
   });
 
   it('keeps a password of 1024 characters unchanged', () => {
     const password = '€"\n '.repeat(256);
-    expect(connectionData({ ...FULL, vnc: { password } }).vncPassword).toBe(password);
+    expect(connectionData({ ...FULL, vnc: { password } }, []).vncPassword).toBe(password);
   });
 });
 
 describe('the write of a connection Secret', () => {
-  const data = connectionData(FULL);
+  const data = connectionData(FULL, []);
 
   it('creates a Secret that is deleted with its object if there is none', () => {
     expect(connectionWrite(asking(), NAME, undefined, data)).toEqual({
@@ -114,7 +119,7 @@ describe('the write of a connection Secret', () => {
   it('patches only the keys that differ, and no keys of others', () => {
     const present = own(data);
     present.data = { ...present.data, vncPassword: 'old', vncIPv4: '', mine: 'kept' };
-    expect(connectionWrite(asking(), NAME, present, connectionData({ ...FULL, adminConsole: undefined }))).toEqual({
+    expect(connectionWrite(asking(), NAME, present, connectionData({ ...FULL, adminConsole: undefined }, []))).toEqual({
       patch: { data: { adminConsoleHost: null, adminConsoleUser: null, vncPassword: 'pa55', vncIPv4: '192.0.2.9' } },
     });
   });
@@ -225,7 +230,7 @@ describe('a server that has expired', () => {
 
   it('has its Secret emptied at every visit', async () => {
     const { adminConsoleHost: _host, ...rest } = Object.fromEntries(CONNECTION_KEYS.map((key) => [key, null]));
-    const { adminConsoleHost: _kept, ...data } = connectionData(FULL);
+    const { adminConsoleHost: _kept, ...data } = connectionData(FULL, [HOST_KEY]);
     const patches: SecretChanges[] = [];
     const secrets = fakeSecrets({
       get: () => Promise.resolve(own(data)),

@@ -1,0 +1,158 @@
+/** Which host keys the operator trusts. */
+import { execFileSync } from 'node:child_process';
+import { describe, expect, it } from 'vitest';
+import { ACCEPT_HOST_KEY_ANNOTATION } from '../../../../src/api/names.ts';
+import { BOUNDS } from '../../../../src/api/virtual-server.ts';
+import {
+  KEY_FAMILIES,
+  changedFinding,
+  knownHosts,
+  knownKeys,
+  pinned,
+  shownKey,
+  typesOf,
+} from '../../../../src/virtual-server/decision/host-keys.ts';
+import { HOST_KEY, KNOWN, NOW, OTHER_HOST_KEY, SERVER, record, web, webWith } from '../../../fixtures/decision.ts';
+
+const SINCE = { firstSeen: '2026-01-01T00:00:00Z' };
+const RSA_KEY = { type: 'ssh-rsa', fingerprint: 'SHA256:r', key: 'AAAAB3' } as const;
+const known = [
+  { ...HOST_KEY, ...SINCE },
+  { ...RSA_KEY, ...SINCE },
+];
+const answers = (...keys: (typeof HOST_KEY | typeof OTHER_HOST_KEY | typeof RSA_KEY)[]) =>
+  ({ ok: true, banner: 'SSH-2.0-x', keys }) as const;
+const accepting = (value: string) => web({ annotations: { [ACCEPT_HOST_KEY_ANNOTATION]: value } });
+
+describe('the keys to trust', () => {
+  it('are the first ones that the server shows', () => {
+    expect(pinned(web(), [], answers(HOST_KEY, RSA_KEY), NOW)).toEqual({
+      keys: [HOST_KEY, RSA_KEY].map((key) => ({ ...key, firstSeen: '2026-01-02T00:00:00Z' })),
+      changed: undefined,
+    });
+  });
+
+  it('stay while the server shows one of them', () => {
+    for (const shown of [HOST_KEY, RSA_KEY])
+      expect(pinned(web(), known, answers(shown), NOW)).toEqual({ keys: known, changed: undefined });
+  });
+
+  it('stay when the server shows another key, of a known type or of a new one', () => {
+    const ecdsa = { type: 'ecdsa-sha2-nistp256', fingerprint: 'SHA256:e', key: 'AAAAE2' } as const;
+    expect(pinned(web(), known, answers(OTHER_HOST_KEY), NOW)).toEqual({ keys: known, changed: OTHER_HOST_KEY });
+    const probed = { ok: true, banner: 'x', keys: [ecdsa] } as const;
+    expect(pinned(web(), known, probed, NOW)).toEqual({ keys: known, changed: ecdsa });
+  });
+
+  it('are replaced by the key that the annotation names, and only by that key', () => {
+    const accepted = pinned(accepting(OTHER_HOST_KEY.fingerprint), known, answers(OTHER_HOST_KEY), NOW);
+    expect(accepted).toEqual({
+      keys: [{ ...OTHER_HOST_KEY, firstSeen: '2026-01-02T00:00:00Z' }],
+      changed: undefined,
+    });
+    for (const value of [HOST_KEY.fingerprint, '', 'true', OTHER_HOST_KEY.key, `${OTHER_HOST_KEY.fingerprint}=`])
+      expect(pinned(accepting(value), known, answers(OTHER_HOST_KEY), NOW)).toEqual({
+        keys: known,
+        changed: OTHER_HOST_KEY,
+      });
+  });
+
+  it('stay, with the last finding, while the server shows no key', () => {
+    for (const probed of [
+      undefined,
+      { ok: false, why: 'no' },
+      { ok: true, banner: 'x', keys: [], noKey: 'no' },
+    ] as const)
+      expect(pinned(web(), known, probed, NOW)).toEqual({ keys: known, changed: 'unknown' });
+    expect(pinned(web(), [], undefined, NOW)).toEqual({ keys: [], changed: undefined });
+  });
+});
+
+describe('the keys in a status', () => {
+  const status = { identifier: 'srv1', macs: SERVER.macs, ipv6: SERVER.ipv6, sshHostKeys: known };
+
+  it('belong to the server of the record', () => {
+    expect(knownKeys(webWith(KNOWN, { status }), KNOWN)).toEqual(known);
+  });
+
+  it('do not belong to a server with another identifier or other hardware, or to another object', () => {
+    const object = webWith(KNOWN, { status });
+    expect(knownKeys(object, { ...KNOWN, identifier: 'srv2' })).toEqual([]);
+    expect(knownKeys(object, { ...KNOWN, fingerprint: { macs: ['00:00:5e:00:53:ff'] } })).toEqual([]);
+    expect(knownKeys(object, { ...KNOWN, owner: 'uid-of-another' })).toEqual([]);
+    expect(knownKeys(web({ status }), record({ identifier: 'srv1' }))).toEqual([]);
+  });
+
+  it('stay when the server gets an additional network card', () => {
+    const macs = [...SERVER.macs, '00:00:5e:00:53:02'];
+    expect(knownKeys(webWith(KNOWN, { status }), { ...KNOWN, fingerprint: { macs } })).toEqual(known);
+    const renumbered = { ...KNOWN, fingerprint: { ipv6: ['2001:db8::ffff'] } };
+    expect(knownKeys(webWith(KNOWN, { status }), renumbered)).toEqual(known);
+  });
+
+  it('have types for the next check, except those that only a newer version knows', () => {
+    expect(typesOf([...known, { type: 'ssh-mldsa', fingerprint: '', key: '', ...SINCE }])).toEqual([
+      'ssh-ed25519',
+      'ssh-rsa',
+    ]);
+  });
+});
+
+describe('a key from the wire', () => {
+  const blob = Buffer.from(HOST_KEY.key, 'base64');
+
+  it('has the fingerprint that ssh-keygen prints', () => {
+    const said = execFileSync('ssh-keygen', ['-lf', '-'], { input: `ssh-ed25519 ${HOST_KEY.key}\n` }).toString();
+    expect(said.split(' ')[1]).toBe(shownKey(blob)?.fingerprint);
+    expect(shownKey(blob)).toMatchObject({ type: 'ssh-ed25519', key: HOST_KEY.key });
+  });
+
+  it('is ignored if its type is unknown, or if it is too long or too short', () => {
+    const of = (type: string, length: number): Buffer => {
+      const head = Buffer.alloc(4 + type.length);
+      head.writeUInt32BE(type.length);
+      head.write(type, 4);
+      return Buffer.concat([head, Buffer.alloc(length)]);
+    };
+    expect(shownKey(of('ssh-rsa', 500))?.type).toBe('ssh-rsa');
+    expect(shownKey(of('ssh-rsa', BOUNDS.hostKey))).toBeUndefined();
+    expect(shownKey(of('ssh-dss', 500))).toBeUndefined();
+    expect(shownKey(of('ssh-ed25519 x\nevil', 32))).toBeUndefined();
+    for (const length of [0, 3, 4]) expect(shownKey(Buffer.alloc(length, 0xff))).toBeUndefined();
+  });
+
+  it('belongs to one family', () => {
+    expect(new Set(KEY_FAMILIES.flat()).size).toBe(KEY_FAMILIES.flat().length);
+  });
+});
+
+describe('known_hosts', () => {
+  it('has a line for each way and key, and none for text that is no host', () => {
+    const ways = {
+      sshProxy: { hostname: 'Proxy.example.com', port: 20001 },
+      ipv6: ['2001:DB8::1'],
+      ipv4: ['192.0.2.1'],
+    };
+    expect(knownHosts(ways, known)).toBe(
+      [
+        `[proxy.example.com]:20001 ssh-ed25519 ${HOST_KEY.key}`,
+        `[proxy.example.com]:20001 ssh-rsa AAAAB3`,
+        `2001:db8::1 ssh-ed25519 ${HOST_KEY.key}`,
+        '2001:db8::1 ssh-rsa AAAAB3',
+        `192.0.2.1 ssh-ed25519 ${HOST_KEY.key}`,
+        '192.0.2.1 ssh-rsa AAAAB3',
+        '',
+      ].join('\n'),
+    );
+    const evil = { sshProxy: { hostname: '*', port: 22 }, ipv6: ['* ssh-rsa AAAA', '2001:db8::1\n*'], ipv4: ['*'] };
+    expect(knownHosts(evil, known)).toBeUndefined();
+    expect(knownHosts(ways, [])).toBeUndefined();
+  });
+});
+
+it('the finding names both fingerprints, and the new one as its subject', () => {
+  const { message, subject } = changedFinding(known, OTHER_HOST_KEY);
+  expect(message).toContain(HOST_KEY.fingerprint);
+  expect(message).toContain(OTHER_HOST_KEY.fingerprint);
+  expect(subject).toBe(OTHER_HOST_KEY.fingerprint);
+});
