@@ -1,4 +1,4 @@
-/** A real sshd on this machine for one test: separate host key and configuration, loopback addresses only. */
+/** A real sshd on this machine for one test: separate host keys and configuration, loopback addresses only. */
 import { execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync } from 'node:fs';
@@ -37,12 +37,16 @@ export interface Sshd {
   start(): Promise<void>;
   /** Resolves when nothing listens on the port. */
   stop(): Promise<void>;
-  /** Restarts it on the same port with another host key, like another machine. */
+  /** Restarts it on the same port with other host keys, like another machine. */
   replace(): Promise<void>;
+  /** The fingerprint of its host key, as ssh-keygen prints it. */
+  fingerprint(type?: KeyType): Promise<string>;
 }
 
-/** Resolves when it answers; it ends with the test. */
-export async function startSshd(): Promise<Sshd> {
+type KeyType = 'ed25519' | 'ecdsa' | 'rsa';
+
+/** Resolves when it answers; it ends with the test. `types`: of its host keys. */
+export async function startSshd(types: readonly KeyType[] = ['ed25519']): Promise<Sshd> {
   const folder = await mkdtemp(join(tmpdir(), 'vps-operator-sshd-'));
   if (isRoot) await mkdir(PRIVSEP, { recursive: true });
   const identityFile = join(folder, 'identity');
@@ -55,13 +59,20 @@ export async function startSshd(): Promise<Sshd> {
     end = undefined;
   };
   const start = async (): Promise<void> => {
-    end = await run(folder, port);
+    end = await run(folder, port, types);
   };
   onTestFinished(async () => {
     await stop();
     await rm(folder, { recursive: true });
   });
-  await makeKey(join(folder, 'host-key'));
+  const hostKey = (type: KeyType): string => join(folder, `host-key-${type}`);
+  const makeHostKeys = async (): Promise<void> => {
+    for (const type of types) {
+      await rm(hostKey(type), { force: true });
+      await makeKey(hostKey(type), type);
+    }
+  };
+  await makeHostKeys();
   await start();
   return {
     port,
@@ -71,19 +82,22 @@ export async function startSshd(): Promise<Sshd> {
     stop,
     async replace() {
       await stop();
-      await rm(join(folder, 'host-key'));
-      await makeKey(join(folder, 'host-key'));
+      await makeHostKeys();
       await start();
+    },
+    async fingerprint(type = 'ed25519') {
+      const { stdout } = await promisify(execFile)('ssh-keygen', ['-lf', `${hostKey(type)}.pub`]);
+      return stdout.split(' ')[1] ?? '';
     },
   };
 }
 
 /** Resolves with a function that ends it. */
-async function run(folder: string, port: number): Promise<() => Promise<void>> {
+async function run(folder: string, port: number, types: readonly KeyType[]): Promise<() => Promise<void>> {
   const config = [
     `ListenAddress 127.0.0.1:${port}`,
     ...(hasIPv6Loopback ? [`ListenAddress [::1]:${port}`] : []),
-    `HostKey ${join(folder, 'host-key')}`,
+    ...types.map((type) => `HostKey ${join(folder, `host-key-${type}`)}`),
     `AuthorizedKeysFile ${join(folder, 'authorized_keys')}`,
     'AuthenticationMethods publickey',
     'PermitRootLogin prohibit-password',
@@ -108,8 +122,8 @@ async function run(folder: string, port: number): Promise<() => Promise<void>> {
   };
 }
 
-async function makeKey(file: string): Promise<void> {
-  await promisify(execFile)('ssh-keygen', ['-q', '-t', 'ed25519', '-N', '', '-f', file]);
+async function makeKey(file: string, type: KeyType = 'ed25519'): Promise<void> {
+  await promisify(execFile)('ssh-keygen', ['-q', '-t', type, '-N', '', '-f', file]);
 }
 
 function answers(port: number): Promise<boolean> {
