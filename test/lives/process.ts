@@ -21,6 +21,7 @@ import { openJournal } from '../../src/virtual-server/journal/journal.ts';
 import { PROBE_MS } from '../../src/virtual-server/ssh-check.ts';
 import type { ApiServer } from './api-server.ts';
 import type { SimDisk } from './disk.ts';
+import type { HostKeys } from './host-keys.ts';
 import { SimKubeHttp } from './kube-http.ts';
 import type { Network } from './network.ts';
 import type { Orders } from './orders.ts';
@@ -33,6 +34,7 @@ export interface ProcessParts {
   api: ApiServer;
   simulation: Simulation;
   orders: Orders;
+  hostKeys: HostKeys;
   disk: SimDisk;
   setting: Setting;
   /** Reports every step, not only errors. */
@@ -217,7 +219,7 @@ export class SimProcess {
       journal,
       log,
       timers,
-      probe: () => ask(network, owner),
+      probe: (target, _namespace, known) => ask(network, owner, () => parts.hostKeys.answer(target, known)),
       mint: () => random.hex(16),
     });
     this.#operator = operator;
@@ -233,8 +235,12 @@ export class SimProcess {
 }
 
 /** Simulates an SSH server that answers, or stays silent until the probe times out. */
-function ask({ scheduler, random, silentSsh }: Network, owner: object): Promise<ProbeResult> {
+function ask(
+  { scheduler, random, silentSsh }: Network,
+  owner: object,
+  answer: () => ProbeResult,
+): Promise<ProbeResult> {
   const silent = random.chance(silentSsh);
-  const probed: ProbeResult = silent ? { ok: false, why: 'no answer' } : { ok: true, banner: 'SSH-2.0-x' };
-  return new Promise((resolve) => scheduler.after(silent ? PROBE_MS : 5, () => resolve(probed), owner));
+  const probed = (): ProbeResult => (silent ? { ok: false, why: 'no answer' } : answer());
+  return new Promise((resolve) => scheduler.after(silent ? PROBE_MS : 5, () => resolve(probed()), owner));
 }

@@ -6,6 +6,7 @@ import { recordOf } from '../fixtures/records.ts';
 import { ApiServer } from './api-server.ts';
 import { SimDisk } from './disk.ts';
 import { drawProvider, Misfortunes, OTHER_ACCOUNT, OWN_ACCOUNT } from './misfortunes.ts';
+import { HostKeys } from './host-keys.ts';
 import type { Network } from './network.ts';
 import { Orders } from './orders.ts';
 import {
@@ -70,6 +71,8 @@ const WITH_POLICY = 0.2;
 const SUSPENDED_AFTER_LOOK = 0.2;
 /** Distinguishes the random numbers of sets from those of the rest of the world. */
 const SETS_SEED = 0x5e75;
+/** The same for host keys. */
+const KEYS_SEED = 0x6e15;
 const START = Date.parse('2026-01-01T00:00:00Z');
 const MINUTE = 60_000;
 /** For this long, nothing may be written to a world at rest (ms). */
@@ -105,6 +108,7 @@ class SimWorld {
   #flagged: number;
   #isStormy = true;
   readonly #secrets: SecretWatch;
+  readonly #hostKeys: HostKeys;
   /** Only in a world with sets. */
   readonly #sets: { people: SetPeople; watch: SetWatch; random: Random } | undefined;
   #processes = 0;
@@ -156,6 +160,8 @@ class SimWorld {
     });
     this.#flagged = this.#random.pick([1, 1, 1, 0.5, 0]);
     this.#secrets = new SecretWatch(this.#api, () => scheduler.now, this.#flagged === 1);
+    const random = new Random(seed ^ KEYS_SEED);
+    this.#hostKeys = new HostKeys({ api: this.#api, simulation: this.#simulation, random, tell });
     this.#sets = this.#withSets(tell);
     this.#replicas = (this.#random.chance(0.5) ? ['alone'] : ['left', 'right']).map((name) => {
       const replica = { name, disk: new SimDisk(this.#random), skewMs: this.#random.int(-60_000, 60_000) };
@@ -167,6 +173,7 @@ class SimWorld {
   async storm(actions: number): Promise<void> {
     for (let i = 0; i < actions; i++) {
       this.#people.act();
+      this.#hostKeys.act();
       if (this.#sets?.random.chance(0.8) === true) this.#sets.people.act();
       if (this.#isWorse && this.#random.chance(0.4)) this.#misfortunes.act();
       this.#changeWeather();
@@ -214,6 +221,7 @@ class SimWorld {
     if (sets.changes.length !== written) this.#violations.push('a set was written although nothing had changed');
     if (this.#secrets.writes > writes) this.#violations.push('a Secret was written although nothing had changed');
     this.#violations.push(...orderedTwice(this.#api, this.#people), ...this.#secrets.violations);
+    this.#violations.push(...this.#hostKeys.violations, ...this.#hostKeys.atRest());
     this.#violations.push(...(this.#sets?.watch.violations ?? []));
     this.#violations.push(...orderedOtherwise(this.#simulation, this.#orders, this.#api), ...orderedUnasked(this.#api));
   }
@@ -269,6 +277,7 @@ class SimWorld {
       api: this.#api,
       simulation: this.#simulation,
       orders: this.#orders,
+      hostKeys: this.#hostKeys,
       disk,
       setting: this.#setting,
       staleBy,

@@ -232,7 +232,7 @@ export class SecretWatch {
       return says(`has a Secret with owner references that contradict ${deletionPolicy}`);
     const identifier = status?.identifier ?? '';
     const shown = [OWN_ACCOUNT, OTHER_ACCOUNT].map((account) => simulation.fleet.find(account, identifier)?.object);
-    const expected = expectedData(identifier, shown.find(Boolean));
+    const expected = expectedData(identifier, shown.find(Boolean), status?.sshHostKeys);
     const different = CONNECTION_KEYS.filter((key) => own.data[key] !== expected[key]);
     return different.flatMap((key) =>
       says(`has ${key} "${own.data[key] ?? ''}" in its Secret, the provider says "${expected[key] ?? ''}"`),

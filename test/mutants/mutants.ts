@@ -1882,4 +1882,45 @@ export const MUTANTS: Mutant[] = [
     replace: 'return written',
     tests: ['--project', 'unit', 'test/unit/virtual-server-set/decision/restart.test.ts'],
   },
+  {
+    name: 'trusts a changed host key without a word',
+    file: 'src/virtual-server/decision/host-keys.ts',
+    find: 'return { keys: known, changed: first };',
+    replace: 'return { keys: [since(first)], changed: undefined };',
+  },
+  {
+    name: 'accepts a host key by an annotation about another one',
+    file: 'src/virtual-server/decision/host-keys.ts',
+    find: 'metadata.annotations?.[ACCEPT_HOST_KEY_ANNOTATION] === first.fingerprint',
+    replace: 'metadata.annotations?.[ACCEPT_HOST_KEY_ANNOTATION] !== undefined',
+  },
+  {
+    name: 'forgets the known host keys when the server cannot be read',
+    file: 'src/virtual-server/decision/compose.ts',
+    find: "return isOther ? without(kept, 'sshHostKeys') : kept;",
+    replace: "return kept.sshHostKeys || isOther ? without(kept, 'sshHostKeys') : kept;",
+  },
+  {
+    name: 'keeps the host keys of another server',
+    file: 'src/virtual-server/decision/host-keys.ts',
+    find: 'return isOwn && !isOtherFingerprint(fingerprintOf({ macs, ipv6 }), record.fingerprint) ? sshHostKeys : [];',
+    replace:
+      'return isOwn && isOtherFingerprint !== undefined && fingerprintOf !== undefined && ipv6 && macs ? sshHostKeys : [];',
+    tests: ['--project', 'unit', 'test/unit/virtual-server/operations/look-host-keys.test.ts'],
+  },
+  {
+    name: 'writes a host key that nobody accepted to the connection Secret',
+    file: 'src/virtual-server/operations/look.ts',
+    find: 'services.connections.write(object, shown.server, hostKeys.keys);',
+    replace:
+      "services.connections.write(object, shown.server, typeof hostKeys.changed === 'object' ? [{ ...hostKeys.changed, firstSeen: '' }] : hostKeys.keys);",
+  },
+  {
+    name: 'believes a host key before its signature is verified',
+    file: 'src/virtual-server/ssh-check.ts',
+    find: 'key = shownKey(blob);',
+    replace:
+      "key = shownKey(blob);\n          if (key !== undefined) end({ ok: true, banner: banner ?? '', key, noKey: '' });",
+    tests: ['--project', 'unit', 'test/unit/virtual-server/ssh-check-host-keys.test.ts'],
+  },
 ];

@@ -5,10 +5,16 @@ import type { Simulation } from '../../src/simulator/index.ts';
 
 type ShownServer = NonNullable<ReturnType<Simulation['fleet']['find']>>['object'];
 
-/** By key; `identifier` is that of the record, whose letters may differ in case. Empty if there is no such server. */
-export function expectedData(identifier: string, server: ShownServer | undefined): Partial<Record<string, string>> {
+/** By key; `keys`: the host keys that are trusted; `identifier` is that of the record, whose letters may differ in case. Empty if there is no such server. */
+export function expectedData(
+  identifier: string,
+  server: ShownServer | undefined,
+  keys: readonly { type: string; key: string }[] = [],
+): Partial<Record<string, string>> {
   if (server === undefined) return {};
   const { ipv4, ipv6, ssh_proxy: proxy, admin_console: console, vnc } = server;
+  const hosts = [`[${proxy.hostname}]:${proxy.port}`, ...ipv6, ...ipv4];
+  const lines = hosts.flatMap((host) => keys.map(({ type, key }) => `${host} ${type} ${key}\n`));
   return {
     identifier,
     ...(ipv6.length > 0 && { ipv6: ipv6.join(',') }),
@@ -24,5 +30,6 @@ export function expectedData(identifier: string, server: ShownServer | undefined
     vncPort: String(vnc.port),
     vncIPv4: vnc.ipv4,
     vncIPv6: vnc.ipv6,
+    ...(lines.length > 0 && { known_hosts: lines.join('') }),
   };
 }

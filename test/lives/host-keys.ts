@@ -1,0 +1,158 @@
+/**
+ * The SSH servers of all servers, whose host keys change, the people who accept keys, and what must not happen: a key is
+ * trusted that no annotation names, or a known key is forgotten.
+ */
+import { isDeepStrictEqual } from 'node:util';
+import { ACCEPT_HOST_KEY_ANNOTATION } from '../../src/api/names.ts';
+import { mirrorIn } from '../../src/api/record.ts';
+import type { VirtualServer } from '../../src/api/virtual-server.ts';
+import type { Simulation } from '../../src/simulator/index.ts';
+import type { HostKey, KeyType, ShownKey } from '../../src/virtual-server/decision/host-keys.ts';
+import { typesOf } from '../../src/virtual-server/decision/host-keys.ts';
+import type { ProbeResult, SshEndpoint } from '../../src/virtual-server/decision/reach.ts';
+import { currentReason } from '../../src/api/conditions.ts';
+import type { ApiServer } from './api-server.ts';
+import { OTHER_ACCOUNT, OWN_ACCOUNT } from './misfortunes.ts';
+import { keyOf } from './object-store.ts';
+import type { Random } from './random.ts';
+
+interface Parts {
+  api: ApiServer;
+  simulation: Simulation;
+  /** Apart from those of the rest of the world. */
+  random: Random;
+  tell: (what: string) => void;
+}
+
+/** The keys that one object was seen to trust, and the server that they belong to. */
+interface Trusted {
+  object: VirtualServer;
+  keys: ReadonlySet<string>;
+}
+
+export class HostKeys {
+  readonly violations: string[] = [];
+  readonly #parts: Parts;
+  /** By serial of the server: how often its keys were replaced. */
+  readonly #generations = new Map<number, number>();
+  /** By uid of the object. */
+  #trusted = new Map<string, Trusted>();
+  #seen = 0;
+  #restores = 0;
+
+  constructor(parts: Parts) {
+    this.#parts = parts;
+    parts.api.servers.listeners.add(() => this.#follow());
+  }
+
+  /** What the SSH server at this place answers. */
+  answer(target: SshEndpoint, known: readonly KeyType[]): ProbeResult {
+    const keys = this.#keysAt(target);
+    const first =
+      known.map((type) => keys.find((key) => key.type === type)).find((key) => key !== undefined) ?? keys[0];
+    if (first === undefined) return { ok: true, banner: 'SSH-2.0-x', keys: [], noKey: 'no common method' };
+    return { ok: true, banner: 'SSH-2.0-x', keys: known.length > 0 ? [first] : keys };
+  }
+
+  /** One random change of a key, or one word about keys. */
+  act(): void {
+    const { api, simulation, random, tell } = this.#parts;
+    const servers = simulation.aliveServers();
+    if (servers.length > 0 && random.chance(0.5)) {
+      const { serial, identifier } = random.pick(servers);
+      const generation = this.#generations.get(serial) ?? 0;
+      const next = Math.max(0, generation + random.pick([1, 1, 1, -1]));
+      this.#generations.set(serial, next);
+      tell(`the host keys of ${identifier} (serial ${serial}) are now those of generation ${next}`);
+    }
+    const objects = api.servers.list();
+    if (objects.length > 0 && random.chance(0.5)) this.#say(random.pick(objects));
+  }
+
+  /** What is wrong once everything has been looked at since the last change. */
+  atRest(): string[] {
+    return this.#parts.api.servers.list().flatMap((object) => {
+      const { status, metadata, spec } = object;
+      if (currentReason(status?.conditions) !== 'Available' || spec.sshCheck === 'None') return [];
+      const { sshProxy, ipv6: [address] = [] } = status ?? {};
+      const direct = address === undefined ? undefined : { host: address, port: 22 };
+      const where = spec.sshCheck === 'Proxy' ? sshProxy && { ...sshProxy, host: sshProxy.hostname } : direct;
+      const known = status?.sshHostKeys ?? [];
+      const probed = where && this.answer(where, typesOf(known));
+      const shown = probed?.ok === true ? probed.keys?.[0] : undefined;
+      if (shown === undefined) return [];
+      const says = (what: string): string[] => [`${keyOf(object)} ${what}, and its server shows ${shown.fingerprint}`];
+      if (known.length === 0) return says('knows no host key');
+      const alarm = status?.conditions?.find(({ type }) => type === 'HostKeyChanged');
+      if (known.some(({ key }) => key === shown.key)) return alarm === undefined ? [] : says('reports a changed key');
+      if (metadata.annotations?.[ACCEPT_HOST_KEY_ANNOTATION] === shown.fingerprint) return says('obeys no annotation');
+      return alarm?.subject === shown.fingerprint ? [] : says(`reports "${alarm?.subject ?? 'nothing'}"`);
+    });
+  }
+
+  #say(object: VirtualServer): void {
+    const { api, random, tell } = this.#parts;
+    const { namespace, name } = object.metadata;
+    const asked = object.status?.conditions?.find(({ type }) => type === 'HostKeyChanged')?.subject;
+    const own = object.status?.sshHostKeys?.[0]?.fingerprint;
+    const words = [asked, asked, asked, own, 'SHA256:of-no-key', null].filter((word) => word !== undefined);
+    const value = random.pick(words);
+    tell(`accept-host-key=${value ?? ''} ${namespace}/${name}`);
+    api.servers.annotate(namespace, name, { [ACCEPT_HOST_KEY_ANNOTATION]: value });
+  }
+
+  #serverOf(identifier: string) {
+    const { fleet } = this.#parts.simulation;
+    return [OWN_ACCOUNT, OTHER_ACCOUNT].map((account) => fleet.find(account, identifier)?.object).find(Boolean);
+  }
+
+  /** Those of the first server that has this address: the provider may give one address to many. */
+  #keysAt({ host, port }: SshEndpoint): ShownKey[] {
+    const found = this.#parts.simulation.aliveServers().find(({ identifier }) => {
+      const server = this.#serverOf(identifier);
+      const isProxy = server?.ssh_proxy.hostname === host && server.ssh_proxy.port === port;
+      return isProxy || server?.ipv6[0] === host;
+    });
+    if (found === undefined) return [];
+    const text = `${found.serial}-${this.#generations.get(found.serial) ?? 0}`;
+    // Every third generation lacks the preferred type.
+    const types: KeyType[] = text.endsWith('2') ? ['ssh-rsa'] : ['ecdsa-sha2-nistp256', 'ssh-rsa'];
+    return types.map((type) => ({ type, fingerprint: `SHA256:${type}-${text}`, key: `${type}-${text}` }));
+  }
+
+  #follow(): void {
+    const { api } = this.#parts;
+    if (api.restores !== this.#restores) {
+      // Every status is again what it was in the backup.
+      this.#restores = api.restores;
+      this.#trusted = new Map();
+    }
+    for (const { object, deleted, restored } of api.servers.changes.slice(this.#seen)) {
+      const { uid } = object.metadata;
+      const before = restored === true ? undefined : this.#trusted.get(uid);
+      if (before !== undefined && !deleted) this.#judge(before, object);
+      const keys = new Set(object.status?.sshHostKeys?.map(({ key }) => key));
+      if (deleted) this.#trusted.delete(uid);
+      else this.#trusted.set(uid, { object, keys });
+    }
+    this.#seen = api.servers.changes.length;
+  }
+
+  #judge({ object: before, keys }: Trusted, after: VirtualServer): void {
+    if (keys.size === 0 || isDeepStrictEqual(before.status?.sshHostKeys, after.status?.sshHostKeys)) return;
+    const now: readonly HostKey[] = after.status?.sshHostKeys ?? [];
+    // People lose and spoil whole statuses; keys of another server say nothing about this one.
+    if (mirrorIn(after.status)?.owner !== after.metadata.uid || !isSameServer(before, after)) return;
+    const word = before.metadata.annotations?.[ACCEPT_HOST_KEY_ANNOTATION];
+    const unasked = now.filter(({ key, fingerprint }) => !keys.has(key) && fingerprint !== word);
+    for (const { fingerprint } of unasked)
+      this.violations.push(`${keyOf(after)} trusts the host key ${fingerprint}, which no annotation names`);
+    if (now.length === 0) this.violations.push(`${keyOf(after)} has forgotten the host keys of its server`);
+  }
+}
+
+function isSameServer({ status: before }: VirtualServer, { status: after }: VirtualServer): boolean {
+  if (before?.identifier !== after?.identifier || mirrorIn(after)?.expiredAt !== undefined) return false;
+  const [was = [], is = []] = [before?.macs, after?.macs];
+  return was.length === 0 || is.length === 0 || was.some((mac) => is.includes(mac));
+}
