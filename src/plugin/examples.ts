@@ -13,6 +13,8 @@ const EXAMPLES: Record<string, readonly string[]> = {
   wait: ['wait web', 'wait web db --for delete --timeout 5m'],
   ssh: ['ssh web', 'ssh web -- uptime', 'ssh web --direct'],
   scp: ['scp notes.txt web:/root/', 'scp -r web:/var/log logs'],
+  'ssh-config': ['ssh-config --write -A', 'ssh-config web', 'ssh-config --known-hosts known_hosts > config'],
+  inventory: ['inventory', 'inventory -A -l team=web', 'inventory --host web.default'],
   login: ['login', 'login --secret team-key < key.txt'],
   logout: ['logout'],
   pause: ['pause web', 'pause set/web'],
@@ -48,13 +50,14 @@ export function addExamples(program: Command): void {
 /** The heading of the page that is about the command. */
 function anchorOf(command: Command): string {
   const name = command.name();
-  return HEADINGS.find((heading) => heading.split('-').includes(name)) ?? name;
+  return HEADINGS.find((heading) => heading.startsWith(`${name}-`) || heading.split('-').includes(name)) ?? name;
 }
 
 const HEADINGS = [
   'login-and-logout',
   'pause-resume-reconcile-protect-unprotect-and-extend',
   'ssh-scp-and-console',
+  'ssh-config-and-inventory',
   'catalog-and-new',
   'resolve-and-adopt',
 ];

@@ -19,6 +19,7 @@ import { addEveryday, addLogin, addReplace } from './everyday-program.ts';
 import { addExamples } from './examples.ts';
 import { addOperator } from './operator-program.ts';
 import { addNew } from './new-program.ts';
+import { addSshHosts } from './ssh-hosts-program.ts';
 import { addRollout, type Run } from './rollout-program.ts';
 import { ORDERS } from './overview.ts';
 import { withSkew } from './skew.ts';
@@ -168,6 +169,8 @@ export function createProgram({ terminal, version, exitWith }: ProgramOptions): 
     .action((paths: string[], options: ScpOptions, command: Command) =>
       run(command, async (context) => exitWith(await runScp(context, paths, options))),
     );
+
+  addSshHosts(program, run);
 
   program
     .command('console')

@@ -1,17 +1,21 @@
 /** Builds the arguments of ssh from the status of a server. Pure. */
 import { createHash } from 'node:crypto';
 import { isIPv6 } from 'node:net';
+import { devNull } from 'node:os';
 import type { VirtualServer } from '../api/virtual-server.ts';
+import { knownHostsLine } from '../virtual-server/decision/host-keys.ts';
 import { isPort } from '../virtual-server/decision/status.ts';
 import { CommandError, EXIT } from './failure.ts';
 import { serverNameOf } from './target.ts';
 
-interface SshDestination {
+export interface SshDestination {
   host: string;
   /** Undefined: the default of ssh, which the user's ssh configuration may set. */
   port: number | undefined;
   /** The name under which ssh stores the server's host key. */
   hostKeyAlias: string;
+  /** Lines of a known_hosts file with the keys in the status; none if the operator knows no key. */
+  knownHosts: readonly string[];
 }
 
 const HOSTNAME = /^[A-Za-z0-9]([A-Za-z0-9.-]{0,251}[A-Za-z0-9])?$/;
@@ -29,10 +33,11 @@ export function sshDestination({ metadata, status }: VirtualServer, direct: bool
     ]);
   }
   const hostKeyAlias = aliasOf(identifier);
+  const knownHosts = (status?.sshHostKeys ?? []).filter(isKey).map((key) => knownHostsLine(hostKeyAlias, key));
   if (direct) {
     const [host] = ipv6.filter((address) => isIPv6(address));
     if (host === undefined) throw new CommandError(EXIT.failed, `${metadata.name} has no IPv6 address`);
-    return { host, port: undefined, hostKeyAlias };
+    return { host, port: undefined, hostKeyAlias, knownHosts };
   }
   const overIPv6 = `kubectl vps ssh ${metadata.name}${where} --direct   # over IPv6`;
   if (sshProxy === undefined) {
@@ -47,7 +52,7 @@ export function sshDestination({ metadata, status }: VirtualServer, direct: bool
     const why = `status.sshProxy.port of ${metadata.name} is ${JSON.stringify(sshProxy.port)}, not a port from 1 to 65535`;
     throw new CommandError(EXIT.failed, why, [overIPv6]);
   }
-  return { host: sshProxy.hostname, port: sshProxy.port, hostKeyAlias };
+  return { host: sshProxy.hostname, port: sshProxy.port, hostKeyAlias, knownHosts };
 }
 
 /**
@@ -59,16 +64,59 @@ function aliasOf(identifier: string): string {
   return `vps-${name}`;
 }
 
-/** Arguments of ssh: the plugin's options, the user's options, the destination, the command. */
-export function sshArguments(target: SshDestination, options: readonly string[], command: readonly string[]): string[] {
-  return [...addressed(target, '-p'), ...options, '--', `root@${target.host}`, ...command];
+/** A key that ssh reads as a key and as nothing else, whoever wrote the status. */
+function isKey({ type, key }: { type: unknown; key: unknown }): boolean {
+  return isText(type, /^[A-Za-z0-9@.-]+$/) && isText(key, /^[A-Za-z0-9+/]+={0,2}$/);
+}
+
+const isText = (value: unknown, pattern: RegExp): boolean => typeof value === 'string' && pattern.test(value);
+
+/**
+ * Options of ssh that let it accept the keys in this file and no other, whatever its configuration says. `file`: see
+ * `quotedPath`.
+ */
+export function strictOptions(file: string): [name: string, value: string][] {
+  return [
+    ['UserKnownHostsFile', file],
+    ['GlobalKnownHostsFile', devNull],
+    ['StrictHostKeyChecking', 'yes'],
+    ['UpdateHostKeys', 'no'],
+    ['VerifyHostKeyDNS', 'no'],
+  ];
+}
+
+/** A path as ssh reads it in an option. Throws CommandError for one that ssh cannot be given. */
+export function quotedPath(path: string): string {
+  if (/["'\\${}]|[\p{Cc}\p{Zl}\p{Zp}]/u.test(path) && process.platform !== 'win32') {
+    const why = `${JSON.stringify(path)} cannot be a known_hosts file: use a path without quotes, backslashes, $, {, } and line breaks`;
+    throw new CommandError(EXIT.usage, why);
+  }
+  return `"${path.replaceAll('%', '%%')}"`;
+}
+
+/**
+ * Arguments of ssh: the plugin's options, the user's options, the destination, the command. `knownHosts`: the file with the
+ * lines of the target, if there are any; ssh takes the first of several values, so no option of the user replaces it.
+ */
+export function sshArguments(
+  target: SshDestination,
+  options: readonly string[],
+  command: readonly string[],
+  knownHosts?: string,
+): string[] {
+  return [...addressed(target, '-p', knownHosts), ...options, '--', `root@${target.host}`, ...command];
 }
 
 /** Under which name the host key is known, and the port. */
-function addressed({ port, hostKeyAlias }: SshDestination, portFlag: '-p' | '-P'): string[] {
+function addressed({ port, hostKeyAlias }: SshDestination, portFlag: '-p' | '-P', knownHosts?: string): string[] {
   // Older clients also check the key of the address, which would defeat the alias.
   const alias = ['-o', `HostKeyAlias=${hostKeyAlias}`, '-o', 'CheckHostIP=no'];
-  return [...alias, ...(port === undefined ? [] : [portFlag, String(port)])];
+  const strict = knownHosts === undefined ? [] : strictOptions(quotedPath(knownHosts));
+  return [
+    ...alias,
+    ...strict.flatMap(([name, value]) => ['-o', `${name}=${value}`]),
+    ...(port === undefined ? [] : [portFlag, String(port)]),
+  ];
 }
 
 /** `web:/etc/motd` or `vps/web:/etc/motd`. As for scp, any other slash before the colon belongs to a local path. */
@@ -92,11 +140,16 @@ export function scpServer(paths: readonly string[]): string {
 }
 
 /** Arguments of scp: as those of ssh, with the server's address in the place of its name. */
-export function scpArguments(target: SshDestination, options: readonly string[], paths: readonly string[]): string[] {
+export function scpArguments(
+  target: SshDestination,
+  options: readonly string[],
+  paths: readonly string[],
+  knownHosts?: string,
+): string[] {
   const address = isIPv6(target.host) ? `[${target.host}]` : target.host;
   const files = paths.map((path) => {
     const remote = remoteOf(path);
     return remote === undefined ? path : `root@${address}:${remote.path}`;
   });
-  return [...addressed(target, '-P'), ...options, '--', ...files];
+  return [...addressed(target, '-P', knownHosts), ...options, '--', ...files];
 }

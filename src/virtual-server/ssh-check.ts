@@ -142,7 +142,10 @@ async function ask({ host, port }: SshEndpoint, types: readonly KeyType[], limit
       received = Buffer.concat([received, chunk]);
       const read = judge(received.subarray(0, MAX_BYTES));
       if (read === undefined) return;
-      if (!read.ok) return end(read);
+      if (!read.ok) {
+        end(read);
+        return;
+      }
       ({ banner } = read);
       socket.off('data', onData).pause();
       socket.unshift(received);

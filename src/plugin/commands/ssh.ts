@@ -1,9 +1,12 @@
 /** `kubectl vps ssh`, `scp` and `console`: the ways to reach a server. */
 import { spawn } from 'node:child_process';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { openInBrowser, webAddress } from '../browser.ts';
 import { print, tell, type Context } from '../context.ts';
 import { CommandError, EXIT } from '../failure.ts';
-import { scpArguments, scpServer, sshArguments, sshDestination } from '../ssh-arguments.ts';
+import { scpArguments, scpServer, sshArguments, sshDestination, type SshDestination } from '../ssh-arguments.ts';
 import { data } from '../table.ts';
 import { clean } from '../terminal.ts';
 
@@ -16,25 +19,50 @@ export interface SshOptions {
 
 /** Runs the user's ssh in this terminal. Resolves with its exit code, above 128 if a signal ended it. */
 export async function runSsh(
-  { cluster }: Context,
+  context: Context,
   name: string,
   command: readonly string[],
   { direct, sshOption, identityFile }: SshOptions,
 ): Promise<number> {
-  const target = sshDestination(await cluster.get(name), direct, cluster.where);
   const own = given({ sshOption, identityFile });
+  return reach(context, name, direct, (target, file) => run('ssh', sshArguments(target, own, command, file)));
+}
+
+/** Gives `use` the server and, if the operator knows its host keys, a file with them that exists until `use` has ended. */
+async function reach(
+  context: Context,
+  name: string,
+  direct: boolean,
+  use: (target: SshDestination, knownHosts?: string) => Promise<number>,
+): Promise<number> {
+  const { cluster } = context;
+  const object = await cluster.get(name);
+  const target = sshDestination(object, direct, cluster.where);
   await cluster.close();
-  return run('ssh', sshArguments(target, own, command));
+  if (target.knownHosts.length === 0) {
+    const hint = object.spec.sshCheck === 'None' ? '; with spec.sshCheck, the operator learns it' : '';
+    tell(context, [`no host key of ${name} is known, so your own known_hosts decides${hint}`]);
+    return use(target);
+  }
+  if (object.status?.conditions?.some(({ type }) => type === 'HostKeyChanged') === true)
+    tell(context, [`the host key of ${name} has changed: see kubectl vps status ${name}${cluster.where}`]);
+  const folder = await mkdtemp(join(tmpdir(), 'kubectl-vps-'));
+  try {
+    const file = join(folder, 'known_hosts');
+    await writeFile(file, `${target.knownHosts.join('\n')}\n`);
+    return await use(target, file);
+  } finally {
+    await rm(folder, { recursive: true, force: true });
+  }
 }
 
 export type ScpOptions = SshOptions & { recursive: boolean };
 
 /** Copies between this machine and one server, with the user's scp. Resolves with its exit code. */
-export async function runScp({ cluster }: Context, paths: readonly string[], options: ScpOptions): Promise<number> {
-  const target = sshDestination(await cluster.get(scpServer(paths)), options.direct, cluster.where);
+export async function runScp(context: Context, paths: readonly string[], options: ScpOptions): Promise<number> {
   const own = [...given(options), ...(options.recursive ? ['-r'] : [])];
-  await cluster.close();
-  return run('scp', scpArguments(target, own, paths));
+  const name = scpServer(paths);
+  return reach(context, name, options.direct, (target, file) => run('scp', scpArguments(target, own, paths, file)));
 }
 
 /** The user's options, which ssh and scp spell alike. */

@@ -1,0 +1,108 @@
+/** `kubectl vps ssh-config` and `inventory`: servers for plain ssh, scp, rsync and Ansible, with the host keys of the operator. */
+import { mkdir, readFile, rename, writeFile } from 'node:fs/promises';
+import { homedir } from 'node:os';
+import { dirname, join, resolve } from 'node:path';
+import { SERVER_PLURAL } from '../../api/names.ts';
+import type { VirtualServer } from '../../api/virtual-server.ts';
+import { VIRTUAL_SERVERS } from '../../virtual-server/resource.ts';
+import { tell, type Context } from '../context.ts';
+import { CommandError, EXIT } from '../failure.ts';
+import { hostVariables, inventory, knownHostsText, sshConfig, sshHosts, type SshHost } from '../ssh-hosts.ts';
+import { data } from '../table.ts';
+
+interface Chosen {
+  allNamespaces: boolean;
+  selector?: string | undefined;
+  direct: boolean;
+  knownHosts?: string | undefined;
+}
+
+export type SshConfigOptions = Chosen & { write: boolean };
+
+/** Prints the configuration, or writes it. */
+export async function writeSshConfig(
+  context: Context,
+  names: readonly string[],
+  options: SshConfigOptions,
+): Promise<void> {
+  const hosts = await chosen(context, names, options);
+  const file = knownHostsFile(options);
+  const config = sshConfig(hosts, file);
+  if (options.write || options.knownHosts !== undefined) await writeKnownHosts(file, hosts);
+  if (!options.write) {
+    context.terminal.out.write(config);
+    if (options.knownHosts === undefined)
+      tell(context, [`nothing was written: pass --write, or --known-hosts FILE for the host keys`]);
+    return;
+  }
+  const path = join(folder(), 'config');
+  await replaceFile(path, config);
+  tell(context, [
+    `wrote ${hosts.length} hosts to ${path}`,
+    `put this line at the top of ~/.ssh/config, once: Include ${INCLUDED}`,
+  ]);
+}
+
+export type InventoryOptions = Chosen & { list: boolean; host?: string | undefined };
+
+/** As Ansible runs an inventory script: the whole inventory, or the variables of one host. */
+export async function showInventory(context: Context, options: InventoryOptions): Promise<void> {
+  const { host: wanted, list } = options;
+  if (list && wanted !== undefined) throw new CommandError(EXIT.usage, 'pass either --list or --host, not both');
+  const hosts = await chosen(context, [], options);
+  const file = knownHostsFile(options);
+  await writeKnownHosts(file, hosts);
+  if (wanted !== undefined) {
+    const host = hosts.find(({ name }) => name === wanted);
+    context.terminal.out.write(data(host === undefined ? {} : hostVariables(host, file), 'json'));
+    return;
+  }
+  const found = inventory(hosts, file);
+  tell(context, found.notes);
+  context.terminal.out.write(data(found.inventory, 'json'));
+}
+
+const INCLUDED = '~/.ssh/vps-operator/config';
+const folder = (): string => join(homedir(), '.ssh', 'vps-operator');
+const knownHostsFile = ({ knownHosts }: Chosen): string =>
+  knownHosts === undefined ? join(folder(), 'known_hosts') : resolve(knownHosts);
+
+/** Tells which servers are left out, and why. Throws CommandError for a name that does not exist. */
+async function chosen(context: Context, names: readonly string[], options: Chosen): Promise<SshHost[]> {
+  const { allNamespaces, selector, direct } = options;
+  if (names.length > 0 && (allNamespaces || selector !== undefined))
+    throw new CommandError(EXIT.usage, 'pass either names, or --all-namespaces and --selector');
+  const { cluster } = context;
+  const objects: VirtualServer[] =
+    names.length > 0
+      ? await Promise.all(names.map((name) => cluster.get(name)))
+      : (await cluster.listOf(SERVER_PLURAL, { allNamespaces, labelSelector: selector })).map((object) =>
+          VIRTUAL_SERVERS.parse(object),
+        );
+  const { hosts, notes } = sshHosts(objects, direct);
+  tell(context, notes);
+  return hosts;
+}
+
+async function writeKnownHosts(file: string, hosts: readonly SshHost[]): Promise<void> {
+  const before = await readFile(file, 'utf8').catch((error: unknown) => {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return '';
+    throw unwritable(file, error as Error);
+  });
+  await replaceFile(file, knownHostsText(before, hosts));
+}
+
+/** In one step, so that no ssh reads half a file. */
+async function replaceFile(path: string, text: string): Promise<void> {
+  const draft = `${path}.${process.pid}`;
+  try {
+    await mkdir(dirname(path), { recursive: true, mode: 0o700 });
+    await writeFile(draft, text, { mode: 0o600 });
+    await rename(draft, path);
+  } catch (error) {
+    throw unwritable(path, error as Error);
+  }
+}
+
+const unwritable = (path: string, { message }: Error): CommandError =>
+  new CommandError(EXIT.failed, `${JSON.stringify(path)} cannot be written: ${message}`);
