@@ -163,6 +163,23 @@ describe('docs/reference/kubectl-plugin.md', () => {
     for (const each of said.slice(4)) expect(each).toContain(adminConsole?.hostname);
   });
 
+  it('makes servers known to ssh and Ansible with each of its commands', async () => {
+    const { world, type } = await createReader();
+    const { metadata } = await readyServer(world, 'web', (manifest) => ({
+      ...manifest,
+      metadata: { ...manifest.metadata, labels: { team: 'web' } },
+    }));
+    await readyServer(world, 'db');
+    const [write, print, keys, listed] = typedBelow('ssh-config and inventory').map(({ command }) => command);
+    const host = `web.${metadata.namespace}`;
+    await type(write ?? '');
+    expect(await type('cat .ssh/vps-operator/config')).toContain(`Host ${host}\n`);
+    expect(await type(print ?? '')).toContain(`Host db.${metadata.namespace}\n`);
+    await type(keys ?? '');
+    expect(await type('cat config; ls keys')).toContain(`Host ${host}\n`);
+    expect(JSON.parse(await type(`${listed ?? ''} 2>/dev/null`))).toMatchObject({ label_team_web: { hosts: [host] } });
+  });
+
   it('lists what can be ordered, and writes manifests that the API server accepts', async () => {
     const { world, type } = await createReader();
     const catalog = { apiVersion: API_VERSION, kind: CATALOG_KIND, metadata: { name: 'catalog' }, spec: {} };
@@ -262,6 +279,7 @@ describe('docs/reference/kubectl-plugin.md', () => {
       rollout: 7,
       replace: 2,
       'ssh, scp and console': 6,
+      'ssh-config and inventory': 4,
       'catalog and new': 6,
       'resolve and adopt': 8,
       'start-over': 2,
