@@ -5,8 +5,9 @@
 import { connect, type LookupFunction } from 'node:net';
 import type { ConnectConfig } from 'ssh2';
 import { FairPlaces } from '../base/fair-line.ts';
-import { KEY_FAMILIES, shownKey, type KeyType, type ShownKey } from './decision/host-keys.ts';
+import { KEY_FAMILIES, type KeyType, type ShownKey } from './decision/key-types.ts';
 import type { ProbeResult, SshEndpoint } from './decision/reach.ts';
+import { shownKey } from './shown-key.ts';
 import { lookup } from 'node:dns';
 import { Resolver } from 'node:dns/promises';
 

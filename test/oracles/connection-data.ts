@@ -13,7 +13,7 @@ export function expectedData(
 ): Partial<Record<string, string>> {
   if (server === undefined) return {};
   const { ipv4, ipv6, ssh_proxy: proxy, admin_console: console, vnc } = server;
-  const hosts = [`[${proxy.hostname}]:${proxy.port}`, ...ipv6, ...ipv4];
+  const hosts = [`[${proxy.hostname}]:${proxy.port}`, ...ipv6, ...ipv4.map(String)];
   const lines = hosts.flatMap((host) => keys.map(({ type, key }) => `${host} ${type} ${key}\n`));
   return {
     identifier,

@@ -2,45 +2,17 @@
  * The host keys of a server's SSH server: which ones the operator trusts, and what a changed key means. The first keys that a
  * server shows are trusted; from then on, only your annotation replaces them. Pure.
  */
-import { createHash } from 'node:crypto';
-import { isIP } from 'node:net';
 import { timestamp } from '../../base/duration.ts';
 import { ACCEPT_HOST_KEY_ANNOTATION } from '../../api/names.ts';
 import { mirrorIn, type ServerRecord } from '../../api/record.ts';
-import { BOUNDS, type VirtualServer, type VirtualServerStatus } from '../../api/virtual-server.ts';
+import type { VirtualServer, VirtualServerStatus } from '../../api/virtual-server.ts';
 import type { Finding } from '../../controller/conditions.ts';
 import { fingerprintOf, isOtherFingerprint } from './identity.ts';
-import type { ProbeResult } from './reach.ts';
+import { isKeyType, type KeyType, type ShownKey } from './key-types.ts';
+import { isIPv6, type ProbeResult } from './reach.ts';
 import { isHost, SSH_PORT } from './status.ts';
 
-/** The key types that clients use, best first; a host usually has one key of each family. */
-export const KEY_FAMILIES = [
-  ['ssh-ed25519'],
-  ['ecdsa-sha2-nistp256', 'ecdsa-sha2-nistp384', 'ecdsa-sha2-nistp521'],
-  ['ssh-rsa'],
-] as const satisfies readonly (readonly string[])[] as readonly (readonly KeyType[])[];
-export type KeyType = 'ssh-ed25519' | 'ecdsa-sha2-nistp256' | 'ecdsa-sha2-nistp384' | 'ecdsa-sha2-nistp521' | 'ssh-rsa';
-
 export type HostKey = NonNullable<VirtualServerStatus['sshHostKeys']>[number];
-
-/** A key that a host has proven to hold. */
-export interface ShownKey {
-  type: KeyType;
-  /** As `ssh-keygen -l` prints it. */
-  fingerprint: string;
-  /** Base64, as in known_hosts. */
-  key: string;
-}
-
-const isKeyType = (text: string): text is KeyType => KEY_FAMILIES.flat().some((type) => type === text);
-
-/** From a key in the format of RFC 4253, 6.6; undefined if its type is unknown or it is too long to be stored. */
-export function shownKey(blob: Buffer): ShownKey | undefined {
-  const type = blob.length < 4 ? '' : blob.subarray(4, 4 + blob.readUInt32BE(0)).toString('latin1');
-  const key = blob.toString('base64');
-  if (!isKeyType(type) || key.length > BOUNDS.hostKey) return undefined;
-  return { type, fingerprint: `SHA256:${createHash('sha256').update(blob).digest('base64').replace(/=+$/, '')}`, key };
-}
 
 /**
  * The keys in the status, if they are keys of the server in the record. They belong to the identifier and, as far as the
@@ -92,6 +64,9 @@ export function changedFinding(known: readonly HostKey[], shown: ShownKey): Find
   return { reason: 'HostKeyChanged', message, subject: fingerprint };
 }
 
+/** Checks only the form, which no ssh reads as a pattern. */
+const isIPv4 = (text: string): boolean => /^\d{1,3}(\.\d{1,3}){3}$/.test(text);
+
 /** The lines of a known_hosts file for the ways to a server; undefined if there is no key or no way. */
 export function knownHosts(
   { sshProxy, ipv6 = [], ipv4 = [] }: VirtualServerStatus,
@@ -99,7 +74,9 @@ export function knownHosts(
 ): string | undefined {
   const proxy =
     sshProxy !== undefined && isHost(sshProxy.hostname) ? [hostPattern(sshProxy.hostname, sshProxy.port)] : [];
-  const direct = [...ipv6, ...ipv4].filter((address) => isIP(address) !== 0).map((address) => hostPattern(address));
+  const direct = [...ipv6, ...ipv4]
+    .filter((address) => isIPv6(address) || isIPv4(address))
+    .map((address) => hostPattern(address));
   const lines = [...proxy, ...direct].flatMap((host) => keys.map((key) => knownHostsLine(host, key)));
   return lines.length === 0 ? undefined : `${lines.join('\n')}\n`;
 }

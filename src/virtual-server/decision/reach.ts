@@ -4,7 +4,7 @@ import type { ServerRecord } from '../../api/record.ts';
 import { isRunning } from '../../api/server-state.ts';
 import type { VirtualServer } from '../../api/virtual-server.ts';
 import type { Server } from '../../provider/types.ts';
-import type { ShownKey } from './host-keys.ts';
+import type { ShownKey } from './key-types.ts';
 import { isHost, serverFields, SSH_PORT } from './status.ts';
 
 export interface SshEndpoint {
@@ -28,7 +28,7 @@ export interface Reachable {
 }
 
 /** Checks only the form; any other mistake in the address shows when the check connects. */
-const isIPv6 = (text: string): boolean => text.includes(':') && /^[0-9A-Fa-f:.]+$/.test(text);
+export const isIPv6 = (text: string): boolean => text.includes(':') && /^[0-9A-Fa-f:.]+$/.test(text);
 
 /** Undefined if there is nothing to check or the spec asks for no check. Uses only values that are fit for status. */
 export function sshTarget({ spec, metadata }: VirtualServer, server: Server): SshEndpoint | undefined {

@@ -53,7 +53,7 @@ async function logIn(sshd: Sshd, knownHosts: string): Promise<string> {
   const run = promisify(execFile)('ssh', ['-F', '/dev/null', ...args, 'root@127.0.0.1', 'echo', 'in']);
   return run.then(
     ({ stdout }) => stdout.trim(),
-    ({ stderr }: { stderr: string }) => stderr,
+    (error: unknown) => (error as { stderr: string }).stderr,
   );
 }
 

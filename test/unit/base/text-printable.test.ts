@@ -55,7 +55,7 @@ function recordOf(chance: Chance): ServerRecord {
   };
   const known = Object.entries(fields).filter(() => chance.below(2) === 0);
   return {
-    owner: chance.oneOf(UID, chance.text()),
+    owner: chance.oneOf(UID, UID, UID, chance.text()),
     mode: chance.oneOf('create', 'adopt'),
     ...Object.fromEntries(known),
   };
@@ -63,7 +63,7 @@ function recordOf(chance: Chance): ServerRecord {
 
 function objectOf(chance: Chance): VirtualServer {
   const record = recordOf(chance);
-  const annotations = INPUT_ANNOTATIONS.filter(() => chance.below(8) === 0).map((name) => [name, chance.text()]);
+  const annotations = INPUT_ANNOTATIONS.filter(() => chance.below(16) === 0).map((name) => [name, chance.text()]);
   return web({
     annotated: chance.oneOf<ServerRecord | string>(
       record,
@@ -113,7 +113,7 @@ function answersOf(chance: Chance, product: string): Answers {
     catalog: { ...CATALOG, products: [{ code: product }] },
     order: { kind: 'refused', status: 400, error: new ResponseError(400, chance.text()) },
     task: chance.oneOf<TaskState | Error>({ state: 'pending', identifier: chance.maybe(text), status: text }, error),
-    server: chance.oneOf<Server | Error>(server, error, DENIED),
+    server: chance.oneOf<Server | Error>(server, server, server, error, DENIED),
     removed: chance.oneOf<string | Error>(text, error, DENIED),
     after: chance.oneOf<Server | Error>(server, error, DENIED),
   };

@@ -3,7 +3,7 @@ import { connect, createServer, type AddressInfo, type Socket } from 'node:net';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import ssh2 from 'ssh2';
 import { createSshProbe } from '../../../src/virtual-server/ssh-check.ts';
-import type { KeyType } from '../../../src/virtual-server/decision/host-keys.ts';
+import type { KeyType } from '../../../src/virtual-server/decision/key-types.ts';
 import { makeHostKey, startSshServer, type SshServer } from '../../fixtures/ssh-server.ts';
 
 const patient = createSshProbe();
@@ -13,7 +13,7 @@ const ask = ({ port }: { port: number }, known: readonly KeyType[] = [], by = pa
 const publicKey = (key: string): string => {
   const parsed = ssh2.utils.parseKey(key);
   if (parsed instanceof Error) throw parsed;
-  return (Array.isArray(parsed) ? parsed[0] : parsed).getPublicSSH().toString('base64');
+  return parsed.getPublicSSH().toString('base64');
 };
 const keysOf = async (asked: ReturnType<typeof ask>): Promise<string[]> => {
   const probed = await asked;
@@ -105,10 +105,12 @@ describe('a host that sends a version line', () => {
         const ignore = Buffer.concat([packet(28), Buffer.alloc(26)]);
         ignore.writeUInt8(4, 4);
         ignore.writeUInt8(2, 5);
-        const send = (): void =>
-          void (
-            socket.destroyed || (socket.write(Buffer.concat(Array(500).fill(ignore) as Buffer[])), setImmediate(send))
-          );
+        const many = Buffer.concat(Array<Buffer>(500).fill(ignore));
+        const send = (): void => {
+          if (socket.destroyed) return;
+          socket.write(many);
+          setImmediate(send);
+        };
         send();
       },
       /./,

@@ -4,14 +4,14 @@ import { describe, expect, it } from 'vitest';
 import { ACCEPT_HOST_KEY_ANNOTATION } from '../../../../src/api/names.ts';
 import { BOUNDS } from '../../../../src/api/virtual-server.ts';
 import {
-  KEY_FAMILIES,
   changedFinding,
   knownHosts,
   knownKeys,
   pinned,
-  shownKey,
   typesOf,
 } from '../../../../src/virtual-server/decision/host-keys.ts';
+import { KEY_FAMILIES } from '../../../../src/virtual-server/decision/key-types.ts';
+import { shownKey } from '../../../../src/virtual-server/shown-key.ts';
 import { HOST_KEY, KNOWN, NOW, OTHER_HOST_KEY, SERVER, record, web, webWith } from '../../../fixtures/decision.ts';
 
 const SINCE = { firstSeen: '2026-01-01T00:00:00Z' };

@@ -2,7 +2,7 @@
 import { describe, expect, it } from 'vitest';
 import { ACCEPT_HOST_KEY_ANNOTATION } from '../../../../src/api/names.ts';
 import type { VirtualServer, VirtualServerStatus } from '../../../../src/api/virtual-server.ts';
-import type { NewSecret, SecretChanges } from '../../../../src/kube/kinds.ts';
+import type { NewSecret } from '../../../../src/kube/kinds.ts';
 import type { ProbeResult } from '../../../../src/virtual-server/decision/reach.ts';
 import { HOST_KEY, KNOWN, OTHER_HOST_KEY, SERVER, webWith } from '../../../fixtures/decision.ts';
 import { fakeSecrets } from '../../../fixtures/doubles.ts';
@@ -39,7 +39,7 @@ async function look(
       written = secret.data.known_hosts ?? '';
       return Promise.resolve({ ...secret, metadata: { ...secret.metadata, uid: 'u', resourceVersion: '1' } });
     },
-    patch: (_version, _changes: SecretChanges) => Promise.resolve(),
+    patch: () => Promise.resolve(),
   });
   return { ...(await visit(object, { answers: { server: SERVER }, secrets, probe, ...given })), written };
 }
