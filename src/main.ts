@@ -11,7 +11,7 @@ const EXIT_USAGE = 2;
 const EXIT_LOST = 1;
 
 async function run(config: Config, log: Logger): Promise<void> {
-  if (config.journalDir === undefined) {
+  if (config.journalDir === undefined && !config.observeOnly) {
     log.warn('no --journal-dir: if a crash loses the answer to an order, you must resolve that order yourself');
   }
   const lost = Promise.withResolvers<undefined>();
@@ -20,9 +20,9 @@ async function run(config: Config, log: Logger): Promise<void> {
   process.on('SIGTERM', (signal) => end(0, { signal })).on('SIGINT', (signal) => end(0, { signal }));
   // Shut down in order to record orders in flight; the restarted process waits for the lease.
   void lost.promise.then(() => end(EXIT_LOST, { reason: 'leadership lost' }));
-  const { baseUrl, watchNamespaces, network } = config;
+  const { baseUrl, watchNamespaces, network, observeOnly } = config;
   const proxy = network.proxyFor(baseUrl)?.origin;
-  log.info({ version: version(), baseUrl, watchNamespaces, proxy }, 'operator starts');
+  log.info({ version: version(), baseUrl, watchNamespaces, proxy, observeOnly }, 'operator starts');
   await operator.start().catch((error: unknown) => {
     // Stopped during startup; not a failure.
     if (!end.hasBegun()) throw error;

@@ -18,8 +18,9 @@ import { Accounts, type SecretName } from './accounts/accounts.ts';
 import { CATALOG_SINGULAR, SERVER_SINGULAR, SET_SINGULAR } from './api/names.ts';
 import { Controller, Progress, type ControllerOptions, type Watch } from './controller/controller.ts';
 import { Recorder } from './controller/event-recorder.ts';
+import type { Observer } from './controller/observer.ts';
 import { OwnWrites } from './controller/own-writes.ts';
-import type { KubeObject } from './kube/resource.ts';
+import { keyOf, type KubeObject } from './kube/resource.ts';
 import type { Vitals } from './observability/vitals.ts';
 import { CATALOG_WORKERS, CatalogReconciler } from './server-catalog/reconciler.ts';
 import { ConnectionSecrets } from './virtual-server/connection-secret.ts';
@@ -75,6 +76,8 @@ export interface OperatorOptions extends Pick<VisitServices, 'probe'> {
   /** How long another process may keep working after its last lease renewal (ms); 0 without leader election. */
   leaseDurationMs?: number;
   operatorNamespace: string | undefined;
+  /** Given if the operator only observes; then `leads` is never true. */
+  observer?: Observer;
   timers?: Timers;
   metrics?: Metrics;
   /** Creates the name of an attempt; random by default. */
@@ -95,6 +98,8 @@ interface Kind {
   callers: number;
   /** The Secrets with the API keys of its objects. */
   secrets: () => SecretName[];
+  /** The keys of its objects. */
+  keys: () => string[];
   /** The keys of the objects that are waiting for this Secret. */
   wake: (namespace: string, secret: string) => readonly string[];
 }
@@ -156,7 +161,13 @@ export class Operator {
       quota,
       leads,
       probe: options.probe,
-      connections: new ConnectionSecrets({ secrets: options.secrets, kube, leads, log }),
+      connections: new ConnectionSecrets({
+        secrets: options.secrets,
+        observes: options.observer !== undefined,
+        kube,
+        leads,
+        log,
+      }),
       mint: options.mint ?? (() => randomBytes(8).toString('hex')),
       accounts,
       timers,
@@ -164,6 +175,7 @@ export class Operator {
       pace: this.#pace,
       taskTimes: this.#taskTimes,
       recorder: this.#recorder,
+      observer: options.observer,
       log,
       progress,
       metrics,
@@ -191,6 +203,10 @@ export class Operator {
     spread(objects, this.#objects, this.#timers.now(), resyncOf);
     await this.#accounts.prefetch(objects.filter((object) => knownRecord(object) !== undefined).map(secretOf));
     this.#losses.reportUnseen(objects);
+    // What was not reported while another operator worked is reported now.
+    await this.#options.observer?.start(() => {
+      for (const { controller, keys } of this.#kinds) keys().forEach((key) => controller.enqueue(key));
+    });
     const [first, ...others] = this.#kinds;
     await first.controller.start();
     // If a kind is not installed yet, the operator works without it; `stop` ends the wait.
@@ -216,6 +232,7 @@ export class Operator {
       pollLagMs: () => pollLagMs(list(), (uid) => this.#objects.memo(uid), this.#timers.now()),
       stretch: () => this.#pace.factors(this.#timers.monotonic()),
       journalBroken: this.#options.journal.problem !== undefined,
+      withheld: this.#options.observer?.withheld(),
     };
   }
 
@@ -226,6 +243,7 @@ export class Operator {
     this.#phase = 'stopping';
     this.#stopping.abort();
     this.#accounts.stop();
+    this.#options.observer?.stop();
     await Promise.all(this.#kinds.map(({ controller }) => controller.stop()));
     await Promise.race([this.#visits.drain(), this.#pause(deadline - this.#timers.monotonic())]);
     while (!(await this.#unrecorded.record())) await this.#pause(STOP_RETRY_MS);
@@ -241,6 +259,7 @@ export class Operator {
       visits: this.#visits,
       losses: this.#losses,
       journal,
+      observer: this.#options.observer,
       log,
     });
     const controller = this.#controller(SERVER_SINGULAR, {
@@ -257,6 +276,7 @@ export class Operator {
       controller,
       callers: maxConcurrentReconciles,
       secrets: () => servers.list().map(secretOf),
+      keys: () => servers.list().map(keyOf),
       wake: (...secret) => reconciler.wake(...secret),
     };
   }
@@ -270,6 +290,7 @@ export class Operator {
       accounts: this.#accounts,
       recorder: this.#recorder,
       timers: this.#timers,
+      observer: this.#options.observer,
       log: this.#options.log,
       stopping: this.#stopping.signal,
     });
@@ -278,12 +299,13 @@ export class Operator {
       controller: this.#controller(CATALOG_SINGULAR, { informer, objects, reconciler, workers: CATALOG_WORKERS }),
       callers: CATALOG_WORKERS,
       secrets: () => informer.list().map(secretOf),
+      keys: () => informer.list().map(keyOf),
       wake: (...secret) => reconciler.wake(...secret),
     };
   }
 
   #virtualServerSets({ informer, client, members }: NonNullable<OperatorOptions['sets']>): Kind {
-    const { servers, log, leads = () => true } = this.#options;
+    const { servers, log, observer, leads = () => true } = this.#options;
     const objects = new OwnWrites(informer);
     const candidates = new Candidates({ servers, newest: (key) => this.#objects.newest(key), sets: informer });
     const watch: Watch<VirtualServer> = { informer: servers, toKeys: (server) => candidates.setsOf(server) };
@@ -294,6 +316,7 @@ export class Operator {
       members,
       saw: (set) => objects.saw(set),
       leads,
+      observer,
       recorder: this.#recorder,
       progress,
       timers: this.#timers,
@@ -308,7 +331,14 @@ export class Operator {
       workers: SET_WORKERS,
       progress,
     });
-    return { name: SET_SINGULAR, controller, callers: 0, secrets: () => [], wake: () => [] };
+    return {
+      name: SET_SINGULAR,
+      controller,
+      callers: 0,
+      secrets: () => [],
+      keys: () => informer.list().map(keyOf),
+      wake: () => [],
+    };
   }
 
   #controller<T extends KubeObject>(

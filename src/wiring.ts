@@ -3,6 +3,7 @@ import { randomUUID } from 'node:crypto';
 import { hostname } from 'node:os';
 import { OPERATOR_LEASE, VERSION_ANNOTATION } from './api/names.ts';
 import { LeaderElection } from './controller/leader-election.ts';
+import { Observer } from './controller/observer.ts';
 import { Operator } from './operator.ts';
 import { createSshProbe } from './virtual-server/ssh-check.ts';
 import { realTimers } from './base/timers.ts';
@@ -11,6 +12,7 @@ import type { Config } from './config/config.ts';
 import { createClient } from './kube/client.ts';
 import { loadCluster } from './kube/config.ts';
 import { createKubeHttp, type KubeHttp } from './kube/http.ts';
+import { readOnlyKube } from './kube/read-only.ts';
 import { createInformer } from './controller/informer.ts';
 import { ACCESS_REVIEWS, LEASES, SECRETS, TOKEN_REVIEWS } from './kube/kinds.ts';
 import { longestSilenceMs } from './controller/reflector.ts';
@@ -28,6 +30,7 @@ import { Metrics } from './base/metrics.ts';
 import type { PageSecurity } from './observability/page-server.ts';
 import { serveObservability } from './observability/pages.ts';
 import { createProvider } from './provider/provider.ts';
+import { readOnlyProvider } from './provider/read-only.ts';
 import { version } from './base/version.ts';
 
 export interface WiredOperator {
@@ -43,13 +46,16 @@ export interface WiredOperator {
  */
 export async function wireOperator(config: Config, log: Logger, onLost: () => void): Promise<WiredOperator> {
   const metrics = new Metrics((error) => log.error({ err: error }, 'failed to record a metric'));
-  const http = createKubeHttp({
+  const { observeOnly } = config;
+  const connected = createKubeHttp({
     cluster: loadCluster(config.kubeconfig),
     timeoutMs: config.kubeTimeoutMs,
     ...kubeMetrics(metrics),
   });
+  // With --observe-only, nothing else in the process can reach the API server or the provider.
+  const http = observeOnly ? readOnlyKube(connected) : connected;
   const journal = await journalOf(config, log);
-  const provider = createProvider({
+  const opened = createProvider({
     baseUrl: config.baseUrl,
     authUrl: config.authUrl,
     timeoutMs: config.providerTimeoutMs,
@@ -59,12 +65,16 @@ export async function wireOperator(config: Config, log: Logger, onLost: () => vo
     ...providerMetrics(metrics),
     network: config.network,
   });
+  const provider = observeOnly ? readOnlyProvider(opened) : opened;
   const kube = createKube(http);
   const namespaces = config.watchNamespaces.length === 0 ? 'all' : config.watchNamespaces;
-  const election = config.leaderElect ? electionOf(config, http, log, onLost) : undefined;
+  const election = config.leaderElect && !observeOnly ? electionOf(config, http, log, onLost) : undefined;
+  const observer = observeOnly ? observerOf(config, http, log) : undefined;
   const operator = new Operator({
     ...config,
-    ...(election ? { leads: () => election.held() } : { leaseDurationMs: 0 }),
+    ...(election && { leads: () => election.held() }),
+    ...(observer && { observer, leads: () => false }),
+    ...(!election && !observer && { leaseDurationMs: 0 }),
     kube,
     servers: createInformer(VIRTUAL_SERVERS, { http, namespaces, log }),
     catalogs: {
@@ -76,7 +86,7 @@ export async function wireOperator(config: Config, log: Logger, onLost: () => vo
       client: createClient(http, VIRTUAL_SERVER_SETS),
       members: createMembers(http, VIRTUAL_SERVERS),
     },
-    ...(config.connectionSecrets && { secrets: createClient(http, SECRETS) }),
+    ...(config.connectionSecrets && !observeOnly && { secrets: createClient(http, SECRETS) }),
     provider,
     journal,
     log,
@@ -103,7 +113,7 @@ export async function wireOperator(config: Config, log: Logger, onLost: () => vo
         version: version(),
         secure: securityOf(config, http),
         health,
-        observe: () => ({ vitals: operator.vitals(), leads: election?.held() ?? true, now: Date.now() }),
+        observe: () => ({ vitals: operator.vitals(), leads: election?.held() ?? !observeOnly, now: Date.now() }),
         log,
       });
       await pages;
@@ -142,8 +152,9 @@ function securityOf({ metricsSecure, metricsCertDir }: Config, http: KubeHttp): 
   return { certificate, access: createAccess(reviews, '/metrics', now) };
 }
 
-/** Throws an Error that names the flag if the folder is unusable. */
-async function journalOf({ journalDir: dir }: Config, log: Logger): Promise<Journal> {
+/** Throws an Error that names the flag if the folder is unusable. An operator that only observes leaves the folder alone. */
+async function journalOf({ journalDir, observeOnly }: Config, log: Logger): Promise<Journal> {
+  const dir = observeOnly ? undefined : journalDir;
   try {
     return await openJournal({ dir, warn: (message, fields) => log.warn(fields, message) });
   } catch (error) {
@@ -152,16 +163,21 @@ async function journalOf({ journalDir: dir }: Config, log: Logger): Promise<Jour
 }
 
 /** Throws an Error that names the flag if the namespace of the Lease is unknown. */
+function leaseOf({ operatorNamespace, leaseDurationMs }: Config, http: KubeHttp, flag: string) {
+  if (operatorNamespace === undefined) throw new Error(`${flag} needs --operator-namespace outside a pod`);
+  const lease = { namespace: operatorNamespace, name: OPERATOR_LEASE };
+  return { leases: createClient(http, LEASES), lease, leaseDurationMs, timers: realTimers };
+}
+
+function observerOf(config: Config, http: KubeHttp, log: Logger): Observer {
+  return new Observer({ ...leaseOf(config, http, '--observe-only'), log });
+}
+
 function electionOf(config: Config, http: KubeHttp, log: Logger, onLost: () => void): LeaderElection {
-  const { operatorNamespace, leaseDurationMs } = config;
-  if (operatorNamespace === undefined) throw new Error('--leader-elect needs --operator-namespace outside a pod');
   return new LeaderElection({
-    leases: createClient(http, LEASES),
-    lease: { namespace: operatorNamespace, name: OPERATOR_LEASE },
+    ...leaseOf(config, http, '--leader-elect'),
     identity: `${hostname()}_${randomUUID()}`,
     annotations: { [VERSION_ANNOTATION]: version() },
-    leaseDurationMs,
-    timers: realTimers,
     log,
     onLost,
   });

@@ -122,6 +122,7 @@ export const REASONS = {
   IdentifierInUse: blind('noCalls', 'hopeless', 'unresolved'),
   AdoptInvalid: stuck(),
   UnknownAnnotation: stuck('noCalls'),
+  ObserveOnly: blind(),
   OrphanedServer: stuck('noCalls', 'unresolved'),
   Reachable: aside('calm'),
   HostKeyChanged: aside(),

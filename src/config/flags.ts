@@ -169,6 +169,11 @@ export const FLAGS = {
     flag: 'leader-elect',
     help: 'Elect one active process with a Lease in the operator namespace. Required for more than one replica.',
   },
+  observeOnly: {
+    ...booleanFlag,
+    flag: 'observe-only',
+    help: 'Read and report, and order, cancel and change nothing: for a standby cluster, or for a trial of a new version beside the operator. Writes status and Events only while no other operator renews the Lease. Ignores --leader-elect, --journal-dir and --connection-secrets.',
+  },
   leaseDurationMs: {
     ...durationFlag,
     flag: 'lease-duration',

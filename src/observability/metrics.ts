@@ -325,5 +325,14 @@ const GAUGES: readonly GaugeDefinition[] = [
     '1 while the journal cannot be written: nothing is ordered until it can.',
     ({ vitals }) => (vitals.journalBroken ? 1 : 0),
   ),
+  value('vps_operator_observe_only', '1 if the operator only observes (--observe-only).', ({ vitals }) =>
+    vitals.withheld === undefined ? 0 : 1,
+  ),
+  values(
+    'vps_operator_withheld_actions',
+    'Objects by what the operator would do with them if it did not only observe.',
+    ['action'],
+    ({ vitals }) => (vitals.withheld ?? []).map(({ action, count }) => ({ action, value: count })),
+  ),
   values('vps_operator_build_info', 'Always 1.', ['version'], ({ version }) => [{ version, value: 1 }]),
 ];

@@ -20,4 +20,6 @@ export interface Vitals {
   /** The largest factors by which intervals are stretched in any namespace; 1 means not stretched. */
   stretch: () => { poll: number; resync: number };
   journalBroken: boolean;
+  /** What an operator that only observes would do, by action; undefined for any other operator. */
+  withheld?: readonly { action: string; count: number }[] | undefined;
 }

@@ -8,6 +8,7 @@ import { transitions } from '../controller/conditions.ts';
 import type { Logger } from '../base/logger.ts';
 import type { Timers } from '../base/timers.ts';
 import type { Reconciler } from '../controller/controller.ts';
+import type { Observer } from '../controller/observer.ts';
 import type { Recorder } from '../controller/event-recorder.ts';
 import { isDeepEqual } from '../base/deep-equal.ts';
 import { keyOf } from '../kube/resource.ts';
@@ -27,6 +28,8 @@ export interface CatalogReconcilerOptions {
   accounts: Accounts;
   recorder: Recorder;
   timers: Timers;
+  /** Given if the operator only observes. */
+  observer?: Observer | undefined;
   log: Logger;
   /** Once it fires, nothing is written anymore. */
   stopping: AbortSignal;
@@ -63,7 +66,9 @@ export class CatalogReconciler implements Reconciler<ServerCatalog> {
     if (catalog === undefined) this.#forgetGone();
     if (catalog === undefined || catalog.metadata.deletionTimestamp !== undefined) return {};
     const { uid, generation } = catalog.metadata;
-    const { timers } = this.#options;
+    const { timers, observer } = this.#options;
+    // Another operator reads the lists and writes them.
+    if (observer?.reports === false) return {};
     const plan = this.#plans.get(uid) ?? this.#firstPlan(catalog);
     const left = plan.at - timers.monotonic();
     if (plan.generation === generation && !isRequested(catalog) && left > 0 && !this.#woken.has(uid)) {

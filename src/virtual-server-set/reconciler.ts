@@ -6,6 +6,7 @@ import type { Logger } from '../base/logger.ts';
 import type { Timers } from '../base/timers.ts';
 import { transitions, type EventNote } from '../controller/conditions.ts';
 import type { Progress, Reconciler } from '../controller/controller.ts';
+import type { Observer } from '../controller/observer.ts';
 import type { Recorder } from '../controller/event-recorder.ts';
 import type { Client } from '../kube/client.ts';
 import { KubeError } from '../kube/error.ts';
@@ -15,6 +16,8 @@ import {
   eventsOf,
   memberNameOf,
   planSet,
+  rejected,
+  withheld,
   type Plan,
   type Rejection,
   type SetAction,
@@ -34,6 +37,8 @@ export interface SetReconcilerOptions {
   saw: (set: VirtualServerSet) => void;
   /** True while no other process can be the leader. */
   leads: () => boolean;
+  /** Given if the operator only observes. */
+  observer?: Observer | undefined;
   recorder: Pick<Recorder, 'record'>;
   /** Every step of a visit is marked here. */
   progress: Pick<Progress, 'mark'>;
@@ -78,14 +83,16 @@ export class SetReconciler implements Reconciler<VirtualServerSet> {
     key: string,
     set: VirtualServerSet | undefined,
   ): Promise<{ requeueAfterMs?: number; postponed?: boolean }> {
+    const { timers, known, stopping, observer } = this.#options;
     if (set === undefined) {
       this.#visited.delete(key);
+      observer?.withholds(SET_KIND, key);
       return {};
     }
-    const { timers, known, stopping } = this.#options;
     const pauseMs = (this.#visited.get(key) ?? -Infinity) + PAUSE_MS - timers.monotonic();
     if (pauseMs > 0) return { requeueAfterMs: pauseMs, postponed: true };
     this.#visited.set(key, timers.monotonic());
+    if (observer !== undefined) return this.#observe(key, set, observer);
     const cached = { objects: known(set), live: false };
     const first = { set, seen: cached, plan: planSet(set, cached, timers.now()) };
     if (stopping.aborted) return {};
@@ -93,13 +100,24 @@ export class SetReconciler implements Reconciler<VirtualServerSet> {
     const look = first.plan.look ? await this.#lookLive(set) : first;
     if (look === undefined) return {};
     const { done, failure, rejection } = await this.#act(look, seenAt);
-    const { status } = rejection === undefined ? look.plan : planSet(look.set, look.seen, timers.now(), rejection);
+    const { status } = rejection === undefined ? look.plan : planSet(look.set, look.seen, timers.now(), rejected(rejection));
     await this.#writeStatus(look.set, status, eventsOf(done));
     if (failure !== undefined) throw failure;
     // What was done shows only in the next plan. A cache that is behind triggers a visit when it catches up.
     const pauseAfterMs = done.length > 0 || look.seen.live ? PAUSE_MS : BEHIND_MS;
     const requeueAfterMs = look.plan.actions.length > 0 ? pauseAfterMs : look.plan.afterMs;
     return requeueAfterMs === undefined ? {} : { requeueAfterMs };
+  }
+
+  /** Reports what the set would do, and does none of it. A cache is good enough for that. */
+  async #observe(key: string, set: VirtualServerSet, observer: Observer): Promise<{ requeueAfterMs?: number }> {
+    const { known, timers } = this.#options;
+    const seen = { objects: known(set), live: true };
+    const { actions } = planSet(set, seen, timers.now());
+    observer.withholds(SET_KIND, key, ...actions.map(({ type }) => type));
+    const { status, afterMs } = planSet(set, seen, timers.now(), withheld(actions));
+    if (observer.reports) await this.#writeStatus(set, status, []);
+    return afterMs === undefined ? {} : { requeueAfterMs: afterMs };
   }
 
   /** Plans again with what the API server shows now; undefined if the set is gone. */

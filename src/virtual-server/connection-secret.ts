@@ -17,6 +17,8 @@ import {
 export interface ConnectionSecretsOptions {
   /** Undefined: `--connection-secrets` was not given, and nothing is written. */
   secrets: Secrets | undefined;
+  /** True if the operator only observes: nothing is written. */
+  observes?: boolean;
   kube: Pick<Kube, 'getVirtualServer'>;
   /** True while no other process can be the active one; checked right before a write. */
   leads: () => boolean;
@@ -84,8 +86,12 @@ export class ConnectionSecrets {
     }
   }
 
-  async #bring(object: VirtualServer, data: ConnectionData | undefined): Promise<'written' | 'disabled' | 'taken'> {
-    const { secrets } = this.#options;
+  async #bring(
+    object: VirtualServer,
+    data: ConnectionData | undefined,
+  ): Promise<'written' | 'disabled' | 'observed' | 'taken'> {
+    const { secrets, observes } = this.#options;
+    if (observes === true) return 'observed';
     const { connectionSecretName: name } = object.spec;
     if (secrets === undefined || name === undefined) return 'disabled';
     const present = await secrets.get(object.metadata.namespace, name);

@@ -2,6 +2,7 @@
  * Reconciles VirtualServers, one object at a time: decides which operation is next, and runs it, until nothing is left; and
  * cleans up after objects that are gone.
  */
+import { SERVER_KIND } from '../api/names.ts';
 import type { VirtualServer } from '../api/virtual-server.ts';
 import { decide } from './decision/decide.ts';
 import { parked, waited, withAsked } from './decision/outcome.ts';
@@ -12,6 +13,7 @@ import { cancel } from './operations/cancel.ts';
 import { expire } from './operations/expire.ts';
 import { follow } from './operations/follow.ts';
 import { look } from './operations/look.ts';
+import { observe } from './operations/observe.ts';
 import { order } from './operations/order.ts';
 import { recorded } from './operations/record.ts';
 import { release } from './operations/release.ts';
@@ -19,6 +21,7 @@ import { OrdersInFlight, PROVISIONING, Visit, type VisitServices } from './visit
 import type { Logger } from '../base/logger.ts';
 import type { Reconciler } from '../controller/controller.ts';
 import type { Informer } from '../controller/informer.ts';
+import type { Observer } from '../controller/observer.ts';
 import { keyOf } from '../kube/resource.ts';
 import type { Losses } from './shared/losses.ts';
 import type { Objects } from './shared/objects.ts';
@@ -78,6 +81,7 @@ export class Visits {
 
 /** Undefined if the object is gone, or the process is about to end. */
 async function run(operation: Operation, visit: Visit, at: View): Promise<Outcome | undefined> {
+  if (visit.services.observer !== undefined) return observe(visit, at, operation);
   switch (operation.type) {
     case 'order':
       return order(visit, at);
@@ -113,6 +117,8 @@ export interface VirtualServerReconcilerOptions {
   visits: Visits;
   losses: Losses;
   journal: Journal;
+  /** Given if the operator only observes. */
+  observer?: Observer | undefined;
   log: Logger;
 }
 
@@ -146,9 +152,10 @@ export class VirtualServerReconciler implements Reconciler<VirtualServer> {
 
   /** Cleans up after objects that are gone, and reports those whose finalizer was removed by force. */
   async #endGone(key: string): Promise<void> {
-    const { objects, losses, journal, log } = this.#options;
+    const { objects, losses, journal, log, observer } = this.#options;
     for (const { object, released } of objects.takeGone(key)) {
       if (!released) losses.report(object);
+      observer?.withholds(SERVER_KIND, key);
       const { uid } = object.metadata;
       await journal.drop(uid).catch((error: unknown) => log.error({ uid, err: error }, 'journal entry not dropped'));
     }

@@ -8,6 +8,7 @@ import type { Logger } from '../base/logger.ts';
 import type { Timers } from '../base/timers.ts';
 import { currentReason } from '../api/conditions.ts';
 import type { Recorder } from '../controller/event-recorder.ts';
+import type { Observer, Withheld } from '../controller/observer.ts';
 import type { Progress } from '../controller/controller.ts';
 import type { Session } from '../provider/types.ts';
 import type { ConnectionSecrets } from './connection-secret.ts';
@@ -54,6 +55,8 @@ export interface VisitServices {
   leads: () => boolean;
   timers: Timers;
   recorder: Recorder;
+  /** Given if the operator only observes. */
+  observer?: Observer | undefined;
   log: Logger;
   /** Marked at every step. */
   progress?: Progress;
@@ -94,6 +97,10 @@ export class OrdersInFlight {
 export class Visit {
   readonly services: VisitServices;
   #object: VirtualServer;
+  /** The same version as the API server has it; only an operator that only observes supposes another record. */
+  #real: VirtualServer;
+  /** Of an operator that only observes: what it would have written to the record by now. */
+  #supposed: ServerRecord | undefined;
   #key: { secret: string; found: Found } | undefined;
   /** The attempt that this visit has claimed. */
   #claimed: string | undefined;
@@ -104,6 +111,7 @@ export class Visit {
 
   constructor(first: VirtualServer, services: VisitServices, orders: OrdersInFlight) {
     this.#object = first;
+    this.#real = first;
     this.services = services;
     this.#orders = orders;
     this.#steppedAt = services.timers.monotonic();
@@ -124,6 +132,7 @@ export class Visit {
   saw(live: VirtualServer): void {
     this.services.objects.saw(live);
     this.#object = live;
+    this.#real = live;
   }
 
   /** The session for calls to the provider, with the key of the Secret that the object names; read once a visit. */
@@ -167,7 +176,8 @@ export class Visit {
    * KubeError.
    */
   async commit({ name, next, resolves = false }: Step): Promise<void> {
-    const { objects, recorder, timers } = this.services;
+    const { objects, recorder, timers, observer } = this.services;
+    if (observer !== undefined) return this.#report(name, next, observer);
     const object = this.#object;
     const { uid } = object.metadata;
     // Findings are remembered even if the write fails; a plan holds only once it is written.
@@ -179,6 +189,38 @@ export class Visit {
     recorder.record(SERVER_KIND, object, name, next.events);
     const now = timers.monotonic();
     this.#log(name, next, now - this.#steppedAt);
+    this.#steppedAt = now;
+  }
+
+  /** What an operator that only observes would do with the object. */
+  withholds(kind: string, key: string, withheld: Withheld | undefined): void {
+    this.services.observer?.withholds(kind, key, ...(withheld === undefined ? [] : [withheld]));
+  }
+
+  /**
+   * An operator that only observes writes the status at the end of the visit, and nothing else. Both copies of the record
+   * stay as they are; the rest of the visit supposes that they were written. Throws KubeError.
+   */
+  async #report(name: string, next: Outcome, { reports }: Observer): Promise<void> {
+    const { objects, recorder, kube } = this.services;
+    const real = this.#real;
+    const { uid } = real.metadata;
+    objects.remember(uid, { ...next.memo, plan: undefined });
+    const status = next.again || next.status === undefined ? real.status : withRecordOf(real, next.status);
+    const isNews = !isDeepEqual(real.status, status);
+    let newest = real;
+    if (isNews && reports && status !== undefined) {
+      newest = await kube.writeStatus(versionOf(real), status);
+      objects.saw(newest);
+      recorder.record(SERVER_KIND, real, name, next.events);
+    }
+    // As for any operator, a plan holds only once it is written.
+    if (!isNews || reports) objects.remember(uid, next.memo);
+    this.#supposed = next.record ?? this.#supposed;
+    this.#real = newest;
+    this.#object = this.#supposed === undefined ? newest : supposing(newest, this.#supposed);
+    const now = this.services.timers.monotonic();
+    this.#log(name, { ...next, ...(!reports && { events: [] }) }, now - this.#steppedAt);
     this.#steppedAt = now;
   }
 
@@ -309,6 +351,26 @@ function metadataPatch(object: VirtualServer, record: ServerRecord | null): Meta
   const add = !present && deletionTimestamp === undefined;
   if (!add && annotations?.[RECORD_ANNOTATION] === text) return undefined;
   return { annotations: { [RECORD_ANNOTATION]: text }, ...(add && { finalizers: [...finalizers, FINALIZER] }) };
+}
+
+/** The status with the copy of the record that it has at the API server, or without one. */
+function withRecordOf({ status }: VirtualServer, next: VirtualServerStatus): VirtualServerStatus {
+  const { record: _record, ...rest } = next;
+  return { ...rest, ...(status?.record !== undefined && { record: status.record }) };
+}
+
+/** The object as if both copies of the record were written. */
+function supposing(object: VirtualServer, record: ServerRecord): VirtualServer {
+  const { annotations, finalizers = [], ...metadata } = object.metadata;
+  return {
+    ...object,
+    metadata: {
+      ...metadata,
+      annotations: { ...annotations, [RECORD_ANNOTATION]: formatRecord(record) },
+      finalizers: finalizers.includes(FINALIZER) ? finalizers : [...finalizers, FINALIZER],
+    },
+    status: { ...object.status, record },
+  };
 }
 
 function versionOf(object: VirtualServer): ObjectVersion {

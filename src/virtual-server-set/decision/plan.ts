@@ -6,7 +6,7 @@ import { ended } from '../../base/text.ts';
 import { eventOf, type EventNote } from '../../controller/conditions.ts';
 import { slotsOf } from './limits.ts';
 import { groupsOf, situationOf, type Groups, type Situation } from './situation.ts';
-import { statusOf } from './status.ts';
+import { statusOf, type Held } from './status.ts';
 import { changesFor, manifestOf, type Manifest, type MemberPatch } from './template.ts';
 import { list } from './words.ts';
 
@@ -52,8 +52,8 @@ export interface Plan {
 /** How many creates and DELETEs a step has at most. */
 const STEP = 100;
 
-/** `rejection`: what the API server answered to this plan, for the status. */
-export function planSet(set: VirtualServerSet, seen: Surroundings, now: number, rejection?: Rejection): Plan {
+/** `held`: why an action of this plan was not carried out, for the status. */
+export function planSet(set: VirtualServerSet, seen: Surroundings, now: number, held?: Held): Plan {
   const groups = groupsOf(set, seen.objects);
   const situation = situationOf(set, groups, now);
   const isIdle = set.metadata.deletionTimestamp !== undefined || set.spec.paused;
@@ -62,7 +62,7 @@ export function planSet(set: VirtualServerSet, seen: Surroundings, now: number, 
   return {
     look,
     actions: look ? quiet : [...quiet, ...weighty],
-    ...statusOf(situation, rejection && refusal(rejection)),
+    ...statusOf(situation, held),
   };
 }
 
@@ -92,8 +92,8 @@ function versionOf({ metadata: { name, uid, resourceVersion } }: VirtualServer):
   return { name, uid, resourceVersion };
 }
 
-/** The message of the status. */
-function refusal({ action, message }: Rejection): string {
+/** The status after a rejection. */
+export function rejected({ action, message }: Rejection): Held {
   const what: Record<SetAction['type'], string> = {
     create: 'the creation of member',
     delete: 'the deletion of member',
@@ -101,7 +101,19 @@ function refusal({ action, message }: Rejection): string {
     adopt: 'the adoption of',
     release: 'the release of',
   };
-  return `The API server rejects ${what[action.type]} ${memberNameOf(action)}: ${ended(message)} The set keeps trying`;
+  const refusal = `The API server rejects ${what[action.type]} ${memberNameOf(action)}: ${ended(message)} The set keeps trying`;
+  return { reason: 'MemberRejected', message: refusal };
+}
+
+/** The status of an operator that only observes. */
+export function withheld(actions: readonly SetAction[]): Held | undefined {
+  if (actions.length === 0) return undefined;
+  const verbs = [...new Set(actions.map(({ type }) => type))];
+  const each = verbs.map((verb) => `${verb} ${list(actions.filter(({ type }) => type === verb).map(memberNameOf))}`);
+  return {
+    reason: 'ObserveOnly',
+    message: `The operator only observes (--observe-only). The set would ${each.join(', and ')}`,
+  };
 }
 
 const EVENTS = {

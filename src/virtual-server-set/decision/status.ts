@@ -10,8 +10,13 @@ import type { Situation } from './situation.ts';
 import { revisionOf, shortName, withTemplate } from './template.ts';
 import * as words from './words.ts';
 
-/** `refusal`: that the API server rejects an action of the set, and why. */
-export function statusOf(situation: Situation, refusal?: string): { status: VirtualServerSetStatus; afterMs?: number } {
+/** Why an action of the set was not carried out. */
+export interface Held {
+  reason: 'MemberRejected' | 'ObserveOnly';
+  message: string;
+}
+
+export function statusOf(situation: Situation, held?: Held): { status: VirtualServerSetStatus; afterMs?: number } {
   const { set, now, members, alive, updated, outdated, isAvailable, limits, unresolved } = situation;
   const { metadata, spec, status: before } = set;
   const { generation } = metadata;
@@ -32,7 +37,7 @@ export function statusOf(situation: Situation, refusal?: string): { status: Virt
   const lastProgressTime = hasProgressed(situation, counts)
     ? timestamp(now)
     : (before?.lastProgressTime ?? timestamp(now));
-  const verdict = verdictOf(situation, refusal, Date.parse(lastProgressTime));
+  const verdict = verdictOf(situation, held, Date.parse(lastProgressTime));
   const prices = members.flatMap(({ price }) => (price === undefined ? [] : [price]));
   const conditions = withVerdict(before?.conditions ?? [], verdict, generation, now);
   const paused = spec.paused ? { reason: 'Paused' as const, message: words.PAUSED } : undefined;
@@ -69,7 +74,7 @@ function hasProgressed(situation: Situation, counts: Counts): boolean {
 
 function verdictOf(
   situation: Situation,
-  refusal: string | undefined,
+  held: Held | undefined,
   progressAt: number,
 ): Verdict<ReadyReason | SetReason> {
   const { set, now, members, unresolved, blocked, missing, free, taken, leaving, victims } = situation;
@@ -78,7 +83,7 @@ function verdictOf(
   const parked = unresolved.filter((member) => !hasTrait(member.unresolved?.reason, 'calm'));
   if (parked.length > 0) return { reason: 'MemberUnresolved', ...words.unresolved(situation, parked) };
   if (blocked.length > 0) return { reason: 'MemberBlocked', ...words.blocked(situation) };
-  if (refusal !== undefined) return { reason: 'MemberRejected', message: refusal };
+  if (held !== undefined) return held;
   if (isComplete(situation)) return { reason: 'Available', message: words.available(situation) };
   const isLeaving = members.some(({ deleting }) => deleting) || leaving.length > 0 || victims.chosen.length > 0;
   const isWaiting = isLeaving || unresolved.length > 0 || comesLater(situation);

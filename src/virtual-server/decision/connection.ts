@@ -32,7 +32,7 @@ export const CONNECTION_KEYS = [
 export type ConnectionData = Partial<Record<(typeof CONNECTION_KEYS)[number], string>>;
 
 /** The result of writing the Secret. */
-export type ConnectionSecretState = { state: 'written' | 'disabled' | 'taken' } | { state: 'failed'; why: string };
+export type ConnectionSecretState = { state: 'written' | 'disabled' | 'observed' | 'taken' } | { state: 'failed'; why: string };
 
 /** The condition ConnectionSecret. */
 export interface ConnectionCondition {
@@ -157,6 +157,12 @@ export function connectionCondition(
         status: 'False',
         reason: 'ConnectionSecretsDisabled',
         message: `${named} is not written, because the operator runs without --connection-secrets. Ask an administrator to add the component connection-secrets, or remove the field`,
+      };
+    case 'observed':
+      return {
+        status: 'False',
+        reason: 'ConnectionSecretsDisabled',
+        message: `${named} is not written, because the operator only observes (--observe-only)`,
       };
     case 'taken':
       return {

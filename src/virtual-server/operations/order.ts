@@ -33,21 +33,12 @@ const HOUR_MS = 60 * 60_000;
 
 /** Undefined if the process is about to end and orders nothing more. */
 export async function order(visit: Visit, at: View): Promise<Outcome | undefined> {
-  const { kube, quota, limit, timers } = visit.services;
-  const { object } = visit;
-  const { namespace, uid } = object.metadata;
+  const { quota, limit, timers } = visit.services;
+  const { namespace, uid } = visit.object.metadata;
 
-  const key = await visit.key(at);
-  if (!key.ok) return withoutKey(visit.view(), 'order', key);
-  const { session } = key;
-
-  const sshKeys = await readSshKeys(object, kube);
-  if (!sshKeys.ok) return lacking(visit, sshKeys);
-
-  const lists = await readCatalog(session, CATALOG_AGE_MS);
-  if (!lists.ok) return lacking(visit, lists);
-  const problem = specProblem(object.spec, lists.catalog);
-  if (problem !== undefined) return parked(visit.view(), invalidSpec(visit.view(), problem));
+  const inputs = await inputsOfOrder(visit, at);
+  if (!inputs.ok) return inputs.next;
+  const { session, sshKeys } = inputs;
 
   const place = quota.reserve(namespace, uid);
   if (place === undefined) return parked(visit.view(), serverLimit(visit.view(), quota.perNamespace));
@@ -59,10 +50,29 @@ export async function order(visit: Visit, at: View): Promise<Outcome | undefined
   const opened = await open(session);
   if (!('send' in opened)) return lacking(visit, opened);
   try {
-    return await claimAndSend(visit, session.account, sshKeys.text, opened, hourly);
+    return await claimAndSend(visit, session.account, sshKeys, opened, hourly);
   } finally {
     opened.close();
   }
+}
+
+type OrderInputs = { ok: true; session: Session; sshKeys: string } | { ok: false; next: Outcome };
+
+/** What an order needs that is only read; or why nothing can be ordered. */
+export async function inputsOfOrder(visit: Visit, at: View): Promise<OrderInputs> {
+  const key = await visit.key(at);
+  if (!key.ok) return { ok: false, next: withoutKey(visit.view(), 'order', key) };
+  const { session } = key;
+  const { object } = visit;
+
+  const sshKeys = await readSshKeys(object, visit.services.kube);
+  if (!sshKeys.ok) return { ok: false, next: lacking(visit, sshKeys) };
+
+  const lists = await readCatalog(session, CATALOG_AGE_MS);
+  if (!lists.ok) return { ok: false, next: lacking(visit, lists) };
+  const problem = specProblem(object.spec, lists.catalog);
+  if (problem !== undefined) return { ok: false, next: parked(visit.view(), invalidSpec(visit.view(), problem)) };
+  return { ok: true, session, sshKeys: sshKeys.text };
 }
 
 /** Waits for a turn, a token and a connection. */

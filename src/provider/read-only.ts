@@ -1,0 +1,35 @@
+/** The provider's client of an operator that only observes: its sessions cannot order and cannot cancel. */
+import type { Provider, Session } from './types.ts';
+
+export function readOnlyProvider(provider: Provider): Provider {
+  return {
+    account(key) {
+      const account = provider.account(key);
+      return {
+        name: account.name,
+        isAccepted: () => account.isAccepted(),
+        isRefused: () => account.isRefused(),
+        recoveries: () => account.recoveries(),
+        retryLogin: () => account.retryLogin(),
+        hasKey: (other) => account.hasKey(other),
+        session: (tenant) => readOnly(account.session(tenant)),
+      };
+    },
+    close: () => provider.close(),
+  };
+}
+
+function readOnly(session: Session): Session {
+  const refuse = (what: string) => (): Promise<never> =>
+    Promise.reject(new Error(`--observe-only: ${what} is not sent`));
+  return {
+    account: session.account,
+    ensureToken: () => session.ensureToken(),
+    catalog: (maxAgeMs) => session.catalog(maxAgeMs),
+    products: () => session.products(),
+    pollTask: (task) => session.pollTask(task),
+    readServer: (identifier, priority) => session.readServer(identifier, priority),
+    openOrder: refuse('an order'),
+    deleteServer: refuse('a DELETE'),
+  };
+}

@@ -1,0 +1,110 @@
+import { describe, expect, it } from 'vitest';
+import { RECORD_ANNOTATION, SERVER_GONE_ANNOTATION } from '../../../../src/api/names.ts';
+import type { VirtualServer } from '../../../../src/api/virtual-server.ts';
+import {
+  adopting,
+  ATTEMPTED,
+  HELD,
+  KNOWN,
+  memo,
+  NOW,
+  record,
+  SERVER,
+  TASKED,
+  web,
+  webWith,
+  type Shape,
+} from '../../../fixtures/decision.ts';
+import { shownBy, visit, type Given, type Visited } from '../../../fixtures/visits.ts';
+
+const HOUR_MS = 3_600_000;
+const OVER = { task: { state: 'over', identifier: 'srv1' } } as const;
+const observe = (object: VirtualServer, given: Given = {}): Promise<Visited> =>
+  visit(object, { observes: 'reporting', ...given });
+const ACTS = ['open', 'order', 'delete', 'live'];
+const held = (shape: Shape = {}): VirtualServer => webWith(KNOWN, { ...shape });
+
+describe('an operator that only observes', () => {
+  it.each([
+    { would: 'order', object: web(), says: 'It would order a server: product vps-1gb, image' },
+    { would: 'adopt', object: web(adopting('srv1')), says: 'It would adopt server srv1', answers: { server: SERVER } },
+    { would: 'cancel', object: held({ deleting: true }), says: 'it would cancel server srv1' },
+    {
+      would: 'cancel an expired server',
+      object: held({ spec: { expiresAt: new Date(NOW - HOUR_MS).toISOString() } }),
+      says: 'The time of the server is up: it would cancel server srv1',
+    },
+    {
+      would: 'retain',
+      object: held({ deleting: true, spec: { deletionPolicy: 'Retain' } }),
+      says: 'it would remove the finalizer, and leave server srv1 running',
+    },
+  ])('reports that it would $would, and does not', async ({ object, says, answers = {} }) => {
+    const visited = await observe(object, { answers, memo: memo(OVER) });
+    expect(shownBy(visited)).toMatchObject({ reason: 'ObserveOnly', message: expect.stringContaining(says) as string });
+    expect(visited.calls.filter((call) => ACTS.includes(call))).toEqual([]);
+    expect(visited.calls.filter((call) => call === 'write')).toHaveLength(1);
+    expect(visited.object?.metadata).toEqual(object.metadata);
+    expect(visited.object?.status?.record).toEqual(object.status?.record);
+    expect(visited.requests).toEqual([]);
+  });
+
+  it('reports the problem that an order would meet', async () => {
+    const visited = await observe(web({ spec: { product: 'none' } }));
+    expect(shownBy(visited).reason).toBe('InvalidSpec');
+  });
+
+  it('shows the server of a task that has ended, and leaves both copies of the record alone', async () => {
+    const object = webWith(TASKED, { mirror: TASKED, status: { task: { id: 7 } } });
+    const answers = { task: { state: 'complete', identifier: 'srv1' } as const, server: SERVER };
+    const visited = await observe(object, { answers });
+    expect(visited.object?.status).toMatchObject({ identifier: 'srv1', serverStatus: 'running', record: TASKED });
+    expect(visited.object?.metadata).toEqual(object.metadata);
+    expect(shownBy(visited).reason).toBe('Available');
+    expect(visited.calls).toEqual(['poll', 'read', 'write']);
+    // Nothing is repeated at once because the record is not written.
+    expect(visited.requeueAfterMs).toBeGreaterThanOrEqual(2_000);
+  });
+
+  it('writes a status once: the next visit finds the same', async () => {
+    const given = { answers: { server: SERVER }, memo: memo(OVER) };
+    for (const object of [web(), held(), webWith(HELD), held({ deleting: true }), web(adopting('srv1'))]) {
+      const first = await observe(object, given);
+      expect(first.object).toBeDefined();
+      const second = await observe(first.object ?? object, { ...given, now: NOW + HOUR_MS });
+      expect(second.calls.filter((call) => call === 'write')).toEqual([]);
+    }
+  });
+
+  it('does not write what your annotations resolve', async () => {
+    const object = webWith(ATTEMPTED, { annotations: { 'vps-operator.dev/not-created': 'a1' } });
+    const visited = await observe(object, { notes: [{ attempt: 'a1', state: 'sending' }] });
+    expect(shownBy(visited).reason).toBe('ObserveOnly');
+    expect(visited.object?.metadata.annotations?.[RECORD_ANNOTATION]).toBe(
+      object.metadata.annotations?.[RECORD_ANNOTATION],
+    );
+    expect(visited.requests).toEqual([]);
+  });
+
+  it('keeps the finalizer of an object whose server is gone', async () => {
+    const object = held({ deleting: true, annotations: { [SERVER_GONE_ANNOTATION]: 'srv1' } });
+    const visited = await observe(object, { memo: memo(OVER) });
+    expect(visited.object?.metadata).toEqual(object.metadata);
+  });
+
+  it('reports a copy of another object as any operator does', async () => {
+    const visited = await observe(webWith(record({ owner: 'uid-of-the-original', identifier: 'srv1' })));
+    expect(shownBy(visited).reason).toBe('RecordMismatch');
+  });
+
+  it('writes nothing at all while another operator works, and no plan holds until it may report', async () => {
+    const silent: Given = { observes: 'silent', answers: { server: SERVER } };
+    for (const object of [web(), held(), held({ deleting: true })]) {
+      const visited = await visit(object, silent);
+      expect(visited.object).toEqual(object);
+      expect(visited.events).toEqual([]);
+      expect(visited.calls.filter((call) => [...ACTS, 'write'].includes(call))).toEqual([]);
+      expect(visited.memo.plan).toBeUndefined();
+    }
+  });
+});
