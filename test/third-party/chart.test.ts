@@ -107,6 +107,11 @@ const CHOICES: Choice[] = [
     manifests: () => build('base', 'components/connection-secrets'),
   },
   {
+    name: 'only observing',
+    values: ['observeOnly.enabled=true'],
+    manifests: () => build('base', 'components/observe-only'),
+  },
+  {
     name: 'secure metrics',
     values: ['metrics.secure.enabled=true'],
     manifests: () => build('base', 'components/metrics-secure'),

@@ -29,6 +29,7 @@ const SET_BY_THE_CHART = new Set<string>([
   'watch-namespace',
   'connection-secrets',
   'leader-elect',
+  'observe-only',
   'journal-dir',
   'operator-namespace',
   'metrics-bind-address',

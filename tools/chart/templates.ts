@@ -117,6 +117,7 @@ export async function generatedTemplates(kubectl: string): Promise<Record<string
   const connecting = await build('base', 'components/connection-secrets');
   const namespaced = await build('overlays/namespaced');
   const checking = await build('base', 'components/ssh-check');
+  const observing = await build('base', 'components/observe-only');
   const secured = await build('base', 'components/metrics-secure');
   const monitoring = await build('overlays/monitoring');
   const find = (manifests: Manifest[], kind: string, name: string): Manifest | undefined =>
@@ -155,6 +156,8 @@ export async function generatedTemplates(kubectl: string): Promise<Record<string
       'rules.vps-operator-view': rules(base, 'ClusterRole', 'vps-operator-view'),
       'rules.vps-operator-edit': rules(base, 'ClusterRole', 'vps-operator-edit'),
       'rules.leader-election': rules(base, 'Role', 'vps-operator'),
+      'rules.observe-only': rules(observing, 'ClusterRole', 'vps-operator'),
+      'rules.observe-only-lease': rules(observing, 'Role', 'vps-operator'),
       'rules.vps-operator-fallback-secrets': rules(namespaced, 'Role', 'vps-operator-fallback-secrets'),
       'rules.vps-operator-connection-secrets': rules(connecting, 'ClusterRole', CONNECTION_SECRETS),
       'rules.vps-operator-metrics-auth': rules(secured, 'ClusterRole', 'vps-operator-metrics-auth'),

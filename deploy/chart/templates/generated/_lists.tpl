@@ -125,6 +125,56 @@
     - create
 {{- end }}
 
+{{- define "vps-operator.rules.observe-only" -}}
+- apiGroups:
+    - vps-operator.dev
+  resources:
+    - virtualservers
+  verbs:
+    - get
+    - list
+    - watch
+- apiGroups:
+    - vps-operator.dev
+  resources:
+    - servercatalogs
+    - virtualserversets
+  verbs:
+    - list
+    - watch
+- apiGroups:
+    - vps-operator.dev
+  resources:
+    - virtualservers/status
+    - servercatalogs/status
+    - virtualserversets/status
+  verbs:
+    - update
+- apiGroups:
+    - ""
+  resources:
+    - secrets
+  verbs:
+    - get
+- apiGroups:
+    - events.k8s.io
+  resources:
+    - events
+  verbs:
+    - create
+{{- end }}
+
+{{- define "vps-operator.rules.observe-only-lease" -}}
+- apiGroups:
+    - coordination.k8s.io
+  resourceNames:
+    - vps-operator
+  resources:
+    - leases
+  verbs:
+    - get
+{{- end }}
+
 {{- define "vps-operator.rules.vps-operator-fallback-secrets" -}}
 - apiGroups:
     - ""
