@@ -12,7 +12,8 @@ const REVIEWS = /^\/apis\/(authentication|authorization)\.k8s\.io\/v1\/(tokenrev
 export function readOnlyKube(http: KubeHttp): KubeHttp {
   return {
     async call(options) {
-      if (!isAllowed(options)) throw new Error(`--observe-only: ${options.method ?? 'GET'} ${options.path} is not sent`);
+      if (!isAllowed(options))
+        throw new Error(`--observe-only: ${options.method ?? 'GET'} ${options.path} is not sent`);
       return http.call(options);
     },
     stream: (options) => http.stream(options),

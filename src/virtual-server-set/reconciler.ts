@@ -100,7 +100,8 @@ export class SetReconciler implements Reconciler<VirtualServerSet> {
     const look = first.plan.look ? await this.#lookLive(set) : first;
     if (look === undefined) return {};
     const { done, failure, rejection } = await this.#act(look, seenAt);
-    const { status } = rejection === undefined ? look.plan : planSet(look.set, look.seen, timers.now(), rejected(rejection));
+    const { status } =
+      rejection === undefined ? look.plan : planSet(look.set, look.seen, timers.now(), rejected(rejection));
     await this.#writeStatus(look.set, status, eventsOf(done));
     if (failure !== undefined) throw failure;
     // What was done shows only in the next plan. A cache that is behind triggers a visit when it catches up.

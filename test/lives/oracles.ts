@@ -4,6 +4,7 @@ import type { VirtualServer } from '../../src/api/virtual-server.ts';
 import { unknownAnnotations } from '../../src/virtual-server/decision/inputs.ts';
 import type { Event } from '../../src/kube/kinds.ts';
 import type { KubeObject } from '../../src/kube/resource.ts';
+import type { CallOptions } from '../../src/kube/http.ts';
 import type { Exchange } from '../../src/provider/transport.ts';
 import type { ServerLife, Simulation } from '../../src/simulator/index.ts';
 import type { ApiServer, ServerChange } from './api-server.ts';
@@ -124,6 +125,19 @@ export function sentByAnother({ operation }: Exchange, identity: string, { lease
   return isActed && holder !== identity && restores === 0
     ? [`${operation} was sent by ${identity} while ${holder ?? 'no process'} held the lease`]
     : [];
+}
+
+/** Reports what an operator that only observes asks of the provider besides reads. */
+export function actedByObserver({ operation }: Exchange): string[] {
+  const isActed = operation === 'createServer' || operation === 'deleteServer';
+  return isActed ? [`${operation} was sent by an operator that only observes`] : [];
+}
+
+/** Reports what an operator that only observes writes besides status and Events. */
+export function writtenByObserver({ method = 'GET', path }: CallOptions): string[] {
+  const isWrite = method !== 'GET' && !(method === 'PUT' && path.endsWith('/status'));
+  const isEvent = method === 'POST' && path.endsWith('/events');
+  return isWrite && !isEvent ? [`${method} ${path} was sent by an operator that only observes`] : [];
 }
 
 /** Reports an Event that claims a server was cancelled while the provider still has it. */

@@ -3,12 +3,16 @@ import { createLogger } from '../../src/base/logger.ts';
 import type { Timers } from '../../src/base/timers.ts';
 import { createInformer } from '../../src/controller/informer.ts';
 import { LeaderElection } from '../../src/controller/leader-election.ts';
+import { Observer } from '../../src/controller/observer.ts';
 import type { ReflectorTuning } from '../../src/controller/reflector.ts';
 import { createClient } from '../../src/kube/client.ts';
+import type { CallOptions, KubeHttp } from '../../src/kube/http.ts';
 import { LEASES, SECRETS } from '../../src/kube/kinds.ts';
+import { readOnlyKube } from '../../src/kube/read-only.ts';
 import type { KubeObject } from '../../src/kube/resource.ts';
 import { Operator, type OperatorOptions } from '../../src/operator.ts';
 import { createProvider } from '../../src/provider/provider.ts';
+import { readOnlyProvider } from '../../src/provider/read-only.ts';
 import type { Exchange } from '../../src/provider/transport.ts';
 import type { Simulation } from '../../src/simulator/index.ts';
 import type { ProbeResult } from '../../src/virtual-server/decision/reach.ts';
@@ -45,6 +49,8 @@ export interface ProcessParts {
   staleBy: number;
   /** With leader election: the process's identity, and what to do when the lease is lost. */
   election?: { identity: string; onLost: () => void };
+  /** Whether it only observes; called with each of its requests to the API server. */
+  observes?: ((request: CallOptions) => void) | undefined;
   /** Follows the requests about sets; without it, the process ignores sets. */
   sets?: SetWatch | undefined;
   /** Whether the process writes connection Secrets. */
@@ -115,7 +121,8 @@ export class SimProcess {
     const { network, api, staleBy, sets, skewMs, election } = parts;
     this.#network = network;
     const suspend = (ms: number): void => this.suspend(ms);
-    const follow = sets?.follower({ identity: election?.identity, skewMs, suspend });
+    const acts = parts.observes === undefined;
+    const follow = acts ? sets?.follower({ identity: election?.identity, skewMs, suspend }) : undefined;
     this.http = new SimKubeHttp({ network, api, owner: this.#owner, staleBy, follow });
     this.#start(parts).catch((error: unknown) => {
       if (!this.#isEnding) parts.onFailedStart(error as Error);
@@ -160,7 +167,8 @@ export class SimProcess {
     ...parts
   }: ProcessParts): Promise<void> {
     const { scheduler, random } = network;
-    const { http } = this;
+    const { observes } = parts;
+    const http = observes === undefined ? this.http : readOnlyKube(watched(this.http, observes));
     const owner = this.#owner;
     const timers: Timers = {
       now: () => scheduler.now + parts.skewMs,
@@ -176,15 +184,15 @@ export class SimProcess {
       destination: { write: (line) => onLog(JSON.parse(line) as Record<string, unknown>) },
     });
     const opened = await openJournal({
-      dir: '/journal',
+      dir: observes === undefined ? '/journal' : undefined,
       timers,
       files: disk.files(network, owner),
       lock: () => disk.lock(owner, (holder) => scheduler.isDead(holder)),
       warn: (message, fields) => log.warn(fields, message),
     });
-    for (const what of disk.watch.wronglyOpened(opened)) parts.onJournal(what);
-    const journal = disk.watch.watched(opened, (uid) => orders.announce(uid));
-    const provider = createProvider({
+    if (observes === undefined) for (const what of disk.watch.wronglyOpened(opened)) parts.onJournal(what);
+    const journal = observes === undefined ? disk.watch.watched(opened, (uid) => orders.announce(uid)) : opened;
+    const client = createProvider({
       baseUrl: simulation.baseUrl,
       authUrl: simulation.authUrl,
       createTimeoutMs: FLAGS.createTimeoutMs,
@@ -192,17 +200,20 @@ export class SimProcess {
       timers,
       transport: new SimWire({ network, simulation, orders, owner, onExchange: parts.onExchange }),
     });
+    const provider = observes === undefined ? client : readOnlyProvider(client);
     const leases = createClient(http, LEASES);
     const lease = { namespace: OPERATOR_NAMESPACE, name: 'vps-operator' };
-    const elector =
-      election && new LeaderElection({ leases, lease, leaseDurationMs: setting.leaseMs, timers, log, ...election });
+    const electing = { leases, lease, leaseDurationMs: setting.leaseMs, timers, log };
+    const elector = election && observes === undefined ? new LeaderElection({ ...electing, ...election }) : undefined;
+    const observer = observes && new Observer(electing);
     const following = { http, namespaces: 'all', log, timers, ...setting.tuning } as const;
     const operator = new Operator({
       ...FLAGS,
       ...setting.flags,
       ...(elector && { leads: () => elector.held(), leaseDurationMs: setting.leaseMs }),
+      ...(observer && { observer, leads: () => false, leaseDurationMs: setting.leaseMs }),
       kube: createKube(http),
-      ...(parts.connectionSecrets && { secrets: createClient(http, SECRETS) }),
+      ...(parts.connectionSecrets && observes === undefined && { secrets: createClient(http, SECRETS) }),
       servers: createInformer(VIRTUAL_SERVERS, following),
       catalogs: {
         informer: createInformer(SERVER_CATALOGS, following),
@@ -232,6 +243,19 @@ export class SimProcess {
     await elector?.acquire();
     await operator.start();
   }
+}
+
+/** The client, and what is sent with it. */
+function watched(http: KubeHttp, onCall: (request: CallOptions) => void): KubeHttp {
+  return {
+    call: (options) => {
+      onCall(options);
+      return http.call(options);
+    },
+    stream: (options) => http.stream(options),
+    serverTime: () => http.serverTime(),
+    close: () => http.close(),
+  };
 }
 
 /** Simulates an SSH server that answers, or stays silent until the probe times out. */

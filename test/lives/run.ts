@@ -10,6 +10,7 @@ import { HostKeys } from './host-keys.ts';
 import type { Network } from './network.ts';
 import { Orders } from './orders.ts';
 import {
+  actedByObserver,
   cancelledWrongly,
   falselyReported,
   leftOver,
@@ -21,6 +22,7 @@ import {
   tellsPasswords,
   wronglyCached,
   wronglySaid,
+  writtenByObserver,
   type LogLine,
 } from './oracles.ts';
 import { NAMESPACES, OTHER_KEY, People } from './people.ts';
@@ -69,6 +71,10 @@ const WITH_SETS = 0.4;
 const WITH_POLICY = 0.2;
 /** Share of the looks at a set, 0 to 1, after which the process is suspended during the storm. */
 const SUSPENDED_AFTER_LOOK = 0.2;
+/** Share of the worlds, 0 to 1, in which operators only observe, beside the others or for a while in their place. */
+const OBSERVED = 0.25;
+/** Distinguishes the random numbers of observers from those of the rest of the world. */
+const OBSERVED_SEED = 0x0b5e;
 /** Distinguishes the random numbers of sets from those of the rest of the world. */
 const SETS_SEED = 0x5e75;
 /** The same for host keys. */
@@ -111,6 +117,12 @@ class SimWorld {
   readonly #hostKeys: HostKeys;
   /** Only in a world with sets. */
   readonly #sets: { people: SetPeople; watch: SetWatch; random: Random } | undefined;
+  /** Only in a world in which operators only observe at times. */
+  readonly #observing: Random | undefined;
+  /** Observes from the start to the end, beside two others with a Lease. */
+  readonly #watcher: Replica | undefined;
+  /** True while all others only observe too. */
+  #isObserved = false;
   #processes = 0;
   #crashes = 0;
   #cancels = 0;
@@ -167,6 +179,12 @@ class SimWorld {
       const replica = { name, disk: new SimDisk(this.#random), skewMs: this.#random.int(-60_000, 60_000) };
       return Object.assign(replica, { process: this.#start(replica, 0) });
     });
+    const observing = new Random(seed ^ OBSERVED_SEED);
+    this.#observing = observing.chance(OBSERVED) ? observing : undefined;
+    // Without a Lease, nothing would tell the observer that another operator works.
+    if (this.#observing === undefined || this.#replicas.length === 1) return;
+    const watcher = { name: 'watcher', disk: new SimDisk(observing), skewMs: observing.int(-60_000, 60_000) };
+    this.#watcher = Object.assign(watcher, { process: this.#start(watcher, 0) });
   }
 
   /** Everything at once: people act, processes crash, data is lost, outages happen, caches are stale. */
@@ -178,6 +196,7 @@ class SimWorld {
       if (this.#isWorse && this.#random.chance(0.4)) this.#misfortunes.act();
       this.#changeWeather();
       this.#strike();
+      this.#observe();
       await this.#pass(this.#random.int(0, this.#random.chance(0.2) ? 5 * MINUTE : 20_000));
     }
   }
@@ -185,6 +204,7 @@ class SimWorld {
   /** Faults stop and people resolve what they can; after that, nothing may be written. */
   async settle(): Promise<void> {
     this.#isStormy = false;
+    if (this.#isObserved) this.#observeAll(false);
     this.#network.kube = { ...CALM };
     this.#network.provider = { ...CALM };
     this.#network.silentSsh = 0;
@@ -239,6 +259,7 @@ class SimWorld {
 
   end(): RunResult {
     for (const { process } of this.#replicas) process.kill();
+    this.#watcher?.process.kill();
     return {
       seed: this.#seed,
       lives: this.#people.lives + (this.#sets?.watch.done.created ?? 0),
@@ -272,6 +293,7 @@ class SimWorld {
   #start(replica: Omit<Replica, 'process'>, staleBy: number): SimProcess {
     const { name, disk, skewMs } = replica;
     const identity = `${name}-${this.#processes++}`;
+    const observes = this.#isObserved || name === 'watcher';
     const process: SimProcess = new SimProcess({
       network: this.#network,
       api: this.#api,
@@ -287,8 +309,10 @@ class SimWorld {
       verbose: this.#tracing || this.#seed % LOGGED === 0,
       onLog: (line) => this.#hear({ replica: identity, ...line }),
       onExchange: (exchange) => {
-        if (name !== 'alone') this.#violations.push(...sentByAnother(exchange, identity, this.#api));
+        if (observes) this.#violations.push(...actedByObserver(exchange));
+        else if (name !== 'alone') this.#violations.push(...sentByAnother(exchange, identity, this.#api));
       },
+      observes: observes ? (request) => void this.#violations.push(...writtenByObserver(request)) : undefined,
       onJournal: (what) => this.#violations.push(what),
       onFailedStart: (error) => this.#startAgain(replica as Replica, process, error),
       ...(name !== 'alone' && { election: { identity, onLost: () => this.#lost(replica as Replica) } }),
@@ -299,6 +323,28 @@ class SimWorld {
   /** Restarts all processes with or without --connection-secrets. */
   #restartAll(connectionSecrets: boolean): void {
     this.#flagged = Number(connectionSecrets);
+    for (const replica of this.#replicas) {
+      replica.process.kill();
+      replica.process = this.#start(replica, 0);
+    }
+  }
+
+  /** Restarts the watcher at times, and at times makes all others observe, or act again. */
+  #observe(): void {
+    const random = this.#observing;
+    if (random === undefined) return;
+    const watcher = this.#watcher;
+    if (watcher !== undefined && random.chance(0.1)) {
+      watcher.process.kill();
+      watcher.process = this.#start(watcher, random.chance(0.3) ? random.int(1, 10) : 0);
+    }
+    if (random.chance(this.#isObserved ? 0.3 : 0.05)) this.#observeAll(!this.#isObserved);
+  }
+
+  /** Restarts all processes but the watcher with or without --observe-only. */
+  #observeAll(isObserved: boolean): void {
+    this.#isObserved = isObserved;
+    this.#tell(isObserved ? 'all processes only observe' : 'the processes act again');
     for (const replica of this.#replicas) {
       replica.process.kill();
       replica.process = this.#start(replica, 0);

@@ -27,7 +27,10 @@ export async function checkOperator(
   const lease = await operatorLease(cluster, namespace);
   if (lease?.spec?.renewTime === undefined) {
     const what = `there is no Lease ${OPERATOR_LEASE} in namespace ${namespace}`;
-    const steps = [findOperator(cluster.where), '# an operator without --leader-elect, or with --observe-only, has no Lease'];
+    const steps = [
+      findOperator(cluster.where),
+      '# an operator without --leader-elect, or with --observe-only, has no Lease',
+    ];
     return { findings: [wrong('operator', what, ...steps)], version: undefined };
   }
   const version = versionOn(lease);

@@ -72,11 +72,7 @@ function hasProgressed(situation: Situation, counts: Counts): boolean {
   );
 }
 
-function verdictOf(
-  situation: Situation,
-  held: Held | undefined,
-  progressAt: number,
-): Verdict<ReadyReason | SetReason> {
+function verdictOf(situation: Situation, held: Held | undefined, progressAt: number): Verdict<ReadyReason | SetReason> {
   const { set, now, members, unresolved, blocked, missing, free, taken, leaving, victims } = situation;
   if (set.metadata.deletionTimestamp !== undefined) return { reason: 'Deleting', ...words.deleting(situation) };
   // An order in flight ends without you.

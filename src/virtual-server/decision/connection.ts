@@ -32,7 +32,8 @@ export const CONNECTION_KEYS = [
 export type ConnectionData = Partial<Record<(typeof CONNECTION_KEYS)[number], string>>;
 
 /** The result of writing the Secret. */
-export type ConnectionSecretState = { state: 'written' | 'disabled' | 'observed' | 'taken' } | { state: 'failed'; why: string };
+export type ConnectionSecretState =
+  { state: 'written' | 'disabled' | 'observed' | 'taken' } | { state: 'failed'; why: string };
 
 /** The condition ConnectionSecret. */
 export interface ConnectionCondition {

@@ -64,7 +64,8 @@ async function observed(visit: Visit, at: View, operation: Operation): Promise<O
       return withhold(at, 'expire', `The time of the server is up: it would record that, and order no other`);
     }
     case 'release': {
-      const server = operation.why === 'retained' ? `, and leave server ${operation.record?.identifier ?? ''} running` : '';
+      const server =
+        operation.why === 'retained' ? `, and leave server ${operation.record?.identifier ?? ''} running` : '';
       return withhold(at, 'release', `The object is being deleted: it would remove the finalizer${server}`);
     }
   }

@@ -81,78 +81,88 @@ it('reports once the operator has stopped', async () => {
   await world.stopJoined();
 });
 
-it('runs with the rights of the component alone', async () => {
-  await cluster.addComponent('components/observe-only');
-  const operator = createKubeHttp({ cluster: loadCluster(cluster.operatorKubeconfigPath) });
-  ends.push(() => operator.close());
-  const path = `/apis/${API_VERSION}/namespaces/${world.namespace}/virtualservers/kept`;
-  const patch = { method: 'PATCH', path, query: { dryRun: 'All' }, body: {} } as const;
-  const contentType = 'application/merge-patch+json';
-  const isRefused = (): Promise<boolean> =>
-    operator.call({ ...patch, contentType }).then(
-      () => false,
-      (error: unknown) => String(error).includes('forbidden'),
+it(
+  'runs with the rights of the component alone',
+  async () => {
+    await cluster.addComponent('components/observe-only');
+    const operator = createKubeHttp({ cluster: loadCluster(cluster.operatorKubeconfigPath) });
+    ends.push(() => operator.close());
+    const path = `/apis/${API_VERSION}/namespaces/${world.namespace}/virtualservers/kept`;
+    const patch = { method: 'PATCH', path, query: { dryRun: 'All' }, body: {} } as const;
+    const contentType = 'application/merge-patch+json';
+    const isRefused = (): Promise<boolean> =>
+      operator.call({ ...patch, contentType }).then(
+        () => false,
+        (error: unknown) => String(error).includes('forbidden'),
+      );
+    await world.until(isRefused, 'the rights to be taken away');
+    const known: Uses = await cluster.uses();
+    const before = ledger();
+    const web = await world.get('web');
+
+    await world.startOperator({ flags: OBSERVING });
+    await world.create(virtualServer('new', withSpec({ connectionSecretName: 'new' })));
+    await world.create(virtualServer('wrong', withSpec({ product: 'none' })));
+    const [stranger = ''] = world.simulator.aliveServers().map(({ identifier }) => identifier);
+    await world.create(virtualServer('taker', withAnnotations({ 'vps-operator.dev/adopt': stranger })));
+    await world.delete('kept');
+    await world.patch('done', { spec: { expiresAt: '2020-01-01T00:00:00Z' } });
+    const set = await createSet(world, { replicas: 2 });
+    const catalogs = `/apis/${API_VERSION}/namespaces/${world.namespace}/${CATALOG_PLURAL}`;
+    const catalog = { apiVersion: API_VERSION, kind: CATALOG_KIND, metadata: { name: 'catalog' }, spec: {} };
+    await world.http.call({ method: 'POST', path: catalogs, body: catalog });
+
+    expect(messageOf(await world.waitForReason('new', 'ObserveOnly'))).toContain(
+      'would order a server: product vps-1gb',
     );
-  await world.until(isRefused, 'the rights to be taken away');
-  const known: Uses = await cluster.uses();
-  const before = ledger();
-  const web = await world.get('web');
+    expect(messageOf(await world.waitForReason('done', 'ObserveOnly'))).toContain(
+      'time of the server is up: it would cancel',
+    );
+    await world.waitForReason('kept', 'ObserveOnly');
+    await world.waitForReason('wrong', 'InvalidSpec');
+    await world.waitForReason('taker', 'IdentifierInUse');
+    expect((await set.waitForReason('ObserveOnly')).status?.conditions?.map(({ message }) => message).join()).toContain(
+      'would create web-0, web-1',
+    );
+    const isRead = async (): Promise<boolean> =>
+      ((await world.http.call({ path: `${catalogs}/catalog` })) as ServerCatalog).status?.counts !== undefined;
+    await world.until(isRead, 'the catalog');
 
-  await world.startOperator({ flags: OBSERVING });
-  await world.create(virtualServer('new', withSpec({ connectionSecretName: 'new' })));
-  await world.create(virtualServer('wrong', withSpec({ product: 'none' })));
-  const [stranger = ''] = world.simulator.aliveServers().map(({ identifier }) => identifier);
-  await world.create(virtualServer('taker', withAnnotations({ 'vps-operator.dev/adopt': stranger })));
-  await world.delete('kept');
-  await world.patch('done', { spec: { expiresAt: '2020-01-01T00:00:00Z' } });
-  const set = await createSet(world, { replicas: 2 });
-  const catalogs = `/apis/${API_VERSION}/namespaces/${world.namespace}/${CATALOG_PLURAL}`;
-  const catalog = { apiVersion: API_VERSION, kind: CATALOG_KIND, metadata: { name: 'catalog' }, spec: {} };
-  await world.http.call({ method: 'POST', path: catalogs, body: catalog });
+    // Nothing has happened, and the deletions wait.
+    expect(ledger()).toEqual(before);
+    for (const name of ['web', 'kept']) expect((await world.get(name))?.metadata.finalizers).toEqual([FINALIZER]);
+    const now = await world.get('web');
+    expect(now?.metadata.annotations?.[RECORD_ANNOTATION]).toBe(web?.metadata.annotations?.[RECORD_ANNOTATION]);
+    expect(now?.status?.record).toEqual(web?.status?.record);
 
-  expect(messageOf(await world.waitForReason('new', 'ObserveOnly'))).toContain('would order a server: product vps-1gb');
-  expect(messageOf(await world.waitForReason('done', 'ObserveOnly'))).toContain('time of the server is up: it would cancel');
-  await world.waitForReason('kept', 'ObserveOnly');
-  await world.waitForReason('wrong', 'InvalidSpec');
-  await world.waitForReason('taker', 'IdentifierInUse');
-  expect((await set.waitForReason('ObserveOnly')).status?.conditions?.map(({ message }) => message).join()).toContain('would create web-0, web-1');
-  const isRead = async (): Promise<boolean> =>
-    ((await world.http.call({ path: `${catalogs}/catalog` })) as ServerCatalog).status?.counts !== undefined;
-  await world.until(isRead, 'the catalog');
+    // Two of them write the same, so the second one writes nothing.
+    const names = ['web', 'new', 'kept', 'done', 'wrong', 'taker'];
+    const versions = await Promise.all(names.map(settled));
+    await world.joinOperator({ flags: OBSERVING });
+    await world.until(() => world.log.filter(({ msg }) => msg === 'operator runs').length === 4, 'the second observer');
+    const later = await Promise.all(names.map(settled));
+    expect(later.map((object) => object?.status)).toEqual(versions.map((object) => object?.status));
+    await world.stopJoined();
+    await world.stopOperator();
 
-  // Nothing has happened, and the deletions wait.
-  expect(ledger()).toEqual(before);
-  for (const name of ['web', 'kept']) expect((await world.get(name))?.metadata.finalizers).toEqual([FINALIZER]);
-  const now = await world.get('web');
-  expect(now?.metadata.annotations?.[RECORD_ANNOTATION]).toBe(web?.metadata.annotations?.[RECORD_ANNOTATION]);
-  expect(now?.status?.record).toEqual(web?.status?.record);
-
-  // Two of them write the same, so the second one writes nothing.
-  const names = ['web', 'new', 'kept', 'done', 'wrong', 'taker'];
-  const versions = await Promise.all(names.map(settled));
-  await world.joinOperator({ flags: OBSERVING });
-  await world.until(() => world.log.filter(({ msg }) => msg === 'operator runs').length === 4, 'the second observer');
-  const later = await Promise.all(names.map(settled));
-  expect(later.map((object) => object?.status)).toEqual(versions.map((object) => object?.status));
-  await world.stopJoined();
-  await world.stopOperator();
-
-  const { allowed, refused } = await cluster.uses();
-  expect(refused.slice(known.refused.length)).toEqual([]);
-  const own = allowed.slice(known.allowed.length);
-  const grants = grantsOf(rbacObjects(await kustomize(cluster.controlPlane.kubectl, ...FOLDERS)));
-  const { unused, notGranted } = differences(grants, own);
-  expect(notGranted).toEqual([]);
-  // A live read follows a conflict. The definitions are read before a DELETE only.
-  expect(unused.filter((right) => !/ get (virtualservers|customresourcedefinitions)\./.test(right))).toEqual([]);
-  const writes = new Set(own.filter(isWrite).map(({ verb, resource }) => `${verb} ${resource}`));
-  expect([...writes].sort()).toEqual([
-    'create events.events.k8s.io',
-    'update servercatalogs/status.vps-operator.dev',
-    'update virtualservers/status.vps-operator.dev',
-    'update virtualserversets/status.vps-operator.dev',
-  ]);
-}, START_MS);
+    const { allowed, refused } = await cluster.uses();
+    expect(refused.slice(known.refused.length)).toEqual([]);
+    const own = allowed.slice(known.allowed.length);
+    const grants = grantsOf(rbacObjects(await kustomize(cluster.controlPlane.kubectl, ...FOLDERS)));
+    const { unused, notGranted } = differences(grants, own);
+    expect(notGranted).toEqual([]);
+    // A live read follows a conflict. The definitions are read before a DELETE only.
+    expect(unused.filter((right) => !/ get (virtualservers|customresourcedefinitions)\./.test(right))).toEqual([]);
+    const writes = new Set(own.filter(isWrite).map(({ verb, resource }) => `${verb} ${resource}`));
+    expect([...writes].sort()).toEqual([
+      'create events.events.k8s.io',
+      'update servercatalogs/status.vps-operator.dev',
+      'update virtualservers/status.vps-operator.dev',
+      'update virtualserversets/status.vps-operator.dev',
+    ]);
+  },
+  START_MS,
+);
 
 it('gives way to the operator, which orders and cancels each server once', async () => {
   const orders = world.simulator.ledger.creates().length;

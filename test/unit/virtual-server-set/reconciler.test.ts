@@ -3,6 +3,7 @@ import type { VirtualServer } from '../../../src/api/virtual-server.ts';
 import type { VirtualServerSet } from '../../../src/api/virtual-server-set.ts';
 import { createLogger } from '../../../src/base/logger.ts';
 import { currentReason } from '../../../src/api/conditions.ts';
+import type { Observer } from '../../../src/controller/observer.ts';
 import { KubeError } from '../../../src/kube/error.ts';
 import type { SetAction } from '../../../src/virtual-server-set/decision/plan.ts';
 import { SetReconciler } from '../../../src/virtual-server-set/reconciler.ts';
@@ -16,6 +17,8 @@ function reconciling(
     live?: VirtualServerSet;
     objects?: VirtualServer[];
     replicas?: number;
+    /** The operator only observes; whether it may report. */
+    observer?: { reports: boolean };
   } = {},
 ) {
   let set = webSet({ replicas: options.replicas ?? 3 });
@@ -24,6 +27,8 @@ function reconciling(
   const events: string[] = [];
   const reasons: (string | undefined)[] = [];
   const clock = { monotonic: 0 };
+  const withheld: string[] = [];
+  const withholds = (...[, , ...actions]: string[]): void => void withheld.push(...actions);
   const stopping = new AbortController();
   const reconciler = new SetReconciler({
     known: () => options.objects ?? [],
@@ -45,6 +50,7 @@ function reconciling(
     },
     saw: () => undefined,
     leads: options.leads ?? (() => true),
+    ...(options.observer && { observer: { ...options.observer, withholds } as unknown as Observer }),
     recorder: { record: (...[, , , notes]) => void events.push(...notes.map(({ note }) => note)) },
     progress: { mark: () => undefined },
     timers: { now: () => NOW, monotonic: () => clock.monotonic },
@@ -52,7 +58,7 @@ function reconciling(
     stopping: stopping.signal,
   });
   const visit = () => reconciler.reconcile('default/web', set);
-  return { visit, done, written, events, reasons, clock, stopping };
+  return { visit, done, written, events, reasons, clock, stopping, withheld };
 }
 
 const CREATES = ['create web-0', 'create web-1', 'create web-2'];
@@ -70,6 +76,14 @@ describe('the reconciler of sets', () => {
     clock.monotonic = 400;
     expect(await visit()).toEqual({ requeueAfterMs: 600, postponed: true });
     expect(done).toEqual(CREATES);
+  });
+
+  it.each([true, false])('creates nothing if the operator only observes (reports: %s)', async (reports) => {
+    const { visit, done, reasons, withheld } = reconciling({ observer: { reports } });
+    await visit();
+    expect(done).toEqual([]);
+    expect(withheld).toEqual(['create', 'create', 'create']);
+    expect(reasons).toEqual(reports ? ['ObserveOnly'] : []);
   });
 
   it('continues after a name that is taken', async () => {
