@@ -72,7 +72,6 @@ export class Observer {
   async #keepLooking(onFree: () => void): Promise<void> {
     while (!this.#ended) {
       await this.#pause();
-      if (this.#ended) return;
       const before = this.#reports;
       await this.#look();
       if (this.#reports === before) continue;
@@ -84,6 +83,7 @@ export class Observer {
 
   /** If the Lease cannot be read, another operator may work. */
   async #look(): Promise<void> {
+    if (this.#ended) return;
     const { leases, lease, log } = this.#options;
     try {
       const current = await leases.get(lease.namespace, lease.name);
