@@ -31,6 +31,8 @@ export class Observer {
   /** The version of the Lease that was read last, and when it was first read, on the monotonic clock (ms). */
   #seen: { version: string; at: number } | undefined;
   #reports = false;
+  /** Why the Lease could not be read last; each reason is logged once. */
+  #problem: string | undefined;
   #ended = false;
 
   constructor(options: ObserverOptions) {
@@ -87,11 +89,13 @@ export class Observer {
     const { leases, lease, log } = this.#options;
     try {
       const current = await leases.get(lease.namespace, lease.name);
+      this.#problem = undefined;
       this.#reports = !this.#ended && !this.#isHeld(current);
     } catch (error) {
       if (!(error instanceof KubeError)) throw error;
       this.#reports = false;
-      log.warn({ err: error }, 'failed to read the lease: reports nothing');
+      if (error.message !== this.#problem) log.warn({ err: error }, 'failed to read the lease: reports nothing');
+      this.#problem = error.message;
     }
   }
 

@@ -32,6 +32,8 @@ export class Replica {
   /** Log lines of all processes that ran here. */
   readonly log: string[] = [];
   readonly stderr: string[] = [];
+  /** Flags of the next processes besides those of the plan. */
+  further: readonly string[] = [];
   readonly #options: ReplicaOptions;
   readonly #journal: string;
   readonly #kubeconfig: string;
@@ -93,10 +95,14 @@ export class Replica {
     const { arena, flags, env, skewMs, onEnd } = this.#options;
     const own = [`--kubeconfig=${this.#kubeconfig}`, `--journal-dir=${this.#journal}`];
     const skew = skewMs === undefined ? [] : [`--import=${skewModule(skewMs)}`];
-    const child = spawn(process.execPath, ['--enable-source-maps', ...skew, arena.program, ...flags, ...own], {
-      stdio: ['ignore', 'pipe', 'pipe'],
-      env: { ...env, PATH: process.env.PATH, NODE_COMPILE_CACHE: join(arena.folder, 'compile-cache') },
-    });
+    const child = spawn(
+      process.execPath,
+      ['--enable-source-maps', ...skew, arena.program, ...flags, ...own, ...this.further],
+      {
+        stdio: ['ignore', 'pipe', 'pipe'],
+        env: { ...env, PATH: process.env.PATH, NODE_COMPILE_CACHE: join(arena.folder, 'compile-cache') },
+      },
+    );
     createInterface({ input: child.stdout }).on('line', (line) => this.log.push(line));
     createInterface({ input: child.stderr }).on('line', (line) => this.stderr.push(line));
     const { pid } = child;

@@ -8,6 +8,7 @@ import { begin, isCreate, removed } from './acts.ts';
 import { CONNECTIONS } from './connections.ts';
 import { jsonAnswer, type Answer, type Exchange } from './exchange.ts';
 import { FEATURES } from './features.ts';
+import { OBSERVED } from './observed.ts';
 import { recordOf } from '../fixtures/records.ts';
 import { SETS } from './sets.ts';
 import type { Stage } from './stage.ts';
@@ -231,6 +232,7 @@ export const SCENARIOS: Readonly<Record<string, Scenario>> = {
   },
   ...CONNECTIONS,
   ...FEATURES,
+  ...OBSERVED,
   ...SETS,
   ...WORSE,
 };

@@ -249,6 +249,7 @@ it('moves every server, and nothing else happens to one', { timeout: WHOLE_MS },
   for (const [index, one] of steps.entries()) {
     step = index + 1;
     await type(one);
+    expect(violations).toEqual([]);
     if (one.text.includes('deploy/manifests/base')) await arriving.start();
   }
 

@@ -18,6 +18,7 @@ const ADOPTABLE = [
     'Paused_stalled',
     'AdoptInvalid',
     'UnknownAnnotation',
+    'ObserveOnly',
     'RecordMissing',
     'RecordMismatch',
   ],

@@ -1,0 +1,43 @@
+/** Scenarios in which the operator only observes for a while; added to those in `scenarios.ts`. */
+import { begin, removed } from './acts.ts';
+import type { Scenario } from './scenarios.ts';
+import type { Stage } from './stage.ts';
+
+/** What acts: an order, a DELETE, and a write to the cluster that is neither a status nor an Event. */
+const ACTS = /^provider:(POST-servers|DELETE-server)|^kube:(?!POST-event)(POST|PATCH|DELETE)/;
+
+/** Stops the operator, and starts one with these flags besides its own; resolves with the number of requests before. */
+async function restarted(stage: Stage, ...flags: string[]): Promise<number> {
+  const replica = stage.leader;
+  // The fault may hit a request of a process that stops, and start another one.
+  while (replica.pid !== undefined || stage.traffic.isStruck) {
+    stage.violations.push(...(await replica.stop()));
+    await stage.until('the fault to be over', () => !stage.traffic.isStruck);
+  }
+  stage.calm.clear();
+  replica.further = flags;
+  const { length } = stage.traffic.labels;
+  replica.start();
+  return length;
+}
+
+export const OBSERVED: Readonly<Record<string, Scenario>> = {
+  observed: {
+    async act(stage) {
+      await begin(stage);
+      await stage.people.apply('web');
+      await stage.rests('web');
+      const from = await restarted(stage, '--observe-only');
+      await stage.people.apply('db');
+      await stage.people.remove('web');
+      await stage.reaches('web', 'ObserveOnly');
+      await stage.reaches('db', 'ObserveOnly');
+      const to = await restarted(stage);
+      const acts = stage.traffic.labels.slice(from, to).filter((label) => ACTS.test(label));
+      for (const label of acts) stage.violations.push(`the operator only observes, and sent ${label}`);
+      await stage.gone('web');
+      await stage.rests('db');
+      await removed(stage, 'db');
+    },
+  },
+};
