@@ -5,6 +5,7 @@ const RECONCILES = 'controller_runtime_reconcile_total{controller="virtualserver
 const VISITS = 'controller_runtime_reconcile_total{controller="virtualserver",result="success"}';
 const ERRORS = 'controller_runtime_reconcile_errors_total{controller="virtualserver"}';
 const LEADER = 'leader_election_master_status{name="vps-operator"}';
+const OBSERVES = 'vps_operator_observe_only';
 const DEPTH = 'workqueue_depth{name="virtualserver"}';
 const LOST = 'vps_operator_lost_servers_total';
 const servers = (ready: string, reason: string): string => `vps_operator_servers{ready="${ready}",reason="${reason}"}`;
@@ -93,6 +94,18 @@ export const CASES: Record<string, AlertCase[]> = {
       change: { ...gauge(LEADER, '1x59 0x2 1x400') },
       minutes: 62,
       fires: [],
+    },
+    {
+      sentence: 'is silent where all replicas only observe',
+      change: { ...gauge(LEADER, always(0)), [OBSERVES]: { leader: always(1), standby: always(1) } },
+      minutes: 70,
+      fires: [],
+    },
+    {
+      sentence: 'fires when both replicas are standbys beside one that only observes',
+      change: { ...gauge(LEADER, from(60, 1, 0)), ...gauge(OBSERVES, always(1)) },
+      minutes: 70,
+      fires: ['VPSOperatorNoLeader'],
     },
   ],
   VPSOperatorNotReconciling: [

@@ -76,6 +76,7 @@ it.each<[string, () => Promise<string>]>([
   ['the component for sshCheck', built('components/ssh-check')],
   ['the base with connection Secrets', built('base', 'connection-secrets')],
   ['the base with secure metrics', built('base', 'metrics-secure')],
+  ['the base that only observes', built('base', 'observe-only')],
   ['the namespaced overlay with them', built('overlays/namespaced', 'connection-secrets/namespaced')],
   ['their part for each namespace', built('components/connection-secrets/watched')],
   ['the chart', chart()],

@@ -57,6 +57,7 @@ describe('the API server', () => {
     'overlays/demo',
     'base components/connection-secrets',
     'base components/metrics-secure',
+    'base components/observe-only',
     'overlays/namespaced components/connection-secrets/namespaced',
   ])('accepts %s in a dry run without a warning', async (names) => {
     const apply = ['apply', '--server-side', '--dry-run=server', '-f', await built(names.split(' '))];
