@@ -76,7 +76,7 @@ export interface OperatorOptions extends Pick<VisitServices, 'probe'> {
   /** How long another process may keep working after its last lease renewal (ms); 0 without leader election. */
   leaseDurationMs?: number;
   operatorNamespace: string | undefined;
-  /** Given if the operator only observes; then `leads` is never true. */
+  /** Given if the operator only observes. It never leads then. */
   observer?: Observer;
   timers?: Timers;
   metrics?: Metrics;
@@ -116,6 +116,7 @@ export class Operator {
   readonly #losses: Losses;
   readonly #unrecorded: Unrecorded;
   readonly #metrics: Metrics;
+  readonly #leads: () => boolean;
   /** VirtualServers first: their controller has to know a change before a set is visited because of it. */
   readonly #kinds: readonly [Kind, ...Kind[]];
   readonly #stopping = new AbortController();
@@ -123,8 +124,10 @@ export class Operator {
 
   constructor(options: OperatorOptions) {
     const { kube, provider, journal, log, servers, timers = realTimers, metrics = new Metrics() } = options;
-    const { operatorNamespace, leads = () => true } = options;
+    const { operatorNamespace, observer } = options;
+    const leads = observer === undefined ? (options.leads ?? (() => true)) : () => false;
     this.#options = options;
+    this.#leads = leads;
     this.#timers = timers;
     this.#metrics = metrics;
     const accounts = new Accounts({
@@ -163,7 +166,7 @@ export class Operator {
       probe: options.probe,
       connections: new ConnectionSecrets({
         secrets: options.secrets,
-        observes: options.observer !== undefined,
+        observes: observer !== undefined,
         kube,
         leads,
         log,
@@ -175,7 +178,7 @@ export class Operator {
       pace: this.#pace,
       taskTimes: this.#taskTimes,
       recorder: this.#recorder,
-      observer: options.observer,
+      observer,
       log,
       progress,
       metrics,
@@ -305,7 +308,8 @@ export class Operator {
   }
 
   #virtualServerSets({ informer, client, members }: NonNullable<OperatorOptions['sets']>): Kind {
-    const { servers, log, observer, leads = () => true } = this.#options;
+    const { servers, log, observer } = this.#options;
+    const leads = this.#leads;
     const objects = new OwnWrites(informer);
     const candidates = new Candidates({ servers, newest: (key) => this.#objects.newest(key), sets: informer });
     const watch: Watch<VirtualServer> = { informer: servers, toKeys: (server) => candidates.setsOf(server) };

@@ -73,7 +73,7 @@ export async function wireOperator(config: Config, log: Logger, onLost: () => vo
   const operator = new Operator({
     ...config,
     ...(election && { leads: () => election.held() }),
-    ...(observer && { observer, leads: () => false }),
+    ...(observer && { observer }),
     ...(!election && !observer && { leaseDurationMs: 0 }),
     kube,
     servers: createInformer(VIRTUAL_SERVERS, { http, namespaces, log }),

@@ -41,7 +41,7 @@ export class Observer {
 
   /** False while another operator works, or may: then nothing is written. */
   get reports(): boolean {
-    return this.#reports;
+    return this.#reports && !this.#ended;
   }
 
   /** Resolves when the Lease was read once. `onFree` is called each time that no other operator works from now on. */
@@ -52,7 +52,6 @@ export class Observer {
 
   stop(): void {
     this.#ended = true;
-    this.#reports = false;
   }
 
   /** Remembers what the operator would do with the object, and logs it when it changes. */
@@ -90,7 +89,7 @@ export class Observer {
     try {
       const current = await leases.get(lease.namespace, lease.name);
       this.#problem = undefined;
-      this.#reports = !this.#ended && !this.#isHeld(current);
+      this.#reports = !this.#isHeld(current);
     } catch (error) {
       if (!(error instanceof KubeError)) throw error;
       this.#reports = false;

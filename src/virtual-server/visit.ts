@@ -8,7 +8,7 @@ import type { Logger } from '../base/logger.ts';
 import type { Timers } from '../base/timers.ts';
 import { currentReason } from '../api/conditions.ts';
 import type { Recorder } from '../controller/event-recorder.ts';
-import type { Observer, Withheld } from '../controller/observer.ts';
+import type { Observer } from '../controller/observer.ts';
 import type { Progress } from '../controller/controller.ts';
 import type { Session } from '../provider/types.ts';
 import type { ConnectionSecrets } from './connection-secret.ts';
@@ -190,11 +190,6 @@ export class Visit {
     const now = timers.monotonic();
     this.#log(name, next, now - this.#steppedAt);
     this.#steppedAt = now;
-  }
-
-  /** What an operator that only observes would do with the object. */
-  withholds(kind: string, key: string, withheld: Withheld | undefined): void {
-    this.services.observer?.withholds(kind, key, ...(withheld === undefined ? [] : [withheld]));
   }
 
   /**

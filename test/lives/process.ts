@@ -211,7 +211,7 @@ export class SimProcess {
       ...FLAGS,
       ...setting.flags,
       ...(elector && { leads: () => elector.held(), leaseDurationMs: setting.leaseMs }),
-      ...(observer && { observer, leads: () => false, leaseDurationMs: setting.leaseMs }),
+      ...(observer && { observer, leaseDurationMs: setting.leaseMs }),
       kube: createKube(http),
       ...(parts.connectionSecrets && observes === undefined && { secrets: createClient(http, SECRETS) }),
       servers: createInformer(VIRTUAL_SERVERS, following),

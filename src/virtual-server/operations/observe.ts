@@ -21,7 +21,8 @@ const SHORTEST_PAUSE_MS = 2_000;
 
 export async function observe(visit: Visit, at: View, operation: Operation): Promise<Outcome> {
   const { next, withheld } = await observed(visit, at, operation);
-  if (!next.again) visit.withholds(SERVER_KIND, keyOf(visit.object), withheld);
+  const actions = withheld === undefined ? [] : [withheld];
+  if (!next.again) visit.services.observer?.withholds(SERVER_KIND, keyOf(visit.object), ...actions);
   const pauseMs = next.requeueAfterMs;
   return pauseMs === undefined ? next : { ...next, requeueAfterMs: Math.max(SHORTEST_PAUSE_MS, pauseMs) };
 }
