@@ -142,7 +142,7 @@ export class HostKeys {
     if (keys.size === 0 || isDeepStrictEqual(before.status?.sshHostKeys, after.status?.sshHostKeys)) return;
     const now: readonly HostKey[] = after.status?.sshHostKeys ?? [];
     // People lose and spoil whole statuses; keys of another server say nothing about this one.
-    if (mirrorIn(after.status)?.owner !== after.metadata.uid || !isSameServer(before, after)) return;
+    if (!isOwn(before) || !isOwn(after) || !isSameServer(before, after)) return;
     const word = before.metadata.annotations?.[ACCEPT_HOST_KEY_ANNOTATION];
     const unasked = now.filter(({ key, fingerprint }) => !keys.has(key) && fingerprint !== word);
     for (const { fingerprint } of unasked)
@@ -150,6 +150,8 @@ export class HostKeys {
     if (now.length === 0) this.violations.push(`${keyOf(after)} has forgotten the host keys of its server`);
   }
 }
+
+const isOwn = ({ status, metadata }: VirtualServer): boolean => mirrorIn(status)?.owner === metadata.uid;
 
 function isSameServer({ status: before }: VirtualServer, { status: after }: VirtualServer): boolean {
   if (before?.identifier !== after?.identifier || mirrorIn(after)?.expiredAt !== undefined) return false;

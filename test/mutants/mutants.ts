@@ -1991,4 +1991,32 @@ export const MUTANTS: Mutant[] = [
     replace: '',
     tests: ['--project', 'unit', 'test/unit/virtual-server-set/reconciler.test.ts'],
   },
+  {
+    name: 'lets ssh accept other host keys than the known ones',
+    file: 'src/plugin/ssh-arguments.ts',
+    find: "['StrictHostKeyChecking', 'yes'],",
+    replace: "['StrictHostKeyChecking', 'accept-new'],",
+    tests: ['--project', 'unit', 'test/unit/plugin/ssh-hosts.test.ts'],
+  },
+  {
+    name: 'logs in without the known host keys',
+    file: 'src/plugin/commands/ssh.ts',
+    find: 'if (target.knownHosts.length === 0) {',
+    replace: "if (target.knownHosts.length === 0 || target.host !== '') {",
+    tests: ['--project', 'integration', 'test/integration/plugin/ssh-hosts.test.ts'],
+  },
+  {
+    name: 'writes any text of a status to known_hosts',
+    file: 'src/plugin/ssh-arguments.ts',
+    find: '(status?.sshHostKeys ?? []).filter(isKey).map(',
+    replace: '(status?.sshHostKeys ?? []).filter((key) => isKey(key) || true).map(',
+    tests: ['--project', 'unit', 'test/unit/plugin/ssh-hosts.test.ts'],
+  },
+  {
+    name: 'puts hosts of two labels into one group of the inventory',
+    file: 'src/plugin/ssh-hosts.ts',
+    find: 'filter(([, { sources }]) => sources.size === 1);',
+    replace: 'filter(([, { sources }]) => sources.size > 0);',
+    tests: ['--project', 'unit', 'test/unit/plugin/ssh-hosts.test.ts'],
+  },
 ];

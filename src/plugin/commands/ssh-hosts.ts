@@ -76,12 +76,17 @@ async function chosen(context: Context, names: readonly string[], options: Chose
   const objects: VirtualServer[] =
     names.length > 0
       ? await Promise.all(names.map((name) => cluster.get(name)))
-      : (await cluster.listOf(SERVER_PLURAL, { allNamespaces, labelSelector: selector })).map((object) =>
-          VIRTUAL_SERVERS.parse(object),
-        );
+      : (await cluster.listOf(SERVER_PLURAL, { allNamespaces, labelSelector: selector })).map(withLabels);
   const { hosts, notes } = sshHosts(objects, direct);
   tell(context, notes);
   return hosts;
+}
+
+/** The operator needs no labels, so its reading of an object drops them. */
+function withLabels(listed: unknown): VirtualServer {
+  const object = VIRTUAL_SERVERS.parse(listed);
+  const { labels } = (listed as { metadata: Pick<VirtualServer['metadata'], 'labels'> }).metadata;
+  return { ...object, metadata: { ...object.metadata, ...(labels && { labels }) } };
 }
 
 async function writeKnownHosts(file: string, hosts: readonly SshHost[]): Promise<void> {
