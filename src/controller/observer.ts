@@ -64,10 +64,11 @@ export class Observer {
       this.#options.log.info({ kind, object: key, actions: [...new Set(actions)] }, 'action withheld: --observe-only');
   }
 
-  /** The number of objects by what the operator would do with them; complete, with zeros. */
-  withheld(): { action: Withheld; count: number }[] {
+  /** The number of objects by what the operator would do with them. */
+  withheld(): Record<Withheld, number> {
     const all = [...this.#withheld.values()];
-    return WITHHELD.map((action) => ({ action, count: all.filter((actions) => actions.has(action)).length }));
+    const counts = WITHHELD.map((action) => [action, all.filter((actions) => actions.has(action)).length]);
+    return Object.fromEntries(counts) as Record<Withheld, number>;
   }
 
   async #keepLooking(onFree: () => void): Promise<void> {

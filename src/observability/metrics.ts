@@ -8,6 +8,7 @@ import { collectDefaultMetrics } from 'prom-client';
 import type { MetricDefinition, Metrics, Sample } from '../base/metrics.ts';
 import type { VirtualServerSet, VirtualServerSetStatus } from '../api/virtual-server-set.ts';
 import type { LoopVitals } from '../controller/controller.ts';
+import { WITHHELD } from '../controller/observer.ts';
 import { limitsOf } from '../virtual-server-set/decision/limits.ts';
 import type { Page } from './page-server.ts';
 import type { Vitals } from './vitals.ts';
@@ -332,7 +333,7 @@ const GAUGES: readonly GaugeDefinition[] = [
     'vps_operator_withheld_actions',
     'Objects by what the operator would do with them if it did not only observe.',
     ['action'],
-    ({ vitals }) => (vitals.withheld ?? []).map(({ action, count }) => ({ action, value: count })),
+    ({ vitals }) => WITHHELD.map((action) => ({ action, value: vitals.withheld?.[action] ?? 0 })),
   ),
   values('vps_operator_build_info', 'Always 1.', ['version'], ({ version }) => [{ version, value: 1 }]),
 ];

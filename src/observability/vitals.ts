@@ -3,6 +3,7 @@ import type { ServerCatalog } from '../api/server-catalog.ts';
 import type { VirtualServer } from '../api/virtual-server.ts';
 import type { VirtualServerSet } from '../api/virtual-server-set.ts';
 import type { LoopVitals } from '../controller/controller.ts';
+import type { Withheld } from '../controller/observer.ts';
 
 /** All durations are in ms. */
 export interface Vitals {
@@ -21,5 +22,5 @@ export interface Vitals {
   stretch: () => { poll: number; resync: number };
   journalBroken: boolean;
   /** What an operator that only observes would do, by action; undefined for any other operator. */
-  withheld?: readonly { action: string; count: number }[] | undefined;
+  withheld?: Readonly<Record<Withheld, number>> | undefined;
 }

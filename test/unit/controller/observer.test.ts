@@ -77,7 +77,6 @@ describe('an observer', () => {
     observer.withholds('VirtualServer', 'default/db', 'order');
     observer.withholds('VirtualServerSet', 'default/web', 'create', 'create', 'delete');
     observer.withholds('VirtualServer', 'default/db');
-    const counts = Object.fromEntries(observer.withheld().map(({ action, count }) => [action, count]));
-    expect(counts).toMatchObject({ order: 1, create: 1, delete: 1, cancel: 0 });
+    expect(observer.withheld()).toMatchObject({ order: 1, create: 1, delete: 1, cancel: 0 });
   });
 });
