@@ -6,7 +6,7 @@ import type { Stage } from './stage.ts';
 /** What acts: an order, a DELETE, and a write to the cluster that is neither a status nor an Event. */
 const ACTS = /^provider:(POST-servers|DELETE-server)|^kube:(?!POST-event)(POST|PATCH|DELETE)/;
 
-/** Stops the operator, and starts one with these flags besides its own; resolves with the number of requests before. */
+/** Stops the operator if one runs, and starts one with these flags besides its own; resolves with the number of requests before. */
 async function restarted(stage: Stage, ...flags: string[]): Promise<number> {
   const replica = stage.leader;
   // The fault may hit a request of a process that stops, and start another one.
@@ -21,23 +21,32 @@ async function restarted(stage: Stage, ...flags: string[]): Promise<number> {
   return length;
 }
 
+/** An operator observes `web` until it has reported, and another one acts. */
+async function observed(stage: Stage, act: () => Promise<unknown>): Promise<void> {
+  const from = await restarted(stage, '--observe-only');
+  await act();
+  await stage.reaches('web', 'ObserveOnly');
+  const to = await restarted(stage);
+  const acts = stage.traffic.labels.slice(from, to).filter((label) => ACTS.test(label));
+  for (const label of acts) stage.violations.push(`the operator only observes, and sent ${label}`);
+}
+
 export const OBSERVED: Readonly<Record<string, Scenario>> = {
-  observed: {
+  'observed-order': {
+    async act(stage) {
+      await stage.people.putSecret();
+      await observed(stage, () => stage.people.apply('web'));
+      await stage.rests('web');
+      await removed(stage, 'web');
+    },
+  },
+  'observed-deletion': {
     async act(stage) {
       await begin(stage);
       await stage.people.apply('web');
       await stage.rests('web');
-      const from = await restarted(stage, '--observe-only');
-      await stage.people.apply('db');
-      await stage.people.remove('web');
-      await stage.reaches('web', 'ObserveOnly');
-      await stage.reaches('db', 'ObserveOnly');
-      const to = await restarted(stage);
-      const acts = stage.traffic.labels.slice(from, to).filter((label) => ACTS.test(label));
-      for (const label of acts) stage.violations.push(`the operator only observes, and sent ${label}`);
+      await observed(stage, () => stage.people.remove('web'));
       await stage.gone('web');
-      await stage.rests('db');
-      await removed(stage, 'db');
     },
   },
 };

@@ -18,7 +18,7 @@ import { createSet } from '../support/sets.ts';
 import { condition, type World } from '../support/world.ts';
 
 const START_MS = 240_000;
-const LEASE = ['--lease-duration=2s', `--operator-namespace=${OPERATOR_NAMESPACE}`];
+const LEASE = [`--operator-namespace=${OPERATOR_NAMESPACE}`];
 const ACTIVE = ['--leader-elect', ...LEASE];
 const OBSERVING = ['--observe-only', '--connection-secrets', ...LEASE];
 const FOLDERS = ['deploy/manifests/base', 'deploy/manifests/components/observe-only'] as const;
