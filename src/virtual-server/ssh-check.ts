@@ -150,7 +150,12 @@ async function ask({ host, port }: SshEndpoint, types: readonly KeyType[], limit
       ({ banner } = read);
       socket.off('data', onData).pause();
       socket.unshift(received);
-      exchange();
+      try {
+        exchange();
+      } catch (error) {
+        // Nothing that a package throws here may end the process.
+        fail(printable(Buffer.from(String(error))));
+      }
     };
     const exchange = (): void => {
       let key: ShownKey | undefined;
