@@ -250,7 +250,7 @@ export function newServerObject(
     name: null,
     status: 'running',
     product: product.code,
-    price: product.price,
+    price: product.price + diskSize * (product.diskPrice ?? 0),
     zone: { name: 'Simulated Zone One', code: 'SIM1' },
     host_server: `host${(serial % 7) + 1}`,
     specs: { cores: product.cores, disk_size: diskSize, ram: product.ram, disk_type: 'ssd' },

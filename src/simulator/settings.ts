@@ -114,6 +114,8 @@ export interface SimulatedProduct {
   /** Cores and price of a server of this product; the products endpoint omits them. */
   cores: number;
   price: number;
+  /** What one unit of the disk adds to the price; 0 by default. */
+  diskPrice?: number;
 }
 
 export interface SimulatedImage {
