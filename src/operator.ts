@@ -24,7 +24,7 @@ import { keyOf, type KubeObject } from './kube/resource.ts';
 import type { Vitals } from './observability/vitals.ts';
 import { CATALOG_WORKERS, CatalogReconciler } from './server-catalog/reconciler.ts';
 import { ConnectionSecrets } from './virtual-server/connection-secret.ts';
-import { CreateLimit, ServerQuota } from './virtual-server/shared/limits.ts';
+import { CreateLimit, ServerQuota, type PriceLimits } from './virtual-server/shared/limits.ts';
 import { Holders } from './virtual-server/shared/holders.ts';
 import { Losses, Unrecorded } from './virtual-server/shared/losses.ts';
 import { Pace, pollLagMs, spread, urgencyOf } from './virtual-server/shared/pace.ts';
@@ -64,6 +64,7 @@ export interface OperatorOptions extends Pick<VisitServices, 'probe'> {
   maxCreatesPerHour: number;
   /** 0 means no limit. */
   maxServersPerNamespace: number;
+  maxPricePerNamespace: PriceLimits;
   createTimeoutMs: number;
   /** Timeout of every other provider request. */
   providerTimeoutMs: number;
@@ -153,7 +154,7 @@ export class Operator {
       onStretch: (factors) => log.warn({ factors }, '--provider-qps is too low: intervals are stretched'),
     });
     const holders = new Holders((namespace, secret) => accounts.acceptedAccount(namespace, secret));
-    const quota = new ServerQuota(options.maxServersPerNamespace);
+    const quota = new ServerQuota(options.maxServersPerNamespace, options.maxPricePerNamespace);
     const objects = new Objects(servers, holders, quota);
     const progress = new Progress(timers);
     this.#visits = new Visits({

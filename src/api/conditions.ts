@@ -110,6 +110,7 @@ export const REASONS = {
   InvalidSpec: stuck(),
   CreateLimit: working(),
   ServerLimit: stuck(),
+  PriceLimit: stuck(),
   JournalUnavailable: working(),
   CreateRejected: stuck(),
   CreateInFlight: row({ ready: 'Unknown', phase: 'reconciling' })('calm', 'noCalls', 'unresolved'),

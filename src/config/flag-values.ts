@@ -35,6 +35,8 @@ export const namespaces = z
   .string()
   .transform((text) => [...new Set(text === '' ? [] : text.split(',').map((part) => part.trim()))])
   .pipe(z.array(namespace));
+/** `100,team-a=500`: one sum for every namespace, and others for single ones; 0 means no limit. */
+export const prices = z.string().transform((text, context) => parsePrices(text) ?? invalid(context));
 export const path = z.string().min(1);
 export const bindAddress = z.string().transform((text, context) => parseBindAddress(text) ?? invalid(context));
 
@@ -48,6 +50,8 @@ export const URL_FORM = 'an http or https URL without user, query and fragment, 
 const DURATION_FORM = `a duration such as 500ms, 60s, 10m or 1m30s, above 0 and at most ${MAX_DURATION_DAYS} days`;
 export const NAMESPACE_FORM = 'the name of a namespace: at most 63 of a-z, 0-9 and -, with - not first or last';
 export const BIND_ADDRESS_FORM = 'an address such as :8080, 127.0.0.1:8080 or [::1]:8080, or 0 for none';
+export const PRICES_FORM =
+  'a number, 0 for no limit, and NAMESPACE=NUMBER for each namespace with another maximum, such as 100,team-a=500';
 export const durationFlag = { value: 'DURATION', form: DURATION_FORM, schema: duration };
 export const booleanFlag = {
   value: 'BOOLEAN',
@@ -59,6 +63,23 @@ export const booleanFlag = {
   default: 'false',
   boolean: true,
 } as const;
+
+interface Prices {
+  usual: number;
+  namespaces: Record<string, number>;
+}
+
+/** Undefined if a part is wrong, or if two parts are about the same namespaces. */
+function parsePrices(text: string): Prices | undefined {
+  const given = new Map<string, number>();
+  for (const part of text.split(',')) {
+    const [, name = '', price] = /^(?:([^=]+)=)?(\d{1,12}(?:\.\d{1,6})?)$/.exec(part.trim()) ?? [];
+    if (price === undefined || given.has(name) || (name !== '' && !DNS_LABEL.test(name))) return undefined;
+    given.set(name, Number(price));
+  }
+  const { '': usual = 0, ...namespaces } = Object.fromEntries(given);
+  return { usual, namespaces };
+}
 
 /** Where to listen: `:8080`, `127.0.0.1:8080`, `[::1]:8080`, or `0` to disable the server. */
 export interface BindAddress {

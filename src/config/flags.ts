@@ -4,6 +4,7 @@ import type { LogFormat } from '../base/logger.ts';
 import {
   BIND_ADDRESS_FORM,
   NAMESPACE_FORM,
+  PRICES_FORM,
   URL_FORM,
   bindAddress,
   booleanFlag,
@@ -13,6 +14,7 @@ import {
   namespace,
   namespaces,
   path,
+  prices,
 } from './flag-values.ts';
 
 export interface FlagSpec {
@@ -120,6 +122,15 @@ export const FLAGS = {
     form: 'a whole number, 0 for no limit',
     schema: decimal(/^\d+$/, 0, Number.MAX_SAFE_INTEGER),
     default: '0',
+  },
+  maxPricePerNamespace: {
+    flag: 'max-price-per-namespace',
+    value: 'NUMBER',
+    help: "Maximum sum of the prices of a namespace's servers, in the provider's own unit; 0 means no limit. NAMESPACE=NUMBER sets the maximum of one namespace, for example 100,team-a=500,team-b=0. A price is known only once a server with the same product and disk size runs in any namespace; a server of unknown price counts as 0.",
+    form: PRICES_FORM,
+    schema: prices,
+    default: '0',
+    repeatable: true,
   },
   connectionSecrets: {
     ...booleanFlag,

@@ -1,9 +1,9 @@
 /** Sums up servers and prices. Pure. */
 import type { VirtualServer } from '../api/virtual-server.ts';
 import { hasRunningServer } from '../api/server-state.ts';
+import { sumOf } from '../virtual-server/decision/price.ts';
 
-/** Enough for hourly prices. */
-const DECIMALS = 6;
+export { priceText } from '../virtual-server/decision/price.ts';
 
 interface Total {
   /** Running servers, as in the metric vps_operator_servers_price. */
@@ -31,8 +31,7 @@ export function sumUp(objects: readonly VirtualServer[]): Totals {
 
 function total(objects: readonly VirtualServer[]): Total {
   const prices = objects.map(({ status }) => status?.price).filter((price) => price !== undefined);
-  // Binary sums of decimals: show 0.1 + 0.2 as 0.3, not as 0.30000000000000004.
-  const sum = Number(prices.reduce((before, price) => before + price, 0).toFixed(DECIMALS));
+  const sum = sumOf(prices);
   return { servers: objects.length, price: sum, unpriced: objects.length - prices.length };
 }
 
@@ -43,11 +42,6 @@ export function pricesOf(objects: readonly VirtualServer[]): ReadonlyMap<string,
     return product === undefined || price === undefined ? [] : [[product, price] as const];
   });
   return new Map(priced);
-}
-
-/** With two decimals, or more if the price has more. */
-export function priceText(price: number): string {
-  return price.toFixed(DECIMALS).replace(/(\.\d\d\d*?)0+$/, '$1');
 }
 
 export const plural = (count: number, word: string): string => `${count} ${word}${count === 1 ? '' : 's'}`;

@@ -44,6 +44,14 @@ async function catalogShows(stage: Stage): Promise<void> {
   await stage.until('the catalog to show what the provider lists', () => shows(stage.objects.catalog, lists));
 }
 
+/** There is room for one server in the limit, and its price is known. */
+const oneAtATime: Unusual = (exchange, forward, stage) => {
+  const alive = stage.simulator.aliveServers().map(({ identifier }) => identifier);
+  if (isCreate(exchange) && alive.length > 0)
+    stage.violations.push(`a server was ordered beside ${alive.join()}, which passes the limit in money`);
+  return forward();
+};
+
 export const FEATURES: Readonly<Record<string, Scenario>> = {
   expired: {
     async act(stage) {
@@ -70,6 +78,20 @@ export const FEATURES: Readonly<Record<string, Scenario>> = {
       await unanswered(stage);
       await answered(stage);
       await removed(stage, 'web');
+    },
+  },
+  'at-price-limit': {
+    provider: oneAtATime,
+    flags: ['--max-price-per-namespace=8.99'],
+    async act(stage) {
+      await begin(stage);
+      await stage.people.apply('web');
+      await stage.rests('web');
+      await stage.people.apply('db');
+      await stage.reaches('db', 'PriceLimit');
+      await removed(stage, 'web');
+      await stage.rests('db');
+      await removed(stage, 'db');
     },
   },
   catalog: {

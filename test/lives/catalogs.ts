@@ -9,10 +9,12 @@ import { KEY_SECRET, OTHER_KEY_SECRET } from './caretaker.ts';
 import { keyOf } from './object-store.ts';
 import type { Random } from './random.ts';
 
-const PRODUCTS = [1, 2, 4].map((gb) => ({ code: `vps-${gb}gb`, ram: gb * 1024, cores: gb, price: gb }));
+/** Sums of such prices are exact. */
+const diskPrice = 0.25;
+const PRODUCTS = [1, 2, 4].map((gb) => ({ code: `vps-${gb}gb`, ram: gb * 1024, cores: gb, price: gb, diskPrice }));
 const IMAGES = [{ name: 'debian-13.qcow2/minimal', description: 'Debian 13' }];
 /** Products that the provider lists only some of the time. */
-const MORE_PRODUCTS = [{ code: 'vps-8gb', ram: 8192, cores: 4, price: 8 }];
+const MORE_PRODUCTS = [{ code: 'vps-8gb', ram: 8192, cores: 4, price: 8, diskPrice }];
 const MORE_IMAGES = [{ name: 'ubuntu-26.04.qcow2/minimal', description: 'Ubuntu' }];
 const DISK_SIZES = { ssd: [10, 20, 40, 80] };
 const INTERVALS = ['10m', '1h', '1h'];
@@ -29,6 +31,7 @@ export interface CatalogParts {
 export class CatalogPeople {
   readonly #parts: CatalogParts;
   #offer = { products: PRODUCTS, images: IMAGES, diskSizes: DISK_SIZES };
+  #tariffs = 0;
 
   constructor(parts: CatalogParts) {
     this.#parts = parts;
@@ -99,8 +102,9 @@ export class CatalogPeople {
 
   #offerOtherwise(): void {
     const { random, simulation, tell } = this.#parts;
+    this.#tariffs += 1;
     this.#offer = {
-      products: random.chance(0.5) ? PRODUCTS : [...PRODUCTS, ...MORE_PRODUCTS],
+      products: dearer(random.chance(0.5) ? PRODUCTS : [...PRODUCTS, ...MORE_PRODUCTS], this.#tariffs % 3),
       images: random.chance(0.5) ? IMAGES : [...IMAGES, ...MORE_IMAGES],
       diskSizes: DISK_SIZES,
     };
@@ -108,3 +112,7 @@ export class CatalogPeople {
     tell(`the provider now offers ${this.#offer.products.length} products, ${this.#offer.images.length} images`);
   }
 }
+
+/** Servers keep the price that they were ordered at. */
+const dearer = (products: typeof PRODUCTS, by: number): typeof PRODUCTS =>
+  products.map((product) => ({ ...product, price: product.price + by }));

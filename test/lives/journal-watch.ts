@@ -20,8 +20,11 @@ export class JournalWatch {
   readonly #known = new Map<string, Known>();
   #hasMachineDied = false;
 
-  /** Wraps the journal to record its confirmed steps. `onSending` gets the uid of each object that orders. */
-  watched(journal: Journal, onSending: (uid: string) => void): Journal {
+  /**
+   * Wraps the journal to record its confirmed steps. `onMinted` gets the uid of each object that is about to claim an
+   * attempt, and `onSending` of each that orders.
+   */
+  watched(journal: Journal, onMinted: (uid: string) => void, onSending: (uid: string) => void): Journal {
     const follow = async (uid: string, attempt: string, state: State, step: Promise<void>): Promise<void> => {
       const key = `${uid} ${attempt}`;
       this.#known.get(key)?.begun.push(state);
@@ -41,7 +44,10 @@ export class JournalWatch {
       },
       entries: (uid) => journal.entries(uid),
       uids: () => journal.uids(),
-      minted: (entry) => follow(entry.uid, entry.attempt, { state: 'minted' }, journal.minted(entry)),
+      minted: (entry) => {
+        onMinted(entry.uid);
+        return follow(entry.uid, entry.attempt, { state: 'minted' }, journal.minted(entry));
+      },
       sending: (uid, attempt) => {
         onSending(uid);
         return follow(uid, attempt, { state: 'sending' }, journal.sending(uid, attempt));

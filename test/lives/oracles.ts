@@ -13,6 +13,7 @@ import { annotatedRecordOf, recordOf } from '../fixtures/records.ts';
 import { asksToCancel, orderedTooOften, unaccounted, wronglyCancelled } from '../oracles/servers.ts';
 import { keyOf } from './object-store.ts';
 import type { Orders } from './orders.ts';
+import type { PriceWatch } from './price-watch.ts';
 import type { People } from './people.ts';
 import type { SimProcess } from './process.ts';
 
@@ -166,13 +167,20 @@ const names = (note: string, identifier: string): boolean =>
     .includes(identifier.toLowerCase());
 
 /** Reports objects that are not settled after faults have stopped and people have resolved what they can. */
-export function notAtRest(api: ApiServer, ownership: Ownership, maxServersPerNamespace: number): string[] {
+export function notAtRest(
+  api: ApiServer,
+  ownership: Ownership,
+  maxServersPerNamespace: number,
+  prices: PriceWatch | undefined,
+): string[] {
   return api.servers.list().flatMap((object) => {
     const reason = currentReason(object.status?.conditions);
     const deleting = object.metadata.deletionTimestamp !== undefined;
     if (!deleting && reason !== undefined && FINAL.has(reason)) return [];
     const isFull = maxServersPerNamespace > 0 && placesTaken(object, api, ownership) >= maxServersPerNamespace;
     if (!deleting && reason === 'ServerLimit' && isFull) return [];
+    const hasLeft = serversLeft(api, ownership).size > 0;
+    if (!deleting && reason === 'PriceLimit' && prices?.mayWait(object, hasLeft) === true) return [];
     const message = object.status?.conditions?.find(({ type }) => type === 'Ready')?.message ?? '';
     return [`${keyOf(object)} did not settle: ${deleting ? 'deleting, ' : ''}${reason ?? 'no reason'}: ${message}`];
   });

@@ -19,6 +19,11 @@ import { MISTYPED, Slips } from './slips.ts';
 export const OTHER_KEY: Key = { keyId: 'other-key', secret: 'secret-0-other' };
 export const NAMESPACES = ['a', 'b'] as const;
 const PRODUCTS = ['vps-1gb', 'vps-2gb', 'vps-4gb'];
+const FEW_MODELS = [
+  { product: 'vps-1gb', diskSize: 10, price: 3.5 },
+  { product: 'vps-2gb', diskSize: 10, price: 4.5 },
+  { product: 'vps-2gb', diskSize: 40, price: 12 },
+];
 const CHECKS = ['None', 'Proxy', 'Direct'] as const;
 const NAMES = 8;
 const NOTE = 'example.org/note';
@@ -33,6 +38,8 @@ export interface PeopleParts {
   random: Random;
   now: () => number;
   tell: (what: string) => void;
+  /** In a world with a limit in money: most objects ask for one of few models, so that their prices are known. */
+  models: Random | undefined;
 }
 
 export class People {
@@ -59,10 +66,12 @@ export class People {
   readonly #random: Random;
   readonly #now: () => number;
   readonly #tell: (what: string) => void;
+  readonly #models: Random | undefined;
   #secretVersion = 0;
   #keyId: (typeof KEY_IDS)[number] = 'key';
 
-  constructor({ api, simulation, orders, random, now, tell }: PeopleParts) {
+  constructor({ api, simulation, orders, random, now, tell, models }: PeopleParts) {
+    this.#models = models;
     this.#api = api;
     this.#simulation = simulation;
     this.#random = random;
@@ -81,6 +90,7 @@ export class People {
       this.#putSecret(namespace);
       this.#putSecret(namespace, OTHER_KEY_SECRET, OTHER_KEY);
     }
+    if (models !== undefined) this.#adoptPriced();
   }
 
   /** Does one random action; some are refused, as a real API server would refuse them. */
@@ -162,6 +172,7 @@ export class People {
         diskSize: random.pick([10, 20, 40]),
         // Shows in the provider's ledger which object a server was ordered for.
         sshKeys: [`ssh-ed25519 AAAA serial-${this.lives + 1}`],
+        ...this.#fewModels(),
         deletionPolicy: random.chance(0.1) ? 'Retain' : 'Delete',
         deletionProtection: random.chance(0.05),
         ...(random.chance(0.3) && { sshCheck: random.pick(CHECKS) }),
@@ -185,6 +196,20 @@ export class People {
     this.#tell(
       `create ${namespace}/${name} serial ${this.lives} ${metadata.uid} ${named === undefined ? '' : `${annotation}=${named}`}`,
     );
+  }
+
+  /** Objects that know from the start what a server of each of the few models costs. */
+  #adoptPriced(): void {
+    for (const [index, { product, diskSize, price }] of FEW_MODELS.entries()) {
+      const specs = { cores: 1, disk_size: diskSize, ram: 1024, disk_type: 'ssd' };
+      const { identifier } = this.#simulation.fleet.addServer(OWN_ACCOUNT, { product, price, specs });
+      const adopting = withAnnotations({ [ADOPT_ANNOTATION]: identifier });
+      this.#api.create('b', virtualServer(`priced-${index}`, withSpec({ product, diskSize }), adopting));
+    }
+  }
+
+  #fewModels(): { product?: string; diskSize?: number } {
+    return this.#models === undefined || this.#models.chance(0.2) ? {} : modelOf(this.#models.pick(FEW_MODELS));
   }
 
   #delete(): void {
@@ -327,3 +352,5 @@ export class People {
     this.#tell(`remove server ${identifier} at the provider`);
   }
 }
+
+const modelOf = ({ product, diskSize }: (typeof FEW_MODELS)[number]) => ({ product, diskSize });

@@ -29,6 +29,8 @@ import type { HostKeys } from './host-keys.ts';
 import { SimKubeHttp } from './kube-http.ts';
 import type { Network } from './network.ts';
 import type { Orders } from './orders.ts';
+import type { PriceLimits } from '../../src/virtual-server/shared/limits.ts';
+import type { PriceWatch } from './price-watch.ts';
 import type { Random } from './random.ts';
 import type { SetWatch } from './set-watch.ts';
 import { SimWire } from './wire.ts';
@@ -53,6 +55,8 @@ export interface ProcessParts {
   observes?: ((request: CallOptions) => void) | undefined;
   /** Follows the requests about sets; without it, the process ignores sets. */
   sets?: SetWatch | undefined;
+  /** Judges the orders of the process by the limit in money; undefined in a world without such a limit. */
+  prices?: PriceWatch | undefined;
   /** Whether the process writes connection Secrets. */
   connectionSecrets: boolean;
   /** Offset of the process's wall clock (ms). */
@@ -82,7 +86,7 @@ const FLAGS = {
 export interface Setting {
   flags: Pick<
     OperatorOptions,
-    'maxConcurrentReconciles' | 'providerQps' | 'maxCreatesPerHour' | 'maxServersPerNamespace'
+    'maxConcurrentReconciles' | 'providerQps' | 'maxCreatesPerHour' | 'maxServersPerNamespace' | 'maxPricePerNamespace'
   >;
   tuning: Required<Pick<ReflectorTuning, 'pageSize' | 'pageBytes'>>;
   /** Duration of the leader election lease. */
@@ -99,6 +103,7 @@ export function drawSetting(random: Random): Setting {
       providerQps: random.pick([0.5, 1, 2, 5, 20, 100]),
       maxCreatesPerHour: random.pick([0, 0, 0, 6, 12]),
       maxServersPerNamespace: random.pick([0, 0, 0, 0, 4, 7]),
+      maxPricePerNamespace: { usual: 0, namespaces: {} },
     },
     tuning: {
       pageSize: random.pick([1, 2, 3, 5, 500]),
@@ -107,6 +112,12 @@ export function drawSetting(random: Random): Setting {
     // Short leases would make renewals most of a world's events.
     leaseMs: random.pick([15_000, 60_000, 120_000]),
   };
+}
+
+/** Room for about two to eight servers of the middle product. */
+export function drawPriceLimits(random: Random): PriceLimits {
+  const usual = random.pick([15, 25, 40, 60]);
+  return { usual, namespaces: random.chance(0.3) ? { b: random.pick([0, 20, 80]) } : {} };
 }
 
 export class SimProcess {
@@ -191,7 +202,9 @@ export class SimProcess {
       warn: (message, fields) => log.warn(fields, message),
     });
     if (observes === undefined) for (const what of disk.watch.wronglyOpened(opened)) parts.onJournal(what);
-    const journal = observes === undefined ? disk.watch.watched(opened, (uid) => orders.announce(uid)) : opened;
+    const decides = (uid: string): void => parts.prices?.decided(uid, this.#operator?.vitals().objects() ?? [], this);
+    const journal =
+      observes === undefined ? disk.watch.watched(opened, decides, (uid) => orders.announce(uid)) : opened;
     const client = createProvider({
       baseUrl: simulation.baseUrl,
       authUrl: simulation.authUrl,

@@ -26,7 +26,8 @@ import {
   type LogLine,
 } from './oracles.ts';
 import { NAMESPACES, OTHER_KEY, People } from './people.ts';
-import { drawSetting, SimProcess, type Setting } from './process.ts';
+import { PriceWatch } from './price-watch.ts';
+import { drawPriceLimits, drawSetting, SimProcess, type Setting } from './process.ts';
 import { Random } from './random.ts';
 import { Scheduler } from './scheduler.ts';
 import { SetPeople } from './set-people.ts';
@@ -42,6 +43,8 @@ export interface RunResult {
   crashes: number;
   /** What operators did to the members of sets; undefined in a world without sets. */
   members: SetWatch['done'] | undefined;
+  /** Orders that were judged by a limit in money and a known price. */
+  priced: number;
   /** Number of events that the scheduler fired. */
   events: number;
   violations: string[];
@@ -75,10 +78,12 @@ const SUSPENDED_AFTER_LOOK = 0.2;
 const OBSERVED = 0.25;
 /** Distinguishes the random numbers of observers from those of the rest of the world. */
 const OBSERVED_SEED = 0x0b5e;
-/** Distinguishes the random numbers of sets from those of the rest of the world. */
+/** Share of the worlds, 0 to 1, with a limit in money. */
+const WITH_PRICE_LIMIT = 0.4;
+/** The same for sets, for host keys and for limits in money. */
 const SETS_SEED = 0x5e75;
-/** The same for host keys. */
 const KEYS_SEED = 0x6e15;
+const PRICES_SEED = 0x9c1ce;
 const START = Date.parse('2026-01-01T00:00:00Z');
 const MINUTE = 60_000;
 /** For this long, nothing may be written to a world at rest (ms). */
@@ -123,6 +128,8 @@ class SimWorld {
   readonly #watcher: Replica | undefined;
   /** True while all others only observe too. */
   #isObserved = false;
+  /** Only in a world with a limit in money. */
+  readonly #prices: PriceWatch | undefined;
   #processes = 0;
   #crashes = 0;
   #cancels = 0;
@@ -135,6 +142,10 @@ class SimWorld {
     // In one run in four, the provider is reliable.
     this.#isWorse = this.#random.chance(0.75);
     this.#setting = drawSetting(this.#random);
+    // A world without such a limit behaves as if there were none: the limit has its own random numbers.
+    const priceRandom = new Random(seed ^ PRICES_SEED);
+    const isLimited = priceRandom.chance(WITH_PRICE_LIMIT);
+    if (isLimited) this.#setting.flags.maxPricePerNamespace = drawPriceLimits(priceRandom);
     const scheduler = this.#scheduler;
     this.#network = { scheduler, random: this.#random, kube: { ...CALM }, provider: { ...CALM }, silentSsh: 0 };
     this.#api = new ApiServer(() => scheduler.now);
@@ -149,7 +160,8 @@ class SimWorld {
         { name: OTHER_ACCOUNT, keys: [OTHER_KEY] },
       ],
       ...(this.#isWorse && drawProvider(this.#random)),
-      taskDurationMs: 5 * MINUTE,
+      // Servers are there sooner in a world with a limit in money, so that more prices are known.
+      taskDurationMs: (isLimited ? 1 : 5) * MINUTE,
       recordRequests: false,
     });
     const tell = (what: string): void => this.#tell(what);
@@ -160,6 +172,7 @@ class SimWorld {
       random: this.#random,
       now: () => scheduler.now,
       tell,
+      models: isLimited ? priceRandom : undefined,
     });
     this.#misfortunes = new Misfortunes({
       simulation: this.#simulation,
@@ -170,6 +183,9 @@ class SimWorld {
       areAllNamed: () => this.#people.ownership.areAllNamed(),
       onNumbersRepeat: () => (this.#people.ownership.numbersRepeat = true),
     });
+    const { maxPricePerNamespace } = this.#setting.flags;
+    const parts = { api: this.#api, orders: this.#orders, now: () => scheduler.now };
+    this.#prices = maxPricePerNamespace.usual === 0 ? undefined : new PriceWatch(parts, maxPricePerNamespace);
     this.#flagged = this.#random.pick([1, 1, 1, 0.5, 0]);
     this.#secrets = new SecretWatch(this.#api, () => scheduler.now, this.#flagged === 1);
     const random = new Random(seed ^ KEYS_SEED);
@@ -222,7 +238,7 @@ class SimWorld {
       await this.#pass(15 * MINUTE);
     }
     const { maxServersPerNamespace } = this.#setting.flags;
-    this.#violations.push(...notAtRest(this.#api, this.#people.ownership, maxServersPerNamespace));
+    this.#violations.push(...notAtRest(this.#api, this.#people.ownership, maxServersPerNamespace, this.#prices));
     this.#violations.push(...leftOver(this.#api, this.#simulation, this.#orders, this.#people));
     this.#violations.push(...this.#people.catalogs.atRest());
     this.#violations.push(...this.#secrets.atRest(this.#simulation, isOn), ...tellsPasswords(this.#api));
@@ -242,7 +258,7 @@ class SimWorld {
     if (this.#secrets.writes > writes) this.#violations.push('a Secret was written although nothing had changed');
     this.#violations.push(...orderedTwice(this.#api, this.#people), ...this.#secrets.violations);
     this.#violations.push(...this.#hostKeys.violations, ...this.#hostKeys.atRest());
-    this.#violations.push(...(this.#sets?.watch.violations ?? []));
+    this.#violations.push(...(this.#sets?.watch.violations ?? []), ...(this.#prices?.violations ?? []));
     this.#violations.push(...orderedOtherwise(this.#simulation, this.#orders, this.#api), ...orderedUnasked(this.#api));
   }
 
@@ -264,6 +280,7 @@ class SimWorld {
       seed: this.#seed,
       lives: this.#people.lives + (this.#sets?.watch.done.created ?? 0),
       members: this.#sets?.watch.done,
+      priced: this.#prices?.judged ?? 0,
       creates: this.#simulation.ledger.creates().length,
       crashes: this.#crashes,
       events: this.#scheduler.fired,
@@ -305,6 +322,7 @@ class SimWorld {
       staleBy,
       skewMs,
       sets: this.#sets?.watch,
+      prices: this.#prices,
       connectionSecrets: this.#random.chance(this.#flagged),
       verbose: this.#tracing || this.#seed % LOGGED === 0,
       onLog: (line) => this.#hear({ replica: identity, ...line }),

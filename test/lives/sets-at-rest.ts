@@ -38,8 +38,9 @@ function notSettled(set: VirtualServerSet, api: ApiServer): string[] {
   const reason = currentReason(status?.conditions);
   const isRolledOut = spec.strategy.type === 'OnDelete' || members.every((member) => isUpdated(member, set, api));
   if (reason === 'Available' && members.length === spec.replicas && isRolledOut) return [];
-  // Another check compares the quota with the servers of the namespace.
-  if (members.some((member) => currentReason(member.status?.conditions) === 'ServerLimit')) return [];
+  // Another check compares the limits with the servers of the namespace.
+  const isAtLimit = (reason: string | undefined): boolean => reason === 'ServerLimit' || reason === 'PriceLimit';
+  if (members.some((member) => isAtLimit(currentReason(member.status?.conditions)))) return [];
   const message = status?.conditions?.find(({ type }) => type === 'Ready')?.message ?? '';
   return [`set ${keyOf(set)} did not settle with ${members.length} members: ${reason ?? 'no reason'}: ${message}`];
 }

@@ -8,6 +8,7 @@ import { timestamp } from '../../base/duration.ts';
 import { capitalized, ended } from '../../base/text.ts';
 import { RECONCILE_AT_ANNOTATION } from '../../api/names.ts';
 import { unknownIn, type ServerRecord } from '../../api/record.ts';
+import type { VirtualServerSpec } from '../../api/virtual-server.ts';
 import { callProblem, missing, reasonOf, type Missing } from '../../accounts/decision/failure.ts';
 import { readCatalog } from '../../accounts/accounts.ts';
 import { ProviderError } from '../../provider/error.ts';
@@ -17,11 +18,12 @@ import { decide } from '../decision/decide.ts';
 import { withoutFailures, withoutPlan } from '../decision/memo.ts';
 import { goOn, jittered, parked, endVisit, retryLater, withoutKey } from '../decision/outcome.ts';
 import { newRecord, withoutAttempt } from '../decision/record.ts';
+import { priceText } from '../decision/price.ts';
 import { specProblem } from '../decision/spec.ts';
 import { taskField } from '../decision/status.ts';
 import type { Outcome, Park } from '../decision/types.ts';
 import type { View } from '../decision/view.ts';
-import type { Reservation } from '../shared/limits.ts';
+import type { Full, Reservation } from '../shared/limits.ts';
 import { unknownMessage } from '../decision/words.ts';
 import type { Visit } from '../visit.ts';
 import { readSshKeys } from './ssh-keys.ts';
@@ -40,8 +42,8 @@ export async function order(visit: Visit, at: View): Promise<Outcome | undefined
   if (!inputs.ok) return inputs.next;
   const { session, sshKeys } = inputs;
 
-  const place = quota.reserve(namespace, uid);
-  if (place === undefined) return parked(visit.view(), serverLimit(visit.view(), quota.perNamespace));
+  const place = quota.reserve(namespace, uid, object.spec);
+  if ('full' in place) return parked(visit.view(), noPlace(visit.view(), place));
   visit.reserves(place);
   const hourly = limit.reserve(namespace, uid, timers.monotonic());
   if ('freeInMs' in hourly) return parked(visit.view(), createLimit(hourly.freeInMs));
@@ -93,12 +95,15 @@ async function claimAndSend(
   opened: OpenOrder,
   hourly: Reservation,
 ): Promise<Outcome | undefined> {
-  const { journal, leads, mint, timers } = visit.services;
+  const { journal, leads, mint, quota, timers } = visit.services;
   const { namespace, name, uid } = visit.object.metadata;
 
   // Its time may be up after the wait, or the journal broken.
   const view = visit.view();
   if (decide(view).type !== 'order') return goOn(view.facts.memo);
+  // A price may have become known during the wait.
+  const place = quota.reserve(namespace, uid, visit.object.spec);
+  if ('full' in place) return parked(view, noPlace(view, place));
   if (!visit.beginsOrder()) return undefined;
 
   const attempt = mint();
@@ -172,12 +177,37 @@ function invalidSpec({ facts }: View, problem: string): Park {
   return { verdict: { reason: 'InvalidSpec', message }, retry: 'order', afterMs };
 }
 
-function serverLimit({ facts }: View, maximum: number): Park {
-  const message =
-    `The namespace has ${maximum} servers, the maximum that --max-servers-per-namespace allows; retained servers ` +
-    'count too. Delete a server, or ask an administrator for a higher limit. The operator then orders this server';
-  return { verdict: { reason: 'ServerLimit', message }, retry: 'order', afterMs: facts.timing.pollMs };
+function noPlace({ object, facts }: View, full: Full): Park {
+  const verdict =
+    full.full === 'servers'
+      ? ({ reason: 'ServerLimit', message: serverLimit(full) } as const)
+      : ({ reason: 'PriceLimit', message: priceLimit(full, object.spec) } as const);
+  return { verdict, retry: 'order', afterMs: facts.timing.pollMs };
 }
+
+function serverLimit({ maximum }: Extract<Full, { full: 'servers' }>): string {
+  return (
+    `The namespace has ${maximum} servers, the maximum that --max-servers-per-namespace allows; retained servers ` +
+    'count too. Delete a server, or ask an administrator for a higher limit. The operator then orders this server'
+  );
+}
+
+/** Tells no more of other namespaces than the price of a product, which the provider's price list tells too. */
+function priceLimit(
+  { maximum, sum, price }: Extract<Full, { full: 'price' }>,
+  { product, diskSize }: VirtualServerSpec,
+): string {
+  const one = `A server with product ${product} and diskSize ${diskSize}`;
+  const costs =
+    price === undefined ? `What ${lowered(one)} costs is unknown, since none runs` : `${one} costs ${priceText(price)}`;
+  return (
+    `The servers of the namespace cost ${priceText(sum)}, and --max-price-per-namespace allows ${priceText(maximum)}, in the ` +
+    `provider's unit; servers on their way and retained servers count too. ${costs}. Delete a server, or ask an ` +
+    'administrator for a higher limit. The operator then orders this server'
+  );
+}
+
+const lowered = (text: string): string => `${text.charAt(0).toLowerCase()}${text.slice(1)}`;
 
 function createLimit(afterMs: number): Park {
   const message =

@@ -1,4 +1,8 @@
-/** What a namespace may order: so many servers (`--max-servers-per-namespace`), and so many orders an hour. */
+/**
+ * What a namespace may order: so many servers (`--max-servers-per-namespace`), for so much money
+ * (`--max-price-per-namespace`), and so many orders an hour.
+ */
+import { modelKey, sumOf, type Model, type Place, type PricedModel } from '../decision/price.ts';
 
 const HOUR_MS = 60 * 60_000;
 
@@ -46,26 +50,47 @@ export class CreateLimit {
   }
 }
 
-/** Counts the servers that each namespace has or is about to order. */
+/** A sum in the provider's own unit; 0 means no limit. */
+export interface PriceLimits {
+  /** For each namespace that is not in `namespaces`. */
+  usual: number;
+  namespaces: Readonly<Record<string, number>>;
+}
+
+const NO_PRICE_LIMITS: PriceLimits = { usual: 0, namespaces: {} };
+
+/** Why a namespace has no place for one more server. */
+export type Full =
+  | { full: 'servers'; maximum: number }
+  /** `sum`: of the known prices in the namespace. `price`: what one more server costs, if that is known. */
+  | { full: 'price'; maximum: number; sum: number; price: number | undefined };
+
+/** Counts the servers that each namespace has or is about to order, and what they cost. */
 export class ServerQuota {
   readonly #perNamespace: number;
-  /** Namespace -> uids of objects that hold a server or may come to hold one. */
-  readonly #taken = new Map<string, Set<string>>();
-  /** Uid -> namespace of objects whose visit is about to order. */
-  readonly #reserved = new Map<string, string>();
-  /** Identifiers of servers that live on without an object -> the namespace that ordered or adopted them. */
-  readonly #left = new Map<string, string>();
+  readonly #prices: PriceLimits;
+  readonly #isOff: boolean;
+  readonly #learned = new LearnedPrices();
+  /** Namespace -> uid -> place of an object that holds a server or may come to hold one. */
+  readonly #taken = new Map<string, Map<string, Place>>();
+  /** By uid: the place that a visit is about to fill with an order. */
+  readonly #reserved = new Map<string, Place & { namespace: string }>();
+  /** By identifier: servers that live on without an object, in the namespace that ordered or adopted them. */
+  readonly #left = new Map<string, Place & { namespace: string }>();
 
   /** `perNamespace` 0: no limit. */
-  constructor(perNamespace: number) {
+  constructor(perNamespace: number, prices: PriceLimits = NO_PRICE_LIMITS) {
     this.#perNamespace = perNamespace;
+    this.#prices = prices;
+    this.#isOff = perNamespace === 0 && [prices.usual, ...Object.values(prices.namespaces)].every((most) => most === 0);
   }
 
-  /** Whether the newest version of the object takes a place. */
-  set(namespace: string, uid: string, takes: boolean): void {
-    if (this.#perNamespace === 0) return;
-    const taken = this.#taken.get(namespace) ?? new Set<string>();
-    if (takes) this.#taken.set(namespace, taken.add(uid));
+  /** The place that the newest version of the object takes; undefined: none. */
+  set(namespace: string, uid: string, place: Place | undefined): void {
+    if (this.#isOff) return;
+    this.#learned.set(uid, place?.teaches);
+    const taken = this.#taken.get(namespace) ?? new Map<string, Place>();
+    if (place !== undefined) this.#taken.set(namespace, taken.set(uid, place));
     else if (taken.delete(uid) && taken.size === 0) this.#taken.delete(namespace);
   }
 
@@ -73,8 +98,8 @@ export class ServerQuota {
    * An object of the namespace was released without its server. The server keeps its place until an object holds it
    * again.
    */
-  left(namespace: string, identifier: string): void {
-    if (this.#perNamespace > 0) this.#left.set(identifier, namespace);
+  left(namespace: string, identifier: string, place: Place): void {
+    if (!this.#isOff) this.#left.set(identifier, { ...place, namespace });
   }
 
   /** An object holds this server and takes its place. */
@@ -82,21 +107,76 @@ export class ServerQuota {
     this.#left.delete(identifier);
   }
 
-  /** Takes a place for the object, until it holds something itself; undefined if none is left. */
-  reserve(namespace: string, uid: string): Reservation | undefined {
+  /** Takes a place for the object, until it holds something itself, or says why there is none. */
+  reserve(namespace: string, uid: string, wanted: Model): Reservation | Full {
     const reservation = { release: () => this.#reserved.delete(uid) };
-    if (this.#perNamespace === 0) return reservation;
-    const reserved = [...this.#reserved].filter(([, other]) => other === namespace).map(([holder]) => holder);
-    const others = new Set([...(this.#taken.get(namespace) ?? []), ...reserved]);
-    others.delete(uid);
-    const left = [...this.#left.values()].filter((other) => other === namespace).length;
-    if (others.size + left >= this.#perNamespace) return undefined;
-    this.#reserved.set(uid, namespace);
+    if (this.#isOff) return reservation;
+    const others = this.#others(namespace, uid);
+    const full = this.#fullByNumber(others) ?? this.#fullByPrice(namespace, others, wanted);
+    if (full !== undefined) return full;
+    this.#reserved.set(uid, { product: wanted.product, diskSize: wanted.diskSize, namespace });
     return reservation;
   }
 
-  /** 0: no limit. */
-  get perNamespace(): number {
-    return this.#perNamespace;
+  /** The places in the namespace that this object does not take. */
+  #others(namespace: string, uid: string): Place[] {
+    const isHere = (place: { namespace: string }): boolean => place.namespace === namespace;
+    const reserved = [...this.#reserved].filter(([, place]) => isHere(place));
+    const byUid = new Map<string, Place>([...reserved, ...(this.#taken.get(namespace) ?? [])]);
+    byUid.delete(uid);
+    return [...byUid.values(), ...[...this.#left.values()].filter(isHere)];
+  }
+
+  #fullByNumber(others: readonly Place[]): Full | undefined {
+    const isFull = this.#perNamespace > 0 && others.length >= this.#perNamespace;
+    return isFull ? { full: 'servers', maximum: this.#perNamespace } : undefined;
+  }
+
+  #fullByPrice(namespace: string, others: readonly Place[], wanted: Model): Full | undefined {
+    const { usual, namespaces } = this.#prices;
+    const maximum = Object.hasOwn(namespaces, namespace) ? (namespaces[namespace] ?? usual) : usual;
+    if (maximum === 0) return undefined;
+    const sum = sumOf(others.map((other) => other.price ?? this.#learned.of(other) ?? 0));
+    const price = this.#learned.of(wanted);
+    const isFull = price === undefined ? sum >= maximum : sumOf([sum, price]) > maximum;
+    return isFull ? { full: 'price', maximum, sum, price } : undefined;
+  }
+}
+
+/** The highest price of each model among the servers that run, in whichever namespace (like `pricesIn`). */
+class LearnedPrices {
+  readonly #byUid = new Map<string, PricedModel>();
+  /** By model: the prices by uid. */
+  readonly #byModel = new Map<string, Map<string, number>>();
+  /** By model; no entry: not looked up since it changed. */
+  readonly #highest = new Map<string, number>();
+
+  set(uid: string, model: PricedModel | undefined): void {
+    const before = this.#byUid.get(uid);
+    if (before?.price === model?.price && before?.product === model?.product && before?.diskSize === model?.diskSize)
+      return;
+    if (before !== undefined) {
+      const key = modelKey(before);
+      const prices = this.#byModel.get(key);
+      prices?.delete(uid);
+      if (prices?.size === 0) this.#byModel.delete(key);
+      this.#highest.delete(key);
+      this.#byUid.delete(uid);
+    }
+    if (model === undefined) return;
+    const key = modelKey(model);
+    this.#byModel.set(key, (this.#byModel.get(key) ?? new Map<string, number>()).set(uid, model.price));
+    this.#highest.delete(key);
+    this.#byUid.set(uid, model);
+  }
+
+  /** Undefined if no server of this model runs. */
+  of(model: Model): number | undefined {
+    const key = modelKey(model);
+    const prices = this.#byModel.get(key);
+    if (prices === undefined) return undefined;
+    const highest = this.#highest.get(key) ?? [...prices.values()].reduce((most, price) => Math.max(most, price), 0);
+    this.#highest.set(key, highest);
+    return highest;
   }
 }

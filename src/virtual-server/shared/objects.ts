@@ -4,6 +4,7 @@ import type { VirtualServer } from '../../api/virtual-server.ts';
 import type { ObjectStore } from '../../controller/controller.ts';
 import { OwnWrites, isNewer } from '../../controller/own-writes.ts';
 import { holdsSomething, knownRecord, viewRecord } from '../decision/record.ts';
+import { placeOf } from '../decision/price.ts';
 import { NEW_MEMO, withoutPlan, type Memo } from '../decision/memo.ts';
 import { keyOf } from '../../kube/resource.ts';
 import type { Informer } from '../../controller/informer.ts';
@@ -87,7 +88,7 @@ export class Objects implements ObjectStore<VirtualServer> {
     const key = keyOf(last);
     const { uid } = last.metadata;
     this.#holders.forget(uid);
-    this.#quota.set(last.metadata.namespace, uid, false);
+    this.#quota.set(last.metadata.namespace, uid, undefined);
     this.#countLeft(last);
     this.#gone.set(key, [...(this.#gone.get(key) ?? []), this.#writes.newestOf(last)]);
   }
@@ -102,7 +103,7 @@ export class Objects implements ObjectStore<VirtualServer> {
       this.#memos.delete(uid);
       // The answer to the last write may have arrived after the watch reported the deletion.
       this.#holders.set(uid, undefined);
-      this.#quota.set(object.metadata.namespace, uid, false);
+      this.#quota.set(object.metadata.namespace, uid, undefined);
       return { object, released: this.#released.delete(uid) };
     });
   }
@@ -121,7 +122,7 @@ export class Objects implements ObjectStore<VirtualServer> {
     if (cached?.metadata.uid === uid) this.#index(cached);
     else {
       this.#holders.set(uid, undefined);
-      this.#quota.set(namespace, uid, false);
+      this.#quota.set(namespace, uid, undefined);
     }
   }
 
@@ -144,17 +145,20 @@ export class Objects implements ObjectStore<VirtualServer> {
     const { namespace, uid } = object.metadata;
     const held = heldRecord(object);
     this.#holders.set(uid, holdingOf(object, held));
-    this.#quota.set(namespace, uid, held !== undefined && (holdsSomething(held) || isTooNew(object)));
+    const takesPlace = held !== undefined && (holdsSomething(held) || isTooNew(object));
+    this.#quota.set(namespace, uid, takesPlace ? placeOf(object, held) : undefined);
     if (held?.identifier !== undefined) this.#quota.held(held.identifier);
     if (isLetGo(object)) this.#countLeft(object);
   }
 
   /** A server that was left without its object keeps its place in the quota, unless another object holds it. */
-  #countLeft({ metadata: { namespace, uid } }: VirtualServer): void {
+  #countLeft(object: VirtualServer): void {
+    const { namespace, uid } = object.metadata;
     const left = this.#released.get(uid);
     if (left === undefined) return;
     this.#released.set(uid, undefined);
-    if (this.#holders.others(uid).withServer(left, {}).length === 0) this.#quota.left(namespace, left);
+    if (this.#holders.others(uid).withServer(left, {}).length > 0) return;
+    this.#quota.left(namespace, left, placeOf(object, knownRecord(object)));
   }
 }
 

@@ -72,7 +72,18 @@ describe('an order', () => {
     expect(shownBy(visited).reason).toBe('ProviderUnavailable');
     expect(recordOf(visited)).toBeUndefined();
     expect(delayMs(visited)).toBe(0);
-    expect(visited.quota.reserve('default', 'another')).toBeDefined();
+    expect(visited.quota.reserve('default', 'another', web().spec)).toHaveProperty('release');
+  });
+
+  it('is not claimed if its price became known before its turn came, and would pass the limit', async () => {
+    const visited = await order({ maxPrice: 8.99, learns: 9 });
+    expect(visited.calls).toEqual(['catalog', 'open', 'write']);
+    expect(shownBy(visited).reason).toBe('PriceLimit');
+    expect(shownBy(visited).message).toContain('costs 9.00.');
+    expect(recordOf(visited)).toBeUndefined();
+    expect(visited.journal.entries(UID)).toEqual([]);
+    const cheap = await order({ maxPrice: 9, learns: 9 });
+    expect(cheap.requests).toHaveLength(1);
   });
 
   it('is not claimed if its time was over before its turn came, and gives its place back', async () => {

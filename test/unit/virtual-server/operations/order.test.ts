@@ -57,6 +57,13 @@ describe('an order that cannot be sent', () => {
       requeueAfterMs: TIMING.pollMs,
     },
     {
+      why: 'the servers of the namespace would cost more than they may',
+      given: { maxPrice: 8.99, taken: 1, price: 4.5 },
+      calls: ['catalog'],
+      shows: 'PriceLimit',
+      requeueAfterMs: TIMING.pollMs,
+    },
+    {
       why: 'there is no connection, which the order waits for last',
       given: { answers: { opened: down }, places: 1 },
       calls: ['catalog', 'open'],
@@ -75,7 +82,7 @@ describe('an order that cannot be sent', () => {
     expect(visited.memo.plan?.operation).toBe('order');
     if (requeueAfterMs !== undefined) expect(visited.requeueAfterMs).toBe(requeueAfterMs);
     expect(isTaken(limit)).toBe(false);
-    const isFull = visited.quota.reserve('default', 'uid-of-another') === undefined;
+    const isFull = 'full' in visited.quota.reserve('default', 'uid-of-another', object.spec);
     expect(isFull).toBe((given.taken ?? 0) > 0);
   });
 });

@@ -1,23 +1,104 @@
 import { describe, expect, it } from 'vitest';
+import type { Place } from '../../../../src/virtual-server/decision/price.ts';
 import { ServerQuota } from '../../../../src/virtual-server/shared/limits.ts';
+
+const SMALL = { product: 'small', diskSize: 10 };
+const LARGE_DISK = { product: 'small', diskSize: 40 };
+
+/** A server that runs and shows its price. */
+const running = (price: number, model = SMALL): Place => ({ ...model, price, teaches: { ...model, price } });
 
 describe('ServerQuota', () => {
   it('gives each namespace as many places as the limit allows', () => {
     const quota = new ServerQuota(2);
-    quota.set('ns', 'u1', true);
-    expect(quota.reserve('ns', 'u2')).toBeDefined();
-    expect(quota.reserve('ns', 'u3')).toBeUndefined();
-    expect(quota.reserve('other', 'u3')).toBeDefined();
+    quota.set('ns', 'u1', SMALL);
+    expect(quota.reserve('ns', 'u2', SMALL)).toHaveProperty('release');
+    expect(quota.reserve('ns', 'u3', SMALL)).toEqual({ full: 'servers', maximum: 2 });
+    expect(quota.reserve('other', 'u3', SMALL)).toHaveProperty('release');
   });
 
   it('keeps the place of a server that was left behind, until an object holds it', () => {
     const quota = new ServerQuota(1);
-    quota.set('ns', 'u1', true);
-    quota.left('ns', 'srv1');
-    quota.set('ns', 'u1', false);
-    expect(quota.reserve('ns', 'u2')).toBeUndefined();
-    expect(quota.reserve('other', 'u2')).toBeDefined();
+    quota.set('ns', 'u1', SMALL);
+    quota.left('ns', 'srv1', SMALL);
+    quota.set('ns', 'u1', undefined);
+    expect(quota.reserve('ns', 'u2', SMALL)).toHaveProperty('full');
+    expect(quota.reserve('other', 'u2', SMALL)).toHaveProperty('release');
     quota.held('srv1');
-    expect(quota.reserve('ns', 'u3')).toBeDefined();
+    expect(quota.reserve('ns', 'u3', SMALL)).toHaveProperty('release');
+  });
+});
+
+describe('ServerQuota with a limit in money', () => {
+  const limited = (usual: number, namespaces = {}): ServerQuota => new ServerQuota(0, { usual, namespaces });
+
+  it('gives a place if the sum reaches the limit, and none if it would pass it', () => {
+    const quota = limited(0.3);
+    quota.set('ns', 'u1', running(0.1));
+    quota.set('ns', 'u2', running(0.1));
+    expect(quota.reserve('ns', 'u3', SMALL)).toHaveProperty('release');
+    expect(quota.reserve('ns', 'u4', SMALL)).toEqual({ full: 'price', maximum: 0.3, sum: 0.3, price: 0.1 });
+  });
+
+  it('counts what is on its way and what was left behind with its expected price, as soon as that is known', () => {
+    const quota = limited(10);
+    quota.set('ns', 'ordered', SMALL);
+    quota.left('ns', 'srv1', SMALL);
+    expect(quota.reserve('ns', 'reserved', SMALL)).toHaveProperty('release');
+    // Nothing is known of any price.
+    expect(quota.reserve('ns', 'asking', SMALL)).toHaveProperty('release');
+    quota.set('elsewhere', 'u1', running(3));
+    expect(quota.reserve('ns', 'asking', SMALL)).toEqual({ full: 'price', maximum: 10, sum: 9, price: 3 });
+  });
+
+  it('counts the own price of a server rather than that of others like it', () => {
+    const quota = limited(10);
+    quota.set('ns', 'u1', { ...SMALL, price: 8 });
+    quota.set('elsewhere', 'u2', running(1));
+    expect(quota.reserve('ns', 'u3', SMALL)).toHaveProperty('release');
+    expect(quota.reserve('ns', 'u4', SMALL)).toHaveProperty('release');
+    expect(quota.reserve('ns', 'u5', SMALL)).toMatchObject({ sum: 10 });
+  });
+
+  it('learns the highest price of the same product and disk size, and forgets it with the last such server', () => {
+    const quota = limited(10);
+    quota.set('elsewhere', 'u1', running(20, LARGE_DISK));
+    expect(quota.reserve('ns', 'asking', SMALL)).toHaveProperty('release');
+    quota.set('elsewhere', 'u2', running(6));
+    quota.set('elsewhere', 'u3', running(11));
+    quota.set('elsewhere', 'u2', running(5));
+    expect(quota.reserve('ns', 'asking', SMALL)).toMatchObject({ price: 11 });
+    quota.set('elsewhere', 'u3', undefined);
+    expect(quota.reserve('ns', 'asking', SMALL)).toHaveProperty('release');
+    quota.set('elsewhere', 'u2', undefined);
+    expect(quota.reserve('ns', 'asking', { ...SMALL, diskSize: 40 })).toMatchObject({ price: 20 });
+  });
+
+  it('orders servers of unknown price until the known sum has reached the limit', () => {
+    const quota = limited(10);
+    quota.set('ns', 'u1', running(9.99, LARGE_DISK));
+    expect(quota.reserve('ns', 'u2', SMALL)).toHaveProperty('release');
+    quota.set('ns', 'u1', running(10, LARGE_DISK));
+    expect(quota.reserve('ns', 'u3', SMALL)).toEqual({ full: 'price', maximum: 10, sum: 10, price: undefined });
+  });
+
+  it('frees the place of an order that was not sent', () => {
+    const quota = limited(10);
+    quota.set('elsewhere', 'u1', running(10));
+    const place = quota.reserve('ns', 'u2', SMALL);
+    expect(quota.reserve('ns', 'u3', SMALL)).toHaveProperty('full');
+    if ('release' in place) place.release();
+    expect(quota.reserve('ns', 'u3', SMALL)).toHaveProperty('release');
+  });
+
+  it('has limits of single namespaces', () => {
+    const quota = limited(5, { rich: 20, free: 0 });
+    quota.set('elsewhere', 'u1', running(10));
+    expect(quota.reserve('poor', 'u2', SMALL)).toHaveProperty('full');
+    expect(quota.reserve('rich', 'u3', SMALL)).toHaveProperty('release');
+    expect(quota.reserve('rich', 'u4', SMALL)).toHaveProperty('release');
+    expect(quota.reserve('rich', 'u5', SMALL)).toHaveProperty('full');
+    expect(quota.reserve('free', 'u6', SMALL)).toHaveProperty('release');
+    expect(quota.reserve('free', 'u7', SMALL)).toHaveProperty('release');
   });
 });

@@ -1,0 +1,175 @@
+/**
+ * Judges each order by the limit in money: no order passes it by a price that its process knew. What a process knew is
+ * computed here, apart from the product: from what its cache showed when it decided, and from the orders that it had sent.
+ * Where versions that it may or may not have seen disagree, the one that speaks for the order counts.
+ */
+import { currentReason } from '../../src/api/conditions.ts';
+import { mirrorIn } from '../../src/api/record.ts';
+import { isLetGo } from '../../src/api/server-state.ts';
+import type { VirtualServer } from '../../src/api/virtual-server.ts';
+import type { PriceLimits } from '../../src/virtual-server/shared/limits.ts';
+import { recordOf } from '../fixtures/records.ts';
+import type { ApiServer, ServerChange } from './api-server.ts';
+import { identifierOf } from './ownership.ts';
+import { keyOf } from './object-store.ts';
+import type { Orders } from './orders.ts';
+
+/** After a restore of etcd, it takes this long until every process knows the objects again (ms). */
+const RESTORED_MS = 20 * 60_000;
+
+type Prices = ReadonlyMap<string, number>;
+
+interface Decision {
+  uid: string;
+  process: object;
+  /** Number of changes of VirtualServers before it. */
+  at: number;
+  isSent: boolean;
+}
+
+/** An order that is right only if not all of the orders before it, which had no answer yet, are accepted. */
+interface Case {
+  decision: Decision;
+  name: string;
+  limit: number;
+  sum: number;
+  price: number | undefined;
+  before: { decision: Decision; price: number }[];
+}
+
+export class PriceWatch {
+  /** Number of orders that were judged with a known price. */
+  judged = 0;
+  readonly #api: ApiServer;
+  readonly #now: () => number;
+  readonly #limits: PriceLimits;
+  readonly #decisions: Decision[] = [];
+  readonly #cases: Case[] = [];
+
+  constructor({ api, orders, now }: { api: ApiServer; orders: Orders; now: () => number }, limits: PriceLimits) {
+    this.#api = api;
+    this.#now = now;
+    this.#limits = limits;
+    orders.listeners.add((_serial, uid) => {
+      const last = this.#decisions.findLast((decision) => decision.uid === uid);
+      if (last !== undefined) last.isSent = true;
+    });
+  }
+
+  /** The process is about to claim an order for the object; `cached`: what it sees of the API server. */
+  decided(uid: string, cached: readonly VirtualServer[], process: object): void {
+    const { changes } = this.#api.servers;
+    const decision = { uid, process, at: changes.length, isSent: false };
+    const earlier = this.#decisions.filter((other) => other.process === process && other.uid !== uid);
+    this.#decisions.push(decision);
+    if (this.#now() - (this.#api.restoredAt ?? -Infinity) < RESTORED_MS) return;
+    const versions = Map.groupBy(changes, ({ object }) => object.metadata.uid);
+    const seen = cached.map((object) => versionsSince(object, versions.get(object.metadata.uid) ?? []));
+    const prices = pricesOf(seen);
+    const own = versionsSince(
+      cached.find(({ metadata }) => metadata.uid === uid),
+      versions.get(uid) ?? [],
+    );
+    const [{ object } = { object: undefined }] = own;
+    if (object === undefined || own.some((other) => modelOf(other.object) !== modelOf(object))) return;
+    const { namespace } = object.metadata;
+    const others = seen.filter(([first]) => {
+      const metadata = first?.object.metadata;
+      return metadata?.namespace === namespace && metadata.uid !== uid;
+    });
+    const sums = new Map(others.map((all) => [all[0]?.object.metadata.uid, leastOf(all, prices)]));
+    const before = earlier.flatMap((other) => {
+      const all = versions.get(other.uid) ?? [];
+      if (all[0]?.object.metadata.namespace !== namespace || (sums.get(other.uid) ?? 0) > 0) return [];
+      if (this.#decisions.findLast(({ uid: latest }) => latest === other.uid) !== other) return [];
+      const later = changes.slice(other.at).filter((change) => change.object.metadata.uid === other.uid);
+      const claimed = later.findIndex(holds);
+      const since = claimed === -1 ? all.slice(-1) : later.slice(claimed);
+      const price = claimed === -1 ? prices.get(modelOf(since[0]?.object)) : leastOf(since, prices);
+      return price === undefined || price === 0 ? [] : [{ decision: other, price }];
+    });
+    const price = prices.get(modelOf(object));
+    const sum = [...sums.values()].reduce((total, one) => total + one, 0);
+    this.#cases.push({ decision, name: keyOf(object), limit: this.#limitOf(namespace), sum, price, before });
+    if (price !== undefined) this.judged += 1;
+  }
+
+  get violations(): string[] {
+    return this.#cases.flatMap(({ decision, name, limit, sum, price, before }) => {
+      const sent = before.filter((one) => one.decision.isSent).map((one) => one.price);
+      const total = sent.reduce((most, one) => most + one, sum);
+      const isRight = limit === 0 || (price === undefined ? total < limit : total + price <= limit);
+      if (!decision.isSent || isRight) return [];
+      return [
+        `the order of ${name} passes the limit of ${limit}: ${sum} by its cache and [${sent.join(', ')}] on the way, and ` +
+          `${price ?? 'an unknown price'} for this one`,
+      ];
+    });
+  }
+
+  /** Without faults, whether the object may wait at its limit. Servers that outlived their objects are not known here. */
+  mayWait({ metadata, ...object }: VirtualServer, hasLeft: boolean): boolean {
+    const limit = this.#limitOf(metadata.namespace);
+    const all = this.#api.servers
+      .list()
+      .map((other): ServerChange[] => [{ object: other, type: 'MODIFIED', deleted: false }]);
+    const prices = pricesOf(all);
+    const others = all.filter(
+      ([one]) => one?.object.metadata.namespace === metadata.namespace && one.object.metadata.uid !== metadata.uid,
+    );
+    const sum = others.reduce((total, one) => total + leastOf(one, prices), 0);
+    const price = prices.get(modelOf({ metadata, ...object }));
+    return limit > 0 && (hasLeft || (price === undefined ? sum >= limit : sum + price > limit));
+  }
+
+  #limitOf(namespace: string): number {
+    return this.#limits.namespaces[namespace] ?? this.#limits.usual;
+  }
+}
+
+/** Every version that a process with this one in its cache may know; none if the cache has one that no log shows. */
+function versionsSince(cached: VirtualServer | undefined, all: readonly ServerChange[]): ServerChange[] {
+  const from = all.findIndex(({ object }) => object.metadata.resourceVersion === cached?.metadata.resourceVersion);
+  return from === -1 ? [] : all.slice(from);
+}
+
+const modelOf = (object: VirtualServer | undefined): string => `${object?.spec.product} ${object?.spec.diskSize}`;
+
+function holds({ object, deleted }: ServerChange): boolean {
+  const { attempt, task, identifier, expiredAt } = recordOf(object) ?? {};
+  const isNamed = attempt !== undefined || task !== undefined || identifier !== undefined;
+  return !deleted && !isLetGo(object) && expiredAt === undefined && isNamed;
+}
+
+/** The price of the very server that the object holds. */
+function shownPrice({ object }: ServerChange): number | undefined {
+  const identifier = identifierOf(object);
+  const isShown = identifier !== undefined && mirrorIn(object.status)?.identifier === identifier;
+  return isShown && object.status?.serverStatus !== undefined ? object.status.price : undefined;
+}
+
+/** The least that the object counts for in any of its versions. */
+function leastOf(versions: readonly ServerChange[], prices: Prices): number {
+  if (versions.length === 0) return 0;
+  const of = (change: ServerChange): number =>
+    holds(change) ? (shownPrice(change) ?? prices.get(modelOf(change.object)) ?? 0) : 0;
+  return Math.min(...versions.map(of));
+}
+
+/** The highest price of each model among the servers that run in all of their versions. */
+function pricesOf(seen: readonly (readonly ServerChange[])[]): Prices {
+  const prices = new Map<string, number>();
+  for (const versions of seen) {
+    const taught = versions.map(({ object, deleted }) => {
+      const { product, specs, price, serverStatus, conditions } = object.status ?? {};
+      const isGone = deleted || isLetGo(object) || currentReason(conditions) === 'ServerMissing';
+      const isRunning = serverStatus === 'running' && !isGone && holds({ object, deleted, type: 'MODIFIED' });
+      return isRunning && price !== undefined ? { model: `${product} ${specs?.diskSize}`, price } : undefined;
+    });
+    const [first] = taught;
+    if (first === undefined || taught.some((one) => one?.model !== first.model)) continue;
+    const least = Math.min(...taught.map((one) => one?.price ?? 0));
+    prices.set(first.model, Math.max(least, prices.get(first.model) ?? 0));
+  }
+  return prices;
+}

@@ -1,0 +1,53 @@
+import { describe, expect, it } from 'vitest';
+import type { VirtualServerStatus } from '../../../../src/api/virtual-server.ts';
+import { placeOf, pricedModel, priceText, pricesIn, sumOf } from '../../../../src/virtual-server/decision/price.ts';
+import { HELD, web, webWith } from '../../../fixtures/decision.ts';
+
+const SHOWN: VirtualServerStatus = {
+  identifier: 'srv1',
+  serverStatus: 'running',
+  product: 'vps-1gb',
+  specs: { diskSize: 20 },
+  price: 4.5,
+};
+const showing = (status: Partial<VirtualServerStatus> = {}) => webWith(HELD, { status: { ...SHOWN, ...status } });
+
+describe('the price of a model', () => {
+  it('is what a running server of this product and disk size shows', () => {
+    expect(pricedModel(showing())).toEqual({ product: 'vps-1gb', diskSize: 20, price: 4.5 });
+  });
+
+  it.each([
+    ['does not run', { serverStatus: 'stopped' }],
+    ['shows no product', { product: undefined }],
+    ['shows no disk size', { specs: { cores: 1 } }],
+    ['shows no price', { price: undefined }],
+    ['shows a price below 0', { price: -1 }],
+  ])('is not known from a server that %s', (_why, status) => {
+    expect(pricedModel(showing(status))).toBeUndefined();
+  });
+
+  it('is the highest of several', () => {
+    const objects = [4.5, 9, 1].map((price) => showing({ price }));
+    expect([...pricesIn([...objects, showing({ specs: { diskSize: 40 } })])]).toEqual([
+      ['20 vps-1gb', 9],
+      ['40 vps-1gb', 4.5],
+    ]);
+  });
+});
+
+describe('the place of an object', () => {
+  it('has the price of its own server, and none that status shows of another one', () => {
+    expect(placeOf(showing(), HELD).price).toBe(4.5);
+    expect(placeOf(showing(), { ...HELD, identifier: 'srv2' }).price).toBeUndefined();
+    expect(placeOf(web({ status: SHOWN }), HELD).price).toBeUndefined();
+    expect(placeOf(web(), undefined)).toMatchObject({ product: 'vps-1gb', diskSize: 20, price: undefined });
+  });
+});
+
+describe('sums and texts', () => {
+  it('adds decimals as people do, and shows two decimals or more', () => {
+    expect(sumOf([0.1, 0.2])).toBe(0.3);
+    expect([4.5, 0.0123, 12].map(priceText)).toEqual(['4.50', '0.0123', '12.00']);
+  });
+});
