@@ -31,12 +31,19 @@ export async function readBackups(file: string, input: NodeJS.ReadableStream): P
   return (await readServers(file, input)).map(backupOf);
 }
 
+/** All objects in a file as it describes them, not checked; `recursive`: also in the folders of a folder. Throws CommandError. */
+export async function readObjects(
+  file: string,
+  input: NodeJS.ReadableStream,
+  recursive = false,
+): Promise<[Loose, name: string][]> {
+  const texts = await failing(file, () => (file === '-' ? stdin(input) : files(file, recursive)));
+  return texts.flatMap(([name, content]) => objectsOf(name, content).map((object): [Loose, string] => [object, name]));
+}
+
 /** All VirtualServers in a file as it describes them, not checked. Throws CommandError, also if there is none. */
 export async function readServers(file: string, input: NodeJS.ReadableStream): Promise<[Loose, name: string][]> {
-  const texts = await failing(file, () => (file === '-' ? stdin(input) : files(file)));
-  const objects = texts.flatMap(([name, content]) =>
-    objectsOf(name, content).map((object): [Loose, string] => [object, name]),
-  );
+  const objects = await readObjects(file, input);
   const servers = objects.filter(([object]) => isServer(object));
   if (servers.length > 0) return servers;
   throw new CommandError(EXIT.usage, `--filename ${file} contains no ${SERVER_KIND}`);
@@ -48,9 +55,10 @@ async function stdin(input: NodeJS.ReadableStream): Promise<Content[]> {
   return [['-', await text(input)]];
 }
 
-function files(path: string): Content[] {
+function files(path: string, recursive: boolean): Content[] {
   const paths = statSync(path).isDirectory()
-    ? readdirSync(path)
+    ? readdirSync(path, { recursive, encoding: 'utf8' })
+        .sort()
         .filter((name) => MANIFEST.test(name))
         .map((name) => join(path, name))
     : [path];
@@ -66,7 +74,7 @@ async function failing<T>(file: string, work: () => T | Promise<T>): Promise<T> 
   }
 }
 
-interface Loose {
+export interface Loose {
   apiVersion?: unknown;
   kind?: unknown;
   items?: unknown;

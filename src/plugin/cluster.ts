@@ -5,11 +5,12 @@ import type { VirtualServerSet } from '../api/virtual-server-set.ts';
 import { loadCluster, type Overrides } from '../kube/config.ts';
 import { KubeError, networkError, type KubeErrorCode } from '../kube/error.ts';
 import { createKubeHttp, type CallOptions, type KubeHttp } from '../kube/http.ts';
-import { collectionOf, pathOf, type KubeObject, type Resource } from '../kube/resource.ts';
+import { collectionOf, pathOf, type KubeObject, type ObjectVersion, type Resource } from '../kube/resource.ts';
 import { VIRTUAL_SERVERS } from '../virtual-server/resource.ts';
 import { VIRTUAL_SERVER_SETS } from '../virtual-server-set/resource.ts';
 import { MERGE_PATCH } from '../kube/client.ts';
 import { CommandError, EXIT, TransientError } from './failure.ts';
+import { applyPatch } from './merge-patch.ts';
 import { quoted } from '../base/text.ts';
 
 /** The fields of core/v1 Event that the plugin shows. */
@@ -34,10 +35,33 @@ export interface ClusterFlags extends Overrides {
 const FIELD_MANAGER = 'kubectl-vps';
 /** Otherwise the API server drops a field that only a newer CRD has, such as `ttl`, and the user would count on it. */
 const STRICT = { fieldValidation: 'Strict' };
+/** The API server checks everything, and stores nothing. */
+const DRY_RUN = { dryRun: 'All' };
+/** The API server understood the request, and does not accept it. A namespace may be missing. */
+const REFUSALS: ReadonlySet<KubeErrorCode> = new Set(['Invalid', 'Forbidden', 'Rejected', 'Conflict', 'NotFound']);
 /** How many of the newest Events the plugin shows. */
 const EVENTS = 10;
 /** How often a change of a spec is sent while only the status changes. */
 const ATTEMPTS = 5;
+
+/** What a manifest says of an object. */
+export interface Applied {
+  apiVersion: string;
+  kind: string;
+  metadata: { name: string; labels?: Record<string, string> | null; annotations?: Record<string, string> | null };
+  spec?: unknown;
+  status?: unknown;
+}
+
+type Place = Pick<ObjectVersion, 'namespace' | 'name'>;
+
+export interface Tried {
+  /** As the API server has it; undefined if there is none. */
+  before: unknown;
+  after?: unknown;
+  /** The API server's words. */
+  refusal?: string;
+}
 
 /** Calls reject with CommandError. */
 export class ClusterView {
@@ -206,6 +230,45 @@ export class ClusterView {
     }
   }
 
+  /**
+   * What the API server would store for the manifest, or why it would refuse it; stores nothing. Client-side
+   * like `kubectl apply`: fields that the last apply set and the manifest leaves out are removed. Rejects with CommandError
+   * if the API server cannot be asked, or if you may not.
+   */
+  async tryToApply(resource: Resource<unknown>, namespace: string, manifest: Applied): Promise<Tried> {
+    const { name } = manifest.metadata;
+    requireName(name, resource.kind);
+    const path = pathOf(resource, namespace, name);
+    const before = await this.#call({ path, absent: name });
+    const query = { fieldManager: FIELD_MANAGER, ...STRICT, ...DRY_RUN };
+    const { status: _status, ...rest } = manifest;
+    const { labels, annotations } = manifest.metadata;
+    // The last apply always has both, and a manifest without them must not remove those of others.
+    const metadata = { ...manifest.metadata, namespace, labels: labels ?? {}, annotations: annotations ?? {} };
+    const body = { ...rest, metadata };
+    const call: CallOptions =
+      before === undefined
+        ? { method: 'POST', path: collectionOf(resource, namespace), query, body }
+        : { method: 'PATCH', path, query, body: applyPatch(before, body), contentType: MERGE_PATCH };
+    return { before, ...(await this.#tryTo(call)) };
+  }
+
+  /** Why the API server would refuse to delete the object; deletes nothing. Rejects like `tryToApply`. */
+  async tryToDelete(resource: Resource<unknown>, { namespace, name }: Place): Promise<string | undefined> {
+    return (await this.#tryTo({ method: 'DELETE', path: pathOf(resource, namespace, name), query: DRY_RUN })).refusal;
+  }
+
+  async #tryTo(options: CallOptions): Promise<Pick<Tried, 'after' | 'refusal'>> {
+    try {
+      return { after: await this.#http.call(options) };
+    } catch (error) {
+      const isRefusal = error instanceof KubeError && REFUSALS.has(error.code) && !REFUSAL.test(error.message);
+      // The API server quotes the whole object before some mistakes.
+      if (isRefusal) return { refusal: STRICT_MISTAKE.exec(error.message)?.[0] ?? error.message };
+      throw explained(error, this.where);
+    }
+  }
+
   /** Any other call. */
   ask(options: CallOptions): Promise<unknown> {
     return this.#call(options);
@@ -278,6 +341,7 @@ export function timeOf({ lastTimestamp, eventTime }: EventView): number {
   return Date.parse(lastTimestamp ?? eventTime ?? '') || 0;
 }
 
+const STRICT_MISTAKE = /strict decoding error: .*/s;
 /** How the API server refuses unknown fields of a new object; it names them. */
 const UNKNOWN_IN_CREATE = 'strict decoding error: unknown field';
 /** The same for a patch; then it quotes the whole object, and names the fields after it. */

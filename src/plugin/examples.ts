@@ -33,6 +33,7 @@ const EXAMPLES: Record<string, readonly string[]> = {
   cost: ['cost -A'],
   logs: ['logs web --since 1h', 'logs set/web --follow'],
   doctor: ['doctor', 'doctor -o json'],
+  plan: ['plan -f deploy -R', 'plan -f deploy -o markdown', 'plan -f deploy --detailed-exitcode'],
   rollout: ['rollout status web', 'rollout undo web', 'rollout restart web'],
 };
 

@@ -36,10 +36,17 @@ export class TransientError extends CommandError {
   }
 }
 
+/** A mistake in the arguments of a command for which 2 means something else. */
+export class UsageFailure extends CommanderError {
+  override readonly name = 'UsageFailure';
+}
+
 /** Prints the error and returns the exit code. */
 export function codeOf(error: unknown, { err }: Pick<Terminal, 'err'>): number {
   // commander has already printed it; help and version are not failures.
-  if (error instanceof CommanderError) return error.exitCode === 0 ? EXIT.ok : EXIT.usage;
+  if (error instanceof CommanderError && error.exitCode === 0) return EXIT.ok;
+  if (error instanceof UsageFailure) return EXIT.failed;
+  if (error instanceof CommanderError) return EXIT.usage;
   // Ctrl-C at a prompt. Matched by name: the class is in a package that this one does not depend on.
   if (error instanceof Error && error.name === 'ExitPromptError') return EXIT.interrupted;
   const known = error instanceof CommandError;

@@ -20,6 +20,7 @@ import { addExamples } from './examples.ts';
 import { addOperator } from './operator-program.ts';
 import { addNew } from './new-program.ts';
 import { addSshHosts } from './ssh-hosts-program.ts';
+import { addPlan } from './plan-program.ts';
 import { addRollout, type Run } from './rollout-program.ts';
 import { ORDERS } from './overview.ts';
 import { withSkew } from './skew.ts';
@@ -250,6 +251,7 @@ export function createProgram({ terminal, version, exitWith }: ProgramOptions): 
     );
   addReplace(program, run);
   addRollout(program, run);
+  addPlan(program, run, exitWith);
   addOperator(program, run);
   program.on('command:*', ([word = '']: string[]) => {
     throw unknownCommand(

@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { input, search, select } from '@inquirer/prompts';
 import type { ServerCatalogStatus } from '../api/server-catalog.ts';
 import { specSchema } from '../api/virtual-server.ts';
+import type { PricedModel } from '../virtual-server/decision/price.ts';
 import { keyOf } from './public-key.ts';
 import { clean } from './terminal.ts';
 import { priceText } from './totals.ts';
@@ -16,18 +17,20 @@ interface Io {
 
 const { product: productSchema, image: imageSchema, diskSize: diskSizeSchema } = specSchema.shape;
 
-/** `lists`: the choices; the prompt takes free text if there are none. `prices`: what servers of a product cost. */
+/** `lists`: the choices; the prompt takes free text if there are none. `prices`: what servers cost, by their disk too. */
 export function askForProduct(
   io: Io,
   { products = [] }: ServerCatalogStatus,
-  prices: ReadonlyMap<string, number>,
+  prices: readonly PricedModel[],
 ): Promise<string> {
   const values = products.map(({ code, ram }) => {
-    const price = prices.get(code);
-    const costs = price === undefined ? [] : [priceText(price)];
+    const costs = prices
+      .filter(({ product }) => product === code)
+      .sort((a, b) => a.diskSize - b.diskSize)
+      .map(({ price, diskSize }) => `${priceText(price)} with disk ${diskSize}`);
     return [code, [...(ram === undefined ? [] : [memory(ram)]), ...costs].join(', ')] as const;
   });
-  const message = prices.size === 0 ? 'Product' : "Product (prices: of your running servers, in the provider's unit)";
+  const message = prices.length === 0 ? 'Product' : "Product (prices: of your running servers, in the provider's unit)";
   return askFor(message, values, (text) => problemOf(productSchema.safeParse(text)), io);
 }
 
@@ -42,9 +45,18 @@ export function askForImage(io: Io, { images = [] }: ServerCatalogStatus): Promi
   return askFor('Image', values, (text) => problemOf(imageSchema.safeParse(text)), io);
 }
 
-export async function askForDiskSize(io: Io, { diskSizes = [] }: ServerCatalogStatus): Promise<number> {
+/** `prices`: of servers of the chosen product. */
+export async function askForDiskSize(
+  io: Io,
+  { diskSizes = [] }: ServerCatalogStatus,
+  prices: readonly PricedModel[],
+): Promise<number> {
   const sizes = diskSizes.find(({ type }) => type === 'ssd')?.sizes ?? [];
-  const values = sizes.map((size) => [String(size), ''] as const);
+  const costs = (size: number): string => {
+    const price = prices.find(({ diskSize }) => diskSize === size)?.price;
+    return price === undefined ? '' : priceText(price);
+  };
+  const values = sizes.map((size) => [String(size), costs(size)] as const);
   const problem = (text: string): string | undefined =>
     /^[0-9]+$/.test(text) && diskSizeSchema.safeParse(Number(text)).success
       ? undefined

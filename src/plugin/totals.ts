@@ -35,13 +35,4 @@ function total(objects: readonly VirtualServer[]): Total {
   return { servers: objects.length, price: sum, unpriced: objects.length - prices.length };
 }
 
-/** What a server of each product costs, by the running servers; the provider's list of products has no prices. */
-export function pricesOf(objects: readonly VirtualServer[]): ReadonlyMap<string, number> {
-  const priced = objects.filter(hasRunningServer).flatMap(({ status }) => {
-    const { product, price } = status ?? {};
-    return product === undefined || price === undefined ? [] : [[product, price] as const];
-  });
-  return new Map(priced);
-}
-
 export const plural = (count: number, word: string): string => `${count} ${word}${count === 1 ? '' : 's'}`;

@@ -36,15 +36,7 @@ const TROUBLES: Readonly<Record<string, Trouble>> = {
 
 const PLAYED = ['life', 'deleted-during-task', 'unknown-and-created', 'two-at-once'];
 /** Scenarios of one feature; other scenarios cover their remaining requests. */
-const FEATURES = [
-  'at-price-limit',
-  'catalog',
-  'connection',
-  'connection-expired',
-  'set-of-two',
-  'set-scaled-up',
-  'set-rolled-out',
-];
+const FEATURES = ['catalog', 'connection', 'connection-expired', 'set-of-two', 'set-scaled-up', 'set-rolled-out'];
 const BOUND_MS = 120_000;
 /** After this many requests, or this much silence (ms), the new leader has done all it can. */
 const ENOUGH_REQUESTS = 8;

@@ -259,6 +259,21 @@ describe('docs/reference/kubectl-plugin.md', () => {
     expect(checks(stdout)).toContain('API server');
   });
 
+  it('plans the manifests of a folder', async () => {
+    const { world, type } = await createReader();
+    await readyServer(world, 'web');
+    const manifests = [virtualServer('web', withSpec({ sshCheck: 'Proxy' })), virtualServer('db')];
+    await type(
+      `mkdir servers; echo '${manifests.map((one) => JSON.stringify(one)).join('\n---\n')}' > servers/all.yaml`,
+    );
+    const [first, ...others] = typedBelow('plan');
+    expect(await type(first?.command ?? '')).toMatch(
+      /^change +VirtualServer \S+\/web [^]*^order +VirtualServer \S+\/db /m,
+    );
+    for (const { command } of others) expect(await type(command)).toContain('Plan: 1 to order, 1 to change');
+    expect(world.simulator.ledger.creates()).toHaveLength(1);
+  });
+
   it('sums up the cost of servers', async () => {
     const { world, type } = await createReader();
     await readyServer(world, 'web');
@@ -284,6 +299,7 @@ describe('docs/reference/kubectl-plugin.md', () => {
       'resolve and adopt': 8,
       'start-over': 2,
       cost: 1,
+      plan: 3,
       logs: 2,
       doctor: 1,
     });

@@ -35,6 +35,18 @@ it('finds nothing in the workflows', async () => {
   expect(await findings(ROOT)).toEqual([]);
 });
 
+it('finds nothing in the example', async () => {
+  const checkout = await mkdtemp(join(tmpdir(), 'vps-operator-actionlint-'));
+  onTestFinished(() => rm(checkout, { recursive: true }));
+  await mkdir(join(checkout, '.git'));
+  await mkdir(join(checkout, WORKFLOWS), { recursive: true });
+  await writeFile(
+    join(checkout, WORKFLOWS, 'plan.yaml'),
+    await readFile(join(ROOT, 'examples/github/plan.yaml'), 'utf8'),
+  );
+  expect(await findings(checkout)).toEqual([]);
+});
+
 it('reports a real problem', async () => {
   const checkout = await mkdtemp(join(tmpdir(), 'vps-operator-actionlint-'));
   onTestFinished(() => rm(checkout, { recursive: true }));

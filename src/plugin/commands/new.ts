@@ -12,6 +12,7 @@ import {
   SET_SINGULAR,
 } from '../../api/names.ts';
 import { specSchema } from '../../api/virtual-server.ts';
+import { pricesIn } from '../../virtual-server/decision/price.ts';
 import { SET_NAME, setSpecSchema } from '../../api/virtual-server-set.ts';
 import type { ServerCatalog } from '../../api/server-catalog.ts';
 import { findCatalog } from '../catalogs.ts';
@@ -22,7 +23,6 @@ import { askForDiskSize, askForImage, askForKey, askForProduct } from '../questi
 import { setSpecFrom, type SetFlags } from '../set-flags.ts';
 import { checkSpec, specFrom, type SpecFlags } from '../spec-flags.ts';
 import { data } from '../table.ts';
-import { pricesOf } from '../totals.ts';
 import { isInteractive, type Terminal } from '../terminal.ts';
 import { requireIdentifier } from './resolve.ts';
 
@@ -124,10 +124,13 @@ async function ask({ terminal, cluster }: Context, given: Spec, { secret }: NewO
   if (catalog?.status?.products === undefined) sayUnknown(terminal, catalog);
   const io = { input: terminal.input, output: terminal.err };
   const lists = catalog?.status ?? {};
+  const prices = [...pricesIn(servers).values()];
+  const product = given.product ?? (await askForProduct(io, lists, prices));
+  const ofProduct = prices.filter((model) => model.product === product);
   return {
-    product: given.product ?? (await askForProduct(io, lists, pricesOf(servers))),
+    product,
     image: given.image ?? (await askForImage(io, lists)),
-    diskSize: given.diskSize ?? (await askForDiskSize(io, lists)),
+    diskSize: given.diskSize ?? (await askForDiskSize(io, lists, ofProduct)),
     ...((given.sshKeys ?? given.sshKeysFrom) === undefined && { sshKeys: [await askForKey(io)] }),
     ...given,
   };

@@ -36,14 +36,14 @@ export function pricedModel(object: VirtualServer): PricedModel | undefined {
 }
 
 /**
- * The price of each model, by `modelKey`. The highest counts, so that an old, cheaper tariff lets no order pass a limit, and
- * so that a restart finds the same.
+ * Each model with its price, by `modelKey`. The highest counts, so that an old, cheaper tariff lets no order pass a limit,
+ * and so that a restart finds the same.
  */
-export function pricesIn(objects: readonly VirtualServer[]): ReadonlyMap<string, number> {
-  const prices = new Map<string, number>();
+export function pricesIn(objects: readonly VirtualServer[]): ReadonlyMap<string, PricedModel> {
+  const prices = new Map<string, PricedModel>();
   for (const model of objects.map(pricedModel)) {
-    if (model === undefined) continue;
-    prices.set(modelKey(model), Math.max(model.price, prices.get(modelKey(model)) ?? 0));
+    if (model !== undefined && model.price >= (prices.get(modelKey(model))?.price ?? 0))
+      prices.set(modelKey(model), model);
   }
   return prices;
 }

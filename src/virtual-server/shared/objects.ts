@@ -163,7 +163,7 @@ export class Objects implements ObjectStore<VirtualServer> {
 }
 
 /** The record of an object that still holds what the record names. */
-function heldRecord(object: VirtualServer): ServerRecord | undefined {
+export function heldRecord(object: VirtualServer): ServerRecord | undefined {
   const record = isLetGo(object) ? undefined : knownRecord(object);
   // An expired server was cancelled, so the object no longer holds it.
   return record?.expiredAt === undefined ? record : undefined;

@@ -17,9 +17,9 @@ import { operatorExample } from './operator-example.ts';
 
 const EXAMPLES = join(ROOT, 'examples');
 const CRDS = join(import.meta.dirname, 'crds');
-/** Without kustomization.yaml, which is no object of the API server. */
+/** Without kustomization.yaml and workflows of GitHub, which are no objects of the API server. */
 const examples = (await readdir(EXAMPLES, { recursive: true }))
-  .filter((name) => name.endsWith('.yaml') && !name.endsWith('kustomization.yaml'))
+  .filter((name) => name.endsWith('.yaml') && !name.endsWith('kustomization.yaml') && !name.startsWith('github'))
   .sort();
 
 interface KubeObject {

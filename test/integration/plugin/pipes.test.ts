@@ -17,6 +17,7 @@ const CALLS = [
   ...['adopt web vs1 --yes', 'start-over web --yes', 'resolve web --not-created --yes', 'rollout history none'],
   ...['rollout status none', 'rollout undo none', 'rollout pause none', 'rollout resume none', 'rollout restart none'],
   ...['replace none', 'replace none --yes', 'ssh-config', 'ssh-config --write', 'inventory', 'inventory --host none'],
+  ...['replace none', 'replace none --yes', 'plan -f none', 'plan -f - -o markdown'],
 ];
 
 const ESC = '\u001b';

@@ -29,9 +29,9 @@ describe('the price of a model', () => {
 
   it('is the highest of several', () => {
     const objects = [4.5, 9, 1].map((price) => showing({ price }));
-    expect([...pricesIn([...objects, showing({ specs: { diskSize: 40 } })])]).toEqual([
-      ['20 vps-1gb', 9],
-      ['40 vps-1gb', 4.5],
+    expect([...pricesIn([...objects, showing({ specs: { diskSize: 40 } })]).values()]).toEqual([
+      { product: 'vps-1gb', diskSize: 20, price: 9 },
+      { product: 'vps-1gb', diskSize: 40, price: 4.5 },
     ]);
   });
 });

@@ -1,0 +1,232 @@
+/** `kubectl vps plan`: what an apply of manifests would do, by dry runs at the API server and the operator's own decisions. */
+import { CATALOG_KIND, CATALOG_PLURAL, GROUP, SERVER_KIND, SET_KIND } from '../../api/names.ts';
+import type { ServerCatalog, ServerCatalogStatus } from '../../api/server-catalog.ts';
+import { API_VERSION } from '../../api/names.ts';
+import type { VirtualServer } from '../../api/virtual-server.ts';
+import type { VirtualServerSet } from '../../api/virtual-server-set.ts';
+import { quoted } from '../../base/text.ts';
+import type { Resource } from '../../kube/resource.ts';
+import { collectionOf } from '../../kube/resource.ts';
+import { pricesIn } from '../../virtual-server/decision/price.ts';
+import { VIRTUAL_SERVERS } from '../../virtual-server/resource.ts';
+import { VIRTUAL_SERVER_SETS } from '../../virtual-server-set/resource.ts';
+import { readObjects, type Loose } from '../backups.ts';
+import type { Applied, ClusterView } from '../cluster.ts';
+import type { Context } from '../context.ts';
+import { CommandError, EXIT } from '../failure.ts';
+import { wasApplied } from '../merge-patch.ts';
+import { render, totalAfter, type PlanFormat, type PlanReport } from '../plan-report.ts';
+import { changedFields, endingOf, changesOrder, outcomeOf, totalOf, type Change, type Scene } from '../plan-servers.ts';
+import { outcomeOfSet } from '../plan-sets.ts';
+
+export interface PlanOptions {
+  filename: string[];
+  recursive: boolean;
+  prune: boolean;
+  selector?: string;
+  output: PlanFormat;
+}
+
+const CATALOGS: Resource<unknown> = {
+  apiVersion: API_VERSION,
+  kind: CATALOG_KIND,
+  plural: CATALOG_PLURAL,
+  parse: (value) => value,
+};
+const KINDS: Readonly<Record<string, Resource<unknown>>> = {
+  [SERVER_KIND]: VIRTUAL_SERVERS,
+  [SET_KIND]: VIRTUAL_SERVER_SETS,
+  [CATALOG_KIND]: CATALOGS,
+};
+
+/** One manifest of ours. */
+interface Item {
+  kind: string;
+  namespace: string;
+  manifest: Applied;
+}
+
+/** True if there is something to do. Rejects with CommandError, also if the API server or the operator would refuse something. */
+export async function showPlan(context: Context, options: PlanOptions): Promise<boolean> {
+  const { cluster, terminal } = context;
+  const { filename, prune, selector, output } = options;
+  if (filename.length === 0)
+    throw new CommandError(EXIT.usage, 'pass --filename FILE, a folder, or - for standard input');
+  if (prune !== (selector !== undefined))
+    throw new CommandError(EXIT.usage, '--prune and --selector need each other, as for kubectl apply');
+  const { items, ignored } = await manifests(context, options);
+  const namespaces = [...new Set(items.map(({ namespace }) => namespace))];
+  const around = await surroundings(cluster, namespaces.length === 0 ? [cluster.namespace] : namespaces, context.now());
+  const { scene } = around;
+  const changes: Change[] = [];
+  for (const item of items) changes.push(await changeOf(cluster, item, scene));
+  if (selector !== undefined) changes.push(...(await pruned(cluster, { items, namespaces, selector }, scene)));
+  const prices = new Map(
+    [...new Set(changes.map(({ namespace }) => namespace))].map((namespace) => {
+      const before = totalOf(namespace, scene);
+      const after = totalAfter(
+        before,
+        changes.filter((change) => change.namespace === namespace),
+      );
+      return [namespace, { before, after }] as const;
+    }),
+  );
+  const report: PlanReport = { changes, prices, notes: [...around.notes, ...limitNotes(changes, scene), ...ignored] };
+  terminal.out.write(render(report, output, terminal.paint));
+  const refused = changes.filter(({ verb }) => verb === 'refuse').length;
+  if (refused > 0) throw new CommandError(EXIT.failed, `${refused} of ${changes.length} objects would be refused`);
+  return changes.some(({ verb }) => verb !== 'none');
+}
+
+async function manifests(
+  { cluster, terminal }: Context,
+  { filename, recursive }: PlanOptions,
+): Promise<{ items: Item[]; ignored: string[] }> {
+  const found: [Loose, string][] = [];
+  for (const file of filename) found.push(...(await readObjects(file, terminal.input, recursive)));
+  const items: Item[] = [];
+  const others = new Map<string, number>();
+  for (const [object, file] of found) {
+    const { apiVersion, kind, metadata } = object;
+    const isOurs = typeof apiVersion === 'string' && apiVersion.startsWith(`${GROUP}/`);
+    const word = typeof kind === 'string' ? kind : 'without a kind';
+    if (!isOurs || !Object.hasOwn(KINDS, word)) {
+      others.set(word, (others.get(word) ?? 0) + 1);
+      continue;
+    }
+    if (typeof metadata?.name !== 'string')
+      throw new CommandError(EXIT.usage, `--filename ${file}: a ${word} has no metadata.name`);
+    const namespace = typeof metadata.namespace === 'string' ? metadata.namespace : cluster.namespace;
+    items.push({ kind: word, namespace, manifest: object as Applied });
+  }
+  if (found.length === 0) throw new CommandError(EXIT.usage, `--filename ${filename.join(', ')} contains no object`);
+  const counts = [...others].map(([kind, count]) => `${count} ${kind}`);
+  return { items, ignored: counts.length === 0 ? [] : [`not looked at: ${counts.join(', ')}`] };
+}
+
+/** What the user may see beside the manifests. */
+async function surroundings(
+  cluster: ClusterView,
+  namespaces: readonly string[],
+  now: number,
+): Promise<{ scene: Scene; notes: string[] }> {
+  const everywhere = await cluster.list(true).catch(() => undefined);
+  const servers = everywhere ?? (await Promise.all(namespaces.map((namespace) => cluster.listIn(namespace)))).flat();
+  const catalogs = new Map<string, ServerCatalog[]>();
+  for (const namespace of namespaces) {
+    const path = collectionOf(CATALOGS, namespace);
+    const list = (await cluster.ask({ path }).catch(() => ({}))) as { items?: ServerCatalog[] };
+    catalogs.set(namespace, list.items ?? []);
+  }
+  const lists = (namespace: string, secret: string): ServerCatalogStatus | undefined =>
+    catalogs
+      .get(namespace)
+      ?.map(({ spec, status }) => (spec.apiKeySecretRef.name === secret ? status : undefined))
+      .find((status) => status?.products !== undefined);
+  const notes = everywhere === undefined ? ['prices are those of these namespaces: you may not list all servers'] : [];
+  return { scene: { servers, prices: pricesIn(servers), lists, now }, notes };
+}
+
+async function changeOf(cluster: ClusterView, { kind, namespace, manifest }: Item, scene: Scene): Promise<Change> {
+  const { name } = manifest.metadata;
+  const change = { kind, namespace, name, ordered: [], cancelled: [] };
+  const resource = KINDS[kind] ?? CATALOGS;
+  const { before, after, refusal } = await cluster.tryToApply(resource, namespace, manifest);
+  if (refusal !== undefined) {
+    const isLocked = kind === SERVER_KIND && before !== undefined && changesOrder(before as VirtualServer, manifest);
+    const hint = isLocked ? `; to order a new server instead: kubectl vps replace ${quoted(name)} -f FILE` : '';
+    return { ...change, verb: 'refuse', detail: `${refusal}${hint}` };
+  }
+  switch (kind) {
+    case SERVER_KIND: {
+      const [was, is] = [before as VirtualServer | undefined, stored(after) as VirtualServer];
+      return { ...change, ...outcomeOf(was, is, scene) };
+    }
+    case SET_KIND:
+      return {
+        ...change,
+        ...outcomeOfSet(before as VirtualServerSet | undefined, stored(after) as VirtualServerSet, scene),
+      };
+    default: {
+      const fields = before === undefined ? '' : changedFields(before as ServerCatalog, after as ServerCatalog);
+      const isSame = before !== undefined && fields === '';
+      return { ...change, verb: isSame ? 'none' : 'change', detail: isSame ? '' : fields || 'reads the lists' };
+    }
+  }
+}
+
+/** A dry run gives a new object no version. */
+function stored(value: unknown): unknown {
+  const object = value as { metadata: object };
+  return { ...object, metadata: { resourceVersion: '0', ...object.metadata } };
+}
+
+interface Pruning {
+  items: readonly Item[];
+  namespaces: readonly string[];
+  selector: string;
+}
+
+/** What `kubectl apply --prune -l` would delete: objects that kubectl has applied, and that no manifest has. */
+async function pruned(cluster: ClusterView, { items, namespaces, selector }: Pruning, scene: Scene): Promise<Change[]> {
+  const kept = new Set(items.map(({ kind, namespace, manifest }) => `${kind} ${namespace}/${manifest.metadata.name}`));
+  const changes: Change[] = [];
+  for (const [kind, resource] of Object.entries(KINDS)) {
+    for (const namespace of namespaces) {
+      const path = collectionOf(resource, namespace);
+      const { items: found = [] } = (await cluster.ask({ path, query: { labelSelector: selector } })) as {
+        items?: VirtualServer[];
+      };
+      const doomed = found.filter((object) => {
+        const isListed = kept.has(`${kind} ${namespace}/${object.metadata.name}`);
+        return !isListed && wasApplied(object) && object.metadata.deletionTimestamp === undefined;
+      });
+      for (const object of doomed) {
+        const { name } = object.metadata;
+        const change = { kind, namespace, name, ordered: [], cancelled: [] };
+        const refusal = await cluster.tryToDelete(resource, { namespace, name });
+        if (refusal !== undefined) changes.push({ ...change, verb: 'refuse', detail: refusal });
+        else if (kind === SERVER_KIND) changes.push({ ...change, ...endingOf(object, scene) });
+        else changes.push({ ...change, ...endingOfAll(object, scene) });
+      }
+    }
+  }
+  return changes;
+}
+
+/** The deletion of a set, which the garbage collector continues with its members; of a catalog, which has none. */
+function endingOfAll({ metadata }: Pick<VirtualServer, 'metadata'>, scene: Scene) {
+  const members = scene.servers.filter(({ metadata: { ownerReferences = [] } }) =>
+    ownerReferences.some(({ uid }) => uid === metadata.uid),
+  );
+  const endings = members.map((member) => ({ member, ...endingOf(member, scene) }));
+  const cancelled = endings.flatMap((ending) => ending.cancelled ?? []);
+  const stays = endings
+    .filter(({ verb }) => verb === 'refuse' || verb === 'release')
+    .map(({ member }) => member.metadata.name);
+  const details = [
+    ...(cancelled.length > 0 ? [`cancels ${cancelled.map(({ name }) => name).join(', ')}`] : []),
+    ...(stays.length > 0 ? [`not cancelled: ${stays.join(', ')}`] : []),
+  ];
+  return {
+    verb: cancelled.length > 0 ? ('cancel' as const) : ('delete' as const),
+    detail: details.join('; '),
+    cancelled,
+  };
+}
+
+/** The limits are settings of the operator, which few users may read; objects that wait show them. */
+function limitNotes(changes: readonly Change[], { servers }: Scene): string[] {
+  const ordering = new Set(changes.filter(({ ordered }) => ordered.length > 0).map(({ namespace }) => namespace));
+  return [...ordering].flatMap((namespace) => {
+    const waiting = servers
+      .filter(({ metadata }) => metadata.namespace === namespace)
+      .flatMap(({ metadata, status }) => {
+        const stalled = status?.conditions?.find(({ type }) => type === 'Stalled');
+        const isLimit = stalled?.reason === 'ServerLimit' || stalled?.reason === 'PriceLimit';
+        return isLimit ? [`${metadata.name} (${stalled.reason}: ${stalled.summary ?? stalled.message})`] : [];
+      });
+    const [first] = waiting;
+    return first === undefined ? [] : [`${namespace} is at a limit, so new orders wait too: ${first}`];
+  });
+}

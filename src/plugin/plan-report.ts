@@ -1,0 +1,143 @@
+/** Shows a plan as text, Markdown or JSON. Pure. */
+import { printable } from '../base/text.ts';
+import { priceText, sumOf } from '../virtual-server/decision/price.ts';
+import type { Change, Costs, Verb } from './plan-servers.ts';
+import { columns, data } from './table.ts';
+import { plural } from './totals.ts';
+import { clean, type Paint } from './terminal.ts';
+
+export const PLAN_FORMATS = ['text', 'json', 'markdown'] as const;
+export type PlanFormat = (typeof PLAN_FORMATS)[number];
+
+/** A sum in the provider's unit, and how many servers of unknown price it leaves out. */
+export interface Total {
+  price: number;
+  unknown: number;
+}
+
+export interface PlanReport {
+  changes: readonly Change[];
+  /** By namespace. */
+  prices: ReadonlyMap<string, { before: Total; after: Total }>;
+  /** What the plan cannot tell. */
+  notes: readonly string[];
+}
+
+const WORDS: Record<Verb, string> = {
+  order: 'to order',
+  adopt: 'to adopt',
+  replace: 'to replace',
+  cancel: 'to cancel',
+  release: 'to release',
+  change: 'to change',
+  delete: 'to delete',
+  refuse: 'refused',
+  none: 'unchanged',
+};
+
+export function render(report: PlanReport, format: PlanFormat, paint: Paint): string {
+  if (format === 'json') return data(dataOf(report), 'json');
+  return `${(format === 'markdown' ? markdown(report) : text(report, paint)).join('\n')}\n`;
+}
+
+function text(report: PlanReport, paint: Paint): string[] {
+  const shown = report.changes.filter(({ verb }) => verb !== 'none');
+  const rows = shown.map((change) => [change.verb, objectOf(change), costOf(change), change.detail]);
+  return [
+    ...(rows.length === 0 ? [] : [...columns(['PLAN', 'OBJECT', 'PRICE', 'DETAILS'], rows), '']),
+    paint.strong(summaryOf(report)),
+    ...priceLines(report).map(clean),
+    ...report.notes.map((note) => clean(`note: ${note}`)),
+  ];
+}
+
+/** For a comment on a pull request. Whatever comes from a manifest or the cluster stands in code, where it cannot act. */
+function markdown(report: PlanReport): string[] {
+  const shown = report.changes.filter(({ verb }) => verb !== 'none');
+  const rows = shown.map((change) =>
+    [`**${change.verb}**`, code(objectOf(change)), code(costOf(change)), code(change.detail)].join(' | '),
+  );
+  const table = ['| plan | object | price | details |', '|---|---|---|---|', ...rows.map((row) => `| ${row} |`), ''];
+  return [
+    `### ${summaryOf(report)}`,
+    '',
+    ...(rows.length === 0 ? [] : table),
+    ...priceLines(report).map((line) => `- ${code(line)}`),
+    ...report.notes.map((note) => `- note: ${code(note)}`),
+  ];
+}
+
+/**
+ * A code span, which shows its text as it is: no mention, link or HTML. Nothing in it can end the span or the cell of the
+ * table: backslashes and bars have look-alikes, because escapes in a span in a table depend on the renderer.
+ */
+function code(value: string): string {
+  const safe = printable(value).trim().replaceAll('`', "'").replaceAll('|', '¦').replaceAll('\\', '⧵');
+  return safe === '' ? '' : `\`${safe}\``;
+}
+
+function summaryOf({ changes }: PlanReport): string {
+  const counts = (Object.keys(WORDS) as Verb[]).flatMap((verb) => {
+    const count = changes.filter((change) => change.verb === verb).length;
+    return count === 0 ? [] : [`${count} ${WORDS[verb]}`];
+  });
+  const servers = sumBy(changes, 'ordered') + sumBy(changes, 'cancelled');
+  const orders = `${plural(sumBy(changes, 'ordered'), 'server')} ordered and ${sumBy(changes, 'cancelled')} cancelled`;
+  const plan = counts.length === 0 ? 'no object' : counts.join(', ');
+  return servers === 0 ? `Plan: ${plan}` : `Plan: ${plan}; ${orders}`;
+}
+
+const sumBy = (changes: readonly Change[], which: 'ordered' | 'cancelled'): number =>
+  changes.reduce((sum, change) => sum + change[which].length, 0);
+
+function priceLines({ prices }: PlanReport): string[] {
+  return [...prices].map(([namespace, { before, after }]) => {
+    const unit = "in the provider's unit";
+    return `price in ${namespace}: ${totalText(before)} before, ${totalText(after)} after, ${unit}`;
+  });
+}
+
+function totalText({ price, unknown }: Total): string {
+  return unknown === 0 ? priceText(price) : `${priceText(price)} and ${unknown} of unknown price`;
+}
+
+const objectOf = ({ kind, namespace, name }: Change): string => `${kind} ${namespace}/${name}`;
+
+/** The known difference, and how many unknown prices it leaves out. */
+function costOf({ ordered, cancelled }: Change): string {
+  if (ordered.length + cancelled.length === 0) return '';
+  const { price, unknown } = differenceOf(ordered, cancelled);
+  const known = [...ordered, ...cancelled].some((one) => one.price !== undefined);
+  const sign = price > 0 ? '+' : '';
+  if (!known) return 'unknown';
+  return unknown === 0 ? `${sign}${priceText(price)}` : `${sign}${priceText(price)} and ${unknown} unknown`;
+}
+
+function differenceOf(ordered: readonly Costs[], cancelled: readonly Costs[]): Total {
+  const known = (costs: readonly Costs[]): number[] =>
+    costs.flatMap(({ price }) => (price === undefined ? [] : [price]));
+  const price = sumOf([...known(ordered), ...known(cancelled).map((one) => -one)]);
+  return { price, unknown: [...ordered, ...cancelled].filter((one) => one.price === undefined).length };
+}
+
+/** The total after the changes. */
+export function totalAfter(before: Total, changes: readonly Change[]): Total {
+  const [ordered, cancelled] = [changes.flatMap((one) => one.ordered), changes.flatMap((one) => one.cancelled)];
+  const unknownIn = (costs: readonly Costs[]): number => costs.filter(({ price }) => price === undefined).length;
+  return {
+    price: sumOf([before.price, differenceOf(ordered, cancelled).price]),
+    unknown: before.unknown + unknownIn(ordered) - unknownIn(cancelled),
+  };
+}
+
+function dataOf({ changes, prices, notes }: PlanReport): object {
+  const counts = Object.fromEntries(
+    (Object.keys(WORDS) as Verb[]).map((verb) => [verb, changes.filter((change) => change.verb === verb).length]),
+  );
+  return {
+    summary: { ...counts, servers: { ordered: sumBy(changes, 'ordered'), cancelled: sumBy(changes, 'cancelled') } },
+    prices: Object.fromEntries(prices),
+    changes,
+    notes,
+  };
+}

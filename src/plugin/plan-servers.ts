@@ -1,0 +1,255 @@
+/** What the operator would do after an apply, one object at a time, as its own decisions say. Pure. */
+import type { ServerCatalogStatus } from '../api/server-catalog.ts';
+import type { ObjectMeta } from '../api/meta.ts';
+import { ORDERED_FIELDS, type VirtualServer, type VirtualServerSpec } from '../api/virtual-server.ts';
+import { mirrorIn } from '../api/record.ts';
+import { isPaused } from '../api/server-state.ts';
+import { isDeepEqual, isObject } from '../base/deep-equal.ts';
+import { isSameIdentifier } from '../base/identifier.ts';
+import { keyOf } from '../kube/resource.ts';
+import { decide } from '../virtual-server/decision/decide.ts';
+import { expiryOf } from '../virtual-server/decision/expiry.ts';
+import { NEW_MEMO } from '../virtual-server/decision/memo.ts';
+import { modelKey, placeOf, sumOf, type Model, type PricedModel } from '../virtual-server/decision/price.ts';
+import { holdsSomething, knownRecord } from '../virtual-server/decision/record.ts';
+import { specProblem } from '../virtual-server/decision/spec.ts';
+import type { Operation } from '../virtual-server/decision/types.ts';
+import { viewOf } from '../virtual-server/decision/view.ts';
+import { Holders, holdingOf } from '../virtual-server/shared/holders.ts';
+import { heldRecord } from '../virtual-server/shared/objects.ts';
+import { timestamp } from '../base/duration.ts';
+
+/** `none`: nothing to do. `refuse`: the API server or the operator would not do it. */
+export const VERBS = ['order', 'adopt', 'replace', 'cancel', 'release', 'change', 'delete', 'refuse', 'none'] as const;
+export type Verb = (typeof VERBS)[number];
+
+export interface Change {
+  verb: Verb;
+  kind: string;
+  namespace: string;
+  name: string;
+  detail: string;
+  /** Servers that would be ordered and cancelled; `price`: of one, if it is known. */
+  ordered: Costs[];
+  cancelled: Costs[];
+}
+
+export interface Costs {
+  /** Of the VirtualServer. */
+  name: string;
+  price: number | undefined;
+}
+
+/** What surrounds an object. */
+export interface Scene {
+  /** Every VirtualServer that the user may list. */
+  servers: readonly VirtualServer[];
+  prices: ReadonlyMap<string, PricedModel>;
+  /** The lists of the catalog for this Secret; undefined: unknown. */
+  lists: (namespace: string, secret: string) => ServerCatalogStatus | undefined;
+  /** ms since the epoch. */
+  now: number;
+}
+
+type Outcome = Pick<Change, 'verb' | 'detail'> & Partial<Pick<Change, 'ordered' | 'cancelled'>>;
+
+/** All in ms; only decisions that wait for something read them. */
+const TIMING = { pollMs: 0, pollShareMs: 0, resyncMs: 0, takeoverMs: 0, absenceMs: 0 };
+
+/** `before`: the object in the cluster; `after`: what an apply makes of it. */
+export function outcomeOf(before: VirtualServer | undefined, after: VirtualServer, scene: Scene): Outcome {
+  if (before !== undefined && isSame(before, after)) return { verb: 'none', detail: waitsFor(before) };
+  const fields = before === undefined ? '' : changedFields(before, after);
+  if (after.metadata.deletionTimestamp !== undefined)
+    return { verb: 'change', detail: joined(fields, 'the object is being deleted, whatever you apply') };
+  if (isPaused(after))
+    return { verb: 'change', detail: joined(fields, 'the object is paused: the operator makes no calls') };
+  const operation = operationOn(after, scene);
+  switch (operation.type) {
+    case 'order':
+      return orderOf(after, scene, fields);
+    case 'adopt':
+      return adoptionBy(after, operation.identifier, scene, fields);
+    case 'cancel':
+    case 'expire':
+      return {
+        verb: 'cancel',
+        detail: joined(fields, `cancels ${serverOf(after)}`),
+        cancelled: [costsOf(after, scene)],
+      };
+    case 'park': {
+      const { reason, message } = operation.verdict;
+      const isNews = before === undefined || operationOn(before, scene).type !== 'park';
+      return { verb: isNews ? 'refuse' : 'change', detail: joined(fields, `${reason}: ${message}`) };
+    }
+    default:
+      return { verb: 'change', detail: joined(fields, endOf(after)) };
+  }
+}
+
+/** What the operator would do if the object were deleted. */
+export function endingOf(object: VirtualServer, scene: Scene): Outcome {
+  const metadata = { ...object.metadata, deletionTimestamp: timestamp(scene.now) };
+  const operation = operationOn({ ...object, metadata }, scene);
+  switch (operation.type) {
+    case 'cancel':
+    case 'look':
+      return { verb: 'cancel', detail: `cancels ${serverOf(object)}`, cancelled: [costsOf(object, scene)] };
+    case 'follow':
+      return {
+        verb: 'cancel',
+        detail: 'cancels the server that is being created, once it exists',
+        cancelled: [costsOf(object, scene)],
+      };
+    case 'release':
+      if (operation.why === 'retained')
+        return { verb: 'release', detail: `${serverOf(object)} keeps running without the object (Retain)` };
+      return { verb: 'delete', detail: 'the object holds no server' };
+    case 'park':
+      return { verb: 'refuse', detail: `${operation.verdict.reason}: ${operation.verdict.message}` };
+    default:
+      return { verb: 'delete', detail: 'the operator waits before it acts' };
+  }
+}
+
+function adoptionBy(after: VirtualServer, identifier: string, { servers }: Scene, fields: string): Outcome {
+  const holder = servers.find((other) => {
+    // Another key may be of another account, where the same identifier names another server.
+    const hasSameKey =
+      other.metadata.namespace === after.metadata.namespace &&
+      other.spec.apiKeySecretRef.name === after.spec.apiKeySecretRef.name;
+    const isOther = other.metadata.uid !== after.metadata.uid && hasSameKey;
+    return isOther && isSameIdentifier(heldRecord(other)?.identifier, identifier);
+  });
+  if (holder === undefined) return { verb: 'adopt', detail: joined(fields, `adopts server ${identifier}`) };
+  return {
+    verb: 'refuse',
+    detail: joined(fields, `IdentifierInUse: ${keyOf(holder)} holds server ${identifier}`),
+  };
+}
+
+function orderOf(after: VirtualServer, scene: Scene, fields: string): Outcome {
+  const { product, diskSize } = after.spec;
+  const problem = catalogProblem(after, scene);
+  if (problem?.isCertain === true) return { verb: 'refuse', detail: joined(fields, `InvalidSpec: ${problem.text}`) };
+  const what = `orders ${product}, disk ${diskSize}`;
+  return {
+    verb: 'order',
+    detail: [joined(fields, what), problem?.text, endOf(after)].filter(Boolean).join('; '),
+    ordered: [{ name: after.metadata.name, price: priceOfModel(after.spec, scene) }],
+  };
+}
+
+/** What the catalog says of the spec of an order; undefined: the provider offers all of it. */
+export function catalogProblem(
+  { metadata: { namespace }, spec }: { metadata: Pick<ObjectMeta, 'namespace'>; spec: VirtualServerSpec },
+  { lists }: Pick<Scene, 'lists'>,
+): { text: string; isCertain: boolean } | undefined {
+  const { products, images, diskSizes, counts } = lists(namespace, spec.apiKeySecretRef.name) ?? {};
+  if (products === undefined || images === undefined || diskSizes === undefined)
+    return { text: 'not checked: no ServerCatalog shows what the provider offers', isCertain: false };
+  const text = specProblem(spec, {
+    products,
+    images,
+    diskSizes: Object.fromEntries(diskSizes.map(({ type, sizes }) => [type, sizes])),
+  });
+  // Very long lists are cut.
+  const isCut = (counts?.products ?? 0) > products.length || (counts?.images ?? 0) > images.length;
+  return text === undefined ? undefined : { text, isCertain: !isCut };
+}
+
+function operationOn(object: VirtualServer, { servers, now }: Pick<Scene, 'servers' | 'now'>): Operation {
+  const holders = new Holders(() => undefined);
+  for (const other of servers) holders.set(other.metadata.uid, holdingOf(other, heldRecord(other)));
+  const others = holders.others(object.metadata.uid);
+  const facts = { now, monotonic: 0, memo: NEW_MEMO, notes: [], others, timing: TIMING, taskTimes: [], jitter: 0 };
+  return decide(viewOf(object, facts));
+}
+
+export const priceOfModel = (model: Model, { prices }: Pick<Scene, 'prices'>): number | undefined =>
+  prices.get(modelKey(model))?.price;
+
+/** What the server of the object costs, or will. */
+export function costsOf(object: VirtualServer, scene: Pick<Scene, 'prices'>): Costs {
+  const place = placeOf(object, knownRecord(object));
+  return { name: object.metadata.name, price: place.price ?? priceOfModel(place, scene) };
+}
+
+/** What the servers of the namespace cost, as far as that is known. */
+export function totalOf(
+  namespace: string,
+  scene: Pick<Scene, 'servers' | 'prices'>,
+): { price: number; unknown: number } {
+  const holding = scene.servers.filter((object) => {
+    const record = heldRecord(object);
+    return object.metadata.namespace === namespace && record !== undefined && holdsSomething(record);
+  });
+  const prices = holding.map((object) => costsOf(object, scene).price);
+  const known = prices.filter((price) => price !== undefined);
+  return { price: sumOf(known), unknown: prices.length - known.length };
+}
+
+function serverOf(object: VirtualServer): string {
+  const identifier = knownRecord(object)?.identifier;
+  return identifier === undefined ? 'its server' : `server ${identifier}`;
+}
+
+/** When the server will end. */
+function endOf(object: VirtualServer): string {
+  const { ttl, expiresAt } = object.spec;
+  const end = expiryOf(object, knownRecord(object));
+  if (end !== undefined) return `ends at ${timestamp(end)}`;
+  return ttl === undefined ? (expiresAt ?? '') : `ends ${ttl} after it is first ready`;
+}
+
+/** The reason for which an unchanged object waits. */
+function waitsFor({ status }: VirtualServer): string {
+  const stalled = status?.conditions?.find(({ type }) => type === 'Stalled');
+  return stalled === undefined ? '' : `it waits: ${stalled.reason}`;
+}
+
+interface Described {
+  metadata: { labels?: Record<string, string> | undefined; annotations?: Record<string, string> | undefined };
+  spec: unknown;
+}
+
+const isSame = (before: Described, after: Described): boolean => changedFields(before, after) === '';
+
+/** The fields that differ, such as `spec.product (vps-1gb → vps-2gb)`; '' if none does. */
+export function changedFields(before: Described, after: Described): string {
+  const sections: [string, unknown, unknown][] = [
+    ['spec', before.spec, after.spec],
+    ['metadata.labels', before.metadata.labels ?? {}, after.metadata.labels ?? {}],
+    ['metadata.annotations', ownOf(before), ownOf(after)],
+  ];
+  return sections.flatMap(([path, old, now]) => differences(path, old, now)).join(', ');
+}
+
+/** kubectl writes this one at each apply. */
+const APPLIED = 'kubectl.kubernetes.io/last-applied-configuration';
+const ownOf = ({ metadata: { annotations = {} } }: Described): object =>
+  Object.fromEntries(Object.entries(annotations).filter(([name]) => name !== APPLIED));
+
+/** Long or many values are left out. */
+const SHOWN = 64;
+
+function differences(path: string, old: unknown, now: unknown): string[] {
+  if (isDeepEqual(old, now)) return [];
+  if (isObject(old) && isObject(now)) {
+    const keys = [...new Set([...Object.keys(old), ...Object.keys(now)])].sort();
+    return keys.flatMap((key) => differences(`${path}.${key}`, old[key], now[key]));
+  }
+  const [from, to] = [old, now].map((value) => (value === undefined ? 'unset' : textOf(value)));
+  const isShort = from !== undefined && to !== undefined && from.length <= SHOWN && to.length <= SHOWN;
+  return [isShort ? `${path} (${from} → ${to})` : path];
+}
+
+const textOf = (value: unknown): string => (typeof value === 'string' ? value : JSON.stringify(value));
+
+const joined = (...texts: string[]): string => texts.filter((text) => text !== '').join(': ');
+
+/** Whether the manifest has another value for what an order has sent, or may have sent. */
+export function changesOrder({ spec, status }: VirtualServer, { spec: wanted }: { spec?: unknown }): boolean {
+  const isOrdered = mirrorIn(status)?.attempt !== undefined;
+  return isOrdered && isObject(wanted) && ORDERED_FIELDS.some((field) => !isDeepEqual(wanted[field], spec[field]));
+}

@@ -1,0 +1,164 @@
+/** What a set would do after an apply: its own planner, step by step, as if every new server became ready. Pure. */
+import { isPaused } from '../api/server-state.ts';
+import type { VirtualServer } from '../api/virtual-server.ts';
+import type { VirtualServerSet } from '../api/virtual-server-set.ts';
+import { conditionOf } from './readiness.ts';
+import { changedFields, catalogProblem, costsOf, priceOfModel, type Change, type Scene } from './plan-servers.ts';
+import { memberNameOf, planSet, type SetAction } from '../virtual-server-set/decision/plan.ts';
+import { groupsOf, situationOf } from '../virtual-server-set/decision/situation.ts';
+import { manifestOf } from '../virtual-server-set/decision/template.ts';
+
+/** More steps than any set needs: each one but the last creates or deletes a member. */
+const MAX_STEPS = 10_000;
+
+interface Rollout {
+  created: string[];
+  deleted: string[];
+  /** Members that get a change that needs no new server. */
+  updated: string[];
+  adopted: string[];
+  /** The most servers at one time. */
+  most: number;
+  /** Why it stops before it is done; undefined: it does not. */
+  stop: string | undefined;
+}
+
+/** Plays the planner on the objects of the namespace. */
+export function playRollout(set: VirtualServerSet, objects: readonly VirtualServer[], now: number): Rollout {
+  let present = objects.filter(({ metadata }) => metadata.namespace === set.metadata.namespace).map(ready);
+  const done: SetAction[] = [];
+  let most = 0;
+  for (let step = 0; step < MAX_STEPS; step += 1) {
+    const { actions } = planSet(set, { objects: present, live: true }, now);
+    for (const action of actions) present = perform(action, present, now, set);
+    most = Math.max(most, groupsOf(set, present).members.length);
+    done.push(...actions);
+    const left = present.filter(({ metadata }) => metadata.deletionTimestamp === undefined);
+    if (actions.length === 0 && left.length === present.length) break;
+    present = left;
+  }
+  const named = (type: SetAction['type']): string[] => [
+    ...new Set(done.filter((action) => action.type === type).map(memberNameOf)),
+  ];
+  const situation = situationOf(set, groupsOf(set, present), now);
+  const rest = planSet(set, { objects: present, live: true }, now).status;
+  const ready0 = rest.conditions?.find(({ type }) => type === 'Ready');
+  const isDone = ready0?.status === 'True' || set.spec.paused || set.metadata.deletionTimestamp !== undefined;
+  const waits = situation.outdated.length > 0 && set.spec.strategy.type === 'OnDelete';
+  return {
+    created: named('create'),
+    deleted: named('delete'),
+    updated: named('update'),
+    adopted: named('adopt'),
+    most,
+    stop: waits
+      ? `with OnDelete, ${situation.outdated.length} members keep the old template until you delete them`
+      : isDone
+        ? undefined
+        : (ready0?.summary ?? ready0?.message),
+  };
+}
+
+/** A member that nothing stops becomes ready in the end. */
+function ready(object: VirtualServer): VirtualServer {
+  const isStuck = conditionOf(object, 'Stalled') !== undefined || conditionOf(object, 'OrphanedServer') !== undefined;
+  const isUnknown = conditionOf(object, 'Ready')?.status === 'Unknown';
+  if (isStuck || isUnknown || isPaused(object)) return object;
+  const conditions = object.status?.conditions?.filter(({ type }) => !['Ready', 'Reconciling'].includes(type)) ?? [];
+  const isReady = {
+    type: 'Ready',
+    status: 'True',
+    reason: 'Available',
+    message: '',
+    lastTransitionTime: EPOCH,
+  } as const;
+  return { ...object, status: { ...object.status, conditions: [...conditions, isReady] } };
+}
+
+const EPOCH = '1970-01-01T00:00:00Z';
+
+function perform(
+  action: SetAction,
+  objects: readonly VirtualServer[],
+  now: number,
+  set: VirtualServerSet,
+): VirtualServer[] {
+  const time = new Date(now).toISOString();
+  if (action.type === 'create') {
+    const { manifest } = action;
+    const { name } = manifest.metadata;
+    const made = { uid: `planned-${name}`, resourceVersion: '0', generation: 1, creationTimestamp: time };
+    return [...objects, ready({ ...manifest, metadata: { ...manifest.metadata, ...made } })];
+  }
+  return objects.map((object) => {
+    if (object.metadata.uid !== action.uid) return object;
+    const { metadata, spec } = object;
+    switch (action.type) {
+      case 'delete':
+        return { ...object, metadata: { ...metadata, deletionTimestamp: time } };
+      case 'adopt': {
+        const { name, uid } = set.metadata;
+        const ownerReferences = [{ kind: set.kind, name, uid, controller: true as const }];
+        return { ...object, metadata: { ...metadata, ownerReferences } };
+      }
+      case 'release':
+        return { ...object, metadata: { ...metadata, ownerReferences: [] } };
+      case 'update': {
+        const { metadata: changed, spec: fields } = action.patch;
+        const annotations = Object.fromEntries(
+          Object.entries({ ...metadata.annotations, ...changed.annotations }).flatMap(([key, value]) =>
+            value === null ? [] : [[key, value]],
+          ),
+        );
+        return { ...object, metadata: { ...metadata, annotations }, spec: { ...spec, ...fields } };
+      }
+    }
+  });
+}
+
+/** `before`: the set in the cluster; `after`: what an apply makes of it. */
+export function outcomeOfSet(
+  before: VirtualServerSet | undefined,
+  after: VirtualServerSet,
+  scene: Scene,
+): Pick<Change, 'verb' | 'detail' | 'ordered' | 'cancelled'> {
+  const fields = before === undefined ? '' : changedFields(before, after);
+  if (before !== undefined && fields === '') return { verb: 'none', detail: '', ordered: [], cancelled: [] };
+  const { created, deleted, updated, adopted, most, stop } = playRollout(after, scene.servers, scene.now);
+  const price = priceOfModel(after.spec.template.spec, scene);
+  const gone = scene.servers.filter(
+    ({ metadata }) => metadata.namespace === after.metadata.namespace && deleted.includes(metadata.name),
+  );
+  const ordered = created.map((name) => ({ name, price }));
+  const cancelled = gone.map((object) => costsOf(object, scene));
+  const problem = created.length === 0 ? undefined : catalogProblem(manifestOf(after, 0), scene);
+  const isRefused = problem?.isCertain === true;
+  const details = [
+    fields,
+    isRefused ? `InvalidSpec: ${problem.text}` : '',
+    created.length > 0 && !isRefused ? `orders ${listed(created)}` : '',
+    adopted.length > 0 ? `adopts ${listed(adopted)} as members` : '',
+    deleted.length > 0 && !isRefused ? `cancels ${listed(deleted)}` : '',
+    created.length > 0 && deleted.length > 0 && !isRefused ? `at most ${most} servers at once` : '',
+    updated.length > 0 ? `changes ${listed(updated)} without a new server` : '',
+    problem !== undefined && !isRefused ? problem.text : '',
+    after.spec.paused ? 'the set is paused: it changes no member' : '',
+    stop === undefined || isRefused ? '' : `then ${stop}`,
+  ];
+  const detail = details.filter((text) => text !== '').join('; ');
+  if (isRefused) return { verb: 'refuse', detail, ordered: [], cancelled: [] };
+  return { verb: verbOf(created.length, deleted.length), detail, ordered, cancelled };
+}
+
+function verbOf(created: number, deleted: number): Change['verb'] {
+  if (created > 0) return deleted > 0 ? 'replace' : 'order';
+  return deleted > 0 ? 'cancel' : 'change';
+}
+
+const SHOWN = 8;
+
+/** The first few names, and how many there are beyond. */
+function listed(names: readonly string[]): string {
+  const more = names.length - SHOWN;
+  return more > 0 ? `${names.slice(0, SHOWN).join(', ')} and ${more} more` : names.join(', ');
+}

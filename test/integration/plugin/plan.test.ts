@@ -1,0 +1,246 @@
+/**
+ * `kubectl vps plan` against a real API server with the guards and a running operator: what it says, that it changes nothing,
+ * and that the apply then does what it said.
+ */
+import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { expect, it, onTestFinished } from 'vitest';
+import { stringify } from 'yaml';
+import { ADOPT_ANNOTATION, API_VERSION, SET_KIND } from '../../../src/api/names.ts';
+import type { Change } from '../../../src/plugin/plan-servers.ts';
+import { virtualServer, withAnnotations, withSpec } from '../../fixtures/virtual-server.ts';
+import { putCatalog } from '../support/catalog.ts';
+import { useGuards } from '../support/guarded-objects.ts';
+import { succeed } from '../support/guards.ts';
+import { createPlugin, usePlugin, type Plugin, type Result } from '../support/plugin.ts';
+import { readyServer } from '../support/records.ts';
+import { createSet } from '../support/sets.ts';
+import { createWorld, type World } from '../support/world.ts';
+
+const folder = usePlugin();
+const { guarded } = useGuards();
+
+async function guardedWorld(): Promise<{ world: World; plugin: Plugin }> {
+  const { kubeconfigPath, operatorKubeconfigPath } = guarded;
+  const world = await createWorld({ kubeconfigPath, operatorKubeconfigPath });
+  return { world, plugin: await createPlugin(folder(), world.namespace, kubeconfigPath) };
+}
+
+/** A folder with these files; values become YAML documents. */
+async function folderOf(files: Record<string, readonly object[] | string>): Promise<string> {
+  const path = await mkdtemp(join(tmpdir(), 'vps-operator-plan-'));
+  onTestFinished(() => rm(path, { recursive: true }));
+  for (const [name, content] of Object.entries(files)) {
+    await mkdir(join(path, name, '..'), { recursive: true });
+    const text = typeof content === 'string' ? content : content.map((one) => stringify(one)).join('---\n');
+    await writeFile(join(path, name), text);
+  }
+  return path;
+}
+
+interface Planned {
+  summary: Record<string, number>;
+  prices: Record<string, { before: object; after: object }>;
+  changes: Change[];
+  notes: string[];
+}
+
+async function planned(plugin: Plugin, ...words: string[]): Promise<Result & { plan: Planned }> {
+  const result = await plugin.kubectl(['vps', 'plan', '-o', 'json', ...words]);
+  expect(result.stdout, result.stderr).not.toBe('');
+  return { ...result, plan: JSON.parse(result.stdout) as Planned };
+}
+
+/** Everything that a plan must not change. */
+async function stateOf(world: World): Promise<string> {
+  const path = `/apis/${API_VERSION}/namespaces/${world.namespace}`;
+  const lists = await Promise.all(
+    ['virtualservers', 'virtualserversets', 'servercatalogs'].map((plural) =>
+      world.http.call({ path: `${path}/${plural}` }),
+    ),
+  );
+  const objects = lists.flatMap(
+    (list) => (list as { items: { metadata: { name: string; resourceVersion: string } }[] }).items,
+  );
+  const versions = objects.map(({ metadata }) => [metadata.name, metadata.resourceVersion]);
+  const { ledger } = world.simulator;
+  return JSON.stringify([versions, ledger.creates().length, ledger.cancels().length]);
+}
+
+const verbs = ({ changes }: Planned): Record<string, string> =>
+  Object.fromEntries(changes.map(({ name, verb }) => [name, verb]));
+const detailOf = ({ changes }: Planned, name: string): string => changes.find((one) => one.name === name)?.detail ?? '';
+const labelled = (manifest: ReturnType<typeof virtualServer>) => ({
+  ...manifest,
+  metadata: { ...manifest.metadata, labels: { set: 'a' } },
+});
+
+it('says what each manifest would do, changes nothing, and exits as documented', async () => {
+  const { world, plugin } = await guardedWorld();
+  await putCatalog(world);
+  const apply = (...objects: object[]): Promise<string> =>
+    succeed(guarded.admin, ['apply', '--filename=-', '--namespace', world.namespace], {
+      apiVersion: 'v1',
+      kind: 'List',
+      items: objects,
+    });
+  const guardedServer = labelled(virtualServer('guarded', withSpec({ deletionProtection: true })));
+  const left = labelled(virtualServer('left', withSpec({ deletionPolicy: 'Retain' })));
+  await apply(virtualServer('web'), labelled(virtualServer('old')), guardedServer, left);
+  for (const name of ['web', 'old', 'guarded', 'left']) await world.waitForReason(name, 'Available', 'Ready');
+  const { identifier } = world.simulator.fleet.addServer('default');
+  for (const name of ['web', 'old', 'guarded', 'left']) await world.visited(name);
+  const path = await folderOf({
+    'servers.yaml': [
+      virtualServer('web', withSpec({ sshCheck: 'Proxy' })),
+      virtualServer('new'),
+      virtualServer('large', withSpec({ diskSize: 40 })),
+      virtualServer('adopted', withAnnotations({ [ADOPT_ANNOTATION]: identifier })),
+    ],
+    'deeper/more.json': JSON.stringify({
+      apiVersion: 'v1',
+      kind: 'List',
+      items: [{ apiVersion: 'v1', kind: 'Service' }],
+    }),
+  });
+  const before = await stateOf(world);
+  const prune = ['--prune', '-l', 'set=a'];
+  const { plan, code, stderr } = await planned(plugin, '-f', path, '-R', ...prune);
+  expect(verbs(plan)).toEqual({
+    ...{ web: 'change', new: 'order', large: 'order', adopted: 'adopt' },
+    ...{ old: 'cancel', guarded: 'refuse', left: 'release' },
+  });
+  expect(detailOf(plan, 'web')).toContain('spec.sshCheck (None → Proxy)');
+  expect(detailOf(plan, 'adopted')).toContain(`adopts server ${identifier}`);
+  expect(detailOf(plan, 'guarded')).toContain('spec.deletionProtection is true');
+  expect(detailOf(plan, 'left')).toContain('keeps running');
+  expect(plan.notes).toContain('not looked at: 1 Service');
+  expect(plan.prices[world.namespace]).toEqual({
+    before: { price: 18, unknown: 0 },
+    // One of the two orders has a disk that no server has.
+    after: { price: 18, unknown: 1 },
+  });
+  expect(code).toBe(1);
+  expect(stderr).toContain('1 of 7 objects would be refused');
+  expect(await stateOf(world)).toBe(before);
+
+  const detailed = async (...words: string[]): Promise<number> =>
+    (await plugin.kubectl(['vps', 'plan', '--detailed-exitcode', ...words])).code;
+  expect(await detailed('-f', join(path, 'servers.yaml'))).toBe(2);
+  expect((await plugin.kubectl(['vps', 'plan', '-f', join(path, 'servers.yaml')])).code).toBe(0);
+  const same = await folderOf({ 'web.yaml': [virtualServer('web')] });
+  expect(await detailed('-f', same)).toBe(0);
+  for (const words of [['-f', join(path, 'none.yaml')], ['--nonsense'], []]) expect(await detailed(...words)).toBe(1);
+  expect(await stateOf(world)).toBe(before);
+  await world.patch('guarded', { spec: { deletionProtection: false } });
+});
+
+it('orders, adopts and cancels what it said', async () => {
+  const { world, plugin } = await guardedWorld();
+  const { identifier } = world.simulator.fleet.addServer('default');
+  const adopting = withAnnotations({ [ADOPT_ANNOTATION]: identifier });
+  const path = await folderOf({ 'all.yaml': [virtualServer('new'), virtualServer('adopted', adopting)] });
+  const { plan } = await planned(plugin, '-f', path);
+  expect(verbs(plan)).toEqual({ new: 'order', adopted: 'adopt' });
+  await succeed(guarded.admin, ['apply', '-f', path, '--namespace', world.namespace]);
+  for (const name of ['new', 'adopted']) await world.waitForReason(name, 'Available', 'Ready');
+  expect(world.simulator.ledger.creates()).toHaveLength(1);
+  expect((await world.get('adopted'))?.status?.identifier).toBe(identifier);
+  expect(verbs((await planned(plugin, '-f', path)).plan)).toEqual({ new: 'none', adopted: 'none' });
+});
+
+it('refuses what the API server or the operator would refuse, with the field', async () => {
+  const { world, plugin } = await guardedWorld();
+  await putCatalog(world);
+  const web = await readyServer(world, 'web');
+  const taken = { [ADOPT_ANNOTATION]: web.status?.identifier ?? '' };
+  const path = await folderOf({
+    'a.yaml': [
+      virtualServer('taken', withAnnotations(taken)),
+      virtualServer('web', withSpec({ product: 'vps-2gb' })),
+      virtualServer('small', withSpec({ diskSize: 15 })),
+      virtualServer('typo', withSpec({ prodct: 'vps-1gb' })),
+      virtualServer('keyless', withSpec({ sshKeys: [] })),
+      virtualServer('wrong', withAnnotations({ 'vps-operator.dev/adoptt': 'x' })),
+    ],
+  });
+  const { plan, code } = await planned(plugin, '-f', path);
+  expect(new Set(Object.values(verbs(plan)))).toEqual(new Set(['refuse']));
+  expect(detailOf(plan, 'web')).toMatch(
+    /cannot be changed after the server was ordered.*kubectl vps replace web -f FILE/,
+  );
+  expect(detailOf(plan, 'small')).toContain(
+    'InvalidSpec: spec.diskSize 15 is not offered; nearest valid values: 10, 20',
+  );
+  expect(detailOf(plan, 'taken')).toContain(`IdentifierInUse: ${world.namespace}/web holds server`);
+  expect(detailOf(plan, 'typo')).toContain('unknown field "spec.prodct"');
+  expect(detailOf(plan, 'keyless')).toContain('set at least one SSH key');
+  expect(detailOf(plan, 'wrong')).toContain('does not know the annotation vps-operator.dev/adoptt');
+  expect(code).toBe(1);
+});
+
+it('plays the rollout and the scaling of a set, as the set then does them', async () => {
+  const { world, plugin } = await guardedWorld();
+  const set = await createSet(world, { replicas: 3 });
+  await set.waitForReason('Available');
+  const manifest = (spec: object, template: object = {}) => ({
+    apiVersion: API_VERSION,
+    kind: SET_KIND,
+    metadata: { name: 'web' },
+    spec: { template: { spec: { ...virtualServer('x').spec, ...template } }, ...spec },
+  });
+  const planOf = async (...manifests: object[]): Promise<Planned> =>
+    (await planned(plugin, '-f', await folderOf({ 'set.yaml': manifests }))).plan;
+
+  const rolled = await planOf(manifest({ replicas: 3 }, { product: 'vps-2gb' }));
+  const [change] = rolled.changes;
+  expect(change).toMatchObject({ verb: 'replace', name: 'web' });
+  expect(change?.ordered).toHaveLength(3);
+  expect(change?.cancelled.map(({ name }) => name).sort()).toEqual(['web-0', 'web-1', 'web-2']);
+  expect(change?.detail).toContain('at most 4 servers at once');
+  expect(rolled.prices[world.namespace]).toEqual({
+    before: { price: 13.5, unknown: 0 },
+    after: { price: 0, unknown: 3 },
+  });
+
+  const scaled = await planOf(manifest({ replicas: 1 }));
+  expect(scaled.changes[0]).toMatchObject({ verb: 'cancel', ordered: [] });
+  const victims = scaled.changes[0]?.cancelled.map(({ name }) => name) ?? [];
+  expect(victims).toHaveLength(2);
+  await set.patch({ spec: { replicas: 1 } });
+  for (const name of victims) await world.waitGone(name);
+  await set.waitForReason('Available');
+  expect(world.simulator.aliveServers()).toHaveLength(1);
+
+  const creates = world.simulator.ledger.creates().length;
+  const again = (await planOf(manifest({ replicas: 2 }, { product: 'vps-2gb' }))).changes[0];
+  await set.patch({ spec: { replicas: 2, template: { spec: { product: 'vps-2gb' } } } });
+  await set.waitForReason('Available');
+  expect(world.simulator.ledger.creates().length - creates).toBe(again?.ordered.length);
+  expect(await planOf(manifest({ replicas: 2 }, { product: 'vps-2gb' }))).toMatchObject({
+    changes: [{ verb: 'none' }],
+  });
+});
+
+it('shows text and Markdown that no name or message can steer', async () => {
+  const { world, plugin } = await guardedWorld();
+  await readyServer(world, 'web');
+  const evil = 'x`|<img src=x>@team\u001b[31m';
+  const path = await folderOf({
+    'a.yaml': [
+      virtualServer('web', (object) => ({ ...object, metadata: { ...object.metadata, labels: { note: evil } } })),
+      virtualServer('new', withSpec({ diskSize: 20 })),
+    ],
+  });
+  const text = await plugin.kubectl(['vps', 'plan', '-f', path]);
+  expect(text.stdout).not.toContain('\u001b');
+  expect(text.stdout).toMatch(/^order +VirtualServer \S+\/new +\+4\.50 +orders vps-1gb, disk 20; not checked/m);
+  expect(text.stdout).toContain(`price in ${world.namespace}: 4.50 before, 9.00 after, in the provider's unit`);
+  const markdown = await plugin.kubectl(['vps', 'plan', '-f', path, '-o', 'markdown']);
+  expect(markdown.stdout).toMatch(/^### Plan: 1 to order, 1 refused; 1 server ordered and 0 cancelled\n/);
+  expect(markdown.stdout).not.toContain('\u001b');
+  const row = markdown.stdout.split('\n').find((line) => line.includes('/web`')) ?? '';
+  expect(row.split('|')).toHaveLength(6);
+  expect(row.replaceAll(/`[^`]*`/g, '')).not.toMatch(/[<@]/);
+});

@@ -1,0 +1,162 @@
+/** What a plan says of an object, a set and a sum; the integration tests have the API server's part. */
+import { describe, expect, it } from 'vitest';
+import { ADOPT_ANNOTATION, PAUSED_ANNOTATION } from '../../../src/api/names.ts';
+import type { VirtualServer } from '../../../src/api/virtual-server.ts';
+import { applyPatch, wasApplied } from '../../../src/plugin/merge-patch.ts';
+import { render, totalAfter } from '../../../src/plugin/plan-report.ts';
+import { endingOf, outcomeOf, totalOf, type Change, type Scene } from '../../../src/plugin/plan-servers.ts';
+import { outcomeOfSet, playRollout } from '../../../src/plugin/plan-sets.ts';
+import { pricesIn } from '../../../src/virtual-server/decision/price.ts';
+import { LISTS } from '../../integration/support/catalog.ts';
+import { HELD, NOW, TASKED, web, webWith, type Shape } from '../../fixtures/decision.ts';
+import { member, webSet } from '../../fixtures/virtual-server-set.ts';
+
+const running = (shape: Shape = {}): VirtualServer =>
+  webWith(HELD, {
+    status: {
+      identifier: 'srv1',
+      serverStatus: 'running',
+      product: 'vps-1gb',
+      specs: { diskSize: 20 },
+      price: 4.5,
+      record: HELD,
+    },
+    ...shape,
+  });
+
+const sceneOf = (servers: readonly VirtualServer[] = []): Scene => ({
+  servers,
+  prices: pricesIn(servers),
+  lists: () => LISTS,
+  now: NOW,
+});
+const verbOf = (after: VirtualServer, before?: VirtualServer, servers = [running()]): string =>
+  outcomeOf(before, after, sceneOf(servers)).verb;
+
+describe('the plan for a server', () => {
+  it('orders a new server for the price of one like it, if that is known', () => {
+    const order = outcomeOf(undefined, web({ spec: { diskSize: 40 } }), sceneOf([running()]));
+    expect(order).toMatchObject({ verb: 'order', ordered: [{ name: 'web', price: undefined }] });
+    expect(outcomeOf(undefined, web(), sceneOf([running()])).ordered).toEqual([{ name: 'web', price: 4.5 }]);
+  });
+
+  it.each([
+    ['changes nothing if the apply changes nothing', web(), web(), 'none'],
+    ['only changes an object that is paused', web({ annotations: { [PAUSED_ANNOTATION]: '' } }), undefined, 'change'],
+    [
+      'only changes an object that is being deleted',
+      running({ deleting: true, spec: { sshCheck: 'Proxy' } }),
+      running(),
+      'change',
+    ],
+    [
+      'cancels a server whose time is over',
+      running({ spec: { expiresAt: '2026-01-01T00:00:00Z' } }),
+      running(),
+      'cancel',
+    ],
+    [
+      'refuses an annotation that names no server',
+      web({ annotations: { [ADOPT_ANNOTATION]: 'two words' } }),
+      undefined,
+      'refuse',
+    ],
+    ['refuses a product that the catalog does not have', web({ spec: { product: 'vps-3gb' } }), undefined, 'refuse'],
+    ['orders what was refused before', web(), web({ spec: { product: 'vps-3gb' } }), 'order'],
+  ] as const)('%s', (_what, after, before, verb) => {
+    expect(verbOf(after, before)).toBe(verb);
+  });
+
+  it('says that nothing was checked without a catalog', () => {
+    const scene = { ...sceneOf(), lists: () => undefined };
+    expect(outcomeOf(undefined, web(), scene).detail).toContain('not checked: no ServerCatalog');
+  });
+
+  it.each([
+    ['cancel', 'a running server', running()],
+    ['cancel', 'a server that is being created', webWith(TASKED)],
+    ['release', 'a retained server', running({ spec: { deletionPolicy: 'Retain' } })],
+    ['refuse', 'a protected server', running({ spec: { deletionProtection: true } })],
+    ['delete', 'an object without a server', web()],
+  ] as const)('ends with %s for %s', (verb, _what, object) => {
+    expect(endingOf(object, sceneOf([object])).verb).toBe(verb);
+  });
+});
+
+describe('the plan for a set', () => {
+  const set = webSet({ replicas: 3 });
+
+  it('orders all members of a new set, however many', () => {
+    const large = { ...set, spec: { ...set.spec, replicas: 250 } };
+    const { created, deleted, most } = playRollout(large, [], NOW);
+    expect([created.length, deleted.length, most]).toEqual([250, 0, 250]);
+  });
+
+  it('replaces each member within the surge, and tells what stops it', () => {
+    const members = [0, 1, 2].map((ordinal) => member(set, ordinal));
+    const changed = {
+      ...set,
+      spec: { ...set.spec, template: { spec: { ...set.spec.template.spec, product: 'vps-2gb' } } },
+    };
+    const { verb, ordered, cancelled } = outcomeOfSet(set, changed, sceneOf(members));
+    expect([verb, ordered.length, cancelled.length]).toEqual(['replace', 3, 3]);
+    expect(playRollout(changed, members, NOW).most).toBe(4);
+    const onDelete = {
+      ...changed,
+      spec: { ...changed.spec, strategy: { ...set.spec.strategy, type: 'OnDelete' as const } },
+    };
+    expect(outcomeOfSet(set, onDelete, sceneOf(members))).toMatchObject({ verb: 'change', ordered: [], cancelled: [] });
+    expect(outcomeOfSet(set, onDelete, sceneOf(members)).detail).toContain('3 members keep the old template');
+    const paused = { ...changed, spec: { ...changed.spec, paused: true } };
+    expect(outcomeOfSet(set, paused, sceneOf(members)).verb).toBe('change');
+    const lost = [member(set, 0, { reason: 'CreateOutcomeUnknown' }), ...members.slice(1)];
+    const stopped = outcomeOfSet(set, changed, sceneOf(lost));
+    expect(stopped.ordered).toEqual([]);
+    expect(stopped.detail).toContain('then ');
+  });
+});
+
+describe('the report', () => {
+  const change = (changes: Partial<Change>): Change => ({
+    ...{ verb: 'order', kind: 'VirtualServer', namespace: 'ns', name: 'web', detail: '', ordered: [], cancelled: [] },
+    ...changes,
+  });
+
+  it('adds up what is known, and counts what is not', () => {
+    const ordered = [
+      { name: 'a', price: 0.1 },
+      { name: 'b', price: undefined },
+    ];
+    const after = totalAfter({ price: 0.2, unknown: 0 }, [
+      change({ ordered, cancelled: [{ name: 'c', price: undefined }] }),
+    ]);
+    expect(after).toEqual({ price: 0.3, unknown: 0 });
+    expect(totalOf('default', sceneOf([running(), webWith(TASKED)]))).toEqual({ price: 9, unknown: 0 });
+  });
+
+  it('puts no text outside of code in Markdown', () => {
+    const detail = '`|\\`|<b>@team #1 https://example.org\n## x\u202e';
+    const report = { changes: [change({ detail })], prices: new Map(), notes: [detail] };
+    const text = render(report, 'markdown', {} as never);
+    for (const line of text.split('\n')) expect(line.replaceAll(/`[^`]*`/g, '')).not.toMatch(/[@<]|https|#1|\u202e/);
+    const [row = ''] = text.split('\n').filter((line) => line.includes('**order**'));
+    expect(row.split('|')).toHaveLength(6);
+  });
+});
+
+describe('the patch of an apply', () => {
+  const LAST = 'kubectl.kubernetes.io/last-applied-configuration';
+
+  it('removes what the last apply set and the manifest leaves out, and nothing else', () => {
+    const last = { metadata: { labels: { a: '1' } }, spec: { ttl: '1h', keys: [1], deep: { x: 1, y: 2 } } };
+    const present = { metadata: { annotations: { [LAST]: JSON.stringify(last), other: '' } } };
+    const manifest = { metadata: { labels: {} }, spec: { keys: [2], deep: { y: 3 } } };
+    expect(applyPatch(present, manifest)).toEqual({
+      metadata: { labels: { a: null } },
+      spec: { keys: [2], deep: { y: 3, x: null }, ttl: null },
+    });
+    expect(wasApplied(present)).toBe(true);
+    expect(wasApplied({ metadata: {} })).toBe(false);
+    expect(applyPatch({ metadata: { annotations: { [LAST]: '{' } } }, manifest)).toEqual(manifest);
+  });
+});
