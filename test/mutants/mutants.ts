@@ -1011,6 +1011,7 @@ export const MUTANTS: Mutant[] = [
     file: 'src/virtual-server/shared/limits.ts',
     find: '[...prices.values()].reduce((most, price) => Math.max(most, price), 0)',
     replace: 'Math.min(...prices.values())',
+    tests: ['--project', 'unit', 'test/unit/virtual-server/shared/limits-quota.test.ts'],
   },
   {
     name: 'counts what a server like it costs instead of its own price',
@@ -1038,7 +1039,7 @@ export const MUTANTS: Mutant[] = [
     file: 'src/virtual-server/shared/limits.ts',
     find: 'this.#reserved.set(uid, { product: wanted.product, diskSize: wanted.diskSize, namespace });',
     replace: '',
-    tests: ['test/integration/orders/price-limit.test.ts'],
+    tests: ['--project', 'unit', 'test/unit/virtual-server/shared/limits-quota.test.ts'],
   },
   {
     name: 'does not look at the limits again right before the claim',
@@ -1063,11 +1064,10 @@ export const MUTANTS: Mutant[] = [
   },
   {
     name: 'orders over the limit in money beside a server that runs',
-    file: 'src/virtual-server/operations/order.ts',
-    find: "if ('full' in place) return parked(visit.view(), noPlace(visit.view(), place));",
-    replace:
-      "if ('full' in place && place.full !== 'price') return parked(visit.view(), noPlace(visit.view(), place));",
-    plan: 'crash/at-price-limit',
+    file: 'src/virtual-server/shared/limits.ts',
+    find: "return isFull ? { full: 'price', maximum, sum, price } : undefined;",
+    replace: "return isFull && maximum < 0 ? { full: 'price', maximum, sum, price } : undefined;",
+    plan: 'crash/at-price-limit/provider:POST-servers:attempt/kill-after',
   },
   {
     name: 'counts an adopted server twice',
