@@ -42,7 +42,7 @@ export async function order(visit: Visit, at: View): Promise<Outcome | undefined
   if (!inputs.ok) return inputs.next;
   const { session, sshKeys } = inputs;
 
-  const place = quota.reserve(namespace, uid, object.spec);
+  const place = quota.reserve(namespace, uid, visit.object.spec);
   if ('full' in place) return parked(visit.view(), noPlace(visit.view(), place));
   visit.reserves(place);
   const hourly = limit.reserve(namespace, uid, timers.monotonic());
