@@ -223,7 +223,8 @@ export function leftOver(
     if (annotatedRecordOf(object)?.identifier !== identifier)
       violations.push(`only the status of ${keyOf(object)} names server ${identifier}`);
     const reason = currentReason(object.status?.conditions);
-    if (!isAlive(life) && reason !== 'ServerMissing' && !looksLike(identifier))
+    const isMistaken = looksLike(identifier) || ownership.mayBeTakenForAnother(life.serial);
+    if (!isAlive(life) && reason !== 'ServerMissing' && !isMistaken)
       violations.push(`${keyOf(object)} has reason ${reason ?? 'none'}, but its server ${identifier} is gone`);
     const isExplained = life.state === 'removed' || life.state === 'failed' || ownership.adoptedTooLate(object, life);
     const mayBeGone = isExplained || extendedTooLate(object, life, truth);

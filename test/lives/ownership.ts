@@ -133,6 +133,14 @@ export class Ownership {
   }
 
   /**
+   * Whether an operator that looks at this server may take a later one with the same identifier for it: it has no hardware
+   * address of its own, and a restore of etcd may have undone the deletion of its object (documented limit).
+   */
+  mayBeTakenForAnother(serial: number): boolean {
+    return this.#api.restores > 0 && !this.#read.has(serial);
+  }
+
+  /**
    * Whether the server got its identifier from one that ended later than `since`, and no read has shown it: a DELETE for the
    * earlier one may have been in flight (documented limit).
    */
