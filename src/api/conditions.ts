@@ -92,6 +92,7 @@ export const REASONS = {
   ServerMissing: stuck('doubt', 'unseen'),
   ServerNotVisible: unclear('hopeless', 'unseen', 'unresolved'),
   Deleting: working('calm', 'taskMayRun'),
+  DeletionDelayed: working('calm'),
   DeletionProtected: stuck('noCalls', 'taskMayRun'),
   CancellationUnconfirmed: blind(),
   CRDDeleting: blind(),

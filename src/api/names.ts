@@ -32,6 +32,10 @@ export const ORPHAN_HANDLED_ANNOTATION = `${GROUP}/orphan-handled`;
 export const SERVER_GONE_ANNOTATION = `${GROUP}/server-gone`;
 /** A server that a user accepts as the object's: the text given by the reason IdentityUnproven. */
 export const ACCEPT_SERVER_ANNOTATION = `${GROUP}/accept-server`;
+/** Identifier of the server of a deleted object: its `spec.deletionDelay` ends now. */
+export const CANCEL_NOW_ANNOTATION = `${GROUP}/cancel-now`;
+/** Name of the object in this namespace that gets the server of this one. */
+export const HAND_OVER_ANNOTATION = `${GROUP}/hand-over`;
 export const RECONCILE_AT_ANNOTATION = `${GROUP}/reconcile-at`;
 /** Written by `kubectl vps replace`, which reads it when it runs again: which object this one replaces. */
 export const REPLACES_ANNOTATION = `${GROUP}/replaces`;

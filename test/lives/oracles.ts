@@ -80,11 +80,12 @@ export function cancelledWrongly(
   }
   return wronglyCancelled(server, holders, (object) => {
     const isLate = (times: ReadonlyMap<string, number>): boolean => isNew(times.get(object.metadata.uid));
-    const { guardedAt, pausedAt, extendedAt } = truth;
+    const { guardedAt, pausedAt, extendedAt, delayedAt } = truth;
     return asksToCancel(object, now, {
       guarded: isLate(guardedAt),
       paused: isLate(pausedAt),
       extended: isLate(extendedAt),
+      delayed: isLate(delayedAt),
     });
   });
 }

@@ -8,6 +8,7 @@ import { identifierProblem } from '../../api/identifier.ts';
 import {
   ACCEPT_SERVER_ANNOTATION,
   ADOPT_ANNOTATION,
+  CANCEL_NOW_ANNOTATION,
   NOT_CREATED_ANNOTATION,
   ORPHAN_HANDLED_ANNOTATION,
   PAUSED_ANNOTATION,
@@ -274,6 +275,13 @@ const ADVICE: Partial<Record<Reason, Steps>> = {
   RecordMismatch: copied,
   RecordConflict: restoreRecord,
   OrphanedServer: orphans,
+  DeletionDelayed: (about) => [
+    ...keep(about, 'To release this object and keep the server'),
+    {
+      text: 'To cancel the server now',
+      command: annotate(CANCEL_NOW_ANNOTATION, about.record?.identifier ?? 'IDENTIFIER'),
+    },
+  ],
   DeletionProtected: (about) => [
     { text: 'To cancel the server', command: patch({ deletionProtection: false }) },
     ...keep(about, 'To delete the object and keep the server running'),

@@ -21,6 +21,7 @@ import { firstSeen, isOverdue, notDue, park, taskIsOver, type OwnView, type View
 import { isSameIdentifier } from '../../base/identifier.ts';
 import { holdsSomething, settledWith, withoutAttempt, withoutServer } from './record.ts';
 import { clockOf, expiryOf, isToExpire } from './expiry.ts';
+import { isDelayed } from './delay.ts';
 import { currentReason, hasTrait } from '../../api/conditions.ts';
 import type { VirtualServer } from '../../api/virtual-server.ts';
 import { endOf, isGone } from './memo.ts';
@@ -85,6 +86,7 @@ export const CHAINS = {
       adoptionIsAsked,
       createOutcomeIsUnknown,
       taskRuns,
+      deletionIsDelayed,
       serverIsToBeCancelled,
     ],
   ),
@@ -375,6 +377,16 @@ export function serverIsProtected({ object }: View): Operation | undefined {
   if (!object.spec.deletionProtection || object.spec.deletionPolicy === 'Retain') return undefined;
   const message = 'This object is being deleted, but its server is not cancelled while spec.deletionProtection is true';
   return park('DeletionProtected', message);
+}
+
+/**
+ * The server runs on, and is read as before. An order is followed first, also during the delay: only a server that is known
+ * can be cancelled at its end, or taken back.
+ */
+export function deletionIsDelayed(view: OwnView): Operation | undefined {
+  const { own, object, facts } = view;
+  if (!isDelayed(object, own, facts) || isGone(facts.memo, own.identifier)) return undefined;
+  return serverIsHeld(view);
 }
 
 export function serverIsToBeCancelled(view: OwnView): Operation | undefined {

@@ -4,6 +4,7 @@ import { INPUT_ANNOTATIONS, KNOWN_ANNOTATIONS } from '../../api/annotations.ts';
 import { identifierProblem } from '../../api/identifier.ts';
 import {
   ADOPT_ANNOTATION,
+  CANCEL_NOW_ANNOTATION,
   GROUP,
   NOT_CREATED_ANNOTATION,
   ORPHAN_HANDLED_ANNOTATION,
@@ -67,6 +68,11 @@ export function namesAsGone(object: VirtualServer, { identifier }: Pick<ServerRe
 /** True if the annotation says that this server no longer exists, and the server was not seen since. */
 export function saysGone(object: VirtualServer, record: Pick<ServerRecord, 'identifier' | 'goneRefuted'>): boolean {
   return namesAsGone(object, record) && record.goneRefuted === undefined;
+}
+
+/** True if the annotation says that this server need not wait for the end of `spec.deletionDelay`. */
+export function isToCancelNow({ metadata }: VirtualServer, { identifier }: Pick<ServerRecord, 'identifier'>): boolean {
+  return identifier !== undefined && metadata.annotations?.[CANCEL_NOW_ANNOTATION] === identifier;
 }
 
 /** The record of a server that was just seen: an annotation that says it is gone is void until you set it again. */

@@ -3,11 +3,14 @@ import { without } from '../../base/without.ts';
 import type { Verdict } from '../../controller/conditions.ts';
 import { hasTrait } from '../../api/conditions.ts';
 import type { ServerRecord } from '../../api/record.ts';
+import type { VirtualServer } from '../../api/virtual-server.ts';
+import { timestamp } from '../../base/duration.ts';
 import { cut } from '../../base/text.ts';
 import type { Server } from '../../provider/types.ts';
 import { compose } from '../decision/compose.ts';
 import { connectionCondition, type ConnectionSecretState } from '../decision/connection.ts';
 import { recognizeFor } from '../decision/identity.ts';
+import { delayEndOf, isDelayed } from '../decision/delay.ts';
 import { isToExpire, withReadyAt } from '../decision/expiry.ts';
 import { withRefuted } from '../decision/inputs.ts';
 import { withEvidence, withoutFailures, withoutWord } from '../decision/memo.ts';
@@ -63,8 +66,8 @@ export function afterLook(
       const known = recognizeFor('look', at, record, answer);
       if (!known.ok) return notRecognized(at, record, 'look', known);
       const current = withRefuted(object, known.record);
-      if (object.metadata.deletionTimestamp === undefined && !isToExpire(object, current, facts))
-        return seen(at, record, current, answer);
+      const isEnding = at.deleting ? !isDelayed(object, current, facts) : isToExpire(object, current, facts);
+      if (!isEnding) return seen(at, record, current, answer);
       const next = goOn(
         withEvidence(recognized(facts.memo), { task: { state: 'over', identifier: answer.server.identifier } }),
       );
@@ -92,8 +95,9 @@ function seen(at: View, known: ServerRecord, current: ServerRecord, found: Looke
   const { server, probed, connection } = found;
   const fields = serverFields(server);
   const reached = isRunning(server.status) ? reach(object, current, server, probed, facts.now) : undefined;
-  const verdict = reached?.verdict ?? verdictOf(server);
-  const available = verdict.reason === 'Available';
+  const state = reached?.verdict ?? verdictOf(server);
+  const verdict = at.deleting ? delayed(object, current) : state;
+  const available = state.reason === 'Available';
   const record = available ? withReadyAt(object, current, facts) : current;
   const task = { state: 'over', identifier: server.identifier } as const;
   const memo = withEvidence(withoutFailures(withoutWord(recognized(facts.memo))), { task });
@@ -121,6 +125,16 @@ function canFollow({ object, deleting }: View, { mode, task }: ServerRecord, isA
 /** The next visit brings the annotation in line, when nothing is more urgent (shared/pace.ts). */
 function mirroredFirst(next: Outcome): Outcome {
   return { ...without(next, 'record'), requeueAfterMs: 0 };
+}
+
+/** Whatever the server does: from now on, its end is what matters. Its fields in status stay up to date. */
+function delayed(object: VirtualServer, record: ServerRecord): Verdict {
+  const { deletionDelay = '' } = object.spec;
+  const at = timestamp(delayEndOf(object, record) ?? 0);
+  const message =
+    `This object was deleted, and its server ${record.identifier ?? ''} runs on for spec.deletionDelay (${deletionDelay}): ` +
+    `the operator cancels the server at ${at}`;
+  return { reason: 'DeletionDelayed', message };
 }
 
 /** A new server is about to be ready, so it is read again soon. */
