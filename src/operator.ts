@@ -243,8 +243,11 @@ export class Operator {
       journal,
       log,
     });
+    const toKeys = (server: VirtualServer): string[] =>
+      this.#objects.handOvers.concernedBy(server, knownRecord(server));
     const controller = this.#controller(SERVER_SINGULAR, {
       informer: servers,
+      watches: [{ informer: servers, toKeys } as Watch<VirtualServer>],
       objects: this.#objects,
       reconciler,
       workers: maxConcurrentReconciles,

@@ -93,6 +93,8 @@ export const REASONS = {
   ServerNotVisible: unclear('hopeless', 'unseen', 'unresolved'),
   Deleting: working('calm', 'taskMayRun'),
   DeletionDelayed: working('calm'),
+  HandOverPending: working('calm'),
+  HandOverRefused: stuck(),
   DeletionProtected: stuck('noCalls', 'taskMayRun'),
   CancellationUnconfirmed: blind(),
   CRDDeleting: blind(),
@@ -138,6 +140,7 @@ export const REASONS = {
   ServerCancelled: aside('calm'),
   ServerGone: aside(),
   ServerAdopted: aside('calm'),
+  ServerHandedOver: aside('calm'),
 };
 export type Reason = keyof typeof REASONS;
 

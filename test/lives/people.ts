@@ -14,6 +14,7 @@ import type { ApiServer } from './api-server.ts';
 import { Caretaker, KEY_SECRET, OTHER_KEY_SECRET, type Truth } from './caretaker.ts';
 import { CatalogPeople } from './catalogs.ts';
 import { Connections } from './connections.ts';
+import { HandOverPeople } from './hand-overs.ts';
 import { OWN_ACCOUNT } from './misfortunes.ts';
 import { identifierOf, isUnconfirmed, Ownership } from './ownership.ts';
 import type { Orders } from './orders.ts';
@@ -51,6 +52,7 @@ export class People {
     pausedAt: new Map(),
     extendedAt: new Map(),
     delayedAt: new Map(),
+    handedAt: new Map(),
     definitionDeletedAt: -Infinity,
     setDefinitionDeletedAt: -Infinity,
   };
@@ -60,6 +62,7 @@ export class People {
   readonly #slips: Slips;
   readonly #restorer: Restorer;
   readonly #connections: Connections;
+  readonly #handOvers: HandOverPeople;
   readonly #api: ApiServer;
   readonly #simulation: Simulation;
   readonly #random: Random;
@@ -81,6 +84,7 @@ export class People {
     const around = { api, simulation, random, truth, ownership, now, any, tell };
     this.#restorer = new Restorer(around);
     this.#connections = new Connections(around);
+    this.#handOvers = new HandOverPeople(around);
     this.#slips = new Slips(around);
     this.catalogs = new CatalogPeople({ api, simulation, random, namespaces: NAMESPACES, tell });
     for (const namespace of NAMESPACES) {
@@ -119,6 +123,7 @@ export class People {
       () => this.#swell(),
       ...Array<() => void>(3).fill(() => this.catalogs.act()),
       ...Array<() => void>(6).fill(() => this.#connections.act()),
+      ...Array<() => void>(6).fill(() => (this.lives += this.#handOvers.act() ? 1 : 0)),
       ...Array<() => void>(4).fill(() => this.resolve()),
     ];
     this.#try(this.#random.pick(actions));
@@ -131,6 +136,7 @@ export class People {
 
   /** Removes pauses and other obstacles, so that every object can settle. */
   tidy(): void {
+    this.#try(() => this.#handOvers.tidy());
     this.#api.allowDeletion();
     for (const namespace of NAMESPACES) {
       this.#putSecret(namespace);

@@ -6,6 +6,7 @@ import { recordOf } from '../fixtures/records.ts';
 import { ApiServer } from './api-server.ts';
 import { SimDisk } from './disk.ts';
 import { drawProvider, Misfortunes, OTHER_ACCOUNT, OWN_ACCOUNT } from './misfortunes.ts';
+import { orderedBesideHandOver } from './hand-overs.ts';
 import type { Network } from './network.ts';
 import { Orders } from './orders.ts';
 import {
@@ -216,6 +217,7 @@ class SimWorld {
     this.#violations.push(...orderedTwice(this.#api, this.#people), ...this.#secrets.violations);
     this.#violations.push(...(this.#sets?.watch.violations ?? []));
     this.#violations.push(...orderedOtherwise(this.#simulation, this.#orders, this.#api), ...orderedUnasked(this.#api));
+    this.#violations.push(...orderedBesideHandOver(this.#api));
   }
 
   /** Whether an object was written after these changes, or will be soon because its server expires. */

@@ -2,7 +2,7 @@
  * What must be true of servers, whatever fails. The simulated lives and the crash plans share these rules;
  * each tells servers apart in its own way. Each violation is one sentence.
  */
-import { CANCEL_NOW_ANNOTATION, PAUSED_ANNOTATION } from '../../src/api/names.ts';
+import { CANCEL_NOW_ANNOTATION, HAND_OVER_ANNOTATION, PAUSED_ANNOTATION } from '../../src/api/names.ts';
 import { durationMs } from '../../src/base/duration.ts';
 import type { VirtualServer } from '../../src/api/virtual-server.ts';
 import { expiryOf } from '../../src/virtual-server/decision/expiry.ts';
@@ -15,13 +15,18 @@ interface Late {
   extended?: boolean;
   /** The delay of the deletion. */
   delayed?: boolean;
+  /** The object that gets the server. */
+  handed?: boolean;
 }
 
 /** Whether the object asks for the cancellation of its server, or did before a change that is too late. */
 export function asksToCancel(object: VirtualServer, now: number, late: Late = {}): boolean {
   const { metadata, spec } = object;
   const isOver = (expiryOf(object, recordOf(object)) ?? Infinity) <= now;
-  const isDeleted = metadata.deletionTimestamp !== undefined && (late.delayed === true || !isDelayed(object, now));
+  const isDeleted =
+    metadata.deletionTimestamp !== undefined &&
+    (late.delayed === true || !isDelayed(object, now)) &&
+    (late.handed === true || metadata.annotations?.[HAND_OVER_ANNOTATION] === undefined);
   const isAsking = isDeleted || isOver || late.extended === true;
   const isGuarded = (spec.deletionPolicy !== 'Delete' || spec.deletionProtection) && late.guarded !== true;
   const isPaused = metadata.annotations?.[PAUSED_ANNOTATION] !== undefined && late.paused !== true;

@@ -18,7 +18,7 @@ import { ended } from '../../base/text.ts';
 import { adviceOn } from './advice.ts';
 import { delayEndOf } from './delay.ts';
 import { expiring } from './expiry.ts';
-import { adoptionOf, orphanMessage } from './inputs.ts';
+import { adoptionOf, orphanMessage, takerOf } from './inputs.ts';
 import { isPaused } from '../../api/server-state.ts';
 import type { ConnectionCondition } from './connection.ts';
 import type { Reachable } from './reach.ts';
@@ -84,7 +84,8 @@ export function compose(object: VirtualServer, parts: Parts, now: number): Virtu
   conditions = withFindings(object, parts, conditions, now);
   for (const [type, finding] of others)
     conditions = withCondition(conditions, type, finding && advised(finding), generation, now);
-  const cancelsAt = isReadable && record?.identifier !== undefined ? delayEndOf(object, record) : undefined;
+  const isKept = takerOf(object) !== undefined || record?.identifier === undefined;
+  const cancelsAt = isReadable && !isKept ? delayEndOf(object, record) : undefined;
   const identifier = isReadable && record?.expiredAt === undefined ? record?.identifier : undefined;
   return {
     ...fields,

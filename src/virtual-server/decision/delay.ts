@@ -3,7 +3,7 @@ import { durationMs } from '../../base/duration.ts';
 import type { ServerRecord } from '../../api/record.ts';
 import type { VirtualServer } from '../../api/virtual-server.ts';
 import { clockOf, expiryOf, timeOf } from './expiry.ts';
-import { isToCancelNow } from './inputs.ts';
+import { isToCancelNow, takerOf } from './inputs.ts';
 import type { Facts } from './types.ts';
 
 /**
@@ -22,6 +22,11 @@ export function delayEndOf(object: VirtualServer, record: ServerRecord | undefin
 /** True while the deleted object keeps its server. The clock is the one that decides about expiry. */
 export function isDelayed(object: VirtualServer, record: ServerRecord | undefined, facts: Facts): boolean {
   return clockOf(facts) < (delayEndOf(object, record) ?? -Infinity);
+}
+
+/** True while the deleted object keeps its server, by its delay or because it is to hand the server over. */
+export function keepsServer(object: VirtualServer, record: ServerRecord | undefined, facts: Facts): boolean {
+  return takerOf(object) !== undefined || isDelayed(object, record, facts);
 }
 
 /** ms until the delay ends; Infinity if there is none, or if it has ended. */

@@ -10,9 +10,9 @@ import type { Server } from '../../provider/types.ts';
 import { compose } from '../decision/compose.ts';
 import { connectionCondition, type ConnectionSecretState } from '../decision/connection.ts';
 import { recognizeFor } from '../decision/identity.ts';
-import { delayEndOf, isDelayed } from '../decision/delay.ts';
+import { delayEndOf, keepsServer } from '../decision/delay.ts';
 import { isToExpire, withReadyAt } from '../decision/expiry.ts';
-import { withRefuted } from '../decision/inputs.ts';
+import { takerOf, withRefuted } from '../decision/inputs.ts';
 import { withEvidence, withoutFailures, withoutWord } from '../decision/memo.ts';
 import { absent, goneByAnnotation, notRecognized, recognized } from '../decision/absence.ts';
 import { failed, goOn, goneUnasked, jittered, endVisit, withoutKey } from '../decision/outcome.ts';
@@ -22,6 +22,7 @@ import { reach, sshTarget, type ProbeResult } from '../decision/reach.ts';
 import { isProvisioned, serverFields } from '../decision/status.ts';
 import type { Facts, Outcome, Operation, ServerAnswer, ShownServer } from '../decision/types.ts';
 import type { View } from '../decision/view.ts';
+import { handsOver } from '../decision/words.ts';
 import type { Visit } from '../visit.ts';
 import { invisible, renamed, unseen, vanished } from '../decision/silent-task.ts';
 import { readServer } from './reads.ts';
@@ -66,7 +67,7 @@ export function afterLook(
       const known = recognizeFor('look', at, record, answer);
       if (!known.ok) return notRecognized(at, record, 'look', known);
       const current = withRefuted(object, known.record);
-      const isEnding = at.deleting ? !isDelayed(object, current, facts) : isToExpire(object, current, facts);
+      const isEnding = at.deleting ? !keepsServer(object, current, facts) : isToExpire(object, current, facts);
       if (!isEnding) return seen(at, record, current, answer);
       const next = goOn(
         withEvidence(recognized(facts.memo), { task: { state: 'over', identifier: answer.server.identifier } }),
@@ -96,7 +97,7 @@ function seen(at: View, known: ServerRecord, current: ServerRecord, found: Looke
   const fields = serverFields(server);
   const reached = isRunning(server.status) ? reach(object, current, server, probed, facts.now) : undefined;
   const state = reached?.verdict ?? verdictOf(server);
-  const verdict = at.deleting ? delayed(object, current) : state;
+  const verdict = at.deleting ? kept(object, current) : state;
   const available = state.reason === 'Available';
   const record = available ? withReadyAt(object, current, facts) : current;
   const task = { state: 'over', identifier: server.identifier } as const;
@@ -125,6 +126,14 @@ function canFollow({ object, deleting }: View, { mode, task }: ServerRecord, isA
 /** The next visit brings the annotation in line, when nothing is more urgent (shared/pace.ts). */
 function mirroredFirst(next: Outcome): Outcome {
   return { ...without(next, 'record'), requeueAfterMs: 0 };
+}
+
+/** The giver has read its server, which can be taken over now. */
+function kept(object: VirtualServer, record: ServerRecord): Verdict {
+  const taker = takerOf(object);
+  return taker === undefined
+    ? delayed(object, record)
+    : { reason: 'HandOverPending', message: handsOver(taker, record) };
 }
 
 /** Whatever the server does: from now on, its end is what matters. Its fields in status stay up to date. */
