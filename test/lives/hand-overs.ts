@@ -31,7 +31,9 @@ export class HandOverPeople {
     const objects = api.servers.list();
     if (objects.length === 0) return false;
     const begun = objects.filter((object) => targetOf(object) !== undefined);
-    const chosen = random.pick(begun.length > 0 && random.chance(0.7) ? begun : objects);
+    const dying = objects.filter((object) => isDying(object) && identifierOf(object) !== undefined);
+    const [some] = [begun, dying].filter((chosen) => chosen.length > 0 && random.chance(0.6));
+    const chosen = random.pick(some ?? objects);
     if (random.chance(0.1)) return this.#meddle(chosen);
     return this.#step(chosen);
   }

@@ -123,7 +123,7 @@ export class People {
       () => this.#swell(),
       ...Array<() => void>(3).fill(() => this.catalogs.act()),
       ...Array<() => void>(6).fill(() => this.#connections.act()),
-      ...Array<() => void>(6).fill(() => (this.lives += this.#handOvers.act() ? 1 : 0)),
+      ...Array<() => void>(12).fill(() => (this.lives += this.#handOvers.act() ? 1 : 0)),
       ...Array<() => void>(4).fill(() => this.resolve()),
     ];
     this.#try(this.#random.pick(actions));

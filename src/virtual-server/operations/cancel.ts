@@ -61,7 +61,7 @@ export async function cancel(visit: Visit, at: View, { record, identifier }: Can
   const { handOvers } = visit.services.objects;
   const { uid } = visit.object.metadata;
   // From here to the end of the visit, no other object takes the server over.
-  const reservation = handOvers.begin(uid);
+  const reservation = handOvers.begin(uid, visit);
   if (reservation === undefined || handOvers.wasTriedWithin(before.facts.timing.takeoverMs, uid, liveAt))
     return waited(before, HANDED_OVER_MS);
   visit.reserves(reservation);

@@ -46,7 +46,7 @@ export async function takeOver(visit: Visit, at: View, { record, giver }: TakeOv
   objects.saw(live);
   const from = live.metadata.uid;
   // Until the visit ends, this process cancels nothing for the giver.
-  const reservation = handOvers.begin(from);
+  const reservation = handOvers.begin(from, visit);
   if (reservation === undefined) return pending(visit, giver, 'the operator is about to cancel it, or hands it over');
   visit.reserves(reservation);
   // What this process has asked the provider for is known only now.

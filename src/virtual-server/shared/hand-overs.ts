@@ -23,8 +23,8 @@ export class HandOvers {
   readonly #givers = new Map<string, Set<string>>();
   /** By source: the uid of the object that holds its server now. */
   readonly #takers = new Map<string, string>();
-  /** Uids of objects whose server is being cancelled or taken over. */
-  readonly #busy = new Set<string>();
+  /** By uid of an object whose server is being cancelled or taken over: the visit that does it. */
+  readonly #busy = new Map<string, object>();
   /** By uid of the giver: when a taker last was about to write its record, on the monotonic clock (ms). */
   readonly #tried = new Map<string, number>();
   #since: number | undefined;
@@ -71,10 +71,10 @@ export class HandOvers {
     return this.#takers.has(`${namespace}/${uid}`);
   }
 
-  /** The server of this object is being cancelled or taken over, until the reservation ends; undefined: it already is. */
-  begin(uid: string): Reservation | undefined {
-    if (this.#busy.has(uid)) return undefined;
-    this.#busy.add(uid);
+  /** This visit cancels or takes over the server of the object, until the reservation ends; undefined: another one does. */
+  begin(uid: string, visit: object): Reservation | undefined {
+    if ((this.#busy.get(uid) ?? visit) !== visit) return undefined;
+    this.#busy.set(uid, visit);
     return { release: () => this.#busy.delete(uid) };
   }
 
