@@ -17,6 +17,7 @@ import {
   SERVER_PLURAL,
   SET_PLURAL,
   START_OVER_ANNOTATION,
+  UNDELETES_ANNOTATION,
 } from './names.ts';
 
 export const INPUT_ANNOTATIONS = [
@@ -43,6 +44,7 @@ export const KNOWN_ANNOTATIONS: Readonly<Record<string, readonly string[]>> = {
     MEMBER_TEMPLATE_ANNOTATION,
     RECORD_ANNOTATION,
     REPLACES_ANNOTATION,
+    UNDELETES_ANNOTATION,
   ],
   [CATALOG_PLURAL]: [RECONCILE_AT_ANNOTATION],
   [SET_PLURAL]: [],

@@ -40,6 +40,9 @@ export const RECONCILE_AT_ANNOTATION = `${GROUP}/reconcile-at`;
 /** Written by `kubectl vps replace`, which reads it when it runs again: which object this one replaces. */
 export const REPLACES_ANNOTATION = `${GROUP}/replaces`;
 
+/** Written by `kubectl vps undelete`, which reads it when it runs again: what the deleted object was like. */
+export const UNDELETES_ANNOTATION = `${GROUP}/undeletes`;
+
 /** On a connection Secret: the uid of the VirtualServer that it was made for. */
 export const OWNER_ANNOTATION = `${GROUP}/owner`;
 /** The type of connection Secrets, which the API server does not allow to change. */

@@ -152,9 +152,10 @@ export class ClusterView {
     return this.#call({ path, absent: name, ...(signal !== undefined && { signal }) });
   }
 
-  async createObject(apiVersion: string, plural: string, object: object): Promise<void> {
+  /** `dryRun`: only asks whether the API server would accept the object. */
+  async createObject(apiVersion: string, plural: string, object: object, { dryRun = false } = {}): Promise<void> {
     const path = collectionOf({ apiVersion, plural }, this.namespace);
-    const query = { fieldManager: FIELD_MANAGER, ...STRICT };
+    const query = { fieldManager: FIELD_MANAGER, ...STRICT, ...(dryRun && { dryRun: 'All' }) };
     await this.#call({ method: 'POST', path, query, body: { apiVersion, ...object } });
   }
 
