@@ -74,13 +74,13 @@ export function addUndelete(program: Command, run: Run): void {
     .command('undelete')
     .description('take the deletion of a server back, before its server is cancelled')
     .argument(`<${NAME.name}>`, NAME.description)
-    .option('--as <name>', 'name of the object that gets the server (default: the same)')
+    .option('--name <name>', 'name of the object that gets the server (default: the same)')
     .addOption(
       new Option('--timeout <duration>', 'give up after this time, for each of the waits')
         .argParser(durationOf)
         .default(15 * 60_000, '15m'),
     )
-    .action((name: string, options: { as?: string; timeout: number }, command: Command) =>
+    .action((name: string, options: { name?: string; timeout: number }, command: Command) =>
       run(command, (context) => undelete(context, serverNameOf(name), { ...options, timeoutMs: options.timeout })),
     );
   program

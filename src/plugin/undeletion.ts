@@ -102,7 +102,7 @@ function failed(message: string, ...hints: string[]): CommandError {
 }
 
 const undeleteAs = (name: string, as: string, where: string): string =>
-  `kubectl vps undelete ${name}${where} --as ${as}`;
+  `kubectl vps undelete ${name}${where} --name ${as}`;
 
 /** The reasons with which the provider may already have been asked to cancel the server. */
 const TOO_LATE = new Set(['Deleting', 'CancellationUnconfirmed']);

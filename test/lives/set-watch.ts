@@ -92,7 +92,14 @@ const MAX_REFUSALS = 150;
 const REFUSALS_MS = 600_000;
 
 /** What a set may write to its members. */
-const WRITTEN_THROUGH = ['apiKeySecretRef', 'connectionSecretName', 'deletionPolicy', 'deletionProtection', 'sshCheck'];
+const WRITTEN_THROUGH = [
+  'apiKeySecretRef',
+  'connectionSecretName',
+  'deletionDelay',
+  'deletionPolicy',
+  'deletionProtection',
+  'sshCheck',
+];
 
 export class SetWatch {
   readonly violations: string[] = [];

@@ -19,7 +19,7 @@ import { nextStep, type Step } from '../undeletion.ts';
 
 export interface UndeleteOptions {
   /** Name of the new object; default: the same. */
-  as?: string | undefined;
+  name?: string | undefined;
   /** For each of the waits. */
   timeoutMs: number;
 }
@@ -31,11 +31,12 @@ const MAX_STEPS = 32;
 export async function undelete(context: Context, name: string, options: UndeleteOptions): Promise<void> {
   const { cluster } = context;
   requireName(name);
-  if (options.as !== undefined) requireName(options.as);
-  if (options.as === name) throw new CommandError(EXIT.usage, `--as ${name}: without --as, the name stays the same`);
+  if (options.name !== undefined) requireName(options.name);
+  if (options.name === name)
+    throw new CommandError(EXIT.usage, `--name ${name}: without --name, the name stays the same`);
   let isTold = false;
   for (let count = 0; count < MAX_STEPS; count += 1) {
-    const step = await look(context, name, options.as);
+    const step = await look(context, name, options.name);
     if (step === undefined) throw await cluster.noServer(name, 'rollout undo');
     if (step.do === 'end') {
       print(context, [`${step.object.metadata.name} holds server ${clean(heldServer(step.object) ?? '')}`]);
@@ -112,7 +113,7 @@ async function untilNext(
   context: Context,
   name: string,
   first: Extract<Step, { do: 'wait' }>,
-  { as, timeoutMs }: UndeleteOptions,
+  { name: as, timeoutMs }: UndeleteOptions,
 ): Promise<void> {
   const { cluster, now } = context;
   const shownOf = (step: Step | undefined): VirtualServer => (step?.do === 'wait' ? step.shown : first.shown);
