@@ -1925,13 +1925,6 @@ export const MUTANTS: Mutant[] = [
   },
   {
     name: 'cancels the server of an object that hands it over',
-    file: 'src/virtual-server/decision/decide.ts',
-    find: '  if (taker === undefined || own.identifier === undefined || own.fingerprint === undefined) return undefined;',
-    replace: "  if (taker !== '' || own.identifier === undefined) return undefined;",
-    tests: ['--project', 'unit', 'test/unit/virtual-server/operations/hand-over.test.ts'],
-  },
-  {
-    name: 'cancels the server of an object that hands it over, in the simulated lives',
     file: 'src/virtual-server/decision/delay.ts',
     find: 'return takerOf(object) !== undefined || isDelayed(object, record, facts);',
     replace: 'return isDelayed(object, record, facts);',

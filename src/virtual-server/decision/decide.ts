@@ -18,7 +18,7 @@ import {
 } from './inputs.ts';
 import { isProvisioned } from './status.ts';
 import type { Facts, Operation } from './types.ts';
-import { handsOver, isOwnNamespace, namesOf, unknownMessage } from './words.ts';
+import { isOwnNamespace, namesOf, unknownMessage } from './words.ts';
 import { firstSeen, isOverdue, notDue, park, taskIsOver, type OwnView, type View } from './view.ts';
 import { isSameIdentifier } from '../../base/identifier.ts';
 import { holdsSomething, settledWith, withoutAttempt, withoutServer } from './record.ts';
@@ -84,13 +84,12 @@ export const CHAINS = {
     (view): view is OwnView => view.deleting && holds(view),
     [
       createIsInFlight,
-      serverIsToBeHandedOver,
       serverIsRetained,
       serverIsProtected,
       adoptionIsAsked,
       createOutcomeIsUnknown,
       taskRuns,
-      deletionIsDelayed,
+      serverIsKept,
       serverIsToBeCancelled,
     ],
   ),
@@ -397,13 +396,6 @@ export function nothingIsOwed({ own, record, adoption }: View): Operation | unde
   return { type: 'release', why: 'nothingCreated', record: own };
 }
 
-/** Only a server that was read can be recognized by its next object. Until then, it is followed and read. */
-export function serverIsToBeHandedOver({ own, object }: OwnView): Operation | undefined {
-  const taker = takerOf(object);
-  if (taker === undefined || own.identifier === undefined || own.fingerprint === undefined) return undefined;
-  return park('HandOverPending', handsOver(cut(taker, 64), own));
-}
-
 /**
  * A retained server must have an identifier. Until then the operator follows the order, or waits until you resolve its
  * outcome.
@@ -422,10 +414,10 @@ export function serverIsProtected({ object }: View): Operation | undefined {
 }
 
 /**
- * The server runs on, and is read as before. An order is followed first, also during the delay: only a server that is known
- * can be cancelled at its end, or taken back.
+ * The server runs on, and is read as before, during the delay and until another object has taken it over. An order is
+ * followed first: only a server that is known can be cancelled, or taken over.
  */
-export function deletionIsDelayed(view: OwnView): Operation | undefined {
+export function serverIsKept(view: OwnView): Operation | undefined {
   const { own, object, facts } = view;
   if (!keepsServer(object, own, facts) || isGone(facts.memo, own.identifier)) return undefined;
   return serverIsHeld(view);

@@ -39,11 +39,3 @@ export function noProducts(answer: string): string {
 
 /** So that a kept object costs nothing more. */
 export const NO_OTHER = 'The operator does not order another one';
-
-/** On a deleted object whose server another one is to get. */
-export function handsOver(taker: string, { identifier = '' }: ServerRecord): string {
-  return (
-    `This object hands server ${identifier} over to ${taker}, and cancels nothing meanwhile: ${taker} takes the server over as soon ` +
-    'as it exists in this namespace with the same product, image, disk size and SSH keys'
-  );
-}

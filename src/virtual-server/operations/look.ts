@@ -22,7 +22,6 @@ import { reach, sshTarget, type ProbeResult } from '../decision/reach.ts';
 import { isProvisioned, serverFields } from '../decision/status.ts';
 import type { Facts, Outcome, Operation, ServerAnswer, ShownServer } from '../decision/types.ts';
 import type { View } from '../decision/view.ts';
-import { handsOver } from '../decision/words.ts';
 import type { Visit } from '../visit.ts';
 import { invisible, renamed, unseen, vanished } from '../decision/silent-task.ts';
 import { readServer } from './reads.ts';
@@ -128,21 +127,21 @@ function mirroredFirst(next: Outcome): Outcome {
   return { ...without(next, 'record'), requeueAfterMs: 0 };
 }
 
-/** The giver has read its server, which can be taken over now. */
+/** Whatever the server does: from now on, its end is what matters. Its fields in status stay up to date. */
 function kept(object: VirtualServer, record: ServerRecord): Verdict {
   const taker = takerOf(object);
-  return taker === undefined
-    ? delayed(object, record)
-    : { reason: 'HandOverPending', message: handsOver(taker, record) };
-}
-
-/** Whatever the server does: from now on, its end is what matters. Its fields in status stay up to date. */
-function delayed(object: VirtualServer, record: ServerRecord): Verdict {
+  const server = record.identifier ?? '';
+  if (taker !== undefined) {
+    const message =
+      `This object hands server ${server} over to ${cut(taker, 64)}, and cancels nothing meanwhile: ${cut(taker, 64)} takes the ` +
+      'server over as soon as it exists in this namespace with the same product, image, disk size and SSH keys';
+    return { reason: 'HandOverPending', message };
+  }
   const { deletionDelay = '' } = object.spec;
   const at = timestamp(delayEndOf(object, record) ?? 0);
   const message =
-    `This object was deleted, and its server ${record.identifier ?? ''} runs on for spec.deletionDelay (${deletionDelay}): ` +
-    `the operator cancels the server at ${at}`;
+    `This object was deleted, and its server ${server} runs on for spec.deletionDelay (${deletionDelay}): the operator cancels ` +
+    `the server at ${at}`;
   return { reason: 'DeletionDelayed', message };
 }
 

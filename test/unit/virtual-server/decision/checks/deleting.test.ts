@@ -92,7 +92,7 @@ verifyChecks('checks on an object that is being deleted', {
     ],
     ['protection matters only for a deletion', webWith(HELD, { spec: { deletionProtection: true } }), undefined],
   ],
-  deletionIsDelayed: [
+  serverIsKept: [
     ['the server runs on, and is read', delayed(), looks(HELD)],
     ['the delay has just begun', delayed(), looks(HELD), withKey({ now: DELETED })],
     ['a millisecond before its end', delayed(), looks(HELD), withKey({ now: DELETED + HOUR - 1 })],
