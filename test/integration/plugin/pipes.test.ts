@@ -16,7 +16,7 @@ const CALLS = [
   ...['reconcile web', 'protect web', 'unprotect web', 'extend web --ttl 24h', 'ssh none', 'scp a none:b', 'new x'],
   ...['adopt web vs1 --yes', 'start-over web --yes', 'resolve web --not-created --yes', 'rollout history none'],
   ...['rollout status none', 'rollout undo none', 'rollout pause none', 'rollout resume none', 'rollout restart none'],
-  ...['replace none', 'replace none --yes'],
+  ...['replace none', 'replace none --yes', 'undelete none', 'cancel none', 'cancel none --yes --now'],
 ];
 
 const ESC = '\u001b';
