@@ -2026,4 +2026,18 @@ export const MUTANTS: Mutant[] = [
     replace: '',
     tests: ['--project', 'unit', 'test/unit/virtual-server/shared/hand-overs.test.ts'],
   },
+  {
+    name: 'leaves the labels of GitOps tools on an object with a new name',
+    file: 'src/plugin/undeletion.ts',
+    find: 'isOwn(key) || isAppliers(key);',
+    replace: 'isOwn(key);',
+    tests: ['--project', 'unit', 'test/unit/plugin/undeletion.test.ts'],
+  },
+  {
+    name: 'creates an object between that would order a server',
+    file: 'src/plugin/undeletion.ts',
+    find: 'const annotated = { [HAND_OVER_ANNOTATION]: oldName, ',
+    replace: 'const annotated = { ',
+    tests: ['--project', 'unit', 'test/unit/plugin/undeletion.test.ts'],
+  },
 ];

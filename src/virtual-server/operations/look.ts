@@ -133,7 +133,7 @@ function kept(object: VirtualServer, record: ServerRecord): Verdict {
   const server = record.identifier ?? '';
   if (taker !== undefined) {
     const message =
-      `This object hands server ${server} over to ${cut(taker, 64)}, and cancels nothing meanwhile: ${cut(taker, 64)} takes the ` +
+      `This object hands server ${server} over to ${cut(taker, 64)}, and cancels nothing: ${cut(taker, 64)} takes the ` +
       'server over as soon as it exists in this namespace with the same product, image, disk size and SSH keys';
     return { reason: 'HandOverPending', message };
   }
