@@ -247,7 +247,7 @@ export class Operator {
       this.#objects.handOvers.concernedBy(server, knownRecord(server));
     const controller = this.#controller(SERVER_SINGULAR, {
       informer: servers,
-      watches: [{ informer: servers, toKeys } as Watch<VirtualServer>],
+      watches: [{ informer: servers, toKeys }],
       objects: this.#objects,
       reconciler,
       workers: maxConcurrentReconciles,

@@ -2014,10 +2014,11 @@ export const MUTANTS: Mutant[] = [
     tests: ['--project', 'unit', 'test/unit/virtual-server/operations/hand-over.test.ts'],
   },
   {
-    name: 'cancels a server that another object has taken over',
+    name: 'keeps a deleted object whose server another one has taken over',
     file: 'src/virtual-server/decision/decide.ts',
     find: 'if (!deleting || takenBy === undefined || own?.identifier === undefined) return undefined;',
     replace: "if (takenBy !== '' || own?.identifier === undefined) return undefined;",
+    tests: ['--project', 'unit', 'test/unit/virtual-server/operations/hand-over.test.ts'],
   },
   {
     name: 'lets a deleted object count as a holder after its hand-over',

@@ -49,8 +49,13 @@ export async function undelete(context: Context, name: string, options: Undelete
   throw new CommandError(EXIT.failed, `the objects of ${name} keep changing: run the same command again`);
 }
 
-async function look({ cluster }: Context, name: string, as: string | undefined): Promise<Step | undefined> {
-  return nextStep((await cluster.listOf(SERVER_PLURAL)) as VirtualServer[], name, as, cluster.where);
+async function look(
+  { cluster }: Context,
+  name: string,
+  as: string | undefined,
+  signal?: AbortSignal,
+): Promise<Step | undefined> {
+  return nextStep((await cluster.listOf(SERVER_PLURAL, {}, signal)) as VirtualServer[], name, as, cluster.where);
 }
 
 async function take(context: Context, step: Exclude<Step, { do: 'end' }>, name: string, options: UndeleteOptions) {
@@ -119,7 +124,7 @@ async function untilNext(
   const shownOf = (step: Step | undefined): VirtualServer => (step?.do === 'wait' ? step.shown : first.shown);
   const goal = {
     name: as ?? name,
-    look: async (_signal: AbortSignal) => look(context, name, as),
+    look: (signal: AbortSignal) => look(context, name, as, signal),
     isReached: (step: Step | undefined) =>
       Promise.resolve(step?.do !== 'wait' || shownOf(step).metadata.uid !== first.shown.metadata.uid),
     progress: (step: Step | undefined, isNarrow: boolean) => progressLine(shownOf(step), isNarrow),

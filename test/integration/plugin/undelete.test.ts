@@ -74,15 +74,15 @@ describe('kubectl vps undelete', () => {
   it('also succeeds if another client creates the object as soon as its name is free', async () => {
     const { world, plugin } = await ready();
     const server = await deleted(world, 'web');
-    let isDone = false;
+    const ended = new AbortController();
     const tool = (async () => {
-      while (!isDone) {
+      while (!ended.signal.aborted) {
         await world.create(virtualServer('web', DELAYED)).catch(() => undefined);
         await new Promise((resolve) => setTimeout(resolve, 20));
       }
     })();
     const { code, stdout, stderr } = await plugin.kubectl(['vps', 'undelete', 'web']);
-    isDone = true;
+    ended.abort();
     await tool;
     expect([code, stdout, stderr]).toEqual([0, `web holds server ${server}\n`, stderr]);
     expect([orders(world), cancelled(world)]).toEqual([1, []]);
