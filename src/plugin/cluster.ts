@@ -9,7 +9,7 @@ import { collectionOf, pathOf, type KubeObject, type Resource } from '../kube/re
 import { VIRTUAL_SERVERS } from '../virtual-server/resource.ts';
 import { VIRTUAL_SERVER_SETS } from '../virtual-server-set/resource.ts';
 import { MERGE_PATCH } from '../kube/client.ts';
-import { CommandError, EXIT, TransientError } from './failure.ts';
+import { CommandError, EXIT, TransientError, MovedError, TerminatingError } from './failure.ts';
 import { quoted } from '../base/text.ts';
 
 /** The fields of core/v1 Event that the plugin shows. */
@@ -288,16 +288,17 @@ const OLD_CRD = 'the CustomResourceDefinition is older than this plugin: upgrade
 /** The command that installs the CRDs, or upgrades them. */
 export const applyDefinitions = (where: string): string => `kubectl apply${where} --server-side -k deploy/crds`;
 
+/** How the API server refuses a new object in a namespace that is being deleted. */
+const TERMINATING = 'because it is being terminated';
+
 const TRANSIENT: ReadonlySet<KubeErrorCode> = new Set(['Unreachable', 'ServerError', 'TooManyRequests']);
 
 function explained(error: unknown, where: string): Error {
   if (!(error instanceof KubeError)) return error instanceof Error ? error : new Error(String(error));
-  if (error.reason === 'AlreadyExists') return new CommandError(EXIT.failed, error.message);
+  if (error.reason === 'AlreadyExists') return new MovedError(error.message);
+  if (error.code === 'Forbidden' && error.message.includes(TERMINATING)) return new TerminatingError(error.message);
   if (error.code === 'Conflict') {
-    return new CommandError(
-      EXIT.failed,
-      'the object changed after it was shown: check it, then run the same command again',
-    );
+    return new MovedError('the object changed after it was shown: check it, then run the same command again');
   }
   if (TRANSIENT.has(error.code)) return new TransientError(error.message);
   if (error.message.includes(UNKNOWN_IN_CREATE)) return new CommandError(EXIT.failed, error.message, [OLD_CRD]);

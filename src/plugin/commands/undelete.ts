@@ -7,7 +7,7 @@ import { isPaused } from '../../api/server-state.ts';
 import type { VirtualServer } from '../../api/virtual-server.ts';
 import { requireName } from '../cluster.ts';
 import { agreed, cannotAsk, print, tell, type Context } from '../context.ts';
-import { CommandError, EXIT } from '../failure.ts';
+import { CommandError, EXIT, MovedError, TerminatingError } from '../failure.ts';
 import { follow } from '../follow.ts';
 import { heldServer } from '../order.ts';
 import { progressLine } from '../progress.ts';
@@ -90,17 +90,15 @@ async function retried(request: () => Promise<unknown>): Promise<void> {
   try {
     await request();
   } catch (error) {
-    if (!(error instanceof CommandError) || !MOVED.test(error.message)) throw error;
+    if (!(error instanceof MovedError)) throw error;
   }
 }
-
-const MOVED = /already exists|the object changed after it was shown/;
 
 async function creating({ cluster }: Context, old: VirtualServer, request: () => Promise<unknown>): Promise<void> {
   try {
     await request();
   } catch (error) {
-    if (!(error instanceof CommandError) || !error.message.includes('being terminated')) throw error;
+    if (!(error instanceof TerminatingError)) throw error;
     const { name, namespace } = old.metadata;
     const spec = '{"spec":{"deletionPolicy":"Retain","ttl":null,"expiresAt":null}}';
     throw new CommandError(
@@ -178,7 +176,7 @@ async function endDelay({ cluster }: Context, { metadata }: VirtualServer, ident
       await cluster.annotate(seen, { [CANCEL_NOW_ANNOTATION]: identifier });
       return;
     } catch (error) {
-      if (attempt === ATTEMPTS || !(error instanceof CommandError) || !MOVED.test(error.message)) throw error;
+      if (attempt === ATTEMPTS || !(error instanceof MovedError)) throw error;
     }
   }
 }
