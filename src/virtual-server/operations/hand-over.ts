@@ -43,7 +43,6 @@ export async function takeOver(visit: Visit, at: View, { record, giver }: TakeOv
   const liveAt = timers.monotonic();
   const live = await kube.getVirtualServer(visit.object.metadata.namespace, giver);
   if (live === undefined) return pending(visit, giver, 'that object no longer exists');
-  objects.saw(live);
   const from = live.metadata.uid;
   // Until the visit ends, this process cancels nothing for the giver.
   const reservation = handOvers.begin(from, visit);
@@ -151,10 +150,9 @@ export async function handOver(
   at: View,
   { record, taker }: Extract<Operation, { type: 'handOver' }>,
 ): Promise<Outcome> {
-  const { kube, objects } = visit.services;
+  const { kube } = visit.services;
   const { namespace, uid } = visit.object.metadata;
   const live = await kube.getVirtualServer(namespace, taker);
-  if (live !== undefined) objects.saw(live);
   const { identifier, takenFrom } = (live && knownRecord(live)) ?? {};
   const isHeld = takenFrom?.uid === uid && takenFrom.identifier === identifier && identifier === record.identifier;
   if (!isHeld) return waited(at, RECHECK_MS);
