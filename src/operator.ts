@@ -266,8 +266,11 @@ export class Operator {
       observer: this.#options.observer,
       log,
     });
+    const toKeys = (server: VirtualServer): string[] =>
+      this.#objects.handOvers.concernedBy(server, knownRecord(server));
     const controller = this.#controller(SERVER_SINGULAR, {
       informer: servers,
+      watches: [{ informer: servers, toKeys }],
       objects: this.#objects,
       reconciler,
       workers: maxConcurrentReconciles,

@@ -93,6 +93,9 @@ export const REASONS = {
   ServerMissing: stuck('doubt', 'unseen'),
   ServerNotVisible: unclear('hopeless', 'unseen', 'unresolved'),
   Deleting: working('calm', 'taskMayRun'),
+  DeletionDelayed: working('calm'),
+  HandOverPending: working('calm'),
+  HandOverRefused: stuck(),
   DeletionProtected: stuck('noCalls', 'taskMayRun'),
   CancellationUnconfirmed: blind(),
   CRDDeleting: blind(),
@@ -141,6 +144,7 @@ export const REASONS = {
   ServerCancelled: aside('calm'),
   ServerGone: aside(),
   ServerAdopted: aside('calm'),
+  ServerHandedOver: aside('calm'),
 };
 export type Reason = keyof typeof REASONS;
 

@@ -61,6 +61,7 @@ const COLUMNS = [
   { name: 'Zone', type: 'string', jsonPath: '.status.zone.code', priority: 1 },
   { name: 'Price', type: 'number', jsonPath: '.status.price', priority: 1 },
   { name: 'Progress', type: 'integer', jsonPath: '.status.task.percent', priority: 1 },
+  { name: 'Cancels', type: 'string', jsonPath: '.status.cancelsAt', priority: 1 },
   { name: 'Message', type: 'string', jsonPath: ready('message'), priority: 1 },
 ];
 

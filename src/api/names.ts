@@ -34,9 +34,16 @@ export const SERVER_GONE_ANNOTATION = `${GROUP}/server-gone`;
 export const ACCEPT_SERVER_ANNOTATION = `${GROUP}/accept-server`;
 /** The fingerprint of an SSH host key that a user accepts in place of the known ones. */
 export const ACCEPT_HOST_KEY_ANNOTATION = `${GROUP}/accept-host-key`;
+/** Identifier of the server of a deleted object: its `spec.deletionDelay` ends now. */
+export const CANCEL_NOW_ANNOTATION = `${GROUP}/cancel-now`;
+/** Name of the object in this namespace that gets the server of this one. */
+export const HAND_OVER_ANNOTATION = `${GROUP}/hand-over`;
 export const RECONCILE_AT_ANNOTATION = `${GROUP}/reconcile-at`;
 /** Written by `kubectl vps replace`, which reads it when it runs again: which object this one replaces. */
 export const REPLACES_ANNOTATION = `${GROUP}/replaces`;
+
+/** Written by `kubectl vps undelete`, which reads it when it runs again: what the deleted object was like. */
+export const UNDELETES_ANNOTATION = `${GROUP}/undeletes`;
 
 /** On a connection Secret: the uid of the VirtualServer that it was made for. */
 export const OWNER_ANNOTATION = `${GROUP}/owner`;

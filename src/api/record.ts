@@ -79,6 +79,13 @@ const shape = {
     .max(64)
     .optional()
     .describe('When the operator cancelled the server because it expired. No other server is ordered.'),
+  takenFrom: open({
+    name: z.string().max(MAX_IDENTIFIER).describe('Name of that object.'),
+    uid: z.string().min(1).max(128).describe('uid of that object.'),
+    identifier,
+  })
+    .optional()
+    .describe('The deleted object that handed its server over to this one.'),
   orphans: z.array(orphanSchema).max(MAX_ORPHANS).optional().describe('Servers for which you have to look yourself.'),
   settled: z.array(attempt).max(MAX_SETTLED).optional().describe('Earlier attempts that you resolved.'),
 };

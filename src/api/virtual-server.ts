@@ -24,6 +24,13 @@ export const BOUNDS = {
 /** A second rule requires a digit other than 0, so the duration is above 0. */
 const DURATION = '^([0-9]{1,6}(h|m|s))+$';
 
+const duration = (field: string): z.ZodString =>
+  ruled(z.string().max(32), {
+    rule: `self.matches(r'${DURATION}') && self.matches('[1-9]')`,
+    message: `${field} must be a duration above 0 in hours, minutes and seconds, such as 72h or 1h30m`,
+    holds: (value) => new RegExp(DURATION).test(value) && /[1-9]/.test(value),
+  });
+
 const text = z.string().max(BOUNDS.text);
 const port = z.int().min(1).max(65535);
 const count = z.int().min(0).max(Number.MAX_SAFE_INTEGER);
@@ -101,14 +108,15 @@ export const specSchema = ruled(
       .describe(
         'Cancel the server at this time, e.g. 2027-01-31T18:00:00Z. This object stays, and the operator orders no other server. Mutually exclusive with ttl.',
       ),
-    ttl: ruled(z.string().max(32), {
-      rule: `self.matches(r'${DURATION}') && self.matches('[1-9]')`,
-      message: 'ttl must be a duration above 0 in hours, minutes and seconds, such as 72h or 1h30m',
-      holds: (ttl) => new RegExp(DURATION).test(ttl) && /[1-9]/.test(ttl),
-    })
+    ttl: duration('ttl')
       .optional()
       .describe(
         'Cancel the server this long after it first became ready, e.g. 72h. Mutually exclusive with expiresAt.',
+      ),
+    deletionDelay: duration('deletionDelay')
+      .optional()
+      .describe(
+        'Keep the server this long after this object is deleted, e.g. 24h, and cancel it then. Until then you can take the deletion back. Without effect if deletionPolicy is Retain.',
       ),
   }),
   {
@@ -195,6 +203,11 @@ export const statusSchema = z
       .object({ hostname: z.string().max(BOUNDS.hostname).describe('Host.'), username: text.describe('User.') })
       .optional()
       .describe('Admin console of the server.'),
+    cancelsAt: z.iso
+      .datetime()
+      .max(64)
+      .optional()
+      .describe('When the operator cancels the server of this deleted object, by spec.deletionDelay.'),
     record: storedRecordSchema.optional(),
     observedGeneration: z.int().min(-1).optional().describe('The generation of the spec that this status is about.'),
     conditions: conditionsSchema,

@@ -9,6 +9,8 @@ export const STEPS: Readonly<Record<string, string>> = {
   claim: 'claiming an order',
   order: 'trying to order a server',
   adopt: 'reading the server to adopt',
+  takeOver: 'taking over the server of another object',
+  handOver: 'handing the server over',
   follow: 'polling its task',
   look: 'reading its server',
   cancel: 'trying to cancel its server',

@@ -106,7 +106,8 @@ function orphansOf({ metadata, status }: VirtualServer): number {
 function deletingFor(object: VirtualServer, now: number): number | undefined {
   const { deletionTimestamp } = object.metadata;
   if (deletionTimestamp === undefined || isLetGo(object)) return undefined;
-  const since = Date.parse(deletionTimestamp);
+  // With spec.deletionDelay, there is nothing to do before its end.
+  const since = Date.parse(object.status?.cancelsAt ?? deletionTimestamp);
   return Number.isFinite(since) ? Math.max(0, now - since) : 0;
 }
 

@@ -9,7 +9,7 @@ import { collectionOf, pathOf, type KubeObject, type ObjectVersion, type Resourc
 import { VIRTUAL_SERVERS } from '../virtual-server/resource.ts';
 import { VIRTUAL_SERVER_SETS } from '../virtual-server-set/resource.ts';
 import { MERGE_PATCH } from '../kube/client.ts';
-import { CommandError, EXIT, TransientError } from './failure.ts';
+import { CommandError, EXIT, MovedError, TerminatingError, TransientError } from './failure.ts';
 import { applyPatch } from './merge-patch.ts';
 import { quoted } from '../base/text.ts';
 
@@ -176,9 +176,10 @@ export class ClusterView {
     return this.#call({ path, absent: name, ...(signal !== undefined && { signal }) });
   }
 
-  async createObject(apiVersion: string, plural: string, object: object): Promise<void> {
+  /** `dryRun`: only asks whether the API server would accept the object. */
+  async createObject(apiVersion: string, plural: string, object: object, { dryRun = false } = {}): Promise<void> {
     const path = collectionOf({ apiVersion, plural }, this.namespace);
-    const query = { fieldManager: FIELD_MANAGER, ...STRICT };
+    const query = { fieldManager: FIELD_MANAGER, ...STRICT, ...(dryRun && { dryRun: 'All' }) };
     await this.#call({ method: 'POST', path, query, body: { apiVersion, ...object } });
   }
 
@@ -351,16 +352,17 @@ const OLD_CRD = 'the CustomResourceDefinition is older than this plugin: upgrade
 /** The command that installs the CRDs, or upgrades them. */
 export const applyDefinitions = (where: string): string => `kubectl apply${where} --server-side -k deploy/crds`;
 
+/** How the API server refuses a new object in a namespace that is being deleted. */
+const TERMINATING = 'because it is being terminated';
+
 const TRANSIENT: ReadonlySet<KubeErrorCode> = new Set(['Unreachable', 'ServerError', 'TooManyRequests']);
 
 function explained(error: unknown, where: string): Error {
   if (!(error instanceof KubeError)) return error instanceof Error ? error : new Error(String(error));
-  if (error.reason === 'AlreadyExists') return new CommandError(EXIT.failed, error.message);
+  if (error.reason === 'AlreadyExists') return new MovedError(error.message);
+  if (error.code === 'Forbidden' && error.message.includes(TERMINATING)) return new TerminatingError(error.message);
   if (error.code === 'Conflict') {
-    return new CommandError(
-      EXIT.failed,
-      'the object changed after it was shown: check it, then run the same command again',
-    );
+    return new MovedError('the object changed after it was shown: check it, then run the same command again');
   }
   if (TRANSIENT.has(error.code)) return new TransientError(error.message);
   if (error.message.includes(UNKNOWN_IN_CREATE)) return new CommandError(EXIT.failed, error.message, [OLD_CRD]);

@@ -4,6 +4,7 @@ import { DEFAULT_API_KEY_SECRET } from '../api/names.ts';
 import { durationOf, durationTextOf, NAME, SERVER_OR_SET } from './arguments.ts';
 import { act, extending, pausing, protecting, reconciling, type Action, type Chosen } from './commands/everyday.ts';
 import { login, logout, type LogoutOptions } from './commands/login.ts';
+import { cancel, undelete, type CancelOptions } from './commands/undelete.ts';
 import { replace, type ReplaceOptions } from './commands/replace.ts';
 import type { Run } from './rollout-program.ts';
 import { addSpecFlags } from './spec-flags.ts';
@@ -66,6 +67,31 @@ export function addLogin(program: Command, run: Run): void {
     .addOption(secret())
     .option('-y, --yes', 'do not ask for confirmation', false)
     .action((options: LogoutOptions, command: Command) => run(command, (context) => logout(context, options)));
+}
+
+export function addUndelete(program: Command, run: Run): void {
+  program
+    .command('undelete')
+    .description('take the deletion of a server back, before its server is cancelled')
+    .argument(`<${NAME.name}>`, NAME.description)
+    .option('--name <name>', 'name of the object that gets the server (default: the same)')
+    .addOption(
+      new Option('--timeout <duration>', 'give up after this time, for each of the waits')
+        .argParser(durationOf)
+        .default(15 * 60_000, '15m'),
+    )
+    .action((name: string, options: { name?: string; timeout: number }, command: Command) =>
+      run(command, (context) => undelete(context, serverNameOf(name), { ...options, timeoutMs: options.timeout })),
+    );
+  program
+    .command('cancel')
+    .description('delete a server: the operator cancels it, after its deletionDelay')
+    .argument(`<${NAME.name}>`, NAME.description)
+    .option('--now', 'do not wait for the end of deletionDelay', false)
+    .option('-y, --yes', 'do not ask for confirmation', false)
+    .action((name: string, options: CancelOptions, command: Command) =>
+      run(command, (context) => cancel(context, serverNameOf(name), options)),
+    );
 }
 
 export function addReplace(program: Command, run: Run): void {

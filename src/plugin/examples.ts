@@ -24,6 +24,8 @@ const EXAMPLES: Record<string, readonly string[]> = {
   unprotect: ['unprotect web'],
   extend: ['extend lab --ttl 96h', 'extend lab --expires-at 2027-01-31T18:00:00Z'],
   replace: ['replace web', 'replace web --image debian-13.qcow2/minimal --name web2', 'replace web -f web.yaml --yes'],
+  undelete: ['undelete web', 'undelete web --name web2'],
+  cancel: ['cancel web', 'cancel web --now --yes'],
   console: ['console web', 'console web --open'],
   catalog: ['catalog', 'catalog -o json'],
   new: ['new web > web.yaml', 'new web --product vps-1gb --ttl 72h --apply', 'new web --set --replicas 3 > set.yaml'],
@@ -55,6 +57,7 @@ function anchorOf(command: Command): string {
 }
 
 const HEADINGS = [
+  'undelete-and-cancel',
   'login-and-logout',
   'pause-resume-reconcile-protect-unprotect-and-extend',
   'ssh-scp-and-console',

@@ -36,6 +36,20 @@ export class TransientError extends CommandError {
   }
 }
 
+/** The object is there already, or has changed since it was read: the next look finds what that means. */
+export class MovedError extends CommandError {
+  constructor(message: string) {
+    super(EXIT.failed, message);
+  }
+}
+
+/** Nothing can be created in the namespace, because it is being deleted. */
+export class TerminatingError extends CommandError {
+  constructor(message: string) {
+    super(EXIT.failed, message);
+  }
+}
+
 /** A mistake in the arguments of a command for which 2 means something else. */
 export class UsageFailure extends CommanderError {
   override readonly name = 'UsageFailure';

@@ -4,6 +4,7 @@ import type { AnyReason } from '../api/conditions.ts';
 import { DOCUMENTATION, reasonPage } from '../api/documentation.ts';
 import {
   ADOPT_ANNOTATION,
+  CANCEL_NOW_ANNOTATION,
   NOT_CREATED_ANNOTATION,
   OPERATOR_LABELS,
   OPERATOR_NAMESPACE,
@@ -38,10 +39,17 @@ const adoptRestored: Lines = (_object, where) => [
   `kubectl vps adopt --from-record --all${where}   # all restored objects of the namespace`,
 ];
 
+const undelete: Lines = ({ metadata }, where) => [
+  `kubectl vps undelete ${metadata.name}${where}   # to take the deletion back`,
+];
+
 /** What the messages leave out: they are short, and their readers may not have the plugin. */
 const MORE: Partial<Record<AnyReason | typeof NOT_REPORTED, Lines>> = {
   [NOT_REPORTED]: findOut,
   CreateRejected: lookAgain,
+  DeletionDelayed: undelete,
+  DeletionProtected: (object, where) =>
+    object.metadata.deletionTimestamp === undefined ? [] : undelete(object, where),
   SSHKeyNotFound: (object, where) => [lineOf({ text: 'To correct spec', command: { verb: 'edit' } }, object, where)],
   SecretNotFound: secret,
   SecretInvalid: secret,
@@ -78,6 +86,8 @@ function ownCommand(command: Command, object: VirtualServer, where: string): str
         : `kubectl vps adopt ${name}${where} ${quoted(command.value)}`;
     case NOT_CREATED_ANNOTATION:
       return command.value === attempt ? `kubectl vps resolve ${name}${where} --not-created` : undefined;
+    case CANCEL_NOW_ANNOTATION:
+      return `kubectl vps cancel ${name}${where} --now`;
     case SERVER_GONE_ANNOTATION:
       return `kubectl vps resolve ${name}${where} --gone`;
     default:

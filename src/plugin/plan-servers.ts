@@ -15,6 +15,7 @@ import { holdsSomething, knownRecord } from '../virtual-server/decision/record.t
 import { specProblem } from '../virtual-server/decision/spec.ts';
 import type { Operation } from '../virtual-server/decision/types.ts';
 import { viewOf } from '../virtual-server/decision/view.ts';
+import { HandOvers } from '../virtual-server/shared/hand-overs.ts';
 import { Holders, holdingOf } from '../virtual-server/shared/holders.ts';
 import { heldRecord } from '../virtual-server/shared/objects.ts';
 import { timestamp } from '../base/duration.ts';
@@ -70,6 +71,8 @@ export function outcomeOf(before: VirtualServer | undefined, after: VirtualServe
       return orderOf(after, scene, fields);
     case 'adopt':
       return adoptionBy(after, operation.identifier, scene, fields);
+    case 'takeOver':
+      return { verb: 'adopt', detail: joined(fields, `takes over the server of ${operation.giver}`) };
     case 'cancel':
     case 'expire':
       return {
@@ -94,11 +97,15 @@ export function endingOf(object: VirtualServer, scene: Scene): Outcome {
   switch (operation.type) {
     case 'cancel':
     case 'look':
-      return { verb: 'cancel', detail: `cancels ${serverOf(object)}`, cancelled: [costsOf(object, scene)] };
+      return {
+        verb: 'cancel',
+        detail: `cancels ${serverOf(object)}${delayOf(object)}`,
+        cancelled: [costsOf(object, scene)],
+      };
     case 'follow':
       return {
         verb: 'cancel',
-        detail: 'cancels the server that is being created, once it exists',
+        detail: `cancels the server that is being created, once it exists${delayOf(object)}`,
         cancelled: [costsOf(object, scene)],
       };
     case 'release':
@@ -160,10 +167,14 @@ export function catalogProblem(
 
 function operationOn(object: VirtualServer, { servers, now }: Pick<Scene, 'servers' | 'now'>): Operation {
   const holders = new Holders(() => undefined);
-  for (const other of servers) holders.set(other.metadata.uid, holdingOf(other, heldRecord(other)));
-  const others = holders.others(object.metadata.uid);
-  const facts = { now, monotonic: 0, memo: NEW_MEMO, notes: [], others, timing: TIMING, taskTimes: [], jitter: 0 };
-  return decide(viewOf(object, facts));
+  const handOvers = new HandOvers();
+  for (const other of servers) {
+    holders.set(other.metadata.uid, holdingOf(other, heldRecord(other)));
+    handOvers.set(other, heldRecord(other));
+  }
+  const surroundings = { others: holders.others(object.metadata.uid), handOver: handOvers.of(object) };
+  const still = { now, monotonic: 0, memo: NEW_MEMO, notes: [], timing: TIMING, taskTimes: [], jitter: 0 };
+  return decide(viewOf(object, { ...still, ...surroundings }));
 }
 
 export const priceOfModel = (model: Model, { prices }: Pick<Scene, 'prices'>): number | undefined =>
@@ -192,6 +203,10 @@ export function totalOf(
 function serverOf(object: VirtualServer): string {
   const identifier = knownRecord(object)?.identifier;
   return identifier === undefined ? 'its server' : `server ${identifier}`;
+}
+
+function delayOf({ spec: { deletionDelay } }: VirtualServer): string {
+  return deletionDelay === undefined ? '' : `, ${deletionDelay} after the deletion`;
 }
 
 /** When the server will end. */

@@ -15,7 +15,7 @@ import { ClusterView, type ClusterFlags } from './cluster.ts';
 import type { Context } from './context.ts';
 import { CommandError, EXIT } from './failure.ts';
 import { takeNamespace } from './dotted-names.ts';
-import { addEveryday, addLogin, addReplace } from './everyday-program.ts';
+import { addEveryday, addLogin, addReplace, addUndelete } from './everyday-program.ts';
 import { addExamples } from './examples.ts';
 import { addOperator } from './operator-program.ts';
 import { addNew } from './new-program.ts';
@@ -250,6 +250,7 @@ export function createProgram({ terminal, version, exitWith }: ProgramOptions): 
       run(command, (context) => showCost(context, allNamespaces)),
     );
   addReplace(program, run);
+  addUndelete(program, run);
   addRollout(program, run);
   addPlan(program, run, exitWith);
   addOperator(program, run);

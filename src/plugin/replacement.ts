@@ -138,6 +138,9 @@ function requireDeletable(old: VirtualServer, where: string): void {
   }
 }
 
+/** True for a label or an annotation by which such a tool knows its objects. */
+export const isAppliers = (key: string): boolean => key.includes('/') && APPLIERS.has(key);
+
 /** Tools that create an object again after its deletion: their field managers, and the labels and annotations of what they apply. */
 const APPLIERS: ReadonlyMap<string, string> = new Map([
   ['argocd-controller', 'Argo CD'],
@@ -151,7 +154,8 @@ const APPLIERS: ReadonlyMap<string, string> = new Map([
   ['meta.helm.sh/release-name', 'Helm'],
 ]);
 
-function applierOf({ metadata }: VirtualServer): string | undefined {
+/** The tool that applies the object, such as a GitOps tool; undefined: none that is known. */
+export function applierOf({ metadata }: VirtualServer): string | undefined {
   const { managedFields = [] } = metadata as { managedFields?: { manager?: string }[] };
   const { labels = {}, annotations = {} } = metadata;
   const marks = [

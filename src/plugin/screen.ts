@@ -64,6 +64,7 @@ function rows({ object, where, now, said }: ScreenInput & { said: Said }): Row[]
     ['Secret', conditionOf(object, 'ConnectionSecret')?.status === 'True' ? spec.connectionSecretName : undefined],
     ['Requested', `${spec.product}, ${spec.image}, disk ${spec.diskSize}`],
     ['Expires', ends(object, record, now)],
+    ['Cancels', cancels(object, now)],
     [
       'Actual',
       has(status.product, specs),
@@ -84,6 +85,12 @@ function ends(object: VirtualServer, record: ServerRecord | undefined, now: numb
   const at = expiryOf(object, record);
   if (at !== undefined) return record?.expiredAt === undefined ? `${inTime(at - now)} (${timestamp(at)})` : undefined;
   return object.spec.ttl === undefined ? undefined : `${object.spec.ttl} after the server is first ready`;
+}
+
+/** When the operator cancels the server of a deleted object that keeps it for a while. */
+function cancels({ status }: VirtualServer, now: number): string | undefined {
+  const at = status?.cancelsAt;
+  return at === undefined ? undefined : `${inTime(Date.parse(at) - now)} (${at})`;
 }
 
 function claimed(at: string | undefined, now: number): string | undefined {

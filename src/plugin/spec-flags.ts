@@ -17,6 +17,7 @@ export interface SpecFlags {
   secret?: string | undefined;
   ttl?: string | undefined;
   expiresAt?: string | undefined;
+  deletionDelay?: string | undefined;
   sshCheck?: string | undefined;
   connectionSecret?: string | undefined;
   retain: boolean;
@@ -35,6 +36,7 @@ export function addSpecFlags(command: Command): Command {
     .option('--secret <name>', 'Secret with the API key')
     .option('--ttl <duration>', 'cancel the server this long after it is first ready, such as 72h')
     .option('--expires-at <time>', 'cancel the server at this time, such as 2027-01-31T18:00:00Z')
+    .option('--deletion-delay <duration>', 'keep the server this long after a deletion, such as 24h')
     .addOption(
       new Option('--ssh-check <place>', 'count the server as ready only while SSH answers there').choices(SSH_CHECKS),
     )
@@ -57,6 +59,7 @@ const FIELDS: { [F in keyof Required<VirtualServerSpec>]: (flags: SpecFlags) => 
   connectionSecretName: ({ connectionSecret }) => connectionSecret,
   expiresAt: ({ expiresAt }) => expiresAt,
   ttl: ({ ttl }) => ttl,
+  deletionDelay: ({ deletionDelay }) => deletionDelay,
 };
 
 /** The fields that flags set, as the user typed them: not checked yet. Throws CommandError for an unreadable key. */

@@ -12,6 +12,7 @@ import { adopt } from './operations/adopt.ts';
 import { cancel } from './operations/cancel.ts';
 import { expire } from './operations/expire.ts';
 import { follow } from './operations/follow.ts';
+import { handOver, takeOver } from './operations/hand-over.ts';
 import { look } from './operations/look.ts';
 import { observe } from './operations/observe.ts';
 import { order } from './operations/order.ts';
@@ -43,6 +44,8 @@ export class Visits {
   /** Resolves with the ms until the next visit; undefined: when something changes. Throws the error of a failed step. */
   async visit(first: VirtualServer): Promise<number | undefined> {
     const visit = new Visit(first, this.#services, this.#orders);
+    // The time in which a DELETE of an earlier process may be in flight starts with the first visit.
+    this.#services.objects.handOvers.ageMs(this.#services.timers.monotonic());
     try {
       for (let step = 0; step < MAX_STEPS; step++) {
         const view = visit.view();
@@ -87,6 +90,10 @@ async function run(operation: Operation, visit: Visit, at: View): Promise<Outcom
       return order(visit, at);
     case 'adopt':
       return adopt(visit, at, operation);
+    case 'takeOver':
+      return takeOver(visit, at, operation);
+    case 'handOver':
+      return handOver(visit, at, operation);
     case 'follow':
       return follow(visit, at, operation);
     case 'look':

@@ -8,6 +8,7 @@ import {
   REPLACES_ANNOTATION,
   SERVER_KIND,
   SERVER_PLURAL,
+  UNDELETES_ANNOTATION,
 } from '../api/names.ts';
 import type { VirtualServer } from '../api/virtual-server.ts';
 import { resource } from '../kube/resource.ts';
@@ -25,6 +26,7 @@ export const VIRTUAL_SERVERS = resource<VirtualServer>(
     [MEMBER_TEMPLATE_ANNOTATION]: TEMPLATE_LENGTH,
     [MEMBER_DELETE_FIRST_ANNOTATION]: INPUT_LENGTH,
     [REPLACES_ANNOTATION]: INPUT_LENGTH,
+    [UNDELETES_ANNOTATION]: TEMPLATE_LENGTH,
     ...Object.fromEntries(INPUT_ANNOTATIONS.map((name) => [name, INPUT_LENGTH])),
   },
 );

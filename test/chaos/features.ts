@@ -1,5 +1,5 @@
 /** Scenarios with optional features of an object; added to those in `scenarios.ts`. */
-import { RECONCILE_AT_ANNOTATION } from '../../src/api/names.ts';
+import { CANCEL_NOW_ANNOTATION, HAND_OVER_ANNOTATION, RECONCILE_AT_ANNOTATION } from '../../src/api/names.ts';
 import type { SimulatedProduct } from '../../src/simulator/index.ts';
 import { begin, isCreate, removed } from './acts.ts';
 import { shows } from '../oracles/catalogs.ts';
@@ -52,7 +52,39 @@ const oneAtATime: Unusual = (exchange, forward, stage) => {
   return forward();
 };
 
+/** Nothing may be ordered or cancelled from here until the returned function is called. */
+function unchanged(stage: Stage): () => void {
+  const { ledger } = stage.simulator;
+  const counts = (): string => `${ledger.creates().length} orders, ${ledger.cancels().length} cancellations`;
+  const before = counts();
+  return () => {
+    if (counts() !== before) stage.violations.push(`after a hand-over there are ${counts()} instead of ${before}`);
+  };
+}
+
 export const FEATURES: Readonly<Record<string, Scenario>> = {
+  'handed-over': {
+    async act(stage) {
+      await begin(stage);
+      await stage.people.apply('web', { deletionDelay: '1h' });
+      await stage.rests('web');
+      const sshKeys = stage.objects.object('web')?.spec.sshKeys;
+      const check = unchanged(stage);
+      await stage.people.remove('web');
+      await stage.reaches('web', 'DeletionDelayed');
+      await stage.people.edit('web', { annotations: { [HAND_OVER_ANNOTATION]: 'next' } });
+      await stage.people.apply('next', { deletionDelay: '1h', sshKeys });
+      await stage.gone('web');
+      await stage.rests('next');
+      check();
+      await stage.people.remove('next');
+      await stage.reaches('next', 'DeletionDelayed');
+      check();
+      const identifier = stage.objects.object('next')?.status?.identifier ?? '';
+      await stage.people.edit('next', { annotations: { [CANCEL_NOW_ANNOTATION]: identifier } });
+      await stage.gone('next');
+    },
+  },
   expired: {
     async act(stage) {
       await begin(stage);

@@ -34,7 +34,7 @@ const TROUBLES: Readonly<Record<string, Trouble>> = {
   'cut-early-word': { how: 'cut', served: 'after', earlyWord: true },
 };
 
-const PLAYED = ['life', 'deleted-during-task', 'unknown-and-created', 'two-at-once'];
+const PLAYED = ['life', 'deleted-during-task', 'unknown-and-created', 'two-at-once', 'handed-over'];
 /** Scenarios of one feature; other scenarios cover their remaining requests. */
 const FEATURES = ['catalog', 'connection', 'connection-expired', 'set-of-two', 'set-scaled-up', 'set-rolled-out'];
 const BOUND_MS = 120_000;

@@ -293,6 +293,7 @@ describe('docs/reference/kubectl-plugin.md', () => {
       wait: 4,
       rollout: 7,
       replace: 2,
+      'undelete and cancel': 3,
       'ssh, scp and console': 6,
       'ssh-config and inventory': 4,
       'catalog and new': 6,
@@ -364,6 +365,18 @@ describe.skipIf(noTerminal !== undefined)('docs/reference/kubectl-plugin.md, int
     expect(await type(fromFile ?? '')).toBe('web-v2 is replaced by site\n');
     expect(world.simulator.ledger.creates()).toHaveLength(3);
     expect(world.simulator.ledger.cancels()).toHaveLength(2);
+  });
+
+  it('takes a deletion back', async () => {
+    const { world, plugin, type } = await createReader();
+    const { status } = await readyServer(world, 'web', withSpec({ deletionDelay: '24h' }));
+    const [cancel, undelete, now] = typedBelow('undelete and cancel');
+    await answer(plugin, cancel?.command ?? '', [YES]);
+    expect(await type(undelete?.command ?? '')).toBe(`web holds server ${status?.identifier ?? ''}\n`);
+    expect(world.simulator.ledger.cancels()).toEqual([]);
+    expect(await type(now?.command ?? '')).toBe('web is being deleted\n');
+    await world.waitGone('web');
+    expect(world.simulator.ledger.creates()).toHaveLength(1);
   });
 
   it('resolves an order that created nothing', async () => {

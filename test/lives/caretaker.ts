@@ -50,6 +50,10 @@ export interface Truth {
   pausedAt: Map<string, number>;
   /** By uid: when a person last extended the server's expiry. */
   extendedAt: Map<string, number>;
+  /** By uid: when a person last changed for how long the object keeps its server after its deletion. */
+  delayedAt: Map<string, number>;
+  /** By uid: when a person last named the object that gets its server, or took that back. */
+  handedAt: Map<string, number>;
   /** When the CustomResourceDefinition was last deleted; a DELETE already in flight cannot know about it. */
   definitionDeletedAt: number;
   /** The same for the definition of sets, or when a restore of etcd brought that state back. */

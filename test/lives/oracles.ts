@@ -11,6 +11,7 @@ import type { ApiServer, ServerChange } from './api-server.ts';
 import { identifierOf, isAlive, isSame, type Ownership } from './ownership.ts';
 import { annotatedRecordOf, recordOf } from '../fixtures/records.ts';
 import { asksToCancel, orderedTooOften, unaccounted, wronglyCancelled } from '../oracles/servers.ts';
+import { isHandedOver } from './hand-overs.ts';
 import { keyOf } from './object-store.ts';
 import type { Orders } from './orders.ts';
 import type { PriceWatch } from './price-watch.ts';
@@ -67,7 +68,10 @@ export function cancelledWrongly(
   const isNew = (since: number | undefined): boolean => now - (since ?? -Infinity) < UNDER_WAY_MS;
   if (api.definition === 'deleting' && !isNew(truth.definitionDeletedAt))
     return [`${server} was cancelled while the CRD was being deleted`];
-  const named = api.servers.list().filter((object) => ownership.serverOf(object)?.serial === serial);
+  const objects = api.servers.list();
+  const naming = objects.filter((object) => ownership.serverOf(object)?.serial === serial);
+  // From the hand-over on, the record of the taker counts alone.
+  const named = naming.filter((object) => !isHandedOver(object, naming));
   // A record may just have been rolled back to a state in which its task had not named the server yet.
   const holders = named.length > 0 ? named : api.servers.list().filter((object) => follows(object, serial, ownership));
   const isOfSet = holders.some(({ metadata }) => metadata.ownerReferences !== undefined);
@@ -82,11 +86,13 @@ export function cancelledWrongly(
   }
   return wronglyCancelled(server, holders, (object) => {
     const isLate = (times: ReadonlyMap<string, number>): boolean => isNew(times.get(object.metadata.uid));
-    const { guardedAt, pausedAt, extendedAt } = truth;
+    const { guardedAt, pausedAt, extendedAt, delayedAt, handedAt } = truth;
     return asksToCancel(object, now, {
       guarded: isLate(guardedAt),
       paused: isLate(pausedAt),
       extended: isLate(extendedAt),
+      delayed: isLate(delayedAt),
+      handed: isLate(handedAt),
     });
   });
 }

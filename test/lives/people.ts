@@ -1,5 +1,10 @@
 /** People and machines around the operator: they apply, edit, and delete objects, and rotate keys. */
-import { ADOPT_ANNOTATION, PAUSED_ANNOTATION, RECONCILE_AT_ANNOTATION } from '../../src/api/names.ts';
+import {
+  ADOPT_ANNOTATION,
+  CANCEL_NOW_ANNOTATION,
+  PAUSED_ANNOTATION,
+  RECONCILE_AT_ANNOTATION,
+} from '../../src/api/names.ts';
 import type { VirtualServer } from '../../src/api/virtual-server.ts';
 import { KubeError } from '../../src/kube/error.ts';
 import type { KubeObject } from '../../src/kube/resource.ts';
@@ -9,6 +14,7 @@ import type { ApiServer } from './api-server.ts';
 import { Caretaker, KEY_SECRET, OTHER_KEY_SECRET, type Truth } from './caretaker.ts';
 import { CatalogPeople } from './catalogs.ts';
 import { Connections } from './connections.ts';
+import { HandOverPeople } from './hand-overs.ts';
 import { OWN_ACCOUNT } from './misfortunes.ts';
 import { identifierOf, isUnconfirmed, Ownership } from './ownership.ts';
 import type { Orders } from './orders.ts';
@@ -52,6 +58,8 @@ export class People {
     guardedAt: new Map(),
     pausedAt: new Map(),
     extendedAt: new Map(),
+    delayedAt: new Map(),
+    handedAt: new Map(),
     definitionDeletedAt: -Infinity,
     setDefinitionDeletedAt: -Infinity,
   };
@@ -61,6 +69,7 @@ export class People {
   readonly #slips: Slips;
   readonly #restorer: Restorer;
   readonly #connections: Connections;
+  readonly #handOvers: HandOverPeople;
   readonly #api: ApiServer;
   readonly #simulation: Simulation;
   readonly #random: Random;
@@ -84,6 +93,7 @@ export class People {
     const around = { api, simulation, random, truth, ownership, now, any, tell };
     this.#restorer = new Restorer(around);
     this.#connections = new Connections(around);
+    this.#handOvers = new HandOverPeople(around);
     this.#slips = new Slips(around);
     this.catalogs = new CatalogPeople({ api, simulation, random, namespaces: NAMESPACES, tell });
     for (const namespace of NAMESPACES) {
@@ -110,6 +120,8 @@ export class People {
       () => this.#recreate(),
       () => this.#protect(),
       () => this.#extend(),
+      () => this.#delay(),
+      () => this.#cancelNow(),
       () => this.#askForVisit(),
       () => this.#rotateKey(),
       () => this.#changeKey(),
@@ -121,6 +133,7 @@ export class People {
       () => this.#swell(),
       ...Array<() => void>(3).fill(() => this.catalogs.act()),
       ...Array<() => void>(6).fill(() => this.#connections.act()),
+      ...Array<() => void>(12).fill(() => (this.lives += this.#handOvers.act() ? 1 : 0)),
       ...Array<() => void>(4).fill(() => this.resolve()),
     ];
     this.#try(this.#random.pick(actions));
@@ -133,6 +146,7 @@ export class People {
 
   /** Removes pauses and other obstacles, so that every object can settle. */
   tidy(): void {
+    this.#try(() => this.#handOvers.tidy());
     this.#api.allowDeletion();
     for (const namespace of NAMESPACES) {
       this.#putSecret(namespace);
@@ -145,6 +159,8 @@ export class People {
       if (metadata.annotations?.[PAUSED_ANNOTATION] !== undefined)
         this.#api.servers.annotate(namespace, name, { [PAUSED_ANNOTATION]: null });
       this.#api.servers.annotate(namespace, name, { [NOTE]: null });
+      if (metadata.deletionTimestamp !== undefined && spec.deletionDelay !== undefined)
+        this.#api.servers.editSpec(namespace, name, { deletionDelay: undefined });
       if (spec.deletionProtection) this.#api.servers.editSpec(namespace, name, { deletionProtection: false });
     }
     this.resolve();
@@ -178,6 +194,7 @@ export class People {
         ...(random.chance(0.3) && { sshCheck: random.pick(CHECKS) }),
         ...(random.chance(0.15) && { expiresAt: this.#soon() }),
         ...(random.chance(0.05) && { ttl: `${random.int(1, 90)}m` }),
+        ...(random.chance(0.2) && { deletionDelay: `${random.int(1, 90)}m` }),
         ...(random.chance(0.6) && { connectionSecretName: this.#connections.nameFor(name) }),
       }),
     );
@@ -272,6 +289,36 @@ export class People {
     this.#tell(`expiresAt=${expiresAt ?? ''} ${namespace}/${name}`);
     this.#api.servers.editSpec(namespace, name, { expiresAt, ttl: undefined });
     this.truth.extendedAt.set(uid, this.#now());
+  }
+
+  /** Changes for how long an object keeps its server after its deletion; most of these are being deleted. */
+  #delay(): void {
+    const object = this.#dying() ?? this.#any();
+    if (object === undefined) return;
+    const { namespace, name, uid } = object.metadata;
+    const deletionDelay = this.#random.chance(0.3) ? undefined : `${this.#random.int(1, 120)}m`;
+    this.#tell(`deletionDelay=${deletionDelay ?? ''} ${namespace}/${name}`);
+    this.#api.servers.editSpec(namespace, name, { deletionDelay });
+    this.truth.delayedAt.set(uid, this.#now());
+  }
+
+  /** Ends the delay of a deletion, or names another server. */
+  #cancelNow(): void {
+    const object = this.#dying();
+    const identifier = object && identifierOf(this.#random.chance(0.8) ? object : (this.#any() ?? object));
+    if (object === undefined || identifier === undefined) return;
+    const { namespace, name, uid } = object.metadata;
+    this.#tell(`cancel-now=${identifier} ${namespace}/${name}`);
+    this.#api.servers.annotate(namespace, name, { [CANCEL_NOW_ANNOTATION]: identifier });
+    if (object.metadata.annotations?.[CANCEL_NOW_ANNOTATION] !== undefined) this.truth.delayedAt.set(uid, this.#now());
+  }
+
+  /** A deleted object that keeps its server. */
+  #dying(): VirtualServer | undefined {
+    const objects = this.#api.servers
+      .list()
+      .filter(({ metadata, spec }) => metadata.deletionTimestamp !== undefined && spec.deletionDelay !== undefined);
+    return objects.length === 0 ? undefined : this.#random.pick(objects);
   }
 
   #soon(): string {

@@ -162,7 +162,8 @@ export class Restorer {
     truth.setDefinitionDeletedAt = now();
     // Calls in flight may be based on a state that no longer exists.
     for (const uid of newest.keys()) {
-      for (const times of [truth.guardedAt, truth.pausedAt, truth.extendedAt]) times.set(uid, now());
+      for (const times of [truth.guardedAt, truth.pausedAt, truth.extendedAt, truth.delayedAt, truth.handedAt])
+        times.set(uid, now());
     }
   }
 

@@ -7,6 +7,7 @@ import { ApiServer } from './api-server.ts';
 import { SimDisk } from './disk.ts';
 import { drawProvider, Misfortunes, OTHER_ACCOUNT, OWN_ACCOUNT } from './misfortunes.ts';
 import { HostKeys } from './host-keys.ts';
+import { orderedBesideHandOver } from './hand-overs.ts';
 import type { Network } from './network.ts';
 import { Orders } from './orders.ts';
 import {
@@ -260,6 +261,7 @@ class SimWorld {
     this.#violations.push(...this.#hostKeys.violations, ...this.#hostKeys.atRest());
     this.#violations.push(...(this.#sets?.watch.violations ?? []), ...(this.#prices?.violations ?? []));
     this.#violations.push(...orderedOtherwise(this.#simulation, this.#orders, this.#api), ...orderedUnasked(this.#api));
+    this.#violations.push(...orderedBesideHandOver(this.#api));
   }
 
   /** Whether an object was written after these changes, or will be soon because its server expires. */

@@ -149,6 +149,7 @@ export class SetPeople {
           image: 'debian-13.qcow2/minimal',
           diskSize: random.pick([10, 20, 40]),
           sshKeys: [`ssh-ed25519 AAAA set-${this.#count}`],
+          ...(random.chance(0.2) && { deletionDelay: `${random.int(1, 30)}m` }),
           deletionPolicy: random.chance(0.05) ? 'Retain' : 'Delete',
           ...(random.chance(0.3) && { sshCheck: 'Proxy' as const }),
           ...(random.chance(0.6) && { connectionSecretName: `${name}-connection` }),

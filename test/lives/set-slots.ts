@@ -29,6 +29,8 @@ export class SetSlots {
   readonly #known = new Map<string, Known>();
   /** Uids of members that a person has released. */
   readonly #released = new Set<string>();
+  /** Uids of objects whose server another object has taken over. */
+  readonly #handedOver = new Set<string>();
   #seen = 0;
 
   constructor(parts: SetSlotsParts) {
@@ -39,7 +41,8 @@ export class SetSlots {
   /** The uid of the set for which servers of this object count. */
   setOf(uid: string): string | undefined {
     const known = this.#known.get(uid);
-    const isLeft = known?.exists === false && known.object.spec.deletionPolicy === 'Retain';
+    const isKept = known?.object.spec.deletionPolicy === 'Retain' || this.#handedOver.has(uid);
+    const isLeft = known?.exists === false && isKept;
     return known === undefined || isLeft || this.#released.has(uid)
       ? undefined
       : controllerOf(known.object.metadata)?.uid;
@@ -102,6 +105,8 @@ export class SetSlots {
     for (const { object, deleted, restored } of api.servers.changes.slice(this.#seen)) {
       const { metadata, spec } = object;
       const { uid } = metadata;
+      const { takenFrom } = recordOf(object) ?? {};
+      if (takenFrom !== undefined) this.#handedOver.add(takenFrom.uid);
       const before = this.#known.get(uid)?.object.spec;
       // The operator writes a changed template to the members, later than the person who changed it.
       if (before !== undefined && guardsOf(before) !== guardsOf(spec)) people.truth.guardedAt.set(uid, now());

@@ -9,8 +9,8 @@
  * the set are at most `replicas + maxSurge` of one of the versions of the set, from the one in the look until now. So a
  * limit that a person raises counts at once, and one that a person lowers counts from the next look. A slot is a member that
  * exists, each further server that was ordered for it, and each server of a member that is gone. At an order, only servers
- * and open orders count, and the look is that of the newest member. Three things do not count: what a person deleted with
- * `Retain`, what a person released, and what a person gave up with a false statement. A create that was decided before a
+ * and open orders count, and the look is that of the newest member. Four things do not count: what a person deleted with
+ * `Retain`, what a person released, what a person gave up with a false statement, and what another object has taken over. A create that was decided before a
  * restore of etcd is not judged: the backup can have members that were gone.
  *
  * Promise 3 is judged at each DELETE that the API server accepts: the members that are available after it, and those that
@@ -92,7 +92,14 @@ const MAX_REFUSALS = 150;
 const REFUSALS_MS = 600_000;
 
 /** What a set may write to its members. */
-const WRITTEN_THROUGH = ['apiKeySecretRef', 'connectionSecretName', 'deletionPolicy', 'deletionProtection', 'sshCheck'];
+const WRITTEN_THROUGH = [
+  'apiKeySecretRef',
+  'connectionSecretName',
+  'deletionDelay',
+  'deletionPolicy',
+  'deletionProtection',
+  'sshCheck',
+];
 
 export class SetWatch {
   readonly violations: string[] = [];

@@ -2,7 +2,8 @@
  * What must be true of servers, whatever fails. The simulated lives and the crash plans share these rules;
  * each tells servers apart in its own way. Each violation is one sentence.
  */
-import { PAUSED_ANNOTATION } from '../../src/api/names.ts';
+import { CANCEL_NOW_ANNOTATION, HAND_OVER_ANNOTATION, PAUSED_ANNOTATION } from '../../src/api/names.ts';
+import { durationMs } from '../../src/base/duration.ts';
 import type { VirtualServer } from '../../src/api/virtual-server.ts';
 import { expiryOf } from '../../src/virtual-server/decision/expiry.ts';
 import { recordOf } from '../fixtures/records.ts';
@@ -12,16 +13,33 @@ interface Late {
   guarded?: boolean;
   paused?: boolean;
   extended?: boolean;
+  /** The delay of the deletion. */
+  delayed?: boolean;
+  /** The object that gets the server. */
+  handed?: boolean;
 }
 
 /** Whether the object asks for the cancellation of its server, or did before a change that is too late. */
 export function asksToCancel(object: VirtualServer, now: number, late: Late = {}): boolean {
   const { metadata, spec } = object;
   const isOver = (expiryOf(object, recordOf(object)) ?? Infinity) <= now;
-  const isAsking = metadata.deletionTimestamp !== undefined || isOver || late.extended === true;
+  const isDeleted =
+    metadata.deletionTimestamp !== undefined &&
+    (late.delayed === true || !isDelayed(object, now)) &&
+    (late.handed === true || metadata.annotations?.[HAND_OVER_ANNOTATION] === undefined);
+  const isAsking = isDeleted || isOver || late.extended === true;
   const isGuarded = (spec.deletionPolicy !== 'Delete' || spec.deletionProtection) && late.guarded !== true;
   const isPaused = metadata.annotations?.[PAUSED_ANNOTATION] !== undefined && late.paused !== true;
   return isAsking && !isGuarded && !isPaused;
+}
+
+/** Whether the object was deleted, and the time for which it keeps its server has not passed. */
+function isDelayed(object: VirtualServer, now: number): boolean {
+  const { metadata, spec } = object;
+  const { deletionTimestamp = '', annotations } = metadata;
+  const { identifier } = recordOf(object) ?? {};
+  if (identifier !== undefined && annotations?.[CANCEL_NOW_ANNOTATION] === identifier) return false;
+  return now < Date.parse(deletionTimestamp) + durationMs(spec.deletionDelay ?? '0s');
 }
 
 /** A server is cancelled only while exactly one object holds it, and that object asks for it. */

@@ -45,6 +45,7 @@ const GUIDES: Record<string, string> = {
   connectionSecretName: 'connection-secret.md',
   expiresAt: 'expire.md',
   ttl: 'expire.md',
+  deletionDelay: 'undelete.md',
   refreshInterval: 'catalog.md',
   replicas: 'server-set.md',
   template: 'server-set.md',

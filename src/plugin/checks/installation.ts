@@ -15,7 +15,16 @@ const VERSION_LABEL = 'app.kubernetes.io/version';
 
 /** deploy/guards.yaml; a test compares. The last of them belongs to the CRDs. */
 export const GUARDS = [
-  ...['annotations', 'crd-deletion', 'deletion-protection', 'members', 'mistakes', 'protection-lifted', 'record'],
+  ...[
+    'annotations',
+    'crd-deletion',
+    'deletion-delay',
+    'deletion-protection',
+    'members',
+    'mistakes',
+    'protection-lifted',
+    'record',
+  ],
   'set-deletion-protection',
 ].map((name) => `vps-operator-${name}`);
 const ORDERED_FIELDS = 'vps-operator-ordered-fields';

@@ -73,6 +73,7 @@ export function withTemplate({ spec: { template }, status }: VirtualServerSet): 
 const THROUGH = [
   'apiKeySecretRef',
   'connectionSecretName',
+  'deletionDelay',
   'deletionPolicy',
   'deletionProtection',
   'sshCheck',

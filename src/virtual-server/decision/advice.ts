@@ -9,6 +9,8 @@ import {
   ACCEPT_HOST_KEY_ANNOTATION,
   ACCEPT_SERVER_ANNOTATION,
   ADOPT_ANNOTATION,
+  CANCEL_NOW_ANNOTATION,
+  HAND_OVER_ANNOTATION,
   NOT_CREATED_ANNOTATION,
   ORPHAN_HANDLED_ANNOTATION,
   PAUSED_ANNOTATION,
@@ -19,7 +21,7 @@ import {
 } from '../../api/names.ts';
 import type { ServerRecord } from '../../api/record.ts';
 import type { VirtualServer } from '../../api/virtual-server.ts';
-import { annotationMeant, namesAsGone, orphanName, unknownAnnotations } from './inputs.ts';
+import { annotationMeant, namesAsGone, orphanName, takerOf, unknownAnnotations } from './inputs.ts';
 import { viewRecord } from './record.ts';
 import { isOverdue } from './view.ts';
 
@@ -162,6 +164,12 @@ function keep({ object, record }: Case, text: string): Step[] {
   return [{ text, command: patch(retainedSpec(object)) }];
 }
 
+const handingOver: Steps = ({ object }) => {
+  if (takerOf(object) === undefined) return [];
+  const then = isBeingDeleted(object) ? '; the operator then cancels the server, after spec.deletionDelay' : '';
+  return [{ text: 'To hand nothing over', command: unannotate(HAND_OVER_ANNOTATION), then }];
+};
+
 const orphans: Steps = ({ object, record }) => {
   const names = record?.orphans?.map(orphanName).join(',');
   if (names === undefined) return [];
@@ -275,6 +283,15 @@ const ADVICE: Partial<Record<Reason, Steps>> = {
   RecordMismatch: copied,
   RecordConflict: restoreRecord,
   OrphanedServer: orphans,
+  DeletionDelayed: (about) => [
+    ...keep(about, 'To release this object and keep the server'),
+    {
+      text: 'To cancel the server now',
+      command: annotate(CANCEL_NOW_ANNOTATION, about.record?.identifier ?? 'IDENTIFIER'),
+    },
+  ],
+  HandOverPending: handingOver,
+  HandOverRefused: handingOver,
   DeletionProtected: (about) => [
     { text: 'To cancel the server', command: patch({ deletionProtection: false }) },
     ...keep(about, 'To delete the object and keep the server running'),

@@ -14,10 +14,12 @@ import { newerRecord, type ServerRecord } from '../../api/record.ts';
 import type { VirtualServer, VirtualServerStatus } from '../../api/virtual-server.ts';
 import type { Condition } from '../../api/meta.ts';
 import { without } from '../../base/without.ts';
+import { timestamp } from '../../base/duration.ts';
 import { ended } from '../../base/text.ts';
 import { adviceOn } from './advice.ts';
+import { delayEndOf } from './delay.ts';
 import { expiring } from './expiry.ts';
-import { adoptionOf, orphanMessage } from './inputs.ts';
+import { adoptionOf, orphanMessage, takerOf } from './inputs.ts';
 import { isPaused } from '../../api/server-state.ts';
 import type { ConnectionCondition } from './connection.ts';
 import type { Reachable } from './reach.ts';
@@ -49,7 +51,7 @@ const PAUSED = `The operator makes no calls for this object while annotation ${P
 export function compose(object: VirtualServer, parts: Parts, now: number): VirtualServerStatus {
   const { generation } = object.metadata;
   const paused = isPaused(object);
-  const { record: before, observedGeneration, conditions: present = [], ...kept } = object.status ?? {};
+  const { record: before, observedGeneration, cancelsAt: _, conditions: present = [], ...kept } = object.status ?? {};
   // Fields copied from another object describe another server, so they must not appear next to this object's record.
   const isCopied = before !== undefined && before.owner !== parts.record?.owner;
   const fields = parts.fields ?? (isCopied ? {} : ofSameServer(kept, parts.record));
@@ -85,10 +87,13 @@ export function compose(object: VirtualServer, parts: Parts, now: number): Virtu
   conditions = withFindings(object, parts, conditions, advised, now);
   for (const [type, finding] of others)
     conditions = withCondition(conditions, type, finding && advised(finding), generation, now);
+  const isKept = takerOf(object) !== undefined || record?.identifier === undefined;
+  const cancelsAt = isReadable && !isKept ? delayEndOf(object, record) : undefined;
   const identifier = isReadable && record?.expiredAt === undefined ? record?.identifier : undefined;
   return {
     ...fields,
     ...(identifier !== undefined && { identifier }),
+    ...(cancelsAt !== undefined && { cancelsAt: timestamp(cancelsAt) }),
     ...(record !== undefined && { record }),
     // While paused, the operator has not checked the new spec.
     observedGeneration: paused ? (observedGeneration ?? -1) : generation,

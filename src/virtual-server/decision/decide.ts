@@ -3,7 +3,8 @@
  * the design (docs/concepts/design.md). Pure.
  */
 import { without } from '../../base/without.ts';
-import { RECORD_ANNOTATION } from '../../api/names.ts';
+import { cut } from '../../base/text.ts';
+import { HAND_OVER_ANNOTATION, RECORD_ANNOTATION } from '../../api/names.ts';
 import { RECORD_FORMAT, RECORD_MODES, type ServerRecord, mirrorIn } from '../../api/record.ts';
 import { isLetGo, isPaused } from '../../api/server-state.ts';
 import {
@@ -11,6 +12,7 @@ import {
   orphanMessage,
   saysNotCreated,
   saysNothingCreated,
+  takerOf,
   unknownAnnotations,
   withoutHandledOrphans,
 } from './inputs.ts';
@@ -21,6 +23,7 @@ import { firstSeen, isOverdue, notDue, park, taskIsOver, type OwnView, type View
 import { isSameIdentifier } from '../../base/identifier.ts';
 import { holdsSomething, settledWith, withoutAttempt, withoutServer } from './record.ts';
 import { clockOf, expiryOf, isToExpire } from './expiry.ts';
+import { keepsServer } from './delay.ts';
 import { currentReason, hasTrait } from '../../api/conditions.ts';
 import type { VirtualServer } from '../../api/virtual-server.ts';
 import { endOf, isGone } from './memo.ts';
@@ -58,6 +61,7 @@ export const CHAINS = {
       recordIsMissing,
       recordIsInConflict,
       recordIsStale,
+      serverIsTakenOver,
       objectIsPaused,
     ],
   ),
@@ -70,7 +74,7 @@ export const CHAINS = {
   ]),
   ordering: chain(
     (view) => !view.deleting && !holds(view),
-    [timeIsOver, adoptionIsAsked, annotationIsUnknown, serverIsToBeOrdered],
+    [serverIsGiven, serverIsNotWanted, timeIsOver, adoptionIsAsked, annotationIsUnknown, serverIsToBeOrdered],
   ),
   living: chain(
     (view): view is OwnView => !view.deleting && holds(view),
@@ -85,6 +89,7 @@ export const CHAINS = {
       adoptionIsAsked,
       createOutcomeIsUnknown,
       taskRuns,
+      serverIsKept,
       serverIsToBeCancelled,
     ],
   ),
@@ -181,6 +186,16 @@ export function recordIsStale({ record }: View): Operation | undefined {
   return { type: 'record', record: record.record, why: 'restored' };
 }
 
+/**
+ * Another object has taken the server over, so this one must not cancel it. Comes before `objectIsPaused`: no call to the
+ * provider is needed.
+ */
+export function serverIsTakenOver({ own, deleting, facts }: View): Operation | undefined {
+  const { takenBy } = facts.handOver;
+  if (!deleting || takenBy === undefined || own?.identifier === undefined) return undefined;
+  return { type: 'handOver', record: own, taker: takenBy };
+}
+
 export function objectIsPaused({ object }: View): Operation | undefined {
   return isPaused(object) ? { type: 'wait' } : undefined;
 }
@@ -238,6 +253,26 @@ export function identifierIsHeldTwice({ own, facts, object, deleting }: OwnView)
     return park('IdentifierInUse', message, more, holders.join(', '));
   const ask = 'Ask a cluster administrator which object keeps the server, and have the server removed from the others';
   return park('IdentifierInUse', `${message}. ${ask}`, more);
+}
+
+/** Another object of the namespace names this one as the one that gets its server. */
+export function serverIsGiven(view: View): Operation | undefined {
+  const { record, own, facts } = view;
+  const [giver] = facts.handOver.givers;
+  if (giver === undefined || record.kind === 'missing') return undefined;
+  if (giver.isEnding) return notDue(view, 'takeOver') ?? { type: 'takeOver', record: own, giver: giver.name };
+  const message =
+    `Annotation ${HAND_OVER_ANNOTATION} of ${giver.name} names this object, which therefore orders nothing. It takes the ` +
+    `server over once ${giver.name} is being deleted`;
+  return park('HandOverPending', message);
+}
+
+/** An object that is to give its server away has no use for another one. */
+export function serverIsNotWanted({ object }: View): Operation | undefined {
+  const taker = takerOf(object);
+  if (taker === undefined) return undefined;
+  const message = `The operator orders nothing while annotation ${HAND_OVER_ANNOTATION} names ${cut(taker, 64)}`;
+  return park('HandOverPending', message);
 }
 
 /** The operator orders and adopts nothing that it would have to cancel at once. */
@@ -367,6 +402,7 @@ export function nothingIsOwed({ own, record, adoption }: View): Operation | unde
  */
 export function serverIsRetained({ own, object }: OwnView): Operation | undefined {
   if (object.spec.deletionPolicy !== 'Retain' || own.identifier === undefined) return undefined;
+  if (takerOf(object) !== undefined) return undefined;
   return { type: 'release', why: 'retained', record: own };
 }
 
@@ -375,6 +411,16 @@ export function serverIsProtected({ object }: View): Operation | undefined {
   if (!object.spec.deletionProtection || object.spec.deletionPolicy === 'Retain') return undefined;
   const message = 'This object is being deleted, but its server is not cancelled while spec.deletionProtection is true';
   return park('DeletionProtected', message);
+}
+
+/**
+ * The server runs on, and is read as before, during the delay and until another object has taken it over. An order is
+ * followed first: only a server that is known can be cancelled, or taken over.
+ */
+export function serverIsKept(view: OwnView): Operation | undefined {
+  const { own, object, facts } = view;
+  if (!keepsServer(object, own, facts) || isGone(facts.memo, own.identifier)) return undefined;
+  return serverIsHeld(view);
 }
 
 export function serverIsToBeCancelled(view: OwnView): Operation | undefined {

@@ -24,7 +24,7 @@ const TIME = /^([0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9:]{8})(?:[.,]([0-9]+))?(?:Z|([+-]
  * ms since the epoch, for every time that the API server accepts: Go's RFC 3339 allows a comma and offsets of 24 hours,
  * and `Date.parse` does not. Undefined for anything else: a time that cannot be parsed must not cancel a server.
  */
-function timeOf(text: string): number | undefined {
+export function timeOf(text: string): number | undefined {
   const [, local = '', fraction = '0', sign, hours = '0', minutes = '0'] = TIME.exec(text) ?? [];
   const offset = (Number(hours) * UNITS_MS.h + Number(minutes) * UNITS_MS.m) * (sign === '-' ? -1 : 1);
   const at = Date.parse(`${local}Z`) + Math.floor(Number(`0.${fraction}`) * UNITS_MS.s) - offset;

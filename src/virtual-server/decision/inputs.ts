@@ -4,7 +4,9 @@ import { INPUT_ANNOTATIONS, KNOWN_ANNOTATIONS } from '../../api/annotations.ts';
 import { identifierProblem } from '../../api/identifier.ts';
 import {
   ADOPT_ANNOTATION,
+  CANCEL_NOW_ANNOTATION,
   GROUP,
+  HAND_OVER_ANNOTATION,
   NOT_CREATED_ANNOTATION,
   ORPHAN_HANDLED_ANNOTATION,
   SERVER_GONE_ANNOTATION,
@@ -67,6 +69,16 @@ export function namesAsGone(object: VirtualServer, { identifier }: Pick<ServerRe
 /** True if the annotation says that this server no longer exists, and the server was not seen since. */
 export function saysGone(object: VirtualServer, record: Pick<ServerRecord, 'identifier' | 'goneRefuted'>): boolean {
   return namesAsGone(object, record) && record.goneRefuted === undefined;
+}
+
+/** True if the annotation says that this server need not wait for the end of `spec.deletionDelay`. */
+export function isToCancelNow({ metadata }: VirtualServer, { identifier }: Pick<ServerRecord, 'identifier'>): boolean {
+  return identifier !== undefined && metadata.annotations?.[CANCEL_NOW_ANNOTATION] === identifier;
+}
+
+/** The object of this namespace that is to get the server; undefined: none. */
+export function takerOf({ metadata: { annotations } }: VirtualServer): string | undefined {
+  return annotations?.[HAND_OVER_ANNOTATION];
 }
 
 /** The record of a server that was just seen: an annotation that says it is gone is void until you set it again. */

@@ -30,7 +30,7 @@ export interface Polled {
 }
 
 /** Operations that may be planned for later. */
-export type Planned = 'order' | 'adopt' | 'follow' | 'look' | 'cancel' | 'expire';
+export type Planned = 'order' | 'adopt' | 'takeOver' | 'follow' | 'look' | 'cancel' | 'expire';
 
 /**
  * Do not begin this operation before `at` (ms; Infinity: never), unless the inputs (see inputs.ts) have changed. It does

@@ -1,11 +1,13 @@
 /** The ways a step ends: wait until a time, park with a reason, retry later, or continue at once. Pure. */
 import { hasTrait } from '../../api/conditions.ts';
 import { mirrorIn, type ServerRecord } from '../../api/record.ts';
+import type { VirtualServer } from '../../api/virtual-server.ts';
 import { capitalized, ended } from '../../base/text.ts';
 import type { Verdict } from '../../controller/conditions.ts';
 import { backoffMs, callProblem, keyPauseMs, reasonOf, type Missing } from '../../accounts/decision/failure.ts';
 import type { ProviderError } from '../../provider/error.ts';
 import { compose, eventsOf, type Parts } from './compose.ts';
+import { untilDelayEnd } from './delay.ts';
 import { untilExpiry } from './expiry.ts';
 import { inputsOf, saysGone, saysNotCreated } from './inputs.ts';
 import { withEvidence, withGone, withoutGone, type Memo, type Planned } from './memo.ts';
@@ -14,7 +16,7 @@ import { firstSeen, type View } from './view.ts';
 
 /**
  * Ends the visit: the status shows `verdict`, and the next operation of this kind is due after `afterMs`. The next visit
- * comes then, or when the server expires.
+ * comes then, or when the server expires or its delay ends.
  */
 export function endVisit(
   { object, facts }: View,
@@ -25,7 +27,7 @@ export function endVisit(
 ): Outcome {
   const status = compose(object, withKeyNote(parts, facts), facts.now);
   const inputs = inputsOf(object);
-  const requeueAfterMs = Math.min(plan?.afterMs ?? Infinity, untilExpiry(object, parts.record, facts));
+  const requeueAfterMs = Math.min(plan?.afterMs ?? Infinity, untilEnd(object, parts.record, facts));
   return {
     record,
     status,
@@ -37,6 +39,11 @@ export function endVisit(
     again: false,
     ...(Number.isFinite(requeueAfterMs) && { requeueAfterMs }),
   };
+}
+
+/** ms until time alone changes what the operator may do: the server expires, or the delay of a deletion ends. */
+function untilEnd(object: VirtualServer, record: ServerRecord | undefined, facts: Facts): number {
+  return Math.min(untilExpiry(object, record, facts), untilDelayEnd(object, record, facts));
 }
 
 /** Adds a note to the verdict while a key other than the Secret's is in use, since that cannot last. */
@@ -74,7 +81,7 @@ export function recordOf({ object, own }: View): ServerRecord | undefined {
 export function waited(at: View, afterMs: number | undefined): Outcome {
   const { object, facts } = at;
   const record = recordOf(at);
-  const requeueAfterMs = Math.min(afterMs ?? Infinity, untilExpiry(object, record, facts));
+  const requeueAfterMs = Math.min(afterMs ?? Infinity, untilEnd(object, record, facts));
   const idle = {
     memo: facts.memo,
     events: [],

@@ -250,7 +250,7 @@ export function withoutAttempt(record: ServerRecord): ServerRecord {
 
 /** The record without anything about its server. */
 export function withoutServer(record: ServerRecord): ServerRecord {
-  return without(record, 'identifier', 'fingerprint', 'goneRefuted', 'missingAt', 'readyAt');
+  return without(record, 'identifier', 'fingerprint', 'goneRefuted', 'missingAt', 'readyAt', 'takenFrom');
 }
 
 /** The attempts that you have resolved, including the one in the record; for the record that follows. */

@@ -36,8 +36,17 @@ export interface Facts {
   journalProblem?: string | undefined;
   /** A number in [0, 1) for jitter. */
   jitter: number;
+  handOver: HandOver;
   /** The API key of this visit; undefined: not read yet. */
   key?: { ok: true; account: string; note?: string } | Missing | undefined;
+}
+
+/** Which objects of the namespace hand their servers over to this one, or have got its server. */
+export interface HandOver {
+  /** Those that name this object; first those that are being deleted. */
+  givers: readonly { name: string; isEnding: boolean }[];
+  /** Name of the object that holds the server of this one. */
+  takenBy: string | undefined;
 }
 
 /** `held`: leaves out objects that are only about to adopt the server. */
@@ -82,6 +91,10 @@ export type Operation =
   | { type: 'order'; record: ServerRecord | undefined }
   /** Read the server that the annotation names, then hold it. */
   | { type: 'adopt'; record: ServerRecord | undefined; identifier: string }
+  /** Take over the server of this deleted object. */
+  | { type: 'takeOver'; record: ServerRecord | undefined; giver: string }
+  /** Another object holds the server now. */
+  | { type: 'handOver'; record: ServerRecord; taker: string }
   /** Poll the task of the order. */
   | { type: 'follow'; record: ServerRecord; task: number }
   /** Read the server. */
@@ -96,6 +109,7 @@ export type Operation =
       why: 'nothingCreated' | 'cancelled' | 'gone' | 'retained' | 'foreign';
       record: ServerRecord | undefined;
     }
+  | { type: 'release'; why: 'handedOver'; record: ServerRecord; taker: string }
   /** Bring record and finalizer in line with what is known. */
   | { type: 'record'; record: ServerRecord; why: RecordChange }
   /** Nothing to do before `afterMs`; left out: before something changes. The verdict does not change. */

@@ -25,7 +25,7 @@ import {
   type Memo,
 } from '../decision/memo.ts';
 import { absent, notRecognized } from '../decision/absence.ts';
-import { failed, goOn, goneUnasked, jittered, endVisit, withoutKey } from '../decision/outcome.ts';
+import { failed, goOn, goneUnasked, jittered, endVisit, waited, withoutKey } from '../decision/outcome.ts';
 import type { Facts, Outcome, Operation, ServerAnswer, ShownServer } from '../decision/types.ts';
 import { accountOf, withMemo, type View } from '../decision/view.ts';
 import type { Visit } from '../visit.ts';
@@ -35,6 +35,9 @@ import { wasRead } from '../decision/status.ts';
 
 /** How long a live read may justify a DELETE (ms). */
 const LIVE_READ_MS = 30_000;
+
+/** How soon a cancellation is tried again that may have met a hand-over (ms). */
+const HANDED_OVER_MS = 5_000;
 
 type Cancel = Extract<Operation, { type: 'cancel' }>;
 /** What a read finds. */
@@ -55,6 +58,13 @@ export async function cancel(visit: Visit, at: View, { record, identifier }: Can
   if (objection !== undefined) return objection;
 
   const liveAt = visit.services.timers.monotonic();
+  const { handOvers } = visit.services.objects;
+  const { uid } = visit.object.metadata;
+  // From here to the end of the visit, no other object takes the server over.
+  const reservation = handOvers.begin(uid, visit);
+  if (reservation === undefined || handOvers.wasTriedWithin(before.facts.timing.takeoverMs, uid, liveAt))
+    return waited(before, HANDED_OVER_MS);
+  visit.reserves(reservation);
   if (!(await readLive(visit))) return undefined;
   const definition = await readDefinitions(visit);
 

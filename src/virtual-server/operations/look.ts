@@ -3,13 +3,16 @@ import { without } from '../../base/without.ts';
 import type { Verdict } from '../../controller/conditions.ts';
 import { hasTrait } from '../../api/conditions.ts';
 import type { ServerRecord } from '../../api/record.ts';
+import type { VirtualServer } from '../../api/virtual-server.ts';
+import { timestamp } from '../../base/duration.ts';
 import { cut } from '../../base/text.ts';
 import type { Server } from '../../provider/types.ts';
 import { compose } from '../decision/compose.ts';
 import { connectionCondition, type ConnectionSecretState } from '../decision/connection.ts';
 import { recognizeFor } from '../decision/identity.ts';
+import { delayEndOf, keepsServer } from '../decision/delay.ts';
 import { isToExpire, withReadyAt } from '../decision/expiry.ts';
-import { withRefuted } from '../decision/inputs.ts';
+import { takerOf, withRefuted } from '../decision/inputs.ts';
 import { withEvidence, withoutFailures, withoutWord } from '../decision/memo.ts';
 import { absent, goneByAnnotation, notRecognized, recognized } from '../decision/absence.ts';
 import { failed, goOn, goneUnasked, jittered, endVisit, withoutKey } from '../decision/outcome.ts';
@@ -70,8 +73,8 @@ export function afterLook(
       const known = recognizeFor('look', at, record, answer);
       if (!known.ok) return notRecognized(at, record, 'look', known);
       const current = withRefuted(object, known.record);
-      if (object.metadata.deletionTimestamp === undefined && !isToExpire(object, current, facts))
-        return seen(at, record, current, answer);
+      const isEnding = at.deleting ? !keepsServer(object, current, facts) : isToExpire(object, current, facts);
+      if (!isEnding) return seen(at, record, current, answer);
       const next = goOn(
         withEvidence(recognized(facts.memo), { task: { state: 'over', identifier: answer.server.identifier } }),
       );
@@ -100,8 +103,9 @@ function seen(at: View, known: ServerRecord, current: ServerRecord, found: Looke
   const { keys, changed } = hostKeys;
   const fields = { ...serverFields(server), ...(keys.length > 0 && { sshHostKeys: [...keys] }) };
   const reached = isRunning(server.status) ? reach(object, current, server, probed, facts.now) : undefined;
-  const verdict = reached?.verdict ?? verdictOf(server);
-  const available = verdict.reason === 'Available';
+  const state = reached?.verdict ?? verdictOf(server);
+  const verdict = at.deleting ? kept(object, current) : state;
+  const available = state.reason === 'Available';
   const record = available ? withReadyAt(object, current, facts) : current;
   const task = { state: 'over', identifier: server.identifier } as const;
   const memo = withEvidence(withoutFailures(withoutWord(recognized(facts.memo))), { task });
@@ -130,6 +134,24 @@ function canFollow({ object, deleting }: View, { mode, task }: ServerRecord, isA
 /** The next visit brings the annotation in line, when nothing is more urgent (shared/pace.ts). */
 function mirroredFirst(next: Outcome): Outcome {
   return { ...without(next, 'record'), requeueAfterMs: 0 };
+}
+
+/** Whatever the server does: from now on, its end is what matters. Its fields in status stay up to date. */
+function kept(object: VirtualServer, record: ServerRecord): Verdict {
+  const taker = takerOf(object);
+  const server = record.identifier ?? '';
+  if (taker !== undefined) {
+    const message =
+      `This object hands server ${server} over to ${cut(taker, 64)}, and cancels nothing: ${cut(taker, 64)} takes the ` +
+      'server over as soon as it exists in this namespace with the same product, image, disk size and SSH keys';
+    return { reason: 'HandOverPending', message };
+  }
+  const { deletionDelay = '' } = object.spec;
+  const at = timestamp(delayEndOf(object, record) ?? 0);
+  const message =
+    `This object was deleted, and its server ${server} runs on for spec.deletionDelay (${deletionDelay}): the operator cancels ` +
+    `the server at ${at}`;
+  return { reason: 'DeletionDelayed', message };
 }
 
 /** A new server is about to be ready, so it is read again soon. */

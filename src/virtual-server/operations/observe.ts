@@ -56,6 +56,10 @@ async function observed(visit: Visit, at: View, operation: Operation): Promise<O
       const { identifier } = operation;
       return withhold(visit.view(), 'adopt', `It would adopt server ${identifier}, which this API key can read`);
     }
+    case 'takeOver':
+      return withhold(at, 'adopt', `It would take over the server of ${operation.giver}`);
+    case 'handOver':
+      return withhold(at, 'release', `${operation.taker} holds the server now: it would remove the finalizer`);
     case 'cancel': {
       const why = at.deleting ? 'The object is being deleted' : 'The time of the server is up';
       return withhold(at, 'cancel', `${why}: it would cancel server ${operation.identifier}`);

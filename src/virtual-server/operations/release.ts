@@ -19,11 +19,13 @@ export async function release(visit: Visit, operation: Release): Promise<Outcome
 }
 
 /** What the object is told at its end. Pure. */
-export function released({ facts }: View, { record, why }: Release): Outcome {
+export function released({ facts }: View, operation: Release): Outcome {
+  const { record, why } = operation;
   const next: Outcome = { record: null, memo: facts.memo, events: [], again: false };
   const tell = (reason: Reason, message: string): Outcome => ({ ...next, events: [eventOf({ reason, message })] });
   const server = nameOf(record);
   if (why === 'nothingCreated' || why === 'foreign') return next;
+  if (why === 'handedOver') return tell('ServerHandedOver', `Object ${operation.taker} now holds server ${server}`);
   // A DELETE whose answer was lost explains why the server is gone.
   const isExplained = record?.identifier !== undefined && wasRequested(facts.memo, record.identifier);
   if (why === 'cancelled' || (why === 'gone' && isExplained))

@@ -9,10 +9,12 @@ import { NEW_MEMO, withoutPlan, type Memo } from '../decision/memo.ts';
 import { keyOf } from '../../kube/resource.ts';
 import type { Informer } from '../../controller/informer.ts';
 import { isLetGo } from '../../api/server-state.ts';
+import { HandOvers } from './hand-overs.ts';
 import { holdingOf, type Holders, type Holding } from './holders.ts';
 import type { ServerQuota } from './limits.ts';
 
 export class Objects implements ObjectStore<VirtualServer> {
+  readonly handOvers = new HandOvers();
   readonly #cache: Pick<Informer<VirtualServer>, 'get'>;
   readonly #holders: Holders;
   readonly #quota: ServerQuota;
@@ -87,6 +89,7 @@ export class Objects implements ObjectStore<VirtualServer> {
   gone(last: VirtualServer): void {
     const key = keyOf(last);
     const { uid } = last.metadata;
+    this.handOvers.forget(uid);
     this.#holders.forget(uid);
     this.#quota.set(last.metadata.namespace, uid, undefined);
     this.#countLeft(last);
@@ -103,6 +106,7 @@ export class Objects implements ObjectStore<VirtualServer> {
       this.#memos.delete(uid);
       // The answer to the last write may have arrived after the watch reported the deletion.
       this.#holders.set(uid, undefined);
+      this.handOvers.forget(uid);
       this.#quota.set(object.metadata.namespace, uid, undefined);
       return { object, released: this.#released.delete(uid) };
     });
@@ -111,7 +115,8 @@ export class Objects implements ObjectStore<VirtualServer> {
   /** What the object is known to hold; for the end of a reservation. */
   holding(uid: string, key: string): Holding | undefined {
     const object = this.newest(key);
-    return object?.metadata.uid === uid ? holdingOf(object, heldRecord(object)) : undefined;
+    if (object?.metadata.uid !== uid || this.handOvers.isTaken(object)) return undefined;
+    return holdingOf(object, heldRecord(object));
   }
 
   /** The API server has lost what this process wrote to the object. */
@@ -122,6 +127,7 @@ export class Objects implements ObjectStore<VirtualServer> {
     if (cached?.metadata.uid === uid) this.#index(cached);
     else {
       this.#holders.set(uid, undefined);
+      this.handOvers.forget(uid);
       this.#quota.set(namespace, uid, undefined);
     }
   }
@@ -143,12 +149,20 @@ export class Objects implements ObjectStore<VirtualServer> {
 
   #index(object: VirtualServer): void {
     const { namespace, uid } = object.metadata;
-    const held = heldRecord(object);
+    const source = this.handOvers.set(object, isLetGo(object) ? undefined : knownRecord(object));
+    // From now on, this object holds the server of that one.
+    if (source !== undefined) this.#lost(namespace, source);
+    const held = this.handOvers.isTaken(object) ? undefined : heldRecord(object);
     this.#holders.set(uid, holdingOf(object, held));
     const takesPlace = held !== undefined && (holdsSomething(held) || isTooNew(object));
     this.#quota.set(namespace, uid, takesPlace ? placeOf(object, held) : undefined);
     if (held?.identifier !== undefined) this.#quota.held(held.identifier);
     if (isLetGo(object)) this.#countLeft(object);
+  }
+
+  #lost(namespace: string, uid: string): void {
+    this.#holders.set(uid, undefined);
+    this.#quota.set(namespace, uid, undefined);
   }
 
   /** A server that was left without its object keeps its place in the quota, unless another object holds it. */

@@ -20,16 +20,21 @@ import type { Objects } from './objects.ts';
 export type Calls = 'poll' | 'resync' | 'none';
 
 export function callsOf(object: VirtualServer): Calls {
-  const { metadata, status } = object;
+  const { status } = object;
   const reason = currentReason(status?.conditions);
   if (isPaused(object) || isLetGo(object) || hasTrait(reason, 'noCalls')) return 'none';
   const record = heldBy(object);
   if (record === undefined || record.expiredAt !== undefined) return 'none';
   if (record.task !== undefined && !isProvisioned(status)) return 'poll';
   // The operator retries a cancellation with growing pauses until it succeeds.
-  if (record.identifier === undefined || metadata.deletionTimestamp !== undefined) return 'none';
+  if (record.identifier === undefined || isEnding(object)) return 'none';
   const unwritten = status?.conditions?.some((condition) => condition.reason === 'ConnectionSecretFailed') === true;
   return unwritten || hasTrait(reason, 'readAtPoll') ? 'poll' : 'resync';
+}
+
+/** A server that runs on after the deletion of its object is only read again. */
+function isEnding({ metadata, status }: VirtualServer): boolean {
+  return metadata.deletionTimestamp !== undefined && currentReason(status?.conditions) !== 'DeletionDelayed';
 }
 
 /** Deletions; then quick tasks, adopted servers and edits; then new orders; then tasks; then Ready servers that are read again. */
@@ -42,7 +47,7 @@ const QUICK_MS = 30_000;
  * a thousand servers is ordered, the sooner all are there. A task that takes seconds is finished first.
  */
 export function urgencyOf(object: VirtualServer | undefined, times: Pick<TaskTimes, 'usual'>): number {
-  if (object === undefined || object.metadata.deletionTimestamp !== undefined) return URGENCY.end;
+  if (object === undefined || isEnding(object)) return URGENCY.end;
   const { metadata, spec, status } = object;
   if (isProvisioned(status)) return status?.observedGeneration === metadata.generation ? URGENCY.resync : URGENCY.begun;
   const { task, identifier } = heldBy(object) ?? {};

@@ -205,6 +205,7 @@ describe('a change of a member by the operator', () => {
     connectionSecretName: 'connection',
     deletionPolicy: 'Retain',
     deletionProtection: true,
+    deletionDelay: '24h',
     sshCheck: 'Proxy',
   };
 

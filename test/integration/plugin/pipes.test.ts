@@ -17,7 +17,8 @@ const CALLS = [
   ...['adopt web vs1 --yes', 'start-over web --yes', 'resolve web --not-created --yes', 'rollout history none'],
   ...['rollout status none', 'rollout undo none', 'rollout pause none', 'rollout resume none', 'rollout restart none'],
   ...['replace none', 'replace none --yes', 'ssh-config', 'ssh-config --write', 'inventory', 'inventory --host none'],
-  ...['replace none', 'replace none --yes', 'plan -f none', 'plan -f - -o markdown'],
+  ...['plan -f none', 'plan -f - -o markdown'],
+  ...['undelete none', 'cancel none', 'cancel none --yes --now'],
 ];
 
 const ESC = '\u001b';

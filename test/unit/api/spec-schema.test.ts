@@ -42,6 +42,7 @@ it('has only fields that an order sends, or that may change while the server liv
   const changeable = [
     'apiKeySecretRef',
     'connectionSecretName',
+    'deletionDelay',
     'deletionPolicy',
     'deletionProtection',
     'expiresAt',

@@ -89,7 +89,16 @@ describe('the log as text', () => {
   it('has words for every step', () => {
     const words: Readonly<Partial<Record<string, string>>> = STEPS;
     const steps: Record<Operation['type'] | 'claim', true> = {
-      ...{ claim: true, order: true, adopt: true, follow: true, look: true, cancel: true },
+      ...{
+        claim: true,
+        order: true,
+        adopt: true,
+        takeOver: true,
+        handOver: true,
+        follow: true,
+        look: true,
+        cancel: true,
+      },
       ...{ expire: true, release: true, record: true, wait: true, park: true },
     };
     expect(Object.keys(words).sort()).toEqual(Object.keys(steps).sort());

@@ -125,4 +125,11 @@ describe('the totals', () => {
     ];
     expect(countTotals(objects, NOW)).toMatchObject({ deleting: 3, oldestDeletionMs: 600_000 });
   });
+
+  it('counts the age of a deletion from the end of its delay', () => {
+    const metadata = { deletionTimestamp: '2026-01-01T00:00:00Z', finalizers: [FINALIZER] };
+    const delayed = (cancelsAt: string) => [stored('web', storedWith({ metadata, status: { cancelsAt } }))];
+    expect(countTotals(delayed('2026-01-01T00:59:00Z'), NOW).oldestDeletionMs).toBe(60_000);
+    expect(countTotals(delayed('2026-01-01T02:00:00Z'), NOW).oldestDeletionMs).toBe(0);
+  });
 });

@@ -17,6 +17,7 @@ const ADOPTABLE = [
     'Paused_fixed',
     'Paused_stalled',
     'AdoptInvalid',
+    'HandOverRefused',
     'UnknownAnnotation',
     'ObserveOnly',
     'RecordMissing',

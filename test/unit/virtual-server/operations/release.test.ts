@@ -6,7 +6,7 @@ import { released } from '../../../../src/virtual-server/operations/release.ts';
 import type { Memo } from '../../../../src/virtual-server/decision/memo.ts';
 import { HELD, facts, memo, record, webWith } from '../../../fixtures/decision.ts';
 
-type Why = Parameters<typeof released>[1]['why'];
+type Why = Exclude<Parameters<typeof released>[1]['why'], 'handedOver'>;
 
 const release = (why: Why, of: ServerRecord, held?: Memo) =>
   released(viewOf(webWith(of, { deleting: true }), facts(held && { memo: held })), {

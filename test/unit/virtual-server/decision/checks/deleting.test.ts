@@ -1,4 +1,4 @@
-import { FINALIZER } from '../../../../../src/api/names.ts';
+import { CANCEL_NOW_ANNOTATION, FINALIZER } from '../../../../../src/api/names.ts';
 import {
   adopting,
   ACCOUNT,
@@ -14,14 +14,21 @@ import {
   record,
   web,
   webWith,
+  type Shape,
 } from '../../../../fixtures/decision.ts';
-import { cancels, park, planned, releases, verifyChecks } from './support.ts';
+import type { VirtualServer } from '../../../../../src/api/virtual-server.ts';
+import { cancels, looks, park, planned, releases, verifyChecks } from './support.ts';
 
 const READY = { serverStatus: 'running' };
 const MISSING = { ...HELD, missingAt: '2026-01-01T12:00:00Z' };
 const orphaned = { ...HELD, orphans: [{ task: 3 }] };
 const gone = (identifier: string) => ({ state: 'gone', identifier, wasRequested: false }) as const;
 const fresh = web();
+const HOUR = 3_600_000;
+const DELETED = Date.UTC(2026, 0, 2);
+/** Deleted at `DELETED`, with a delay of an hour. */
+const delayed = (shape: Shape = {}): VirtualServer =>
+  webWith(HELD, { status: READY, deleting: true, spec: { deletionDelay: '1h' }, ...shape });
 const ready = webWith(HELD, { status: READY });
 const deletingReady = webWith(HELD, { status: READY, deleting: true });
 
@@ -84,6 +91,46 @@ verifyChecks('checks on an object that is being deleted', {
       undefined,
     ],
     ['protection matters only for a deletion', webWith(HELD, { spec: { deletionProtection: true } }), undefined],
+  ],
+  serverIsKept: [
+    ['the server runs on, and is read', delayed(), looks(HELD)],
+    ['the delay has just begun', delayed(), looks(HELD), withKey({ now: DELETED })],
+    ['a millisecond before its end', delayed(), looks(HELD), withKey({ now: DELETED + HOUR - 1 })],
+    ['at its end', delayed(), undefined, withKey({ now: DELETED + HOUR })],
+    [
+      'the clock of the API server is behind, so the delay has not ended',
+      delayed(),
+      looks(HELD),
+      withKey({ now: DELETED + HOUR, apiServerNow: DELETED }),
+    ],
+    ['there is no delay', deletingReady, undefined],
+    ['the object is not deleted', webWith(HELD, { status: READY, spec: { deletionDelay: '1h' } }), undefined],
+    ['the policy is Retain', delayed({ spec: { deletionDelay: '1h', deletionPolicy: 'Retain' } }), undefined],
+    ['you end the delay of this server', delayed({ annotations: { [CANCEL_NOW_ANNOTATION]: 'srv1' } }), undefined],
+    [
+      'you ended the delay of another server',
+      delayed({ annotations: { [CANCEL_NOW_ANNOTATION]: 'srv0' } }),
+      looks(HELD),
+    ],
+    [
+      'the server expires before the delay ends',
+      delayed({ spec: { deletionDelay: '1h', expiresAt: '2026-01-02T00:30:00Z' } }),
+      undefined,
+      withKey({ now: DELETED + HOUR / 2 }),
+    ],
+    [
+      'an expiry after the delay does not lengthen it',
+      delayed({ spec: { deletionDelay: '1h', expiresAt: '2026-01-02T02:00:00Z' } }),
+      undefined,
+      withKey({ now: DELETED + HOUR }),
+    ],
+    ['the server is gone', delayed(), undefined, facts({ memo: memo({ end: gone('srv1') }) })],
+    [
+      'the next read is not due yet',
+      delayed(),
+      { type: 'wait', afterMs: 50 },
+      withKey({ memo: planned(delayed(), 'look', NOW + 50) }),
+    ],
   ],
   serverIsToBeCancelled: [
     ['the server is cancelled', deletingReady, cancels(HELD)],

@@ -1,0 +1,211 @@
+/**
+ * `kubectl vps undelete` and `cancel`: take the deletion of a server back, or have it cancelled. All state is in the objects,
+ * so the same command continues after an interruption at any point.
+ */
+import { API_VERSION, CANCEL_NOW_ANNOTATION, HAND_OVER_ANNOTATION, SERVER_PLURAL } from '../../api/names.ts';
+import { isPaused } from '../../api/server-state.ts';
+import type { VirtualServer } from '../../api/virtual-server.ts';
+import { requireName } from '../cluster.ts';
+import { agreed, cannotAsk, print, tell, type Context } from '../context.ts';
+import { CommandError, EXIT, MovedError, TerminatingError } from '../failure.ts';
+import { follow } from '../follow.ts';
+import { heldServer } from '../order.ts';
+import { progressLine } from '../progress.ts';
+import { applierOf } from '../replacement.ts';
+import { setArgument, setOf } from '../set-members.ts';
+import { stuckServer } from '../stuck.ts';
+import { clean, isInteractive } from '../terminal.ts';
+import { nextStep, type Step } from '../undeletion.ts';
+
+export interface UndeleteOptions {
+  /** Name of the new object; default: the same. */
+  name?: string | undefined;
+  /** For each of the waits. */
+  timeoutMs: number;
+}
+
+/** No undeletion needs more steps than this, unless others change the objects all the time. */
+const MAX_STEPS = 32;
+
+/** Throws CommandError if the server cannot be taken back, or if the operator gets stuck. */
+export async function undelete(context: Context, name: string, options: UndeleteOptions): Promise<void> {
+  const { cluster } = context;
+  requireName(name);
+  if (options.name !== undefined) requireName(options.name);
+  if (options.name === name)
+    throw new CommandError(EXIT.usage, `--name ${name}: without --name, the name stays the same`);
+  let isTold = false;
+  for (let count = 0; count < MAX_STEPS; count += 1) {
+    const step = await look(context, name, options.name);
+    if (step === undefined) throw await cluster.noServer(name, 'rollout undo');
+    if (step.do === 'end') {
+      print(context, [`${step.object.metadata.name} holds server ${clean(heldServer(step.object) ?? '')}`]);
+      return;
+    }
+    if (!isTold) tell(context, ['nothing is ordered or cancelled; after an interruption, run the same command again']);
+    isTold = true;
+    await take(context, step, name, options);
+  }
+  throw new CommandError(EXIT.failed, `the objects of ${name} keep changing: run the same command again`);
+}
+
+async function look(
+  { cluster }: Context,
+  name: string,
+  as: string | undefined,
+  signal?: AbortSignal,
+): Promise<Step | undefined> {
+  return nextStep((await cluster.listOf(SERVER_PLURAL, {}, signal)) as VirtualServer[], name, as, cluster.where);
+}
+
+async function take(context: Context, step: Exclude<Step, { do: 'end' }>, name: string, options: UndeleteOptions) {
+  const { cluster } = context;
+  switch (step.do) {
+    case 'name': {
+      const { object, taker } = step;
+      // Found before anything changes: what admission refuses, such as an object in a namespace that is being deleted.
+      await creating(context, object, () =>
+        cluster.createObject(API_VERSION, SERVER_PLURAL, step.manifest, { dryRun: true }),
+      );
+      const applier = applierOf(object);
+      if (applier !== undefined)
+        tell(context, [`${applier} applied ${name}: restore it there as well, or ${applier} may delete it again`]);
+      await retried(() => cluster.annotate(object, { [HAND_OVER_ANNOTATION]: taker }));
+      return;
+    }
+    case 'create':
+      // A GitOps tool may have been faster.
+      await retried(() => cluster.createObject(API_VERSION, SERVER_PLURAL, step.manifest));
+      return;
+    case 'delete':
+      await cluster.deleteVersion(step.object);
+      return;
+    case 'wait':
+      await untilNext(context, name, step, options);
+  }
+}
+
+/** A conflict, or an object that is there already: the next look finds what it means. */
+async function retried(request: () => Promise<unknown>): Promise<void> {
+  try {
+    await request();
+  } catch (error) {
+    if (!(error instanceof MovedError)) throw error;
+  }
+}
+
+async function creating({ cluster }: Context, old: VirtualServer, request: () => Promise<unknown>): Promise<void> {
+  try {
+    await request();
+  } catch (error) {
+    if (!(error instanceof TerminatingError)) throw error;
+    const { name, namespace } = old.metadata;
+    const spec = '{"spec":{"deletionPolicy":"Retain","ttl":null,"expiresAt":null}}';
+    throw new CommandError(
+      EXIT.failed,
+      `namespace ${namespace} is being deleted, so nothing can be created there: keep the server, and adopt it in another namespace`,
+      [
+        `kubectl patch vps ${name}${cluster.where} --type merge -p '${spec}'   # server ${clean(heldServer(old) ?? '')} keeps running`,
+      ],
+    );
+  }
+}
+
+/** Waits until there is something else to do. */
+async function untilNext(
+  context: Context,
+  name: string,
+  first: Extract<Step, { do: 'wait' }>,
+  { name: as, timeoutMs }: UndeleteOptions,
+): Promise<void> {
+  const { cluster, now } = context;
+  const shownOf = (step: Step | undefined): VirtualServer => (step?.do === 'wait' ? step.shown : first.shown);
+  const goal = {
+    name: as ?? name,
+    look: (signal: AbortSignal) => look(context, name, as, signal),
+    isReached: (step: Step | undefined) =>
+      Promise.resolve(step?.do !== 'wait' || shownOf(step).metadata.uid !== first.shown.metadata.uid),
+    progress: (step: Step | undefined, isNarrow: boolean) => progressLine(shownOf(step), isNarrow),
+    stuck: (step: Step | undefined) => stuckServer(shownOf(step), cluster.where, now()),
+  };
+  await follow(context, goal, timeoutMs);
+}
+
+export interface CancelOptions {
+  /** Do not wait for the end of `spec.deletionDelay`. */
+  now: boolean;
+  yes: boolean;
+}
+
+/** Deletes the object, and ends the delay if asked. Throws CommandError if the operator would not cancel the server. */
+export async function cancel(context: Context, name: string, { now, yes }: CancelOptions): Promise<void> {
+  const { cluster, terminal } = context;
+  requireName(name);
+  if (!yes && !isInteractive(terminal)) throw cannotAsk();
+  const object = await cluster.get(name);
+  const { identifier, isDying } = requireCancellable(object, now, cluster.where);
+  const { deletionDelay } = object.spec;
+  const isLater = deletionDelay !== undefined && !now;
+  if (isDying && !now) {
+    const at = object.status?.cancelsAt;
+    print(context, [`${name} is already being deleted${at === undefined ? '' : `; its server is cancelled at ${at}`}`]);
+    return;
+  }
+  const server =
+    identifier === undefined ? 'It holds no known server.' : `Its server ${clean(identifier)} is cancelled`;
+  const when = identifier === undefined ? '' : isLater ? ` after ${deletionDelay}.` : ', with all its data.';
+  if (!yes && !(await agreed(context, `${isDying ? 'End the delay of' : 'Delete'} ${name}? ${server}${when}`)))
+    throw new CommandError(EXIT.failed, `nothing was changed: ${name} keeps its server`);
+  if (!isDying && !(await cluster.deleteVersion(object)))
+    throw new CommandError(EXIT.failed, `${name} has changed: run the same command again`);
+  if (now && deletionDelay !== undefined && identifier !== undefined) await endDelay(context, object, identifier);
+  print(context, [
+    isLater ? `${name} is deleted; its server is cancelled after ${deletionDelay}` : `${name} is being deleted`,
+  ]);
+}
+
+/** How often the annotation is tried while the operator changes the object. */
+const ATTEMPTS = 5;
+
+/** The annotation follows the deletion: on an object that lives on, it would end the delay of a later deletion. */
+async function endDelay({ cluster }: Context, { metadata }: VirtualServer, identifier: string): Promise<void> {
+  for (let attempt = 1; ; attempt += 1) {
+    const seen = await cluster.find(metadata.name);
+    if (seen?.metadata.uid !== metadata.uid) return;
+    try {
+      await cluster.annotate(seen, { [CANCEL_NOW_ANNOTATION]: identifier });
+      return;
+    } catch (error) {
+      if (attempt === ATTEMPTS || !(error instanceof MovedError)) throw error;
+    }
+  }
+}
+
+function requireCancellable(
+  object: VirtualServer,
+  now: boolean,
+  where: string,
+): { identifier: string | undefined; isDying: boolean } {
+  const { metadata, spec } = object;
+  const { name } = metadata;
+  const isDying = metadata.deletionTimestamp !== undefined;
+  const fail = (why: string, ...hints: string[]): CommandError => new CommandError(EXIT.failed, why, hints);
+  const set = setOf(object);
+  if (set !== undefined && !isDying) {
+    throw fail(
+      `${name} is a member of a set, which would create it again`,
+      `kubectl vps status ${setArgument(set)}${where}`,
+    );
+  }
+  if (spec.deletionPolicy === 'Retain')
+    throw fail(`${name} has deletionPolicy Retain: its server keeps running after the deletion`);
+  if (spec.deletionProtection) throw fail(`${name} is protected, and stays`, `kubectl vps unprotect ${name}${where}`);
+  if (isPaused(object))
+    throw fail(`${name} is paused: the operator would not cancel its server`, `kubectl vps resume ${name}${where}`);
+  const taker = metadata.annotations?.[HAND_OVER_ANNOTATION];
+  if (taker !== undefined) throw fail(`${name} hands its server over to ${clean(taker)}`);
+  const identifier = heldServer(object);
+  if (now && isDying && identifier === undefined)
+    throw fail(`not yet: the operator does not know the server of ${name}`, `kubectl vps status ${name}${where}`);
+  return { identifier, isDying };
+}

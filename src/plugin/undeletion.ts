@@ -1,0 +1,172 @@
+/**
+ * What `kubectl vps undelete` does next, as the objects show it. A server returns to the name of its object in two
+ * hand-overs, because the name is taken until the deleted object is gone: to an object between, and from there back. Pure.
+ */
+import * as z from 'zod';
+import { currentReason } from '../api/conditions.ts';
+import { GROUP, HAND_OVER_ANNOTATION, SERVER_KIND, UNDELETES_ANNOTATION } from '../api/names.ts';
+import { isPaused } from '../api/server-state.ts';
+import type { VirtualServer } from '../api/virtual-server.ts';
+import { knownRecord } from '../virtual-server/decision/record.ts';
+import { CommandError, EXIT } from './failure.ts';
+import { heldServer } from './order.ts';
+import { isAppliers, type Manifest } from './replacement.ts';
+import { inWords, verdict } from './readiness.ts';
+import { setArgument, setOf } from './set-members.ts';
+
+const entries = z.record(z.string(), z.string());
+/** What the object between carries of the deleted one, for the object that gets its name. */
+const markSchema = z.object({ name: z.string(), uid: z.string(), labels: entries, annotations: entries });
+export type Mark = z.infer<typeof markSchema>;
+
+export function markOf({ metadata: { annotations } }: VirtualServer): Mark | undefined {
+  try {
+    return markSchema.parse(JSON.parse(annotations?.[UNDELETES_ANNOTATION] ?? ''));
+  } catch {
+    return undefined;
+  }
+}
+
+/** The longest mark that the operator accepts. */
+const MARK_LENGTH = 16_000;
+
+export type Step =
+  /** Name the object that gets the server of this deleted one. */
+  | { do: 'name'; object: VirtualServer; taker: string; manifest: Manifest }
+  | { do: 'create'; manifest: Manifest }
+  /** Delete the object between, so that it hands its server over. */
+  | { do: 'delete'; object: VirtualServer }
+  /** Wait for the operator; `shown`: the object that shows how far it is. */
+  | { do: 'wait'; shown: VirtualServer; why: string }
+  | { do: 'end'; object: VirtualServer };
+
+const isDying = ({ metadata }: VirtualServer): boolean => metadata.deletionTimestamp !== undefined;
+const targetOf = ({ metadata: { annotations } }: VirtualServer): string | undefined =>
+  annotations?.[HAND_OVER_ANNOTATION];
+
+/**
+ * `as`: the new name; undefined: the same. `where`: flags such as ` -n team`. Throws CommandError if the server cannot be taken
+ * back; undefined: there is no such object.
+ */
+export function nextStep(
+  objects: readonly VirtualServer[],
+  name: string,
+  as: string | undefined,
+  where: string,
+): Step | undefined {
+  const named = (wanted: string): VirtualServer | undefined => objects.find(({ metadata }) => metadata.name === wanted);
+  const old = named(name);
+  if (old !== undefined && isDying(old)) {
+    const target = targetOf(old);
+    if (target !== undefined && as !== undefined && target !== as)
+      throw failed(`${name} hands its server over to ${target} already`, undeleteAs(name, target, where));
+    const taker = target === undefined ? undefined : named(target);
+    if (taker !== undefined && knownRecord(taker)?.takenFrom?.uid === old.metadata.uid)
+      return { do: 'wait', shown: taker, why: `${name} is about to go` };
+    requireUndeletable(old, as, where);
+    const wanted = target ?? as ?? freeName(objects, name);
+    if (target === undefined && taker === undefined && named(wanted) !== undefined)
+      throw failed(`there is already a ${SERVER_KIND} ${wanted}`);
+    const isBetween = as === undefined;
+    if (isBetween && taker !== undefined && targetOf(taker) !== name)
+      throw failed(`${name} hands its server over to ${wanted} already`, undeleteAs(name, wanted, where));
+    const manifest = isBetween ? betweenOf(old, wanted) : standaloneOf(old, wanted);
+    if (target === undefined) return { do: 'name', object: old, taker: wanted, manifest };
+    return taker === undefined
+      ? { do: 'create', manifest }
+      : { do: 'wait', shown: taker, why: 'the operator hands over' };
+  }
+  if (as !== undefined) return endOf(named(as), name);
+  const between = objects.find((object) => targetOf(object) === name && markOf(object)?.name === name);
+  if (between === undefined) return endOf(old, name);
+  if (old === undefined) return { do: 'create', manifest: restoredOf(between) };
+  if (knownRecord(old)?.takenFrom?.uid === between.metadata.uid || isDying(between))
+    return { do: 'wait', shown: old, why: `${between.metadata.name} is about to go` };
+  if (heldServer(between) !== undefined) return { do: 'delete', object: between };
+  return { do: 'wait', shown: between, why: 'the operator hands over' };
+}
+
+/** An earlier run was successful, or nothing was to do. */
+function endOf(object: VirtualServer | undefined, name: string): Step | undefined {
+  if (object === undefined) return undefined;
+  if (knownRecord(object)?.takenFrom !== undefined) return { do: 'end', object };
+  throw failed(`${object.metadata.name} is not being deleted`, name);
+}
+
+function failed(message: string, ...hints: string[]): CommandError {
+  return new CommandError(
+    EXIT.failed,
+    message,
+    hints.filter((hint) => hint.startsWith('kubectl')),
+  );
+}
+
+const undeleteAs = (name: string, as: string, where: string): string =>
+  `kubectl vps undelete ${name}${where} --name ${as}`;
+
+/** The reasons with which the provider may already have been asked to cancel the server. */
+const TOO_LATE = new Set(['Deleting', 'CancellationUnconfirmed']);
+
+function requireUndeletable(old: VirtualServer, as: string | undefined, where: string): void {
+  const { name } = old.metadata;
+  const set = setOf(old);
+  if (set !== undefined && as === undefined) {
+    throw failed(
+      `${name} is a member of a set, which decides whether there is a ${name}: take its server back under another name`,
+      undeleteAs(name, `${name}-kept`, where),
+      `kubectl vps status ${setArgument(set)}${where}`,
+    );
+  }
+  if (old.spec.deletionPolicy === 'Retain') throw failed(`${name} has deletionPolicy Retain: its server stays anyway`);
+  if (isPaused(old))
+    throw failed(`${name} is paused: the operator hands nothing over`, `kubectl vps resume ${name}${where}`);
+  const record = knownRecord(old);
+  const shown = verdict(old);
+  if (record?.expiredAt !== undefined || record?.missingAt !== undefined)
+    throw failed(`the server of ${name} no longer exists: ${inWords(shown)}`);
+  if (record?.identifier === undefined || record.fingerprint === undefined)
+    throw failed(`not yet: the operator does not know the server of ${name}`, `kubectl vps status ${name}${where}`);
+  if (targetOf(old) === undefined && TOO_LATE.has(currentReason(old.status?.conditions) ?? ''))
+    throw failed(`too late: the operator is cancelling the server of ${name}`, `kubectl vps status ${name}${where}`);
+}
+
+/** A name that no object has. */
+function freeName(objects: readonly VirtualServer[], name: string): string {
+  const base = `${name.slice(0, 240)}-back`;
+  const isTaken = (wanted: string): boolean => objects.some(({ metadata }) => metadata.name === wanted);
+  for (let number = 1; ; number += 1) {
+    const wanted = number === 1 ? base : `${base}-${number}`;
+    if (!isTaken(wanted)) return wanted;
+  }
+}
+
+/** What one object says about itself to the operator, and what kubectl notes, is not for another object. */
+const isOwn = (key: string): boolean => key.startsWith(`${GROUP}/`) || key.startsWith('kubectl.kubernetes.io/');
+
+/** No tool and no set takes this object for its own: it has no labels, owners or annotations of others. */
+function betweenOf(old: VirtualServer, name: string): Manifest {
+  const { labels, annotations, name: oldName, uid } = old.metadata;
+  const kept = { labels: without(labels, isOwn), annotations: without(annotations, isOwn) };
+  const whole = JSON.stringify({ name: oldName, uid, ...kept } satisfies Mark);
+  const bare = JSON.stringify({ name: oldName, uid, labels: kept.labels, annotations: {} } satisfies Mark);
+  const mark = whole.length <= MARK_LENGTH ? whole : bare;
+  const annotated = { [HAND_OVER_ANNOTATION]: oldName, [UNDELETES_ANNOTATION]: mark };
+  return { kind: SERVER_KIND, metadata: { name, labels: {}, annotations: annotated }, spec: old.spec };
+}
+
+/** The object with a new name belongs to no tool and to no set. */
+function standaloneOf({ metadata: { labels, annotations }, spec }: VirtualServer, name: string): Manifest {
+  const isOthers = (key: string): boolean => isOwn(key) || isAppliers(key);
+  const metadata = { name, labels: without(labels, isOthers), annotations: without(annotations, isOthers) };
+  return { kind: SERVER_KIND, metadata, spec };
+}
+
+/** The object with the old name, as it was. */
+function restoredOf(between: VirtualServer): Manifest {
+  const { name = '', labels = {}, annotations = {} } = markOf(between) ?? {};
+  return { kind: SERVER_KIND, metadata: { name, labels, annotations }, spec: between.spec };
+}
+
+function without(map: Record<string, string> | undefined, isLeftOut: (key: string) => boolean): Record<string, string> {
+  return Object.fromEntries(Object.entries(map ?? {}).filter(([key]) => !isLeftOut(key)));
+}

@@ -1,0 +1,36 @@
+/** How long a deleted object keeps its server, from `spec.deletionDelay`. Pure. */
+import { durationMs } from '../../base/duration.ts';
+import type { ServerRecord } from '../../api/record.ts';
+import type { VirtualServer } from '../../api/virtual-server.ts';
+import { clockOf, expiryOf, timeOf } from './expiry.ts';
+import { isToCancelNow, takerOf } from './inputs.ts';
+import type { Facts } from './types.ts';
+
+/**
+ * When the operator may cancel the server of a deleted object (ms since the epoch): at the end of the delay, or at its
+ * expiry, whichever comes first. Undefined without a delay.
+ */
+export function delayEndOf(object: VirtualServer, record: ServerRecord | undefined): number | undefined {
+  const { deletionTimestamp } = object.metadata;
+  const { deletionDelay, deletionPolicy } = object.spec;
+  if (deletionTimestamp === undefined || deletionDelay === undefined || deletionPolicy === 'Retain') return undefined;
+  if (record === undefined || isToCancelNow(object, record)) return undefined;
+  const since = timeOf(deletionTimestamp);
+  return since && Math.min(since + durationMs(deletionDelay), expiryOf(object, record) ?? Infinity);
+}
+
+/** True while the deleted object keeps its server. The clock is the one that decides about expiry. */
+export function isDelayed(object: VirtualServer, record: ServerRecord | undefined, facts: Facts): boolean {
+  return clockOf(facts) < (delayEndOf(object, record) ?? -Infinity);
+}
+
+/** True while the deleted object keeps its server, by its delay or because it is to hand the server over. */
+export function keepsServer(object: VirtualServer, record: ServerRecord | undefined, facts: Facts): boolean {
+  return takerOf(object) !== undefined || isDelayed(object, record, facts);
+}
+
+/** ms until the delay ends; Infinity if there is none, or if it has ended. */
+export function untilDelayEnd(object: VirtualServer, record: ServerRecord | undefined, facts: Facts): number {
+  const left = (delayEndOf(object, record) ?? Infinity) - clockOf(facts);
+  return left > 0 ? left : Infinity;
+}

@@ -1,0 +1,169 @@
+/**
+ * Hands the server of a deleted object over to another object of its namespace. The record of the taker is what counts:
+ * before it is written the giver holds the server, and from then on the taker does. Nothing is ordered and nothing is
+ * cancelled in between: an object that a giver names orders nothing, and a giver with the annotation cancels nothing.
+ */
+import { currentReason } from '../../api/conditions.ts';
+import { HAND_OVER_ANNOTATION } from '../../api/names.ts';
+import type { ServerRecord } from '../../api/record.ts';
+import { isLetGo, isPaused } from '../../api/server-state.ts';
+import { ORDERED_FIELDS, type VirtualServer } from '../../api/virtual-server.ts';
+import { isDeepEqual } from '../../base/deep-equal.ts';
+import { compose } from '../decision/compose.ts';
+import { decide } from '../decision/decide.ts';
+import { isInDoubt, isSameAccount, recognize } from '../decision/identity.ts';
+import { endOf, type Memo } from '../decision/memo.ts';
+import { failed, parked, retryLater, waited, withoutKey } from '../decision/outcome.ts';
+import { knownRecord, mergeOrphans, viewRecord } from '../decision/record.ts';
+import { serverFields } from '../decision/status.ts';
+import type { AttemptNote, Operation, Outcome, ShownServer } from '../decision/types.ts';
+import type { View } from '../decision/view.ts';
+import { namesOf } from '../decision/words.ts';
+import type { Visit } from '../visit.ts';
+import { adopted } from './adopt.ts';
+import { readServer } from './reads.ts';
+import { release } from './release.ts';
+
+/** How long a live read may justify a hand-over (ms). */
+const LIVE_READ_MS = 30_000;
+/** How soon the operator looks again if the other object does not tell it to (ms). */
+const RECHECK_MS = 5_000;
+
+type TakeOver = Extract<Operation, { type: 'takeOver' }>;
+
+/** What a giver gives; `why`: why it gives nothing. `isFinal`: not before one of the two objects changes. */
+type Given = { ok: true; record: ServerRecord & { identifier: string } } | { ok: false; isFinal: boolean; why: string };
+
+/** Reads the giver live, then the server, and writes the record that names it. */
+export async function takeOver(visit: Visit, at: View, { record, giver }: TakeOver): Promise<Outcome> {
+  const { journal, holders, kube, leads, objects, timers } = visit.services;
+  const { handOvers } = objects;
+  const key = await visit.key(at);
+  if (!key.ok) return withoutKey(visit.view(), 'takeOver', key);
+  const { session } = key;
+
+  const liveAt = timers.monotonic();
+  const live = await kube.getVirtualServer(visit.object.metadata.namespace, giver);
+  if (live === undefined) return pending(visit, giver, 'that object no longer exists');
+  const from = live.metadata.uid;
+  // Until the visit ends, this process cancels nothing for the giver.
+  const reservation = handOvers.begin(from, visit);
+  if (reservation === undefined) return pending(visit, giver, 'the operator is about to cancel it, or hands it over');
+  visit.reserves(reservation);
+  // What this process has asked the provider for is known only now.
+  const given = givenBy(live, visit.object, session.account, journal.entries(from), objects.memo(from));
+  if (!given.ok && given.isFinal) return refused(visit, giver, given.why);
+  // A change of the giver leads to the next visit.
+  if (!given.ok) return pending(visit, giver, given.why, at.facts.timing.pollMs);
+  const youngMs = at.facts.timing.takeoverMs - handOvers.ageMs(timers.monotonic());
+  if (youngMs > 0)
+    return pending(visit, giver, 'an earlier process of the operator may still be cancelling it', youngMs);
+
+  const { identifier } = given.record;
+  const answer = await readServer(identifier, given.record.account, session, visit.object);
+  if (answer.type === 'failed') return failed(visit.view(), 'takeOver', answer.error);
+  if (answer.type === 'serverNotFound') {
+    if (!answer.counts) visit.suspectKey();
+    const message = `This object takes server ${identifier} over from ${giver} as soon as the provider shows it: ${answer.detail}`;
+    const parts = { record, verdict: { reason: 'HandOverPending', message } as const };
+    return retryLater(visit.view(), 'takeOver', parts, at.facts.timing.pollMs);
+  }
+  // As strict as before a DELETE: the next one would be for the taker.
+  const purpose = isInDoubt(live, objects.memo(from)) ? 'doubt' : 'cancel';
+  const others = holders.others(from);
+  const known = recognize(live, given.record, answer.server, answer.account, purpose, others);
+  if (!known.ok) return refused(visit, giver, `the provider shows a server ${identifier}, but ${known.why}`);
+  const held = others.withServer(identifier, { ...given.record, held: true });
+  if (held.length > 0) return refused(visit, giver, `${namesOf(held, visit.object)} holds server ${identifier} too`);
+
+  // You may have changed your mind, and a process that was suspended must not act on outdated facts.
+  const now = timers.monotonic();
+  const still = decide(visit.view());
+  if (still.type !== 'takeOver' || still.giver !== giver || !leads() || now - liveAt >= LIVE_READ_MS)
+    return pending(visit, giver, 'the operator reads both objects again');
+  handOvers.tries(from, now);
+  return taken(visit.view(), record, live, known.record, answer);
+}
+
+/** Whether the giver, as it was just read, gives its server to this object. Pure. */
+export function givenBy(
+  live: VirtualServer,
+  taker: VirtualServer,
+  account: string,
+  notes: readonly AttemptNote[],
+  memo: Memo,
+): Given {
+  const { metadata, spec, status } = live;
+  const later = (why: string): Given => ({ ok: false, isFinal: false, why });
+  const never = (why: string): Given => ({ ok: false, isFinal: true, why });
+  if (metadata.annotations?.[HAND_OVER_ANNOTATION] !== taker.metadata.name || isLetGo(live))
+    return later('that object no longer names this one');
+  if (metadata.deletionTimestamp === undefined) return later('that object is not being deleted');
+  if (isPaused(live)) return later('that object is paused');
+  const view = viewRecord(live, notes);
+  if (view.kind !== 'own' || view.stale) return later('the record of that object has to be clear first');
+  const { record } = view;
+  const { identifier, fingerprint, missingAt, expiredAt } = record;
+  if (expiredAt !== undefined) return never('its server has expired');
+  if (missingAt !== undefined) return never('its server no longer exists');
+  if (identifier === undefined || fingerprint === undefined) return later('its server is not known yet');
+  if (endOf(memo, identifier) !== undefined || currentReason(status?.conditions) === 'CancellationUnconfirmed')
+    return never('the provider was already asked to cancel its server');
+  if (!isSameAccount(record.account, account)) return never('its server was read with another API key');
+  const differing = ORDERED_FIELDS.filter((field) => !isDeepEqual(spec[field], taker.spec[field]));
+  if (differing.length > 0) return never(`it was ordered with another ${differing.join(', ')}`);
+  return { ok: true, record: { ...record, identifier } };
+}
+
+/**
+ * The record that makes the server this object's. Its age, its host keys and the orphans of the giver come with it: no key
+ * that somebody else shows since then is trusted. Pure.
+ */
+export function taken(
+  at: View,
+  known: ServerRecord | undefined,
+  { metadata: { name, uid }, status }: VirtualServer,
+  given: ServerRecord,
+  shown: ShownServer,
+): Outcome {
+  const { identifier = '', fingerprint, readyAt } = given;
+  const next = adopted(at, known, identifier, shown);
+  const orphans = mergeOrphans(next.record?.orphans, given.orphans);
+  const more = {
+    fingerprint,
+    orphans,
+    ...(readyAt !== undefined && { readyAt }),
+    takenFrom: { name, uid, identifier },
+  };
+  if (!next.record) return next;
+  const record = { ...next.record, ...more };
+  const { sshHostKeys } = status ?? {};
+  const fields = { ...serverFields(shown.server), ...(sshHostKeys !== undefined && { sshHostKeys }) };
+  return { ...next, record, status: compose(at.object, { record, fields }, at.facts.now) };
+}
+
+function pending(visit: Visit, giver: string, why: string, afterMs = RECHECK_MS): Outcome {
+  const message = `This object takes over the server of ${giver}, and orders nothing. It waits, because ${why}`;
+  return parked(visit.view(), { verdict: { reason: 'HandOverPending', message }, afterMs });
+}
+
+function refused(visit: Visit, giver: string, why: string): Outcome {
+  const at = visit.view();
+  const message = `This object cannot take over the server of ${giver}, because ${why}. It orders nothing, and ${giver} keeps the server`;
+  return parked(at, { verdict: { reason: 'HandOverRefused', message }, afterMs: at.facts.timing.pollMs });
+}
+
+/** Another object holds the server now: this one goes, and its server stays. */
+export async function handOver(
+  visit: Visit,
+  at: View,
+  { record, taker }: Extract<Operation, { type: 'handOver' }>,
+): Promise<Outcome> {
+  const { kube } = visit.services;
+  const { namespace, uid } = visit.object.metadata;
+  const live = await kube.getVirtualServer(namespace, taker);
+  const { identifier, takenFrom } = (live && knownRecord(live)) ?? {};
+  const isHeld = takenFrom?.uid === uid && takenFrom.identifier === identifier && identifier === record.identifier;
+  if (!isHeld) return waited(at, RECHECK_MS);
+  return release(visit, { type: 'release', why: 'handedOver', record, taker });
+}

@@ -1,0 +1,206 @@
+/** `kubectl vps undelete` and `cancel`: nothing is ordered, nothing is cancelled, whatever interrupts a return. */
+import { describe, expect, it } from 'vitest';
+import { API_VERSION, HAND_OVER_ANNOTATION, SET_KIND } from '../../../src/api/names.ts';
+import type { VirtualServer } from '../../../src/api/virtual-server.ts';
+import { withAnnotations, withSpec, virtualServer } from '../../fixtures/virtual-server.ts';
+import { annotatedRecordOf } from '../../fixtures/records.ts';
+import { createPlugin, usePlugin, type Plugin, type Result } from '../support/plugin.ts';
+import { pluginBehindProxy } from '../support/plugin-proxy.ts';
+import { readyServer } from '../support/records.ts';
+import { createWorld, type World } from '../support/world.ts';
+
+const folder = usePlugin();
+/** A process of the operator that has just started hands over nothing for that long. */
+const FLAGS = ['--create-timeout=1s', '--takeover-grace=1s'];
+
+const DELAYED = withSpec({ deletionDelay: '24h' });
+const held = (object: VirtualServer | undefined): string | undefined => object && annotatedRecordOf(object)?.identifier;
+const cancelled = (world: World): string[] => world.simulator.ledger.cancels().map(({ identifier }) => identifier);
+const orders = (world: World): number => world.simulator.ledger.creates().length;
+
+async function deleted(world: World, name: string): Promise<string> {
+  const object = await readyServer(world, name, DELAYED);
+  await world.delete(name);
+  await world.waitForReason(name, 'DeletionDelayed');
+  return held(object) ?? '';
+}
+
+async function ready(): Promise<{ world: World; plugin: Plugin }> {
+  const world = await createWorld({ flags: FLAGS });
+  return { world, plugin: await createPlugin(folder(), world.namespace) };
+}
+
+describe('kubectl vps undelete', () => {
+  it('returns the server to an object of the same name, with its labels and annotations', async () => {
+    const { world, plugin } = await ready();
+    await readyServer(world, 'web', DELAYED, withAnnotations({ 'example.org/owner': 'team' }));
+    await world.patch('web', {
+      metadata: { labels: { tier: 'front' }, annotations: { 'vps-operator.dev/reconcile-at': 'now' } },
+    });
+    const before = await world.get('web');
+    await world.delete('web');
+    const { code, stdout, stderr } = await plugin.kubectl(['vps', 'undelete', 'web']);
+    expect([code, stdout, stderr]).toEqual([0, `web holds server ${held(before) ?? ''}\n`, stderr]);
+    const after = await world.get('web');
+    expect(after?.metadata.uid).not.toBe(before?.metadata.uid);
+    expect(after?.metadata.deletionTimestamp).toBeUndefined();
+    expect(after?.spec).toEqual(before?.spec);
+    expect(after?.metadata.labels).toEqual({ tier: 'front' });
+    expect(Object.keys(after?.metadata.annotations ?? {}).sort()).toEqual([
+      'example.org/owner',
+      'vps-operator.dev/record',
+    ]);
+    expect(await world.get('web-back')).toBeUndefined();
+    expect([orders(world), cancelled(world)]).toEqual([1, []]);
+    // Again, it changes nothing.
+    expect(await plugin.kubectl(['vps', 'undelete', 'web'])).toMatchObject({ code: 0, stdout });
+    // The next deletion is one of the new object.
+    const cancel = await plugin.kubectl(['vps', 'cancel', 'web', '--now', '--yes']);
+    expect([cancel.code, cancel.stdout]).toEqual([0, 'web is being deleted\n']);
+    await world.waitGone('web');
+    expect(cancelled(world)).toEqual([held(before)]);
+  });
+
+  it('gives the server a new name', async () => {
+    const { world, plugin } = await ready();
+    const server = await deleted(world, 'web');
+    const { code, stdout } = await plugin.kubectl(['vps', 'undelete', 'web', '--name', 'site']);
+    expect([code, stdout]).toEqual([0, `site holds server ${server}\n`]);
+    expect(await world.get('web')).toBeUndefined();
+    expect(held(await world.get('site'))).toBe(server);
+    expect([orders(world), cancelled(world)]).toEqual([1, []]);
+  });
+
+  it('also succeeds if another client creates the object as soon as its name is free', async () => {
+    const { world, plugin } = await ready();
+    const server = await deleted(world, 'web');
+    const ended = new AbortController();
+    const tool = (async () => {
+      while (!ended.signal.aborted) {
+        await world.create(virtualServer('web', DELAYED)).catch(() => undefined);
+        await new Promise((resolve) => setTimeout(resolve, 20));
+      }
+    })();
+    const { code, stdout, stderr } = await plugin.kubectl(['vps', 'undelete', 'web']);
+    ended.abort();
+    await tool;
+    expect([code, stdout, stderr]).toEqual([0, `web holds server ${server}\n`, stderr]);
+    expect([orders(world), cancelled(world)]).toEqual([1, []]);
+  });
+
+  it('continues after an interruption at each of its requests', async () => {
+    const world = await createWorld({ flags: FLAGS });
+    const { plugin, proxy } = await pluginBehindProxy(folder(), world);
+    const undelete = (name: string): Promise<Result> =>
+      plugin.shell(`echo $$ > pid; exec kubectl-vps undelete ${name}`);
+    let isDone = false;
+    for (let last = 1; !isDone; last += 1) {
+      const name = `web${last}`;
+      const server = await deleted(world, name);
+      const signal = last % 2 === 0 ? 'INT' : 'KILL';
+      let requests = 0;
+      proxy.intercept = () => {
+        requests += 1;
+        if (requests === last) void plugin.shell(`kill -${signal} $(cat pid)`);
+        return requests >= last;
+      };
+      const first = await undelete(name);
+      proxy.intercept = undefined;
+      isDone = first.code === 0;
+      const second = await undelete(name);
+      expect([second.code, second.stdout, second.stderr]).toEqual([
+        0,
+        `${name} holds server ${server}\n`,
+        second.stderr,
+      ]);
+      await world.waitGone(`${name}-back`);
+      expect([orders(world), cancelled(world)]).toEqual([last, []]);
+      if (isDone) expect(last).toBeGreaterThan(7);
+    }
+  });
+
+  it('refuses what it cannot take back, and changes nothing', async () => {
+    const { world, plugin } = await ready();
+    const run = async (...words: string[]): Promise<[number, string]> => {
+      const { code, stderr } = await plugin.kubectl(['vps', ...words]);
+      return [code, stderr];
+    };
+    await readyServer(world, 'web', DELAYED);
+    expect(await run('undelete', 'none')).toEqual([3, expect.stringContaining('no VirtualServer "none"')]);
+    expect(await run('undelete', 'web')).toEqual([1, expect.stringContaining('web is not being deleted')]);
+    expect(await run('undelete', 'web', '--name', 'web')).toEqual([2, expect.stringContaining('without --name')]);
+    const ownerReferences = [{ apiVersion: API_VERSION, kind: SET_KIND, name: 'set', uid: 'uid', controller: true }];
+    await world.delete('web');
+    await world.waitForReason('web', 'DeletionDelayed');
+    await world.patch('web', { metadata: { ownerReferences } });
+    expect(await run('undelete', 'web')).toEqual([
+      1,
+      expect.stringContaining('kubectl vps undelete web --name web-kept'),
+    ]);
+    await world.annotate('web', { paused: 'true' });
+    expect(await run('undelete', 'web', '--name', 'kept')).toEqual([1, expect.stringContaining('web is paused')]);
+    expect((await world.get('web'))?.metadata.annotations).not.toHaveProperty([HAND_OVER_ANNOTATION]);
+    await world.annotate('web', { paused: null });
+    expect(await run('undelete', 'web', '--name', 'kept')).toEqual([0, expect.anything()]);
+    expect((await world.get('kept'))?.metadata.ownerReferences).toBeUndefined();
+    expect([orders(world), cancelled(world)]).toEqual([1, []]);
+  });
+
+  it('says what keeps a server whose namespace is being deleted', async () => {
+    const { world, plugin } = await ready();
+    const server = held(await readyServer(world, 'web', DELAYED));
+    await plugin.shell(`kubectl delete namespace ${world.namespace} --wait=false`);
+    // Here, no controller deletes the objects of the namespace.
+    await world.delete('web');
+    await world.waitForReason('web', 'DeletionDelayed');
+    const { code, stderr } = await plugin.kubectl(['vps', 'undelete', 'web']);
+    expect([code, stderr]).toEqual([1, expect.stringContaining(`namespace ${world.namespace} is being deleted`)]);
+    expect((await world.get('web'))?.metadata.annotations).not.toHaveProperty([HAND_OVER_ANNOTATION]);
+    const keep = /kubectl patch .*/.exec(stderr)?.[0] ?? '';
+    expect(await plugin.shell(keep)).toMatchObject({ code: 0 });
+    await world.waitGone('web');
+    expect([cancelled(world), world.simulator.aliveServers().map(({ identifier }) => identifier)]).toEqual([
+      [],
+      [server],
+    ]);
+  });
+});
+
+describe('kubectl vps cancel', () => {
+  it('leaves the server its delay, and ends the delay with --now', async () => {
+    const { world, plugin } = await ready();
+    const server = held(await readyServer(world, 'web', DELAYED)) ?? '';
+    const run = async (...flags: string[]): Promise<Result> => plugin.kubectl(['vps', 'cancel', 'web', ...flags]);
+    expect(await run()).toMatchObject({ code: 2, stderr: expect.stringContaining('pass --yes') as string });
+    expect(await run('--yes')).toMatchObject({
+      code: 0,
+      stdout: 'web is deleted; its server is cancelled after 24h\n',
+    });
+    await world.waitForReason('web', 'DeletionDelayed');
+    const again = await run('--yes');
+    expect([again.code, again.stdout]).toEqual([
+      0,
+      expect.stringMatching(/^web is already being deleted; its server is cancelled at 20/),
+    ]);
+    expect(cancelled(world)).toEqual([]);
+    expect(await run('--yes', '--now')).toMatchObject({ code: 0 });
+    await world.waitGone('web');
+    expect(cancelled(world)).toEqual([server]);
+  });
+
+  it('refuses what would not cancel the server', async () => {
+    const { world, plugin } = await ready();
+    await readyServer(world, 'web');
+    for (const [spec, says] of [
+      [{ deletionPolicy: 'Retain' }, 'its server keeps running'],
+      [{ deletionPolicy: 'Delete', deletionProtection: true }, 'kubectl vps unprotect web'],
+    ] as const) {
+      await world.patch('web', { spec });
+      expect(await plugin.kubectl(['vps', 'cancel', 'web', '--yes'])).toMatchObject({
+        code: 1,
+        stderr: expect.stringContaining(says) as string,
+      });
+    }
+    expect((await world.get('web'))?.metadata.deletionTimestamp).toBeUndefined();
+  });
+});

@@ -1,0 +1,130 @@
+/**
+ * Simulated people who take deletions back, one request at a time as `kubectl vps undelete` sends them, and who stop in
+ * between or do it in another order; and what must be true of every order beside them.
+ */
+import { HAND_OVER_ANNOTATION } from '../../src/api/names.ts';
+import type { VirtualServer } from '../../src/api/virtual-server.ts';
+import { virtualServer, withAnnotations } from '../fixtures/virtual-server.ts';
+import { recordOf } from '../fixtures/records.ts';
+import type { ApiServer } from './api-server.ts';
+import type { Surroundings } from './connections.ts';
+import { identifierOf } from './ownership.ts';
+
+/** Appended to the name of an object that keeps a server until the name of its first object is free. */
+const BETWEEN = '-back';
+
+export const targetOf = ({ metadata: { annotations } }: VirtualServer): string | undefined =>
+  annotations?.[HAND_OVER_ANNOTATION];
+const isDying = ({ metadata }: VirtualServer): boolean => metadata.deletionTimestamp !== undefined;
+
+export class HandOverPeople {
+  readonly #around: Surroundings;
+  #rounds = 0;
+
+  constructor(around: Surroundings) {
+    this.#around = around;
+  }
+
+  /** Does one random step. Returns true if it has created an object. */
+  act(): boolean {
+    const { api, random } = this.#around;
+    const objects = api.servers.list();
+    if (objects.length === 0) return false;
+    const begun = objects.filter((object) => targetOf(object) !== undefined);
+    const dying = objects.filter((object) => isDying(object) && identifierOf(object) !== undefined);
+    const [some] = [begun, dying].filter((chosen) => chosen.length > 0 && random.chance(0.6));
+    const chosen = random.pick(some ?? objects);
+    if (random.chance(0.1)) return this.#meddle(chosen);
+    return this.#step(chosen);
+  }
+
+  /** Finishes what is begun; what cannot be finished is given up after a while. */
+  tidy(): void {
+    this.#rounds += 1;
+    for (const object of this.#around.api.servers.list()) {
+      if (targetOf(object) === undefined) continue;
+      if (this.#rounds > 3) this.#annotate(object, null);
+      else this.#step(object);
+    }
+  }
+
+  /** The next request of `undelete`, as the objects show it. */
+  #step(object: VirtualServer): boolean {
+    const { api, random, tell } = this.#around;
+    const { namespace, name } = object.metadata;
+    const target = targetOf(object);
+    if (target === undefined) {
+      if (!isDying(object) || recordOf(object)?.identifier === undefined) return false;
+      // Most take the object back under its own name, the others under a new one.
+      this.#annotate(object, random.chance(0.7) ? `${name}${BETWEEN}` : `${name}-new`);
+      return false;
+    }
+    const taker = api.servers.get(namespace, target);
+    if (taker === undefined) {
+      const back: Record<string, string> = target === `${name}${BETWEEN}` ? { [HAND_OVER_ANNOTATION]: name } : {};
+      // A mistake: another order than the one of the server.
+      const product = random.chance(0.1) ? 'vps-4gb' : object.spec.product;
+      tell(`create ${namespace}/${target} from ${name}`);
+      api.create(namespace, withAnnotations(back)({ ...virtualServer(target), spec: { ...object.spec, product } }));
+      return true;
+    }
+    // The object between has the server, so it goes as soon as it has no name to wait for.
+    const isBack = name === `${target}${BETWEEN}` && !isDying(object) && identifierOf(object) !== undefined;
+    if (isBack && !isDying(taker)) {
+      tell(`delete ${namespace}/${name}, which hands over to ${target}`);
+      api.servers.delete(namespace, name);
+    }
+    return false;
+  }
+
+  /** Names any object, or takes a hand-over back. */
+  #meddle(object: VirtualServer): boolean {
+    const { api, random } = this.#around;
+    const { namespace } = object.metadata;
+    const named = api.servers.list().filter(({ metadata }) => metadata.namespace === namespace);
+    this.#annotate(object, random.chance(0.5) ? null : random.pick(named).metadata.name);
+    return false;
+  }
+
+  #annotate({ metadata: { namespace, name, uid } }: VirtualServer, target: string | null): void {
+    const { api, truth, now, tell } = this.#around;
+    tell(`hand-over=${target ?? ''} on ${namespace}/${name}`);
+    api.servers.annotate(namespace, name, { [HAND_OVER_ANNOTATION]: target });
+    truth.handedAt.set(uid, now());
+  }
+}
+
+/** Whether another of these objects has taken the server of this one over: its record counts then. */
+export function isHandedOver({ metadata: { uid } }: VirtualServer, objects: readonly VirtualServer[]): boolean {
+  return objects.some((other) => {
+    const record = recordOf(other);
+    return record?.takenFrom?.uid === uid && record.takenFrom.identifier === record.identifier;
+  });
+}
+
+/** No order is claimed for an object that a giver has named since before the object was created, nor by a giver. */
+export function orderedBesideHandOver({ servers: { changes }, restores }: ApiServer): string[] {
+  // A restore of etcd may lose the annotation and keep a process that acts on what it has seen.
+  if (restores > 0) return [];
+  const created = new Map<string, number>();
+  const named = new Map<string, { target: string; since: number; namespace: string; uid: string }>();
+  const attempts = new Set<string>();
+  return changes.flatMap(({ object, deleted }, index) => {
+    const { uid, name, namespace } = object.metadata;
+    if (!created.has(uid)) created.set(uid, index);
+    const made = created.get(uid) ?? index;
+    const { attempt } = recordOf(object) ?? {};
+    const isClaim = attempt !== undefined && !attempts.has(attempt);
+    if (attempt !== undefined) attempts.add(attempt);
+    const giver = [...named.values()].find(
+      (one) => one.target === name && one.namespace === namespace && one.uid !== uid && one.since < made,
+    );
+    const own = named.get(uid);
+    const target = targetOf(object);
+    if (deleted || target === undefined) named.delete(uid);
+    else if (own?.target !== target) named.set(uid, { target, since: index, namespace, uid });
+    if (!isClaim) return [];
+    if (giver !== undefined) return [`${namespace}/${name} claimed order ${attempt} although ${giver.uid} names it`];
+    return own !== undefined && own.since === made ? [`${namespace}/${name} claimed order ${attempt} as a giver`] : [];
+  });
+}

@@ -1,0 +1,190 @@
+/** Which step of an undeletion follows from the objects of a namespace. */
+import { describe, expect, it } from 'vitest';
+import {
+  FINALIZER,
+  HAND_OVER_ANNOTATION,
+  PAUSED_ANNOTATION,
+  RECORD_ANNOTATION,
+  SET_KIND,
+  UNDELETES_ANNOTATION,
+} from '../../../src/api/names.ts';
+import { formatRecord, type ServerRecord } from '../../../src/api/record.ts';
+import type { ObjectMeta } from '../../../src/api/meta.ts';
+import type { VirtualServer, VirtualServerSpec } from '../../../src/api/virtual-server.ts';
+import { nextStep, type Step } from '../../../src/plugin/undeletion.ts';
+import { KNOWN } from '../../fixtures/decision.ts';
+import { stored, storedWith } from '../../fixtures/virtual-server.ts';
+
+interface Shape {
+  own?: Partial<ServerRecord> | false;
+  dying?: boolean;
+  to?: string;
+  mark?: string;
+  spec?: Partial<VirtualServerSpec>;
+  metadata?: Partial<ObjectMeta>;
+  reason?: string;
+}
+
+function object(
+  name: string,
+  { own = false, dying = false, to, mark, spec, metadata, reason }: Shape = {},
+): VirtualServer {
+  const record = own === false ? undefined : { ...KNOWN, owner: `uid-of-${name}`, ...own };
+  const annotations = {
+    ...(record && { [RECORD_ANNOTATION]: formatRecord(record) }),
+    ...(to !== undefined && { [HAND_OVER_ANNOTATION]: to }),
+    ...(mark !== undefined && { [UNDELETES_ANNOTATION]: mark }),
+    ...metadata?.annotations,
+  };
+  const condition = {
+    type: 'Reconciling',
+    status: 'True' as const,
+    message: '',
+    lastTransitionTime: '2026-01-02T00:00:00Z',
+  };
+  return stored(
+    name,
+    storedWith({
+      metadata: {
+        ...metadata,
+        annotations,
+        finalizers: [FINALIZER],
+        ...(dying && { deletionTimestamp: '2026-01-02T00:00:00Z' }),
+      },
+      spec: { deletionDelay: '1h', ...spec },
+      status: { ...(record && { record }), ...(reason !== undefined && { conditions: [{ ...condition, reason }] }) },
+    }),
+  );
+}
+
+const MARK = JSON.stringify({ name: 'web', uid: 'uid-of-web', labels: { tier: 'front' }, annotations: { note: 'x' } });
+const from = (name: string) => ({ takenFrom: { name, uid: `uid-of-${name}`, identifier: 'srv1' } });
+const next = (objects: VirtualServer[], as?: string): Step | undefined => nextStep(objects, 'web', as, '');
+
+describe('an undeletion', () => {
+  const dying = object('web', {
+    own: {},
+    dying: true,
+    metadata: {
+      labels: { tier: 'front', 'kustomize.toolkit.fluxcd.io/name': 'apps' },
+      annotations: { note: 'x', 'argocd.argoproj.io/tracking-id': 'apps', 'vps-operator.dev/reconcile-at': 'now' },
+      ownerReferences: [{ kind: 'Shop', name: 'shop', uid: 'u' }],
+    },
+  });
+
+  it('first names an object between that no tool, set or owner takes for its own, and that orders nothing', () => {
+    const step = next([dying]);
+    expect(step).toMatchObject({
+      do: 'name',
+      taker: 'web-back',
+      manifest: { metadata: { name: 'web-back', labels: {} } },
+    });
+    const { metadata, spec } = step?.do === 'name' ? step.manifest : expect.unreachable();
+    expect(Object.keys(metadata.annotations).sort()).toEqual([HAND_OVER_ANNOTATION, UNDELETES_ANNOTATION]);
+    expect(metadata.annotations[HAND_OVER_ANNOTATION]).toBe('web');
+    expect(metadata).not.toHaveProperty('ownerReferences');
+    expect(spec).toEqual(dying.spec);
+  });
+
+  it('gives the object its own labels and annotations back, and no words to the operator', () => {
+    const step = next([dying]);
+    const mark = step?.do === 'name' ? step.manifest.metadata.annotations[UNDELETES_ANNOTATION] : undefined;
+    const between = object('web-back', { own: from('web'), to: 'web', ...(mark !== undefined && { mark }) });
+    expect(next([between])).toMatchObject({
+      do: 'create',
+      manifest: {
+        metadata: {
+          name: 'web',
+          labels: dying.metadata.labels,
+          annotations: { note: 'x', 'argocd.argoproj.io/tracking-id': 'apps' },
+        },
+      },
+    });
+  });
+
+  it('with a new name leaves out what GitOps tools know their objects by', () => {
+    const step = next([dying], 'site');
+    const { metadata } = step?.do === 'name' ? step.manifest : expect.unreachable();
+    expect(metadata).toEqual({ name: 'site', labels: { tier: 'front' }, annotations: { note: 'x' } });
+  });
+
+  it('chooses another name for the object between if an object has its name', () => {
+    expect(next([dying, object('web-back')])).toMatchObject({ do: 'name', taker: 'web-back-2' });
+  });
+
+  it.each<[string, VirtualServer[], object]>([
+    ['creates the object that is named', [object('web', { own: {}, dying: true, to: 'web-back' })], { do: 'create' }],
+    [
+      'waits until that object holds the server',
+      [object('web', { own: {}, dying: true, to: 'web-back' }), object('web-back', { to: 'web', mark: MARK })],
+      { do: 'wait', shown: { metadata: { name: 'web-back' } } },
+    ],
+    [
+      'waits until the deleted object is gone',
+      [
+        object('web', { own: {}, dying: true, to: 'web-back' }),
+        object('web-back', { to: 'web', mark: MARK, own: from('web') }),
+      ],
+      { do: 'wait', why: 'web is about to go' },
+    ],
+    ['creates the object again', [object('web-back', { to: 'web', mark: MARK, own: from('web') })], { do: 'create' }],
+    [
+      'deletes the object between, whoever created the object again',
+      [object('web'), object('web-back', { to: 'web', mark: MARK, own: from('web') })],
+      { do: 'delete', object: { metadata: { name: 'web-back' } } },
+    ],
+    [
+      'waits for the way back',
+      [object('web'), object('web-back', { to: 'web', mark: MARK, own: from('web'), dying: true })],
+      { do: 'wait', shown: { metadata: { name: 'web' } } },
+    ],
+    ['ends', [object('web', { own: from('web-back') })], { do: 'end' }],
+  ])('%s', (_what, objects, step) => {
+    expect(next(objects)).toMatchObject(step);
+  });
+
+  it('finds no object', () => {
+    expect(next([])).toBeUndefined();
+    expect(next([object('db')], 'site')).toBeUndefined();
+  });
+
+  const member = [{ kind: SET_KIND, name: 'set', uid: 'u', controller: true }];
+  it.each<[string, Shape, string | undefined, string]>([
+    ['lives', { own: {} }, undefined, 'web is not being deleted'],
+    [
+      'is a member of a set',
+      { own: {}, dying: true, metadata: { ownerReferences: member } },
+      undefined,
+      'is a member of a set',
+    ],
+    ['is retained', { own: {}, dying: true, spec: { deletionPolicy: 'Retain' } }, undefined, 'its server stays anyway'],
+    [
+      'is paused',
+      { own: {}, dying: true, metadata: { annotations: { [PAUSED_ANNOTATION]: '' } } },
+      'site',
+      'is paused',
+    ],
+    ['has no server yet', { dying: true }, undefined, 'not yet'],
+    ['was never read', { own: { fingerprint: undefined }, dying: true }, undefined, 'not yet'],
+    ['lost its server', { own: { missingAt: '2026-01-02T00:00:00Z' }, dying: true }, undefined, 'no longer exists'],
+    ['is being cancelled', { own: {}, dying: true, reason: 'Deleting' }, undefined, 'too late'],
+    ['may be cancelled', { own: {}, dying: true, reason: 'CancellationUnconfirmed' }, 'site', 'too late'],
+    ['goes to another object', { own: {}, dying: true, to: 'db' }, 'site', 'to db already'],
+  ])('refuses an object that %s', (_what, shape, as, says) => {
+    expect(() => next([object('web', shape)], as)).toThrow(says);
+  });
+
+  it('takes a member of a set back under another name, without the set', () => {
+    const labels = { 'vps-operator.dev/set': 'set', tier: 'front' };
+    const of = object('web', { own: {}, dying: true, metadata: { ownerReferences: member, labels } });
+    const step = next([of], 'kept');
+    expect(step).toMatchObject({ do: 'name', manifest: { metadata: { name: 'kept', labels: { tier: 'front' } } } });
+    expect(step?.do === 'name' && step.manifest.metadata).not.toHaveProperty('ownerReferences');
+  });
+
+  it('takes no name that an object has', () => {
+    expect(() => next([object('web', { own: {}, dying: true }), object('site')], 'site')).toThrow(
+      'already a VirtualServer site',
+    );
+  });
+});

@@ -1,0 +1,259 @@
+/** When an object takes over the server of another one, what it then holds, and how the other one goes. */
+import { describe, expect, it } from 'vitest';
+import { FINALIZER, HAND_OVER_ANNOTATION, PAUSED_ANNOTATION, RECORD_ANNOTATION } from '../../../../src/api/names.ts';
+import { formatRecord, type ServerRecord } from '../../../../src/api/record.ts';
+import type { VirtualServer, VirtualServerSpec } from '../../../../src/api/virtual-server.ts';
+import { ProviderError } from '../../../../src/provider/error.ts';
+import { annotatedRecordOf } from '../../../fixtures/records.ts';
+import { ELSEWHERE, HELD, KNOWN, SERVER, TIMING, memo, web, webWith } from '../../../fixtures/decision.ts';
+import { stored, storedWith } from '../../../fixtures/virtual-server.ts';
+import { DENIED, shownBy, visit, type Given, type Visited } from '../../../fixtures/visits.ts';
+
+const OLD = 'uid-of-old';
+const TIME = '2026-01-02T00:00:00Z';
+const record: ServerRecord = { ...KNOWN, owner: OLD, readyAt: '2026-01-01T10:00:00Z', account: 'account-1' };
+
+interface GiverShape {
+  own?: ServerRecord;
+  spec?: Partial<VirtualServerSpec>;
+  annotations?: Record<string, string>;
+  living?: true;
+  reason?: string;
+}
+
+/** The object `old`, which is being deleted and hands its server over to `web`. */
+function giver({ own = record, spec, annotations, living, reason }: GiverShape = {}): VirtualServer {
+  const conditions = [
+    {
+      type: 'Ready',
+      status: 'False' as const,
+      reason: reason ?? 'HandOverPending',
+      message: '',
+      lastTransitionTime: TIME,
+    },
+  ];
+  return stored(
+    'old',
+    storedWith({
+      metadata: {
+        finalizers: [FINALIZER],
+        annotations: { [HAND_OVER_ANNOTATION]: 'web', [RECORD_ANNOTATION]: formatRecord(own), ...annotations },
+        ...(living !== true && { deletionTimestamp: TIME }),
+      },
+      ...(spec && { spec }),
+      status: { serverStatus: 'running', record: own, conditions },
+    }),
+  );
+}
+
+const take = (given: Given = {}, object = web()): Promise<Visited> =>
+  visit(object, { beside: giver(), ...given, answers: { server: SERVER, ...given.answers } });
+
+const heldBy = ({ object }: Visited): string | undefined => object && annotatedRecordOf(object)?.identifier;
+
+function expectNothing(visited: Visited): void {
+  expect(heldBy(visited)).toBeUndefined();
+  expect(visited.calls.filter((call) => ['order', 'delete', 'catalog'].includes(call))).toEqual([]);
+}
+
+describe('the object that a deleted one names', () => {
+  it('holds the server after a live read of the giver and of the server, and orders nothing', async () => {
+    const { object, calls } = await take();
+    expect(calls.slice(0, 3)).toEqual(['other', 'read', 'write']);
+    expect(calls).not.toContain('catalog');
+    expect(object && annotatedRecordOf(object)).toMatchObject({
+      owner: 'uid-of-web',
+      mode: 'adopt',
+      identifier: 'srv1',
+      account: 'account-1',
+      fingerprint: KNOWN.fingerprint,
+      takenFrom: { name: 'old', uid: OLD, identifier: 'srv1' },
+    });
+    expect(object?.metadata.finalizers).toEqual([FINALIZER]);
+  });
+
+  it('keeps the time from which ttl counts, and the orphans', async () => {
+    const own = { ...record, orphans: [{ task: 3 }] };
+    const { object } = await take({ beside: giver({ own }) });
+    expect(object && annotatedRecordOf(object)).toMatchObject({ readyAt: record.readyAt, orphans: [{ task: 3 }] });
+  });
+
+  it.each<{ what: string; given: Given; reason?: string; says: string }>([
+    { what: 'is not being deleted', given: { beside: giver({ living: true }) }, says: 'orders nothing' },
+    {
+      what: 'names another object in the live read',
+      given: { besideLive: giver({ annotations: { [HAND_OVER_ANNOTATION]: 'other' } }) },
+      says: 'no longer names this one',
+    },
+    { what: 'is gone', given: { besideLive: null }, says: 'no longer exists' },
+    {
+      what: 'is not being deleted in the live read',
+      given: { besideLive: giver({ living: true }) },
+      says: 'not being deleted',
+    },
+    {
+      what: 'is paused',
+      given: { beside: giver({ annotations: { [PAUSED_ANNOTATION]: 'true' } }) },
+      says: 'is paused',
+    },
+    {
+      what: 'has never read its server',
+      given: { beside: giver({ own: { ...HELD, owner: OLD } }) },
+      says: 'not known yet',
+    },
+    {
+      what: 'may still lose its server to an earlier process',
+      given: { ageMs: TIMING.takeoverMs - 1 },
+      says: 'may still be cancelling it',
+    },
+    {
+      what: 'has an expired server',
+      given: { beside: giver({ own: { ...record, expiredAt: TIME } }) },
+      reason: 'HandOverRefused',
+      says: 'has expired',
+    },
+    {
+      what: 'has a server that is gone',
+      given: { beside: giver({ own: { ...record, missingAt: TIME } }) },
+      reason: 'HandOverRefused',
+      says: 'no longer exists',
+    },
+    {
+      what: 'has a server whose cancellation this process has asked for',
+      given: { besideMemo: memo({ end: { state: 'requested', identifier: 'srv1' } }) },
+      reason: 'HandOverRefused',
+      says: 'already asked to cancel',
+    },
+    {
+      what: 'has a server whose cancellation an earlier process has asked for',
+      given: { beside: giver({ reason: 'CancellationUnconfirmed' }) },
+      reason: 'HandOverRefused',
+      says: 'already asked to cancel',
+    },
+    {
+      what: 'has a server of another account',
+      given: { account: ELSEWHERE },
+      reason: 'HandOverRefused',
+      says: 'another API key',
+    },
+    {
+      what: 'was ordered with other fields',
+      given: { beside: giver({ spec: { product: 'vps-2gb', sshKeys: ['ssh-ed25519 AAAA b'] } }) },
+      reason: 'HandOverRefused',
+      says: 'another product, sshKeys',
+    },
+    {
+      what: 'has a server with other hardware addresses',
+      given: { answers: { server: { ...SERVER, macs: ['00:00:5e:00:53:ff'] } } },
+      reason: 'HandOverRefused',
+      says: 'its hardware address is 00:00:5e:00:53:ff',
+    },
+    {
+      what: 'has a server that shows no address any more',
+      given: { answers: { server: { ...SERVER, macs: [], ipv6: [] } } },
+      reason: 'HandOverRefused',
+      says: 'nothing that it shows proves',
+    },
+    {
+      what: 'has a server that is not shown',
+      given: { answers: { server: DENIED } },
+      says: 'as soon as the provider shows it',
+    },
+    {
+      what: 'has a server that another object holds',
+      given: { others: { withServer: () => ['default/third'] } },
+      reason: 'HandOverRefused',
+      says: 'default/third holds',
+    },
+    { what: 'was read by a process that no longer leads', given: { leads: false }, says: 'reads both objects again' },
+  ])('takes and orders nothing while the giver $what', async ({ given, reason = 'HandOverPending', says }) => {
+    const visited = await take(given);
+    expectNothing(visited);
+    const shown = shownBy(visited);
+    expect(shown.reason).toBe(reason);
+    expect(shown.message).toContain(says);
+  });
+
+  it('orders as usual once no object names it', async () => {
+    const beside = giver({ annotations: { [HAND_OVER_ANNOTATION]: 'other' } });
+    const { calls } = await take({ beside, answers: { opened: new ProviderError('PROVIDER_UNREACHABLE', 'down') } });
+    expect(calls).toContain('catalog');
+  });
+
+  it('takes the server although its expiry has passed, so that the server can be cancelled', async () => {
+    const visited = await take(
+      { answers: { removed: 'cancelled', after: DENIED } },
+      web({ spec: { expiresAt: '2026-01-01T00:00:00Z' } }),
+    );
+    expect(visited.calls).toContain('delete');
+    expect(visited.object && annotatedRecordOf(visited.object)?.expiredAt).toBeDefined();
+  });
+});
+
+describe('an object that names another one', () => {
+  const naming = { annotations: { [HAND_OVER_ANNOTATION]: 'old' } };
+  const dying = webWith(KNOWN, { ...naming, deleting: true, status: { serverStatus: 'running' } });
+  const visited = (object: VirtualServer, given: Given = {}): Promise<Visited> =>
+    visit(object, { ...given, answers: { server: SERVER, removed: 'cancelled', after: DENIED, ...given.answers } });
+
+  it('orders nothing', async () => {
+    const seen = await visited(web(naming));
+    expectNothing(seen);
+    expect(shownBy(seen).reason).toBe('HandOverPending');
+  });
+
+  it.each([
+    ['Delete', {}],
+    ['Retain', { deletionPolicy: 'Retain' as const }],
+  ])('neither cancels nor leaves its server with %s', async (_policy, spec) => {
+    const { object, calls } = await visited(webWith(KNOWN, { ...naming, deleting: true, spec }));
+    expect(calls).not.toContain('delete');
+    expect(object?.metadata.finalizers).toHaveLength(1);
+  });
+
+  it('reads a server that was never read, so that the next object can recognize it', async () => {
+    const { object, calls } = await visited(webWith(HELD, { ...naming, deleting: true }), {
+      memo: memo({ task: { state: 'over', identifier: 'srv1' } }),
+    });
+    expect(calls).not.toContain('delete');
+    expect(object && annotatedRecordOf(object)?.fingerprint).toEqual(KNOWN.fingerprint);
+  });
+
+  it('cancels nothing if only the live read shows the annotation', async () => {
+    const { calls, object } = await visited(webWith(KNOWN, { deleting: true }), { live: dying });
+    expect(calls).toContain('live');
+    expect(calls).not.toContain('delete');
+    expect(object).toBeDefined();
+  });
+
+  it('goes without a cancellation when the other one holds its server, whatever it says then', async () => {
+    const own = {
+      ...KNOWN,
+      owner: OLD,
+      mode: 'adopt' as const,
+      takenFrom: { name: 'web', uid: 'uid-of-web', identifier: 'srv1' },
+    };
+    const taker = giver({ own, living: true, annotations: { [HAND_OVER_ANNOTATION]: '' } });
+    const said: Record<string, string>[] = [naming.annotations, {}, { [PAUSED_ANNOTATION]: 'true' }];
+    for (const annotations of said) {
+      const { object, calls, events } = await visited(webWith(KNOWN, { annotations, deleting: true }), {
+        beside: taker,
+      });
+      expect(calls).toEqual(['other', 'write']);
+      expect(object).toBeUndefined();
+      expect(events).toMatchObject([{ reason: 'ServerHandedOver' }]);
+    }
+  });
+
+  it('stays if a live read does not show that the other one holds its server', async () => {
+    const own = {
+      ...KNOWN,
+      owner: OLD,
+      mode: 'adopt' as const,
+      takenFrom: { name: 'web', uid: 'uid-of-web', identifier: 'srv1' },
+    };
+    const { object, calls } = await visited(dying, { beside: giver({ own, living: true }), besideLive: null });
+    expect(calls).toContain('other');
+    expect(object).toBeDefined();
+  });
+});

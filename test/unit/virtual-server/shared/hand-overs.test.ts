@@ -1,0 +1,101 @@
+/** Which object holds a server before and after a hand-over, and that no cancellation meets one. */
+import { describe, expect, it } from 'vitest';
+import { FINALIZER, HAND_OVER_ANNOTATION, RECORD_ANNOTATION } from '../../../../src/api/names.ts';
+import { formatRecord, type ServerRecord } from '../../../../src/api/record.ts';
+import type { VirtualServer } from '../../../../src/api/virtual-server.ts';
+import { HandOvers } from '../../../../src/virtual-server/shared/hand-overs.ts';
+import { Holders } from '../../../../src/virtual-server/shared/holders.ts';
+import { ServerQuota } from '../../../../src/virtual-server/shared/limits.ts';
+import { Objects } from '../../../../src/virtual-server/shared/objects.ts';
+import { ACCOUNT, KNOWN } from '../../../fixtures/decision.ts';
+import { stored, storedWith } from '../../../fixtures/virtual-server.ts';
+
+const TAKEN = { name: 'old', uid: 'uid-of-old', identifier: 'srv1' };
+const at = (name: string, resourceVersion: string, own?: ServerRecord, target?: string): VirtualServer =>
+  stored(
+    name,
+    storedWith({
+      metadata: {
+        resourceVersion,
+        finalizers: [FINALIZER],
+        ...(name === 'old' && { deletionTimestamp: '2026-01-02T00:00:00Z' }),
+        annotations: {
+          ...(own && { [RECORD_ANNOTATION]: formatRecord(own) }),
+          ...(target !== undefined && { [HAND_OVER_ANNOTATION]: target }),
+        },
+      },
+    }),
+  );
+const OLD = at('old', '5', { ...KNOWN, owner: 'uid-of-old' }, 'new');
+const FREE = at('new', '6');
+const TAKER = at('new', '7', { ...KNOWN, owner: 'uid-of-new', mode: 'adopt', takenFrom: TAKEN });
+
+function world() {
+  const holders = new Holders(() => ACCOUNT);
+  const quota = new ServerQuota(1);
+  const objects = new Objects({ get: () => undefined }, holders, quota);
+  const holdersOf = () => holders.others('uid-of-asker').withServer('srv1', { account: ACCOUNT });
+  return { objects, quota, holdersOf };
+}
+
+describe('a hand-over', () => {
+  it('has one holder at each moment, whichever object the process sees first', () => {
+    for (const order of [
+      [OLD, FREE, TAKER],
+      [TAKER, OLD],
+    ]) {
+      const { objects, holdersOf } = world();
+      for (const object of order) objects.saw(object);
+      expect(holdersOf()).toEqual(['default/new']);
+      expect(objects.handOvers.of(OLD).takenBy).toBe('new');
+    }
+    const { objects, holdersOf } = world();
+    for (const object of [OLD, FREE]) objects.saw(object);
+    expect(holdersOf()).toEqual(['default/old']);
+    expect(objects.handOvers.of(OLD).takenBy).toBeUndefined();
+  });
+
+  it('takes no second place in the quota', () => {
+    const { objects, quota } = world();
+    for (const object of [OLD, FREE, TAKER]) objects.saw(object);
+    expect(quota.reserve('default', 'uid-of-new', TAKER.spec)).not.toHaveProperty('full');
+    expect(quota.reserve('default', 'uid-of-third', TAKER.spec)).toHaveProperty('full');
+  });
+
+  it('ends with the object that holds the server', () => {
+    const { objects } = world();
+    for (const object of [OLD, TAKER]) objects.saw(object);
+    objects.gone(TAKER);
+    expect(objects.handOvers.of(OLD).takenBy).toBeUndefined();
+  });
+
+  it('concerns both objects', () => {
+    const { objects } = world();
+    objects.saw(OLD);
+    expect(objects.handOvers.of(FREE).givers).toEqual([{ name: 'old', isEnding: true }]);
+    expect(objects.handOvers.concernedBy(OLD, undefined)).toEqual(['default/new']);
+    expect(objects.handOvers.concernedBy(TAKER, { ...KNOWN, takenFrom: TAKEN })).toEqual(['default/old']);
+    const elsewhere = { ...FREE, metadata: { ...FREE.metadata, namespace: 'other' } };
+    expect(objects.handOvers.of(elsewhere).givers).toEqual([]);
+  });
+});
+
+describe('a cancellation and a hand-over of one server', () => {
+  it('exclude each other until the visit ends', () => {
+    const handOvers = new HandOvers();
+    const [first, second] = [{}, {}];
+    const held = handOvers.begin('uid', first);
+    expect(handOvers.begin('uid', second)).toBeUndefined();
+    expect(handOvers.begin('uid', first)).toBeDefined();
+    held?.release();
+    expect(handOvers.begin('uid', second)).toBeDefined();
+  });
+
+  it('are kept apart while the record of the taker may be on its way', () => {
+    const handOvers = new HandOvers();
+    handOvers.tries('uid', 1_000);
+    expect(handOvers.wasTriedWithin(500, 'uid', 1_499)).toBe(true);
+    expect(handOvers.wasTriedWithin(500, 'other', 1_499)).toBe(false);
+    expect(handOvers.wasTriedWithin(500, 'uid', 1_500)).toBe(false);
+  });
+});
