@@ -2162,6 +2162,13 @@ export const MUTANTS: Mutant[] = [
     tests: ['--project', 'unit', 'test/unit/virtual-server/operations/hand-over.test.ts'],
   },
   {
+    name: 'trusts new host keys after a hand-over',
+    file: 'src/virtual-server/operations/hand-over.ts',
+    find: '...(sshHostKeys !== undefined && { sshHostKeys })',
+    replace: '...(sshHostKeys === null && { sshHostKeys })',
+    tests: ['--project', 'unit', 'test/unit/virtual-server/operations/hand-over.test.ts'],
+  },
+  {
     name: 'takes over a server without comparing its addresses',
     file: 'src/virtual-server/operations/hand-over.ts',
     find: 'if (!known.ok) return refused(visit, giver, `the provider',

@@ -19,10 +19,13 @@ interface GiverShape {
   annotations?: Record<string, string>;
   living?: true;
   reason?: string;
+  hostKeys?: (typeof HOST_KEY)[];
 }
 
+const HOST_KEY = { type: 'ssh-ed25519', fingerprint: 'SHA256:abc', key: 'AAAA', firstSeen: '2026-01-01T10:00:00Z' };
+
 /** The object `old`, which is being deleted and hands its server over to `web`. */
-function giver({ own = record, spec, annotations, living, reason }: GiverShape = {}): VirtualServer {
+function giver({ own = record, spec, annotations, living, reason, hostKeys }: GiverShape = {}): VirtualServer {
   const conditions = [
     {
       type: 'Ready',
@@ -41,7 +44,7 @@ function giver({ own = record, spec, annotations, living, reason }: GiverShape =
         ...(living !== true && { deletionTimestamp: TIME }),
       },
       ...(spec && { spec }),
-      status: { serverStatus: 'running', record: own, conditions },
+      status: { serverStatus: 'running', record: own, conditions, ...(hostKeys && { sshHostKeys: hostKeys }) },
     }),
   );
 }
@@ -70,6 +73,12 @@ describe('the object that a deleted one names', () => {
       takenFrom: { name: 'old', uid: OLD, identifier: 'srv1' },
     });
     expect(object?.metadata.finalizers).toEqual([FINALIZER]);
+  });
+
+  it('trusts the host keys that the giver trusted, and no other', async () => {
+    const { object } = await take({ beside: giver({ hostKeys: [HOST_KEY] }) });
+    expect(object?.status?.sshHostKeys).toEqual([HOST_KEY]);
+    expect((await take()).object?.status?.sshHostKeys).toBeUndefined();
   });
 
   it('keeps the time from which ttl counts, and the orphans', async () => {
