@@ -205,6 +205,7 @@ describe('kubectl', () => {
       zone: { code: 'ams' },
       price: 4.99,
       task: { id: 1, percent: 42 },
+      cancelsAt: '2026-01-02T00:00:00Z',
       conditions: [
         { type: 'Paused', status: 'True', reason: 'Paused', message: 'no', lastTransitionTime: '2026-01-01T00:00:00Z' },
         {
@@ -228,10 +229,10 @@ describe('kubectl', () => {
     const cells = [name, 'False', 'Creating', 'columns', age];
     expect(await table()).toEqual([narrow, cells]);
     expect(await table('--output=wide')).toEqual([
-      [...narrow, 'IDENTIFIER', 'IPV6', 'SSH', 'IMAGE', 'ZONE', 'PRICE', 'PROGRESS', 'MESSAGE'],
+      [...narrow, 'IDENTIFIER', 'IPV6', 'SSH', 'IMAGE', 'ZONE', 'PRICE', 'PROGRESS', 'CANCELS', 'MESSAGE'],
       [
         ...[...cells, 'v1234', '2001:db8::1', 'root@proxy.example -p 2222', 'debian-12/minimal'],
-        ...['ams', '4.99', '42', 'Wait.'],
+        ...['ams', '4.99', '42', '2026-01-02T00:00:00Z', 'Wait.'],
       ],
     ]);
   });

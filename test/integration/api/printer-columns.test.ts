@@ -56,7 +56,7 @@ it('prints servers that run, are ordered, failed or are being deleted, and sets,
   expect(servers).toHaveLength(1 + 6 + 2);
   expect(tooLong(servers)).toEqual([]);
   const wide = await linesOf(world, 'vps', '--output', 'wide');
-  expect(wide[0]).toMatch(/ AGE +IDENTIFIER +IPV6 +SSH +IMAGE +ZONE +PRICE +PROGRESS +MESSAGE$/);
+  expect(wide[0]).toMatch(/ AGE +IDENTIFIER +IPV6 +SSH +IMAGE +ZONE +PRICE +PROGRESS +CANCELS +MESSAGE$/);
   expect(wide.find((line) => line.startsWith(NAME))).toContain(` ${IPV6} `);
   const sets = await linesOf(world, 'vpsset');
   expect(sets[0]).toMatch(/^NAME +DESIRED +READY +UPDATED +AVAILABLE +PRICE +AGE$/);

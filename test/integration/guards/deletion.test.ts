@@ -179,12 +179,34 @@ describe('an object with the finalizer and without a readable record', () => {
   });
 });
 
+describe('deletionDelay', () => {
+  it('warns that the server runs on, and how to take the deletion back', async () => {
+    await objects.claimed('delayed', withSpec({ deletionDelay: '24h' }));
+    const args = ['delete', 'vps', 'delayed', '--wait=false', '--warnings-as-errors'];
+    expect(await refusal(guarded.editor, args)).toMatch(
+      new RegExp(
+        'Warning: .*the server of this VirtualServer runs on and costs money for 24h .*' +
+          `kubectl vps undelete delayed --namespace ${guarded.namespace}`,
+      ),
+    );
+    expect((await objects.read('delayed')).metadata.deletionTimestamp).toBeDefined();
+  });
+
+  it('warns of nothing if the server is cancelled at once, or not at all', async () => {
+    await objects.claimed('at-once');
+    await objects.claimed('left', withSpec({ deletionDelay: '24h', deletionPolicy: 'Retain' }));
+    for (const name of ['at-once', 'left'])
+      await succeed(guarded.editor, ['delete', 'vps', name, '--wait=false', '--warnings-as-errors']);
+  });
+});
+
 describe('the policies', () => {
   it("pass the cluster's type checker", async () => {
     const ofBase = (await typeWarnings(guarded)).filter(([name]) => name !== 'vps-operator-connection-secrets');
     expect(ofBase).toEqual([
       ['vps-operator-annotations', undefined],
       ['vps-operator-crd-deletion', undefined],
+      ['vps-operator-deletion-delay', undefined],
       ['vps-operator-deletion-protection', undefined],
       ['vps-operator-members', undefined],
       ['vps-operator-mistakes', undefined],
