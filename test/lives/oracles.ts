@@ -140,6 +140,27 @@ export function actedByObserver({ operation }: Exchange): string[] {
   return isActed ? [`${operation} was sent by an operator that only observes`] : [];
 }
 
+/** Reasons that say what the operator that acts next must not forget: it decides from the status, and has no memory. */
+const KEPT = new Set([
+  'AbsenceUnproven',
+  'IdentityUnproven',
+  'ServerMissing',
+  'TaskNotFound',
+  'TaskFailed',
+  'TaskInUse',
+]);
+
+/** Reports that an operator that only observes has nothing to say of such an object but that it observes. */
+export function forgottenByObserver({ method = 'GET', path, body }: CallOptions, { servers }: ApiServer): string[] {
+  if (method !== 'PUT' || !path.includes('/virtualservers/')) return [];
+  const { metadata, status } = body as VirtualServer;
+  const present = servers.get(metadata.namespace, metadata.name);
+  if (present?.metadata.resourceVersion !== metadata.resourceVersion) return [];
+  const before = currentReason(present.status?.conditions) ?? '';
+  if (!KEPT.has(before) || currentReason(status?.conditions) !== 'ObserveOnly') return [];
+  return [`${keyOf(present)}: an operator that only observes has replaced ${before}`];
+}
+
 /** Reports what an operator that only observes writes besides status and Events. */
 export function writtenByObserver({ method = 'GET', path }: CallOptions): string[] {
   const isWrite = method !== 'GET' && !(method === 'PUT' && path.endsWith('/status'));

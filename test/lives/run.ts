@@ -14,6 +14,7 @@ import {
   actedByObserver,
   cancelledWrongly,
   falselyReported,
+  forgottenByObserver,
   leftOver,
   notAtRest,
   orderedOtherwise,
@@ -332,7 +333,10 @@ class SimWorld {
         if (observes) this.#violations.push(...actedByObserver(exchange));
         else if (name !== 'alone') this.#violations.push(...sentByAnother(exchange, identity, this.#api));
       },
-      observes: observes ? (request) => void this.#violations.push(...writtenByObserver(request)) : undefined,
+      observes: observes
+        ? (request) =>
+            void this.#violations.push(...writtenByObserver(request), ...forgottenByObserver(request, this.#api))
+        : undefined,
       onJournal: (what) => this.#violations.push(what),
       onFailedStart: (error) => this.#startAgain(replica as Replica, process, error),
       ...(name !== 'alone' && { election: { identity, onLost: () => this.#lost(replica as Replica) } }),

@@ -2038,6 +2038,20 @@ export const MUTANTS: Mutant[] = [
     tests: ['--project', 'unit', 'test/unit/virtual-server/operations/observe.test.ts'],
   },
   {
+    name: 'forgets the doubt about a server while it only observes',
+    file: 'src/virtual-server/operations/observe.ts',
+    find: "if (!hasTrait(reason, 'doubt') && !hasTrait(reason, 'namedByYou')) return undefined;",
+    replace: "if (!hasTrait(reason, 'namedByYou')) return undefined;",
+    tests: ['--project', 'unit', 'test/unit/virtual-server/operations/observe.test.ts'],
+  },
+  {
+    name: 'forgets that only you can resolve an order while it only observes',
+    file: 'src/virtual-server/operations/observe.ts',
+    find: "if (!hasTrait(reason, 'doubt') && !hasTrait(reason, 'namedByYou')) return undefined;",
+    replace: "if (!hasTrait(reason, 'doubt')) return undefined;",
+    tests: ['--project', 'unit', 'test/unit/virtual-server/operations/observe.test.ts'],
+  },
+  {
     name: 'takes a Lease that is renewed for a free one while it only observes',
     file: 'src/controller/observer.ts',
     find: 'return now - this.#seen.at < durationMs;',

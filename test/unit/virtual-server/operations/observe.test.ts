@@ -1,5 +1,10 @@
 import { describe, expect, it } from 'vitest';
-import { RECORD_ANNOTATION, SERVER_GONE_ANNOTATION } from '../../../../src/api/names.ts';
+import {
+  ADOPT_ANNOTATION,
+  NOT_CREATED_ANNOTATION,
+  RECORD_ANNOTATION,
+  SERVER_GONE_ANNOTATION,
+} from '../../../../src/api/names.ts';
 import type { VirtualServer } from '../../../../src/api/virtual-server.ts';
 import {
   adopting,
@@ -15,7 +20,8 @@ import {
   webWith,
   type Shape,
 } from '../../../fixtures/decision.ts';
-import { shownBy, visit, type Given, type Visited } from '../../../fixtures/visits.ts';
+import { inputsOf } from '../../../../src/virtual-server/decision/inputs.ts';
+import { DENIED, shownBy, visit, type Given, type Visited } from '../../../fixtures/visits.ts';
 
 const HOUR_MS = 3_600_000;
 const OVER = { task: { state: 'over', identifier: 'srv1' } } as const;
@@ -91,6 +97,50 @@ describe('an operator that only observes', () => {
     const object = held({ deleting: true, annotations: { [SERVER_GONE_ANNOTATION]: 'srv1' } });
     const visited = await observe(object, { memo: memo(OVER) });
     expect(visited.object?.metadata).toEqual(object.metadata);
+  });
+
+  it('keeps a doubt, so that the operator after it cancels no server that it does not recognize', async () => {
+    const blank = { ...HELD, fingerprint: {} };
+    const object = webWith(blank, { deleting: true, status: { identifier: 'srv1' } });
+    const denied = await visit(object, { answers: { server: DENIED } });
+    expect(shownBy(denied).reason).toBe('AbsenceUnproven');
+    const observed = await observe(denied.object ?? object);
+    expect(shownBy(observed)).toEqual({
+      reason: 'AbsenceUnproven',
+      message: expect.stringContaining('would cancel server srv1, once it proves to be that of this object') as string,
+    });
+    expect(observed.events).toEqual([]);
+    // Another server appears under the identifier, and an operator without any memory acts.
+    const acted = await visit(observed.object ?? object, { answers: { server: SERVER, removed: 'ok' } });
+    expect(acted.calls).not.toContain('delete');
+    expect(shownBy(acted).reason).toBe('IdentityUnproven');
+  });
+
+  it.each([
+    { would: 'adopt', annotation: ADOPT_ANNOTATION, word: 'srv2', says: 'It would adopt server srv2' },
+    { would: 'order anew', annotation: NOT_CREATED_ANNOTATION, word: 'a1', says: 'It would order a server' },
+  ])('keeps the reason of an order that only you can resolve: it would $would', async ({ annotation, word, says }) => {
+    const [message, lastTransitionTime] = ['The task is unknown', '2026-01-01T23:00:00Z'];
+    const conditions = (['Ready', 'Stalled'] as const).map((type) => ({
+      type,
+      status: type === 'Ready' ? ('False' as const) : ('True' as const),
+      reason: 'TaskNotFound',
+      message,
+      lastTransitionTime,
+    }));
+    let object = webWith(TASKED, { annotations: { [annotation]: word }, status: { conditions } });
+    const said: (string | undefined)[] = [];
+    for (let at = NOW; at < NOW + 2 * HOUR_MS; at += HOUR_MS / 4) {
+      const answers = { task: DENIED, server: { ...SERVER, identifier: 'srv2' } };
+      const visited = await observe(object, { answers, now: at, memo: memo({ asked: inputsOf(object) }) });
+      object = visited.object ?? object;
+      said.push(...visited.events.map(({ reason }) => reason));
+      expect(shownBy(visited)).toEqual({
+        reason: 'TaskNotFound',
+        message: expect.stringContaining(says) as string,
+      });
+    }
+    expect(said).toEqual([]);
   });
 
   it('reports a copy of another object as any operator does', async () => {
