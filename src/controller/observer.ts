@@ -99,10 +99,13 @@ export class Observer {
     }
   }
 
-  /** No clock is compared with another machine's: a Lease is held until no renewal was seen for its duration. */
+  /**
+   * No clock is compared with another machine's: a Lease is held until no renewal was seen for its duration. A holder that
+   * has released it may be about to be replaced, as in a rollout.
+   */
   #isHeld(current: Lease | undefined): boolean {
     const { timers, leaseDurationMs } = this.#options;
-    if (current === undefined || (current.spec?.holderIdentity ?? '') === '') return false;
+    if (current === undefined) return false;
     const version = current.metadata.resourceVersion;
     const now = timers.monotonic();
     if (this.#seen?.version !== version) this.#seen = { version, at: now };

@@ -2059,6 +2059,13 @@ export const MUTANTS: Mutant[] = [
     tests: ['--project', 'unit', 'test/unit/controller/observer.test.ts'],
   },
   {
+    name: 'takes a released Lease for a free one while it only observes',
+    file: 'src/controller/observer.ts',
+    find: 'if (current === undefined) return false;',
+    replace: "if (current === undefined || current.spec?.holderIdentity === '') return false;",
+    tests: ['--project', 'unit', 'test/unit/controller/observer.test.ts'],
+  },
+  {
     name: 'lets an operator that only observes send an order',
     file: 'src/provider/read-only.ts',
     find: "openOrder: refuse('an order'),",

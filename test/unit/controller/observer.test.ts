@@ -32,9 +32,22 @@ async function begun(first: Lease | Error | undefined) {
 }
 
 describe('an observer', () => {
-  it('reports at once where there is no Lease, and where the last holder has released it', async () => {
+  it('reports at once where there is no Lease', async () => {
     expect((await begun(undefined)).observer.reports).toBe(true);
-    expect((await begun(held('1', ''))).observer.reports).toBe(true);
+  });
+
+  it('reports nothing in a rollout, between two holders', async () => {
+    const { observer, seen, pass } = await begun(held('1', ''));
+    expect(observer.reports).toBe(false);
+    await pass(LEASE_MS / 2);
+    seen.lease = held('2', 'successor');
+    await pass(LEASE_MS / 2);
+    seen.lease = held('3', '');
+    await pass(LEASE_MS / 2);
+    expect(observer.reports).toBe(false);
+    expect(seen.freed).toBe(0);
+    await pass(LEASE_MS);
+    expect(observer.reports).toBe(true);
   });
 
   it('reports nothing while the Lease is renewed, and everything once no renewal was seen for its duration', async () => {
