@@ -107,6 +107,12 @@ export const CASES: Record<string, AlertCase[]> = {
       minutes: 70,
       fires: ['VPSOperatorNoLeader'],
     },
+    {
+      sentence: 'fires when a replica of a version without this metric is a standby beside one that only observes',
+      change: { ...gauge(LEADER, from(60, 1, 0)), [OBSERVES]: { leader: undefined, standby: always(1) } },
+      minutes: 70,
+      fires: ['VPSOperatorNoLeader'],
+    },
   ],
   VPSOperatorNotReconciling: [
     {
