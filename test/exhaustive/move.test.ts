@@ -7,14 +7,23 @@ import { mkdtemp, readFile, rm, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { expect, it, onTestFinished } from 'vitest';
-import { API_VERSION, CATALOG_KIND, CATALOG_PLURAL, SERVER_PLURAL } from '../../src/api/names.ts';
+import {
+  ADOPT_ANNOTATION,
+  API_VERSION,
+  CATALOG_KIND,
+  CATALOG_PLURAL,
+  FINALIZER,
+  SERVER_PLURAL,
+} from '../../src/api/names.ts';
+import { currentReason } from '../../src/api/conditions.ts';
 import type { VirtualServer } from '../../src/api/virtual-server.ts';
 import { loadCluster } from '../../src/kube/config.ts';
 import { DEFAULT_KEY } from '../../src/simulator/index.ts';
 import { knownRecord } from '../../src/virtual-server/decision/record.ts';
 import { OPERATOR_NAMESPACE } from '../../tools/control-plane/operator-identity.ts';
+import { HOST_KEY, OTHER_HOST_KEY } from '../fixtures/decision.ts';
 import { virtualServer, withSpec } from '../fixtures/virtual-server.ts';
-import { startProxy, type FaultProxy } from '../integration/kube/proxy.ts';
+import { answerStatus, startProxy, type FaultProxy } from '../integration/kube/proxy.ts';
 import { startGuardedCluster, type GuardedCluster } from '../integration/support/guarded-cluster.ts';
 import { usePlugin } from '../integration/support/plugin.ts';
 import { spawnOperator } from '../integration/support/process.ts';
@@ -24,7 +33,7 @@ import type { World } from '../integration/support/world.ts';
 const ROOT = join(import.meta.dirname, '../..');
 const page = await readFile(join(ROOT, 'docs/how-to/move-to-another-cluster.md'), 'utf8');
 const folder = usePlugin();
-const WHOLE_MS = 600_000;
+const WHOLE_MS = 900_000;
 const OTHER = 'team-b';
 const LEASE = [`--operator-namespace=${OPERATOR_NAMESPACE}`, '--lease-duration=2s'];
 /** What the page's commands and the operators write; the installation is not interrupted. */
@@ -46,8 +55,17 @@ const steps: Step[] = page.split(/^## /m).flatMap((part) => {
   }));
 });
 
+/** As the end of step 5 says. */
+const ROLLBACK: Step = {
+  heading: 'back',
+  text: /You can still go back.*?```text\n(.*?)```/s.exec(page)?.[1] ?? 'false',
+};
+
 let step = 0;
 let kills = 0;
+
+/** In such a block, the old cluster fails to list the objects at first. */
+const isGate = ({ text }: Step): boolean => text.includes('deletionPolicy=="Delete"');
 
 /** Kills whoever sends a write of a kind for the first time in a step; every second write does not arrive. */
 function interrupt(proxy: FaultProxy, kill: () => void): void {
@@ -147,6 +165,12 @@ async function personAt(clusters: Record<'old' | 'new', GuardedCluster>) {
       }
     });
   }
+  const intercepted = proxies.old.intercept;
+  let isOldFailing = false;
+  proxies.old.intercept = (request, response) => {
+    const isFailed = isOldFailing && request.method === 'GET' && OURS.test(request.url ?? '');
+    return isFailed ? answerStatus(response, 500) : intercepted?.(request, response) === true;
+  };
   const once = (text: string): Promise<{ code: number | null; said: string; wasKilled: boolean }> =>
     new Promise((resolve) => {
       const child = spawn('sh', ['-euc', text], { cwd: home, env, detached: true, stdio: ['ignore', 'pipe', 'pipe'] });
@@ -159,12 +183,24 @@ async function personAt(clusters: Record<'old' | 'new', GuardedCluster>) {
         resolve({ code, said, wasKilled: typed.wasKilled });
       });
     });
-  return async ({ heading, text }: Step): Promise<void> => {
+  const type = async ({ heading, text }: Step): Promise<void> => {
     for (;;) {
       const { code, said, wasKilled } = await once(text);
       if (code === 0) return;
       if (!wasKilled) throw new Error(`${heading}: exit code ${code}\n${text}\n${said}`);
     }
+  };
+  return {
+    home,
+    type,
+    /** The block stops; nothing kills it, because it writes nothing. */
+    async typeInVain({ heading, text }: Step, fault?: 'old fails'): Promise<string> {
+      isOldFailing = fault !== undefined;
+      const { code, said, wasKilled } = await once(text);
+      isOldFailing = false;
+      expect([heading, code === 0, wasKilled]).toEqual([heading, false, false]);
+      return said;
+    },
   };
 }
 
@@ -192,6 +228,9 @@ it('moves every server, and nothing else happens to one', { timeout: WHOLE_MS },
   const place = `/apis/${API_VERSION}/namespaces/${OTHER}/${SERVER_PLURAL}`;
   await old.http.call({ method: 'POST', path: place, body: other });
   const set = await createSet(old, { replicas: 2 });
+  const data = { uid: 'MQ==', resourceVersion: 'Mg==', ownerReferences: 'Mw==', key: 'NA==' };
+  const secret = { apiVersion: 'v1', kind: 'Secret', metadata: { name: 'odd' }, type: 'Opaque', data };
+  await old.http.call({ method: 'POST', path: `/api/v1/namespaces/${namespace}/secrets`, body: secret });
   const catalog = { apiVersion: API_VERSION, kind: CATALOG_KIND, metadata: { name: 'catalog' }, spec: {} };
   const catalogs = `/apis/${API_VERSION}/namespaces/${namespace}/${CATALOG_PLURAL}`;
   await old.http.call({ method: 'POST', path: catalogs, body: catalog });
@@ -236,6 +275,24 @@ it('moves every server, and nothing else happens to one', { timeout: WHOLE_MS },
     }
   })();
 
+  /** An object that was created in the old cluster too late, or was left out: the old cluster keeps all objects. */
+  const newcomer = async (person: Awaited<ReturnType<typeof personAt>>, release: Step): Promise<void> => {
+    const { identifier } = simulator.fleet.addServer('default', { identifier: 'late' });
+    const metadata = { name: 'late', annotations: { [ADOPT_ANNOTATION]: identifier } };
+    const late = { ...virtualServer('late', withSpec({ deletionPolicy: 'Retain' })), metadata };
+    await old.create(late);
+    await old.until(async () => currentReason((await old.get('late'))?.status?.conditions) === 'Available', 'adoption');
+    expect(await person.typeInVain(release)).toContain(`late ${identifier}`);
+    expect((await listed(old)).length).toBe(servers.size + 1);
+    const path = `/apis/${API_VERSION}/namespaces/${namespace}/${SERVER_PLURAL}`;
+    await fresh.http.call({ method: 'POST', path, body: late });
+    await after.kubectl('wait', 'vps', '-n', namespace, 'late', '--for=condition=Ready', '--timeout=5m');
+    for (const { metadata, spec } of await listed(old))
+      if (metadata.name === 'late') policies.set(`${namespace}/late`, spec);
+    servers.set(`${namespace}/late`, identifier);
+    alive.push(identifier);
+  };
+
   await old.stopOperator();
   const [leaving, arriving] = [
     await keepRunning(old, before.operatorKubeconfigPath),
@@ -243,13 +300,21 @@ it('moves every server, and nothing else happens to one', { timeout: WHOLE_MS },
   ];
   await leaving.start();
   await arriving.start('--observe-only', ...LEASE);
-  const type = await personAt(clusters);
+  const person = await personAt(clusters);
   expect(steps.length).toBeGreaterThan(10);
+  const created = steps.findIndex(isGate);
   for (const [index, one] of steps.entries()) {
     step = index + 1;
-    await type(one);
+    if (isGate(one)) await person.typeInVain(one, 'old fails');
+    if (one.text.includes('delete vps -A')) await newcomer(person, one);
+    await person.type(one);
     expect([...new Set(violations)]).toEqual([]);
     if (one.text.includes('deploy/manifests/base')) await arriving.start();
+    if (one.text.includes('=ObserveOnly')) {
+      // You go back, and create the objects again.
+      for (const back of [ROLLBACK, ...steps.slice(created, index + 1)]) await person.type(back);
+      expect([...new Set(violations)]).toEqual([]);
+    }
   }
 
   end.isOver = true;
@@ -258,6 +323,7 @@ it('moves every server, and nothing else happens to one', { timeout: WHOLE_MS },
   expect(violations).toEqual([]);
   expect(await listed(old)).toEqual([]);
   const moved = await listed(fresh);
+  expect(moved.filter(({ metadata }) => metadata.finalizers?.includes(FINALIZER) !== true)).toEqual([]);
   expect(new Map(moved.map((object) => [nameOf(object), held(object)]))).toEqual(servers);
   for (const object of moved) {
     const { deletionPolicy, deletionProtection, expiresAt } = policies.get(nameOf(object)) ?? {};
@@ -271,7 +337,26 @@ it('moves every server, and nothing else happens to one', { timeout: WHOLE_MS },
   expect(
     await after.kubectl('get', 'vpsset', '-n', namespace, 'web', '-o', 'jsonpath={.status.availableReplicas}'),
   ).toBe('2');
+  const copied = await fresh.http.call({ path: `/api/v1/namespaces/${namespace}/secrets/odd` });
+  expect(copied).toMatchObject({ data });
   expect(await after.kubectl('get', 'vpscat', '-n', namespace, '-o', 'name')).toContain('catalog');
+  // Host keys: a changed one stops the move, and so does one that the old cluster did not have.
+  const [key, strange] = [HOST_KEY.fingerprint, OTHER_HOST_KEY.fingerprint];
+  const judges = steps.flatMap(({ heading, text }) =>
+    /KEY|host-keys-now/.test(text) ? [{ heading, text: text.slice(text.indexOf('awk')) }] : [],
+  );
+  const [stop, compare] = judges as [Step, Step];
+  const write = (name: string, text: string): Promise<void> => writeFile(join(person.home, name), text);
+  await write('found', 'a web srv1 <none> <none> <none>\n');
+  await person.type(stop);
+  await write('found', 'a web srv1 <none> <none> True\n');
+  expect(await person.typeInVain(stop)).toContain('a web srv1');
+  await write('host-keys', `a/web ${key} ${strange}\na/db\n`);
+  await write('host-keys-now', `a/web ${key}\na/db ${strange}\na/new ${strange}\n`);
+  await person.type(compare);
+  await write('host-keys', `a/web ${key}\n`);
+  await write('host-keys-now', `a/web ${key} ${strange}\n`);
+  expect(await person.typeInVain(compare)).toBe(`a/web ${strange}\n`);
   // Each party was interrupted again and again.
   expect(kills).toBeGreaterThan(40);
 });
