@@ -164,7 +164,7 @@ export const statusSchema = z
       .max(BOUNDS.hostKeys)
       .optional()
       .describe(
-        'SSH host keys that sshCheck found first, or that you accepted since. They change only by your annotation.',
+        'The SSH host key that sshCheck found first, or that you accepted since. It changes only by your annotation.',
       ),
     serverStatus: text.optional().describe("The provider's word for the state of the server, such as running."),
     task: z

@@ -5,7 +5,7 @@
 import { connect, type LookupFunction } from 'node:net';
 import type { ConnectConfig } from 'ssh2';
 import { FairPlaces } from '../base/fair-line.ts';
-import { KEY_FAMILIES, type KeyType, type ShownKey } from './decision/key-types.ts';
+import { KEY_TYPES, type KeyType, type ShownKey } from './decision/key-types.ts';
 import type { ProbeResult, SshEndpoint } from './decision/reach.ts';
 import { shownKey } from './shown-key.ts';
 import { lookup } from 'node:dns';
@@ -13,7 +13,7 @@ import { Resolver } from 'node:dns/promises';
 
 /**
  * Resolves with the result; never rejects. `namespace`: the namespace of the object to check. `known`: the types of the
- * host keys that the server has shown before; if there are none, the probe asks for one key of each family.
+ * trusted host keys, which the probe prefers.
  */
 export type SshProbe = (target: SshEndpoint, namespace: string, known: readonly KeyType[]) => Promise<ProbeResult>;
 
@@ -92,21 +92,14 @@ interface Limits {
 type Asked = { ok: true; banner: string; key: ShownKey | undefined; noKey: string } | { ok: false; why: string };
 
 /**
- * One connection if a key is known: it prefers the types of the known keys, so a host with one of those keys shows it, and
- * any other key is a change. Otherwise one connection for each family, because a client may insist on any of them.
+ * On one connection, for one key: nothing proves that the same machine answers another one. It prefers the types of the known
+ * keys, so a host with one of those keys shows it, and any other key is a change.
  */
 async function probed(target: SshEndpoint, known: readonly KeyType[], limits: Limits): Promise<ProbeResult> {
-  const first = await ask(target, [...known, ...KEY_FAMILIES.flat()], limits);
-  if (!first.ok) return first;
-  const { banner, key, noKey } = first;
-  if (key === undefined) return { ok: true, banner, keys: [], noKey };
-  const keys = [key];
-  const others = known.length > 0 ? [] : KEY_FAMILIES.filter((family) => !family.includes(key.type));
-  for (const family of others) {
-    const next = await ask(target, family, limits);
-    if (next.ok && next.key !== undefined) keys.push(next.key);
-  }
-  return { ok: true, banner, keys };
+  const asked = await ask(target, [...known, ...KEY_TYPES], limits);
+  if (!asked.ok) return asked;
+  const { banner, key, noKey } = asked;
+  return { ok: true, banner, ...(key === undefined ? { noKey } : { key }) };
 }
 
 /** The signatures of a type. RSA keys sign with SHA-2 only. */

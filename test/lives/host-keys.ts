@@ -1,6 +1,6 @@
 /**
  * The SSH servers of all servers, whose host keys change, the people who accept keys, and what must not happen: a key is
- * trusted that no annotation names, or a known key is forgotten.
+ * trusted that no annotation names or that no check verifies, or a known key is forgotten.
  */
 import { isDeepStrictEqual } from 'node:util';
 import { ACCEPT_HOST_KEY_ANNOTATION } from '../../src/api/names.ts';
@@ -50,8 +50,7 @@ export class HostKeys {
     const keys = this.#keysAt(target);
     const first =
       known.map((type) => keys.find((key) => key.type === type)).find((key) => key !== undefined) ?? keys[0];
-    if (first === undefined) return { ok: true, banner: 'SSH-2.0-x', keys: [], noKey: 'no common method' };
-    return { ok: true, banner: 'SSH-2.0-x', keys: known.length > 0 ? [first] : keys };
+    return { ok: true, banner: 'SSH-2.0-x', ...(first === undefined ? { noKey: 'no common method' } : { key: first }) };
   }
 
   /** One random change of a key, or one word about keys. */
@@ -79,7 +78,7 @@ export class HostKeys {
       const where = spec.sshCheck === 'Proxy' ? sshProxy && { ...sshProxy, host: sshProxy.hostname } : direct;
       const known = status?.sshHostKeys ?? [];
       const probed = where && this.answer(where, typesOf(known));
-      const shown = probed?.ok === true ? probed.keys?.[0] : undefined;
+      const shown = probed?.ok === true ? probed.key : undefined;
       if (shown === undefined) return [];
       const says = (what: string): string[] => [`${keyOf(object)} ${what}, and its server shows ${shown.fingerprint}`];
       if (known.length === 0) return says('knows no host key');
@@ -147,6 +146,7 @@ export class HostKeys {
     const unasked = now.filter(({ key, fingerprint }) => !keys.has(key) && fingerprint !== word);
     for (const { fingerprint } of unasked)
       this.violations.push(`${keyOf(after)} trusts the host key ${fingerprint}, which no annotation names`);
+    if (now.length > 1) this.violations.push(`${keyOf(after)} trusts keys of which a check verifies only one`);
     if (now.length === 0) this.violations.push(`${keyOf(after)} has forgotten the host keys of its server`);
   }
 }

@@ -1966,14 +1966,27 @@ export const MUTANTS: Mutant[] = [
   {
     name: 'trusts a changed host key without a word',
     file: 'src/virtual-server/decision/host-keys.ts',
-    find: 'return { keys: known, changed: first };',
-    replace: 'return { keys: [since(first)], changed: undefined };',
+    find: 'return { keys: known, changed: shown };',
+    replace: 'return { keys: [{ ...shown, firstSeen: timestamp(now) }], changed: undefined };',
   },
   {
     name: 'accepts a host key by an annotation about another one',
     file: 'src/virtual-server/decision/host-keys.ts',
-    find: 'metadata.annotations?.[ACCEPT_HOST_KEY_ANNOTATION] === first.fingerprint',
+    find: 'metadata.annotations?.[ACCEPT_HOST_KEY_ANNOTATION] === shown.fingerprint',
     replace: 'metadata.annotations?.[ACCEPT_HOST_KEY_ANNOTATION] !== undefined',
+  },
+  {
+    name: 'trusts the earlier host keys beside an accepted one',
+    file: 'src/virtual-server/decision/host-keys.ts',
+    find: 'return { keys: [{ ...shown, firstSeen: timestamp(now) }], changed: undefined };',
+    replace: 'return { keys: [{ ...shown, firstSeen: timestamp(now) }, ...known], changed: undefined };',
+  },
+  {
+    name: 'learns a host key on a second connection',
+    file: 'src/virtual-server/ssh-check.ts',
+    find: 'if (!asked.ok) return asked;',
+    replace: "if (!asked.ok || !(await ask(target, ['ssh-rsa'], limits)).ok) return asked;",
+    tests: ['--project', 'unit', 'test/unit/virtual-server/ssh-check-host-keys.test.ts'],
   },
   {
     name: 'forgets the known host keys when the server cannot be read',

@@ -1,6 +1,6 @@
 /**
- * The host keys of a server's SSH server: which ones the operator trusts, and what a changed key means. The first keys that a
- * server shows are trusted; from then on, only your annotation replaces them. Pure.
+ * The host key of a server's SSH server: which one the operator trusts, and what a changed key means. The first key that a
+ * server shows is trusted; from then on, only your annotation replaces it. Pure.
  */
 import { timestamp } from '../../base/duration.ts';
 import { ACCEPT_HOST_KEY_ANNOTATION } from '../../api/names.ts';
@@ -34,23 +34,22 @@ export interface PinnedKeys {
   changed: ShownKey | 'unknown' | undefined;
 }
 
-/** Which keys to trust after a probe. `now` in ms since the epoch. */
+/**
+ * Which keys to trust after a probe: one, which every probe verifies. A key of another type, from another connection, could be
+ * that of an attacker, and no later probe would show it. `now` in ms since the epoch.
+ */
 export function pinned(
   { metadata }: VirtualServer,
   known: readonly HostKey[],
   probed: ProbeResult | undefined,
   now: number,
 ): PinnedKeys {
-  const shown = probed?.ok === true ? (probed.keys ?? []) : [];
-  const [first] = shown;
-  if (first === undefined) return { keys: known, changed: known.length === 0 ? undefined : 'unknown' };
-  const since = (key: ShownKey): HostKey => ({ ...key, firstSeen: timestamp(now) });
-  if (known.length === 0) return { keys: shown.map(since), changed: undefined };
-  if (known.some(({ key }) => key === first.key)) return { keys: known, changed: undefined };
-  // One word accepts one key. The keys of other types belonged to what was there before.
-  if (metadata.annotations?.[ACCEPT_HOST_KEY_ANNOTATION] === first.fingerprint)
-    return { keys: [since(first)], changed: undefined };
-  return { keys: known, changed: first };
+  const shown = probed?.ok === true ? probed.key : undefined;
+  if (shown === undefined) return { keys: known, changed: known.length === 0 ? undefined : 'unknown' };
+  if (known.some(({ key }) => key === shown.key)) return { keys: known, changed: undefined };
+  const isAccepted = metadata.annotations?.[ACCEPT_HOST_KEY_ANNOTATION] === shown.fingerprint;
+  if (known.length === 0 || isAccepted) return { keys: [{ ...shown, firstSeen: timestamp(now) }], changed: undefined };
+  return { keys: known, changed: shown };
 }
 
 /** What the condition HostKeyChanged tells. */
@@ -60,7 +59,7 @@ export function changedFinding(known: readonly HostKey[], shown: ShownKey): Find
   const was = before && `${before.type} key ${before.fingerprint}, known since ${before.firstSeen}`;
   const message =
     `The SSH server shows the ${type} key ${fingerprint} instead of the ${was ?? 'known key'}. The server was reinstalled, its keys were ` +
-    'replaced, or another machine answers in its place. The operator keeps the known keys';
+    'replaced, or another machine answers in its place. The operator keeps the known key';
   return { reason: 'HostKeyChanged', message, subject: fingerprint };
 }
 

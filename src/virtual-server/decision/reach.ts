@@ -14,11 +14,9 @@ export interface SshEndpoint {
 }
 
 /**
- * The result of the SSH check. `keys`: the host keys that the host has proven to hold, the preferred one first; `noKey`: why
- * there is none. `banner`, `why` and `noKey` are short and printable.
+ * The result of the SSH check. `key`: the host key that the host has proven to hold; `noKey`: why there is none. `banner`, `why` and `noKey` are short and printable.
  */
-export type ProbeResult =
-  { ok: true; banner: string; keys?: readonly ShownKey[]; noKey?: string } | { ok: false; why: string };
+export type ProbeResult = { ok: true; banner: string; key?: ShownKey; noKey?: string } | { ok: false; why: string };
 
 /** The condition Reachable. */
 export interface Reachable {

@@ -61,11 +61,13 @@ it.skipIf(!hasRootSshd)(
   'a changed host key is reported once, and trusted only after your annotation names it',
   async () => {
     const sshd = await startSshd(['ed25519', 'ecdsa', 'rsa']);
-    const first = await Promise.all((['ed25519', 'ecdsa', 'rsa'] as const).map((type) => sshd.fingerprint(type)));
-    const world = await pinnedServer(sshd, (object) => keysOf(object).length === 3);
-    expect(keysOf(await web(world))).toEqual(first);
+    const first = await sshd.fingerprint();
+    const world = await pinnedServer(sshd, (object) => keysOf(object).length > 0);
+    expect(keysOf(await web(world))).toEqual([first]);
     const known = await knownHostsOf(world);
-    expect(known).toContain(`[127.0.0.1]:${sshd.port} ecdsa-sha2-nistp256 AAAA`);
+    expect(known).toContain(`[127.0.0.1]:${sshd.port} ssh-ed25519 AAAA`);
+    // A key that no later check would verify.
+    expect(known).not.toMatch(/ecdsa|rsa/);
     expect(known).toContain('2001:db8::22 ssh-ed25519 AAAA');
     expect(await logIn(sshd, known)).toBe('in');
 
@@ -74,13 +76,13 @@ it.skipIf(!hasRootSshd)(
     const changed = await world.waitForReason('web', 'HostKeyChanged', 'HostKeyChanged');
     expect(condition(changed, 'HostKeyChanged')).toMatchObject({ status: 'True', subject: second });
     expect(condition(changed, 'Ready')?.status).toBe('True');
-    expect(keysOf(changed)).toEqual(first);
+    expect(keysOf(changed)).toEqual([first]);
     expect(await logIn(sshd, await knownHostsOf(world))).toContain('HOST IDENTIFICATION HAS CHANGED');
 
     // A word about another key means nothing.
-    await world.patch('web', { metadata: { annotations: { [ACCEPT_HOST_KEY_ANNOTATION]: first[0] } } });
+    await world.patch('web', { metadata: { annotations: { [ACCEPT_HOST_KEY_ANNOTATION]: first } } });
     await world.visited('web');
-    expect(keysOf(await web(world))).toEqual(first);
+    expect(keysOf(await web(world))).toEqual([first]);
     await world.patch('web', { metadata: { annotations: { [ACCEPT_HOST_KEY_ANNOTATION]: second } } });
     const accepted = await world.waitFor('web', (object) => keysOf(object).includes(second));
     expect(keysOf(accepted)).toEqual([second]);
