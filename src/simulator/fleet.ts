@@ -13,6 +13,7 @@ import {
   type AliveServer,
   type FoundServer,
   ipv6Of,
+  macOf,
   newServerObject,
   type ServerLife,
   type ServerObject,
@@ -145,6 +146,13 @@ export class Fleet {
     const server = this.#servers.alive(identifier);
     server.renumbered += 1;
     this.updateServer(identifier, { ipv6: [ipv6Of(server.serial, server.renumbered)] });
+  }
+
+  /** Adds network cards, whose addresses reads show before the others. */
+  addNetworkCards(identifier: string, count: number): void {
+    const server = this.#servers.alive(identifier);
+    const added = Array.from({ length: count }, (_, index) => macOf(server.serial, server.object.macs.length + index));
+    server.object = { ...server.object, macs: [...added, ...server.object.macs] };
   }
 
   /** Decides which addresses reads of this server show. */

@@ -280,8 +280,9 @@ export function ipv6Of(serial: number, renumbered: number): string {
   return `2001:db8:${(serial >>> 16).toString(16)}:${(serial & 0xffff).toString(16)}::${(renumbered + 2).toString(16)}`;
 }
 
-/** Unique up to 4 billion servers, and constant for the life of a server. */
-function macOf(serial: number): string {
+/** Unique up to 4 billion servers and 256 network cards, and constant for the life of a server. */
+export function macOf(serial: number, card = 0): string {
   const hex = (serial >>> 0).toString(16).padStart(8, '0');
-  return `52:54:${hex.slice(0, 2)}:${hex.slice(2, 4)}:${hex.slice(4, 6)}:${hex.slice(6, 8)}`;
+  const vendor = card === 0 ? '52:54' : `02:${card.toString(16).padStart(2, '0')}`;
+  return `${vendor}:${hex.slice(0, 2)}:${hex.slice(2, 4)}:${hex.slice(4, 6)}:${hex.slice(6, 8)}`;
 }

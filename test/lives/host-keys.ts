@@ -4,8 +4,8 @@
  */
 import { isDeepStrictEqual } from 'node:util';
 import { ACCEPT_HOST_KEY_ANNOTATION } from '../../src/api/names.ts';
-import { mirrorIn } from '../../src/api/record.ts';
-import type { VirtualServer } from '../../src/api/virtual-server.ts';
+import { MAX_FINGERPRINT, mirrorIn } from '../../src/api/record.ts';
+import { BOUNDS, type VirtualServer } from '../../src/api/virtual-server.ts';
 import type { Simulation } from '../../src/simulator/index.ts';
 import type { KeyType, ShownKey } from '../../src/virtual-server/decision/key-types.ts';
 import { typesOf, type HostKey } from '../../src/virtual-server/decision/host-keys.ts';
@@ -64,6 +64,7 @@ export class HostKeys {
       this.#generations.set(serial, next);
       tell(`the host keys of ${identifier} (serial ${serial}) are now those of generation ${next}`);
     }
+    if (servers.length > 0 && random.chance(0.05)) this.#addNetworkCards(random.pick(servers).identifier);
     const objects = api.servers.list();
     if (objects.length > 0 && random.chance(0.5)) this.#say(random.pick(objects));
   }
@@ -98,6 +99,15 @@ export class HostKeys {
     const value = random.pick(words);
     tell(`accept-host-key=${value ?? ''} ${namespace}/${name}`);
     api.servers.annotate(namespace, name, { [ACCEPT_HOST_KEY_ANNOTATION]: value });
+  }
+
+  /** More than a record holds, and sometimes more than a status holds. */
+  #addNetworkCards(identifier: string): void {
+    const { simulation, random, tell } = this.#parts;
+    const count = random.pick([MAX_FINGERPRINT, BOUNDS.addresses]);
+    if ((this.#serverOf(identifier)?.macs.length ?? 0) > 1) return;
+    simulation.fleet.addNetworkCards(identifier, count);
+    tell(`${identifier} gets ${count} network cards`);
   }
 
   #serverOf(identifier: string) {
@@ -151,10 +161,15 @@ export class HostKeys {
   }
 }
 
+/** How much of a hardware address all network cards of a simulated server have in common. */
+const CARD_END = '00:00:00:00'.length;
+
 const isOwn = ({ status, metadata }: VirtualServer): boolean => mirrorIn(status)?.owner === metadata.uid;
 
 function isSameServer({ status: before }: VirtualServer, { status: after }: VirtualServer): boolean {
   if (before?.identifier !== after?.identifier || mirrorIn(after)?.expiredAt !== undefined) return false;
   const [was = [], is = []] = [before?.macs, after?.macs];
-  return was.length === 0 || is.length === 0 || was.some((mac) => is.includes(mac));
+  // The network cards of a server differ in their first octets.
+  const ends = is.map((mac) => mac.slice(-CARD_END));
+  return was.length === 0 || is.length === 0 || was.some((mac) => ends.includes(mac.slice(-CARD_END)));
 }

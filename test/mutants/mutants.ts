@@ -1997,10 +1997,15 @@ export const MUTANTS: Mutant[] = [
   {
     name: 'keeps the host keys of another server',
     file: 'src/virtual-server/decision/host-keys.ts',
-    find: 'return isOwn && !isOtherFingerprint(fingerprintOf({ macs, ipv6 }), record.fingerprint) ? sshHostKeys : [];',
-    replace:
-      'return isOwn && isOtherFingerprint !== undefined && fingerprintOf !== undefined && ipv6 && macs ? sshHostKeys : [];',
+    find: 'return isOwn && !isOther ? sshHostKeys : [];',
+    replace: 'return isOwn && typeof isOther === `boolean` ? sshHostKeys : [];',
     tests: ['--project', 'unit', 'test/unit/virtual-server/operations/look-host-keys.test.ts'],
+  },
+  {
+    name: 'forgets the host keys of a server with many network cards',
+    file: 'src/virtual-server/decision/host-keys.ts',
+    find: 'compare({ macs: [...recorded, ...server.macs] }, { macs, ipv6 })',
+    replace: 'compare(record.fingerprint, { macs: server.macs.length > 0 ? macs.toSorted().slice(0, 8) : macs, ipv6 })',
   },
   {
     name: 'writes a host key that nobody accepted to the connection Secret',

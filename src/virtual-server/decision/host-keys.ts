@@ -7,7 +7,8 @@ import { ACCEPT_HOST_KEY_ANNOTATION } from '../../api/names.ts';
 import { mirrorIn, type ServerRecord } from '../../api/record.ts';
 import type { VirtualServer, VirtualServerStatus } from '../../api/virtual-server.ts';
 import type { Finding } from '../../controller/conditions.ts';
-import { fingerprintOf, isOtherFingerprint } from './identity.ts';
+import type { Server } from '../../provider/types.ts';
+import { compare } from './identity.ts';
 import { isKeyType, type KeyType, type ShownKey } from './key-types.ts';
 import { isIPv6, type ProbeResult } from './reach.ts';
 import { isHost, SSH_PORT } from './status.ts';
@@ -15,14 +16,17 @@ import { isHost, SSH_PORT } from './status.ts';
 export type HostKey = NonNullable<VirtualServerStatus['sshHostKeys']>[number];
 
 /**
- * The keys in the status, if they are keys of the server in the record. They belong to the identifier and, as far as the
- * provider shows any, to the hardware addresses beside them: a server that you accepted in place of another one starts
- * without keys.
+ * The keys in the status, if they are keys of the server in the record, which has just shown itself as `server`. They belong to
+ * the identifier and, as far as the provider shows any, to the hardware addresses beside them: a server that you accepted in
+ * place of another one starts without keys.
  */
-export function knownKeys({ status }: VirtualServer, record: ServerRecord): readonly HostKey[] {
+export function knownKeys({ status }: VirtualServer, record: ServerRecord, server: Server): readonly HostKey[] {
   const { sshHostKeys = [], identifier, macs = [], ipv6 = [] } = status ?? {};
   const isOwn = mirrorIn(status)?.owner === record.owner && identifier === record.identifier;
-  return isOwn && !isOtherFingerprint(fingerprintOf({ macs, ipv6 }), record.fingerprint) ? sshHostKeys : [];
+  // Status and record each hold some of the addresses of a server with many network cards.
+  const { macs: recorded = [] } = record.fingerprint ?? {};
+  const isOther = compare({ macs: [...recorded, ...server.macs] }, { macs, ipv6 }) === 'different';
+  return isOwn && !isOther ? sshHostKeys : [];
 }
 
 /** The types of known keys, for the next probe; a status may hold others that a newer version has written. */

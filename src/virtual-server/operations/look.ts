@@ -52,7 +52,7 @@ export async function look(
 async function withFindings(visit: Visit, current: ServerRecord, shown: ShownServer): Promise<LookedAt> {
   const { object, services } = visit;
   const where = sshTarget(object, shown.server);
-  const known = knownKeys(object, current);
+  const known = knownKeys(object, current, shown.server);
   const probed = where && (await services.probe(where, object.metadata.namespace, typesOf(known)));
   const hostKeys = pinned(object, known, probed, services.timers.now());
   const connection = await services.connections.write(object, shown.server, hostKeys.keys);

@@ -67,22 +67,34 @@ describe('the keys in a status', () => {
   const status = { identifier: 'srv1', macs: SERVER.macs, ipv6: SERVER.ipv6, sshHostKeys: known };
 
   it('belong to the server of the record', () => {
-    expect(knownKeys(webWith(KNOWN, { status }), KNOWN)).toEqual(known);
+    expect(knownKeys(webWith(KNOWN, { status }), KNOWN, SERVER)).toEqual(known);
   });
 
   it('do not belong to a server with another identifier or other hardware, or to another object', () => {
     const object = webWith(KNOWN, { status });
-    expect(knownKeys(object, { ...KNOWN, identifier: 'srv2' })).toEqual([]);
-    expect(knownKeys(object, { ...KNOWN, fingerprint: { macs: ['00:00:5e:00:53:ff'] } })).toEqual([]);
-    expect(knownKeys(object, { ...KNOWN, owner: 'uid-of-another' })).toEqual([]);
-    expect(knownKeys(web({ status }), record({ identifier: 'srv1' }))).toEqual([]);
+    expect(knownKeys(object, { ...KNOWN, identifier: 'srv2' }, SERVER)).toEqual([]);
+    const macs = ['00:00:5e:00:53:ff'];
+    expect(knownKeys(object, { ...KNOWN, fingerprint: { macs } }, { ...SERVER, macs })).toEqual([]);
+    expect(knownKeys(object, { ...KNOWN, owner: 'uid-of-another' }, SERVER)).toEqual([]);
+    expect(knownKeys(web({ status }), record({ identifier: 'srv1' }), SERVER)).toEqual([]);
   });
 
   it('stay when the server gets an additional network card', () => {
     const macs = [...SERVER.macs, '00:00:5e:00:53:02'];
-    expect(knownKeys(webWith(KNOWN, { status }), { ...KNOWN, fingerprint: { macs } })).toEqual(known);
+    expect(knownKeys(webWith(KNOWN, { status }), { ...KNOWN, fingerprint: { macs } }, { ...SERVER, macs })).toEqual(
+      known,
+    );
     const renumbered = { ...KNOWN, fingerprint: { ipv6: ['2001:db8::ffff'] } };
-    expect(knownKeys(webWith(KNOWN, { status }), renumbered)).toEqual(known);
+    expect(knownKeys(webWith(KNOWN, { status }), renumbered, SERVER)).toEqual(known);
+  });
+
+  it.each([8, 16])('stay when the server gets %i network cards, of which status and record hold a part', (count) => {
+    const added = Array.from({ length: count }, (_, index) => `00:00:00:00:00:${(index + 16).toString(16)}`);
+    const macs = [...added, ...SERVER.macs];
+    const next = { ...status, macs: macs.slice(0, BOUNDS.addresses) };
+    expect(knownKeys(webWith(KNOWN, { status: next }), KNOWN, { ...SERVER, macs })).toEqual(known);
+    // Back to the one card that the record holds.
+    expect(knownKeys(webWith(KNOWN, { status: { ...status, macs } }), KNOWN, SERVER)).toEqual(known);
   });
 
   it('have types for the next check, except those that only a newer version knows', () => {
