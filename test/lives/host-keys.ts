@@ -150,8 +150,8 @@ export class HostKeys {
   #judge({ object: before, keys }: Trusted, after: VirtualServer): void {
     if (keys.size === 0 || isDeepStrictEqual(before.status?.sshHostKeys, after.status?.sshHostKeys)) return;
     const now: readonly HostKey[] = after.status?.sshHostKeys ?? [];
-    // People lose and spoil whole statuses; keys of another server say nothing about this one.
-    if (!isOwn(before) || !isOwn(after) || !isSameServer(before, after)) return;
+    // People lose whole statuses; keys of another server say nothing about this one.
+    if (!isSameServer(before, after)) return;
     const word = before.metadata.annotations?.[ACCEPT_HOST_KEY_ANNOTATION];
     const unasked = now.filter(({ key, fingerprint }) => !keys.has(key) && fingerprint !== word);
     for (const { fingerprint } of unasked)
@@ -164,11 +164,14 @@ export class HostKeys {
 /** How much of a hardware address all network cards of a simulated server have in common. */
 const CARD_END = '00:00:00:00'.length;
 
-const isOwn = ({ status, metadata }: VirtualServer): boolean => mirrorIn(status)?.owner === metadata.uid;
-
 function isSameServer({ status: before }: VirtualServer, { status: after }: VirtualServer): boolean {
-  if (before?.identifier !== after?.identifier || mirrorIn(after)?.expiredAt !== undefined) return false;
-  const [was = [], is = []] = [before?.macs, after?.macs];
+  if (
+    before?.identifier === undefined ||
+    before.identifier !== after?.identifier ||
+    mirrorIn(after)?.expiredAt !== undefined
+  )
+    return false;
+  const [was = [], is = []] = [before.macs, after.macs];
   // The network cards of a server differ in their first octets.
   const ends = is.map((mac) => mac.slice(-CARD_END));
   return was.length === 0 || is.length === 0 || was.some((mac) => ends.includes(mac.slice(-CARD_END)));

@@ -1997,8 +1997,8 @@ export const MUTANTS: Mutant[] = [
   {
     name: 'keeps the host keys of another server',
     file: 'src/virtual-server/decision/host-keys.ts',
-    find: 'return isOwn && !isOther ? sshHostKeys : [];',
-    replace: 'return isOwn && typeof isOther === `boolean` ? sshHostKeys : [];',
+    find: 'return identifier === record.identifier && !isOther ?',
+    replace: 'return identifier === record.identifier && typeof isOther === `boolean` ?',
     tests: ['--project', 'unit', 'test/unit/virtual-server/operations/look-host-keys.test.ts'],
   },
   {
@@ -2006,6 +2006,12 @@ export const MUTANTS: Mutant[] = [
     file: 'src/virtual-server/decision/host-keys.ts',
     find: 'compare({ macs: [...recorded, ...server.macs] }, { macs, ipv6 })',
     replace: 'compare(record.fingerprint, { macs: server.macs.length > 0 ? macs.toSorted().slice(0, 8) : macs, ipv6 })',
+  },
+  {
+    name: 'forgets the host keys that an operator has learned while it only observed',
+    file: 'src/virtual-server/decision/host-keys.ts',
+    find: 'return identifier === record.identifier && !isOther ?',
+    replace: 'return identifier === record.identifier && !isOther && status?.record !== undefined ?',
   },
   {
     name: 'writes a host key that nobody accepted to the connection Secret',

@@ -4,7 +4,7 @@
  */
 import { timestamp } from '../../base/duration.ts';
 import { ACCEPT_HOST_KEY_ANNOTATION } from '../../api/names.ts';
-import { mirrorIn, type ServerRecord } from '../../api/record.ts';
+import type { ServerRecord } from '../../api/record.ts';
 import type { VirtualServer, VirtualServerStatus } from '../../api/virtual-server.ts';
 import type { Finding } from '../../controller/conditions.ts';
 import type { Server } from '../../provider/types.ts';
@@ -18,15 +18,15 @@ export type HostKey = NonNullable<VirtualServerStatus['sshHostKeys']>[number];
 /**
  * The keys in the status, if they are keys of the server in the record, which has just shown itself as `server`. They belong to
  * the identifier and, as far as the provider shows any, to the hardware addresses beside them: a server that you accepted in
- * place of another one starts without keys.
+ * place of another one starts without keys. Without the mirror of the record, which an operator that only
+ * observes does not write, they are keys of this server all the same.
  */
 export function knownKeys({ status }: VirtualServer, record: ServerRecord, server: Server): readonly HostKey[] {
   const { sshHostKeys = [], identifier, macs = [], ipv6 = [] } = status ?? {};
-  const isOwn = mirrorIn(status)?.owner === record.owner && identifier === record.identifier;
   // Status and record each hold some of the addresses of a server with many network cards.
   const { macs: recorded = [] } = record.fingerprint ?? {};
   const isOther = compare({ macs: [...recorded, ...server.macs] }, { macs, ipv6 }) === 'different';
-  return isOwn && !isOther ? sshHostKeys : [];
+  return identifier === record.identifier && !isOther ? sshHostKeys : [];
 }
 
 /** The types of known keys, for the next probe; a status may hold others that a newer version has written. */

@@ -94,6 +94,18 @@ describe('a look', () => {
     expect(keysIn(await look(looked.object as VirtualServer, shows(HOST_KEY)))).toEqual([OTHER_HOST_KEY.key]);
   });
 
+  it('trusts no other key than the one that an operator has learned while it only observed', async () => {
+    const { sshHostKeys: _none, ...status } = STATUS;
+    const { record: _lost, ...shown } = checked({}, status).status ?? {};
+    const object = { ...checked({}, status), status: shown };
+    const observed = await look(object, shows(HOST_KEY), { observes: 'reporting' });
+    expect(keysIn(observed)).toEqual([HOST_KEY.key]);
+    expect(observed.object?.status?.record).toBeUndefined();
+    const acting = await look(observed.object as VirtualServer, shows(OTHER_HOST_KEY));
+    expect(keysIn(acting)).toEqual([HOST_KEY.key]);
+    expect(conditionIn(acting, 'HostKeyChanged')?.subject).toBe(OTHER_HOST_KEY.fingerprint);
+  });
+
   it('keeps the keys without sshCheck, and drops those of another server', async () => {
     const unchecked = webWith(KNOWN, { status: STATUS });
     expect(keysIn(await visit(unchecked, { answers: { server: SERVER } }))).toEqual([HOST_KEY.key]);
