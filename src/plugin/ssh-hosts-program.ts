@@ -11,6 +11,7 @@ export function addSshHosts(program: Command, run: Run): void {
       .option('-A, --all-namespaces', 'include all namespaces', false)
       .option('-l, --selector <selector>', 'select servers by label')
       .option('--direct', 'connect over IPv6 instead of the SSH proxy', false)
+      .option('--suffix <suffix>', 'end of each host name, such as .vps for web.default.vps', '')
       .addOption(
         new Option(
           '--known-hosts <file>',

@@ -2,11 +2,11 @@
 import type { VirtualServer } from '../api/virtual-server.ts';
 import { SET_KIND } from '../api/names.ts';
 import { SSH_USER } from '../virtual-server/decision/status.ts';
-import { CommandError } from './failure.ts';
+import { CommandError, EXIT } from './failure.ts';
 import { quotedPath, sshDestination, strictOptions, type SshDestination } from './ssh-arguments.ts';
 
 export interface SshHost {
-  /** Such as `web.default`: what you type after `ssh`. */
+  /** Such as `web.default`, with the suffix: what you type after `ssh`. */
   name: string;
   object: VirtualServer;
   target: SshDestination;
@@ -15,15 +15,35 @@ export interface SshHost {
 /** What the API server accepts as a name; checked again, because ssh reads patterns and options. */
 const NAME = /^[a-z0-9]([a-z0-9.-]*[a-z0-9])?$/;
 
-/** The servers that can be reached, in the order of their names; and why the others cannot. */
-export function sshHosts(objects: readonly VirtualServer[], direct: boolean): { hosts: SshHost[]; notes: string[] } {
+const SUFFIX = /^\.[a-z0-9]([a-z0-9.-]*[a-z0-9])?$/;
+
+/** Throws CommandError for a suffix that is no end of a host name. */
+export function checkSuffix(suffix: string): void {
+  if (suffix !== '' && !SUFFIX.test(suffix))
+    throw new CommandError(
+      EXIT.usage,
+      `--suffix ${JSON.stringify(suffix)} must be a dot and a host name, such as .vps`,
+    );
+}
+
+/**
+ * The servers that can be reached, in the order of their names; and why the others cannot. Without a suffix, a name with a dot
+ * is left out: who may create VirtualServers could choose a host of the Internet, such as `git.example` in the namespace `dev`.
+ */
+export function sshHosts(
+  objects: readonly VirtualServer[],
+  direct: boolean,
+  suffix = '',
+): { hosts: SshHost[]; notes: string[] } {
   const hosts: SshHost[] = [];
   const notes: string[] = [];
   for (const object of objects) {
-    const name = `${object.metadata.name}.${object.metadata.namespace}`;
+    const name = `${object.metadata.name}.${object.metadata.namespace}${suffix}`;
     try {
-      if (NAME.test(name)) hosts.push({ name, object, target: sshDestination(object, direct, '') });
-      else notes.push(`${JSON.stringify(name)} is left out: it is no host name`);
+      if (!NAME.test(name)) notes.push(`${JSON.stringify(name)} is left out: it is no host name`);
+      else if (suffix === '' && object.metadata.name.includes('.'))
+        notes.push(`${name} is left out: it could be another host. Pass --suffix .vps to include it`);
+      else hosts.push({ name, object, target: sshDestination(object, direct, '') });
     } catch (error) {
       if (!(error instanceof CommandError)) throw error;
       notes.push(`${name} is left out: ${error.message}`);

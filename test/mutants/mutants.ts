@@ -2139,6 +2139,13 @@ export const MUTANTS: Mutant[] = [
     tests: ['--project', 'unit', 'test/unit/plugin/ssh-hosts.test.ts'],
   },
   {
+    name: 'lets a server take the name of a host of the Internet',
+    file: 'src/plugin/ssh-hosts.ts',
+    find: "suffix === '' && object.metadata.name.includes('.')",
+    replace: "suffix === '' && object.metadata.name.includes('..')",
+    tests: ['--project', 'unit', 'test/unit/plugin/ssh-hosts.test.ts'],
+  },
+  {
     name: 'puts hosts of two labels into one group of the inventory',
     file: 'src/plugin/ssh-hosts.ts',
     find: 'filter(([, { sources }]) => sources.size === 1);',

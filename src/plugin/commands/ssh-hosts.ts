@@ -7,13 +7,23 @@ import type { VirtualServer } from '../../api/virtual-server.ts';
 import { VIRTUAL_SERVERS } from '../../virtual-server/resource.ts';
 import { tell, type Context } from '../context.ts';
 import { CommandError, EXIT } from '../failure.ts';
-import { hostVariables, inventory, knownHostsText, sshConfig, sshHosts, type SshHost } from '../ssh-hosts.ts';
+import {
+  checkSuffix,
+  hostVariables,
+  inventory,
+  knownHostsText,
+  sshConfig,
+  sshHosts,
+  type SshHost,
+} from '../ssh-hosts.ts';
 import { data } from '../table.ts';
 
 interface Chosen {
   allNamespaces: boolean;
   selector?: string | undefined;
   direct: boolean;
+  /** Such as `.vps`; empty for none. */
+  suffix: string;
   knownHosts?: string | undefined;
 }
 
@@ -69,7 +79,8 @@ const knownHostsFile = ({ knownHosts }: Chosen): string =>
 
 /** Tells which servers are left out, and why. Throws CommandError for a name that does not exist. */
 async function chosen(context: Context, names: readonly string[], options: Chosen): Promise<SshHost[]> {
-  const { allNamespaces, selector, direct } = options;
+  const { allNamespaces, selector, direct, suffix } = options;
+  checkSuffix(suffix);
   if (names.length > 0 && (allNamespaces || selector !== undefined))
     throw new CommandError(EXIT.usage, 'pass either names, or --all-namespaces and --selector');
   const { cluster } = context;
@@ -77,7 +88,7 @@ async function chosen(context: Context, names: readonly string[], options: Chose
     names.length > 0
       ? await Promise.all(names.map((name) => cluster.get(name)))
       : (await cluster.listOf(SERVER_PLURAL, { allNamespaces, labelSelector: selector })).map(withLabels);
-  const { hosts, notes } = sshHosts(objects, direct);
+  const { hosts, notes } = sshHosts(objects, direct, suffix);
   tell(context, notes);
   return hosts;
 }

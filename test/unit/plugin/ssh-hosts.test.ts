@@ -3,7 +3,14 @@ import { describe, expect, it } from 'vitest';
 import type { VirtualServerStatus } from '../../../src/api/virtual-server.ts';
 import { SET_KIND } from '../../../src/api/names.ts';
 import { sshArguments, sshDestination } from '../../../src/plugin/ssh-arguments.ts';
-import { hostVariables, inventory, knownHostsText, sshConfig, sshHosts } from '../../../src/plugin/ssh-hosts.ts';
+import {
+  checkSuffix,
+  hostVariables,
+  inventory,
+  knownHostsText,
+  sshConfig,
+  sshHosts,
+} from '../../../src/plugin/ssh-hosts.ts';
 import { HOST_KEY, OTHER_HOST_KEY } from '../../fixtures/decision.ts';
 import { stored, storedWith } from '../../fixtures/virtual-server.ts';
 
@@ -89,6 +96,25 @@ Host web.default
     expect(hosts).toEqual([]);
     expect(notes).toEqual([expect.stringContaining('is left out') as string]);
   });
+
+  it('has no name that could be a host of the Internet, unless a suffix ends all names', () => {
+    const dotted = server('git.example', STATUS, { namespace: 'dev' });
+    expect(sshHosts([dotted], false).hosts).toEqual([]);
+    expect(sshHosts([dotted], false).notes).toEqual([
+      'git.example.dev is left out: it could be another host. Pass --suffix .vps to include it',
+    ]);
+    const { hosts, notes } = sshHosts([dotted, server('web')], false, '.vps');
+    expect(hosts.map(({ name }) => name)).toEqual(['git.example.dev.vps', 'web.default.vps']);
+    expect(notes).toEqual([]);
+    expect(sshConfig(hosts, FILE)).toContain('Host web.default.vps\n');
+  });
+
+  it.each(['vps', '.', '.VPS', '.vps ', '.a\nProxyCommand x', '.*', '.-a', '.a-'])(
+    'refuses the suffix %j',
+    (suffix) => {
+      expect(() => checkSuffix(suffix)).toThrow('must be a dot and a host name');
+    },
+  );
 
   it('cannot be broken by an identifier', () => {
     const text = sshConfig(hostsOf(server('web', { ...STATUS, identifier: 'a\n  ProxyCommand reboot' })), FILE);
