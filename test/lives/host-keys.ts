@@ -151,7 +151,7 @@ export class HostKeys {
     if (keys.size === 0 || isDeepStrictEqual(before.status?.sshHostKeys, after.status?.sshHostKeys)) return;
     const now: readonly HostKey[] = after.status?.sshHostKeys ?? [];
     // People lose whole statuses; keys of another server say nothing about this one.
-    if (!isSameServer(before, after)) return;
+    if (isCopy(before) || !isSameServer(before, after)) return;
     const word = before.metadata.annotations?.[ACCEPT_HOST_KEY_ANNOTATION];
     const unasked = now.filter(({ key, fingerprint }) => !keys.has(key) && fingerprint !== word);
     for (const { fingerprint } of unasked)
@@ -163,6 +163,12 @@ export class HostKeys {
 
 /** How much of a hardware address all network cards of a simulated server have in common. */
 const CARD_END = '00:00:00:00'.length;
+
+/** The fields beside the mirror of another owner, which people spoil, count as copied. */
+function isCopy({ status, metadata }: VirtualServer): boolean {
+  const { owner = metadata.uid } = (status?.record ?? {}) as { owner?: unknown };
+  return owner !== metadata.uid;
+}
 
 function isSameServer({ status: before }: VirtualServer, { status: after }: VirtualServer): boolean {
   if (
