@@ -73,12 +73,14 @@ const isText = (value: unknown, pattern: RegExp): boolean => typeof value === 's
 
 /**
  * Options of ssh that let it accept the keys in this file and no other, whatever its configuration says. `file`: see
- * `quotedPath`.
+ * `quotedPath`. An ssh before 8.5 has no KnownHostsCommand.
  */
 export function strictOptions(file: string): [name: string, value: string][] {
   return [
     ['UserKnownHostsFile', file],
     ['GlobalKnownHostsFile', devNull],
+    ['IgnoreUnknown', 'KnownHostsCommand'],
+    ['KnownHostsCommand', 'none'],
     ['StrictHostKeyChecking', 'yes'],
     ['UpdateHostKeys', 'no'],
     ['VerifyHostKeyDNS', 'no'],
@@ -111,7 +113,9 @@ export function sshArguments(
 function addressed({ port, hostKeyAlias }: SshDestination, portFlag: '-p' | '-P', knownHosts?: string): string[] {
   // Older clients also check the key of the address, which would defeat the alias.
   const alias = ['-o', `HostKeyAlias=${hostKeyAlias}`, '-o', 'CheckHostIP=no'];
-  const strict = knownHosts === undefined ? [] : strictOptions(quotedPath(knownHosts));
+  // A connection that is open already was checked against other keys, or against none.
+  const strict: [string, string][] =
+    knownHosts === undefined ? [] : [...strictOptions(quotedPath(knownHosts)), ['ControlPath', 'none']];
   return [
     ...alias,
     ...strict.flatMap(([name, value]) => ['-o', `${name}=${value}`]),

@@ -39,6 +39,8 @@ describe('ssh with known host keys', () => {
     expect(strict).toBeLessThan(words.indexOf('StrictHostKeyChecking=no'));
     expect(words).toContain('UserKnownHostsFile="/tmp/x y/known_hosts"');
     expect(words).toContain('UpdateHostKeys=no');
+    expect(words).toContain('KnownHostsCommand=none');
+    expect(words).toContain('ControlPath=none');
   });
 
   it('is given no line that is not a key', () => {
@@ -73,6 +75,8 @@ Host web.default
   CheckHostIP no
   UserKnownHostsFile "${FILE}"
   GlobalKnownHostsFile /dev/null
+  IgnoreUnknown KnownHostsCommand
+  KnownHostsCommand none
   StrictHostKeyChecking yes
   UpdateHostKeys no
   VerifyHostKeyDNS no
