@@ -22,6 +22,8 @@ interface Known {
   names: Set<string>;
   /** Servers that it has held. */
   held: Set<string>;
+  /** Host keys that its status has held, in base64. */
+  hostKeys: Set<string>;
   record: string | undefined;
   /** ms since the epoch; Infinity until it is deleted. */
   deletedAt: number;
@@ -131,12 +133,14 @@ export class SecretWatch {
     const gained = changed.filter((key) => data[key] !== undefined);
     const { identifier } = data;
     const isStrange = gained.includes('identifier') && !known.held.has(identifier ?? '');
+    const isEarly = gained.includes('known_hosts') && !isOfKeys(data.known_hosts ?? '', known.hostKeys);
     const isLate = gained.length > 0 && this.#now() - known.deletedAt > UNDER_WAY_MS;
     return [
       ...changed
         .filter((key) => !ours.includes(key))
         .map((key) => `the operator wrote foreign key ${key} of Secret ${metadata.name}`),
       ...(isStrange ? [`Secret ${metadata.name} was given data of server ${identifier}, not held by its object`] : []),
+      ...(isEarly ? [`Secret ${metadata.name} was given a host key that the status of its object has never held`] : []),
       ...(isLate ? [`Secret ${metadata.name} was given data while its object was being deleted`] : []),
     ];
   }
@@ -174,6 +178,7 @@ export class SecretWatch {
       namespace,
       names: new Set(),
       held: new Set(),
+      hostKeys: new Set(),
       record: undefined,
       deletedAt: Infinity,
     };
@@ -182,6 +187,7 @@ export class SecretWatch {
     // The operator goes by the present spec, and a person may change that before the Secret is emptied.
     if (this.#expired.get(uid)?.name !== name) this.#expired.delete(uid);
     if (metadata.deletionTimestamp !== undefined) known.deletedAt = Math.min(known.deletedAt, this.#now());
+    for (const { key } of object.status?.sshHostKeys ?? []) known.hostKeys.add(key);
     const mirror = mirrorIn(object.status);
     if (mirror?.owner === uid && mirror.identifier !== undefined) known.held.add(mirror.identifier);
     const text = metadata.annotations?.[RECORD_ANNOTATION];
@@ -239,6 +245,13 @@ export class SecretWatch {
     );
   }
 }
+
+/** Whether all lines of this known_hosts have one of these keys. */
+const isOfKeys = (text: string, keys: ReadonlySet<string>): boolean =>
+  text
+    .split('\n')
+    .filter(Boolean)
+    .every((line) => keys.has(line.split(' ')[2] ?? ''));
 
 const isBound = ({ metadata: { ownerReferences = [] } }: Secret, owner: string): boolean =>
   ownerReferences.some(({ uid }) => uid === owner);

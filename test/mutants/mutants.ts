@@ -2016,9 +2016,15 @@ export const MUTANTS: Mutant[] = [
   {
     name: 'writes a host key that nobody accepted to the connection Secret',
     file: 'src/virtual-server/operations/look.ts',
-    find: 'services.connections.write(object, shown.server, hostKeys.keys);',
+    find: 'services.connections.write(object, shown.server, known);',
     replace:
-      "services.connections.write(object, shown.server, typeof hostKeys.changed === 'object' ? [{ ...hostKeys.changed, firstSeen: '' }] : hostKeys.keys);",
+      "services.connections.write(object, shown.server, typeof hostKeys.changed === 'object' ? [{ ...hostKeys.changed, firstSeen: '' }] : known);",
+  },
+  {
+    name: 'writes a host key to the connection Secret before the status holds it',
+    file: 'src/virtual-server/operations/look.ts',
+    find: 'services.connections.write(object, shown.server, known);',
+    replace: 'services.connections.write(object, shown.server, hostKeys.keys);',
   },
   {
     name: 'believes a host key before its signature is verified',
@@ -2122,6 +2128,13 @@ export const MUTANTS: Mutant[] = [
     file: 'src/plugin/ssh-arguments.ts',
     find: "['StrictHostKeyChecking', 'yes'],",
     replace: "['StrictHostKeyChecking', 'accept-new'],",
+    tests: ['--project', 'unit', 'test/unit/plugin/ssh-hosts.test.ts'],
+  },
+  {
+    name: 'lets a command of the user add host keys',
+    file: 'src/plugin/ssh-arguments.ts',
+    find: "['KnownHostsCommand', 'none'],",
+    replace: '',
     tests: ['--project', 'unit', 'test/unit/plugin/ssh-hosts.test.ts'],
   },
   {

@@ -55,7 +55,8 @@ async function withFindings(visit: Visit, current: ServerRecord, shown: ShownSer
   const known = knownKeys(object, current, shown.server);
   const probed = where && (await services.probe(where, object.metadata.namespace, typesOf(known)));
   const hostKeys = pinned(object, known, probed, services.timers.now());
-  const connection = await services.connections.write(object, shown.server, hostKeys.keys);
+  // Only keys that the status holds: if the write of a new one fails, the next check may find another.
+  const connection = await services.connections.write(object, shown.server, known);
   return { ...shown, probed, connection, hostKeys };
 }
 
@@ -109,7 +110,9 @@ function seen(at: View, known: ServerRecord, current: ServerRecord, found: Looke
   const record = available ? withReadyAt(object, current, facts) : current;
   const task = { state: 'over', identifier: server.identifier } as const;
   const memo = withEvidence(withoutFailures(withoutWord(recognized(facts.memo))), { task });
-  const pause = pauseAfter(current, verdict, connection, facts);
+  const isBehind =
+    connection?.state === 'written' && keys.some((key) => object.status?.sshHostKeys?.includes(key) !== true);
+  const pause = pauseAfter(current, verdict, isBehind ? 'behind' : connection?.state, facts);
   const plan = { operation: 'look', afterMs: jittered(pause, facts) } as const;
   const parts = {
     record,
@@ -154,15 +157,16 @@ function kept(object: VirtualServer, record: ServerRecord): Verdict {
   return { reason: 'DeletionDelayed', message };
 }
 
-/** A new server is about to be ready, so it is read again soon. */
+/** A new server is about to be ready, so it is read again soon; also one whose Secret lacks a key that the status gets now. */
 function pauseAfter(
   { attemptedAt }: ServerRecord,
   { reason }: Verdict,
-  connection: ConnectionSecretState | undefined,
+  connection: ConnectionSecretState['state'] | 'behind' | undefined,
   { now, timing }: Facts,
 ): number {
-  if (hasTrait(reason, 'readAtPoll')) return pauseMs(runsForMs(attemptedAt, now) ?? Infinity, timing);
-  return connection?.state === 'failed' ? timing.pollMs : timing.resyncMs;
+  if (hasTrait(reason, 'readAtPoll') || connection === 'behind')
+    return pauseMs(runsForMs(attemptedAt, now) ?? Infinity, timing);
+  return connection === 'failed' ? timing.pollMs : timing.resyncMs;
 }
 
 function verdictOf(server: Server): Verdict {

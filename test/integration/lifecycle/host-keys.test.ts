@@ -64,6 +64,7 @@ it.skipIf(!hasRootSshd)(
     const first = await sshd.fingerprint();
     const world = await pinnedServer(sshd, (object) => keysOf(object).length > 0);
     expect(keysOf(await web(world))).toEqual([first]);
+    await expect.poll(() => knownHostsOf(world), { timeout: 20_000 }).not.toBe('');
     const known = await knownHostsOf(world);
     expect(known).toContain(`[127.0.0.1]:${sshd.port} ssh-ed25519 AAAA`);
     // A key that no later check would verify.
@@ -87,6 +88,7 @@ it.skipIf(!hasRootSshd)(
     const accepted = await world.waitFor('web', (object) => keysOf(object).includes(second));
     expect(keysOf(accepted)).toEqual([second]);
     expect(condition(accepted, 'HostKeyChanged')).toBeUndefined();
+    await expect.poll(() => knownHostsOf(world), { timeout: 20_000 }).not.toBe(known);
     expect(await logIn(sshd, await knownHostsOf(world))).toBe('in');
     const told = async (): Promise<string[]> =>
       (await world.events('web')).filter(({ reason }) => reason === 'HostKeyChanged').map(({ type }) => type);
