@@ -49,7 +49,12 @@ export function sshHosts(
       notes.push(`${name} is left out: ${error.message}`);
     }
   }
-  return { hosts: hosts.toSorted((a, b) => (a.name < b.name ? -1 : 1)), notes };
+  const sharers = Map.groupBy(hosts, ({ target }) => target.hostKeyAlias);
+  const shared = [...sharers.values()].filter(({ length }) => length > 1);
+  for (const names of shared.map((group) => group.map(({ name }) => name)))
+    notes.push(`${names.join(' and ')} are left out: they name the same server, and only one can be right`);
+  const own = hosts.filter(({ target }) => sharers.get(target.hostKeyAlias)?.length === 1);
+  return { hosts: own.toSorted((a, b) => (a.name < b.name ? -1 : 1)), notes };
 }
 
 /** The options of ssh for one host, as names and values of its configuration. */

@@ -22,6 +22,7 @@ const STATUS: VirtualServerStatus = {
   ipv6: ['2001:db8::1'],
   sshHostKeys: pinned,
 };
+const OTHER: VirtualServerStatus = { ...STATUS, identifier: 'vs2' };
 const server = (
   name: string,
   status: VirtualServerStatus = STATUS,
@@ -101,13 +102,23 @@ Host web.default
     expect(notes).toEqual([expect.stringContaining('is left out') as string]);
   });
 
+  it('leaves out servers of one identifier, which would share their host keys', () => {
+    const other = { ...STATUS, sshHostKeys: [{ ...OTHER_HOST_KEY, firstSeen: '2026-01-01T00:00:00Z' }] };
+    const unlike = server('c', { ...STATUS, identifier: 'vs2' });
+    const { hosts, notes } = sshHosts([server('a'), server('b', other), unlike], false);
+    expect(hosts.map(({ name }) => name)).toEqual(['c.default']);
+    expect(notes).toEqual([
+      'a.default and b.default are left out: they name the same server, and only one can be right',
+    ]);
+  });
+
   it('has no name that could be a host of the Internet, unless a suffix ends all names', () => {
     const dotted = server('git.example', STATUS, { namespace: 'dev' });
     expect(sshHosts([dotted], false).hosts).toEqual([]);
     expect(sshHosts([dotted], false).notes).toEqual([
       'git.example.dev is left out: it could be another host. Pass --suffix .vps to include it',
     ]);
-    const { hosts, notes } = sshHosts([dotted, server('web')], false, '.vps');
+    const { hosts, notes } = sshHosts([dotted, server('web', OTHER)], false, '.vps');
     expect(hosts.map(({ name }) => name)).toEqual(['git.example.dev.vps', 'web.default.vps']);
     expect(notes).toEqual([]);
     expect(sshConfig(hosts, FILE)).toContain('Host web.default.vps\n');
@@ -145,7 +156,10 @@ describe('the inventory', () => {
   it('has the strict options for each host, and groups by namespace, set and label', () => {
     const ownerReferences = [{ apiVersion: 'x', kind: SET_KIND, name: 'web', uid: 'u', controller: true }];
     const found = inventory(
-      hostsOf(server('web-0', STATUS, { labels: { 'app.kubernetes.io/name': 'web' }, ownerReferences }), server('db')),
+      hostsOf(
+        server('web-0', STATUS, { labels: { 'app.kubernetes.io/name': 'web' }, ownerReferences }),
+        server('db', OTHER),
+      ),
       FILE,
     );
     expect(found.notes).toEqual([]);
@@ -168,7 +182,7 @@ describe('the inventory', () => {
 
   it('leaves out a group that two labels would share', () => {
     const found = inventory(
-      hostsOf(server('a', STATUS, { labels: { 'x.y': 'z' } }), server('b', STATUS, { labels: { x: 'y_z' } })),
+      hostsOf(server('a', STATUS, { labels: { 'x.y': 'z' } }), server('b', OTHER, { labels: { x: 'y_z' } })),
       FILE,
     );
     expect(found.inventory).not.toHaveProperty('label_x_y_z');
