@@ -1,5 +1,6 @@
 /** `kubectl vps ssh-config` and `inventory`: servers for plain ssh, scp, rsync and Ansible, with the host keys of the operator. */
-import { mkdir, readFile, rename, writeFile } from 'node:fs/promises';
+import { randomUUID } from 'node:crypto';
+import { mkdir, readFile, realpath, rename, rm, writeFile } from 'node:fs/promises';
 import { homedir } from 'node:os';
 import { dirname, join, resolve } from 'node:path';
 import { SERVER_PLURAL } from '../../api/names.ts';
@@ -108,14 +109,21 @@ async function writeKnownHosts(file: string, hosts: readonly SshHost[]): Promise
   await replaceFile(file, knownHostsText(before, hosts));
 }
 
-/** In one step, so that no ssh reads half a file. */
+/** In one step, so that no ssh reads half a file. A link stays, and the file that it names is replaced. */
 async function replaceFile(path: string, text: string): Promise<void> {
-  const draft = `${path}.${process.pid}`;
+  let draft: string | undefined;
   try {
     await mkdir(dirname(path), { recursive: true, mode: 0o700 });
-    await writeFile(draft, text, { mode: 0o600 });
-    await rename(draft, path);
+    const target = await realpath(path).catch((error: unknown) => {
+      if ((error as NodeJS.ErrnoException).code === 'ENOENT') return path;
+      throw error;
+    });
+    draft = `${target}.${randomUUID()}`;
+    // In a folder of many, another user's file or link must not take its place.
+    await writeFile(draft, text, { mode: 0o600, flag: 'wx' });
+    await rename(draft, target);
   } catch (error) {
+    if (draft !== undefined) await rm(draft, { force: true });
     throw unwritable(path, error as Error);
   }
 }

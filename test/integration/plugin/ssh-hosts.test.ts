@@ -76,6 +76,11 @@ it.skipIf(!hasRootSshd)(
     expect(await plugin.shell(`ssh ${options} ${host} echo in`)).toEqual(refused);
     const own = await plugin.shell('kubectl vps ssh-config --known-hosts kh > config; cat kh; cat config');
     expect(own.stdout).toMatch(/^vps-\S+ ssh-ed25519 AAAA\S+\n# Written/);
+    await plugin.shell('echo "other ssh-rsa AAAA" > real; ln -s real link; kubectl vps ssh-config --known-hosts link');
+    expect((await plugin.shell('readlink link; cat real')).stdout).toMatch(/^real\nother ssh-rsa AAAA\nvps-/);
+    // A folder cannot be replaced, and no draft stays behind.
+    expect(await plugin.shell('mkdir full; kubectl vps ssh-config --known-hosts full')).toMatchObject({ code: 1 });
+    expect((await plugin.shell('ls | grep -E "^(full|real|link|kh)[.]"')).stdout).toBe('');
     expect(await plugin.shell('kubectl vps ssh-config none')).toMatchObject({ code: 3 });
     expect(await plugin.shell('kubectl vps ssh-config web -A')).toMatchObject({ code: 2 });
   },
