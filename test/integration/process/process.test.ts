@@ -6,7 +6,8 @@ import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest';
 import { virtualServer } from '../../fixtures/virtual-server.ts';
 import { bundle } from '../../../tools/bundle.ts';
 import { startNode, type Program } from '../support/program.ts';
-import { createWorld } from '../support/world.ts';
+import { hasSshd, startSshd } from '../support/sshd.ts';
+import { createWorld, type World } from '../support/world.ts';
 
 let folder: string;
 let version: string;
@@ -24,16 +25,18 @@ function start(...args: string[]): Program {
   return startNode(['operator.js', ...args], { cwd: join(folder, 'operator'), env: {} });
 }
 
+const startFor = ({ simulator: { baseUrl, authUrl }, namespace }: World): Program =>
+  start(
+    ...[`--base-url=${baseUrl}`, `--auth-url=${authUrl}`, `--kubeconfig=${inject('operatorKubeconfigPath')}`],
+    ...[`--watch-namespace=${namespace}`, '--poll-interval=100ms', `--journal-dir=${join(folder, namespace)}`],
+  );
+
 const URLS = ['--base-url=http://127.0.0.1:9', '--auth-url=http://127.0.0.1:9'];
 
 describe('the operator bundle', () => {
   it('orders and cancels a server, and exits with 0 on SIGTERM', async () => {
     const world = await createWorld({ operator: false });
-    const { baseUrl, authUrl } = world.simulator;
-    const program = start(
-      ...[`--base-url=${baseUrl}`, `--auth-url=${authUrl}`, `--kubeconfig=${inject('operatorKubeconfigPath')}`],
-      ...[`--watch-namespace=${world.namespace}`, '--poll-interval=100ms', `--journal-dir=${join(folder, 'journal')}`],
-    );
+    const program = startFor(world);
     await world.create(virtualServer('web'));
     await world.waitForReason('web', 'Available', 'Ready');
     await world.delete('web');
@@ -45,6 +48,22 @@ describe('the operator bundle', () => {
     const messages = program.stdout.map((line) => (JSON.parse(line) as { msg: string }).msg);
     expect(messages).toContain('operator runs');
     expect(messages.at(-1)).toBe('operator stopped');
+  });
+
+  it.skipIf(!hasSshd)('learns the host key of a real SSH server, and keeps running', async () => {
+    const sshd = await startSshd(['rsa', 'ecdsa', 'ed25519']);
+    const world = await createWorld({ operator: false });
+    const program = startFor(world);
+    await world.create(virtualServer('web'));
+    const { status } = await world.waitForReason('web', 'Available', 'Ready');
+    const ssh_proxy = { hostname: '127.0.0.1', port: sshd.port };
+    world.simulator.fleet.updateServer(status?.identifier ?? '', { ssh_proxy });
+    await world.patch('web', { spec: { sshCheck: 'Proxy' } });
+    const { status: checked } = await world.waitFor('web', (object) => object.status?.sshHostKeys !== undefined);
+    expect(checked?.sshHostKeys).toMatchObject([{ type: 'ssh-ed25519', fingerprint: await sshd.fingerprint() }]);
+    program.kill('SIGTERM');
+    expect(await program.ended).toBe(0);
+    expect(program.stderr).toEqual([]);
   });
 
   it('prints its version and its flags', async () => {
