@@ -2012,6 +2012,7 @@ export const MUTANTS: Mutant[] = [
     file: 'src/virtual-server/decision/host-keys.ts',
     find: 'return identifier === record.identifier && !isOther ?',
     replace: 'return identifier === record.identifier && !isOther && status?.record !== undefined ?',
+    tests: ['--project', 'unit', 'test/unit/virtual-server/operations/look-host-keys.test.ts'],
   },
   {
     name: 'writes a host key that nobody accepted to the connection Secret',
