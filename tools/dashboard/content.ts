@@ -306,6 +306,11 @@ const PROCESS: Unplaced[] = [
     unit: 's',
     queries: { '{{pod}}': `time() - process_start_time_seconds{${POD}}` },
   }),
+  timeSeries({
+    title: 'Withheld actions',
+    description: 'Objects by what an operator with --observe-only would do with them.',
+    queries: { '{{pod}} {{action}}': `vps_operator_withheld_actions{${POD}}` },
+  }),
 ];
 
 export const SECTIONS: Section[] = [

@@ -50,7 +50,7 @@ describe('kubectl vps doctor', () => {
       "✓ clock           this computer's clock agrees with the API server's",
       '✓ CRDs            installed, without a label that tells their version',
       expect.stringMatching(/^✓ operator {8}\S+ is alive, version development$/),
-      '✓ guards          all 8 policies are installed',
+      '✓ guards          all 9 policies are installed',
       '✓ ordered fields  the policy is installed',
       expect.stringMatching(
         /^✓ rights {10}you may read servers; read sets and catalogs; .*; read the operator's log \(logs\)$/,

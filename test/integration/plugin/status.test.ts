@@ -113,14 +113,15 @@ describe('kubectl vps status NAME', () => {
   });
 
   it('prints a command that marks an orphan as handled, and the command works', async () => {
-    const world = await createWorld({ flags: ['--create-timeout=300ms', '--takeover-grace=100ms'] });
+    const world = await createWorld();
     const { owner, task } = recordOf(await readyServer(world, 'web'));
     await world.stopOperator();
     const other = { owner, mode: 'create', attempt: 'other' };
     await world.patch('web', { status: null }, '/status');
     await world.patch('web', { status: { record: other } }, '/status');
     await world.annotate('web', { record: JSON.stringify(other) });
-    await world.startOperator();
+    // No other process can still be sending the order.
+    await world.startOperator({ flags: ['--create-timeout=300ms', '--takeover-grace=100ms'] });
     await world.waitForReason('web', 'OrphanedServer', 'OrphanedServer');
     await world.waitForReason('web', 'CreateOutcomeUnknown', 'Stalled');
     const plugin = await createPlugin(folder(), world.namespace);
