@@ -2258,9 +2258,23 @@ export const MUTANTS: Mutant[] = [
   {
     name: 'takes over a server that the provider was asked to cancel',
     file: 'src/virtual-server/operations/hand-over.ts',
-    find: 'if (endOf(memo, identifier) !== undefined || currentReason',
-    replace: 'if (currentReason',
+    find: 'if (isAskedToCancel(live, record, memo)) return never',
+    replace: "if (identifier === '') return never",
     tests: ['--project', 'unit', 'test/unit/virtual-server/operations/hand-over.test.ts'],
+  },
+  {
+    name: 'forgets that the provider was asked to cancel a server that it still shows',
+    file: 'src/virtual-server/decision/memo.ts',
+    find: "return withEvidence(memo, { end: { state: 'requested', identifier: end.identifier } });\n}",
+    replace: 'return withEvidence(memo, { end: undefined });\n}',
+    tests: ['--project', 'unit', 'test/unit/virtual-server/operations/look-delayed.test.ts'],
+  },
+  {
+    name: 'forgets over a restart that the provider was asked to cancel a server',
+    file: 'src/virtual-server/operations/look.ts',
+    find: 'if (isAskedToCancel(object, record, memo)) {',
+    replace: "if (server === '') {",
+    tests: ['--project', 'unit', 'test/unit/virtual-server/operations/look-delayed.test.ts'],
   },
   {
     name: 'takes over a server that an earlier process may be cancelling',

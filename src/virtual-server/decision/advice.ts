@@ -296,8 +296,10 @@ const ADVICE: Partial<Record<Reason, Steps>> = {
     { text: 'To cancel the server', command: patch({ deletionProtection: false }) },
     ...keep(about, 'To delete the object and keep the server running'),
   ],
-  CancellationUnconfirmed: (about) =>
-    keep(about, isBeingDeleted(about.object) ? 'To release this object and keep the server' : 'To keep the server'),
+  CancellationUnconfirmed: (about) => [
+    ...handingOver(about),
+    ...keep(about, isBeingDeleted(about.object) ? 'To release this object and keep the server' : 'To keep the server'),
+  ],
   CRDDeleting: definitionDeleting,
   Paused: () => [{ text: 'To continue', command: unannotate(PAUSED_ANNOTATION) }],
   ExpiresSoon: () => [edit('To keep the server', '; set expiresAt or ttl to a later time, or remove it')],

@@ -1,9 +1,11 @@
 /** How long a deleted object keeps its server, from `spec.deletionDelay`. Pure. */
 import { durationMs } from '../../base/duration.ts';
+import { currentReason } from '../../api/conditions.ts';
 import type { ServerRecord } from '../../api/record.ts';
 import type { VirtualServer } from '../../api/virtual-server.ts';
 import { clockOf, expiryOf, timeOf } from './expiry.ts';
 import { isToCancelNow, takerOf } from './inputs.ts';
+import { endOf, type Memo } from './memo.ts';
 import type { Facts } from './types.ts';
 
 /**
@@ -27,6 +29,14 @@ export function isDelayed(object: VirtualServer, record: ServerRecord | undefine
 /** True while the deleted object keeps its server, by its delay or because it is to hand the server over. */
 export function keepsServer(object: VirtualServer, record: ServerRecord | undefined, facts: Facts): boolean {
   return takerOf(object) !== undefined || isDelayed(object, record, facts);
+}
+
+/**
+ * True if the provider was asked to cancel the server that the deleted object holds, and may still do so. The process knows
+ * from its memory, and after a restart from the reason that an earlier process has left.
+ */
+export function isAskedToCancel({ status }: VirtualServer, { identifier }: ServerRecord, memo: Memo): boolean {
+  return endOf(memo, identifier) !== undefined || currentReason(status?.conditions) === 'CancellationUnconfirmed';
 }
 
 /** ms until the delay ends; Infinity if there is none, or if it has ended. */

@@ -81,7 +81,7 @@ export interface Denials {
 
 /** How far the end of a server has come. */
 export type End =
-  /** A DELETE was sent, and its answer was lost. */
+  /** A DELETE was sent; its answer was lost, or the server was seen to live on since. */
   | { state: 'requested'; identifier: string }
   | CancelWord
   /** The provider's word, confirmed by what it shows since. */
@@ -155,7 +155,9 @@ export function wordOn(memo: Memo, identifier: string | undefined): CancelWord |
   return end?.state === 'answered' ? end : undefined;
 }
 
-/** The server lives on: later answers no longer confirm the word. */
+/** The server lives on: later answers no longer confirm the word. That a DELETE was sent stays known. */
 export function withoutWord(memo: Memo): Memo {
-  return memo.evidence.end?.state === 'answered' ? withEvidence(memo, { end: undefined }) : memo;
+  const { end } = memo.evidence;
+  if (end?.state !== 'answered') return memo;
+  return withEvidence(memo, { end: { state: 'requested', identifier: end.identifier } });
 }

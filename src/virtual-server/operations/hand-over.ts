@@ -3,7 +3,6 @@
  * before it is written the giver holds the server, and from then on the taker does. Nothing is ordered and nothing is
  * cancelled in between: an object that a giver names orders nothing, and a giver with the annotation cancels nothing.
  */
-import { currentReason } from '../../api/conditions.ts';
 import { HAND_OVER_ANNOTATION } from '../../api/names.ts';
 import type { ServerRecord } from '../../api/record.ts';
 import { isLetGo, isPaused } from '../../api/server-state.ts';
@@ -12,7 +11,8 @@ import { isDeepEqual } from '../../base/deep-equal.ts';
 import { compose } from '../decision/compose.ts';
 import { decide } from '../decision/decide.ts';
 import { isInDoubt, isSameAccount, recognize } from '../decision/identity.ts';
-import { endOf, type Memo } from '../decision/memo.ts';
+import { isAskedToCancel } from '../decision/delay.ts';
+import type { Memo } from '../decision/memo.ts';
 import { failed, parked, retryLater, waited, withoutKey } from '../decision/outcome.ts';
 import { knownRecord, mergeOrphans, viewRecord } from '../decision/record.ts';
 import { serverFields } from '../decision/status.ts';
@@ -93,7 +93,7 @@ export function givenBy(
   notes: readonly AttemptNote[],
   memo: Memo,
 ): Given {
-  const { metadata, spec, status } = live;
+  const { metadata, spec } = live;
   const later = (why: string): Given => ({ ok: false, isFinal: false, why });
   const never = (why: string): Given => ({ ok: false, isFinal: true, why });
   if (metadata.annotations?.[HAND_OVER_ANNOTATION] !== taker.metadata.name || isLetGo(live))
@@ -107,8 +107,7 @@ export function givenBy(
   if (expiredAt !== undefined) return never('its server has expired');
   if (missingAt !== undefined) return never('its server no longer exists');
   if (identifier === undefined || fingerprint === undefined) return later('its server is not known yet');
-  if (endOf(memo, identifier) !== undefined || currentReason(status?.conditions) === 'CancellationUnconfirmed')
-    return never('the provider was already asked to cancel its server');
+  if (isAskedToCancel(live, record, memo)) return never('the provider was already asked to cancel its server');
   if (!isSameAccount(record.account, account)) return never('its server was read with another API key');
   const differing = ORDERED_FIELDS.filter((field) => !isDeepEqual(spec[field], taker.spec[field]));
   if (differing.length > 0) return never(`it was ordered with another ${differing.join(', ')}`);

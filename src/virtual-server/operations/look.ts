@@ -10,7 +10,7 @@ import type { Server } from '../../provider/types.ts';
 import { compose } from '../decision/compose.ts';
 import { connectionCondition, type ConnectionSecretState } from '../decision/connection.ts';
 import { recognizeFor } from '../decision/identity.ts';
-import { delayEndOf, keepsServer } from '../decision/delay.ts';
+import { delayEndOf, isAskedToCancel, keepsServer } from '../decision/delay.ts';
 import { isToExpire, withReadyAt } from '../decision/expiry.ts';
 import { takerOf, withRefuted } from '../decision/inputs.ts';
 import { withEvidence, withoutFailures, withoutWord } from '../decision/memo.ts';
@@ -105,7 +105,7 @@ function seen(at: View, known: ServerRecord, current: ServerRecord, found: Looke
   const fields = { ...serverFields(server), ...(keys.length > 0 && { sshHostKeys: [...keys] }) };
   const reached = isRunning(server.status) ? reach(object, current, server, probed, facts.now) : undefined;
   const state = reached?.verdict ?? verdictOf(server);
-  const verdict = at.deleting ? kept(object, current) : state;
+  const verdict = at.deleting ? kept(object, current, facts) : state;
   const available = state.reason === 'Available';
   const record = available ? withReadyAt(object, current, facts) : current;
   const task = { state: 'over', identifier: server.identifier } as const;
@@ -140,9 +140,15 @@ function mirroredFirst(next: Outcome): Outcome {
 }
 
 /** Whatever the server does: from now on, its end is what matters. Its fields in status stay up to date. */
-function kept(object: VirtualServer, record: ServerRecord): Verdict {
+function kept(object: VirtualServer, record: ServerRecord, { memo }: Facts): Verdict {
   const taker = takerOf(object);
   const server = record.identifier ?? '';
+  if (isAskedToCancel(object, record, memo)) {
+    const message =
+      `The operator has asked the provider to cancel server ${server}. The provider still shows the server, but may cancel it at ` +
+      'any time, so no other object can take it over';
+    return { reason: 'CancellationUnconfirmed', message };
+  }
   if (taker !== undefined) {
     const message =
       `This object hands server ${server} over to ${cut(taker, 64)}, and cancels nothing: ${cut(taker, 64)} takes the ` +

@@ -220,6 +220,17 @@ describe('an object that names another one', () => {
     expect(object?.metadata.finalizers).toHaveLength(1);
   });
 
+  it('says that nothing can be handed over if the provider was asked to cancel the server before', async () => {
+    const end = { state: 'answered', identifier: 'srv1', said: 'ok', since: 0, askedAt: 0 } as const;
+    const asked = await visited(dying, { memo: memo({ end }) });
+    expect(asked.calls).not.toContain('delete');
+    expect(shownBy(asked).reason).toBe('CancellationUnconfirmed');
+    expect(shownBy(asked).message).toContain('To hand nothing over');
+    const taken = await take({ beside: giver({ reason: 'HandOverPending' }), besideMemo: asked.memo });
+    expectNothing(taken);
+    expect(shownBy(taken).reason).toBe('HandOverRefused');
+  });
+
   it('reads a server that was never read, so that the next object can recognize it', async () => {
     const { object, calls } = await visited(webWith(HELD, { ...naming, deleting: true }), {
       memo: memo({ task: { state: 'over', identifier: 'srv1' } }),

@@ -1,9 +1,9 @@
 /** What a deleted object shows and does while it keeps its server for `spec.deletionDelay`. */
 import { describe, expect, it } from 'vitest';
-import { CANCEL_NOW_ANNOTATION } from '../../../../src/api/names.ts';
+import { CANCEL_NOW_ANNOTATION, HAND_OVER_ANNOTATION } from '../../../../src/api/names.ts';
 import type { VirtualServer } from '../../../../src/api/virtual-server.ts';
 import { conditionsOf, HELD, KNOWN, NOW, SERVER, TASKED, webWith, type Shape } from '../../../fixtures/decision.ts';
-import { DENIED, visit, type Given, type Visited } from '../../../fixtures/visits.ts';
+import { DENIED, shownBy, visit, type Given, type Visited } from '../../../fixtures/visits.ts';
 
 const HOUR_MS = 3_600_000;
 /** Deleted at `NOW`. */
@@ -65,6 +65,21 @@ describe('a deleted object with a delay', () => {
     const protectedNow = { ...shown, spec: { ...shown?.spec, deletionDelay: undefined, deletionProtection: true } };
     const { object } = await look(protectedNow as VirtualServer);
     expect(object?.status).not.toHaveProperty('cancelsAt');
+  });
+
+  it.each([
+    ['a longer delay', { spec: { deletionDelay: '2h' } }],
+    ['a hand-over', { annotations: { [HAND_OVER_ANNOTATION]: 'web-back' } }],
+  ])('remembers through %s that the provider has promised the cancellation', async (_what, shape) => {
+    const end = { state: 'answered', identifier: 'srv1', said: 'cancelled', since: 0, askedAt: 0 } as const;
+    const given = { now: NOW + HOUR_MS, memo: { failures: 0, evidence: { end } } };
+    const kept = await look(deleted(shape), given);
+    expect(isKept(kept)).toBe(true);
+    // One 404 is no longer enough to prove the end: the server lived on.
+    expect(kept.memo.evidence.end).toEqual({ state: 'requested', identifier: 'srv1' });
+    expect(shownBy(kept).reason).toBe('CancellationUnconfirmed');
+    const restarted = await look(kept.object as VirtualServer, { now: NOW + HOUR_MS });
+    expect(shownBy(restarted).reason).toBe('CancellationUnconfirmed');
   });
 
   it('follows its order first, so that the server becomes known', async () => {
