@@ -270,13 +270,13 @@ export function leftOver(
   return [...violations, ...unaccounted({ alive, held, mayBeLeft })];
 }
 
-/** The expiry or the guards changed after the provider had cancelled the server, or while the DELETE was in flight. */
+/** The expiry, the guards or a hand-over changed after the provider had cancelled the server, or while the DELETE was in flight. */
 function extendedTooLate(
   { metadata }: VirtualServer,
   { state, endedAt = Infinity }: ServerLife,
-  { extendedAt, guardedAt }: People['truth'],
+  { extendedAt, guardedAt, handedAt }: People['truth'],
 ): boolean {
-  const changedAt = Math.max(...[extendedAt, guardedAt].map((times) => times.get(metadata.uid) ?? -Infinity));
+  const changedAt = Math.max(...[extendedAt, guardedAt, handedAt].map((times) => times.get(metadata.uid) ?? -Infinity));
   return state === 'cancelled' && endedAt < changedAt + UNDER_WAY_MS;
 }
 

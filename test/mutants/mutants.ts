@@ -2215,6 +2215,13 @@ export const MUTANTS: Mutant[] = [
     tests: ['--project', 'unit', 'test/unit/virtual-server/operations/hand-over.test.ts'],
   },
   {
+    name: 'cancels the server of a living object that hands it over when it expires',
+    file: 'src/virtual-server/decision/view.ts',
+    find: 'if (taker !== undefined) return `annotation',
+    replace: "if (taker === '') return `annotation",
+    tests: ['--project', 'unit', 'test/unit/virtual-server/operations/hand-over.test.ts'],
+  },
+  {
     name: 'orders for an object that another one names',
     file: 'src/virtual-server/decision/decide.ts',
     find: "if (giver === undefined || record.kind === 'missing') return undefined;",

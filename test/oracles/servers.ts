@@ -23,11 +23,9 @@ interface Late {
 export function asksToCancel(object: VirtualServer, now: number, late: Late = {}): boolean {
   const { metadata, spec } = object;
   const isOver = (expiryOf(object, recordOf(object)) ?? Infinity) <= now;
-  const isDeleted =
-    metadata.deletionTimestamp !== undefined &&
-    (late.delayed === true || !isDelayed(object, now)) &&
-    (late.handed === true || metadata.annotations?.[HAND_OVER_ANNOTATION] === undefined);
-  const isAsking = isDeleted || isOver || late.extended === true;
+  const isDeleted = metadata.deletionTimestamp !== undefined && (late.delayed === true || !isDelayed(object, now));
+  const isHandedOver = metadata.annotations?.[HAND_OVER_ANNOTATION] !== undefined && late.handed !== true;
+  const isAsking = (isDeleted || isOver || late.extended === true) && !isHandedOver;
   const isGuarded = (spec.deletionPolicy !== 'Delete' || spec.deletionProtection) && late.guarded !== true;
   const isPaused = metadata.annotations?.[PAUSED_ANNOTATION] !== undefined && late.paused !== true;
   return isAsking && !isGuarded && !isPaused;

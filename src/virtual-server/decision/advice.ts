@@ -170,6 +170,8 @@ const handingOver: Steps = ({ object }) => {
   return [{ text: 'To hand nothing over', command: unannotate(HAND_OVER_ANNOTATION), then }];
 };
 
+const isGuarded = ({ object: { spec } }: Case): boolean => spec.deletionProtection || spec.deletionPolicy === 'Retain';
+
 const orphans: Steps = ({ object, record }) => {
   const names = record?.orphans?.map(orphanName).join(',');
   if (names === undefined) return [];
@@ -303,8 +305,11 @@ const ADVICE: Partial<Record<Reason, Steps>> = {
   CRDDeleting: definitionDeleting,
   Paused: () => [{ text: 'To continue', command: unannotate(PAUSED_ANNOTATION) }],
   ExpiresSoon: () => [edit('To keep the server', '; set expiresAt or ttl to a later time, or remove it')],
-  ExpiryBlocked: () => [
-    { text: 'To have it cancelled', command: patch({ deletionProtection: false, deletionPolicy: 'Delete' }) },
+  ExpiryBlocked: (about) => [
+    ...handingOver(about),
+    ...(isGuarded(about)
+      ? [{ text: 'To have it cancelled', command: patch({ deletionProtection: false, deletionPolicy: 'Delete' }) }]
+      : []),
     { text: 'To keep it, set expiresAt or ttl to a later time, or remove it' },
   ],
   // The subject is the fingerprint that the host shows.

@@ -1,8 +1,10 @@
 /** One object and everything known about it, as the checks see it, with small questions that several checks share. */
 import type { ReadyReason } from '../../api/conditions.ts';
+import { HAND_OVER_ANNOTATION } from '../../api/names.ts';
 import type { ServerRecord } from '../../api/record.ts';
 import type { VirtualServer } from '../../api/virtual-server.ts';
-import { adoptionOf, inputsOf, type Adoption } from './inputs.ts';
+import { cut } from '../../base/text.ts';
+import { adoptionOf, inputsOf, takerOf, type Adoption } from './inputs.ts';
 import { viewRecord, type RecordView } from './record.ts';
 import { wasRead } from './status.ts';
 import { endOf, type Memo, type Planned } from './memo.ts';
@@ -73,7 +75,10 @@ export function taskIsOver({ object, own, facts }: OwnView): boolean {
 export const accountOf = ({ key }: Facts): string | undefined => (key?.ok === true ? key.account : undefined);
 
 /** Why the server may not be cancelled before its object is deleted; undefined if it may. */
-export function cancelIsForbidden({ spec }: VirtualServer): string | undefined {
+export function cancelIsForbidden(object: VirtualServer): string | undefined {
+  const { spec } = object;
+  const taker = takerOf(object);
+  if (taker !== undefined) return `annotation ${HAND_OVER_ANNOTATION} names ${cut(taker, 64)}`;
   if (spec.deletionProtection) return 'spec.deletionProtection is true';
   return spec.deletionPolicy === 'Retain' ? 'spec.deletionPolicy is Retain' : undefined;
 }

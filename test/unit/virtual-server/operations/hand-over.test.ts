@@ -231,6 +231,17 @@ describe('an object that names another one', () => {
     expect(shownBy(taken).reason).toBe('HandOverRefused');
   });
 
+  it('keeps its server at its expiry while it lives, and says so', async () => {
+    const spec = { expiresAt: '2026-01-01T00:00:00Z' };
+    const object = webWith(KNOWN, { ...naming, spec, status: { serverStatus: 'running' } });
+    const seen = await visited(object);
+    expect(seen.calls).not.toContain('delete');
+    const expiring = seen.object?.status?.conditions?.find(({ type }) => type === 'Expiring');
+    expect(expiring).toMatchObject({ reason: 'ExpiryBlocked' });
+    expect(expiring?.message).toContain('annotation vps-operator.dev/hand-over names old. To hand nothing over');
+    expect(expiring?.message).not.toContain('To have it cancelled');
+  });
+
   it('reads a server that was never read, so that the next object can recognize it', async () => {
     const { object, calls } = await visited(webWith(HELD, { ...naming, deleting: true }), {
       memo: memo({ task: { state: 'over', identifier: 'srv1' } }),

@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { currentReason } from '../../../../../src/api/conditions.ts';
+import { HAND_OVER_ANNOTATION } from '../../../../../src/api/names.ts';
 import { clockOf, expiryOf } from '../../../../../src/virtual-server/decision/expiry.ts';
 import { knownRecord } from '../../../../../src/virtual-server/decision/record.ts';
 import {
@@ -66,6 +67,11 @@ verifyChecks('the checks of expiry', {
       webWith(HELD, { status: READY, spec: over }),
       cancels(HELD),
       facts({ key: { ok: true, account: OTHER_KEY } }),
+    ],
+    [
+      'the server is to be handed over',
+      webWith(HELD, { status: READY, spec: over, annotations: { [HAND_OVER_ANNOTATION]: 'web' } }),
+      undefined,
     ],
     ['the expiry is a moment ahead', webWith(HELD, { status: READY, spec: later }), undefined],
     [
