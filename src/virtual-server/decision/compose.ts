@@ -19,11 +19,12 @@ import { ended } from '../../base/text.ts';
 import { adviceOn } from './advice.ts';
 import { delayEndOf } from './delay.ts';
 import { expiring } from './expiry.ts';
-import { adoptionOf, orphanMessage, takerOf } from './inputs.ts';
+import { adoptionOf, orphanMessage } from './inputs.ts';
 import { isPaused } from '../../api/server-state.ts';
 import type { ConnectionCondition } from './connection.ts';
 import type { Reachable } from './reach.ts';
 import { drift, isProvisioned } from './status.ts';
+import { cancelIsForbidden } from './view.ts';
 
 export interface Parts {
   record: ServerRecord | undefined;
@@ -87,7 +88,7 @@ export function compose(object: VirtualServer, parts: Parts, now: number): Virtu
   conditions = withFindings(object, parts, conditions, advised, now);
   for (const [type, finding] of others)
     conditions = withCondition(conditions, type, finding && advised(finding), generation, now);
-  const isKept = takerOf(object) !== undefined || record?.identifier === undefined;
+  const isKept = cancelIsForbidden(object) !== undefined || record?.identifier === undefined;
   const cancelsAt = isReadable && !isKept ? delayEndOf(object, record) : undefined;
   const identifier = isReadable && record?.expiredAt === undefined ? record?.identifier : undefined;
   return {

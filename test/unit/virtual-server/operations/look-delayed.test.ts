@@ -62,9 +62,10 @@ describe('a deleted object with a delay', () => {
 
   it('no longer shows an end when you keep the server', async () => {
     const shown = (await look(deleted())).object;
-    const protectedNow = { ...shown, spec: { ...shown?.spec, deletionDelay: undefined, deletionProtection: true } };
-    const { object } = await look(protectedNow as VirtualServer);
-    expect(object?.status).not.toHaveProperty('cancelsAt');
+    for (const kept of [{ deletionDelay: undefined, deletionProtection: true }, { deletionProtection: true }]) {
+      const { object } = await look({ ...shown, spec: { ...shown?.spec, ...kept } } as VirtualServer);
+      expect(object?.status).not.toHaveProperty('cancelsAt');
+    }
   });
 
   it.each([
