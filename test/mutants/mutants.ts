@@ -2335,7 +2335,14 @@ export const MUTANTS: Mutant[] = [
   {
     name: 'lets a deleted object count as a holder after its hand-over',
     file: 'src/virtual-server/shared/objects.ts',
-    find: 'if (source !== undefined) this.#lost(namespace, source);',
+    find: 'if (source !== undefined) this.#lost(namespace, source.uid);',
+    replace: '',
+    tests: ['--project', 'unit', 'test/unit/virtual-server/shared/hand-overs.test.ts'],
+  },
+  {
+    name: 'counts no holder of a server when the object is gone that has taken it over',
+    file: 'src/virtual-server/shared/objects.ts',
+    find: 'if (object !== undefined && object.metadata.uid === source?.uid) this.#index(object);',
     replace: '',
     tests: ['--project', 'unit', 'test/unit/virtual-server/shared/hand-overs.test.ts'],
   },

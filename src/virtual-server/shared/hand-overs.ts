@@ -14,14 +14,22 @@ interface Entry {
   /** The key of the object that gets the server of this one. */
   target: string | undefined;
   isEnding: boolean;
-  /** `NAMESPACE/UID` of the object from which this one has taken its server. */
-  source: string | undefined;
+  /** The object from which this one has taken its server. */
+  source: Source | undefined;
 }
+
+export interface Source {
+  namespace: string;
+  name: string;
+  uid: string;
+}
+
+const keyOfSource = ({ namespace, uid }: Source): string => `${namespace}/${uid}`;
 
 export class HandOvers {
   readonly #byUid = new Map<string, Entry>();
   readonly #givers = new Map<string, Set<string>>();
-  /** By source: the uid of the object that holds its server now. */
+  /** By `NAMESPACE/UID` of the source: the uid of the object that holds its server now. */
   readonly #takers = new Map<string, string>();
   /** By uid of an object whose server is being cancelled or taken over: the visit that does it. */
   readonly #busy = new Map<string, object>();
@@ -29,29 +37,38 @@ export class HandOvers {
   readonly #tried = new Map<string, number>();
   #since: number | undefined;
 
-  /** `record`: the object's own; undefined: none. Returns the uid of the object whose server this one holds now. */
-  set(object: VirtualServer, record: ServerRecord | undefined): string | undefined {
+  /**
+   * `record`: the object's own; undefined: none. Returns the object whose server this one holds now, and the one whose server it
+   * no longer holds.
+   */
+  set(object: VirtualServer, record: ServerRecord | undefined): { source?: Source; freed?: Source } {
     const { namespace, name, uid, annotations, deletionTimestamp } = object.metadata;
-    this.forget(uid);
+    const before = this.forget(uid);
     const named = annotations?.[HAND_OVER_ANNOTATION];
     const taken = record?.takenFrom;
     const isHeld = taken !== undefined && taken.identifier === record?.identifier;
     const target = named === undefined ? undefined : `${namespace}/${named}`;
-    const source = isHeld ? `${namespace}/${taken.uid}` : undefined;
-    if (target === undefined && source === undefined) return undefined;
+    const source = isHeld ? { namespace, name: taken.name, uid: taken.uid } : undefined;
+    const freed = before !== undefined && before.uid !== source?.uid ? { freed: before } : {};
+    if (target === undefined && source === undefined) return freed;
     this.#byUid.set(uid, { name, target, source, isEnding: deletionTimestamp !== undefined });
     if (target !== undefined) this.#givers.set(target, (this.#givers.get(target) ?? new Set<string>()).add(uid));
-    if (source !== undefined) this.#takers.set(source, uid);
-    return isHeld ? taken.uid : undefined;
+    if (source === undefined) return freed;
+    this.#takers.set(keyOfSource(source), uid);
+    return { source, ...freed };
   }
 
-  forget(uid: string): void {
+  /** Returns the object whose server this one has held. */
+  forget(uid: string): Source | undefined {
     const { target, source } = this.#byUid.get(uid) ?? {};
     this.#byUid.delete(uid);
-    if (source !== undefined && this.#takers.get(source) === uid) this.#takers.delete(source);
-    if (target === undefined) return;
-    this.#givers.get(target)?.delete(uid);
-    if (this.#givers.get(target)?.size === 0) this.#givers.delete(target);
+    if (target !== undefined) {
+      this.#givers.get(target)?.delete(uid);
+      if (this.#givers.get(target)?.size === 0) this.#givers.delete(target);
+    }
+    if (source === undefined || this.#takers.get(keyOfSource(source)) !== uid) return undefined;
+    this.#takers.delete(keyOfSource(source));
+    return source;
   }
 
   /** What concerns this object. */

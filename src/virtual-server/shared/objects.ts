@@ -9,7 +9,7 @@ import { NEW_MEMO, withoutPlan, type Memo } from '../decision/memo.ts';
 import { keyOf } from '../../kube/resource.ts';
 import type { Informer } from '../../controller/informer.ts';
 import { isLetGo } from '../../api/server-state.ts';
-import { HandOvers } from './hand-overs.ts';
+import { HandOvers, type Source } from './hand-overs.ts';
 import { holdingOf, type Holders, type Holding } from './holders.ts';
 import type { ServerQuota } from './limits.ts';
 
@@ -89,7 +89,7 @@ export class Objects implements ObjectStore<VirtualServer> {
   gone(last: VirtualServer): void {
     const key = keyOf(last);
     const { uid } = last.metadata;
-    this.handOvers.forget(uid);
+    this.#freed(this.handOvers.forget(uid));
     this.#holders.forget(uid);
     this.#quota.set(last.metadata.namespace, uid, undefined);
     this.#countLeft(last);
@@ -106,7 +106,7 @@ export class Objects implements ObjectStore<VirtualServer> {
       this.#memos.delete(uid);
       // The answer to the last write may have arrived after the watch reported the deletion.
       this.#holders.set(uid, undefined);
-      this.handOvers.forget(uid);
+      this.#freed(this.handOvers.forget(uid));
       this.#quota.set(object.metadata.namespace, uid, undefined);
       return { object, released: this.#released.delete(uid) };
     });
@@ -127,7 +127,7 @@ export class Objects implements ObjectStore<VirtualServer> {
     if (cached?.metadata.uid === uid) this.#index(cached);
     else {
       this.#holders.set(uid, undefined);
-      this.handOvers.forget(uid);
+      this.#freed(this.handOvers.forget(uid));
       this.#quota.set(namespace, uid, undefined);
     }
   }
@@ -149,15 +149,22 @@ export class Objects implements ObjectStore<VirtualServer> {
 
   #index(object: VirtualServer): void {
     const { namespace, uid } = object.metadata;
-    const source = this.handOvers.set(object, isLetGo(object) ? undefined : knownRecord(object));
+    const { source, freed } = this.handOvers.set(object, isLetGo(object) ? undefined : knownRecord(object));
     // From now on, this object holds the server of that one.
-    if (source !== undefined) this.#lost(namespace, source);
+    if (source !== undefined) this.#lost(namespace, source.uid);
+    this.#freed(freed);
     const held = this.handOvers.isTaken(object) ? undefined : heldRecord(object);
     this.#holders.set(uid, holdingOf(object, held));
     const takesPlace = held !== undefined && (holdsSomething(held) || isTooNew(object));
     this.#quota.set(namespace, uid, takesPlace ? placeOf(object, held) : undefined);
     if (held?.identifier !== undefined) this.#quota.held(held.identifier);
     if (isLetGo(object)) this.#countLeft(object);
+  }
+
+  /** No other object holds the server of this one any longer. */
+  #freed(source: Source | undefined): void {
+    const object = source && this.newest(`${source.namespace}/${source.name}`);
+    if (object !== undefined && object.metadata.uid === source?.uid) this.#index(object);
   }
 
   #lost(namespace: string, uid: string): void {

@@ -33,7 +33,7 @@ const TAKER = at('new', '7', { ...KNOWN, owner: 'uid-of-new', mode: 'adopt', tak
 function world() {
   const holders = new Holders(() => ACCOUNT);
   const quota = new ServerQuota(1);
-  const objects = new Objects({ get: () => undefined }, holders, quota);
+  const objects = new Objects({ get: (key) => (key === 'default/old' ? OLD : undefined) }, holders, quota);
   const holdersOf = () => holders.others('uid-of-asker').withServer('srv1', { account: ACCOUNT });
   return { objects, quota, holdersOf };
 }
@@ -67,6 +67,17 @@ describe('a hand-over', () => {
     for (const object of [OLD, TAKER]) objects.saw(object);
     objects.gone(TAKER);
     expect(objects.handOvers.of(OLD).takenBy).toBeUndefined();
+  });
+
+  it.each<[string, (objects: Objects) => void]>([
+    ['is gone', (objects) => objects.gone(TAKER)],
+    ['has lost its record', (objects) => objects.saw(at('new', '8'))],
+  ])('leaves the server to the first object again if the other one %s', (_what, happens) => {
+    const { objects, quota, holdersOf } = world();
+    for (const object of [OLD, TAKER]) objects.saw(object);
+    happens(objects);
+    expect(holdersOf()).toEqual(['default/old']);
+    expect(quota.reserve('default', 'uid-of-third', TAKER.spec)).toHaveProperty('full');
   });
 
   it('concerns both objects', () => {
