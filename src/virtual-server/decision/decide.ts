@@ -13,6 +13,7 @@ import {
   saysNotCreated,
   saysNothingCreated,
   takerOf,
+  takerProblem,
   unknownAnnotations,
   withoutHandledOrphans,
 } from './inputs.ts';
@@ -271,8 +272,10 @@ export function serverIsGiven(view: View): Operation | undefined {
 export function serverIsNotWanted({ object }: View): Operation | undefined {
   const taker = takerOf(object);
   if (taker === undefined) return undefined;
-  const message = `The operator orders nothing while annotation ${HAND_OVER_ANNOTATION} names ${cut(taker, 64)}`;
-  return park('HandOverPending', message);
+  const problem = takerProblem(object);
+  const what = problem ?? `names ${cut(taker, 64)}`;
+  const message = `The operator orders nothing while annotation ${HAND_OVER_ANNOTATION} ${what}`;
+  return park(problem === undefined ? 'HandOverPending' : 'HandOverRefused', message);
 }
 
 /** The operator orders and adopts nothing that it would have to cancel at once. */

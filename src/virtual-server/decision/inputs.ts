@@ -81,6 +81,13 @@ export function takerOf({ metadata: { annotations } }: VirtualServer): string | 
   return annotations?.[HAND_OVER_ANNOTATION];
 }
 
+/** Why no object can ever get the server, by the annotation alone. */
+export function takerProblem(object: VirtualServer): string | undefined {
+  const taker = takerOf(object);
+  if (taker === '') return 'names no object';
+  return taker === object.metadata.name ? 'names this object itself' : undefined;
+}
+
 /** The record of a server that was just seen: an annotation that says it is gone is void until you set it again. */
 export function withRefuted(object: VirtualServer, record: ServerRecord): ServerRecord {
   if (!namesAsGone(object, record) || record.goneRefuted === true) return record;

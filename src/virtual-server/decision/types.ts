@@ -47,6 +47,8 @@ export interface HandOver {
   givers: readonly { name: string; isEnding: boolean }[];
   /** Name of the object that holds the server of this one. */
   takenBy: string | undefined;
+  /** Of the object that is to get the server of this one: it does not exist, or holds another server. Left out: neither. */
+  taker?: 'missing' | 'holding' | undefined;
 }
 
 /** `held`: leaves out objects that are only about to adopt the server. */

@@ -2,9 +2,10 @@
 import { without } from '../../base/without.ts';
 import type { Verdict } from '../../controller/conditions.ts';
 import { hasTrait } from '../../api/conditions.ts';
+import { HAND_OVER_ANNOTATION } from '../../api/names.ts';
 import type { ServerRecord } from '../../api/record.ts';
 import type { VirtualServer } from '../../api/virtual-server.ts';
-import { timestamp } from '../../base/duration.ts';
+import { timestamp, UNITS_MS } from '../../base/duration.ts';
 import { cut } from '../../base/text.ts';
 import type { Server } from '../../provider/types.ts';
 import { compose } from '../decision/compose.ts';
@@ -12,8 +13,8 @@ import { connectionCondition, type ConnectionSecretState } from '../decision/con
 import { recognizeFor } from '../decision/identity.ts';
 import { delayEndOf, isAskedToCancel, keepsServer } from '../decision/delay.ts';
 import { isToExpire, withReadyAt } from '../decision/expiry.ts';
-import { takerOf, withRefuted } from '../decision/inputs.ts';
-import { withEvidence, withoutFailures, withoutWord } from '../decision/memo.ts';
+import { takerOf, takerProblem, withRefuted } from '../decision/inputs.ts';
+import { withEvidence, withoutFailures, withoutWord, type Evidence } from '../decision/memo.ts';
 import { absent, goneByAnnotation, notRecognized, recognized } from '../decision/absence.ts';
 import { failed, goOn, goneUnasked, jittered, endVisit, withoutKey } from '../decision/outcome.ts';
 import { pauseMs, runsForMs } from '../decision/next-poll.ts';
@@ -26,6 +27,9 @@ import type { View } from '../decision/view.ts';
 import type { Visit } from '../visit.ts';
 import { invisible, renamed, unseen, vanished } from '../decision/silent-task.ts';
 import { readServer } from './reads.ts';
+
+/** How long a hand-over to an object that does not exist is no reason to worry (ms). */
+const TAKER_MS = UNITS_MS.h;
 
 /**
  * `probed`: whether an SSH server answers. `connection`: the result of writing the connection Secret. If spec asks for it.
@@ -105,11 +109,12 @@ function seen(at: View, known: ServerRecord, current: ServerRecord, found: Looke
   const fields = { ...serverFields(server), ...(keys.length > 0 && { sshHostKeys: [...keys] }) };
   const reached = isRunning(server.status) ? reach(object, current, server, probed, facts.now) : undefined;
   const state = reached?.verdict ?? verdictOf(server);
-  const verdict = at.deleting ? kept(object, current, facts) : state;
+  const takerMissing = at.deleting ? missingTaker(object, facts) : undefined;
+  const verdict = at.deleting ? kept(object, current, facts, takerMissing) : state;
   const available = state.reason === 'Available';
   const record = available ? withReadyAt(object, current, facts) : current;
   const task = { state: 'over', identifier: server.identifier } as const;
-  const memo = withEvidence(withoutFailures(withoutWord(recognized(facts.memo))), { task });
+  const memo = withEvidence(withoutFailures(withoutWord(recognized(facts.memo))), { task, takerMissing });
   const isBehind =
     connection?.state === 'written' && keys.some((key) => object.status?.sshHostKeys?.includes(key) !== true);
   const pause = pauseAfter(current, verdict, isBehind ? 'behind' : connection?.state, facts);
@@ -140,14 +145,21 @@ function mirroredFirst(next: Outcome): Outcome {
 }
 
 /** Whatever the server does: from now on, its end is what matters. Its fields in status stay up to date. */
-function kept(object: VirtualServer, record: ServerRecord, { memo }: Facts): Verdict {
+function kept(object: VirtualServer, record: ServerRecord, facts: Facts, missing: Evidence['takerMissing']): Verdict {
   const taker = takerOf(object);
   const server = record.identifier ?? '';
-  if (isAskedToCancel(object, record, memo)) {
+  if (isAskedToCancel(object, record, facts.memo)) {
     const message =
       `The operator has asked the provider to cancel server ${server}. The provider still shows the server, but may cancel it at ` +
       'any time, so no other object can take it over';
     return { reason: 'CancellationUnconfirmed', message };
+  }
+  const problem = takerProblem(object) ?? (taker === undefined ? undefined : takerObjection(taker, facts, missing));
+  if (problem !== undefined) {
+    const message =
+      `Annotation ${HAND_OVER_ANNOTATION} ${problem}, so server ${server} cannot be handed over. The operator does not cancel the ` +
+      'server, which costs money';
+    return { reason: 'HandOverRefused', message };
   }
   if (taker !== undefined) {
     const message =
@@ -161,6 +173,21 @@ function kept(object: VirtualServer, record: ServerRecord, { memo }: Facts): Ver
     `This object was deleted, and its server ${server} runs on for spec.deletionDelay (${deletionDelay}): the operator cancels ` +
     `the server at ${at}`;
   return { reason: 'DeletionDelayed', message };
+}
+
+/** Since when the object that is to get the server is known not to exist. */
+function missingTaker(object: VirtualServer, { memo, monotonic, handOver }: Facts): Evidence['takerMissing'] {
+  const name = takerOf(object);
+  if (name === undefined || handOver.taker !== 'missing') return undefined;
+  const { takerMissing } = memo.evidence;
+  return takerMissing?.name === name ? takerMissing : { name, since: monotonic };
+}
+
+function takerObjection(taker: string, { monotonic, handOver }: Facts, missing: Evidence['takerMissing']) {
+  const name = cut(taker, 64);
+  if (handOver.taker === 'holding') return `names ${name}, which holds another server`;
+  const isLong = missing !== undefined && monotonic - missing.since >= TAKER_MS;
+  return isLong ? `names ${name}, which has not existed for an hour` : undefined;
 }
 
 /** A new server is about to be ready, so it is read again soon; also one whose Secret lacks a key that the status gets now. */

@@ -4,7 +4,9 @@ import type { VirtualServer } from '../../api/virtual-server.ts';
 import type { ObjectStore } from '../../controller/controller.ts';
 import { OwnWrites, isNewer } from '../../controller/own-writes.ts';
 import { holdsSomething, knownRecord, viewRecord } from '../decision/record.ts';
+import { takerOf } from '../decision/inputs.ts';
 import { placeOf } from '../decision/price.ts';
+import type { HandOver } from '../decision/types.ts';
 import { NEW_MEMO, withoutPlan, type Memo } from '../decision/memo.ts';
 import { keyOf } from '../../kube/resource.ts';
 import type { Informer } from '../../controller/informer.ts';
@@ -110,6 +112,18 @@ export class Objects implements ObjectStore<VirtualServer> {
       this.#quota.set(object.metadata.namespace, uid, undefined);
       return { object, released: this.#released.delete(uid) };
     });
+  }
+
+  /** What keeps the object that is to get the server of this one from taking it. */
+  takerOf(object: VirtualServer): HandOver['taker'] {
+    const { namespace, uid } = object.metadata;
+    const name = takerOf(object);
+    if (name === undefined) return undefined;
+    const taker = this.newest(`${namespace}/${name}`);
+    if (taker === undefined) return 'missing';
+    const record = taker.metadata.deletionTimestamp === undefined ? heldRecord(taker) : undefined;
+    const isOther = record !== undefined && holdsSomething(record) && record.takenFrom?.uid !== uid;
+    return isOther ? 'holding' : undefined;
   }
 
   /** What the object is known to hold; for the end of a reservation. */

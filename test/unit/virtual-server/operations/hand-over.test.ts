@@ -5,7 +5,7 @@ import { formatRecord, type ServerRecord } from '../../../../src/api/record.ts';
 import type { VirtualServer, VirtualServerSpec } from '../../../../src/api/virtual-server.ts';
 import { ProviderError } from '../../../../src/provider/error.ts';
 import { annotatedRecordOf } from '../../../fixtures/records.ts';
-import { ELSEWHERE, HELD, KNOWN, SERVER, TIMING, memo, web, webWith } from '../../../fixtures/decision.ts';
+import { ELSEWHERE, HELD, KNOWN, NOW, SERVER, TIMING, memo, web, webWith } from '../../../fixtures/decision.ts';
 import { stored, storedWith } from '../../../fixtures/virtual-server.ts';
 import { DENIED, shownBy, visit, type Given, type Visited } from '../../../fixtures/visits.ts';
 
@@ -240,6 +240,33 @@ describe('an object that names another one', () => {
     expect(expiring).toMatchObject({ reason: 'ExpiryBlocked' });
     expect(expiring?.message).toContain('annotation vps-operator.dev/hand-over names old. To hand nothing over');
     expect(expiring?.message).not.toContain('To have it cancelled');
+  });
+
+  it.each([
+    ['', 'names no object'],
+    ['web', 'names this object itself'],
+  ])('needs you if its annotation is "%s"', async (target, says) => {
+    const annotations = { [HAND_OVER_ANNOTATION]: target };
+    for (const object of [web({ annotations }), webWith(KNOWN, { annotations, deleting: true })]) {
+      const seen = await visited(object);
+      expect(seen.calls.filter((call) => ['order', 'delete'].includes(call))).toEqual([]);
+      expect(shownBy(seen).reason).toBe('HandOverRefused');
+      expect(shownBy(seen).message).toContain(says);
+    }
+  });
+
+  it('needs you if the other one does not exist for an hour, as long as it does not', async () => {
+    const first = await visited(dying);
+    expect(shownBy(first).reason).toBe('HandOverPending');
+    const lookAt = (now: number): Promise<Visited> =>
+      visited(first.object as VirtualServer, { now, memo: { ...first.memo, plan: undefined } });
+    expect(shownBy(await lookAt(NOW + 3_599_999)).reason).toBe('HandOverPending');
+    const later = await lookAt(NOW + 3_600_000);
+    expect(later.calls).not.toContain('delete');
+    expect(shownBy(later)).toMatchObject({
+      reason: 'HandOverRefused',
+      message: expect.stringContaining('has not existed for an hour') as string,
+    });
   });
 
   it('reads a server that was never read, so that the next object can recognize it', async () => {

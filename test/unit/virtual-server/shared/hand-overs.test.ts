@@ -80,6 +80,19 @@ describe('a hand-over', () => {
     expect(quota.reserve('default', 'uid-of-third', TAKER.spec)).toHaveProperty('full');
   });
 
+  it('finds an object that is to get a server but is missing, or holds another one', () => {
+    const takerAs = (taker: VirtualServer | undefined) =>
+      new Objects(
+        { get: (key) => (key === 'default/new' ? taker : undefined) },
+        new Holders(() => ACCOUNT),
+        new ServerQuota(0),
+      ).takerOf(OLD);
+    expect(takerAs(undefined)).toBe('missing');
+    expect(takerAs(FREE)).toBeUndefined();
+    expect(takerAs(TAKER)).toBeUndefined();
+    expect(takerAs(at('new', '7', { ...KNOWN, owner: 'uid-of-new', identifier: 'srv2' }))).toBe('holding');
+  });
+
   it('concerns both objects', () => {
     const { objects } = world();
     objects.saw(OLD);
