@@ -2244,8 +2244,8 @@ export const MUTANTS: Mutant[] = [
   {
     name: 'takes over a server without comparing its addresses',
     file: 'src/virtual-server/operations/hand-over.ts',
-    find: 'if (!known.ok) return refused(visit, giver, `the provider',
-    replace: "if (!known.ok && known.word === '') return refused(visit, giver, `the provider",
+    find: 'if (!known.ok) return { refusal: `the provider',
+    replace: "if (!known.ok && known.word === '') return { refusal: `the provider",
     tests: ['--project', 'unit', 'test/unit/virtual-server/operations/hand-over.test.ts'],
   },
   {

@@ -259,9 +259,10 @@ export function identifierIsHeldTwice({ own, facts, object, deleting }: OwnView)
 /** Another object of the namespace names this one as the one that gets its server. */
 export function serverIsGiven(view: View): Operation | undefined {
   const { record, own, facts } = view;
-  const [giver] = facts.handOver.givers;
+  const [giver, ...rest] = facts.handOver.givers;
   if (giver === undefined || record.kind === 'missing') return undefined;
-  if (giver.isEnding) return notDue(view, 'takeOver') ?? { type: 'takeOver', record: own, giver: giver.name };
+  const others = rest.filter(({ isEnding }) => isEnding).map(({ name }) => name);
+  if (giver.isEnding) return notDue(view, 'takeOver') ?? { type: 'takeOver', record: own, giver: giver.name, others };
   const message =
     `Annotation ${HAND_OVER_ANNOTATION} of ${giver.name} names this object, which therefore orders nothing. It takes the ` +
     `server over once ${giver.name} is being deleted`;

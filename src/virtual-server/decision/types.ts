@@ -93,8 +93,8 @@ export type Operation =
   | { type: 'order'; record: ServerRecord | undefined }
   /** Read the server that the annotation names, then hold it. */
   | { type: 'adopt'; record: ServerRecord | undefined; identifier: string }
-  /** Take over the server of this deleted object. */
-  | { type: 'takeOver'; record: ServerRecord | undefined; giver: string }
+  /** Take over the server of this deleted object; if it is refused, of one of the others. */
+  | { type: 'takeOver'; record: ServerRecord | undefined; giver: string; others: readonly string[] }
   /** Another object holds the server now. */
   | { type: 'handOver'; record: ServerRecord; taker: string }
   /** Poll the task of the order. */

@@ -34,8 +34,24 @@ type TakeOver = Extract<Operation, { type: 'takeOver' }>;
 /** What a giver gives; `why`: why it gives nothing. `isFinal`: not before one of the two objects changes. */
 type Given = { ok: true; record: ServerRecord & { identifier: string } } | { ok: false; isFinal: boolean; why: string };
 
-/** Reads the giver live, then the server, and writes the record that names it. */
-export async function takeOver(visit: Visit, at: View, { record, giver }: TakeOver): Promise<Outcome> {
+/** Takes over the server of the first giver that is not refused. */
+export async function takeOver(visit: Visit, at: View, operation: TakeOver): Promise<Outcome> {
+  const refusals: string[] = [];
+  for (const giver of [operation.giver, ...operation.others]) {
+    const next = await takeFrom(visit, at, operation.record, giver);
+    if (!('refusal' in next)) return next;
+    refusals.push(next.refusal);
+  }
+  return refused(visit, operation.giver, refusals[0] ?? '');
+}
+
+/** Reads the giver live, then the server, and writes the record that names it. `refusal`: why this giver never gives its server. */
+async function takeFrom(
+  visit: Visit,
+  at: View,
+  record: ServerRecord | undefined,
+  giver: string,
+): Promise<Outcome | { refusal: string }> {
   const { journal, holders, kube, leads, objects, timers } = visit.services;
   const { handOvers } = objects;
   const key = await visit.key(at);
@@ -52,7 +68,7 @@ export async function takeOver(visit: Visit, at: View, { record, giver }: TakeOv
   visit.reserves(reservation);
   // What this process has asked the provider for is known only now.
   const given = givenBy(live, visit.object, session.account, journal.entries(from), objects.memo(from));
-  if (!given.ok && given.isFinal) return refused(visit, giver, given.why);
+  if (!given.ok && given.isFinal) return { refusal: given.why };
   // A change of the giver leads to the next visit.
   if (!given.ok) return pending(visit, giver, given.why, at.facts.timing.pollMs);
   const youngMs = at.facts.timing.takeoverMs - handOvers.ageMs(timers.monotonic());
@@ -72,14 +88,15 @@ export async function takeOver(visit: Visit, at: View, { record, giver }: TakeOv
   const purpose = isInDoubt(live, objects.memo(from)) ? 'doubt' : 'cancel';
   const others = holders.others(from);
   const known = recognize(live, given.record, answer.server, answer.account, purpose, others);
-  if (!known.ok) return refused(visit, giver, `the provider shows a server ${identifier}, but ${known.why}`);
+  if (!known.ok) return { refusal: `the provider shows a server ${identifier}, but ${known.why}` };
   const held = others.withServer(identifier, { ...given.record, held: true });
-  if (held.length > 0) return refused(visit, giver, `${namesOf(held, visit.object)} holds server ${identifier} too`);
+  if (held.length > 0) return { refusal: `${namesOf(held, visit.object)} holds server ${identifier} too` };
 
   // You may have changed your mind, and a process that was suspended must not act on outdated facts.
   const now = timers.monotonic();
   const still = decide(visit.view());
-  if (still.type !== 'takeOver' || still.giver !== giver || !leads() || now - liveAt >= LIVE_READ_MS)
+  const isStill = still.type === 'takeOver' && [still.giver, ...still.others].includes(giver);
+  if (!isStill || !leads() || now - liveAt >= LIVE_READ_MS)
     return pending(visit, giver, 'the operator reads both objects again');
   handOvers.tries(from, now);
   return taken(visit.view(), record, live, known.record, answer);

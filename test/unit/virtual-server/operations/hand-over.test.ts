@@ -183,6 +183,20 @@ describe('the object that a deleted one names', () => {
     expect(shown.message).toContain(says);
   });
 
+  it('takes the server of the next giver if the first one is refused', async () => {
+    const { metadata, ...rest } = giver();
+    const own = { ...record, owner: 'uid-of-second' };
+    const annotations = { ...metadata.annotations, [RECORD_ANNOTATION]: formatRecord(own) };
+    const status = { ...rest.status, record: own } as NonNullable<VirtualServer['status']>;
+    const besideToo = { ...rest, metadata: { ...metadata, name: 'second', uid: 'uid-of-second', annotations }, status };
+    const others = { withServer: () => [] };
+    const { object } = await take({ beside: giver({ spec: { product: 'vps-2gb' } }), besideToo, others });
+    expect(object && annotatedRecordOf(object)?.takenFrom?.name).toBe('second');
+    const both = await take({ beside: giver({ spec: { product: 'vps-2gb' } }), besideToo, account: ELSEWHERE });
+    expect(shownBy(both)).toMatchObject({ reason: 'HandOverRefused' });
+    expect(both.calls.filter((call) => call === 'other')).toHaveLength(2);
+  });
+
   it('orders as usual once no object names it', async () => {
     const beside = giver({ annotations: { [HAND_OVER_ANNOTATION]: 'other' } });
     const { calls } = await take({ beside, answers: { opened: new ProviderError('PROVIDER_UNREACHABLE', 'down') } });
