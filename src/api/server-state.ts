@@ -21,8 +21,13 @@ export function isLetGo({ metadata }: VirtualServer): boolean {
 /** `status` is the provider's own word. */
 export const isRunning = (status: string | undefined): boolean => status?.trim().toLowerCase() === 'running';
 
-/** True if the server costs money now. The status of a server that is missing still shows its last state. */
+/** True if the server runs now. */
 export function hasRunningServer(object: VirtualServer): boolean {
+  return isRunning(object.status?.serverStatus) && hasReadServer(object);
+}
+
+/** True if status shows the server as it is, running or not. The status of a server that is missing shows its last state. */
+export function hasReadServer(object: VirtualServer): boolean {
   const { serverStatus, conditions } = object.status ?? {};
-  return isRunning(serverStatus) && currentReason(conditions) !== 'ServerMissing' && !isLetGo(object);
+  return serverStatus !== undefined && currentReason(conditions) !== 'ServerMissing' && !isLetGo(object);
 }

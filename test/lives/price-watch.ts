@@ -156,15 +156,15 @@ function leastOf(versions: readonly ServerChange[], prices: Prices): number {
   return Math.min(...versions.map(of));
 }
 
-/** The highest price of each model among the servers that run in all of their versions. */
+/** The highest price of each model among the servers that all of their versions show. */
 function pricesOf(seen: readonly (readonly ServerChange[])[]): Prices {
   const prices = new Map<string, number>();
   for (const versions of seen) {
     const taught = versions.map(({ object, deleted }) => {
       const { product, specs, price, serverStatus, conditions } = object.status ?? {};
       const isGone = deleted || isLetGo(object) || currentReason(conditions) === 'ServerMissing';
-      const isRunning = serverStatus === 'running' && !isGone && holds({ object, deleted, type: 'MODIFIED' });
-      return isRunning && price !== undefined ? { model: `${product} ${specs?.diskSize}`, price } : undefined;
+      const isRead = serverStatus !== undefined && !isGone && holds({ object, deleted, type: 'MODIFIED' });
+      return isRead && price !== undefined ? { model: `${product} ${specs?.diskSize}`, price } : undefined;
     });
     const [first] = taught;
     if (first === undefined || taught.some((one) => one?.model !== first.model)) continue;

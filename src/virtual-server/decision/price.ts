@@ -2,7 +2,7 @@
  * What servers cost, as far as it can be known: the provider states a price only of a server that exists, in a unit that it
  * does not state, and its lists have none. Pure.
  */
-import { hasRunningServer } from '../../api/server-state.ts';
+import { hasReadServer } from '../../api/server-state.ts';
 import { mirrorIn, type ServerRecord } from '../../api/record.ts';
 import type { VirtualServer } from '../../api/virtual-server.ts';
 import { isProvisioned } from './status.ts';
@@ -21,17 +21,17 @@ export interface PricedModel extends Model {
 export interface Place extends Model {
   /** What the provider says that this very server costs. */
   price?: number | undefined;
-  /** What this server, if it runs, teaches about the price of the next one like it. */
+  /** What this server, once it is read, teaches about the price of the next one like it. */
   teaches?: PricedModel | undefined;
 }
 
 /** Text that is the same for two models with the same price. */
 export const modelKey = ({ product, diskSize }: Model): string => `${diskSize} ${product}`;
 
-/** The model and price of the object's server; undefined if it does not run, or if the provider does not show all of it. */
+/** The model and price of the object's server; undefined if the provider does not show all of it. */
 export function pricedModel(object: VirtualServer): PricedModel | undefined {
   const { product, specs, price } = object.status ?? {};
-  if (!hasRunningServer(object) || product === undefined || specs?.diskSize === undefined) return undefined;
+  if (!hasReadServer(object) || product === undefined || specs?.diskSize === undefined) return undefined;
   return isPrice(price) ? { product, diskSize: specs.diskSize, price } : undefined;
 }
 

@@ -143,7 +143,7 @@ export class ServerQuota {
   }
 }
 
-/** The highest price of each model among the servers that run, in whichever namespace (like `pricesIn`). */
+/** The highest price of each model among the servers that were read, in whichever namespace (like `pricesIn`). */
 class LearnedPrices {
   readonly #byUid = new Map<string, PricedModel>();
   /** By model: the prices by uid. */
@@ -170,7 +170,7 @@ class LearnedPrices {
     this.#byUid.set(uid, model);
   }
 
-  /** Undefined if no server of this model runs. */
+  /** Undefined if no server of this model was read. */
   of(model: Model): number | undefined {
     const key = modelKey(model);
     const prices = this.#byModel.get(key);

@@ -13,12 +13,15 @@ const SHOWN: VirtualServerStatus = {
 const showing = (status: Partial<VirtualServerStatus> = {}) => webWith(HELD, { status: { ...SHOWN, ...status } });
 
 describe('the price of a model', () => {
-  it('is what a running server of this product and disk size shows', () => {
-    expect(pricedModel(showing())).toEqual({ product: 'vps-1gb', diskSize: 20, price: 4.5 });
-  });
+  it.each(['running', 'stopped'])(
+    'is what a server of this product and disk size shows while it is %s',
+    (serverStatus) => {
+      expect(pricedModel(showing({ serverStatus }))).toEqual({ product: 'vps-1gb', diskSize: 20, price: 4.5 });
+    },
+  );
 
   it.each([
-    ['does not run', { serverStatus: 'stopped' }],
+    ['was not read', { serverStatus: undefined }],
     ['shows no product', { product: undefined }],
     ['shows no disk size', { specs: { cores: 1 } }],
     ['shows no price', { price: undefined }],
