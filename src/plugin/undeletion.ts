@@ -16,7 +16,13 @@ import { setArgument, setOf } from './set-members.ts';
 
 const entries = z.record(z.string(), z.string());
 /** What the object between carries of the deleted one, for the object that gets its name. */
-const markSchema = z.object({ name: z.string(), uid: z.string(), labels: entries, annotations: entries });
+const markSchema = z.object({
+  name: z.string(),
+  uid: z.string(),
+  labels: entries,
+  annotations: entries,
+  deletionProtection: z.boolean().optional(),
+});
 export type Mark = z.infer<typeof markSchema>;
 
 export function markOf({ metadata: { annotations } }: VirtualServer): Mark | undefined {
@@ -143,15 +149,20 @@ function freeName(objects: readonly VirtualServer[], name: string): string {
 /** What one object says about itself to the operator, and what kubectl notes, is not for another object. */
 const isOwn = (key: string): boolean => key.startsWith(`${GROUP}/`) || key.startsWith('kubectl.kubernetes.io/');
 
-/** No tool and no set takes this object for its own: it has no labels, owners or annotations of others. */
+/**
+ * No tool and no set takes this object for its own: it has no labels, owners or annotations of others. It has no protection
+ * either, because the guards would refuse to delete it; the annotation on it keeps its server.
+ */
 function betweenOf(old: VirtualServer, name: string): Manifest {
   const { labels, annotations, name: oldName, uid } = old.metadata;
+  const { deletionProtection } = old.spec;
   const kept = { labels: without(labels, isOwn), annotations: without(annotations, isOwn) };
-  const whole = JSON.stringify({ name: oldName, uid, ...kept } satisfies Mark);
-  const bare = JSON.stringify({ name: oldName, uid, labels: kept.labels, annotations: {} } satisfies Mark);
-  const mark = whole.length <= MARK_LENGTH ? whole : bare;
+  const whole: Mark = { name: oldName, uid, ...kept, deletionProtection };
+  const text = JSON.stringify(whole);
+  const mark = text.length <= MARK_LENGTH ? text : JSON.stringify({ ...whole, annotations: {} } satisfies Mark);
   const annotated = { [HAND_OVER_ANNOTATION]: oldName, [UNDELETES_ANNOTATION]: mark };
-  return { kind: SERVER_KIND, metadata: { name, labels: {}, annotations: annotated }, spec: old.spec };
+  const spec = { ...old.spec, deletionProtection: false };
+  return { kind: SERVER_KIND, metadata: { name, labels: {}, annotations: annotated }, spec };
 }
 
 /** The object with a new name belongs to no tool and to no set. */
@@ -163,8 +174,9 @@ function standaloneOf({ metadata: { labels, annotations }, spec }: VirtualServer
 
 /** The object with the old name, as it was. */
 function restoredOf(between: VirtualServer): Manifest {
-  const { name = '', labels = {}, annotations = {} } = markOf(between) ?? {};
-  return { kind: SERVER_KIND, metadata: { name, labels, annotations }, spec: between.spec };
+  const { name = '', labels = {}, annotations = {}, deletionProtection } = markOf(between) ?? {};
+  const spec = { ...between.spec, deletionProtection: deletionProtection ?? between.spec.deletionProtection };
+  return { kind: SERVER_KIND, metadata: { name, labels, annotations }, spec };
 }
 
 function without(map: Record<string, string> | undefined, isLeftOut: (key: string) => boolean): Record<string, string> {

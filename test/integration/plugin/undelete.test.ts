@@ -4,12 +4,14 @@ import { API_VERSION, HAND_OVER_ANNOTATION, SET_KIND } from '../../../src/api/na
 import type { VirtualServer } from '../../../src/api/virtual-server.ts';
 import { withAnnotations, withSpec, virtualServer } from '../../fixtures/virtual-server.ts';
 import { annotatedRecordOf } from '../../fixtures/records.ts';
+import { useGuards } from '../support/guarded-objects.ts';
 import { createPlugin, usePlugin, type Plugin, type Result } from '../support/plugin.ts';
 import { pluginBehindProxy } from '../support/plugin-proxy.ts';
 import { readyServer } from '../support/records.ts';
 import { createWorld, type World } from '../support/world.ts';
 
 const folder = usePlugin();
+const { guarded } = useGuards();
 /** A process of the operator that has just started hands over nothing for that long. */
 const FLAGS = ['--create-timeout=1s', '--takeover-grace=1s'];
 
@@ -59,6 +61,20 @@ describe('kubectl vps undelete', () => {
     expect([cancel.code, cancel.stdout]).toEqual([0, 'web is being deleted\n']);
     await world.waitGone('web');
     expect(cancelled(world)).toEqual([held(before)]);
+  });
+
+  it('returns the server of a protected object under the guards, which let no protected object be deleted', async () => {
+    const { kubeconfigPath, operatorKubeconfigPath } = guarded;
+    const world = await createWorld({ flags: FLAGS, kubeconfigPath, operatorKubeconfigPath });
+    const plugin = await createPlugin(folder(), world.namespace, kubeconfigPath);
+    const server = await deleted(world, 'web');
+    expect(await plugin.kubectl(['vps', 'protect', 'web'])).toMatchObject({ code: 0 });
+    const { code, stdout, stderr } = await plugin.kubectl(['vps', 'undelete', 'web']);
+    expect([code, stdout, stderr]).toEqual([0, `web holds server ${server}\n`, stderr]);
+    expect((await world.get('web'))?.spec).toMatchObject({ deletionProtection: true, deletionDelay: '24h' });
+    await world.waitGone('web-back');
+    expect([orders(world), cancelled(world)]).toEqual([1, []]);
+    await world.patch('web', { spec: { deletionProtection: false } });
   });
 
   it('gives the server a new name', async () => {

@@ -102,6 +102,17 @@ describe('an undeletion', () => {
     });
   });
 
+  it('takes the protection off the object between, which is to be deleted, and gives it to the object after it', () => {
+    const step = next([object('web', { own: {}, dying: true, spec: { deletionProtection: true } })]);
+    const { metadata, spec } = step?.do === 'name' ? step.manifest : expect.unreachable();
+    expect(spec).toMatchObject({ deletionProtection: false });
+    const mark = metadata.annotations[UNDELETES_ANNOTATION] ?? '';
+    expect(next([object('web-back', { own: from('web'), to: 'web', mark })])).toMatchObject({
+      do: 'create',
+      manifest: { metadata: { name: 'web' }, spec: { deletionProtection: true } },
+    });
+  });
+
   it('with a new name leaves out what GitOps tools know their objects by', () => {
     const step = next([dying], 'site');
     const { metadata } = step?.do === 'name' ? step.manifest : expect.unreachable();
