@@ -7,7 +7,9 @@ import { currentReason } from '../api/conditions.ts';
 import { GROUP, HAND_OVER_ANNOTATION, SERVER_KIND, UNDELETES_ANNOTATION } from '../api/names.ts';
 import { isPaused } from '../api/server-state.ts';
 import type { VirtualServer } from '../api/virtual-server.ts';
+import { quoted } from '../base/text.ts';
 import { knownRecord } from '../virtual-server/decision/record.ts';
+import { nameProblem } from './cluster.ts';
 import { CommandError, EXIT } from './failure.ts';
 import { heldServer } from './order.ts';
 import { isAppliers, type Manifest } from './replacement.ts';
@@ -64,6 +66,13 @@ export function nextStep(
   const old = named(name);
   if (old !== undefined && isDying(old)) {
     const target = targetOf(old);
+    if (target === name || (target !== undefined && nameProblem(target) !== undefined)) {
+      const free = as === undefined || named(as) !== undefined ? freeName(objects, name) : as;
+      throw failed(
+        `annotation ${HAND_OVER_ANNOTATION} of ${name} is ${JSON.stringify(target)}, which names no other ${SERVER_KIND}`,
+        `kubectl annotate vps ${name}${where} --overwrite ${HAND_OVER_ANNOTATION}=${free}`,
+      );
+    }
     if (target !== undefined && as !== undefined && target !== as)
       throw failed(`${name} hands its server over to ${target} already`, undeleteAs(name, target, where));
     const taker = target === undefined ? undefined : named(target);
@@ -108,7 +117,7 @@ function failed(message: string, ...hints: string[]): CommandError {
 }
 
 const undeleteAs = (name: string, as: string, where: string): string =>
-  `kubectl vps undelete ${name}${where} --name ${as}`;
+  `kubectl vps undelete ${quoted(name)}${where} --name ${quoted(as)}`;
 
 /** The reasons with which the provider may already have been asked to cancel the server. */
 const TOO_LATE = new Set(['Deleting', 'CancellationUnconfirmed']);

@@ -185,6 +185,20 @@ describe('an undeletion', () => {
     expect(() => next([object('web', shape)], as)).toThrow(says);
   });
 
+  it.each([['x$(touch pwned)'], ["'; touch pwned; '"], [''], ['a/b'], ['web']])(
+    'names another object instead of %j in the annotation, and pastes nothing of it into a command',
+    (to) => {
+      for (const [as, free] of [
+        ['site', 'site'],
+        [undefined, 'web-back'],
+      ] as const) {
+        const look = (): unknown => next([object('web', { own: {}, dying: true, to })], as);
+        const hints = [`kubectl annotate vps web --overwrite ${HAND_OVER_ANNOTATION}=${free}`];
+        expect(look).toThrow(expect.objectContaining({ hints, message: expect.stringContaining('names no other') }));
+      }
+    },
+  );
+
   it('takes a member of a set back under another name, without the set', () => {
     const labels = { 'vps-operator.dev/set': 'set', tier: 'front' };
     const of = object('web', { own: {}, dying: true, metadata: { ownerReferences: member, labels } });
