@@ -6,9 +6,10 @@ import * as z from 'zod';
 import { currentReason } from '../api/conditions.ts';
 import { GROUP, HAND_OVER_ANNOTATION, SERVER_KIND, UNDELETES_ANNOTATION } from '../api/names.ts';
 import { isPaused } from '../api/server-state.ts';
-import type { VirtualServer } from '../api/virtual-server.ts';
+import { ORDERED_FIELDS, type VirtualServer } from '../api/virtual-server.ts';
+import { isDeepEqual } from '../base/deep-equal.ts';
 import { quoted } from '../base/text.ts';
-import { knownRecord } from '../virtual-server/decision/record.ts';
+import { holdsSomething, knownRecord } from '../virtual-server/decision/record.ts';
 import { nameProblem } from './cluster.ts';
 import { CommandError, EXIT } from './failure.ts';
 import { heldServer } from './order.ts';
@@ -94,11 +95,41 @@ export function nextStep(
   if (as !== undefined) return endOf(named(as), name);
   const between = objects.find((object) => targetOf(object) === name && markOf(object)?.name === name);
   if (between === undefined) return endOf(old, name);
-  if (old === undefined) return { do: 'create', manifest: restoredOf(between) };
-  if (knownRecord(old)?.takenFrom?.uid === between.metadata.uid || isDying(between))
+  if (old !== undefined && knownRecord(old)?.takenFrom?.uid === between.metadata.uid)
     return { do: 'wait', shown: old, why: `${between.metadata.name} is about to go` };
+  requireServer(between, where);
+  if (old === undefined) return { do: 'create', manifest: restoredOf(between) };
+  if (isDying(between)) return { do: 'wait', shown: old, why: `${between.metadata.name} is about to go` };
+  requireTaker(old, between, where);
   if (heldServer(between) !== undefined) return { do: 'delete', object: between };
   return { do: 'wait', shown: between, why: 'the operator hands over' };
+}
+
+/** Throws CommandError if the object between has no server to give: the object that waits for it would order another one. */
+function requireServer(between: VirtualServer, where: string): void {
+  const { name } = between.metadata;
+  const record = knownRecord(between);
+  const status = `kubectl vps status ${name}${where}`;
+  if (record?.expiredAt !== undefined || record?.missingAt !== undefined)
+    throw failed(`the server of ${name} no longer exists: ${inWords(verdict(between))}`, status);
+  if (record?.identifier === undefined)
+    throw failed(`${name} holds no server, so there is nothing to take back`, status);
+}
+
+/** Throws CommandError if the operator would refuse to hand the server over to this object, which someone else created. */
+function requireTaker(taker: VirtualServer, between: VirtualServer, where: string): void {
+  const { name } = taker.metadata;
+  const record = knownRecord(taker);
+  const status = `kubectl vps status ${name}${where}`;
+  const kept = `${between.metadata.name} keeps the server`;
+  if (record !== undefined && holdsSomething(record))
+    throw failed(`there is a new ${name} with a server or an order of its own: ${kept}`, status);
+  const differing = ORDERED_FIELDS.filter((field) => !isDeepEqual(taker.spec[field], between.spec[field]));
+  if (differing.length === 0) return;
+  throw failed(
+    `there is a new ${name} with another ${differing.join(', ')}: ${kept}. Give ${name} the values of ${between.metadata.name}, and run the command again`,
+    status,
+  );
 }
 
 /** An earlier run was successful, or nothing was to do. */

@@ -199,6 +199,25 @@ describe('an undeletion', () => {
     },
   );
 
+  it.each<[string, Shape, string]>([
+    ['another image', { spec: { image: 'rocky-9' } }, 'another image: web-back keeps the server'],
+    ['other SSH keys', { spec: { sshKeys: ['ssh-ed25519 AAAA'] } }, 'another sshKeys: web-back keeps the server'],
+    ['a server of its own', { own: { identifier: 'srv2' } }, 'a server or an order of its own'],
+    ['an order of its own', { own: { identifier: undefined, attempt: 'a2' } }, 'a server or an order of its own'],
+  ])('does not delete the object between if the object that was created again has %s', (_what, shape, says) => {
+    const between = object('web-back', { to: 'web', mark: MARK, own: from('web') });
+    expect(() => next([object('web', shape), between])).toThrow(says);
+  });
+
+  it.each<[string, Shape]>([
+    ['holds no server', {}],
+    ['holds no server', { own: { identifier: undefined, fingerprint: undefined } }],
+    ['no longer exists', { own: { ...from('web'), missingAt: '2026-01-02T00:00:00Z' } }],
+  ])('creates nothing that would order a server, if the object between %s', (says, shape) => {
+    const between = object('web-back', { to: 'web', mark: MARK, ...shape });
+    for (const others of [[], [object('web')]]) expect(() => next([...others, between])).toThrow(says);
+  });
+
   it('takes a member of a set back under another name, without the set', () => {
     const labels = { 'vps-operator.dev/set': 'set', tier: 'front' };
     const of = object('web', { own: {}, dying: true, metadata: { ownerReferences: member, labels } });
