@@ -9,6 +9,7 @@ import { isSameIdentifier } from '../base/identifier.ts';
 import { keyOf } from '../kube/resource.ts';
 import { decide } from '../virtual-server/decision/decide.ts';
 import { expiryOf } from '../virtual-server/decision/expiry.ts';
+import { takerOf } from '../virtual-server/decision/inputs.ts';
 import { NEW_MEMO } from '../virtual-server/decision/memo.ts';
 import { modelKey, placeOf, sumOf, type Model, type PricedModel } from '../virtual-server/decision/price.ts';
 import { holdsSomething, knownRecord } from '../virtual-server/decision/record.ts';
@@ -82,7 +83,9 @@ export function outcomeOf(before: VirtualServer | undefined, after: VirtualServe
       };
     case 'park': {
       const { reason, message } = operation.verdict;
-      const isNews = before === undefined || operationOn(before, scene).type !== 'park';
+      // It only waits, as its annotation or that of another object asks.
+      const isMeant = reason === 'HandOverPending';
+      const isNews = !isMeant && (before === undefined || operationOn(before, scene).type !== 'park');
       return { verb: isNews ? 'refuse' : 'change', detail: joined(fields, `${reason}: ${message}`) };
     }
     default:
@@ -94,6 +97,9 @@ export function outcomeOf(before: VirtualServer | undefined, after: VirtualServe
 export function endingOf(object: VirtualServer, scene: Scene): Outcome {
   const metadata = { ...object.metadata, deletionTimestamp: timestamp(scene.now) };
   const operation = operationOn({ ...object, metadata }, scene);
+  const taker = takerOf(object);
+  const isKept = taker !== undefined && ['cancel', 'look', 'follow'].includes(operation.type);
+  if (isKept) return { verb: 'release', detail: `${serverOf(object)} keeps running, for hand-over to ${taker}` };
   switch (operation.type) {
     case 'cancel':
     case 'look':

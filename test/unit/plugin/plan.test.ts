@@ -1,6 +1,12 @@
 /** What a plan says of an object, a set and a sum; the integration tests have the API server's part. */
 import { describe, expect, it } from 'vitest';
-import { ADOPT_ANNOTATION, PAUSED_ANNOTATION } from '../../../src/api/names.ts';
+import {
+  ADOPT_ANNOTATION,
+  HAND_OVER_ANNOTATION,
+  PAUSED_ANNOTATION,
+  RECORD_ANNOTATION,
+} from '../../../src/api/names.ts';
+import { formatRecord } from '../../../src/api/record.ts';
 import type { VirtualServer } from '../../../src/api/virtual-server.ts';
 import { applyPatch, wasApplied } from '../../../src/plugin/merge-patch.ts';
 import { render, totalAfter } from '../../../src/plugin/plan-report.ts';
@@ -80,6 +86,35 @@ describe('the plan for a server', () => {
     ['delete', 'an object without a server', web()],
   ] as const)('ends with %s for %s', (verb, _what, object) => {
     expect(endingOf(object, sceneOf([object])).verb).toBe(verb);
+  });
+});
+
+describe('the plan for a hand-over', () => {
+  const giving = { annotations: { [HAND_OVER_ANNOTATION]: 'site' } };
+  const holding = running(giving);
+  const giver: VirtualServer = { ...holding, metadata: { ...holding.metadata, name: 'old', uid: 'uid-of-old' } };
+
+  it.each([
+    ['a server', running(giving)],
+    ['a server that is being created', webWith(TASKED, giving)],
+  ])('cancels nothing if a pruned object hands over %s', (_what, object) => {
+    const { verb, detail, cancelled } = endingOf(object, sceneOf([object]));
+    expect([verb, cancelled]).toEqual(['release', undefined]);
+    expect(detail).toContain('keeps running, for hand-over to site');
+  });
+
+  it('refuses no object that only waits for the server of another one, and no object that is to give its server', () => {
+    const record = { ...HELD, owner: giver.metadata.uid };
+    const alive = {
+      ...giver,
+      metadata: {
+        ...giver.metadata,
+        annotations: { [HAND_OVER_ANNOTATION]: 'web', [RECORD_ANNOTATION]: formatRecord(record) },
+      },
+    };
+    const waiting = outcomeOf(undefined, web(), sceneOf([alive]));
+    expect(waiting).toMatchObject({ verb: 'change', detail: expect.stringContaining('HandOverPending') as string });
+    expect(outcomeOf(undefined, web(giving), sceneOf()).verb).toBe('change');
   });
 });
 
