@@ -3,7 +3,7 @@ import { hasTrait } from '../api/conditions.ts';
 import { ADOPT_ANNOTATION } from '../api/names.ts';
 import { mirrorIn, type ServerRecord } from '../api/record.ts';
 import type { VirtualServer } from '../api/virtual-server.ts';
-import { knownRecord, viewRecord } from '../virtual-server/decision/record.ts';
+import { holdsSomething, knownRecord, viewRecord } from '../virtual-server/decision/record.ts';
 import { isOverdue } from '../virtual-server/decision/view.ts';
 import { inWords, verdict } from './readiness.ts';
 
@@ -17,6 +17,13 @@ export function recordOf(object: VirtualServer): ServerRecord | undefined {
 export function heldServer(object: VirtualServer): string | undefined {
   const view = viewRecord(object, []);
   return view.kind === 'own' ? view.record.identifier : undefined;
+}
+
+/** True unless the record says that the object holds neither a server nor an order. */
+export function mayHold(object: VirtualServer): boolean {
+  const view = viewRecord(object, []);
+  if (view.kind === 'own') return holdsSomething(view.record);
+  return view.kind !== 'none' && view.kind !== 'foreign';
 }
 
 export type OrderState =

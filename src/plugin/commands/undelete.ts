@@ -9,7 +9,7 @@ import { requireName } from '../cluster.ts';
 import { agreed, cannotAsk, print, tell, type Context } from '../context.ts';
 import { CommandError, EXIT, MovedError, TerminatingError } from '../failure.ts';
 import { follow } from '../follow.ts';
-import { heldServer } from '../order.ts';
+import { heldServer, mayHold } from '../order.ts';
 import { progressLine } from '../progress.ts';
 import { applierOf } from '../replacement.ts';
 import { setArgument, setOf } from '../set-members.ts';
@@ -181,7 +181,8 @@ async function endDelay({ cluster }: Context, { metadata }: VirtualServer, ident
   }
 }
 
-function requireCancellable(
+/** Throws CommandError if the operator would not cancel the server, or, with `now`, not before the end of the delay. */
+export function requireCancellable(
   object: VirtualServer,
   now: boolean,
   where: string,
@@ -205,7 +206,9 @@ function requireCancellable(
   const taker = metadata.annotations?.[HAND_OVER_ANNOTATION];
   if (taker !== undefined) throw fail(`${name} hands its server over to ${clean(taker)}`);
   const identifier = heldServer(object);
-  if (now && isDying && identifier === undefined)
+  // The end of a delay is a word about one server, and there is none yet to say it about.
+  const isUnknown = identifier === undefined && (isDying || (spec.deletionDelay !== undefined && mayHold(object)));
+  if (now && isUnknown)
     throw fail(`not yet: the operator does not know the server of ${name}`, `kubectl vps status ${name}${where}`);
   return { identifier, isDying };
 }

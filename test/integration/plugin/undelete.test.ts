@@ -204,6 +204,25 @@ describe('kubectl vps cancel', () => {
     expect(cancelled(world)).toEqual([server]);
   });
 
+  it('does not end the delay of a server whose identifier the provider does not show yet, and says so', async () => {
+    const { world, plugin } = await ready();
+    world.simulator.fleet.setIdentifierFrom('end');
+    world.simulator.fleet.setTaskDuration(Infinity);
+    await world.create(virtualServer('web', DELAYED));
+    await world.waitForReason('web', 'Creating', 'Ready');
+    const { task = 0 } = annotatedRecordOf((await world.get('web')) as VirtualServer) ?? {};
+    const refused = { code: 1, stdout: '', stderr: expect.stringContaining('not yet') as string };
+    expect(await plugin.kubectl(['vps', 'cancel', 'web', '--now', '--yes'])).toMatchObject(refused);
+    expect((await world.get('web'))?.metadata.deletionTimestamp).toBeUndefined();
+    expect(await plugin.kubectl(['vps', 'cancel', 'web', '--yes'])).toMatchObject({ code: 0 });
+    expect(await plugin.kubectl(['vps', 'cancel', 'web', '--now', '--yes'])).toMatchObject(refused);
+    world.simulator.fleet.completeTask(task);
+    await world.waitForReason('web', 'DeletionDelayed');
+    expect(await plugin.kubectl(['vps', 'cancel', 'web', '--now', '--yes'])).toMatchObject({ code: 0 });
+    await world.waitGone('web');
+    expect([orders(world), cancelled(world).length]).toEqual([1, 1]);
+  });
+
   it('refuses what would not cancel the server', async () => {
     const { world, plugin } = await ready();
     await readyServer(world, 'web');

@@ -11,6 +11,7 @@ import {
 import { formatRecord, type ServerRecord } from '../../../src/api/record.ts';
 import type { ObjectMeta } from '../../../src/api/meta.ts';
 import type { VirtualServer, VirtualServerSpec } from '../../../src/api/virtual-server.ts';
+import { requireCancellable } from '../../../src/plugin/commands/undelete.ts';
 import { nextStep, type Step } from '../../../src/plugin/undeletion.ts';
 import { KNOWN } from '../../fixtures/decision.ts';
 import { stored, storedWith } from '../../fixtures/virtual-server.ts';
@@ -194,7 +195,8 @@ describe('an undeletion', () => {
       ] as const) {
         const look = (): unknown => next([object('web', { own: {}, dying: true, to })], as);
         const hints = [`kubectl annotate vps web --overwrite ${HAND_OVER_ANNOTATION}=${free}`];
-        expect(look).toThrow(expect.objectContaining({ hints, message: expect.stringContaining('names no other') }));
+        const message = expect.stringContaining('names no other') as string;
+        expect(look).toThrow(expect.objectContaining({ hints, message }));
       }
     },
   );
@@ -230,5 +232,27 @@ describe('an undeletion', () => {
     expect(() => next([object('web', { own: {}, dying: true }), object('site')], 'site')).toThrow(
       'already a VirtualServer site',
     );
+  });
+});
+
+describe('cancel --now', () => {
+  const open = { own: { identifier: undefined, fingerprint: undefined } };
+  const cancellable = (shape: Shape, now: boolean): unknown => requireCancellable(object('web', shape), now, '');
+
+  it.each<[string, Shape, string]>([
+    ['an open order', open, 'not yet'],
+    ['an open order, and is being deleted', { ...open, dying: true }, 'not yet'],
+    ['lost its record', {}, 'not yet'],
+  ])('refuses an object that has a delay and %s, because nothing would end the delay', (_what, shape, says) => {
+    expect(() => cancellable(shape, true)).toThrow(says);
+  });
+
+  it.each<[string, Shape, boolean]>([
+    ['an open order without a delay', { ...open, spec: { deletionDelay: undefined } }, true],
+    ['an open order, whose server waits for the end of the delay', open, false],
+    ['a known server', { own: {} }, true],
+    ['neither server nor order', { own: { identifier: undefined, attempt: undefined, task: undefined } }, true],
+  ])('deletes an object with %s', (_what, shape, now) => {
+    expect(cancellable(shape, now)).toMatchObject({ isDying: false });
   });
 });
