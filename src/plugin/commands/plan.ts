@@ -11,10 +11,11 @@ import { pricesIn } from '../../virtual-server/decision/price.ts';
 import { VIRTUAL_SERVERS } from '../../virtual-server/resource.ts';
 import { VIRTUAL_SERVER_SETS } from '../../virtual-server-set/resource.ts';
 import { readObjects, type Loose } from '../backups.ts';
-import type { Applied, ClusterView } from '../cluster.ts';
+import type { Applied, ClusterView, Tried } from '../cluster.ts';
 import type { Context } from '../context.ts';
 import { CommandError, EXIT } from '../failure.ts';
 import { wasApplied } from '../merge-patch.ts';
+import { described, lacksNamespace } from '../plan-manifests.ts';
 import { render, totalAfter, type PlanFormat, type PlanReport } from '../plan-report.ts';
 import { changedFields, endingOf, changesOrder, outcomeOf, totalOf, type Change, type Scene } from '../plan-servers.ts';
 import { outcomeOfSet } from '../plan-sets.ts';
@@ -54,12 +55,21 @@ export async function showPlan(context: Context, options: PlanOptions): Promise<
     throw new CommandError(EXIT.usage, 'pass --filename FILE, a folder, or - for standard input');
   if (prune !== (selector !== undefined))
     throw new CommandError(EXIT.usage, '--prune and --selector need each other, as for kubectl apply');
-  const { items, ignored } = await manifests(context, options);
+  const { items, created, ignored } = await manifests(context, options);
   const namespaces = [...new Set(items.map(({ namespace }) => namespace))];
   const around = await surroundings(cluster, namespaces.length === 0 ? [cluster.namespace] : namespaces, context.now());
   const { scene } = around;
   const changes: Change[] = [];
-  for (const item of items) changes.push(await changeOf(cluster, item, scene));
+  const missing = new Set<string>();
+  for (const item of items) {
+    const { namespace, manifest } = item;
+    let tried = await cluster.tryToApply(KINDS[item.kind] ?? CATALOGS, namespace, manifest);
+    if (created.has(namespace) && lacksNamespace(tried, namespace)) {
+      tried = described(manifest, namespace, scene.now);
+      missing.add(namespace);
+    }
+    changes.push(changeOf(item, tried, scene));
+  }
   if (selector !== undefined) changes.push(...(await pruned(cluster, { items, namespaces, selector }, scene)));
   const prices = new Map(
     [...new Set(changes.map(({ namespace }) => namespace))].map((namespace) => {
@@ -71,7 +81,11 @@ export async function showPlan(context: Context, options: PlanOptions): Promise<
       return [namespace, { before, after }] as const;
     }),
   );
-  const report: PlanReport = { changes, prices, notes: [...around.notes, ...limitNotes(changes, scene), ...ignored] };
+  const unchecked = [...missing].map(
+    (namespace) => `namespace ${namespace} does not exist yet, so the API server has not checked its objects`,
+  );
+  const notes = [...around.notes, ...unchecked, ...limitNotes(changes, scene), ...ignored];
+  const report: PlanReport = { changes, prices, notes };
   terminal.out.write(render(report, output, terminal.paint));
   const refused = changes.filter(({ verb }) => verb === 'refuse').length;
   if (refused > 0) throw new CommandError(EXIT.failed, `${refused} of ${changes.length} objects would be refused`);
@@ -81,10 +95,12 @@ export async function showPlan(context: Context, options: PlanOptions): Promise<
 async function manifests(
   { cluster, terminal }: Context,
   { filename, recursive }: PlanOptions,
-): Promise<{ items: Item[]; ignored: string[] }> {
+): Promise<{ items: Item[]; created: Set<unknown>; ignored: string[] }> {
   const found: [Loose, string][] = [];
   for (const file of filename) found.push(...(await readObjects(file, terminal.input, recursive)));
   const items: Item[] = [];
+  /** Names of the namespaces among the manifests. */
+  const created = new Set<unknown>();
   const others = new Map<string, number>();
   for (const [object, file] of found) {
     const { apiVersion, kind, metadata } = object;
@@ -92,6 +108,7 @@ async function manifests(
     const word = typeof kind === 'string' ? kind : 'without a kind';
     if (!isOurs || !Object.hasOwn(KINDS, word)) {
       others.set(word, (others.get(word) ?? 0) + 1);
+      if (apiVersion === 'v1' && kind === 'Namespace') created.add(metadata?.name);
       continue;
     }
     if (typeof metadata?.name !== 'string')
@@ -101,7 +118,7 @@ async function manifests(
   }
   if (found.length === 0) throw new CommandError(EXIT.usage, `--filename ${filename.join(', ')} contains no object`);
   const counts = [...others].map(([kind, count]) => `${count} ${kind}`);
-  return { items, ignored: counts.length === 0 ? [] : [`not looked at: ${counts.join(', ')}`] };
+  return { items, created, ignored: counts.length === 0 ? [] : [`not looked at: ${counts.join(', ')}`] };
 }
 
 /** What the user may see beside the manifests. */
@@ -127,11 +144,9 @@ async function surroundings(
   return { scene: { servers, prices: pricesIn(servers), lists, now }, notes };
 }
 
-async function changeOf(cluster: ClusterView, { kind, namespace, manifest }: Item, scene: Scene): Promise<Change> {
+function changeOf({ kind, namespace, manifest }: Item, { before, after, refusal }: Tried, scene: Scene): Change {
   const { name } = manifest.metadata;
   const change = { kind, namespace, name, ordered: [], cancelled: [] };
-  const resource = KINDS[kind] ?? CATALOGS;
-  const { before, after, refusal } = await cluster.tryToApply(resource, namespace, manifest);
   if (refusal !== undefined) {
     const isLocked = kind === SERVER_KIND && before !== undefined && changesOrder(before as VirtualServer, manifest);
     const hint = isLocked ? `; to order a new server instead: kubectl vps replace ${quoted(name)} -f FILE` : '';

@@ -136,6 +136,33 @@ it('says what each manifest would do, changes nothing, and exits as documented',
   await world.patch('guarded', { spec: { deletionProtection: false } });
 });
 
+it('plans the servers of a namespace that the same manifests create', async () => {
+  const { world, plugin } = await guardedWorld();
+  const namespace = `${world.namespace}-new`;
+  const within = (name: string) => {
+    const manifest = virtualServer(name);
+    return { ...manifest, metadata: { ...manifest.metadata, namespace } };
+  };
+  const created = { apiVersion: 'v1', kind: 'Namespace', metadata: { name: namespace } };
+  const set = {
+    ...within('set'),
+    kind: SET_KIND,
+    spec: { replicas: 2, template: { spec: virtualServer('web').spec } },
+  };
+  const wrong = { ...within('wrong'), spec: { ...virtualServer('web').spec, diskSize: 0 } };
+  const path = await folderOf({ 'all.yaml': [created, within('web'), set] });
+  const { plan, code } = await planned(plugin, '-f', path);
+  expect([code, verbs(plan)]).toEqual([0, { web: 'order', set: 'order' }]);
+  expect(plan.changes.map(({ ordered }) => ordered.length)).toEqual([1, 2]);
+  expect(plan.notes).toContain(
+    `namespace ${namespace} does not exist yet, so the API server has not checked its objects`,
+  );
+  const refused = await planned(plugin, '-f', await folderOf({ 'all.yaml': [created, wrong] }));
+  expect([refused.code, detailOf(refused.plan, 'wrong')]).toEqual([1, expect.stringContaining('spec.diskSize')]);
+  const without = await planned(plugin, '-f', await folderOf({ 'web.yaml': [within('web')] }));
+  expect([without.code, detailOf(without.plan, 'web')]).toEqual([1, `namespaces "${namespace}" not found`]);
+});
+
 it('orders, adopts and cancels what it said', async () => {
   const { world, plugin } = await guardedWorld();
   const { identifier } = world.simulator.fleet.addServer('default');

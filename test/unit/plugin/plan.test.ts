@@ -9,12 +9,14 @@ import {
 import { formatRecord } from '../../../src/api/record.ts';
 import type { VirtualServer } from '../../../src/api/virtual-server.ts';
 import { applyPatch, wasApplied } from '../../../src/plugin/merge-patch.ts';
+import { described, lacksNamespace } from '../../../src/plugin/plan-manifests.ts';
 import { render, totalAfter } from '../../../src/plugin/plan-report.ts';
 import { endingOf, outcomeOf, totalOf, type Change, type Scene } from '../../../src/plugin/plan-servers.ts';
 import { outcomeOfSet, playRollout } from '../../../src/plugin/plan-sets.ts';
 import { pricesIn } from '../../../src/virtual-server/decision/price.ts';
 import { LISTS } from '../../integration/support/catalog.ts';
 import { HELD, NOW, TASKED, web, webWith, type Shape } from '../../fixtures/decision.ts';
+import { virtualServer } from '../../fixtures/virtual-server.ts';
 import { member, webSet } from '../../fixtures/virtual-server-set.ts';
 
 const running = (shape: Shape = {}): VirtualServer =>
@@ -115,6 +117,36 @@ describe('the plan for a hand-over', () => {
     const waiting = outcomeOf(undefined, web(), sceneOf([alive]));
     expect(waiting).toMatchObject({ verb: 'change', detail: expect.stringContaining('HandOverPending') as string });
     expect(outcomeOf(undefined, web(giving), sceneOf()).verb).toBe('change');
+  });
+});
+
+describe('a manifest in a namespace that does not exist yet', () => {
+  const manifest = virtualServer('web');
+
+  it('gets the defaults of its schema, and is planned like any other', () => {
+    const { after } = described(manifest, 'new', NOW);
+    expect(after).toMatchObject({
+      metadata: { name: 'web', namespace: 'new' },
+      spec: { ...manifest.spec, deletionPolicy: 'Delete', deletionProtection: false },
+    });
+    const object = {
+      ...(after as VirtualServer),
+      metadata: { ...(after as VirtualServer).metadata, resourceVersion: '0' },
+    };
+    expect(outcomeOf(undefined, object, sceneOf([running()]))).toMatchObject({ verb: 'order' });
+  });
+
+  it('is refused with the field', () => {
+    const wrong = { ...manifest, spec: { ...manifest.spec, diskSize: 0 } };
+    expect(described(wrong, 'new', NOW).refusal).toMatch(/^spec.diskSize: /);
+  });
+
+  it('is told from other refusals', () => {
+    const refused = (refusal: string) => ({ before: undefined, refusal });
+    expect(lacksNamespace(refused('namespaces "new" not found'), 'new')).toBe(true);
+    expect(lacksNamespace(refused('namespaces "other" not found'), 'new')).toBe(false);
+    expect(lacksNamespace(refused('exceeded quota'), 'new')).toBe(false);
+    expect(lacksNamespace({ before: {}, after: {} }, 'new')).toBe(false);
   });
 });
 
