@@ -2230,8 +2230,8 @@ export const MUTANTS: Mutant[] = [
   {
     name: 'orders for an object that hands its server over',
     file: 'src/virtual-server/decision/decide.ts',
-    find: '  if (taker === undefined) return undefined;\n  const message = `The operator orders nothing while',
-    replace: "  if (taker !== '') return undefined;\n  const message = `The operator orders nothing while",
+    find: 'if (taker === undefined) return undefined;',
+    replace: "if (taker !== '') return undefined;",
     tests: ['--project', 'unit', 'test/unit/virtual-server/operations/hand-over.test.ts'],
   },
   {
@@ -2279,7 +2279,7 @@ export const MUTANTS: Mutant[] = [
   {
     name: 'forgets over a restart that the provider was asked to cancel a server',
     file: 'src/virtual-server/operations/look.ts',
-    find: 'if (isAskedToCancel(object, record, memo)) {',
+    find: 'if (isAskedToCancel(object, record, facts.memo)) {',
     replace: "if (server === '') {",
     tests: ['--project', 'unit', 'test/unit/virtual-server/operations/look-delayed.test.ts'],
   },
