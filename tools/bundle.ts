@@ -67,11 +67,13 @@ const leanSsh2: Plugin = {
     esbuild.onLoad({ filter: /[/\\]ssh2[/\\].*[/\\](agent|poly1305)\.js$/ }, async ({ path }) => ({
       contents: `var __dirname = '', __filename = '';\n${await readFile(path, 'utf8')}`,
     }));
-    const native = 'native part of ssh2';
-    esbuild.onResolve({ filter: /^cpu-features$|\.node$/ }, ({ path }) => ({ path, namespace: native }));
-    esbuild.onLoad({ filter: /./, namespace: native }, () => ({ contents: "throw new Error('left out');" }));
+    esbuild.onResolve({ filter: /^cpu-features$|\.node$/ }, ({ path }) => ({ path, namespace: LEFT_OUT }));
+    esbuild.onLoad({ filter: /./, namespace: LEFT_OUT }, () => ({ contents: "throw new Error('left out');" }));
   },
 };
+
+/** Prefix in METAFILE of native parts that are not in the bundle. */
+export const LEFT_OUT = 'left-out';
 
 /** Prefix of Node's own modules in METAFILE. */
 export const OF_NODE = 'of-node';

@@ -5,7 +5,7 @@ import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { basename, join } from 'node:path';
 import { promisify } from 'node:util';
-import { OF_NODE } from '../bundle.ts';
+import { LEFT_OUT, OF_NODE } from '../bundle.ts';
 import { ROOT } from '../image-build.ts';
 
 interface Bill {
@@ -39,7 +39,8 @@ function ofBundle({ inputs, outputs }: Metafile, name: string): Metafile {
   if (found === undefined) throw new Error(`no bundle ${name}`);
   const [path, output] = found;
   const parts = Object.entries(output.inputs).filter(
-    ([input, { bytesInOutput }]) => bytesInOutput > 0 && !input.startsWith(`${OF_NODE}:`),
+    ([input, { bytesInOutput }]) =>
+      bytesInOutput > 0 && ![OF_NODE, LEFT_OUT].some((prefix) => input.startsWith(`${prefix}:`)),
   );
   const names = new Set(parts.map(([input]) => input));
   return {
