@@ -2228,6 +2228,13 @@ export const MUTANTS: Mutant[] = [
     replace: "if (giver !== undefined || record.kind === 'missing') return undefined;",
   },
   {
+    name: 'forgets a hand-over when the answer to an earlier write arrives',
+    file: 'src/virtual-server/shared/objects.ts',
+    find: 'this.#index(isOutdated ? cached : object);',
+    replace: 'this.#index(isOutdated && this.#gone.size > 0 ? cached : object);',
+    tests: ['--project', 'unit', 'test/unit/virtual-server/shared/hand-overs.test.ts'],
+  },
+  {
     name: 'orders for an object that hands its server over',
     file: 'src/virtual-server/decision/decide.ts',
     find: 'if (taker === undefined) return undefined;',

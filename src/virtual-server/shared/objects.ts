@@ -39,9 +39,12 @@ export class Objects implements ObjectStore<VirtualServer> {
     return this.#writes.newest(key);
   }
 
-  /** A version that a write or a live read returned. */
+  /** A version that a write or a live read returned. The informer may have reported a newer one before the answer arrived. */
   saw(object: VirtualServer): void {
-    if (this.#writes.saw(object)) this.#index(object);
+    if (!this.#writes.saw(object)) return;
+    const cached = this.#cache.get(keyOf(object));
+    const isOutdated = cached?.metadata.uid === object.metadata.uid && isNewer(cached, object);
+    this.#index(isOutdated ? cached : object);
   }
 
   /** The informer has reported this version. */

@@ -55,6 +55,13 @@ describe('a hand-over', () => {
     expect(objects.handOvers.of(OLD).takenBy).toBeUndefined();
   });
 
+  it('is not forgotten when the answer to an earlier write arrives after the version that begins it', () => {
+    const { objects } = world();
+    objects.told(OLD, undefined);
+    objects.saw(at('old', '4', { ...KNOWN, owner: 'uid-of-old' }));
+    expect(objects.handOvers.of(FREE).givers).toEqual([{ name: 'old', isEnding: true }]);
+  });
+
   it('takes no second place in the quota', () => {
     const { objects, quota } = world();
     for (const object of [OLD, FREE, TAKER]) objects.saw(object);
