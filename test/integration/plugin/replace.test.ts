@@ -5,7 +5,7 @@ import { virtualServer, withAnnotations, withSpec } from '../../fixtures/virtual
 import { namedFault } from '../../../src/simulator/index.ts';
 import { lostOrder, sent } from '../support/creates.ts';
 import { createPlugin, noTerminal, usePlugin, type Plugin, type Result } from '../support/plugin.ts';
-import { pluginBehindProxy } from '../support/plugin-proxy.ts';
+import { interruptedAt, pluginBehindProxy } from '../support/plugin-proxy.ts';
 import { readyServer } from '../support/records.ts';
 import { createWorld, type World } from '../support/world.ts';
 
@@ -146,26 +146,16 @@ describe('kubectl vps replace', () => {
   it('continues after an interruption at each of its requests', async () => {
     const world = await createWorld();
     const { plugin, proxy } = await pluginBehindProxy(folder(), world);
-    const replaced = (name: string): Promise<Result> =>
-      plugin.shell(`echo $$ > pid; exec kubectl-vps replace ${name} --yes`);
     let isDone = false;
     for (let last = 1; !isDone; last += 1) {
       const name = `web${last}`;
       await readyServer(world, name);
       const old = await identifierOf(world, name);
-      const signal = last % 2 === 0 ? 'INT' : 'KILL';
-      let requests = 0;
-      proxy.intercept = () => {
-        requests += 1;
-        if (requests === last) void plugin.shell(`kill -${signal} $(cat pid)`);
-        return requests >= last;
-      };
-      const first = await replaced(name);
-      proxy.intercept = undefined;
+      const { first, signal } = await interruptedAt(last, { plugin, proxy }, `replace ${name} --yes`);
       // With that many requests, the first run got through.
       isDone = first.code === 0;
       if (!isDone) expect(first.code).toBe(signal === 'INT' ? 130 : 137);
-      const second = await replaced(name);
+      const second = await plugin.shell(`kubectl-vps replace ${name} --yes`);
       expect([second.code, second.stderr]).toEqual([0, second.stderr]);
       expect(await world.get(name)).toBeUndefined();
       expect((await world.get(`${name}-v2`))?.status?.conditions?.[0]?.reason).toBe('Available');

@@ -6,7 +6,7 @@ import { withAnnotations, withSpec, virtualServer } from '../../fixtures/virtual
 import { annotatedRecordOf } from '../../fixtures/records.ts';
 import { useGuards } from '../support/guarded-objects.ts';
 import { createPlugin, usePlugin, type Plugin, type Result } from '../support/plugin.ts';
-import { pluginBehindProxy } from '../support/plugin-proxy.ts';
+import { interruptedAt, pluginBehindProxy } from '../support/plugin-proxy.ts';
 import { readyServer } from '../support/records.ts';
 import { createWorld, type World } from '../support/world.ts';
 
@@ -107,23 +107,13 @@ describe('kubectl vps undelete', () => {
   it('continues after an interruption at each of its requests', async () => {
     const world = await createWorld({ flags: FLAGS });
     const { plugin, proxy } = await pluginBehindProxy(folder(), world);
-    const undelete = (name: string): Promise<Result> =>
-      plugin.shell(`echo $$ > pid; exec kubectl-vps undelete ${name}`);
     let isDone = false;
     for (let last = 1; !isDone; last += 1) {
       const name = `web${last}`;
       const server = await deleted(world, name);
-      const signal = last % 2 === 0 ? 'INT' : 'KILL';
-      let requests = 0;
-      proxy.intercept = () => {
-        requests += 1;
-        if (requests === last) void plugin.shell(`kill -${signal} $(cat pid)`);
-        return requests >= last;
-      };
-      const first = await undelete(name);
-      proxy.intercept = undefined;
+      const { first } = await interruptedAt(last, { plugin, proxy }, `undelete ${name}`);
       isDone = first.code === 0;
-      const second = await undelete(name);
+      const second = await plugin.shell(`kubectl-vps undelete ${name}`);
       expect([second.code, second.stdout, second.stderr]).toEqual([
         0,
         `${name} holds server ${server}\n`,
