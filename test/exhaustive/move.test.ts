@@ -67,14 +67,18 @@ let kills = 0;
 /** In such a block, the old cluster fails to list the objects at first. */
 const isGate = ({ text }: Step): boolean => text.includes('deletionPolicy=="Delete"');
 
-/** Kills whoever sends a write of a kind for the first time in a step; every second write does not arrive. */
-function interrupt(proxy: FaultProxy, kill: () => void): void {
+/**
+ * Kills whoever sends a write of a kind for the first time in a step; every second write does not arrive. `sender` gives what
+ * kills the sender of the write that has just arrived, and nobody who runs later.
+ */
+function interrupt(proxy: FaultProxy, sender: () => () => void): void {
   const seen = new Set<string>();
   proxy.intercept = ({ method = '', url = '' }, response) => {
     const write = `${step} ${method} ${url.split('?')[0]}`;
     if (method === 'GET' || !OURS.test(url) || seen.has(write)) return false;
     seen.add(write);
     kills += 1;
+    const kill = sender();
     if (kills % 2 === 0) {
       setTimeout(kill, ARRIVED_MS);
       return false;
@@ -93,7 +97,10 @@ async function keepRunning(world: World, operatorKubeconfigPath: string) {
   await writeFile(kubeconfig, contextsOf({ operator: proxy }), { mode: 0o600 });
   let running: ReturnType<typeof spawnOperator> | undefined;
   let isWanted = false;
-  interrupt(proxy, () => void running?.kill('SIGKILL'));
+  interrupt(proxy, () => {
+    const writing = running;
+    return () => void writing?.kill('SIGKILL');
+  });
   const run = async (flags: string[]): Promise<void> => {
     while (isWanted) {
       running = spawnOperator(world, [`--kubeconfig=${kubeconfig}`, ...flags]);
@@ -153,16 +160,19 @@ async function personAt(clusters: Record<'old' | 'new', GuardedCluster>) {
     process.env.PATH ?? '',
   ];
   const env = { PATH: PATH.join(':'), HOME: home, KUBECONFIG: file, LANG: 'C.UTF-8' };
-  const typed: { group: number | undefined; wasKilled: boolean } = { group: undefined, wasKilled: false };
+  let typed: { group: number; wasKilled: boolean; isOver: boolean } | undefined;
   for (const proxy of Object.values(proxies)) {
     interrupt(proxy, () => {
-      if (typed.group === undefined) return;
-      typed.wasKilled = true;
-      try {
-        process.kill(-typed.group, 'SIGKILL');
-      } catch {
-        // It has just ended.
-      }
+      const writing = typed;
+      return () => {
+        if (writing === undefined || writing.isOver) return;
+        writing.wasKilled = true;
+        try {
+          process.kill(-writing.group, 'SIGKILL');
+        } catch {
+          // It has just ended.
+        }
+      };
     });
   }
   const intercepted = proxies.old.intercept;
@@ -174,13 +184,15 @@ async function personAt(clusters: Record<'old' | 'new', GuardedCluster>) {
   const once = (text: string): Promise<{ code: number | null; said: string; wasKilled: boolean }> =>
     new Promise((resolve) => {
       const child = spawn('sh', ['-euc', text], { cwd: home, env, detached: true, stdio: ['ignore', 'pipe', 'pipe'] });
-      Object.assign(typed, { group: child.pid, wasKilled: false });
+      if (child.pid === undefined) throw new Error('sh does not start');
+      const typing = { group: child.pid, wasKilled: false, isOver: false };
+      typed = typing;
       let said = '';
       for (const stream of [child.stdout, child.stderr])
         stream.on('data', (chunk: Buffer) => (said += chunk.toString()));
       child.once('close', (code) => {
-        typed.group = undefined;
-        resolve({ code, said, wasKilled: typed.wasKilled });
+        typing.isOver = true;
+        resolve({ code, said, wasKilled: typing.wasKilled });
       });
     });
   const type = async ({ heading, text }: Step): Promise<void> => {

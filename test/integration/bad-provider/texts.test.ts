@@ -97,12 +97,13 @@ describe('a status', () => {
     { name: 'a long row of emoji', text: EMOJI },
   ])('of a server is shown, and is not that of a running one: $name', async ({ text }) => {
     const world = await createWorld({ flags: HASTY });
-    await readyServer(world, 'web');
-    world.simulator.fleet.updateServer('vs1001', { status: text });
+    const { status } = await readyServer(world, 'web');
+    const identifier = status?.identifier ?? '';
+    world.simulator.fleet.updateServer(identifier, { status: text });
     const object = await world.waitForReason('web', 'ServerNotRunning', 'Reconciling');
     expect(text.startsWith(object.status?.serverStatus ?? 'none')).toBe(true);
     await expectNoMoreWrites(world, READ);
-    world.simulator.fleet.updateServer('vs1001', { status: 'running' });
+    world.simulator.fleet.updateServer(identifier, { status: 'running' });
     await world.waitForReason('web', 'Available', 'Ready');
   });
 });
