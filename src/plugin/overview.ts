@@ -156,8 +156,11 @@ function priceOf({ kind, object }: Item): number | undefined {
   return hasRunningServer(object) ? object.status?.price : undefined;
 }
 
+/** When the operator cancels the server, by `spec.deletionDelay` or by its expiry (ms since the epoch). */
 function endOf({ kind, object }: Item): number | undefined {
-  return kind === 'server' ? expiryOf(object, knownRecord(object)) : undefined;
+  if (kind === 'set') return undefined;
+  const { cancelsAt } = object.status ?? {};
+  return cancelsAt === undefined ? expiryOf(object, knownRecord(object)) : Date.parse(cancelsAt);
 }
 
 function endsIn(item: Item, now: number): string {

@@ -99,6 +99,16 @@ describe('kubectl vps list', () => {
     ]);
   });
 
+  it('shows when the server of a deleted object is cancelled', () => {
+    const kept = server('kept', {
+      metadata: { deletionTimestamp: '2026-01-01T23:58:00Z', finalizers: [FINALIZER] },
+      status: { cancelsAt: '2026-01-02T23:58:00Z' },
+    });
+    const first = server('first', { spec: { expiresAt: '2026-01-02T05:30:00Z' } });
+    const [, ...rows] = overview([kept, first], { ...options, order: 'ends' });
+    expect(rows.slice(0, 2).join('\n')).toMatch(/^first .* in 5h30m .*\nkept +deleting for 2m .* in 23h /);
+  });
+
   it.each([20, 40, 60, 80, 120, 200])(
     'fits a terminal of %i columns, and leaves columns out instead of cutting them',
     (width) => {
