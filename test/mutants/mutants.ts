@@ -1484,8 +1484,8 @@ export const MUTANTS: Mutant[] = [
   {
     name: 'restores an absence from the mirror of a deleted object',
     file: 'src/virtual-server/operations/look.ts',
-    find: 'return current === record ? next : { ...next, ...inBoth(at, current) };',
-    replace: 'return current === record ? next : { ...next, record: current };',
+    find: '(current !== before && inBoth(at, current))',
+    replace: '(current !== before && { record: current })',
     tests: ['--project', 'unit', 'test/unit/virtual-server/operations/look-absence.test.ts'],
   },
   {
@@ -1966,8 +1966,8 @@ export const MUTANTS: Mutant[] = [
   {
     name: 'trusts a changed host key without a word',
     file: 'src/virtual-server/decision/host-keys.ts',
-    find: 'return { keys: known, changed: shown };',
-    replace: 'return { keys: [{ ...shown, firstSeen: timestamp(now) }], changed: undefined };',
+    find: 'return { ...kept, changed: shown };',
+    replace: 'return { keys: [{ ...shown, firstSeen: timestamp(now) }], isNew: true, changed: undefined };',
   },
   {
     name: 'accepts a host key by an annotation about another one',
@@ -1978,8 +1978,8 @@ export const MUTANTS: Mutant[] = [
   {
     name: 'trusts the earlier host keys beside an accepted one',
     file: 'src/virtual-server/decision/host-keys.ts',
-    find: 'return { keys: [{ ...shown, firstSeen: timestamp(now) }], changed: undefined };',
-    replace: 'return { keys: [{ ...shown, firstSeen: timestamp(now) }, ...known], changed: undefined };',
+    find: 'keys: [{ ...shown, firstSeen: timestamp(now) }], isNew',
+    replace: 'keys: [{ ...shown, firstSeen: timestamp(now) }, ...known], isNew',
   },
   {
     name: 'learns a host key on a second connection',
@@ -2020,6 +2020,13 @@ export const MUTANTS: Mutant[] = [
     find: 'services.connections.write(object, shown.server, known);',
     replace:
       "services.connections.write(object, shown.server, typeof hostKeys.changed === 'object' ? [{ ...hostKeys.changed, firstSeen: '' }] : known);",
+  },
+  {
+    name: 'leaves a new host key out of the connection Secret until the usual read',
+    file: 'src/virtual-server/decision/next-look.ts',
+    find: "connection?.state === 'written' && isNewKey;",
+    replace: "connection?.state === 'failed' && isNewKey;",
+    tests: ['--project', 'unit', 'test/unit/virtual-server/operations/look-host-keys.test.ts'],
   },
   {
     name: 'writes a host key to the connection Secret before the status holds it',
@@ -2285,7 +2292,7 @@ export const MUTANTS: Mutant[] = [
   },
   {
     name: 'forgets over a restart that the provider was asked to cancel a server',
-    file: 'src/virtual-server/operations/look.ts',
+    file: 'src/virtual-server/decision/kept.ts',
     find: 'if (isAskedToCancel(object, record, facts.memo)) {',
     replace: "if (server === '') {",
     tests: ['--project', 'unit', 'test/unit/virtual-server/operations/look-delayed.test.ts'],
