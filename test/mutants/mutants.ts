@@ -2298,6 +2298,27 @@ export const MUTANTS: Mutant[] = [
     tests: ['--project', 'unit', 'test/unit/virtual-server/operations/look-delayed.test.ts'],
   },
   {
+    name: 'forgets a doubt over a restart when a call failed in between',
+    file: 'src/virtual-server/decision/outcome.ts',
+    find: 'reason: rememberedReason(at) ?? reasonOf(error)',
+    replace: 'reason: reasonOf(error)',
+    tests: ['--project', 'unit', 'test/unit/virtual-server/operations/remembered-reason.test.ts'],
+  },
+  {
+    name: 'forgets a doubt over a restart when the key was missing in between',
+    file: 'src/virtual-server/decision/outcome.ts',
+    find: 'reason: rememberedReason(at) ?? reason,',
+    replace: 'reason,',
+    tests: ['--project', 'unit', 'test/unit/virtual-server/operations/remembered-reason.test.ts'],
+  },
+  {
+    name: 'forgets while it only observes that the provider was asked to cancel a server',
+    file: 'src/virtual-server/operations/observe.ts',
+    find: "!hasTrait(reason, 'asked') && ",
+    replace: '',
+    tests: ['--project', 'unit', 'test/unit/virtual-server/operations/remembered-reason.test.ts'],
+  },
+  {
     name: 'takes over a server that an earlier process may be cancelling',
     file: 'src/virtual-server/operations/hand-over.ts',
     find: 'if (youngMs > 0)',
