@@ -2078,15 +2078,15 @@ export const MUTANTS: Mutant[] = [
   {
     name: 'forgets the doubt about a server while it only observes',
     file: 'src/virtual-server/operations/observe.ts',
-    find: "if (!hasTrait(reason, 'doubt') && !hasTrait(reason, 'namedByYou')) return undefined;",
-    replace: "if (!hasTrait(reason, 'namedByYou')) return undefined;",
+    find: "!hasTrait(reason, 'doubt') && ",
+    replace: '',
     tests: ['--project', 'unit', 'test/unit/virtual-server/operations/observe.test.ts'],
   },
   {
     name: 'forgets that only you can resolve an order while it only observes',
     file: 'src/virtual-server/operations/observe.ts',
-    find: "if (!hasTrait(reason, 'doubt') && !hasTrait(reason, 'namedByYou')) return undefined;",
-    replace: "if (!hasTrait(reason, 'doubt')) return undefined;",
+    find: " && !hasTrait(reason, 'namedByYou')) return",
+    replace: ') return',
     tests: ['--project', 'unit', 'test/unit/virtual-server/operations/observe.test.ts'],
   },
   {
