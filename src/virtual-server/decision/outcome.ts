@@ -140,7 +140,10 @@ function rememberedReason({ object: { status }, own }: View): ReadyReason | unde
 
 /** A call of the operation failed. */
 export function failed(at: View, operation: Planned, error: ProviderError): Outcome {
-  const verdict: Verdict = { reason: rememberedReason(at) ?? reasonOf(error), message: capitalized(callProblem(error)) };
+  const verdict: Verdict = {
+    reason: rememberedReason(at) ?? reasonOf(error),
+    message: capitalized(callProblem(error)),
+  };
   return { ...retryLater(at, operation, { record: recordOf(at), verdict }, error.retryAfterMs), error };
 }
 
