@@ -13,7 +13,12 @@ const EXAMPLES: Record<string, readonly string[]> = {
   wait: ['wait web', 'wait web db --for delete --timeout 5m'],
   ssh: ['ssh web', 'ssh web -- uptime', 'ssh web --direct'],
   scp: ['scp notes.txt web:/root/', 'scp -r web:/var/log logs'],
-  'ssh-config': ['ssh-config --write -A', 'ssh-config web', 'ssh-config --known-hosts known_hosts > config'],
+  'ssh-config': [
+    'ssh-config --write -A',
+    'ssh-config web',
+    'ssh-config --write -A --suffix .vps',
+    'ssh-config --known-hosts known_hosts > config',
+  ],
   inventory: ['inventory', 'inventory -A -l team=web', 'inventory --host web.default'],
   login: ['login', 'login --secret team-key < key.txt'],
   logout: ['logout'],

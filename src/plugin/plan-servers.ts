@@ -125,6 +125,17 @@ export function endingOf(object: VirtualServer, scene: Scene): Outcome {
   }
 }
 
+/** The deletion of several objects. `stays`: names of those whose servers nobody cancels. */
+export function endingsOf(objects: readonly VirtualServer[], scene: Scene): { cancelled: Costs[]; stays: string[] } {
+  const endings = objects.map((object) => ({ object, ...endingOf(object, scene) }));
+  return {
+    cancelled: endings.flatMap((ending) => ending.cancelled ?? []),
+    stays: endings
+      .filter(({ verb }) => verb === 'refuse' || verb === 'release')
+      .map(({ object }) => object.metadata.name),
+  };
+}
+
 function adoptionBy(after: VirtualServer, identifier: string, { servers }: Scene, fields: string): Outcome {
   const holder = servers.find((other) => {
     // Another key may be of another account, where the same identifier names another server.

@@ -3,7 +3,7 @@ import { isPaused } from '../api/server-state.ts';
 import type { VirtualServer } from '../api/virtual-server.ts';
 import type { VirtualServerSet } from '../api/virtual-server-set.ts';
 import { conditionOf } from './readiness.ts';
-import { changedFields, catalogProblem, costsOf, priceOfModel, type Change, type Scene } from './plan-servers.ts';
+import { changedFields, catalogProblem, endingsOf, priceOfModel, type Change, type Scene } from './plan-servers.ts';
 import { memberNameOf, planSet, type SetAction } from '../virtual-server-set/decision/plan.ts';
 import { groupsOf, situationOf } from '../virtual-server-set/decision/situation.ts';
 import { manifestOf } from '../virtual-server-set/decision/template.ts';
@@ -14,6 +14,8 @@ const MAX_STEPS = 10_000;
 interface Rollout {
   created: string[];
   deleted: string[];
+  /** The deleted members, as they are when they are deleted: an update may have come before. */
+  gone: VirtualServer[];
   /** Members that get a change that needs no new server. */
   updated: string[];
   adopted: string[];
@@ -27,10 +29,14 @@ interface Rollout {
 export function playRollout(set: VirtualServerSet, objects: readonly VirtualServer[], now: number): Rollout {
   let present = objects.filter(({ metadata }) => metadata.namespace === set.metadata.namespace).map(ready);
   const done: SetAction[] = [];
+  const gone: VirtualServer[] = [];
   let most = 0;
   for (let step = 0; step < MAX_STEPS; step += 1) {
     const { actions } = planSet(set, { objects: present, live: true }, now);
-    for (const action of actions) present = perform(action, present, now, set);
+    for (const action of actions) {
+      if (action.type === 'delete') gone.push(...present.filter(({ metadata }) => metadata.uid === action.uid));
+      present = perform(action, present, now, set);
+    }
     most = Math.max(most, groupsOf(set, present).members.length);
     done.push(...actions);
     const left = present.filter(({ metadata }) => metadata.deletionTimestamp === undefined);
@@ -48,6 +54,7 @@ export function playRollout(set: VirtualServerSet, objects: readonly VirtualServ
   return {
     created: named('create'),
     deleted: named('delete'),
+    gone,
     updated: named('update'),
     adopted: named('adopt'),
     most,
@@ -124,13 +131,14 @@ export function outcomeOfSet(
 ): Pick<Change, 'verb' | 'detail' | 'ordered' | 'cancelled'> {
   const fields = before === undefined ? '' : changedFields(before, after);
   if (before !== undefined && fields === '') return { verb: 'none', detail: '', ordered: [], cancelled: [] };
-  const { created, deleted, updated, adopted, most, stop } = playRollout(after, scene.servers, scene.now);
+  const { created, deleted, gone, updated, adopted, most, stop } = playRollout(after, scene.servers, scene.now);
   const price = priceOfModel(after.spec.template.spec, scene);
-  const gone = scene.servers.filter(
-    ({ metadata }) => metadata.namespace === after.metadata.namespace && deleted.includes(metadata.name),
+  const present = new Set(scene.servers.map(({ metadata }) => metadata.uid));
+  const { cancelled, stays } = endingsOf(
+    gone.filter(({ metadata }) => present.has(metadata.uid)),
+    scene,
   );
   const ordered = created.map((name) => ({ name, price }));
-  const cancelled = gone.map((object) => costsOf(object, scene));
   const problem = created.length === 0 ? undefined : catalogProblem(manifestOf(after, 0), scene);
   const isRefused = problem?.isCertain === true;
   const details = [
@@ -138,7 +146,8 @@ export function outcomeOfSet(
     isRefused ? `InvalidSpec: ${problem.text}` : '',
     created.length > 0 && !isRefused ? `orders ${listed(created)}` : '',
     adopted.length > 0 ? `adopts ${listed(adopted)} as members` : '',
-    deleted.length > 0 && !isRefused ? `cancels ${listed(deleted)}` : '',
+    cancelled.length > 0 && !isRefused ? `cancels ${listed(cancelled.map(({ name }) => name))}` : '',
+    stays.length > 0 && !isRefused ? `deletes ${listed(stays)}, whose servers are not cancelled` : '',
     created.length > 0 && deleted.length > 0 && !isRefused ? `at most ${most} servers at once` : '',
     updated.length > 0 ? `changes ${listed(updated)} without a new server` : '',
     problem !== undefined && !isRefused ? problem.text : '',
@@ -147,12 +156,14 @@ export function outcomeOfSet(
   ];
   const detail = details.filter((text) => text !== '').join('; ');
   if (isRefused) return { verb: 'refuse', detail, ordered: [], cancelled: [] };
-  return { verb: verbOf(created.length, deleted.length), detail, ordered, cancelled };
+  const verb = verbOf({ ordered: created.length > 0, cancelled: cancelled.length > 0, deleted: deleted.length > 0 });
+  return { verb, detail, ordered, cancelled };
 }
 
-function verbOf(created: number, deleted: number): Change['verb'] {
-  if (created > 0) return deleted > 0 ? 'replace' : 'order';
-  return deleted > 0 ? 'cancel' : 'change';
+function verbOf(does: { ordered: boolean; cancelled: boolean; deleted: boolean }): Change['verb'] {
+  if (does.ordered) return does.cancelled ? 'replace' : 'order';
+  if (does.cancelled) return 'cancel';
+  return does.deleted ? 'release' : 'change';
 }
 
 const SHOWN = 8;

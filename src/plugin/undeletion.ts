@@ -39,12 +39,20 @@ export function markOf({ metadata: { annotations } }: VirtualServer): Mark | und
 /** The longest mark that the operator accepts. */
 const MARK_LENGTH = 16_000;
 
+/** What becomes of an object; null removes an annotation. */
+interface Changes {
+  metadata: { labels: Record<string, string>; annotations: Record<string, string | null> };
+  spec: { deletionProtection: boolean };
+}
+
 export type Step =
   /** Name the object that gets the server of this deleted one. */
   | { do: 'name'; object: VirtualServer; taker: string; manifest: Manifest }
   | { do: 'create'; manifest: Manifest }
   /** Delete the object between, so that it hands its server over. */
   | { do: 'delete'; object: VirtualServer }
+  /** Make the object between an object of its own, which keeps the server. */
+  | { do: 'keep'; object: VirtualServer; changes: Changes }
   /** Wait for the operator; `shown`: the object that shows how far it is. */
   | { do: 'wait'; shown: VirtualServer; why: string }
   | { do: 'end'; object: VirtualServer };
@@ -92,17 +100,49 @@ export function nextStep(
       ? { do: 'create', manifest }
       : { do: 'wait', shown: taker, why: 'the operator hands over' };
   }
-  if (as !== undefined) return endOf(named(as), name);
+  if (as !== undefined) return kept(named(as), old, name, where) ?? endOf(named(as), name);
   const between = objects.find((object) => targetOf(object) === name && markOf(object)?.name === name);
   if (between === undefined) return endOf(old, name);
   if (old !== undefined && knownRecord(old)?.takenFrom?.uid === between.metadata.uid)
     return { do: 'wait', shown: old, why: `${between.metadata.name} is about to go` };
   requireServer(between, where);
+  // A paused object hands nothing over. The conditions of the object that waits for it say nothing of the pause.
+  if (isPaused(between)) return { do: 'wait', shown: between, why: 'it is paused' };
   if (old === undefined) return { do: 'create', manifest: restoredOf(between) };
   if (isDying(between)) return { do: 'wait', shown: old, why: `${between.metadata.name} is about to go` };
   requireTaker(old, between, where);
   if (heldServer(between) !== undefined) return { do: 'delete', object: between };
   return { do: 'wait', shown: between, why: 'the operator hands over' };
+}
+
+/**
+ * The object between is to keep the server. Throws CommandError if an object waits for that server: it would order one of its
+ * own.
+ */
+function kept(
+  between: VirtualServer | undefined,
+  waiting: VirtualServer | undefined,
+  name: string,
+  where: string,
+): Step | undefined {
+  if (between === undefined || isDying(between)) return undefined;
+  const mark = markOf(between);
+  if (targetOf(between) !== name || mark?.name !== name) return undefined;
+  requireServer(between, where);
+  const { name: ownName } = between.metadata;
+  const record = waiting && knownRecord(waiting);
+  if (waiting !== undefined && !(record !== undefined && holdsSomething(record))) {
+    throw failed(
+      `${name} exists and waits for the server of ${ownName}. If ${ownName} keeps the server, ${name} orders another one`,
+      `kubectl annotate vps ${ownName}${where} ${HAND_OVER_ANNOTATION}- ${UNDELETES_ANNOTATION}-   # to have both`,
+      `kubectl vps undelete ${quoted(name)}${where}   # to give the server to ${name}`,
+    );
+  }
+  const { deletionProtection = between.spec.deletionProtection } = mark;
+  const labels = without(mark.labels, isOthers);
+  const none = { [HAND_OVER_ANNOTATION]: null, [UNDELETES_ANNOTATION]: null };
+  const annotations = { ...without(mark.annotations, isOthers), ...none };
+  return { do: 'keep', object: between, changes: { metadata: { labels, annotations }, spec: { deletionProtection } } };
 }
 
 /** Throws CommandError if the object between has no server to give: the object that waits for it would order another one. */
@@ -122,8 +162,10 @@ function requireTaker(taker: VirtualServer, between: VirtualServer, where: strin
   const record = knownRecord(taker);
   const status = `kubectl vps status ${name}${where}`;
   const kept = `${between.metadata.name} keeps the server`;
-  if (record !== undefined && holdsSomething(record))
-    throw failed(`there is a new ${name} with a server or an order of its own: ${kept}`, status);
+  if (record !== undefined && holdsSomething(record)) {
+    const keep = `${undeleteAs(name, between.metadata.name, where)}   # ${between.metadata.name} keeps it for good`;
+    throw failed(`there is a new ${name} with a server or an order of its own: ${kept}`, keep, status);
+  }
   const differing = ORDERED_FIELDS.filter((field) => !isDeepEqual(taker.spec[field], between.spec[field]));
   if (differing.length === 0) return;
   throw failed(
@@ -188,6 +230,8 @@ function freeName(objects: readonly VirtualServer[], name: string): string {
 
 /** What one object says about itself to the operator, and what kubectl notes, is not for another object. */
 const isOwn = (key: string): boolean => key.startsWith(`${GROUP}/`) || key.startsWith('kubectl.kubernetes.io/');
+/** Nor is what GitOps tools know their objects by for an object with another name. */
+const isOthers = (key: string): boolean => isOwn(key) || isAppliers(key);
 
 /**
  * No tool and no set takes this object for its own: it has no labels, owners or annotations of others. It has no protection
@@ -207,7 +251,6 @@ function betweenOf(old: VirtualServer, name: string): Manifest {
 
 /** The object with a new name belongs to no tool and to no set. */
 function standaloneOf({ metadata: { labels, annotations }, spec }: VirtualServer, name: string): Manifest {
-  const isOthers = (key: string): boolean => isOwn(key) || isAppliers(key);
   const metadata = { name, labels: without(labels, isOthers), annotations: without(annotations, isOthers) };
   return { kind: SERVER_KIND, metadata, spec };
 }

@@ -1484,8 +1484,8 @@ export const MUTANTS: Mutant[] = [
   {
     name: 'restores an absence from the mirror of a deleted object',
     file: 'src/virtual-server/operations/look.ts',
-    find: 'return current === record ? next : { ...next, ...inBoth(at, current) };',
-    replace: 'return current === record ? next : { ...next, record: current };',
+    find: '(current !== before && inBoth(at, current))',
+    replace: '(current !== before && { record: current })',
     tests: ['--project', 'unit', 'test/unit/virtual-server/operations/look-absence.test.ts'],
   },
   {
@@ -1966,8 +1966,8 @@ export const MUTANTS: Mutant[] = [
   {
     name: 'trusts a changed host key without a word',
     file: 'src/virtual-server/decision/host-keys.ts',
-    find: 'return { keys: known, changed: shown };',
-    replace: 'return { keys: [{ ...shown, firstSeen: timestamp(now) }], changed: undefined };',
+    find: 'return { ...kept, changed: shown };',
+    replace: 'return { keys: [{ ...shown, firstSeen: timestamp(now) }], isNew: true, changed: undefined };',
   },
   {
     name: 'accepts a host key by an annotation about another one',
@@ -1978,8 +1978,8 @@ export const MUTANTS: Mutant[] = [
   {
     name: 'trusts the earlier host keys beside an accepted one',
     file: 'src/virtual-server/decision/host-keys.ts',
-    find: 'return { keys: [{ ...shown, firstSeen: timestamp(now) }], changed: undefined };',
-    replace: 'return { keys: [{ ...shown, firstSeen: timestamp(now) }, ...known], changed: undefined };',
+    find: 'keys: [{ ...shown, firstSeen: timestamp(now) }], isNew',
+    replace: 'keys: [{ ...shown, firstSeen: timestamp(now) }, ...known], isNew',
   },
   {
     name: 'learns a host key on a second connection',
@@ -2020,6 +2020,13 @@ export const MUTANTS: Mutant[] = [
     find: 'services.connections.write(object, shown.server, known);',
     replace:
       "services.connections.write(object, shown.server, typeof hostKeys.changed === 'object' ? [{ ...hostKeys.changed, firstSeen: '' }] : known);",
+  },
+  {
+    name: 'leaves a new host key out of the connection Secret until the usual read',
+    file: 'src/virtual-server/decision/next-look.ts',
+    find: "connection?.state === 'written' && isNewKey;",
+    replace: "connection?.state === 'failed' && isNewKey;",
+    tests: ['--project', 'unit', 'test/unit/virtual-server/operations/look-host-keys.test.ts'],
   },
   {
     name: 'writes a host key to the connection Secret before the status holds it',
@@ -2071,15 +2078,15 @@ export const MUTANTS: Mutant[] = [
   {
     name: 'forgets the doubt about a server while it only observes',
     file: 'src/virtual-server/operations/observe.ts',
-    find: "if (!hasTrait(reason, 'doubt') && !hasTrait(reason, 'namedByYou')) return undefined;",
-    replace: "if (!hasTrait(reason, 'namedByYou')) return undefined;",
+    find: "!hasTrait(reason, 'doubt') && ",
+    replace: '',
     tests: ['--project', 'unit', 'test/unit/virtual-server/operations/observe.test.ts'],
   },
   {
     name: 'forgets that only you can resolve an order while it only observes',
     file: 'src/virtual-server/operations/observe.ts',
-    find: "if (!hasTrait(reason, 'doubt') && !hasTrait(reason, 'namedByYou')) return undefined;",
-    replace: "if (!hasTrait(reason, 'doubt')) return undefined;",
+    find: " && !hasTrait(reason, 'namedByYou')) return",
+    replace: ') return',
     tests: ['--project', 'unit', 'test/unit/virtual-server/operations/observe.test.ts'],
   },
   {
@@ -2285,10 +2292,31 @@ export const MUTANTS: Mutant[] = [
   },
   {
     name: 'forgets over a restart that the provider was asked to cancel a server',
-    file: 'src/virtual-server/operations/look.ts',
+    file: 'src/virtual-server/decision/kept.ts',
     find: 'if (isAskedToCancel(object, record, facts.memo)) {',
     replace: "if (server === '') {",
     tests: ['--project', 'unit', 'test/unit/virtual-server/operations/look-delayed.test.ts'],
+  },
+  {
+    name: 'forgets a doubt over a restart when a call failed in between',
+    file: 'src/virtual-server/decision/outcome.ts',
+    find: 'reason: rememberedReason(at) ?? reasonOf(error)',
+    replace: 'reason: reasonOf(error)',
+    tests: ['--project', 'unit', 'test/unit/virtual-server/operations/remembered-reason.test.ts'],
+  },
+  {
+    name: 'forgets a doubt over a restart when the key was missing in between',
+    file: 'src/virtual-server/decision/outcome.ts',
+    find: 'reason: rememberedReason(at) ?? reason,',
+    replace: 'reason,',
+    tests: ['--project', 'unit', 'test/unit/virtual-server/operations/remembered-reason.test.ts'],
+  },
+  {
+    name: 'forgets while it only observes that the provider was asked to cancel a server',
+    file: 'src/virtual-server/operations/observe.ts',
+    find: "!hasTrait(reason, 'asked') && ",
+    replace: '',
+    tests: ['--project', 'unit', 'test/unit/virtual-server/operations/remembered-reason.test.ts'],
   },
   {
     name: 'takes over a server that an earlier process may be cancelling',

@@ -17,7 +17,16 @@ import { CommandError, EXIT } from '../failure.ts';
 import { wasApplied } from '../merge-patch.ts';
 import { described, lacksNamespace } from '../plan-manifests.ts';
 import { render, totalAfter, type PlanFormat, type PlanReport } from '../plan-report.ts';
-import { changedFields, endingOf, changesOrder, outcomeOf, totalOf, type Change, type Scene } from '../plan-servers.ts';
+import {
+  changedFields,
+  endingOf,
+  endingsOf,
+  changesOrder,
+  outcomeOf,
+  totalOf,
+  type Change,
+  type Scene,
+} from '../plan-servers.ts';
 import { outcomeOfSet } from '../plan-sets.ts';
 
 export interface PlanOptions {
@@ -214,11 +223,7 @@ function endingOfAll({ metadata }: Pick<VirtualServer, 'metadata'>, scene: Scene
   const members = scene.servers.filter(({ metadata: { ownerReferences = [] } }) =>
     ownerReferences.some(({ uid }) => uid === metadata.uid),
   );
-  const endings = members.map((member) => ({ member, ...endingOf(member, scene) }));
-  const cancelled = endings.flatMap((ending) => ending.cancelled ?? []);
-  const stays = endings
-    .filter(({ verb }) => verb === 'refuse' || verb === 'release')
-    .map(({ member }) => member.metadata.name);
+  const { cancelled, stays } = endingsOf(members, scene);
   const details = [
     ...(cancelled.length > 0 ? [`cancels ${cancelled.map(({ name }) => name).join(', ')}`] : []),
     ...(stays.length > 0 ? [`not cancelled: ${stays.join(', ')}`] : []),

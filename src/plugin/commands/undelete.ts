@@ -80,6 +80,13 @@ async function take(context: Context, step: Exclude<Step, { do: 'end' }>, name: 
     case 'delete':
       await cluster.deleteVersion(step.object);
       return;
+    case 'keep': {
+      const { object, changes } = step;
+      const { name: kept, uid, resourceVersion } = object.metadata;
+      const metadata = { uid, resourceVersion, ...changes.metadata };
+      await retried(() => cluster.changeObject(API_VERSION, SERVER_PLURAL, kept, { ...changes, metadata }));
+      return;
+    }
     case 'wait':
       await untilNext(context, name, step, options);
   }

@@ -1,6 +1,6 @@
 /** How long a deleted object keeps its server, from `spec.deletionDelay`. Pure. */
 import { durationMs } from '../../base/duration.ts';
-import { currentReason } from '../../api/conditions.ts';
+import { currentReason, hasTrait } from '../../api/conditions.ts';
 import type { ServerRecord } from '../../api/record.ts';
 import type { VirtualServer } from '../../api/virtual-server.ts';
 import { clockOf, expiryOf, timeOf } from './expiry.ts';
@@ -36,7 +36,7 @@ export function keepsServer(object: VirtualServer, record: ServerRecord | undefi
  * from its memory, and after a restart from the reason that an earlier process has left.
  */
 export function isAskedToCancel({ status }: VirtualServer, { identifier }: ServerRecord, memo: Memo): boolean {
-  return endOf(memo, identifier) !== undefined || currentReason(status?.conditions) === 'CancellationUnconfirmed';
+  return endOf(memo, identifier) !== undefined || hasTrait(currentReason(status?.conditions), 'asked');
 }
 
 /** ms until the delay ends; Infinity if there is none, or if it has ended. */

@@ -34,9 +34,14 @@ export const typesOf = (keys: readonly HostKey[]): KeyType[] => keys.map(({ type
 
 export interface PinnedKeys {
   keys: readonly HostKey[];
+  /** The status does not hold this key yet. */
+  isNew: boolean;
   /** A key that the host showed and that is not trusted. `unknown`: the host showed none, so the last finding stays. */
   changed: ShownKey | 'unknown' | undefined;
 }
+
+/** Nothing was checked, and no key is known. */
+export const NO_KEYS: PinnedKeys = { keys: [], isNew: false, changed: undefined };
 
 /**
  * Which keys to trust after a probe: one, which every probe verifies. A key of another type, from another connection, could be
@@ -49,16 +54,19 @@ export function pinned(
   now: number,
 ): PinnedKeys {
   const shown = probed?.ok === true ? probed.key : undefined;
-  if (shown === undefined) return { keys: known, changed: known.length === 0 ? undefined : 'unknown' };
-  if (known.some(({ key }) => key === shown.key)) return { keys: known, changed: undefined };
+  const kept = { keys: known, isNew: false };
+  if (shown === undefined) return { ...kept, changed: known.length === 0 ? undefined : 'unknown' };
+  if (known.some(({ key }) => key === shown.key)) return { ...kept, changed: undefined };
   const isAccepted = metadata.annotations?.[ACCEPT_HOST_KEY_ANNOTATION] === shown.fingerprint;
-  if (known.length === 0 || isAccepted) return { keys: [{ ...shown, firstSeen: timestamp(now) }], changed: undefined };
-  return { keys: known, changed: shown };
+  if (known.length === 0 || isAccepted)
+    return { keys: [{ ...shown, firstSeen: timestamp(now) }], isNew: true, changed: undefined };
+  return { ...kept, changed: shown };
 }
 
-/** What the condition HostKeyChanged tells. */
-export function changedFinding(known: readonly HostKey[], shown: ShownKey): Finding {
-  const { type, fingerprint } = shown;
+/** What the condition HostKeyChanged tells; `unknown`: the present one is kept. */
+export function hostKeyFinding({ keys: known, changed }: PinnedKeys): Finding | 'unknown' | undefined {
+  if (changed === undefined || changed === 'unknown') return changed;
+  const { type, fingerprint } = changed;
   const before = known.find((key) => key.type === type) ?? known[0];
   const was = before && `${before.type} key ${before.fingerprint}, known since ${before.firstSeen}`;
   const message =

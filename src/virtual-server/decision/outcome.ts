@@ -1,5 +1,5 @@
 /** The ways a step ends: wait until a time, park with a reason, retry later, or continue at once. Pure. */
-import { hasTrait } from '../../api/conditions.ts';
+import { currentReason, hasTrait, type ReadyReason } from '../../api/conditions.ts';
 import { mirrorIn, type ServerRecord } from '../../api/record.ts';
 import type { VirtualServer } from '../../api/virtual-server.ts';
 import { capitalized, ended } from '../../base/text.ts';
@@ -124,13 +124,26 @@ function rememberForeign(memo: Memo, at: View, verdict: Verdict): Memo {
 
 /** There is no key to make calls with, so the operation has to wait. */
 export function withoutKey(at: View, retry: Planned, { reason, message, advice, retryAfterMs }: Missing): Outcome {
-  const verdict = { reason, message, advice };
+  const verdict = { reason: rememberedReason(at) ?? reason, message, advice };
   return parked(at, { verdict, retry, afterMs: retryAfterMs });
+}
+
+/**
+ * The reason that stays while calls fail, because the next process knows only from it that the server is in doubt
+ * (`isInDoubt`), or that the provider may be cancelling it (`isAskedToCancel`).
+ */
+function rememberedReason({ object: { status }, own }: View): ReadyReason | undefined {
+  const reason = currentReason(status?.conditions);
+  const isAbout = own?.identifier !== undefined && (hasTrait(reason, 'doubt') || hasTrait(reason, 'asked'));
+  return isAbout ? (reason as ReadyReason) : undefined;
 }
 
 /** A call of the operation failed. */
 export function failed(at: View, operation: Planned, error: ProviderError): Outcome {
-  const verdict: Verdict = { reason: reasonOf(error), message: capitalized(callProblem(error)) };
+  const verdict: Verdict = {
+    reason: rememberedReason(at) ?? reasonOf(error),
+    message: capitalized(callProblem(error)),
+  };
   return { ...retryLater(at, operation, { record: recordOf(at), verdict }, error.retryAfterMs), error };
 }
 

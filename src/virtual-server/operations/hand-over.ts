@@ -34,15 +34,21 @@ type TakeOver = Extract<Operation, { type: 'takeOver' }>;
 /** What a giver gives; `why`: why it gives nothing. `isFinal`: not before one of the two objects changes. */
 type Given = { ok: true; record: ServerRecord & { identifier: string } } | { ok: false; isFinal: boolean; why: string };
 
+interface Refusal {
+  giver: string;
+  /** Why this giver never gives its server. */
+  why: string;
+}
+
 /** Takes over the server of the first giver that is not refused. */
 export async function takeOver(visit: Visit, at: View, operation: TakeOver): Promise<Outcome> {
-  const refusals: string[] = [];
+  const refusals: Refusal[] = [];
   for (const giver of [operation.giver, ...operation.others]) {
     const next = await takeFrom(visit, at, operation.record, giver);
     if (!('refusal' in next)) return next;
-    refusals.push(next.refusal);
+    refusals.push({ giver, why: next.refusal });
   }
-  return refused(visit, operation.giver, refusals[0] ?? '');
+  return refused(visit, refusals);
 }
 
 /** Reads the giver live, then the server, and writes the record that names it. `refusal`: why this giver never gives its server. */
@@ -163,9 +169,17 @@ function pending(visit: Visit, giver: string, why: string, afterMs = RECHECK_MS)
   return parked(visit.view(), { verdict: { reason: 'HandOverPending', message }, afterMs });
 }
 
-function refused(visit: Visit, giver: string, why: string): Outcome {
+/** How many givers a message names. */
+const NAMED = 3;
+
+function refused(visit: Visit, refusals: readonly Refusal[]): Outcome {
   const at = visit.view();
-  const message = `This object cannot take over the server of ${giver}, because ${why}. It orders nothing, and ${giver} keeps the server`;
+  const [{ giver } = { giver: '' }] = refusals;
+  const reasons = refusals.slice(0, NAMED).map((refusal) => `the server of ${refusal.giver}, because ${refusal.why}`);
+  const left = refusals.length - reasons.length;
+  if (left > 0) reasons.push(`the servers of ${left} more objects`);
+  const kept = refusals.length === 1 ? `${giver} keeps the server` : 'these objects keep their servers';
+  const message = `This object cannot take over ${reasons.join('; nor ')}. It orders nothing, and ${kept}`;
   return parked(at, { verdict: { reason: 'HandOverRefused', message }, afterMs: at.facts.timing.pollMs });
 }
 

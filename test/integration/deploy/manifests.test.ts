@@ -316,6 +316,33 @@ describe('the namespaced overlay', () => {
   });
 });
 
+describe('the component observe-only', () => {
+  it('leaves the operator the same rights in a namespace as in all, and no write but status and Events', async () => {
+    const inOne = find(await build('components/observe-only/watched'), 'Role', 'vps-operator')?.rules ?? [];
+    expect(inOne).toEqual(find(await build('base', 'components/observe-only'), 'ClusterRole', 'vps-operator')?.rules);
+    const writes = inOne.filter(({ verbs }) => verbs.some((verb) => !['get', 'list', 'watch'].includes(verb)));
+    expect(writes.flatMap(({ resources = [] }) => resources)).toEqual([
+      'virtualservers/status',
+      'servercatalogs/status',
+      'virtualserversets/status',
+      'events',
+    ]);
+  });
+
+  it('lets the operator of single namespaces only observe, with one replica, and only read its Lease', async () => {
+    const observing = await build('overlays/namespaced', 'components/observe-only/namespaced');
+    const { container } = podOf(observing);
+    expect(container.env).toContainEqual({ name: 'VPS_OBSERVE_ONLY', value: 'true' });
+    expect(container.env?.map(({ name }) => name)).toContain('VPS_WATCH_NAMESPACE');
+    expect(find(observing, 'Deployment', 'vps-operator')?.spec).toMatchObject({ replicas: 1 });
+    expect(find(observing, 'ClusterRole', 'vps-operator')).toBeUndefined();
+    const verbs = observing
+      .filter(({ kind }) => kind === 'Role')
+      .flatMap(({ rules = [] }) => rules.flatMap((rule) => rule.verbs));
+    expect(new Set(verbs)).toEqual(new Set(['get']));
+  });
+});
+
 describe('the component connection-secrets', () => {
   const NAME = 'vps-operator-connection-secrets';
   const names = (manifests: Manifest[]): string[] => manifests.map(({ kind, metadata }) => `${kind} ${metadata.name}`);

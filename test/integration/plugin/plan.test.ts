@@ -231,6 +231,8 @@ it('plays the rollout and the scaling of a set, as the set then does them', asyn
     after: { price: 0, unknown: 3 },
   });
 
+  const retained = (await planOf(manifest({ replicas: 1 }, { deletionPolicy: 'Retain' }))).changes[0];
+  expect(retained).toMatchObject({ verb: 'release', ordered: [], cancelled: [] });
   const scaled = await planOf(manifest({ replicas: 1 }));
   expect(scaled.changes[0]).toMatchObject({ verb: 'cancel', ordered: [] });
   const victims = scaled.changes[0]?.cancelled.map(({ name }) => name) ?? [];

@@ -4,6 +4,7 @@ import { API_VERSION, HAND_OVER_ANNOTATION, SET_KIND } from '../../../src/api/na
 import type { VirtualServer } from '../../../src/api/virtual-server.ts';
 import { withAnnotations, withSpec, virtualServer } from '../../fixtures/virtual-server.ts';
 import { annotatedRecordOf } from '../../fixtures/records.ts';
+import { nextStep } from '../../../src/plugin/undeletion.ts';
 import { useGuards } from '../support/guarded-objects.ts';
 import { createPlugin, usePlugin, type Plugin, type Result } from '../support/plugin.ts';
 import { interruptedAt, pluginBehindProxy } from '../support/plugin-proxy.ts';
@@ -25,6 +26,16 @@ async function deleted(world: World, name: string): Promise<string> {
   await world.delete(name);
   await world.waitForReason(name, 'DeletionDelayed');
   return held(object) ?? '';
+}
+
+/** An undeletion of `web` that was interrupted while the object between holds the server. */
+async function interrupted(world: World): Promise<void> {
+  const step = nextStep([(await world.get('web')) as VirtualServer], 'web', undefined, '');
+  if (step?.do !== 'name') return expect.unreachable();
+  await world.annotate('web', { 'hand-over': step.taker });
+  await world.create({ apiVersion: API_VERSION, ...step.manifest } as never);
+  await world.waitGone('web');
+  await world.waitFor('web-back', (object) => held(object) !== undefined);
 }
 
 async function ready(): Promise<{ world: World; plugin: Plugin }> {
@@ -123,6 +134,46 @@ describe('kubectl vps undelete', () => {
       expect([orders(world), cancelled(world)]).toEqual([last, []]);
       if (isDone) expect(last).toBeGreaterThan(7);
     }
+  });
+
+  it('says that the object between is paused, and continues when it is resumed', async () => {
+    const { world, plugin } = await ready();
+    const server = await deleted(world, 'web');
+    await interrupted(world);
+    await world.annotate('web-back', { paused: 'true' });
+    await world.waitForReason('web-back', 'Paused', 'Paused');
+    // A tool has created the object again, which waits for the server.
+    await world.create(virtualServer('web', DELAYED));
+    await world.waitForReason('web', 'HandOverPending');
+    for (const deletes of [false, true]) {
+      if (deletes) await world.delete('web-back');
+      const { code, stderr } = await plugin.kubectl(['vps', 'undelete', 'web']);
+      expect([code, stderr]).toEqual([4, expect.stringContaining('web-back is stuck and needs you. Paused')]);
+      expect(stderr).toContain('kubectl annotate vps web-back vps-operator.dev/paused-');
+    }
+    expect(await plugin.kubectl(['vps', 'resume', 'web-back'])).toMatchObject({ code: 0 });
+    const { code, stdout } = await plugin.kubectl(['vps', 'undelete', 'web']);
+    expect([code, stdout]).toEqual([0, `web holds server ${server}\n`]);
+    expect([orders(world), cancelled(world)]).toEqual([1, []]);
+  });
+
+  it('keeps the server under the name of the object between', async () => {
+    const { world, plugin } = await ready();
+    const server = await deleted(world, 'web');
+    await world.patch('web', { metadata: { labels: { tier: 'front' } }, spec: { deletionProtection: true } });
+    await interrupted(world);
+    const keep = ['vps', 'undelete', 'web', '--name', 'web-back'];
+    const { code, stdout, stderr } = await plugin.kubectl(keep);
+    expect([code, stdout, stderr]).toEqual([0, `web-back holds server ${server}\n`, stderr]);
+    expect(await plugin.kubectl(keep)).toMatchObject({ code: 0, stdout });
+    const { metadata, spec } = (await world.get('web-back')) as VirtualServer;
+    expect(metadata.labels).toEqual({ tier: 'front' });
+    expect(Object.keys(metadata.annotations ?? {})).toEqual(['vps-operator.dev/record']);
+    expect(spec.deletionProtection).toBe(true);
+    // The name is free: a new object of this name orders a server of its own.
+    await readyServer(world, 'web');
+    expect(held(await world.get('web-back'))).toBe(server);
+    expect([orders(world), cancelled(world)]).toEqual([2, []]);
   });
 
   it('refuses what it cannot take back, and changes nothing', async () => {

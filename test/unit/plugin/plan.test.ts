@@ -7,6 +7,7 @@ import {
   RECORD_ANNOTATION,
 } from '../../../src/api/names.ts';
 import { formatRecord } from '../../../src/api/record.ts';
+import type { VirtualServerSet } from '../../../src/api/virtual-server-set.ts';
 import type { VirtualServer } from '../../../src/api/virtual-server.ts';
 import { applyPatch, wasApplied } from '../../../src/plugin/merge-patch.ts';
 import { described, lacksNamespace } from '../../../src/plugin/plan-manifests.ts';
@@ -150,6 +151,15 @@ describe('a manifest in a namespace that does not exist yet', () => {
   });
 });
 
+/** A member that holds a server. */
+function holdingMember(set: VirtualServerSet, ordinal: number): VirtualServer {
+  const object = member(set, ordinal);
+  const { metadata, status } = object;
+  const record = { ...HELD, owner: metadata.uid, task: ordinal, identifier: `srv${ordinal}` };
+  const annotations = { ...metadata.annotations, [RECORD_ANNOTATION]: formatRecord(record) };
+  return { ...object, metadata: { ...metadata, annotations }, status: { ...status, record } };
+}
+
 describe('the plan for a set', () => {
   const set = webSet({ replicas: 3 });
 
@@ -160,7 +170,7 @@ describe('the plan for a set', () => {
   });
 
   it('replaces each member within the surge, and tells what stops it', () => {
-    const members = [0, 1, 2].map((ordinal) => member(set, ordinal));
+    const members = [0, 1, 2].map((ordinal) => holdingMember(set, ordinal));
     const changed = {
       ...set,
       spec: { ...set.spec, template: { spec: { ...set.spec.template.spec, product: 'vps-2gb' } } },
@@ -180,6 +190,44 @@ describe('the plan for a set', () => {
     const stopped = outcomeOfSet(set, changed, sceneOf(lost));
     expect(stopped.ordered).toEqual([]);
     expect(stopped.detail).toContain('then ');
+  });
+});
+
+describe('a member that a set deletes', () => {
+  const set = webSet({ replicas: 2 });
+  const scaled = { ...set, spec: { ...set.spec, replicas: 1 } };
+  const planOf = (change: (object: VirtualServer) => VirtualServer) =>
+    outcomeOfSet(set, scaled, sceneOf([0, 1].map((ordinal) => change(holdingMember(set, ordinal)))));
+
+  it('has its server cancelled', () => {
+    const { verb, cancelled, detail } = planOf((object) => object);
+    expect([verb, cancelled.map(({ name }) => name)]).toEqual(['cancel', ['web-1']]);
+    expect(detail).toContain('cancels web-1');
+  });
+
+  it('keeps its server if it hands the server over', () => {
+    const giving = { [HAND_OVER_ANNOTATION]: 'site' };
+    const { verb, cancelled, detail } = planOf((object) => ({
+      ...object,
+      metadata: { ...object.metadata, annotations: { ...object.metadata.annotations, ...giving } },
+    }));
+    expect([verb, cancelled]).toEqual(['release', []]);
+    expect(detail).toContain('deletes web-1, whose servers are not cancelled');
+  });
+
+  it.each([
+    ['Retain', { deletionPolicy: 'Retain' }],
+    ['protection', { deletionProtection: true }],
+  ] as const)('keeps its server by the %s that it gets from the template in the same apply', (_what, spec) => {
+    const template = { ...set.spec.template, spec: { ...set.spec.template.spec, ...spec } };
+    const members = [0, 1].map((ordinal) => holdingMember(set, ordinal));
+    const { verb, cancelled, detail } = outcomeOfSet(
+      set,
+      { ...scaled, spec: { ...scaled.spec, template } },
+      sceneOf(members),
+    );
+    expect([verb, cancelled]).toEqual(['release', []]);
+    expect(detail).toMatch(/deletes web-\d, whose servers are not cancelled/);
   });
 });
 

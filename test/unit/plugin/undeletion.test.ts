@@ -220,6 +220,56 @@ describe('an undeletion', () => {
     for (const others of [[], [object('web')]]) expect(() => next([...others, between])).toThrow(says);
   });
 
+  it.each([[[]], [[object('web')]]])('waits for a paused object between to be resumed, with %j', (others) => {
+    const metadata = { annotations: { [PAUSED_ANNOTATION]: 'true' } };
+    for (const dying of [true, false]) {
+      const between = object('web-back', { to: 'web', mark: MARK, own: from('web'), dying, metadata });
+      if (dying && others.length === 0) continue;
+      expect(next([...others, between])).toMatchObject({ do: 'wait', shown: { metadata: { name: 'web-back' } } });
+    }
+  });
+
+  describe('under the name of the object between', () => {
+    const mark = JSON.stringify({
+      name: 'web',
+      uid: 'uid-of-web',
+      labels: { tier: 'front', 'kustomize.toolkit.fluxcd.io/name': 'apps' },
+      annotations: { note: 'x' },
+      deletionProtection: true,
+    });
+    const between = object('web-back', { to: 'web', mark, own: from('web') });
+
+    it('makes it an object of its own, as it was before, that no tool takes for its own', () => {
+      for (const others of [[], [object('web', { own: { identifier: 'srv2' } })]])
+        expect(next([...others, between], 'web-back')).toEqual({
+          do: 'keep',
+          object: between,
+          changes: {
+            metadata: {
+              labels: { tier: 'front' },
+              annotations: { note: 'x', [HAND_OVER_ANNOTATION]: null, [UNDELETES_ANNOTATION]: null },
+            },
+            spec: { deletionProtection: true },
+          },
+        });
+    });
+
+    it('refuses while an object waits for the server, because that object would order another one', () => {
+      const without = object('web', { own: { identifier: undefined, attempt: undefined, task: undefined } });
+      for (const waiting of [object('web'), without])
+        expect(() => next([waiting, between], 'web-back')).toThrow('web orders another one');
+    });
+
+    it('refuses if there is no server to keep, and changes nothing twice', () => {
+      expect(() => next([object('web-back', { to: 'web', mark })], 'web-back')).toThrow('holds no server');
+      expect(next([object('web-back', { own: from('web') })], 'web-back')).toMatchObject({ do: 'end' });
+      for (const dying of [true, false])
+        expect(
+          next([object('web-back', { to: dying ? 'web' : 'db', mark, own: from('web'), dying })], 'web-back'),
+        ).toMatchObject({ do: 'end' });
+    });
+  });
+
   it('takes a member of a set back under another name, without the set', () => {
     const labels = { 'vps-operator.dev/set': 'set', tier: 'front' };
     const of = object('web', { own: {}, dying: true, metadata: { ownerReferences: member, labels } });

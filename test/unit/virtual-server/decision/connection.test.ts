@@ -11,10 +11,10 @@ import {
 } from '../../../../src/virtual-server/decision/connection.ts';
 import type { Outcome } from '../../../../src/virtual-server/decision/types.ts';
 import { viewOf } from '../../../../src/virtual-server/decision/view.ts';
-import { afterLook } from '../../../../src/virtual-server/operations/look.ts';
 import type { Secret, SecretChanges } from '../../../../src/kube/kinds.ts';
 import type { Server } from '../../../../src/provider/types.ts';
 import { KNOWN, SERVER, TIMING, UID, conditionsOf, denied, facts, shown, webWith } from '../../../fixtures/decision.ts';
+import { afterLook } from '../../../fixtures/looks.ts';
 import { fakeSecrets } from '../../../fixtures/doubles.ts';
 import { visit } from '../../../fixtures/visits.ts';
 

@@ -3,8 +3,9 @@ import { execFileSync } from 'node:child_process';
 import { describe, expect, it } from 'vitest';
 import { ACCEPT_HOST_KEY_ANNOTATION } from '../../../../src/api/names.ts';
 import { BOUNDS } from '../../../../src/api/virtual-server.ts';
+import type { Finding } from '../../../../src/controller/conditions.ts';
 import {
-  changedFinding,
+  hostKeyFinding,
   knownHosts,
   knownKeys,
   pinned,
@@ -27,39 +28,46 @@ describe('the keys to trust', () => {
   it('are the first one that the server shows', () => {
     expect(pinned(web(), [], answers(HOST_KEY), NOW)).toEqual({
       keys: [{ ...HOST_KEY, firstSeen: '2026-01-02T00:00:00Z' }],
+      isNew: true,
       changed: undefined,
     });
   });
 
   it('stay while the server shows one of them', () => {
     for (const shown of [HOST_KEY, RSA_KEY])
-      expect(pinned(web(), known, answers(shown), NOW)).toEqual({ keys: known, changed: undefined });
+      expect(pinned(web(), known, answers(shown), NOW)).toEqual({ keys: known, isNew: false, changed: undefined });
   });
 
   it('stay when the server shows another key, of a known type or of a new one', () => {
     const ecdsa = { type: 'ecdsa-sha2-nistp256', fingerprint: 'SHA256:e', key: 'AAAAE2' } as const;
-    expect(pinned(web(), known, answers(OTHER_HOST_KEY), NOW)).toEqual({ keys: known, changed: OTHER_HOST_KEY });
+    expect(pinned(web(), known, answers(OTHER_HOST_KEY), NOW)).toEqual({
+      keys: known,
+      isNew: false,
+      changed: OTHER_HOST_KEY,
+    });
     const probed = { ok: true, banner: 'x', key: ecdsa } as const;
-    expect(pinned(web(), known, probed, NOW)).toEqual({ keys: known, changed: ecdsa });
+    expect(pinned(web(), known, probed, NOW)).toEqual({ keys: known, isNew: false, changed: ecdsa });
   });
 
   it('are replaced by the key that the annotation names, and only by that key', () => {
     const accepted = pinned(accepting(OTHER_HOST_KEY.fingerprint), known, answers(OTHER_HOST_KEY), NOW);
     expect(accepted).toEqual({
       keys: [{ ...OTHER_HOST_KEY, firstSeen: '2026-01-02T00:00:00Z' }],
+      isNew: true,
       changed: undefined,
     });
     for (const value of [HOST_KEY.fingerprint, '', 'true', OTHER_HOST_KEY.key, `${OTHER_HOST_KEY.fingerprint}=`])
       expect(pinned(accepting(value), known, answers(OTHER_HOST_KEY), NOW)).toEqual({
         keys: known,
+        isNew: false,
         changed: OTHER_HOST_KEY,
       });
   });
 
   it('stay, with the last finding, while the server shows no key', () => {
     for (const probed of [undefined, { ok: false, why: 'no' }, { ok: true, banner: 'x', noKey: 'no' }] as const)
-      expect(pinned(web(), known, probed, NOW)).toEqual({ keys: known, changed: 'unknown' });
-    expect(pinned(web(), [], undefined, NOW)).toEqual({ keys: [], changed: undefined });
+      expect(pinned(web(), known, probed, NOW)).toEqual({ keys: known, isNew: false, changed: 'unknown' });
+    expect(pinned(web(), [], undefined, NOW)).toEqual({ keys: [], isNew: false, changed: undefined });
   });
 });
 
@@ -156,8 +164,9 @@ describe('known_hosts', () => {
 });
 
 it('the finding names both fingerprints, and the new one as its subject', () => {
-  const { message, subject } = changedFinding(known, OTHER_HOST_KEY);
+  const finding = hostKeyFinding({ keys: known, isNew: false, changed: OTHER_HOST_KEY });
+  expect(finding).toMatchObject({ reason: 'HostKeyChanged', subject: OTHER_HOST_KEY.fingerprint });
+  const { message } = finding as Finding;
   expect(message).toContain(HOST_KEY.fingerprint);
   expect(message).toContain(OTHER_HOST_KEY.fingerprint);
-  expect(subject).toBe(OTHER_HOST_KEY.fingerprint);
 });

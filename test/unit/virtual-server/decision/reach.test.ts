@@ -5,9 +5,9 @@ import { sshTarget, type ProbeResult } from '../../../../src/virtual-server/deci
 import { waited } from '../../../../src/virtual-server/decision/outcome.ts';
 import type { Outcome } from '../../../../src/virtual-server/decision/types.ts';
 import { viewOf } from '../../../../src/virtual-server/decision/view.ts';
-import { afterLook } from '../../../../src/virtual-server/operations/look.ts';
 import type { Server } from '../../../../src/provider/types.ts';
 import { KNOWN, NOW, SERVER, TIMING, conditionsOf, facts, shown, webWith } from '../../../fixtures/decision.ts';
+import { afterLook } from '../../../fixtures/looks.ts';
 
 type SshCheck = VirtualServerSpec['sshCheck'];
 

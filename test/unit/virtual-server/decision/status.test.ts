@@ -4,10 +4,10 @@ import { parked } from '../../../../src/virtual-server/decision/outcome.ts';
 import { drift, readProgress, serverFields } from '../../../../src/virtual-server/decision/status.ts';
 import { viewOf } from '../../../../src/virtual-server/decision/view.ts';
 import { afterPoll } from '../../../../src/virtual-server/operations/follow.ts';
-import { afterLook } from '../../../../src/virtual-server/operations/look.ts';
 import { cut } from '../../../../src/base/text.ts';
 import type { Server } from '../../../../src/provider/types.ts';
 import { HELD, SERVER, TASKED, facts, shown, web, webWith } from '../../../fixtures/decision.ts';
+import { afterLook } from '../../../fixtures/looks.ts';
 
 describe('the fields of a server', () => {
   it('show what the provider shows, and how to reach the server', () => {

@@ -193,7 +193,12 @@ describe('the object that a deleted one names', () => {
     const { object } = await take({ beside: giver({ spec: { product: 'vps-2gb' } }), besideToo, others });
     expect(object && annotatedRecordOf(object)?.takenFrom?.name).toBe('second');
     const both = await take({ beside: giver({ spec: { product: 'vps-2gb' } }), besideToo, account: ELSEWHERE });
-    expect(shownBy(both)).toMatchObject({ reason: 'HandOverRefused' });
+    expect(shownBy(both)).toMatchObject({
+      reason: 'HandOverRefused',
+      message: expect.stringContaining(
+        'cannot take over the server of old, because its server was read with another API key; nor the server of second, because',
+      ) as string,
+    });
     expect(both.calls.filter((call) => call === 'other')).toHaveLength(2);
   });
 

@@ -6,9 +6,9 @@ import type { Facts, Outcome, ServerAnswer, TaskAnswer } from '../../../../src/v
 import { viewOf, type View } from '../../../../src/virtual-server/decision/view.ts';
 import { afterRefusal, beforeDelete } from '../../../../src/virtual-server/operations/cancel.ts';
 import { afterPoll } from '../../../../src/virtual-server/operations/follow.ts';
-import { afterLook } from '../../../../src/virtual-server/operations/look.ts';
 import type { ServerRecord } from '../../../../src/api/record.ts';
 import { KNOWN, denied, facts, shown, webWith, type Shape } from '../../../fixtures/decision.ts';
+import { afterLook } from '../../../fixtures/looks.ts';
 import { DENIED } from '../../../fixtures/visits.ts';
 
 interface WithStatus {

@@ -1,0 +1,65 @@
+/** What a deleted object says while it keeps its server, by its delay or because it hands the server over. Pure. */
+import { HAND_OVER_ANNOTATION } from '../../api/names.ts';
+import type { ServerRecord } from '../../api/record.ts';
+import type { VirtualServer } from '../../api/virtual-server.ts';
+import { timestamp, UNITS_MS } from '../../base/duration.ts';
+import { cut } from '../../base/text.ts';
+import type { Verdict } from '../../controller/conditions.ts';
+import { delayEndOf, isAskedToCancel } from './delay.ts';
+import { takerOf, takerProblem } from './inputs.ts';
+import type { Evidence } from './memo.ts';
+import type { Facts } from './types.ts';
+
+/** How long a hand-over to an object that does not exist is no reason to worry (ms). */
+const TAKER_MS = UNITS_MS.h;
+
+/** Whatever the server does: its end is what matters. `missing`: see `missingTaker`. */
+export function kept(
+  object: VirtualServer,
+  record: ServerRecord,
+  facts: Facts,
+  missing: Evidence['takerMissing'],
+): Verdict {
+  const taker = takerOf(object);
+  const server = record.identifier ?? '';
+  if (isAskedToCancel(object, record, facts.memo)) {
+    const message =
+      `The operator has asked the provider to cancel server ${server}. The provider still shows the server, but may cancel it at ` +
+      'any time, so no other object can take it over';
+    return { reason: 'CancellationUnconfirmed', message };
+  }
+  const problem = takerProblem(object) ?? (taker === undefined ? undefined : takerObjection(taker, facts, missing));
+  if (problem !== undefined) {
+    const message =
+      `Annotation ${HAND_OVER_ANNOTATION} ${problem}, so server ${server} cannot be handed over. The operator does not cancel the ` +
+      'server, which costs money';
+    return { reason: 'HandOverRefused', message };
+  }
+  if (taker !== undefined) {
+    const message =
+      `This object hands server ${server} over to ${cut(taker, 64)}, and cancels nothing: ${cut(taker, 64)} takes the ` +
+      'server over as soon as it exists in this namespace with the same product, image, disk size and SSH keys';
+    return { reason: 'HandOverPending', message };
+  }
+  const { deletionDelay = '' } = object.spec;
+  const at = timestamp(delayEndOf(object, record) ?? 0);
+  const message =
+    `This object was deleted, and its server ${server} runs on for spec.deletionDelay (${deletionDelay}): the operator cancels ` +
+    `the server at ${at}`;
+  return { reason: 'DeletionDelayed', message };
+}
+
+/** Since when the object that is to get the server is known not to exist. */
+export function missingTaker(object: VirtualServer, { memo, monotonic, handOver }: Facts): Evidence['takerMissing'] {
+  const name = takerOf(object);
+  if (name === undefined || handOver.taker !== 'missing') return undefined;
+  const { takerMissing } = memo.evidence;
+  return takerMissing?.name === name ? takerMissing : { name, since: monotonic };
+}
+
+function takerObjection(taker: string, { monotonic, handOver }: Facts, missing: Evidence['takerMissing']) {
+  const name = cut(taker, 64);
+  if (handOver.taker === 'holding') return `names ${name}, which holds another server`;
+  const isLong = missing !== undefined && monotonic - missing.since >= TAKER_MS;
+  return isLong ? `names ${name}, which has not existed for an hour` : undefined;
+}

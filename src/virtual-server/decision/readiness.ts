@@ -1,0 +1,35 @@
+/** What a server that was just read means for Ready: whether it runs, has an address, and answers the SSH check. Pure. */
+import type { ServerRecord } from '../../api/record.ts';
+import { isRunning } from '../../api/server-state.ts';
+import type { VirtualServer } from '../../api/virtual-server.ts';
+import { cut } from '../../base/text.ts';
+import type { Verdict } from '../../controller/conditions.ts';
+import type { Server } from '../../provider/types.ts';
+import { reach, type ProbeResult, type Reachable } from './reach.ts';
+
+/** `probed`: the result of the SSH check, if there was one. `now` in ms since the epoch. */
+export function readiness(
+  object: VirtualServer,
+  record: ServerRecord,
+  server: Server,
+  probed: ProbeResult | undefined,
+  now: number,
+): { verdict: Verdict; reachable: Reachable | undefined } {
+  const reached = isRunning(server.status) ? reach(object, record, server, probed, now) : undefined;
+  return { verdict: reached?.verdict ?? verdictOf(server), reachable: reached?.reachable };
+}
+
+function verdictOf(server: Server): Verdict {
+  const { identifier, status = '' } = server;
+  if (!isRunning(server.status)) {
+    const words = status === '' ? 'no status' : `status "${cut(status, 128)}"`;
+    const message =
+      `Server ${identifier} exists, but the provider reports ${words}. The operator keeps checking. Start the server in the ` +
+      "provider's control panel, or wait";
+    return { reason: 'ServerNotRunning', message };
+  }
+  if (server.ipv6.length === 0 && server.ipv4.length === 0 && server.sshProxy === undefined) {
+    return { reason: 'AddressPending', message: `Server ${identifier} is running; the provider shows no address yet` };
+  }
+  return { reason: 'Available', message: `Server ${identifier} is running` };
+}
