@@ -1970,6 +1970,12 @@ export const MUTANTS: Mutant[] = [
     replace: 'return { keys: [{ ...shown, firstSeen: timestamp(now) }], changed: undefined };',
   },
   {
+    name: 'learns the key of the SSH proxy for a check of the server itself',
+    file: 'src/virtual-server/decision/reach.ts',
+    find: "if (spec.sshCheck === 'Proxy' && sshProxy !== undefined && isHost(sshProxy.hostname))",
+    replace: 'if (sshProxy !== undefined && isHost(sshProxy.hostname))',
+  },
+  {
     name: 'accepts a host key by an annotation about another one',
     file: 'src/virtual-server/decision/host-keys.ts',
     find: 'metadata.annotations?.[ACCEPT_HOST_KEY_ANNOTATION] === shown.fingerprint',
