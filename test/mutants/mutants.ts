@@ -2297,6 +2297,24 @@ export const MUTANTS: Mutant[] = [
     tests: ['--project', 'unit', 'test/unit/virtual-server/operations/look-delayed.test.ts'],
   },
   {
+    name: 'does not note that it has asked to cancel a server that lives on',
+    file: 'src/virtual-server/decision/outcome.ts',
+    find: 'const isAsked = isRequested(memo, parts.record?.identifier);',
+    replace: 'const isAsked = isRequested(memo, undefined);',
+  },
+  {
+    name: 'forgets with the next reason that it has asked to cancel a server',
+    file: 'src/virtual-server/decision/compose.ts',
+    find: 'const cancelRequestedAt = (isSame ? askedAt : undefined) ??',
+    replace: 'const cancelRequestedAt = (isSame && parts.isAsked === true ? askedAt : undefined) ??',
+  },
+  {
+    name: 'never says that a server lives on after its DELETE',
+    file: 'src/virtual-server/operations/cancel.ts',
+    find: 'const isLag = facts.monotonic - word.since < facts.timing.pollMs;',
+    replace: 'const isLag = facts.monotonic >= word.since;',
+  },
+  {
     name: 'takes over a server that an earlier process may be cancelling',
     file: 'src/virtual-server/operations/hand-over.ts',
     find: 'if (youngMs > 0)',
