@@ -49,6 +49,7 @@ describe('POST /world', () => {
     await order({ cancelTakes: { ms: null } });
     expect(await status(`${SERVERS}/vs1`, 'DELETE')).toBe(200);
     world.clock.advance(1e9);
+    token = await world.login();
     expect(await status(`${SERVERS}/vs1`)).toBe(200);
     await order({ cancelTakes: { ms: 0 } });
     expect(simulation.aliveServers()).toHaveLength(1);
