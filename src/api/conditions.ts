@@ -47,8 +47,6 @@ export type Trait =
   | 'renamed'
   /** The next server with this identifier has to prove that it is the object's server. */
   | 'doubt'
-  /** The provider was asked to cancel the server, and may still do so. */
-  | 'asked'
   /** The operator cannot see the server that the object holds. */
   | 'unseen'
   /** It is unclear which server the object holds, or whether there is one. */
@@ -99,7 +97,7 @@ export const REASONS = {
   HandOverPending: working('calm'),
   HandOverRefused: stuck(),
   DeletionProtected: stuck('noCalls', 'taskMayRun'),
-  CancellationUnconfirmed: blind('asked'),
+  CancellationUnconfirmed: blind(),
   CRDDeleting: blind(),
   CRDForbidden: blind(),
   Expired: stuck('noCalls'),

@@ -208,6 +208,11 @@ export const statusSchema = z
       .max(64)
       .optional()
       .describe('When the operator cancels the server of this deleted object, by spec.deletionDelay.'),
+    cancelRequestedAt: z.iso
+      .datetime()
+      .max(64)
+      .optional()
+      .describe('When the operator noted that it had asked the provider to cancel the server.'),
     record: storedRecordSchema.optional(),
     observedGeneration: z.int().min(-1).optional().describe('The generation of the spec that this status is about.'),
     conditions: conditionsSchema,

@@ -214,7 +214,9 @@ function requireUndeletable(old: VirtualServer, as: string | undefined, where: s
     throw failed(`the server of ${name} no longer exists: ${inWords(shown)}`);
   if (record?.identifier === undefined || record.fingerprint === undefined)
     throw failed(`not yet: the operator does not know the server of ${name}`, `kubectl vps status ${name}${where}`);
-  if (targetOf(old) === undefined && TOO_LATE.has(currentReason(old.status?.conditions) ?? ''))
+  const isAsked =
+    old.status?.cancelRequestedAt !== undefined || TOO_LATE.has(currentReason(old.status?.conditions) ?? '');
+  if (targetOf(old) === undefined && isAsked)
     throw failed(`too late: the operator is cancelling the server of ${name}`, `kubectl vps status ${name}${where}`);
 }
 

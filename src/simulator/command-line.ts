@@ -42,7 +42,8 @@ const origin = z.string().transform((text, context) => {
 const flag = <Schema extends z.ZodType>(value: string, help: string | undefined, schema: Schema) =>
   z.exactOptional(schema).meta({ value, description: help ?? '' });
 
-const { lag, createAnswer, taskNumbering, identifierCase, identifierFrom, addresses } = worldSchema.shape;
+const { lag, createAnswer, cancelTakesMs, taskNumbering, identifierCase, identifierFrom, addresses } =
+  worldSchema.shape;
 
 /** By their names in camel case. */
 const FLAGS = z.object({
@@ -59,6 +60,7 @@ const FLAGS = z.object({
   taskLag: flag('TIME', lag.shape.taskMs.description, time),
   serverLag: flag('TIME', lag.shape.serverMs.description, time),
   cancelLag: flag('TIME', lag.shape.cancelMs.description, time),
+  cancelTakes: flag('TIME', cancelTakesMs.description, time),
   taskNumbering: flag('MODE', taskNumbering.description, taskNumbering),
   identifierFrom: flag('MODE', identifierFrom.description, identifierFrom),
   identifierCase: flag('MODE', identifierCase.description, identifierCase),
@@ -145,6 +147,7 @@ function optionsOf({
   taskLag = 0,
   serverLag = 0,
   cancelLag = 0,
+  cancelTakes = 0,
   createStatus,
   fault = [],
   ...options
@@ -154,6 +157,7 @@ function optionsOf({
     faults: fault,
     accounts: [{ name: 'default', keys: [{ keyId, secret }] }],
     lag: { taskMs: taskLag, serverMs: serverLag, cancelMs: cancelLag },
+    cancelTakesMs: cancelTakes,
     ...(publicUrl !== undefined && { origin: publicUrl }),
     ...(taskDuration !== undefined && { taskDurationMs: taskDuration }),
     ...(tokenLifetime !== undefined && { tokenLifetimeSeconds: tokenLifetime }),

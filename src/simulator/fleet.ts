@@ -91,11 +91,13 @@ export class Fleet {
     return found;
   }
 
-  /** Cancels the server, and hides the task if it was still creating the server. */
+  /** Cancels the server, at once or after `cancelTakesMs`, and hides the task if it was still creating the server. */
   cancel(account: string, identifier: string): void {
     const server = this.#servers.alive(identifier);
-    if (server.task && !this.#servers.isReady(server)) server.task.hidden = true;
-    this.#servers.end(server, { how: 'cancelled', by: account });
+    if (server.task && !this.#servers.isReady(server)) {
+      server.task.hidden = true;
+      this.#servers.end(server, { how: 'cancelled', by: account });
+    } else this.#servers.endLater(server, account, this.#settings.cancelTakesMs);
     const { serial, object } = server;
     const at = this.#settings.clock.now();
     this.#ledger.append({ kind: 'cancel', at, serial, identifier: object.identifier, account });
@@ -169,6 +171,11 @@ export class Fleet {
   /** For new servers. */
   setAddresses(addresses: Addresses): void {
     this.#settings.addresses = addresses;
+  }
+
+  /** For later DELETEs. */
+  setCancelTakes(ms: number): void {
+    this.#settings.cancelTakesMs = ms;
   }
 
   setLag(lag: Partial<Lag>): void {

@@ -44,6 +44,8 @@ export interface SimulatedServer {
   /** How often its IPv6 addresses were changed. */
   renumbered: number;
   wasRead: boolean;
+  /** A DELETE was answered with 200, and the server lives on. */
+  ending?: { askedAt: number; endsAt: number; by: string };
   end?: End;
 }
 
@@ -63,6 +65,8 @@ export interface AliveServer {
 export interface ServerLife extends Omit<AliveServer, 'state'> {
   state: AliveServer['state'] | End['how'];
   endedAt: number | undefined;
+  /** When its first DELETE was answered with 200, if it lived on after that. */
+  askedAt: number | undefined;
   /** Whether a GET has shown it. */
   wasRead: boolean;
   /** Undefined unless a DELETE ended it. */
@@ -86,6 +90,8 @@ export class Servers {
   readonly #alive = new Map<string, SimulatedServer>();
   /** By identifier: the server that ended last. */
   readonly #gone = new Map<string, SimulatedServer>();
+  /** Those that live on for a while after a DELETE. */
+  readonly #ending = new Set<SimulatedServer>();
 
   constructor(settings: Settings) {
     this.#settings = settings;
@@ -99,10 +105,28 @@ export class Servers {
     return server;
   }
 
-  end(server: SimulatedServer, end: Omit<End, 'at'>): void {
-    server.end = { at: this.#settings.clock.now(), ...end };
+  end(server: SimulatedServer, end: Omit<End, 'at'>, at = this.#settings.clock.now()): void {
+    server.end = { at, ...end };
+    this.#ending.delete(server);
     this.#alive.delete(server.object.identifier);
     this.#gone.set(server.object.identifier, server);
+  }
+
+  /** The server lives on for `ms`, or until the time that an earlier DELETE has set. */
+  endLater(server: SimulatedServer, by: string, ms: number): void {
+    const now = this.#settings.clock.now();
+    const { askedAt = now, endsAt = Infinity } = server.ending ?? {};
+    server.ending = { askedAt, endsAt: Math.min(endsAt, now + ms), by };
+    this.#ending.add(server);
+    this.#endDue();
+  }
+
+  #endDue(): void {
+    const now = this.#settings.clock.now();
+    for (const server of this.#ending) {
+      const { endsAt, by } = server.ending ?? { endsAt: Infinity, by: undefined };
+      if (endsAt <= now) this.end(server, { how: 'cancelled', by }, endsAt);
+    }
   }
 
   isReady(server: SimulatedServer): boolean {
@@ -130,6 +154,7 @@ export class Servers {
 
   /** Undefined if the server is not alive. */
   bySerial(serial: number): SimulatedServer | undefined {
+    this.#endDue();
     const server = this.#all.get(serial);
     return server?.end ? undefined : server;
   }
@@ -149,6 +174,7 @@ export class Servers {
   }
 
   listAlive(account?: string): AliveServer[] {
+    this.#endDue();
     const alive: AliveServer[] = [];
     for (const server of this.#alive.values()) {
       if (account === undefined || server.account === account) alive.push(this.#describe(server));
@@ -157,10 +183,19 @@ export class Servers {
   }
 
   history(): ServerLife[] {
+    this.#endDue();
     return Array.from(this.#all.values(), (server) => {
       const { end, wasRead } = server;
       const described = this.#describe(server);
-      return { ...described, state: end?.how ?? described.state, endedAt: end?.at, cancelledBy: end?.by, wasRead };
+      const askedAt = server.ending?.askedAt;
+      return {
+        ...described,
+        state: end?.how ?? described.state,
+        endedAt: end?.at,
+        askedAt,
+        cancelledBy: end?.by,
+        wasRead,
+      };
     });
   }
 
@@ -212,6 +247,7 @@ export class Servers {
   }
 
   #lookUp(servers: ReadonlyMap<string, SimulatedServer>, identifier: string): SimulatedServer | undefined {
+    this.#endDue();
     const exact = servers.get(identifier);
     if (exact !== undefined || this.#settings.identifierCase === 'as-is') return exact;
     const wanted = identifier.toLowerCase();

@@ -42,6 +42,12 @@ export const worldSchema = z.strictObject({
       .exactOptional()
       .describe('answer to another DELETE during cancelMs; it cancels nothing'),
   }),
+  cancelTakesMs: z
+    .number()
+    .min(0)
+    .nullable()
+    .transform((ms) => ms ?? Infinity)
+    .describe('a server lives on, and costs money, for this long after its first DELETE was answered with 200'),
   /** Counters of the other numbering keep their values. */
   taskNumbering: z.enum(['global', 'account']).describe('number tasks across all accounts, or per account'),
   /**
@@ -73,7 +79,7 @@ export const worldSchema = z.strictObject({
 
 type World = z.infer<typeof worldSchema>;
 export type WorldOptions = Partial<World>;
-export type WorldSettings = { [Name in keyof World]: Required<World[Name]> };
+export type WorldSettings = { [Name in keyof World]: World[Name] extends object ? Required<World[Name]> : World[Name] };
 export type Lag = World['lag'];
 export type CreateAnswer = World['createAnswer'];
 export type TaskNumbering = World['taskNumbering'];
@@ -83,6 +89,7 @@ export type Addresses = World['addresses'];
 
 /** As documented: no lag, one counter, one spelling. */
 const HONEST: WorldSettings = {
+  cancelTakesMs: 0,
   taskNumbering: 'global',
   identifierCase: 'as-is',
   identifierFrom: 'start',

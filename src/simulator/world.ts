@@ -42,7 +42,7 @@ function order<Fields>(
 const text = z.string().min(1);
 const flag = z.boolean().exactOptional();
 const account = text.exactOptional();
-const { lag, createAnswer, addresses, ...modes } = worldSchema.shape;
+const { lag, createAnswer, addresses, cancelTakesMs, ...modes } = worldSchema.shape;
 
 /** How long a lie lasts, from now, in place of `fromMs` and `untilMs`. */
 const forMs = falseAnswerSchema.shape.untilMs;
@@ -63,6 +63,11 @@ function lasting<Lie extends Window>(simulation: Simulation, { forMs, ...lie }: 
 const ORDERS: Readonly<Record<string, Order>> = {
   lag: order('reads lag behind, forever with null; omitted fields keep their values', lag, ({ fleet }, fields) =>
     fleet.setLag(fields),
+  ),
+  cancelTakes: order(
+    'a server lives on after a DELETE, forever with null; another DELETE ends it no later',
+    z.strictObject({ ms: cancelTakesMs }),
+    ({ fleet }, { ms }) => fleet.setCancelTakes(ms),
   ),
   falsify: order(
     'false answers',

@@ -3,6 +3,7 @@ import { CANCEL_NOW_ANNOTATION, HAND_OVER_ANNOTATION, RECONCILE_AT_ANNOTATION } 
 import type { SimulatedProduct } from '../../src/simulator/index.ts';
 import { begin, isCreate, removed } from './acts.ts';
 import { shows } from '../oracles/catalogs.ts';
+import { checkTrusted, keepsFirstKey, SECRET } from './host-keys.ts';
 import type { Scenario, Unusual } from './scenarios.ts';
 import type { Stage } from './stage.ts';
 
@@ -25,10 +26,11 @@ function offer(stage: Stage, products: SimulatedProduct[]): void {
   stage.simulator.provider.setCatalog({ products });
 }
 
-/** Waits until the object has settled and reports that SSH answers. */
+/** Waits until the object has settled, reports that SSH answers, and trusts the key of the host. */
 async function answered(stage: Stage): Promise<void> {
   stage.sshHost.answers = true;
   await stage.rests('web');
+  checkTrusted(stage, stage.sshHost.key);
   const { conditions = [] } = stage.objects.object('web')?.status ?? {};
   if (!conditions.some(({ type, status }) => type === 'Reachable' && status === 'True'))
     stage.violations.push(`web is Available but not Reachable: ${JSON.stringify(conditions)}`);
@@ -109,6 +111,19 @@ export const FEATURES: Readonly<Record<string, Scenario>> = {
       await answered(stage);
       await unanswered(stage);
       await answered(stage);
+      await removed(stage, 'web');
+    },
+  },
+  'reachable-with-changing-keys': {
+    provider: behindSshHost,
+    flags: ['--connection-secrets'],
+    async act(stage) {
+      const first = stage.sshHost.key;
+      const second = stage.sshHost.replaceKeyAfterNext();
+      await begin(stage);
+      await stage.people.apply('web', { sshCheck: 'Proxy', connectionSecretName: SECRET });
+      await stage.rests('web');
+      await keepsFirstKey(stage, first, second);
       await removed(stage, 'web');
     },
   },

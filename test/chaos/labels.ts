@@ -54,6 +54,7 @@ export function stateOf(object: VirtualServer | undefined): string {
     ...(annotations[ADOPT_ANNOTATION] === undefined ? [] : ['toAdopt']),
     ...(annotations[NOT_CREATED_ANNOTATION] === undefined ? [] : ['notCreated']),
     ...(object.status?.conditions?.some(({ type, status }) => type === 'Ready' && status === 'True') ? ['ready'] : []),
+    ...(object.status?.sshHostKeys === undefined ? [] : ['pinned']),
     ...(generation > 1 && deletionTimestamp === undefined ? ['edited'] : []),
     ...(deletionTimestamp === undefined ? [] : ['deleting']),
     ...(currentReason(object.status?.conditions) === 'Deleting' ? ['shown'] : []),

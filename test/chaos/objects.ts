@@ -20,6 +20,8 @@ export class KnownObjects implements World {
   set: VirtualServerSet | undefined;
   /** How many servers the set has allowed at most so far. */
   mostAllowed: number | undefined;
+  /** By uid: the host keys in the status, one after the other; an empty text for a status that has lost them. */
+  readonly hostKeys = new Map<string, string[]>();
   readonly #byName = new Map<string, VirtualServer>();
   readonly #gone = new Set<string>();
   /** By SSH keys: the uids of all objects that have asked for a server with them; members of a set share them. */
@@ -40,6 +42,9 @@ export class KnownObjects implements World {
     // The write that removes the last finalizer returns an object that no longer exists.
     if (deletionTimestamp !== undefined && finalizers.length === 0) this.gone(object);
     else this.#byName.set(name, object);
+    const history = this.hostKeys.get(uid) ?? [];
+    const now = (object.status?.sshHostKeys ?? []).map(({ key }) => key).join();
+    if (now !== (history.at(-1) ?? '')) this.hostKeys.set(uid, [...history, now]);
   }
 
   sawCatalog(catalog: ServerCatalog): void {

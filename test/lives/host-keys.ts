@@ -1,6 +1,7 @@
 /**
- * The SSH servers of all servers, whose host keys change, the people who accept keys, and what must not happen: a key is
- * trusted that no annotation names or that no check verifies, or a known key is forgotten.
+ * The SSH servers of all servers and the proxies before them, whose host keys change, the people who accept keys, and what must
+ * not happen: a key is trusted that no annotation names, that the checked address never showed or that no check verifies, or a
+ * known key is forgotten.
  */
 import { isDeepStrictEqual } from 'node:util';
 import { ACCEPT_HOST_KEY_ANNOTATION } from '../../src/api/names.ts';
@@ -9,6 +10,7 @@ import { BOUNDS, type VirtualServer } from '../../src/api/virtual-server.ts';
 import type { Simulation } from '../../src/simulator/index.ts';
 import type { KeyType, ShownKey } from '../../src/virtual-server/decision/key-types.ts';
 import { typesOf, type HostKey } from '../../src/virtual-server/decision/host-keys.ts';
+import { recordOf } from '../fixtures/records.ts';
 import type { ProbeResult, SshEndpoint } from '../../src/virtual-server/decision/reach.ts';
 import { currentReason } from '../../src/api/conditions.ts';
 import type { ApiServer } from './api-server.ts';
@@ -30,11 +32,23 @@ interface Trusted {
   keys: ReadonlySet<string>;
 }
 
+/**
+ * What an SSH proxy shows: the keys of the server behind it, its own keys for each server, or the same keys for all
+ * servers. The provider documents none of them.
+ */
+const PROXIES = ['forwards', 'forwards', 'own', 'shared'] as const;
+const CHECKS = ['Proxy', 'Proxy', 'Direct', 'Direct', 'None'] as const;
+
 export class HostKeys {
   readonly violations: string[] = [];
   readonly #parts: Parts;
-  /** By serial of the server: how often its keys were replaced. */
-  readonly #generations = new Map<number, number>();
+  readonly #proxies: (typeof PROXIES)[number];
+  /** By the owner of the keys, a server or a proxy: how often they were replaced. */
+  readonly #generations = new Map<string, number>();
+  /** What checks were shown: `HOST:PORT KEY`. */
+  readonly #shown = new Set<string>();
+  /** By uid of the object: the keys that its status ever held. */
+  readonly #held = new Map<string, Set<string>>();
   /** By uid of the object. */
   #trusted = new Map<string, Trusted>();
   #seen = 0;
@@ -42,11 +56,18 @@ export class HostKeys {
 
   constructor(parts: Parts) {
     this.#parts = parts;
+    this.#proxies = parts.random.pick(PROXIES);
     parts.api.servers.listeners.add(() => this.#follow());
   }
 
-  /** What the SSH server at this place answers. */
+  /** What the SSH server at this place answers to a check. */
   answer(target: SshEndpoint, known: readonly KeyType[]): ProbeResult {
+    const answer = this.#answerAt(target, known);
+    if (answer.ok && answer.key !== undefined) this.#shown.add(shownAt(target, answer.key.key));
+    return answer;
+  }
+
+  #answerAt(target: SshEndpoint, known: readonly KeyType[]): ProbeResult {
     const keys = this.#keysAt(target);
     const first =
       known.map((type) => keys.find((key) => key.type === type)).find((key) => key !== undefined) ?? keys[0];
@@ -58,15 +79,17 @@ export class HostKeys {
     const { api, simulation, random, tell } = this.#parts;
     const servers = simulation.aliveServers();
     if (servers.length > 0 && random.chance(0.5)) {
-      const { serial, identifier } = random.pick(servers);
-      const generation = this.#generations.get(serial) ?? 0;
+      const owner = this.#ownerOf(random.pick(servers).serial, random.chance(0.5));
+      const generation = this.#generations.get(owner) ?? 0;
       const next = Math.max(0, generation + random.pick([1, 1, 1, -1]));
-      this.#generations.set(serial, next);
-      tell(`the host keys of ${identifier} (serial ${serial}) are now those of generation ${next}`);
+      this.#generations.set(owner, next);
+      tell(`the host keys of ${owner} are now those of generation ${next}`);
     }
     if (servers.length > 0 && random.chance(0.05)) this.#addNetworkCards(random.pick(servers).identifier);
     const objects = api.servers.list();
     if (objects.length > 0 && random.chance(0.5)) this.#say(random.pick(objects));
+    // Where proxy and server show the same keys, this tells nothing.
+    if (objects.length > 0 && this.#proxies !== 'forwards' && random.chance(0.3)) this.#switch(random.pick(objects));
   }
 
   /** What is wrong once everything has been looked at since the last change. */
@@ -74,11 +97,9 @@ export class HostKeys {
     return this.#parts.api.servers.list().flatMap((object) => {
       const { status, metadata, spec } = object;
       if (currentReason(status?.conditions) !== 'Available' || spec.sshCheck === 'None') return [];
-      const { sshProxy, ipv6: [address] = [] } = status ?? {};
-      const direct = address === undefined ? undefined : { host: address, port: 22 };
-      const where = spec.sshCheck === 'Proxy' ? sshProxy && { ...sshProxy, host: sshProxy.hostname } : direct;
+      const where = checkedBy(object);
       const known = status?.sshHostKeys ?? [];
-      const probed = where && this.answer(where, typesOf(known));
+      const probed = where && this.#answerAt(where, typesOf(known));
       const shown = probed?.ok === true ? probed.key : undefined;
       if (shown === undefined) return [];
       const says = (what: string): string[] => [`${keyOf(object)} ${what}, and its server shows ${shown.fingerprint}`];
@@ -88,6 +109,19 @@ export class HostKeys {
       if (metadata.annotations?.[ACCEPT_HOST_KEY_ANNOTATION] === shown.fingerprint) return says('obeys no annotation');
       return alarm?.subject === shown.fingerprint ? [] : says(`reports "${alarm?.subject ?? 'nothing'}"`);
     });
+  }
+
+  #switch({ metadata: { namespace, name } }: VirtualServer): void {
+    const { api, random, tell } = this.#parts;
+    const sshCheck = random.pick(CHECKS);
+    tell(`sshCheck=${sshCheck} ${namespace}/${name}`);
+    api.servers.editSpec(namespace, name, { sshCheck });
+  }
+
+  /** Whose keys a server shows, by way of its proxy or directly. */
+  #ownerOf(serial: number, isProxy: boolean): string {
+    if (!isProxy || this.#proxies === 'forwards') return `server-${serial}`;
+    return this.#proxies === 'shared' ? 'proxy' : `proxy-${serial}`;
   }
 
   #say(object: VirtualServer): void {
@@ -117,15 +151,19 @@ export class HostKeys {
 
   /** Those of the first server that has this address: the provider may give one address to many. */
   #keysAt({ host, port }: SshEndpoint): ShownKey[] {
-    const found = this.#parts.simulation.aliveServers().find(({ identifier }) => {
+    for (const { identifier, serial } of this.#parts.simulation.aliveServers()) {
       const server = this.#serverOf(identifier);
       const isProxy = server?.ssh_proxy.hostname === host && server.ssh_proxy.port === port;
-      return isProxy || server?.ipv6[0] === host;
-    });
-    if (found === undefined) return [];
-    const text = `${found.serial}-${this.#generations.get(found.serial) ?? 0}`;
+      if (isProxy || server?.ipv6[0] === host) return this.#keysOf(this.#ownerOf(serial, isProxy));
+    }
+    return [];
+  }
+
+  #keysOf(owner: string): ShownKey[] {
+    const generation = this.#generations.get(owner) ?? 0;
+    const text = `${owner}-${generation}`;
     // Every third generation lacks the preferred type.
-    const types: KeyType[] = text.endsWith('2') ? ['ssh-rsa'] : ['ecdsa-sha2-nistp256', 'ssh-rsa'];
+    const types: KeyType[] = generation % 3 === 2 ? ['ssh-rsa'] : ['ecdsa-sha2-nistp256', 'ssh-rsa'];
     return types.map((type) => ({ type, fingerprint: `SHA256:${type}-${text}`, key: `${type}-${text}` }));
   }
 
@@ -141,10 +179,25 @@ export class HostKeys {
       const before = restored === true ? undefined : this.#trusted.get(uid);
       if (before !== undefined && !deleted) this.#judge(before, object);
       const keys = new Set(object.status?.sshHostKeys?.map(({ key }) => key));
+      if (!deleted && restored !== true) this.#judgeOrigin(object);
+      this.#held.set(uid, new Set([...keys, ...(this.#held.get(uid) ?? [])]));
       if (deleted) this.#trusted.delete(uid);
       else this.#trusted.set(uid, { object, keys });
     }
     this.#seen = api.servers.changes.length;
+  }
+
+  /** A key comes from a check of the address that spec names, or with the server from the object that held it before. */
+  #judgeOrigin(after: VirtualServer): void {
+    const where = checkedBy(after);
+    const { takenFrom } = recordOf(after) ?? {};
+    const known = [after.metadata.uid, takenFrom?.uid ?? ''].map((uid) => this.#held.get(uid));
+    for (const { key, fingerprint } of after.status?.sshHostKeys ?? []) {
+      if (known.some((keys) => keys?.has(key) === true)) continue;
+      if (where !== undefined && this.#shown.has(shownAt(where, key))) continue;
+      const place = where === undefined ? 'no address' : `${where.host}:${where.port}`;
+      this.violations.push(`${keyOf(after)} trusts the host key ${fingerprint}, which ${place} has not shown`);
+    }
   }
 
   #judge({ object: before, keys }: Trusted, after: VirtualServer): void {
@@ -159,6 +212,15 @@ export class HostKeys {
     if (now.length > 1) this.violations.push(`${keyOf(after)} trusts keys of which a check verifies only one`);
     if (now.length === 0) this.violations.push(`${keyOf(after)} has forgotten the host keys of its server`);
   }
+}
+
+const shownAt = ({ host, port }: SshEndpoint, key: string): string => `${host}:${port} ${key}`;
+
+/** The address that `spec.sshCheck` names, as the status shows it. */
+function checkedBy({ spec: { sshCheck }, status }: VirtualServer): SshEndpoint | undefined {
+  const { sshProxy, ipv6: [address] = [] } = status ?? {};
+  if (sshCheck === 'Proxy') return sshProxy && { host: sshProxy.hostname, port: sshProxy.port };
+  return sshCheck === 'Direct' && address !== undefined ? { host: address, port: 22 } : undefined;
 }
 
 /** How much of a hardware address all network cards of a simulated server have in common. */

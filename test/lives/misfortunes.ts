@@ -37,6 +37,8 @@ export interface MisfortuneParts {
   isRecognized: (serial: number) => boolean;
   /** Whether every object knows the identifier of its server that is being created. */
   areAllNamed: () => boolean;
+  /** Servers may live on after a DELETE that was answered with 200: no 404 is false then (documented limit). */
+  isSlowToCancel: boolean;
   /** Called when task numbers start over. */
   onNumbersRepeat: () => void;
 }
@@ -53,8 +55,18 @@ export class Misfortunes {
   /** ms since the epoch. */
   #absenceAgainAt = -Infinity;
 
-  constructor({ simulation, random, now, tell, isRecognized, areAllNamed, onNumbersRepeat }: MisfortuneParts) {
+  constructor({
+    simulation,
+    random,
+    now,
+    tell,
+    isRecognized,
+    areAllNamed,
+    isSlowToCancel,
+    onNumbersRepeat,
+  }: MisfortuneParts) {
     this.#areAllNamed = areAllNamed;
+    if (isSlowToCancel) this.#absenceAgainAt = Infinity;
     this.#onNumbersRepeat = onNumbersRepeat;
     this.#simulation = simulation;
     this.#isRecognized = isRecognized;

@@ -273,11 +273,11 @@ export function leftOver(
 /** The expiry, the guards or a hand-over changed after the provider had cancelled the server, or while the DELETE was in flight. */
 function extendedTooLate(
   { metadata }: VirtualServer,
-  { state, endedAt = Infinity }: ServerLife,
+  { state, endedAt = Infinity, askedAt = endedAt }: ServerLife,
   { extendedAt, guardedAt, handedAt }: People['truth'],
 ): boolean {
   const changedAt = Math.max(...[extendedAt, guardedAt, handedAt].map((times) => times.get(metadata.uid) ?? -Infinity));
-  return state === 'cancelled' && endedAt < changedAt + UNDER_WAY_MS;
+  return state === 'cancelled' && askedAt < changedAt + UNDER_WAY_MS;
 }
 
 /** Serials of servers whose objects were deleted with `Retain`. */

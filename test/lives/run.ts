@@ -4,6 +4,7 @@ import { Simulation, type CancelEntry } from '../../src/simulator/index.ts';
 import { expiryOf } from '../../src/virtual-server/decision/expiry.ts';
 import { recordOf } from '../fixtures/records.ts';
 import { ApiServer } from './api-server.ts';
+import { CancelWatch } from './cancel-watch.ts';
 import { SimDisk } from './disk.ts';
 import { drawProvider, Misfortunes, OTHER_ACCOUNT, OWN_ACCOUNT } from './misfortunes.ts';
 import { HostKeys } from './host-keys.ts';
@@ -82,6 +83,9 @@ const OBSERVED = 0.25;
 const OBSERVED_SEED = 0x0b5e;
 /** Share of the worlds, 0 to 1, with a limit in money. */
 const WITH_PRICE_LIMIT = 0.4;
+/** Share of the worlds, 0 to 1, in which servers live on after a DELETE that was answered with 200. */
+const SLOW_TO_CANCEL = 0.3;
+const CANCEL_SEED = 0xca4ce;
 /** The same for sets, for host keys and for limits in money. */
 const SETS_SEED = 0x5e75;
 const KEYS_SEED = 0x6e15;
@@ -122,6 +126,8 @@ class SimWorld {
   #isStormy = true;
   readonly #secrets: SecretWatch;
   readonly #hostKeys: HostKeys;
+  /** Only in a world in which servers live on after a DELETE. */
+  readonly #cancels: CancelWatch | undefined;
   /** Only in a world with sets. */
   readonly #sets: { people: SetPeople; watch: SetWatch; random: Random } | undefined;
   /** Only in a world in which operators only observe at times. */
@@ -134,7 +140,7 @@ class SimWorld {
   readonly #prices: PriceWatch | undefined;
   #processes = 0;
   #crashes = 0;
-  #cancels = 0;
+  #judged = 0;
   #events = 0;
 
   constructor(seed: number, trace: boolean) {
@@ -167,6 +173,8 @@ class SimWorld {
       recordRequests: false,
     });
     const tell = (what: string): void => this.#tell(what);
+    const cancelRandom = new Random(seed ^ CANCEL_SEED);
+    const isSlowToCancel = cancelRandom.chance(SLOW_TO_CANCEL);
     this.#people = new People({
       api: this.#api,
       simulation: this.#simulation,
@@ -183,6 +191,7 @@ class SimWorld {
       tell,
       isRecognized: (serial) => this.#people.ownership.isRecognized(serial),
       areAllNamed: () => this.#people.ownership.areAllNamed(),
+      isSlowToCancel,
       onNumbersRepeat: () => (this.#people.ownership.numbersRepeat = true),
     });
     const { maxPricePerNamespace } = this.#setting.flags;
@@ -192,6 +201,9 @@ class SimWorld {
     this.#secrets = new SecretWatch(this.#api, () => scheduler.now, this.#flagged === 1);
     const random = new Random(seed ^ KEYS_SEED);
     this.#hostKeys = new HostKeys({ api: this.#api, simulation: this.#simulation, random, tell });
+    const { ownership, truth } = this.#people;
+    const watched = { api: this.#api, simulation: this.#simulation, ownership, truth, random: cancelRandom, tell };
+    this.#cancels = isSlowToCancel ? new CancelWatch(watched) : undefined;
     this.#sets = this.#withSets(tell);
     this.#replicas = (this.#random.chance(0.5) ? ['alone'] : ['left', 'right']).map((name) => {
       const replica = { name, disk: new SimDisk(this.#random), skewMs: this.#random.int(-60_000, 60_000) };
@@ -210,6 +222,7 @@ class SimWorld {
     for (let i = 0; i < actions; i++) {
       this.#people.act();
       this.#hostKeys.act();
+      this.#cancels?.act();
       if (this.#sets?.random.chance(0.8) === true) this.#sets.people.act();
       if (this.#isWorse && this.#random.chance(0.4)) this.#misfortunes.act();
       this.#changeWeather();
@@ -230,6 +243,7 @@ class SimWorld {
     this.#misfortunes.end();
     const isOn = this.#flagged === 1 || (this.#flagged > 0 && this.#random.chance(0.7));
     if (this.#flagged === 0.5) this.#restartAll(isOn);
+    if (this.#cancels !== undefined) await this.#endSlowly(this.#cancels);
     // More than an hour, so that hourly retries happen and the operator gives up on tasks that outlast it. An expiry in
     // this time can make room for a rollout, which replaces one server after the other.
     let changes = -1;
@@ -259,10 +273,22 @@ class SimWorld {
     if (sets.changes.length !== written) this.#violations.push('a set was written although nothing had changed');
     if (this.#secrets.writes > writes) this.#violations.push('a Secret was written although nothing had changed');
     this.#violations.push(...orderedTwice(this.#api, this.#people), ...this.#secrets.violations);
+    this.#violations.push(...(this.#cancels?.violations ?? []));
     this.#violations.push(...this.#hostKeys.violations, ...this.#hostKeys.atRest());
     this.#violations.push(...(this.#sets?.watch.violations ?? []), ...(this.#prices?.violations ?? []));
     this.#violations.push(...orderedOtherwise(this.#simulation, this.#orders, this.#api), ...orderedUnasked(this.#api));
     this.#violations.push(...orderedBesideHandOver(this.#api));
+  }
+
+  /** Without faults, but with servers that live on after a DELETE, until that is resolved. */
+  async #endSlowly(cancels: CancelWatch): Promise<void> {
+    cancels.stall();
+    for (let round = 0; round < 5; round++) {
+      this.#people.tidy();
+      await this.#pass(15 * MINUTE);
+    }
+    this.#violations.push(...cancels.atRest());
+    cancels.resolve();
   }
 
   /** Whether an object was written after these changes, or will be soon because its server expires. */
@@ -411,16 +437,16 @@ class SimWorld {
   #watchCancels(): void {
     // Runs after every event, and few events cancel or report anything.
     const { ledger } = this.#simulation;
-    if (ledger.cancelCount > this.#cancels) this.#judgeCancels(ledger.cancels());
+    if (ledger.cancelCount > this.#judged) this.#judgeCancels(ledger.cancels());
     if (this.#api.events.length > this.#events) this.#judgeEvents();
   }
 
   #judgeCancels(cancels: readonly CancelEntry[]): void {
-    for (const cancel of cancels.slice(this.#cancels)) {
+    for (const cancel of cancels.slice(this.#judged)) {
       this.#tell(`the provider cancelled ${cancel.identifier} (serial ${cancel.serial})`);
       this.#violations.push(...cancelledWrongly(cancel, this.#api, this.#people, this.#scheduler.now));
     }
-    this.#cancels = cancels.length;
+    this.#judged = cancels.length;
   }
 
   #judgeEvents(): void {

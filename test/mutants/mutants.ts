@@ -1970,6 +1970,12 @@ export const MUTANTS: Mutant[] = [
     replace: 'return { keys: [{ ...shown, firstSeen: timestamp(now) }], isNew: true, changed: undefined };',
   },
   {
+    name: 'learns the key of the SSH proxy for a check of the server itself',
+    file: 'src/virtual-server/decision/reach.ts',
+    find: "if (spec.sshCheck === 'Proxy' && sshProxy !== undefined && isHost(sshProxy.hostname))",
+    replace: 'if (sshProxy !== undefined && isHost(sshProxy.hostname))',
+  },
+  {
     name: 'accepts a host key by an annotation about another one',
     file: 'src/virtual-server/decision/host-keys.ts',
     find: 'metadata.annotations?.[ACCEPT_HOST_KEY_ANNOTATION] === shown.fingerprint',
@@ -2312,11 +2318,22 @@ export const MUTANTS: Mutant[] = [
     tests: ['--project', 'unit', 'test/unit/virtual-server/operations/remembered-reason.test.ts'],
   },
   {
-    name: 'forgets while it only observes that the provider was asked to cancel a server',
-    file: 'src/virtual-server/operations/observe.ts',
-    find: "!hasTrait(reason, 'asked') && ",
-    replace: '',
-    tests: ['--project', 'unit', 'test/unit/virtual-server/operations/remembered-reason.test.ts'],
+    name: 'does not note that it has asked to cancel a server that lives on',
+    file: 'src/virtual-server/decision/outcome.ts',
+    find: 'const isAsked = isRequested(memo, parts.record?.identifier);',
+    replace: 'const isAsked = isRequested(memo, undefined);',
+  },
+  {
+    name: 'forgets with the next reason that it has asked to cancel a server',
+    file: 'src/virtual-server/decision/compose.ts',
+    find: 'const cancelRequestedAt = (isSame ? askedAt : undefined) ??',
+    replace: 'const cancelRequestedAt = (isSame && parts.isAsked === true ? askedAt : undefined) ??',
+  },
+  {
+    name: 'never says that a server lives on after its DELETE',
+    file: 'src/virtual-server/operations/cancel.ts',
+    find: 'const isLag = facts.monotonic - word.since < facts.timing.pollMs;',
+    replace: 'const isLag = facts.monotonic >= word.since;',
   },
   {
     name: 'takes over a server that an earlier process may be cancelling',

@@ -36,6 +36,8 @@ export interface Parts {
   reachable?: Reachable | undefined;
   /** A host key that is not trusted; counts as `reachable` does. `unknown`: the present condition is kept. */
   hostKey?: Finding | 'unknown' | undefined;
+  /** The provider was asked to cancel the server. Default: what the present status says. */
+  isAsked?: boolean;
   /** The result of writing the connection Secret; counts as `reachable` does. */
   connection?: ConnectionCondition | undefined;
 }
@@ -52,7 +54,14 @@ const PAUSED = `The operator makes no calls for this object while annotation ${P
 export function compose(object: VirtualServer, parts: Parts, now: number): VirtualServerStatus {
   const { generation } = object.metadata;
   const paused = isPaused(object);
-  const { record: before, observedGeneration, cancelsAt: _, conditions: present = [], ...kept } = object.status ?? {};
+  const {
+    record: before,
+    observedGeneration,
+    cancelsAt: _,
+    cancelRequestedAt: askedAt,
+    conditions: present = [],
+    ...kept
+  } = object.status ?? {};
   // Fields copied from another object describe another server, so they must not appear next to this object's record.
   const isCopied = before !== undefined && before.owner !== parts.record?.owner;
   const fields = parts.fields ?? (isCopied ? {} : ofSameServer(kept, parts.record));
@@ -91,9 +100,11 @@ export function compose(object: VirtualServer, parts: Parts, now: number): Virtu
   const isKept = cancelIsForbidden(object) !== undefined || record?.identifier === undefined;
   const cancelsAt = isReadable && !isKept ? delayEndOf(object, record) : undefined;
   const identifier = isReadable && record?.expiredAt === undefined ? record?.identifier : undefined;
+  const isSame = !isCopied && object.status?.identifier === identifier;
+  const cancelRequestedAt = (isSame ? askedAt : undefined) ?? (parts.isAsked === true ? timestamp(now) : undefined);
   return {
     ...fields,
-    ...(identifier !== undefined && { identifier }),
+    ...(identifier !== undefined && { identifier, ...(cancelRequestedAt !== undefined && { cancelRequestedAt }) }),
     ...(cancelsAt !== undefined && { cancelsAt: timestamp(cancelsAt) }),
     ...(record !== undefined && { record }),
     // While paused, the operator has not checked the new spec.

@@ -1,6 +1,5 @@
 /** How long a deleted object keeps its server, from `spec.deletionDelay`. Pure. */
 import { durationMs } from '../../base/duration.ts';
-import { currentReason, hasTrait } from '../../api/conditions.ts';
 import type { ServerRecord } from '../../api/record.ts';
 import type { VirtualServer } from '../../api/virtual-server.ts';
 import { clockOf, expiryOf, timeOf } from './expiry.ts';
@@ -33,10 +32,11 @@ export function keepsServer(object: VirtualServer, record: ServerRecord | undefi
 
 /**
  * True if the provider was asked to cancel the server that the deleted object holds, and may still do so. The process knows
- * from its memory, and after a restart from the reason that an earlier process has left.
+ * from its memory, and after a restart from what an earlier process has noted in the status.
  */
 export function isAskedToCancel({ status }: VirtualServer, { identifier }: ServerRecord, memo: Memo): boolean {
-  return endOf(memo, identifier) !== undefined || hasTrait(currentReason(status?.conditions), 'asked');
+  const isNoted = status?.cancelRequestedAt !== undefined && status.identifier === identifier;
+  return isNoted || endOf(memo, identifier) !== undefined;
 }
 
 /** ms until the delay ends; Infinity if there is none, or if it has ended. */

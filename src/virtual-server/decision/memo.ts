@@ -139,6 +139,12 @@ export function wasRequested(memo: Memo, identifier: string | undefined): boolea
   return end?.state === 'requested' || (end?.state === 'gone' && end.wasRequested);
 }
 
+/** True if a DELETE was sent for this server, whatever was heard of it. */
+export function isRequested(memo: Memo, identifier: string | undefined): boolean {
+  const end = endOf(memo, identifier);
+  return end !== undefined && (end.state !== 'gone' || end.wasRequested);
+}
+
 export function withGone(memo: Memo, identifier: string): Memo {
   return withEvidence(memo, { end: { state: 'gone', identifier, wasRequested: wasRequested(memo, identifier) } });
 }

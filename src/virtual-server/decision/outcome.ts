@@ -10,7 +10,7 @@ import { compose, eventsOf, type Parts } from './compose.ts';
 import { untilDelayEnd } from './delay.ts';
 import { untilExpiry } from './expiry.ts';
 import { inputsOf, saysGone, saysNotCreated } from './inputs.ts';
-import { withEvidence, withGone, withoutGone, type Memo, type Planned } from './memo.ts';
+import { isRequested, withEvidence, withGone, withoutGone, type Memo, type Planned } from './memo.ts';
 import type { Facts, Operation, Outcome, Park } from './types.ts';
 import { firstSeen, type View } from './view.ts';
 
@@ -25,7 +25,8 @@ export function endVisit(
   memo: Memo = facts.memo,
   record?: ServerRecord,
 ): Outcome {
-  const status = compose(object, withKeyNote(parts, facts), facts.now);
+  const isAsked = isRequested(memo, parts.record?.identifier);
+  const status = compose(object, { ...withKeyNote(parts, facts), isAsked }, facts.now);
   const inputs = inputsOf(object);
   const requeueAfterMs = Math.min(plan?.afterMs ?? Infinity, untilEnd(object, parts.record, facts));
   return {
@@ -128,14 +129,10 @@ export function withoutKey(at: View, retry: Planned, { reason, message, advice, 
   return parked(at, { verdict, retry, afterMs: retryAfterMs });
 }
 
-/**
- * The reason that stays while calls fail, because the next process knows only from it that the server is in doubt
- * (`isInDoubt`), or that the provider may be cancelling it (`isAskedToCancel`).
- */
+/** A doubt stays while calls fail, because the next process knows of it only from its reason (`isInDoubt`). */
 function rememberedReason({ object: { status }, own }: View): ReadyReason | undefined {
   const reason = currentReason(status?.conditions);
-  const isAbout = own?.identifier !== undefined && (hasTrait(reason, 'doubt') || hasTrait(reason, 'asked'));
-  return isAbout ? (reason as ReadyReason) : undefined;
+  return own?.identifier !== undefined && hasTrait(reason, 'doubt') ? (reason as ReadyReason) : undefined;
 }
 
 /** A call of the operation failed. */

@@ -90,12 +90,11 @@ function withhold(at: View, withheld: Withheld, what: string): Observed {
 
 /**
  * The present reason, if later decisions read it from the status, also those of the operator that acts next: a server in
- * doubt must not be cancelled, a server that the provider may be cancelling must not be handed over, and an order that only you
- * can resolve is not followed again.
+ * doubt must not be cancelled, and an order that only you can resolve is not followed again.
  */
 function keptVerdict({ object: { status } }: View): Pick<Verdict, 'reason' | 'subject'> | undefined {
   const reason = currentReason(status?.conditions);
-  if (!hasTrait(reason, 'doubt') && !hasTrait(reason, 'asked') && !hasTrait(reason, 'namedByYou')) return undefined;
+  if (!hasTrait(reason, 'doubt') && !hasTrait(reason, 'namedByYou')) return undefined;
   const subject = status?.conditions?.find((condition) => condition.reason === reason)?.subject;
   return { reason: reason as ReadyReason, subject };
 }

@@ -53,6 +53,22 @@ describe('reads that lag behind', () => {
     expect(await status(`${SERVERS}/${identifier}`, 'DELETE')).toBe(404);
   });
 
+  it('show a server that lives on after a DELETE, and another DELETE does not extend its time', async () => {
+    const { status, clock, simulation } = await world({ cancelTakesMs: 5_000 });
+    const { identifier } = simulation.fleet.addServer('default');
+    const path = `${SERVERS}/${identifier}`;
+    expect(await status(path, 'DELETE')).toBe(200);
+    const askedAt = clock.now();
+    clock.advance(4_000);
+    expect([await status(path), await status(path, 'DELETE')]).toEqual([200, 200]);
+    expect(simulation.fleet.history()).toMatchObject([{ state: 'running', askedAt, endedAt: undefined }]);
+    expect(simulation.ledger.cancels()).toHaveLength(2);
+    clock.advance(1_000);
+    expect(simulation.aliveServers()).toEqual([]);
+    expect(simulation.fleet.history()).toMatchObject([{ state: 'cancelled', askedAt, endedAt: askedAt + 5_000 }]);
+    expect(await status(path)).toBe(404);
+  });
+
   it('do not show a server that was cancelled during creation or removed without a DELETE', async () => {
     const { status, create, token, simulation } = await world({ deleteDuringTask: 200, lag: { cancelMs: 5_000 } });
     await create(token);

@@ -44,6 +44,19 @@ describe('POST /world', () => {
     expect(await status(`${SERVERS}/vs1`)).toBe(404);
   });
 
+  it('lets servers live on after a DELETE, forever with null, until a later DELETE ends them', async () => {
+    add('vs1');
+    await order({ cancelTakes: { ms: null } });
+    expect(await status(`${SERVERS}/vs1`, 'DELETE')).toBe(200);
+    world.clock.advance(1e9);
+    token = await world.login();
+    expect(await status(`${SERVERS}/vs1`)).toBe(200);
+    await order({ cancelTakes: { ms: 0 } });
+    expect(simulation.aliveServers()).toHaveLength(1);
+    expect(await status(`${SERVERS}/vs1`, 'DELETE')).toBe(200);
+    expect(await status(`${SERVERS}/vs1`)).toBe(404);
+  });
+
   it('starts false answers and short lists for a time, and ends them', async () => {
     await order({ falsify: { route: PRODUCTS, status: 403, forMs: 1_000 } });
     expect(await status(PRODUCTS)).toBe(403);

@@ -3,6 +3,7 @@ import { ProviderError, withheldError } from '../../../../src/provider/error.ts'
 import { ResponseError } from '../../../../src/provider/error.ts';
 import type { VirtualServer } from '../../../../src/api/virtual-server.ts';
 import type { Memo } from '../../../../src/virtual-server/decision/memo.ts';
+import { compose } from '../../../../src/virtual-server/decision/compose.ts';
 import type { Outcome } from '../../../../src/virtual-server/decision/types.ts';
 import { afterRefusal, afterWord, beforeDelete, heldBack } from '../../../../src/virtual-server/operations/cancel.ts';
 import {
@@ -85,6 +86,22 @@ describe('a server that is still shown after the documented answer to a DELETE',
     expect(first.memo.plan).toMatchObject({ operation: 'cancel', at: NOW + TIMING.pollMs });
     expect(first.events).toMatchObject([{ type: 'Normal', reason: 'Deleting' }]);
     expect(messageOf(first)).toContain('answered 200 ("locked")');
+  });
+
+  it.each([
+    { what: 'deleted', object: doomed },
+    { what: 'expired', object: expired },
+  ])('is noted in the status of its object, if that is $what, and stays noted whatever follows', ({ object }) => {
+    const { status } = still(object);
+    const noted = '2026-01-02T00:00:00Z';
+    expect(status?.cancelRequestedAt).toBe(noted);
+    // Another process, which remembers nothing, and is refused.
+    const kept = { ...object, ...(status && { status }) };
+    const next = afterRefusal(...owned(kept, after(60_000, memo())), shown(), new ResponseError(403, 'no'));
+    expect(stateOf(next)).toBeUndefined();
+    expect(next.status?.cancelRequestedAt).toBe(noted);
+    const other = compose(kept, { record: { ...KNOWN, identifier: 'srv2' } }, NOW);
+    expect(other.cancelRequestedAt).toBeUndefined();
   });
 
   it.each([

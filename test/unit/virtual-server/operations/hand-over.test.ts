@@ -20,12 +20,21 @@ interface GiverShape {
   living?: true;
   reason?: string;
   hostKeys?: (typeof HOST_KEY)[];
+  cancelRequestedAt?: string;
 }
 
 const HOST_KEY = { type: 'ssh-ed25519', fingerprint: 'SHA256:abc', key: 'AAAA', firstSeen: '2026-01-01T10:00:00Z' };
 
 /** The object `old`, which is being deleted and hands its server over to `web`. */
-function giver({ own = record, spec, annotations, living, reason, hostKeys }: GiverShape = {}): VirtualServer {
+function giver({
+  own = record,
+  spec,
+  annotations,
+  living,
+  reason,
+  hostKeys,
+  cancelRequestedAt,
+}: GiverShape = {}): VirtualServer {
   const conditions = [
     {
       type: 'Ready',
@@ -44,7 +53,14 @@ function giver({ own = record, spec, annotations, living, reason, hostKeys }: Gi
         ...(living !== true && { deletionTimestamp: TIME }),
       },
       ...(spec && { spec }),
-      status: { serverStatus: 'running', record: own, conditions, ...(hostKeys && { sshHostKeys: hostKeys }) },
+      status: {
+        identifier: own.identifier ?? '',
+        serverStatus: 'running',
+        record: own,
+        conditions,
+        ...(hostKeys && { sshHostKeys: hostKeys }),
+        ...(cancelRequestedAt !== undefined && { cancelRequestedAt }),
+      },
     }),
   );
 }
@@ -135,7 +151,7 @@ describe('the object that a deleted one names', () => {
     },
     {
       what: 'has a server whose cancellation an earlier process has asked for',
-      given: { beside: giver({ reason: 'CancellationUnconfirmed' }) },
+      given: { beside: giver({ reason: 'ProviderUnavailable', cancelRequestedAt: TIME }) },
       reason: 'HandOverRefused',
       says: 'already asked to cancel',
     },
