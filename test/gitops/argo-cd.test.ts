@@ -7,11 +7,13 @@ import { DEFAULT_KEY } from '../../src/simulator/index.ts';
 import { withOwnKey } from '../../tools/demo/manifests.ts';
 import { kubectlIn } from '../integration/gitops/applied-life.ts';
 import { ROOT } from '../integration/deploy/cluster.ts';
+import { usePlugin } from '../integration/support/plugin.ts';
 import { createWorld, type World } from '../integration/support/world.ts';
 import { hasRedis, startArgoCd, type ArgoCd } from './argo-programs.ts';
 import { argoIn } from './argo-world.ts';
 import { startGitServer, type GitServer } from './git-server.ts';
 import { setExample } from './set-example.ts';
+import { delayed, expectReturned, QUICK_HAND_OVERS, serverOf, undelete, undeleteWithTool } from './undeletion.ts';
 
 const example = (name: string): Promise<string> => readFile(join(ROOT, 'examples', name), 'utf8');
 const NAME = 'simple';
@@ -19,17 +21,49 @@ const SERVER = withOwnKey(await example('servers/simple.yaml'));
 const labeled = (team: string): string =>
   SERVER.replace('  name: simple\n', `  name: simple\n  labels: { team: ${team} }\n`);
 const UNMARKED = SERVER.replace(/^ {2}annotations:\n(?: {4}.*\n)+/m, '');
+const DELAYED = { 'servers/simple.yaml': delayed(SERVER) };
 const SET = await setExample();
 /** Stays in Git when the server goes, so that the folder stays. */
 const CATALOG = { 'servers/catalog.yaml': await example('servers/catalog.yaml') };
 
 let tools: { git: GitServer; argo: ArgoCd };
+const plugin = usePlugin();
 
-/** Waits until the operator lets the object go. Argo CD deletes in the foreground, and no garbage collector runs here. */
+/** Argo CD deletes in the foreground. Does what the garbage collector does, which does not run here. */
+async function collectGarbage(world: World): Promise<void> {
+  const isForeground = (name: string): boolean => name === 'foregroundDeletion';
+  await world.waitFor(NAME, ({ metadata }) => metadata.finalizers?.some(isForeground) ?? false);
+  // Not with an outdated list: the operator removes its own finalizer.
+  await world.until(async () => {
+    const { finalizers = [], resourceVersion } = (await world.get(NAME))?.metadata ?? {};
+    const others = finalizers.filter((name) => !isForeground(name));
+    const metadata = { resourceVersion, finalizers: others.length === 0 ? null : others };
+    return world.patch(NAME, { metadata }).then(
+      () => true,
+      () => false,
+    );
+  }, 'the garbage collector');
+}
+
+/** Waits until the operator lets the object go. */
 async function deletedInForeground(world: World): Promise<void> {
-  await world.waitFor(NAME, ({ metadata }) => metadata.finalizers?.join() === 'foregroundDeletion');
-  await world.patch(NAME, { metadata: { finalizers: null } });
+  await collectGarbage(world);
   await world.waitGone(NAME);
+}
+
+/** A server with a delay that Argo CD has pruned, and that it wants to prune once more. */
+async function prunedWithDelay(world: World) {
+  const app = await argoIn(world, tools, { ...CATALOG, ...DELAYED });
+  await app.until('Healthy', 'Synced');
+  const before = await world.get(NAME);
+  await app.push(CATALOG);
+  await app.saying(/^waiting for pruning confirmation of .*simple/);
+  await app.confirm();
+  await collectGarbage(world);
+  await world.waitForReason(NAME, 'DeletionDelayed');
+  await app.until('Progressing', 'OutOfSync');
+  await app.saying(/^waiting for pruning confirmation of .*simple/);
+  return { app, before };
 }
 
 describe.skipIf(!hasRedis)('Argo CD', () => {
@@ -214,6 +248,51 @@ describe.skipIf(!hasRedis)('Argo CD', () => {
     expect(ledger.creates()).toHaveLength(1);
     expect(ledger.cancels()).toHaveLength(1);
     expect(world.simulator.aliveServers()).toEqual([]);
+  });
+
+  it('shows a pruned server with a delay as being deleted, and has it back after a revert and an undeletion', async () => {
+    const world = await createWorld({ flags: QUICK_HAND_OVERS });
+    const { app, before } = await prunedWithDelay(world);
+    await app.push({ ...CATALOG, ...DELAYED });
+    await app.until('Progressing', 'Synced');
+    await world.visited(NAME);
+    expect((await world.get(NAME))?.metadata.uid).toBe(before?.metadata.uid);
+    await undelete(plugin(), { world, name: NAME, server: serverOf(before) });
+    await app.until('Healthy', 'Synced');
+    await expectReturned(world, NAME, before);
+  });
+
+  it('applies no other commit during the delay, until you take the object out of the Application', async () => {
+    const world = await createWorld();
+    const { app } = await prunedWithDelay(world);
+    const kubectl = kubectlIn(world);
+    const labels = (): Promise<string> =>
+      kubectl('get', 'servercatalog/catalog', '--output=jsonpath={.metadata.labels}');
+    const labeledCatalog = CATALOG['servers/catalog.yaml'].replace('  name: catalog\n', '$&  labels: { team: web }\n');
+    await app.push({ 'servers/catalog.yaml': labeledCatalog });
+    await app.until('Progressing', 'OutOfSync');
+    expect(await labels()).toBe('');
+
+    // The command of docs/how-to/gitops.md.
+    await kubectl('annotate', 'vps', NAME, 'argocd.argoproj.io/tracking-id-');
+    await app.until('Healthy', 'Synced');
+    expect(await labels()).toContain('web');
+    await world.visited(NAME);
+    await world.waitForReason(NAME, 'DeletionDelayed');
+    expect(world.simulator.ledger.cancels()).toEqual([]);
+  });
+
+  it('creates an object again that is being undeleted, which orders nothing and gets its server', async () => {
+    const world = await createWorld({ flags: QUICK_HAND_OVERS });
+    const app = await argoIn(world, tools, DELAYED);
+    await app.until('Healthy', 'Synced');
+    const before = await world.get(NAME);
+    await world.delete(NAME);
+    await world.waitForReason(NAME, 'DeletionDelayed');
+    await app.until('Progressing', 'Synced');
+    await undeleteWithTool(plugin(), { world, name: NAME, server: serverOf(before) }, app.refresh);
+    await app.until('Healthy', 'Synced');
+    await expectReturned(world, NAME, before);
   });
 
   it('waits for a set, and scales it as the user interface does, which self-healing leaves alone', async () => {

@@ -5,11 +5,13 @@ import { afterAll, beforeAll, expect, it } from 'vitest';
 import { DEFAULT_KEY } from '../../src/simulator/index.ts';
 import { withOwnKey } from '../../tools/demo/manifests.ts';
 import { ROOT } from '../integration/deploy/cluster.ts';
+import { usePlugin } from '../integration/support/plugin.ts';
 import { createWorld } from '../integration/support/world.ts';
 import { startFlux, type Flux } from './flux-controllers.ts';
 import { fluxIn } from './flux-world.ts';
 import { startGitServer, type GitServer } from './git-server.ts';
 import { setExample } from './set-example.ts';
+import { delayed, expectReturned, QUICK_HAND_OVERS, serverOf, undelete, undeleteWithTool } from './undeletion.ts';
 
 const example = (name: string): Promise<string> => readFile(join(ROOT, 'examples/servers', `${name}.yaml`), 'utf8');
 const SERVER = withOwnKey(await example('simple'));
@@ -19,6 +21,7 @@ const CATALOG = { 'catalog.yaml': await example('catalog') };
 const NAME = 'simple';
 
 let tools: { git: GitServer; flux: Flux };
+const plugin = usePlugin();
 
 beforeAll(async () => {
   tools = { git: await startGitServer(), flux: await startFlux() };
@@ -128,6 +131,47 @@ it('fails after its timeout while a server is being created, and orders no other
   await flux.reconcile();
   await flux.applied();
   expect(world.simulator.ledger.creates()).toHaveLength(1);
+});
+
+it('is Ready after it pruned a server with a delay, fails after a revert, and is Ready when the server is undeleted', async () => {
+  const world = await createWorld({ flags: QUICK_HAND_OVERS });
+  const server = { 'simple.yaml': delayed(SERVER) };
+  const flux = await fluxIn(world, tools, { ...CATALOG, ...server });
+  await flux.applied();
+  const before = await world.get(NAME);
+
+  await flux.push(CATALOG);
+  await flux.applied();
+  await world.waitForReason(NAME, 'DeletionDelayed');
+  await flux.push({
+    'catalog.yaml': CATALOG['catalog.yaml'].replace('name: catalog\n', '$&  labels: { team: web }\n'),
+  });
+  await flux.applied();
+  expect(world.simulator.ledger.cancels()).toEqual([]);
+
+  // Flux makes every shorter timeout 30 seconds.
+  await flux.kubectl('patch', 'kustomization/servers', '--type=merge', '--patch={"spec":{"timeout":"30s"}}');
+  await flux.push({ ...CATALOG, ...server });
+  expect(await flux.failed('HealthCheckFailed')).toContain(
+    `timeout waiting for: [VirtualServer/${world.namespace}/${NAME} status: 'InProgress']`,
+  );
+  expect((await world.get(NAME))?.metadata.uid).toBe(before?.metadata.uid);
+  await undelete(plugin(), { world, name: NAME, server: serverOf(before) });
+  await flux.reconcile();
+  await flux.applied();
+  await expectReturned(world, NAME, before);
+});
+
+it('creates an object again that is being undeleted, which orders nothing and gets its server', async () => {
+  const world = await createWorld({ flags: QUICK_HAND_OVERS });
+  const flux = await fluxIn(world, tools, { 'simple.yaml': delayed(SERVER) });
+  await flux.applied();
+  const before = await world.get(NAME);
+  await world.delete(NAME);
+  await world.waitForReason(NAME, 'DeletionDelayed');
+  await undeleteWithTool(plugin(), { world, name: NAME, server: serverOf(before) }, flux.reconcile);
+  await flux.applied();
+  await expectReturned(world, NAME, before);
 });
 
 it('reports our message about a field that cannot change, and leaves the server alone', async () => {
