@@ -145,6 +145,11 @@ describe('a warning', () => {
     ['expiry in the past', created({ expiresAt: before }), 'expiresAt is in the past'],
     ['expiry before the creation', edited('held', { expiresAt: '2020-01-01T00:00:00,5Z' }), 'expiresAt is in the past'],
     [
+      'long delay in the template of a set',
+      ofSet({ deletionDelay: '1h0m1s' }),
+      'deletionDelay in the template of a set',
+    ],
+    [
       'other key for a held server',
       edited('held', { apiKeySecretRef: { name: 'b' } }),
       'apiKeySecretRef changes while',
@@ -156,6 +161,8 @@ describe('a warning', () => {
   it.each<[what: string, request: [string[], unknown?]]>([
     ['a usual object', created({ sshKeys: [KEY, `${KEY}B`], expiresAt: after })],
     ['a usual set', ofSet({ sshKeys: [KEY, `${KEY}B`] })],
+    ['a long delay of one server', created({ deletionDelay: '24h' })],
+    ['a short delay in the template of a set', ofSet({ deletionDelay: '1h' })],
     ['the longest name that DNS allows', [DRY_CREATE, named('n'.repeat(63))]],
     ['another key before the order', edited('free', { apiKeySecretRef: { name: 'b' } })],
     ['an edit of another field', edited('held', { deletionProtection: true })],
