@@ -136,6 +136,28 @@ describe('kubectl vps undelete', () => {
     }
   });
 
+  it('can keep the server in the object between, wherever it was interrupted', async () => {
+    const world = await createWorld({ flags: FLAGS });
+    const { plugin, proxy } = await pluginBehindProxy(folder(), world);
+    const ends: string[] = [];
+    for (let last = 1; ; last += 1) {
+      const [name, between] = [`web${last}`, `web${last}-back`];
+      const server = await deleted(world, name);
+      const { first } = await interruptedAt(last, { plugin, proxy }, `undelete ${name}`);
+      if (first.code === 0) break;
+      const kept = await plugin.shell(`kubectl-vps undelete ${name} --name ${between}`);
+      // Once the object of the old name is there, that one gets the server.
+      const end = kept.code === 0 ? between : name;
+      if (end === name)
+        expect(await plugin.shell(`kubectl-vps undelete ${name}`), kept.stderr).toMatchObject({ code: 0 });
+      expect(held(await world.get(end)), kept.stderr).toBe(server);
+      await world.waitGone(end === name ? between : name);
+      expect([orders(world), cancelled(world)]).toEqual([last, []]);
+      ends.push(end.replace(String(last), ''));
+    }
+    expect(new Set(ends)).toEqual(new Set(['web-back', 'web']));
+  });
+
   it('says that the object between is paused, and continues when it is resumed', async () => {
     const { world, plugin } = await ready();
     const server = await deleted(world, 'web');
