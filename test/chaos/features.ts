@@ -87,6 +87,27 @@ export const FEATURES: Readonly<Record<string, Scenario>> = {
       await stage.gone('next');
     },
   },
+  'cancelled-late': {
+    async act(stage) {
+      await begin(stage);
+      await stage.people.apply('web');
+      await stage.rests('web');
+      const { spec, status } = stage.objects.object('web') ?? {};
+      // The provider answers the DELETE with 200, and may cancel the server at any time.
+      stage.simulator.fleet.setCancelTakes(Infinity);
+      await stage.people.remove('web');
+      await stage.reaches('web', 'CancellationUnconfirmed');
+      await stage.people.edit('web', { annotations: { [HAND_OVER_ANNOTATION]: 'next' } });
+      await stage.people.apply('next', { sshKeys: spec?.sshKeys });
+      await stage.reaches('next', 'HandOverRefused');
+      await stage.reaches('web', 'CancellationUnconfirmed');
+      stage.simulator.fleet.setCancelTakes(0);
+      stage.simulator.fleet.removeServer(status?.identifier ?? '');
+      await stage.gone('web');
+      await stage.rests('next');
+      await removed(stage, 'next');
+    },
+  },
   expired: {
     async act(stage) {
       await begin(stage);
