@@ -11,7 +11,7 @@ import { createWorld } from '../support/world.ts';
 const folder = usePlugin();
 const STEP = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ (DEBUG )?\S+\/web (is|has) /;
 
-/** A world with two servers, whose operator's lines are in the logs of two pods, each in both. */
+/** A world with two servers, whose operator's lines are in the logs of two pods, in turn. */
 async function createLogged() {
   const world = await createWorld();
   await readyServer(world, 'web');
@@ -19,13 +19,13 @@ async function createLogged() {
   await world.stopOperator();
   const kubelet = await startKubelet(world.http, world.namespace);
   const lines = [...world.log];
-  await kubelet.addPod(
-    'leader',
-    lines.filter((_, index) => index % 2 === 0),
-  );
+  // Lines of one time have an order only within a pod.
+  const times = [...new Set(lines.map(({ time }) => time))];
+  const isLeaders = ({ time }: { time?: unknown }): boolean => times.indexOf(time) % 2 === 0;
+  await kubelet.addPod('leader', lines.filter(isLeaders));
   await kubelet.addPod(
     'standby',
-    lines.filter((_, index) => index % 2 === 1),
+    lines.filter((line) => !isLeaders(line)),
   );
   const plugin = await createPlugin(folder(), world.namespace);
   const run = (...words: string[]) =>
