@@ -2,6 +2,7 @@
  * `kubectl vps plan` against a real API server with the guards and a running operator: what it says, that it changes nothing,
  * and that the apply then does what it said.
  */
+import { randomUUID } from 'node:crypto';
 import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -23,7 +24,9 @@ const { guarded } = useGuards();
 
 async function guardedWorld(): Promise<{ world: World; plugin: Plugin }> {
   const { kubeconfigPath, operatorKubeconfigPath } = guarded;
-  const world = await createWorld({ kubeconfigPath, operatorKubeconfigPath });
+  // A plan looks at all namespaces, and two worlds with the same identifier would seem to hold one server.
+  const newIdentifier = (): string => `vs${randomUUID().slice(0, 8)}`;
+  const world = await createWorld({ kubeconfigPath, operatorKubeconfigPath, simulator: { newIdentifier } });
   return { world, plugin: await createPlugin(folder(), world.namespace, kubeconfigPath) };
 }
 

@@ -66,9 +66,7 @@ export async function createWorld(options: WorldOptions = {}) {
   const journalDir = await mkdtemp(join(tmpdir(), 'vps-operator-journal-'));
   const tokens: string[] = [];
   const newToken = (): string => tokens[tokens.push(randomUUID()) - 1] ?? '';
-  // The plugin looks at all namespaces: the same identifier in two worlds would be one server to it.
-  const newIdentifier = (): string => `vs${randomUUID().slice(0, 8)}`;
-  const simulator = await startSimulator({ taskDurationMs: 300, newToken, newIdentifier, ...options.simulator });
+  const simulator = await startSimulator({ taskDurationMs: 300, newToken, ...options.simulator });
   const { flags = [], env = {}, watch = 'own' } = options;
   const addsRights = options.operatorKubeconfigPath === undefined;
   const operator = { operatorKubeconfigPath, addsRights, watch, flags, env };
