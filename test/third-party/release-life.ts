@@ -211,6 +211,8 @@ export function testReleaseLife(program: 'helm' | 'helm3'): void {
 
   /** Leaves an empty cluster, and checks that. */
   async function remove(): Promise<void> {
+    // As the page says before its commands.
+    expect(await cluster.kubectl('get', 'vpsset,vps', '--all-namespaces')).toBe('');
     await follow('Remove');
     await cluster.kubectl('wait', `namespace/${SYSTEM}`, '--for=delete', '--timeout=50s');
     const kinds = ['crd', 'clusterrole', 'clusterrolebinding', ...GUARD_KINDS];

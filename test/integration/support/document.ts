@@ -104,7 +104,8 @@ export async function createShell(reader: Reader): Promise<Shell> {
       }
       const command = Object.entries(replace).reduce((now, [from, to]) => now.replaceAll(from, to), text);
       const options = { cwd: folder, env, timeout: COMMAND_MS };
-      return (await promisify(execFile)('sh', ['-euc', command], options)).stdout;
+      // With -x, the error names the command that failed, or that did not end in time.
+      return (await promisify(execFile)('sh', ['-euxc', command], options)).stdout;
     },
   };
 }
