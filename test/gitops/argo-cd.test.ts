@@ -51,7 +51,7 @@ async function deletedInForeground(world: World): Promise<void> {
   await world.waitGone(NAME);
 }
 
-/** A server with a delay that Argo CD has pruned, and that it wants to prune once more. */
+/** A server with a delay that Argo CD has pruned, and that it wants to prune again. */
 async function prunedWithDelay(world: World) {
   const app = await argoIn(world, tools, { ...CATALOG, ...DELAYED });
   await app.until('Healthy', 'Synced');

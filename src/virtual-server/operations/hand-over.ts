@@ -177,9 +177,9 @@ function refused(visit: Visit, refusals: readonly Refusal[]): Outcome {
   const [{ giver } = { giver: '' }] = refusals;
   const reasons = refusals.slice(0, NAMED).map((refusal) => `the server of ${refusal.giver}, because ${refusal.why}`);
   const left = refusals.length - reasons.length;
-  if (left > 0) reasons.push(`the servers of ${left} more objects`);
+  const more = left > 0 ? ` (and ${left} more)` : '';
   const kept = refusals.length === 1 ? `${giver} keeps the server` : 'these objects keep their servers';
-  const message = `This object cannot take over ${reasons.join('; nor ')}. It orders nothing, and ${kept}`;
+  const message = `This object cannot take over ${reasons.join('; nor ')}${more}. It orders nothing, and ${kept}`;
   return parked(at, { verdict: { reason: 'HandOverRefused', message }, afterMs: at.facts.timing.pollMs });
 }
 
