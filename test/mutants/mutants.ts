@@ -2320,8 +2320,8 @@ export const MUTANTS: Mutant[] = [
   {
     name: 'does not note that it has asked to cancel a server that lives on',
     file: 'src/virtual-server/decision/outcome.ts',
-    find: 'const isAsked = isRequested(memo, parts.record?.identifier);',
-    replace: 'const isAsked = isRequested(memo, undefined);',
+    find: 'const isAsked = wasSent(memo, parts.record?.identifier);',
+    replace: 'const isAsked = wasSent(memo, undefined);',
   },
   {
     name: 'forgets with the next reason that it has asked to cancel a server',

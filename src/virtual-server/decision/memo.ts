@@ -140,7 +140,7 @@ export function wasRequested(memo: Memo, identifier: string | undefined): boolea
 }
 
 /** True if a DELETE was sent for this server, whatever was heard of it. */
-export function isRequested(memo: Memo, identifier: string | undefined): boolean {
+export function wasSent(memo: Memo, identifier: string | undefined): boolean {
   const end = endOf(memo, identifier);
   return end !== undefined && (end.state !== 'gone' || end.wasRequested);
 }

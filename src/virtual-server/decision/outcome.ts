@@ -10,7 +10,7 @@ import { compose, eventsOf, type Parts } from './compose.ts';
 import { untilDelayEnd } from './delay.ts';
 import { untilExpiry } from './expiry.ts';
 import { inputsOf, saysGone, saysNotCreated } from './inputs.ts';
-import { isRequested, withEvidence, withGone, withoutGone, type Memo, type Planned } from './memo.ts';
+import { wasSent, withEvidence, withGone, withoutGone, type Memo, type Planned } from './memo.ts';
 import type { Facts, Operation, Outcome, Park } from './types.ts';
 import { firstSeen, type View } from './view.ts';
 
@@ -25,7 +25,7 @@ export function endVisit(
   memo: Memo = facts.memo,
   record?: ServerRecord,
 ): Outcome {
-  const isAsked = isRequested(memo, parts.record?.identifier);
+  const isAsked = wasSent(memo, parts.record?.identifier);
   const status = compose(object, { ...withKeyNote(parts, facts), isAsked }, facts.now);
   const inputs = inputsOf(object);
   const requeueAfterMs = Math.min(plan?.afterMs ?? Infinity, untilEnd(object, parts.record, facts));
