@@ -55,7 +55,9 @@ export async function grant(world: World, account: string, rights: readonly Righ
       [`${kind}bindings`, { metadata, roleRef, subjects }],
     ] as const) {
       await http.call({ method: 'POST', path: `${path}/${plural}`, body });
-      onTestFinished(() => void http.call({ method: 'DELETE', path: `${path}/${plural}/${metadata.name}` }));
+      onTestFinished(async () => {
+        await http.call({ method: 'DELETE', path: `${path}/${plural}/${metadata.name}` });
+      });
     }
   };
   await create(
