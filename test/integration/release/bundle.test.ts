@@ -44,6 +44,10 @@ describe('the bundles, in a folder without node_modules', () => {
     });
   });
 
+  it.each(BUNDLES)('have only ASCII, of which V8 keeps one byte for each character: %s', async (name) => {
+    expect(await readFile(join(folder, name), 'utf8')).not.toMatch(/[^\0-\x7f]/);
+  });
+
   it('have a simulator that serves requests', async () => {
     const simulator = spawn(process.execPath, [join(folder, 'simulator.js')], { stdio: ['ignore', 'pipe', 'inherit'] });
     const ended = once(simulator, 'exit');
