@@ -1,7 +1,7 @@
 /**
  * Specs generated from the CRD schema (after Acto). Invalid specs are rejected with the name of the field, valid ones
  * never cause an error, the path of edits to a spec does not matter, and every bad spec can be fixed.
- * GENERATED_SPECS_SEED replays a run, GENERATED_SPECS sets the number of walks.
+ * GENERATED_SPECS_SEED chooses other walks than the usual ones, GENERATED_SPECS sets their number.
  */
 import { describe, expect, it } from 'vitest';
 import { API_VERSION, SERVER_KIND, SERVER_PLURAL } from '../../src/api/names.ts';
@@ -12,7 +12,7 @@ import { Random } from '../lives/random.ts';
 import { condition, createWorld, type World } from '../integration/support/world.ts';
 
 const WALKS = Number(process.env.GENERATED_SPECS ?? 24);
-const SEED = Number(process.env.GENERATED_SPECS_SEED ?? Date.now() % 2 ** 31);
+const SEED = Number(process.env.GENERATED_SPECS_SEED ?? 1_795_329_132);
 const AT_ONCE = 12;
 /** Transient reasons. */
 const PASSING = ['Pending', 'Creating'];

@@ -56,10 +56,10 @@ it('leads through every way to install, from an empty cluster to an empty cluste
   const demo = ['-n', 'team-b', '-f', 'deploy/manifests/overlays/demo/server.yaml'];
   await cluster.kubectl('apply', ...demo);
   const objects = ['vps/web', 'vpscat/catalog'];
-  await cluster.kubectl('wait', '-n', 'team-b', ...objects, '--for=condition=Ready', '--timeout=40s');
+  await cluster.kubectl('wait', '-n', 'team-b', ...objects, '--for=condition=Ready', '--timeout=2m');
   const asks = '--patch={"spec":{"connectionSecretName":"web"}}';
   await cluster.kubectl('patch', '-n', 'team-b', 'vps/web', '--type=merge', asks);
-  await cluster.kubectl('wait', '-n', 'team-b', 'vps/web', '--for=condition=ConnectionSecret', '--timeout=40s');
+  await cluster.kubectl('wait', '-n', 'team-b', 'vps/web', '--for=condition=ConnectionSecret', '--timeout=2m');
   const rights = await cluster.kubectl(
     'auth',
     'can-i',
@@ -70,7 +70,7 @@ it('leads through every way to install, from an empty cluster to an empty cluste
   );
   expect(rights).not.toMatch(/^virtualservers/m);
   expect(rights).not.toContain('secrets');
-  await cluster.kubectl('delete', ...demo, '--timeout=40s');
+  await cluster.kubectl('delete', ...demo, '--timeout=2m');
   expect(simulator.aliveServers()).toEqual([]);
 
   expect(await follow('Demo')).toContain('virtualserver.vps-operator.dev/web created');

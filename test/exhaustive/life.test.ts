@@ -27,20 +27,20 @@ it('cancels nothing when the guards are deleted too, twice, and new objects can 
     .poll(() => here.kubectl('delete', '--wait=false', '--ignore-not-found', ...BOTH).then(() => 'deleted', String))
     .toBe('deleted');
   await expect.poll(async () => (await here.list())[0]?.metadata.deletionTimestamp).toBeDefined();
-  await here.kubectl('wait', `namespace/${SYSTEM}`, '--for=delete', '--timeout=50s');
+  await here.kubectl('wait', `namespace/${SYSTEM}`, '--for=delete', '--timeout=2m');
 
   await here.install();
   await here.configure();
   const next = await here.pod();
   const stalled = 'jsonpath={.status.conditions[?(@.type=="Stalled")].reason}';
-  await here.kubectl('wait', 'vps/web', '-n', here.namespace, `--for=${stalled}=CRDDeleting`, '--timeout=40s');
+  await here.kubectl('wait', 'vps/web', '-n', here.namespace, `--for=${stalled}=CRDDeleting`, '--timeout=2m');
   expect(here.alive()).toEqual(servers);
 
   // Follows the runbook for CRDDeleting.
   const saved = await here.kubectl('get', 'vps', '--all-namespaces', '-o', 'yaml');
   const patch = '--patch={"spec":{"deletionPolicy":"Retain","deletionProtection":false}}';
   await here.kubectl('patch', 'vps', 'web', '-n', here.namespace, '--type=merge', patch);
-  await here.kubectl('wait', 'crd', CRD, '--for=delete', '--timeout=40s');
+  await here.kubectl('wait', 'crd', CRD, '--for=delete', '--timeout=2m');
   await next.stop();
   await here.install();
   const again = await here.pod();
@@ -49,12 +49,12 @@ it('cancels nothing when the guards are deleted too, twice, and new objects can 
   onTestFinished(() => rm(dirname(file), { recursive: true }));
   await writeFile(file, saved.replaceAll(/^ {4}(resourceVersion|uid):.*\n/gm, ''));
   await here.kubectl('create', '-f', file);
-  await here.kubectl('wait', 'vps/web', '-n', here.namespace, `--for=${stalled}=RecordMismatch`, '--timeout=40s');
+  await here.kubectl('wait', 'vps/web', '-n', here.namespace, `--for=${stalled}=RecordMismatch`, '--timeout=2m');
   await here.kubectl('annotate', 'vps', 'web', '-n', here.namespace, `vps-operator.dev/adopt=${servers[0] ?? ''}`);
   await here.ready('web');
   expect(here.alive()).toEqual(servers);
   expect(here.simulator.ledger.creates()).toHaveLength(1);
-  await here.kubectl('delete', 'vps', 'web', '-n', here.namespace, '--timeout=40s');
+  await here.kubectl('delete', 'vps', 'web', '-n', here.namespace, '--timeout=2m');
   expect(here.alive()).toEqual([]);
   await again.stop();
 });
@@ -64,7 +64,7 @@ it('cancels the servers of a deleted namespace although its Secret is deleted to
   await here.applyServer('one');
   await here.applyServer('two');
   await here.ready('one', 'two');
-  await here.kubectl('delete', 'namespace', here.namespace, '--timeout=50s');
+  await here.kubectl('delete', 'namespace', here.namespace, '--timeout=2m');
   expect(here.alive()).toEqual([]);
   await pod.stop();
 });
@@ -78,13 +78,13 @@ it('cancels every server that it may when the CRD is deleted, and releases the C
   await here.kubectl('annotate', 'crd', CRD, 'vps-operator.dev/allow-deletion=true');
   await here.kubectl('delete', 'crd', CRD, '--wait=false');
 
-  await here.kubectl('wait', 'vps/web', '-n', here.namespace, '--for=delete', '--timeout=40s');
+  await here.kubectl('wait', 'vps/web', '-n', here.namespace, '--for=delete', '--timeout=2m');
   const reason = 'jsonpath={.status.conditions[?(@.type=="Stalled")].reason}';
-  await here.kubectl('wait', 'vps/kept', '-n', here.namespace, `--for=${reason}=DeletionProtected`, '--timeout=40s');
+  await here.kubectl('wait', 'vps/kept', '-n', here.namespace, `--for=${reason}=DeletionProtected`, '--timeout=2m');
   expect(here.alive()).toHaveLength(1);
   const patch = '{"spec":{"deletionPolicy":"Retain"}}';
   await here.kubectl('patch', 'vps', 'kept', '-n', here.namespace, '--type=merge', `--patch=${patch}`);
-  await here.kubectl('wait', 'crd', CRD, '--for=delete', '--timeout=40s');
+  await here.kubectl('wait', 'crd', CRD, '--for=delete', '--timeout=2m');
   expect(here.alive()).toHaveLength(1);
   await pod.stop();
 });
@@ -99,6 +99,6 @@ it('cancels nothing while no operator runs, and catches up on deletions when one
   await expect.poll(async () => (await here.list())[0]?.metadata.deletionTimestamp).toBeDefined();
   expect(here.alive()).toHaveLength(1);
   await here.pod();
-  await here.kubectl('wait', 'crd', CRD, '--for=delete', '--timeout=40s');
+  await here.kubectl('wait', 'crd', CRD, '--for=delete', '--timeout=2m');
   expect(here.alive()).toEqual([]);
 });

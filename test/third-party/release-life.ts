@@ -95,7 +95,7 @@ export function testReleaseLife(program: 'helm' | 'helm3'): void {
   }
 
   const ready = (): Promise<string> =>
-    cluster.kubectl('wait', '-n', TEAM, 'vps/web', '--for=condition=Ready', '--timeout=40s');
+    cluster.kubectl('wait', '-n', TEAM, 'vps/web', '--for=condition=Ready', '--timeout=2m');
 
   async function get<T>(...args: string[]): Promise<T> {
     return JSON.parse(await cluster.kubectl('get', ...args, '-o', 'json')) as T;
@@ -169,7 +169,7 @@ export function testReleaseLife(program: 'helm' | 'helm3'): void {
     pod = await roll(pod);
     expect(await get('cm', 'vps-operator-config', '-n', SYSTEM)).toMatchObject({ data: { VPS_RESYNC_INTERVAL: '5m' } });
     await cluster.kubectl('patch', '-n', TEAM, 'vps/web', '--type=merge', '-p={"spec":{"connectionSecretName":"web"}}');
-    await cluster.kubectl('wait', '-n', TEAM, 'vps/web', '--for=condition=ConnectionSecret', '--timeout=40s');
+    await cluster.kubectl('wait', '-n', TEAM, 'vps/web', '--for=condition=ConnectionSecret', '--timeout=2m');
     await survives();
 
     await follow('Upgrade', { 'deploy/chart': await newerChart() });
@@ -201,7 +201,7 @@ export function testReleaseLife(program: 'helm' | 'helm3'): void {
     await visit();
     await survives();
 
-    await cluster.kubectl('delete', '-n', TEAM, 'vps/web', '--timeout=40s');
+    await cluster.kubectl('delete', '-n', TEAM, 'vps/web', '--timeout=2m');
     expect(simulator.aliveServers()).toEqual([]);
     expect(simulator.ledger.creates()).toHaveLength(1);
     await pod.stop();
@@ -214,10 +214,10 @@ export function testReleaseLife(program: 'helm' | 'helm3'): void {
     // As the page says before its commands.
     expect(await cluster.kubectl('get', 'vpsset,vps', '--all-namespaces')).toBe('');
     await follow('Remove');
-    await cluster.kubectl('wait', `namespace/${SYSTEM}`, '--for=delete', '--timeout=50s');
+    await cluster.kubectl('wait', `namespace/${SYSTEM}`, '--for=delete', '--timeout=2m');
     const kinds = ['crd', 'clusterrole', 'clusterrolebinding', ...GUARD_KINDS];
     for (const kind of kinds) expect(await cluster.kubectl('get', kind, '-o', 'name')).not.toContain('vps-operator');
-    await cluster.kubectl('delete', 'namespace', TEAM, '--timeout=50s');
+    await cluster.kubectl('delete', 'namespace', TEAM, '--timeout=2m');
   }
 
   it('does not delete the CRD with servers, however often an uninstallation without crds.keep is repeated', async () => {
@@ -239,7 +239,7 @@ export function testReleaseLife(program: 'helm' | 'helm3'): void {
     await helm.run('rollback', ...release);
     const next = await roll();
     await visit();
-    await cluster.kubectl('delete', '-n', TEAM, 'vps/web', '--timeout=40s');
+    await cluster.kubectl('delete', '-n', TEAM, 'vps/web', '--timeout=2m');
     expect(simulator.aliveServers()).toEqual([]);
     expect(simulator.ledger.creates()).toHaveLength(1);
     await next.stop();
@@ -266,14 +266,14 @@ export function testReleaseLife(program: 'helm' | 'helm3'): void {
       'kubectl label': 'kubectl label --overwrite',
     });
     const next = await roll();
-    await cluster.kubectl('wait', `crd/${CRD}`, '--for=delete', '--timeout=40s');
+    await cluster.kubectl('wait', `crd/${CRD}`, '--for=delete', '--timeout=2m');
     expect(simulator.aliveServers()).toEqual([]);
     expect(simulator.ledger.creates()).toHaveLength(1);
     await next.stop();
     await follow('Uninstall');
     const kinds = [...GUARD_KINDS, 'clusterrole', 'clusterrolebinding'].join(',');
     await cluster.kubectl('delete', kinds, '--selector=app.kubernetes.io/component=guards');
-    await cluster.kubectl('delete', 'namespace', SYSTEM, TEAM, '--timeout=50s');
+    await cluster.kubectl('delete', 'namespace', SYSTEM, TEAM, '--timeout=2m');
   });
 
   it('keeps the guards of an earlier revision with guards.enabled=false, as the notes say', async () => {
@@ -312,7 +312,7 @@ export function testReleaseLife(program: 'helm' | 'helm3'): void {
     const pod = await roll(old);
     await visit();
     expect(simulator.ledger.creates()).toHaveLength(1);
-    await cluster.kubectl('delete', '-n', TEAM, 'vps/web', '--timeout=40s');
+    await cluster.kubectl('delete', '-n', TEAM, 'vps/web', '--timeout=2m');
     await pod.stop();
     await follow('Uninstall');
     await remove();
@@ -389,7 +389,7 @@ export function testReleaseLife(program: 'helm' | 'helm3'): void {
     expect(await status).toBe(200);
 
     await cluster.kubectl('delete', 'clusterrolebinding', 'prometheus');
-    await cluster.kubectl('delete', '-n', TEAM, 'vps/web', '--timeout=40s');
+    await cluster.kubectl('delete', '-n', TEAM, 'vps/web', '--timeout=2m');
     expect(provider.aliveServers()).toEqual([]);
     await pod.stop();
     await follow('Uninstall');

@@ -63,7 +63,7 @@ export class Installation {
 
   async ready(...names: string[]): Promise<void> {
     const objects = names.map((name) => `vps/${name}`);
-    await this.kubectl('wait', '-n', this.namespace, '--for=condition=Ready', '--timeout=40s', ...objects);
+    await this.kubectl('wait', '-n', this.namespace, '--for=condition=Ready', '--timeout=2m', ...objects);
   }
 
   alive = (): string[] => this.simulator.aliveServers().map(({ identifier }) => identifier);
@@ -85,7 +85,7 @@ export class Installation {
       const uninstall = kubectl('delete', '--ignore-not-found', ...args);
       if (isRefused) await expect(uninstall, `${attempt}`).rejects.toThrow('vps-operator.dev/allow-deletion=true');
       else await uninstall;
-      await kubectl('wait', `namespace/${SYSTEM}`, '--for=delete', '--timeout=50s');
+      await kubectl('wait', `namespace/${SYSTEM}`, '--for=delete', '--timeout=2m');
     }
     await pod.stop();
     expect(await this.list()).toMatchObject([{ metadata: { uid }, spec: before?.spec }]);
@@ -99,7 +99,7 @@ export class Installation {
     await kubectl('annotate', 'vps', 'web', '-n', this.namespace, `vps-operator.dev/reconcile-at=${this.#count}`);
     await this.ready('web');
     expect(await this.list()).toMatchObject([{ metadata: { uid }, spec: before?.spec }]);
-    await kubectl('delete', 'vps', 'web', '-n', this.namespace, '--timeout=40s');
+    await kubectl('delete', 'vps', 'web', '-n', this.namespace, '--timeout=2m');
     expect(this.simulator.ledger.creates()).toHaveLength(1);
     expect(alive()).toEqual([]);
     await next.stop();
@@ -108,7 +108,7 @@ export class Installation {
 
 export function useInstallation(): Installation {
   // Namespaces and CRDs take time to disappear, and each wait has its own timeout.
-  vi.setConfig({ testTimeout: 180_000 });
+  vi.setConfig({ testTimeout: 600_000 });
   const installation = new Installation();
   beforeAll(async () => {
     installation.cluster = await startEmptyCluster();

@@ -42,7 +42,7 @@ it('continues the work of an old pod in a new one, and orders nothing twice', as
   await young.saying('became the leader');
   await here.ready('web');
   expect(here.simulator.ledger.creates()).toHaveLength(1);
-  await here.kubectl('delete', 'vps', 'web', '-n', here.namespace, '--timeout=40s');
+  await here.kubectl('delete', 'vps', 'web', '-n', here.namespace, '--timeout=2m');
 });
 
 it('leaves servers, objects and CRD alone when install.yaml is deleted, twice, and manages them again afterwards', () =>

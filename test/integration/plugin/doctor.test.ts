@@ -14,10 +14,7 @@ import { createWorld, type World } from '../support/world.ts';
 const folder = usePlugin();
 const { guarded } = useGuards();
 
-const electing = (world: World): string[] => [
-  ...['--leader-elect', '--lease-duration=3s'],
-  `--operator-namespace=${world.namespace}`,
-];
+const electing = (world: World): string[] => ['--leader-elect', `--operator-namespace=${world.namespace}`];
 
 /** A world under the guards, whose operator holds a Lease in the same namespace. */
 async function installed(): Promise<{

@@ -64,6 +64,8 @@ describe('impersonation', () => {
     expect([refused.code, refused.stderr]).toEqual([1, expect.stringContaining('User "jane" cannot list')]);
 
     const flags = ['--as=jane', '--as-group=others', '--as-group=readers', '--as-uid=uid-7'];
+    const isAllowed = async (): Promise<boolean> => (await plugin.kubectl(['vps', 'status', ...flags])).code === 0;
+    await world.until(isAllowed, 'the role to take effect');
     const { code, stdout } = await plugin.kubectl(['vps', 'status', 'web', ...flags]);
     expect(code).toBe(0);
     const command = stdout.split('\n').find((line) => line.includes('--not-created')) ?? '';

@@ -124,6 +124,8 @@ describe('kubectl vps logs', () => {
     kubelet.end('leader');
     await expect.poll(() => kubelet.followers('leader')).toBe(1);
     kubelet.log('leader', line('two'));
+    // Two streams have no order between them.
+    await expect.poll(said).toMatch(/: two\n$/);
     await kubelet.addPod('new');
     await expect.poll(() => kubelet.followers('new')).toBe(1);
     await kubelet.removePod('leader');

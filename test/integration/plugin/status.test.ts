@@ -252,10 +252,11 @@ describe('kubectl vps wait', () => {
       const world = await createWorld({ simulator: { taskDurationMs: 3000 } });
       // How long the product usually takes.
       await readyServer(world, 'before');
-      await world.create(virtualServer('web'));
+      const { task = 0 } = recordOf(await provisioning(world, 'web', 'Installing OS, 40% complete'));
       const plugin = await createPlugin(folder(), world.namespace);
       const session = plugin.terminal('kubectl vps wait web');
-      await session.shows(/[⠋-⠿] web {2}\[[#-]+\] +\d+ % .*\(\d+s, (.* left, )?usually \d+s\)/);
+      await session.shows(/[⠋-⠿] web {2}\[#+-+\] +40 % .*\(\d+s, (.*, )?usually \d+s\)/);
+      world.simulator.fleet.completeTask(task);
       expect(await session.ended).toBe(0);
       const drawn = session.text().trimEnd().split('\r\u001b[K');
       expect(drawn.length).toBeGreaterThan(2);

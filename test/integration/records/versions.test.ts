@@ -166,7 +166,7 @@ describe('a downgrade', () => {
 describe('a rolling update', () => {
   it('loses no key of the newer version, and orders nothing twice, while versions alternate', async () => {
     const world = await createWorld({ operator: false, simulator: { taskDurationMs: 1_500 } });
-    const flags = ['--leader-elect', `--operator-namespace=${world.namespace}`, '--lease-duration=3s'];
+    const flags = ['--leader-elect', `--operator-namespace=${world.namespace}`];
     const names = ['one', 'two', 'three', 'four'];
     const written = new Map<string, Keys>(names.map((name) => [name, {}]));
     let turn = 0;

@@ -10,7 +10,7 @@ import { virtualServer, withSpec } from '../../fixtures/virtual-server.ts';
 import { createSet } from './sets.ts';
 import type { World } from './world.ts';
 
-const FLAGS = ['--leader-elect', '--lease-duration=3s', `--operator-namespace=${OPERATOR_NAMESPACE}`];
+const FLAGS = ['--leader-elect', `--operator-namespace=${OPERATOR_NAMESPACE}`];
 
 /**
  * Leader election with a takeover, a server ordered with inline keys and one with keys from a Secret, a pause, a create

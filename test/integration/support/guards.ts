@@ -56,7 +56,7 @@ export interface Guarded extends GuardedPaths {
   until: (who: Kubectl, args: string[], holds: (answer: Answer) => boolean) => Promise<void>;
 }
 
-const WAIT_MS = 30_000;
+const WAIT_MS = 60_000;
 const OPERATOR = 'system:serviceaccount:vps-operator-system:vps-operator';
 const ROLES = `
 apiVersion: rbac.authorization.k8s.io/v1

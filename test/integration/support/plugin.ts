@@ -42,9 +42,9 @@ export interface Plugin {
   terminal(line: string): Session;
 }
 
-/** A kubectl call takes a second or two, and ten on a busy machine; these are only upper bounds. */
+/** A kubectl call takes a second or two, and ten on a busy machine, and a test makes a hundred; these are only upper bounds. */
 const WAIT_MS = 60_000;
-const TEST_MS = 240_000;
+const TEST_MS = 600_000;
 const POLL_MS = 20;
 /** Part of bsdutils, which every Debian has. The script command of macOS cannot use a pipe as its terminal. */
 const SCRIPT = '/usr/bin/script';
