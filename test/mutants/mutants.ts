@@ -2378,6 +2378,27 @@ export const MUTANTS: Mutant[] = [
     tests: ['--project', 'unit', 'test/unit/virtual-server/operations/hand-over.test.ts'],
   },
   {
+    name: 'lets a retained server go back to the object that had handed it over',
+    file: 'src/virtual-server/decision/decide.ts',
+    find: "return giverIsStillThere(facts) ?? { type: 'release', why: 'retained', record: own };",
+    replace: "return { type: 'release', why: 'retained', record: own };",
+    tests: ['--project', 'unit', 'test/unit/virtual-server/operations/hand-over.test.ts'],
+  },
+  {
+    name: 'lets a server that was handed on go back to the object that had handed it over first',
+    file: 'src/virtual-server/decision/decide.ts',
+    find: "return giverIsStillThere(facts) ?? { type: 'handOver', record: own, taker: takenBy };",
+    replace: "return { type: 'handOver', record: own, taker: takenBy };",
+    tests: ['--project', 'unit', 'test/unit/virtual-server/operations/hand-over.test.ts'],
+  },
+  {
+    name: 'waits for the object that had handed its server over although it is let go',
+    file: 'src/virtual-server/shared/objects.ts',
+    find: 'giver.metadata.uid !== takenFrom?.uid || isLetGo(giver)',
+    replace: 'giver.metadata.uid !== takenFrom?.uid',
+    tests: ['--project', 'unit', 'test/unit/virtual-server/operations/hand-over.test.ts'],
+  },
+  {
     name: 'keeps a deleted object whose server another one has taken over',
     file: 'src/virtual-server/decision/decide.ts',
     find: 'if (!deleting || takenBy === undefined || own?.identifier === undefined) return undefined;',

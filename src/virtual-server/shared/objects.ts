@@ -129,6 +129,14 @@ export class Objects implements ObjectStore<VirtualServer> {
     return isOther ? 'holding' : undefined;
   }
 
+  /** The deleted object whose server this one has taken over, while it is still there. */
+  giverOf(object: VirtualServer): string | undefined {
+    const { takenFrom } = knownRecord(object) ?? {};
+    const giver = takenFrom && this.newest(`${object.metadata.namespace}/${takenFrom.name}`);
+    if (giver === undefined || giver.metadata.uid !== takenFrom?.uid || isLetGo(giver)) return undefined;
+    return giver.metadata.deletionTimestamp === undefined ? undefined : takenFrom.name;
+  }
+
   /** What the object is known to hold; for the end of a reservation. */
   holding(uid: string, key: string): Holding | undefined {
     const object = this.newest(key);

@@ -11,6 +11,7 @@ import { DENIED, shownBy, visit, type Given, type Visited } from '../../../fixtu
 
 const OLD = 'uid-of-old';
 const TIME = '2026-01-02T00:00:00Z';
+const FROM_WEB = { name: 'web', uid: 'uid-of-web', identifier: 'srv1' };
 const record: ServerRecord = { ...KNOWN, owner: OLD, readyAt: '2026-01-01T10:00:00Z', account: 'account-1' };
 
 interface GiverShape {
@@ -349,4 +350,36 @@ describe('an object that names another one', () => {
     expect(calls).toContain('other');
     expect(object).toBeDefined();
   });
+
+  it.each([
+    ['is retained', { spec: { deletionPolicy: 'Retain' } as const }, undefined],
+    [
+      'has a taker too',
+      naming,
+      giver({ own: { ...KNOWN, owner: OLD, mode: 'adopt', takenFrom: FROM_WEB }, living: true }),
+    ],
+  ])(
+    'goes only after the object from which it has taken the server itself, if it %s',
+    async (_what, shape, besideToo) => {
+      const takenFrom = { name: 'first', uid: 'uid-of-first', identifier: 'srv1' };
+      const own: ServerRecord = { ...KNOWN, mode: 'adopt', takenFrom };
+      const of = giver({ own: { ...record, owner: 'uid-of-first' }, annotations: { [HAND_OVER_ANNOTATION]: '' } });
+      const first = { ...of, metadata: { ...of.metadata, name: 'first', uid: 'uid-of-first' } };
+      const taken = webWith(own, { ...shape, deleting: true });
+      const waits = await visited(taken, { beside: first, ...(besideToo && { besideToo }) });
+      expect(waits.calls).not.toContain('delete');
+      expect(waits.requeueAfterMs).toBe(5000);
+      expect(shownBy(waits)).toMatchObject({
+        reason: 'HandOverPending',
+        message: expect.stringContaining('as soon as first is gone') as string,
+      });
+      // Neither an object of the same name nor one that is let go would hold the server.
+      const gone = [
+        { ...first, metadata: { ...first.metadata, uid: 'uid-of-another' } },
+        { ...first, metadata: { ...first.metadata, finalizers: ['example.org/other'] } },
+      ];
+      for (const beside of gone)
+        expect((await visited(taken, { beside, ...(besideToo && { besideToo }) })).object).toBeUndefined();
+    },
+  );
 });
