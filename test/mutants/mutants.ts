@@ -2378,6 +2378,13 @@ export const MUTANTS: Mutant[] = [
     tests: ['--project', 'unit', 'test/unit/virtual-server/operations/hand-over.test.ts'],
   },
   {
+    name: 'lets two deleted objects wait for each other without a word',
+    file: 'src/virtual-server/shared/objects.ts',
+    find: 'if (taker === undefined || taker.metadata.deletionTimestamp !== undefined) return',
+    replace: 'if (taker === undefined) return',
+    tests: ['--project', 'unit', 'test/unit/virtual-server/operations/hand-over.test.ts'],
+  },
+  {
     name: 'lets a retained server go back to the object that had handed it over',
     file: 'src/virtual-server/decision/decide.ts',
     find: "return giverIsStillThere(facts) ?? { type: 'release', why: 'retained', record: own };",

@@ -123,8 +123,9 @@ export class Objects implements ObjectStore<VirtualServer> {
     const name = takerOf(object);
     if (name === undefined) return undefined;
     const taker = this.newest(`${namespace}/${name}`);
-    if (taker === undefined) return 'missing';
-    const record = taker.metadata.deletionTimestamp === undefined ? heldRecord(taker) : undefined;
+    // A deleted object takes no server any more, and two that name each other would wait forever.
+    if (taker === undefined || taker.metadata.deletionTimestamp !== undefined) return 'missing';
+    const record = heldRecord(taker);
     const isOther = record !== undefined && holdsSomething(record) && record.takenFrom?.uid !== uid;
     return isOther ? 'holding' : undefined;
   }

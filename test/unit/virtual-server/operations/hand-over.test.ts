@@ -291,17 +291,20 @@ describe('an object that names another one', () => {
     }
   });
 
-  it('needs you if the other one does not exist for an hour, as long as it does not', async () => {
-    const first = await visited(dying);
+  it.each<[string, Given]>([
+    ['does not exist', {}],
+    ['is being deleted and names it in turn', { beside: giver({ own: { ...record, identifier: 'srv2' } }) }],
+  ])('needs you if the other one %s for an hour, and not before', async (_what, given) => {
+    const first = await visited(dying, given);
     expect(shownBy(first).reason).toBe('HandOverPending');
     const lookAt = (now: number): Promise<Visited> =>
-      visited(first.object as VirtualServer, { now, memo: { ...first.memo, plan: undefined } });
+      visited(first.object as VirtualServer, { ...given, now, memo: { ...first.memo, plan: undefined } });
     expect(shownBy(await lookAt(NOW + 3_599_999)).reason).toBe('HandOverPending');
     const later = await lookAt(NOW + 3_600_000);
     expect(later.calls).not.toContain('delete');
     expect(shownBy(later)).toMatchObject({
       reason: 'HandOverRefused',
-      message: expect.stringContaining('has not existed for an hour') as string,
+      message: expect.stringContaining('for an hour no old has existed') as string,
     });
   });
 
