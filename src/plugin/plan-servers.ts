@@ -8,6 +8,7 @@ import { isDeepEqual, isObject } from '../base/deep-equal.ts';
 import { isSameIdentifier } from '../base/identifier.ts';
 import { keyOf } from '../kube/resource.ts';
 import { decide } from '../virtual-server/decision/decide.ts';
+import { delayEndOf } from '../virtual-server/decision/delay.ts';
 import { expiryOf } from '../virtual-server/decision/expiry.ts';
 import { takerOf } from '../virtual-server/decision/inputs.ts';
 import { NEW_MEMO } from '../virtual-server/decision/memo.ts';
@@ -62,10 +63,9 @@ const TIMING = { pollMs: 0, pollShareMs: 0, resyncMs: 0, takeoverMs: 0, absenceM
 export function outcomeOf(before: VirtualServer | undefined, after: VirtualServer, scene: Scene): Outcome {
   if (before !== undefined && isSame(before, after)) return { verb: 'none', detail: waitsFor(before) };
   const fields = before === undefined ? '' : changedFields(before, after);
-  if (after.metadata.deletionTimestamp !== undefined)
-    return { verb: 'change', detail: joined(fields, 'the object is being deleted, whatever you apply') };
   if (isPaused(after))
     return { verb: 'change', detail: joined(fields, 'the object is paused: the operator makes no calls') };
+  if (after.metadata.deletionTimestamp !== undefined) return outcomeOfDeleted(before ?? after, after, scene, fields);
   const operation = operationOn(after, scene);
   switch (operation.type) {
     case 'order':
@@ -91,6 +91,26 @@ export function outcomeOf(before: VirtualServer | undefined, after: VirtualServe
     default:
       return { verb: 'change', detail: joined(fields, endOf(after)) };
   }
+}
+
+/** The apply cannot take a deletion back, but it can decide what becomes of the server: by a delay, a protection or a policy. */
+function outcomeOfDeleted(before: VirtualServer, after: VirtualServer, scene: Scene, fields: string): Outcome {
+  const isDeleted = 'the object is being deleted, whatever you apply';
+  const { type } = operationOn(after, scene);
+  const isNews = operationOn(before, scene).type !== type;
+  if (isNews && type === 'cancel')
+    return { verb: 'cancel', detail: joined(fields, `cancels ${serverOf(after)}`), cancelled: [costsOf(after, scene)] };
+  if (isNews && type === 'release' && after.spec.deletionPolicy === 'Retain')
+    return { verb: 'release', detail: joined(fields, `${serverOf(after)} keeps running without the object (Retain)`) };
+  const end = takerOf(after) === undefined ? delayEndOf(after, knownRecord(after)) : undefined;
+  const isDelayed = type === 'look' && end !== undefined;
+  return {
+    verb: 'change',
+    detail: joined(
+      fields,
+      isDelayed ? `${isDeleted}; ${serverOf(after)} is cancelled at ${timestamp(end)}` : isDeleted,
+    ),
+  };
 }
 
 /** What the operator would do if the object were deleted. */

@@ -263,7 +263,11 @@ export class Visit {
       // The attempt of this visit was not sent yet, which is no reason to drop it.
       notes: journal.entries(uid).filter((note) => note.attempt !== this.#claimed || note.state !== 'minted'),
       others: holders.others(uid),
-      handOver: { ...objects.handOvers.of(this.#object), taker: objects.takerOf(this.#object) },
+      handOver: {
+        ...objects.handOvers.of(this.#object),
+        taker: objects.takerOf(this.#object),
+        giver: objects.giverOf(this.#object),
+      },
       timing: pace.timing(namespace, timers.monotonic()),
       taskTimes: taskTimes.of(spec.product),
       jitter: timers.random(),

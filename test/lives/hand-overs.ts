@@ -9,6 +9,7 @@ import { recordOf } from '../fixtures/records.ts';
 import type { ApiServer } from './api-server.ts';
 import type { Surroundings } from './connections.ts';
 import { identifierOf } from './ownership.ts';
+import type { Random } from './random.ts';
 
 /** Appended to the name of an object that keeps a server until the name of its first object is free. */
 const BETWEEN = '-back';
@@ -17,12 +18,59 @@ export const targetOf = ({ metadata: { annotations } }: VirtualServer): string |
   annotations?.[HAND_OVER_ANNOTATION];
 const isDying = ({ metadata }: VirtualServer): boolean => metadata.deletionTimestamp !== undefined;
 
+/** A process that dies right after a hand-over, and people who go on before the next one starts. */
+export interface Hasty {
+  /** Apart from those of the rest of the world. */
+  random: Random;
+  /** Kills the operator, and starts it again after `act`. */
+  crash: (act: () => void) => void;
+}
+
 export class HandOverPeople {
   readonly #around: Surroundings;
+  readonly #hasty: Hasty;
+  readonly #taken = new Set<string>();
+  #seen = 0;
   #rounds = 0;
 
-  constructor(around: Surroundings) {
+  constructor(around: Surroundings, hasty: Hasty) {
     this.#around = around;
+    this.#hasty = hasty;
+    around.api.servers.listeners.add(() => this.#follow());
+  }
+
+  /** Some give up what has just taken over a server, and keep the server, while the giver is still there. */
+  #follow(): void {
+    const { random, crash } = this.#hasty;
+    const { changes } = this.#around.api.servers;
+    const news = changes.slice(this.#seen);
+    this.#seen = changes.length;
+    for (const { object, restored } of news) {
+      const { uid } = object.metadata;
+      if (restored === true || this.#taken.has(uid) || recordOf(object)?.takenFrom === undefined) continue;
+      this.#taken.add(uid);
+      if (random.chance(0.5)) crash(() => this.#leave(object));
+    }
+  }
+
+  /** Deletes the taker with `Retain`, and takes the annotation of its giver back. */
+  #leave({ metadata: { namespace, name, uid } }: VirtualServer): void {
+    const { api, truth, now, tell } = this.#around;
+    const taker = api.servers.get(namespace, name);
+    const source = taker && recordOf(taker)?.takenFrom;
+    if (taker === undefined || source === undefined || taker.metadata.uid !== uid || isDying(taker)) return;
+    tell(`leave the server of ${namespace}/${name}, from ${source.name}`);
+    const retained = {
+      deletionPolicy: 'Retain',
+      deletionProtection: false,
+      expiresAt: undefined,
+      ttl: undefined,
+    } as const;
+    api.servers.editSpec(namespace, name, retained);
+    truth.guardedAt.set(uid, now());
+    api.servers.delete(namespace, name);
+    const giver = api.servers.get(namespace, source.name);
+    if (giver?.metadata.uid === source.uid) this.#annotate(giver, null);
   }
 
   /** Does one random step. Returns true if it has created an object. */
@@ -100,6 +148,18 @@ export function isHandedOver({ metadata: { uid } }: VirtualServer, objects: read
     const record = recordOf(other);
     return record?.takenFrom?.uid === uid && record.takenFrom.identifier === record.identifier;
   });
+}
+
+/** Name of the object that had taken over the server of this one, and was released with the server left running. */
+export function leftByTaker({ metadata: { uid } }: VirtualServer, { servers: { changes }, restores }: ApiServer) {
+  // A restore of etcd may bring the giver back.
+  if (restores > 0) return undefined;
+  const taking = changes.filter(({ object }) => recordOf(object)?.takenFrom?.uid === uid);
+  const takers = new Set(taking.map(({ object }) => object.metadata.uid));
+  const left = changes.find(
+    ({ object, deleted }) => deleted && takers.has(object.metadata.uid) && object.spec.deletionPolicy === 'Retain',
+  );
+  return left?.object.metadata.name;
 }
 
 /** No order is claimed for an object that a giver has named since before the object was created, nor by a giver. */

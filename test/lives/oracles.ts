@@ -11,7 +11,7 @@ import type { ApiServer, ServerChange } from './api-server.ts';
 import { identifierOf, isAlive, isSame, type Ownership } from './ownership.ts';
 import { annotatedRecordOf, recordOf } from '../fixtures/records.ts';
 import { asksToCancel, orderedTooOften, unaccounted, wronglyCancelled } from '../oracles/servers.ts';
-import { isHandedOver } from './hand-overs.ts';
+import { isHandedOver, leftByTaker } from './hand-overs.ts';
 import { keyOf } from './object-store.ts';
 import type { Orders } from './orders.ts';
 import type { PriceWatch } from './price-watch.ts';
@@ -74,6 +74,8 @@ export function cancelledWrongly(
   const named = naming.filter((object) => !isHandedOver(object, naming));
   // A record may just have been rolled back to a state in which its task had not named the server yet.
   const holders = named.length > 0 ? named : api.servers.list().filter((object) => follows(object, serial, ownership));
+  const taker = holders.map((object) => leftByTaker(object, api)).find((name) => name !== undefined);
+  if (taker !== undefined) return [`${server} was cancelled although ${taker} had taken it over, and was to leave it`];
   const isOfSet = holders.some(({ metadata }) => metadata.ownerReferences !== undefined);
   if (isOfSet && !api.hasSets && !isNew(truth.setDefinitionDeletedAt) && api.definition === 'kept')
     return [`${server} of a member was cancelled while the CRD of sets was missing`];

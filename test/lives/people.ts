@@ -14,7 +14,7 @@ import type { ApiServer } from './api-server.ts';
 import { Caretaker, KEY_SECRET, OTHER_KEY_SECRET, type Truth } from './caretaker.ts';
 import { CatalogPeople } from './catalogs.ts';
 import { Connections } from './connections.ts';
-import { HandOverPeople } from './hand-overs.ts';
+import { HandOverPeople, type Hasty } from './hand-overs.ts';
 import { OWN_ACCOUNT } from './misfortunes.ts';
 import { identifierOf, isUnconfirmed, Ownership } from './ownership.ts';
 import type { Orders } from './orders.ts';
@@ -46,6 +46,7 @@ export interface PeopleParts {
   tell: (what: string) => void;
   /** In a world with a limit in money: most objects ask for one of few models, so that their prices are known. */
   models: Random | undefined;
+  hasty: Hasty;
 }
 
 export class People {
@@ -79,7 +80,7 @@ export class People {
   #secretVersion = 0;
   #keyId: (typeof KEY_IDS)[number] = 'key';
 
-  constructor({ api, simulation, orders, random, now, tell, models }: PeopleParts) {
+  constructor({ api, simulation, orders, random, now, tell, models, hasty }: PeopleParts) {
     this.#models = models;
     this.#api = api;
     this.#simulation = simulation;
@@ -93,7 +94,10 @@ export class People {
     const around = { api, simulation, random, truth, ownership, now, any, tell };
     this.#restorer = new Restorer(around);
     this.#connections = new Connections(around);
-    this.#handOvers = new HandOverPeople(around);
+    this.#handOvers = new HandOverPeople(around, {
+      random: hasty.random,
+      crash: (act) => hasty.crash(() => this.#try(act)),
+    });
     this.#slips = new Slips(around);
     this.catalogs = new CatalogPeople({ api, simulation, random, namespaces: NAMESPACES, tell });
     for (const namespace of NAMESPACES) {

@@ -90,6 +90,7 @@ const CANCEL_SEED = 0xca4ce;
 const SETS_SEED = 0x5e75;
 const KEYS_SEED = 0x6e15;
 const PRICES_SEED = 0x9c1ce;
+const HASTY_SEED = 0x4a57e;
 const START = Date.parse('2026-01-01T00:00:00Z');
 const MINUTE = 60_000;
 /** For this long, nothing may be written to a world at rest (ms). */
@@ -183,6 +184,7 @@ class SimWorld {
       now: () => scheduler.now,
       tell,
       models: isLimited ? priceRandom : undefined,
+      hasty: { random: new Random(seed ^ HASTY_SEED), crash: (act) => this.#crashAll(act) },
     });
     this.#misfortunes = new Misfortunes({
       simulation: this.#simulation,
@@ -492,6 +494,15 @@ class SimWorld {
       if (losesPower) replica.disk.losePower(this.#network);
       if (!keepsJournal) replica.disk = new SimDisk(random);
       replica.process = this.#start(replica, random.chance(0.3) ? random.int(1, 10) : 0);
+    });
+  }
+
+  /** All processes die now, and start again after `act`. */
+  #crashAll(act: () => void): void {
+    for (const { process } of this.#replicas) process.kill();
+    this.#scheduler.after(0, () => {
+      act();
+      for (const replica of this.#replicas) replica.process = this.#start(replica, 0);
     });
   }
 

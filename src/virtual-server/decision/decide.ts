@@ -194,7 +194,16 @@ export function recordIsStale({ record }: View): Operation | undefined {
 export function serverIsTakenOver({ own, deleting, facts }: View): Operation | undefined {
   const { takenBy } = facts.handOver;
   if (!deleting || takenBy === undefined || own?.identifier === undefined) return undefined;
-  return { type: 'handOver', record: own, taker: takenBy };
+  return giverIsStillThere(facts) ?? { type: 'handOver', record: own, taker: takenBy };
+}
+
+const GIVER_RECHECK_MS = 5_000;
+
+/** Only this object keeps its giver from the server: without this one, the giver holds the server again, and may cancel it. */
+function giverIsStillThere({ handOver: { giver } }: Facts): Operation | undefined {
+  if (giver === undefined) return undefined;
+  const message = `This object has taken over the server of ${giver}, and the server stays. The object goes as soon as ${giver} is gone`;
+  return park('HandOverPending', message, { afterMs: GIVER_RECHECK_MS });
 }
 
 export function objectIsPaused({ object }: View): Operation | undefined {
@@ -404,10 +413,10 @@ export function nothingIsOwed({ own, record, adoption }: View): Operation | unde
  * A retained server must have an identifier. Until then the operator follows the order, or waits until you resolve its
  * outcome.
  */
-export function serverIsRetained({ own, object }: OwnView): Operation | undefined {
+export function serverIsRetained({ own, object, facts }: OwnView): Operation | undefined {
   if (object.spec.deletionPolicy !== 'Retain' || own.identifier === undefined) return undefined;
   if (takerOf(object) !== undefined) return undefined;
-  return { type: 'release', why: 'retained', record: own };
+  return giverIsStillThere(facts) ?? { type: 'release', why: 'retained', record: own };
 }
 
 /** The protection is about the cancellation. A server that will be retained needs none, even if it is still unknown. */

@@ -10,7 +10,7 @@ import { takerOf, takerProblem } from './inputs.ts';
 import type { Evidence } from './memo.ts';
 import type { Facts } from './types.ts';
 
-/** How long a hand-over to an object that does not exist is no reason to worry (ms). */
+/** How long a hand-over to an object that does not exist, or is being deleted, is no reason to worry (ms). */
 const TAKER_MS = UNITS_MS.h;
 
 /** Whatever the server does: its end is what matters. `missing`: see `missingTaker`. */
@@ -49,7 +49,7 @@ export function kept(
   return { reason: 'DeletionDelayed', message };
 }
 
-/** Since when the object that is to get the server is known not to exist. */
+/** Since when the object that is to get the server is known not to exist, or to be deleted. */
 export function missingTaker(object: VirtualServer, { memo, monotonic, handOver }: Facts): Evidence['takerMissing'] {
   const name = takerOf(object);
   if (name === undefined || handOver.taker !== 'missing') return undefined;
@@ -61,5 +61,5 @@ function takerObjection(taker: string, { monotonic, handOver }: Facts, missing: 
   const name = cut(taker, 64);
   if (handOver.taker === 'holding') return `names ${name}, which holds another server`;
   const isLong = missing !== undefined && monotonic - missing.since >= TAKER_MS;
-  return isLong ? `names ${name}, which has not existed for an hour` : undefined;
+  return isLong ? `names ${name}, and for an hour no ${name} has existed that is not being deleted` : undefined;
 }

@@ -56,7 +56,7 @@ export interface Evidence {
   /** The last server that was read with this identifier cannot be proven to be the object's server. */
   unrecognized?: string | undefined;
   end?: End | undefined;
-  /** The object that is to get the server does not exist; `since`: on the monotonic clock (ms). */
+  /** The object that is to get the server does not exist, or is being deleted; `since`: on the monotonic clock (ms). */
   takerMissing?: { name: string; since: number } | undefined;
 }
 

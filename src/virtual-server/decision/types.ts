@@ -47,8 +47,10 @@ export interface HandOver {
   givers: readonly { name: string; isEnding: boolean }[];
   /** Name of the object that holds the server of this one. */
   takenBy: string | undefined;
-  /** Of the object that is to get the server of this one: it does not exist, or holds another server. Left out: neither. */
+  /** Of the object that is to get the server of this one: it does not exist or is being deleted, or it holds another server. Left out: neither. */
   taker?: 'missing' | 'holding' | undefined;
+  /** Name of the deleted object whose server this one has taken over, while it is still there. */
+  giver?: string | undefined;
 }
 
 /** `held`: leaves out objects that are only about to adopt the server. */

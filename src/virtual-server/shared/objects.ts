@@ -123,10 +123,19 @@ export class Objects implements ObjectStore<VirtualServer> {
     const name = takerOf(object);
     if (name === undefined) return undefined;
     const taker = this.newest(`${namespace}/${name}`);
-    if (taker === undefined) return 'missing';
-    const record = taker.metadata.deletionTimestamp === undefined ? heldRecord(taker) : undefined;
+    // A deleted object takes no server any more, and two that name each other would wait forever.
+    if (taker === undefined || taker.metadata.deletionTimestamp !== undefined) return 'missing';
+    const record = heldRecord(taker);
     const isOther = record !== undefined && holdsSomething(record) && record.takenFrom?.uid !== uid;
     return isOther ? 'holding' : undefined;
+  }
+
+  /** The deleted object whose server this one has taken over, while it is still there. */
+  giverOf(object: VirtualServer): string | undefined {
+    const { takenFrom } = knownRecord(object) ?? {};
+    const giver = takenFrom && this.newest(`${object.metadata.namespace}/${takenFrom.name}`);
+    if (giver === undefined || giver.metadata.uid !== takenFrom?.uid || isLetGo(giver)) return undefined;
+    return giver.metadata.deletionTimestamp === undefined ? undefined : takenFrom.name;
   }
 
   /** What the object is known to hold; for the end of a reservation. */

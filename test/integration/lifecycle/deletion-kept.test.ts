@@ -1,6 +1,8 @@
 /** Objects that are deleted without their servers. */
 import { describe, expect, it } from 'vitest';
-import { withSpec } from '../../fixtures/virtual-server.ts';
+import { FINALIZER, RECORD_ANNOTATION } from '../../../src/api/names.ts';
+import { formatRecord } from '../../../src/api/record.ts';
+import { virtualServer, withSpec } from '../../fixtures/virtual-server.ts';
 import { lostOrder } from '../support/creates.ts';
 import { readyServer, recordOf, stalledMessage } from '../support/records.ts';
 import { createWorld, type World } from '../support/world.ts';
@@ -61,5 +63,27 @@ describe('deletionPolicy Retain', () => {
     await world.annotate('web', { adopt: alive?.identifier ?? '' });
     await expectLeft(world, 'web', alive?.identifier ?? 'none');
     expect(world.simulator.ledger.requests({ method: 'DELETE' })).toEqual([]);
+  });
+
+  it('leaves a server that was just taken over, although its first object is still there and asks for its cancellation', async () => {
+    // One worker visits the objects in the order of their names.
+    const world = await createWorld({ flags: ['--max-concurrent-reconciles=1'] });
+    const first = await readyServer(world, 'web', withSpec({ deletionDelay: '24h' }));
+    await world.delete('web');
+    await world.waitForReason('web', 'DeletionDelayed');
+    await world.stopOperator();
+    const { attempt: _, attemptedAt: __, task: ___, ...held } = recordOf(first);
+    await world.create(virtualServer('again', retained));
+    const owner = (await world.get('again'))?.metadata.uid ?? '';
+    const takenFrom = { name: 'web', uid: first.metadata.uid, identifier: held.identifier ?? '' };
+    // As an operator that died right after the hand-over has left it.
+    const record = formatRecord({ ...held, owner, mode: 'adopt', takenFrom });
+    await world.patch('again', { metadata: { finalizers: [FINALIZER], annotations: { [RECORD_ANNOTATION]: record } } });
+    await world.patch('web', { spec: { deletionDelay: null } });
+    await world.delete('again');
+    await world.startOperator();
+    await expectLeft(world, 'again', held.identifier ?? 'none');
+    await world.waitGone('web');
+    expect(world.simulator.ledger.cancels()).toEqual([]);
   });
 });

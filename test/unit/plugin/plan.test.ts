@@ -55,7 +55,7 @@ describe('the plan for a server', () => {
     [
       'only changes an object that is being deleted',
       running({ deleting: true, spec: { sshCheck: 'Proxy' } }),
-      running(),
+      running({ deleting: true }),
       'change',
     ],
     [
@@ -74,6 +74,37 @@ describe('the plan for a server', () => {
     ['orders what was refused before', web(), web({ spec: { product: 'vps-3gb' } }), 'order'],
   ] as const)('%s', (_what, after, before, verb) => {
     expect(verbOf(after, before)).toBe(verb);
+  });
+
+  it.each([
+    ['removes the delay', { deletionDelay: '24h' }, {}, 'cancel'],
+    ['lifts the protection', { deletionProtection: true }, {}, 'cancel'],
+    ['retains the server', { deletionDelay: '24h' }, { deletionPolicy: 'Retain' }, 'release'],
+    ['changes the delay', { deletionDelay: '24h' }, { deletionDelay: '48h' }, 'change'],
+    ['changes nothing that matters', {}, { sshCheck: 'Proxy' }, 'change'],
+  ] as const)('says what becomes of the server of a deleted object if the apply %s', (_what, from, to, verb) => {
+    const [before, after] = [from, to].map((spec) => running({ deleting: true, spec })) as [
+      VirtualServer,
+      VirtualServer,
+    ];
+    const outcome = outcomeOf(before, after, sceneOf([before]));
+    expect(outcome.verb).toBe(verb);
+    expect(outcome.cancelled ?? []).toEqual(verb === 'cancel' ? [{ name: 'web', price: 4.5 }] : []);
+    const paused = {
+      ...after,
+      metadata: { ...after.metadata, annotations: { ...after.metadata.annotations, [PAUSED_ANNOTATION]: '' } },
+    };
+    expect(outcomeOf(before, paused, sceneOf([before])).verb).toBe('change');
+  });
+
+  it('says when a changed delay ends', () => {
+    const [before, after] = ['24h', '48h'].map((deletionDelay) =>
+      running({ deleting: true, spec: { deletionDelay } }),
+    ) as [VirtualServer, VirtualServer];
+    const end = new Date(Date.parse(after.metadata.deletionTimestamp ?? '') + 48 * 3_600_000)
+      .toISOString()
+      .replace('.000Z', 'Z');
+    expect(outcomeOf(before, after, sceneOf([before])).detail).toContain(`server srv1 is cancelled at ${end}`);
   });
 
   it('says that nothing was checked without a catalog', () => {

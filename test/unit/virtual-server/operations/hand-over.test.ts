@@ -11,6 +11,7 @@ import { DENIED, shownBy, visit, type Given, type Visited } from '../../../fixtu
 
 const OLD = 'uid-of-old';
 const TIME = '2026-01-02T00:00:00Z';
+const FROM_WEB = { name: 'web', uid: 'uid-of-web', identifier: 'srv1' };
 const record: ServerRecord = { ...KNOWN, owner: OLD, readyAt: '2026-01-01T10:00:00Z', account: 'account-1' };
 
 interface GiverShape {
@@ -290,17 +291,20 @@ describe('an object that names another one', () => {
     }
   });
 
-  it('needs you if the other one does not exist for an hour, as long as it does not', async () => {
-    const first = await visited(dying);
+  it.each<[string, Given]>([
+    ['does not exist', {}],
+    ['is being deleted and names it in turn', { beside: giver({ own: { ...record, identifier: 'srv2' } }) }],
+  ])('needs you if the other one %s for an hour, and not before', async (_what, given) => {
+    const first = await visited(dying, given);
     expect(shownBy(first).reason).toBe('HandOverPending');
     const lookAt = (now: number): Promise<Visited> =>
-      visited(first.object as VirtualServer, { now, memo: { ...first.memo, plan: undefined } });
+      visited(first.object as VirtualServer, { ...given, now, memo: { ...first.memo, plan: undefined } });
     expect(shownBy(await lookAt(NOW + 3_599_999)).reason).toBe('HandOverPending');
     const later = await lookAt(NOW + 3_600_000);
     expect(later.calls).not.toContain('delete');
     expect(shownBy(later)).toMatchObject({
       reason: 'HandOverRefused',
-      message: expect.stringContaining('has not existed for an hour') as string,
+      message: expect.stringContaining('for an hour no old has existed') as string,
     });
   });
 
@@ -349,4 +353,36 @@ describe('an object that names another one', () => {
     expect(calls).toContain('other');
     expect(object).toBeDefined();
   });
+
+  it.each([
+    ['is retained', { spec: { deletionPolicy: 'Retain' } as const }, undefined],
+    [
+      'has a taker too',
+      naming,
+      giver({ own: { ...KNOWN, owner: OLD, mode: 'adopt', takenFrom: FROM_WEB }, living: true }),
+    ],
+  ])(
+    'goes only after the object from which it has taken the server itself, if it %s',
+    async (_what, shape, besideToo) => {
+      const takenFrom = { name: 'first', uid: 'uid-of-first', identifier: 'srv1' };
+      const own: ServerRecord = { ...KNOWN, mode: 'adopt', takenFrom };
+      const of = giver({ own: { ...record, owner: 'uid-of-first' }, annotations: { [HAND_OVER_ANNOTATION]: '' } });
+      const first = { ...of, metadata: { ...of.metadata, name: 'first', uid: 'uid-of-first' } };
+      const taken = webWith(own, { ...shape, deleting: true });
+      const waits = await visited(taken, { beside: first, ...(besideToo && { besideToo }) });
+      expect(waits.calls).not.toContain('delete');
+      expect(waits.requeueAfterMs).toBe(5000);
+      expect(shownBy(waits)).toMatchObject({
+        reason: 'HandOverPending',
+        message: expect.stringContaining('as soon as first is gone') as string,
+      });
+      // Neither an object of the same name nor one that is let go would hold the server.
+      const gone = [
+        { ...first, metadata: { ...first.metadata, uid: 'uid-of-another' } },
+        { ...first, metadata: { ...first.metadata, finalizers: ['example.org/other'] } },
+      ];
+      for (const beside of gone)
+        expect((await visited(taken, { beside, ...(besideToo && { besideToo }) })).object).toBeUndefined();
+    },
+  );
 });

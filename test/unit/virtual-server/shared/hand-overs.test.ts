@@ -87,7 +87,7 @@ describe('a hand-over', () => {
     expect(quota.reserve('default', 'uid-of-third', TAKER.spec)).toHaveProperty('full');
   });
 
-  it('finds an object that is to get a server but is missing, or holds another one', () => {
+  it('finds an object that is to get a server but is missing or being deleted, or holds another one', () => {
     const takerAs = (taker: VirtualServer | undefined) =>
       new Objects(
         { get: (key) => (key === 'default/new' ? taker : undefined) },
@@ -95,6 +95,8 @@ describe('a hand-over', () => {
         new ServerQuota(0),
       ).takerOf(OLD);
     expect(takerAs(undefined)).toBe('missing');
+    const deletionTimestamp = '2026-01-02T00:00:00Z';
+    expect(takerAs({ ...FREE, metadata: { ...FREE.metadata, deletionTimestamp } })).toBe('missing');
     expect(takerAs(FREE)).toBeUndefined();
     expect(takerAs(TAKER)).toBeUndefined();
     expect(takerAs(at('new', '7', { ...KNOWN, owner: 'uid-of-new', identifier: 'srv2' }))).toBe('holding');
