@@ -1,6 +1,7 @@
 /** Scenarios with optional features of an object; added to those in `scenarios.ts`. */
 import { CANCEL_NOW_ANNOTATION, HAND_OVER_ANNOTATION, RECONCILE_AT_ANNOTATION } from '../../src/api/names.ts';
 import type { SimulatedProduct } from '../../src/simulator/index.ts';
+import { recordOf } from '../fixtures/records.ts';
 import { begin, isCreate, removed } from './acts.ts';
 import { shows } from '../oracles/catalogs.ts';
 import { checkTrusted, keepsFirstKey, SECRET } from './host-keys.ts';
@@ -85,6 +86,30 @@ export const FEATURES: Readonly<Record<string, Scenario>> = {
       const identifier = stage.objects.object('next')?.status?.identifier ?? '';
       await stage.people.edit('next', { annotations: { [CANCEL_NOW_ANNOTATION]: identifier } });
       await stage.gone('next');
+    },
+  },
+  'handed-over-and-left': {
+    async act(stage) {
+      await begin(stage);
+      await stage.people.apply('web', { deletionDelay: '1h' });
+      await stage.rests('web');
+      const sshKeys = stage.objects.object('web')?.spec.sshKeys;
+      stage.retained.add(sshKeys?.join('\n'));
+      const check = unchanged(stage);
+      await stage.people.remove('web');
+      await stage.reaches('web', 'DeletionDelayed');
+      await stage.people.edit('web', { annotations: { [HAND_OVER_ANNOTATION]: 'next' } });
+      await stage.people.apply('next', { deletionPolicy: 'Retain', sshKeys });
+      await stage.until('the server to be taken over', () => {
+        const next = stage.objects.object('next');
+        return next !== undefined && recordOf(next)?.takenFrom !== undefined;
+      });
+      // Without the taker, nothing but its record would keep the first object from the server.
+      await stage.people.remove('next');
+      await stage.people.edit('web', { spec: { deletionDelay: null }, annotations: { [HAND_OVER_ANNOTATION]: null } });
+      await stage.gone('web');
+      await stage.gone('next');
+      check();
     },
   },
   'cancelled-late': {
