@@ -119,6 +119,12 @@ describe('kubectl vps list', () => {
     },
   );
 
+  it('fits a terminal that is narrower than a name', () => {
+    const long = server('a-name-that-is-wider-than-the-terminal', {});
+    const lines = overview([long], { ...options, width: 20 });
+    expect(lines.slice(0, 2)).toEqual(['NAME               …', 'a-name-that-is-wide…']);
+  });
+
   it('shows the more columns the wider the terminal is, and none that is empty', () => {
     const header = (width: number): string[] => overview(items(), { ...options, width })[0]?.split(/ +/) ?? [];
     expect(header(36)).toEqual(['NAME', 'STATE']);
@@ -137,6 +143,11 @@ describe('kubectl vps list', () => {
       'IMAGE',
     ]);
     expect(overview(items(), { ...options, isWide: true })[0]).toContain('ZONE');
+  });
+
+  it('shows all columns whole with -o wide, also on a terminal that is too narrow for them', () => {
+    const wide = { ...options, isWide: true };
+    expect(overview(items(), { ...wide, width: 40 })).toEqual(overview(items(), { ...wide, width: 300 }));
   });
 
   it('colours the state alone: green, yellow, and red if it needs you', () => {
