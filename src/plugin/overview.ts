@@ -6,7 +6,7 @@ import type { VirtualServer } from '../api/virtual-server.ts';
 import { expiryOf } from '../virtual-server/decision/expiry.ts';
 import { knownRecord } from '../virtual-server/decision/record.ts';
 import { duration, inTime, percentOf } from './progress.ts';
-import { inWords, readiness, setReadiness, stalled, verdict } from './readiness.ts';
+import { inWords, paused, readiness, setReadiness, stalled, verdict } from './readiness.ts';
 import { clean, type Paint } from './terminal.ts';
 import { plural, priceText, sumUp } from './totals.ts';
 
@@ -139,6 +139,11 @@ function isReady({ kind, object }: Item): boolean {
 }
 
 function stateOf(item: Item, now: number): string {
+  const state = unpausedState(item, now);
+  return paused(item.object) === undefined ? state : `${state}, paused`;
+}
+
+function unpausedState(item: Item, now: number): string {
   const { object } = item;
   const { deletionTimestamp } = object.metadata;
   const { reason } = verdictOf(item);

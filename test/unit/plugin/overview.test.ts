@@ -119,6 +119,20 @@ describe('kubectl vps list', () => {
     },
   );
 
+  it('tells which servers are paused, also beside another state', () => {
+    const pause = condition('Paused', 'Paused', { status: 'True' });
+    const paused = (item: Item): Item => {
+      item.object.status?.conditions?.push(pause);
+      return item;
+    };
+    const lines = overview([paused(server('api')), paused(creating('db')), server('web')], options);
+    expect(lines.slice(1, 4).map((line) => line.split(/ {2,}/).slice(0, 2))).toEqual([
+      ['api', 'Ready, paused'],
+      ['db', 'Creating 40 %, paused'],
+      ['web', 'Ready'],
+    ]);
+  });
+
   it('fits a terminal that is narrower than a name', () => {
     const long = server('a-name-that-is-wider-than-the-terminal', {});
     const lines = overview([long], { ...options, width: 20 });
