@@ -53,6 +53,7 @@ describe('kubectl vps list', () => {
     ],
     [['list', '--sort', 'size'], 'Allowed choices are name, state, product, price, ends, age'],
     [['list', '--watch', '-o', 'json'], '--watch shows a table'],
+    [['get', 'web', '-A'], 'list takes no names; to show one server or set, run:\n  kubectl vps status web\n'],
     [['wait', 'web', '-o', 'json'], "unknown option '-o'"],
   ])('refuses %j', async (words, why) => {
     const world = await createWorld({ operator: false });

@@ -306,7 +306,8 @@ describe('the plugin, if it cannot do its work', () => {
     expect(await code('status', '--kubeconfig', '/nowhere')).toEqual([2, expect.stringContaining('/nowhere')]);
     expect((await code('wait', 'web', '--timeout', 'soon'))[0]).toBe(2);
     expect(await code('nonsense')).toEqual([2, expect.not.stringContaining('did you mean')]);
-    for (const [typed, meant] of Object.entries({ ps: 'list', lst: 'list', describe: 'status', stats: 'status' })) {
+    const meanings = { ps: 'list', lst: 'list', describe: 'status', stats: 'status', delete: 'cancel', create: 'new' };
+    for (const [typed, meant] of Object.entries(meanings)) {
       const said = `kubectl vps: unknown command "${typed}"\n  did you mean kubectl vps ${meant}?\n`;
       expect(await code(typed)).toEqual([2, expect.stringContaining(said)]);
     }
