@@ -1,4 +1,5 @@
 /** `kubectl vps status`, `wait` and `cost`, as users and scripts run them. */
+import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { stripVTControlCharacters } from 'node:util';
 import { describe, expect, it, onTestFinished } from 'vitest';
@@ -315,6 +316,12 @@ describe('the plugin, if it cannot do its work', () => {
     expect((await code('--version'))[0]).toBe(0);
 
     const kubeconfig = await strangerIn(world);
+    const expired = join(world.journalDir, 'expired');
+    await writeFile(expired, (await readFile(kubeconfig, 'utf8')).replace(/token: .*/, 'token: expired'));
+    expect(await code('list', `--kubeconfig=${expired}`)).toEqual([
+      1,
+      expect.stringMatching(/^kubectl vps: the API server does not accept your credentials: Unauthorized\n {2}log in /),
+    ]);
     const stranger = await createPlugin(folder(), world.namespace, kubeconfig);
     const refused = await stranger.kubectl(['vps', 'status']);
     expect([refused.code, refused.stderr]).toEqual([1, expect.stringMatching(/cannot list resource "virtualservers"/)]);
