@@ -262,4 +262,20 @@ describe('kubectl vps timeline', () => {
     ]);
     expect(timeline(object, undefined, PLAIN).at(-1)).toBe('No Events: you are not allowed to read them.');
   });
+
+  it('shows a message once, where several conditions and Events have the same', () => {
+    const at = '2026-01-01T00:00:02Z';
+    const told = { lastTransitionTime: at, message: 'It waits.' };
+    const conditions = [
+      condition('Ready', 'Booting', told),
+      condition('Reconciling', 'Booting', { ...told, status: 'True' }),
+    ];
+    const waiting = stored('web', storedWith({ status: { conditions } }));
+    const events = [{ reason: 'Booting', message: 'It waits.', lastTimestamp: at }];
+    expect(timeline(waiting, events, PLAIN).slice(1)).toEqual([
+      `${at}  Ready became False; now Booting: It waits.`,
+      `${at}  Reconciling became True; now Booting`,
+      `${at}  Event Booting`,
+    ]);
+  });
 });
