@@ -359,7 +359,7 @@ const UNAUTHORIZED = 401;
 
 const TRANSIENT: ReadonlySet<KubeErrorCode> = new Set(['Unreachable', 'ServerError', 'TooManyRequests']);
 
-/** Without the path of the call, which says nothing to the user. */
+/** Without the path of the call, which does not help the user. */
 const causeOf = ({ cause, message }: KubeError): string =>
   cause instanceof Error && cause.message !== '' ? cause.message : message;
 
