@@ -202,7 +202,7 @@ export function loadCluster(path?: string, overrides: Overrides = {}): Cluster {
   if (name === '') {
     if (!path && existsSync(SERVICE_ACCOUNT_TOKEN)) return podCluster(overrides);
     if (files.some(existsSync)) throw new Error(`${what} has no current-context`);
-    throw new Error(`there is no kubeconfig (${files.join(', ') || 'no file is named'}): give --kubeconfig FILE`);
+    throw new Error(`there is no kubeconfig (${files.join(', ') || 'no file is named'}): pass --kubeconfig FILE`);
   }
   const context = contexts.get(name);
   if (context === undefined) throw new Error(`${what} has no context "${name}"`);

@@ -355,7 +355,13 @@ export const applyDefinitions = (where: string): string => `kubectl apply${where
 /** How the API server refuses a new object in a namespace that is being deleted. */
 const TERMINATING = 'because it is being terminated';
 
+const UNAUTHORIZED = 401;
+
 const TRANSIENT: ReadonlySet<KubeErrorCode> = new Set(['Unreachable', 'ServerError', 'TooManyRequests']);
+
+/** Without the path of the call, which does not help the user. */
+const causeOf = ({ cause, message }: KubeError): string =>
+  cause instanceof Error && cause.message !== '' ? cause.message : message;
 
 function explained(error: unknown, where: string): Error {
   if (!(error instanceof KubeError)) return error instanceof Error ? error : new Error(String(error));
@@ -364,7 +370,14 @@ function explained(error: unknown, where: string): Error {
   if (error.code === 'Conflict') {
     return new MovedError('the object changed after it was shown: check it, then run the same command again');
   }
+  if (error.code === 'Unreachable') return new TransientError(`cannot reach the API server: ${causeOf(error)}`);
   if (TRANSIENT.has(error.code)) return new TransientError(error.message);
+  if (error.status === UNAUTHORIZED) {
+    const what = `the API server does not accept your credentials: ${error.message}`;
+    return new CommandError(EXIT.failed, what, [
+      'log in to the cluster again, or pass another --context: kubectl config get-contexts',
+    ]);
+  }
   if (error.message.includes(UNKNOWN_IN_CREATE)) return new CommandError(EXIT.failed, error.message, [OLD_CRD]);
   if (error.code === 'Forbidden') return new CommandError(EXIT.failed, error.message, rightsFor(error.message));
   if (error.code !== 'NotFound') return new CommandError(EXIT.failed, error.message);

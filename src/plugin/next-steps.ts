@@ -8,6 +8,7 @@ import {
   NOT_CREATED_ANNOTATION,
   OPERATOR_LABELS,
   OPERATOR_NAMESPACE,
+  PAUSED_ANNOTATION,
   RECONCILE_AT_ANNOTATION,
   SERVER_GONE_ANNOTATION,
   SET_SHORT_NAME,
@@ -39,6 +40,12 @@ const adoptRestored: Lines = (_object, where) => [
   `kubectl vps adopt --from-record --all${where}   # all restored objects of the namespace`,
 ];
 
+/** A member of a set ends as the template of the set says. */
+const extend: Lines = (object, where) =>
+  setOf(object) === undefined
+    ? [`kubectl vps extend ${object.metadata.name}${where} --expires-at TIME   # to set a later end`]
+    : [];
+
 const undelete: Lines = ({ metadata }, where) => [
   `kubectl vps undelete ${metadata.name}${where}   # to take the deletion back`,
 ];
@@ -50,6 +57,7 @@ const MORE: Partial<Record<AnyReason | typeof NOT_REPORTED, Lines>> = {
   DeletionDelayed: undelete,
   DeletionProtected: (object, where) =>
     object.metadata.deletionTimestamp === undefined ? [] : undelete(object, where),
+  ExpiresSoon: extend,
   SSHKeyNotFound: (object, where) => [lineOf({ text: 'To correct spec', command: { verb: 'edit' } }, object, where)],
   SecretNotFound: secret,
   SecretInvalid: secret,
@@ -76,8 +84,10 @@ function lineOf({ text, command }: Step, object: VirtualServer, where: string): 
 }
 
 function ownCommand(command: Command, object: VirtualServer, where: string): string | undefined {
-  if (command.verb !== 'annotate') return undefined;
   const { name } = object.metadata;
+  if (command.verb === 'unannotate' && command.annotations.join() === PAUSED_ANNOTATION)
+    return `kubectl vps resume ${quoted(command.name ?? name)}${where}`;
+  if (command.verb !== 'annotate') return undefined;
   const { attempt, identifier } = knownRecord(object) ?? {};
   switch (command.annotation) {
     case ADOPT_ANNOTATION:

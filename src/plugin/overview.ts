@@ -6,7 +6,7 @@ import type { VirtualServer } from '../api/virtual-server.ts';
 import { expiryOf } from '../virtual-server/decision/expiry.ts';
 import { knownRecord } from '../virtual-server/decision/record.ts';
 import { duration, inTime, percentOf } from './progress.ts';
-import { inWords, readiness, setReadiness, stalled, verdict } from './readiness.ts';
+import { inWords, paused, readiness, setReadiness, stalled, verdict } from './readiness.ts';
 import { clean, type Paint } from './terminal.ts';
 import { plural, priceText, sumUp } from './totals.ts';
 
@@ -42,18 +42,19 @@ export interface OverviewOptions {
   now: number;
   order: Order;
   withNamespace: boolean;
-  /** All columns, also on a narrow terminal. */
+  /** All columns, whole, also on a narrow terminal: its lines then wrap, as those of `kubectl get -o wide` do. */
   isWide: boolean;
   /** Of the terminal; undefined elsewhere: the usual columns, as wide as they need to be. */
   width: number | undefined;
   paint: Paint;
 }
 
-/** Header, rows, sum, and what the rows that need you say. No line is longer than the terminal is wide. */
+/** Header, rows, sum, and what the rows that need you say. Unless wide, no line is longer than the terminal is wide. */
 export function overview(items: readonly Item[], options: OverviewOptions): string[] {
-  const { width, paint } = options;
+  const { paint } = options;
   const ordered = sorted(items, options);
   const columns = columnsFor(ordered, options);
+  const width = options.isWide ? undefined : options.width;
   const lines = [cut(columns.map(({ title, width: w }) => title.padEnd(w)).join(GAP), width)];
   for (const [index, item] of ordered.entries()) lines.push(rowOf(item, index, columns, options));
   lines.push('', ...sums(items).map((line) => paint.faint(cut(line, width))));
@@ -101,26 +102,30 @@ function fitting(columns: readonly Shown[], width: number): Shown[] {
   return shown;
 }
 
-function rowOf(item: Item, index: number, columns: readonly Shown[], { width, paint }: OverviewOptions): string {
+function rowOf(item: Item, index: number, columns: readonly Shown[], options: OverviewOptions): string {
+  const { width, isWide, paint } = options;
   const isBad = stalled(item.object) !== undefined;
   const color = isBad ? paint.bad : isReady(item) ? paint.good : paint.busy;
-  let left = width ?? Infinity;
+  let left = isWide ? Infinity : (width ?? Infinity);
   return columns
     .map(({ name, width: padded, cells }, position) => {
       const isDotted = name === 'state' && width !== undefined;
       const text = `${isDotted ? `${DOT} ` : ''}${cells[index] ?? ''}`.padEnd(padded);
       const gap = position === 0 ? '' : GAP;
-      const shown = cut(gap + text, Math.max(0, left));
+      const shown = cut(gap + text, left);
       left -= shown.length;
       return name === 'state' ? color(shown) : shown;
     })
     .join('');
 }
 
-const cut = (text: string, width = Infinity): string =>
-  text.trimEnd().length <= width
+/** At most `width` characters; with 0, which a longer name leaves to the state, none. */
+function cut(text: string, width = Infinity): string {
+  if (width === 0) return '';
+  return text.trimEnd().length <= width
     ? text.slice(0, width === Infinity ? undefined : width)
     : `${text.slice(0, width - 1)}…`;
+}
 
 function nameOf({ kind, object }: Item): string {
   return kind === 'set' ? `set/${object.metadata.name}` : object.metadata.name;
@@ -134,6 +139,11 @@ function isReady({ kind, object }: Item): boolean {
 }
 
 function stateOf(item: Item, now: number): string {
+  const state = unpausedState(item, now);
+  return paused(item.object) === undefined ? state : `${state}, paused`;
+}
+
+function unpausedState(item: Item, now: number): string {
   const { object } = item;
   const { deletionTimestamp } = object.metadata;
   const { reason } = verdictOf(item);

@@ -1,6 +1,7 @@
 /** The commands of `kubectl vps`, their arguments and flags. */
 import { Command, Option } from 'commander';
 import { similarTo } from '../base/similar.ts';
+import { quoted } from '../base/text.ts';
 import { collect, durationOf, NAME, outputOption, PATH, SERVER_OR_SET } from './arguments.ts';
 import { adoptFromRecord, type FromRecordOptions } from './commands/adopt-from-record.ts';
 import { showCatalog } from './commands/catalog.ts';
@@ -92,7 +93,16 @@ export function createProgram({ terminal, version, exitWith }: ProgramOptions): 
         .argParser(listFormat)
         .default('table'),
     )
-    .action((options: ListOptions, command: Command) => run(command, (context) => list(context, options)));
+    // Users of `kubectl get` pass a name; the error tells where it goes.
+    .allowExcessArguments()
+    .action((options: ListOptions, command: Command) =>
+      run(command, (context) => {
+        const [name] = command.args;
+        if (name === undefined) return list(context, options);
+        const hint = `kubectl vps status ${quoted(name)}${context.cluster.where}`;
+        throw new CommandError(EXIT.usage, 'list takes no names; to show one server or set, run:', [hint]);
+      }),
+    );
 
   program
     .command('status')
@@ -264,8 +274,16 @@ export function createProgram({ terminal, version, exitWith }: ProgramOptions): 
   return program;
 }
 
-/** Commands of other tools. */
-const ELSEWHERE: Record<string, string> = { ps: 'list', show: 'status', describe: 'status' };
+/** Commands of other tools. By its letters alone, `delete` is closest to `undelete`, which is the opposite. */
+const ELSEWHERE: Record<string, string> = {
+  ps: 'list',
+  show: 'status',
+  describe: 'status',
+  create: 'new',
+  order: 'new',
+  delete: 'cancel',
+  rm: 'cancel',
+};
 
 function unknownCommand(word: string, commands: readonly string[]): CommandError {
   const meant = ELSEWHERE[word] ?? similarTo(word, commands);

@@ -4,12 +4,15 @@ import { knownRecord } from '../virtual-server/decision/record.ts';
 import { timeOf, type EventView } from './cluster.ts';
 import { duration } from './progress.ts';
 import { inWords } from './readiness.ts';
+import { Said } from './said.ts';
 import { clean, type Paint } from './terminal.ts';
 
 interface Entry {
   /** ms since the epoch. */
   at: number;
   text: string;
+  /** What the operator says; several conditions and Events say the same. */
+  message?: string;
 }
 
 /** A pause this long shows as a line of its own (ms). */
@@ -20,9 +23,11 @@ export function timeline(object: VirtualServer, events: readonly EventView[] | u
   const entries = [...life(object), ...conditions(object), ...(events ?? []).map(ofEvent)]
     .filter(({ at }) => Number.isFinite(at) && at > 0)
     .sort((a, b) => a.at - b.at);
-  const lines = entries.flatMap(({ at, text }, index) => {
+  const said = new Said();
+  const lines = entries.flatMap(({ at, text, message = '' }, index) => {
     const pause = index === 0 ? 0 : at - (entries[index - 1]?.at ?? at);
-    const line = `${new Date(at).toISOString().slice(0, 19)}Z  ${clean(text)}`;
+    const news = said.say(message);
+    const line = `${new Date(at).toISOString().slice(0, 19)}Z  ${clean(text)}${news === '' ? '' : `: ${news}`}`;
     return pause < PAUSE_MS ? [line] : [paint.faint(`                      … ${duration(pause)}`), line];
   });
   return events === undefined ? [...lines, paint.faint('No Events: you are not allowed to read them.')] : lines;
@@ -47,12 +52,13 @@ function conditions({ status }: VirtualServer): Entry[] {
   return (status?.conditions ?? []).map((condition) => ({
     at: Date.parse(condition.lastTransitionTime),
     // The reason may be newer than the status.
-    text: `${condition.type} became ${condition.status}; now ${condition.reason}: ${inWords(condition)}`,
+    text: `${condition.type} became ${condition.status}; now ${condition.reason}`,
+    message: inWords(condition),
   }));
 }
 
 function ofEvent(event: EventView): Entry {
   const { count = 1, reason = '', message = '' } = event;
   const repeated = count > 1 ? ` (${count} times)` : '';
-  return { at: timeOf(event), text: `Event ${reason}${repeated}: ${message}` };
+  return { at: timeOf(event), text: `Event ${reason}${repeated}`, message };
 }

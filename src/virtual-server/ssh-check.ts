@@ -37,8 +37,8 @@ const SHOWN = 60;
 const WORDS: Record<string, string> = {
   ECONNREFUSED: 'connection refused',
   ECONNRESET: 'the connection was reset',
-  ENOTFOUND: 'the name is not known',
-  EAI_AGAIN: 'the name cannot be looked up at present',
+  ENOTFOUND: 'DNS lookup failed: no such host',
+  EAI_AGAIN: 'DNS lookup failed: no answer',
   EHOSTUNREACH: 'no route to the host',
   ENETUNREACH: 'no route to its network',
   ETIMEDOUT: 'no answer to the connection',

@@ -4,8 +4,12 @@ import { isPaused } from '../../api/server-state.ts';
 import type { VirtualServerSet } from '../../api/virtual-server-set.ts';
 import type { VirtualServer } from '../../api/virtual-server.ts';
 import { timestamp } from '../../base/duration.ts';
+import { expiryOf, withReadyAt } from '../../virtual-server/decision/expiry.ts';
+import { knownRecord } from '../../virtual-server/decision/record.ts';
 import { print, tell, type Context } from '../context.ts';
 import { CommandError, EXIT } from '../failure.ts';
+import { duration } from '../progress.ts';
+import { readiness } from '../readiness.ts';
 import { requireAlive } from './rollout.ts';
 import { setArgument, setOf } from '../set-members.ts';
 import { targetOf } from '../target.ts';
@@ -140,6 +144,23 @@ export interface Extension {
   expiresAt?: string | undefined;
 }
 
+/** ms since the epoch, as the operator will count; undefined while the server was never ready. */
+function endWith({ ttl, expiresAt }: Extension, server: VirtualServer, now: number): number | undefined {
+  const changed = { ...server, spec: { ...server.spec, ttl, expiresAt } };
+  const record = knownRecord(server);
+  const wasReady = record?.readyAt !== undefined || readiness(server).status === 'True';
+  return expiryOf(changed, record && wasReady ? withReadyAt(changed, record, { now }) : undefined);
+}
+
+/** `ttl` counts from the past: a ttl that is too short for an old server would cancel it at once, without a question. */
+function requireFuture(end: number | undefined, { metadata }: VirtualServer, { cluster, now }: Context): void {
+  if (end === undefined || end > now()) return;
+  const ago = `${timestamp(end)}, ${duration(now() - end)} ago`;
+  throw new CommandError(EXIT.failed, `${metadata.name} would have ended at ${ago}. To cancel its server, run:`, [
+    `kubectl vps cancel ${metadata.name}${cluster.where}`,
+  ]);
+}
+
 export const extending = ({ ttl, expiresAt }: Extension): Action => {
   if ((ttl === undefined) === (expiresAt === undefined)) {
     throw new CommandError(EXIT.usage, 'pass exactly one of --ttl DURATION and --expires-at TIME');
@@ -149,8 +170,13 @@ export const extending = ({ ttl, expiresAt }: Extension): Action => {
     server: async (context, server) => {
       requireOwn(server, context, 'status');
       if (server.spec.ttl === ttl && server.spec.expiresAt === expiresAt) return undefined;
+      const end = endWith({ ttl, expiresAt }, server, context.now());
+      requireFuture(end, server, context);
       await context.cluster.changeSpec(server, { ttl: ttl ?? null, expiresAt: expiresAt ?? null });
-      return ttl === undefined ? `ends at ${expiresAt}` : `ends ${ttl} after it was first ready`;
+      if (ttl === undefined) return `ends at ${expiresAt}`;
+      return end === undefined
+        ? `ends ${ttl} after it is first ready`
+        : `ends ${ttl} after it was first ready, at ${timestamp(end)}`;
     },
     set: (_context, set) => {
       throw new CommandError(EXIT.usage, `set/${set.metadata.name}: change the ttl in the template of the set`);

@@ -131,9 +131,12 @@ export function wayOut({ name, kept = 'protected' }: Pick<Member, 'name' | 'kept
 /** What the set is waiting for, in one sentence. */
 export function progress(situation: Situation): Quotation {
   const { limits, alive, updated, members, isAvailable, rolling, missing, outdated, victims } = situation;
-  const parts = rolling
-    ? `${updated.length} of ${servers(limits.replicas)} have the current template`
-    : `${alive.length} of ${servers(limits.replicas)} exist`;
+  const { replicas } = limits;
+  const exist =
+    alive.length > replicas
+      ? `${servers(alive.length)} exist, ${replicas} wanted`
+      : `${alive.length} of ${replicas} members exist`;
+  const parts = rolling ? `${updated.length} of ${replicas} members have the current template` : exist;
   const booting = (rolling ? updated : alive).filter((member) => !isAvailable(member));
   const leaving = [...members.filter((member) => member.deleting).map(({ name }) => name), ...situation.leaving];
   const waits = [
@@ -180,7 +183,7 @@ export function overdue({ reason, message, advice, quoted }: Verdict<SetReason>,
 export function available({ limits, outdated }: Situation): string {
   const earlier =
     outdated.length === 0 ? '' : `; ${servers(outdated.length)} with an earlier template, until you delete them`;
-  return `${limits.replicas} of ${servers(limits.replicas)} are available${earlier}`;
+  return `${limits.replicas} of ${limits.replicas} members are available${earlier}`;
 }
 
 export const PAUSED = 'The set creates, changes and deletes no member while spec.paused is true';

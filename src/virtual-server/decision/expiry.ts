@@ -56,7 +56,11 @@ export function untilExpiry(object: VirtualServer, record: ServerRecord | undefi
  * `ttl`. Takes the later of both clocks, and never a time before the API server created the object: a clock that was
  * behind must not shorten the life of a server.
  */
-export function withReadyAt(object: VirtualServer, record: ServerRecord, { now, apiServerNow }: Facts): ServerRecord {
+export function withReadyAt(
+  object: VirtualServer,
+  record: ServerRecord,
+  { now, apiServerNow }: Pick<Facts, 'now' | 'apiServerNow'>,
+): ServerRecord {
   const { spec, status, metadata } = object;
   if (spec.ttl === undefined || record.readyAt !== undefined) return record;
   const ready = status?.conditions?.find(({ type, status: value }) => type === 'Ready' && value === 'True');

@@ -164,7 +164,11 @@ describe('kubectl vps doctor', () => {
     const away = await plugin.kubectl(['vps', 'doctor', there]);
     expect([away.code, away.stdout]).toEqual([
       1,
-      expect.stringMatching(/^✓ plugin .*\n✗ API server +GET \/version: .*ECONNREFUSED.*\n$/),
+      expect.stringMatching(/^✓ plugin .*\n✗ API server +cannot reach the API server: .*ECONNREFUSED.*\n$/),
     ]);
+    expect(await plugin.kubectl(['vps', 'list', there])).toMatchObject({
+      code: 1,
+      stderr: expect.stringMatching(/^kubectl vps: cannot reach the API server: connect ECONNREFUSED \S+\n$/) as string,
+    });
   });
 });

@@ -53,6 +53,7 @@ describe('kubectl vps list', () => {
     ],
     [['list', '--sort', 'size'], 'Allowed choices are name, state, product, price, ends, age'],
     [['list', '--watch', '-o', 'json'], '--watch shows a table'],
+    [['get', 'web', '-A'], 'list takes no names; to show one server or set, run:\n  kubectl vps status web\n'],
     [['wait', 'web', '-o', 'json'], "unknown option '-o'"],
   ])('refuses %j', async (words, why) => {
     const world = await createWorld({ operator: false });
@@ -129,7 +130,21 @@ describe('daily changes', () => {
     expect((await world.get('lab'))?.spec.deletionProtection).toBe(true);
     await run('unprotect', 'web', 'lab');
     expect((await world.get('web'))?.spec.deletionProtection).toBe(false);
-    expect((await run('extend', 'lab', '--ttl', '24h')).stdout).toBe('lab ends 24h after it was first ready\n');
+    expect((await run('extend', 'lab', '--ttl', '24h')).stdout).toMatch(
+      /^lab ends 24h after it was first ready, at \S+Z\n$/,
+    );
+    expect(await run('extend', 'lab', '--expires-at', '2020-01-01T00:00:00Z')).toMatchObject({
+      ...{ code: 1, stdout: '' },
+      stderr: expect.stringMatching(
+        /^kubectl vps: lab would have ended at 2020-01-01T00:00:00Z, \d+y\S* ago\. .*\n {2}kubectl vps cancel lab\n$/,
+      ) as string,
+    });
+    // The clock of a ttl began before the object had one.
+    expect(await run('extend', 'web', '--ttl', '1s')).toMatchObject({
+      code: 1,
+      stderr: expect.stringContaining('web would have ended at') as string,
+    });
+    expect((await world.get('web'))?.spec).not.toHaveProperty('ttl');
     expect((await run('extend', 'lab', '--expires-at', '2099-01-01T00:00:00Z')).code).toBe(0);
     expect((await world.get('lab'))?.spec).toMatchObject({ expiresAt: '2099-01-01T00:00:00Z' });
     expect((await world.get('lab'))?.spec).not.toHaveProperty('ttl');

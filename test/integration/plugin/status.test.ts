@@ -1,4 +1,5 @@
 /** `kubectl vps status`, `wait` and `cost`, as users and scripts run them. */
+import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { stripVTControlCharacters } from 'node:util';
 import { describe, expect, it, onTestFinished } from 'vitest';
@@ -307,7 +308,8 @@ describe('the plugin, if it cannot do its work', () => {
     expect(await code('status', '--kubeconfig', '/nowhere')).toEqual([2, expect.stringContaining('/nowhere')]);
     expect((await code('wait', 'web', '--timeout', 'soon'))[0]).toBe(2);
     expect(await code('nonsense')).toEqual([2, expect.not.stringContaining('did you mean')]);
-    for (const [typed, meant] of Object.entries({ ps: 'list', lst: 'list', describe: 'status', stats: 'status' })) {
+    const meanings = { ps: 'list', lst: 'list', describe: 'status', stats: 'status', delete: 'cancel', create: 'new' };
+    for (const [typed, meant] of Object.entries(meanings)) {
       const said = `kubectl vps: unknown command "${typed}"\n  did you mean kubectl vps ${meant}?\n`;
       expect(await code(typed)).toEqual([2, expect.stringContaining(said)]);
     }
@@ -315,6 +317,12 @@ describe('the plugin, if it cannot do its work', () => {
     expect((await code('--version'))[0]).toBe(0);
 
     const kubeconfig = await strangerIn(world);
+    const expired = join(world.journalDir, 'expired');
+    await writeFile(expired, (await readFile(kubeconfig, 'utf8')).replace(/token: .*/, 'token: expired'));
+    expect(await code('list', `--kubeconfig=${expired}`)).toEqual([
+      1,
+      expect.stringMatching(/^kubectl vps: the API server does not accept your credentials: Unauthorized\n {2}log in /),
+    ]);
     const stranger = await createPlugin(folder(), world.namespace, kubeconfig);
     const refused = await stranger.kubectl(['vps', 'status']);
     expect([refused.code, refused.stderr]).toEqual([1, expect.stringMatching(/cannot list resource "virtualservers"/)]);

@@ -171,7 +171,7 @@ describe('kubectl vps undelete', () => {
       if (deletes) await world.delete('web-back');
       const { code, stderr } = await plugin.kubectl(['vps', 'undelete', 'web']);
       expect([code, stderr]).toEqual([4, expect.stringContaining('web-back is stuck and needs you. Paused')]);
-      expect(stderr).toContain('kubectl annotate vps web-back vps-operator.dev/paused-');
+      expect(stderr).toContain('kubectl vps resume web-back');
     }
     expect(await plugin.kubectl(['vps', 'resume', 'web-back'])).toMatchObject({ code: 0 });
     const { code, stdout } = await plugin.kubectl(['vps', 'undelete', 'web']);

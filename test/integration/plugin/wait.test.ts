@@ -53,7 +53,7 @@ describe('kubectl vps wait', () => {
     const plugin = await createPlugin(folder(), world.namespace);
     const { code, stderr } = await plugin.kubectl(['vps', 'wait', 'web', '--timeout', '30s']);
     expect([code, stderr]).toEqual([4, expect.stringMatching(/web is stuck and needs you. Paused: /)]);
-    expect(stderr).toMatch(/^ {2}kubectl annotate vps web vps-operator.dev\/paused- +# to continue$/m);
+    expect(stderr).toMatch(/^ {2}kubectl vps resume web +# to continue$/m);
   });
 
   it('keeps waiting while the API server is unavailable', async () => {

@@ -168,7 +168,7 @@ describe('several files', () => {
     'cause an error that says what to do if all are missing',
     () => {
       list('/nowhere/a', '/nowhere/b');
-      expect(() => loadCluster()).toThrow('there is no kubeconfig (/nowhere/a, /nowhere/b): give --kubeconfig FILE');
+      expect(() => loadCluster()).toThrow('there is no kubeconfig (/nowhere/a, /nowhere/b): pass --kubeconfig FILE');
     },
   );
 

@@ -119,6 +119,26 @@ describe('kubectl vps list', () => {
     },
   );
 
+  it('tells which servers are paused, also beside another state', () => {
+    const pause = condition('Paused', 'Paused', { status: 'True' });
+    const paused = (item: Item): Item => {
+      item.object.status?.conditions?.push(pause);
+      return item;
+    };
+    const lines = overview([paused(server('api')), paused(creating('db')), server('web')], options);
+    expect(lines.slice(1, 4).map((line) => line.split(/ {2,}/).slice(0, 2))).toEqual([
+      ['api', 'Ready, paused'],
+      ['db', 'Creating 40 %, paused'],
+      ['web', 'Ready'],
+    ]);
+  });
+
+  it('fits a terminal that is narrower than a name', () => {
+    const long = server('a-name-that-is-wider-than-the-terminal', {});
+    const lines = overview([long], { ...options, width: 20 });
+    expect(lines.slice(0, 2)).toEqual(['NAME               …', 'a-name-that-is-wide…']);
+  });
+
   it('shows the more columns the wider the terminal is, and none that is empty', () => {
     const header = (width: number): string[] => overview(items(), { ...options, width })[0]?.split(/ +/) ?? [];
     expect(header(36)).toEqual(['NAME', 'STATE']);
@@ -137,6 +157,11 @@ describe('kubectl vps list', () => {
       'IMAGE',
     ]);
     expect(overview(items(), { ...options, isWide: true })[0]).toContain('ZONE');
+  });
+
+  it('shows all columns whole with -o wide, also on a terminal that is too narrow for them', () => {
+    const wide = { ...options, isWide: true };
+    expect(overview(items(), { ...wide, width: 40 })).toEqual(overview(items(), { ...wide, width: 300 }));
   });
 
   it('colours the state alone: green, yellow, and red if it needs you', () => {
@@ -236,5 +261,21 @@ describe('kubectl vps timeline', () => {
       '2026-01-01T00:05:00Z  Ready became True; now Available: Available.',
     ]);
     expect(timeline(object, undefined, PLAIN).at(-1)).toBe('No Events: you are not allowed to read them.');
+  });
+
+  it('shows a message once, where several conditions and Events have the same', () => {
+    const at = '2026-01-01T00:00:02Z';
+    const told = { lastTransitionTime: at, message: 'It waits.' };
+    const conditions = [
+      condition('Ready', 'Booting', told),
+      condition('Reconciling', 'Booting', { ...told, status: 'True' }),
+    ];
+    const waiting = stored('web', storedWith({ status: { conditions } }));
+    const events = [{ reason: 'Booting', message: 'It waits.', lastTimestamp: at }];
+    expect(timeline(waiting, events, PLAIN).slice(1)).toEqual([
+      `${at}  Ready became False; now Booting: It waits.`,
+      `${at}  Reconciling became True; now Booting`,
+      `${at}  Event Booting`,
+    ]);
   });
 });

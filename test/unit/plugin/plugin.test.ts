@@ -89,6 +89,7 @@ describe('the next steps', () => {
     const conditions = [...conditionsOf('Available'), { ...condition, status: 'True' as const }];
     expect(nextSteps(withReason('Available', { conditions }), '', NOW)).toEqual([
       'kubectl edit vps web   # to keep the server',
+      'kubectl vps extend web --expires-at TIME   # to set a later end',
       `# more: ${reasonPage('ExpiresSoon')}`,
     ]);
   });
@@ -98,7 +99,7 @@ describe('the next steps', () => {
     const paused = { type: 'Paused', status: 'True', reason: 'Paused', message: '' } as const;
     const conditions = [...conditionsOf('Available'), { ...paused, lastTransitionTime: '', observedGeneration: 1 }];
     expect(nextSteps(withReason('Available', { conditions }), '', NOW)).toEqual([
-      'kubectl annotate vps web vps-operator.dev/paused-   # to continue',
+      'kubectl vps resume web   # to continue',
       `# more: ${reasonPage('Paused')}`,
     ]);
   });

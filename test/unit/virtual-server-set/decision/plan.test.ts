@@ -413,6 +413,11 @@ describe('the status', () => {
     expect(planSet({ ...set, status: first.status }, ready, NOW + 1000)).toEqual(first);
   });
 
+  it('counts the members in words that fit one and a surplus', () => {
+    expect(messageOf(plan({ replicas: 1 }, [{}]))).toBe('1 of 1 members are available');
+    expect(messageOf(plan({ replicas: 1 }, [{}, {}, {}]))).toBe('3 members exist, 1 wanted');
+  });
+
   it('gives the command that replaces a member whose server is gone', () => {
     const missing = plan({ replicas: 2 }, [{}, { reason: 'ServerMissing', message: 'Server s1 is gone' }]);
     expect([does(missing), reasonOf(missing)]).toEqual([[], 'MembersUnavailable']);
