@@ -65,17 +65,23 @@ function unchanged(stage: Stage): () => void {
   };
 }
 
+/** `web` is deleted, and is to hand its server over to `next`. */
+async function given(stage: Stage): Promise<{ sshKeys: string[] | undefined; check: () => void }> {
+  await begin(stage);
+  await stage.people.apply('web', { deletionDelay: '1h' });
+  await stage.rests('web');
+  const sshKeys = stage.objects.object('web')?.spec.sshKeys;
+  const check = unchanged(stage);
+  await stage.people.remove('web');
+  await stage.reaches('web', 'DeletionDelayed');
+  await stage.people.edit('web', { annotations: { [HAND_OVER_ANNOTATION]: 'next' } });
+  return { sshKeys, check };
+}
+
 export const FEATURES: Readonly<Record<string, Scenario>> = {
   'handed-over': {
     async act(stage) {
-      await begin(stage);
-      await stage.people.apply('web', { deletionDelay: '1h' });
-      await stage.rests('web');
-      const sshKeys = stage.objects.object('web')?.spec.sshKeys;
-      const check = unchanged(stage);
-      await stage.people.remove('web');
-      await stage.reaches('web', 'DeletionDelayed');
-      await stage.people.edit('web', { annotations: { [HAND_OVER_ANNOTATION]: 'next' } });
+      const { sshKeys, check } = await given(stage);
       await stage.people.apply('next', { deletionDelay: '1h', sshKeys });
       await stage.gone('web');
       await stage.rests('next');
@@ -90,15 +96,8 @@ export const FEATURES: Readonly<Record<string, Scenario>> = {
   },
   'handed-over-and-left': {
     async act(stage) {
-      await begin(stage);
-      await stage.people.apply('web', { deletionDelay: '1h' });
-      await stage.rests('web');
-      const sshKeys = stage.objects.object('web')?.spec.sshKeys;
+      const { sshKeys, check } = await given(stage);
       stage.retained.add(sshKeys?.join('\n'));
-      const check = unchanged(stage);
-      await stage.people.remove('web');
-      await stage.reaches('web', 'DeletionDelayed');
-      await stage.people.edit('web', { annotations: { [HAND_OVER_ANNOTATION]: 'next' } });
       await stage.people.apply('next', { deletionPolicy: 'Retain', sshKeys });
       await stage.until('the server to be taken over', () => {
         const next = stage.objects.object('next');

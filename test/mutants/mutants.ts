@@ -2399,10 +2399,17 @@ export const MUTANTS: Mutant[] = [
     tests: ['--project', 'unit', 'test/unit/virtual-server/operations/hand-over.test.ts'],
   },
   {
+    name: 'waits for the object that had handed over another server than the one that is held now',
+    file: 'src/virtual-server/decision/record.ts',
+    find: 'return takenFrom?.identifier === identifier ? takenFrom : undefined;',
+    replace: 'return takenFrom;',
+    tests: ['--project', 'unit', 'test/unit/virtual-server/operations/hand-over.test.ts'],
+  },
+  {
     name: 'waits for the object that had handed its server over although it is let go',
     file: 'src/virtual-server/shared/objects.ts',
-    find: 'giver.metadata.uid !== takenFrom?.uid || isLetGo(giver)',
-    replace: 'giver.metadata.uid !== takenFrom?.uid',
+    find: 'giver.metadata.uid !== source?.uid || isLetGo(giver)',
+    replace: 'giver.metadata.uid !== source?.uid',
     tests: ['--project', 'unit', 'test/unit/virtual-server/operations/hand-over.test.ts'],
   },
   {

@@ -248,6 +248,12 @@ export function withoutAttempt(record: ServerRecord): ServerRecord {
   return without(record, 'attempt', 'attemptedAt', 'task', 'hintedTask');
 }
 
+/** The object from which this one has its server; undefined if it has ordered or adopted the server that it holds now. */
+export function giverIn(record: ServerRecord | undefined): ServerRecord['takenFrom'] {
+  const { takenFrom, identifier } = record ?? {};
+  return takenFrom?.identifier === identifier ? takenFrom : undefined;
+}
+
 /** The record without anything about its server. */
 export function withoutServer(record: ServerRecord): ServerRecord {
   return without(record, 'identifier', 'fingerprint', 'goneRefuted', 'missingAt', 'readyAt', 'takenFrom');

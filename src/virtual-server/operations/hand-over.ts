@@ -14,7 +14,7 @@ import { isInDoubt, isSameAccount, recognize } from '../decision/identity.ts';
 import { isAskedToCancel } from '../decision/delay.ts';
 import type { Memo } from '../decision/memo.ts';
 import { failed, parked, retryLater, waited, withoutKey } from '../decision/outcome.ts';
-import { knownRecord, mergeOrphans, viewRecord } from '../decision/record.ts';
+import { giverIn, knownRecord, mergeOrphans, viewRecord } from '../decision/record.ts';
 import { serverFields } from '../decision/status.ts';
 import type { AttemptNote, Operation, Outcome, ShownServer } from '../decision/types.ts';
 import type { View } from '../decision/view.ts';
@@ -192,8 +192,8 @@ export async function handOver(
   const { kube } = visit.services;
   const { namespace, uid } = visit.object.metadata;
   const live = await kube.getVirtualServer(namespace, taker);
-  const { identifier, takenFrom } = (live && knownRecord(live)) ?? {};
-  const isHeld = takenFrom?.uid === uid && takenFrom.identifier === identifier && identifier === record.identifier;
+  const held = live && knownRecord(live);
+  const isHeld = giverIn(held)?.uid === uid && held?.identifier === record.identifier;
   if (!isHeld) return waited(at, RECHECK_MS);
   return release(visit, { type: 'release', why: 'handedOver', record, taker });
 }

@@ -6,6 +6,7 @@ import { HAND_OVER_ANNOTATION } from '../../api/names.ts';
 import type { ServerRecord } from '../../api/record.ts';
 import type { VirtualServer } from '../../api/virtual-server.ts';
 import { keyOf } from '../../kube/resource.ts';
+import { giverIn } from '../decision/record.ts';
 import type { HandOver } from '../decision/types.ts';
 import type { Reservation } from './limits.ts';
 
@@ -45,10 +46,9 @@ export class HandOvers {
     const { namespace, name, uid, annotations, deletionTimestamp } = object.metadata;
     const before = this.forget(uid);
     const named = annotations?.[HAND_OVER_ANNOTATION];
-    const taken = record?.takenFrom;
-    const isHeld = taken !== undefined && taken.identifier === record?.identifier;
+    const giver = giverIn(record);
     const target = named === undefined ? undefined : `${namespace}/${named}`;
-    const source = isHeld ? { namespace, name: taken.name, uid: taken.uid } : undefined;
+    const source = giver && { namespace, name: giver.name, uid: giver.uid };
     const freed = before !== undefined && before.uid !== source?.uid ? { freed: before } : {};
     if (target === undefined && source === undefined) return freed;
     this.#byUid.set(uid, { name, target, source, isEnding: deletionTimestamp !== undefined });

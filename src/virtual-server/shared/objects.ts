@@ -3,7 +3,7 @@ import type { ServerRecord } from '../../api/record.ts';
 import type { VirtualServer } from '../../api/virtual-server.ts';
 import type { ObjectStore } from '../../controller/controller.ts';
 import { OwnWrites, isNewer } from '../../controller/own-writes.ts';
-import { holdsSomething, knownRecord, viewRecord } from '../decision/record.ts';
+import { giverIn, holdsSomething, knownRecord, viewRecord } from '../decision/record.ts';
 import { takerOf } from '../decision/inputs.ts';
 import { placeOf } from '../decision/price.ts';
 import type { HandOver } from '../decision/types.ts';
@@ -132,10 +132,10 @@ export class Objects implements ObjectStore<VirtualServer> {
 
   /** The deleted object whose server this one has taken over, while it is still there. */
   giverOf(object: VirtualServer): string | undefined {
-    const { takenFrom } = knownRecord(object) ?? {};
-    const giver = takenFrom && this.newest(`${object.metadata.namespace}/${takenFrom.name}`);
-    if (giver === undefined || giver.metadata.uid !== takenFrom?.uid || isLetGo(giver)) return undefined;
-    return giver.metadata.deletionTimestamp === undefined ? undefined : takenFrom.name;
+    const source = giverIn(knownRecord(object));
+    const giver = source && this.newest(`${object.metadata.namespace}/${source.name}`);
+    if (giver === undefined || giver.metadata.uid !== source?.uid || isLetGo(giver)) return undefined;
+    return giver.metadata.deletionTimestamp === undefined ? undefined : source.name;
   }
 
   /** What the object is known to hold; for the end of a reservation. */

@@ -354,6 +354,15 @@ describe('an object that names another one', () => {
     expect(object).toBeDefined();
   });
 
+  it('waits for no object from which it has taken another server', async () => {
+    const takenFrom = { name: 'first', uid: 'uid-of-first', identifier: 'srv7' };
+    const of = giver({ own: { ...record, identifier: 'srv7', owner: 'uid-of-first' } });
+    const beside = { ...of, metadata: { ...of.metadata, name: 'first', uid: 'uid-of-first' } };
+    const retained = { spec: { deletionPolicy: 'Retain' } as const, deleting: true };
+    const { object } = await visited(webWith({ ...KNOWN, mode: 'adopt', takenFrom }, retained), { beside });
+    expect(object).toBeUndefined();
+  });
+
   it.each([
     ['is retained', { spec: { deletionPolicy: 'Retain' } as const }, undefined],
     [
