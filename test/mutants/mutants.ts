@@ -1056,6 +1056,20 @@ export const MUTANTS: Mutant[] = [
     tests: ['test/integration/orders/price-limit.test.ts'],
   },
   {
+    name: 'forgets what a server costs while it is handed over',
+    file: 'src/virtual-server/shared/objects.ts',
+    find: 'isTaken && !isLetGo(object) ? pricedModel(object) : undefined',
+    replace: 'undefined',
+    tests: ['--project', 'unit', 'test/unit/virtual-server/shared/hand-overs.test.ts'],
+  },
+  {
+    name: 'forgets what a server costs when another object takes it over',
+    file: 'src/virtual-server/shared/objects.ts',
+    find: 'this.#quota.lost(namespace, uid);',
+    replace: 'this.#quota.set(namespace, uid, undefined);',
+    tests: ['--project', 'unit', 'test/unit/virtual-server/shared/hand-overs.test.ts'],
+  },
+  {
     name: 'takes a price below 0 for one',
     file: 'src/virtual-server/decision/price.ts',
     find: '(price ?? -1) >= 0',

@@ -85,10 +85,22 @@ export class ServerQuota {
     this.#isOff = perNamespace === 0 && [prices.usual, ...Object.values(prices.namespaces)].every((most) => most === 0);
   }
 
-  /** The place that the newest version of the object takes; undefined: none. */
-  set(namespace: string, uid: string, place: Place | undefined): void {
+  /**
+   * The place that the newest version of the object takes; undefined: none. `teaches`: an object whose server another one
+   * has taken over still shows what that server costs.
+   */
+  set(namespace: string, uid: string, place: Place | undefined, teaches = place?.teaches): void {
     if (this.#isOff) return;
-    this.#learned.set(uid, place?.teaches);
+    this.#learned.set(uid, teaches);
+    this.#take(namespace, uid, place);
+  }
+
+  /** Another object has taken the server over, and takes its place. */
+  lost(namespace: string, uid: string): void {
+    this.#take(namespace, uid, undefined);
+  }
+
+  #take(namespace: string, uid: string, place: Place | undefined): void {
     const taken = this.#taken.get(namespace) ?? new Map<string, Place>();
     if (place !== undefined) this.#taken.set(namespace, taken.set(uid, place));
     else if (taken.delete(uid) && taken.size === 0) this.#taken.delete(namespace);

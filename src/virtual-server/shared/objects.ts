@@ -5,7 +5,7 @@ import type { ObjectStore } from '../../controller/controller.ts';
 import { OwnWrites, isNewer } from '../../controller/own-writes.ts';
 import { giverIn, holdsSomething, knownRecord, viewRecord } from '../decision/record.ts';
 import { takerOf } from '../decision/inputs.ts';
-import { placeOf } from '../decision/price.ts';
+import { placeOf, pricedModel } from '../decision/price.ts';
 import type { HandOver } from '../decision/types.ts';
 import { NEW_MEMO, withoutPlan, type Memo } from '../decision/memo.ts';
 import { keyOf } from '../../kube/resource.ts';
@@ -179,10 +179,12 @@ export class Objects implements ObjectStore<VirtualServer> {
     // From now on, this object holds the server of that one.
     if (source !== undefined) this.#lost(namespace, source.uid);
     this.#freed(freed);
-    const held = this.handOvers.isTaken(object) ? undefined : heldRecord(object);
+    const isTaken = this.handOvers.isTaken(object);
+    const held = isTaken ? undefined : heldRecord(object);
     this.#holders.set(uid, holdingOf(object, held));
     const takesPlace = held !== undefined && (holdsSomething(held) || isTooNew(object));
-    this.#quota.set(namespace, uid, takesPlace ? placeOf(object, held) : undefined);
+    const teaches = isTaken && !isLetGo(object) ? pricedModel(object) : undefined;
+    this.#quota.set(namespace, uid, takesPlace ? placeOf(object, held) : undefined, teaches);
     if (held?.identifier !== undefined) this.#quota.held(held.identifier);
     if (isLetGo(object)) this.#countLeft(object);
   }
@@ -195,7 +197,7 @@ export class Objects implements ObjectStore<VirtualServer> {
 
   #lost(namespace: string, uid: string): void {
     this.#holders.set(uid, undefined);
-    this.#quota.set(namespace, uid, undefined);
+    this.#quota.lost(namespace, uid);
   }
 
   /** A server that was left without its object keeps its place in the quota, unless another object holds it. */

@@ -30,9 +30,8 @@ const OLD = at('old', '5', { ...KNOWN, owner: 'uid-of-old' }, 'new');
 const FREE = at('new', '6');
 const TAKER = at('new', '7', { ...KNOWN, owner: 'uid-of-new', mode: 'adopt', takenFrom: TAKEN });
 
-function world() {
+function world(quota = new ServerQuota(1)) {
   const holders = new Holders(() => ACCOUNT);
-  const quota = new ServerQuota(1);
   const objects = new Objects({ get: (key) => (key === 'default/old' ? OLD : undefined) }, holders, quota);
   const holdersOf = () => holders.others('uid-of-asker').withServer('srv1', { account: ACCOUNT });
   return { objects, quota, holdersOf };
@@ -67,6 +66,23 @@ describe('a hand-over', () => {
     for (const object of [OLD, FREE, TAKER]) objects.saw(object);
     expect(quota.reserve('default', 'uid-of-new', TAKER.spec)).not.toHaveProperty('full');
     expect(quota.reserve('default', 'uid-of-third', TAKER.spec)).toHaveProperty('full');
+  });
+
+  it('counts what the server costs before the object that has taken it over has read it', () => {
+    const { product, diskSize } = TAKER.spec;
+    const shown = { serverStatus: 'running', product, specs: { diskSize }, price: 12, record: KNOWN };
+    const read: VirtualServer = { ...OLD, status: shown };
+    for (const order of [
+      [read, FREE, TAKER],
+      [TAKER, read],
+    ]) {
+      const { objects, quota } = world(new ServerQuota(0, { usual: 20, namespaces: {} }));
+      for (const object of order) objects.saw(object);
+      const asked = () => quota.reserve('default', 'uid-of-third', TAKER.spec);
+      expect(asked()).toEqual({ full: 'price', maximum: 20, sum: 12, price: 12 });
+      objects.gone(read);
+      expect(asked()).not.toHaveProperty('full');
+    }
   });
 
   it('ends with the object that holds the server', () => {
