@@ -49,6 +49,14 @@ const leanUndici: Plugin = {
         'Object.assign(Dispatcher.prototype, api);',
       ].join('\n'),
     }));
+    // Every connection is HTTP/1.1 (`allowH2: false`).
+    esbuild.onLoad({ filter: /[/\\]undici[/\\].*[/\\]client-h2\.js$/ }, () => ({
+      contents: "module.exports = () => { throw new Error('left out'); };",
+    }));
+    // An experimental parser, which is off by default.
+    esbuild.onLoad({ filter: /[/\\]undici[/\\].*[/\\]parser-h1\.js$/ }, () => ({
+      contents: 'module.exports = { getMiloEnabled: () => false };',
+    }));
   },
 };
 
