@@ -143,7 +143,11 @@ export class Operator {
       },
     });
     this.#accounts = accounts;
-    this.#recorder = new Recorder(kube.events, timers, log);
+    const isVisiting = ({ controller }: Kind): boolean => {
+      const { queued, busyForMs } = controller.vitals();
+      return queued + busyForMs.length > 0;
+    };
+    this.#recorder = new Recorder(kube.events, timers, log, () => this.#kinds.some(isVisiting));
     this.#pace = new Pace({
       pollMs: options.pollIntervalMs,
       resyncMs: options.resyncIntervalMs,

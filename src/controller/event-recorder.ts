@@ -1,6 +1,10 @@
-/** Writes Events in the background. No step waits for them, and none is repeated within ten minutes. */
+/**
+ * Writes Events in the background. No step waits for them, and none is repeated within ten minutes. While objects are
+ * visited, Events wait, because those who wait for a server or its end wait for the API server too.
+ */
 import { hostname } from 'node:os';
 import { API_VERSION, GROUP } from '../api/names.ts';
+import { pause } from '../base/backoff.ts';
 import type { EventNote } from './conditions.ts';
 import type { Client } from '../kube/client.ts';
 import { microTime, type Event } from '../kube/kinds.ts';
@@ -12,6 +16,10 @@ const REPEAT_MS = 10 * 60_000;
 const REMEMBERED = 10_000;
 /** Maximum number of concurrent requests: writes of objects need the connections too, and Events can wait. */
 const MAX_IN_FLIGHT = 3;
+/** How long one Event lets visits go first (ms), so that at least three are sent each second. */
+const YIELD_MS = 1_000;
+/** How often an Event checks whether objects are still visited (ms). */
+const CHECK_MS = 100;
 /** The API server rejects a longer `reportingInstance`. */
 const MAX_INSTANCE = 128;
 const REPORTED = {
@@ -26,12 +34,17 @@ export class Recorder {
   readonly #sent = new Map<string, number>();
   readonly #waiting: Event[] = [];
   readonly #senders = new Set<Promise<void>>();
+  readonly #isBusy: () => boolean;
+  /** Fires when Events wait for nothing any longer. */
+  readonly #flushing = new AbortController();
   #sending = 0;
 
-  constructor(events: Pick<Client<Event>, 'create'>, timers: Timers, log: Logger) {
+  /** `isBusy`: true while objects are visited, or wait for a visit. */
+  constructor(events: Pick<Client<Event>, 'create'>, timers: Timers, log: Logger, isBusy = (): boolean => false) {
     this.#events = events;
     this.#timers = timers;
     this.#log = log;
+    this.#isBusy = isBusy;
   }
 
   record(kind: string, { metadata }: KubeObject, action: string, notes: readonly EventNote[]): void {
@@ -53,14 +66,16 @@ export class Recorder {
     }
   }
 
-  /** Resolves when the API server has answered every Event. */
+  /** Resolves when the API server has answered every Event. From now on, none waits for visits. */
   async flush(): Promise<void> {
+    this.#flushing.abort();
     await Promise.all(this.#senders);
   }
 
   async #send(): Promise<void> {
     for (let event = this.#waiting.shift(); event !== undefined; event = this.#waiting.shift()) {
       const { regarding, reason } = event;
+      if (this.#isBusy()) await this.#yield();
       // The API server accepts no Events in a terminating namespace; the condition and the log carry the same text.
       await this.#events
         .create(event)
@@ -68,6 +83,13 @@ export class Recorder {
     }
     // In the same tick that found the queue empty, so that a later Event starts a new sender.
     this.#sending -= 1;
+  }
+
+  async #yield(): Promise<void> {
+    const { signal } = this.#flushing;
+    const end = this.#timers.monotonic() + YIELD_MS;
+    while (this.#isBusy() && this.#timers.monotonic() < end && !signal.aborted)
+      await pause(CHECK_MS, signal, this.#timers);
   }
 
   #isRepeated(text: string): boolean {

@@ -21,7 +21,16 @@ function setUp(answer: () => Promise<void> = () => Promise.resolve()) {
     await answer();
     return event;
   };
-  return { recorder: new Recorder({ create }, timers, log), timers, events, lines };
+  const visits = { run: false };
+  return { recorder: new Recorder({ create }, timers, log, () => visits.run), visits, timers, events, lines };
+}
+
+/** Lets time pass in steps, and what waits in between run. */
+async function pass(timers: FakeTimers, ms: number): Promise<void> {
+  for (let step = 0; step < ms; step += 100) {
+    timers.advance(100);
+    await new Promise((resolve) => setImmediate(resolve));
+  }
 }
 
 describe('Recorder', () => {
@@ -95,6 +104,37 @@ describe('Recorder', () => {
     }
     await flushed;
     expect(events.map((event) => event.note)).toEqual(Array.from({ length: 20 }, (_, index) => `${index}`));
+  });
+
+  it('sends an Event after the visits', async () => {
+    const { recorder, visits, timers, events } = setUp();
+    visits.run = true;
+    recorder.record(SERVER_KIND, web(), 'park', [note]);
+    await pass(timers, 900);
+    expect(events).toEqual([]);
+    visits.run = false;
+    await pass(timers, 100);
+    expect(events).toHaveLength(1);
+  });
+
+  it('sends three Events a second, however long visits last', async () => {
+    const { recorder, visits, timers, events } = setUp();
+    visits.run = true;
+    for (let index = 0; index < 10; index++)
+      recorder.record(SERVER_KIND, web(), 'park', [{ ...note, note: `${index}` }]);
+    await pass(timers, 1_000);
+    expect(events).toHaveLength(3);
+    await pass(timers, 1_000);
+    expect(events).toHaveLength(6);
+  });
+
+  it('lets no Event wait for visits once it is to finish', async () => {
+    const { recorder, visits, events } = setUp();
+    visits.run = true;
+    for (let index = 0; index < 10; index++)
+      recorder.record(SERVER_KIND, web(), 'park', [{ ...note, note: `${index}` }]);
+    await recorder.flush();
+    expect(events).toHaveLength(10);
   });
 
   it('continues after the API server refuses an Event, as in a terminating namespace', async () => {
