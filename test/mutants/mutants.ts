@@ -1058,7 +1058,7 @@ export const MUTANTS: Mutant[] = [
   {
     name: 'forgets what a server costs while it is handed over',
     file: 'src/virtual-server/shared/objects.ts',
-    find: 'isTaken && !isLetGo(object) ? pricedModel(object) : undefined',
+    find: 'isTaken ? pricedModel(object) : undefined',
     replace: 'undefined',
     tests: ['--project', 'unit', 'test/unit/virtual-server/shared/hand-overs.test.ts'],
   },

@@ -183,7 +183,7 @@ export class Objects implements ObjectStore<VirtualServer> {
     const held = isTaken ? undefined : heldRecord(object);
     this.#holders.set(uid, holdingOf(object, held));
     const takesPlace = held !== undefined && (holdsSomething(held) || isTooNew(object));
-    const teaches = isTaken && !isLetGo(object) ? pricedModel(object) : undefined;
+    const teaches = isTaken ? pricedModel(object) : undefined;
     this.#quota.set(namespace, uid, takesPlace ? placeOf(object, held) : undefined, teaches);
     if (held?.identifier !== undefined) this.#quota.held(held.identifier);
     if (isLetGo(object)) this.#countLeft(object);
