@@ -9,11 +9,13 @@ export interface Endpoint {
 
 /** Maximum length of an identifier from the provider, in characters; the record allows less. */
 const MAX_IDENTIFIER = 4096;
-const TASKS = '/beta/queue/vps';
-const SERVERS = '/beta/vps/servers';
+/** The version segment of every path but the login's. */
+const VERSION = '/beta';
+const TASKS = '/queue/vps';
+const SERVERS = '/vps/servers';
 
 export class Endpoints {
-  /** Base URL without a trailing slash, so that both spellings of a URL name the same provider. */
+  /** Base URL without trailing slashes and without the version segment, so that all spellings name the same provider. */
   readonly base: string;
   readonly login: Endpoint;
   readonly products: Endpoint;
@@ -28,12 +30,12 @@ export class Endpoints {
     const base = parse('baseUrl', baseUrl);
     const auth = parse('authUrl', authUrl);
     this.#origin = base.origin;
-    this.#prefix = base.path;
-    this.base = base.origin + base.path;
+    this.#prefix = base.path.endsWith(VERSION) ? withoutSlashes(base.path.slice(0, -VERSION.length)) : base.path;
+    this.base = base.origin + this.#prefix;
     this.login = { origin: auth.origin, path: `${auth.path}/login` };
-    this.products = this.#at('/beta/vps/products');
-    this.images = this.#at('/beta/vps/images');
-    this.diskSizes = this.#at('/beta/vps/disk-sizes');
+    this.products = this.#at('/vps/products');
+    this.images = this.#at('/vps/images');
+    this.diskSizes = this.#at('/vps/disk-sizes');
     this.servers = this.#at(SERVERS);
   }
 
@@ -48,29 +50,30 @@ export class Endpoints {
     return this.#at(`${SERVERS}/${encodeURIComponent(identifier)}`);
   }
 
-  /** The task that a Location names; undefined unless it is a task under the base URL. */
+  /** The task that a Location names; undefined unless it is a task at the origin of the base URL. */
   taskOfLocation(location: unknown): number | undefined {
     return toTask(this.#segment(location, TASKS));
   }
 
-  /** The identifier that a Location names; undefined unless it is a server under the base URL. */
+  /** The identifier that a Location names; undefined unless it is a server at the origin of the base URL. */
   identifierOfLocation(location: unknown): string | undefined {
     const segment = this.#segment(location, SERVERS);
     return isIdentifier(segment) ? segment : undefined;
   }
 
   #at(path: string): Endpoint {
-    return { origin: this.#origin, path: this.#prefix + path };
+    return { origin: this.#origin, path: this.#prefix + VERSION + path };
   }
 
+  /** The last segment of a Location in this collection. Its prefix may differ: a proxy may add or remove one. */
   #segment(location: unknown, collection: string): string | undefined {
     if (typeof location !== 'string') return undefined;
     const url = URL.parse(location, `${this.base}/`);
-    const folder = `${this.#prefix}${collection}/`;
     if (url?.origin !== this.#origin || url.username !== '' || url.password !== '') return undefined;
-    if (!url.pathname.startsWith(folder)) return undefined;
-    const segment = url.pathname.slice(folder.length).replace(/\/$/, '');
-    if (segment === '' || segment.includes('/')) return undefined;
+    const path = url.pathname.replace(/\/$/, '');
+    const end = path.lastIndexOf('/');
+    const segment = path.slice(end + 1);
+    if (segment === '' || !path.slice(0, end).endsWith(collection)) return undefined;
     try {
       return decodeURIComponent(segment);
     } catch {
@@ -99,5 +102,7 @@ function parse(name: string, text: string): { origin: string; path: string } {
   if (!plain || !/^https?:$/.test(url.protocol)) {
     throw new TypeError(`${name} must be an http or https URL without user, query and fragment`);
   }
-  return { origin: url.origin, path: url.pathname.replace(/\/+$/, '') };
+  return { origin: url.origin, path: withoutSlashes(url.pathname) };
 }
+
+const withoutSlashes = (path: string): string => path.replace(/\/+$/, '');
