@@ -107,6 +107,7 @@ export const REASONS = {
   SSHKeyNotFound: stuck(),
   InvalidCredentials: blind('aboutKey', 'noCalls', 'taskMayRun'),
   Unauthorized: blind('taskMayRun'),
+  PermissionDenied: blind('taskMayRun'),
   ProviderUnavailable: hiccup('taskMayRun'),
   ProviderRateLimited: hiccup('taskMayRun'),
   ProviderProtocolError: blind(),

@@ -35,6 +35,7 @@ const OPERATIONS: readonly Operation[] = [
   'products',
   'images',
   'diskSizes',
+  'listServers',
   'createServer',
   'pollTask',
   'readServer',
@@ -44,6 +45,7 @@ const LOGIN_RESULTS: readonly LoginResult[] = ['success', 'refused', 'error'];
 const PROVIDER_RESULTS = [
   'success',
   'unauthorized',
+  'forbidden',
   'not_found',
   'rate_limited',
   'client_error',
@@ -60,6 +62,7 @@ const BY_CODE: Readonly<Record<ProviderErrorCode, ProviderResult>> = {
   PROVIDER_TIMEOUT: 'timeout',
   PROVIDER_INVALID_CREDENTIALS: 'unauthorized',
   PROVIDER_UNAUTHORIZED: 'unauthorized',
+  PROVIDER_FORBIDDEN: 'forbidden',
   PROVIDER_NOT_FOUND: 'not_found',
   PROVIDER_RATE_LIMITED: 'rate_limited',
   PROVIDER_RESPONSE: 'client_error',
@@ -104,6 +107,7 @@ export function providerResult({ operation, status, code }: RequestInfo): Provid
   // A 303 is the response for a completed task.
   if ((status >= 200 && status < 300) || (status === 303 && operation === 'pollTask')) return 'success';
   if (status === 401) return 'unauthorized';
+  if (status === 403) return 'forbidden';
   if (status === 404) return 'not_found';
   if (status === 429) return 'rate_limited';
   if (status >= 500) return 'server_error';

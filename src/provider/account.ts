@@ -19,6 +19,8 @@ import {
   parseMessage,
   parseProducts,
   parseServer,
+  parseServerList,
+  shapeOf,
 } from './wire.ts';
 
 /** What all accounts of a provider share. */
@@ -108,6 +110,7 @@ export function createSession(deps: SessionDeps): Session {
     },
     catalog,
     products: () => readProducts(caller, endpoints),
+    servers: () => readServers(caller, endpoints),
     openOrder: () => openOrder({ caller, endpoints, timeoutMs: createTimeoutMs, now }),
     async pollTask(task) {
       const answer = await get('pollTask', endpoints.task(task), 'normal');
@@ -159,11 +162,16 @@ export function createLists(caller: Caller, endpoints: Endpoints, now: () => num
       return body;
     };
     const [products, images, diskSizes] = await Promise.all([
-      list('products', endpoints.products).then(parseProducts),
-      list('images', endpoints.images).then(parseImages),
-      list('diskSizes', endpoints.diskSizes).then(parseDiskSizes),
+      list('products', endpoints.products),
+      list('images', endpoints.images),
+      list('diskSizes', endpoints.diskSizes),
     ]);
-    const lists = { products, images, diskSizes };
+    const lists = {
+      products: parseProducts(products),
+      images: parseImages(images),
+      diskSizes: parseDiskSizes(diskSizes),
+      shapes: { products: shapeOf(products), images: shapeOf(images) },
+    };
     last = { lists, answeredAt };
     return lists;
   }
@@ -178,6 +186,16 @@ export function createLists(caller: Caller, endpoints: Endpoints, now: () => num
 /** A fresh read of the products list for `caller` alone. */
 async function readProducts(caller: Caller, endpoints: Endpoints): Promise<Product[]> {
   return parseProducts(await readList(caller, 'products', endpoints.products));
+}
+
+/** The statuses by which a provider says that it has no list of servers. */
+const NO_LIST = new Set([404, 405, 501]);
+
+async function readServers(caller: Caller, endpoints: Endpoints): Promise<ReadonlySet<string> | undefined> {
+  const answer = await caller.call({ operation: 'listServers', method: 'GET', target: endpoints.servers }, 'high');
+  if (NO_LIST.has(answer.status)) return undefined;
+  if (answer.status !== 200) throw failure(answer, 'listServers', caller.redactor);
+  return parseServerList(parseJson(bodyOf(answer), 'listServers'));
 }
 
 async function readList(caller: Caller, operation: Operation, target: Endpoint): Promise<unknown> {

@@ -1,13 +1,22 @@
 /** The calls of the provider API, and the errors that they end with; `code` identifies an error. */
 
 export type Operation =
-  'login' | 'products' | 'images' | 'diskSizes' | 'createServer' | 'pollTask' | 'readServer' | 'deleteServer';
+  | 'login'
+  | 'products'
+  | 'images'
+  | 'diskSizes'
+  | 'listServers'
+  | 'createServer'
+  | 'pollTask'
+  | 'readServer'
+  | 'deleteServer';
 
 const WORDS: Record<Operation, string> = {
   login: 'Logging in',
   products: 'Reading the list of products',
   images: 'Reading the list of images',
   diskSizes: 'Reading the list of disk sizes',
+  listServers: 'Reading the list of servers',
   createServer: 'Ordering the server',
   pollTask: 'Checking progress',
   readServer: 'Reading the server',
@@ -28,8 +37,10 @@ export type ProviderErrorCode =
   | 'PROVIDER_INVALID_CREDENTIALS'
   /** The provider refuses a token that it just issued. */
   | 'PROVIDER_UNAUTHORIZED'
-  /** The provider does not know the requested task or server. */
+  /** The provider does not know the requested task or server: a ResponseError. */
   | 'PROVIDER_NOT_FOUND'
+  /** The provider answered 403: the API key does not have the right to this call. A ResponseError. */
+  | 'PROVIDER_FORBIDDEN'
   /** The provider asks to send fewer requests. */
   | 'PROVIDER_RATE_LIMITED'
   /** The provider answered with an error status: a ResponseError. */
@@ -63,14 +74,29 @@ export class ProviderError extends Error {
   }
 }
 
+type ResponseCode = Extract<ProviderErrorCode, 'PROVIDER_RESPONSE' | 'PROVIDER_NOT_FOUND' | 'PROVIDER_FORBIDDEN'>;
+
+interface ResponseDetails extends Details {
+  code?: ResponseCode;
+  /** The provider's own text, in one line, redacted and at most 200 characters long; left out: none. */
+  said?: string;
+}
+
 /** The provider returned an HTTP error; `status` is the HTTP status, and the message quotes the provider's text. */
 export class ResponseError extends ProviderError {
   override readonly name = 'ResponseError';
+  declare readonly code: ResponseCode;
   readonly status: number;
+  readonly said: string;
 
-  constructor(status: number, message: string, details: Details = {}) {
-    super('PROVIDER_RESPONSE', message, details);
+  constructor(
+    status: number,
+    message: string,
+    { code = 'PROVIDER_RESPONSE', said = '', ...details }: ResponseDetails = {},
+  ) {
+    super(code, message, details);
     this.status = status;
+    this.said = said;
   }
 }
 

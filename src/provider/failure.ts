@@ -12,12 +12,13 @@ const MAX_RETRY_AFTER_MS = 60 * 60 * 1000;
 /** The error for any response that the operation does not treat as a success. */
 export function failure(answer: ProviderAnswer, operation: Operation, redactor: Redactor): ProviderError {
   const { status } = answer;
-  const words = excerpt(answer.body, redactor);
+  const said = excerpt(answer.body, redactor);
   const answered = `the provider answered ${status}`;
-  const message = failed(operation, words === '' ? answered : `${answered}: ${words}`);
+  const message = failed(operation, said === '' ? answered : `${answered}: ${said}`);
   const retryAfterMs = retryAfter(answer.headers['retry-after']);
   if (status === 429) return new ProviderError('PROVIDER_RATE_LIMITED', message, { retryAfterMs });
-  if (status >= 400) return new ResponseError(status, message, { retryAfterMs });
+  if (status === 403) return new ResponseError(status, message, { code: 'PROVIDER_FORBIDDEN', said });
+  if (status >= 400) return new ResponseError(status, message, { retryAfterMs, said });
   if (status >= 300)
     return new ProviderError(
       'PROVIDER_PROTOCOL',
@@ -26,12 +27,32 @@ export function failure(answer: ProviderAnswer, operation: Operation, redactor: 
   return new ProviderError('PROVIDER_PROTOCOL', failed(operation, `${answered}, which is unexpected`));
 }
 
-/** Like `failure`, but 404 and 410 mean that the server or task does not exist. */
+/** Like `failure`, for a call about one server or task: the answer may be that it does not exist. */
 export function failureOf(answer: ProviderAnswer, operation: Operation, redactor: Redactor): ProviderError {
   const error = failure(answer, operation, redactor);
-  return answer.status === 404 || answer.status === 410
-    ? new ProviderError('PROVIDER_NOT_FOUND', error.message)
-    : error;
+  if (!deniesExistence(answer)) return error;
+  const said = error instanceof ResponseError ? error.said : '';
+  return new ResponseError(answer.status, error.message, { code: 'PROVIDER_NOT_FOUND', said });
+}
+
+/** `doesn't exist` loses its apostrophe before it is compared. */
+const NO_SUCH = /\b(?:does not|doesn ?t) exist\b/;
+/** What does not exist is not the server or the task: the key has the problem, or the URL. */
+const OF_SOMETHING_ELSE =
+  /\b(?:keys?|tokens?|accounts?|users?|customers?|clients?|credentials?|permissions?|roles?|pages?|urls?|paths?|files?|endpoints?)\b/;
+
+/**
+ * True if the answer to a call about one server or task says that it does not exist: 404 or 410, or a 403 whose text says
+ * so ("Server does not exist or access denied"). Any other 403 is about the rights of the key.
+ */
+function deniesExistence({ status, body }: ProviderAnswer): boolean {
+  if (status === 404 || status === 410) return true;
+  if (status !== 403 || typeof body !== 'string' || body.length > MAX_ERROR_BODY) return false;
+  const words = messageIn(body)
+    .toLowerCase()
+    .replaceAll(/[^a-z]+/g, ' ');
+  const found = NO_SUCH.exec(words);
+  return found !== null && !OF_SOMETHING_ELSE.test(words.slice(0, found.index));
 }
 
 /** Retry-After (seconds or an HTTP date) in milliseconds from now, at most one hour; undefined if invalid. */

@@ -5,7 +5,7 @@
 import { until } from '../base/deadline.ts';
 import type { Caller } from './caller.ts';
 import { toTask, type Endpoints } from './endpoints.ts';
-import { ProviderError, failed, withheldError } from './error.ts';
+import { ProviderError, ResponseError, failed, withheldError } from './error.ts';
 import { failure } from './failure.ts';
 import type { Connection, ProviderAnswer } from './transport.ts';
 import type { CreateOutcome, CreateServerRequest, OpenOrder, OrderGate } from './types.ts';
@@ -133,10 +133,19 @@ function bodyOf(request: CreateServerRequest): string {
 function outcomeOf(answer: ProviderAnswer, caller: Caller, endpoints: Endpoints): CreateOutcome {
   const { status } = answer;
   if (status >= 200 && status < 300) return accepted(answer, endpoints);
-  const error = failure(answer, 'createServer', caller.redactor);
+  const error = refusal(answer, caller);
   if (status === 429) return { kind: 'notCreated', error };
   if (REFUSALS.has(status)) return { kind: 'refused', status, error };
   return { kind: 'unknown', error };
+}
+
+/** The provider's own text comes first: it says what you can change. */
+function refusal(answer: ProviderAnswer, { redactor }: Caller): ProviderError {
+  const error = failure(answer, 'createServer', redactor);
+  if (!(error instanceof ResponseError) || error.said === '') return error;
+  const { code, status, said, retryAfterMs } = error;
+  const message = `${said} (the provider answered ${status} to the order)`;
+  return new ResponseError(status, message, { code, said, retryAfterMs });
 }
 
 /** Only 202 is documented. A task in another 2xx response proves nothing, but helps to find the server. */

@@ -27,6 +27,7 @@ function readOnly(session: Session): Session {
     ensureToken: () => session.ensureToken(),
     catalog: (maxAgeMs) => session.catalog(maxAgeMs),
     products: () => session.products(),
+    servers: () => session.servers(),
     pollTask: (task) => session.pollTask(task),
     readServer: (identifier, priority) => session.readServer(identifier, priority),
     openOrder: refuse('an order'),

@@ -16,11 +16,16 @@ export interface Image {
   name: string;
   description?: string | undefined;
 }
+/** How the provider writes a list: an array, or an object keyed by the code or the name. */
+export type ListShape = 'Array' | 'Object';
+
 /** The provider's lists; `diskSizes` maps a disk type to its allowed sizes (`ssd` is the default type). */
 export interface Catalog {
   products: Product[];
   images: Image[];
   diskSizes: Record<string, number[]>;
+  /** Left out for lists that were not read from the provider, such as those of a ServerCatalog. */
+  shapes?: { products: ListShape; images: ListShape };
 }
 
 export interface CreateServerRequest {
@@ -123,6 +128,11 @@ export interface Session {
   catalog(maxAgeMs: number): Promise<Catalog>;
   /** A fresh read of the products list, which proves that the key and the URL work. */
   products(): Promise<Product[]>;
+  /**
+   * The identifiers of the account's servers, as keys of a map (base/identifier.ts); undefined if the provider has no such
+   * list, as documented. Throws PROVIDER_FORBIDDEN if the key may not list servers.
+   */
+  servers(): Promise<ReadonlySet<string> | undefined>;
   /**
    * Waits for all that an order has to wait for: its turn, a token and a connection of its own. Throws ProviderError;
    * nothing was sent then. Close what it resolves with.

@@ -1,9 +1,9 @@
 /** Parses the provider's JSON leniently: ignores unknown fields and drops optional fields of a wrong type. */
 import * as z from 'zod';
 import { isObject } from '../base/deep-equal.ts';
-import { isSameIdentifier } from '../base/identifier.ts';
 import { ProviderError, failed, type Operation } from './error.ts';
-import type { Image, Product, Server } from './types.ts';
+import { identifierKey, isSameIdentifier } from '../base/identifier.ts';
+import type { Image, ListShape, Product, Server } from './types.ts';
 
 const text = z.string().optional().catch(undefined);
 const count = z.int().min(0).optional().catch(undefined);
@@ -18,6 +18,7 @@ const productSchema = z.object({
   specs: z.object({ ram: count }).optional().catch(undefined),
 });
 const imageSchema = z.object({ name: z.string().min(1), description: text });
+const listedServerSchema = z.object({ identifier: z.string().min(1) });
 
 const serverSchema = z.object({
   identifier: z.string().min(1),
@@ -42,15 +43,31 @@ const serverSchema = z.object({
     .catch(undefined),
 });
 
-/** Drops malformed elements; throws PROVIDER_PROTOCOL if the response is not an array. */
+/** Drops malformed entries. Throws PROVIDER_PROTOCOL for anything but an array or an object with at least one product. */
 export function parseProducts(body: unknown): Product[] {
-  return elements(body, 'products', productSchema).map(({ code, specs }) => ({ code, ram: specs?.ram }));
+  return nonEmpty(entries(body, 'products', 'code', productSchema), body, 'products').map(({ code, specs }) => ({
+    code,
+    ram: specs?.ram,
+  }));
 }
 
-/** Drops malformed elements; throws PROVIDER_PROTOCOL if the response is not an array. */
+/** Drops malformed entries. Throws PROVIDER_PROTOCOL for anything but an array or an object with at least one image. */
 export function parseImages(body: unknown): Image[] {
-  return elements(body, 'images', imageSchema);
+  return nonEmpty(entries(body, 'images', 'name', imageSchema), body, 'images');
 }
+
+/**
+ * The identifiers of the account's servers, as keys of a map. An empty object is an empty list; throws PROVIDER_PROTOCOL for
+ * an object with nothing but malformed values, such as an error.
+ */
+export function parseServerList(body: unknown): ReadonlySet<string> {
+  const servers = entries(body, 'listServers', 'identifier', listedServerSchema);
+  if (servers.length === 0 && isObject(body) && Object.keys(body).length > 0) nonEmpty(servers, body, 'listServers');
+  return new Set(servers.map(({ identifier }) => identifierKey(identifier)));
+}
+
+/** The form of a list that one of these functions accepts. */
+export const shapeOf = (body: unknown): ListShape => (Array.isArray(body) ? 'Array' : 'Object');
 
 /**
  * Sizes by disk type, without malformed entries. Throws PROVIDER_PROTOCOL if the response is not an object, or an object
@@ -115,11 +132,34 @@ export function objectIn(text: unknown): Record<string, unknown> {
   }
 }
 
-function elements<T>(body: unknown, operation: Operation, schema: z.ZodType<T>): T[] {
-  if (!Array.isArray(body))
-    throw new ProviderError('PROVIDER_PROTOCOL', failed(operation, 'the answer is not a JSON array'));
-  return body.flatMap((element) => {
-    const result = schema.safeParse(element);
+/**
+ * The valid entries of an array, or of an object keyed by `key`, as the public service answers: there, the key replaces the
+ * field of a value that lacks it.
+ */
+function entries<T>(body: unknown, operation: Operation, key: string, schema: z.ZodType<T>): T[] {
+  const values = Array.isArray(body) ? (body as unknown[]) : keyedValues(body, key);
+  if (values === undefined)
+    throw new ProviderError('PROVIDER_PROTOCOL', failed(operation, 'the answer is neither a JSON array nor an object'));
+  return values.flatMap((value) => {
+    const result = schema.safeParse(value);
     return result.success ? [result.data] : [];
   });
+}
+
+/** The keys under which an error answer may hold an object. */
+const ERRORS = new Set(['error', 'errors']);
+
+function keyedValues(body: unknown, key: string): object[] | undefined {
+  if (!isObject(body)) return undefined;
+  return Object.entries(body).flatMap(([name, value]) => {
+    if (!isObject(value)) return [];
+    if (key in value) return [value];
+    return ERRORS.has(name) ? [] : [{ ...value, [key]: name }];
+  });
+}
+
+/** An array may be empty. An object without any valid entry is another answer, such as an error. */
+function nonEmpty<T>(found: T[], body: unknown, operation: Operation): T[] {
+  if (found.length > 0 || Array.isArray(body)) return found;
+  throw new ProviderError('PROVIDER_PROTOCOL', failed(operation, 'the answer is an object without any valid entry'));
 }

@@ -25,6 +25,8 @@ const NEXT: Partial<Record<ReadyReason, string>> = {
     'The operator retries automatically. Check --base-url and --auth-url: a proxy or a login page may be answering instead of the provider',
   Unauthorized:
     'The operator retries automatically. Send all requests from one IP address, and check that --base-url and --auth-url belong together',
+  PermissionDenied:
+    'The operator retries automatically. Give the API key the permission to provision servers in the control panel of the provider, or put another key into the Secret',
   InvalidCredentials: 'If the key is wrong, put a valid one into the Secret that spec.apiKeySecretRef names',
 };
 
@@ -45,6 +47,7 @@ const REASON_BY_CODE: Record<ProviderErrorCode, ReadyReason> = {
   PROVIDER_RATE_LIMITED: 'ProviderRateLimited',
   PROVIDER_INVALID_CREDENTIALS: 'InvalidCredentials',
   PROVIDER_UNAUTHORIZED: 'Unauthorized',
+  PROVIDER_FORBIDDEN: 'PermissionDenied',
   PROVIDER_PROTOCOL: 'ProviderProtocolError',
   // Calls about a task or a server handle it as an outcome; in any other call it is a failure.
   PROVIDER_NOT_FOUND: 'ProviderProtocolError',

@@ -44,7 +44,7 @@ export function catalogStatus(
   const current = present.observedGeneration === generation;
   // While the provider is unreachable, its last lists are still the best that is known. A failing key is another
   // matter.
-  const keepsReady = current && !hasTrait(reading.reason, 'aboutKey') && reading.reason !== 'Unauthorized';
+  const keepsReady = current && !hasTrait(reading.reason, 'aboutKey') && !REFUSED.has(reading.reason);
   const before = keepsReady
     ? conditions
     : conditions.filter(({ type, status }) => type !== 'Ready' || status !== 'True');
@@ -56,6 +56,9 @@ export function catalogStatus(
     conditions: withVerdict(before, reading, generation, now),
   };
 }
+
+/** The provider refuses the key's calls, so its last lists may no longer be for this key. */
+const REFUSED = new Set<string>(['Unauthorized', 'PermissionDenied']);
 
 /** True if you requested a read that has not been made since, before or after a restart. */
 export function isRequested(object: ServerCatalog): boolean {

@@ -4,6 +4,7 @@
  */
 import type { ServerRecord } from '../../api/record.ts';
 import type { VirtualServer } from '../../api/virtual-server.ts';
+import { ended } from '../../base/text.ts';
 
 /** True if the object `namespace/name` is in the namespace of `object`. */
 export function isOwnNamespace(holder: string, { metadata: { namespace } }: VirtualServer): boolean {
@@ -19,11 +20,11 @@ export function namesOf(holders: readonly string[], object: VirtualServer): stri
   return [...own, elsewhere].join(', ');
 }
 
-/** `cause`: why no answer arrived, where that is known. */
+/** `cause`: the provider's answer, or why none arrived, where that is known. */
 export function unknownMessage({ attempt = '', hintedTask }: ServerRecord, cause?: string): string {
-  const why = cause === undefined ? '' : ` (${cause})`;
+  const why = cause === undefined ? '' : `${ended(cause)} `;
   const hint = hintedTask === undefined ? '' : `. The answer named task ${hintedTask}`;
-  return `Order ${attempt} was sent, but its outcome is unknown${why}: a server may exist and cost money${hint}`;
+  return `${why}Order ${attempt} was sent, but its outcome is unknown: a server may exist and cost money${hint}`;
 }
 
 export const RESTORE_KEY = 'If you changed the API key or the base URL, restore those that were used for the order';

@@ -5,7 +5,7 @@
  */
 import { without } from '../../base/without.ts';
 import { timestamp } from '../../base/duration.ts';
-import { capitalized, ended } from '../../base/text.ts';
+import { ended } from '../../base/text.ts';
 import { RECONCILE_AT_ANNOTATION } from '../../api/names.ts';
 import { unknownIn, type ServerRecord } from '../../api/record.ts';
 import type { VirtualServerSpec } from '../../api/virtual-server.ts';
@@ -239,7 +239,7 @@ export function afterAnswer(at: View, record: ServerRecord, answer: CreateOutcom
         ? `The operator orders again every hour, and at once when you change spec or the annotation ${RECONCILE_AT_ANNOTATION}. ` +
           'Fix the cause at the provider'
         : 'The operator orders again when you change spec';
-      const message = `${capitalized(ended(error.message))} ${then}`;
+      const message = `${ended(error.message)} ${then}`;
       const afterMs = hourly ? jittered(HOUR_MS, facts) : Infinity;
       const parts = { record: left, fields: {}, verdict: { reason: 'CreateRejected', message } as const };
       return { ...endVisit(at, parts, { operation: 'order', afterMs }, withoutFailures(facts.memo), left), error };

@@ -42,6 +42,10 @@ describe('an accepted order', () => {
     ['relative to the base URL', () => 'beta/queue/vps/31'],
     ['with a trailing slash', (origin) => `${origin}/p/beta/queue/vps/31/`],
     ['with a query', (origin) => `${origin}/p/beta/queue/vps/31?from=create`],
+    ['absolute, without the prefix', (origin) => `${origin}/beta/queue/vps/31`],
+    ['absolute, with another prefix', (origin) => `${origin}/elsewhere/v2/queue/vps/31`],
+    ['an absolute path without the version', () => '/queue/vps/31'],
+    ['relative to the versioned URL', () => 'queue/vps/31'],
   ];
   it.each(LOCATIONS)('takes the task from a Location that is %s', async (_name, location) => {
     const stub = await startStub('/p');
@@ -70,7 +74,6 @@ describe('an accepted order', () => {
     '/beta/queue/other/31',
     '/beta/queue/vps/31/more',
     '/beta/queue/vps/../vps2/31',
-    '/elsewhere/beta/queue/vps/31',
     'http://user:pass@127.0.0.1/beta/queue/vps/31',
     '/beta/queue/vps/',
     '/beta/queue/vps/abc',
@@ -104,8 +107,9 @@ describe('an order that is not accepted', () => {
     'is refused by %i, with the words of the provider',
     async (status) => {
       const { outcome, stub } = await create({ status, body: { message: 'no such product' } });
-      expect(outcome).toMatchObject({ kind: 'refused', status, error: { code: 'PROVIDER_RESPONSE', status } });
-      expect(outcome).toHaveProperty('error.message', expect.stringContaining('no such product'));
+      expect(outcome).toMatchObject({ kind: 'refused', status, error: { status, said: 'no such product' } });
+      const message = `no such product (the provider answered ${status} to the order)`;
+      expect(outcome).toHaveProperty('error.message', message);
       expect(stub.count('POST', SERVERS)).toBe(1);
     },
   );

@@ -1,0 +1,161 @@
+/** Answers as the public service gives them: keyed lists, a 403 for a server that does not exist, a list of servers. */
+import { describe, expect, it } from 'vitest';
+import type { ProviderError } from '../../../src/provider/error.ts';
+import { accountOf } from '../../../src/provider/account.ts';
+import { Endpoints } from '../../../src/provider/endpoints.ts';
+import { errorOf, sessionFor, startStub, type StubProvider } from './stub-provider.ts';
+
+const PRODUCTS = {
+  VPSX4: { code: 'VPSX4', name: 'VPS 4', family: 'vpsx', period: 'on-demand', specs: { cores: 1, ram: 2048 } },
+  VPSX8: { name: 'VPS 8', specs: { ram: 4096 } },
+};
+const IMAGES = {
+  'cloudinit-debian-trixie.raw.gz': { name: 'cloudinit-debian-trixie.raw.gz', description: 'Debian 13' },
+  'cloudinit-ubuntu-noble.raw.gz': { description: 'Ubuntu 24.04' },
+};
+
+async function withLists(products: unknown, images: unknown = IMAGES): Promise<StubProvider> {
+  const stub = await startStub();
+  stub.on('GET /beta/vps/products', { status: 200, body: products });
+  stub.on('GET /beta/vps/images', { status: 200, body: images });
+  stub.on('GET /beta/vps/disk-sizes', { status: 200, body: { hdd: [20480], ssd: [5120, 10240] } });
+  return stub;
+}
+
+describe('a list that is an object', () => {
+  it('has an entry for each valid value, and the key replaces a missing code or name', async () => {
+    const stub = await withLists({ ...PRODUCTS, broken: 'x', VPSX0: { code: 7 }, VPSX1: null });
+    const catalog = await sessionFor(stub).catalog(0);
+    expect(catalog.products).toEqual([
+      { code: 'VPSX4', ram: 2048 },
+      { code: 'VPSX8', ram: 4096 },
+    ]);
+    expect(catalog.images.map(({ name }) => name)).toEqual(Object.keys(IMAGES));
+    expect(catalog.shapes).toEqual({ products: 'Object', images: 'Object' });
+  });
+
+  it('keeps the code of the value where the key is another one', async () => {
+    const stub = await withLists({ a: { code: 'VPSX4' } });
+    expect(await sessionFor(stub).products()).toEqual([{ code: 'VPSX4', ram: undefined }]);
+  });
+
+  it.each([
+    {},
+    { error: 'Not authorised' },
+    { error: { message: 'Not authorised', status: 403 } },
+    { errors: { product: {} } },
+    { message: 'maintenance', status: 503 },
+    { products: [{ code: 'VPSX4' }] },
+    { VPSX4: 'sold out' },
+  ])('is a protocol error without one valid value: %j', async (body) => {
+    const products = await withLists(body);
+    expect(await errorOf(sessionFor(products).products())).toMatchObject({ code: 'PROVIDER_PROTOCOL' });
+    const images = await withLists(PRODUCTS, body);
+    expect(await errorOf(sessionFor(images).catalog(0))).toMatchObject({ code: 'PROVIDER_PROTOCOL' });
+  });
+});
+
+const SERVER = '/beta/vps/servers/web1';
+const TASK = '/beta/queue/vps/7';
+
+describe('a 403', () => {
+  const answers = async (body: unknown): Promise<ProviderError[]> => {
+    const stub = await startStub();
+    const reply = { status: 403, body };
+    stub.on(`GET ${SERVER}`, reply);
+    stub.on(`DELETE ${SERVER}`, reply);
+    stub.on(`GET ${TASK}`, reply);
+    const session = sessionFor(stub);
+    return Promise.all([
+      errorOf(session.readServer('web1', 'high')),
+      errorOf(session.deleteServer('web1')),
+      errorOf(session.pollTask(7)),
+    ]) as Promise<ProviderError[]>;
+  };
+
+  it.each([
+    { error: 'Server does not exist or access denied' },
+    { error: 'server DOES NOT EXIST, or access denied.' },
+    { error: "The server doesn't exist" },
+    { message: 'Not authorised or does not exist' },
+    'Task does not exist',
+  ])('means that there is no such server or task if it says so: %j', async (body) => {
+    for (const error of await answers(body)) expect(error).toMatchObject({ code: 'PROVIDER_NOT_FOUND', status: 403 });
+  });
+
+  it.each([
+    { error: 'Not authorised' },
+    { error: 'Access denied' },
+    { error: 'The API key does not exist' },
+    { error: 'Account does not exist or is suspended' },
+    { error: 'The server exists, but the key may not read it' },
+    { error: 'This page does not exist' },
+    '<html><body>Server does not exist</body></html>',
+    '',
+    {},
+  ])('is about the rights of the key otherwise: %j', async (body) => {
+    for (const error of await answers(body)) expect(error).toMatchObject({ code: 'PROVIDER_FORBIDDEN', status: 403 });
+  });
+
+  it.each(['products', 'images', 'disk-sizes'])('of the list of %s is about the rights of the key', async (list) => {
+    const stub = await withLists(PRODUCTS);
+    stub.on(`GET /beta/vps/${list}`, { status: 403, body: { error: 'Not authorised' } });
+    const error = await errorOf(sessionFor(stub).catalog(0));
+    expect(error).toMatchObject({ code: 'PROVIDER_FORBIDDEN', said: 'Not authorised' });
+  });
+});
+
+describe('the list of servers', () => {
+  const listed = async (reply: { status: number; body?: unknown }) => {
+    const stub = await startStub();
+    stub.on('GET /beta/vps/servers', reply);
+    return sessionFor(stub).servers();
+  };
+
+  it('has the identifiers of the account, in any spelling', async () => {
+    const body = { web1: { identifier: 'web1', product: 'VPSX4', name: null }, Db2: { product: 'VPSX8' } };
+    expect([...((await listed({ status: 200, body })) ?? [])]).toEqual(['web1', 'db2']);
+  });
+
+  it.each([{}, []])('may be empty: %j', async (body) => {
+    expect(await listed({ status: 200, body })).toEqual(new Set());
+  });
+
+  it('may be an array', async () => {
+    expect(await listed({ status: 200, body: [{ identifier: 'web1' }, { name: 'x' }] })).toEqual(new Set(['web1']));
+  });
+
+  it.each([404, 405, 501])('does not exist where the provider answers %i', async (status) => {
+    expect(await listed({ status, body: { error: 'no such path' } })).toBeUndefined();
+  });
+
+  it.each<[number, unknown, string]>([
+    [403, { error: 'Not authorised' }, 'PROVIDER_FORBIDDEN'],
+    [500, { error: 'oops' }, 'PROVIDER_RESPONSE'],
+    [200, { error: 'Not authorised' }, 'PROVIDER_PROTOCOL'],
+    [200, '<html>', 'PROVIDER_PROTOCOL'],
+    [200, 'null', 'PROVIDER_PROTOCOL'],
+    [302, '', 'PROVIDER_PROTOCOL'],
+  ])('is unknown after %i %j', async (status, body, code) => {
+    expect(await errorOf(listed({ status, body }))).toMatchObject({ code });
+  });
+});
+
+describe('a base URL', () => {
+  const at = (base: string): Endpoints => new Endpoints(base, 'https://auth.example');
+
+  it.each([
+    ['https://api.example', 'https://api.example/beta'],
+    ['https://api.example', 'https://api.example/beta/'],
+    ['https://api.example/p', 'https://api.example/p/beta//'],
+  ])('%s is the same provider as %s', (plain, versioned) => {
+    expect(at(versioned).base).toBe(plain);
+    expect(at(versioned).products).toEqual(at(plain).products);
+    expect(at(versioned).task(7)).toEqual(at(plain).task(7));
+    expect(accountOf(at(versioned).base, 'key')).toBe(accountOf(plain, 'key'));
+  });
+
+  it('keeps a prefix that only ends like the version', () => {
+    expect(at('https://api.example/alphabeta').products.path).toBe('/alphabeta/beta/vps/products');
+  });
+});
