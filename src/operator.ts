@@ -70,7 +70,7 @@ export interface OperatorOptions extends Pick<VisitServices, 'probe'> {
   providerTimeoutMs: number;
   kubeTimeoutMs: number;
   takeoverGraceMs: number;
-  /** How long the provider must answer 404 for a server before it counts as gone. */
+  /** How long the provider must deny a server before it counts as gone. */
   absenceGraceMs: number;
   /** True while no other process can be the leader; always true without leader election. */
   leads?: () => boolean;
@@ -382,13 +382,14 @@ export interface StepBounds {
 }
 
 /**
- * Upper bounds for one step. After a 404, a DELETE reads the products list and the server again: three calls. Each may
- * log in, be refused, log in again and be retried: 6 calls and 6 logins, each with a token of the bucket. A step reads at most 16
+ * Upper bounds for one step. If the provider denies a server, a step reads the products, the list of servers and the server
+ * again, and may send a DELETE: five calls. Each may log in, be refused, log in again and be retried: 10 calls and 10 logins,
+ * each with a token of the bucket. A step reads at most 16
  * Secrets (`sshKeysFrom`), or an object, or a Secret and its fallback, and writes twice: at most 20 calls. The visit of
  * a catalog, with its three lists, stays within these bounds.
  */
-const MAX_CALLS = 6;
-const MAX_LOGINS = 6;
+const MAX_CALLS = 10;
+const MAX_LOGINS = 10;
 const MAX_KUBE_CALLS = 20;
 
 /**

@@ -1,7 +1,8 @@
 /**
- * A server that the provider denies, or shows as another one. A single 404 proves nothing: a read replica may lag, an
+ * A server that the provider denies, or shows as another one. A single denial proves nothing: a read replica may lag, an
  * endpoint may err. Absence needs several denials spread over a grace period, with the account of the record, non-empty
- * lists, and no 200 in between. The counts live in memory: a restart begins again, which only takes longer. Pure.
+ * lists, and no 200 in between. Where the provider lists the account's servers, the list has to confirm each denial. The
+ * counts live in memory: a restart begins again, which only takes longer. Pure.
  */
 import { durationText, timestamp } from '../../base/duration.ts';
 import type { Verdict } from '../../controller/conditions.ts';
@@ -28,6 +29,8 @@ import { goOn, jittered, endVisit, retryLater } from './outcome.ts';
 import { withMemo, type View } from './view.ts';
 
 const NEEDED = 3;
+/** If the list of servers confirms each of them. */
+const NEEDED_UNLISTED = 2;
 /** A server that was never read with 200 may be slow to appear, so it needs this many grace periods. */
 const UNSEEN_PERIODS = 12;
 
@@ -35,13 +38,15 @@ const UNSEEN_PERIODS = 12;
  * Adds one denial of `what` (a server or a task) to the denials in the memo. Denials that come too fast count as one. A
  * gap longer than the grace period restarts the count, since it may hide a 200.
  */
-export function denied({ memo, monotonic, timing }: Facts, what: string): Denials {
+export function denied({ memo, monotonic, timing }: Facts, what: string, isUnlisted = false): Denials {
   const before = memo.evidence.denials?.of === what ? memo.evidence.denials : undefined;
   const isStale = before !== undefined && monotonic - before.lastAt > timing.absenceMs;
   const lastAt = monotonic;
-  if (before === undefined || isStale) return { of: what, since: monotonic, counted: 1, countedAt: monotonic, lastAt };
+  if (before === undefined || isStale)
+    return { of: what, since: monotonic, counted: 1, countedAt: monotonic, lastAt, areUnlisted: isUnlisted };
   if (monotonic - before.countedAt < timing.absenceMs / 4) return { ...before, lastAt };
-  return { ...before, counted: before.counted + 1, countedAt: monotonic, lastAt };
+  const areUnlisted = before.areUnlisted && isUnlisted;
+  return { ...before, counted: before.counted + 1, countedAt: monotonic, lastAt, areUnlisted };
 }
 
 /** How long the denials of the record's server have to last (ms). */
@@ -51,9 +56,11 @@ export function graceOf(object: VirtualServer, record: ServerRecord, { memo, tim
   return timing.absenceMs * (wasRead(object, record) || isExplained ? 1 : UNSEEN_PERIODS);
 }
 
-export function isProven({ counted, since }: Denials, graceMs: number, { monotonic }: Facts): boolean {
-  return counted >= NEEDED && monotonic - since >= graceMs;
+export function isProven(denials: Denials, graceMs: number, { monotonic }: Facts): boolean {
+  return denials.counted >= neededFor(denials) && monotonic - denials.since >= graceMs;
 }
+
+const neededFor = ({ areUnlisted }: Denials): number => (areUnlisted ? NEEDED_UNLISTED : NEEDED);
 
 /** How long until the next check (ms). */
 export function pauseOf({ since }: Denials, graceMs: number, { monotonic, timing }: Facts): number {
@@ -65,19 +72,20 @@ export function pauseOf({ since }: Denials, graceMs: number, { monotonic, timing
 
 /** The verdict while the absence is unproven. `pauseMs`: until the next check. */
 export function unprovenVerdict(
-  { counted, since }: Denials,
+  denials: Denials,
   what: string,
   graceMs: number,
   pauseMs: number,
   facts: Facts,
 ): Verdict {
   const { now, monotonic } = facts;
-  const earliest = timestamp(now + Math.max(0, since + graceMs - monotonic));
+  const earliest = timestamp(now + Math.max(0, denials.since + graceMs - monotonic));
+  const needed = neededFor(denials);
   return {
     reason: 'AbsenceUnproven',
     message:
-      `The provider answers 404 for ${what}, which may be an error of the provider. The operator has counted ` +
-      `${Math.min(counted, NEEDED)} of at least ${NEEDED} such answers, and believes them at ${earliest} at the earliest. ` +
+      `The provider answers that ${what} does not exist, which may be an error of the provider. The operator has counted ` +
+      `${Math.min(denials.counted, needed)} of at least ${needed} such answers, and believes them at ${earliest} at the earliest. ` +
       `Next check in ${durationText(pauseMs)} (at ${timestamp(now + pauseMs)})`,
   };
 }
@@ -151,7 +159,7 @@ export function notRecognized(
 type LookOperation = 'look' | 'cancel';
 
 /**
- * A 404 for the server, from a read or a DELETE: one hint, and proof together with enough others. Your annotation is
+ * The provider denies the server, in the answer to a read or a DELETE: one hint, and proof together with enough others. Your annotation is
  * proof as well, since only you can check with the provider in another way.
  */
 export function absent(
@@ -163,7 +171,9 @@ export function absent(
   const { object, facts } = at;
   const identifier = record.identifier ?? '';
   const goes = object.metadata.deletionTimestamp !== undefined || isToExpire(object, record, facts);
-  const denials = denial.counts ? denied(facts, `server ${identifier}`) : facts.memo.evidence.denials;
+  const denials = denial.counts
+    ? denied(facts, `server ${identifier}`, denial.isUnlisted)
+    : facts.memo.evidence.denials;
   const memo = withEvidence(withoutFailures(facts.memo), { denials });
   if (goes && denial.counts && wordOn(memo, record.identifier) !== undefined)
     return goOn(withEvidence(memo, { end: { state: 'confirmed', identifier } }));

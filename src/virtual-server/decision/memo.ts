@@ -69,7 +69,7 @@ export type TaskEvidence =
 export type Silence =
   { why: 'taskNotFound' } | { why: 'renamed'; named: string } | { why: 'overdue'; message: string | undefined };
 
-/** How often and for how long the provider has denied a server or a task (404) without a 200 in between. */
+/** How often and for how long the provider has denied a server or a task, without a 200 in between. */
 export interface Denials {
   /** `server IDENTIFIER` or `task NUMBER`. */
   of: string;
@@ -79,6 +79,8 @@ export interface Denials {
   /** When the last denial of all came, counted or not. */
   lastAt: number;
   counted: number;
+  /** Whether the list of servers confirms each counted denial. */
+  areUnlisted: boolean;
 }
 
 /** How far the end of a server has come. */

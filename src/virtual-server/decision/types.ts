@@ -135,8 +135,12 @@ export interface Park {
 /** What the provider answered to a question about a server. */
 export type ServerAnswer =
   | ShownServer
-  /** 404; `counts`: with the account of the record, and with non-empty lists. `detail`: why it proves nothing, if so. */
-  | { type: 'serverNotFound'; counts: boolean; detail: string }
+  /**
+   * The provider says that the server does not exist. `counts`: with the account of the record, with non-empty lists, and
+   * the list of servers does not contradict it; `detail`: why it proves nothing, if so. `isUnlisted`: there is a list of
+   * servers, without this one.
+   */
+  | { type: 'serverNotFound'; counts: boolean; detail: string; isUnlisted: boolean }
   | Failed;
 
 export interface ShownServer {
@@ -149,7 +153,7 @@ export interface ShownServer {
 export type TaskAnswer =
   | { type: 'pending'; identifier?: string | undefined; status?: string | undefined }
   | { type: 'complete'; identifier: string }
-  /** 404; `counts` as for a server. */
+  /** The provider says that the task does not exist; `counts` as for a server. */
   | { type: 'taskNotFound'; counts: boolean; detail: string }
   | Failed;
 

@@ -29,11 +29,14 @@ export function unknownMessage({ attempt = '', hintedTask }: ServerRecord, cause
 
 export const RESTORE_KEY = 'If you changed the API key or the base URL, restore those that were used for the order';
 
-/** Why a 404 proves nothing: it came from another account than the one that has the server. */
+/** Why a denial proves nothing: it came from another account than the one that has the server. */
 export const OTHER_KEY =
   'the API key or the base URL differs from the one with which it was last seen. Restore that key or URL';
 
-/** Why a 404 proves nothing: the provider answers a question that any account may ask with `answer`. */
+/** Why a denial proves nothing: the provider's list contradicts it. */
+export const LISTED = "the provider's list of servers still has it";
+
+/** Why a denial proves nothing: the provider answers a question that any account may ask with `answer`. */
 export function noProducts(answer: string): string {
   return `the provider shows ${answer}. Check the base URL, and look in the control panel whether the account is suspended`;
 }

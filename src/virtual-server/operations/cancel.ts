@@ -177,8 +177,9 @@ export function afterRefusal(at: View, record: ServerRecord, shown: Found, error
     return notCancelled(withMemo(at, evidence), error);
   }
   if (shown.type === 'serverNotFound') return absent(at, record, 'cancel', shown);
-  const what = 'Cancelling the server failed: the provider answered 404 for a server that it shows';
-  return notCancelled(withMemo(at, memo), new ResponseError(404, what));
+  const status = error instanceof ResponseError ? error.status : 404;
+  const what = `Cancelling the server failed: the provider answered ${status} for a server that it shows`;
+  return notCancelled(withMemo(at, memo), new ResponseError(status, what));
 }
 
 /** True if the DELETE was sent and no answer of the provider refuses it. */
@@ -192,7 +193,7 @@ const REFUSED = new Set(['PROVIDER_INVALID_CREDENTIALS', 'PROVIDER_UNAUTHORIZED'
 
 /**
  * What follows from the documented answer with the message `said`. `before`, `after`: what the reads around the DELETE have
- * found; undefined: a 404. Pure.
+ * found; undefined: the provider denies the server. Pure.
  */
 export function afterWord(
   at: View,

@@ -1,11 +1,11 @@
-/** Reads tasks and servers at the provider, and tells whether a 404 of the provider proves anything. */
-import { ProviderError, isProviderError } from '../../provider/error.ts';
+/** Reads tasks and servers at the provider, and tells whether a denial of the provider proves anything. */
+import { identifierKey } from '../../base/identifier.ts';
+import { ProviderError, ResponseError, isProviderError } from '../../provider/error.ts';
 import type { VirtualServer } from '../../api/virtual-server.ts';
 import { isSameAccount } from '../decision/identity.ts';
 import { isProvisioned } from '../decision/status.ts';
 import type { Failed, ServerAnswer, ShownServer, TaskAnswer } from '../decision/types.ts';
-import { OTHER_KEY, noProducts } from '../decision/words.ts';
-import { ResponseError } from '../../provider/error.ts';
+import { LISTED, OTHER_KEY, noProducts } from '../decision/words.ts';
 import type { Priority, Session } from '../../provider/types.ts';
 
 export async function pollTask(task: number, account: string | undefined, session: Session): Promise<TaskAnswer> {
@@ -30,18 +30,43 @@ export async function readServer(
   const isResync = metadata.deletionTimestamp === undefined && isProvisioned(status);
   const priority = isResync ? 'lowest' : 'high';
   return orFailed(async () => {
+    let isUnlisted = false;
     const asked = await unlessDenied(
       () => show(identifier, priority, session),
-      () => problemOf(session, account),
+      async () => {
+        const problem = await problemOf(session, account);
+        if (problem !== undefined) return problem;
+        const listed = await isListed(identifier, session);
+        isUnlisted = listed === false;
+        return listed === true ? LISTED : undefined;
+      },
     );
-    return 'detail' in asked ? { type: 'serverNotFound', ...asked } : asked.found;
+    return 'detail' in asked ? { type: 'serverNotFound', ...asked, isUnlisted } : asked.found;
   });
 }
 
-/** One read without further checks, right after a DELETE; undefined if the provider denies the server. */
+/** One read right after the documented answer to a DELETE; undefined if the provider denies the server. */
 export function readAgain(identifier: string, session: Session): Promise<ShownServer | Failed | undefined> {
-  return orFailed(() => unlessNotFound(() => show(identifier, 'high', session)));
+  return orFailed(async () => {
+    try {
+      return await show(identifier, 'high', session);
+    } catch (error) {
+      if (!isProviderError(error, 'PROVIDER_NOT_FOUND')) throw error;
+      // A key that has just lost its rights may get this answer too: the list of servers tells, where there is one.
+      const isUnclear = error instanceof ResponseError && error.status === 403;
+      if (isUnclear && (await isListed(identifier, session)) === true) throw stillListed(error);
+      return undefined;
+    }
+  });
 }
+
+/** Undefined if the provider has no list of servers. Throws PROVIDER_FORBIDDEN if the key may not list servers. */
+async function isListed(identifier: string, session: Session): Promise<boolean | undefined> {
+  return (await session.servers())?.has(identifierKey(identifier));
+}
+
+const stillListed = ({ status }: ResponseError): ResponseError =>
+  new ResponseError(status, `Reading the server failed: the provider answered ${status}, but ${LISTED}`);
 
 /** Keeps the spelling that works in calls, however the provider spells it. */
 async function show(identifier: string, priority: Priority, session: Session): Promise<ShownServer> {
@@ -66,7 +91,7 @@ async function orFailed<T>(ask: () => Promise<T>): Promise<T | Failed> {
 type Reading<T> = { found: T } | { counts: boolean; detail: string };
 
 /**
- * After a 404, checks for other causes, then asks once again, since a fault may have ended by then. `problem`: why a
+ * After a denial, checks for other causes, then asks once again, since a fault may have ended by then. `problem`: why a
  * denial proves nothing; undefined if it counts.
  */
 async function unlessDenied<T>(ask: () => Promise<T>, problem: () => Promise<string | undefined>): Promise<Reading<T>> {
@@ -75,7 +100,9 @@ async function unlessDenied<T>(ask: () => Promise<T>, problem: () => Promise<str
   const detail = await problem();
   if (detail !== undefined) return { counts: false, detail };
   const second = await unlessNotFound(ask);
-  return second === undefined ? { counts: true, detail: 'the provider answers 404 for it' } : { found: second };
+  return second === undefined
+    ? { counts: true, detail: 'the provider answers that it does not exist' }
+    : { found: second };
 }
 
 async function unlessNotFound<T>(ask: () => Promise<T>): Promise<T | undefined> {
@@ -97,7 +124,8 @@ async function listsProblem(session: Session): Promise<string | undefined> {
   try {
     return (await session.products()).length === 0 ? noProducts('no products either') : undefined;
   } catch (error) {
-    if (!(error instanceof ResponseError && error.status < 500)) throw error;
+    // A key without rights has a reason of its own.
+    if (!(error instanceof ResponseError && error.status < 500) || error.code === 'PROVIDER_FORBIDDEN') throw error;
     return noProducts(`HTTP status ${error.status} instead of its products`);
   }
 }

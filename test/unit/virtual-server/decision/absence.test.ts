@@ -31,6 +31,7 @@ describe('counting denials', () => {
       counted: 1,
       countedAt: 0,
       lastAt: GRACE / 4 - 1,
+      areUnlisted: false,
     });
     expect(after(0, GRACE / 4).counted).toBe(2);
   });
@@ -42,6 +43,7 @@ describe('counting denials', () => {
       counted: 3,
       countedAt: 160_000,
       lastAt: 160_000,
+      areUnlisted: false,
     });
   });
 
@@ -66,6 +68,54 @@ describe('proof of absence', () => {
     { reason: 'two denials within a moment', moments: [0, 1], now: 1, proven: false },
   ])('$reason: $proven', ({ moments, now, proven }) => {
     expect(isProven(after(...moments), GRACE, at(now))).toBe(proven);
+  });
+});
+
+describe('proof of absence with a list of servers', () => {
+  /** Each moment with whether the list confirms that denial. */
+  const listed = (...moments: [number, boolean][]): Denials => {
+    let held = memo();
+    for (const [moment, isUnlisted] of moments) held = memo({ denials: denied(at(moment, held), WHAT, isUnlisted) });
+    return held.evidence.denials ?? denials('nothing');
+  };
+
+  it.each<{ reason: string; moments: [number, boolean][]; proven: boolean }>([
+    {
+      reason: 'two confirmed reads a grace apart',
+      moments: [
+        [0, true],
+        [GRACE, true],
+      ],
+      proven: true,
+    },
+    {
+      reason: 'two confirmed reads, a moment too early',
+      moments: [
+        [0, true],
+        [GRACE - 1, true],
+      ],
+      proven: false,
+    },
+    { reason: 'one confirmed read', moments: [[GRACE, true]], proven: false },
+    {
+      reason: 'two reads, of which the list confirms one',
+      moments: [
+        [0, false],
+        [GRACE, true],
+      ],
+      proven: false,
+    },
+    {
+      reason: 'two reads before the list is lost',
+      moments: [
+        [0, true],
+        [GRACE, false],
+      ],
+      proven: false,
+    },
+  ])('$reason: $proven', ({ moments, proven }) => {
+    const last = moments.at(-1)?.[0] ?? 0;
+    expect(isProven(listed(...moments), GRACE, at(last))).toBe(proven);
   });
 });
 
@@ -148,7 +198,7 @@ describe('the verdict before the proof', () => {
     );
     expect(reason).toBe('AbsenceUnproven');
     expect(message).toContain(
-      '404 for server srv1, which may be an error of the provider. The operator has counted 2 of at least 3 such answers',
+      'that server srv1 does not exist, which may be an error of the provider. The operator has counted 2 of at least 3 such answers',
     );
     expect(message).toContain('believes them at 2026-01-02T00:03:40Z at the earliest');
     expect(message).toContain('Next check in 60 s (at 2026-01-02T00:01:00Z)');

@@ -61,7 +61,7 @@ describe('the answer to an order', () => {
 
   it('tells the words of a refusal, and what leads to the next order', () => {
     expect(messageOf(after(refused(400)))).toContain(
-      'The words of the provider. The operator orders again when you change spec',
+      'the words of the provider. The operator orders again when you change spec',
     );
   });
 });
@@ -121,7 +121,7 @@ describe('an order whose outcome is unknown', () => {
 
   it('keeps its cause, also in another process', () => {
     expect(next.status?.conditions?.[0]).toMatchObject({ subject: 'the words of the provider' });
-    expect(messageOf(next)).toContain('(the words of the provider)');
+    expect(messageOf(next)).toMatch(/^the words of the provider\. Order a1 was sent, but its outcome is unknown/);
     expect(decided()).toMatchObject({
       type: 'park',
       verdict: { message: next.status?.conditions?.[0]?.summary, subject: 'the words of the provider' },

@@ -45,7 +45,6 @@ describe('a 404', () => {
   it.each([
     { why: 'the list of products is empty', products: [] },
     { why: 'the list of products is answered with 404', products: new ResponseError(404, 'no such path') },
-    { why: 'the list of products is answered with 403', products: new ResponseError(403, 'no right to it') },
   ])('does not count if $why', async ({ products }) => {
     const looked = await look({ answers: { products } });
     expectNoProof(looked);
@@ -75,6 +74,34 @@ describe('a 404', () => {
       expect(visited.memo.failures).toBe(1);
       expect(shownBy(visited).reason).toBe('ProviderUnavailable');
     }
+  });
+
+  it('is about the rights of the key if the provider forbids to read its lists', async () => {
+    const forbidden = new ResponseError(403, 'Not authorised', { code: 'PROVIDER_FORBIDDEN' });
+    for (const answers of [{ products: forbidden }, { servers: forbidden }]) {
+      const visited = await look({ answers });
+      expect(visited.memo.evidence.denials).toBeUndefined();
+      expect(shownBy(visited).reason).toBe('PermissionDenied');
+    }
+  });
+
+  it('does not count while the list of servers has the server', async () => {
+    const visited = await look({ answers: { servers: ['srv0', 'srv1'] } });
+    expect(visited.calls).toEqual(['read', 'products', 'servers', 'write']);
+    expectNoProof(visited);
+    expect(shownBy(visited).message).toContain("the provider's list of servers still has it");
+  });
+
+  it('counts if the list of servers does not have the server either', async () => {
+    const visited = await look({ answers: { servers: [] } });
+    expect(visited.calls).toEqual(['read', 'products', 'servers', 'read', 'write']);
+    expect(visited.memo.evidence.denials).toMatchObject({ of: 'server srv1', counted: 1, areUnlisted: true });
+  });
+
+  it('does not count if the list of servers fails', async () => {
+    const visited = await look({ answers: { servers: new ResponseError(500, 'down') } });
+    expect(visited.memo.evidence.denials).toBeUndefined();
+    expect(visited.memo.failures).toBe(1);
   });
 
   it('counts as a fault if the second answer shows the server', async () => {
