@@ -82,6 +82,8 @@ export const REASONS = {
   Creating: working('calm', 'silent', 'taskMayRun'),
   TaskOverdue: working('taskFruitless', 'hopeless', 'namedByYou', 'unresolved'),
   TaskNotFound: stuck('taskFruitless', 'hopeless', 'namedByYou', 'orderParked', 'renamed', 'unresolved'),
+  CreateFailed: stuck('taskFruitless', 'hopeless', 'namedByYou', 'orderParked', 'unresolved'),
+  CreateBackOff: working(),
   TaskFailed: stuck('taskFruitless', 'hopeless', 'namedByYou', 'orderParked', 'unresolved'),
   TaskInUse: stuck('taskFruitless', 'hopeless', 'namedByYou', 'orderParked', 'renamed', 'unresolved'),
   AbsenceUnproven: hiccup('taskMayRun', 'doubt', 'unseen'),

@@ -11,6 +11,9 @@ const MAX_ORPHANS = 16;
 /** Maximum number of hardware addresses, and of IPv6 addresses, in a fingerprint. */
 export const MAX_FINGERPRINT = 8;
 const MAX_FINGERPRINT_TEXT = 64;
+/** How many failed orders a record keeps; the newest ones win. */
+export const MAX_FAILED = 16;
+const MAX_SAID = 256;
 /** How many resolved attempts a record keeps; the newest ones win. */
 export const MAX_SETTLED = 16;
 
@@ -31,6 +34,24 @@ const orphanSchema = open({
   task: task.optional(),
   identifier: identifier.optional(),
 }).describe('A server, or a task that creates one, that this object no longer refers to.');
+
+const said = z.string().max(MAX_SAID).describe('What the provider said about the order.');
+
+const failedSchema = open({
+  attempt: attempt.optional(),
+  attemptedAt,
+  task: task.optional(),
+  identifier,
+  account: z.string().max(64).optional(),
+  said: said.optional(),
+  retryAt: z.iso
+    .datetime()
+    .max(64)
+    .optional()
+    .describe('Until then the operator sends no other order, unless you change the object.'),
+}).describe(
+  'An order that failed, with the server that it named. The operator looks for this server from time to time.',
+);
 
 const addresses = z.array(z.string().max(MAX_FINGERPRINT_TEXT)).max(MAX_FINGERPRINT);
 const fingerprintSchema = open({
@@ -60,6 +81,9 @@ const shape = {
   hintedTask: task
     .optional()
     .describe('A task that an unexpected answer to the order named. A hint for you; the operator does not act on it.'),
+  createFailure: open({ said })
+    .optional()
+    .describe('The task of the order answers that the order failed; whether a server exists is still open.'),
   identifier: identifier.optional(),
   fingerprint: fingerprintSchema.optional(),
   goneRefuted: z
@@ -87,6 +111,7 @@ const shape = {
     .optional()
     .describe('The deleted object that handed its server over to this one.'),
   orphans: z.array(orphanSchema).max(MAX_ORPHANS).optional().describe('Servers for which you have to look yourself.'),
+  failed: z.array(failedSchema).max(MAX_FAILED).optional().describe('Orders that failed and created no server.'),
   settled: z.array(attempt).max(MAX_SETTLED).optional().describe('Earlier attempts that you resolved.'),
 };
 
@@ -98,6 +123,7 @@ export const recordSchema = open(shape);
 export type ServerRecord = z.infer<typeof recordSchema>;
 export type Fingerprint = z.infer<typeof fingerprintSchema>;
 export type Orphan = z.infer<typeof orphanSchema>;
+export type FailedOrder = z.infer<typeof failedSchema>;
 
 /**
  * The record as `status` stores it: an opaque map, of which the API server knows only what its policies read. The number of

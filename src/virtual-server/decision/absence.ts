@@ -50,9 +50,15 @@ export function denied({ memo, monotonic, timing }: Facts, what: string, isUnlis
 }
 
 /** How long the denials of the record's server have to last (ms). */
-export function graceOf(object: VirtualServer, record: ServerRecord, { memo, timing }: Facts): number {
-  // A DELETE whose answer was lost explains why the server is gone.
-  const isExplained = wasRequested(memo, record.identifier);
+export function graceOf(
+  object: VirtualServer,
+  record: ServerRecord,
+  { memo, timing }: Facts,
+  denials: Denials | undefined,
+): number {
+  // A DELETE whose answer was lost explains why the server is gone. So does a failed order, if the list confirms it.
+  const hasFailed = record.createFailure !== undefined && denials?.areUnlisted === true;
+  const isExplained = wasRequested(memo, record.identifier) || hasFailed;
   return timing.absenceMs * (wasRead(object, record) || isExplained ? 1 : UNSEEN_PERIODS);
 }
 
@@ -177,7 +183,7 @@ export function absent(
   const memo = withEvidence(withoutFailures(facts.memo), { denials });
   if (goes && denial.counts && wordOn(memo, record.identifier) !== undefined)
     return goOn(withEvidence(memo, { end: { state: 'confirmed', identifier } }));
-  const grace = graceOf(object, record, facts);
+  const grace = graceOf(object, record, facts, denials);
   const isGone = saysGone(object, record) || (denial.counts && denials && isProven(denials, grace, facts));
   if (isGone === true && goes) return goOn(withGone(memo, identifier));
   const resync = isProvisioned(object.status) ? facts.timing.resyncMs : facts.timing.pollMs;

@@ -244,6 +244,7 @@ const ADVICE: Partial<Record<Reason, Steps>> = {
   TaskOverdue: resolveSteps,
   TaskNotFound: resolveSteps,
   TaskFailed: resolveSteps,
+  CreateFailed: resolveSteps,
   // The subject is the server that the task now names.
   TaskInUse: (about) => [
     ...(about.subject === undefined

@@ -22,7 +22,8 @@ import type { Facts, Operation } from './types.ts';
 import { isOwnNamespace, namesOf, unknownMessage } from './words.ts';
 import { firstSeen, isOverdue, notDue, park, taskIsOver, type OwnView, type View } from './view.ts';
 import { isSameIdentifier } from '../../base/identifier.ts';
-import { holdsSomething, settledWith, withoutAttempt, withoutServer } from './record.ts';
+import { createHasFailed, nextOrderWaits } from './create-failure.ts';
+import { holdsSomething, withFailedOrder } from './record.ts';
 import { clockOf, expiryOf, isToExpire } from './expiry.ts';
 import { keepsServer } from './delay.ts';
 import { currentReason, hasTrait } from '../../api/conditions.ts';
@@ -68,6 +69,7 @@ export const CHAINS = {
   ),
   own: chain(isOwn, [
     attemptCreatedNothing,
+    createHasFailed,
     orphanIsHandled,
     annotationIsTakenBack,
     serverHasExpired,
@@ -75,7 +77,15 @@ export const CHAINS = {
   ]),
   ordering: chain(
     (view) => !view.deleting && !holds(view),
-    [serverIsGiven, serverIsNotWanted, timeIsOver, adoptionIsAsked, annotationIsUnknown, serverIsToBeOrdered],
+    [
+      serverIsGiven,
+      serverIsNotWanted,
+      timeIsOver,
+      adoptionIsAsked,
+      annotationIsUnknown,
+      nextOrderWaits,
+      serverIsToBeOrdered,
+    ],
   ),
   living: chain(
     (view): view is OwnView => !view.deleting && holds(view),
@@ -224,7 +234,7 @@ export function attemptCreatedNothing(view: OwnView): Operation | undefined {
   const isDenied = identifier === undefined || denials?.of === `server ${identifier}`;
   const fruitless = task !== undefined && isDenied && isHopeless(view, own) && asked === inputs && !taskIsOver(view);
   if (!lost && !fruitless) return undefined;
-  return { type: 'record', record: { ...withoutServer(withoutAttempt(own)), ...settledWith(own) }, why: 'notCreated' };
+  return { type: 'record', record: withFailedOrder(own), why: 'notCreated' };
 }
 
 export function orphanIsHandled({ own, object }: OwnView): Operation | undefined {
@@ -357,9 +367,11 @@ export function mayBeInFlight({ own, facts }: OwnView): boolean {
 }
 
 /**
- * True if waiting will not resolve the order (the reason is `hopeless`), or if its task has run for more than an hour.
+ * True if waiting will not resolve the order (the reason is `hopeless`, or the order has failed), or if its task has run for
+ * more than an hour.
  */
 export function isHopeless({ object, facts }: View, own: ServerRecord): boolean {
+  if (own.createFailure !== undefined) return true;
   return hasTrait(currentReason(object.status?.conditions), 'hopeless') || isOverdue(own, facts.now);
 }
 
@@ -380,6 +392,9 @@ export function taskRuns(view: OwnView): Operation | undefined {
   const { own, facts } = view;
   if (own.task === undefined || taskIsOver(view)) return undefined;
   const { identifier, task } = own;
+  // Whether its server exists is found out by the cancellation.
+  const isFailed = own.createFailure !== undefined && identifier !== undefined;
+  if (isFailed && (view.deleting || isToExpire(view.object, own, facts))) return undefined;
   if (facts.memo.evidence.task?.state === 'silent' && identifier !== undefined)
     return notDue(view, 'look') ?? { type: 'look', record: own, identifier };
   return notDue(view, 'follow') ?? { type: 'follow', record: own, task };

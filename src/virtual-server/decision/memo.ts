@@ -53,6 +53,12 @@ export interface Evidence {
   /** The inputs when the provider was last asked about the task or the server, whatever it answered. */
   asked?: string | undefined;
   denials?: Denials | undefined;
+  failure?: Failure | undefined;
+  /**
+   * The order of this attempt failed, and the provider's list of servers has not had its server for a grace period; `at`: when
+   * that was proven, on the monotonic clock (ms).
+   */
+  createdNothing?: { attempt: string; at: number } | undefined;
   /** The last server that was read with this identifier cannot be proven to be the object's server. */
   unrecognized?: string | undefined;
   end?: End | undefined;
@@ -67,7 +73,19 @@ export type TaskEvidence =
   | ({ state: 'silent' } & Silence);
 
 export type Silence =
-  { why: 'taskNotFound' } | { why: 'renamed'; named: string } | { why: 'overdue'; message: string | undefined };
+  | { why: 'taskNotFound' }
+  | { why: 'failed' }
+  | { why: 'renamed'; named: string }
+  | { why: 'overdue'; message: string | undefined };
+
+/** How often in a row, and since when, the task has answered with an error that says why the order failed. */
+export interface Failure {
+  task: number;
+  said: string;
+  count: number;
+  /** On the monotonic clock (ms). */
+  since: number;
+}
 
 /** How often and for how long the provider has denied a server or a task, without a 200 in between. */
 export interface Denials {

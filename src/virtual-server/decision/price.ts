@@ -5,7 +5,7 @@
 import { hasReadServer } from '../../api/server-state.ts';
 import { mirrorIn, type ServerRecord } from '../../api/record.ts';
 import type { VirtualServer } from '../../api/virtual-server.ts';
-import { isProvisioned } from './status.ts';
+import { isPrice, isProvisioned } from './status.ts';
 
 /** What the price of a server is looked up by. */
 export interface Model {
@@ -56,9 +56,6 @@ export function placeOf(object: VirtualServer, record: ServerRecord | undefined)
   const price = isPrice(shown) ? shown : undefined;
   return { product: spec.product, diskSize: spec.diskSize, price, teaches: pricedModel(object) };
 }
-
-/** No document says what values a price may have. One below 0 would make room for more servers. */
-const isPrice = (price: number | undefined): price is number => Number.isFinite(price) && (price ?? -1) >= 0;
 
 /** Enough for hourly prices. */
 const DECIMALS = 6;

@@ -4,12 +4,14 @@ import { FINALIZER, RECORD_ANNOTATION, START_OVER_ANNOTATION } from '../../api/n
 import { isDeepEqual } from '../../base/deep-equal.ts';
 import { Recent, remembering } from '../../base/recent.ts';
 import {
+  MAX_FAILED,
   MAX_SETTLED,
   RECORD_FORMAT,
   heldIn,
   newerRecord,
   parseRecord,
   unknownIn,
+  type FailedOrder,
   type Orphan,
   type ServerRecord,
   mirrorIn,
@@ -171,15 +173,20 @@ function mergeRecords(annotated: ServerRecord | undefined, mirror: ServerRecord 
     return annotated;
   const orphans = mergeOrphans(annotated.orphans, mirror.orphans);
   const settled = mergeSettled(annotated.settled, mirror.settled);
-  const lists = { ...(orphans && { orphans }), ...(settled && { settled }) };
+  // The side that lags may still list an order that is open again, or that has not been listed yet.
+  const open = annotated.attempt ?? mirror.attempt;
+  const lists = [annotated.failed, mirror.failed].map((list) => list?.filter(({ attempt }) => attempt !== open));
+  const failed = mergeFailed(...lists);
+  const merged = { ...(orphans && { orphans }), ...(failed && { failed }), ...(settled && { settled }) };
   // What has happened to a server stays true, whichever side still records it.
   const [readyAt, expiredAt] = (['readyAt', 'expiredAt'] as const).map((end) => annotated[end] ?? mirror[end]);
   const ends = { ...(readyAt !== undefined && { readyAt }), ...(expiredAt !== undefined && { expiredAt }) };
   const adopted = [annotated, mirror].find((record) => record.mode === 'adopt' && record.identifier !== undefined);
   // Adopting resolves an attempt: the side that lags behind the adoption still carries the attempt.
-  if (adopted !== undefined) return { ...unknownIn(mirror), ...unknownIn(annotated), ...adopted, ...ends, ...lists };
+  if (adopted !== undefined)
+    return { ...unknownIn(mirror), ...unknownIn(annotated), ...without(adopted, 'failed'), ...ends, ...merged };
   const later = annotated.identifier === undefined && mirror.identifier !== undefined ? mirror : annotated;
-  return { ...mirror, ...annotated, ...definedOf(later), ...ends, ...lists };
+  return { ...without({ ...mirror, ...annotated, ...definedOf(later) }, 'failed'), ...ends, ...merged };
 }
 
 function definedOf(record: ServerRecord): ServerRecord {
@@ -196,6 +203,14 @@ export function mergeOrphans(...lists: (readonly Orphan[] | undefined)[]): Orpha
     byText.set(name, { ...orphan, ...byText.get(name) });
   }
   return byText.size === 0 ? undefined : [...byText.values()];
+}
+
+/** Failed orders from all lists, without duplicates; keeps only the newest ones, which come last. */
+export function mergeFailed(...lists: (readonly FailedOrder[] | undefined)[]): FailedOrder[] | undefined {
+  const byServer = new Map<string, FailedOrder>();
+  for (const order of lists.flatMap((list) => list ?? []))
+    byServer.set(`${order.attempt ?? ''} ${order.identifier}`, order);
+  return byServer.size === 0 ? undefined : [...byServer.values()].slice(-MAX_FAILED);
 }
 
 /** Attempts from all lists, without duplicates; keeps only the newest ones, which come last. */
@@ -225,6 +240,7 @@ function withNote(record: ServerRecord, note: AttemptNote): MergeResult {
     return { problem: `task is ${record.task} in the record and ${task} in the journal`, other: 'the journal' };
   }
   if (state === 'minted') return record;
+  if (record.failed?.some((order) => order.attempt === attempt) === true) return record;
   const isSettled = record.settled?.includes(attempt) === true;
   if (!holdsSomething(record) && !isSettled) {
     return {
@@ -245,7 +261,58 @@ function withNote(record: ServerRecord, note: AttemptNote): MergeResult {
 
 /** The record after an attempt that created nothing. */
 export function withoutAttempt(record: ServerRecord): ServerRecord {
-  return without(record, 'attempt', 'attemptedAt', 'task', 'hintedTask');
+  return without(record, 'attempt', 'attemptedAt', 'task', 'hintedTask', 'createFailure');
+}
+
+/**
+ * The record after an order that failed, if it has named a server; the operator looks for that server later. `retryAt`: when
+ * the next order may follow, RFC 3339; left out: at once.
+ */
+export function withFailedOrder(record: ServerRecord, retryAt?: string): ServerRecord {
+  const { attempt, attemptedAt, task, identifier, account, createFailure } = record;
+  const left = { ...withoutServer(withoutAttempt(record)), ...settledWith(record) };
+  if (createFailure === undefined || identifier === undefined) return left;
+  const order: FailedOrder = {
+    ...(attempt !== undefined && { attempt }),
+    ...(attemptedAt !== undefined && { attemptedAt }),
+    ...(task !== undefined && { task }),
+    identifier,
+    ...(account !== undefined && { account }),
+    said: createFailure.said,
+    ...(retryAt !== undefined && { retryAt }),
+  };
+  return { ...left, failed: mergeFailed(record.failed, [order]) };
+}
+
+/** The record without these failed orders. */
+export function withoutFailed(record: ServerRecord, orders: readonly FailedOrder[]): ServerRecord {
+  const left = record.failed?.filter((order) => !orders.includes(order)) ?? [];
+  return left.length === 0 ? without(record, 'failed') : { ...record, failed: left };
+}
+
+/** The record that holds the server of an order again that had counted as failed. */
+export function withOrderAgain(record: ServerRecord, order: FailedOrder): ServerRecord {
+  const { attempt, attemptedAt, task, identifier, account } = order;
+  return {
+    ...withoutFailed(record, [order]),
+    ...(attempt !== undefined && { attempt }),
+    ...(attemptedAt !== undefined && { attemptedAt }),
+    ...(task !== undefined && { task }),
+    ...(account !== undefined && { account }),
+    identifier,
+  };
+}
+
+/** The record with failed orders whose servers have appeared all the same, and that this object does not need any more. */
+export function withOrphaned(record: ServerRecord, orders: readonly FailedOrder[]): ServerRecord {
+  if (orders.length === 0) return record;
+  const found = orders.map(({ attempt, attemptedAt, task, identifier }) => ({
+    ...(attempt !== undefined && { attempt }),
+    ...(attemptedAt !== undefined && { attemptedAt }),
+    ...(task !== undefined && { task }),
+    identifier,
+  }));
+  return { ...withoutFailed(record, orders), orphans: mergeOrphans(record.orphans, found) };
 }
 
 /** The object from which this one has its server; undefined if it has ordered or adopted the server that it holds now. */

@@ -115,6 +115,6 @@ export function withSilence(memo: Memo, silence: Silence): Memo {
   return withEvidence(memo, { task: { state: 'silent', ...silence } });
 }
 
-function withoutSilence(memo: Memo): Memo {
+export function withoutSilence(memo: Memo): Memo {
   return memo.evidence.task?.state === 'silent' ? withEvidence(memo, { task: undefined }) : memo;
 }

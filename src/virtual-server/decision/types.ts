@@ -4,7 +4,7 @@ import type { Missing } from '../../accounts/decision/failure.ts';
 import type { ServerRecord } from '../../api/record.ts';
 import type { VirtualServerStatus } from '../../api/virtual-server.ts';
 import type { Memo, Planned } from './memo.ts';
-import type { ProviderError } from '../../provider/error.ts';
+import type { ProviderError, ResponseError } from '../../provider/error.ts';
 import type { Server } from '../../provider/types.ts';
 
 /** What this process or its own journal knows about an attempt; see journal/journal.ts. */
@@ -84,7 +84,7 @@ export interface Timing {
 /**
  * Why a record is rewritten. All but the first change what is known: whatever the new record does not name is resolved.
  */
-export type RecordChange = 'restored' | 'notCreated' | 'orphanHandled' | 'annotationTakenBack';
+export type RecordChange = 'restored' | 'notCreated' | 'createFailed' | 'orphanHandled' | 'annotationTakenBack';
 
 /**
  * What to do next for an object; `decide` chooses it, and the file of this name in operations/ does it. `wait` and `park`
@@ -155,6 +155,8 @@ export type TaskAnswer =
   | { type: 'complete'; identifier: string }
   /** The provider says that the task does not exist; `counts` as for a server. */
   | { type: 'taskNotFound'; counts: boolean; detail: string }
+  /** An error with the provider's text, while the provider answers other calls. */
+  | { type: 'taskFailed'; error: ResponseError }
   | Failed;
 
 /** The provider gave no answer that means anything. */

@@ -73,7 +73,7 @@ export function othersOrder(
 /** The record comes first: the operator shows and writes nothing about the server until this object holds it. Pure. */
 export function adopted(at: View, known: ServerRecord | undefined, identifier: string, shown: ShownServer): Outcome {
   const { object, facts } = at;
-  const { task, attempt, attemptedAt, orphans: others } = known ?? {};
+  const { task, attempt, attemptedAt, failed, orphans: others } = known ?? {};
   // If another object follows the same task, its number does not prove that a server is orphaned.
   const isShared = task !== undefined && facts.others.withTask(task, known?.account).length > 0;
   const order = { attempt, attemptedAt };
@@ -86,6 +86,7 @@ export function adopted(at: View, known: ServerRecord | undefined, identifier: s
     identifier,
     fingerprint: fingerprintOf(shown.server),
     orphans,
+    ...(failed && { failed }),
     ...(known && settledWith(known)),
   };
   const note = `This object now holds server ${identifier}`;

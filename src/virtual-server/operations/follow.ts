@@ -11,6 +11,7 @@ import { failed, goOn, goneUnasked, parked, endVisit, retryLater, withoutKey } f
 import { invisible, saysFailure, shorten, taskVerdict, vanished, withSilence } from '../decision/silent-task.ts';
 import { nextPoll, runsForMs } from '../decision/next-poll.ts';
 import { taskField } from '../decision/status.ts';
+import { forgottenFailure, taskFailed } from '../decision/create-failure.ts';
 import type { Outcome, Operation, Park, TaskAnswer } from '../decision/types.ts';
 import { accountOf, isOverdue, withMemo, type View } from '../decision/view.ts';
 import { RESTORE_KEY, namesOf } from '../decision/words.ts';
@@ -88,28 +89,33 @@ function taskInUse(what: string): string {
 }
 
 /** What the answer means for the object. Pure. */
-export function afterPoll(asked: View, record: ServerRecord, answer: TaskAnswer): Outcome {
+export function afterPoll(asked: View, known: ServerRecord, answer: TaskAnswer): Outcome {
   if (answer.type === 'failed') return goneUnasked(asked) ?? failed(asked, 'follow', answer.error);
   const { vouched: before } = asked.facts.memo.evidence;
   const memo = withEvidence(asked.facts.memo, { vouched: undefined });
   const at = withMemo(asked, memo);
+  if (answer.type === 'taskFailed') return taskFailed(at, known, answer.error);
   if (answer.type === 'taskNotFound') {
-    if (record.identifier !== undefined) return goOn(withSilence(memo, { why: 'taskNotFound' }));
-    return answer.counts ? vanished(at, record) : invisible(at, record, answer.detail);
+    const forgotten = answer.counts ? forgottenFailure(at, known) : undefined;
+    if (forgotten !== undefined) return forgotten;
+    if (known.identifier !== undefined) return goOn(withSilence(memo, { why: 'taskNotFound' }));
+    return answer.counts ? vanished(at, known) : invisible(at, known, answer.detail);
   }
+  // The error of the task has passed.
+  const record = known.createFailure === undefined ? known : without(known, 'createFailure');
   const named = withIdentifier(at, record, answer.identifier);
   if ('problem' in named) return mistaken(at, record, named.problem);
   if ('isOther' in named) return goOn(withSilence(memo, { why: 'renamed', named: answer.identifier ?? '' }));
   if ('verdict' in named) return retryLater(at, 'follow', { record, verdict: named.verdict }, at.facts.timing.pollMs);
-  const vouched = vouchedBy(at, named);
+  const vouched = withEvidence(vouchedBy(at, named), { failure: undefined });
   if (answer.type === 'pending') {
     // The API server has refused the status that was to keep the identifier.
     const isRefused = before !== undefined && before.identifier === named.identifier;
-    return pending(withMemo(at, vouched), named, answer.status, { known: record, isRefused });
+    return pending(withMemo(at, vouched), named, answer.status, { known, isRefused });
   }
   const task = { state: 'over', identifier: named.identifier ?? answer.identifier } as const;
   const over = withEvidence(withoutFailures(withoutDenials(without(vouched, 'polled'))), { task });
-  return goOn(over, named === record ? {} : { record: named });
+  return goOn(over, named === known ? {} : { record: named });
 }
 
 /**
@@ -193,7 +199,8 @@ function pending(
   if (overdue) return retryLater(settling, 'follow', parts, facts.timing.pollMs, isNew ? record : undefined);
   const plan = { operation: 'follow', afterMs } as const;
   // The annotation may lack the identifier while the server is being created (record.ts): one write less.
-  const isInMirror = verdict.reason === 'Creating' && record.account === known.account && !isRefused;
+  const isSame = record.account === known.account && known.createFailure === undefined;
+  const isInMirror = verdict.reason === 'Creating' && isSame && !isRefused;
   const memo = { ...withoutFailures(facts.memo), polled, toldAt: facts.monotonic };
   const next = endVisit(settling, parts, plan, memo, isNew && !isInMirror ? record : undefined);
   if (verdict.reason !== 'Creating') return next;

@@ -160,7 +160,7 @@ export function taken(
   if (!next.record) return next;
   const record = { ...next.record, ...more };
   const { sshHostKeys } = status ?? {};
-  const fields = { ...serverFields(shown.server), ...(sshHostKeys !== undefined && { sshHostKeys }) };
+  const fields = { ...serverFields(shown.server, status), ...(sshHostKeys !== undefined && { sshHostKeys }) };
   return { ...next, record, status: compose(at.object, { record, fields }, at.facts.now) };
 }
 

@@ -1,6 +1,10 @@
 /** Reads the server: whether it is still there, what it is like, and whether it answers. */
 import { without } from '../../base/without.ts';
+import { ended } from '../../base/text.ts';
 import type { ServerRecord } from '../../api/record.ts';
+import type { VirtualServer } from '../../api/virtual-server.ts';
+import type { Verdict } from '../../controller/conditions.ts';
+import type { Server } from '../../provider/types.ts';
 import { compose } from '../decision/compose.ts';
 import { connectionCondition, type ConnectionSecretState } from '../decision/connection.ts';
 import { recognizeFor } from '../decision/identity.ts';
@@ -15,12 +19,15 @@ import { failed, goOn, goneUnasked, endVisit, withoutKey } from '../decision/out
 import { hostKeyFinding, knownKeys, NO_KEYS, pinned, typesOf, type PinnedKeys } from '../decision/host-keys.ts';
 import { sshTarget, type ProbeResult } from '../decision/reach.ts';
 import { readiness } from '../decision/readiness.ts';
-import { isProvisioned, serverFields } from '../decision/status.ts';
+import { priceText } from '../decision/price.ts';
+import { isProvisioned, lastPrice, serverFields } from '../decision/status.ts';
 import type { Outcome, Operation, ServerAnswer, ShownServer } from '../decision/types.ts';
 import type { View } from '../decision/view.ts';
 import type { Visit } from '../visit.ts';
+import { failedUnseen } from '../decision/create-failure.ts';
+import { withOrphaned } from '../decision/record.ts';
 import { invisible, renamed, unseen, vanished } from '../decision/silent-task.ts';
-import { readServer } from './reads.ts';
+import { appearedSince, readServer } from './reads.ts';
 
 /**
  * `probed`: whether an SSH server answers. `connection`: the result of writing the connection Secret. If spec asks for it.
@@ -48,7 +55,8 @@ export async function look(
   const known = recognizeFor('look', visit.view(), record, answer);
   if (!known.ok) return notRecognized(visit.view(), record, 'look', known);
   const found = await withFindings(visit, known.record, answer);
-  return seen(visit.view(), record, known.record, found);
+  const appeared = await appearedSince(visit, known.record, key.session);
+  return seen(visit.view(), record, withOrphaned(known.record, appeared), found);
 }
 
 async function withFindings(visit: Visit, current: ServerRecord, shown: ShownServer): Promise<LookedAt> {
@@ -64,11 +72,14 @@ async function withFindings(visit: Visit, current: ServerRecord, shown: ShownSer
 
 /** The provider gave no answer, or denies the server. Pure. */
 export function notShown(at: View, record: ServerRecord, answer: Exclude<ServerAnswer, ShownServer>): Outcome {
-  if (answer.type === 'failed') return goneUnasked(at) ?? failed(at, 'look', answer.error);
   const { task } = at.facts.memo.evidence;
+  const hasFailed = task?.state === 'silent' && task.why === 'failed';
+  if (answer.type === 'failed')
+    return goneUnasked(at) ?? (hasFailed ? failedUnseen(at, record, answer) : failed(at, 'look', answer.error));
   if (record.task === undefined || task?.state !== 'silent') return absent(at, record, 'look', answer);
   const gone = goneByAnnotation(at, record);
   if (gone !== undefined) return gone;
+  if (hasFailed) return failedUnseen(at, record, answer);
   if (!answer.counts) return invisible(at, record, answer.detail);
   if (task.why === 'renamed') return renamed(at, record, task.named);
   return task.why === 'overdue' ? unseen(at, record, task.message) : vanished(at, record);
@@ -79,20 +90,20 @@ export function seen(at: View, before: ServerRecord, known: ServerRecord, found:
   const { facts, object, deleting } = at;
   const { server, probed, connection, hostKeys = NO_KEYS } = found;
   const task = { state: 'over', identifier: server.identifier } as const;
-  const present = withEvidence(recognized(facts.memo), { task });
-  const current = withRefuted(object, known);
+  const present = withEvidence(recognized(facts.memo), { task, failure: undefined });
+  const current = withRefuted(object, known.createFailure === undefined ? known : without(known, 'createFailure'));
   const isEnding = deleting ? !keepsServer(object, current, facts) : isToExpire(object, current, facts);
   if (isEnding) return { ...goOn(present), ...(current !== before && inBoth(at, current)) };
 
   const ready = readiness(object, current, server, probed, facts.now);
   const isAvailable = ready.verdict.reason === 'Available';
   const takerMissing = deleting ? missingTaker(object, facts) : undefined;
-  const verdict = deleting ? kept(object, current, facts, takerMissing) : ready.verdict;
+  const verdict = deleting ? kept(object, current, facts, takerMissing) : withPriceNote(ready.verdict, object, server);
   const record = isAvailable ? withReadyAt(object, current, facts) : current;
   const { keys, isNew: isNewKey } = hostKeys;
   const parts = {
     record,
-    fields: { ...serverFields(server), ...(keys.length > 0 && { sshHostKeys: [...keys] }) },
+    fields: { ...serverFields(server, object.status), ...(keys.length > 0 && { sshHostKeys: [...keys] }) },
     verdict,
     reachable: ready.reachable,
     hostKey: hostKeyFinding(hostKeys),
@@ -101,7 +112,14 @@ export function seen(at: View, before: ServerRecord, known: ServerRecord, found:
   const afterMs = nextLookMs(current, verdict, { connection, isNewKey }, facts);
   const memo = withEvidence(withoutFailures(withoutWord(present)), { takerMissing });
   const next = endVisit(at, parts, { operation: 'look', afterMs }, memo, record === before ? undefined : record);
-  return next.record !== undefined && canFollow(at, record, isAvailable) ? mirroredFirst(next) : next;
+  return next.record !== undefined && canFollow(at, before, record, isAvailable) ? mirroredFirst(next) : next;
+}
+
+function withPriceNote(verdict: Verdict, { status }: VirtualServer, server: Server): Verdict {
+  const price = lastPrice(server, status);
+  if (price === undefined) return verdict;
+  const note = `The provider states no price for it; the last known price, ${priceText(price)}, counts`;
+  return { ...verdict, message: `${ended(verdict.message)} ${note}` };
 }
 
 /** Writes the mirror in the same step, or an outdated absence in the mirror would return to the record. */
@@ -113,7 +131,14 @@ function inBoth({ object, facts }: View, record: ServerRecord): Pick<Outcome, 'r
  * Whether the annotation can wait until the status is written: a new server is Ready one write sooner, and the mirror has the
  * whole record. The task in the annotation leads to the server all the same.
  */
-function canFollow({ object, deleting }: View, { mode, task }: ServerRecord, isAvailable: boolean): boolean {
+function canFollow(
+  { object, deleting }: View,
+  before: ServerRecord,
+  { mode, task, failed }: ServerRecord,
+  isAvailable: boolean,
+): boolean {
+  // What the record lost would come back from the annotation.
+  if (before.createFailure !== undefined || before.failed !== failed) return false;
   return isAvailable && mode === 'create' && task !== undefined && !isProvisioned(object.status) && !deleting;
 }
 

@@ -7,7 +7,7 @@ import { without } from '../../base/without.ts';
 import { timestamp } from '../../base/duration.ts';
 import { ended } from '../../base/text.ts';
 import { RECONCILE_AT_ANNOTATION } from '../../api/names.ts';
-import { unknownIn, type ServerRecord } from '../../api/record.ts';
+import { unknownIn, type FailedOrder, type ServerRecord } from '../../api/record.ts';
 import type { VirtualServerSpec } from '../../api/virtual-server.ts';
 import { callProblem, missing, reasonOf, type Missing } from '../../accounts/decision/failure.ts';
 import { readCatalog } from '../../accounts/accounts.ts';
@@ -17,7 +17,7 @@ import { compose, eventsOf } from '../decision/compose.ts';
 import { decide } from '../decision/decide.ts';
 import { withoutFailures, withoutPlan } from '../decision/memo.ts';
 import { goOn, jittered, parked, endVisit, retryLater, withoutKey } from '../decision/outcome.ts';
-import { newRecord, withoutAttempt } from '../decision/record.ts';
+import { newRecord, withOrderAgain, withoutAttempt } from '../decision/record.ts';
 import { priceText } from '../decision/price.ts';
 import { specProblem } from '../decision/spec.ts';
 import { taskField } from '../decision/status.ts';
@@ -26,6 +26,7 @@ import type { View } from '../decision/view.ts';
 import type { Full, Reservation } from '../shared/limits.ts';
 import { unknownMessage } from '../decision/words.ts';
 import type { Visit } from '../visit.ts';
+import { appearedSince } from './reads.ts';
 import { readSshKeys } from './ssh-keys.ts';
 
 /** How old the provider's lists may be when the operator decides on an order (ms). */
@@ -42,6 +43,10 @@ export async function order(visit: Visit, at: View): Promise<Outcome | undefined
   if (!inputs.ok) return inputs.next;
   const { session, sshKeys } = inputs;
 
+  // The server of a failed order takes the place of another order if it has appeared all the same.
+  const [appeared] = await appearedSince(visit, at.own ?? {}, session);
+  if (at.own !== undefined && appeared !== undefined) return openAgain(visit.view(), at.own, appeared);
+
   const place = quota.reserve(namespace, uid, visit.object.spec);
   if ('full' in place) return parked(visit.view(), noPlace(visit.view(), place));
   visit.reserves(place);
@@ -56,6 +61,12 @@ export async function order(visit: Visit, at: View): Promise<Outcome | undefined
   } finally {
     opened.close();
   }
+}
+
+/** The mirror is written in the same step, or it would list the order as failed again. */
+function openAgain({ object, facts }: View, own: ServerRecord, failed: FailedOrder): Outcome {
+  const record = withOrderAgain(own, failed);
+  return { ...goOn(withoutPlan(facts.memo), { record }), status: compose(object, { record }, facts.now) };
 }
 
 type OrderInputs = { ok: true; session: Session; sshKeys: string } | { ok: false; next: Outcome };
@@ -150,7 +161,7 @@ function ownOfClaim(visit: Visit, before: View, attempt: string): ServerRecord |
 
 /** The record of an object that claims an attempt. */
 export function claimed({ object, own, facts }: View, attempt: string, account: string): ServerRecord {
-  const { orphans, settled } = own ?? {};
+  const { orphans, failed, settled } = own ?? {};
   return {
     ...(own && unknownIn(own)),
     ...newRecord(object.metadata.uid),
@@ -158,6 +169,7 @@ export function claimed({ object, own, facts }: View, attempt: string, account: 
     attempt,
     attemptedAt: timestamp(facts.now),
     orphans,
+    failed,
     settled,
   };
 }

@@ -1,12 +1,14 @@
 /** Reads tasks and servers at the provider, and tells whether a denial of the provider proves anything. */
 import { identifierKey } from '../../base/identifier.ts';
 import { ProviderError, ResponseError, isProviderError } from '../../provider/error.ts';
+import type { FailedOrder, ServerRecord } from '../../api/record.ts';
 import type { VirtualServer } from '../../api/virtual-server.ts';
 import { isSameAccount } from '../decision/identity.ts';
 import { isProvisioned } from '../decision/status.ts';
 import type { Failed, ServerAnswer, ShownServer, TaskAnswer } from '../decision/types.ts';
 import { LISTED, OTHER_KEY, noProducts } from '../decision/words.ts';
 import type { Priority, Session } from '../../provider/types.ts';
+import type { Visit } from '../visit.ts';
 
 export async function pollTask(task: number, account: string | undefined, session: Session): Promise<TaskAnswer> {
   const poll = async (): Promise<TaskAnswer> => {
@@ -15,9 +17,23 @@ export async function pollTask(task: number, account: string | undefined, sessio
     return { type: 'pending', identifier: polled.identifier, status: polled.status };
   };
   return orFailed(async () => {
-    const asked = await unlessDenied(poll, () => problemOf(session, account));
-    return 'detail' in asked ? { type: 'taskNotFound', ...asked } : asked.found;
+    try {
+      const asked = await unlessDenied(poll, () => problemOf(session, account));
+      return 'detail' in asked ? { type: 'taskNotFound', ...asked } : asked.found;
+    } catch (error) {
+      // The provider may be in trouble as a whole, which says nothing about this task.
+      if (!isAboutTask(error) || (await problemOf(session, account)) !== undefined) throw error;
+      return { type: 'taskFailed', error };
+    }
   });
+}
+
+/** The request was incomplete or came too early, which is not about the task. */
+const ABOUT_REQUEST = new Set([408, 425]);
+
+function isAboutTask(error: unknown): error is ResponseError {
+  if (!(error instanceof ResponseError) || error.code !== 'PROVIDER_RESPONSE') return false;
+  return error.said !== '' && !ABOUT_REQUEST.has(error.status);
 }
 
 /** `account`: the account in the record that names the server, if any. */
@@ -43,6 +59,24 @@ export async function readServer(
     );
     return 'detail' in asked ? { type: 'serverNotFound', ...asked, isUnlisted } : asked.found;
   });
+}
+
+/** The failed orders whose servers the provider shows all the same, and no other object holds. */
+export async function appearedSince(
+  { object, services: { holders } }: Visit,
+  { failed = [] }: Pick<ServerRecord, 'failed'>,
+  session: Session,
+): Promise<FailedOrder[]> {
+  const others = holders.others(object.metadata.uid);
+  const { account } = session;
+  const unheld = failed.filter(({ identifier }) => others.withServer(identifier, { account }).length === 0);
+  const answers = await Promise.all(
+    unheld.map(async (order) => {
+      const shown = await orFailed(() => unlessNotFound(() => show(order.identifier, 'lowest', session)));
+      return shown?.type === 'server' ? [order] : [];
+    }),
+  );
+  return answers.flat();
 }
 
 /** One read right after the documented answer to a DELETE; undefined if the provider denies the server. */

@@ -158,7 +158,14 @@ describe('the grace period', () => {
       periods: 12,
     },
   ])('is $periods times absenceMs for $reason', ({ object, own, held, periods }) => {
-    expect(graceOf(object, own, at(0, held))).toBe(periods * GRACE);
+    expect(graceOf(object, own, at(0, held), undefined)).toBe(periods * GRACE);
+  });
+
+  it('is one period for the server of a failed order only if the list of servers confirms the denials', () => {
+    const failed = { ...HELD, createFailure: { said: 'Out of stock' } };
+    const given = (areUnlisted: boolean): number =>
+      graceOf(webWith(failed), failed, at(0), { ...denials(WHAT), areUnlisted });
+    expect([given(true), given(false)]).toEqual([GRACE, 12 * GRACE]);
   });
 });
 

@@ -1,0 +1,151 @@
+/**
+ * An order whose task answers with an error: the provider says that the order failed. A server may exist all the same, and an
+ * incident at the provider looks like this too. So the order counts as failed once the error stays; no server counts as
+ * created once the named server is denied long enough; and only where the list of servers confirms that, another order
+ * follows without you. Pure.
+ */
+import type { Verdict } from '../../controller/conditions.ts';
+import { RECONCILE_AT_ANNOTATION } from '../../api/names.ts';
+import type { ServerRecord } from '../../api/record.ts';
+import { durationText, timestamp } from '../../base/duration.ts';
+import { cut, ended } from '../../base/text.ts';
+import type { ResponseError } from '../../provider/error.ts';
+import { withFailedOrder } from './record.ts';
+import { denied, graceOf, isProven, pauseOf } from './absence.ts';
+import { withEvidence, withoutFailures, type Failure } from './memo.ts';
+import { endVisit, failed, goOn, retryLater } from './outcome.ts';
+import { withoutSilence, withSilence } from './silent-task.ts';
+import { taskField } from './status.ts';
+import type { Facts, Operation, Outcome, ServerAnswer } from './types.ts';
+import { park, withMemo, type OwnView, type View } from './view.ts';
+
+/** How many answers in a row say that an order failed. */
+const NEEDED = 3;
+/** By their meaning in HTTP, these pass: they have to last for a grace period. */
+const PASSING = new Set([502, 503, 504]);
+/** Maximum length of the provider's text in the record, in characters. */
+const MAX_SAID = 200;
+
+/** The task has answered with an error that says why the order failed. */
+export function taskFailed(before: View, record: ServerRecord, error: ResponseError): Outcome {
+  const { facts } = before;
+  const failure = failedAgain(facts, record.task ?? 0, cut(error.said, MAX_SAID));
+  const at = withMemo(before, withEvidence(facts.memo, { failure }));
+  if (record.createFailure === undefined && !stays(failure, error.status, facts)) return failed(at, 'follow', error);
+  return confirmed(at, record, failure.said);
+}
+
+/** The provider does not know the task any more that has failed. Undefined if it has not. */
+export function forgottenFailure(at: View, record: ServerRecord): Outcome | undefined {
+  const { failure } = at.facts.memo.evidence;
+  const said = record.createFailure?.said ?? (failure?.task === record.task ? failure?.said : undefined);
+  return said === undefined ? undefined : confirmed(at, record, said);
+}
+
+function failedAgain({ memo, monotonic }: Facts, task: number, said: string): Failure {
+  const { failure } = memo.evidence;
+  if (failure?.task !== task) return { task, said, count: 1, since: monotonic };
+  return { ...failure, said, count: failure.count + 1 };
+}
+
+function stays({ count, since }: Failure, status: number, { monotonic, timing }: Facts): boolean {
+  return count >= NEEDED && (!PASSING.has(status) || monotonic - since >= timing.absenceMs);
+}
+
+/** The order has failed. If the task has named a server, the server itself is read once. */
+function confirmed(at: View, before: ServerRecord, said: string): Outcome {
+  const record = before.createFailure?.said === said ? before : { ...before, createFailure: { said } };
+  const isNew = record !== before;
+  if (record.identifier !== undefined)
+    return goOn(withSilence(at.facts.memo, { why: 'failed' }), isNew ? { record } : {});
+  const verdict = verdictOf(record, 'The task has named no server, but the provider may have created one');
+  const parts = { record, verdict, fields: { task: taskField(record.task ?? 0, said) } };
+  return retryLater(at, 'follow', parts, at.facts.timing.pollMs, isNew ? record : undefined);
+}
+
+/** The order has failed, and the provider does not show its server. */
+export function failedUnseen(
+  before: View,
+  record: ServerRecord,
+  answer: Exclude<ServerAnswer, { type: 'server' }>,
+): Outcome {
+  const { task = 0, identifier = '', createFailure } = record;
+  const fields = { task: taskField(task, createFailure?.said) };
+  if (answer.type === 'failed' || !answer.counts) {
+    const detail = answer.type === 'failed' ? ended(answer.error.message) : `${answer.detail}.`;
+    const situation = `Whether server ${identifier} exists is not known: ${detail} The operator keeps checking`;
+    const at = withMemo(before, withoutSilence(before.facts.memo));
+    return retryLater(at, 'follow', { record, fields, verdict: verdictOf(record, situation) }, at.facts.timing.pollMs);
+  }
+  const denials = denied(before.facts, `server ${identifier}`, answer.isUnlisted);
+  const at = withMemo(before, withEvidence(withoutSilence(before.facts.memo), { denials }));
+  const { facts, object } = at;
+  const grace = graceOf(object, record, facts, denials);
+  const isDenied = isProven(denials, grace, facts);
+  if (isDenied && denials.areUnlisted && record.attempt !== undefined)
+    return goOn(withEvidence(facts.memo, { createdNothing: { attempt: record.attempt, at: facts.monotonic } }));
+  const parts = { record, fields, verdict: verdictOf(record, situationOf(at, record, denials, grace)) };
+  if (isDenied) return retryLater(at, 'follow', parts, facts.timing.pollMs);
+  const plan = { operation: 'follow', afterMs: pauseOf(denials, grace, facts) } as const;
+  return endVisit(at, parts, plan, withoutFailures(facts.memo));
+}
+
+function situationOf(
+  { facts }: View,
+  { identifier = '' }: ServerRecord,
+  { areUnlisted, since }: ReturnType<typeof denied>,
+  grace: number,
+): string {
+  if (!areUnlisted)
+    return (
+      `The provider does not show server ${identifier}, but it has no list of servers that proves that none was created. ` +
+      'So the operator orders no other one without you'
+    );
+  const at = timestamp(facts.now + Math.max(0, since + grace - facts.monotonic));
+  return (
+    `The provider does not show server ${identifier}, and its list of servers does not have it. If this lasts until ${at}, ` +
+    'the operator orders again'
+  );
+}
+
+function verdictOf(record: ServerRecord, situation: string): Verdict {
+  const { task = '', createFailure } = record;
+  const said = createFailure?.said ?? '';
+  const message = `${ended(said)} The order failed (task ${task}). ${situation}`;
+  return { reason: 'CreateFailed', message, subject: said };
+}
+
+const BASE_MS = 10_000;
+const MAX_MS = 60 * 60_000;
+
+/** How long after the n-th failed order (n >= 1) the next one follows (ms): doubles from ten seconds to an hour. */
+export function pauseAfterFailed(count: number): number {
+  return Math.min(MAX_MS, BASE_MS * 2 ** Math.min(count - 1, 20));
+}
+
+/** How long the proof that an order created nothing justifies the next order (ms). */
+const PROOF_MS = 30_000;
+
+/** The order has failed, and the list of servers proves that it created no server: another order may follow after a pause. */
+export function createHasFailed({ own, facts }: OwnView): Operation | undefined {
+  const { createdNothing } = facts.memo.evidence;
+  if (own.createFailure === undefined || createdNothing?.attempt !== own.attempt) return undefined;
+  if (createdNothing === undefined || facts.monotonic - createdNothing.at > PROOF_MS) return undefined;
+  const retryAt = timestamp(facts.now + pauseAfterFailed((own.failed?.length ?? 0) + 1));
+  return { type: 'record', record: withFailedOrder(own, retryAt), why: 'createFailed' };
+}
+
+/** The next order waits; a plan that this process has made already knows what you have changed since. */
+export function nextOrderWaits({ own, facts }: View): Operation | undefined {
+  const last = own?.failed?.at(-1);
+  if (own?.failed === undefined || last?.retryAt === undefined || facts.memo.plan?.operation === 'order')
+    return undefined;
+  const left = Math.min(Date.parse(last.retryAt) - facts.now, pauseAfterFailed(own.failed.length));
+  if (left <= 0) return undefined;
+  const at = timestamp(facts.now + left);
+  const message =
+    `${ended(last.said ?? '')} The last order failed and created no server: the provider's list of servers does not have ` +
+    `server ${last.identifier}. The operator orders again in ${durationText(left)} (at ${at}), and at once when you change ` +
+    `spec or the annotation ${RECONCILE_AT_ANNOTATION}`;
+  return park('CreateBackOff', message, { retry: 'order', afterMs: left });
+}

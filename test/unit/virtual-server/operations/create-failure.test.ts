@@ -1,0 +1,232 @@
+/** An order whose task answers with an error: when it counts as failed, and what follows. Real visits, one after another. */
+import { describe, expect, it } from 'vitest';
+import { NOT_CREATED_ANNOTATION } from '../../../../src/api/names.ts';
+import type { ServerRecord } from '../../../../src/api/record.ts';
+import type { VirtualServer } from '../../../../src/api/virtual-server.ts';
+import { ResponseError } from '../../../../src/provider/error.ts';
+import { ATTEMPTED, HELD, KNOWN, NOW, SERVER, TASKED, TIMING, record, webWith } from '../../../fixtures/decision.ts';
+import { recordOf } from '../../../fixtures/records.ts';
+import { DENIED, shownBy, visit, type Answers, type Visited } from '../../../fixtures/visits.ts';
+
+const failedWith = (status: number, said = 'Out of stock'): ResponseError =>
+  new ResponseError(status, `Checking progress failed: the provider answered ${status}: ${said}`, { said });
+const FAILED = failedWith(500);
+/** A new attempt is called a1. */
+const UNNAMED = { ...TASKED, attempt: 'a0' };
+const NAMED = { ...UNNAMED, identifier: 'srv1' };
+const GRACE = TIMING.absenceMs;
+const HOUR = 3_600_000;
+
+interface Course {
+  answers: Answers | ((visits: number) => Answers);
+  /** How long the visits go on (ms); each comes when the one before has asked for it. */
+  forMs: number;
+  from?: number;
+  memo?: Visited['memo'];
+}
+
+/** Visits one after another; the last one. Stops as soon as the object is gone. */
+async function visits(first: VirtualServer, { answers, forMs, from = NOW, memo }: Course): Promise<Visited> {
+  let now = from;
+  let last: Visited | undefined;
+  for (let count = 1; now <= from + forMs; count += 1) {
+    last = await visit(last?.object ?? first, {
+      now,
+      answers: typeof answers === 'function' ? answers(count) : answers,
+      ...(last === undefined ? memo && { memo } : { memo: last.memo }),
+    });
+    if (last.object === undefined || last.requeueAfterMs === undefined) break;
+    now += Math.max(1, last.requeueAfterMs);
+  }
+  if (last === undefined) throw new Error('no visit');
+  return last;
+}
+
+const held = ({ object }: Visited): ServerRecord | undefined => object && recordOf(object);
+
+describe('a task that answers with an error', () => {
+  it('shows the text of the provider under a reason of its own, once the error stays', async () => {
+    const early = await visits(webWith(NAMED), { answers: { task: FAILED, server: DENIED }, forMs: 1_500 });
+    expect(shownBy(early).reason).toBe('ProviderUnavailable');
+    const late = await visits(webWith(NAMED), { answers: { task: FAILED, server: DENIED }, forMs: 60_000 });
+    expect(shownBy(late).reason).toBe('CreateFailed');
+    expect(shownBy(late).message).toMatch(/^Out of stock\. The order failed \(task 7\)\. /);
+    expect(shownBy(late).message).toContain('vps-operator.dev/not-created=a0');
+    expect(held(late)?.createFailure).toEqual({ said: 'Out of stock' });
+  });
+
+  it('does so too if the task has named no server', async () => {
+    const last = await visits(webWith(UNNAMED), { answers: { task: FAILED, servers: [] }, forMs: HOUR });
+    expect(shownBy(last).reason).toBe('CreateFailed');
+    expect(held(last)).toMatchObject({ attempt: 'a0', task: 7 });
+  });
+
+  it.each([400, 409, 422])('counts with the status %i too', async (status) => {
+    const answers = { task: failedWith(status), server: DENIED };
+    expect(shownBy(await visits(webWith(NAMED), { answers, forMs: 60_000 })).reason).toBe('CreateFailed');
+  });
+
+  it.each([502, 503, 504])('counts with the status %i only after a grace period', async (status) => {
+    const answers = { task: failedWith(status), server: DENIED };
+    const early = await visits(webWith(NAMED), { answers, forMs: GRACE / 2 });
+    expect(shownBy(early).reason).toBe('ProviderUnavailable');
+    const late = await visits(webWith(NAMED), { answers, forMs: 3 * GRACE });
+    expect(shownBy(late).reason).toBe('CreateFailed');
+  });
+
+  it.each<{ why: string; answers: Answers }>([
+    { why: 'no text comes with the error', answers: { task: failedWith(500, '') } },
+    { why: 'the provider has no products for the key', answers: { task: FAILED, products: [] } },
+    { why: 'the other calls fail too', answers: { task: FAILED, products: new ResponseError(500, 'down') } },
+    { why: 'the request timed out', answers: { task: failedWith(408) } },
+  ])('proves nothing if $why', async ({ answers }) => {
+    const last = await visits(webWith(NAMED), { answers, forMs: HOUR });
+    expect(shownBy(last).reason).toBe('ProviderUnavailable');
+    expect(held(last)).toEqual(NAMED);
+  });
+
+  it('changes nothing if it passes', async () => {
+    const passing = (count: number): Answers =>
+      count <= 2 ? { task: FAILED } : { task: { state: 'pending', identifier: 'srv1', status: 'Installing' } };
+    const last = await visits(webWith(NAMED), { answers: passing, forMs: 60_000 });
+    expect(shownBy(last).reason).toBe('Creating');
+    expect(held(last)).toEqual(NAMED);
+    expect(last.memo.evidence.failure).toBeUndefined();
+  });
+
+  it('is forgotten, with its text in the record, when the task runs or the server appears', async () => {
+    const failing = await visits(webWith(NAMED), { answers: { task: FAILED, server: DENIED }, forMs: 60_000 });
+    const object = failing.object ?? webWith(NAMED);
+    const runs = { task: { state: 'pending', identifier: 'srv1' } } as const;
+    const running = await visits(object, { answers: runs, forMs: 0, from: NOW + 120_000 });
+    expect(held(running)).not.toHaveProperty('createFailure');
+    expect(running.object?.metadata.annotations?.['vps-operator.dev/record']).not.toContain('createFailure');
+    const shown = await visits(object, { answers: { task: FAILED, server: SERVER }, forMs: 0, from: NOW + 120_000 });
+    expect(shownBy(shown).reason).toBe('Available');
+    expect(held(shown)).not.toHaveProperty('createFailure');
+  });
+
+  it.each([1, 2])('counts if the task is forgotten after %i of them', async (errors) => {
+    const forgotten = (count: number): Answers => ({ task: count <= errors ? FAILED : DENIED, server: DENIED });
+    const last = await visits(webWith(NAMED), { answers: forgotten, forMs: 60_000 });
+    expect(shownBy(last).reason).toBe('CreateFailed');
+    expect(shownBy(last).message).toContain('Out of stock');
+  });
+
+  it('shows the failure while the server cannot be read', async () => {
+    const creating = new ResponseError(409, 'Reading the server failed: the provider answered 409: still creating');
+    const last = await visits(webWith(NAMED), { answers: { task: FAILED, server: creating }, forMs: HOUR });
+    expect(shownBy(last).reason).toBe('CreateFailed');
+    expect(shownBy(last).message).toContain('still creating');
+  });
+});
+
+describe('after an order that failed, another one', () => {
+  const failing: Answers = { task: FAILED, server: DENIED };
+
+  it('never follows without a list of servers, until you say that nothing was created', async () => {
+    const last = await visits(webWith(NAMED), { answers: failing, forMs: 24 * HOUR });
+    expect(shownBy(last).reason).toBe('CreateFailed');
+    expect(last.requests).toEqual([]);
+    const object = last.object ?? webWith(NAMED);
+    const annotations = { ...object.metadata.annotations, [NOT_CREATED_ANNOTATION]: 'a0' };
+    const next = await visit(
+      { ...object, metadata: { ...object.metadata, annotations } },
+      { memo: last.memo, now: NOW + 25 * HOUR, answers: { ...failing, order: { kind: 'created', task: 8 } } },
+    );
+    expect(next.requests).toHaveLength(1);
+    expect(held(next)).toMatchObject({ task: 8, failed: [{ attempt: 'a0', identifier: 'srv1' }] });
+  });
+
+  it('waits while the list of servers has the server', async () => {
+    const last = await visits(webWith(NAMED), { answers: { ...failing, servers: ['srv1'] }, forMs: 24 * HOUR });
+    expect(shownBy(last).reason).toBe('CreateFailed');
+    expect(held(last)).toMatchObject({ attempt: 'a0' });
+  });
+
+  it('follows after a pause where the list of servers has not had the server for a grace period', async () => {
+    const listed: Answers = { ...failing, servers: [] };
+    const early = await visits(webWith(NAMED), { answers: listed, forMs: GRACE - 10_000 });
+    expect(held(early)).toMatchObject({ attempt: 'a0', task: 7 });
+    const late = await visits(webWith(NAMED), {
+      answers: () => ({ ...listed, order: { kind: 'refused', status: 422, error: FAILED } }),
+      forMs: 2 * GRACE,
+    });
+    expect(shownBy(late).reason).toBe('CreateRejected');
+    expect(late.requests).toHaveLength(1);
+    expect(held(late)?.failed).toMatchObject([{ attempt: 'a0', task: 7, identifier: 'srv1', said: 'Out of stock' }]);
+  });
+
+  const WAITING = record({
+    settled: ['a0'],
+    failed: [{ attempt: 'a0', task: 7, identifier: 'srv1', said: 'Out of stock', retryAt: '2026-01-02T00:10:00Z' }],
+  });
+
+  it('waits out its pause after a restart, and does not after a change of spec', async () => {
+    const order: Answers = { server: DENIED, order: { kind: 'refused', status: 422, error: FAILED } };
+    const waiting = await visit(webWith(WAITING), { answers: order, now: NOW + 595_000 });
+    expect(shownBy(waiting).reason).toBe('CreateBackOff');
+    expect(waiting.requests).toEqual([]);
+    const object = waiting.object ?? webWith(WAITING);
+    const edited = { ...object, metadata: { ...object.metadata, generation: 2 } };
+    const changed = await visit(edited, { answers: order, memo: waiting.memo, now: NOW + 596_000 });
+    expect(changed.requests).toHaveLength(1);
+    const late = await visit(object, { answers: order, memo: waiting.memo, now: NOW + 605_000 });
+    expect(late.requests).toHaveLength(1);
+  });
+
+  it('is not sent if the server has appeared all the same: the object holds it again', async () => {
+    const next = await visit(webWith(WAITING), {
+      answers: { task: FAILED, server: SERVER, order: { kind: 'created', task: 8 } },
+      now: NOW + 700_000,
+    });
+    expect(next.requests).toEqual([]);
+    expect(held(next)).toMatchObject({ attempt: 'a0', task: 7, identifier: 'srv1' });
+    expect(held(next)).not.toHaveProperty('failed');
+  });
+
+  it('leaves its server to be reported as an orphan if that appears later', async () => {
+    const failed = [{ attempt: 'a9', task: 6, identifier: 'srv0', said: 'Out of stock' }];
+    const gone = await visit(webWith({ ...KNOWN, failed }), { answers: { server: [SERVER, DENIED] } });
+    expect(held(gone)).toMatchObject({ failed });
+    const there = await visit(webWith({ ...KNOWN, failed }), { answers: { server: SERVER } });
+    expect(held(there)?.orphans).toEqual([{ attempt: 'a9', task: 6, identifier: 'srv0' }]);
+    expect(held(there)).not.toHaveProperty('failed');
+    expect(there.object?.status?.conditions).toContainEqual(expect.objectContaining({ type: 'OrphanedServer' }));
+  });
+});
+
+describe('the deletion of an object whose order failed', () => {
+  const doomed = webWith({ ...HELD, createFailure: { said: 'Out of stock' } }, { deleting: true });
+  const gone: Answers = { task: FAILED, server: DENIED, removed: DENIED };
+
+  it('ends once the list of servers has not had the server for a grace period', async () => {
+    const early = await visits(doomed, { answers: { ...gone, servers: [] }, forMs: GRACE - 10_000 });
+    expect(early.object).toBeDefined();
+    const late = await visits(doomed, { answers: { ...gone, servers: [] }, forMs: 2 * GRACE });
+    expect(late.object).toBeUndefined();
+  });
+
+  it('ends without a list after the time that a server needs which was never read', async () => {
+    expect((await visits(doomed, { answers: gone, forMs: 6 * GRACE })).object).toBeDefined();
+    expect((await visits(doomed, { answers: gone, forMs: 14 * GRACE })).object).toBeUndefined();
+  });
+
+  it('cancels the server if there is one', async () => {
+    const there: Answers = { server: SERVER, removed: 'cancelled', after: DENIED };
+    const last = await visits(doomed, { answers: there, forMs: 0 });
+    expect(last.calls).toContain('delete');
+    expect(last.object).toBeUndefined();
+  });
+
+  it('waits for you if the task has named no server', async () => {
+    const unnamed = webWith({ ...TASKED, createFailure: { said: 'Out of stock' } }, { deleting: true });
+    const last = await visits(unnamed, { answers: { task: FAILED, servers: [] }, forMs: 24 * HOUR });
+    expect(shownBy(last).reason).toBe('CreateFailed');
+  });
+});
+
+it('does not count an order as failed that only was claimed', async () => {
+  const last = await visits(webWith(ATTEMPTED), { answers: {}, forMs: HOUR });
+  expect(shownBy(last).reason).toBe('CreateOutcomeUnknown');
+});
