@@ -148,6 +148,7 @@ const KEPT = new Set([
   'IdentityUnproven',
   'ServerMissing',
   'TaskNotFound',
+  'CreateFailed',
   'TaskFailed',
   'TaskInUse',
 ]);

@@ -13,6 +13,7 @@ const UNRESOLVED = new Set<string | undefined>([
   'IdentityUnproven',
   'OrphanedServer',
   'ServerNotVisible',
+  'CreateFailed',
   'TaskFailed',
   'TaskInUse',
   'TaskNotFound',

@@ -12,11 +12,11 @@ import { recordOf } from '../fixtures/records.ts';
 export type Words = Record<string, string | null>;
 
 /** Reasons for which only a person can tell whether an order created a server. */
-const UNANSWERED = ['CreateOutcomeUnknown', 'TaskNotFound', 'TaskFailed', 'TaskInUse'];
+const UNANSWERED = ['CreateOutcomeUnknown', 'CreateFailed', 'TaskNotFound', 'TaskFailed', 'TaskInUse'];
 /** Reasons for which an order without a server waits for a person's answer. */
 const OPEN = new Set([...UNANSWERED, 'TaskOverdue', 'IdentityUnproven', 'IdentifierInUse', 'ServerNotVisible']);
 /** Reasons for which the server that a task named may never come up. */
-const FAILED = new Set(['TaskNotFound', 'TaskFailed', 'TaskOverdue', 'TaskInUse']);
+const FAILED = new Set(['CreateFailed', 'TaskNotFound', 'TaskFailed', 'TaskOverdue', 'TaskInUse']);
 
 /** Whether only a person can tell whether the object's order created a server. */
 export const isUnanswered = ({ status }: VirtualServer): boolean =>

@@ -102,7 +102,7 @@ describe('the totals', () => {
   });
 
   it('counts a parked order if only a user can find out whether a server exists', () => {
-    const parked = ['CreateOutcomeUnknown', 'TaskNotFound', 'TaskFailed', 'TaskInUse'];
+    const parked = ['CreateOutcomeUnknown', 'CreateFailed', 'TaskNotFound', 'TaskFailed', 'TaskInUse'];
     const reasons = [...parked, 'CreateRejected', 'CreateInFlight', 'TaskOverdue'];
     const objects = reasons.map((reason) => withStatus(reason, conditions(condition('Ready', 'Unknown', reason))));
     expect(countTotals(objects, NOW).parkedCreates).toBe(parked.length);

@@ -5,8 +5,9 @@ import { drift, readProgress, serverFields } from '../../../../src/virtual-serve
 import { viewOf } from '../../../../src/virtual-server/decision/view.ts';
 import { afterPoll } from '../../../../src/virtual-server/operations/follow.ts';
 import { cut } from '../../../../src/base/text.ts';
+import type { VirtualServerStatus } from '../../../../src/api/virtual-server.ts';
 import type { Server } from '../../../../src/provider/types.ts';
-import { HELD, SERVER, TASKED, facts, shown, web, webWith } from '../../../fixtures/decision.ts';
+import { ACCOUNT, HELD, KNOWN, SERVER, TASKED, facts, shown, web, webWith } from '../../../fixtures/decision.ts';
 import { afterLook } from '../../../fixtures/looks.ts';
 
 describe('the fields of a server', () => {
@@ -50,6 +51,36 @@ describe('the fields of a server', () => {
     const fields = serverFields({ ...SERVER, sshProxy: { hostname: 'proxy.example.com', port } });
     expect(fields.sshProxy).toBeUndefined();
     expect(fields.ssh).toMatch(/^root@\S+$/);
+  });
+});
+
+describe('the price of a server', () => {
+  const priced = { identifier: 'srv1', price: 1018 };
+  it.each([undefined, -5])('stays the last known one while the provider states %j', (price) => {
+    expect(serverFields({ ...SERVER, price }, priced).price).toBe(1018);
+  });
+
+  it.each<{ why: string; before: VirtualServerStatus | undefined }>([
+    { why: 'there was none before', before: { identifier: 'srv1' } },
+    { why: 'the one before was no price', before: { identifier: 'srv1', price: -1 } },
+    { why: 'it was the price of another server', before: { ...priced, identifier: 'srv0' } },
+    { why: 'nothing is known', before: undefined },
+  ])('is unknown if $why', ({ before }) => {
+    expect(serverFields({ ...SERVER, price: undefined }, before).price).toBeUndefined();
+  });
+
+  it('is the one that the provider states', () => {
+    expect(serverFields({ ...SERVER, price: 0 }, priced).price).toBe(0);
+  });
+
+  it('is said to be an old one, for as long as it is', () => {
+    const object = webWith(KNOWN, { status: { ...priced, serverStatus: 'running' } });
+    const given = facts({ key: { ok: true, account: ACCOUNT } });
+    const told = afterLook(viewOf(object, given), KNOWN, shown({ price: undefined }));
+    const { message } = told.status?.conditions?.find(({ type }) => type === 'Ready') ?? {};
+    expect(message).toContain('The provider states no price for it; the last known price, 1018.00, counts');
+    const fresh = afterLook(viewOf(object, given), KNOWN, shown());
+    expect(JSON.stringify(fresh.status?.conditions)).not.toContain('states no price');
   });
 });
 
