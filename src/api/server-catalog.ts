@@ -15,6 +15,7 @@ export const CATALOG_BOUNDS = { text: 256, diskType: 64 } as const;
 const DURATION = "self.matches(r'^([0-9]{1,5}h)?([0-9]{1,5}m)?([0-9]{1,5}s)?$') && self != ''";
 
 const name = z.string().max(CATALOG_BOUNDS.text);
+const shape = z.enum(['Array', 'Object']);
 const total = z.int().min(0).max(Number.MAX_SAFE_INTEGER);
 
 export const catalogSpecSchema = z
@@ -83,6 +84,22 @@ export const catalogStatusSchema = z
       })
       .optional()
       .describe('How many the provider lists. Larger than the lists above if they were cut.'),
+    provider: z
+      .object({
+        productList: shape.describe(
+          'How the provider writes the list of products: an array, or an object keyed by code.',
+        ),
+        imageList: shape.describe('How the provider writes the list of images: an array, or an object keyed by name.'),
+        serverList: z
+          .enum(['Available', 'Unavailable', 'Forbidden', 'Unknown'])
+          .describe(
+            "Whether the provider lists the account's servers. Available: it does, so the list can confirm that a server is " +
+              'gone. Unavailable: it has no such list, as the specification says. Forbidden: the API key may not list servers. ' +
+              'Unknown: the last read of this list failed in another way.',
+          ),
+      })
+      .optional()
+      .describe('What kind of provider this is, as it answered the last successful read of the lists.'),
     observedAt: z.iso
       .datetime()
       .max(64)
@@ -100,6 +117,7 @@ export const catalogStatusSchema = z
 
 export type ServerCatalogSpec = z.infer<typeof catalogSpecSchema>;
 export type ServerCatalogStatus = z.infer<typeof catalogStatusSchema>;
+export type ServerList = NonNullable<ServerCatalogStatus['provider']>['serverList'];
 
 /** An object as the API server returns it. */
 export interface ServerCatalog {

@@ -7,7 +7,7 @@ import type { RequestInfo } from '../provider/transport.ts';
 
 const PROVIDER_REQUESTS = counter(
   'vps_operator_provider_requests_total',
-  'Requests to the provider, including logins, by operation and result.',
+  'Requests to the provider, including logins, by operation and result. forbidden: HTTP 403, which some providers also answer for a server that does not exist.',
   'operation',
   'result',
 );
@@ -108,7 +108,8 @@ export function providerResult({ operation, status, code }: RequestInfo): Provid
   if ((status >= 200 && status < 300) || (status === 303 && operation === 'pollTask')) return 'success';
   if (status === 401) return 'unauthorized';
   if (status === 403) return 'forbidden';
-  if (status === 404) return 'not_found';
+  // A provider without a list of servers may answer 501, which is no fault of it.
+  if (status === 404 || (status === 501 && operation === 'listServers')) return 'not_found';
   if (status === 429) return 'rate_limited';
   if (status >= 500) return 'server_error';
   return status >= 400 ? 'client_error' : 'protocol_error';

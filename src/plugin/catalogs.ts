@@ -18,16 +18,22 @@ export async function requireCatalog(cluster: ClusterView, secret?: string): Pro
   const catalog = await findCatalog(cluster, secret);
   if (catalog !== undefined) return catalog;
   const whose = secret === undefined ? '' : ` for Secret ${JSON.stringify(secret)}`;
+  const { create, wait } = creation(cluster.where, secret);
+  throw new CommandError(
+    EXIT.notFound,
+    `no ${CATALOG_KIND}${whose} in namespace ${JSON.stringify(cluster.namespace)}. To create one, run:`,
+    [create, wait],
+  );
+}
+
+/** The commands that create a catalog for this Secret, or for the default one, and wait until the operator has read it. */
+export function creation(where: string, secret?: string): { create: string; wait: string } {
   // The name differs per Secret: the commands must not change an existing catalog that uses another Secret.
   const name = secret ?? 'catalog';
   const spec = secret === undefined ? {} : { apiKeySecretRef: { name: secret } };
   const manifest = { apiVersion: API_VERSION, kind: CATALOG_KIND, metadata: { name }, spec };
-  throw new CommandError(
-    EXIT.notFound,
-    `no ${CATALOG_KIND}${whose} in namespace ${JSON.stringify(cluster.namespace)}. To create one, run:`,
-    [
-      `printf %s ${quoted(JSON.stringify(manifest))} | kubectl apply${cluster.where} -f -`,
-      `kubectl wait${cluster.where} --for=condition=Ready ${quoted(`${CATALOG_SHORT_NAME}/${name}`)}`,
-    ],
-  );
+  return {
+    create: `printf %s ${quoted(JSON.stringify(manifest))} | kubectl apply${where} -f -`,
+    wait: `kubectl wait${where} --for=condition=Ready ${quoted(`${CATALOG_SHORT_NAME}/${name}`)}`,
+  };
 }

@@ -63,6 +63,7 @@ const MORE: Partial<Record<AnyReason | typeof NOT_REPORTED, Lines>> = {
   SecretInvalid: secret,
   InvalidCredentials: secret,
   Unauthorized: lookAgain,
+  PermissionDenied: lookAgain,
   ProviderProtocolError: lookAgain,
   ServerMissing: (object, where) =>
     unseenServer(object) === undefined

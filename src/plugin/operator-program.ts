@@ -39,7 +39,7 @@ export function addOperator(program: Command, run: Run): void {
     );
   program
     .command('doctor')
-    .description('check the operator, the installation, your rights and the namespace')
+    .description('check the operator, the installation, your rights, the provider and the namespace')
     .addOption(operatorNamespace())
     .addOption(outputOption())
     .action((options: { operatorNamespace: string }, command: Command) =>

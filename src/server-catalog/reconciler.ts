@@ -1,8 +1,8 @@
 /** Reads the provider's lists periodically, and writes them into the status of a ServerCatalog if they changed. */
-import type { ServerCatalog, ServerCatalogStatus } from '../api/server-catalog.ts';
+import type { ServerCatalog, ServerCatalogStatus, ServerList } from '../api/server-catalog.ts';
 import { CATALOG_KIND } from '../api/names.ts';
 import { readCatalog, type Accounts } from '../accounts/accounts.ts';
-import { backoffMs, keyPauseMs, type Missing } from '../accounts/decision/failure.ts';
+import { backoffMs, keyPauseMs } from '../accounts/decision/failure.ts';
 import { currentReason, hasTrait } from '../api/conditions.ts';
 import { transitions } from '../controller/conditions.ts';
 import type { Logger } from '../base/logger.ts';
@@ -14,8 +14,9 @@ import { isDeepEqual } from '../base/deep-equal.ts';
 import { keyOf } from '../kube/resource.ts';
 import type { Client } from '../kube/client.ts';
 import type { Informer } from '../controller/informer.ts';
-import type { Catalog } from '../provider/types.ts';
-import { catalogStatus, isRequested, refreshMs } from './decision/status.ts';
+import { ProviderError } from '../provider/error.ts';
+import type { Session } from '../provider/types.ts';
+import { catalogStatus, isRequested, refreshMs, type Reading } from './decision/status.ts';
 
 /** A provider that hangs for one key must not hold up the catalogs of the others. */
 export const CATALOG_WORKERS = 4;
@@ -34,8 +35,6 @@ export interface CatalogReconcilerOptions {
   /** Once it fires, nothing is written anymore. */
   stopping: AbortSignal;
 }
-
-type Reading = { ok: true; catalog: Catalog } | Missing;
 
 /** The plan for a catalog that has not changed since. */
 interface Plan {
@@ -140,7 +139,9 @@ export class CatalogReconciler implements Reconciler<ServerCatalog> {
     const { metadata, spec } = catalog;
     const use = { held: false, deleting: false, asked: isRequested(catalog) };
     const found = await this.#options.accounts.get(metadata.namespace, spec.apiKeySecretRef.name, use);
-    return found.ok ? readCatalog(found.session, maxAgeMs) : found;
+    if (!found.ok) return found;
+    const lists = await readCatalog(found.session, maxAgeMs);
+    return lists.ok ? { ...lists, serverList: await serverListOf(found.session) } : lists;
   }
 
   /**
@@ -152,5 +153,15 @@ export class CatalogReconciler implements Reconciler<ServerCatalog> {
     const isKey = hasTrait(reading.reason, 'aboutKey');
     const pauseMs = (isKey ? keyPauseMs : backoffMs)(failures, timers.random(), reading.retryAfterMs);
     return isKey ? Math.min(LONGEST_KEY_PAUSE_MS, pauseMs) : pauseMs;
+  }
+}
+
+/** The lists above are complete without this one, so no failure of it makes the catalog fail. */
+async function serverListOf(session: Session): Promise<ServerList> {
+  try {
+    return (await session.servers()) === undefined ? 'Unavailable' : 'Available';
+  } catch (error) {
+    if (!(error instanceof ProviderError)) throw error;
+    return error.code === 'PROVIDER_FORBIDDEN' ? 'Forbidden' : 'Unknown';
   }
 }

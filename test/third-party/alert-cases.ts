@@ -315,6 +315,15 @@ export const CASES: Record<string, AlertCase[]> = {
       fires: [],
     },
     {
+      sentence: 'is silent for servers that do not exist, however the provider says so',
+      change: {
+        ...gauge(requests('readServer', 'not_found'), growing(5)),
+        ...gauge(requests('deleteServer', 'forbidden'), growing(5)),
+      },
+      minutes: 60,
+      fires: [],
+    },
+    {
       sentence: 'is silent for an outage of minutes',
       change: gauge(requests('pollTask', 'timeout'), '0x30 0+20x5 100x400'),
       minutes: 38,
@@ -426,6 +435,12 @@ export const CASES: Record<string, AlertCase[]> = {
     {
       sentence: 'fires for running servers whose key is refused',
       change: gauge(servers('True', 'InvalidCredentials'), from(30, 0, 2)),
+      minutes: 36,
+      fires: ['VPSOperatorCredentialsInvalid'],
+    },
+    {
+      sentence: 'fires for a key that has lost its rights',
+      change: gauge(servers('True', 'PermissionDenied'), from(30, 0, 2)),
       minutes: 36,
       fires: ['VPSOperatorCredentialsInvalid'],
     },

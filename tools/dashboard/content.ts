@@ -188,7 +188,9 @@ const PROVIDER: Unplaced[] = [
   }),
   timeSeries({
     title: 'Failed requests',
-    description: 'By operation and result. not_found means that a server or task does not exist.',
+    description:
+      'By operation and result. not_found: there is no such server, task or list. forbidden: HTTP 403, which some providers ' +
+      'also answer for a server that does not exist.',
     unit: 'reqps',
     queries: {
       '{{operation}} {{result}}': `${rate('operation, result', 'vps_operator_provider_requests_total', ', result!="success"')} > 0`,

@@ -1,20 +1,14 @@
-/** Checks of what is in the namespace: API keys, catalogs, servers and sets. */
-import {
-  CATALOG_PLURAL,
-  CATALOG_SHORT_NAME,
-  DEFAULT_API_KEY_SECRET,
-  SERVER_PLURAL,
-  SET_PLURAL,
-} from '../../api/names.ts';
+/** Checks of what is in the namespace: API keys, servers and sets. */
+import { CATALOG_PLURAL, DEFAULT_API_KEY_SECRET, SERVER_PLURAL, SET_PLURAL } from '../../api/names.ts';
 import type { ServerCatalog } from '../../api/server-catalog.ts';
 import type { VirtualServerSet } from '../../api/virtual-server-set.ts';
 import type { VirtualServer } from '../../api/virtual-server.ts';
 import { ONLY_METADATA } from '../../kube/kinds.ts';
 import { pathOf } from '../../kube/resource.ts';
-import { ok, unknown, unseen, wrong, type Finding } from '../checkup.ts';
+import { ok, unseen, wrong, type Finding } from '../checkup.ts';
 import type { ClusterView } from '../cluster.ts';
 import { CommandError } from '../failure.ts';
-import { conditionOf, inWords, NOT_REPORTED, stalled, type Reported } from '../readiness.ts';
+import { conditionOf, NOT_REPORTED, stalled, type Reported } from '../readiness.ts';
 import { plural } from '../totals.ts';
 
 /** The operator reports on a new object within seconds. */
@@ -23,7 +17,7 @@ const REPORT_MS = 60_000;
 const NAMED = 5;
 
 /** Each kind, or why it cannot be read. */
-interface Held {
+export interface Held {
   catalogs: ServerCatalog[] | CommandError;
   servers: VirtualServer[] | CommandError;
   sets: VirtualServerSet[] | CommandError;
@@ -48,47 +42,29 @@ export async function readNamespace(cluster: ClusterView): Promise<Held> {
 
 const seen = <T>(read: readonly T[] | CommandError): readonly T[] => (read instanceof CommandError ? [] : read);
 
-/** Whether each Secret that an object names exists. Rejects with CommandError. */
-export async function checkKeys(cluster: ClusterView, { catalogs, servers, sets }: Held): Promise<Finding[]> {
+/** The Secrets with API keys that the objects name, each once; the default one if there are no objects. */
+export function secretsOf({ catalogs, servers, sets }: Held): string[] {
   const named = [
     ...[...seen(catalogs), ...seen(servers)].map(({ spec }) => spec.apiKeySecretRef.name),
     ...seen(sets).map(({ spec }) => spec.template.spec.apiKeySecretRef.name),
   ];
-  const names = named.length === 0 ? [DEFAULT_API_KEY_SECRET] : [...new Set(named)].sort();
+  return named.length === 0 ? [DEFAULT_API_KEY_SECRET] : [...new Set(named)].sort();
+}
+
+export const loginCommand = (where: string, secret: string): string =>
+  `kubectl vps login${where}${secret === DEFAULT_API_KEY_SECRET ? '' : ` --secret ${secret}`}`;
+
+/** Whether each Secret that an object names exists. Rejects with CommandError. */
+export async function checkKeys(cluster: ClusterView, held: Held): Promise<Finding[]> {
   return Promise.all(
-    names.map(async (name) => {
+    secretsOf(held).map(async (name) => {
       const path = pathOf({ apiVersion: 'v1', plural: 'secrets' }, cluster.namespace, name);
       // The API server then sends no data of the Secret.
       const secret = await cluster.ask({ path, accept: ONLY_METADATA, absent: name });
       if (secret !== undefined) return ok('key', `Secret ${name} exists`);
-      const flag = name === DEFAULT_API_KEY_SECRET ? '' : ` --secret ${name}`;
-      return wrong('key', `there is no Secret ${name}`, `kubectl vps login${cluster.where}${flag}`);
+      return wrong('key', `there is no Secret ${name}`, loginCommand(cluster.where, name));
     }),
   );
-}
-
-/** What the provider last said about each key. */
-export function checkCatalogs({ where }: ClusterView, { catalogs }: Held): Finding[] {
-  if (catalogs instanceof CommandError) return [unseen('catalog', catalogs)];
-  if (catalogs.length === 0) {
-    const what = 'there is none, so nothing shows whether the provider accepts the key';
-    return [unknown('catalog', what, `kubectl vps login${where}   # makes one`)];
-  }
-  return catalogs.map((catalog) => {
-    const { metadata, spec, status } = catalog;
-    const who = `${metadata.name} (Secret ${spec.apiKeySecretRef.name})`;
-    const trouble = [conditionOf(catalog, 'Stalled'), conditionOf(catalog, 'Reconciling')].find(
-      (condition) => condition?.status === 'True',
-    );
-    const ready = conditionOf(catalog, 'Ready');
-    if (trouble !== undefined || ready?.status !== 'True') {
-      const why = trouble ?? ready;
-      const words = why === undefined ? NOT_REPORTED : `${why.reason}: ${inWords(why)}`;
-      return wrong('catalog', `${who} ${words}`, `kubectl describe ${CATALOG_SHORT_NAME} ${metadata.name}${where}`);
-    }
-    const { products = 0, images = 0 } = status?.counts ?? {};
-    return ok('catalog', `${who}: the provider accepts the key; ${products} products, ${images} images`);
-  });
 }
 
 /** `now`: ms since the epoch. */

@@ -1,8 +1,9 @@
 /** `kubectl vps doctor`: what a maintainer asks first, on one screen. It only reads, and shows no Secret. */
 import { version } from '../../base/version.ts';
 import { checkDefinitions, checkApiServer, checkPolicies } from '../checks/installation.ts';
-import { checkCatalogs, checkKeys, checkObjects, readNamespace } from '../checks/namespace.ts';
+import { checkKeys, checkObjects, readNamespace } from '../checks/namespace.ts';
 import { checkOperator } from '../checks/operator.ts';
+import { checkProvider } from '../checks/provider.ts';
 import { checkRights } from '../checks/rights.ts';
 import { checkupScreen, ok, unseen, wrong, type Finding } from '../checkup.ts';
 import { print, type Context } from '../context.ts';
@@ -38,7 +39,7 @@ async function examine({ cluster, now }: Context, operatorNamespace: string): Pr
     const definitions = await seen('CRDs', async () => [await checkDefinitions(cluster, operator)]);
     const namespace = [
       ...(await seen('key', () => checkKeys(cluster, held))),
-      ...checkCatalogs(cluster, held),
+      ...checkProvider(cluster, held),
       ...checkObjects(cluster, held, cluster.serverTime() ?? now()),
     ];
     return [own, ...server, ...definitions, ...operators, ...policies, ...rights, ...namespace];

@@ -10,6 +10,7 @@ import {
   MAX_ENTRIES,
   type ServerCatalog,
   type ServerCatalogStatus,
+  type ServerList,
 } from '../../api/server-catalog.ts';
 import type { Catalog } from '../../provider/types.ts';
 import { cut } from '../../base/text.ts';
@@ -18,26 +19,33 @@ type CatalogLists = {
   [K in 'products' | 'images' | 'diskSizes' | 'counts']: NonNullable<ServerCatalogStatus[K]>;
 };
 
+/** What a read has found, or why it found nothing. */
+export type Reading = { ok: true; catalog: Catalog; serverList: ServerList } | Missing;
+
 /** `now` in ms since the epoch. A status that equals the present one need not be written. */
-export function catalogStatus(
-  object: ServerCatalog,
-  reading: { ok: true; catalog: Catalog } | Missing,
-  now: number,
-): ServerCatalogStatus {
+export function catalogStatus(object: ServerCatalog, reading: Reading, now: number): ServerCatalogStatus {
   const { generation } = object.metadata;
   const present = object.status ?? {};
   const conditions = present.conditions ?? [];
   const request = requestOf(object) ?? present.lastHandledReconcileAt;
   const handled = request === undefined ? {} : { lastHandledReconcileAt: request };
   if (reading.ok) {
-    const lists = listsOf(reading.catalog);
+    const { catalog, serverList } = reading;
+    const { shapes } = catalog;
+    const lists = listsOf(catalog);
     const same = present.observedAt !== undefined && textOf(present) === textOf(lists);
     return {
       ...lists,
+      ...(shapes && { provider: { productList: shapes.products, imageList: shapes.images, serverList } }),
       observedAt: same ? present.observedAt : timestamp(now),
       ...handled,
       observedGeneration: generation,
-      conditions: withVerdict(conditions, { reason: 'Available', message: summary(lists) }, generation, now),
+      conditions: withVerdict(
+        conditions,
+        { reason: 'Available', message: summary(lists) + (serverList === 'Forbidden' ? UNLISTED : '') },
+        generation,
+        now,
+      ),
     };
   }
   // Lists belong to the spec that they were read for: another spec may name another account.
@@ -50,12 +58,15 @@ export function catalogStatus(
     : conditions.filter(({ type, status }) => type !== 'Ready' || status !== 'True');
   return {
     ...(current && listsIn(present)),
+    ...(current && present.provider !== undefined && { provider: present.provider }),
     ...(current && present.observedAt !== undefined && { observedAt: present.observedAt }),
     ...handled,
     observedGeneration: generation,
     conditions: withVerdict(before, reading, generation, now),
   };
 }
+
+const UNLISTED = '. The API key may not list servers, so no list can confirm that a server is gone';
 
 /** The provider refuses the key's calls, so its last lists may no longer be for this key. */
 const REFUSED = new Set<string>(['Unauthorized', 'PermissionDenied']);

@@ -258,6 +258,7 @@ const ADVICE: Partial<Record<Reason, Steps>> = {
   ProviderProtocolError: unanswered,
   InvalidCredentials: unanswered,
   Unauthorized: unanswered,
+  PermissionDenied: unanswered,
   AbsenceUnproven: goneSteps,
   IdentityUnproven: accept,
   ServerNotVisible: (about) => (about.record?.identifier === undefined ? misadopted : goneSteps)(about),

@@ -53,16 +53,18 @@ describe('kubectl vps doctor', () => {
         /^✓ rights {10}you may read servers; read sets and catalogs; .*; read the operator's log \(logs\)$/,
       ),
       '✓ key             Secret vps-api-key exists',
+      '✓ provider        vps-api-key (Secret vps-api-key): login works',
       expect.stringMatching(
-        /^✓ catalog {9}vps-api-key \(Secret vps-api-key\): the provider accepts the key; \d+ products/,
+        /^✓ {17}vps-api-key: \d+ products \(array\), \d+ images \(array\), \d+ disk sizes; an order names one of each$/,
       ),
+      '✓                 vps-api-key: the provider has no list of servers; a server counts as gone after several denials',
       '✓ objects         1 server, 0 sets; none needs you',
       '',
     ]);
     expect(stdout).not.toContain(world.simulator.secret);
     const json = await doctor('-o', 'json');
     const { findings } = JSON.parse(json.stdout) as { findings: Finding[] };
-    expect([json.code, findings.map(({ state }) => state)]).toEqual([0, Array(11).fill('ok')]);
+    expect([json.code, findings.map(({ state }) => state)]).toEqual([0, Array(13).fill('ok')]);
   });
 
   it('says what needs you, with the commands', async () => {
@@ -73,7 +75,9 @@ describe('kubectl vps doctor', () => {
     const { code, stdout, stderr } = await doctor();
     expect([code, stderr]).toEqual([1, 'kubectl vps: 3 checks failed\n']);
     expect(stdout).toMatch(/^✗ +there is no Secret vps-api-key\n +kubectl vps login$/m);
-    expect(stdout).toMatch(/^✗ catalog +other \(Secret other\) InvalidCredentials: /m);
+    expect(stdout).toMatch(
+      /^✗ provider +other \(Secret other\) InvalidCredentials: .*\n +kubectl vps login --secret other {3}# stores a key$/m,
+    );
     expect(stdout).toMatch(
       /^✗ objects +1 server, 0 sets; 1 need you: web \(CreateOutcomeUnknown\)\n +kubectl vps status web$/m,
     );
@@ -151,7 +155,9 @@ describe('kubectl vps doctor', () => {
     );
     expect(bare.stdout).toMatch(/^✗ guards +none is installed\n +kubectl apply --server-side -f deploy\/guards.yaml$/m);
     expect(bare.stdout).toMatch(/^✓ ordered fields /m);
-    expect(bare.stdout).toMatch(/^– catalog +there is none/m);
+    expect(bare.stdout).toMatch(
+      /^– provider +no ServerCatalog .* vps-api-key\n +printf %s '.*' \| kubectl apply -f -$/m,
+    );
 
     const there = `--kubeconfig=${empty.controlPlane.kubeconfigPath}`;
     const none = await plugin.kubectl(['vps', 'doctor', there]);

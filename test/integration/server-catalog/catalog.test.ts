@@ -75,6 +75,7 @@ describe('a catalog', () => {
     expect(status?.diskSizes).toEqual([{ type: 'ssd', sizes: [10, 20, 40, 80] }]);
     expect(status?.counts).toEqual({ products: 4, images: 3, diskSizes: 4 });
     expect(Date.parse(status?.observedAt ?? '')).toBeGreaterThan(Date.now() - 60_000);
+    expect(status?.provider).toEqual({ productList: 'Array', imageList: 'Array', serverList: 'Unavailable' });
     const kubeconfig = ['--kubeconfig', inject('kubeconfigPath'), '-n', world.namespace];
     const { stdout } = await run(inject('kubectl'), [...kubeconfig, 'get', 'vpscat']);
     const [header = '', row = ''] = stdout.split('\n');
@@ -108,6 +109,29 @@ describe('a catalog', () => {
     expect(after.status?.diskSizes).toEqual([{ type: 'ssd', sizes: [10, 20, 30] }]);
     await world.until(() => visits().length === 3, 'the end of the third reading');
     expect(visits()).toEqual([true, false, true]);
+  });
+
+  it('shows whether the provider lists servers, and is Ready whatever it answers', async () => {
+    const { world, create, again, waitFor, waitForReason } = await catalogWorld();
+    const answering = (status: number, body: object) =>
+      world.simulator.faults.inject({
+        match: { method: 'GET', route: '/beta/vps/servers' },
+        action: { kind: 'status', status, body },
+      });
+    answering(403, { error: 'Not authorised' });
+    await create();
+    const refused = await waitForReason('Available');
+    expect(refused.status?.provider?.serverList).toBe('Forbidden');
+    expect(conditionOf(refused, 'Ready')?.message).toContain('The API key may not list servers');
+    answering(200, { vs1: { identifier: 'vs1', product: 'VPSX4', name: null, dormant: false } });
+    await again();
+    const listed = await waitFor(({ status }) => status?.provider?.serverList === 'Available');
+    expect(listed.status?.observedAt).toBe(refused.status?.observedAt);
+    expect(conditionOf(listed, 'Ready')?.message).toMatch(/^\d+ products, \d+ images, \d+ disk sizes$/);
+    answering(503, {});
+    await again();
+    const unknown = await waitFor(({ status }) => status?.provider?.serverList === 'Unknown');
+    expect(conditionOf(unknown, 'Ready')).toMatchObject({ status: 'True', reason: 'Available' });
   });
 
   it('is read when an operator starts, if a read was requested while none ran', async () => {

@@ -1,11 +1,20 @@
-/** The checks of `kubectl vps doctor` that depend on versions and clocks, and the policies that it expects. */
+/** The checks of `kubectl vps doctor` that depend on versions and clocks, the policies that it expects, and the provider. */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { parseAllDocuments } from 'yaml';
+import type { ServerCatalog } from '../../../src/api/server-catalog.ts';
 import { checkApiServer, checkDefinitions, GUARDS } from '../../../src/plugin/checks/installation.ts';
+import type { Held } from '../../../src/plugin/checks/namespace.ts';
+import { checkProvider } from '../../../src/plugin/checks/provider.ts';
+import type { Finding } from '../../../src/plugin/checkup.ts';
 import type { ClusterView } from '../../../src/plugin/cluster.ts';
+import { CommandError, EXIT } from '../../../src/plugin/failure.ts';
 import { skew } from '../../../src/plugin/skew.ts';
+import { catalogStatus, type Reading } from '../../../src/server-catalog/decision/status.ts';
+import { catalogStates } from '../../fixtures/catalog-states.ts';
+import { storedCatalog } from '../../fixtures/server-catalog.ts';
+import { stored } from '../../fixtures/virtual-server.ts';
 
 /** Answers every path as `answers` says; others with `{}`. */
 function cluster(answers: Record<string, object>, serverTime?: number): ClusterView {
@@ -91,6 +100,110 @@ it('expects the policies that deploy/guards.yaml installs', () => {
     const names = objects.filter((object) => object.kind === kind).map(({ metadata }) => metadata.name);
     expect(names.sort()).toEqual([...GUARDS].sort());
   }
+});
+
+describe('the provider', () => {
+  const found = (catalogs: Held['catalogs'], servers: Held['servers'] = []): Finding[] =>
+    checkProvider({ where: ' -n team' }, { catalogs, servers, sets: [] });
+  const read = (changes: Partial<Reading & { ok: true }> = {}): ServerCatalog => {
+    const catalog = storedCatalog('mine', { secret: 'team-key' });
+    const lists = {
+      products: [{ code: 'VPSX4' }, { code: 'VPSX8' }],
+      images: [{ name: 'cloudinit-debian-trixie.raw.gz' }],
+      diskSizes: { ssd: [10_240, 20_480], hdd: [10_240] },
+      shapes: { products: 'Object', images: 'Array' },
+    } as const;
+    const reading = { ok: true, catalog: lists, serverList: 'Available', ...changes } as Reading;
+    return { ...catalog, status: catalogStatus(catalog, reading, NOW) };
+  };
+
+  it('shows that the login works, the lists and their form, and the list of servers', () => {
+    expect(found([read()])).toEqual([
+      { check: 'provider', state: 'ok', message: 'mine (Secret team-key): login works', steps: [] },
+      {
+        check: 'provider',
+        state: 'ok',
+        message: 'mine: 2 products (object), 1 images (array), 3 disk sizes; an order names one of each',
+        steps: [],
+      },
+      {
+        check: 'provider',
+        state: 'ok',
+        message: 'mine: the provider lists your servers, which confirms that a server is gone',
+        steps: [],
+      },
+    ]);
+  });
+
+  const AGAIN =
+    'kubectl annotate --overwrite vpscat mine -n team vps-operator.dev/reconcile-at="$(date)"   # reads it again';
+  it.each([
+    ['Unavailable', 'ok', 'has no list of servers; a server counts as gone after several denials', []],
+    [
+      'Forbidden',
+      'unknown',
+      'the API key may not list servers, so no list can confirm that a server is gone',
+      [expect.stringContaining('give the key that right') as string],
+    ],
+    ['Unknown', 'unknown', 'the last read of the list of servers failed', [AGAIN]],
+  ] as const)('tells what follows from a list of servers that is %s', (serverList, state, says, steps) => {
+    const [, , servers] = found([read({ serverList })]);
+    expect(servers).toEqual({ check: 'provider', state, message: expect.stringContaining(says) as string, steps });
+  });
+
+  it('claims nothing about lists that an earlier version of the operator has read', () => {
+    const catalog = read();
+    delete catalog.status?.provider;
+    const [, lists, servers] = found([catalog]);
+    expect(lists?.message).toContain('mine: 2 products, 1 images, 3 disk sizes;');
+    expect(servers).toMatchObject({ state: 'unknown', steps: [AGAIN] });
+  });
+
+  it('is wrong if a list is empty, so that nothing can be ordered', () => {
+    const [login, lists] = found([
+      read({ catalog: { products: [], images: [{ name: 'a' }], diskSizes: { ssd: [1] } } }),
+    ]);
+    expect(login?.state).toBe('ok');
+    expect(lists).toMatchObject({ state: 'wrong', message: expect.stringContaining('mine: 0 products') as string });
+    expect(lists?.steps).toEqual([expect.stringContaining('whether the account is suspended')]);
+  });
+
+  it.each([
+    ['InvalidCredentials', /^kubectl vps login -n team {3}# /],
+    ['SecretNotFound', /^kubectl vps login -n team {3}# /],
+    ['SecretForbidden', /^kubectl describe vpscat catalog -n team$/],
+    ['Unauthorized', /from one IP address/],
+    ['PermissionDenied', /give the key the permission .* control panel$/],
+    ['ProviderProtocolError', /--base-url and --auth-url .* docs\/reference\/providers\.md$/],
+    ['ProviderUnavailable', /--base-url .* network/],
+    ['ProviderRateLimited', /--provider-qps/],
+  ])('names one thing to do about %s', (reason, step) => {
+    for (const name of [reason, `${reason}_ready`]) {
+      const catalog = catalogStates()[name] as ServerCatalog;
+      const [finding, ...others] = found([catalog]);
+      expect([finding?.state, finding?.steps.length, others]).toEqual(['wrong', 1, []]);
+      expect(finding?.message).toMatch(new RegExp(`^catalog \\(Secret vps-api-key\\) ${reason}: .`));
+      expect(finding?.steps[0]).toMatch(step);
+    }
+  });
+
+  it('shows how to create a catalog for each key that no catalog uses', () => {
+    expect(found([])).toEqual([
+      {
+        check: 'provider',
+        state: 'unknown',
+        message: 'no ServerCatalog shows whether the provider accepts the key in Secret vps-api-key',
+        steps: [expect.stringMatching(/^printf %s '\{.*"name":"vps-api-key".*\}' \| kubectl apply -n team -f -$/)],
+      },
+    ]);
+    const findings = found([read()], [stored('web')]);
+    expect(findings.map(({ state }) => state)).toEqual(['ok', 'ok', 'ok', 'unknown']);
+    expect(findings[3]?.message).toContain('Secret vps-api-key');
+  });
+
+  it('is unknown to a user who may not list catalogs', () => {
+    expect(found(new CommandError(EXIT.failed, 'no right'))).toMatchObject([{ check: 'provider', state: 'unknown' }]);
+  });
 });
 
 describe('the versions of operator and plugin', () => {

@@ -32,7 +32,7 @@ const ADOPTABLE = [
     'JournalUnavailable',
     'CreateRejected',
   ],
-  ...['SecretNotFound', 'SecretInvalid', 'SecretForbidden', 'InvalidCredentials', 'Unauthorized'],
+  ...['SecretNotFound', 'SecretInvalid', 'SecretForbidden', 'InvalidCredentials', 'Unauthorized', 'PermissionDenied'],
   ...['ProviderUnavailable', 'ProviderRateLimited', 'ProviderProtocolError'],
   ...['CreateOutcomeUnknown', 'Pending', 'TaskOverdue', 'TaskNotFound', 'TaskFailed', 'TaskInUse'],
 ];

@@ -6,7 +6,8 @@ import { Accounts } from '../../../src/accounts/accounts.ts';
 import { Recorder } from '../../../src/controller/event-recorder.ts';
 import { CatalogReconciler } from '../../../src/server-catalog/reconciler.ts';
 import { Operator } from '../../../src/operator.ts';
-import type { Catalog } from '../../../src/provider/types.ts';
+import { ProviderError, ResponseError } from '../../../src/provider/error.ts';
+import type { Catalog, Session } from '../../../src/provider/types.ts';
 import { fakeKube, fakeSession } from '../../fixtures/doubles.ts';
 import { feedOf } from '../../fixtures/feed.ts';
 import { OPERATOR } from '../../fixtures/operator.ts';
@@ -23,13 +24,16 @@ async function settled(): Promise<void> {
 }
 
 /** A running operator over these catalogs and one paused server, each Secret with a key of its name. */
-async function running(catalogs: ServerCatalog[], product = 'a') {
+async function running(catalogs: ServerCatalog[], product = 'a', calls: Partial<Session> = {}) {
   const timers = new FakeTimers();
   timers.chance = 1;
-  const lists: Catalog = { products: [{ code: product }], images: [], diskSizes: {} };
-  const session = fakeSession({
-    catalog: () => Promise.resolve(lists),
-  });
+  const lists: Catalog = {
+    products: [{ code: product }],
+    images: [],
+    diskSizes: {},
+    shapes: { products: 'Object', images: 'Array' },
+  };
+  const session = fakeSession({ catalog: () => Promise.resolve(lists), ...calls });
   /** The key IDs for which an account was created. */
   const accounts: string[] = [];
   const paused = stored('web', storedWith({ metadata: { annotations: { [PAUSED_ANNOTATION]: 'true' } } }));
@@ -85,6 +89,41 @@ describe('the key of a catalog', () => {
       await pass(0);
     }
     expect(accounts).toEqual(['old', 'used', 'old']);
+  });
+});
+
+describe('the list of servers', () => {
+  const readyOf = ({ status }: ServerCatalog) => status?.conditions?.find(({ type }) => type === 'Ready');
+
+  it.each<[string, Session['servers'], string]>([
+    ['is there', () => Promise.resolve(new Set(['vs1'])), 'Available'],
+    ['is empty', () => Promise.resolve(new Set()), 'Available'],
+    ['does not exist', () => Promise.resolve(undefined), 'Unavailable'],
+    [
+      'is not for this key',
+      () => Promise.reject(new ResponseError(403, 'Not authorised', { code: 'PROVIDER_FORBIDDEN' })),
+      'Forbidden',
+    ],
+    ['cannot be read now', () => Promise.reject(new ResponseError(503, 'later')), 'Unknown'],
+    ['has an unknown form', () => Promise.reject(new ProviderError('PROVIDER_PROTOCOL', 'what?')), 'Unknown'],
+    ['is not answered', () => Promise.reject(new ProviderError('PROVIDER_TIMEOUT', 'no answer')), 'Unknown'],
+  ])('that %s leaves the catalog Ready', async (_what, servers, serverList) => {
+    const { shelf, products } = await running([storedCatalog('c')], 'a', { servers });
+    const catalog = shelf.get('c') as ServerCatalog;
+    expect(catalog.status?.provider).toEqual({ productList: 'Object', imageList: 'Array', serverList });
+    expect(readyOf(catalog)).toMatchObject({ status: 'True', reason: 'Available' });
+    expect(products('c')).toEqual(['a']);
+  });
+
+  it('is not asked for with a key that cannot read the other lists', async () => {
+    const refusal = new ResponseError(403, 'Not authorised', { code: 'PROVIDER_FORBIDDEN' });
+    const { shelf } = await running([storedCatalog('c')], 'a', {
+      catalog: () => Promise.reject(refusal),
+      servers: () => Promise.reject(new Error('was asked for')),
+    });
+    const catalog = shelf.get('c') as ServerCatalog;
+    expect(readyOf(catalog)).toMatchObject({ status: 'False', reason: 'PermissionDenied' });
+    expect(catalog.status).not.toHaveProperty('provider');
   });
 });
 

@@ -11,6 +11,7 @@ describe('reasonOf', () => {
     [new ProviderError('PROVIDER_RATE_LIMITED', 'x'), 'ProviderRateLimited'],
     [new ProviderError('PROVIDER_INVALID_CREDENTIALS', 'x'), 'InvalidCredentials'],
     [new ProviderError('PROVIDER_UNAUTHORIZED', 'x'), 'Unauthorized'],
+    [new ResponseError(403, 'x', { code: 'PROVIDER_FORBIDDEN' }), 'PermissionDenied'],
     [new ProviderError('PROVIDER_PROTOCOL', 'x'), 'ProviderProtocolError'],
     [new ProviderError('PROVIDER_NOT_FOUND', 'x'), 'ProviderProtocolError'],
   ])('of %s is %s', (error, reason) => {

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import type { ServerCatalog, ServerCatalogStatus } from '../../../../src/api/server-catalog.ts';
-import { catalogStatus, isRequested, refreshMs } from '../../../../src/server-catalog/decision/status.ts';
+import type { ServerCatalog, ServerCatalogStatus, ServerList } from '../../../../src/api/server-catalog.ts';
+import { catalogStatus, isRequested, refreshMs, type Reading } from '../../../../src/server-catalog/decision/status.ts';
 import type { Catalog } from '../../../../src/provider/types.ts';
 import { storedCatalog } from '../../../fixtures/server-catalog.ts';
 
@@ -10,8 +10,9 @@ const LATER = NOW + 3_600_000;
 const object = (status?: ServerCatalogStatus, generation = 1, refreshInterval = '1h'): ServerCatalog =>
   storedCatalog('c', { generation, refreshInterval, ...(status && { status }) });
 
-const lists = (changes: Partial<Catalog> = {}): { ok: true; catalog: Catalog } => ({
+const lists = (changes: Partial<Catalog> = {}, serverList: ServerList = 'Unavailable'): Reading & { ok: true } => ({
   ok: true,
+  serverList,
   catalog: {
     products: [
       { code: 'b', ram: 2048 },
@@ -19,11 +20,13 @@ const lists = (changes: Partial<Catalog> = {}): { ok: true; catalog: Catalog } =
     ],
     images: [{ name: 'x/y', description: 'An image' }],
     diskSizes: { ssd: [20, 10], hdd: [5] },
+    shapes: { products: 'Array', images: 'Array' },
     ...changes,
   },
 });
-const failing = (reason: 'ProviderUnavailable' | 'InvalidCredentials' | 'Unauthorized' | 'SecretNotFound') =>
-  ({ ok: false, reason, message: 'no' }) as const;
+const failing = (
+  reason: 'ProviderUnavailable' | 'InvalidCredentials' | 'Unauthorized' | 'PermissionDenied' | 'SecretNotFound',
+) => ({ ok: false, reason, message: 'no' }) as const;
 const condition = ({ conditions }: ServerCatalogStatus, type: string) =>
   conditions?.find((other) => other.type === type);
 
@@ -93,6 +96,40 @@ describe('lists', () => {
   });
 });
 
+describe('the provider', () => {
+  it.each(['Available', 'Unavailable', 'Unknown'] as const)(
+    'is shown, with a list of servers that is %s',
+    (serverList) => {
+      const shapes = { products: 'Object', images: 'Array' } as const;
+      const status = catalogStatus(object(), lists({ shapes }, serverList), NOW);
+      expect(status.provider).toEqual({ productList: 'Object', imageList: 'Array', serverList });
+      expect(condition(status, 'Ready')).toMatchObject({
+        status: 'True',
+        message: '2 products, 1 images, 3 disk sizes',
+      });
+    },
+  );
+
+  it('is in order if the API key may not list servers, which Ready reports', () => {
+    const status = catalogStatus(object(), lists({}, 'Forbidden'), NOW);
+    expect(status.provider?.serverList).toBe('Forbidden');
+    expect(condition(status, 'Ready')).toMatchObject({
+      status: 'True',
+      reason: 'Available',
+      message:
+        '2 products, 1 images, 3 disk sizes. The API key may not list servers, so no list can confirm that a server is gone',
+    });
+    expect(condition(status, 'Stalled')).toBeUndefined();
+    expect(catalogStatus(object(status), lists({}, 'Forbidden'), LATER)).toEqual(status);
+  });
+
+  it('may change without a change of the lists', () => {
+    const status = catalogStatus(object(), lists(), NOW);
+    const after = catalogStatus(object(status), lists({}, 'Available'), LATER);
+    expect(after).toEqual({ ...status, provider: { ...status.provider, serverList: 'Available' } });
+  });
+});
+
 describe('a request for a read', () => {
   const asking = (value: string, status?: ServerCatalogStatus): ServerCatalog =>
     storedCatalog('c', { annotations: { 'vps-operator.dev/reconcile-at': value }, ...(status && { status }) });
@@ -130,12 +167,13 @@ describe('a failure', () => {
 
   it('of the provider keeps the lists and Ready', () => {
     const status = catalogStatus(object(ready), failing('ProviderUnavailable'), LATER);
-    expect(status).toMatchObject({ products: ready.products, observedAt: ready.observedAt });
+    const { products, provider, observedAt } = ready;
+    expect(status).toMatchObject({ products, provider, observedAt });
     expect(condition(status, 'Ready')).toEqual(condition(ready, 'Ready'));
     expect(condition(status, 'Reconciling')?.reason).toBe('ProviderUnavailable');
   });
 
-  it.each(['InvalidCredentials', 'Unauthorized', 'SecretNotFound'] as const)(
+  it.each(['InvalidCredentials', 'Unauthorized', 'PermissionDenied', 'SecretNotFound'] as const)(
     'of the key (%s) keeps the lists and ends Ready',
     (reason) => {
       const status = catalogStatus(object(ready), failing(reason), LATER);
@@ -153,6 +191,7 @@ describe('a failure', () => {
   it('for another spec drops the lists, which may belong to another account', () => {
     const status = catalogStatus(object(ready, 2), failing('ProviderUnavailable'), LATER);
     expect(status).not.toHaveProperty('products');
+    expect(status).not.toHaveProperty('provider');
     expect(status).not.toHaveProperty('observedAt');
     expect(condition(status, 'Ready')?.status).toBe('False');
     expect(catalogStatus(object(status, 2), lists(), LATER)).toMatchObject({ observedGeneration: 2, counts: {} });
