@@ -29,7 +29,7 @@ describe('errors and limits', () => {
   });
 
   it.each([
-    ['GET', '/beta/vps/servers'],
+    ['PUT', '/beta/vps/servers/vs1'],
     ['PATCH', '/beta/vps/servers/vs1'],
     ['GET', '/beta/vps/products?page=2'],
     ['GET', '/beta/vps/servers/vs1/console'],
