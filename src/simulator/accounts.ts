@@ -24,12 +24,27 @@ interface Identity {
  */
 type Suspension = 'login' | 'calls' | 'empty';
 
+/**
+ * The calls that a key may not make, which get 403. `all`: every call. `servers`: all but products, images and disk sizes.
+ * `hidden`: as `servers`, but single servers and tasks are denied as if they did not exist.
+ */
+export const RESTRICTIONS = ['all', 'servers', 'hidden'] as const;
+export type Restriction = (typeof RESTRICTIONS)[number];
+
+/** Either all keys of an account, or one key. */
+interface Whose {
+  account?: string;
+  keyId?: string;
+}
+
 export class Accounts {
   readonly #settings: Settings;
   readonly #ledger: Ledger;
   readonly #keys = new Map<string, { account: string; secret: string }>();
   readonly #tokens = new Map<string, Token>();
   readonly #names = new Set<string>();
+  /** By `account NAME` and by `key ID`. */
+  readonly #restrictions = new Map<string, Restriction>();
   readonly #suspended = new Map<string, { how: Suspension; status: 401 | 403 }>();
 
   constructor(settings: Settings, ledger: Ledger) {
@@ -76,6 +91,22 @@ export class Accounts {
   /** Undefined if the account is not suspended. */
   suspension(account: string): { how: Suspension; status: 401 | 403 } | undefined {
     return this.#suspended.get(account);
+  }
+
+  /** The keys lose rights, and can still log in. Replaces an earlier restriction of the same account or key. */
+  restrict(whose: Whose, from: Restriction = 'all'): void {
+    this.#restrictions.set(this.#ownerOf(whose), from);
+  }
+
+  /** Ends the restriction of this account or key. */
+  permit(whose: Whose): void {
+    this.#restrictions.delete(this.#ownerOf(whose));
+  }
+
+  /** What the key may not do: its own restriction, or that of its account. */
+  restriction({ account, keyId }: Identity): Restriction | undefined {
+    if (this.#restrictions.size === 0) return undefined;
+    return this.#restrictions.get(`key ${keyId}`) ?? this.#restrictions.get(`account ${account}`);
   }
 
   /** The key can no longer log in; its tokens stop working unless `keepTokens` (the documentation does not say). */
@@ -156,6 +187,13 @@ export class Accounts {
     return key;
   }
 
+  #ownerOf({ account, keyId }: Whose): string {
+    if ((account === undefined) === (keyId === undefined)) throw new Error('Name either an account or a key');
+    if (keyId !== undefined) this.#key(keyId);
+    if (account !== undefined) this.#checkName(account);
+    return keyId === undefined ? `account ${account}` : `key ${keyId}`;
+  }
+
   #checkName(account: string): void {
     if (!this.#names.has(account)) throw new Error(`There is no account ${account}`);
   }
@@ -171,7 +209,7 @@ export class Accounts {
   }
 }
 
-function loginError(status: number, error: string, error_description: string): WireResponse {
+export function loginError(status: number, error: string, error_description: string): WireResponse {
   return json(status, { error, error_description });
 }
 

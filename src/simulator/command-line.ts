@@ -7,6 +7,7 @@ import type { FaultInput } from './faults.ts';
 import { faultSchema, faultsHelp } from './named-faults.ts';
 import type { SimulatorOptions } from './server.ts';
 import { DEFAULT_KEY, tokenExpirySchema, worldSchema } from './settings.ts';
+import { API_NAMES, DEFAULT_VARIANTS, type VariantOptions, type Variants, variantsSchema } from './variants.ts';
 import { ordersHelp } from './world.ts';
 
 /** An invalid flag or variable; the message names it and says what is valid. */
@@ -42,7 +43,28 @@ const origin = z.string().transform((text, context) => {
 const flag = <Schema extends z.ZodType>(value: string, help: string | undefined, schema: Schema) =>
   z.exactOptional(schema).meta({ value, description: help ?? '' });
 
-const { lag, createAnswer, cancelTakesMs, taskNumbering, identifierCase, identifierFrom, addresses } =
+/** `NAME=VALUE`, the value as in JSON; a word needs no quotes. */
+const variant = z.string().transform((text, context): VariantOptions => {
+  const [, name, value = ''] = /^([^=]*)=(.*)$/s.exec(text) ?? [];
+  if (name === undefined) {
+    context.addIssue('must be NAME=VALUE');
+    return z.NEVER;
+  }
+  const parsed = variantsSchema.safeParse({ [name]: valueOf(value) });
+  if (parsed.success) return parsed.data;
+  context.addIssue(`${text}: ${parsed.error.issues[0]?.message ?? 'not valid'}`);
+  return z.NEVER;
+});
+
+function valueOf(text: string): unknown {
+  try {
+    return JSON.parse(text) as unknown;
+  } catch {
+    return text;
+  }
+}
+
+const { api, lag, createAnswer, cancelTakesMs, taskNumbering, identifierCase, identifierFrom, addresses } =
   worldSchema.shape;
 
 /** By their names in camel case. */
@@ -50,6 +72,12 @@ const FLAGS = z.object({
   port: flag('N', 'port to listen on; any free port by default', port),
   host: flag('ADDRESS', 'address to listen on; 127.0.0.1 by default', z.string()),
   publicUrl: flag('URL', 'scheme, host and port that clients use; http://HOST:PORT by default', origin),
+  api: flag('NAME', api.description, api),
+  variant: flag(
+    'NAME=VALUE',
+    'how the provider answers where the sources leave it open; repeat the flag for several',
+    z.array(variant),
+  ),
   taskDuration: flag('TIME', 'how long it takes to create a server; 60s by default', time),
   tokenLifetime: flag(
     'TIME',
@@ -89,6 +117,7 @@ const DESCRIPTION =
   'Runs the simulated provider until SIGTERM or SIGINT. Once it listens, it prints one line of JSON with baseUrl, ' +
   'authUrl, keyId, secret and, with --panel-port, panelUrl. TIME is a number with a unit: 500ms, 60s, 10m, 1h. Of ' +
   'several modes, the first is the default.';
+const VARIANTS = '\nNAME of --variant:\n';
 const FAULTS = '\nNAME of --fault:\n';
 const PANEL =
   '\nPOST /world of the control panel (src/simulator/panel.ts) takes a JSON object of orders, each an object of fields:\n';
@@ -120,7 +149,7 @@ function commandOf(print: (text: string) => void): Command {
     .usage('[flags]')
     .description(DESCRIPTION)
     .helpOption('-h, --help', 'show this help')
-    .addHelpText('after', FAULTS + faultsHelp() + PANEL + ordersHelp())
+    .addHelpText('after', VARIANTS + variantsHelp() + FAULTS + faultsHelp() + PANEL + ordersHelp())
     .configureHelp({ helpWidth: HELP_WIDTH })
     .configureOutput({ writeOut: print, writeErr: () => undefined })
     .exitOverride();
@@ -134,6 +163,19 @@ function commandOf(print: (text: string) => void): Command {
     command.addOption(option);
   }
   return command;
+}
+
+/** Each variant with its values, if they are a choice, and its default in each API. */
+function variantsHelp(): string {
+  const texts = Object.entries(variantsSchema.shape).map(([name, schema]) => {
+    const { enum: choices } = z.toJSONSchema(schema, { io: 'input' });
+    const values = choices === undefined ? '' : ` (${choices.join(', ')})`;
+    const defaults = API_NAMES.map((api) => String(DEFAULT_VARIANTS[api][name as keyof Variants]));
+    const [documented, inPublic] = defaults.map((value) => (value === 'Infinity' ? 'null' : value));
+    const usual = documented === inPublic ? documented : `${documented}, with --api public ${inPublic}`;
+    return `  ${name}${values}; default ${usual}:\n      ${schema.description ?? ''}\n`;
+  });
+  return texts.join('');
 }
 
 const kebab = (name: string): string => name.replaceAll(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`);
@@ -150,11 +192,13 @@ function optionsOf({
   cancelTakes = 0,
   createStatus,
   fault = [],
+  variant = [],
   ...options
 }: z.infer<typeof FLAGS>): CommandLine {
   return {
     ...options,
     faults: fault,
+    variants: Object.assign({}, ...variant) as VariantOptions,
     accounts: [{ name: 'default', keys: [{ keyId, secret }] }],
     lag: { taskMs: taskLag, serverMs: serverLag, cancelMs: cancelLag },
     cancelTakesMs: cancelTakes,

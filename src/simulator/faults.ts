@@ -1,13 +1,15 @@
 /** Faults: which requests they strike, what they do to a request, and whether each of them has struck. */
 import { Buffer } from 'node:buffer';
 
+import type { FailOptions } from './fleet.ts';
 import type { RequestEntry } from './ledger.ts';
 import type { Clock } from './settings.ts';
 import type { Delivery, Route, WireResponse } from './wire.ts';
 
 export interface FaultMatch {
   method?: string;
-  route?: Route;
+  /** One route, or any of several. */
+  route?: Route | readonly Route[];
   /** The decoded identifier or task number in the path. */
   param?: string;
   account?: string;
@@ -34,11 +36,16 @@ type Garbage =
 
 /**
  * With `after: true`, the fault strikes after the provider has acted on the request, so the client does not learn the
- * outcome. Otherwise it strikes before. `garbage`, `location` and `body` change an answer, so they always strike after.
+ * outcome. Otherwise it strikes before. `garbage`, `location`, `body` and `failTask` need an answer, so they always strike
+ * after.
  */
 export type FaultAction =
   /** Answers with this status. `body`: a string is sent unchanged, anything else as JSON. */
   | { kind: 'status'; status: number; headers?: Record<string, string>; body?: unknown; after?: boolean }
+  /** Answers with an error in the form of the API; a 403 without a text says that the key lacks the right. */
+  | { kind: 'error'; status: number; text?: string; headers?: Record<string, string>; after?: boolean }
+  /** Strikes only accepted orders: their tasks fail. */
+  | ({ kind: 'failTask' } & FailOptions)
   /** Closes the connection (FIN) without an answer. */
   | { kind: 'drop'; after?: boolean }
   /** Resets the connection (RST); over TLS it closes it instead, since Node.js cannot reset TLS connections. */
@@ -121,11 +128,12 @@ export class Fault implements FaultHandle {
     const { method, route, param, account, status, nth } = this.#match;
     if (this.#strikesAfter() !== (response !== undefined)) return false;
     if (method !== undefined && method !== entry.method) return false;
-    if (route !== undefined && route !== entry.route) return false;
+    if (route !== undefined && route !== entry.route && !route.includes(entry.route)) return false;
     if (param !== undefined && param !== entry.param) return false;
     if (account !== undefined && account !== entry.account) return false;
     if (status !== undefined && status !== response?.status) return false;
     if (this.action.kind === 'location' && response?.headers['location'] === undefined) return false;
+    if (this.action.kind === 'failTask' && entry.task === undefined) return false;
     this.#seen += 1;
     return this.#seen >= (nth ?? 1);
   }
@@ -147,8 +155,10 @@ export class Fault implements FaultHandle {
       case 'garbage':
       case 'location':
       case 'body':
+      case 'failTask':
         return true;
       case 'status':
+      case 'error':
       case 'drop':
       case 'reset':
       case 'hang':

@@ -9,27 +9,31 @@ import type {
   SimulatedProduct,
   TaskNumbering,
 } from './settings.ts';
-import {
-  type AliveServer,
-  type FoundServer,
-  ipv6Of,
-  macOf,
-  newServerObject,
-  type ServerLife,
-  type ServerObject,
-  Servers,
-  type SimulatedServer,
-} from './servers.ts';
+import { ipv6Of, macOf, newServerObject, type ServerObject } from './server-object.ts';
+import { type AliveServer, type FoundServer, type ServerLife, Servers, type SimulatedServer } from './servers.ts';
 import { type TaskAnswer, Tasks } from './tasks.ts';
+import type { FailedTask } from './variants.ts';
 
 /** Without `macs`: a server keeps its hardware addresses for life. */
 type ServerPatch = Partial<Omit<ServerObject, 'identifier' | 'macs'>>;
 
-interface FailOptions {
+export interface FailOptions {
   text?: string;
   account?: string;
-  /** False: answers of the task omit the identifier. */
+  /** False: answers of the task omit the identifier, before it fails and after. */
   identifier?: boolean;
+  /** How the task answers from then on. */
+  as?: FailedTask;
+  /** The task fails after this time from now. */
+  afterMs?: number;
+}
+
+/** What an order may ask for besides product and size of the disk. */
+interface Asked {
+  /** The client has chosen it, and no server has it now. */
+  identifier?: string | undefined;
+  name?: string | null;
+  diskType?: string;
 }
 
 interface StallOptions {
@@ -43,8 +47,10 @@ export class Fleet {
   readonly #ledger: Ledger;
   readonly #tasks: Tasks;
   readonly #servers: Servers;
-  /** Every identifier that was ever assigned. */
+  /** Every identifier that the provider ever assigned. */
   readonly #identifiers = new Set<string>();
+  /** Every identifier that a client chose; they can be chosen again. */
+  readonly #chosen = new Set<string>();
   /** Identifiers of former servers, for the next creates. */
   readonly #returning: string[] = [];
   #serial = 0;
@@ -59,16 +65,40 @@ export class Fleet {
   }
 
   /** Returns the number of the task. */
-  create(account: string, product: SimulatedProduct, diskSize: number, body: Record<string, unknown>): number {
+  create(
+    account: string,
+    product: SimulatedProduct,
+    diskSize: number,
+    body: Record<string, unknown>,
+    { identifier: chosen, name = null, diskType = 'ssd' }: Asked = {},
+  ): number {
     const now = this.#settings.clock.now();
-    const server = this.#newServer(account, this.#nextIdentifier(), product, diskSize);
-    const { identifier } = server.object;
-    const { serial } = server;
+    if (chosen !== undefined) this.#chosen.add(chosen);
+    const server = this.#newServer(account, chosen ?? this.#nextIdentifier(), product, diskSize);
+    const { serial, object } = server;
+    const { identifier } = object;
+    server.object = { ...object, name, specs: { ...object.specs, disk_type: diskType } };
+    server.body = body;
     const task = this.#tasks.open(account, { serial, identifier }, this.#taskDurationMs);
     server.task = task;
     server.readyAt = now + task.durationMs;
     this.#ledger.append({ kind: 'create', at: now, serial, task: task.number, identifier, account, body });
     return task.number;
+  }
+
+  /** Whether a server of any account has this identifier now, or is being created with it. */
+  isInUse(identifier: string): boolean {
+    return this.#servers.isAlive(identifier);
+  }
+
+  /** The number of the running task of an equal order for this identifier; undefined if there is none. */
+  taskOf(account: string, identifier: string, body: Readonly<Record<string, unknown>>): number | undefined {
+    return this.#servers.taskOf(account, identifier, body)?.number;
+  }
+
+  /** The servers of the account as the list of servers shows them. */
+  list(account: string): ServerObject[] {
+    return this.#servers.list(account);
   }
 
   /** Undefined if the account has no such task. */
@@ -81,21 +111,18 @@ export class Fleet {
     return this.#servers.find(account, identifier);
   }
 
-  /** Undefined if a GET does not show the account such a server; `whileCreating`: it shows one that is being created. */
-  read(account: string, identifier: string, whileCreating: boolean): FoundServer | undefined {
-    const found = this.find(account, identifier);
-    const isShown =
-      found?.state === 'ready' || found?.state === 'cancelled' || (found?.state === 'creating' && whileCreating);
-    if (!found || !isShown) return undefined;
-    this.#servers.read(found.serial);
-    return found;
+  /** A GET has shown the server. */
+  wasRead(serial: number): void {
+    this.#servers.wasRead(serial);
   }
 
   /** Cancels the server, at once or after `cancelTakesMs`, and hides the task if it was still creating the server. */
   cancel(account: string, identifier: string): void {
     const server = this.#servers.alive(identifier);
-    if (server.task && !this.#servers.isReady(server)) {
+    const isCreating = server.task !== undefined && !this.#servers.isReady(server);
+    if (server.task && (isCreating || this.#settings.variants.taskOfCancelled === 'forgotten'))
       server.task.hidden = true;
+    if (isCreating) {
       this.#servers.end(server, { how: 'cancelled', by: account });
     } else this.#servers.endLater(server, account, this.#settings.cancelTakesMs);
     const { serial, object } = server;
@@ -210,9 +237,10 @@ export class Fleet {
     const task = this.#tasks.newest(number, account);
     const now = this.#settings.clock.now();
     task.stalled = undefined;
+    task.failure = undefined;
     task.durationMs = now - task.createdAt;
     const server = this.#servers.bySerial(task.serial);
-    if (server) server.readyAt = now;
+    if (server) this.#servers.completeNow(server);
   }
 
   /** Hides the newest task with this number; its server is still created. */
@@ -223,23 +251,32 @@ export class Fleet {
   /** The task never ends, and shows its usual text or `text`. Its server appears only with `serverAppears`. */
   stallTask(number: number, options: StallOptions = {}): void {
     const task = this.#tasks.newest(number, options.account);
-    task.stalled = { text: options.text, showsIdentifier: true };
+    task.stalled = { text: options.text };
     const server = this.#servers.bySerial(task.serial);
     if (server && !options.serverAppears) server.readyAt = Infinity;
   }
 
-  /** The task fails for good, in a form that the documentation does not show; it creates no server. */
-  failTask(number: number, { text = 'Installation failed', account, identifier = true }: FailOptions = {}): void {
+  /**
+   * The task fails, in a form that the documentation does not show, and creates no server. As `error-then-pending` it only
+   * seems to fail. What the options omit, the variants decide.
+   */
+  failTask(number: number, { text = 'Installation failed', account, ...options }: FailOptions = {}): void {
+    const { failedTask, failedTaskIdentifier, taskFailsAfterMs } = this.#settings.variants;
+    const { identifier = failedTaskIdentifier, as = failedTask, afterMs = taskFailsAfterMs } = options;
     const task = this.#tasks.newest(number, account);
-    task.stalled = { text, showsIdentifier: identifier };
+    const at = this.#settings.clock.now() + afterMs;
+    task.failure = { at, text, as, told: false };
+    task.showsIdentifier = identifier;
     const server = this.#servers.bySerial(task.serial);
-    if (server) this.#servers.end(server, { how: 'failed', by: undefined });
+    if (server && as !== 'error-then-pending') this.#servers.failAt(server, at);
   }
 
   #nextIdentifier(): string {
     const returning = this.#returning.shift();
     if (returning !== undefined && !this.#servers.isAlive(returning)) return returning;
-    return this.#givenOut(this.#settings.newIdentifier());
+    let identifier = this.#settings.newIdentifier();
+    while (this.#chosen.has(identifier)) identifier = this.#settings.newIdentifier();
+    return this.#givenOut(identifier);
   }
 
   #givenOut(identifier: string): string {
@@ -260,7 +297,7 @@ export class Fleet {
     const serial = ++this.#serial;
     const object = newServerObject(identifier, serial, product, diskSize);
     const shows = this.#settings.addresses;
-    const ready = { task: undefined, readyAt: -Infinity };
+    const ready = { task: undefined, readyAt: -Infinity, body: undefined };
     const server = { serial, account, ...ready, object, shows, renumbered: 0, wasRead: false };
     return this.#servers.add(server);
   }

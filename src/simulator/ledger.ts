@@ -27,6 +27,8 @@ export interface RequestEntry extends Timed {
   readonly method: string;
   readonly route: Route;
   readonly param: string;
+  /** The task of an accepted order. */
+  task: number | undefined;
   /** Undefined until an answer is sent. */
   status: number | undefined;
   /** False if a fault or a false answer kept the provider from acting on the request. */

@@ -11,11 +11,13 @@ type TimeWindow = z.infer<z.ZodObject<typeof window>>;
 
 /**
  * The request has no effect: a create orders nothing, a DELETE cancels nothing, a login returns no token. `param`: the
- * decoded identifier or task number in the path. `account`: that of the token; for a login, that of the key.
+ * decoded identifier or task number in the path. `account`: that of the token; for a login, that of the key. `says`: what
+ * a 403 says, `not-authorised` by default.
  */
 export const falseAnswerSchema = z.strictObject({
   route: z.enum(ROUTES),
   status: z.literal([401, 403, 404, 500]),
+  says: z.enum(['not-authorised', 'does-not-exist']).exactOptional(),
   method: text.exactOptional(),
   ...whose,
   ...window,
@@ -27,11 +29,9 @@ export interface FalseAnswer extends z.infer<typeof falseAnswerSchema> {
   random?: () => number;
 }
 
-export type FalseStatus = FalseAnswer['status'];
-
-/** Limits the list to its first `keep` entries, or the sizes of each disk type; 0 returns `[]` or `{}`. */
+/** Limits the list to its first `keep` entries, or the sizes of each disk type; 0 returns an empty list. */
 export const shortListSchema = z.strictObject({
-  list: z.enum(['products', 'images', 'disk-sizes']),
+  list: z.enum(['products', 'images', 'disk-sizes', 'servers']),
   keep: z.int().min(0),
   account: whose.account,
   ...window,
@@ -93,9 +93,9 @@ export class Lies {
     this.#cancels.clear();
   }
 
-  /** The status of the false answer; undefined for a true answer. */
-  statusFor(method: string, { route, param }: RouteMatch, account: string | undefined): FalseStatus | undefined {
-    const told = this.#current(
+  /** The false answer to this request; undefined for a true answer. */
+  answerFor(method: string, { route, param }: RouteMatch, account: string | undefined): FalseAnswer | undefined {
+    return this.#current(
       this.#answers,
       (lie) =>
         lie.route === route &&
@@ -104,7 +104,6 @@ export class Lies {
         (lie.account ?? account) === account &&
         (lie.random === undefined || lie.random() < (lie.probability ?? 1)),
     );
-    return told?.status;
   }
 
   /** How many entries the list shows; Infinity for all. */

@@ -1,9 +1,11 @@
 /** The faults that `--fault`, the control panel and the demo inject by name. */
 import * as z from 'zod';
 import type { FaultAction, FaultInput, FaultMatch } from './faults.ts';
+import { ROUTES } from './wire.ts';
 
-const ORDER: FaultMatch = { method: 'POST', route: '/beta/vps/servers' };
+const ORDER: FaultMatch = { method: 'POST', route: ['/beta/vps/servers', '/beta/vps/servers/{identifier}'] };
 const LOGIN: FaultMatch = { route: '/login' };
+const EXCEPT_LOGIN: FaultMatch = { route: ROUTES.filter((route) => route !== '/login') };
 
 interface NamedFault {
   help: string;
@@ -11,11 +13,11 @@ interface NamedFault {
   action: FaultAction;
 }
 
-const answer = (status: number, message: string, headers: Record<string, string> = {}): FaultAction => ({
-  kind: 'status',
+const answer = (status: number, text: string, headers: Record<string, string> = {}): FaultAction => ({
+  kind: 'error',
   status,
   headers,
-  body: { message },
+  text,
 });
 
 export const NAMED_FAULTS = {
@@ -30,6 +32,21 @@ export const NAMED_FAULTS = {
     action: { kind: 'drop' },
   },
   'rejected-order': { help: 'the order gets 422', match: ORDER, action: answer(422, 'the order is not valid') },
+  'out-of-stock': {
+    help: 'the order gets 503: the product is out of stock',
+    match: ORDER,
+    action: answer(503, 'no host has room for this product'),
+  },
+  'failed-task': {
+    help: 'the order is accepted, and its task fails',
+    match: ORDER,
+    action: { kind: 'failTask', text: 'Failed: no host has room for this product' },
+  },
+  'no-rights': {
+    help: 'a request other than a login gets 403: the key lacks the right',
+    match: EXCEPT_LOGIN,
+    action: { kind: 'error', status: 403 },
+  },
   'refused-key': { help: 'the login gets 401', match: LOGIN, action: answer(401, 'the key is not valid') },
   unavailable: { help: 'a request gets 503', action: answer(503, 'maintenance') },
   'rate-limited': {

@@ -32,7 +32,7 @@ const COMPLETION = z.strictObject({ account: z.string().min(1).optional() });
 const NAMED = z.strictObject({ fault: faultSchema });
 const TASK_DURATION = z.strictObject({ ms: z.number().min(0).nullable() });
 /** Fault actions that JSON can express. */
-const ACTIONS = ['status', 'drop', 'reset', 'hang', 'delay'];
+const ACTIONS = ['status', 'error', 'failTask', 'drop', 'reset', 'hang', 'delay'];
 
 /**
  * `GET /state` returns the state. `POST /faults` with a FaultInput, or with `{ fault }` as --fault takes it, returns `{ id }`, `GET /faults/ID` returns how often

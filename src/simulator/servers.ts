@@ -1,29 +1,8 @@
 /** Current and former servers, by serial and by identifier, and how reads show them. */
-import { LINK_LOCAL, SAME_MAC, ZERO_MAC, type Addresses, type Settings, type SimulatedProduct } from './settings.ts';
+import { isDeepStrictEqual } from 'node:util';
+import type { ServerObject } from './server-object.ts';
+import { LINK_LOCAL, SAME_MAC, ZERO_MAC, type Addresses, type Settings } from './settings.ts';
 import type { Task } from './tasks.ts';
-
-/** The server resource with every documented field. */
-export interface ServerObject {
-  identifier: string;
-  name: string | null;
-  status: string;
-  product: string;
-  price: number;
-  zone: { name: string; code: string };
-  host_server: string;
-  specs: { cores: number; disk_size: number; ram: number; disk_type: string };
-  boot_device: string;
-  net_device: string;
-  disk_bus: string;
-  cpu_mode: string;
-  iso_image: string;
-  ipv4: unknown[];
-  ipv6: string[];
-  macs: string[];
-  vnc: { mode: string; password: string; display: number; port: number; ipv4: string; ipv6: string };
-  admin_console: { hostname: string; username: string };
-  ssh_proxy: { hostname: string; port: number };
-}
 
 interface End {
   at: number;
@@ -44,8 +23,10 @@ export interface SimulatedServer {
   /** How often its IPv6 addresses were changed. */
   renumbered: number;
   wasRead: boolean;
-  /** A DELETE was answered with 200, and the server lives on. */
-  ending?: { askedAt: number; endsAt: number; by: string };
+  /** It ends later: a DELETE was answered with 200 at `askedAt`, and the server lives on, or its task is to fail. */
+  ending?: Omit<End, 'at'> & { askedAt: number | undefined; endsAt: number };
+  /** The body of the order; undefined if no request created the server. */
+  body: Readonly<Record<string, unknown>> | undefined;
   end?: End;
 }
 
@@ -90,7 +71,7 @@ export class Servers {
   readonly #alive = new Map<string, SimulatedServer>();
   /** By identifier: the server that ended last. */
   readonly #gone = new Map<string, SimulatedServer>();
-  /** Those that live on for a while after a DELETE. */
+  /** Those that end later. */
   readonly #ending = new Set<SimulatedServer>();
 
   constructor(settings: Settings) {
@@ -105,8 +86,8 @@ export class Servers {
     return server;
   }
 
-  end(server: SimulatedServer, end: Omit<End, 'at'>, at = this.#settings.clock.now()): void {
-    server.end = { at, ...end };
+  end(server: SimulatedServer, { how, by }: Omit<End, 'at'>, at = this.#settings.clock.now()): void {
+    server.end = { at, how, by };
     this.#ending.delete(server);
     this.#alive.delete(server.object.identifier);
     this.#gone.set(server.object.identifier, server);
@@ -116,16 +97,31 @@ export class Servers {
   endLater(server: SimulatedServer, by: string, ms: number): void {
     const now = this.#settings.clock.now();
     const { askedAt = now, endsAt = Infinity } = server.ending ?? {};
-    server.ending = { askedAt, endsAt: Math.min(endsAt, now + ms), by };
+    server.ending = { askedAt, endsAt: Math.min(endsAt, now + ms), how: 'cancelled', by };
     this.#ending.add(server);
     this.#endDue();
+  }
+
+  /** The task of the server fails at this time: the server never becomes ready. */
+  failAt(server: SimulatedServer, at: number): void {
+    server.readyAt = Infinity;
+    server.ending = { askedAt: server.ending?.askedAt, endsAt: at, how: 'failed', by: undefined };
+    this.#ending.add(server);
+    this.#endDue();
+  }
+
+  /** The server is ready now, even if its task was to fail. */
+  completeNow(server: SimulatedServer): void {
+    server.readyAt = this.#settings.clock.now();
+    if (server.ending?.how !== 'failed') return;
+    delete server.ending;
+    this.#ending.delete(server);
   }
 
   #endDue(): void {
     const now = this.#settings.clock.now();
     for (const server of this.#ending) {
-      const { endsAt, by } = server.ending ?? { endsAt: Infinity, by: undefined };
-      if (endsAt <= now) this.end(server, { how: 'cancelled', by }, endsAt);
+      if (server.ending && server.ending.endsAt <= now) this.end(server, server.ending, server.ending.endsAt);
     }
   }
 
@@ -135,6 +131,13 @@ export class Servers {
 
   isAlive(identifier: string): boolean {
     return this.#lookUp(this.#alive, identifier) !== undefined;
+  }
+
+  /** The task of a server of the account that an order with this body creates; undefined if there is none. */
+  taskOf(account: string, identifier: string, body: Readonly<Record<string, unknown>>): Task | undefined {
+    const server = this.#lookUp(this.#alive, identifier);
+    const isSame = server?.account === account && !this.isReady(server) && isDeepStrictEqual(server.body, body);
+    return isSame ? server.task : undefined;
   }
 
   /** Throws if no such server is alive. */
@@ -167,8 +170,28 @@ export class Servers {
     return this.#found(gone, 'cancelled', identifier);
   }
 
+  /** The servers of the account as its list shows them, oldest first. */
+  list(account: string): ServerObject[] {
+    this.#endDue();
+    const { lag, variants, clock } = this.#settings;
+    const now = clock.now();
+    const shown: ServerObject[] = [];
+    const show = (server: SimulatedServer): number => shown.push(this.#shown(server, server.object.identifier));
+    if (lag.cancelMs > 0) {
+      for (const [identifier, server] of this.#gone) {
+        const isReplaced = this.#alive.get(identifier)?.account === account;
+        if (server.account === account && !isReplaced && this.#isStillShown(server)) show(server);
+      }
+    }
+    for (const server of this.#alive.values()) {
+      if (server.account !== account || (server.task && now < server.task.createdAt + lag.listMs)) continue;
+      if (variants.listsCreating || this.#stateOf(server) === 'ready') show(server);
+    }
+    return shown;
+  }
+
   /** A GET has shown the server. */
-  read(serial: number): void {
+  wasRead(serial: number): void {
     const server = this.#all.get(serial);
     if (server) server.wasRead = true;
   }
@@ -220,12 +243,15 @@ export class Servers {
     return this.#settings.clock.now() < end.at + this.#settings.lag.cancelMs;
   }
 
-  #shown({ object, shows }: SimulatedServer, asked: string): ServerObject {
+  #shown({ object, shows, readyAt }: SimulatedServer, asked: string): ServerObject {
     const identifier = this.#spelled(object.identifier, asked);
-    if (shows === 'all' && identifier === object.identifier) return object;
-    const { admin_console: console } = object;
+    const now = this.#settings.clock.now();
+    const isPaused = now >= readyAt && now < readyAt + this.#settings.variants.pausedMs;
+    if (shows === 'all' && identifier === object.identifier && !isPaused) return object;
+    const { admin_console: console, status } = object;
     return {
       ...object,
+      status: isPaused ? 'paused' : status,
       identifier,
       admin_console: { ...console, username: console.username === object.identifier ? identifier : console.username },
       ...shownAddresses(object, shows),
@@ -271,54 +297,4 @@ function shownAddresses({ macs, ipv6 }: ServerObject, shows: Addresses): Pick<Se
     case 'link-local':
       return { macs: [], ipv6: [LINK_LOCAL] };
   }
-}
-
-/** An IPv6-only server; its addresses and ports derive from `serial` (from 1). */
-export function newServerObject(
-  identifier: string,
-  serial: number,
-  product: SimulatedProduct,
-  diskSize: number,
-): ServerObject {
-  const host = encodeURIComponent(identifier);
-  return {
-    identifier,
-    name: null,
-    status: 'running',
-    product: product.code,
-    price: product.price + diskSize * (product.diskPrice ?? 0),
-    zone: { name: 'Simulated Zone One', code: 'SIM1' },
-    host_server: `host${(serial % 7) + 1}`,
-    specs: { cores: product.cores, disk_size: diskSize, ram: product.ram, disk_type: 'ssd' },
-    boot_device: 'hd',
-    net_device: 'virtio',
-    disk_bus: 'virtio',
-    cpu_mode: 'performance',
-    iso_image: '',
-    ipv4: [],
-    ipv6: [ipv6Of(serial, 0)],
-    macs: [macOf(serial)],
-    vnc: {
-      mode: 'disabled',
-      password: `vnc-password-${serial}`,
-      display: serial % 100,
-      port: 5900 + (serial % 100),
-      ipv4: '192.0.2.10',
-      ipv6: '2001:db8:ffff::10',
-    },
-    admin_console: { hostname: `admin.${host}.vs.example.com`, username: identifier },
-    ssh_proxy: { hostname: `ssh-proxy${(serial % 3) + 1}.example.com`, port: 20_000 + (serial % 40_000) },
-  };
-}
-
-/** Each server has a separate network, so no two servers share an address; `renumbered` counts its changes. */
-export function ipv6Of(serial: number, renumbered: number): string {
-  return `2001:db8:${(serial >>> 16).toString(16)}:${(serial & 0xffff).toString(16)}::${(renumbered + 2).toString(16)}`;
-}
-
-/** Unique up to 4 billion servers and 256 network cards, and constant for the life of a server. */
-export function macOf(serial: number, card = 0): string {
-  const hex = (serial >>> 0).toString(16).padStart(8, '0');
-  const vendor = card === 0 ? '52:54' : `02:${card.toString(16).padStart(2, '0')}`;
-  return `${vendor}:${hex.slice(0, 2)}:${hex.slice(2, 4)}:${hex.slice(4, 6)}:${hex.slice(6, 8)}`;
 }

@@ -1,6 +1,14 @@
 /** Settings of a simulator and their defaults. What can change at run time, or by a flag, has a schema. */
 import { setTimeout as wait } from 'node:timers/promises';
 import * as z from 'zod';
+import {
+  API_NAMES,
+  DEFAULT_VARIANTS,
+  msOrForever,
+  variantsSchema,
+  type ApiName,
+  type VariantOptions,
+} from './variants.ts';
 
 export interface Clock {
   /** Milliseconds since the epoch. */
@@ -15,13 +23,7 @@ export const systemClock: Clock = {
   sleep: (ms) => wait(ms, undefined, { ref: false }),
 };
 
-/** In JSON, null is forever. */
-const lagMs = z
-  .number()
-  .min(0)
-  .nullable()
-  .transform((ms) => ms ?? Infinity)
-  .exactOptional();
+const lagMs = msOrForever.exactOptional();
 
 /** The addresses that every server shows with `zero-macs`, `same-macs` and `link-local`. */
 export const ZERO_MAC = '00:00:00:00:00:00';
@@ -30,24 +32,24 @@ export const LINK_LOCAL = 'fe80::1';
 
 /** Promises which the documentation only implies, and ways to break them; by default the simulator keeps them. */
 export const worldSchema = z.strictObject({
+  api: z.enum(API_NAMES).describe('the API as the specification describes it, or as public sources do'),
+  variants: variantsSchema,
   /** How long reads lag behind. Effects are immediate: `aliveServers()` and creates do not lag. */
   lag: z.strictObject({
-    taskMs: lagMs.describe('GET of a task answers 404 for this long after the create was answered'),
+    taskMs: lagMs.describe('a GET of a task is denied for this long after the create was answered'),
     serverMs: lagMs.describe(
-      'GET of a server answers 404 for this long after its task has finished; a DELETE finds the server',
+      'a GET of a server is denied for this long after its task has finished; a DELETE finds the server',
     ),
-    cancelMs: lagMs.describe('GET of a server answers 200 for this long after its DELETE was answered with 200'),
+    cancelMs: lagMs.describe('GET and list show a server for this long after its DELETE was answered with 200'),
     cancelAgain: z
       .literal([200, 404])
       .exactOptional()
-      .describe('answer to another DELETE during cancelMs; it cancels nothing'),
+      .describe('answer to another DELETE during cancelMs; it cancels nothing; 404 is a denial, with whichever status'),
+    listMs: lagMs.describe('the list of servers lacks a server for this long after its create was answered'),
   }),
-  cancelTakesMs: z
-    .number()
-    .min(0)
-    .nullable()
-    .transform((ms) => ms ?? Infinity)
-    .describe('a server lives on, and costs money, for this long after its first DELETE was answered with 200'),
+  cancelTakesMs: msOrForever.describe(
+    'a server lives on, and costs money, for this long after its first DELETE was answered with 200',
+  ),
   /** Counters of the other numbering keep their values. */
   taskNumbering: z.enum(['global', 'account']).describe('number tasks across all accounts, or per account'),
   /**
@@ -88,13 +90,14 @@ export type IdentifierFrom = World['identifierFrom'];
 export type Addresses = World['addresses'];
 
 /** As documented: no lag, one counter, one spelling. */
-const HONEST: WorldSettings = {
+const HONEST: Omit<WorldSettings, 'variants'> = {
+  api: 'documented',
   cancelTakesMs: 0,
   taskNumbering: 'global',
   identifierCase: 'as-is',
   identifierFrom: 'start',
   addresses: 'all',
-  lag: { taskMs: 0, serverMs: 0, cancelMs: 0, cancelAgain: 404 },
+  lag: { taskMs: 0, serverMs: 0, cancelMs: 0, cancelAgain: 404, listMs: 0 },
   createAnswer: { status: 202, body: true, location: true },
 };
 
@@ -123,6 +126,10 @@ export interface SimulatedProduct {
   price: number;
   /** What one unit of the disk adds to the price; 0 by default. */
   diskPrice?: number;
+  /** Shown by the public API. */
+  name?: string;
+  description?: string;
+  family?: string;
 }
 
 export interface SimulatedImage {
@@ -146,20 +153,16 @@ export interface SimulationOptions extends WorldOptions {
   diskSizes?: Record<string, number[]>;
   /** From the 202 to the 303, in milliseconds; 60,000 by default. With Infinity, tasks never end. */
   taskDurationMs?: number;
-  /** The text of a running task; by default the two forms in the documentation. */
+  /** The text of a running task; by default the forms that the API shows. */
   taskStatus?: (elapsedMs: number, durationMs: number) => string;
   /** `expires_in`, a whole number of seconds; 300 by default. */
   tokenLifetimeSeconds?: number;
   /** `sliding` by default. */
   tokenExpiry?: TokenExpiry;
-  /** Bodies of 4xx and 5xx answers of the provisioning API, which the documentation omits; `json` by default. */
+  /** Bodies of 4xx and 5xx answers of the provisioning API, which the documentation omits; by default JSON. */
   errorBodies?: ErrorBodies;
   /** Status of a refused login, 4xx by the documentation; 401 by default. */
   loginFailureStatus?: number;
-  /** Answer to a GET of a server with an unfinished task (not documented); 404 by default. */
-  readDuringTask?: 200 | 404;
-  /** Answer to a DELETE of a server with an unfinished task (not documented); 404 by default. 200 cancels both. */
-  deleteDuringTask?: 200 | 404 | 409;
   /** Generators; by default counters, so a run is repeatable. They must never return an identifier twice. */
   newIdentifier?: () => string;
   newToken?: () => string;
@@ -174,9 +177,12 @@ export interface SimulationOptions extends WorldOptions {
 }
 
 export type ErrorBodies = 'json' | 'empty' | 'html' | 'text';
-export type Settings = Omit<Required<SimulationOptions>, 'rateLimit' | keyof WorldOptions> &
-  Pick<SimulationOptions, 'rateLimit'> &
-  WorldSettings;
+export type Settings = Omit<Required<SimulationOptions>, 'rateLimit' | 'taskStatus' | keyof WorldOptions> &
+  Pick<SimulationOptions, 'rateLimit' | 'taskStatus'> &
+  WorldSettings & {
+    /** The variants that were chosen; for the others, the API decides. */
+    chosenVariants: VariantOptions;
+  };
 
 export const DEFAULT_KEY: Key = { keyId: 'simulated-key', secret: 'simulated-secret' };
 
@@ -193,24 +199,23 @@ const IMAGES: SimulatedImage[] = [
   { name: 'ubuntu-24.04.qcow2/minimal', description: 'Ubuntu 24.04 LTS, minimal' },
 ];
 
-/** "Forms seen: a wait for DNS and DHCP updates with the seconds remaining, and an OS installation with a percent complete." */
-function defaultTaskStatus(elapsedMs: number, durationMs: number): string {
-  if (!Number.isFinite(durationMs)) return 'Installing OS, 99% complete';
-  const waitMs = durationMs / 3;
-  if (elapsedMs < waitMs) {
-    const seconds = Math.ceil((waitMs - elapsedMs) / 1000);
-    return `Waiting for DNS and DHCP updates, ${seconds} seconds remaining`;
-  }
-  const percent = Math.min(99, Math.floor((100 * (elapsedMs - waitMs)) / (durationMs - waitMs)));
-  return `Installing OS, ${percent}% complete`;
-}
-
 function counter(prefix: string, first: number): () => string {
   let next = first;
   return () => `${prefix}${next++}`;
 }
 
+/** Changes the API or the variants, or both; variants that were never chosen follow the API. */
+export function changeAnswers(
+  settings: Settings,
+  { api = settings.api, variants = {} }: { api?: ApiName; variants?: VariantOptions },
+): void {
+  settings.api = api;
+  settings.chosenVariants = { ...settings.chosenVariants, ...variants };
+  settings.variants = { ...DEFAULT_VARIANTS[api], ...settings.chosenVariants };
+}
+
 export function resolveOptions(options: SimulationOptions): Settings {
+  const { api = HONEST.api, variants: chosenVariants = {} } = options;
   return {
     ...HONEST,
     clock: systemClock,
@@ -222,19 +227,18 @@ export function resolveOptions(options: SimulationOptions): Settings {
     images: IMAGES,
     diskSizes: { ssd: [10, 20, 40, 80] },
     taskDurationMs: 60_000,
-    taskStatus: defaultTaskStatus,
     tokenLifetimeSeconds: 300,
     tokenExpiry: 'sliding',
     errorBodies: 'json',
     loginFailureStatus: 401,
-    readDuringTask: 404,
-    deleteDuringTask: 404,
     newIdentifier: counter('vs', 1001),
     newToken: counter('simulated-token-', 1),
     firstTask: 1001,
     recordRequests: true,
     allowUnknownRoutes: false,
     ...options,
+    chosenVariants,
+    variants: { ...DEFAULT_VARIANTS[api], ...chosenVariants },
     lag: { ...HONEST.lag, ...options.lag },
     createAnswer: { ...HONEST.createAnswer, ...options.createAnswer },
   };

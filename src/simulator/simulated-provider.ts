@@ -1,19 +1,19 @@
 /** The endpoints: each request gets its answer synchronously, without faults or waits. */
-import type { Accounts } from './accounts.ts';
+import { type Accounts, loginError, type Restriction } from './accounts.ts';
+import type { Api } from './api/api.ts';
+import { APIS } from './api/apis.ts';
 import type { Fleet } from './fleet.ts';
 import type { RequestEntry } from './ledger.ts';
+import { type CancelAnswer, type FalseAnswer, type LieHandle, Lies, type List, type ShortList } from './lies.ts';
 import {
-  type CancelAnswer,
-  type FalseAnswer,
-  type FalseStatus,
-  type LieHandle,
-  Lies,
-  type List,
-  type ShortList,
-} from './lies.ts';
-import type { CreateAnswer, Settings, SimulatedImage, SimulatedProduct } from './settings.ts';
+  changeAnswers,
+  type CreateAnswer,
+  type Settings,
+  type SimulatedImage,
+  type SimulatedProduct,
+} from './settings.ts';
+import type { ApiName, VariantOptions } from './variants.ts';
 import { json, mediaType, type Route, type RouteMatch, type WireRequest, type WireResponse } from './wire.ts';
-import type { FoundServer } from './servers.ts';
 
 interface CatalogPatch {
   products?: SimulatedProduct[];
@@ -23,9 +23,14 @@ interface CatalogPatch {
 
 /** Every route except the login. */
 type Provisioning = Exclude<Route, '/login'>;
+type Entry = Pick<RequestEntry, 'processed' | 'fault' | 'task'>;
 
-const LISTS: Route[] = ['/beta/vps/products', '/beta/vps/images', '/beta/vps/disk-sizes'];
-const CREATE_FIELDS = ['product', 'image', 'ssh_keys', 'disk_size'];
+const CATALOG: Route[] = ['/beta/vps/products', '/beta/vps/images', '/beta/vps/disk-sizes'];
+const SERVERS = '/beta/vps/servers';
+const SERVER = '/beta/vps/servers/{identifier}';
+const TASK = '/beta/queue/vps/{task}';
+const FAILURE = 'Something went wrong';
+const OUT_OF_STOCK = 'No host has room for this product';
 
 export class SimulatedProvider {
   readonly #settings: Settings;
@@ -34,6 +39,8 @@ export class SimulatedProvider {
   readonly #baseUrl: () => string;
   readonly #lies: Lies;
   readonly #windows = new Map<string, { startedAt: number; requests: number }>();
+  /** Codes of products that are out of stock. */
+  readonly #soldOut = new Set<string>();
 
   constructor(settings: Settings, accounts: Accounts, fleet: Fleet, baseUrl: () => string) {
     this.#settings = settings;
@@ -45,6 +52,22 @@ export class SimulatedProvider {
 
   setCatalog(patch: CatalogPatch): void {
     Object.assign(this.#settings, patch);
+  }
+
+  /** Variants that were never chosen follow the API. Servers and tasks stay. */
+  setApi(api: ApiName): void {
+    changeAnswers(this.#settings, { api });
+  }
+
+  /** Omitted variants keep their values. */
+  setVariants(variants: VariantOptions): void {
+    changeAnswers(this.#settings, { variants });
+  }
+
+  /** Orders of a product that is not in stock get the answer of the variant `outOfStock`; the list still has it. */
+  setStock(product: string, inStock: boolean): void {
+    if (inStock) this.#soldOut.delete(product);
+    else this.#soldOut.add(product);
   }
 
   setCreateAnswer(answer: Partial<CreateAnswer>): void {
@@ -71,82 +94,125 @@ export class SimulatedProvider {
     this.#lies.end();
   }
 
-  /** Sets `processed` and `fault` of the entry. */
-  handle(request: WireRequest, match: RouteMatch, entry: Pick<RequestEntry, 'processed' | 'fault'>): WireResponse {
-    const { route } = match;
+  /** Sets `processed`, `fault` and `task` of the entry. */
+  handle(request: WireRequest, match: RouteMatch, entry: Entry): WireResponse {
+    const { route, param } = match;
     entry.processed = true;
     if (route === '/login') {
-      const falseStatus = this.#falsified(request, match, this.#accounts.identify(request)?.account, entry);
-      return falseStatus === undefined
-        ? this.#accounts.login(request)
-        : this.#accounts.refuseLogin(request, falseStatus);
+      const lie = this.#falsified(request, match, this.#accounts.identify(request)?.account, entry);
+      return lie === undefined ? this.#accounts.login(request) : this.#accounts.refuseLogin(request, lie.status);
     }
-    const account = this.#accounts.authenticate(request)?.account;
-    if (account === undefined) return this.#refuse(401, route);
+    const identity = this.#accounts.authenticate(request);
+    if (identity === undefined) return this.#refuse(401, route);
+    const { account } = identity;
     const limited = this.#limit(account);
     if (limited) return limited;
-    const falseStatus = this.#falsified(request, match, account, entry);
-    if (falseStatus !== undefined) return this.#refuse(falseStatus, route);
+    const lie = this.#falsified(request, match, account, entry);
+    if (lie !== undefined) return this.#refuse(lie.status, route, lie.says);
     const suspension = this.#accounts.suspension(account);
     if (suspension?.how === 'calls') return this.#refuse(suspension.status, route);
-    const hasNothing = suspension?.how === 'empty' && !LISTS.includes(route);
-    return hasNothing ? this.#refuse(404, route) : this.#process(account, request, route, match.param);
+    const isList = request.method === 'GET' && (route === SERVERS || CATALOG.includes(route));
+    if (suspension?.how === 'empty' && !isList) return this.#deny(route, request.method);
+    const restriction = this.#accounts.restriction(identity);
+    const restricted = restriction && this.#restricted(restriction, request.method, route);
+    return restricted ?? this.#process(account, request, route, param, entry);
+  }
+
+  /** An error in the form of the API; a 403 without a text says that the key lacks the right. */
+  errorAnswer(route: Route, status: number, text?: string): WireResponse {
+    if (route === '/login')
+      return loginError(status, status === 401 ? 'invalid_client' : 'server_error', text ?? FAILURE);
+    return this.#error(status, text ?? (status === 403 ? this.#api.notAuthorized : FAILURE));
+  }
+
+  get #api(): Api {
+    return APIS[this.#settings.api];
   }
 
   #falsified(
     { method }: WireRequest,
     match: RouteMatch,
     account: string | undefined,
-    entry: Pick<RequestEntry, 'processed' | 'fault'>,
-  ): FalseStatus | undefined {
-    const status = this.#lies.statusFor(method, match, account);
-    if (status === undefined) return undefined;
+    entry: Entry,
+  ): FalseAnswer | undefined {
+    const lie = this.#lies.answerFor(method, match, account);
+    if (lie === undefined) return undefined;
     entry.fault = 'falsified';
     entry.processed = false;
-    return status;
+    return lie;
   }
 
-  #process(account: string, request: WireRequest, route: Provisioning, param: string): WireResponse {
+  /** The answer to a key that lacks the right; undefined if the key may make this call. */
+  #restricted(restriction: Restriction, method: string, route: Provisioning): WireResponse | undefined {
+    if (restriction !== 'all' && CATALOG.includes(route)) return undefined;
+    const isHidden = restriction === 'hidden' && method !== 'POST' && route !== SERVERS;
+    return isHidden ? this.#deny(route, method) : this.#refuse(403, route);
+  }
+
+  #process(account: string, request: WireRequest, route: Provisioning, param: string, entry: Entry): WireResponse {
+    const { method } = request;
     switch (route) {
       case '/beta/vps/products':
-        return this.#list(account, 'products');
+        return json(200, this.#api.products(this.#settings.products.slice(0, this.#kept('products', account))));
       case '/beta/vps/images':
-        return this.#list(account, 'images');
+        return json(200, this.#api.images(this.#settings.images.slice(0, this.#kept('images', account))));
       case '/beta/vps/disk-sizes':
-        return this.#list(account, 'disk-sizes');
+        return this.#listDiskSizes(account);
       case '/beta/vps/servers':
-        return this.#create(account, request);
+        return method === 'GET' ? this.#listServers(account) : this.#create(account, request, entry);
       case '/beta/queue/vps/{task}':
         return this.#poll(account, param);
       case '/beta/vps/servers/{identifier}':
-        return request.method === 'DELETE' ? this.#cancel(account, param) : this.#read(account, param);
+        if (method === 'POST') return this.#createNamed(account, request, entry, param);
+        return method === 'DELETE' ? this.#cancel(account, param) : this.#read(account, param);
     }
   }
 
-  #list(account: string, list: List): WireResponse {
-    const isEmpty = this.#accounts.suspension(account)?.how === 'empty';
-    return json(200, listBody(list, this.#settings, isEmpty ? 0 : this.#lies.kept(list, account)));
+  /** How many entries the list shows. */
+  #kept(list: List, account: string): number {
+    return this.#accounts.suspension(account)?.how === 'empty' ? 0 : this.#lies.kept(list, account);
   }
 
-  #create(account: string, request: WireRequest): WireResponse {
+  #listDiskSizes(account: string): WireResponse {
+    const keep = this.#kept('disk-sizes', account);
+    const sizes = keep === 0 ? [] : Object.entries(this.#api.diskSizes(this.#settings.diskSizes));
+    return json(200, Object.fromEntries(sizes.map(([type, ofType]) => [type, ofType.slice(0, keep)])));
+  }
+
+  #listServers(account: string): WireResponse {
+    const { named } = this.#api;
+    if (!named) return this.#missing();
+    const servers = this.#fleet.list(account).slice(0, this.#kept('servers', account));
+    return json(200, named.list(servers, this.#settings.products));
+  }
+
+  #createNamed(account: string, request: WireRequest, entry: Entry, identifier: string): WireResponse {
+    const { named } = this.#api;
+    if (!named) return this.#missing();
+    if (!named.isIdentifier(identifier)) return this.#error(400, 'Invalid identifier');
+    return this.#create(account, request, entry, identifier);
+  }
+
+  /** Without an identifier, the provider chooses one. */
+  #create(account: string, request: WireRequest, entry: Entry, identifier?: string): WireResponse {
     if (mediaType(request.contentType) !== 'application/json') {
       return this.#error(400, 'Content-Type must be application/json');
     }
     const body = parseObject(request.body);
     if (!body) return this.#error(400, 'The body must be a JSON object');
-    const { product: code, image, ssh_keys: sshKeys, disk_size: diskSize } = body;
-    const product = this.#settings.products.find((one) => one.code === code);
-    if (!product) return this.#error(400, 'product is not one of the products');
-    if (!this.#settings.images.some(({ name }) => name === image)) {
-      return this.#error(400, 'image is not one of the images');
+    const order = this.#api.readOrder(body, this.#settings);
+    if (typeof order === 'string') return this.#error(400, order);
+    const { outOfStock, sameOrder } = this.#settings.variants;
+    if (identifier !== undefined && this.#fleet.isInUse(identifier)) {
+      const task = sameOrder === 202 ? this.#fleet.taskOf(account, identifier, body) : undefined;
+      return task === undefined ? this.#error(409, 'Identifier is already in use') : this.#accept(task);
     }
-    if (typeof sshKeys !== 'string' || sshKeys.trim() === '') return this.#error(400, 'ssh_keys must be a text');
-    if (typeof diskSize !== 'number' || !this.#settings.diskSizes['ssd']?.includes(diskSize)) {
-      return this.#error(400, 'disk_size is not one of the sizes');
-    }
-    const unknown = Object.keys(body).find((name) => !CREATE_FIELDS.includes(name));
-    if (unknown !== undefined) return this.#error(400, `${unknown} is not a documented field`);
-    return this.#accept(this.#fleet.create(account, product, diskSize, body));
+    const isSoldOut = this.#soldOut.has(order.product.code);
+    if (isSoldOut && outOfStock !== 'task') return this.#error(outOfStock, OUT_OF_STOCK);
+    const task = this.#fleet.create(account, order.product, order.diskSize, body, { ...order, identifier });
+    if (isSoldOut) this.#fleet.failTask(task, { account, text: OUT_OF_STOCK });
+    entry.task = task;
+    return this.#accept(task);
   }
 
   #accept(task: number): WireResponse {
@@ -157,43 +223,64 @@ export class SimulatedProvider {
 
   #poll(account: string, param: string): WireResponse {
     const answer = /^[0-9]+$/.test(param) ? this.#fleet.pollTask(account, Number(param)) : undefined;
-    if (!answer) return this.#refuse(404, '/beta/queue/vps/{task}');
-    const { identifier } = answer;
-    if (answer.state === 'pending') return json(200, { identifier, status: answer.status });
-    const location = `${this.#baseUrl()}/beta/vps/servers/${encodeURIComponent(answer.identifier)}`;
-    return json(303, { identifier }, { location });
+    switch (answer?.state) {
+      case undefined:
+        return this.#deny(TASK, 'GET');
+      case 'pending':
+        return json(200, { identifier: answer.identifier, status: answer.status });
+      case 'failed':
+        return this.#error(500, answer.text);
+      case 'complete': {
+        const { identifier } = answer;
+        const location = `${this.#baseUrl()}/beta/vps/servers/${encodeURIComponent(identifier)}`;
+        return json(303, { identifier }, { location });
+      }
+    }
   }
 
   #read(account: string, identifier: string): WireResponse {
-    const found = this.#fleet.read(account, identifier, this.#settings.readDuringTask === 200);
-    if (!found) return this.#refuse(404, '/beta/vps/servers/{identifier}');
-    return json(200, found.state === 'creating' ? { ...found.object, status: 'installing' } : found.object);
+    const { readDuringTask } = this.#settings.variants;
+    const found = this.#fleet.find(account, identifier);
+    if (found === undefined || found.state === 'lagging') return this.#deny(SERVER, 'GET');
+    const isCreating = found.state === 'creating';
+    if (isCreating && readDuringTask !== 200) return this.#refuseDuringTask(readDuringTask);
+    this.#fleet.wasRead(found.serial);
+    const object = isCreating ? { ...found.object, status: 'installing' } : found.object;
+    return json(200, this.#api.server(object, this.#settings.products));
   }
 
   #cancel(account: string, identifier: string): WireResponse {
     const state = this.#fleet.find(account, identifier)?.state;
-    const status = this.#cancelStatus(state);
-    if (status === 404) return this.#refuse(404, '/beta/vps/servers/{identifier}');
-    if (status === 409) return this.#error(409, 'The server is still being created');
+    const { variants, lag } = this.#settings;
+    if (state === undefined) return this.#deny(SERVER, 'DELETE');
+    if (state === 'creating' && variants.deleteDuringTask !== 200)
+      return this.#refuseDuringTask(variants.deleteDuringTask);
+    if (state === 'cancelled' && lag.cancelAgain === 404) return this.#deny(SERVER, 'DELETE');
+    // Only reads lag; a DELETE acts on the actual server.
     const lie = this.#lies.cancelAnswer(identifier, account);
     const cancels = lie === undefined || lie.cancels === true;
     if (cancels && state !== 'cancelled') this.#fleet.cancel(account, identifier);
-    return lie === undefined ? json(200, { message: 'The server has been unprovisioned' }) : oddAnswer(lie.body);
+    return lie === undefined ? json(200, { message: this.#api.cancelled }) : oddAnswer(lie.body);
   }
 
-  #cancelStatus(state: FoundServer['state'] | undefined): 200 | 404 | 409 {
-    switch (state) {
-      case undefined:
-        return 404;
-      case 'creating':
-        return this.#settings.deleteDuringTask;
-      case 'cancelled':
-        return this.#settings.lag.cancelAgain;
-      // Only reads lag; a DELETE acts on the actual server.
-      case 'lagging':
-      case 'ready':
-        return 200;
-    }
+  /** The answer for a server or task that does not exist, or belongs to another account. */
+  #deny(route: Provisioning, method: string): WireResponse {
+    const { readDenied, deleteDenied, taskDenied } = this.#settings.variants;
+    if (route === TASK) return this.#denial(taskDenied, route);
+    return this.#denial(method === 'DELETE' ? deleteDenied : readDenied, route);
+  }
+
+  #denial(status: 403 | 404, route: Provisioning): WireResponse {
+    return this.#error(status, this.#api.denial(status, route === TASK ? 'task' : 'server'));
+  }
+
+  #refuseDuringTask(status: 403 | 404 | 409): WireResponse {
+    return status === 409 ? this.#error(409, 'The server is still being created') : this.#denial(status, SERVER);
+  }
+
+  /** The answer to a call that only the public API has. */
+  #missing(): WireResponse {
+    return this.#error(this.#settings.variants.missingCall, 'There is no such call');
   }
 
   #limit(account: string): WireResponse | undefined {
@@ -213,44 +300,35 @@ export class SimulatedProvider {
   }
 
   /** False and true answers look the same, so no client can tell them apart. */
-  #refuse(status: FalseStatus, route: Route): WireResponse {
+  #refuse(
+    status: FalseAnswer['status'],
+    route: Provisioning,
+    says: FalseAnswer['says'] = 'not-authorised',
+  ): WireResponse {
     switch (status) {
       case 401:
         return this.#error(401, 'The token is not valid');
       case 403:
-        return this.#error(403, 'The account may not do this');
+        return says === 'does-not-exist' ? this.#denial(403, route) : this.#error(403, this.#api.notAuthorized);
       case 404:
-        return this.#error(404, `There is no such ${route === '/beta/queue/vps/{task}' ? 'task' : 'server'}`);
+        return this.#denial(404, route);
       case 500:
-        return this.#error(500, 'Something went wrong');
+        return this.#error(500, FAILURE);
     }
   }
 
   /** The documentation shows no error bodies, so clients must not rely on them: an option chooses the form. */
-  #error(status: number, message: string): WireResponse {
+  #error(status: number, text: string): WireResponse {
     switch (this.#settings.errorBodies) {
       case 'json':
-        return json(status, { message });
+        return json(status, this.#api.error(text));
       case 'empty':
         return { status, headers: {}, body: '' };
       case 'html':
-        return { status, headers: { 'content-type': 'text/html' }, body: `<html><body>${message}</body></html>` };
+        return { status, headers: { 'content-type': 'text/html' }, body: `<html><body>${text}</body></html>` };
       case 'text':
-        return { status, headers: { 'content-type': 'text/plain' }, body: message };
+        return { status, headers: { 'content-type': 'text/plain' }, body: text };
     }
-  }
-}
-
-/** Products, images and disk sizes, as the endpoints list them: at most the first `keep` entries, or sizes of each disk type. */
-function listBody(list: List, { products, images, diskSizes }: Settings, keep: number): unknown {
-  switch (list) {
-    case 'products':
-      return products.slice(0, keep).map(({ code, ram }) => ({ code, specs: { ram } }));
-    case 'images':
-      return images.slice(0, keep).map(({ name, description }) => ({ name, description }));
-    case 'disk-sizes':
-      if (keep === 0) return {};
-      return Object.fromEntries(Object.entries(diskSizes).map(([type, sizes]) => [type, sizes.slice(0, keep)]));
   }
 }
 

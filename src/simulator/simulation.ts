@@ -99,6 +99,7 @@ export class Simulation {
       method: request.method,
       route,
       param,
+      task: undefined,
       status: undefined,
       processed: false,
       fault: undefined,
@@ -118,6 +119,13 @@ export class Simulation {
     switch (action.kind) {
       case 'status':
         return sent(entry, statusAnswer(action.status, action.headers, action.body));
+      case 'error': {
+        const { status, headers, body } = this.provider.errorAnswer(entry.route, action.status, action.text);
+        return sent(entry, { kind: 'answer', status, headers: { ...headers, ...lowerCase(action.headers) }, body });
+      }
+      case 'failTask':
+        if (entry.task !== undefined) this.fleet.failTask(entry.task, { account: entry.account, ...action });
+        return undefined;
       case 'drop':
       case 'reset':
         return { kind: 'disconnect', reset: action.kind === 'reset' };

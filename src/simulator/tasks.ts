@@ -1,6 +1,8 @@
 /** Tasks and their numbers. A number can be reused: then its newest task answers. */
 import type { Ledger } from './ledger.ts';
+import { APIS } from './api/apis.ts';
 import type { Settings } from './settings.ts';
+import type { FailedTask } from './variants.ts';
 
 export interface Task {
   readonly number: number;
@@ -11,13 +13,19 @@ export interface Task {
   readonly createdAt: number;
   durationMs: number;
   /** If set, the task never completes; `text` replaces its status. */
-  stalled: { text: string | undefined; showsIdentifier: boolean } | undefined;
+  stalled: { text: string | undefined } | undefined;
+  /** It fails at this time; `told`: an answer has said so. */
+  failure: { at: number; text: string; as: FailedTask; told: boolean } | undefined;
+  /** False: answers omit the identifier while the task is not complete. */
+  showsIdentifier: boolean;
   hidden: boolean;
   completionRecorded: boolean;
 }
 
 export type TaskAnswer =
-  { state: 'pending'; identifier: string | undefined; status: string } | { state: 'complete'; identifier: string };
+  | { state: 'pending'; identifier: string | undefined; status: string }
+  | { state: 'complete'; identifier: string }
+  | { state: 'failed'; text: string };
 
 export class Tasks {
   readonly #settings: Settings;
@@ -40,6 +48,8 @@ export class Tasks {
       createdAt: this.#settings.clock.now(),
       durationMs,
       stalled: undefined,
+      failure: undefined,
+      showsIdentifier: true,
       hidden: false,
       completionRecorded: false,
     };
@@ -66,20 +76,37 @@ export class Tasks {
 
   /** Undefined if the account has no such task, or if reads do not show it. */
   poll(account: string, number: number): TaskAnswer | undefined {
-    const { clock, lag, taskNumbering, taskStatus, identifierFrom } = this.#settings;
+    const { clock, lag, taskNumbering } = this.#settings;
     const task = this.#find(number, taskNumbering === 'account' ? account : undefined);
     if (!task || task.hidden || task.account !== account) return undefined;
     const now = clock.now();
     const elapsedMs = now - task.createdAt;
     if (elapsedMs < lag.taskMs) return undefined;
-    const identifier = this.#spelled(task.identifier);
-    if (task.stalled || elapsedMs < task.durationMs) {
-      const shown = identifierFrom === 'start' && task.stalled?.showsIdentifier !== false;
-      const status = task.stalled?.text ?? taskStatus(elapsedMs, task.durationMs);
-      return { state: 'pending', identifier: shown ? identifier : undefined, status };
+    const { failure } = task;
+    const isToFail = failure !== undefined && failure.as !== 'error-then-pending';
+    if (failure && now >= failure.at) {
+      const { as, told, at, text } = failure;
+      failure.told = true;
+      if (isToFail && (this.#isForgotten(at) || (as === 'error-then-denied' && told))) return undefined;
+      if (as === 'text') return this.#pending(task, text);
+      if (isToFail || !told) return { state: 'failed', text };
+    }
+    if (task.stalled || isToFail || elapsedMs < task.durationMs) {
+      const { taskStatus = APIS[this.#settings.api].taskStatus } = this.#settings;
+      return this.#pending(task, task.stalled?.text ?? taskStatus(elapsedMs, task.durationMs));
     }
     this.#recordCompletion(task, now);
-    return { state: 'complete', identifier };
+    if (this.#isForgotten(task.createdAt + task.durationMs)) return undefined;
+    return { state: 'complete', identifier: this.#spelled(task.identifier) };
+  }
+
+  #pending({ identifier, showsIdentifier }: Task, status: string): TaskAnswer {
+    const isShown = showsIdentifier && this.#settings.identifierFrom === 'start';
+    return { state: 'pending', identifier: isShown ? this.#spelled(identifier) : undefined, status };
+  }
+
+  #isForgotten(endedAt: number): boolean {
+    return this.#settings.clock.now() >= endedAt + this.#settings.variants.taskRememberedMs;
   }
 
   #recordCompletion(task: Task, now: number): void {

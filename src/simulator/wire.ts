@@ -33,7 +33,7 @@ export function mediaType(contentType: string | undefined): string {
   return (contentType ?? '').split(';', 1)[0]?.trim().toLowerCase() ?? '';
 }
 
-/** The documented endpoints only: a query string or another method makes a route unknown. */
+/** A query string or another method makes a route unknown. */
 export const ROUTES = [
   '/login',
   '/beta/vps/products',
@@ -54,7 +54,10 @@ export interface RouteMatch {
 const SERVER = '/beta/vps/servers/';
 const TASK = '/beta/queue/vps/';
 
-/** Undefined if the documentation has no such endpoint. */
+/**
+ * Undefined if neither the documentation nor the list of servers and the order for an identifier, which clients may try,
+ * have this call.
+ */
 export function matchRoute(
   method: string,
   path: string,
@@ -70,11 +73,11 @@ export function matchRoute(
     case '/beta/vps/disk-sizes':
       return method === 'GET' ? { route: rest, param: '' } : undefined;
     case '/beta/vps/servers':
-      return method === 'POST' ? { route: rest, param: '' } : undefined;
+      return method === 'POST' || method === 'GET' ? { route: rest, param: '' } : undefined;
     default:
   }
   if (rest.startsWith(TASK) && method === 'GET') return withParam('/beta/queue/vps/{task}', rest.slice(TASK.length));
-  if (rest.startsWith(SERVER) && (method === 'GET' || method === 'DELETE')) {
+  if (rest.startsWith(SERVER) && ['GET', 'DELETE', 'POST'].includes(method)) {
     return withParam('/beta/vps/servers/{identifier}', rest.slice(SERVER.length));
   }
   return undefined;

@@ -1,5 +1,6 @@
 /** `POST /world` of the control panel: breaks and restores the promises of the provider at run time. */
 import * as z from 'zod';
+import { RESTRICTIONS } from './accounts.ts';
 import { cancelAnswerSchema, falseAnswerSchema, shortListSchema } from './lies.ts';
 import { worldSchema } from './settings.ts';
 import type { Simulation } from './simulation.ts';
@@ -42,7 +43,8 @@ function order<Fields>(
 const text = z.string().min(1);
 const flag = z.boolean().exactOptional();
 const account = text.exactOptional();
-const { lag, createAnswer, addresses, cancelTakesMs, ...modes } = worldSchema.shape;
+const { variants, lag, createAnswer, addresses, cancelTakesMs, ...modes } = worldSchema.shape;
+const whose = { account, keyId: account };
 
 /** How long a lie lasts, from now, in place of `fromMs` and `untilMs`. */
 const forMs = falseAnswerSchema.shape.untilMs;
@@ -61,6 +63,17 @@ function lasting<Lie extends Window>(simulation: Simulation, { forMs, ...lie }: 
 
 /** Each order is an object of fields. */
 const ORDERS: Readonly<Record<string, Order>> = {
+  api: order('answers as another API does', z.strictObject({ mode: modes.api }), ({ provider }, { mode }) =>
+    provider.setApi(mode),
+  ),
+  variants: order('answers in another way; omitted fields keep their values', variants, ({ provider }, fields) =>
+    provider.setVariants(fields),
+  ),
+  stock: order(
+    'whether a product is in stock; by the variant outOfStock, orders are refused or fail if it is not',
+    z.strictObject({ product: text, inStock: z.boolean() }),
+    ({ provider }, { product, inStock }) => provider.setStock(product, inStock),
+  ),
   lag: order('reads lag behind, forever with null; omitted fields keep their values', lag, ({ fleet }, fields) =>
     fleet.setLag(fields),
   ),
@@ -98,8 +111,15 @@ const ORDERS: Readonly<Record<string, Order>> = {
     ({ fleet }, fields) => fleet.restartTaskCounter(fields.account),
   ),
   failTask: order(
-    'the task fails; identifier: false omits the identifier',
-    z.strictObject({ task: z.int().min(0), account, text: text.exactOptional(), identifier: flag }),
+    'the task fails; identifier: false omits the identifier; what is omitted, the variants decide',
+    z.strictObject({
+      task: z.int().min(0),
+      account,
+      text: text.exactOptional(),
+      identifier: flag,
+      as: variants.shape.failedTask,
+      afterMs: variants.shape.taskFailsAfterMs,
+    }),
     ({ fleet }, { task, ...options }) => fleet.failTask(task, options),
   ),
   identifierFrom: order(
@@ -131,6 +151,16 @@ const ORDERS: Readonly<Record<string, Order>> = {
     ({ fleet }, { show, identifier }) =>
       identifier === undefined ? fleet.setAddresses(show) : fleet.showAddresses(identifier, show),
   ),
+  updateServer: order(
+    'changes a server, as its owner could in the control panel of the provider',
+    z.strictObject({
+      identifier: text,
+      status: text.exactOptional(),
+      name: text.nullable().exactOptional(),
+      dormant: flag,
+    }),
+    ({ fleet }, { identifier, ...patch }) => fleet.updateServer(identifier, patch),
+  ),
   renumber: order(
     'the server gets other IPv6 addresses',
     z.strictObject({ identifier: text }),
@@ -147,6 +177,14 @@ const ORDERS: Readonly<Record<string, Order>> = {
   ),
   resume: order('ends the suspension', z.strictObject({ account: text }), ({ accounts }, { account }) =>
     accounts.resume(account),
+  ),
+  restrict: order(
+    'all keys of an account, or one key, lose rights and get 403',
+    z.strictObject({ ...whose, from: z.enum(RESTRICTIONS).exactOptional() }),
+    ({ accounts }, { from, ...whose }) => accounts.restrict(whose, from),
+  ),
+  permit: order('ends the restriction of an account or of a key', z.strictObject(whose), ({ accounts }, whose) =>
+    accounts.permit(whose),
   ),
   createAnswer: order('accepted creates get another answer', createAnswer, ({ provider }, fields) =>
     provider.setCreateAnswer(fields),

@@ -11,8 +11,8 @@ const rows = [...page.matchAll(/^\| `([a-z-]+)` \|.*?\| \[(\w+)\]/gm)].map(([, n
   name: name as FaultName,
   reason,
 }));
-/** The server exists, whatever the operator knows of it. */
-const CREATED: FaultName[] = ['lost-answer'];
+/** The provider has accepted the order, whatever the operator knows of it. */
+const CREATED: FaultName[] = ['lost-answer', 'failed-task'];
 
 describe('a named fault', () => {
   it('has a row on the page', () => {

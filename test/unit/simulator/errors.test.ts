@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
 
-import { inProcess } from './client.ts';
+import { CHOICES } from '../../../src/simulator/index.ts';
+import { CREATE, inProcess } from './client.ts';
 
 const SERVERS = '/beta/vps/servers';
 
@@ -29,7 +30,7 @@ describe('errors and limits', () => {
   });
 
   it.each([
-    ['GET', '/beta/vps/servers'],
+    ['PUT', '/beta/vps/servers/vs1'],
     ['PATCH', '/beta/vps/servers/vs1'],
     ['GET', '/beta/vps/products?page=2'],
     ['GET', '/beta/vps/servers/vs1/console'],
@@ -41,6 +42,17 @@ describe('errors and limits', () => {
     expect(answer.status).toBe(501);
     expect(answer.json).toEqual({ error: expect.stringContaining(`${method} ${path}`) as string });
     expect(() => simulation.finish()).toThrow(`${method} ${path}`);
+  });
+
+  it.each(CHOICES.missingCall)('are %i for calls that only the public API has', async (missingCall) => {
+    const { call, login, simulation } = inProcess({ variants: { missingCall } });
+    const token = await login();
+    expect((await call(SERVERS, { token })).status).toBe(missingCall);
+    const named = await call(`${SERVERS}/web1`, { method: 'POST', token, json: CREATE });
+    expect([named.status, named.json]).toEqual([missingCall, { message: expect.any(String) as string }]);
+    expect((await call(SERVERS)).status).toBe(401);
+    expect(simulation.ledger.creates()).toEqual([]);
+    simulation.finish();
   });
 
   it('ignore unknown routes with allowUnknownRoutes', async () => {

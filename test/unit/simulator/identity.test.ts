@@ -61,7 +61,7 @@ describe('task numbers', () => {
   });
 
   it('may be reused, and cancelling the older server does not end the task of the newer one', async () => {
-    const { create, poll, call, mine, fleet, simulation } = await world({ deleteDuringTask: 200 });
+    const { create, poll, call, mine, fleet, simulation } = await world({ variants: { deleteDuringTask: 200 } });
     await create(mine);
     const [older] = simulation.aliveServers();
     fleet.restartTaskCounter();

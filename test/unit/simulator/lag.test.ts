@@ -24,7 +24,7 @@ describe('reads that lag behind', () => {
   });
 
   it('do not show a server until the lag after the 303 has passed, but a DELETE finds it', async () => {
-    const { status, create, token, clock, simulation } = await world({ readDuringTask: 200 });
+    const { status, create, token, clock, simulation } = await world({ variants: { readDuringTask: 200 } });
     simulation.fleet.setLag({ serverMs: 5_000 });
     const task = await create(token);
     await create(token);
@@ -70,7 +70,10 @@ describe('reads that lag behind', () => {
   });
 
   it('do not show a server that was cancelled during creation or removed without a DELETE', async () => {
-    const { status, create, token, simulation } = await world({ deleteDuringTask: 200, lag: { cancelMs: 5_000 } });
+    const { status, create, token, simulation } = await world({
+      variants: { deleteDuringTask: 200 },
+      lag: { cancelMs: 5_000 },
+    });
     await create(token);
     const { identifier = '' } = simulation.aliveServers()[0] ?? {};
     expect(await status(`${SERVERS}/${identifier}`, 'DELETE')).toBe(200);

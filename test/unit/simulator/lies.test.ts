@@ -70,6 +70,20 @@ describe('a false answer', () => {
     expect((await call(PRODUCTS, { token })).status).toBe(403);
   });
 
+  it.each([
+    ['documented', { message: 'The account may not do this' }, { message: 'Server does not exist or access denied' }],
+    ['public', { error: 'Not authorised' }, { error: 'Server does not exist or access denied' }],
+  ] as const)('with 403 has two texts with the API `%s`', async (api, notAuthorised, doesNotExist) => {
+    const { call, token, simulation, provider } = await world();
+    provider.setApi(api);
+    const path = `${SERVERS}/${simulation.fleet.addServer('default').identifier}`;
+    const lie = provider.falsify({ route: SERVER, status: 403 });
+    expect(await call(path, { token })).toMatchObject({ status: 403, json: notAuthorised });
+    lie.remove();
+    provider.falsify({ route: SERVER, status: 403, says: 'does-not-exist' });
+    expect(await call(path, { token })).toMatchObject({ status: 403, json: doesNotExist });
+  });
+
   it('orders nothing if it answers a create', async () => {
     const { call, token, simulation, provider } = await world();
     const lie = provider.falsify({ route: SERVERS, status: 404 });

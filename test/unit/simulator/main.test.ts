@@ -69,6 +69,7 @@ describe('the simulator as a process', () => {
     expect(code).toBe(0);
     expect(out).toContain('--task-duration');
     expect(out).toContain('mode (global, account)');
+    expect(out).toContain('readDenied (403, 404); default 404, with --api public 403');
     expect(out).toContain('identifier, account?, atNextCreate?');
   });
 
@@ -133,6 +134,15 @@ describe('the command line', () => {
     });
   });
 
+  it('sets the API, and variants as JSON or as words', () => {
+    const variants = ['readDenied=404', 'outOfStock=task', 'listsCreating=false', 'taskRememberedMs=null'];
+    const args = ['--api=public', ...variants.map((variant) => `--variant=${variant}`), '--variant=readDenied=403'];
+    expect(parseCommandLine(args, {})).toMatchObject({
+      api: 'public',
+      variants: { readDenied: 403, outOfStock: 'task', listsCreating: false, taskRememberedMs: Infinity },
+    });
+  });
+
   it.each([
     ['--port', '70000'],
     ['--port', '-1'],
@@ -148,6 +158,10 @@ describe('the command line', () => {
     ['--identifier-from', 'middle'],
     ['--identifier-case', 'lower'],
     ['--addresses', 'some'],
+    ['--api', 'private'],
+    ['--variant', 'readDenied'],
+    ['--variant', 'readDenied=500'],
+    ['--variant', 'colour=red'],
     ['--create-status', '204'],
     ['--public-url', 'sim:80'],
     ['--public-url', 'http://sim/path'],

@@ -159,7 +159,7 @@ describe('a server', () => {
   });
 
   it('can be read and cancelled during its task if the options say so, which removes the task', async () => {
-    const { call, login, create, simulation } = inProcess({ readDuringTask: 200, deleteDuringTask: 200 });
+    const { call, login, create, simulation } = inProcess({ variants: { readDuringTask: 200, deleteDuringTask: 200 } });
     const token = await login();
     const task = await create(token);
     const { identifier = '' } = simulation.aliveServers()[0] ?? {};
@@ -170,7 +170,7 @@ describe('a server', () => {
   });
 
   it.each([404, 409] as const)('answers %i to a DELETE during its task if the options say so', async (status) => {
-    const { call, login, create, simulation } = inProcess({ deleteDuringTask: status });
+    const { call, login, create, simulation } = inProcess({ variants: { deleteDuringTask: status } });
     const token = await login();
     await create(token);
     const { identifier = '' } = simulation.aliveServers()[0] ?? {};

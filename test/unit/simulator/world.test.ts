@@ -138,6 +138,49 @@ describe('POST /world', () => {
     expect(await status(`${SERVERS}/vs1`)).toBe(404);
   });
 
+  it('changes the API, and variants that were never chosen with it', async () => {
+    await order({ variants: { deleteDenied: 403 } });
+    const denied = async () => [await status(`${SERVERS}/none`), await status(`${SERVERS}/none`, 'DELETE')];
+    expect(await denied()).toEqual([404, 403]);
+    await order({ api: { mode: 'public' } });
+    expect(await denied()).toEqual([403, 403]);
+    expect((await world.call(SERVERS, { token })).json).toEqual({});
+    await order({ variants: { readDenied: 404, taskRememberedMs: null } });
+    expect(await denied()).toEqual([404, 403]);
+    await order({ api: { mode: 'documented' } });
+    expect(await denied()).toEqual([404, 403]);
+    expect(await status(SERVERS)).toBe(404);
+  });
+
+  it('takes rights from an account or a key, and returns them', async () => {
+    await order({ restrict: { account: 'default', from: 'servers' } });
+    expect([await status(PRODUCTS), await status(`${SERVERS}/none`)]).toEqual([200, 403]);
+    await order({ restrict: { keyId: DEFAULT_KEY.keyId } });
+    expect(await status(PRODUCTS)).toBe(403);
+    await order({ permit: { keyId: DEFAULT_KEY.keyId } });
+    expect([await status(PRODUCTS), await status(`${SERVERS}/none`)]).toEqual([200, 403]);
+    await order({ permit: { account: 'default' } });
+    expect(await status(`${SERVERS}/none`)).toBe(404);
+  });
+
+  it('takes a product out of stock, and lets a task fail later', async () => {
+    await order({ stock: { product: CREATE.product, inStock: false }, variants: { outOfStock: 400 } });
+    expect((await world.call(SERVERS, { method: 'POST', token, json: CREATE })).status).toBe(400);
+    await order({ stock: { product: CREATE.product, inStock: true } });
+    const task = await world.create(token);
+    await order({ failTask: { task, text: 'Failed', as: 'error', afterMs: 1_000 } });
+    expect(await status(`/beta/queue/vps/${task}`)).toBe(200);
+    world.clock.advance(1_000);
+    expect(await poll(task)).toEqual({ message: 'Failed' });
+  });
+
+  it('changes a server', async () => {
+    add('vs1');
+    await order({ updateServer: { identifier: 'vs1', status: 'shut down', dormant: true, name: 'shop' } });
+    const changed = { status: 'shut down', dormant: true, name: 'shop' };
+    expect((await world.call(`${SERVERS}/vs1`, { token })).json).toMatchObject(changed);
+  });
+
   it('changes the answer to creates', async () => {
     await order({ createAnswer: { status: 201, location: false } });
     const answer = await world.call(SERVERS, { method: 'POST', token, json: CREATE });
@@ -167,6 +210,13 @@ describe('POST /world', () => {
     ['renumber.identifier', { renumber: {} }],
     ['suspend.how', { suspend: { account: 'default', how: 'slowly' } }],
     ['suspend: There is no account a', { suspend: { account: 'a', how: 'empty' } }],
+    ['api.mode', { api: { mode: 'private' } }],
+    ['variants.readDenied', { variants: { readDenied: 410 } }],
+    ['variants: Unrecognized key: "colour"', { variants: { colour: 'red' } }],
+    ['falsify.says', { falsify: { route: PRODUCTS, status: 403, says: 'no' } }],
+    ['restrict.from', { restrict: { account: 'default', from: 'some' } }],
+    ['restrict: Name either an account or a key', { restrict: {} }],
+    ['updateServer: There is no server vs1', { updateServer: { identifier: 'vs1', status: 'off' } }],
     ['createAnswer.body', { createAnswer: { body: 'no' } }],
     ['moveKey.account', { moveKey: { keyId: 'k' } }],
   ])('refuses an invalid order and names the error: %s', async (named, body) => {

@@ -1,0 +1,53 @@
+/** What the two APIs spell in different ways; the endpoints ask for it, and decide everything else. */
+import type { ServerObject } from '../server-object.ts';
+import type { Settings, SimulatedImage, SimulatedProduct } from '../settings.ts';
+
+type Catalog = Pick<Settings, 'products' | 'images' | 'diskSizes'>;
+
+export interface Api {
+  /** The body of an error. */
+  error(text: string): object;
+  /** The text of a 403 for a key that lacks the right. */
+  notAuthorized: string;
+  /** The text that denies a server or task. */
+  denial(status: 403 | 404, what: 'server' | 'task'): string;
+  /** The message of an accepted DELETE. */
+  cancelled: string;
+  taskStatus: (elapsedMs: number, durationMs: number) => string;
+  products(products: SimulatedProduct[]): unknown;
+  images(images: SimulatedImage[]): unknown;
+  diskSizes(sizes: Record<string, number[]>): Record<string, number[]>;
+  server(server: ServerObject, products: SimulatedProduct[]): unknown;
+  /** What a valid order asks for, or the text of the 400. */
+  readOrder(body: Readonly<Record<string, unknown>>, catalog: Catalog): Order | string;
+  /** Undefined if there is no list of servers, and no order for an identifier. */
+  named: NamedServers | undefined;
+}
+
+interface NamedServers {
+  list(servers: ServerObject[], products: SimulatedProduct[]): unknown;
+  /** Whether a client may choose this identifier. */
+  isIdentifier(text: string): boolean;
+}
+
+export interface Order {
+  product: SimulatedProduct;
+  diskSize: number;
+  diskType: string;
+  name: string | null;
+}
+
+/** A 403 in place of a 404 has the same text in both APIs: only one was ever seen. */
+export const NOT_THERE = 'Server does not exist or access denied';
+
+/** "Forms seen: a wait for DNS and DHCP updates with the seconds remaining, and an OS installation with a percent complete." */
+export function documentedTaskStatus(elapsedMs: number, durationMs: number): string {
+  if (!Number.isFinite(durationMs)) return 'Installing OS, 99% complete';
+  const waitMs = durationMs / 3;
+  if (elapsedMs < waitMs) {
+    const seconds = Math.ceil((waitMs - elapsedMs) / 1000);
+    return `Waiting for DNS and DHCP updates, ${seconds} seconds remaining`;
+  }
+  const percent = Math.min(99, Math.floor((100 * (elapsedMs - waitMs)) / (durationMs - waitMs)));
+  return `Installing OS, ${percent}% complete`;
+}

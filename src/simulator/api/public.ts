@@ -1,0 +1,107 @@
+/**
+ * The API as public documents and clients of the same API tell. It was written from those sources, and was never
+ * compared with a live service.
+ */
+import type { ServerObject } from '../server-object.ts';
+import type { SimulatedProduct } from '../settings.ts';
+import { type Api, documentedTaskStatus, NOT_THERE } from './api.ts';
+
+const PERIOD = 'on-demand';
+/** Part of the duration of a task in which a host is selected. */
+const SELECTING = 1 / 6;
+
+const IGNORED_FIELDS = [
+  ...['hostname', 'host_server', 'set_forward_dns', 'set_reverse_dns', 'extra_cores', 'extra_ram', 'ipv4', 'zone'],
+  ...['user_data', 'user_data_string', 'cpu_mode', 'net_device', 'disk_bus', 'tablet'],
+];
+const CREATE_FIELDS = new Set(['product', 'image', 'ssh_keys', 'disk_size', 'disk_type', 'name', ...IGNORED_FIELDS]);
+
+const byKey = <Value extends object>(entries: (readonly [string, Value])[]): Record<string, Value> =>
+  Object.fromEntries(entries);
+
+const familyOf = (product: SimulatedProduct | undefined): string => product?.family ?? 'VPS';
+
+/** What the list shows of a server, and the server too. */
+function summary(
+  { identifier, product: code, name, dormant, family, period }: ServerObject,
+  products: SimulatedProduct[],
+) {
+  return {
+    identifier,
+    product: code,
+    family: family ?? familyOf(products.find((product) => product.code === code)),
+    period: period ?? PERIOD,
+    name,
+    dormant: dormant ?? false,
+  };
+}
+
+export const publicApi: Api = {
+  error: (error) => ({ error }),
+  notAuthorized: 'Not authorised',
+  denial: () => NOT_THERE,
+  cancelled: 'Operation successful',
+  taskStatus: (elapsedMs, durationMs) => {
+    const selectingMs = durationMs * SELECTING;
+    if (elapsedMs < selectingMs) return 'Selecting host in lon zone';
+    return documentedTaskStatus(elapsedMs - selectingMs, durationMs - selectingMs);
+  },
+  products: (products) =>
+    byKey(
+      products.map((product) => {
+        const { code, ram, cores, name = code, description = `${cores} cores, ${ram} MB of RAM` } = product;
+        const specs = { cores, ram, bandwidth: 1000 };
+        return [code, { code, name, description, family: familyOf(product), period: PERIOD, specs }];
+      }),
+    ),
+  images: (images) => byKey(images.map(({ name, description }) => [name, { name, description }])),
+  diskSizes: ({ ssd = [], hdd = ssd, ...others }) => ({ hdd, ssd, ...others }),
+  server(server, products) {
+    const {
+      vnc,
+      admin_console,
+      specs,
+      ssh_proxy,
+      iso_image,
+      price,
+      tablet = true,
+      upgrade_specs = null,
+      ...same
+    } = server;
+    return {
+      ...same,
+      ...summary(server, products),
+      price: Math.round(price * 100),
+      iso_image: iso_image === '' ? null : iso_image,
+      tablet,
+      specs: { extra_cores: 0, extra_ram: 0, ...specs },
+      upgrade_specs,
+      ssh_proxy: { ...ssh_proxy, enabled: true },
+    };
+  },
+  readOrder(body, { products, images, diskSizes }) {
+    const {
+      product: code,
+      image,
+      ssh_keys: sshKeys,
+      disk_size: diskSize,
+      disk_type: diskType = 'ssd',
+      name = null,
+    } = body;
+    const product = products.find((one) => one.code === code);
+    if (!product) return 'Invalid product';
+    if (image !== undefined && !images.some((one) => one.name === image)) return 'Invalid image';
+    if (sshKeys !== undefined && typeof sshKeys !== 'string') return 'Invalid SSH keys';
+    if (diskType !== 'ssd' && diskType !== 'hdd') return 'Invalid disk type';
+    const sizes = publicApi.diskSizes(diskSizes)[diskType];
+    if (typeof diskSize !== 'number' || !sizes?.includes(diskSize)) return 'Invalid disk size';
+    if (name !== null && typeof name !== 'string') return 'Invalid name';
+    const unknown = Object.keys(body).find((field) => !CREATE_FIELDS.has(field));
+    if (unknown !== undefined) return `Unknown parameter ${unknown}`;
+    return { product, diskSize, diskType, name };
+  },
+  named: {
+    list: (servers, products) => byKey(servers.map((server) => [server.identifier, summary(server, products)])),
+    isIdentifier: (text) => /^[a-z0-9]{3,20}$/.test(text),
+  },
+};

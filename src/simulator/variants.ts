@@ -1,0 +1,110 @@
+/** What the sources leave open about the provider's answers, and what each API answers unless a setting chooses. */
+import * as z from 'zod';
+
+/** `documented`: as the specification says. `public`: as public documents and clients of the same API tell. */
+export const API_NAMES = ['documented', 'public'] as const;
+export type ApiName = (typeof API_NAMES)[number];
+
+/** In JSON, null is forever. */
+export const msOrForever = z
+  .number()
+  .min(0)
+  .nullable()
+  .transform((ms) => ms ?? Infinity);
+
+/** The values of each variant that is a choice. */
+export const CHOICES = {
+  readDenied: [403, 404],
+  deleteDenied: [403, 404],
+  taskDenied: [403, 404],
+  readDuringTask: [403, 409, 200, 404],
+  deleteDuringTask: [403, 409, 200, 404],
+  sameOrder: [409, 202],
+  outOfStock: [503, 400, 'task'],
+  failedTask: ['error', 'error-then-denied', 'error-then-pending', 'text'],
+  taskOfCancelled: ['remembered', 'forgotten'],
+  missingCall: [404, 405, 501],
+} as const;
+
+const denied = 'unknown, gone, or of another account: 403 says that it does not exist or that access is denied';
+const duringTask = '403 and 404 deny it, 409 says that it is still being created';
+
+/** All are valid with both APIs. `sameOrder` and `listsCreating` need calls that only `public` has. */
+export const variantsSchema = z.strictObject({
+  readDenied: z.literal(CHOICES.readDenied).exactOptional().describe(`status of a GET of a server that is ${denied}`),
+  deleteDenied: z.literal(CHOICES.deleteDenied).exactOptional().describe(`status of a DELETE of such a server`),
+  taskDenied: z.literal(CHOICES.taskDenied).exactOptional().describe(`status of a poll of a task that is ${denied}`),
+  readDuringTask: z
+    .literal(CHOICES.readDuringTask)
+    .exactOptional()
+    .describe(`status of a GET of a server while its task runs: ${duringTask}`),
+  deleteDuringTask: z
+    .literal(CHOICES.deleteDuringTask)
+    .exactOptional()
+    .describe(`status of a DELETE while the task runs: ${duringTask}, 200 cancels server and task`),
+  sameOrder: z
+    .literal(CHOICES.sameOrder)
+    .exactOptional()
+    .describe('status of an equal order for the same identifier while its task runs; 202 returns that task'),
+  taskRememberedMs: msOrForever
+    .exactOptional()
+    .describe('a finished or failed task is denied after this many milliseconds; null: never'),
+  taskOfCancelled: z
+    .enum(CHOICES.taskOfCancelled)
+    .exactOptional()
+    .describe('whether the task of a server is denied once a DELETE of the server was accepted'),
+  outOfStock: z
+    .literal(CHOICES.outOfStock)
+    .exactOptional()
+    .describe('answer to an order of a product that is out of stock; task: the order is accepted, and its task fails'),
+  /**
+   * `error`: 500 with the text, forever. `error-then-denied`: once, and then the task is denied.
+   * `error-then-pending`: once, and then the task continues and creates its server. `text`: 200 with the text, forever.
+   */
+  failedTask: z.enum(CHOICES.failedTask).exactOptional().describe('how the URL of a failed task answers'),
+  failedTaskIdentifier: z
+    .boolean()
+    .exactOptional()
+    .describe('whether a task that fails names its server before it fails, and after that in a 200'),
+  taskFailsAfterMs: z.number().min(0).exactOptional().describe('how long a task runs that is to fail'),
+  listsCreating: z.boolean().exactOptional().describe('whether the list of servers has those whose task runs'),
+  pausedMs: z.number().min(0).exactOptional().describe('a new server is paused for this long before it is running'),
+  missingCall: z.literal(CHOICES.missingCall).exactOptional().describe('status of calls that only the public API has'),
+});
+
+export type VariantOptions = z.infer<typeof variantsSchema>;
+export type Variants = Required<VariantOptions>;
+export type FailedTask = Variants['failedTask'];
+
+const SIMPLE = {
+  sameOrder: 409,
+  taskRememberedMs: Infinity,
+  taskOfCancelled: 'remembered',
+  outOfStock: 503,
+  failedTaskIdentifier: true,
+  taskFailsAfterMs: 0,
+  listsCreating: true,
+  pausedMs: 0,
+  missingCall: 404,
+} as const satisfies VariantOptions;
+
+export const DEFAULT_VARIANTS: Record<ApiName, Variants> = {
+  documented: {
+    ...SIMPLE,
+    readDenied: 404,
+    deleteDenied: 404,
+    taskDenied: 404,
+    readDuringTask: 404,
+    deleteDuringTask: 404,
+    failedTask: 'text',
+  },
+  public: {
+    ...SIMPLE,
+    readDenied: 403,
+    deleteDenied: 403,
+    taskDenied: 403,
+    readDuringTask: 403,
+    deleteDuringTask: 403,
+    failedTask: 'error',
+  },
+};
