@@ -137,6 +137,8 @@ describe('a warning', () => {
   it.each<[what: string, request: [string[], unknown?], says: string]>([
     ['product with a space', created({ product: 'vps 1gb' }), 'product contains a space'],
     ['product with a tab', edited('free', { product: 'vps-1gb\t' }), 'product contains a space'],
+    ['image with a space', created({ image: 'debian 13' }), 'image contains a space'],
+    ['image with a line break in the template of a set', ofSet({ image: 'debian\n' }), 'image contains a space'],
     ['product with a space in the template of a set', ofSet({ product: 'vps 1gb' }), 'product contains a space'],
     ['doubled SSH key', created({ sshKeys: [KEY, `${KEY} me@example.org`] }), 'sshKeys contains the same key twice'],
     ['doubled SSH key in a set', ofSet({ sshKeys: [KEY, KEY] }), 'sshKeys contains the same key twice'],

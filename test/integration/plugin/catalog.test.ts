@@ -189,7 +189,6 @@ describe('kubectl vps new', () => {
     expect(await codes('web', ...key)).toEqual([2, '']);
     expect(await codes('Web_1', ...COMPLETE, ...key)).toEqual([2, '']);
     expect(await codes('web', ...COMPLETE, '--ssh-key', '/nowhere')).toEqual([2, '']);
-    expect(await codes('web', ...COMPLETE, ...key, '--image', 'x')).toEqual([2, '']);
     expect(await codes('web', ...COMPLETE, ...key, '--disk-size', '-1')).toEqual([2, '']);
     expect(await codes('web', ...COMPLETE, ...key, '--adopt', 'two words')).toEqual([2, '']);
     expect(await codes('web', ...COMPLETE, '--ssh-key-from', 'nonsense')).toEqual([2, '']);
@@ -198,7 +197,7 @@ describe('kubectl vps new', () => {
       [['--expires-at', 'tomorrow'], /spec\.expiresAt: .*such as 2027-01-31T18:00:00Z/],
       [['--expires-at', '2099-01-31T18:00:00Z', '--ttl', '72h'], /spec: set expiresAt or ttl, not both/],
       [['--ssh-check', 'direct'], /--ssh-check.* choices are None, Proxy, Direct/],
-      [['--image', 'nodelim'], /spec\.image: .*file\/variant/],
+      [['--image', ''], /spec\.image: /],
       [['--retain', '--ttl', '72h'], /spec: .*ttl require deletionPolicy: Delete/],
     ] as const) {
       const { code, stdout, stderr } = await run('web', ...COMPLETE, ...key, ...words);
@@ -261,9 +260,9 @@ describe.skipIf(noTerminal !== undefined)('kubectl vps new on a terminal', () =>
     await session.shows(/Product/);
     session.type('vps-1gb\r');
     await session.shows(/Image/);
-    session.type('debian\r');
-    await session.shows(/image must have the form file\/variant/);
-    session.type('-13.qcow2/minimal\r');
+    session.type('\r');
+    await session.shows(/You must provide a value/);
+    session.type('debian-13.qcow2/minimal\r');
     await session.shows(/Disk size/);
     session.type('large\r');
     await session.shows(/enter a whole number, such as 20/);

@@ -200,7 +200,7 @@ describe('kubectl vps new --set', () => {
 
   it.each([
     [['--ttl', '72h'], /spec\.template: expiresAt and ttl are not allowed in a set/],
-    [['--image', 'nodelim'], /spec\.template\.spec\.image: .*file\/variant/],
+    [['--image', ''], /spec\.template\.spec\.image: /],
     [['--replicas', '10001'], /spec\.replicas: /],
     [['--replicas', 'many'], /--replicas.* Use a number of servers, such as 3/],
     [['--adopt', 'vs1'], /either --set or --adopt/],
