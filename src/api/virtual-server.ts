@@ -49,7 +49,9 @@ export const specSchema = ruled(
       .int()
       .min(1)
       .max(2147483647)
-      .describe("Disk size, one of the provider's list of sizes for disk type ssd, in the unit of that list."),
+      .describe(
+        "Disk size, one of the provider's list of sizes for disk type ssd, in the unit of that list: MB at the public service of Mythic Beasts.",
+      ),
     sshKeys: z.array(sshKey).max(16).optional().describe('SSH public keys that may log in as root.'),
     sshKeysFrom: z
       .array(

@@ -222,7 +222,7 @@ export function resolveOptions(options: SimulationOptions): Settings {
     accounts: [{ name: 'default', keys: [DEFAULT_KEY] }],
     products: PRODUCTS,
     images: IMAGES,
-    diskSizes: { ssd: [5120, 10240, 20480, 40960] },
+    diskSizes: { ssd: [5120, 10240, 20480, 40960], hdd: [20480, 40960, 81920, 163840] },
     taskDurationMs: 60_000,
     taskStatus: defaultTaskStatus,
     tokenLifetimeSeconds: 300,

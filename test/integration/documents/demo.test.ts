@@ -20,7 +20,7 @@ describe('the demo', () => {
       'the CRDs and the guards are installed',
       '$ kubectl wait --for=condition=Ready vpscat/catalog',
       '$ kubectl vps catalog',
-      'cloudinit-ubuntu-noble.raw.gz   Ubuntu 24.04 LTS (noble)',
+      'cloudinit-ubuntu-noble.raw.gz    Ubuntu 24.04 LTS (noble)',
       '$ kubectl apply -f server.yaml',
       'web  [',
       'web is ready',

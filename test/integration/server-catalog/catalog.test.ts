@@ -72,8 +72,11 @@ describe('a catalog', () => {
     const { status } = await waitForReason('Available');
     expect(status?.products).toContainEqual({ code: 'VPSX8', ram: 2048 });
     expect(status?.images).toContainEqual({ name: 'debian-13.qcow2/docker', description: 'Debian 13 with Docker' });
-    expect(status?.diskSizes).toEqual([{ type: 'ssd', sizes: [5120, 10240, 20480, 40960] }]);
-    expect(status?.counts).toEqual({ products: 4, images: 3, diskSizes: 4 });
+    expect(status?.diskSizes).toEqual([
+      { type: 'hdd', sizes: [20480, 40960, 81920, 163840] },
+      { type: 'ssd', sizes: [5120, 10240, 20480, 40960] },
+    ]);
+    expect(status?.counts).toEqual({ products: 4, images: 3, diskSizes: 8 });
     expect(Date.parse(status?.observedAt ?? '')).toBeGreaterThan(Date.now() - 60_000);
     const kubeconfig = ['--kubeconfig', inject('kubeconfigPath'), '-n', world.namespace];
     const { stdout } = await run(inject('kubectl'), [...kubeconfig, 'get', 'vpscat']);

@@ -14,9 +14,13 @@ export const LISTS: ServerCatalogStatus = {
   images: [
     { name: 'cloudinit-debian-trixie.raw.gz', description: 'Debian 13 (trixie)' },
     { name: 'cloudinit-ubuntu-noble.raw.gz', description: 'Ubuntu 24.04 LTS (noble)' },
+    { name: 'debian-13.qcow2/docker', description: 'Debian 13 with Docker' },
   ],
-  diskSizes: [{ type: 'ssd', sizes: [5120, 10240, 20480, 40960] }],
-  counts: { products: 4, images: 2, diskSizes: 4 },
+  diskSizes: [
+    { type: 'hdd', sizes: [20480, 40960, 81920, 163840] },
+    { type: 'ssd', sizes: [5120, 10240, 20480, 40960] },
+  ],
+  counts: { products: 4, images: 3, diskSizes: 8 },
   observedAt: '2026-01-01T00:00:00Z',
   conditions: [
     {

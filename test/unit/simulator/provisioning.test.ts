@@ -12,7 +12,10 @@ describe('lists', () => {
     expect(products).toContainEqual({ code: 'VPSX8', specs: { ram: 2048 } });
     const images = (await call('/beta/vps/images', { token })).json;
     expect(images).toContainEqual({ name: 'cloudinit-debian-trixie.raw.gz', description: 'Debian 13 (trixie)' });
-    expect((await call('/beta/vps/disk-sizes', { token })).json).toEqual({ ssd: [5120, 10240, 20480, 40960] });
+    expect((await call('/beta/vps/disk-sizes', { token })).json).toEqual({
+      ssd: [5120, 10240, 20480, 40960],
+      hdd: [20480, 40960, 81920, 163840],
+    });
   });
 
   it('follow a change of the catalog', async () => {
