@@ -185,6 +185,12 @@ describe('kubectl vps list', () => {
     expect(rows.map((row) => row.split(' ')[0])).toEqual(names);
   });
 
+  it('sorts products by the numbers in their codes', () => {
+    const servers = [server('a', { spec: { product: 'VPSX16' } }), server('b', { spec: { product: 'VPSX4' } })];
+    const rows = overview(servers, { ...options, order: 'product' }).slice(1, 3);
+    expect(rows.map((row) => row.split(' ')[0])).toEqual(['b', 'a']);
+  });
+
   it('puts the members of a set behind it, in the order of their numbers', () => {
     const labels = { 'vps-operator.dev/set': 'web' };
     const members = ['web-10', 'web-2'].map((name) => server(name, { metadata: { labels } }));
