@@ -75,7 +75,7 @@ export const catalogStatusSchema = z
       )
       .max(MAX_DISK_TYPES)
       .optional()
-      .describe("Disk sizes by type, in the provider's own unit."),
+      .describe("Disk sizes by type, in the provider's own unit: MB at the public service of Mythic Beasts."),
     counts: z
       .object({
         products: total.describe('Number of products.'),

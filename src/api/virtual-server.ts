@@ -44,16 +44,14 @@ const sshKey = matching(
 export const specSchema = ruled(
   z.object({
     product: z.string().min(1).max(128).describe("Product code, from the provider's list of products."),
-    image: matching(
-      z.string().min(3).max(256),
-      '^[^/\\s]+/\\S+$',
-      'image must have the form file/variant, e.g. debian-13.qcow2/minimal',
-    ).describe("Image name in the form file/variant, from the provider's list of images."),
+    image: z.string().min(1).max(256).describe("Image name, from the provider's list of images."),
     diskSize: z
       .int()
       .min(1)
       .max(2147483647)
-      .describe("Disk size, one of the provider's list of sizes for disk type ssd, in the unit of that list."),
+      .describe(
+        "Disk size, one of the provider's list of sizes for disk type ssd, in the unit of that list: MB at the public service of Mythic Beasts.",
+      ),
     sshKeys: z.array(sshKey).max(16).optional().describe('SSH public keys that may log in as root.'),
     sshKeysFrom: z
       .array(

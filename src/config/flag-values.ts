@@ -35,7 +35,7 @@ export const namespaces = z
   .string()
   .transform((text) => [...new Set(text === '' ? [] : text.split(',').map((part) => part.trim()))])
   .pipe(z.array(namespace));
-/** `100,team-a=500`: one sum for every namespace, and others for single ones; 0 means no limit. */
+/** `10000,team-a=50000`: one sum for every namespace, and others for single ones; 0 means no limit. */
 export const prices = z.string().transform((text, context) => parsePrices(text) ?? invalid(context));
 export const path = z.string().min(1);
 export const bindAddress = z.string().transform((text, context) => parseBindAddress(text) ?? invalid(context));
@@ -51,7 +51,7 @@ const DURATION_FORM = `a duration such as 500ms, 60s, 10m or 1m30s, above 0 and 
 export const NAMESPACE_FORM = 'the name of a namespace: at most 63 of a-z, 0-9 and -, with - not first or last';
 export const BIND_ADDRESS_FORM = 'an address such as :8080, 127.0.0.1:8080 or [::1]:8080, or 0 for none';
 export const PRICES_FORM =
-  'a number, 0 for no limit, and NAMESPACE=NUMBER for each namespace with another maximum, such as 100,team-a=500';
+  'a number, 0 for no limit, and NAMESPACE=NUMBER for each namespace with another maximum, such as 10000,team-a=50000';
 export const durationFlag = { value: 'DURATION', form: DURATION_FORM, schema: duration };
 export const booleanFlag = {
   value: 'BOOLEAN',

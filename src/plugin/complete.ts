@@ -153,5 +153,6 @@ async function fromCatalog(flag: string, values: Given['values']): Promise<strin
   if (flag === 'product') return statuses.flatMap(({ products = [] }) => products.map(({ code }) => code));
   if (flag === 'image') return statuses.flatMap(({ images = [] }) => images.map(({ name }) => name));
   if (flag !== 'diskSize') return [];
-  return statuses.flatMap(({ diskSizes = [] }) => diskSizes.flatMap(({ sizes }) => sizes.map(String)));
+  const ssd = statuses.flatMap(({ diskSizes = [] }) => diskSizes.filter(({ type }) => type === 'ssd'));
+  return ssd.flatMap(({ sizes }) => sizes.map(String));
 }

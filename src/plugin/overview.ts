@@ -182,6 +182,9 @@ function endsIn(item: Item, now: number): string {
 
 const createdAt = ({ metadata }: Item['object']): number => Date.parse(metadata.creationTimestamp);
 
+/** VPSX4 comes before VPSX16. */
+const natural = (a: string, b: string): number => a.localeCompare(b, 'en', { numeric: true });
+
 /** By name, the members of a set come after it. */
 function sorted(items: readonly Item[], { order }: OverviewOptions): Item[] {
   const place = (item: Item): string => {
@@ -189,7 +192,7 @@ function sorted(items: readonly Item[], { order }: OverviewOptions): Item[] {
     const set = item.kind === 'set' ? name : labels[SET_LABEL];
     return [namespace, ...(set === undefined ? [name] : [set, item.kind === 'set' ? '' : name])].join('\n');
   };
-  const byName = [...items].sort((a, b) => place(a).localeCompare(place(b), 'en', { numeric: true }));
+  const byName = [...items].sort((a, b) => natural(place(a), place(b)));
   const number: Partial<Record<Order, (item: Item) => number>> = {
     // The most expensive, the newest, and the one that ends first come first.
     price: (item) => -(priceOf(item) ?? -Infinity),
@@ -200,7 +203,7 @@ function sorted(items: readonly Item[], { order }: OverviewOptions): Item[] {
   const of = number[order];
   // The sort is stable. Two infinite values have no difference.
   if (of !== undefined) return byName.sort((a, b) => (of(a) === of(b) ? 0 : of(a) - of(b)));
-  if (order === 'product') return byName.sort((a, b) => COLUMNS.product(a).localeCompare(COLUMNS.product(b)));
+  if (order === 'product') return byName.sort((a, b) => natural(COLUMNS.product(a), COLUMNS.product(b)));
   return byName;
 }
 

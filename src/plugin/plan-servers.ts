@@ -267,7 +267,7 @@ interface Described {
 
 const isSame = (before: Described, after: Described): boolean => changedFields(before, after) === '';
 
-/** The fields that differ, such as `spec.product (vps-1gb → vps-2gb)`; '' if none does. */
+/** The fields that differ, such as `spec.product (VPSX4 → VPSX8)`; '' if none does. */
 export function changedFields(before: Described, after: Described): string {
   const sections: [string, unknown, unknown][] = [
     ['spec', before.spec, after.spec],

@@ -60,7 +60,7 @@ export async function askForDiskSize(
   const problem = (text: string): string | undefined =>
     /^[0-9]+$/.test(text) && diskSizeSchema.safeParse(Number(text)).success
       ? undefined
-      : 'enter a whole number, such as 20';
+      : 'enter a whole number, such as 10240';
   return Number(await askFor("Disk size (in the provider's unit)", values, problem, io));
 }
 

@@ -29,7 +29,7 @@ const SSH_CHECKS = specSchema.shape.sshCheck.unwrap().options;
 export function addSpecFlags(command: Command): Command {
   return command
     .option('--product <code>', 'product code')
-    .option('--image <name>', 'image, in the form file/variant')
+    .option('--image <name>', 'image name')
     .option('--disk-size <size>', 'disk size', wholeNumber)
     .option('--ssh-key <key>', 'SSH public key, or a file with one; repeatable', collect, [])
     .option('--ssh-key-from <secret/key>', 'SSH public key in a Secret; repeatable', collect, [])

@@ -186,17 +186,19 @@ export type Settings = Omit<Required<SimulationOptions>, 'rateLimit' | 'taskStat
 
 export const DEFAULT_KEY: Key = { keyId: 'simulated-key', secret: 'simulated-secret' };
 
+/** Codes, memory and cores as the public service of Mythic Beasts has them; prices in pence, of which only the first is a documented one. */
 const PRODUCTS: SimulatedProduct[] = [
-  { code: 'vps-1gb', ram: 1024, cores: 1, price: 4.5 },
-  { code: 'vps-2gb', ram: 2048, cores: 2, price: 8.25 },
-  { code: 'vps-4gb', ram: 4096, cores: 2, price: 15.75 },
-  { code: 'vps-8gb', ram: 8192, cores: 4, price: 29 },
+  { code: 'VPSX4', ram: 1024, cores: 1, price: 1018 },
+  { code: 'VPSX8', ram: 2048, cores: 1, price: 1631 },
+  { code: 'VPSX16', ram: 4096, cores: 2, price: 2857 },
+  { code: 'VPSX32', ram: 8192, cores: 2, price: 5309 },
 ];
 
+/** Names as at the public service, and one of the documented form. */
 const IMAGES: SimulatedImage[] = [
-  { name: 'debian-13.qcow2/minimal', description: 'Debian 13, minimal' },
+  { name: 'cloudinit-debian-trixie.raw.gz', description: 'Debian 13 (trixie)' },
+  { name: 'cloudinit-ubuntu-noble.raw.gz', description: 'Ubuntu 24.04 LTS (noble)' },
   { name: 'debian-13.qcow2/docker', description: 'Debian 13 with Docker' },
-  { name: 'ubuntu-24.04.qcow2/minimal', description: 'Ubuntu 24.04 LTS, minimal' },
 ];
 
 function counter(prefix: string, first: number): () => string {
@@ -225,7 +227,7 @@ export function resolveOptions(options: SimulationOptions): Settings {
     accounts: [{ name: 'default', keys: [DEFAULT_KEY] }],
     products: PRODUCTS,
     images: IMAGES,
-    diskSizes: { ssd: [10, 20, 40, 80] },
+    diskSizes: { ssd: [5120, 10240, 20480, 40960], hdd: [20480, 40960, 81920, 163840] },
     taskDurationMs: 60_000,
     tokenLifetimeSeconds: 300,
     tokenExpiry: 'sliding',

@@ -48,9 +48,9 @@ export const setCollection = (namespace: string): string =>
   `/apis/${API_VERSION}/namespaces/${namespace}/${SET_PLURAL}`;
 
 const SPEC = {
-  product: 'vps-1gb',
-  image: 'debian-13.qcow2/minimal',
-  diskSize: 20,
+  product: 'VPSX4',
+  image: 'cloudinit-debian-trixie.raw.gz',
+  diskSize: 10240,
   sshKeys: ['ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIGJd me@example.org'],
 };
 

@@ -8,8 +8,8 @@ import { checkTrusted, keepsFirstKey, SECRET } from './host-keys.ts';
 import type { Scenario, Unusual } from './scenarios.ts';
 import type { Stage } from './stage.ts';
 
-const SMALL = { code: 'vps-1gb', ram: 1024, cores: 1, price: 4.5 };
-const LARGE = { code: 'vps-64gb', ram: 65_536, cores: 16, price: 200 };
+const SMALL = { code: 'VPSX4', ram: 1024, cores: 1, price: 1018 };
+const LARGE = { code: 'VPSX256', ram: 65_536, cores: 8, price: 200_000 };
 const OTHER_KEY = { keyId: 'another-key', secret: 'the-secret-of-another-key' };
 const CATALOG = 'catalog';
 
@@ -174,7 +174,7 @@ export const FEATURES: Readonly<Record<string, Scenario>> = {
   },
   'at-price-limit': {
     provider: oneAtATime,
-    flags: ['--max-price-per-namespace=8.99'],
+    flags: ['--max-price-per-namespace=2035'],
     async act(stage) {
       await begin(stage);
       await stage.people.apply('web');

@@ -47,7 +47,7 @@ function firstCreateFails(acts: boolean): Unusual {
 const soldOut = async (exchange: Exchange, forward: () => Promise<Answer>): Promise<Answer> => {
   if (!isCreate(exchange)) return forward();
   const { product } = JSON.parse(exchange.body) as { product?: string };
-  return product === 'vps-2gb' ? jsonAnswer(422, { message: 'sold out' }) : forward();
+  return product === 'VPSX8' ? jsonAnswer(422, { message: 'sold out' }) : forward();
 };
 
 /** Holds every poll until the object is deleted, so the server has no name before. */
@@ -114,9 +114,9 @@ export const SCENARIOS: Readonly<Record<string, Scenario>> = {
     provider: soldOut,
     async act(stage) {
       await begin(stage);
-      await stage.people.apply('web', { product: 'vps-2gb' });
+      await stage.people.apply('web', { product: 'VPSX8' });
       await stage.reaches('web', 'CreateRejected');
-      await stage.people.edit('web', { spec: { product: 'vps-4gb' } });
+      await stage.people.edit('web', { spec: { product: 'VPSX16' } });
       await stage.rests('web');
       await removed(stage, 'web');
     },

@@ -94,7 +94,7 @@ export const WORSE: Readonly<Record<string, Scenario>> = {
       const { accounts, fleet } = stage.simulator;
       fleet.setTaskNumbering('account');
       accounts.addKey('other', OTHER_KEY);
-      const foreign = { code: 'vps-1gb', ram: 1024, cores: 1, price: 4.5 };
+      const foreign = { code: 'VPSX4', ram: 1024, cores: 1, price: 1018 };
       fleet.create('other', foreign, 10, { ssh_keys: 'elsewhere' });
       stage.retained.add('elsewhere');
       await begin(stage);

@@ -54,12 +54,12 @@ async function createSetReader(): Promise<{
   plugin: Plugin;
   type: (command: string) => Promise<string>;
 }> {
-  const spec = { ...virtualServer('web').spec, image: 'debian-12.qcow2/minimal' };
+  const spec = { ...virtualServer('web').spec, image: 'cloudinit-debian-bookworm.raw.gz' };
   const world = await createSetWorld(sets(), { replicas: 3, template: { spec } });
   await world.reconcile();
   const names = await world.names();
   for (const [index, name] of names.entries())
-    await world.report(name, 'Available', { identifier: `vs${1001 + index}`, serverStatus: 'running', price: 4.5 });
+    await world.report(name, 'Available', { identifier: `vs${1001 + index}`, serverStatus: 'running', price: 1018 });
   await world.reconcile();
   const plugin = await createPlugin(folder(), world.namespace, sets().kubeconfigPath);
   return { world, plugin, type: await typing(plugin) };
@@ -135,9 +135,9 @@ describe('docs/reference/kubectl-plugin.md', () => {
     expect(await said()).toContain(`\n${done}\n`);
     for (const { command, shown } of [history, dryRun]) expect(await type(command)).toMatch(patternOf(shown));
     const spec = async () => (await world.get()).spec;
-    expect((await spec()).template.spec.image).toBe('debian-13.qcow2/minimal');
+    expect((await spec()).template.spec.image).toBe('cloudinit-debian-trixie.raw.gz');
     await type(undo.command);
-    expect((await spec()).template.spec.image).toBe('debian-12.qcow2/minimal');
+    expect((await spec()).template.spec.image).toBe('cloudinit-debian-bookworm.raw.gz');
     await type(pause.command);
     expect((await spec()).paused).toBe(true);
     await type(resume.command);
@@ -185,7 +185,7 @@ describe('docs/reference/kubectl-plugin.md', () => {
     const catalog = { apiVersion: API_VERSION, kind: CATALOG_KIND, metadata: { name: 'catalog' }, spec: {} };
     await type(`echo '${JSON.stringify(catalog)}' | kubectl apply -f -`);
     await type('kubectl wait --for=condition=Ready vpscat/catalog');
-    expect(await type(commandWith('catalog and new', 'vps catalog'))).toContain('vps-1gb');
+    expect(await type(commandWith('catalog and new', 'vps catalog'))).toContain('VPSX4');
     await type(commandWith('catalog and new', '--ttl'));
     const { spec, status } = await world.waitForReason('web', 'Available', 'Ready');
     expect(spec).toMatchObject({ ttl: '72h', sshKeys: [SSH_KEY] });
@@ -207,7 +207,7 @@ describe('docs/reference/kubectl-plugin.md', () => {
     await type(commandWith('catalog and new', '--set'));
     const { replicas, template } = (await world.get()).spec;
     expect(replicas).toBe(3);
-    expect(template.spec).toMatchObject({ image: 'debian-13.qcow2/minimal', sshKeys: [SSH_KEY] });
+    expect(template.spec).toMatchObject({ image: 'cloudinit-debian-trixie.raw.gz', sshKeys: [SSH_KEY] });
   });
 
   it('lists servers, changes them, and tells what happened', async () => {
@@ -277,7 +277,7 @@ describe('docs/reference/kubectl-plugin.md', () => {
   it('sums up the cost of servers', async () => {
     const { world, type } = await createReader();
     await readyServer(world, 'web');
-    expect(await type(commandWith('cost', 'vps cost'))).toMatch(new RegExp(`^${world.namespace} +1 +4.50`, 'm'));
+    expect(await type(commandWith('cost', 'vps cost'))).toMatch(new RegExp(`^${world.namespace} +1 +1018.00`, 'm'));
   });
 
   it('contains only commands that these tests type', () => {
@@ -347,9 +347,9 @@ describe.skipIf(noTerminal !== undefined)('docs/reference/kubectl-plugin.md, int
   it('writes a manifest from the answers', async () => {
     const { plugin, type } = await createReader();
     await answer(plugin, commandWith('catalog and new', '> web.yaml'), [
-      [/Product/, 'vps-1gb\r'],
-      [/Image/, 'debian-13.qcow2/minimal\r'],
-      [/Disk size/, '20\r'],
+      [/Product/, 'VPSX4\r'],
+      [/Image/, 'cloudinit-debian-trixie.raw.gz\r'],
+      [/Disk size/, '10240\r'],
       [/SSH public key/, '\r'],
     ]);
     expect(parse(await type('cat web.yaml'))).toMatchObject({ spec: virtualServer('web').spec });

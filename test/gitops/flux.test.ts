@@ -178,11 +178,11 @@ it('reports our message about a field that cannot change, and leaves the server 
   const world = await createWorld();
   const flux = await fluxIn(world, tools, { ...CATALOG, 'simple.yaml': SERVER });
   await flux.applied();
-  await flux.push({ ...CATALOG, 'simple.yaml': SERVER.replace('diskSize: 20', 'diskSize: 30') });
+  await flux.push({ ...CATALOG, 'simple.yaml': SERVER.replace('diskSize: 10240', 'diskSize: 15360') });
   const message = await flux.failed('ReconciliationFailed');
   expect(message).toContain('cannot be changed after the server was ordered');
   await world.visited(NAME);
-  expect((await world.get(NAME))?.spec.diskSize).toBe(20);
+  expect((await world.get(NAME))?.spec.diskSize).toBe(10240);
   expect(world.simulator.aliveServers()).toHaveLength(1);
   expect(world.simulator.ledger.creates()).toHaveLength(1);
   expect(world.simulator.ledger.cancels()).toEqual([]);

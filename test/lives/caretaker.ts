@@ -113,10 +113,10 @@ export class Caretaker {
     // For a member, the template is what has to change.
     if (object.metadata.ownerReferences !== undefined) return;
     if (reason === 'InvalidSpec')
-      this.#api.servers.editSpec(object.metadata.namespace, object.metadata.name, { product: 'vps-1gb' });
+      this.#api.servers.editSpec(object.metadata.namespace, object.metadata.name, { product: 'VPSX4' });
     // A rejected order is sent again when the spec changes.
     if (reason === 'CreateRejected') {
-      const product = object.spec.product === 'vps-1gb' ? 'vps-2gb' : 'vps-1gb';
+      const product = object.spec.product === 'VPSX4' ? 'VPSX8' : 'VPSX4';
       this.#api.servers.editSpec(object.metadata.namespace, object.metadata.name, { product });
     }
   }

@@ -9,14 +9,14 @@ import { KEY_SECRET, OTHER_KEY_SECRET } from './caretaker.ts';
 import { keyOf } from './object-store.ts';
 import type { Random } from './random.ts';
 
-/** Sums of such prices are exact. */
-const diskPrice = 0.25;
-const PRODUCTS = [1, 2, 4].map((gb) => ({ code: `vps-${gb}gb`, ram: gb * 1024, cores: gb, price: gb, diskPrice }));
-const IMAGES = [{ name: 'debian-13.qcow2/minimal', description: 'Debian 13' }];
+/** A disk of 5120 adds 2.5. Sums of such prices are exact. */
+const diskPrice = 2.5 / 5120;
+const PRODUCTS = [1, 2, 4].map((gb) => ({ code: `VPSX${gb * 4}`, ram: gb * 1024, cores: gb, price: gb, diskPrice }));
+const IMAGES = [{ name: 'cloudinit-debian-trixie.raw.gz', description: 'Debian 13' }];
 /** Products that the provider lists only some of the time. */
-const MORE_PRODUCTS = [{ code: 'vps-8gb', ram: 8192, cores: 4, price: 8, diskPrice }];
-const MORE_IMAGES = [{ name: 'ubuntu-26.04.qcow2/minimal', description: 'Ubuntu' }];
-const DISK_SIZES = { ssd: [10, 20, 40, 80] };
+const MORE_PRODUCTS = [{ code: 'VPSX32', ram: 8192, cores: 4, price: 8, diskPrice }];
+const MORE_IMAGES = [{ name: 'cloudinit-ubuntu-resolute.raw.gz', description: 'Ubuntu' }];
+const DISK_SIZES = { ssd: [5120, 10240, 20480, 40960] };
 const INTERVALS = ['10m', '1h', '1h'];
 const MISSING_SECRET = 'no-such-secret';
 

@@ -111,7 +111,7 @@ export class HandOverPeople {
     if (taker === undefined) {
       const back: Record<string, string> = target === `${name}${BETWEEN}` ? { [HAND_OVER_ANNOTATION]: name } : {};
       // A mistake: another order than the one of the server.
-      const product = random.chance(0.1) ? 'vps-4gb' : object.spec.product;
+      const product = random.chance(0.1) ? 'VPSX16' : object.spec.product;
       tell(`create ${namespace}/${target} from ${name}`);
       api.create(namespace, withAnnotations(back)({ ...virtualServer(target), spec: { ...object.spec, product } }));
       return true;

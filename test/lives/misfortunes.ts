@@ -15,7 +15,7 @@ export const OWN_ACCOUNT = 'default';
 export const OTHER_ACCOUNT = 'other';
 /** SSH key of servers that are unrelated to the cluster. */
 const ELSEWHERE = 'elsewhere';
-const PRODUCT = { code: 'vps-1gb', ram: 1024, cores: 1, price: 1 };
+const PRODUCT = { code: 'VPSX4', ram: 1024, cores: 1, price: 1 };
 
 /** Draws the provider's behavior for a whole run. */
 export function drawProvider(

@@ -24,11 +24,11 @@ import { MISTYPED, Slips } from './slips.ts';
 
 export const OTHER_KEY: Key = { keyId: 'other-key', secret: 'secret-0-other' };
 export const NAMESPACES = ['a', 'b'] as const;
-const PRODUCTS = ['vps-1gb', 'vps-2gb', 'vps-4gb'];
+const PRODUCTS = ['VPSX4', 'VPSX8', 'VPSX16'];
 const FEW_MODELS = [
-  { product: 'vps-1gb', diskSize: 10, price: 3.5 },
-  { product: 'vps-2gb', diskSize: 10, price: 4.5 },
-  { product: 'vps-2gb', diskSize: 40, price: 12 },
+  { product: 'VPSX4', diskSize: 5120, price: 3.5 },
+  { product: 'VPSX8', diskSize: 5120, price: 4.5 },
+  { product: 'VPSX8', diskSize: 20480, price: 12 },
 ];
 const CHECKS = ['None', 'Proxy', 'Direct'] as const;
 const NAMES = 8;
@@ -188,8 +188,8 @@ export class People {
     const manifest = virtualServer(
       name,
       withSpec({
-        product: random.chance(0.1) ? 'vps-9gb' : random.pick(PRODUCTS),
-        diskSize: random.pick([10, 20, 40]),
+        product: random.chance(0.1) ? 'VPSX9' : random.pick(PRODUCTS),
+        diskSize: random.pick([5120, 10240, 20480]),
         // Shows in the provider's ledger which object a server was ordered for.
         sshKeys: [`ssh-ed25519 AAAA serial-${this.lives + 1}`],
         ...this.#fewModels(),

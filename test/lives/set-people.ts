@@ -10,8 +10,8 @@ import { KEY_SECRET, OTHER_KEY_SECRET, type Truth } from './caretaker.ts';
 import type { Random } from './random.ts';
 
 const NAMES = ['web', 'db'];
-const GOOD_PRODUCTS = ['vps-1gb', 'vps-2gb', 'vps-4gb'];
-const UNKNOWN_PRODUCT = 'vps-9gb';
+const GOOD_PRODUCTS = ['VPSX4', 'VPSX8', 'VPSX16'];
+const UNKNOWN_PRODUCT = 'VPSX9';
 const MOST_REPLICAS = 5;
 const DAY_MS = 86_400_000;
 /** A set does not replace such a member, or only in a rollout. */
@@ -115,7 +115,7 @@ export class SetPeople {
       const { template } = set.spec;
       const { product, deletionProtection, deletionPolicy } = template.spec;
       const spec = {
-        ...(product === UNKNOWN_PRODUCT && { product: 'vps-1gb' }),
+        ...(product === UNKNOWN_PRODUCT && { product: 'VPSX4' }),
         ...(deletionProtection && { deletionProtection: false }),
         ...(deletionPolicy === 'Retain' && { deletionPolicy: 'Delete' as const }),
       };
@@ -146,8 +146,8 @@ export class SetPeople {
         metadata: { labels: { tier: 'web' } },
         spec: {
           product: this.#product(),
-          image: 'debian-13.qcow2/minimal',
-          diskSize: random.pick([10, 20, 40]),
+          image: 'cloudinit-debian-trixie.raw.gz',
+          diskSize: random.pick([5120, 10240, 20480]),
           sshKeys: [`ssh-ed25519 AAAA set-${this.#count}`],
           ...(random.chance(0.2) && { deletionDelay: `${random.int(1, 30)}m` }),
           deletionPolicy: random.chance(0.05) ? 'Retain' : 'Delete',
@@ -179,7 +179,7 @@ export class SetPeople {
 
   #changeOrder(set: VirtualServerSet): void {
     const { random } = this.#parts;
-    const spec = random.pick([{ product: this.#product() }, { diskSize: random.pick([10, 20, 40]) }]);
+    const spec = random.pick([{ product: this.#product() }, { diskSize: random.pick([5120, 10240, 20480]) }]);
     this.#edit(set, { template: { spec } });
   }
 
@@ -285,7 +285,7 @@ export class SetPeople {
     const members = api.servers.list().filter((server) => ownerOf(server)?.uid === uid);
     const reasons = new Set(members.map(({ status }) => currentReason(status?.conditions)));
     if (reason === 'MemberBlocked' && (reasons.has('InvalidSpec') || reasons.has('CreateRejected'))) {
-      const product = set.spec.template.spec.product === 'vps-1gb' ? 'vps-2gb' : 'vps-1gb';
+      const product = set.spec.template.spec.product === 'VPSX4' ? 'VPSX8' : 'VPSX4';
       this.#edit(set, { template: { spec: { product } } });
     }
     if (reason === 'DeletionBlocked') {

@@ -36,7 +36,7 @@ export type NewOptions = SpecFlags &
   };
 
 /** Values for missing answers, to check the flags before asking. */
-const EXAMPLE = { product: 'product', image: 'file/variant', diskSize: 1, sshKeys: ['ssh-ed25519 AAAA'] };
+const EXAMPLE = { product: 'product', image: 'image', diskSize: 1, sshKeys: ['ssh-ed25519 AAAA'] };
 
 /** Writes YAML, or JSON with `-o json`, to standard output. Throws CommandError that names the flag or the field. */
 export async function writeManifest(context: Context, name: string, options: NewOptions): Promise<void> {

@@ -48,9 +48,17 @@ describe('spec', () => {
     },
   );
 
+  it.each(['debian-13.qcow2/docker', 'cloudinit-debian-trixie.raw.gz', 'x'])(
+    'leaves to the provider what an image is called: %s',
+    async (image) => {
+      expect((await createWith({ image })).spec.image).toBe(image);
+    },
+  );
+
   it.each([
     ['sshKeys', ['ssh-rsa'], 'spec.sshKeys[0]'],
-    ['image', 'debian', 'image must have the form file/variant, e.g. debian-13.qcow2/minimal'],
+    ['image', '', 'spec.image'],
+    ['image', 'x'.repeat(257), 'spec.image'],
     ['diskSize', undefined, 'spec.diskSize'],
     ['product', 'x'.repeat(129), 'spec.product'],
     ['deletionPolicy', 'Orphan', 'spec.deletionPolicy'],

@@ -152,10 +152,10 @@ async function serversInDifferentStates(world: World): Promise<void> {
   await world.waitForReason('legacy', 'DeletionProtected', 'Ready');
   await lostOrder(world, 'db', true);
   faults.inject({ match: CREATE, action: { kind: 'status', status: 422 } });
-  await world.create(virtualServer('staging', withSpec({ product: 'vps-8gb' })));
+  await world.create(virtualServer('staging', withSpec({ product: 'VPSX32' })));
   await world.waitForReason('staging', 'CreateRejected', 'Ready');
   fleet.setTaskDuration(Infinity);
-  await world.create(virtualServer('cache', withSpec({ product: 'vps-2gb' })));
+  await world.create(virtualServer('cache', withSpec({ product: 'VPSX8' })));
   await world.waitForReason('cache', 'Creating', 'Ready');
   await world.waitFor('cache', ({ status }) => status?.identifier !== undefined);
 }
@@ -164,7 +164,7 @@ async function serversToList(world: World): Promise<void> {
   const { fleet } = world.simulator;
   fleet.setTaskDuration(0);
   await readyServer(world, 'web');
-  await readyServer(world, 'lab', withSpec({ product: 'vps-2gb', ttl: '72h' }));
+  await readyServer(world, 'lab', withSpec({ product: 'VPSX8', ttl: '72h' }));
   await lostOrder(world, 'db', true);
   fleet.setTaskDuration(Infinity);
   await world.create(virtualServer('cache'));

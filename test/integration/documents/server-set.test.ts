@@ -11,7 +11,7 @@ import { createWorld } from '../support/world.ts';
 
 const page = await readFile(join(import.meta.dirname, '../../../docs/how-to/server-set.md'), 'utf8');
 const folder = usePlugin();
-const DEBIAN = Array(3).fill('debian-13.qcow2/minimal');
+const DEBIAN = Array(3).fill('cloudinit-debian-trixie.raw.gz');
 /** Allows for some thirty calls of kubectl. */
 const WHOLE_MS = 240_000;
 

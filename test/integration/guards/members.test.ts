@@ -223,9 +223,9 @@ describe('a change of a member by the operator', () => {
   });
 
   it.each<[keyof typeof SAYS, object]>([
-    ['spec', { spec: { product: 'vps-64gb' } }],
+    ['spec', { spec: { product: 'VPSX256' } }],
     ['spec', { spec: { image: 'other/image' } }],
-    ['spec', { spec: { diskSize: 40 } }],
+    ['spec', { spec: { diskSize: 20480 } }],
     ['spec', { spec: { sshKeys: null, sshKeysFrom: [{ name: 'a', key: 'b' }] } }],
     ['spec', { spec: { sshKeysFrom: [{ name: 'a', key: 'b' }] } }],
     ['spec', { spec: { ttl: '1h' } }],

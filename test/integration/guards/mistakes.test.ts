@@ -135,9 +135,11 @@ describe('a warning', () => {
   const edited = (name: string, spec: object): [string[]] => [patch(name, { spec }, '--dry-run=server')];
 
   it.each<[what: string, request: [string[], unknown?], says: string]>([
-    ['product with a space', created({ product: 'vps 1gb' }), 'product contains a space'],
-    ['product with a tab', edited('free', { product: 'vps-1gb\t' }), 'product contains a space'],
-    ['product with a space in the template of a set', ofSet({ product: 'vps 1gb' }), 'product contains a space'],
+    ['product with a space', created({ product: 'VPS X4' }), 'product contains a space'],
+    ['product with a tab', edited('free', { product: 'VPSX4\t' }), 'product contains a space'],
+    ['image with a space', created({ image: 'debian 13' }), 'image contains a space'],
+    ['image with a line break in the template of a set', ofSet({ image: 'debian\n' }), 'image contains a space'],
+    ['product with a space in the template of a set', ofSet({ product: 'VPS X4' }), 'product contains a space'],
     ['doubled SSH key', created({ sshKeys: [KEY, `${KEY} me@example.org`] }), 'sshKeys contains the same key twice'],
     ['doubled SSH key in a set', ofSet({ sshKeys: [KEY, KEY] }), 'sshKeys contains the same key twice'],
     ['doubled SSH key after an edit', edited('free', { sshKeys: [KEY, KEY] }), 'sshKeys contains the same key twice'],
@@ -172,7 +174,7 @@ describe('a warning', () => {
   });
 
   it('comes once: not with a later edit of another field', async () => {
-    await objects.create('warned', withSpec({ product: 'vps 1gb', sshKeys: [KEY, KEY], expiresAt: before }));
+    await objects.create('warned', withSpec({ product: 'VPS X4', sshKeys: [KEY, KEY], expiresAt: before }));
     await succeed(guarded.editor, patch('warned', { spec: { sshCheck: 'Proxy' } }, AS_ERROR));
     await succeed(guarded.editor, patch('warned', { spec: { expiresAt: null } }, AS_ERROR));
   });

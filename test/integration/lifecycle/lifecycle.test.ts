@@ -13,10 +13,10 @@ describe('the life of a server', () => {
     const [created] = world.simulator.ledger.creates();
     expect(world.simulator.ledger.creates()).toHaveLength(1);
     expect(created?.body).toEqual({
-      product: 'vps-1gb',
-      image: 'debian-13.qcow2/minimal',
+      product: 'VPSX4',
+      image: 'cloudinit-debian-trixie.raw.gz',
       ssh_keys: SSH_KEY,
-      disk_size: 20,
+      disk_size: 10240,
     });
     const record = JSON.parse(ready.metadata.annotations?.[RECORD_ANNOTATION] ?? '') as Record<string, unknown>;
     expect(record).toMatchObject({

@@ -10,7 +10,7 @@ describe('a new object that adopts', () => {
   it('shows the server, orders no other, and cancels the server when the object is deleted', async () => {
     const world = await createWorld();
     world.simulator.fleet.addServer('default', { identifier: 'old1' });
-    const object = await readyServer(world, 'web', adopting('old1'), withSpec({ diskSize: 10 }));
+    const object = await readyServer(world, 'web', adopting('old1'), withSpec({ diskSize: 5120 }));
     expect(recordOf(object)).toMatchObject({ owner: object.metadata.uid, mode: 'adopt', identifier: 'old1' });
     expect(recordOf(object).attempt).toBeUndefined();
     expect(object.status?.identifier).toBe('old1');

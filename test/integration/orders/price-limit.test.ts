@@ -8,8 +8,8 @@ import { readyServer } from '../support/records.ts';
 import { createSet } from '../support/sets.ts';
 import { condition, createWorld, type World } from '../support/world.ts';
 
-/** With the disk of the usual manifest, 20, a server costs 5. */
-const products: SimulatedProduct[] = [{ code: 'vps-1gb', ram: 1024, cores: 1, price: 4, diskPrice: 0.05 }];
+/** With the disk of the usual manifest, 10240, a server costs 5. */
+const products: SimulatedProduct[] = [{ code: 'VPSX4', ram: 1024, cores: 1, price: 4, diskPrice: 1 / 10240 }];
 const limit = (text: string) => ({ env: { VPS_MAX_PRICE_PER_NAMESPACE: text } });
 
 /** Creates the object and waits until it is parked at the limit. */
@@ -46,13 +46,15 @@ it('orders up to the limit, also of orders at once, and goes on when a server is
 it('tells the sum of the namespace and the price, and takes no price of another disk size', async () => {
   const world = await createWorld({ ...limit('9.99'), simulator: { products } });
   await readyServer(world, 'first');
-  await parked(world, 'second', 'cost 5.00', 'allows 9.99', 'product vps-1gb and diskSize 20 costs 5.00');
-  await readyServer(world, 'larger', withSpec({ diskSize: 40 }));
+  await parked(world, 'second', 'cost 5.00', 'allows 9.99', 'product VPSX4 and diskSize 10240 costs 5.00');
+  await readyServer(world, 'larger', withSpec({ diskSize: 20480 }));
   expect(orders(world)).toBe(2);
   // The sum has passed the limit by a price that was unknown, so that nothing more is ordered, whatever it costs.
-  await world.create(virtualServer('unknown', withSpec({ diskSize: 10 })));
+  await world.create(virtualServer('unknown', withSpec({ diskSize: 5120 })));
   const unknown = await world.waitForReason('unknown', 'PriceLimit', 'Stalled');
-  expect(condition(unknown, 'Stalled')?.message).toMatch(/cost 11\.00.*diskSize 10 costs is unknown, since none runs/);
+  expect(condition(unknown, 'Stalled')?.message).toMatch(
+    /cost 11\.00.*diskSize 5120 costs is unknown, since none runs/,
+  );
   expect(orders(world)).toBe(2);
 });
 

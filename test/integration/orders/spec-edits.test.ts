@@ -7,14 +7,14 @@ import { createWorld } from '../support/world.ts';
 describe('a spec that the provider does not offer', () => {
   it('gets the nearest valid values, and is ordered once it is fixed', async () => {
     const world = await createWorld();
-    await world.create(virtualServer('web', withSpec({ product: 'vps-1bg' })));
+    await world.create(virtualServer('web', withSpec({ product: 'VPXS4' })));
     const parked = await world.waitForReason('web', 'InvalidSpec', 'Stalled');
-    expect(stalledMessage(parked)).toMatch(/spec\.product "vps-1bg" is not offered.*vps-1gb/);
+    expect(stalledMessage(parked)).toMatch(/spec\.product "VPXS4" is not offered.*VPSX4/);
     expect(parked.metadata.finalizers).toBeUndefined();
     await world.visited('web');
     expect(world.simulator.ledger.requests({ route: '/beta/vps/servers' })).toEqual([]);
 
-    await world.patch('web', { spec: { product: 'vps-1gb' } });
+    await world.patch('web', { spec: { product: 'VPSX4' } });
     await world.waitForReason('web', 'Available', 'Ready');
     expect(world.simulator.ledger.creates()).toHaveLength(1);
   });
@@ -43,8 +43,8 @@ describe('a spec whose server was ordered', () => {
     expect(stalledMessage(refused)).toContain('no room for this product');
     await world.passedBy('web');
     expect(world.simulator.ledger.creates()).toEqual([]);
-    await world.patch('web', { spec: { product: 'vps-2gb' } });
+    await world.patch('web', { spec: { product: 'VPSX8' } });
     await world.waitForReason('web', 'Available', 'Ready');
-    expect(world.simulator.ledger.creates()).toMatchObject([{ body: { product: 'vps-2gb' } }]);
+    expect(world.simulator.ledger.creates()).toMatchObject([{ body: { product: 'VPSX8' } }]);
   });
 });

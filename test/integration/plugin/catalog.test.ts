@@ -17,7 +17,7 @@ let world: World;
 let plugin: Plugin;
 
 const ERASE = '\u007f';
-const COMPLETE = ['--product', 'vps-1gb', '--image', 'debian-13.qcow2/minimal', '--disk-size', '20'];
+const COMPLETE = ['--product', 'VPSX4', '--image', 'cloudinit-debian-trixie.raw.gz', '--disk-size', '10240'];
 
 beforeEach(async () => {
   world = await createWorld({ operator: false });
@@ -29,9 +29,9 @@ describe('kubectl vps catalog', () => {
     await putCatalog(world);
     const { code, stdout, stderr } = await plugin.kubectl(['vps', 'catalog']);
     expect(code).toBe(0);
-    expect(stdout).toMatch(/^vps-2gb +2048$/m);
-    expect(stdout).toMatch(/^debian-13.qcow2\/minimal +Debian 13, minimal$/m);
-    expect(stdout).toMatch(/^ssd +10, 20, 40, 80$/m);
+    expect(stdout).toMatch(/^VPSX8 +2048$/m);
+    expect(stdout).toMatch(/^cloudinit-debian-trixie\.raw\.gz +Debian 13 \(trixie\)$/m);
+    expect(stdout).toMatch(/^ssd +5120, 10240, 20480, 40960$/m);
     expect(stderr).toContain("RAM and disk sizes in the provider's units\n");
     expect(stderr).toMatch(/^unchanged for \d+d$/m);
     const data = await plugin.kubectl(['vps', 'catalog', '-o', 'yaml']);
@@ -47,7 +47,7 @@ describe('kubectl vps catalog', () => {
       const [, ...commands] = none.stderr.split('\n');
       const pasted = await plugin.shell(`set -e\n${commands.join('\n')}`);
       expect([pasted.code, pasted.stderr]).toEqual([0, '']);
-      expect((await plugin.shell(`kubectl vps catalog${flags}`)).stdout).toMatch(/^vps-2gb +2048$/m);
+      expect((await plugin.shell(`kubectl vps catalog${flags}`)).stdout).toMatch(/^VPSX8 +2048$/m);
     }
     const { stdout } = await plugin.kubectl(['get', 'vpscat', '-o', 'jsonpath={.items[*].spec.apiKeySecretRef.name}']);
     expect(stdout.split(' ').sort()).toEqual(['other', 'vps-api-key']);
@@ -76,7 +76,7 @@ describe('kubectl vps catalog of a catalog that is not ready', () => {
     const { code, stdout, stderr } = await plugin.kubectl(['vps', 'catalog']);
     expect([code, stdout, stderr]).toEqual([
       0,
-      expect.stringMatching(/^vps-2gb +2048$/m),
+      expect.stringMatching(/^VPSX8 +2048$/m),
       expect.stringMatching(/catalog is not ready: SecretNotFound/),
     ]);
   });
@@ -99,7 +99,7 @@ describe('kubectl vps new', () => {
     expect(await world.get('web')).toBeUndefined();
     const object = await world.create(parse(stdout) as Parameters<World['create']>[0]);
     expect(object.spec).toMatchObject({
-      product: 'vps-1gb',
+      product: 'VPSX4',
       ttl: '72h',
       deletionProtection: true,
       connectionSecretName: 'web-connection',
@@ -137,9 +137,9 @@ describe('kubectl vps new', () => {
       stdout: 'virtualserver.vps-operator.dev/web created\nfollow the progress: kubectl vps wait web\n',
     });
     const { metadata, spec } = (await world.get('web')) ?? {};
-    expect(spec).toMatchObject({ product: 'vps-1gb', diskSize: 20 });
+    expect(spec).toMatchObject({ product: 'VPSX4', diskSize: 10240 });
     expect(metadata).toMatchObject({ labels: { tier: 'front' }, annotations: { 'example.org/url': 'a=b' } });
-    const again = await run('web', ...flags, '--product', 'vps-2gb', '--apply');
+    const again = await run('web', ...flags, '--product', 'VPSX8', '--apply');
     expect([again.code, again.stdout, again.stderr]).toEqual([1, '', expect.stringContaining('"web" already exists')]);
     expect((await world.get('web'))?.metadata.resourceVersion).toBe(metadata?.resourceVersion);
     expect((await run('db', ...flags, '--apply', '-o', 'json')).code).toBe(2);
@@ -167,7 +167,7 @@ describe('kubectl vps new', () => {
       paused: true,
       progressDeadlineSeconds: 60,
     });
-    expect(template).toMatchObject({ metadata: { labels: { tier: 'front' } }, spec: { product: 'vps-1gb' } });
+    expect(template).toMatchObject({ metadata: { labels: { tier: 'front' } }, spec: { product: 'VPSX4' } });
     for (const [words, says] of [
       [['--paused'], 'paused is a field of a set: pass --set'],
       [['--max-surge', '1'], 'strategy is a field of a set: pass --set'],
@@ -189,7 +189,6 @@ describe('kubectl vps new', () => {
     expect(await codes('web', ...key)).toEqual([2, '']);
     expect(await codes('Web_1', ...COMPLETE, ...key)).toEqual([2, '']);
     expect(await codes('web', ...COMPLETE, '--ssh-key', '/nowhere')).toEqual([2, '']);
-    expect(await codes('web', ...COMPLETE, ...key, '--image', 'x')).toEqual([2, '']);
     expect(await codes('web', ...COMPLETE, ...key, '--disk-size', '-1')).toEqual([2, '']);
     expect(await codes('web', ...COMPLETE, ...key, '--adopt', 'two words')).toEqual([2, '']);
     expect(await codes('web', ...COMPLETE, '--ssh-key-from', 'nonsense')).toEqual([2, '']);
@@ -198,7 +197,7 @@ describe('kubectl vps new', () => {
       [['--expires-at', 'tomorrow'], /spec\.expiresAt: .*such as 2027-01-31T18:00:00Z/],
       [['--expires-at', '2099-01-31T18:00:00Z', '--ttl', '72h'], /spec: set expiresAt or ttl, not both/],
       [['--ssh-check', 'direct'], /--ssh-check.* choices are None, Proxy, Direct/],
-      [['--image', 'nodelim'], /spec\.image: .*file\/variant/],
+      [['--image', ''], /spec\.image: /],
       [['--retain', '--ttl', '72h'], /spec: .*ttl require deletionPolicy: Delete/],
     ] as const) {
       const { code, stdout, stderr } = await run('web', ...COMPLETE, ...key, ...words);
@@ -218,22 +217,22 @@ describe.skipIf(noTerminal !== undefined)('kubectl vps new on a terminal', () =>
   it('asks for values that no flag sets, with choices from the catalog', async () => {
     await putCatalog(world);
     const session = plugin.terminal(`mkdir .ssh && echo '${SSH_KEY}' > .ssh/id.pub && kubectl vps new web > web.yaml`);
-    await session.shows(/Product[\s\S]*vps-1gb +1 GB RAM[\s\S]*vps-2gb/);
-    session.type('2gb');
-    await session.shows(/Product[^\n]*2gb/);
+    await session.shows(/Product[\s\S]*VPSX4 +1 GB RAM[\s\S]*VPSX8/);
+    session.type('X8');
+    await session.shows(/Product[^\n]*X8/);
     session.type('\r');
-    await session.shows(/Image[\s\S]*Debian 13, minimal/);
+    await session.shows(/Image[\s\S]*Debian 13 \(trixie\)/);
     session.type('\r');
-    await session.shows(/Disk size[\s\S]*40/);
+    await session.shows(/Disk size[\s\S]*20480/);
     session.type('\u001b[B\r');
     await session.shows(/SSH public key[\s\S]*id\.pub/);
     session.type('\r');
     expect(await session.ended).toBe(0);
     const { stdout } = await plugin.shell('cat web.yaml');
     expect((parse(stdout) as VirtualServer).spec).toEqual({
-      product: 'vps-2gb',
-      image: 'debian-13.qcow2/minimal',
-      diskSize: 20,
+      product: 'VPSX8',
+      image: 'cloudinit-debian-trixie.raw.gz',
+      diskSize: 10240,
       sshKeys: [SSH_KEY],
     });
   });
@@ -243,31 +242,31 @@ describe.skipIf(noTerminal !== undefined)('kubectl vps new on a terminal', () =>
     await readyServer(world, 'db');
     await putCatalog(world);
     const session = plugin.terminal(
-      `kubectl vps new web --image debian-13.qcow2/minimal --ssh-key '${SSH_KEY}' --apply`,
+      `kubectl vps new web --image cloudinit-debian-trixie.raw.gz --ssh-key '${SSH_KEY}' --apply`,
     );
     await session.shows(
-      /Product \(prices: of your running servers, in the provider's unit\)[^]*vps-1gb +1 GB RAM, 4\.50/,
+      /Product \(prices: of your running servers, in the provider's unit\)[^]*VPSX4 +1 GB RAM, 1018\.00/,
     );
     session.type('\r');
-    await session.shows(/Disk size \(in the provider's unit\)[^]*20/);
+    await session.shows(/Disk size \(in the provider's unit\)[^]*10240/);
     session.type('\r');
     await session.shows(/web created/);
     expect(await session.ended).toBe(0);
-    expect((await world.get('web'))?.spec).toMatchObject({ product: 'vps-1gb', diskSize: 10 });
+    expect((await world.get('web'))?.spec).toMatchObject({ product: 'VPSX4', diskSize: 5120 });
   });
 
   it('asks again after an invalid answer, and explains what is valid', async () => {
     const session = plugin.terminal(`stty cols 400; kubectl vps new web > web.yaml`);
     await session.shows(/Product/);
-    session.type('vps-1gb\r');
+    session.type('VPSX4\r');
     await session.shows(/Image/);
-    session.type('debian\r');
-    await session.shows(/image must have the form file\/variant/);
-    session.type('-13.qcow2/minimal\r');
+    session.type('\r');
+    await session.shows(/You must provide a value/);
+    session.type('cloudinit-debian-trixie.raw.gz\r');
     await session.shows(/Disk size/);
     session.type('large\r');
-    await session.shows(/enter a whole number, such as 20/);
-    session.type(`${ERASE.repeat(5)}20\r`);
+    await session.shows(/enter a whole number, such as 10240/);
+    session.type(`${ERASE.repeat(5)}10240\r`);
     await session.shows(/SSH public key/);
     session.type('/nowhere\r');
     await session.shows(/is neither an SSH public key nor a readable file/);
@@ -275,9 +274,9 @@ describe.skipIf(noTerminal !== undefined)('kubectl vps new on a terminal', () =>
     expect(await session.ended).toBe(0);
     const { stdout } = await plugin.shell('cat web.yaml');
     expect((parse(stdout) as VirtualServer).spec).toEqual({
-      product: 'vps-1gb',
-      image: 'debian-13.qcow2/minimal',
-      diskSize: 20,
+      product: 'VPSX4',
+      image: 'cloudinit-debian-trixie.raw.gz',
+      diskSize: 10240,
       sshKeys: [SSH_KEY],
     });
   });
@@ -287,21 +286,21 @@ describe.skipIf(noTerminal !== undefined)('kubectl vps new on a terminal', () =>
     const session = plugin.terminal(
       `stty cols 400; mkdir .ssh; echo broken > .ssh/a.pub; kubectl vps new web > web.yaml`,
     );
-    await session.shows(/Product[\s\S]*vps-2gb/);
-    session.type('vps-9gb');
-    await session.shows(/no match; choose from vps-1gb, vps-2gb, vps-4gb, vps-8gb/);
-    session.type(`\r${ERASE.repeat(3)}2gb`);
-    await session.shows(/Product[^\n]* vps-2gb/);
+    await session.shows(/Product[\s\S]*VPSX8/);
+    session.type('VPSX9');
+    await session.shows(/no match; choose from VPSX4, VPSX8, VPSX16, VPSX32/);
+    session.type(`\r${ERASE}8`);
+    await session.shows(/Product[^\n]* VPSX8/);
     session.type('\r');
-    await session.shows(/Image[\s\S]*Debian 13, minimal/);
+    await session.shows(/Image[\s\S]*Debian 13 \(trixie\)/);
     session.type('\r');
-    await session.shows(/Disk size[\s\S]*40/);
+    await session.shows(/Disk size[\s\S]*20480/);
     session.type('\r');
     await session.shows(/SSH public key \(text or file\)/);
     session.type(`${SSH_KEY}\r`);
     expect(await session.ended).toBe(0);
     const { stdout } = await plugin.shell('cat web.yaml');
-    expect((parse(stdout) as VirtualServer).spec).toMatchObject({ product: 'vps-2gb', sshKeys: [SSH_KEY] });
+    expect((parse(stdout) as VirtualServer).spec).toMatchObject({ product: 'VPSX8', sshKeys: [SSH_KEY] });
   });
 
   it('refuses an invalid flag before it asks', async () => {
@@ -316,7 +315,7 @@ describe.skipIf(noTerminal !== undefined)('kubectl vps new on a terminal', () =>
   ])('exits with 130 at %s and writes nothing', async (_name, keys) => {
     await putCatalog(world);
     const session = plugin.terminal('kubectl vps new web > web.yaml');
-    await session.shows(/Product[\s\S]*vps-2gb/);
+    await session.shows(/Product[\s\S]*VPSX8/);
     session.type(keys);
     expect(await session.ended).toBe(130);
     expect((await plugin.shell('cat web.yaml')).stdout).toBe('');

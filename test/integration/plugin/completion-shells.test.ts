@@ -22,8 +22,8 @@ const cases = (): [typed: string, completed: string][] => [
   ['kubectl vps tim', 'kubectl vps timeline'],
   ['kubectl vps status w', 'kubectl vps status web'],
   ['kubectl vps list -o wi', 'kubectl vps list -o wide'],
-  ['kubectl vps new db --product vps-2', 'kubectl vps new db --product vps-2gb'],
-  ['kubectl vps new db --image debian', 'kubectl vps new db --image debian-13.qcow2/minimal'],
+  ['kubectl vps new db --product VPSX8', 'kubectl vps new db --product VPSX8'],
+  ['kubectl vps new db --image cloudinit-deb', 'kubectl vps new db --image cloudinit-debian-trixie.raw.gz'],
   [`kubectl vps status -n ${world.namespace.slice(0, -1)}`, `kubectl vps status -n ${world.namespace}`],
 ];
 

@@ -30,9 +30,9 @@ describe('completion', () => {
     expect(await offered('status', '')).toEqual(['web', ':4']);
     expect(await offered('status', 'web', '')).toEqual([':4']);
     expect(await offered('wait', '--for', '')).toEqual(['ready', 'deleted', 'delete', ':4']);
-    expect(await offered('new', 'db', '--product', '')).toEqual(['vps-1gb', 'vps-2gb', 'vps-4gb', 'vps-8gb', ':4']);
-    expect(await offered('new', 'db', '--product=vps-2')).toEqual(['--product=vps-2gb', ':4']);
-    expect(await offered('new', 'db', '--disk-size', '4')).toEqual(['40', ':4']);
+    expect(await offered('new', 'db', '--product', '')).toEqual(['VPSX4', 'VPSX8', 'VPSX16', 'VPSX32', ':4']);
+    expect(await offered('new', 'db', '--product=VPSX8')).toEqual(['--product=VPSX8', ':4']);
+    expect(await offered('new', 'db', '--disk-size', '4')).toEqual(['40960', ':4']);
     expect(await offered('resolve', 'web', '--n')).toEqual(['--namespace', '--not-created', ':4']);
     expect(await offered('ssh', 'web', '-i', '')).toEqual([':0']);
     expect(await offered('status', '--context', 'none', '')).toEqual([':4']);
@@ -47,13 +47,13 @@ describe('completion', () => {
   });
 
   it('offers no text of the provider that the completion scripts of older kubectl versions would expand', async () => {
-    const hostile = ['$(touch code)', '`touch code`', '${x:=$(touch code)}', 'vps-1gb\ntouch code', "a'b", '~', '*'];
-    const products = [...hostile, 'vps-9gb'].map((code) => ({ code }));
-    const images = [...hostile, 'debian-13.qcow2/minimal'].map((name) => ({ name }));
+    const hostile = ['$(touch code)', '`touch code`', '${x:=$(touch code)}', 'VPSX4\ntouch code', "a'b", '~', '*'];
+    const products = [...hostile, 'VPSX9'].map((code) => ({ code }));
+    const images = [...hostile, 'cloudinit-debian-trixie.raw.gz'].map((name) => ({ name }));
     await putCatalog(world, { ...LISTS, products, images });
     for (const [flag, only] of [
-      ['--product', 'vps-9gb'],
-      ['--image', 'debian-13.qcow2/minimal'],
+      ['--product', 'VPSX9'],
+      ['--image', 'cloudinit-debian-trixie.raw.gz'],
     ]) {
       const completed = await plugin.shell(`kubectl __complete vps new db ${flag} '' | sed '$d' > words
         bash -c 'compgen -W "$(cat words)"'`);

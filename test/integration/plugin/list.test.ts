@@ -22,7 +22,7 @@ describe('kubectl vps list', () => {
     const { code, stdout, stderr } = await run('list');
     expect([code, stderr]).toEqual([0, '']);
     expect(stdout).toMatch(
-      /^NAME +STATE +PRODUCT +PRICE +ENDS +AGE\nweb +Ready +vps-1gb +4\.50 +- +\d+s\n\n1 server; 1 running for 4\.50/,
+      /^NAME +STATE +PRODUCT +PRICE +ENDS +AGE\nweb +Ready +VPSX4 +1018\.00 +- +\d+s\n\n1 server; 1 running for 1018\.00/,
     );
     for (const alias of ['get', 'ls', 'status']) expect((await run(alias)).stdout).toMatch(/^web +Ready/m);
     expect((await run('list', '-A')).stdout).toMatch(new RegExp(`^${other.namespace} +db +Ready`, 'm'));

@@ -98,7 +98,7 @@ it('says what each manifest would do, changes nothing, and exits as documented',
     'servers.yaml': [
       virtualServer('web', withSpec({ sshCheck: 'Proxy' })),
       virtualServer('new'),
-      virtualServer('large', withSpec({ diskSize: 40 })),
+      virtualServer('large', withSpec({ diskSize: 20480 })),
       virtualServer('adopted', withAnnotations({ [ADOPT_ANNOTATION]: identifier })),
     ],
     'deeper/more.json': JSON.stringify({
@@ -188,9 +188,9 @@ it('refuses what the API server or the operator would refuse, with the field', a
   const path = await folderOf({
     'a.yaml': [
       virtualServer('taken', withAnnotations(taken)),
-      virtualServer('web', withSpec({ product: 'vps-2gb' })),
-      virtualServer('small', withSpec({ diskSize: 15 })),
-      virtualServer('typo', withSpec({ prodct: 'vps-1gb' })),
+      virtualServer('web', withSpec({ product: 'VPSX8' })),
+      virtualServer('small', withSpec({ diskSize: 7680 })),
+      virtualServer('typo', withSpec({ prodct: 'VPSX4' })),
       virtualServer('keyless', withSpec({ sshKeys: [] })),
       virtualServer('wrong', withAnnotations({ 'vps-operator.dev/adoptt': 'x' })),
     ],
@@ -201,7 +201,7 @@ it('refuses what the API server or the operator would refuse, with the field', a
     /cannot be changed after the server was ordered.*kubectl vps replace web -f FILE/,
   );
   expect(detailOf(plan, 'small')).toContain(
-    'InvalidSpec: spec.diskSize 15 is not offered; nearest valid values: 10, 20',
+    'InvalidSpec: spec.diskSize 7680 is not offered; nearest valid values: 5120, 10240',
   );
   expect(detailOf(plan, 'taken')).toContain(`IdentifierInUse: ${world.namespace}/web holds server`);
   expect(detailOf(plan, 'typo')).toContain('unknown field "spec.prodct"');
@@ -223,7 +223,7 @@ it('plays the rollout and the scaling of a set, as the set then does them', asyn
   const planOf = async (...manifests: object[]): Promise<Planned> =>
     (await planned(plugin, '-f', await folderOf({ 'set.yaml': manifests }))).plan;
 
-  const rolled = await planOf(manifest({ replicas: 3 }, { product: 'vps-2gb' }));
+  const rolled = await planOf(manifest({ replicas: 3 }, { product: 'VPSX8' }));
   const [change] = rolled.changes;
   expect(change).toMatchObject({ verb: 'replace', name: 'web' });
   expect(change?.ordered).toHaveLength(3);
@@ -246,11 +246,11 @@ it('plays the rollout and the scaling of a set, as the set then does them', asyn
   expect(world.simulator.aliveServers()).toHaveLength(1);
 
   const creates = world.simulator.ledger.creates().length;
-  const again = (await planOf(manifest({ replicas: 2 }, { product: 'vps-2gb' }))).changes[0];
-  await set.patch({ spec: { replicas: 2, template: { spec: { product: 'vps-2gb' } } } });
+  const again = (await planOf(manifest({ replicas: 2 }, { product: 'VPSX8' }))).changes[0];
+  await set.patch({ spec: { replicas: 2, template: { spec: { product: 'VPSX8' } } } });
   await set.waitForReason('Available');
   expect(world.simulator.ledger.creates().length - creates).toBe(again?.ordered.length);
-  expect(await planOf(manifest({ replicas: 2 }, { product: 'vps-2gb' }))).toMatchObject({
+  expect(await planOf(manifest({ replicas: 2 }, { product: 'VPSX8' }))).toMatchObject({
     changes: [{ verb: 'none' }],
   });
 });
@@ -262,13 +262,13 @@ it('shows text and Markdown that no name or message can steer', async () => {
   const path = await folderOf({
     'a.yaml': [
       virtualServer('web', (object) => ({ ...object, metadata: { ...object.metadata, labels: { note: evil } } })),
-      virtualServer('new', withSpec({ diskSize: 20 })),
+      virtualServer('new', withSpec({ diskSize: 10240 })),
     ],
   });
   const text = await plugin.kubectl(['vps', 'plan', '-f', path]);
   expect(text.stdout).not.toContain('\u001b');
-  expect(text.stdout).toMatch(/^order +VirtualServer \S+\/new +\+4\.50 +orders vps-1gb, disk 20; not checked/m);
-  expect(text.stdout).toContain(`price in ${world.namespace}: 4.50 before, 9.00 after, in the provider's unit`);
+  expect(text.stdout).toMatch(/^order +VirtualServer \S+\/new +\+1018\.00 +orders VPSX4, disk 10240; not checked/m);
+  expect(text.stdout).toContain(`price in ${world.namespace}: 1018.00 before, 2036.00 after, in the provider's unit`);
   const markdown = await plugin.kubectl(['vps', 'plan', '-f', path, '-o', 'markdown']);
   expect(markdown.stdout).toMatch(/^### Plan: 1 to order, 1 refused; 1 server ordered and 0 cancelled\n/);
   expect(markdown.stdout).not.toContain('\u001b');

@@ -11,7 +11,7 @@ import { createWorld, type World } from '../support/world.ts';
 
 const folder = usePlugin();
 
-const UBUNTU = 'ubuntu-24.04.qcow2/minimal';
+const UBUNTU = 'cloudinit-ubuntu-noble.raw.gz';
 const MEMBERSHIP = {
   metadata: {
     ownerReferences: [{ apiVersion: API_VERSION, kind: SET_KIND, name: 'set', uid: 'uid', controller: true }],
@@ -44,7 +44,7 @@ describe('kubectl vps replace', () => {
     expect([code, stdout]).toEqual([0, 'web is replaced by web-v2\n']);
     expect(stderr).toContain('web-v2 is created, and its server is ordered; web stays until it is ready\n');
     const next = await world.get('web-v2');
-    expect(next?.spec).toMatchObject({ product: 'vps-1gb', image: UBUNTU, ttl: '72h' });
+    expect(next?.spec).toMatchObject({ product: 'VPSX4', image: UBUNTU, ttl: '72h' });
     expect(next?.metadata.labels).toEqual({ tier: 'front' });
     expect(next?.metadata.annotations).toMatchObject({ 'example.org/owner': 'team' });
     expect(next?.metadata.annotations).not.toHaveProperty(['vps-operator.dev/reconcile-at']);
@@ -116,7 +116,7 @@ describe('kubectl vps replace', () => {
       [['--yes'], 1, /there is already a VirtualServer web-v2: pass another name with --name/],
       [['--yes', '--name', 'web'], 1, /there is already a VirtualServer web:/],
       [['--yes', '--name', 'Web'], 2, /invalid VirtualServer name/],
-      [['--yes', '--image', 'x'], 2, /spec\.image: /],
+      [['--yes', '--image', ''], 2, /spec\.image: /],
       [['--yes', '--expires-at', '2020-01-01T00:00:00Z'], 2, /expired at 2020-01-01T00:00:00Z/],
     ] as const) {
       const result = await plugin.kubectl(['vps', 'replace', 'web', ...flags]);
@@ -128,10 +128,10 @@ describe('kubectl vps replace', () => {
   it('keeps the old server while the new one is not ready, and orders no other one', async () => {
     const { world, plugin } = await ready('web');
     const run = (...flags: string[]): Promise<Result> => plugin.kubectl(['vps', 'replace', 'web', '--yes', ...flags]);
-    const stuck = await run('--product', 'vps-9gb');
+    const stuck = await run('--product', 'VPSX9');
     expect([stuck.code, stuck.stderr]).toEqual([4, expect.stringContaining('web-v2 is stuck and needs you.')]);
     expect(await run('--timeout', '1s')).toMatchObject({ code: 5 });
-    const other = await run('--product', 'vps-2gb', '--name', 'web-v3');
+    const other = await run('--product', 'VPSX8', '--name', 'web-v3');
     expect([other.code, other.stderr]).toEqual([
       2,
       expect.stringContaining('web-v2 already replaces web, with another name, product'),
@@ -139,7 +139,7 @@ describe('kubectl vps replace', () => {
     expect([world.simulator.ledger.creates().length, cancelled(world)]).toEqual([1, []]);
     await world.delete('web-v2');
     await world.waitGone('web-v2');
-    expect(await run('--product', 'vps-2gb')).toMatchObject({ code: 0 });
+    expect(await run('--product', 'VPSX8')).toMatchObject({ code: 0 });
     expect([world.simulator.ledger.creates().length, cancelled(world).length]).toEqual([2, 1]);
   });
 

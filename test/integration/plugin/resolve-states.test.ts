@@ -193,6 +193,6 @@ it('resolve shows text of others on one line each, without control characters', 
   expect(code).toBe(0);
   // eslint-disable-next-line no-control-regex
   expect(stderr).not.toMatch(/[\u0000-\u0009\u000b-\u001f\u007f-\u009f]/);
-  expect(stderr).toMatch(/^ {2}requested {3}vps {2}\[2J .*attempt {5}forged, file\/ 31m, disk 20$/m);
+  expect(stderr).toMatch(/^ {2}requested {3}vps {2}\[2J .*attempt {5}forged, file\/ 31m, disk 10240$/m);
   expect(stderr).not.toMatch(/^ {2}attempt {5}forged/m);
 });

@@ -111,11 +111,14 @@ const collection = (world: World, plural: string): string =>
 async function createSet(world: World): Promise<void> {
   const path = collection(world, SET_PLURAL);
   const specOf = (image: string) => ({ replicas: 1, template: { spec: { ...virtualServer('x').spec, image } } });
-  const spec = specOf('debian-13.qcow2/minimal');
+  const spec = specOf('cloudinit-debian-trixie.raw.gz');
   const body = { apiVersion: API_VERSION, kind: SET_KIND, metadata: { name: 'web' }, spec };
   await world.http.call({ method: 'POST', path, body });
   await world.waitForReason('web-0', 'Available', 'Ready');
-  const change = { body: { spec: specOf('ubuntu-24.04.qcow2/minimal') }, contentType: 'application/merge-patch+json' };
+  const change = {
+    body: { spec: specOf('cloudinit-ubuntu-noble.raw.gz') },
+    contentType: 'application/merge-patch+json',
+  };
   await world.http.call({ method: 'PATCH', path: `${path}/web`, ...change });
   await world.waitForReason('web-1', 'Available', 'Ready');
   await world.waitGone('web-0');
@@ -179,7 +182,7 @@ const BEFORE: [row: RegExp, prepare: (world: World) => Promise<unknown>][] = [
   [/cancel/, delayEnd],
 ];
 
-const ORDER = `--product vps-1gb --image debian-13.qcow2/minimal --disk-size 20 --ssh-key '${SSH_KEY}'`;
+const ORDER = `--product VPSX4 --image cloudinit-debian-trixie.raw.gz --disk-size 10240 --ssh-key '${SSH_KEY}'`;
 const LIST = "printf '%s\\n' namespace,name,identifier ,copy,vs1 > servers.csv";
 
 interface Spelled {

@@ -172,11 +172,11 @@ describe('kubectl vps wait set/NAME', () => {
 describe('kubectl vps new --set', () => {
   const COMPLETE = [
     '--product',
-    'vps-1gb',
+    'VPSX4',
     '--image',
-    'debian-13.qcow2/minimal',
+    'cloudinit-debian-trixie.raw.gz',
     '--disk-size',
-    '20',
+    '10240',
     '--ssh-key',
     SSH_KEY,
   ];
@@ -191,7 +191,7 @@ describe('kubectl vps new --set', () => {
     expect(spec).toMatchObject({
       replicas: 3,
       template: {
-        spec: { product: 'vps-1gb', sshKeys: [SSH_KEY], connectionSecretName: 'db', deletionProtection: true },
+        spec: { product: 'VPSX4', sshKeys: [SSH_KEY], connectionSecretName: 'db', deletionProtection: true },
       },
     });
     const { stdout } = await plugin.kubectl(['vps', 'new', 'db', '--set', ...COMPLETE]);
@@ -200,7 +200,7 @@ describe('kubectl vps new --set', () => {
 
   it.each([
     [['--ttl', '72h'], /spec\.template: expiresAt and ttl are not allowed in a set/],
-    [['--image', 'nodelim'], /spec\.template\.spec\.image: .*file\/variant/],
+    [['--image', ''], /spec\.template\.spec\.image: /],
     [['--replicas', '10001'], /spec\.replicas: /],
     [['--replicas', 'many'], /--replicas.* Use a number of servers, such as 3/],
     [['--adopt', 'vs1'], /either --set or --adopt/],

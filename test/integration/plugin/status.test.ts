@@ -40,7 +40,7 @@ async function provisioning(world: World, name: string, text?: string): Promise<
 describe('kubectl vps status NAME', () => {
   it('shows a ready server: its properties, how to reach it, and what happened', async () => {
     const world = await createWorld({ flags: ['--resync-interval=150ms'] });
-    const { status } = await readyServer(world, 'web', withSpec({ diskSize: 20 }));
+    const { status } = await readyServer(world, 'web', withSpec({ diskSize: 10240 }));
     world.simulator.fleet.updateServer(status?.identifier ?? '', { status: 'stopped' });
     await world.waitForReason('web', 'ServerNotRunning', 'Ready');
     world.simulator.fleet.updateServer(status?.identifier ?? '', { status: 'running' });
@@ -53,9 +53,9 @@ describe('kubectl vps status NAME', () => {
     expect(stdout).toMatch(new RegExp(`^Server +${status?.identifier} +running +zone SIM1$`, 'm'));
     expect(stdout).toMatch(new RegExp(`^Address +${status?.ipv6?.[0]}$`, 'm'));
     expect(stdout).toMatch(new RegExp(`^SSH +kubectl vps ssh web +\\(ssh ${status?.ssh}\\)$`, 'm'));
-    expect(stdout).toMatch(/^Requested +vps-1gb, debian-13.qcow2\/minimal, disk 20$/m);
+    expect(stdout).toMatch(/^Requested +VPSX4, cloudinit-debian-trixie.raw.gz, disk 10240$/m);
     expect(stdout).toMatch(
-      /^Actual +vps-1gb, disk 20 ssd, 1 core, RAM 1024 +price 4.50 +\(in the provider's units\)$/m,
+      /^Actual +VPSX4, disk 10240 ssd, 1 core, RAM 1024 +price 1018\.00 +\(in the provider's units\)$/m,
     );
     expect(stdout).toMatch(/^Events\n( +\d+s ago .*\n)+/m);
     expect(stdout).not.toMatch(/Attempt|What you can do/);
@@ -189,7 +189,7 @@ describe('kubectl vps status', () => {
     const { stdout } = await plugin.kubectl(['vps', 'status']);
     expect(stdout).toMatch(/^NAME +STATE +PRODUCT +PRICE +ENDS +AGE\n/);
     expect(stdout).toMatch(/^db +Creating .* - +- +\d+s$/m);
-    expect(stdout).toMatch(/^web +Ready +vps-1gb +4\.50 +- +\d+s$/m);
+    expect(stdout).toMatch(/^web +Ready +VPSX4 +1018\.00 +- +\d+s$/m);
     const all = await plugin.kubectl(['vps', 'status', '-A', '--namespace', 'default']);
     expect(all.stdout).toMatch(new RegExp(`^${world.namespace} +web +Ready`, 'm'));
     const both = await plugin.kubectl(['vps', 'status', 'web', '-A']);
@@ -206,7 +206,7 @@ describe('kubectl vps cost', () => {
   it('sums up the running servers', async () => {
     const world = await createWorld();
     await readyServer(world, 'web');
-    await readyServer(world, 'db', withSpec({ product: 'vps-2gb' }));
+    await readyServer(world, 'db', withSpec({ product: 'VPSX8' }));
     await provisioning(world, 'later');
     const plugin = await createPlugin(folder(), world.namespace);
     const { stdout, stderr } = await plugin.kubectl(['vps', 'cost']);

@@ -87,10 +87,10 @@ describe('the metrics of an operator', () => {
     await readyServer(world, 'web');
     const ready = await shows(world, url, 'vps_operator_servers', { ready: 'True', reason: 'Available' }, 1);
     const values = (name: string, labels?: Record<string, string>) => valueOf(ready, name, labels);
-    expect(values('vps_operator_servers_price')).toBe(4.5);
+    expect(values('vps_operator_servers_price')).toBe(1018);
     const here = { [NAMESPACE_LABEL]: world.namespace };
     expect(values('vps_operator_namespace_servers', here)).toBe(1);
-    expect(values('vps_operator_namespace_servers_price', here)).toBe(4.5);
+    expect(values('vps_operator_namespace_servers_price', here)).toBe(1018);
     expect(values('vps_operator_provider_requests_total', CREATED)).toBe(1);
     expect(values('vps_operator_provider_request_duration_seconds_count', { operation: 'createServer' })).toBe(1);
     expect(values('vps_operator_token_logins_total', { result: 'success' })).toBe(1);

@@ -83,7 +83,7 @@ describe('the token of the operator', () => {
   });
 
   it.each([
-    ['spec', { spec: { product: 'vps-64gb' } }, 'the operator may not change spec'],
+    ['spec', { spec: { product: 'VPSX256' } }, 'the operator may not change spec'],
     ['labels', { metadata: { labels: { team: 'x' } } }, 'the operator may not change labels'],
     ["a user's annotation", { metadata: { annotations: { 'vps-operator.dev/adopt': 'x' } } }, 'any annotation but'],
   ])('cannot change %s', async (_what, body, words) => {

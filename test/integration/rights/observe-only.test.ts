@@ -112,9 +112,7 @@ it(
     const catalog = { apiVersion: API_VERSION, kind: CATALOG_KIND, metadata: { name: 'catalog' }, spec: {} };
     await world.http.call({ method: 'POST', path: catalogs, body: catalog });
 
-    expect(messageOf(await world.waitForReason('new', 'ObserveOnly'))).toContain(
-      'would order a server: product vps-1gb',
-    );
+    expect(messageOf(await world.waitForReason('new', 'ObserveOnly'))).toContain('would order a server: product VPSX4');
     expect(messageOf(await world.waitForReason('done', 'ObserveOnly'))).toContain(
       'time of the server is up: it would cancel',
     );

@@ -70,10 +70,13 @@ describe('a catalog', () => {
     const { world, create, waitForReason } = await catalogWorld();
     await create();
     const { status } = await waitForReason('Available');
-    expect(status?.products).toContainEqual({ code: 'vps-2gb', ram: 2048 });
+    expect(status?.products).toContainEqual({ code: 'VPSX8', ram: 2048 });
     expect(status?.images).toContainEqual({ name: 'debian-13.qcow2/docker', description: 'Debian 13 with Docker' });
-    expect(status?.diskSizes).toEqual([{ type: 'ssd', sizes: [10, 20, 40, 80] }]);
-    expect(status?.counts).toEqual({ products: 4, images: 3, diskSizes: 4 });
+    expect(status?.diskSizes).toEqual([
+      { type: 'hdd', sizes: [20480, 40960, 81920, 163840] },
+      { type: 'ssd', sizes: [5120, 10240, 20480, 40960] },
+    ]);
+    expect(status?.counts).toEqual({ products: 4, images: 3, diskSizes: 8 });
     expect(Date.parse(status?.observedAt ?? '')).toBeGreaterThan(Date.now() - 60_000);
     expect(status?.provider).toEqual({ productList: 'Array', imageList: 'Array', serverList: 'Unavailable' });
     const kubeconfig = ['--kubeconfig', inject('kubeconfigPath'), '-n', world.namespace];
@@ -89,7 +92,7 @@ describe('a catalog', () => {
   });
 
   it('is not written again while the provider lists the same, in any order', async () => {
-    const diskSizes = { ssd: [10, 20] };
+    const diskSizes = { ssd: [5120, 10240] };
     const { world, create, again, get, waitFor, waitForReason } = await readyWorld({ simulator: { diskSizes } });
     const visits = (): unknown[] => world.log.filter(({ msg }) => msg === 'catalog read').map(({ changed }) => changed);
     await create();
@@ -103,10 +106,10 @@ describe('a catalog', () => {
     await world.until(() => visits().length === 2, 'a second reading');
     expect(reads(world)).toBe(readBefore + 1);
     expect((await get()).metadata.resourceVersion).toBe(before.metadata.resourceVersion);
-    diskSizes.ssd.push(30);
+    diskSizes.ssd.push(15360);
     await again();
     const after = await waitFor(({ status }) => status?.counts?.diskSizes === 3);
-    expect(after.status?.diskSizes).toEqual([{ type: 'ssd', sizes: [10, 20, 30] }]);
+    expect(after.status?.diskSizes).toEqual([{ type: 'ssd', sizes: [5120, 10240, 15360] }]);
     await world.until(() => visits().length === 3, 'the end of the third reading');
     expect(visits()).toEqual([true, false, true]);
   });
@@ -135,12 +138,12 @@ describe('a catalog', () => {
   });
 
   it('is read when an operator starts, if a read was requested while none ran', async () => {
-    const diskSizes = { ssd: [10, 20] };
+    const diskSizes = { ssd: [5120, 10240] };
     const { world, create, again, waitFor, waitForReason } = await catalogWorld({ simulator: { diskSizes } });
     await create();
     await waitForReason('Available');
     await world.stopOperator();
-    diskSizes.ssd.push(30);
+    diskSizes.ssd.push(15360);
     await again();
     await world.startOperator();
     await waitFor(({ status }) => status?.counts?.diskSizes === 3);

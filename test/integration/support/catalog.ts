@@ -6,17 +6,21 @@ import type { World } from './world.ts';
 /** What the simulator offers by default. */
 export const LISTS: ServerCatalogStatus = {
   products: [
-    { code: 'vps-1gb', ram: 1024 },
-    { code: 'vps-2gb', ram: 2048 },
-    { code: 'vps-4gb', ram: 4096 },
-    { code: 'vps-8gb', ram: 8192 },
+    { code: 'VPSX4', ram: 1024 },
+    { code: 'VPSX8', ram: 2048 },
+    { code: 'VPSX16', ram: 4096 },
+    { code: 'VPSX32', ram: 8192 },
   ],
   images: [
-    { name: 'debian-13.qcow2/minimal', description: 'Debian 13, minimal' },
-    { name: 'ubuntu-24.04.qcow2/minimal', description: 'Ubuntu 24.04 LTS, minimal' },
+    { name: 'cloudinit-debian-trixie.raw.gz', description: 'Debian 13 (trixie)' },
+    { name: 'cloudinit-ubuntu-noble.raw.gz', description: 'Ubuntu 24.04 LTS (noble)' },
+    { name: 'debian-13.qcow2/docker', description: 'Debian 13 with Docker' },
   ],
-  diskSizes: [{ type: 'ssd', sizes: [10, 20, 40, 80] }],
-  counts: { products: 4, images: 2, diskSizes: 4 },
+  diskSizes: [
+    { type: 'hdd', sizes: [20480, 40960, 81920, 163840] },
+    { type: 'ssd', sizes: [5120, 10240, 20480, 40960] },
+  ],
+  counts: { products: 4, images: 3, diskSizes: 8 },
   observedAt: '2026-01-01T00:00:00Z',
   conditions: [
     {

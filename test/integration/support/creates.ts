@@ -45,7 +45,7 @@ export function attemptOf(object: VirtualServer): string | undefined {
 /** Whether the API server would accept another product; changes nothing. */
 export async function isEditable(world: World, name: string): Promise<boolean> {
   const path = `/apis/${API_VERSION}/namespaces/${world.namespace}/${SERVER_PLURAL}/${name}`;
-  const body = { spec: { product: 'vps-8gb' } };
+  const body = { spec: { product: 'VPSX32' } };
   const patch = {
     method: 'PATCH',
     path,

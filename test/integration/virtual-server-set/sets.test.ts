@@ -40,7 +40,7 @@ describe('a set', () => {
     await waitForReason('Available');
     let most = 0;
     const watching = setInterval(() => (most = Math.max(most, alive(world).length)), 5);
-    await patch(image('ubuntu-24.04.qcow2/minimal'));
+    await patch(image('cloudinit-ubuntu-noble.raw.gz'));
     const { status } = await waitForReason('Available');
     clearInterval(watching);
     expect(status).toMatchObject({ replicas: 2, updatedReplicas: 2, availableReplicas: 2 });
@@ -52,7 +52,7 @@ describe('a set', () => {
   it('stops the rollout of an image that is not offered after one member, and returns to the old one', async () => {
     const { world, patch, waitForReason } = await setWorld({ replicas: 2 });
     const { spec } = await waitForReason('Available');
-    await patch(image('debian-13.qcow2/none'));
+    await patch(image('cloudinit-debian-none.raw.gz'));
     const { status } = await waitForReason('MemberBlocked');
     expect(status).toMatchObject({ replicas: 3, updatedReplicas: 1, availableReplicas: 2 });
     expect(status?.conditions?.find(({ type }) => type === 'Stalled')?.message).toContain('web-2 is InvalidSpec: ');

@@ -5,7 +5,7 @@ import { createInformer } from '../../../src/controller/informer.ts';
 import { VIRTUAL_SERVERS } from '../../../src/virtual-server/resource.ts';
 import { stored, storedWith } from '../../fixtures/virtual-server.ts';
 
-const version = (uid: string, resourceVersion: string, product = 'vps-1gb'): VirtualServer =>
+const version = (uid: string, resourceVersion: string, product = 'VPSX4'): VirtualServer =>
   stored('web', storedWith({ metadata: { uid, resourceVersion }, spec: { product } }));
 
 interface Answers {
@@ -70,12 +70,12 @@ describe('the informer', () => {
       lists: [['20', version('uid-2', '20')]],
       watches: [[['ADDED', version('uid-3', '30')]]],
     };
-    expect(await told(answers, 'upsert uid-3 30 vps-1gb')).toEqual([
+    expect(await told(answers, 'upsert uid-3 30 VPSX4')).toEqual([
       'lists',
       'listed 20',
-      'upsert uid-2 20 vps-1gb',
+      'upsert uid-2 20 VPSX4',
       'gone uid-2',
-      'upsert uid-3 30 vps-1gb',
+      'upsert uid-3 30 VPSX4',
     ]);
   });
 
@@ -92,23 +92,23 @@ describe('the informer', () => {
       watches: [],
       ...rest,
     };
-    const seen = await told(answers, 'upsert uid-1 8 vps-1gb');
-    expect(seen.slice(0, 3)).toEqual(['lists', 'listed 20', 'upsert uid-2 20 vps-1gb']);
-    expect(seen.slice(-4)).toEqual(['lists', 'listed 9', 'gone uid-2', 'upsert uid-1 8 vps-1gb']);
+    const seen = await told(answers, 'upsert uid-1 8 VPSX4');
+    expect(seen.slice(0, 3)).toEqual(['lists', 'listed 20', 'upsert uid-2 20 VPSX4']);
+    expect(seen.slice(-4)).toEqual(['lists', 'listed 9', 'gone uid-2', 'upsert uid-1 8 VPSX4']);
   });
 
   it('detects different contents in a version that reappears', async () => {
     const answers: Answers = {
       lists: [
-        ['20', version('uid-1', '20', 'vps-1gb')],
-        ['20', version('uid-1', '20', 'vps-2gb')],
+        ['20', version('uid-1', '20', 'VPSX4')],
+        ['20', version('uid-1', '20', 'VPSX8')],
       ],
       watches: [[['BOOKMARK', { metadata: { resourceVersion: '19' } }]], []],
     };
-    const seen = await told(answers, 'upsert uid-1 20 vps-2gb');
+    const seen = await told(answers, 'upsert uid-1 20 VPSX8');
     expect(seen.filter((what) => what.startsWith('upsert'))).toEqual([
-      'upsert uid-1 20 vps-1gb',
-      'upsert uid-1 20 vps-2gb',
+      'upsert uid-1 20 VPSX4',
+      'upsert uid-1 20 VPSX8',
     ]);
   });
 });

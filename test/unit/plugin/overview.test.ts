@@ -87,11 +87,11 @@ describe('kubectl vps list', () => {
   it('shows in a pipe the usual columns, in full and without dots', () => {
     expect(overview(items(), options)).toEqual([
       'NAME      STATE                  PRODUCT   PRICE   ENDS       AGE',
-      'api       Ready                  vps-1gb   4.50    in 5h30m   24h',
-      'db        Creating 40 %          vps-1gb   -       -          24h',
-      'lost      CreateOutcomeUnknown   vps-1gb   -       -          24h',
-      'old       deleting for 2m        vps-1gb   4.50    -          32d',
-      'set/web   NotReported 0/3        vps-1gb   -       -          24h',
+      'api       Ready                  VPSX4     4.50    in 5h30m   24h',
+      'db        Creating 40 %          VPSX4     -       -          24h',
+      'lost      CreateOutcomeUnknown   VPSX4     -       -          24h',
+      'old       deleting for 2m        VPSX4     4.50    -          32d',
+      'set/web   NotReported 0/3        VPSX4     -       -          24h',
       '',
       "4 servers, 1 set; 2 running for 9.00 in the provider's unit",
       '',
@@ -183,6 +183,12 @@ describe('kubectl vps list', () => {
     expect(ORDERS).toContain(order);
     const rows = overview(items(), { ...options, order }).slice(1, 6);
     expect(rows.map((row) => row.split(' ')[0])).toEqual(names);
+  });
+
+  it('sorts products by the numbers in their codes', () => {
+    const servers = [server('a', { spec: { product: 'VPSX16' } }), server('b', { spec: { product: 'VPSX4' } })];
+    const rows = overview(servers, { ...options, order: 'product' }).slice(1, 3);
+    expect(rows.map((row) => row.split(' ')[0])).toEqual(['b', 'a']);
   });
 
   it('puts the members of a set behind it, in the order of their numbers', () => {

@@ -25,8 +25,8 @@ const running = (shape: Shape = {}): VirtualServer =>
     status: {
       identifier: 'srv1',
       serverStatus: 'running',
-      product: 'vps-1gb',
-      specs: { diskSize: 20 },
+      product: 'VPSX4',
+      specs: { diskSize: 10240 },
       price: 4.5,
       record: HELD,
     },
@@ -44,7 +44,7 @@ const verbOf = (after: VirtualServer, before?: VirtualServer, servers = [running
 
 describe('the plan for a server', () => {
   it('orders a new server for the price of one like it, if that is known', () => {
-    const order = outcomeOf(undefined, web({ spec: { diskSize: 40 } }), sceneOf([running()]));
+    const order = outcomeOf(undefined, web({ spec: { diskSize: 20480 } }), sceneOf([running()]));
     expect(order).toMatchObject({ verb: 'order', ordered: [{ name: 'web', price: undefined }] });
     expect(outcomeOf(undefined, web(), sceneOf([running()])).ordered).toEqual([{ name: 'web', price: 4.5 }]);
   });
@@ -70,8 +70,8 @@ describe('the plan for a server', () => {
       undefined,
       'refuse',
     ],
-    ['refuses a product that the catalog does not have', web({ spec: { product: 'vps-3gb' } }), undefined, 'refuse'],
-    ['orders what was refused before', web(), web({ spec: { product: 'vps-3gb' } }), 'order'],
+    ['refuses a product that the catalog does not have', web({ spec: { product: 'VPSX3' } }), undefined, 'refuse'],
+    ['orders what was refused before', web(), web({ spec: { product: 'VPSX3' } }), 'order'],
   ] as const)('%s', (_what, after, before, verb) => {
     expect(verbOf(after, before)).toBe(verb);
   });
@@ -204,7 +204,7 @@ describe('the plan for a set', () => {
     const members = [0, 1, 2].map((ordinal) => holdingMember(set, ordinal));
     const changed = {
       ...set,
-      spec: { ...set.spec, template: { spec: { ...set.spec.template.spec, product: 'vps-2gb' } } },
+      spec: { ...set.spec, template: { spec: { ...set.spec.template.spec, product: 'VPSX8' } } },
     };
     const { verb, ordered, cancelled } = outcomeOfSet(set, changed, sceneOf(members));
     expect([verb, ordered.length, cancelled.length]).toEqual(['replace', 3, 3]);

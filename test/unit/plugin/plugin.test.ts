@@ -253,21 +253,21 @@ describe('progress', () => {
 });
 
 describe('the usual time of a product', () => {
-  const ordered = (name: string, seconds: number, product = 'vps-1gb', mode: 'create' | 'adopt' = 'create') => {
+  const ordered = (name: string, seconds: number, product = 'VPSX4', mode: 'create' | 'adopt' = 'create') => {
     const [attemptedAt, readyAt] = [NOW, NOW + seconds * 1000].map((ms) => new Date(ms).toISOString());
     const owner = `uid-of-${name}`;
     const record = { owner, mode, attempt: 'a', attemptedAt, readyAt } as const;
     return stored(name, storedWith({ spec: { product }, status: { record } }));
   };
-  const web = stored('web', storedWith({ spec: { product: 'vps-1gb' }, status: {} }));
+  const web = stored('web', storedWith({ spec: { product: 'VPSX4' }, status: {} }));
 
   it('is the median from the order to the first Ready, of other servers that were ordered', () => {
     const all = [
       ordered('a', 90),
       ordered('b', 60),
       ordered('c', 900),
-      ordered('bigger', 1, 'vps-2gb'),
-      ordered('adopted', 1, 'vps-1gb', 'adopt'),
+      ordered('bigger', 1, 'VPSX8'),
+      ordered('adopted', 1, 'VPSX4', 'adopt'),
       ordered('web', 1),
       web,
     ];
@@ -281,7 +281,7 @@ describe('the usual time of a product', () => {
       };
       const lastTransitionTime = new Date(NOW + seconds * 1000).toISOString();
       const conditions = [{ type: 'Ready', status, reason: 'Available', message: '', lastTransitionTime }];
-      return stored(name, storedWith({ spec: { product: 'vps-1gb' }, status: { ...rest, record, conditions } }));
+      return stored(name, storedWith({ spec: { product: 'VPSX4' }, status: { ...rest, record, conditions } }));
     };
     expect(usualReadyMs(web, [ready('a', 60), ready('b', 90), ready('c', 120)])).toBe(90_000);
     expect(usualReadyMs(web, [ready('flapped', 3601), ready('unready', 60, 'False')])).toBeUndefined();

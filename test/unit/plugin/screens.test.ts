@@ -56,11 +56,11 @@ describe('the screen of a server', () => {
     [1, 4.5, '1 core, RAM 1024  price 4.50'],
     [2, 0.004, '2 cores, RAM 1024  price 0.004'],
   ])('shows %i core(s) and the price %d, and that the units are those of the provider', (cores, price, text) => {
-    const specs = { cores, ram: 1024, diskSize: 20, diskType: 'ssd' };
-    expect(shown({ status: { product: 'vps-1gb', specs, price } })).toContain(
-      `vps-1gb, disk 20 ssd, ${text}  (in the provider's units)`,
+    const specs = { cores, ram: 1024, diskSize: 10240, diskType: 'ssd' };
+    expect(shown({ status: { product: 'VPSX4', specs, price } })).toContain(
+      `VPSX4, disk 10240 ssd, ${text}  (in the provider's units)`,
     );
-    expect(shown({ status: { product: 'vps-1gb' } })).not.toContain('units');
+    expect(shown({ status: { product: 'VPSX4' } })).not.toContain('units');
   });
 
   it('shows when the server expires relative and absolute, and when an order began only relative', () => {

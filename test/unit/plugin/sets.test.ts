@@ -20,7 +20,7 @@ import { SSH_KEY } from '../../fixtures/virtual-server.ts';
 import { member, NOW, webSet } from '../../fixtures/virtual-server-set.ts';
 
 const WHERE = ' -n team';
-const OLD = { spec: { image: 'debian-12.qcow2/minimal' } };
+const OLD = { spec: { image: 'cloudinit-debian-bookworm.raw.gz' } };
 const STEERING = /(?!\n)[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/u;
 const paint = { strong: String, faint: String, good: String, busy: String, bad: String };
 
@@ -79,7 +79,7 @@ describe('the screen of a set', () => {
       'set/web, a VirtualServerSet in default, 24h old\nNot ready: RollingOut  1 of 3 members have the current template',
     );
     expect(text).toMatch(/^Members +3 wanted, 2 exist, 1 ready, 1 updated, 1 available, 1 being deleted$/m);
-    expect(text).toMatch(/^Template +vps-1gb, debian-13.qcow2\/minimal, disk 20$/m);
+    expect(text).toMatch(/^Template +VPSX4, cloudinit-debian-trixie.raw.gz, disk 10240$/m);
     expect(text).toMatch(/^Revision +from [0-9a-f]{8} to [0-9a-f]{8}$/m);
     expect(text).toMatch(/^Strategy +RollingUpdate, maxSurge 1, maxUnavailable 0$/m);
     const tree = text.split('\n').filter((line) => /^(NAME|set\/web |.─)/.test(line));
@@ -322,14 +322,14 @@ describe('a rollout', () => {
 describe('a return to a revision', () => {
   const other = 'ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIGJd you@example.org';
   const wanted: Ordered = {
-    product: 'vps-2gb',
-    image: 'debian-12.qcow2/minimal',
-    diskSize: 40,
+    product: 'VPSX8',
+    image: 'cloudinit-debian-bookworm.raw.gz',
+    diskSize: 20480,
     sshKeys: [SSH_KEY, other],
   };
 
   it.each<[string, Ordered]>([
-    ['another image', { ...wanted, product: 'vps-1gb', diskSize: 20, sshKeys: [SSH_KEY] }],
+    ['another image', { ...wanted, product: 'VPSX4', diskSize: 10240, sshKeys: [SSH_KEY] }],
     ['everything', wanted],
     ['keys in Secrets only', { product: 'p', image: 'a/b', diskSize: 1, sshKeysFrom: [{ name: 'keys', key: 'a' }] }],
   ])('changes %s, so that an order sends the same', (_what, spec) => {
@@ -344,7 +344,7 @@ describe('a return to a revision', () => {
 
   it('shows the keys by their fingerprints', () => {
     const { rows } = changeTo(webSet(), { revision: 'r', spec: wanted });
-    expect(rows).toContainEqual(['product', 'vps-1gb', 'vps-2gb']);
+    expect(rows).toContainEqual(['product', 'VPSX4', 'VPSX8']);
     expect(rows.at(-1)).toEqual(['sshKeys', fingerprint(SSH_KEY), `${fingerprint(SSH_KEY)}, ${fingerprint(other)}`]);
     // As ssh-keygen -l prints it.
     expect(fingerprint(SSH_KEY)).toBe('SHA256:fY1OQ2tWzriJbV9f5nBAxg/lHdmrmVGbgetDFqJaZQc me@example.org');

@@ -127,7 +127,7 @@ describe('reading a server', () => {
       identifier: 'abc',
       name: null,
       status: 'running',
-      product: 'vps-1gb',
+      product: 'VPSX4',
       price: 4.5,
       zone: { name: 'Zone One', code: 'z1' },
       host_server: 'host1',
@@ -143,7 +143,7 @@ describe('reading a server', () => {
     expect(server).toEqual({
       identifier: 'abc',
       status: 'running',
-      product: 'vps-1gb',
+      product: 'VPSX4',
       price: 4.5,
       zone: { name: 'Zone One', code: 'z1' },
       hostServer: 'host1',

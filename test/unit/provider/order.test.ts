@@ -17,10 +17,10 @@ describe('the request of an order', () => {
     const { stub } = await create({ status: 202, body: { task: 7 } });
     const post = stub.seen.find(({ path }) => path === SERVERS);
     expect(JSON.parse(post?.body ?? '')).toEqual({
-      product: 'vps-1gb',
+      product: 'VPSX4',
       image: 'debian-13/minimal',
       ssh_keys: REQUEST.sshKeys,
-      disk_size: 20,
+      disk_size: 10240,
     });
     expect(post?.headers).toMatchObject({
       authorization: 'Bearer token-1',

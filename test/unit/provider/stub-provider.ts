@@ -19,10 +19,10 @@ import type {
 
 export const KEY: ApiKey = { keyId: 'key-id-1', secret: 'se:cret+%41-ünïcode' };
 export const REQUEST: CreateServerRequest = {
-  product: 'vps-1gb',
+  product: 'VPSX4',
   image: 'debian-13/minimal',
   sshKeys: 'ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIFirst me@example.org\n',
-  diskSize: 20,
+  diskSize: 10240,
 };
 
 export interface Seen {

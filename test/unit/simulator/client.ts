@@ -6,10 +6,10 @@ import type { Clock, Key, SimulationOptions } from '../../../src/simulator/index
 
 const ADDRESS = '192.0.2.1';
 export const CREATE = {
-  product: 'vps-2gb',
-  image: 'debian-13.qcow2/minimal',
+  product: 'VPSX8',
+  image: 'cloudinit-debian-trixie.raw.gz',
   ssh_keys: 'ssh-ed25519 AAAA me@example.org',
-  disk_size: 20,
+  disk_size: 10240,
 };
 
 /** A clock that moves only with `advance`, which wakes the sleepers that are due. */

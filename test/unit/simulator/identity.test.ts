@@ -95,10 +95,10 @@ describe('a reused identifier', () => {
 
   it('stays in its account by default', async () => {
     const { read, theirs, fleet } = await world();
-    fleet.addServer('other', { identifier: 'vs1', product: 'vps-8gb' });
+    fleet.addServer('other', { identifier: 'vs1', product: 'VPSX32' });
     fleet.removeServer('vs1');
     fleet.reuseIdentifier('vs1');
-    expect(await read(theirs, 'vs1')).toMatchObject({ identifier: 'vs1', product: 'vps-8gb' });
+    expect(await read(theirs, 'vs1')).toMatchObject({ identifier: 'vs1', product: 'VPSX32' });
   });
 
   it('can go to the next create', async () => {

@@ -127,7 +127,7 @@ describe('a short list', () => {
     provider.shorten({ list: 'disk-sizes', keep: 2, untilMs });
     expect(await list(PRODUCTS)).toEqual([]);
     expect(await list(IMAGES)).toEqual(whole[1]?.slice(0, 1));
-    expect(await list(DISK_SIZES)).toEqual({ ssd: [10, 20] });
+    expect(await list(DISK_SIZES)).toEqual({ ssd: [5120, 10240], hdd: [20480, 40960] });
     provider.shorten({ list: 'disk-sizes', keep: 0, untilMs });
     expect((await call(SERVERS, { method: 'POST', token, json: CREATE })).status).toBe(202);
     clock.advance(1_000);

@@ -9,10 +9,13 @@ describe('lists', () => {
     const { call, login } = inProcess();
     const token = await login();
     const products = (await call('/beta/vps/products', { token })).json;
-    expect(products).toContainEqual({ code: 'vps-2gb', specs: { ram: 2048 } });
+    expect(products).toContainEqual({ code: 'VPSX8', specs: { ram: 2048 } });
     const images = (await call('/beta/vps/images', { token })).json;
-    expect(images).toContainEqual({ name: 'debian-13.qcow2/minimal', description: 'Debian 13, minimal' });
-    expect((await call('/beta/vps/disk-sizes', { token })).json).toEqual({ ssd: [10, 20, 40, 80] });
+    expect(images).toContainEqual({ name: 'cloudinit-debian-trixie.raw.gz', description: 'Debian 13 (trixie)' });
+    expect((await call('/beta/vps/disk-sizes', { token })).json).toEqual({
+      ssd: [5120, 10240, 20480, 40960],
+      hdd: [20480, 40960, 81920, 163840],
+    });
   });
 
   it('follow a change of the catalog', async () => {
@@ -57,8 +60,8 @@ describe('a creation', () => {
       identifier,
       name: null,
       status: 'running',
-      product: 'vps-2gb',
-      specs: { cores: 2, disk_size: 20, ram: 2048, disk_type: 'ssd' },
+      product: 'VPSX8',
+      specs: { cores: 1, disk_size: 10240, ram: 2048, disk_type: 'ssd' },
       ipv4: [],
       admin_console: { username: identifier },
     });
@@ -74,10 +77,10 @@ describe('a creation', () => {
   });
 
   it.each([
-    ['an unknown product', { ...CREATE, product: 'vps-0' }],
+    ['an unknown product', { ...CREATE, product: 'VPSX0' }],
     ['an unknown image', { ...CREATE, image: 'no/such' }],
     ['a size that is not in the list', { ...CREATE, disk_size: 11 }],
-    ['a size that is a text', { ...CREATE, disk_size: '20' }],
+    ['a size that is a text', { ...CREATE, disk_size: '10240' }],
     ['no key', { ...CREATE, ssh_keys: '' }],
     ['a list of keys', { ...CREATE, ssh_keys: ['ssh-ed25519 AAAA'] }],
     ['a missing field', { product: CREATE.product, image: CREATE.image, ssh_keys: CREATE.ssh_keys }],
@@ -132,7 +135,7 @@ describe('a server', () => {
   it('can be added, changed and removed without a request', async () => {
     const { call, login, simulation } = inProcess();
     const token = await login();
-    const { identifier } = simulation.fleet.addServer('default', { identifier: 'by-hand', product: 'vps-8gb' });
+    const { identifier } = simulation.fleet.addServer('default', { identifier: 'by-hand', product: 'VPSX32' });
     expect((await call(`${SERVERS}/by-hand`, { token })).json).toMatchObject({ identifier, specs: { ram: 8192 } });
     simulation.fleet.updateServer('by-hand', { status: 'stopped' });
     expect((await call(`${SERVERS}/by-hand`, { token })).json).toMatchObject({ status: 'stopped' });

@@ -3,16 +3,16 @@ import { ORDERED_FIELDS } from '../../../../src/api/virtual-server.ts';
 import { orderedOf, revisionOf } from '../../../../src/virtual-server-set/decision/template.ts';
 
 const SPEC = {
-  product: 'vps-1gb',
-  image: 'debian-13.qcow2/minimal',
-  diskSize: 20,
+  product: 'VPSX4',
+  image: 'cloudinit-debian-trixie.raw.gz',
+  diskSize: 10240,
   sshKeys: ['ssh-ed25519 AAAA a'],
   sshKeysFrom: [{ name: 'team', key: 'keys' }],
 };
 const OTHER = {
-  product: 'vps-2gb',
-  image: 'debian-12.qcow2/minimal',
-  diskSize: 21,
+  product: 'VPSX8',
+  image: 'cloudinit-debian-bookworm.raw.gz',
+  diskSize: 20480,
   sshKeys: ['ssh-ed25519 AAAA b'],
   sshKeysFrom: [{ name: 'team', key: 'others' }],
 };

@@ -6,8 +6,8 @@ import { HELD, web, webWith } from '../../../fixtures/decision.ts';
 const SHOWN: VirtualServerStatus = {
   identifier: 'srv1',
   serverStatus: 'running',
-  product: 'vps-1gb',
-  specs: { diskSize: 20 },
+  product: 'VPSX4',
+  specs: { diskSize: 10240 },
   price: 4.5,
 };
 const showing = (status: Partial<VirtualServerStatus> = {}) => webWith(HELD, { status: { ...SHOWN, ...status } });
@@ -16,7 +16,7 @@ describe('the price of a model', () => {
   it.each(['running', 'stopped'])(
     'is what a server of this product and disk size shows while it is %s',
     (serverStatus) => {
-      expect(pricedModel(showing({ serverStatus }))).toEqual({ product: 'vps-1gb', diskSize: 20, price: 4.5 });
+      expect(pricedModel(showing({ serverStatus }))).toEqual({ product: 'VPSX4', diskSize: 10240, price: 4.5 });
     },
   );
 
@@ -32,9 +32,9 @@ describe('the price of a model', () => {
 
   it('is the highest of several', () => {
     const objects = [4.5, 9, 1].map((price) => showing({ price }));
-    expect([...pricesIn([...objects, showing({ specs: { diskSize: 40 } })]).values()]).toEqual([
-      { product: 'vps-1gb', diskSize: 20, price: 9 },
-      { product: 'vps-1gb', diskSize: 40, price: 4.5 },
+    expect([...pricesIn([...objects, showing({ specs: { diskSize: 20480 } })]).values()]).toEqual([
+      { product: 'VPSX4', diskSize: 10240, price: 9 },
+      { product: 'VPSX4', diskSize: 20480, price: 4.5 },
     ]);
   });
 });
@@ -44,7 +44,7 @@ describe('the place of an object', () => {
     expect(placeOf(showing(), HELD).price).toBe(4.5);
     expect(placeOf(showing(), { ...HELD, identifier: 'srv2' }).price).toBeUndefined();
     expect(placeOf(web({ status: SHOWN }), HELD).price).toBeUndefined();
-    expect(placeOf(web(), undefined)).toMatchObject({ product: 'vps-1gb', diskSize: 20, price: undefined });
+    expect(placeOf(web(), undefined)).toMatchObject({ product: 'VPSX4', diskSize: 10240, price: undefined });
   });
 });
 

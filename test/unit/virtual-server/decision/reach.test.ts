@@ -142,8 +142,8 @@ describe('a server that is read with sshCheck', () => {
 
   it('writes the same status when nothing has changed', () => {
     for (const probed of [ANSWERS, REFUSES]) {
-      const first = seen(checked('Proxy'), probed, { product: 'vps-2gb' });
-      expect(seen(after(checked('Proxy'), first), probed, { product: 'vps-2gb' }).status).toEqual(first.status);
+      const first = seen(checked('Proxy'), probed, { product: 'VPSX8' });
+      expect(seen(after(checked('Proxy'), first), probed, { product: 'VPSX8' }).status).toEqual(first.status);
     }
   });
 

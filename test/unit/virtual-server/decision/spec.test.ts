@@ -12,25 +12,25 @@ describe('specProblem', () => {
     { reason: 'everything is offered', changes: {}, problem: undefined },
     {
       reason: 'a typo in the product',
-      changes: { product: 'VPS-2GB' },
-      problem: 'spec.product "VPS-2GB" is not offered; nearest valid values: vps-2gb, vps-1gb',
+      changes: { product: 'vpsx8' },
+      problem: 'spec.product "vpsx8" is not offered; nearest valid values: VPSX8, VPSX4',
     },
     {
       reason: 'a wrong image',
       changes: { image: 'debian-12/minimal' },
-      problem: 'spec.image "debian-12/minimal" is not offered; nearest valid values: debian-13.qcow2/minimal',
+      problem: 'spec.image "debian-12/minimal" is not offered; nearest valid values: cloudinit-debian-trixie.raw.gz',
     },
     {
       reason: 'a size between two',
-      changes: { diskSize: 22 },
-      problem: 'spec.diskSize 22 is not offered; nearest valid values: 20, 10, 40',
+      changes: { diskSize: 11264 },
+      problem: 'spec.diskSize 11264 is not offered; nearest valid values: 10240, 5120, 20480',
     },
   ])('names the field and the nearest valid values: $reason', ({ changes, problem }) => {
     expect(specProblem({ ...spec, ...changes }, CATALOG)).toBe(problem);
   });
 
   it.each([
-    ['many names', 150_000, (index: number): string => `vps-${100_000 + index}gb`],
+    ['many names', 150_000, (index: number): string => `VPSX${100_000 + index}`],
     ['long names', 50, (index: number): string => 'p'.repeat(100_000 + index)],
   ])('compares few letters of %s, because that blocks the process', (_, length, code) => {
     const products = Array.from({ length }, (_, index) => ({ code: code(index) }));
@@ -41,13 +41,13 @@ describe('specProblem', () => {
   });
 
   it('calls values the nearest only if it has compared all', () => {
-    const products = Array.from({ length: 3_000 }, (_, index) => ({ code: `vps-${1_000 + index}` }));
-    expect(specProblem(spec, { ...CATALOG, products })).toContain('is not offered; some valid values: vps-');
+    const products = Array.from({ length: 3_000 }, (_, index) => ({ code: `VPSX${1_000 + index}` }));
+    expect(specProblem(spec, { ...CATALOG, products })).toContain('is not offered; some valid values: VPSX');
   });
 
   it('reports that the provider offers nothing', () => {
     expect(specProblem(spec, { ...CATALOG, diskSizes: {} })).toBe(
-      "spec.diskSize 20 is not offered: the provider's list is empty",
+      "spec.diskSize 10240 is not offered: the provider's list is empty",
     );
   });
 });

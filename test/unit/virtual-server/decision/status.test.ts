@@ -22,8 +22,8 @@ describe('the fields of a server', () => {
       name: 'web',
       zone: { name: 'Zone One', code: 'Z1' },
       hostServer: 'host1',
-      product: 'vps-1gb',
-      specs: { cores: 1, ram: 1024, diskSize: 20, diskType: 'ssd' },
+      product: 'VPSX4',
+      specs: { cores: 1, ram: 1024, diskSize: 10240, diskType: 'ssd' },
       price: 9.5,
       macs: ['00:00:5e:00:53:01'],
       adminConsole: { hostname: 'admin.srv1.vs.example.com', username: 'srv1' },
@@ -185,15 +185,15 @@ describe('drift', () => {
   it.each([
     {
       reason: 'the server matches the spec',
-      status: { product: 'vps-1gb', specs: { diskSize: 20, diskType: 'ssd' } },
+      status: { product: 'VPSX4', specs: { diskSize: 10240, diskType: 'ssd' } },
       words: undefined,
     },
     { reason: 'what the provider does not show cannot differ', status: {}, words: undefined },
-    { reason: 'the product', status: { product: 'vps-2gb' }, words: 'product is vps-2gb instead of vps-1gb' },
+    { reason: 'the product', status: { product: 'VPSX8' }, words: 'product is VPSX8 instead of VPSX4' },
     {
       reason: 'disk size and type',
-      status: { specs: { diskSize: 40, diskType: 'hdd' } },
-      words: 'disk size is 40 instead of 20; disk type is hdd instead of ssd',
+      status: { specs: { diskSize: 20480, diskType: 'hdd' } },
+      words: 'disk size is 20480 instead of 10240; disk type is hdd instead of ssd',
     },
   ])('names each difference: $reason', ({ status, words }) => {
     expect(drift(spec, status)).toBe(words);

@@ -164,7 +164,7 @@ describe('the object that a deleted one names', () => {
     },
     {
       what: 'was ordered with other fields',
-      given: { beside: giver({ spec: { product: 'vps-2gb', sshKeys: ['ssh-ed25519 AAAA b'] } }) },
+      given: { beside: giver({ spec: { product: 'VPSX8', sshKeys: ['ssh-ed25519 AAAA b'] } }) },
       reason: 'HandOverRefused',
       says: 'another product, sshKeys',
     },
@@ -207,9 +207,9 @@ describe('the object that a deleted one names', () => {
     const status = { ...rest.status, record: own } as NonNullable<VirtualServer['status']>;
     const besideToo = { ...rest, metadata: { ...metadata, name: 'second', uid: 'uid-of-second', annotations }, status };
     const others = { withServer: () => [] };
-    const { object } = await take({ beside: giver({ spec: { product: 'vps-2gb' } }), besideToo, others });
+    const { object } = await take({ beside: giver({ spec: { product: 'VPSX8' } }), besideToo, others });
     expect(object && annotatedRecordOf(object)?.takenFrom?.name).toBe('second');
-    const both = await take({ beside: giver({ spec: { product: 'vps-2gb' } }), besideToo, account: ELSEWHERE });
+    const both = await take({ beside: giver({ spec: { product: 'VPSX8' } }), besideToo, account: ELSEWHERE });
     expect(shownBy(both)).toMatchObject({
       reason: 'HandOverRefused',
       message: expect.stringContaining(

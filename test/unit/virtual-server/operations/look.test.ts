@@ -49,7 +49,7 @@ describe('a server that is shown', () => {
   });
 
   it('may differ from the spec, which is shown', () => {
-    const next = looked(webWith(KNOWN), shown({ product: 'vps-2gb' }));
+    const next = looked(webWith(KNOWN), shown({ product: 'VPSX8' }));
     expect(conditionsOf(next)).toEqual({ Ready: 'True Available', Drifted: 'True Drifted' });
     expect(next.events.map(({ reason }) => reason)).toEqual(['Drifted']);
   });

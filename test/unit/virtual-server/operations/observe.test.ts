@@ -32,7 +32,7 @@ const held = (shape: Shape = {}): VirtualServer => webWith(KNOWN, { ...shape });
 
 describe('an operator that only observes', () => {
   it.each([
-    { would: 'order', object: web(), says: 'It would order a server: product vps-1gb, image' },
+    { would: 'order', object: web(), says: 'It would order a server: product VPSX4, image' },
     { would: 'adopt', object: web(adopting('srv1')), says: 'It would adopt server srv1', answers: { server: SERVER } },
     { would: 'cancel', object: held({ deleting: true }), says: 'it would cancel server srv1' },
     {

@@ -46,7 +46,7 @@ describe('an order', () => {
     });
     expect(visited.calls).toEqual(['catalog', 'open', 'write', 'order', 'write', 'poll', 'write']);
     expect(visited.requests).toEqual([
-      { product: 'vps-1gb', image: 'debian-13.qcow2/minimal', diskSize: 20, sshKeys: SSH_KEY },
+      { product: 'VPSX4', image: 'cloudinit-debian-trixie.raw.gz', diskSize: 10240, sshKeys: SSH_KEY },
     ]);
     const claim = { ...record(), account: ACCOUNT, attempt: ATTEMPTED.attempt, attemptedAt: '2026-01-02T00:00:00Z' };
     expect(states.slice(0, 2)).toEqual([undefined, { format: 1, ...claim }]);
@@ -159,11 +159,11 @@ describe('a claim that is answered with an object that', () => {
 
   it('has another spec is taken back, and the next claim orders what the new spec says', async () => {
     const visited = await order({
-      beforeWrite: changed({ metadata: { generation: 2 }, spec: { product: 'vps-2gb' } }),
+      beforeWrite: changed({ metadata: { generation: 2 }, spec: { product: 'VPSX8' } }),
     });
     const claim = ['catalog', 'open', 'write'];
     expect(visited.calls).toEqual([...claim, 'write', ...claim, 'order', 'write', 'poll', 'write']);
-    expect(visited.requests).toMatchObject([{ product: 'vps-2gb' }]);
+    expect(visited.requests).toMatchObject([{ product: 'VPSX8' }]);
     expect(visited.requests).toHaveLength(1);
     expect(noted(visited)).toEqual([{ attempt: 'a1', state: 'task', task: 7 }]);
   });

@@ -43,7 +43,7 @@ describe('an order that cannot be sent', () => {
     },
     {
       why: 'the provider does not offer what spec asks for, which shows before any limit',
-      object: web({ spec: { product: 'vps-3gb' } }),
+      object: web({ spec: { product: 'VPSX3' } }),
       given: { places: 1, taken: 1 },
       calls: ['catalog'],
       shows: 'InvalidSpec',
