@@ -4,7 +4,7 @@ import { createCaller, type CallDeps, type Caller } from './caller.ts';
 import { Redactor } from './redact.ts';
 import { Refusals, createTokens, type TokenDeps } from './token.ts';
 import type { Account, ApiKey, Catalog, Priority, Product, Session, TaskState } from './types.ts';
-import { isSameIdentifier } from '../base/identifier.ts';
+import { identifierKey, isSameIdentifier } from '../base/identifier.ts';
 import { isIdentifier, type Endpoint, type Endpoints } from './endpoints.ts';
 import { ProviderError, failed, withheldError, type Operation } from './error.ts';
 import { failure, failureOf } from './failure.ts';
@@ -39,6 +39,7 @@ export function createAccount(key: ApiKey, deps: ProviderDeps): Account {
   const now = (): number => timers.monotonic();
   // What all tenants of the key share waits in a separate line.
   const catalog = createLists(callerOf(name), endpoints, now);
+  const listing = createListing(now);
   return {
     name,
     isAccepted: () => tokens.isAccepted(),
@@ -47,7 +48,7 @@ export function createAccount(key: ApiKey, deps: ProviderDeps): Account {
     retryLogin: () => refusals.retrySoon(),
     hasKey: ({ keyId, secret }) => keyId === key.keyId && secret === key.secret,
     session: (tenant) =>
-      createSession({ account: name, caller: callerOf(tenant), endpoints, catalog, createTimeoutMs, now }),
+      createSession({ account: name, caller: callerOf(tenant), endpoints, catalog, listing, createTimeoutMs, now }),
   };
 }
 
@@ -70,13 +71,14 @@ export interface SessionDeps {
   caller: Caller;
   endpoints: Endpoints;
   catalog: Session['catalog'];
+  listing: Listing;
   createTimeoutMs: number;
   /** Monotonic clock (ms). */
   now: () => number;
 }
 
 export function createSession(deps: SessionDeps): Session {
-  const { account, caller, endpoints, catalog, createTimeoutMs, now } = deps;
+  const { account, caller, endpoints, catalog, listing, createTimeoutMs, now } = deps;
   const { redactor } = caller;
 
   const get = (operation: Operation, target: Endpoint, priority: Priority): Promise<ProviderAnswer> =>
@@ -111,6 +113,8 @@ export function createSession(deps: SessionDeps): Session {
     catalog,
     products: () => readProducts(caller, endpoints),
     servers: () => readServers(caller, endpoints),
+    learnListing: (identifier) => listing.learn(identifier, () => readServers(caller, endpoints)),
+    listsCreating: () => listing.hasCreating(),
     openOrder: () => openOrder({ caller, endpoints, timeoutMs: createTimeoutMs, now }),
     async pollTask(task) {
       const answer = await get('pollTask', endpoints.task(task), 'normal');
@@ -186,6 +190,32 @@ export function createLists(caller: Caller, endpoints: Endpoints, now: () => num
 /** A fresh read of the products list for `caller` alone. */
 async function readProducts(caller: Caller, endpoints: Endpoints): Promise<Product[]> {
   return parseProducts(await readList(caller, 'products', endpoints.products));
+}
+
+/** What the tenants of a key have found out about the list of servers. */
+export interface Listing {
+  learn(identifier: string, read: () => Promise<ReadonlySet<string> | undefined>): Promise<void>;
+  hasCreating(): boolean;
+}
+
+/** How long after a list without a server on its way the next one is read to find out (ms). */
+const LEARN_AGAIN_MS = 10 * 60_000;
+
+export function createListing(now: () => number): Listing {
+  let hasCreating = false;
+  let learnsAt = -Infinity;
+  return {
+    async learn(identifier, read) {
+      if (hasCreating || now() < learnsAt) return;
+      learnsAt = now() + LEARN_AGAIN_MS;
+      const listed = await read().catch((error: unknown) => {
+        if (error instanceof ProviderError) return undefined;
+        throw error;
+      });
+      hasCreating ||= listed?.has(identifierKey(identifier)) === true;
+    },
+    hasCreating: () => hasCreating,
+  };
 }
 
 /** The statuses by which a provider says that it has no list of servers. */

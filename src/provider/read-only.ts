@@ -28,6 +28,8 @@ function readOnly(session: Session): Session {
     catalog: (maxAgeMs) => session.catalog(maxAgeMs),
     products: () => session.products(),
     servers: () => session.servers(),
+    learnListing: (identifier) => session.learnListing(identifier),
+    listsCreating: () => session.listsCreating(),
     pollTask: (task) => session.pollTask(task),
     readServer: (identifier, priority) => session.readServer(identifier, priority),
     openOrder: refuse('an order'),

@@ -133,6 +133,10 @@ export interface Session {
    * list, as documented. Throws PROVIDER_FORBIDDEN if the key may not list servers.
    */
   servers(): Promise<ReadonlySet<string> | undefined>;
+  /** Finds out once whether the list of servers has those whose task runs: this one's task does. Rejects with nothing. */
+  learnListing(identifier: string): Promise<void>;
+  /** True once the list of servers was seen to have a server whose task runs. */
+  listsCreating(): boolean;
   /**
    * Waits for all that an order has to wait for: its turn, a token and a connection of its own. Throws ProviderError;
    * nothing was sent then. Close what it resolves with.

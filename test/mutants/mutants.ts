@@ -72,8 +72,8 @@ export const MUTANTS: Mutant[] = [
   {
     name: 'takes two denials for proof if the list confirms one of them',
     file: 'src/virtual-server/decision/absence.ts',
-    find: 'const areUnlisted = before.areUnlisted && isUnlisted;',
-    replace: 'const areUnlisted = before.areUnlisted || isUnlisted;',
+    find: "(['no', 'perhaps', 'yes'] as const)",
+    replace: "(['yes', 'perhaps', 'no'] as const)",
     tests: ['--project', 'unit', 'test/unit/virtual-server/decision/absence.test.ts'],
   },
   {
@@ -107,15 +107,15 @@ export const MUTANTS: Mutant[] = [
   {
     name: 'orders again after a failed order without a list of servers',
     file: 'src/virtual-server/decision/create-failure.ts',
-    find: 'if (isDenied && denials.areUnlisted && record.attempt !== undefined)',
+    find: "if (isDenied && denials.unlisted !== 'no' && record.attempt !== undefined)",
     replace: 'if (isDenied && record.attempt !== undefined)',
     tests: ['--project', 'unit', 'test/unit/virtual-server/operations/create-failure.test.ts'],
   },
   {
     name: 'orders again after a failed order before its absence is proven',
     file: 'src/virtual-server/decision/create-failure.ts',
-    find: 'if (isDenied && denials.areUnlisted && record.attempt !== undefined)',
-    replace: 'if (denials.areUnlisted && record.attempt !== undefined)',
+    find: "if (isDenied && denials.unlisted !== 'no' && record.attempt !== undefined)",
+    replace: "if (denials.unlisted !== 'no' && record.attempt !== undefined)",
     tests: ['--project', 'unit', 'test/unit/virtual-server/operations/create-failure.test.ts'],
   },
   {
@@ -142,7 +142,7 @@ export const MUTANTS: Mutant[] = [
   {
     name: 'shortens the proof of absence for a failed order without a list',
     file: 'src/virtual-server/decision/absence.ts',
-    find: 'const hasFailed = record.createFailure !== undefined && denials?.areUnlisted === true;',
+    find: "const hasFailed = record.createFailure !== undefined && denials?.unlisted === 'yes';",
     replace: 'const hasFailed = record.createFailure !== undefined && denials !== null;',
     tests: ['--project', 'unit', 'test/unit/virtual-server/decision/absence.test.ts'],
   },

@@ -20,7 +20,7 @@ import {
   type Denials,
   type Memo,
 } from './memo.ts';
-import type { Facts, Outcome, ServerAnswer } from './types.ts';
+import type { Facts, Outcome, ServerAnswer, Unlisted } from './types.ts';
 import { NO_OTHER, RESTORE_KEY } from './words.ts';
 import { isToExpire } from './expiry.ts';
 import type { Recognition } from './identity.ts';
@@ -38,15 +38,15 @@ const UNSEEN_PERIODS = 12;
  * Adds one denial of `what` (a server or a task) to the denials in the memo. Denials that come too fast count as one. A
  * gap longer than the grace period restarts the count, since it may hide a 200.
  */
-export function denied({ memo, monotonic, timing }: Facts, what: string, isUnlisted = false): Denials {
+export function denied({ memo, monotonic, timing }: Facts, what: string, unlisted: Unlisted = 'no'): Denials {
   const before = memo.evidence.denials?.of === what ? memo.evidence.denials : undefined;
   const isStale = before !== undefined && monotonic - before.lastAt > timing.absenceMs;
   const lastAt = monotonic;
   if (before === undefined || isStale)
-    return { of: what, since: monotonic, counted: 1, countedAt: monotonic, lastAt, areUnlisted: isUnlisted };
+    return { of: what, since: monotonic, counted: 1, countedAt: monotonic, lastAt, unlisted };
   if (monotonic - before.countedAt < timing.absenceMs / 4) return { ...before, lastAt };
-  const areUnlisted = before.areUnlisted && isUnlisted;
-  return { ...before, counted: before.counted + 1, countedAt: monotonic, lastAt, areUnlisted };
+  const least = (['no', 'perhaps', 'yes'] as const).find((each) => each === before.unlisted || each === unlisted);
+  return { ...before, counted: before.counted + 1, countedAt: monotonic, lastAt, unlisted: least ?? 'no' };
 }
 
 /** How long the denials of the record's server have to last (ms). */
@@ -57,7 +57,7 @@ export function graceOf(
   denials: Denials | undefined,
 ): number {
   // A DELETE whose answer was lost explains why the server is gone. So does a failed order, if the list confirms it.
-  const hasFailed = record.createFailure !== undefined && denials?.areUnlisted === true;
+  const hasFailed = record.createFailure !== undefined && denials?.unlisted === 'yes';
   const isExplained = wasRequested(memo, record.identifier) || hasFailed;
   return timing.absenceMs * (wasRead(object, record) || isExplained ? 1 : UNSEEN_PERIODS);
 }
@@ -66,7 +66,7 @@ export function isProven(denials: Denials, graceMs: number, { monotonic }: Facts
   return denials.counted >= neededFor(denials) && monotonic - denials.since >= graceMs;
 }
 
-const neededFor = ({ areUnlisted }: Denials): number => (areUnlisted ? NEEDED_UNLISTED : NEEDED);
+const neededFor = ({ unlisted }: Denials): number => (unlisted === 'yes' ? NEEDED_UNLISTED : NEEDED);
 
 /** How long until the next check (ms). */
 export function pauseOf({ since }: Denials, graceMs: number, { monotonic, timing }: Facts): number {
@@ -177,9 +177,7 @@ export function absent(
   const { object, facts } = at;
   const identifier = record.identifier ?? '';
   const goes = object.metadata.deletionTimestamp !== undefined || isToExpire(object, record, facts);
-  const denials = denial.counts
-    ? denied(facts, `server ${identifier}`, denial.isUnlisted)
-    : facts.memo.evidence.denials;
+  const denials = denial.counts ? denied(facts, `server ${identifier}`, denial.unlisted) : facts.memo.evidence.denials;
   const memo = withEvidence(withoutFailures(facts.memo), { denials });
   if (goes && denial.counts && wordOn(memo, record.identifier) !== undefined)
     return goOn(withEvidence(memo, { end: { state: 'confirmed', identifier } }));

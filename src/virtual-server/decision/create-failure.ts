@@ -12,7 +12,7 @@ import { cut, ended } from '../../base/text.ts';
 import type { ResponseError } from '../../provider/error.ts';
 import { withFailedOrder } from './record.ts';
 import { denied, graceOf, isProven, pauseOf } from './absence.ts';
-import { withEvidence, withoutFailures, type Failure } from './memo.ts';
+import { withEvidence, withoutFailures, type Denials, type Failure } from './memo.ts';
 import { endVisit, failed, goOn, retryLater } from './outcome.ts';
 import { withoutSilence, withSilence } from './silent-task.ts';
 import { taskField } from './status.ts';
@@ -77,12 +77,12 @@ export function failedUnseen(
     const at = withMemo(before, withoutSilence(before.facts.memo));
     return retryLater(at, 'follow', { record, fields, verdict: verdictOf(record, situation) }, at.facts.timing.pollMs);
   }
-  const denials = denied(before.facts, `server ${identifier}`, answer.isUnlisted);
+  const denials = denied(before.facts, `server ${identifier}`, answer.unlisted);
   const at = withMemo(before, withEvidence(withoutSilence(before.facts.memo), { denials }));
   const { facts, object } = at;
   const grace = graceOf(object, record, facts, denials);
   const isDenied = isProven(denials, grace, facts);
-  if (isDenied && denials.areUnlisted && record.attempt !== undefined)
+  if (isDenied && denials.unlisted !== 'no' && record.attempt !== undefined)
     return goOn(withEvidence(facts.memo, { createdNothing: { attempt: record.attempt, at: facts.monotonic } }));
   const parts = { record, fields, verdict: verdictOf(record, situationOf(at, record, denials, grace)) };
   if (isDenied) return retryLater(at, 'follow', parts, facts.timing.pollMs);
@@ -93,10 +93,10 @@ export function failedUnseen(
 function situationOf(
   { facts }: View,
   { identifier = '' }: ServerRecord,
-  { areUnlisted, since }: ReturnType<typeof denied>,
+  { unlisted, since }: Denials,
   grace: number,
 ): string {
-  if (!areUnlisted)
+  if (unlisted === 'no')
     return (
       `The provider does not show server ${identifier}, but it has no list of servers that proves that none was created. ` +
       'So the operator orders no other one without you'

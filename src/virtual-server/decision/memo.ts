@@ -3,6 +3,7 @@
  * it costs time and calls, never safety. Pure.
  */
 import type { TaskProgress } from './status.ts';
+import type { Unlisted } from './types.ts';
 
 export interface Memo {
   evidence: Evidence;
@@ -97,8 +98,8 @@ export interface Denials {
   /** When the last denial of all came, counted or not. */
   lastAt: number;
   counted: number;
-  /** Whether the list of servers confirms each counted denial. */
-  areUnlisted: boolean;
+  /** What the list of servers says of all counted denials: the least that it says of any. */
+  unlisted: Unlisted;
 }
 
 /** How far the end of a server has come. */

@@ -137,11 +137,16 @@ export type ServerAnswer =
   | ShownServer
   /**
    * The provider says that the server does not exist. `counts`: with the account of the record, with non-empty lists, and
-   * the list of servers does not contradict it; `detail`: why it proves nothing, if so. `isUnlisted`: there is a list of
-   * servers, without this one.
+   * the list of servers does not contradict it; `detail`: why it proves nothing, if so.
    */
-  | { type: 'serverNotFound'; counts: boolean; detail: string; isUnlisted: boolean }
+  | { type: 'serverNotFound'; counts: boolean; detail: string; unlisted: Unlisted }
   | Failed;
+
+/**
+ * What the list of servers says of a denied server. `yes`: it does not have the server. `perhaps`: nor has it, but it may leave
+ * out servers whose task runs, and this one was never read. `no`: there is no list.
+ */
+export type Unlisted = 'yes' | 'perhaps' | 'no';
 
 export interface ShownServer {
   type: 'server';

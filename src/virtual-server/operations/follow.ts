@@ -34,6 +34,7 @@ export async function follow(
 
   const answer = await pollTask(task, record.account, key.session);
   if (answer.type === 'taskNotFound') visit.suspectKey();
+  if (answer.type === 'pending' && answer.identifier !== undefined) await key.session.learnListing(answer.identifier);
   const now = visit.view();
   if (answer.type === 'complete') learn(visit, now, record);
   return afterPoll(now, record, answer);

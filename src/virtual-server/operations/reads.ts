@@ -4,8 +4,9 @@ import { ProviderError, ResponseError, isProviderError } from '../../provider/er
 import type { FailedOrder, ServerRecord } from '../../api/record.ts';
 import type { VirtualServer } from '../../api/virtual-server.ts';
 import { isSameAccount } from '../decision/identity.ts';
-import { isProvisioned } from '../decision/status.ts';
-import type { Failed, ServerAnswer, ShownServer, TaskAnswer } from '../decision/types.ts';
+import { knownRecord } from '../decision/record.ts';
+import { isProvisioned, wasRead } from '../decision/status.ts';
+import type { Failed, ServerAnswer, ShownServer, TaskAnswer, Unlisted } from '../decision/types.ts';
 import { LISTED, OTHER_KEY, noProducts } from '../decision/words.ts';
 import type { Priority, Session } from '../../provider/types.ts';
 import type { Visit } from '../visit.ts';
@@ -41,23 +42,26 @@ export async function readServer(
   identifier: string,
   account: string | undefined,
   session: Session,
-  { metadata, status }: VirtualServer,
+  object: VirtualServer,
 ): Promise<ServerAnswer> {
+  const { metadata, status } = object;
   const isResync = metadata.deletionTimestamp === undefined && isProvisioned(status);
   const priority = isResync ? 'lowest' : 'high';
   return orFailed(async () => {
-    let isUnlisted = false;
+    let unlisted: Unlisted = 'no';
     const asked = await unlessDenied(
       () => show(identifier, priority, session),
       async () => {
         const problem = await problemOf(session, account);
         if (problem !== undefined) return problem;
         const listed = await isListed(identifier, session);
-        isUnlisted = listed === false;
+        const own = knownRecord(object);
+        const isNew = own !== undefined && !wasRead(object, own);
+        if (listed === false) unlisted = isNew && !session.listsCreating() ? 'perhaps' : 'yes';
         return listed === true ? LISTED : undefined;
       },
     );
-    return 'detail' in asked ? { type: 'serverNotFound', ...asked, isUnlisted } : asked.found;
+    return 'detail' in asked ? { type: 'serverNotFound', ...asked, unlisted } : asked.found;
   });
 }
 

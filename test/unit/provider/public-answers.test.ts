@@ -3,6 +3,7 @@ import { describe, expect, it } from 'vitest';
 import type { ProviderError } from '../../../src/provider/error.ts';
 import { accountOf } from '../../../src/provider/account.ts';
 import { Endpoints } from '../../../src/provider/endpoints.ts';
+import { realTimers } from '../../../src/base/timers.ts';
 import { errorOf, sessionFor, startStub, type StubProvider } from './stub-provider.ts';
 
 const PRODUCTS = {
@@ -138,6 +139,48 @@ describe('the list of servers', () => {
     [302, '', 'PROVIDER_PROTOCOL'],
   ])('is unknown after %i %j', async (status, body, code) => {
     expect(await errorOf(listed({ status, body }))).toMatchObject({ code });
+  });
+});
+
+describe('whether the list of servers has servers on their way', () => {
+  const account = async (...lists: unknown[]) => {
+    const stub = await startStub();
+    let reads = 0;
+    stub.on('GET /beta/vps/servers', (_request, response) => {
+      const body = lists[Math.min(reads, lists.length - 1)];
+      reads += 1;
+      response
+        .writeHead(body === undefined ? 404 : 200, { 'content-type': 'application/json' })
+        .end(JSON.stringify(body ?? {}));
+    });
+    let now = 0;
+    const session = sessionFor(stub, { timers: { ...realTimers, monotonic: () => now } });
+    return { session, reads: () => reads, after: (ms: number) => (now += ms) };
+  };
+
+  it('is known once it was seen, and not asked again', async () => {
+    const { session, reads } = await account({ web1: { identifier: 'web1' } });
+    expect(session.listsCreating()).toBe(false);
+    await session.learnListing('WEB1');
+    await session.learnListing('web2');
+    expect(session.listsCreating()).toBe(true);
+    expect(reads()).toBe(1);
+  });
+
+  it('is asked again only after a while if the list does not have the server yet', async () => {
+    const { session, reads, after } = await account({}, { web1: { identifier: 'web1' } });
+    await session.learnListing('web1');
+    await session.learnListing('web1');
+    expect([session.listsCreating(), reads()]).toEqual([false, 1]);
+    after(600_001);
+    await session.learnListing('web1');
+    expect([session.listsCreating(), reads()]).toEqual([true, 2]);
+  });
+
+  it('stays unknown without a list', async () => {
+    const { session } = await account(undefined);
+    await session.learnListing('web1');
+    expect(session.listsCreating()).toBe(false);
   });
 });
 

@@ -7,7 +7,7 @@ import {
   unprovenVerdict,
 } from '../../../../src/virtual-server/decision/absence.ts';
 import { type Denials, type Evidence, type Memo } from '../../../../src/virtual-server/decision/memo.ts';
-import type { Facts } from '../../../../src/virtual-server/decision/types.ts';
+import type { Facts, Unlisted } from '../../../../src/virtual-server/decision/types.ts';
 import { HELD, KNOWN, TIMING, denials, facts, memo, record, web, webWith } from '../../../fixtures/decision.ts';
 
 const WHAT = 'server srv1';
@@ -31,7 +31,7 @@ describe('counting denials', () => {
       counted: 1,
       countedAt: 0,
       lastAt: GRACE / 4 - 1,
-      areUnlisted: false,
+      unlisted: 'no',
     });
     expect(after(0, GRACE / 4).counted).toBe(2);
   });
@@ -43,7 +43,7 @@ describe('counting denials', () => {
       counted: 3,
       countedAt: 160_000,
       lastAt: 160_000,
-      areUnlisted: false,
+      unlisted: 'no',
     });
   });
 
@@ -72,50 +72,64 @@ describe('proof of absence', () => {
 });
 
 describe('proof of absence with a list of servers', () => {
-  /** Each moment with whether the list confirms that denial. */
-  const listed = (...moments: [number, boolean][]): Denials => {
+  /** Each moment with what the list says of that denial. */
+  const listed = (...moments: [number, Unlisted][]): Denials => {
     let held = memo();
-    for (const [moment, isUnlisted] of moments) held = memo({ denials: denied(at(moment, held), WHAT, isUnlisted) });
+    for (const [moment, unlisted] of moments) held = memo({ denials: denied(at(moment, held), WHAT, unlisted) });
     return held.evidence.denials ?? denials('nothing');
   };
 
-  it.each<{ reason: string; moments: [number, boolean][]; proven: boolean }>([
+  it.each<{ reason: string; moments: [number, Unlisted][]; proven: boolean }>([
     {
       reason: 'two confirmed reads a grace apart',
       moments: [
-        [0, true],
-        [GRACE, true],
+        [0, 'yes'],
+        [GRACE, 'yes'],
       ],
       proven: true,
     },
     {
       reason: 'two confirmed reads, a moment too early',
       moments: [
-        [0, true],
-        [GRACE - 1, true],
+        [0, 'yes'],
+        [GRACE - 1, 'yes'],
       ],
       proven: false,
     },
-    { reason: 'one confirmed read', moments: [[GRACE, true]], proven: false },
+    { reason: 'one confirmed read', moments: [[GRACE, 'yes']], proven: false },
     {
       reason: 'two reads, of which the list confirms one',
       moments: [
-        [0, false],
-        [GRACE, true],
+        [0, 'no'],
+        [GRACE, 'yes'],
       ],
       proven: false,
     },
     {
       reason: 'two reads before the list is lost',
       moments: [
-        [0, true],
-        [GRACE, false],
+        [0, 'yes'],
+        [GRACE, 'no'],
+      ],
+      proven: false,
+    },
+    {
+      reason: 'two reads of a list that may leave it out',
+      moments: [
+        [0, 'yes'],
+        [GRACE, 'perhaps'],
       ],
       proven: false,
     },
   ])('$reason: $proven', ({ moments, proven }) => {
     const last = moments.at(-1)?.[0] ?? 0;
     expect(isProven(listed(...moments), GRACE, at(last))).toBe(proven);
+  });
+
+  it('says the least that the list says of any denial', () => {
+    expect(listed([0, 'yes'], [GRACE, 'perhaps']).unlisted).toBe('perhaps');
+    expect(listed([0, 'perhaps'], [GRACE, 'no']).unlisted).toBe('no');
+    expect(listed([0, 'yes'], [GRACE, 'yes']).unlisted).toBe('yes');
   });
 });
 
@@ -163,9 +177,9 @@ describe('the grace period', () => {
 
   it('is one period for the server of a failed order only if the list of servers confirms the denials', () => {
     const failed = { ...HELD, createFailure: { said: 'Out of stock' } };
-    const given = (areUnlisted: boolean): number =>
-      graceOf(webWith(failed), failed, at(0), { ...denials(WHAT), areUnlisted });
-    expect([given(true), given(false)]).toEqual([GRACE, 12 * GRACE]);
+    const given = (unlisted: Unlisted): number =>
+      graceOf(webWith(failed), failed, at(0), { ...denials(WHAT), unlisted });
+    expect([given('yes'), given('perhaps'), given('no')]).toEqual([GRACE, 12 * GRACE, 12 * GRACE]);
   });
 });
 

@@ -21,17 +21,23 @@ interface Course {
   answers: Answers | ((visits: number) => Answers);
   /** How long the visits go on (ms); each comes when the one before has asked for it. */
   forMs: number;
+  /** The list of servers was seen to have servers whose task runs. */
+  listsCreating?: true;
   from?: number;
   memo?: Visited['memo'];
 }
 
 /** Visits one after another; the last one. Stops as soon as the object is gone. */
-async function visits(first: VirtualServer, { answers, forMs, from = NOW, memo }: Course): Promise<Visited> {
+async function visits(
+  first: VirtualServer,
+  { answers, forMs, from = NOW, memo, listsCreating }: Course,
+): Promise<Visited> {
   let now = from;
   let last: Visited | undefined;
   for (let count = 1; now <= from + forMs; count += 1) {
     last = await visit(last?.object ?? first, {
       now,
+      ...(listsCreating && { listsCreating }),
       answers: typeof answers === 'function' ? answers(count) : answers,
       ...(last === undefined ? memo && { memo } : { memo: last.memo }),
     });
@@ -151,10 +157,20 @@ describe('after an order that failed, another one', () => {
     const late = await visits(webWith(NAMED), {
       answers: () => ({ ...listed, order: { kind: 'refused', status: 422, error: FAILED } }),
       forMs: 2 * GRACE,
+      listsCreating: true,
     });
     expect(shownBy(late).reason).toBe('CreateRejected');
     expect(late.requests).toHaveLength(1);
     expect(held(late)?.failed).toMatchObject([{ attempt: 'a0', task: 7, identifier: 'srv1', said: 'Out of stock' }]);
+  });
+
+  it('follows much later if the list may leave out servers on their way', async () => {
+    const order: Answers = { ...failing, servers: [], order: { kind: 'refused', status: 422, error: FAILED } };
+    const early = await visits(webWith(NAMED), { answers: order, forMs: 11 * GRACE });
+    expect(early.requests).toEqual([]);
+    expect(held(early)).toMatchObject({ attempt: 'a0' });
+    const late = await visits(webWith(NAMED), { answers: order, forMs: 14 * GRACE });
+    expect(held(late)?.failed).toHaveLength(1);
   });
 
   const WAITING = record({
@@ -201,9 +217,13 @@ describe('the deletion of an object whose order failed', () => {
   const gone: Answers = { task: FAILED, server: DENIED, removed: DENIED };
 
   it('ends once the list of servers has not had the server for a grace period', async () => {
-    const early = await visits(doomed, { answers: { ...gone, servers: [] }, forMs: GRACE - 10_000 });
+    const early = await visits(doomed, {
+      answers: { ...gone, servers: [] },
+      forMs: GRACE - 10_000,
+      listsCreating: true,
+    });
     expect(early.object).toBeDefined();
-    const late = await visits(doomed, { answers: { ...gone, servers: [] }, forMs: 2 * GRACE });
+    const late = await visits(doomed, { answers: { ...gone, servers: [] }, forMs: 2 * GRACE, listsCreating: true });
     expect(late.object).toBeUndefined();
   });
 

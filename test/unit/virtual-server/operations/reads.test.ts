@@ -95,7 +95,7 @@ describe('a 404', () => {
   it('counts if the list of servers does not have the server either', async () => {
     const visited = await look({ answers: { servers: [] } });
     expect(visited.calls).toEqual(['read', 'products', 'servers', 'read', 'write']);
-    expect(visited.memo.evidence.denials).toMatchObject({ of: 'server srv1', counted: 1, areUnlisted: true });
+    expect(visited.memo.evidence.denials).toMatchObject({ of: 'server srv1', counted: 1, unlisted: 'yes' });
   });
 
   it('does not count if the list of servers fails', async () => {
