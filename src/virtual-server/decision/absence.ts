@@ -19,8 +19,9 @@ import {
   wordOn,
   type Denials,
   type Memo,
+  type Unlisted,
 } from './memo.ts';
-import type { Facts, Outcome, ServerAnswer, Unlisted } from './types.ts';
+import type { Facts, Outcome, ServerAnswer } from './types.ts';
 import { NO_OTHER, RESTORE_KEY } from './words.ts';
 import { isToExpire } from './expiry.ts';
 import type { Recognition } from './identity.ts';

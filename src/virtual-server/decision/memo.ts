@@ -3,7 +3,6 @@
  * it costs time and calls, never safety. Pure.
  */
 import type { TaskProgress } from './status.ts';
-import type { Unlisted } from './types.ts';
 
 export interface Memo {
   evidence: Evidence;
@@ -87,6 +86,12 @@ export interface Failure {
   /** On the monotonic clock (ms). */
   since: number;
 }
+
+/**
+ * What the list of servers says of a denied server. `yes`: it does not have the server. `perhaps`: nor has it, but it may leave
+ * out servers whose task runs, and this one was never read. `no`: there is no list.
+ */
+export type Unlisted = 'yes' | 'perhaps' | 'no';
 
 /** How often and for how long the provider has denied a server or a task, without a 200 in between. */
 export interface Denials {

@@ -3,7 +3,7 @@ import type { Verdict, EventNote } from '../../controller/conditions.ts';
 import type { Missing } from '../../accounts/decision/failure.ts';
 import type { ServerRecord } from '../../api/record.ts';
 import type { VirtualServerStatus } from '../../api/virtual-server.ts';
-import type { Memo, Planned } from './memo.ts';
+import type { Memo, Planned, Unlisted } from './memo.ts';
 import type { ProviderError, ResponseError } from '../../provider/error.ts';
 import type { Server } from '../../provider/types.ts';
 
@@ -141,12 +141,6 @@ export type ServerAnswer =
    */
   | { type: 'serverNotFound'; counts: boolean; detail: string; unlisted: Unlisted }
   | Failed;
-
-/**
- * What the list of servers says of a denied server. `yes`: it does not have the server. `perhaps`: nor has it, but it may leave
- * out servers whose task runs, and this one was never read. `no`: there is no list.
- */
-export type Unlisted = 'yes' | 'perhaps' | 'no';
 
 export interface ShownServer {
   type: 'server';

@@ -31,6 +31,7 @@ const ADOPTABLE = [
     'PriceLimit',
     'JournalUnavailable',
     'CreateRejected',
+    'CreateBackOff',
   ],
   ...['SecretNotFound', 'SecretInvalid', 'SecretForbidden', 'InvalidCredentials', 'Unauthorized', 'PermissionDenied'],
   ...['ProviderUnavailable', 'ProviderRateLimited', 'ProviderProtocolError'],

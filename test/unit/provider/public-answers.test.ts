@@ -1,6 +1,5 @@
 /** Answers as the public service gives them: keyed lists, a 403 for a server that does not exist, a list of servers. */
 import { describe, expect, it } from 'vitest';
-import type { ProviderError } from '../../../src/provider/error.ts';
 import { accountOf } from '../../../src/provider/account.ts';
 import { Endpoints } from '../../../src/provider/endpoints.ts';
 import { realTimers } from '../../../src/base/timers.ts';
@@ -60,7 +59,7 @@ const SERVER = '/beta/vps/servers/web1';
 const TASK = '/beta/queue/vps/7';
 
 describe('a 403', () => {
-  const answers = async (body: unknown): Promise<ProviderError[]> => {
+  const answers = async (body: unknown): Promise<Error[]> => {
     const stub = await startStub();
     const reply = { status: 403, body };
     stub.on(`GET ${SERVER}`, reply);
@@ -71,7 +70,7 @@ describe('a 403', () => {
       errorOf(session.readServer('web1', 'high')),
       errorOf(session.deleteServer('web1')),
       errorOf(session.pollTask(7)),
-    ]) as Promise<ProviderError[]>;
+    ]);
   };
 
   it.each([

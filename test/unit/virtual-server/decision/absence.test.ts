@@ -6,8 +6,8 @@ import {
   pauseOf,
   unprovenVerdict,
 } from '../../../../src/virtual-server/decision/absence.ts';
-import { type Denials, type Evidence, type Memo } from '../../../../src/virtual-server/decision/memo.ts';
-import type { Facts, Unlisted } from '../../../../src/virtual-server/decision/types.ts';
+import { type Denials, type Evidence, type Memo, type Unlisted } from '../../../../src/virtual-server/decision/memo.ts';
+import type { Facts } from '../../../../src/virtual-server/decision/types.ts';
 import { HELD, KNOWN, TIMING, denials, facts, memo, record, web, webWith } from '../../../fixtures/decision.ts';
 
 const WHAT = 'server srv1';
