@@ -2,14 +2,13 @@
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, inject, it } from 'vitest';
-import { readManifests } from '../../../tools/demo/manifests.ts';
 import { createShell, followSection } from '../support/document.ts';
 import { createWorld } from '../support/world.ts';
 
 const page = await readFile(join(import.meta.dirname, '../../../docs/reference/providers.md'), 'utf8');
 
 it('leads from an API key to one server that is cancelled again', async () => {
-  const account = { name: 'reader', keys: [readManifests(page).key] };
+  const account = { name: 'reader', keys: [{ keyId: 'my-key-id', secret: 'my-key-secret' }] };
   const world = await createWorld({ secret: false, simulator: { accounts: [account] } });
   const shell = await createShell({
     kubeconfigPath: inject('kubeconfigPath'),

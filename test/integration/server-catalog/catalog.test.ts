@@ -83,7 +83,8 @@ describe('a catalog', () => {
     const { stdout } = await run(inject('kubectl'), [...kubeconfig, 'get', 'vpscat']);
     const [header = '', row = ''] = stdout.split('\n');
     expect(header.split(/ +/)).toEqual(['NAME', 'READY', 'PRODUCTS', 'IMAGES', 'DISKS', 'AGE']);
-    expect(row.split(/ +/).slice(0, 5)).toEqual([NAME, 'True', '4', '3', '4']);
+    const { products, images, diskSizes } = status?.counts ?? {};
+    expect(row.split(/ +/).slice(0, 5)).toEqual([NAME, 'True', ...[products, images, diskSizes].map(String)]);
     // The operator sends an Event after it has written the status.
     await world.until(async () => (await world.events(NAME)).length > 0, 'an Event');
     const events = await world.events(NAME);
