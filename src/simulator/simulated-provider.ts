@@ -210,7 +210,7 @@ export class SimulatedProvider {
     const isSoldOut = this.#soldOut.has(order.product.code);
     if (isSoldOut && outOfStock !== 'task') return this.#error(outOfStock, OUT_OF_STOCK);
     const task = this.#fleet.create(account, order.product, order.diskSize, body, { ...order, identifier });
-    if (isSoldOut) this.#fleet.failTask(task, { account, text: OUT_OF_STOCK });
+    if (isSoldOut) this.#fleet.failTask(task, { text: OUT_OF_STOCK });
     entry.task = task;
     return this.#accept(task);
   }
