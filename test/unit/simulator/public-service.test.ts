@@ -149,13 +149,14 @@ describe('the public API differs from the specification:', () => {
     });
 
     it('is empty while the account is suspended', async () => {
-      const { get, added, simulation } = await world();
-      added();
+      const { get, post, added, simulation } = await world();
+      const path = added();
       simulation.accounts.suspend('default', 'empty');
       expect((await get(SERVERS)).json).toEqual({});
+      expect([(await get(path)).status, (await post(SERVERS, CREATE)).status]).toEqual([403, 404]);
     });
 
-    it('lags behind creates and cancellations as it is told, and can be short', async () => {
+    it('lags behind creates and cancellations, and can be short', async () => {
       const parts = await world({ lag: { listMs: 5_000, cancelMs: 5_000 } });
       const { get, del, order, added, clock, theirs, simulation } = parts;
       const listed = async () => Object.keys((await get(SERVERS)).json as object).length;
