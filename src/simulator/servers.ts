@@ -170,19 +170,16 @@ export class Servers {
     return this.#found(gone, 'cancelled', identifier);
   }
 
-  /** The servers of the account as its list shows them, oldest first. */
+  /** The servers of the account as its list shows them. One that is gone comes before its successor of the same name. */
   list(account: string): ServerObject[] {
     this.#endDue();
     const { lag, variants, clock } = this.#settings;
     const now = clock.now();
     const shown: ServerObject[] = [];
     const show = (server: SimulatedServer): number => shown.push(this.#shown(server, server.object.identifier));
-    if (lag.cancelMs > 0) {
-      for (const [identifier, server] of this.#gone) {
-        const isReplaced = this.#alive.get(identifier)?.account === account;
-        if (server.account === account && !isReplaced && this.#isStillShown(server)) show(server);
-      }
-    }
+    if (lag.cancelMs > 0)
+      for (const server of this.#gone.values())
+        if (server.account === account && this.#isStillShown(server)) show(server);
     for (const server of this.#alive.values()) {
       if (server.account !== account || (server.task && now < server.task.createdAt + lag.listMs)) continue;
       if (variants.listsCreating || this.#stateOf(server) === 'ready') show(server);

@@ -112,7 +112,8 @@ export class SimulatedProvider {
     const suspension = this.#accounts.suspension(account);
     if (suspension?.how === 'calls') return this.#refuse(suspension.status, route);
     const isList = request.method === 'GET' && (route === SERVERS || CATALOG.includes(route));
-    if (suspension?.how === 'empty' && !isList) return this.#deny(route, request.method);
+    if (suspension?.how === 'empty' && !isList)
+      return request.method === 'POST' ? this.#refuse(404, route) : this.#deny(route, request.method);
     const restriction = this.#accounts.restriction(identity);
     const restricted = restriction && this.#restricted(restriction, request.method, route);
     return restricted ?? this.#process(account, request, route, param, entry);
@@ -145,6 +146,8 @@ export class SimulatedProvider {
   /** The answer to a key that lacks the right; undefined if the key may make this call. */
   #restricted(restriction: Restriction, method: string, route: Provisioning): WireResponse | undefined {
     if (restriction !== 'all' && CATALOG.includes(route)) return undefined;
+    const isMissing = !this.#api.named && route === (method === 'GET' ? SERVERS : SERVER) && method !== 'DELETE';
+    if (isMissing) return undefined;
     const isHidden = restriction === 'hidden' && method !== 'POST' && route !== SERVERS;
     return isHidden ? this.#deny(route, method) : this.#refuse(403, route);
   }
@@ -210,7 +213,7 @@ export class SimulatedProvider {
     const isSoldOut = this.#soldOut.has(order.product.code);
     if (isSoldOut && outOfStock !== 'task') return this.#error(outOfStock, OUT_OF_STOCK);
     const task = this.#fleet.create(account, order.product, order.diskSize, body, { ...order, identifier });
-    if (isSoldOut) this.#fleet.failTask(task, { account, text: OUT_OF_STOCK });
+    if (isSoldOut) this.#fleet.failTask(task, { text: OUT_OF_STOCK });
     entry.task = task;
     return this.#accept(task);
   }

@@ -124,7 +124,7 @@ export class Simulation {
         return sent(entry, { kind: 'answer', status, headers: { ...headers, ...lowerCase(action.headers) }, body });
       }
       case 'failTask':
-        if (entry.task !== undefined) this.fleet.failTask(entry.task, { account: entry.account, ...action });
+        if (entry.task !== undefined) this.fleet.failTask(entry.task, action);
         return undefined;
       case 'drop':
       case 'reset':

@@ -51,6 +51,9 @@ describe('errors and limits', () => {
     const named = await call(`${SERVERS}/web1`, { method: 'POST', token, json: CREATE });
     expect([named.status, named.json]).toEqual([missingCall, { message: expect.any(String) as string }]);
     expect((await call(SERVERS)).status).toBe(401);
+    simulation.accounts.restrict({ account: 'default' });
+    expect((await call(SERVERS, { token })).status).toBe(missingCall);
+    expect((await call(`${SERVERS}/web1`, { method: 'DELETE', token })).status).toBe(403);
     expect(simulation.ledger.creates()).toEqual([]);
     simulation.finish();
   });

@@ -69,6 +69,17 @@ describe('reads that lag behind', () => {
     expect(await status(path)).toBe(404);
   });
 
+  it('end such a server in time even if its task is completed by hand', async () => {
+    const { status, create, token, clock, simulation } = await world({ cancelTakesMs: 5_000 });
+    const task = await create(token);
+    simulation.fleet.completeTask(task);
+    const { identifier } = simulation.aliveServers()[0] ?? {};
+    expect(await status(`${SERVERS}/${identifier}`, 'DELETE')).toBe(200);
+    simulation.fleet.completeTask(task);
+    clock.advance(5_000);
+    expect(simulation.aliveServers()).toEqual([]);
+  });
+
   it('do not show a server that was cancelled during creation or removed without a DELETE', async () => {
     const { status, create, token, simulation } = await world({
       variants: { deleteDuringTask: 200 },

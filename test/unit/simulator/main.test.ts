@@ -120,11 +120,11 @@ describe('the command line', () => {
   });
 
   it('sets lags, modes and statuses', () => {
-    const lags = ['--task-lag=5s', '--server-lag=1m', '--cancel-lag=500ms', '--cancel-takes=24h'];
+    const lags = ['--task-lag=5s', '--server-lag=1m', '--cancel-lag=500ms', '--list-lag=3s', '--cancel-takes=24h'];
     const modes = ['--task-numbering=account', '--identifier-from=end', '--identifier-case=upper-in-server'];
     const options = parseCommandLine([...lags, ...modes, '--addresses=no-macs', '--create-status=201'], {});
     expect(options).toMatchObject({
-      lag: { taskMs: 5_000, serverMs: 60_000, cancelMs: 500 },
+      lag: { taskMs: 5_000, serverMs: 60_000, cancelMs: 500, listMs: 3_000 },
       cancelTakesMs: 86_400_000,
       taskNumbering: 'account',
       identifierFrom: 'end',

@@ -148,9 +148,19 @@ describe('the public API differs from the specification:', () => {
       expect(Object.keys((await get(SERVERS)).json as object)).toEqual([identifier]);
     });
 
-    it('lags behind creates and cancellations as it is told, and can be short', async () => {
-      const { get, del, order, added, clock, simulation } = await world({ lag: { listMs: 5_000, cancelMs: 5_000 } });
+    it('is empty while the account is suspended', async () => {
+      const { get, post, added, simulation } = await world();
+      const path = added();
+      simulation.accounts.suspend('default', 'empty');
+      expect((await get(SERVERS)).json).toEqual({});
+      expect([(await get(path)).status, (await post(SERVERS, CREATE)).status]).toEqual([403, 404]);
+    });
+
+    it('lags behind creates and cancellations, and can be short', async () => {
+      const parts = await world({ lag: { listMs: 5_000, cancelMs: 5_000 } });
+      const { get, del, order, added, clock, theirs, simulation } = parts;
       const listed = async () => Object.keys((await get(SERVERS)).json as object).length;
+      await del(`${SERVERS}/${simulation.fleet.addServer('other').identifier}`, theirs);
       await order();
       const path = added();
       expect(await listed()).toBe(1);
@@ -193,9 +203,9 @@ describe('the public API differs from the specification:', () => {
   });
 
   it('A10: the price is in whole pence per period', async () => {
-    const { get, simulation } = await world({ products: [{ code: 'p', ram: 1, cores: 1, price: 10.18 }] });
+    const { get, simulation } = await world({ products: [{ code: 'p', ram: 1, cores: 1, price: 4.35 }] });
     const { identifier } = simulation.fleet.addServer('default');
-    expect((await get(`${SERVERS}/${identifier}`)).json).toMatchObject({ price: 1018, period: 'on-demand' });
+    expect((await get(`${SERVERS}/${identifier}`)).json).toMatchObject({ price: 435, period: 'on-demand' });
   });
 
   it('A11: a task that failed answers 500 with the reason', async () => {
