@@ -82,7 +82,7 @@ describe('a catalog', () => {
     const { stdout } = await run(inject('kubectl'), [...kubeconfig, 'get', 'vpscat']);
     const [header = '', row = ''] = stdout.split('\n');
     expect(header.split(/ +/)).toEqual(['NAME', 'READY', 'PRODUCTS', 'IMAGES', 'DISKS', 'AGE']);
-    expect(row.split(/ +/).slice(0, 5)).toEqual([NAME, 'True', '4', '3', '4']);
+    expect(row.split(/ +/).slice(0, 5)).toEqual([NAME, 'True', '4', '3', '8']);
     // The operator sends an Event after it has written the status.
     await world.until(async () => (await world.events(NAME)).length > 0, 'an Event');
     const events = await world.events(NAME);
