@@ -186,7 +186,7 @@ export type Settings = Omit<Required<SimulationOptions>, 'rateLimit' | 'taskStat
 
 export const DEFAULT_KEY: Key = { keyId: 'simulated-key', secret: 'simulated-secret' };
 
-/** Codes, memory and cores as the public service of Mythic Beasts has them; prices in pence, of which only the first is a documented one. */
+/** Codes, memory and cores as at the public service of Mythic Beasts; of the prices, in pence, only the first is documented. */
 const PRODUCTS: SimulatedProduct[] = [
   { code: 'VPSX4', ram: 1024, cores: 1, price: 1018 },
   { code: 'VPSX8', ram: 2048, cores: 1, price: 1631 },

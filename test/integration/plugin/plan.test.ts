@@ -120,9 +120,9 @@ it('says what each manifest would do, changes nothing, and exits as documented',
   expect(detailOf(plan, 'left')).toContain('keeps running');
   expect(plan.notes).toContain('not looked at: 1 Service');
   expect(plan.prices[world.namespace]).toEqual({
-    before: { price: 18, unknown: 0 },
+    before: { price: 4072, unknown: 0 },
     // One of the two orders has a disk that no server has.
-    after: { price: 18, unknown: 1 },
+    after: { price: 4072, unknown: 1 },
   });
   expect(code).toBe(1);
   expect(stderr).toContain('1 of 7 objects would be refused');
@@ -230,7 +230,7 @@ it('plays the rollout and the scaling of a set, as the set then does them', asyn
   expect(change?.cancelled.map(({ name }) => name).sort()).toEqual(['web-0', 'web-1', 'web-2']);
   expect(change?.detail).toContain('at most 4 servers at once');
   expect(rolled.prices[world.namespace]).toEqual({
-    before: { price: 13.5, unknown: 0 },
+    before: { price: 3054, unknown: 0 },
     after: { price: 0, unknown: 3 },
   });
 

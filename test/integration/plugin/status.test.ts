@@ -210,12 +210,12 @@ describe('kubectl vps cost', () => {
     await provisioning(world, 'later');
     const plugin = await createPlugin(folder(), world.namespace);
     const { stdout, stderr } = await plugin.kubectl(['vps', 'cost']);
-    expect(stdout).toMatch(new RegExp(`^${world.namespace} +2 +12.75`, 'm'));
-    expect(stdout).toMatch(/^\(total\) +2 +12.75/m);
+    expect(stdout).toMatch(new RegExp(`^${world.namespace} +2 +2649\\.00`, 'm'));
+    expect(stdout).toMatch(/^\(total\) +2 +2649\.00/m);
     expect(stderr).toContain('neither currency nor period');
     const data = await plugin.kubectl(['vps', 'cost', '-A', '-o', 'json']);
     const { namespaces } = JSON.parse(data.stdout) as { namespaces: object[] };
-    expect(namespaces).toContainEqual({ namespace: world.namespace, servers: 2, price: 12.75, unpriced: 0 });
+    expect(namespaces).toContainEqual({ namespace: world.namespace, servers: 2, price: 2649, unpriced: 0 });
   });
 });
 
