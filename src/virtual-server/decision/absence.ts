@@ -166,8 +166,8 @@ export function notRecognized(
 type LookOperation = 'look' | 'cancel';
 
 /**
- * The provider denies the server, in the answer to a read or a DELETE: one hint, and proof together with enough others. Your annotation is
- * proof as well, since only you can check with the provider in another way.
+ * The provider denies the server, in the answer to a read or a DELETE: one hint, and proof together with enough others. Your
+ * annotation is proof as well, since only you can check with the provider in another way.
  */
 export function absent(
   at: View,

@@ -14,7 +14,7 @@ import { isInDoubt, isSameAccount, recognize } from '../decision/identity.ts';
 import { isAskedToCancel } from '../decision/delay.ts';
 import type { Memo } from '../decision/memo.ts';
 import { failed, parked, retryLater, waited, withoutKey } from '../decision/outcome.ts';
-import { giverIn, knownRecord, mergeOrphans, viewRecord } from '../decision/record.ts';
+import { giverIn, knownRecord, mergeFailed, mergeOrphans, viewRecord } from '../decision/record.ts';
 import { serverFields } from '../decision/status.ts';
 import type { AttemptNote, Operation, Outcome, ShownServer } from '../decision/types.ts';
 import type { View } from '../decision/view.ts';
@@ -138,7 +138,7 @@ export function givenBy(
 }
 
 /**
- * The record that makes the server this object's. Its age, its host keys and the orphans of the giver come with it: no key
+ * The record that makes the server this object's. Its age, its host keys and what the giver knows of other servers come with it: no key
  * that somebody else shows since then is trusted. Pure.
  */
 export function taken(
@@ -151,9 +151,11 @@ export function taken(
   const { identifier = '', fingerprint, readyAt } = given;
   const next = adopted(at, known, identifier, shown);
   const orphans = mergeOrphans(next.record?.orphans, given.orphans);
+  const failed = mergeFailed(next.record?.failed, given.failed);
   const more = {
     fingerprint,
     orphans,
+    failed,
     ...(readyAt !== undefined && { readyAt }),
     takenFrom: { name, uid, identifier },
   };

@@ -98,10 +98,15 @@ describe('the object that a deleted one names', () => {
     expect((await take()).object?.status?.sshHostKeys).toBeUndefined();
   });
 
-  it('keeps the time from which ttl counts, and the orphans', async () => {
-    const own = { ...record, orphans: [{ task: 3 }] };
+  it('keeps the time from which ttl counts, the orphans and the failed orders', async () => {
+    const failed = [{ attempt: 'a9', identifier: 'srv9' }];
+    const own = { ...record, orphans: [{ task: 3 }], failed };
     const { object } = await take({ beside: giver({ own }) });
-    expect(object && annotatedRecordOf(object)).toMatchObject({ readyAt: record.readyAt, orphans: [{ task: 3 }] });
+    expect(object && annotatedRecordOf(object)).toMatchObject({
+      readyAt: record.readyAt,
+      orphans: [{ task: 3 }],
+      failed,
+    });
   });
 
   it.each<{ what: string; given: Given; reason?: string; says: string }>([
