@@ -98,15 +98,12 @@ describe('the object that a deleted one names', () => {
     expect((await take()).object?.status?.sshHostKeys).toBeUndefined();
   });
 
-  it('keeps the time from which ttl counts, the orphans and the failed orders', async () => {
-    const failed = [{ attempt: 'a9', identifier: 'srv9' }];
-    const own = { ...record, orphans: [{ task: 3 }], failed };
+  it('keeps the time from which ttl counts, the orphans, and the failed orders, whose servers it looks for', async () => {
+    const own = { ...record, orphans: [{ task: 3 }], failed: [{ attempt: 'a9', identifier: 'srv9' }] };
     const { object } = await take({ beside: giver({ own }) });
-    expect(object && annotatedRecordOf(object)).toMatchObject({
-      readyAt: record.readyAt,
-      orphans: [{ task: 3 }],
-      failed,
-    });
+    const orphans = [{ task: 3 }, { attempt: 'a9', identifier: 'srv9' }];
+    expect(object && annotatedRecordOf(object)).toMatchObject({ readyAt: record.readyAt, orphans });
+  });
   });
 
   it.each<{ what: string; given: Given; reason?: string; says: string }>([
