@@ -193,7 +193,7 @@ describe('the public API differs from the specification:', () => {
   });
 
   it('A10: the price is in whole pence per period', async () => {
-    const { get, simulation } = await world({ products: [{ code: 'p', ram: 1, cores: 1, price: 10.18 }] });
+    const { get, simulation } = await world({ products: [{ code: 'p', ram: 1, cores: 1, price: 1017.6 }] });
     const { identifier } = simulation.fleet.addServer('default');
     expect((await get(`${SERVERS}/${identifier}`)).json).toMatchObject({ price: 1018, period: 'on-demand' });
   });
