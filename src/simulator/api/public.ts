@@ -71,7 +71,7 @@ export const publicApi: Api = {
     return {
       ...same,
       ...summary(server, products),
-      price: Math.round(price * 100),
+      price: Math.round(price),
       iso_image: iso_image === '' ? null : iso_image,
       tablet,
       specs: { extra_cores: 0, extra_ram: 0, ...specs },

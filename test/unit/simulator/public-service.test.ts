@@ -203,9 +203,9 @@ describe('the public API differs from the specification:', () => {
   });
 
   it('A10: the price is in whole pence per period', async () => {
-    const { get, simulation } = await world({ products: [{ code: 'p', ram: 1, cores: 1, price: 4.35 }] });
+    const { get, simulation } = await world({ products: [{ code: 'p', ram: 1, cores: 1, price: 1017.6 }] });
     const { identifier } = simulation.fleet.addServer('default');
-    expect((await get(`${SERVERS}/${identifier}`)).json).toMatchObject({ price: 435, period: 'on-demand' });
+    expect((await get(`${SERVERS}/${identifier}`)).json).toMatchObject({ price: 1018, period: 'on-demand' });
   });
 
   it('A11: a task that failed answers 500 with the reason', async () => {

@@ -104,7 +104,6 @@ describe('the object that a deleted one names', () => {
     const orphans = [{ task: 3 }, { attempt: 'a9', identifier: 'srv9' }];
     expect(object && annotatedRecordOf(object)).toMatchObject({ readyAt: record.readyAt, orphans });
   });
-  });
 
   it.each<{ what: string; given: Given; reason?: string; says: string }>([
     { what: 'is not being deleted', given: { beside: giver({ living: true }) }, says: 'orders nothing' },
