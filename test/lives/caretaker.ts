@@ -29,6 +29,8 @@ export interface CaretakerParts {
   ownership: Ownership;
   now: () => number;
   tell: (what: string) => void;
+  /** Whether the provider has a list of servers. */
+  hasList: boolean;
 }
 
 /** One minute, plus another minute because the clock that wrote attemptedAt may be off by as much. */
@@ -54,6 +56,10 @@ export interface Truth {
   delayedAt: Map<string, number>;
   /** By uid: when a person last named the object that gets its server, or took that back. */
   handedAt: Map<string, number>;
+  /** Serials of servers that come up long after their order seemed to have failed. */
+  late: Set<number>;
+  /** Those of them that have not come up yet: nobody can see them. */
+  hidden: Set<number>;
   /** When the CustomResourceDefinition was last deleted; a DELETE already in flight cannot know about it. */
   definitionDeletedAt: number;
   /** The same for the definition of sets, or when a restore of etcd brought that state back. */
@@ -73,8 +79,12 @@ export class Caretaker {
   readonly #ownership: Ownership;
   readonly #now: () => number;
   readonly #tell: (what: string) => void;
+  readonly #hasList: boolean;
+  /** Whether people answer only what the operator cannot find out. */
+  isPatient = false;
 
-  constructor({ api, simulation, truth, ownership, now, tell }: CaretakerParts) {
+  constructor({ api, simulation, truth, ownership, now, tell, hasList }: CaretakerParts) {
+    this.#hasList = hasList;
     this.#api = api;
     this.#simulation = simulation;
     this.#truth = truth;
@@ -94,7 +104,7 @@ export class Caretaker {
       this.#annotate(object, Object.fromEntries(unknownAnnotations(object.metadata).map((name) => [name, null])));
     if (reason === 'RecordMismatch') this.#annotate(object, { [START_OVER_ANNOTATION]: object.metadata.uid });
     if (BLIND.has(reason)) this.#restoreKey(object);
-    const words = wordsAboutOrder(object, this.#living(object, identifier));
+    const words = this.#mayWait(object) ? undefined : wordsAboutOrder(object, this.#living(object, identifier));
     if (words?.[NOT_CREATED_ANNOTATION] !== undefined && attempt !== undefined) this.#excuse(object, attempt);
     if (words !== undefined) this.#annotate(object, words);
     if (identifier !== undefined && reason === 'IdentityUnproven') this.#identify(object, identifier);
@@ -121,6 +131,20 @@ export class Caretaker {
     }
   }
 
+  /**
+   * A failed order whose server the list of servers denies needs no person. People do not deny the order of a server that has
+   * not come up yet unless the operator would know it again.
+   */
+  #mayWait(object: VirtualServer): boolean {
+    const { identifier } = recordOf(object) ?? {};
+    const isNamed = currentReason(object.status?.conditions) === 'CreateFailed' && identifier !== undefined;
+    const life = this.#ownership.serverOf(object);
+    const isKnown = isNamed && life !== undefined;
+    const isHidden = [...this.#ownership.orderedFor(object)].some((serial) => this.#truth.hidden.has(serial));
+    if (isHidden && !(isKnown && this.#truth.hidden.has(life.serial))) return true;
+    return this.isPatient && this.#hasList && isKnown && life.state === 'failed';
+  }
+
   /** The server that was ordered for the object, or that it holds, if that server is alive or will be. */
   #living(object: VirtualServer, held: string | undefined): string | undefined {
     if (held === undefined) return this.#serversOf(object)[0]?.identifier;
@@ -138,6 +162,8 @@ export class Caretaker {
 
   /** A statement that was false when it was made is withdrawn first. */
   #sayGone(object: VirtualServer, identifier: string): void {
+    const { serial = -1 } = this.#ownership.serverOf(object) ?? {};
+    if (this.#truth.hidden.has(serial)) abandon(object, this.#truth, this.#ownership);
     const said = object.metadata.annotations?.[SERVER_GONE_ANNOTATION] === identifier;
     const isVoid = said && recordOf(object)?.goneRefuted !== undefined;
     this.#annotate(object, { [SERVER_GONE_ANNOTATION]: isVoid ? null : identifier });
@@ -183,7 +209,7 @@ export class Caretaker {
 
   #isAlive(object: VirtualServer): boolean {
     const life = this.#ownership.serverOf(object);
-    return life !== undefined && isAlive(life);
+    return life !== undefined && isAlive(life) && !this.#truth.hidden.has(life.serial);
   }
 
   #annotate({ metadata: { namespace, name } }: VirtualServer, annotations: Record<string, string | null>): void {
@@ -206,9 +232,10 @@ export class Caretaker {
     }
   }
 
-  /** Servers that were ordered for this object and are alive, or will be when their task ends. */
+  /** Servers that were ordered for this object and are alive, or will be when their task ends, as far as people can see. */
   #serversOf(object: VirtualServer): AliveServer[] {
     const own = this.#ownership.orderedFor(object);
-    return this.#simulation.aliveServers().filter(({ serial }) => own.has(serial));
+    const { hidden } = this.#truth;
+    return this.#simulation.aliveServers().filter(({ serial }) => own.has(serial) && !hidden.has(serial));
   }
 }

@@ -16,7 +16,9 @@ const IMAGES = [{ name: 'cloudinit-debian-trixie.raw.gz', description: 'Debian 1
 /** Products that the provider lists only some of the time. */
 const MORE_PRODUCTS = [{ code: 'VPSX32', ram: 8192, cores: 4, price: 8, diskPrice }];
 const MORE_IMAGES = [{ name: 'cloudinit-ubuntu-resolute.raw.gz', description: 'Ubuntu' }];
-const DISK_SIZES = { ssd: [5120, 10240, 20480, 40960] };
+const SIZES = [5120, 10240, 20480, 40960];
+/** The public API always lists both types. */
+const DISK_SIZES = { hdd: SIZES, ssd: SIZES };
 const INTERVALS = ['10m', '1h', '1h'];
 const MISSING_SECRET = 'no-such-secret';
 

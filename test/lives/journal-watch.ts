@@ -24,7 +24,11 @@ export class JournalWatch {
    * Wraps the journal to record its confirmed steps. `onMinted` gets the uid of each object that is about to claim an
    * attempt, and `onSending` of each that orders.
    */
-  watched(journal: Journal, onMinted: (uid: string) => void, onSending: (uid: string) => void): Journal {
+  watched(
+    journal: Journal,
+    onMinted: (uid: string) => void,
+    onSending: (uid: string, attempt: string) => void,
+  ): Journal {
     const follow = async (uid: string, attempt: string, state: State, step: Promise<void>): Promise<void> => {
       const key = `${uid} ${attempt}`;
       this.#known.get(key)?.begun.push(state);
@@ -49,7 +53,7 @@ export class JournalWatch {
         return follow(entry.uid, entry.attempt, { state: 'minted' }, journal.minted(entry));
       },
       sending: (uid, attempt) => {
-        onSending(uid);
+        onSending(uid, attempt);
         return follow(uid, attempt, { state: 'sending' }, journal.sending(uid, attempt));
       },
       task: (uid, attempt, task) => follow(uid, attempt, { state: 'task', task }, journal.task(uid, attempt, task)),

@@ -1,15 +1,10 @@
 /** Faults of the simulated provider: it lags, fails, renumbers servers, suspends accounts, and gives false answers. */
 import { CANCEL_BODIES, type Simulation, type SimulationOptions } from '../../src/simulator/index.ts';
 import { worldSchema } from '../../src/simulator/settings.ts';
+import { type Absences, LONGEST_ABSENCE_MS } from './absences.ts';
 import type { Random } from './random.ts';
 
 const MINUTE = 60_000;
-/**
- * A fault that looks like an absence ends before the operator's grace period does, and the next one starts as much
- * later.
- */
-const LONGEST_ABSENCE_MS = 3 * MINUTE;
-const BETWEEN_ABSENCES_MS = 6 * MINUTE;
 
 export const OWN_ACCOUNT = 'default';
 export const OTHER_ACCOUNT = 'other';
@@ -37,8 +32,7 @@ export interface MisfortuneParts {
   isRecognized: (serial: number) => boolean;
   /** Whether every object knows the identifier of its server that is being created. */
   areAllNamed: () => boolean;
-  /** Servers may live on after a DELETE that was answered with 200: no 404 is false then (documented limit). */
-  isSlowToCancel: boolean;
+  absences: Absences;
   /** Called when task numbers start over. */
   onNumbersRepeat: () => void;
 }
@@ -52,8 +46,7 @@ export class Misfortunes {
   readonly #random: Random;
   readonly #now: () => number;
   readonly #tell: (what: string) => void;
-  /** ms since the epoch. */
-  #absenceAgainAt = -Infinity;
+  readonly #absences: Absences;
 
   constructor({
     simulation,
@@ -62,11 +55,11 @@ export class Misfortunes {
     tell,
     isRecognized,
     areAllNamed,
-    isSlowToCancel,
+    absences,
     onNumbersRepeat,
   }: MisfortuneParts) {
     this.#areAllNamed = areAllNamed;
-    if (isSlowToCancel) this.#absenceAgainAt = Infinity;
+    this.#absences = absences;
     this.#onNumbersRepeat = onNumbersRepeat;
     this.#simulation = simulation;
     this.#isRecognized = isRecognized;
@@ -111,7 +104,7 @@ export class Misfortunes {
     const { provider, accounts, fleet } = this.#simulation;
     provider.endLies();
     provider.setCreateAnswer({ status: 202, body: true, location: true });
-    fleet.setLag({ taskMs: 0, serverMs: 0, cancelMs: 0 });
+    fleet.setLag({ taskMs: 0, serverMs: 0, cancelMs: 0, listMs: 0 });
     fleet.setIdentifierFrom('start');
     fleet.setAddresses('all');
     for (const { identifier } of this.#simulation.aliveServers()) fleet.showOwnAddresses(identifier);
@@ -132,10 +125,10 @@ export class Misfortunes {
 
   /** Answers 404 for existing servers or tasks, while the lists still show them. */
   #deny(): void {
-    if (this.#now() < this.#absenceAgainAt) return;
+    if (!this.#absences.mayBegin(this.#now())) return;
     const random = this.#random;
     const untilMs = this.#now() + random.int(1_000, LONGEST_ABSENCE_MS);
-    this.#absenceAgainAt = untilMs + BETWEEN_ABSENCES_MS;
+    this.#absences.lasts(untilMs);
     const route = random.pick(['/beta/vps/servers/{identifier}', '/beta/queue/vps/{task}'] as const);
     this.#simulation.provider.falsify({ route, status: 404, untilMs });
     if (random.chance(0.3))
@@ -178,9 +171,9 @@ export class Misfortunes {
     const body = random.pick(CANCEL_BODIES);
     const cancels = random.chance(0.3);
     const isBelieved = body === 'message' && !cancels;
-    if (isBelieved && this.#now() < this.#absenceAgainAt) return;
+    if (isBelieved && !this.#absences.mayBegin(this.#now())) return;
     const untilMs = this.#now() + random.int(1_000, 10 * MINUTE);
-    if (isBelieved) this.#absenceAgainAt = untilMs + BETWEEN_ABSENCES_MS;
+    if (isBelieved) this.#absences.lasts(untilMs);
     this.#simulation.provider.answerCancels({ body, cancels, untilMs });
     this.#tell(
       `a DELETE gets 200 with ${body} and ${cancels ? 'cancels' : 'cancels nothing'} until ${new Date(untilMs).toISOString()}`,

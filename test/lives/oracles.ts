@@ -21,11 +21,30 @@ import type { SimProcess } from './process.ts';
 /** Reasons that may remain at the end: only a new object helps, or the spec is wrong. */
 const FINAL = new Set(['Available', 'ServerMissing', 'InvalidSpec', 'Expired']);
 
-/** No object may have two accepted creates: people here set `not-created` only if nothing was created. */
-export function orderedTwice(api: ApiServer, { truth, ownership }: People): string[] {
+/**
+ * No object may have two accepted creates: people here set `not-created` only if nothing was created. Where the provider lists
+ * its servers, the operator finds out that an order has failed, and orders again by itself.
+ */
+export function orderedTwice(
+  api: ApiServer,
+  simulation: Simulation,
+  orders: Orders,
+  { truth, ownership }: People,
+  hasList: boolean,
+): string[] {
   const objects = new Map(api.servers.changes.map(({ object }) => [object.metadata.uid, object]));
+  const failed = new Set(
+    simulation.fleet
+      .history()
+      .filter(({ state, serial }) => hasList && (state === 'failed' || truth.late.has(serial)))
+      .map(({ serial }) => serial),
+  );
   return [...objects].flatMap(([uid, object]) => {
-    const allowed = 1 + (truth.again.get(uid)?.size ?? 0);
+    const again = truth.again.get(uid) ?? new Set();
+    const found = [...ownership.orderedFor(object)].filter(
+      (serial) => failed.has(serial) && !again.has(orders.attemptOf(serial) ?? ''),
+    );
+    const allowed = 1 + again.size + found.length;
     return orderedTooOften(`${keyOf(object)} (${uid})`, ownership.orderedFor(object).size, allowed);
   });
 }
@@ -186,7 +205,7 @@ export function falselyReported(
   const own = ownership.ownedBy(object);
   const alive = simulation
     .aliveServers()
-    .filter(({ serial, identifier }) => own.has(serial) && names(event.note, identifier));
+    .filter(({ serial, identifier }) => own.has(serial) && !truth.late.has(serial) && names(event.note, identifier));
   return alive.map(({ identifier }) => `an Event says "${event.note}", but server ${identifier} still exists`);
 }
 

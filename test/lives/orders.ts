@@ -4,30 +4,37 @@
  */
 import { logFields } from '../../src/base/logger.ts';
 
+/** The object that an order is for, and the name of the attempt. */
+export interface Sent {
+  uid: string;
+  attempt: string;
+}
+
 export class Orders {
   /** Called with the serial and the uid of each order that the provider accepts. */
   readonly listeners = new Set<(serial: number, uid: string) => void>();
-  /** By visit: the uid of the object that it visits. */
-  readonly #visits = new Map<unknown, string>();
+  /** By visit: the order that it is about to send. */
+  readonly #visits = new Map<unknown, Sent>();
   /** By serial. */
-  readonly #uids = new Map<number, string>();
+  readonly #sent = new Map<number, Sent>();
   /** By uid. */
   readonly #serials = new Map<string, Set<number>>();
 
   /** Call it in a visit, before it orders. */
-  announce(uid: string): void {
-    this.#visits.set(logFields()['reconcileID'], uid);
+  announce(uid: string, attempt: string): void {
+    this.#visits.set(logFields()['reconcileID'], { uid, attempt });
   }
 
-  /** The uid of the object for which the present visit orders. */
-  ordering(): string {
-    const uid = this.#visits.get(logFields()['reconcileID']);
-    if (uid === undefined) throw new Error('an order was sent before the journal knew of it');
-    return uid;
+  /** What the present visit orders. */
+  ordering(): Sent {
+    const sent = this.#visits.get(logFields()['reconcileID']);
+    if (sent === undefined) throw new Error('an order was sent before the journal knew of it');
+    return sent;
   }
 
-  accepted(serial: number, uid: string): void {
-    this.#uids.set(serial, uid);
+  accepted(serial: number, sent: Sent): void {
+    const { uid } = sent;
+    this.#sent.set(serial, sent);
     this.#serials.set(uid, (this.#serials.get(uid) ?? new Set()).add(serial));
     for (const listener of this.listeners) listener(serial, uid);
   }
@@ -39,7 +46,12 @@ export class Orders {
 
   /** Undefined for a server that no operator ordered. */
   uidOf(serial: number): string | undefined {
-    return this.#uids.get(serial);
+    return this.#sent.get(serial)?.uid;
+  }
+
+  /** The attempt that ordered this server; undefined for a server that no operator ordered. */
+  attemptOf(serial: number): string | undefined {
+    return this.#sent.get(serial)?.attempt;
   }
 }
 

@@ -47,6 +47,8 @@ export interface PeopleParts {
   /** In a world with a limit in money: most objects ask for one of few models, so that their prices are known. */
   models: Random | undefined;
   hasty: Hasty;
+  /** Whether the provider has a list of servers. */
+  hasList: boolean;
 }
 
 export class People {
@@ -61,6 +63,8 @@ export class People {
     extendedAt: new Map(),
     delayedAt: new Map(),
     handedAt: new Map(),
+    late: new Set(),
+    hidden: new Set(),
     definitionDeletedAt: -Infinity,
     setDefinitionDeletedAt: -Infinity,
   };
@@ -80,7 +84,7 @@ export class People {
   #secretVersion = 0;
   #keyId: (typeof KEY_IDS)[number] = 'key';
 
-  constructor({ api, simulation, orders, random, now, tell, models, hasty }: PeopleParts) {
+  constructor({ api, simulation, orders, random, now, tell, models, hasty, hasList }: PeopleParts) {
     this.#models = models;
     this.#api = api;
     this.#simulation = simulation;
@@ -89,7 +93,7 @@ export class People {
     this.#tell = tell;
     this.ownership = new Ownership(api, simulation, orders);
     const { truth, ownership } = this;
-    this.#caretaker = new Caretaker({ api, simulation, truth, ownership, now, tell });
+    this.#caretaker = new Caretaker({ api, simulation, truth, ownership, now, tell, hasList });
     const any = (): VirtualServer | undefined => this.#any();
     const around = { api, simulation, random, truth, ownership, now, any, tell };
     this.#restorer = new Restorer(around);
@@ -150,6 +154,7 @@ export class People {
 
   /** Removes pauses and other obstacles, so that every object can settle. */
   tidy(): void {
+    this.#caretaker.isPatient = true;
     this.#try(() => this.#handOvers.tidy());
     this.#api.allowDeletion();
     for (const namespace of NAMESPACES) {

@@ -114,10 +114,10 @@ export function drawSetting(random: Random): Setting {
   };
 }
 
-/** Room for about two to eight servers of the middle product. */
-export function drawPriceLimits(random: Random): PriceLimits {
-  const usual = random.pick([15, 25, 40, 60]);
-  return { usual, namespaces: random.chance(0.3) ? { b: random.pick([0, 20, 80]) } : {} };
+/** Room for about two to eight servers of the middle product. `unit`: how much of the unit of prices the number 1 is. */
+export function drawPriceLimits(random: Random, unit: number): PriceLimits {
+  const usual = unit * random.pick([15, 25, 40, 60]);
+  return { usual, namespaces: random.chance(0.3) ? { b: unit * random.pick([0, 20, 80]) } : {} };
 }
 
 export class SimProcess {
@@ -204,7 +204,9 @@ export class SimProcess {
     if (observes === undefined) for (const what of disk.watch.wronglyOpened(opened)) parts.onJournal(what);
     const decides = (uid: string): void => parts.prices?.decided(uid, this.#operator?.vitals().objects() ?? [], this);
     const journal =
-      observes === undefined ? disk.watch.watched(opened, decides, (uid) => orders.announce(uid)) : opened;
+      observes === undefined
+        ? disk.watch.watched(opened, decides, (uid, attempt) => orders.announce(uid, attempt))
+        : opened;
     const client = createProvider({
       baseUrl: simulation.baseUrl,
       authUrl: simulation.authUrl,

@@ -3,12 +3,15 @@ import type { VirtualServer } from '../../src/api/virtual-server.ts';
 import { Simulation, type CancelEntry } from '../../src/simulator/index.ts';
 import { expiryOf } from '../../src/virtual-server/decision/expiry.ts';
 import { recordOf } from '../fixtures/records.ts';
+import { Absences } from './absences.ts';
+import { ApiMisfortunes } from './api-misfortunes.ts';
 import { ApiServer } from './api-server.ts';
 import { CancelWatch } from './cancel-watch.ts';
 import { SimDisk } from './disk.ts';
 import { drawProvider, Misfortunes, OTHER_ACCOUNT, OWN_ACCOUNT } from './misfortunes.ts';
 import { HostKeys } from './host-keys.ts';
 import { orderedBesideHandOver } from './hand-overs.ts';
+import { LateServers } from './late-servers.ts';
 import type { Network } from './network.ts';
 import { Orders } from './orders.ts';
 import {
@@ -31,8 +34,10 @@ import {
 import { NAMESPACES, OTHER_KEY, People } from './people.ts';
 import { PriceWatch } from './price-watch.ts';
 import { drawPriceLimits, drawSetting, SimProcess, type Setting } from './process.ts';
+import { drawApi, hasList, type WorldApi } from './provider-api.ts';
 import { Random } from './random.ts';
 import { Scheduler } from './scheduler.ts';
+import { ServerWatch } from './server-watch.ts';
 import { SetPeople } from './set-people.ts';
 import { SetWatch, type Sender } from './set-watch.ts';
 import { setsAtRest } from './sets-at-rest.ts';
@@ -91,6 +96,8 @@ const SETS_SEED = 0x5e75;
 const KEYS_SEED = 0x6e15;
 const PRICES_SEED = 0x9c1ce;
 const HASTY_SEED = 0x4a57e;
+/** The same for the API of the provider, and for what goes wrong with it. */
+const API_SEED = 0xa91;
 const START = Date.parse('2026-01-01T00:00:00Z');
 const MINUTE = 60_000;
 /** For this long, nothing may be written to a world at rest (ms). */
@@ -139,6 +146,11 @@ class SimWorld {
   #isObserved = false;
   /** Only in a world with a limit in money. */
   readonly #prices: PriceWatch | undefined;
+  readonly #worldApi: WorldApi;
+  readonly #apiRandom: Random;
+  readonly #late: LateServers;
+  readonly #apiMisfortunes: ApiMisfortunes;
+  readonly #servers: ServerWatch;
   #processes = 0;
   #crashes = 0;
   #judged = 0;
@@ -154,7 +166,10 @@ class SimWorld {
     // A world without such a limit behaves as if there were none: the limit has its own random numbers.
     const priceRandom = new Random(seed ^ PRICES_SEED);
     const isLimited = priceRandom.chance(WITH_PRICE_LIMIT);
-    if (isLimited) this.#setting.flags.maxPricePerNamespace = drawPriceLimits(priceRandom);
+    this.#apiRandom = new Random(seed ^ API_SEED);
+    this.#worldApi = drawApi(this.#apiRandom);
+    const { api } = this.#worldApi;
+    if (isLimited) this.#setting.flags.maxPricePerNamespace = drawPriceLimits(priceRandom, api === 'public' ? 100 : 1);
     const scheduler = this.#scheduler;
     this.#network = { scheduler, random: this.#random, kube: { ...CALM }, provider: { ...CALM }, silentSsh: 0 };
     this.#api = new ApiServer(() => scheduler.now);
@@ -169,6 +184,7 @@ class SimWorld {
         { name: OTHER_ACCOUNT, keys: [OTHER_KEY] },
       ],
       ...(this.#isWorse && drawProvider(this.#random)),
+      ...this.#worldApi,
       // Servers are there sooner in a world with a limit in money, so that more prices are known.
       taskDurationMs: (isLimited ? 1 : 5) * MINUTE,
       recordRequests: false,
@@ -185,25 +201,41 @@ class SimWorld {
       tell,
       models: isLimited ? priceRandom : undefined,
       hasty: { random: new Random(seed ^ HASTY_SEED), crash: (act) => this.#crashAll(act) },
+      hasList: hasList(this.#worldApi),
     });
+    const { ownership, truth } = this.#people;
+    // Servers may live on after a DELETE that was answered with 200: no denial is false then (documented limit).
+    const absences = new Absences(isSlowToCancel);
+    const around = { api: this.#api, simulation: this.#simulation, orders: this.#orders, truth, ownership, tell };
+    this.#late = new LateServers({ ...around, random: this.#apiRandom });
+    this.#apiMisfortunes = new ApiMisfortunes({
+      simulation: this.#simulation,
+      world: this.#worldApi,
+      random: this.#apiRandom,
+      absences,
+      late: this.#late,
+      now: () => scheduler.now,
+      later: (ms, act) => void scheduler.after(ms, act),
+      tell,
+    });
+    this.#servers = new ServerWatch({ api: this.#api, truth, ownership, now: () => scheduler.now });
     this.#misfortunes = new Misfortunes({
       simulation: this.#simulation,
       random: this.#random,
       now: () => scheduler.now,
       tell,
       isRecognized: (serial) => this.#people.ownership.isRecognized(serial),
-      areAllNamed: () => this.#people.ownership.areAllNamed(),
-      isSlowToCancel,
+      areAllNamed: () => this.#people.ownership.areAllNamed() && !this.#late.areHidden,
+      absences,
       onNumbersRepeat: () => (this.#people.ownership.numbersRepeat = true),
     });
     const { maxPricePerNamespace } = this.#setting.flags;
     const parts = { api: this.#api, orders: this.#orders, now: () => scheduler.now };
     this.#prices = maxPricePerNamespace.usual === 0 ? undefined : new PriceWatch(parts, maxPricePerNamespace);
     this.#flagged = this.#random.pick([1, 1, 1, 0.5, 0]);
-    this.#secrets = new SecretWatch(this.#api, () => scheduler.now, this.#flagged === 1);
+    this.#secrets = new SecretWatch(this.#api, () => scheduler.now, this.#flagged === 1, api === 'documented');
     const random = new Random(seed ^ KEYS_SEED);
     this.#hostKeys = new HostKeys({ api: this.#api, simulation: this.#simulation, random, tell });
-    const { ownership, truth } = this.#people;
     const watched = { api: this.#api, simulation: this.#simulation, ownership, truth, random: cancelRandom, tell };
     this.#cancels = isSlowToCancel ? new CancelWatch(watched) : undefined;
     this.#sets = this.#withSets(tell);
@@ -227,6 +259,7 @@ class SimWorld {
       this.#cancels?.act();
       if (this.#sets?.random.chance(0.8) === true) this.#sets.people.act();
       if (this.#isWorse && this.#random.chance(0.4)) this.#misfortunes.act();
+      if (this.#isWorse && this.#apiRandom.chance(0.3)) this.#apiMisfortunes.act();
       this.#changeWeather();
       this.#strike();
       this.#observe();
@@ -243,9 +276,11 @@ class SimWorld {
     this.#network.silentSsh = 0;
     this.#network.diskFull = false;
     this.#misfortunes.end();
+    this.#apiMisfortunes.end();
     const isOn = this.#flagged === 1 || (this.#flagged > 0 && this.#random.chance(0.7));
     if (this.#flagged === 0.5) this.#restartAll(isOn);
     if (this.#cancels !== undefined) await this.#endSlowly(this.#cancels);
+    if (this.#late.areHidden) await this.#giveUp();
     // More than an hour, so that hourly retries happen and the operator gives up on tasks that outlast it. An expiry in
     // this time can make room for a rollout, which replaces one server after the other.
     let changes = -1;
@@ -274,7 +309,8 @@ class SimWorld {
     if (catalogs.changes.length !== read) this.#violations.push('a catalog was written although nothing had changed');
     if (sets.changes.length !== written) this.#violations.push('a set was written although nothing had changed');
     if (this.#secrets.writes > writes) this.#violations.push('a Secret was written although nothing had changed');
-    this.#violations.push(...orderedTwice(this.#api, this.#people), ...this.#secrets.violations);
+    const ordered = orderedTwice(this.#api, this.#simulation, this.#orders, this.#people, hasList(this.#worldApi));
+    this.#violations.push(...ordered, ...this.#secrets.violations, ...this.#servers.violations);
     this.#violations.push(...(this.#cancels?.violations ?? []));
     this.#violations.push(...this.#hostKeys.violations, ...this.#hostKeys.atRest());
     this.#violations.push(...(this.#sets?.watch.violations ?? []), ...(this.#prices?.violations ?? []));
@@ -291,6 +327,15 @@ class SimWorld {
     }
     this.#violations.push(...cancels.atRest());
     cancels.resolve();
+  }
+
+  /** Until operators and people have given up the orders that seem to have failed; then their servers come up. */
+  async #giveUp(): Promise<void> {
+    for (let round = 0; round < 6; round++) {
+      this.#people.tidy();
+      await this.#pass(15 * MINUTE);
+    }
+    this.#late.appear();
   }
 
   /** Whether an object was written after these changes, or will be soon because its server expires. */

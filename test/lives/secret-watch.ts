@@ -5,6 +5,7 @@ import { currentReason } from '../../src/api/conditions.ts';
 import { CONNECTION_SECRET_TYPE, OWNER_ANNOTATION, RECORD_ANNOTATION } from '../../src/api/names.ts';
 import { parseRecord, mirrorIn } from '../../src/api/record.ts';
 import type { VirtualServer } from '../../src/api/virtual-server.ts';
+import { without } from '../../src/base/without.ts';
 import { CONNECTION_KEYS } from '../../src/virtual-server/decision/connection.ts';
 import type { Secret } from '../../src/kube/kinds.ts';
 import type { Simulation } from '../../src/simulator/index.ts';
@@ -44,6 +45,7 @@ export class SecretWatch {
   readonly #api: ApiServer;
   readonly #now: () => number;
   readonly #alwaysOn: boolean;
+  readonly #hasConsoles: boolean;
   /** By uid of the object. */
   readonly #objects = new Map<string, Known>();
   /** By uid of the Secret: the uid of the object that an operator created it for, until a person removes that mark. */
@@ -59,8 +61,12 @@ export class SecretWatch {
   #restores = 0;
   #restoredAt = -Infinity;
 
-  /** `alwaysOn`: every process has --connection-secrets; otherwise the end of an object is not judged. */
-  constructor(api: ApiServer, now: () => number, alwaysOn: boolean) {
+  /**
+   * `alwaysOn`: every process has --connection-secrets; otherwise the end of an object is not judged. `hasConsoles`: the provider
+   * shows the admin console and VNC.
+   */
+  constructor(api: ApiServer, now: () => number, alwaysOn: boolean, hasConsoles: boolean) {
+    this.#hasConsoles = hasConsoles;
     this.#api = api;
     this.#now = now;
     this.#alwaysOn = alwaysOn;
@@ -238,7 +244,9 @@ export class SecretWatch {
       return says(`has a Secret with owner references that contradict ${deletionPolicy}`);
     const identifier = status?.identifier ?? '';
     const shown = [OWN_ACCOUNT, OTHER_ACCOUNT].map((account) => simulation.fleet.find(account, identifier)?.object);
-    const expected = expectedData(identifier, shown.find(Boolean), status?.sshHostKeys);
+    const server = shown.find(Boolean);
+    const visible = server && (this.#hasConsoles ? server : without(server, 'vnc', 'admin_console'));
+    const expected = expectedData(identifier, visible, status?.sshHostKeys);
     const different = CONNECTION_KEYS.filter((key) => own.data[key] !== expected[key]);
     return different.flatMap((key) =>
       says(`has ${key} "${own.data[key] ?? ''}" in its Secret, the provider says "${expected[key] ?? ''}"`),

@@ -90,14 +90,16 @@ export class SetSlots {
     return [...this.#known].filter(([uid]) => this.setOf(uid) === set);
   }
 
-  /** Serials of the servers that were ordered for the object and exist, without those that a person gave up. */
+  /** Serials of the servers that were ordered for the object and exist, without those that a person gave up or nobody could know. */
   #aliveOf(uid: string): number[] {
     const { simulation, orders, people } = this.#parts;
     const { truth, ownership } = people;
     if (truth.abandoned.has(uid) || ownership.misled.has(uid)) return [];
     const own = orders.of(uid);
     const serials = simulation.aliveServers().map(({ serial }) => serial);
-    return serials.filter((serial) => own.has(serial) && !truth.abandonedServers.has(serial));
+    return serials.filter(
+      (serial) => own.has(serial) && !truth.abandonedServers.has(serial) && !truth.late.has(serial),
+    );
   }
 
   #learn(): void {

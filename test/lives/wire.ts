@@ -5,7 +5,7 @@ import { ProviderError } from '../../src/provider/error.ts';
 import type { Connection, ProviderAnswer, Exchange, Wire } from '../../src/provider/transport.ts';
 import type { Simulation } from '../../src/simulator/index.ts';
 import type { Network } from './network.ts';
-import type { Orders } from './orders.ts';
+import type { Orders, Sent } from './orders.ts';
 
 const TIMEOUT_MS = 30_000;
 
@@ -82,7 +82,7 @@ export class SimWire implements Wire {
   #exchange(exchange: Exchange, signal: AbortSignal): Promise<ProviderAnswer> {
     const { scheduler, random, provider } = this.#network;
     this.#parts.onExchange(exchange);
-    const orderer = exchange.operation === 'createServer' ? this.#parts.orders.ordering() : undefined;
+    const sent = exchange.operation === 'createServer' ? this.#parts.orders.ordering() : undefined;
     return new Promise((resolve, reject) => {
       signal.addEventListener('abort', () => reject(signal.reason as Error), { once: true });
       const isLost = random.chance(provider.lost);
@@ -98,7 +98,7 @@ export class SimWire implements Wire {
           this.#answer({ status: answer, headers: {}, body: '' }, isLost, resolve);
           return;
         }
-        void this.#process(exchange, orderer).then((processed) => {
+        void this.#process(exchange, sent).then((processed) => {
           const failed = answer !== undefined && processed.status < 300;
           this.#answer(failed ? { status: answer, headers: {}, body: '' } : processed, isLost, resolve);
         });
@@ -111,8 +111,8 @@ export class SimWire implements Wire {
     if (!isLost) scheduler.after(random.int(0, provider.delayMs), () => resolve(answer), this.#owner);
   }
 
-  /** `orderer`: the uid of the object that orders; undefined for any other request. */
-  async #process({ method, target, headers, body }: Exchange, orderer: string | undefined): Promise<ProviderAnswer> {
+  /** `sent`: undefined for any other request than an order. */
+  async #process({ method, target, headers, body }: Exchange, sent: Sent | undefined): Promise<ProviderAnswer> {
     const { simulation, orders } = this.#parts;
     const before = simulation.ledger.creates().length;
     const delivery = await simulation.exchange({
@@ -125,7 +125,7 @@ export class SimWire implements Wire {
       connection: 0,
     });
     const order = simulation.ledger.creates()[before];
-    if (orderer !== undefined && order !== undefined) orders.accepted(order.serial, orderer);
+    if (sent !== undefined && order !== undefined) orders.accepted(order.serial, sent);
     if (delivery.kind !== 'answer' || typeof delivery.body !== 'string')
       throw new Error('the simulation does not order faults');
     return { status: delivery.status, headers: delivery.headers, body: delivery.body };

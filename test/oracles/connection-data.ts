@@ -3,7 +3,9 @@
  */
 import type { Simulation } from '../../src/simulator/index.ts';
 
-type ShownServer = NonNullable<ReturnType<Simulation['fleet']['find']>>['object'];
+type Shown = NonNullable<ReturnType<Simulation['fleet']['find']>>['object'];
+/** The public API shows neither consoles nor VNC. */
+type ShownServer = Omit<Shown, 'vnc' | 'admin_console'> & Partial<Pick<Shown, 'vnc' | 'admin_console'>>;
 
 /** By key; `keys`: the host keys that are trusted; `identifier` is that of the record, whose letters may differ in case. Empty if there is no such server. */
 export function expectedData(
@@ -22,14 +24,15 @@ export function expectedData(
     sshHost: proxy.hostname,
     sshPort: String(proxy.port),
     sshUser: 'root',
-    adminConsoleHost: console.hostname,
-    adminConsoleUser: console.username,
-    vncMode: vnc.mode,
-    vncPassword: vnc.password,
-    vncDisplay: String(vnc.display),
-    vncPort: String(vnc.port),
-    vncIPv4: vnc.ipv4,
-    vncIPv6: vnc.ipv6,
+    ...(console && { adminConsoleHost: console.hostname, adminConsoleUser: console.username }),
+    ...(vnc && {
+      vncMode: vnc.mode,
+      vncPassword: vnc.password,
+      vncDisplay: String(vnc.display),
+      vncPort: String(vnc.port),
+      vncIPv4: vnc.ipv4,
+      vncIPv6: vnc.ipv6,
+    }),
     ...(lines.length > 0 && { known_hosts: lines.join('') }),
   };
 }

@@ -1,0 +1,25 @@
+/** When a fault of the provider may look like the absence of a server or a task. */
+
+const MINUTE = 60_000;
+/** A fault that looks like an absence ends before the operator's grace period does. */
+export const LONGEST_ABSENCE_MS = 3 * MINUTE;
+/** The next one starts as much later. */
+const BETWEEN_MS = 6 * MINUTE;
+
+export class Absences {
+  /** ms since the epoch. */
+  #againAt: number;
+
+  /** `areTrue`: no absence is false in this world. */
+  constructor(areTrue: boolean) {
+    this.#againAt = areTrue ? Infinity : -Infinity;
+  }
+
+  mayBegin(now: number): boolean {
+    return now >= this.#againAt;
+  }
+
+  lasts(untilMs: number): void {
+    this.#againAt = Math.max(this.#againAt, untilMs + BETWEEN_MS);
+  }
+}

@@ -1,0 +1,194 @@
+/**
+ * What goes wrong at a provider that tells more than the specification: keys lose rights, answers look like failed orders or
+ * like the absence of a server, orders fail, products are sold out, and prices have odd values.
+ */
+import { RESTRICTIONS, type Simulation } from '../../src/simulator/index.ts';
+import { CHOICES } from '../../src/simulator/variants.ts';
+import { type Absences, LONGEST_ABSENCE_MS } from './absences.ts';
+import type { LateServers } from './late-servers.ts';
+import { OTHER_ACCOUNT, OWN_ACCOUNT } from './misfortunes.ts';
+import { hasList, listsCreating, type WorldApi } from './provider-api.ts';
+import type { Random } from './random.ts';
+
+const MINUTE = 60_000;
+const SERVER = '/beta/vps/servers/{identifier}';
+const TASK = '/beta/queue/vps/{task}';
+const PRODUCTS = ['VPSX4', 'VPSX8', 'VPSX16'];
+const KEYS = [{ account: OWN_ACCOUNT }, { account: OTHER_ACCOUNT }, { keyId: 'key' }, { keyId: 'key-2' }];
+/** Values that are no prices, and one that is. The public API converts numbers, so that it can show fewer of them. */
+const ODD_PRICES = {
+  documented: [{ price: '3.5' }, { price: null }, { price: undefined }, { price: -1 }, { price: 7 }],
+  public: [{ price: undefined }, { price: -1 }, { price: 7 }],
+};
+
+export interface ApiMisfortuneParts {
+  simulation: Simulation;
+  world: WorldApi;
+  /** Apart from those of the rest of the world. */
+  random: Random;
+  absences: Absences;
+  late: LateServers;
+  now: () => number;
+  /** Calls `act` after `ms`. */
+  later: (ms: number, act: () => void) => void;
+  tell: (what: string) => void;
+}
+
+export class ApiMisfortunes {
+  readonly #parts: ApiMisfortuneParts;
+  /** By serial: the price of a server that shows an odd one. */
+  readonly #prices = new Map<number, number>();
+
+  constructor(parts: ApiMisfortuneParts) {
+    this.#parts = parts;
+  }
+
+  act(): void {
+    const { world, random } = this.#parts;
+    const acts = [
+      () => this.#restrict(),
+      () => this.#restrict(),
+      () => this.#restrict(),
+      () => this.#deny(),
+      () => this.#deny(),
+      () => this.#forbid(),
+      () => this.#seemToFail(),
+      () => this.#seemToFail(),
+      () => this.#fail(),
+      () => this.#fail(),
+      () => this.#fail(),
+      () => this.#sellOut(),
+      () => this.#priceOddly(),
+      () => this.#priceOddly(),
+      ...(listsCreating(world) ? [] : [() => this.#comeLate()]),
+      ...(hasList(world) ? [() => this.#shorten(), () => this.#denyListed()] : []),
+    ];
+    random.pick(acts)();
+  }
+
+  /** Ends all of them but the orders that only seem to have failed. */
+  end(): void {
+    const { simulation, late } = this.#parts;
+    for (const whose of KEYS) simulation.accounts.permit(whose);
+    for (const product of PRODUCTS) simulation.provider.setStock(product, true);
+    for (const { serial, identifier } of simulation.aliveServers()) {
+      const price = this.#prices.get(serial);
+      if (price !== undefined) simulation.fleet.updateServer(identifier, { price });
+    }
+    late.goOn();
+  }
+
+  /** A key or an account loses rights, and gets them back. */
+  #restrict(): void {
+    const { simulation, world, random, later, tell } = this.#parts;
+    const whose = random.pick(KEYS);
+    // In the spelling of a 404, nothing but the list tells this from an absence, and a DELETE is confirmed without the list.
+    const forms = RESTRICTIONS.filter((form) => form !== 'hidden' || world.variants.readDenied === 403);
+    const form = random.pick(forms);
+    const ms = random.pick([30_000, 3 * MINUTE, 8 * MINUTE, 25 * MINUTE]);
+    simulation.accounts.restrict(whose, form);
+    later(ms, () => simulation.accounts.permit(whose));
+    tell(`${JSON.stringify(whose)} loses rights for ${ms} ms: ${form}`);
+  }
+
+  /** A false 403 that denies servers or tasks. */
+  #deny(): void {
+    const { absences, random, now } = this.#parts;
+    if (!absences.mayBegin(now())) return;
+    const untilMs = now() + random.int(1_000, LONGEST_ABSENCE_MS);
+    absences.lasts(untilMs);
+    this.#falsify(random.pick([SERVER, TASK]), 'does-not-exist', untilMs);
+    if (random.chance(0.3)) this.#falsify(SERVER, 'does-not-exist', untilMs);
+  }
+
+  /** For a long time, but the list of servers shows the truth. */
+  #denyListed(): void {
+    const { random, now } = this.#parts;
+    this.#falsify(SERVER, 'does-not-exist', now() + random.int(MINUTE, 30 * MINUTE));
+  }
+
+  /** A false 403 that is about the key, on some routes only. */
+  #forbid(): void {
+    const { random, now } = this.#parts;
+    const untilMs = now() + random.int(1_000, 20 * MINUTE);
+    const route = random.pick([SERVER, TASK, '/beta/vps/servers'] as const);
+    this.#falsify(route, 'not-authorised', untilMs);
+  }
+
+  #falsify(
+    route: typeof SERVER | typeof TASK | '/beta/vps/servers',
+    says: 'does-not-exist' | 'not-authorised',
+    untilMs: number,
+  ): void {
+    const { simulation, tell } = this.#parts;
+    simulation.provider.falsify({ route, status: 403, says, untilMs });
+    tell(`403 (${says}) for ${route} until ${new Date(untilMs).toISOString()}`);
+  }
+
+  /** The list of servers and a false denial together look like an absence. */
+  #shorten(): void {
+    const { simulation, absences, random, now, tell } = this.#parts;
+    if (!absences.mayBegin(now())) return;
+    const untilMs = now() + random.int(1_000, LONGEST_ABSENCE_MS);
+    absences.lasts(untilMs);
+    simulation.provider.shorten({ list: 'servers', keep: random.pick([0, 1]), untilMs });
+    tell(`the list of servers is short until ${new Date(untilMs).toISOString()}`);
+  }
+
+  /** An incident: every task answers 500 with a text, as that of a failed order does. */
+  #seemToFail(): void {
+    const { simulation, random, now, tell } = this.#parts;
+    const untilMs = now() + random.int(5_000, 20 * MINUTE);
+    simulation.provider.falsify({ route: TASK, status: 500, untilMs });
+    tell(`tasks answer 500 until ${new Date(untilMs).toISOString()}`);
+  }
+
+  #fail(): void {
+    const { simulation, random, tell } = this.#parts;
+    const creating = simulation.aliveServers(OWN_ACCOUNT).filter(({ state }) => state === 'creating');
+    if (creating.length === 0) return;
+    const { task, serial } = random.pick(creating);
+    const newest = simulation.ledger.creates({ account: OWN_ACCOUNT }).findLast((create) => create.task === task);
+    // If the task number was reused, it now means a later task.
+    if (task === undefined || newest?.serial !== serial) return;
+    const options = {
+      account: OWN_ACCOUNT,
+      text: 'No host has room',
+      as: random.pick(CHOICES.failedTask),
+      identifier: random.chance(0.8),
+      afterMs: random.pick([0, 20_000]),
+    };
+    simulation.fleet.failTask(task, options);
+    tell(`task ${task} fails: ${JSON.stringify(options)}`);
+  }
+
+  #sellOut(): void {
+    const { simulation, random, later, tell } = this.#parts;
+    const product = random.pick(PRODUCTS);
+    const ms = random.int(MINUTE, 20 * MINUTE);
+    simulation.provider.setStock(product, false);
+    later(ms, () => simulation.provider.setStock(product, true));
+    tell(`${product} is out of stock for ${ms} ms`);
+  }
+
+  #priceOddly(): void {
+    const { simulation, world, random, tell } = this.#parts;
+    const running = simulation.aliveServers(OWN_ACCOUNT).filter(({ state }) => state === 'running');
+    if (running.length === 0) return;
+    const { serial, identifier } = random.pick(running);
+    const before = simulation.fleet.find(OWN_ACCOUNT, identifier)?.object.price;
+    if (before === undefined) return;
+    if (!this.#prices.has(serial)) this.#prices.set(serial, before);
+    const odd = random.pick<{ price: unknown }>(ODD_PRICES[world.api]);
+    simulation.fleet.updateServer(identifier, odd as { price: number });
+    tell(`server ${identifier} shows ${JSON.stringify(odd)}`);
+  }
+
+  /** Until much later, or until the storm is over. */
+  #comeLate(): void {
+    const { random, late, later } = this.#parts;
+    if (late.areHidden) return;
+    late.hide();
+    if (random.chance(0.5)) later(random.int(8 * MINUTE, 90 * MINUTE), () => late.appear());
+  }
+}

@@ -1,0 +1,88 @@
+/**
+ * Orders that seem to have failed for longer than anyone waits: the task answers 500, and nothing shows the server. Much
+ * later the server comes up all the same.
+ */
+import type { Simulation } from '../../src/simulator/index.ts';
+import type { LieHandle } from '../../src/simulator/lies.ts';
+import type { ApiServer } from './api-server.ts';
+import type { Truth } from './caretaker.ts';
+import { OWN_ACCOUNT } from './misfortunes.ts';
+import { isAlive, type Ownership } from './ownership.ts';
+import type { Orders } from './orders.ts';
+import type { Random } from './random.ts';
+
+const TASK = '/beta/queue/vps/{task}';
+
+export interface LateServersParts {
+  api: ApiServer;
+  simulation: Simulation;
+  orders: Orders;
+  truth: Truth;
+  ownership: Ownership;
+  random: Random;
+  tell: (what: string) => void;
+}
+
+interface Late {
+  task: number;
+  serial: number;
+  lie: LieHandle;
+}
+
+export class LateServers {
+  readonly #parts: LateServersParts;
+  #hidden: Late[] = [];
+
+  constructor(parts: LateServersParts) {
+    this.#parts = parts;
+  }
+
+  get areHidden(): boolean {
+    return this.#hidden.length > 0;
+  }
+
+  /** Hides one that is being created, if its object knows its name: the operator remembers no other. */
+  hide(): void {
+    const { api, simulation, ownership, random, truth, tell } = this.#parts;
+    const named = new Set(api.servers.list().map((object) => ownership.serverOf(object)?.serial));
+    const creating = simulation
+      .aliveServers(OWN_ACCOUNT)
+      .filter(({ state, serial }) => state === 'creating' && named.has(serial) && !truth.late.has(serial));
+    if (creating.length === 0) return;
+    const { task, serial } = random.pick(creating);
+    const newest = simulation.ledger.creates({ account: OWN_ACCOUNT }).findLast((create) => create.task === task);
+    if (task === undefined || newest?.serial !== serial) return;
+    simulation.fleet.stallTask(task, { account: OWN_ACCOUNT });
+    truth.late.add(serial);
+    truth.hidden.add(serial);
+    this.#hidden.push({ task, serial, lie: this.#deny(task) });
+    tell(`task ${task} seems to fail; its server comes up later`);
+  }
+
+  /** Other lies have ended, but not these. */
+  goOn(): void {
+    for (const late of this.#hidden) late.lie = this.#deny(late.task);
+  }
+
+  /** All come up. An object that is gone by then cannot hold its server, nor report it. */
+  appear(): void {
+    const { api, simulation, orders, truth, tell } = this.#parts;
+    const present = api.servers.list().filter(({ metadata }) => metadata.deletionTimestamp === undefined);
+    const uids = new Set(present.map(({ metadata }) => metadata.uid));
+    for (const { task, serial, lie } of this.#hidden) {
+      lie.remove();
+      truth.hidden.delete(serial);
+      const life = simulation.fleet.history().find((one) => one.serial === serial);
+      if (life === undefined || !isAlive(life)) continue;
+      simulation.fleet.completeTask(task, OWN_ACCOUNT);
+      tell(`server ${life.identifier} of task ${task} comes up after all`);
+      if (!uids.has(orders.uidOf(serial) ?? '')) truth.abandonedServers.add(serial);
+    }
+    this.#hidden = [];
+  }
+
+  #deny(task: number): LieHandle {
+    const { provider } = this.#parts.simulation;
+    return provider.falsify({ route: TASK, param: String(task), account: OWN_ACCOUNT, status: 500 });
+  }
+}
