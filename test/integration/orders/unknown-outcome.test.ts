@@ -30,7 +30,7 @@ const ROWS: Row[] = [
     answer: '500, though a server was made',
     action: { kind: 'status', status: 500, body: message, after: true },
     made: 1,
-    words: /answered 500: words of the provider/,
+    words: /^words of the provider \(the provider answered 500 to the order\)/,
   },
   {
     answer: '303 to another host',

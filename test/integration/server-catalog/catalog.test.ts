@@ -83,7 +83,7 @@ describe('a catalog', () => {
     const { stdout } = await run(inject('kubectl'), [...kubeconfig, 'get', 'vpscat']);
     const [header = '', row = ''] = stdout.split('\n');
     expect(header.split(/ +/)).toEqual(['NAME', 'READY', 'PRODUCTS', 'IMAGES', 'DISKS', 'AGE']);
-    expect(row.split(/ +/).slice(0, 5)).toEqual([NAME, 'True', '4', '3', '4']);
+    expect(row.split(/ +/).slice(0, 5)).toEqual([NAME, 'True', '4', '3', '8']);
     // The operator sends an Event after it has written the status.
     await world.until(async () => (await world.events(NAME)).length > 0, 'an Event');
     const events = await world.events(NAME);
@@ -112,6 +112,26 @@ describe('a catalog', () => {
     expect(after.status?.diskSizes).toEqual([{ type: 'ssd', sizes: [5120, 10240, 15360] }]);
     await world.until(() => visits().length === 3, 'the end of the third reading');
     expect(visits()).toEqual([true, false, true]);
+  });
+
+  it('shows the public API as what it is, and the same lists', async () => {
+    const { world, create, again, waitFor, waitForReason } = await catalogWorld({ simulator: { api: 'public' } });
+    await create();
+    const { status } = await waitForReason('Available');
+    expect(status?.products).toContainEqual({ code: 'VPSX8', ram: 2048 });
+    expect(status?.images).toContainEqual({ name: 'debian-13.qcow2/docker', description: 'Debian 13 with Docker' });
+    expect(status?.counts).toEqual({ products: 4, images: 3, diskSizes: 8 });
+    expect(status?.provider).toEqual({ productList: 'Object', imageList: 'Object', serverList: 'Available' });
+    world.simulator.accounts.restrict({ account: 'default' }, 'servers');
+    await again();
+    await waitFor((catalog) => catalog.status?.provider?.serverList === 'Forbidden');
+    world.simulator.accounts.restrict({ account: 'default' }, 'all');
+    await again();
+    const refused = await waitForReason('PermissionDenied', 'Stalled');
+    expect(refused.status?.counts).toEqual(status?.counts);
+    world.simulator.accounts.permit({ account: 'default' });
+    await again();
+    await waitForReason('Available');
   });
 
   it('shows whether the provider lists servers, and is Ready whatever it answers', async () => {
