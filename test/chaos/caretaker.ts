@@ -22,6 +22,10 @@ interface CaretakerOptions {
 export class Caretaker {
   /** Whether to use `kubectl vps resolve`. */
   hasPlugin = false;
+  /** Whether the caretaker has said anything about an order. */
+  hasAnswered = false;
+  /** Objects that the operator has to resolve without help. */
+  leaves: (object: VirtualServer) => boolean = () => false;
   readonly #options: CaretakerOptions;
 
   constructor(options: CaretakerOptions) {
@@ -49,9 +53,11 @@ export class Caretaker {
     // A request that was cut off may arrive later than its sender knows, and the answer to another order with these keys may
     // not be in its record yet.
     const mayCome = traffic.isOnItsWay(keys) || others.some((other) => isOrdering(other) && !isUnanswered(other));
-    if (!isUnanswered(object) || mayCome) return undefined;
+    if (!isUnanswered(object) || mayCome || this.leaves(object)) return undefined;
     const words = wordsAboutOrder(object, panel.serverOf(object, others));
-    return words === undefined || isSaid(object, words) ? undefined : words;
+    if (words === undefined || isSaid(object, words)) return undefined;
+    this.hasAnswered = true;
+    return words;
   }
 
   async #runPlugin(name: string, words: readonly string[]): Promise<void> {

@@ -39,8 +39,7 @@ async function run(scenario: Scenario, point: Point | undefined, arena: Arena, n
     }).finally(() => (state = 'struck'));
     return true;
   };
-  const { provider, flags, isProxied } = scenario;
-  const unusual = { ...(provider && { provider }), ...(flags && { flags }), ...(isProxied && { isProxied }) };
+  const { act: _, ...unusual } = scenario;
   const stage = await Stage.open({ arena, name, boundMs: BOUND_MS, intercept, ...unusual });
   // An operator that survived the fault is restarted too: nothing may depend on what it remembers.
   stage.tend = async () => {

@@ -24,10 +24,17 @@ export function checkEnding(ending: Ending): string[] {
   return [...orderedTwice(ending), ...leftOver(ending), ...saidTooMuch(ending), ...failed(ending)];
 }
 
-/** People in these plans set `not-created` only if nothing was created, so each object has at most one create. */
+/**
+ * People in these plans set `not-created` only if nothing was created, so each object has at most one create whose task has not
+ * failed.
+ */
 function orderedTwice({ simulator, asked }: Ending): string[] {
   const counts = new Map<unknown, number>();
-  for (const { body } of simulator.ledger.creates()) counts.set(body.ssh_keys, (counts.get(body.ssh_keys) ?? 0) + 1);
+  const failed = new Set(
+    simulator.fleet.history().flatMap(({ serial, state }) => (state === 'failed' ? [serial] : [])),
+  );
+  for (const { serial, body } of simulator.ledger.creates())
+    if (!failed.has(serial)) counts.set(body.ssh_keys, (counts.get(body.ssh_keys) ?? 0) + 1);
   // The scenario itself may have ordered one, for no object.
   return [...counts].flatMap(([keys, count]) => orderedTooOften(String(keys), count, Math.max(1, asked(keys))));
 }

@@ -34,7 +34,14 @@ const TROUBLES: Readonly<Record<string, Trouble>> = {
   'cut-early-word': { how: 'cut', served: 'after', earlyWord: true },
 };
 
-const PLAYED = ['life', 'deleted-during-task', 'unknown-and-created', 'two-at-once', 'handed-over'];
+const PLAYED = [
+  'life',
+  'deleted-during-task',
+  'unknown-and-created',
+  'two-at-once',
+  'handed-over',
+  'public-failed-task',
+];
 /** Scenarios of one feature; other scenarios cover their remaining requests. */
 const FEATURES = ['catalog', 'connection', 'connection-expired', 'set-of-two', 'set-scaled-up', 'set-rolled-out'];
 const BOUND_MS = 120_000;
@@ -83,7 +90,7 @@ class ReplicaPlan {
   }
 
   async run(arena: Arena, name: string): Promise<Result> {
-    const { provider, flags = [] } = this.#scenario;
+    const { provider, api, flags = [] } = this.#scenario;
     const { skewMs = 0, earlyWord } = this.#trouble ?? {};
     const intercept: Interceptor = (label, exchange, sender) => this.#meet(label, exchange, sender);
     const stage = await Stage.open({
@@ -93,6 +100,7 @@ class ReplicaPlan {
       skews: [0, skewMs],
       intercept,
       ...(provider && { provider }),
+      ...(api && { api }),
       flags: [...flags, ...(earlyWord ? [PATIENT_CREATE] : [])],
     });
     stage.tend = () => this.#tend(stage);

@@ -3,12 +3,13 @@
  * states. A new one is added here for `crash/`, in gaps.ts for `stale/`, and by its name in replicas.ts for two replicas.
  */
 import { ADOPT_ANNOTATION } from '../../src/api/names.ts';
-import { DEFAULT_KEY } from '../../src/simulator/index.ts';
+import { DEFAULT_KEY, type ApiName } from '../../src/simulator/index.ts';
 import { begin, isCreate, removed } from './acts.ts';
 import { CONNECTIONS } from './connections.ts';
 import { jsonAnswer, type Answer, type Exchange } from './exchange.ts';
 import { FEATURES } from './features.ts';
 import { OBSERVED } from './observed.ts';
+import { PUBLIC_SERVICE } from './public-service.ts';
 import { recordOf } from '../fixtures/records.ts';
 import { SETS } from './sets.ts';
 import type { Stage } from './stage.ts';
@@ -17,6 +18,8 @@ import { WORSE } from './worse.ts';
 export interface Scenario {
   /** The provider's unusual answer to a request; `forward` gets the usual one. */
   provider?: Unusual;
+  /** The provider's API; as documented if left out. */
+  api?: ApiName;
   /** Additional operator flags. */
   flags?: string[];
   /** Whether the operator reaches the provider only through an HTTP proxy. */
@@ -73,7 +76,7 @@ async function unknown(stage: Stage): Promise<void> {
   await stage.reaches('web', 'CreateOutcomeUnknown');
 }
 
-export const SCENARIOS: Readonly<Record<string, Scenario>> = {
+const DOCUMENTED: Readonly<Record<string, Scenario>> = {
   life: {
     async act(stage) {
       await begin(stage);
@@ -235,4 +238,24 @@ export const SCENARIOS: Readonly<Record<string, Scenario>> = {
   ...OBSERVED,
   ...SETS,
   ...WORSE,
+};
+
+/** Played with the public API too: what a 403, or the list of servers, says decides in each of them. */
+const IN_BOTH = [
+  'life',
+  'deleted-during-task',
+  'adopted',
+  'unknown-and-created',
+  'lagging-reads',
+  'cancelled-elsewhere',
+];
+
+export const SCENARIOS: Readonly<Record<string, Scenario>> = {
+  ...DOCUMENTED,
+  ...Object.fromEntries(
+    Object.entries(DOCUMENTED).flatMap(([name, scenario]) =>
+      IN_BOTH.includes(name) ? [[`public-${name}`, { ...scenario, api: 'public' as const }]] : [],
+    ),
+  ),
+  ...PUBLIC_SERVICE,
 };

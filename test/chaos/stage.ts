@@ -4,7 +4,7 @@
  */
 import { randomUUID } from 'node:crypto';
 import { join } from 'node:path';
-import { startSimulator, type Simulator } from '../../src/simulator/index.ts';
+import { startSimulator, type ApiName, type Simulator } from '../../src/simulator/index.ts';
 import type { Arena } from './arena.ts';
 import { Calm } from './calm.ts';
 import { Caretaker } from './caretaker.ts';
@@ -32,6 +32,8 @@ interface StageOptions {
   intercept?: Interceptor;
   /** The provider's unusual answers in this scenario. */
   provider?: Unusual;
+  /** The provider's API; as documented if left out. */
+  api?: ApiName;
   flags?: string[];
   isProxied?: true;
   /** One entry per operator, the offset of its clock (ms). Several operators elect a leader. */
@@ -113,7 +115,8 @@ export class Stage {
   static async open(options: StageOptions): Promise<Stage> {
     const tokens: string[] = [];
     const newToken = (): string => tokens[tokens.push(randomUUID()) - 1] ?? '';
-    const simulator = await startSimulator({ taskDurationMs: Infinity, newToken });
+    const { api = 'documented' } = options;
+    const simulator = await startSimulator({ api, taskDurationMs: Infinity, newToken });
     const upstream = { origin: simulator.baseUrl, dispatcher: options.arena.provider };
     const provider = await startProxy({ upstream, onExchange: (exchange) => stage.traffic.toProvider(exchange) });
     simulator.setOrigin(provider.origin);

@@ -2,6 +2,7 @@
 import { describe, expect, it } from 'vitest';
 import { FINALIZER, RECORD_ANNOTATION } from '../../../src/api/names.ts';
 import { formatRecord } from '../../../src/api/record.ts';
+import { API_NAMES } from '../../../src/simulator/index.ts';
 import { virtualServer, withSpec } from '../../fixtures/virtual-server.ts';
 import { lostOrder } from '../support/creates.ts';
 import { readyServer, recordOf, stalledMessage } from '../support/records.ts';
@@ -40,8 +41,8 @@ describe('the message of a deletion that waits', () => {
 });
 
 describe('deletionPolicy Retain', () => {
-  it('leaves a ready server behind and names it, even without a key', async () => {
-    const world = await createWorld();
+  it.each(API_NAMES)('(%s API) leaves a ready server behind and names it, even without a key', async (api) => {
+    const world = await createWorld({ simulator: { api } });
     const ready = await readyServer(world, 'web', retained);
     await world.stopOperator();
     await world.deleteSecret('vps-api-key');

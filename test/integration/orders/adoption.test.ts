@@ -1,5 +1,6 @@
 /** Adoption of an existing server: one object holds it, nothing is ordered, and a deletion cancels or retains it. */
 import { describe, expect, it } from 'vitest';
+import { API_NAMES } from '../../../src/simulator/index.ts';
 import { virtualServer, withAnnotations, withSpec } from '../../fixtures/virtual-server.ts';
 import { readyServer, recordOf } from '../support/records.ts';
 import { createWorld } from '../support/world.ts';
@@ -7,22 +8,25 @@ import { createWorld } from '../support/world.ts';
 const adopting = (identifier: string) => withAnnotations({ 'vps-operator.dev/adopt': identifier });
 
 describe('a new object that adopts', () => {
-  it('shows the server, orders no other, and cancels the server when the object is deleted', async () => {
-    const world = await createWorld();
-    world.simulator.fleet.addServer('default', { identifier: 'old1' });
-    const object = await readyServer(world, 'web', adopting('old1'), withSpec({ diskSize: 5120 }));
-    expect(recordOf(object)).toMatchObject({ owner: object.metadata.uid, mode: 'adopt', identifier: 'old1' });
-    expect(recordOf(object).attempt).toBeUndefined();
-    expect(object.status?.identifier).toBe('old1');
-    await world.until(
-      async () => (await world.events('web')).some(({ reason }) => reason === 'ServerAdopted'),
-      'the Event',
-    );
-    await world.delete('web');
-    await world.waitGone('web');
-    expect(world.simulator.ledger.cancels().map(({ identifier }) => identifier)).toEqual(['old1']);
-    expect(world.simulator.ledger.creates()).toEqual([]);
-  });
+  it.each(API_NAMES)(
+    '(%s API) shows the server, orders no other, and cancels the server when the object is deleted',
+    async (api) => {
+      const world = await createWorld({ simulator: { api } });
+      world.simulator.fleet.addServer('default', { identifier: 'old1' });
+      const object = await readyServer(world, 'web', adopting('old1'), withSpec({ diskSize: 5120 }));
+      expect(recordOf(object)).toMatchObject({ owner: object.metadata.uid, mode: 'adopt', identifier: 'old1' });
+      expect(recordOf(object).attempt).toBeUndefined();
+      expect(object.status?.identifier).toBe('old1');
+      await world.until(
+        async () => (await world.events('web')).some(({ reason }) => reason === 'ServerAdopted'),
+        'the Event',
+      );
+      await world.delete('web');
+      await world.waitGone('web');
+      expect(world.simulator.ledger.cancels().map(({ identifier }) => identifier)).toEqual(['old1']);
+      expect(world.simulator.ledger.creates()).toEqual([]);
+    },
+  );
 });
 
 describe('one server and two objects', () => {

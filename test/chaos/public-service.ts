@@ -1,0 +1,88 @@
+/** Scenarios with the public API, where a 403 may deny a server or a right; added to those in `scenarios.ts`. */
+import { RECONCILE_AT_ANNOTATION } from '../../src/api/names.ts';
+import type { VirtualServer } from '../../src/api/virtual-server.ts';
+import { currentReason } from '../../src/api/conditions.ts';
+import { recordOf } from '../fixtures/records.ts';
+import { begin, removed } from './acts.ts';
+import type { Scenario } from './scenarios.ts';
+import type { Stage } from './stage.ts';
+
+const TEXT = 'No host has room for this product';
+
+/** The operator can prove by the list of servers that the order has created none. */
+const isProvable = (object: VirtualServer): boolean =>
+  currentReason(object.status?.conditions) === 'CreateFailed' && recordOf(object)?.identifier !== undefined;
+
+/** Orders the server of `web`; its task names the server, and then fails. */
+async function failedOrder(stage: Stage): Promise<void> {
+  stage.caretaker.leaves = isProvable;
+  stage.tasksEnd = false;
+  await begin(stage);
+  await stage.people.apply('web');
+  const first = () => stage.simulator.ledger.creates()[0];
+  await stage.until('the task to name its server', () => stage.panel.polls(first()?.task ?? 0) > 0 || isAsking(stage));
+  // A fault may have lost the answer to the order, and a person has resolved the order.
+  const { task = 0 } = first() ?? {};
+  if (stage.simulator.aliveServers().some(({ state, task: own }) => own === task && state === 'creating'))
+    stage.simulator.fleet.failTask(task, { text: TEXT });
+}
+
+const isAsking = (stage: Stage): boolean =>
+  stage.simulator.ledger.creates().length > 0 && stage.reason('web') === 'CreateOutcomeUnknown';
+
+/** Each order but the last has failed, and the object remembers those whose server it has known. */
+function checkFates(stage: Stage): void {
+  const fates = stage.simulator.fleet.history().map(({ state }) => state);
+  if (fates.join() !== 'failed,running') stage.violations.push(`the servers that were ordered are ${fates.join()}`);
+  const [first] = stage.simulator.ledger.creates();
+  const object = stage.objects.object('web');
+  const { failed = [] } = (object && recordOf(object)) ?? {};
+  const isRemembered = failed.some(({ identifier }) => identifier === first?.identifier);
+  const isAnswered = stage.caretaker.hasAnswered;
+  if (!isRemembered && !isAnswered) stage.violations.push('the record has lost the order that failed');
+}
+
+export const PUBLIC_SERVICE: Readonly<Record<string, Scenario>> = {
+  'public-failed-task': {
+    api: 'public',
+    async act(stage) {
+      await failedOrder(stage);
+      stage.tasksEnd = true;
+      await stage.reaches('web', 'CreateBackOff', 'Available');
+      await stage.people.edit('web', { annotations: { [RECONCILE_AT_ANNOTATION]: 'now' } });
+      await stage.rests('web');
+      checkFates(stage);
+      await removed(stage, 'web');
+    },
+  },
+  'public-failed-task-deleted': {
+    api: 'public',
+    async act(stage) {
+      await failedOrder(stage);
+      await stage.people.remove('web');
+      stage.tasksEnd = true;
+      await stage.gone('web');
+    },
+  },
+  'public-rights-lost': {
+    api: 'public',
+    async act(stage) {
+      const { accounts } = stage.simulator;
+      await begin(stage);
+      await Promise.all([stage.people.apply('web'), stage.people.apply('db')]);
+      await stage.rests('web');
+      await stage.rests('db');
+      // Single servers look as if they did not exist.
+      accounts.restrict({ account: 'default' }, 'hidden');
+      await stage.people.remove('web');
+      await stage.reaches('web', 'PermissionDenied');
+      await stage.reaches('db', 'PermissionDenied');
+      accounts.permit({ account: 'default' });
+      for (const name of ['web', 'db'])
+        await stage.people.edit(name, { annotations: { [RECONCILE_AT_ANNOTATION]: 'now' } });
+      await stage.gone('web');
+      await stage.rests('db');
+      await removed(stage, 'db');
+    },
+  },
+};
