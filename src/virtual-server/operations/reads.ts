@@ -23,8 +23,11 @@ export async function pollTask(task: number, account: string | undefined, sessio
       const asked = await unlessDenied(poll, () => problemOf(session, account));
       return 'detail' in asked ? { type: 'taskNotFound', ...asked } : asked.found;
     } catch (error) {
+      if (!isAboutTask(error)) throw error;
+      // Another key may have another task with this number: the error then tells no more than a denial.
+      if (isOfOther(session, account)) return { type: 'taskNotFound', counts: false, detail: OTHER_KEY };
       // The provider may be in trouble as a whole, which says nothing about this task.
-      if (!isAboutTask(error) || (await problemOf(session, account)) !== undefined) throw error;
+      if ((await problemOf(session, account)) !== undefined) throw error;
       return { type: 'taskFailed', error };
     }
   });
@@ -154,8 +157,11 @@ async function unlessNotFound<T>(ask: () => Promise<T>): Promise<T | undefined> 
 }
 
 async function problemOf(session: Session, account: string | undefined): Promise<string | undefined> {
-  const isOther = account !== undefined && !isSameAccount(account, session.account);
-  return isOther ? OTHER_KEY : listsProblem(session);
+  return isOfOther(session, account) ? OTHER_KEY : listsProblem(session);
+}
+
+function isOfOther(session: Session, account: string | undefined): boolean {
+  return account !== undefined && !isSameAccount(account, session.account);
 }
 
 /** A key that sees no products may belong to a suspended account, or the provider may be in trouble. */

@@ -4,7 +4,18 @@ import { NOT_CREATED_ANNOTATION } from '../../../../src/api/names.ts';
 import type { ServerRecord } from '../../../../src/api/record.ts';
 import type { VirtualServer } from '../../../../src/api/virtual-server.ts';
 import { ResponseError } from '../../../../src/provider/error.ts';
-import { ATTEMPTED, HELD, KNOWN, NOW, SERVER, TASKED, TIMING, record, webWith } from '../../../fixtures/decision.ts';
+import {
+  ATTEMPTED,
+  HELD,
+  KNOWN,
+  NOW,
+  OTHER_KEY,
+  SERVER,
+  TASKED,
+  TIMING,
+  record,
+  webWith,
+} from '../../../fixtures/decision.ts';
 import { recordOf } from '../../../fixtures/records.ts';
 import { DENIED, shownBy, visit, type Answers, type Visited } from '../../../fixtures/visits.ts';
 
@@ -88,6 +99,14 @@ describe('a task that answers with an error', () => {
   ])('proves nothing if $why', async ({ answers }) => {
     const last = await visits(webWith(NAMED), { answers, forMs: HOUR });
     expect(shownBy(last).reason).toBe('ProviderUnavailable');
+    expect(held(last)).toEqual(NAMED);
+  });
+
+  it('proves nothing under another key, and asks for the key of the order', async () => {
+    const last = await visit(webWith(NAMED), { account: OTHER_KEY, answers: { task: FAILED, server: DENIED } });
+    expect(last.calls).toEqual(['poll', 'read', 'write']);
+    expect(shownBy(last).reason).toBe('ServerNotVisible');
+    expect(shownBy(last).message).toContain('Restore that key');
     expect(held(last)).toEqual(NAMED);
   });
 
