@@ -551,8 +551,8 @@ export const MUTANTS: Mutant[] = [
   {
     name: 'treats any 404 as a missing server',
     file: 'src/virtual-server/operations/reads.ts',
-    find: 'const isOther = account !== undefined && !isSameAccount(account, session.account);',
-    replace: "const isOther = account === '';",
+    find: 'return account !== undefined && !isSameAccount(account, session.account);',
+    replace: "return account === '';",
     tests: ['--project', 'unit', 'test/unit/virtual-server/operations/reads.test.ts'],
   },
   {
