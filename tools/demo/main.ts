@@ -1,13 +1,15 @@
 /** `npm run demo`: flags, signals and exit codes of the demo. */
 import { parseArgs } from 'node:util';
+import { API_NAMES, type ApiName } from '../../src/simulator/variants.ts';
 import type { CleanUp, DemoOptions } from './run.ts';
 
 const HELP = `Shows the life of a server with kubectl: what can be ordered, order, progress, cancellation.
 
-Usage: npm run demo [-- [--keep] [--lost-order]]
+Usage: npm run demo [-- [--keep] [--lost-order] [--api NAME]]
 
   --keep         stop before the delete and leave everything running until Ctrl-C
   --lost-order   show an order whose answer is lost, and how you resolve it
+  --api NAME     API of the simulated provider: documented (default), or public, as at the service of Mythic Beasts
   --help         this text
 `;
 const EXIT_USAGE = 2;
@@ -16,7 +18,7 @@ const SIGNALS = { SIGINT: 130, SIGTERM: 143, SIGHUP: 129 } as const;
 const say = (text: string): void => void process.stdout.write(`${text}\n`);
 
 /** Resolves with the exit code. */
-async function demo(flags: Pick<DemoOptions, 'keep' | 'lostOrder'>): Promise<number> {
+async function demo(flags: Pick<DemoOptions, 'keep' | 'lostOrder' | 'api'>): Promise<number> {
   // Loading the programs takes a second.
   say('starting a simulated provider, a Kubernetes API server and the operator; Ctrl-C stops everything');
   const cleanUp: CleanUp = [];
@@ -51,11 +53,26 @@ async function demo(flags: Pick<DemoOptions, 'keep' | 'lostOrder'>): Promise<num
   }
 }
 
-function readFlags(): { keep: boolean; 'lost-order': boolean; help: boolean } | undefined {
+interface Flags {
+  keep: boolean;
+  'lost-order': boolean;
+  api: ApiName;
+  help: boolean;
+}
+
+function readFlags(): Flags | undefined {
   const flag = { type: 'boolean', default: false } as const;
-  const options = { keep: flag, 'lost-order': flag, help: flag };
+  const options = {
+    keep: flag,
+    'lost-order': flag,
+    api: { type: 'string', default: 'documented' },
+    help: flag,
+  } as const;
   try {
-    return parseArgs({ options, strict: true, allowPositionals: false }).values;
+    const { api: name, ...values } = parseArgs({ options, strict: true, allowPositionals: false }).values;
+    const api = API_NAMES.find((one) => one === name);
+    if (api === undefined) throw new Error(`--api must be one of ${API_NAMES.join(', ')}`);
+    return { ...values, api };
   } catch (error) {
     const [message = ''] = (error as Error).message.split('. ', 1);
     process.stderr.write(`demo: ${message} (--help lists the flags)\n`);
@@ -66,5 +83,9 @@ function readFlags(): { keep: boolean; 'lost-order': boolean; help: boolean } | 
 const flags = readFlags();
 if (flags?.help === true) process.stdout.write(HELP);
 process.exit(
-  flags === undefined ? EXIT_USAGE : flags.help ? 0 : await demo({ keep: flags.keep, lostOrder: flags['lost-order'] }),
+  flags === undefined
+    ? EXIT_USAGE
+    : flags.help
+      ? 0
+      : await demo({ keep: flags.keep, lostOrder: flags['lost-order'], api: flags.api }),
 );

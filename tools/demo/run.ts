@@ -3,7 +3,7 @@ import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { namedFault, startSimulator, type Simulator } from '../../src/simulator/index.ts';
+import { namedFault, startSimulator, type ApiName, type Simulator } from '../../src/simulator/index.ts';
 import { installOperatorIdentity } from '../control-plane/operator-identity.ts';
 import { createChildren, type Child, type Children } from './children.ts';
 import { installGuards } from './guards.ts';
@@ -26,6 +26,8 @@ export interface DemoOptions {
   keep: boolean;
   /** Loses the answer to the order, and resolves it. */
   lostOrder: boolean;
+  /** The API of the simulated provider. */
+  api: ApiName;
   /** Called when everything runs and is left running. */
   onKept: () => void;
 }
@@ -39,14 +41,14 @@ interface Cluster {
 }
 
 /** Resolves when the server is cancelled; never with `keep`. Rejects with an error. */
-export async function runDemo({ say, keep, lostOrder, onKept }: DemoOptions, cleanUp: CleanUp): Promise<void> {
+export async function runDemo({ say, keep, lostOrder, api, onKept }: DemoOptions, cleanUp: CleanUp): Promise<void> {
   const { files, key } = readManifests(await readFile(join(ROOT, 'docs/getting-started.md'), 'utf8'));
   const folder = await mkdtemp(join(tmpdir(), 'vps-operator-demo-'));
   const children = createChildren(folder);
   cleanUp.push(() => rm(folder, { recursive: true, force: true }));
   cleanUp.push(() => children.stop());
 
-  const simulator = await startSimulator({ taskDurationMs: TASK_MS, accounts: [{ name: 'demo', keys: [key] }] });
+  const simulator = await startSimulator({ api, taskDurationMs: TASK_MS, accounts: [{ name: 'demo', keys: [key] }] });
   cleanUp.push(() => simulator.goDown());
   say(`simulated provider: ${simulator.baseUrl}`);
   const controlPlane = await startControlPlane(children, folder, say);

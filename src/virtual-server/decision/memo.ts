@@ -27,6 +27,8 @@ export interface Polled {
   base?: { percent: number; at: number } | undefined;
   /** How many answers in a row have shown no progress. */
   stale: number;
+  /** The server that the last answer named, which the status may not tell yet. */
+  identifier?: string | undefined;
 }
 
 /** Operations that may be planned for later. */

@@ -95,9 +95,9 @@ export function afterPoll(asked: View, known: ServerRecord, answer: TaskAnswer):
   const { vouched: before } = asked.facts.memo.evidence;
   const memo = withEvidence(asked.facts.memo, { vouched: undefined });
   const at = withMemo(asked, memo);
-  if (answer.type === 'taskFailed') return taskFailed(at, known, answer.error);
+  if (answer.type === 'taskFailed') return taskFailed(at, withPolled(at, known), answer.error);
   if (answer.type === 'taskNotFound') {
-    const forgotten = answer.counts ? forgottenFailure(at, known) : undefined;
+    const forgotten = answer.counts ? forgottenFailure(at, withPolled(at, known)) : undefined;
     if (forgotten !== undefined) return forgotten;
     if (known.identifier !== undefined) return goOn(withSilence(memo, { why: 'taskNotFound' }));
     return answer.counts ? vanished(at, known) : invisible(at, known, answer.detail);
@@ -155,6 +155,15 @@ function withIdentifier(at: View, record: ServerRecord, identifier: string | und
   return { verdict: { reason: 'TaskInUse', message: taskInUse(what) } };
 }
 
+/** Adds the server that the task named before it failed, if no status has told of it yet. */
+function withPolled(at: View, record: ServerRecord): ServerRecord {
+  const { polled } = at.facts.memo;
+  if (record.identifier !== undefined || polled?.task !== record.task || polled?.identifier === undefined)
+    return record;
+  const named = withIdentifier(at, record, polled.identifier);
+  return 'owner' in named ? named : record;
+}
+
 /** The memo after a task has named a server. */
 function vouchedBy({ facts }: View, { identifier }: ServerRecord): Memo {
   const account = accountOf(facts);
@@ -193,7 +202,8 @@ function pending(
     overdue,
     failed,
   });
-  const { afterMs, endsInMs, polled } = nextPoll(record, message, facts);
+  const { afterMs, endsInMs, polled: answers } = nextPoll(record, message, facts);
+  const polled = { ...answers, identifier: record.identifier };
   const isExpected = endsInMs !== undefined && !overdue && !failed;
   const expectedAt = isExpected ? timestamp(facts.now + endsInMs) : undefined;
   const parts = { record, fields: { task: taskField(task, message, expectedAt) }, verdict };

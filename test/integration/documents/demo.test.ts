@@ -45,10 +45,13 @@ describe('the demo', () => {
     expect(demo.stderr).toEqual([]);
   });
 
-  it('reports wrong flags in one line and exits with 2', async () => {
-    const demo = startNode([DEMO, '--kep']);
+  it.each([
+    [['--kep'], "'--kep'"],
+    [['--api', 'other'], '--api must be one of documented, public'],
+  ])('reports wrong flags in one line and exits with 2: %j', async (flags, words) => {
+    const demo = startNode([DEMO, ...flags]);
     expect(await demo.ended).toBe(2);
-    expect(demo.stderr).toEqual([expect.stringContaining("'--kep'")]);
+    expect(demo.stderr).toEqual([expect.stringContaining(words)]);
   });
 
   it('reports why it cannot start and exits with 1', async () => {

@@ -78,6 +78,18 @@ describe('a task that answers with an error', () => {
     expect(held(last)).toMatchObject({ attempt: 'a0', task: 7 });
   });
 
+  it('is about the server that the first answer named, although no status has told of it', async () => {
+    const justNow = { ...UNNAMED, attemptedAt: new Date(NOW).toISOString() };
+    const failing = (count: number): Answers =>
+      count === 1
+        ? { task: { state: 'pending', identifier: 'srv1', status: 'Selecting host' } }
+        : { task: FAILED, server: DENIED, servers: [], order: { kind: 'refused', status: 422, error: FAILED } };
+    const first = await visits(webWith(justNow), { answers: failing, forMs: 0 });
+    expect(held(first)).not.toHaveProperty('identifier');
+    const last = await visits(webWith(justNow), { answers: failing, forMs: 3 * GRACE });
+    expect(held(last)?.failed).toMatchObject([{ attempt: 'a0', task: 7, identifier: 'srv1', said: 'Out of stock' }]);
+  });
+
   it.each([400, 409, 422])('counts with the status %i too', async (status) => {
     const answers = { task: failedWith(status), server: DENIED };
     expect(shownBy(await visits(webWith(NAMED), { answers, forMs: 60_000 })).reason).toBe('CreateFailed');
