@@ -86,7 +86,7 @@ describe('a task that answers with an error', () => {
         : { task: FAILED, server: DENIED, servers: [], order: { kind: 'refused', status: 422, error: FAILED } };
     const first = await visits(webWith(justNow), { answers: failing, forMs: 0 });
     expect(held(first)).not.toHaveProperty('identifier');
-    const last = await visits(webWith(justNow), { answers: failing, forMs: 3 * GRACE });
+    const last = await visits(webWith(justNow), { answers: failing, forMs: 3 * GRACE, listsCreating: true });
     expect(held(last)?.failed).toMatchObject([{ attempt: 'a0', task: 7, identifier: 'srv1', said: 'Out of stock' }]);
   });
 
