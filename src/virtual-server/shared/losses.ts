@@ -119,7 +119,8 @@ export class Unrecorded {
     const object = this.#options.objects.newest(`${namespace}/${name}`);
     if (object?.metadata.uid !== uid) return true;
     const record = knownRecord(object);
-    return record?.task === task || record?.orphans?.some((orphan) => orphan.task === task) === true;
+    const others = [...(record?.orphans ?? []), ...(record?.failed ?? [])];
+    return record?.task === task || others.some((other) => other.task === task);
   }
 
   async #recordTask(namespace: string, name: string, uid: string): Promise<void> {
