@@ -7,7 +7,8 @@ import * as z from 'zod';
 
 /** Maximum length of a stored identifier, a host label at the provider. Longer ones are rejected, never cut. */
 export const MAX_IDENTIFIER = 253;
-const MAX_ORPHANS = 16;
+/** How many orphans a record keeps. */
+export const MAX_ORPHANS = 16;
 /** Maximum number of hardware addresses, and of IPv6 addresses, in a fingerprint. */
 export const MAX_FINGERPRINT = 8;
 const MAX_FINGERPRINT_TEXT = 64;
@@ -81,7 +82,10 @@ const shape = {
   hintedTask: task
     .optional()
     .describe('A task that an unexpected answer to the order named. A hint for you; the operator does not act on it.'),
-  createFailure: open({ said })
+  createFailure: open({
+    said,
+    generation: z.int().min(0).optional().describe('Generation of the object when that was found out.'),
+  })
     .optional()
     .describe('The task of the order answers that the order failed; whether a server exists is still open.'),
   identifier: identifier.optional(),

@@ -112,8 +112,10 @@ export function createSession(deps: SessionDeps): Session {
     },
     catalog,
     products: () => readProducts(caller, endpoints),
-    servers: () => readServers(caller, endpoints),
-    learnListing: (identifier) => listing.learn(identifier, () => readServers(caller, endpoints)),
+    servers: () => listing.read(() => readServers(caller, endpoints)),
+    learnListing: (identifier, runs) =>
+      listing.learn(identifier, () => listing.read(() => readServers(caller, endpoints)), runs),
+    listsServers: () => listing.exists(),
     listsCreating: () => listing.hasCreating(),
     openOrder: () => openOrder({ caller, endpoints, timeoutMs: createTimeoutMs, now }),
     async pollTask(task) {
@@ -192,9 +194,13 @@ async function readProducts(caller: Caller, endpoints: Endpoints): Promise<Produ
   return parseProducts(await readList(caller, 'products', endpoints.products));
 }
 
+type ServerList = ReadonlySet<string> | undefined;
+
 /** What the tenants of a key have found out about the list of servers. */
 export interface Listing {
-  learn(identifier: string, read: () => Promise<ReadonlySet<string> | undefined>): Promise<void>;
+  read(read: () => Promise<ServerList>): Promise<ServerList>;
+  learn(identifier: string, read: () => Promise<ServerList>, runs: () => Promise<boolean>): Promise<void>;
+  exists(): boolean;
   hasCreating(): boolean;
 }
 
@@ -202,18 +208,27 @@ export interface Listing {
 const LEARN_AGAIN_MS = 10 * 60_000;
 
 export function createListing(now: () => number): Listing {
+  let exists = false;
   let hasCreating = false;
   let learnsAt = -Infinity;
   return {
-    async learn(identifier, read) {
+    async read(read) {
+      const listed = await read();
+      exists ||= listed !== undefined;
+      return listed;
+    },
+    async learn(identifier, read, runs) {
       if (hasCreating || now() < learnsAt) return;
       learnsAt = now() + LEARN_AGAIN_MS;
-      const listed = await read().catch((error: unknown) => {
-        if (error instanceof ProviderError) return undefined;
-        throw error;
-      });
-      hasCreating ||= listed?.has(identifierKey(identifier)) === true;
+      try {
+        const listed = await read();
+        // The task may have ended before the list was read.
+        if (listed?.has(identifierKey(identifier)) === true && (await runs())) hasCreating = true;
+      } catch (error) {
+        if (!(error instanceof ProviderError)) throw error;
+      }
     },
+    exists: () => exists,
     hasCreating: () => hasCreating,
   };
 }

@@ -35,11 +35,13 @@ export function failureOf(answer: ProviderAnswer, operation: Operation, redactor
   return new ResponseError(answer.status, error.message, { code: 'PROVIDER_NOT_FOUND', said });
 }
 
-/** `doesn't exist` loses its apostrophe before it is compared. */
-const NO_SUCH = /\b(?:does not|doesn ?t) exist\b/;
-/** What does not exist is not the server or the task: the key has the problem, or the URL. */
-const OF_SOMETHING_ELSE =
-  /\b(?:keys?|tokens?|accounts?|users?|customers?|clients?|credentials?|permissions?|roles?|pages?|urls?|paths?|files?|endpoints?)\b/;
+/**
+ * The server or the task does not exist, in words without punctuation: up to two words of an identifier may stand between. Or the text has no subject ("not authorised or does not exist").
+ */
+const NO_SUCH =
+  /(?:\b(?:servers?|tasks?|vps|vm|machine|instance)(?: [a-z0-9]+){0,2}|^ it|^|\bor) (?:does not|doesn ?t) exist\b/;
+/** About the rights of the key, whatever does not exist. */
+const OF_RIGHTS = /\b(?:access to|permissions?|rights?|keys?|tokens?|credentials?)\b/;
 
 /**
  * True if the answer to a call about one server or task says that it does not exist: 404 or 410, or a 403 whose text says
@@ -48,11 +50,12 @@ const OF_SOMETHING_ELSE =
 function deniesExistence({ status, body }: ProviderAnswer): boolean {
   if (status === 404 || status === 410) return true;
   if (status !== 403 || typeof body !== 'string' || body.length > MAX_ERROR_BODY) return false;
-  const words = messageIn(body)
+  const words = ` ${messageIn(body)
     .toLowerCase()
-    .replaceAll(/[^a-z]+/g, ' ');
+    .replaceAll(/[^a-z0-9]+/g, ' ')
+    .trim()}`;
   const found = NO_SUCH.exec(words);
-  return found !== null && !OF_SOMETHING_ELSE.test(words.slice(0, found.index));
+  return found !== null && !OF_RIGHTS.test(words.slice(0, found.index + found[0].length));
 }
 
 /** Retry-After (seconds or an HTTP date) in milliseconds from now, at most one hour; undefined if invalid. */

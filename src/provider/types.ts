@@ -133,8 +133,13 @@ export interface Session {
    * list, as documented. Throws PROVIDER_FORBIDDEN if the key may not list servers.
    */
   servers(): Promise<ReadonlySet<string> | undefined>;
-  /** Finds out once whether the list of servers has those whose task runs: this one's task does. Rejects with nothing. */
-  learnListing(identifier: string): Promise<void>;
+  /**
+   * Finds out once whether the list of servers has those whose task runs. `runs`: whether the task of this server still does.
+   * Ignores errors of the provider.
+   */
+  learnListing(identifier: string, runs: () => Promise<boolean>): Promise<void>;
+  /** True once the provider has answered with a list of servers. */
+  listsServers(): boolean;
   /** True once the list of servers was seen to have a server whose task runs. */
   listsCreating(): boolean;
   /**

@@ -18,7 +18,6 @@ const productSchema = z.object({
   specs: z.object({ ram: count }).optional().catch(undefined),
 });
 const imageSchema = z.object({ name: z.string().min(1), description: text });
-const listedServerSchema = z.object({ identifier: z.string().min(1) });
 
 const serverSchema = z.object({
   identifier: z.string().min(1),
@@ -57,13 +56,31 @@ export function parseImages(body: unknown): Image[] {
 }
 
 /**
- * The identifiers of the account's servers, as keys of a map. An empty object is an empty list; throws PROVIDER_PROTOCOL for
- * an object with nothing but malformed values, such as an error.
+ * The identifiers of the account's servers, as keys of a map. Absence is read off this list, so no entry is dropped: each key of
+ * an object is an identifier, whatever its value. Throws PROVIDER_PROTOCOL for anything else.
  */
 export function parseServerList(body: unknown): ReadonlySet<string> {
-  const servers = entries(body, 'listServers', 'identifier', listedServerSchema);
-  if (servers.length === 0 && isObject(body) && Object.keys(body).length > 0) nonEmpty(servers, body, 'listServers');
-  return new Set(servers.map(({ identifier }) => identifierKey(identifier)));
+  const identifiers = Array.isArray(body) ? body.map(identifierOf) : isObject(body) ? identifiersIn(body) : [undefined];
+  if (identifiers.includes(undefined))
+    throw new ProviderError('PROVIDER_PROTOCOL', failed('listServers', 'the answer is no list of servers'));
+  return new Set(identifiers.filter((identifier) => identifier !== undefined).map(identifierKey));
+}
+
+/** `[undefined]` for an object that is another answer, such as an error, or a list inside of another object. */
+function identifiersIn(body: Record<string, unknown>): (string | undefined)[] {
+  return Object.entries(body).flatMap(([key, value]) => {
+    const own = isObject(value) ? identifierOf(value) : undefined;
+    const isError = ERRORS.has(key) && own === undefined;
+    const isList =
+      Array.isArray(value) || (isObject(value) && Object.values(value).some(isObject) && !('product' in value));
+    if (isError || isList) return [undefined];
+    return own === undefined ? [key] : [key, own];
+  });
+}
+
+function identifierOf(value: unknown): string | undefined {
+  const identifier: unknown = isObject(value) ? value['identifier'] : value;
+  return typeof identifier === 'string' && identifier !== '' ? identifier : undefined;
 }
 
 /** The form of a list that one of these functions accepts. */
@@ -134,7 +151,7 @@ export function objectIn(text: unknown): Record<string, unknown> {
 
 /**
  * The valid entries of an array, or of an object keyed by `key`, as the public service answers: there, the key replaces the
- * field of a value that lacks it.
+ * field of a value where it is missing or empty.
  */
 function entries<T>(body: unknown, operation: Operation, key: string, schema: z.ZodType<T>): T[] {
   const values = Array.isArray(body) ? (body as unknown[]) : keyedValues(body, key);
@@ -146,15 +163,15 @@ function entries<T>(body: unknown, operation: Operation, key: string, schema: z.
   });
 }
 
-/** The keys under which an error answer may hold an object. */
-const ERRORS = new Set(['error', 'errors']);
+/** The keys of an error answer, which name no product, image or server. */
+const ERRORS = new Set(['error', 'errors', 'message', 'detail', 'title']);
 
 function keyedValues(body: unknown, key: string): object[] | undefined {
   if (!isObject(body)) return undefined;
   return Object.entries(body).flatMap(([name, value]) => {
-    if (!isObject(value)) return [];
-    if (key in value) return [value];
-    return ERRORS.has(name) ? [] : [{ ...value, [key]: name }];
+    if (!isObject(value) || ERRORS.has(name)) return [];
+    const own = value[key];
+    return own === undefined || own === null || own === '' ? [{ ...value, [key]: name }] : [value];
   });
 }
 

@@ -54,7 +54,8 @@ function stays({ count, since }: Failure, status: number, { monotonic, timing }:
 
 /** The order has failed. If the task has named a server, the server itself is read once. */
 function confirmed(at: View, before: ServerRecord, said: string): Outcome {
-  const record = before.createFailure?.said === said ? before : { ...before, createFailure: { said } };
+  const generation = before.createFailure?.generation ?? at.object.metadata.generation;
+  const record = before.createFailure?.said === said ? before : { ...before, createFailure: { said, generation } };
   const isNew = record !== before;
   if (record.identifier !== undefined)
     return goOn(withSilence(at.facts.memo, { why: 'failed' }), isNew ? { record } : {});
@@ -127,12 +128,13 @@ export function pauseAfterFailed(count: number): number {
 const PROOF_MS = 30_000;
 
 /** The order has failed, and the list of servers proves that it created no server: another order may follow after a pause. */
-export function createHasFailed({ own, facts }: OwnView): Operation | undefined {
+export function createHasFailed({ own, object, facts }: OwnView): Operation | undefined {
   const { createdNothing } = facts.memo.evidence;
   if (own.createFailure === undefined || createdNothing?.attempt !== own.attempt) return undefined;
   if (createdNothing === undefined || facts.monotonic - createdNothing.at > PROOF_MS) return undefined;
   const retryAt = timestamp(facts.now + pauseAfterFailed((own.failed?.length ?? 0) + 1));
-  return { type: 'record', record: withFailedOrder(own, retryAt), why: 'createFailed' };
+  const isEdited = own.createFailure.generation !== object.metadata.generation;
+  return { type: 'record', record: withFailedOrder(own, isEdited ? undefined : retryAt), why: 'createFailed' };
 }
 
 /** The next order waits; a plan that this process has made already knows what you have changed since. */

@@ -392,8 +392,9 @@ export function taskRuns(view: OwnView): Operation | undefined {
   const { own, facts } = view;
   if (own.task === undefined || taskIsOver(view)) return undefined;
   const { identifier, task } = own;
-  // Whether its server exists is found out by the cancellation.
-  const isFailed = own.createFailure !== undefined && identifier !== undefined;
+  // The task has just failed again: whether its server exists is found out by the cancellation.
+  const { task: evidence } = facts.memo.evidence;
+  const isFailed = evidence?.state === 'silent' && evidence.why === 'failed' && identifier !== undefined;
   if (isFailed && (view.deleting || isToExpire(view.object, own, facts))) return undefined;
   if (facts.memo.evidence.task?.state === 'silent' && identifier !== undefined)
     return notDue(view, 'look') ?? { type: 'look', record: own, identifier };

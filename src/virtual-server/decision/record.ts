@@ -1,10 +1,12 @@
 /** Builds one record from the annotation, its mirror in status, the journal and memory. Pure. */
 import { without } from '../../base/without.ts';
 import { FINALIZER, RECORD_ANNOTATION, START_OVER_ANNOTATION } from '../../api/names.ts';
+import { isSameIdentifier } from '../../base/identifier.ts';
 import { isDeepEqual } from '../../base/deep-equal.ts';
 import { Recent, remembering } from '../../base/recent.ts';
 import {
   MAX_FAILED,
+  MAX_ORPHANS,
   MAX_SETTLED,
   RECORD_FORMAT,
   heldIn,
@@ -175,7 +177,10 @@ function mergeRecords(annotated: ServerRecord | undefined, mirror: ServerRecord 
   const settled = mergeSettled(annotated.settled, mirror.settled);
   // The side that lags may still list an order that is open again, or that has not been listed yet.
   const open = annotated.attempt ?? mirror.attempt;
-  const lists = [annotated.failed, mirror.failed].map((list) => list?.filter(({ attempt }) => attempt !== open));
+  const held = annotated.identifier ?? mirror.identifier;
+  const lists = [mirror.failed, annotated.failed].map((list) =>
+    list?.filter(({ attempt, identifier }) => attempt !== open && !isSameIdentifier(identifier, held)),
+  );
   const failed = mergeFailed(...lists);
   const merged = { ...(orphans && { orphans }), ...(failed && { failed }), ...(settled && { settled }) };
   // What has happened to a server stays true, whichever side still records it.
@@ -303,16 +308,26 @@ export function withOrderAgain(record: ServerRecord, order: FailedOrder): Server
   };
 }
 
-/** The record with failed orders whose servers have appeared all the same, and that this object does not need any more. */
-export function withOrphaned(record: ServerRecord, orders: readonly FailedOrder[]): ServerRecord {
-  if (orders.length === 0) return record;
-  const found = orders.map(({ attempt, attemptedAt, task, identifier }) => ({
+/**
+ * The record with the server of a failed order that has appeared all the same, and that this object does not need any more. The
+ * order stays as it is while there is no room for another orphan.
+ */
+export function withOrphaned(record: ServerRecord, order: FailedOrder): ServerRecord {
+  if ((record.orphans?.length ?? 0) >= MAX_ORPHANS) return record;
+  const { attempt, attemptedAt, task, identifier } = order;
+  const found = {
     ...(attempt !== undefined && { attempt }),
     ...(attemptedAt !== undefined && { attemptedAt }),
     ...(task !== undefined && { task }),
     identifier,
-  }));
-  return { ...withoutFailed(record, orders), orphans: mergeOrphans(record.orphans, found) };
+  };
+  return { ...withoutFailed(record, [order]), orphans: mergeOrphans(record.orphans, [found]) };
+}
+
+/** The record without failed orders of the server that it holds: the provider may use an identifier again, or you adopt it. */
+export function withoutHeld(record: ServerRecord): ServerRecord {
+  const held = record.failed?.filter(({ identifier }) => isSameIdentifier(identifier, record.identifier)) ?? [];
+  return held.length === 0 ? record : withoutFailed(record, held);
 }
 
 /** The object from which this one has its server; undefined if it has ordered or adopted the server that it holds now. */

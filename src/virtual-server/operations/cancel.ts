@@ -26,6 +26,7 @@ import {
 } from '../decision/memo.ts';
 import { absent, notRecognized } from '../decision/absence.ts';
 import { failed, goOn, goneUnasked, jittered, endVisit, waited, withoutKey } from '../decision/outcome.ts';
+import { withoutSilence } from '../decision/silent-task.ts';
 import type { Facts, Outcome, Operation, ServerAnswer, ShownServer } from '../decision/types.ts';
 import { accountOf, withMemo, type View } from '../decision/view.ts';
 import type { Visit } from '../visit.ts';
@@ -43,8 +44,13 @@ type Cancel = Extract<Operation, { type: 'cancel' }>;
 /** What a read finds. */
 type Found = Exclude<ServerAnswer, { type: 'failed' }>;
 
-/** Undefined if the object is gone. */
-export async function cancel(visit: Visit, at: View, { record, identifier }: Cancel): Promise<Outcome | undefined> {
+/** Undefined if the object is gone. A task that has failed is asked again before the next cancellation. */
+export async function cancel(visit: Visit, at: View, operation: Cancel): Promise<Outcome | undefined> {
+  const next = await cancelOnce(visit, at, operation);
+  return next && { ...next, memo: withoutSilence(next.memo) };
+}
+
+async function cancelOnce(visit: Visit, at: View, { record, identifier }: Cancel): Promise<Outcome | undefined> {
   const key = await visit.key(at);
   if (!key.ok) return goneUnasked(visit.view()) ?? withoutKey(visit.view(), 'cancel', key);
   const { session } = key;

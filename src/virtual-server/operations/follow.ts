@@ -5,6 +5,7 @@ import type { Verdict } from '../../controller/conditions.ts';
 import { timestamp } from '../../base/duration.ts';
 import { MAX_IDENTIFIER, type ServerRecord } from '../../api/record.ts';
 import { isSameIdentifier } from '../../base/identifier.ts';
+import { withoutHeld } from '../decision/record.ts';
 import { hasAccepted, isSameAccount, isSameProvider } from '../decision/identity.ts';
 import { withEvidence, withoutDenials, withoutFailures, type Memo } from '../decision/memo.ts';
 import { failed, goOn, goneUnasked, parked, endVisit, retryLater, withoutKey } from '../decision/outcome.ts';
@@ -34,7 +35,10 @@ export async function follow(
 
   const answer = await pollTask(task, record.account, key.session);
   if (answer.type === 'taskNotFound') visit.suspectKey();
-  if (answer.type === 'pending' && answer.identifier !== undefined) await key.session.learnListing(answer.identifier);
+  if (answer.type === 'pending' && answer.identifier !== undefined) {
+    const runs = async (): Promise<boolean> => (await pollTask(task, record.account, key.session)).type === 'pending';
+    await key.session.learnListing(answer.identifier, runs);
+  }
   const now = visit.view();
   if (answer.type === 'complete') learn(visit, now, record);
   return afterPoll(now, record, answer);
@@ -91,6 +95,10 @@ function taskInUse(what: string): string {
 
 /** What the answer means for the object. Pure. */
 export function afterPoll(asked: View, known: ServerRecord, answer: TaskAnswer): Outcome {
+  // The provider may have forgotten a task that has ended; the server tells.
+  const isForbidden = answer.type === 'failed' && answer.error.code === 'PROVIDER_FORBIDDEN';
+  if (isForbidden && known.identifier !== undefined)
+    return goneUnasked(asked) ?? goOn(withSilence(asked.facts.memo, { why: 'taskNotFound' }));
   if (answer.type === 'failed') return goneUnasked(asked) ?? failed(asked, 'follow', answer.error);
   const { vouched: before } = asked.facts.memo.evidence;
   const memo = withEvidence(asked.facts.memo, { vouched: undefined });
@@ -150,7 +158,7 @@ function withIdentifier(at: View, record: ServerRecord, identifier: string | und
     };
   }
   const holders = facts.others.withServer(identifier, current);
-  if (holders.length === 0) return { ...current, identifier };
+  if (holders.length === 0) return withoutHeld({ ...current, identifier });
   const what = `Task ${record.task ?? ''} names server ${identifier}, which belongs to ${namesOf(holders, object)}`;
   return { verdict: { reason: 'TaskInUse', message: taskInUse(what) } };
 }

@@ -4,7 +4,8 @@ import { ended } from '../../base/text.ts';
 import type { ServerRecord } from '../../api/record.ts';
 import type { VirtualServer } from '../../api/virtual-server.ts';
 import type { Verdict } from '../../controller/conditions.ts';
-import type { Server } from '../../provider/types.ts';
+import type { Server, Session } from '../../provider/types.ts';
+import { runsForMs } from '../decision/next-poll.ts';
 import { compose } from '../decision/compose.ts';
 import { connectionCondition, type ConnectionSecretState } from '../decision/connection.ts';
 import { recognizeFor } from '../decision/identity.ts';
@@ -27,7 +28,7 @@ import type { Visit } from '../visit.ts';
 import { failedUnseen } from '../decision/create-failure.ts';
 import { withOrphaned } from '../decision/record.ts';
 import { invisible, renamed, unseen, vanished } from '../decision/silent-task.ts';
-import { appearedSince, readServer } from './reads.ts';
+import { lookForFailed, readServer } from './reads.ts';
 
 /**
  * `probed`: whether an SSH server answers. `connection`: the result of writing the connection Secret. If spec asks for it.
@@ -55,8 +56,22 @@ export async function look(
   const known = recognizeFor('look', visit.view(), record, answer);
   if (!known.ok) return notRecognized(visit.view(), record, 'look', known);
   const found = await withFindings(visit, known.record, answer);
-  const appeared = await appearedSince(visit, known.record, key.session);
-  return seen(visit.view(), record, withOrphaned(known.record, appeared), found);
+  const current = await withAppeared(visit, known.record, key.session);
+  return seen(visit.view(), record, current, found);
+}
+
+/** For how long the operator looks for the server of a failed order (ms). */
+const LOOKED_FOR_MS = 24 * 60 * 60_000;
+
+/** The record with a failed order as an orphan, if its server has appeared. A new server is shown first. */
+async function withAppeared(visit: Visit, record: ServerRecord, session: Session): Promise<ServerRecord> {
+  const { object, services } = visit;
+  if (record.failed === undefined || !isProvisioned(object.status)) return record;
+  const recent = record.failed.filter(
+    ({ attemptedAt }) => (runsForMs(attemptedAt, services.timers.now()) ?? 0) < LOOKED_FOR_MS,
+  );
+  const { appeared } = await lookForFailed(visit, recent, session);
+  return appeared === undefined ? record : withOrphaned(record, appeared);
 }
 
 async function withFindings(visit: Visit, current: ServerRecord, shown: ShownServer): Promise<LookedAt> {

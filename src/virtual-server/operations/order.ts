@@ -7,7 +7,7 @@ import { without } from '../../base/without.ts';
 import { timestamp } from '../../base/duration.ts';
 import { ended } from '../../base/text.ts';
 import { RECONCILE_AT_ANNOTATION } from '../../api/names.ts';
-import { unknownIn, type FailedOrder, type ServerRecord } from '../../api/record.ts';
+import { unknownIn, type ServerRecord } from '../../api/record.ts';
 import type { VirtualServerSpec } from '../../api/virtual-server.ts';
 import { callProblem, missing, reasonOf, type Missing } from '../../accounts/decision/failure.ts';
 import { readCatalog } from '../../accounts/accounts.ts';
@@ -26,7 +26,7 @@ import type { View } from '../decision/view.ts';
 import type { Full, Reservation } from '../shared/limits.ts';
 import { unknownMessage } from '../decision/words.ts';
 import type { Visit } from '../visit.ts';
-import { appearedSince } from './reads.ts';
+import { lookForFailed } from './reads.ts';
 import { readSshKeys } from './ssh-keys.ts';
 
 /** How old the provider's lists may be when the operator decides on an order (ms). */
@@ -42,10 +42,6 @@ export async function order(visit: Visit, at: View): Promise<Outcome | undefined
   const inputs = await inputsOfOrder(visit, at);
   if (!inputs.ok) return inputs.next;
   const { session, sshKeys } = inputs;
-
-  // The server of a failed order takes the place of another order if it has appeared all the same.
-  const [appeared] = await appearedSince(visit, at.own ?? {}, session);
-  if (at.own !== undefined && appeared !== undefined) return openAgain(visit.view(), at.own, appeared);
 
   const place = quota.reserve(namespace, uid, visit.object.spec);
   if ('full' in place) return parked(visit.view(), noPlace(visit.view(), place));
@@ -63,10 +59,26 @@ export async function order(visit: Visit, at: View): Promise<Outcome | undefined
   }
 }
 
-/** The mirror is written in the same step, or it would list the order as failed again. */
-function openAgain({ object, facts }: View, own: ServerRecord, failed: FailedOrder): Outcome {
-  const record = withOrderAgain(own, failed);
-  return { ...goOn(withoutPlan(facts.memo), { record }), status: compose(object, { record }, facts.now) };
+/**
+ * Nothing is ordered beside the server of a failed order that has appeared all the same, or may. Undefined: there is none. The
+ * mirror is written in the same step, or it would list the order as failed again.
+ */
+async function openedAgain(
+  visit: Visit,
+  own: ServerRecord | undefined,
+  session: Session,
+): Promise<Outcome | undefined> {
+  if (own?.failed === undefined) return undefined;
+  const { appeared, unclear } = await lookForFailed(visit, own.failed, session);
+  const at = visit.view();
+  if (appeared !== undefined) {
+    const record = withOrderAgain(own, appeared);
+    const status = compose(at.object, { record }, at.facts.now);
+    return { ...goOn(withoutPlan(at.facts.memo), { record }), status };
+  }
+  if (unclear === undefined) return undefined;
+  const message = `${ended(unclear)} It may be the server of an order that failed, so the operator orders no other one until that is clear`;
+  return parked(at, { verdict: { reason: 'CreateBackOff', message }, retry: 'order' });
 }
 
 type OrderInputs = { ok: true; session: Session; sshKeys: string } | { ok: false; next: Outcome };
@@ -77,6 +89,9 @@ export async function inputsOfOrder(visit: Visit, at: View): Promise<OrderInputs
   if (!key.ok) return { ok: false, next: withoutKey(visit.view(), 'order', key) };
   const { session } = key;
   const { object } = visit;
+
+  const open = await openedAgain(visit, at.own, session);
+  if (open !== undefined) return { ok: false, next: open };
 
   const sshKeys = await readSshKeys(object, visit.services.kube);
   if (!sshKeys.ok) return { ok: false, next: lacking(visit, sshKeys) };

@@ -1,7 +1,7 @@
 /** Reads tasks and servers at the provider, and tells whether a denial of the provider proves anything. */
 import { identifierKey } from '../../base/identifier.ts';
 import { ProviderError, ResponseError, isProviderError } from '../../provider/error.ts';
-import type { FailedOrder, ServerRecord } from '../../api/record.ts';
+import type { FailedOrder } from '../../api/record.ts';
 import type { VirtualServer } from '../../api/virtual-server.ts';
 import { isSameAccount } from '../decision/identity.ts';
 import { knownRecord } from '../decision/record.ts';
@@ -55,36 +55,61 @@ export async function readServer(
     let unlisted: Unlisted = 'no';
     const asked = await unlessDenied(
       () => show(identifier, priority, session),
-      async () => {
+      async (denial) => {
         const problem = await problemOf(session, account);
         if (problem !== undefined) return problem;
-        const listed = await isListed(identifier, session);
-        const own = knownRecord(object);
-        const isNew = own !== undefined && !wasRead(object, own);
-        if (listed === false) unlisted = isNew && !session.listsCreating() ? 'perhaps' : 'yes';
-        return listed === true ? LISTED : undefined;
+        const listed = await listOf(session, denial);
+        unlisted = listed === undefined ? 'no' : unlistedIn(listed, object, session);
+        return listed?.has(identifierKey(identifier)) === true ? LISTED : undefined;
       },
     );
     return 'detail' in asked ? { type: 'serverNotFound', ...asked, unlisted } : asked.found;
   });
 }
 
-/** The failed orders whose servers the provider shows all the same, and no other object holds. */
-export async function appearedSince(
+/** An empty list may be that of a key that sees nothing, and a list may leave out servers whose task runs. */
+function unlistedIn(listed: ReadonlySet<string>, object: VirtualServer, session: Session): Unlisted {
+  const own = knownRecord(object);
+  const isNew = own !== undefined && !wasRead(object, own);
+  const isSilent = isNew ? !session.listsCreating() : listed.size === 0;
+  return isSilent ? 'perhaps' : 'yes';
+}
+
+/**
+ * Undefined if the provider has no list of servers. After a documented denial (404), that is so too if the call fails and the
+ * provider has never shown a list: no document says how a provider without a list answers. A 403 is never taken for that.
+ */
+async function listOf(session: Session, denial: ProviderError): Promise<ReadonlySet<string> | undefined> {
+  try {
+    return await session.servers();
+  } catch (error) {
+    const isUnclear = denial instanceof ResponseError && denial.status === 403;
+    const isForbidden = isProviderError(error, 'PROVIDER_FORBIDDEN');
+    if (!(error instanceof ProviderError) || isUnclear || isForbidden || session.listsServers()) throw error;
+    return undefined;
+  }
+}
+
+/**
+ * Reads the servers of failed orders. `appeared`: the first one that the provider shows, and no other object holds. `unclear`:
+ * why one of them may exist all the same.
+ */
+export async function lookForFailed(
   { object, services: { holders } }: Visit,
-  { failed = [] }: Pick<ServerRecord, 'failed'>,
+  orders: readonly FailedOrder[],
   session: Session,
-): Promise<FailedOrder[]> {
+): Promise<{ appeared?: FailedOrder; unclear?: string }> {
   const others = holders.others(object.metadata.uid);
   const { account } = session;
-  const unheld = failed.filter(({ identifier }) => others.withServer(identifier, { account }).length === 0);
-  const answers = await Promise.all(
-    unheld.map(async (order) => {
-      const shown = await orFailed(() => unlessNotFound(() => show(order.identifier, 'lowest', session)));
-      return shown?.type === 'server' ? [order] : [];
-    }),
-  );
-  return answers.flat();
+  for (const order of orders) {
+    const isOwn = order.account === undefined || isSameAccount(order.account, account);
+    if (!isOwn || others.withServer(order.identifier, { account }).length > 0) continue;
+    const answer = await readServer(order.identifier, order.account, session, object);
+    if (answer.type === 'server') return { appeared: order };
+    if (answer.type === 'failed') return { unclear: answer.error.message };
+    if (!answer.counts) return { unclear: `server ${order.identifier} is denied, but ${answer.detail}` };
+  }
+  return {};
 }
 
 /** One read right after the documented answer to a DELETE; undefined if the provider denies the server. */
@@ -136,10 +161,18 @@ type Reading<T> = { found: T } | { counts: boolean; detail: string };
  * After a denial, checks for other causes, then asks once again, since a fault may have ended by then. `problem`: why a
  * denial proves nothing; undefined if it counts.
  */
-async function unlessDenied<T>(ask: () => Promise<T>, problem: () => Promise<string | undefined>): Promise<Reading<T>> {
-  const first = await unlessNotFound(ask);
-  if (first !== undefined) return { found: first };
-  const detail = await problem();
+async function unlessDenied<T>(
+  ask: () => Promise<T>,
+  problem: (denial: ProviderError) => Promise<string | undefined>,
+): Promise<Reading<T>> {
+  let denial: ProviderError;
+  try {
+    return { found: await ask() };
+  } catch (error) {
+    if (!(error instanceof ProviderError) || error.code !== 'PROVIDER_NOT_FOUND') throw error;
+    denial = error;
+  }
+  const detail = await problem(denial);
   if (detail !== undefined) return { counts: false, detail };
   const second = await unlessNotFound(ask);
   return second === undefined

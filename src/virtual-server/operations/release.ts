@@ -2,20 +2,41 @@
 import type { Reason } from '../../api/conditions.ts';
 import type { ServerRecord } from '../../api/record.ts';
 import { eventOf } from '../../controller/conditions.ts';
+import { compose } from '../decision/compose.ts';
 import { orphanMessage } from '../decision/inputs.ts';
 import { wasRequested } from '../decision/memo.ts';
+import { goOn } from '../decision/outcome.ts';
+import { withOrphaned } from '../decision/record.ts';
 import type { Outcome, Operation } from '../decision/types.ts';
 import type { View } from '../decision/view.ts';
 import type { Visit } from '../visit.ts';
+import { lookForFailed } from './reads.ts';
 
 type Release = Extract<Operation, { type: 'release' }>;
 
 export async function release(visit: Visit, operation: Release): Promise<Outcome> {
   const { why, record } = operation;
+  const orphaned = why === 'retained' || why === 'handedOver' ? undefined : await orphanedAtEnd(visit, record);
+  if (orphaned !== undefined) return orphaned;
   const { connections, objects } = visit.services;
   await connections.letGo(visit.object, why === 'cancelled' || why === 'gone');
   objects.released(visit.object.metadata.uid, why === 'retained' ? record?.identifier : undefined);
   return released(visit.view(), operation);
+}
+
+/**
+ * The object stays if the server of a failed order has appeared: nobody else knows of it. A call that fails keeps no object:
+ * the absence was proven before.
+ */
+async function orphanedAtEnd(visit: Visit, record: ServerRecord | undefined): Promise<Outcome | undefined> {
+  if (record?.failed === undefined || record.owner !== visit.object.metadata.uid) return undefined;
+  const key = await visit.key(visit.view());
+  if (!key.ok) return undefined;
+  const { appeared } = await lookForFailed(visit, record.failed, key.session);
+  const next = appeared === undefined ? record : withOrphaned(record, appeared);
+  if (next === record) return undefined;
+  const { object, facts } = visit.view();
+  return { ...goOn(facts.memo, { record: next }), status: compose(object, { record: next }, facts.now) };
 }
 
 /** What the object is told at its end. Pure. */

@@ -34,6 +34,13 @@ describe('a list that is an object', () => {
     expect(catalog.shapes).toEqual({ products: 'Object', images: 'Object' });
   });
 
+  it('has the key where a code or name is null or empty', async () => {
+    const stub = await withLists({ VPSX4: { code: null }, VPSX8: { code: '' } }, { 'x.raw.gz': { name: null } });
+    const { products, images } = await sessionFor(stub).catalog(0);
+    expect(products.map(({ code }) => code)).toEqual(['VPSX4', 'VPSX8']);
+    expect(images.map(({ name }) => name)).toEqual(['x.raw.gz']);
+  });
+
   it('keeps the code of the value where the key is another one', async () => {
     const stub = await withLists({ a: { code: 'VPSX4' } });
     expect(await sessionFor(stub).products()).toEqual([{ code: 'VPSX4', ram: undefined }]);
@@ -43,6 +50,7 @@ describe('a list that is an object', () => {
     {},
     { error: 'Not authorised' },
     { error: { message: 'Not authorised', status: 403 } },
+    { error: { code: 'forbidden', name: 'forbidden' } },
     { errors: { product: {} } },
     { message: 'maintenance', status: 503 },
     { products: [{ code: 'VPSX4' }] },
@@ -78,6 +86,11 @@ describe('a 403', () => {
     { error: 'server DOES NOT EXIST, or access denied.' },
     { error: "The server doesn't exist" },
     { message: 'Not authorised or does not exist' },
+    { error: 'Server client1 does not exist' },
+    { error: 'Server user-1 does not exist or access denied' },
+    { error: 'Customer 12: server does not exist or access denied' },
+    { error: 'Does not exist' },
+    { error: 'VPS c31222v38r does not exist' },
     'Task does not exist',
   ])('means that there is no such server or task if it says so: %j', async (body) => {
     for (const error of await answers(body)) expect(error).toMatchObject({ code: 'PROVIDER_NOT_FOUND', status: 403 });
@@ -90,6 +103,10 @@ describe('a 403', () => {
     { error: 'Account does not exist or is suspended' },
     { error: 'The server exists, but the key may not read it' },
     { error: 'This page does not exist' },
+    { error: 'Your subscription does not exist' },
+    { error: 'Your access to virtual servers does not exist any more' },
+    { error: 'Your IP address does not exist in the allow list' },
+    { error: 'The right to servers does not exist' },
     '<html><body>Server does not exist</body></html>',
     '',
     {},
@@ -121,8 +138,28 @@ describe('the list of servers', () => {
     expect(await listed({ status: 200, body })).toEqual(new Set());
   });
 
-  it('may be an array', async () => {
-    expect(await listed({ status: 200, body: [{ identifier: 'web1' }, { name: 'x' }] })).toEqual(new Set(['web1']));
+  it.each<[unknown, string[]]>([
+    [
+      [{ identifier: 'web1' }, 'web2'],
+      ['web1', 'web2'],
+    ],
+    [{ web1: null, web2: {} }, ['web1', 'web2']],
+    [{ web1: { identifier: null }, web2: { identifier: 5 } }, ['web1', 'web2']],
+    [{ web1: '/beta/vps/servers/web1' }, ['web1']],
+    [{ 1: { identifier: 'web1' } }, ['1', 'web1']],
+  ])('drops no server, since absence is read off it: %j', async (body, identifiers) => {
+    expect(await listed({ status: 200, body })).toEqual(new Set(identifiers));
+  });
+
+  it.each([
+    [{ identifier: 'web1' }, { name: 'x' }],
+    [null],
+    { servers: { web1: {} } },
+    { servers: [] },
+    { message: 'maintenance' },
+    { error: { code: 'forbidden' } },
+  ])('is a protocol error if it may hold servers that nobody can read: %j', async (body) => {
+    expect(await errorOf(listed({ status: 200, body }))).toMatchObject({ code: 'PROVIDER_PROTOCOL' });
   });
 
   it.each([404, 405, 501])('does not exist where the provider answers %i', async (status) => {
@@ -142,6 +179,7 @@ describe('the list of servers', () => {
 });
 
 describe('whether the list of servers has servers on their way', () => {
+  const runs = (): Promise<boolean> => Promise.resolve(true);
   const account = async (...lists: unknown[]) => {
     const stub = await startStub();
     let reads = 0;
@@ -160,25 +198,31 @@ describe('whether the list of servers has servers on their way', () => {
   it('is known once it was seen, and not asked again', async () => {
     const { session, reads } = await account({ web1: { identifier: 'web1' } });
     expect(session.listsCreating()).toBe(false);
-    await session.learnListing('WEB1');
-    await session.learnListing('web2');
+    await session.learnListing('WEB1', runs);
+    await session.learnListing('web2', runs);
     expect(session.listsCreating()).toBe(true);
     expect(reads()).toBe(1);
   });
 
   it('is asked again only after a while if the list does not have the server yet', async () => {
     const { session, reads, after } = await account({}, { web1: { identifier: 'web1' } });
-    await session.learnListing('web1');
-    await session.learnListing('web1');
+    await session.learnListing('web1', runs);
+    await session.learnListing('web1', runs);
     expect([session.listsCreating(), reads()]).toEqual([false, 1]);
     after(600_001);
-    await session.learnListing('web1');
+    await session.learnListing('web1', runs);
     expect([session.listsCreating(), reads()]).toEqual([true, 2]);
+  });
+
+  it('stays unknown if the task has ended by then', async () => {
+    const { session } = await account({ web1: { identifier: 'web1' } });
+    await session.learnListing('web1', () => Promise.resolve(false));
+    expect(session.listsCreating()).toBe(false);
   });
 
   it('stays unknown without a list', async () => {
     const { session } = await account(undefined);
-    await session.learnListing('web1');
+    await session.learnListing('web1', runs);
     expect(session.listsCreating()).toBe(false);
   });
 });

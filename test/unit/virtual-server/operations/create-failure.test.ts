@@ -1,9 +1,9 @@
 /** An order whose task answers with an error: when it counts as failed, and what follows. Real visits, one after another. */
 import { describe, expect, it } from 'vitest';
-import { NOT_CREATED_ANNOTATION } from '../../../../src/api/names.ts';
-import type { ServerRecord } from '../../../../src/api/record.ts';
+import { ADOPT_ANNOTATION, NOT_CREATED_ANNOTATION } from '../../../../src/api/names.ts';
+import { MAX_FAILED, MAX_ORPHANS, type ServerRecord } from '../../../../src/api/record.ts';
 import type { VirtualServer } from '../../../../src/api/virtual-server.ts';
-import { ResponseError } from '../../../../src/provider/error.ts';
+import { ProviderError, ResponseError } from '../../../../src/provider/error.ts';
 import {
   ATTEMPTED,
   HELD,
@@ -14,6 +14,7 @@ import {
   TASKED,
   TIMING,
   record,
+  memo,
   webWith,
 } from '../../../fixtures/decision.ts';
 import { recordOf } from '../../../fixtures/records.ts';
@@ -27,6 +28,7 @@ const UNNAMED = { ...TASKED, attempt: 'a0' };
 const NAMED = { ...UNNAMED, identifier: 'srv1' };
 const GRACE = TIMING.absenceMs;
 const HOUR = 3_600_000;
+const RUNNING = { identifier: 'srv1', serverStatus: 'running' };
 
 interface Course {
   answers: Answers | ((visits: number) => Answers);
@@ -69,7 +71,7 @@ describe('a task that answers with an error', () => {
     expect(shownBy(late).reason).toBe('CreateFailed');
     expect(shownBy(late).message).toMatch(/^Out of stock\. The order failed \(task 7\)\. /);
     expect(shownBy(late).message).toContain('vps-operator.dev/not-created=a0');
-    expect(held(late)?.createFailure).toEqual({ said: 'Out of stock' });
+    expect(held(late)?.createFailure).toEqual({ said: 'Out of stock', generation: 1 });
   });
 
   it('does so too if the task has named no server', async () => {
@@ -232,11 +234,79 @@ describe('after an order that failed, another one', () => {
     expect(held(next)).not.toHaveProperty('failed');
   });
 
+  it.each<{ why: string; answers: Answers }>([
+    { why: 'is still being created', answers: { server: new ResponseError(409, 'still being created') } },
+    { why: 'cannot be read', answers: { server: new ProviderError('PROVIDER_TIMEOUT', 'no answer') } },
+    { why: 'must not be read', answers: { server: new ResponseError(403, 'no', { code: 'PROVIDER_FORBIDDEN' }) } },
+    { why: 'is listed', answers: { server: DENIED, servers: ['srv1'] } },
+  ])('is not sent while the server of the failed one $why', async ({ answers }) => {
+    const given = { ...answers, order: { kind: 'created', task: 8 } } as const;
+    const next = await visit(webWith(WAITING), { answers: given, now: NOW + 700_000 });
+    expect(next.requests).toEqual([]);
+    expect(shownBy(next).reason).toBe('CreateBackOff');
+    expect(next.requeueAfterMs).toBeGreaterThan(0);
+  });
+
+  it('does not depend on the server of another account', async () => {
+    const failed = [{ attempt: 'a9', task: 6, identifier: 'srv1', account: 'elsewhere-1' }];
+    const next = await visit(webWith(record({ failed })), {
+      answers: { server: SERVER, order: { kind: 'refused', status: 422, error: FAILED } },
+    });
+    expect(next.requests).toHaveLength(1);
+  });
+
+  it('follows at once if you have changed spec since the failure', async () => {
+    const failed = [...Array(8).keys()].map((n) => ({ attempt: `b${n}`, identifier: `old${n}` }));
+    const own = { ...NAMED, failed, createFailure: { said: 'Out of stock', generation: 1 } };
+    const object = webWith(own);
+    const edited = { ...object, metadata: { ...object.metadata, generation: 2 } };
+    const memory = memo({
+      denials: { of: 'server srv1', since: -GRACE, counted: 3, countedAt: -GRACE / 2, lastAt: -1, unlisted: 'yes' },
+    });
+    const next = await visit(edited, {
+      memo: memory,
+      answers: { ...failing, servers: ['srv9'], order: { kind: 'refused', status: 422, error: FAILED } },
+      listsCreating: true,
+    });
+    expect(next.requests).toHaveLength(1);
+  });
+
+  it('is no orphan if the object holds its server: the provider may use an identifier again, or you adopt it', async () => {
+    const failed = [{ attempt: 'a9', task: 6, identifier: 'srv1' }];
+    const annotations = { [ADOPT_ANNOTATION]: 'srv1' };
+    const adopted = await visit(webWith(record({ failed }), { annotations }), { answers: { server: SERVER } });
+    expect(held(adopted)).toMatchObject({ identifier: 'srv1' });
+    expect(held(adopted)).not.toHaveProperty('failed');
+    expect(held(adopted)?.orphans).toBeUndefined();
+    const reused = await visit(webWith({ ...UNNAMED, failed }), {
+      answers: { task: { state: 'complete', identifier: 'srv1' }, server: SERVER },
+    });
+    expect(held(reused)).toMatchObject({ identifier: 'srv1' });
+    expect(held(reused)?.orphans).toBeUndefined();
+  });
+
+  it('keeps the record valid, however many servers appear', async () => {
+    const failed = [...Array(MAX_FAILED).keys()].map((n) => ({ attempt: `b${n}`, identifier: `old${n}` }));
+    const own = { ...KNOWN, failed, orphans: [{ task: 1 }] };
+    let object: VirtualServer | undefined = webWith(own, { status: RUNNING });
+    for (let count = 0; count < MAX_FAILED + 3; count += 1) {
+      const next: Visited = await visit(object ?? webWith(own), {
+        answers: { server: SERVER },
+        now: NOW + count * HOUR,
+      });
+      object = next.object;
+    }
+    expect(object && recordOf(object)?.orphans).toHaveLength(MAX_ORPHANS);
+    expect(object && recordOf(object)?.failed).toHaveLength(1);
+  });
+
   it('leaves its server to be reported as an orphan if that appears later', async () => {
     const failed = [{ attempt: 'a9', task: 6, identifier: 'srv0', said: 'Out of stock' }];
-    const gone = await visit(webWith({ ...KNOWN, failed }), { answers: { server: [SERVER, DENIED] } });
+    const gone = await visit(webWith({ ...KNOWN, failed }, { status: RUNNING }), {
+      answers: { server: [SERVER, DENIED] },
+    });
     expect(held(gone)).toMatchObject({ failed });
-    const there = await visit(webWith({ ...KNOWN, failed }), { answers: { server: SERVER } });
+    const there = await visit(webWith({ ...KNOWN, failed }, { status: RUNNING }), { answers: { server: SERVER } });
     expect(held(there)?.orphans).toEqual([{ attempt: 'a9', task: 6, identifier: 'srv0' }]);
     expect(held(there)).not.toHaveProperty('failed');
     expect(there.object?.status?.conditions).toContainEqual(expect.objectContaining({ type: 'OrphanedServer' }));
@@ -264,10 +334,25 @@ describe('the deletion of an object whose order failed', () => {
   });
 
   it('cancels the server if there is one', async () => {
-    const there: Answers = { server: SERVER, removed: 'cancelled', after: DENIED };
+    const there: Answers = { task: FAILED, server: SERVER, removed: 'cancelled', after: DENIED };
     const last = await visits(doomed, { answers: there, forMs: 0 });
     expect(last.calls).toContain('delete');
     expect(last.object).toBeUndefined();
+  });
+
+  it('polls the task again before each cancellation: an order that goes on is followed to its end', async () => {
+    const goesOn: Answers = { task: { state: 'pending', identifier: 'srv1' }, server: DENIED, servers: [] };
+    const last = await visits(doomed, { answers: goesOn, forMs: 10 * GRACE, listsCreating: true });
+    expect(shownBy(last).reason).toBe('Deleting');
+    expect(held(last)).not.toHaveProperty('createFailure');
+  });
+
+  it('waits for you if the server of an earlier failed order has appeared', async () => {
+    const failed = [{ attempt: 'a9', task: 6, identifier: 'srv9' }];
+    const waiting = webWith(record({ failed }), { deleting: true });
+    const last = await visit(waiting, { answers: { server: SERVER } });
+    expect(shownBy(last).reason).toBe('OrphanedServer');
+    expect((await visit(waiting, { answers: { server: DENIED } })).object).toBeUndefined();
   });
 
   it('waits for you if the task has named no server', async () => {

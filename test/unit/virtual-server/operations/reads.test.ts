@@ -1,7 +1,7 @@
 /** Whether a 404 for a task or a server proves anything. */
 import { describe, expect, it } from 'vitest';
 import { ACCEPT_SERVER_ANNOTATION } from '../../../../src/api/names.ts';
-import { ResponseError } from '../../../../src/provider/error.ts';
+import { ProviderError, ResponseError } from '../../../../src/provider/error.ts';
 import { pollTask } from '../../../../src/virtual-server/operations/reads.ts';
 import { ACCOUNT, ELSEWHERE, KNOWN, OTHER_KEY, SERVER, TASKED, webWith } from '../../../fixtures/decision.ts';
 import { fakeSession } from '../../../fixtures/doubles.ts';
@@ -93,15 +93,42 @@ describe('a 404', () => {
   });
 
   it('counts if the list of servers does not have the server either', async () => {
-    const visited = await look({ answers: { servers: [] } });
+    const visited = await look({ answers: { servers: ['srv0'] } });
     expect(visited.calls).toEqual(['read', 'products', 'servers', 'read', 'write']);
     expect(visited.memo.evidence.denials).toMatchObject({ of: 'server srv1', counted: 1, unlisted: 'yes' });
   });
 
-  it('does not count if the list of servers fails', async () => {
-    const visited = await look({ answers: { servers: new ResponseError(500, 'down') } });
+  const failing = new ResponseError(500, 'down');
+  it('does not count if the list of servers fails that the provider has shown before', async () => {
+    const visited = await look({ listsServers: true, answers: { servers: failing } });
     expect(visited.memo.evidence.denials).toBeUndefined();
     expect(visited.memo.failures).toBe(1);
+  });
+
+  it.each([failing, new ResponseError(400, 'bad request'), new ProviderError('PROVIDER_PROTOCOL', 'not JSON')])(
+    'counts as without a list if the provider never had one: %o',
+    async (servers) => {
+      const visited = await look({ answers: { servers } });
+      expect(visited.memo.evidence.denials).toMatchObject({ counted: 1, unlisted: 'no' });
+    },
+  );
+
+  it('does not count as a 403 if the list of servers fails, whatever is known of it', async () => {
+    const denied = new ResponseError(403, 'Server does not exist', { code: 'PROVIDER_NOT_FOUND' });
+    const visited = await look({ answers: { server: denied, servers: failing } });
+    expect(visited.memo.evidence.denials).toBeUndefined();
+  });
+
+  it('needs no fewer others while the list of servers is empty', async () => {
+    const visited = await look({ answers: { servers: [] } });
+    expect(visited.memo.evidence.denials).toMatchObject({ unlisted: 'perhaps' });
+  });
+
+  it('for a task leads to its server if that is known, also if the key has no right to the task', async () => {
+    const forbidden = new ResponseError(403, 'Not authorised', { code: 'PROVIDER_FORBIDDEN' });
+    const held = { ...TASKED, identifier: 'srv1' };
+    const visited = await visit(webWith(held), { answers: { task: forbidden, server: SERVER } });
+    expect(shownBy(visited).reason).toBe('Available');
   });
 
   it('counts as a fault if the second answer shows the server', async () => {
