@@ -7,12 +7,14 @@ import { CHOICES } from '../../src/simulator/variants.ts';
 import { type Absences, LONGEST_ABSENCE_MS } from './absences.ts';
 import type { LateServers } from './late-servers.ts';
 import { OTHER_ACCOUNT, OWN_ACCOUNT } from './misfortunes.ts';
-import { hasList, listsCreating, type WorldApi } from './provider-api.ts';
+import type { Orders } from './orders.ts';
+import { hasList, hidesCreating, type WorldApi } from './provider-api.ts';
 import type { Random } from './random.ts';
 
 const MINUTE = 60_000;
 const SERVER = '/beta/vps/servers/{identifier}';
 const TASK = '/beta/queue/vps/{task}';
+const MOST_WAITING = 3;
 const PRODUCTS = ['VPSX4', 'VPSX8', 'VPSX16'];
 const KEYS = [{ account: OWN_ACCOUNT }, { account: OTHER_ACCOUNT }, { keyId: 'key' }, { keyId: 'key-2' }];
 /** Values that are no prices, and one that is. The public API converts numbers, so that it can show fewer of them. */
@@ -23,6 +25,7 @@ const ODD_PRICES = {
 
 export interface ApiMisfortuneParts {
   simulation: Simulation;
+  orders: Orders;
   world: WorldApi;
   /** Apart from those of the rest of the world. */
   random: Random;
@@ -38,9 +41,17 @@ export class ApiMisfortunes {
   readonly #parts: ApiMisfortuneParts;
   /** By serial: the price of a server that shows an odd one. */
   readonly #prices = new Map<number, number>();
+  /** What is to happen to the next orders. */
+  #waiting: (() => void)[] = [];
+  #isOver = false;
 
   constructor(parts: ApiMisfortuneParts) {
     this.#parts = parts;
+    const { orders, random, later } = parts;
+    orders.listeners.add(() => {
+      const next = this.#waiting.shift();
+      if (next !== undefined) later(random.int(1_000, MINUTE), () => this.#isOver || next());
+    });
   }
 
   act(): void {
@@ -60,7 +71,7 @@ export class ApiMisfortunes {
       () => this.#sellOut(),
       () => this.#priceOddly(),
       () => this.#priceOddly(),
-      ...(listsCreating(world) ? [] : [() => this.#comeLate()]),
+      ...(hidesCreating(world) ? [() => this.#comeLate(), () => this.#comeLate()] : []),
       ...(hasList(world) ? [() => this.#shorten(), () => this.#denyListed()] : []),
     ];
     random.pick(acts)();
@@ -69,6 +80,7 @@ export class ApiMisfortunes {
   /** Ends all of them but the orders that only seem to have failed. */
   end(): void {
     const { simulation, late } = this.#parts;
+    this.#isOver = true;
     for (const whose of KEYS) simulation.accounts.permit(whose);
     for (const product of PRODUCTS) simulation.provider.setStock(product, true);
     for (const { serial, identifier } of simulation.aliveServers()) {
@@ -144,9 +156,14 @@ export class ApiMisfortunes {
   }
 
   #fail(): void {
-    const { simulation, random, tell } = this.#parts;
-    const creating = simulation.aliveServers(OWN_ACCOUNT).filter(({ state }) => state === 'creating');
-    if (creating.length === 0) return;
+    const { simulation, late, random, tell } = this.#parts;
+    const creating = simulation
+      .aliveServers(OWN_ACCOUNT)
+      .filter(({ state, serial }) => state === 'creating' && !late.has(serial));
+    if (creating.length === 0) {
+      this.#waiting = [...this.#waiting, () => this.#fail()].slice(0, MOST_WAITING);
+      return;
+    }
     const { task, serial } = random.pick(creating);
     const newest = simulation.ledger.creates({ account: OWN_ACCOUNT }).findLast((create) => create.task === task);
     // If the task number was reused, it now means a later task.
@@ -188,7 +205,10 @@ export class ApiMisfortunes {
   #comeLate(): void {
     const { random, late, later } = this.#parts;
     if (late.areHidden) return;
-    late.hide();
+    if (!late.hide()) {
+      this.#waiting = [...this.#waiting, () => this.#comeLate()].slice(0, MOST_WAITING);
+      return;
+    }
     if (random.chance(0.5)) later(random.int(8 * MINUTE, 90 * MINUTE), () => late.appear());
   }
 }

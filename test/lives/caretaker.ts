@@ -36,6 +36,9 @@ export interface CaretakerParts {
 /** One minute, plus another minute because the clock that wrote attemptedAt may be off by as much. */
 const PATIENCE_MS = 150_000;
 
+/** For so long no person answers: longer than the absence of a server that was never read has to be proven (ms). */
+const TEMPTING_MS = 80 * 60_000;
+
 /** The truth, as opposed to what the operator believes. */
 export interface Truth {
   /** Uids of objects whose order a person gave up with a false annotation. */
@@ -80,8 +83,8 @@ export class Caretaker {
   readonly #now: () => number;
   readonly #tell: (what: string) => void;
   readonly #hasList: boolean;
-  /** Whether people answer only what the operator cannot find out. */
-  isPatient = false;
+  /** Since when people have left to the operator what it may find out (ms since the epoch); undefined: they answer all. */
+  #patientSince: number | undefined;
 
   constructor({ api, simulation, truth, ownership, now, tell, hasList }: CaretakerParts) {
     this.#hasList = hasList;
@@ -91,6 +94,10 @@ export class Caretaker {
     this.#ownership = ownership;
     this.#now = now;
     this.#tell = tell;
+  }
+
+  bePatient(): void {
+    this.#patientSince ??= this.#now();
   }
 
   /** Does what the object's condition asks for, if anything. */
@@ -111,8 +118,8 @@ export class Caretaker {
     if (identifier !== undefined && reason === 'ServerNotVisible' && !this.#isAlive(object))
       this.#sayGone(object, identifier);
     if (identifier !== undefined && reason === 'IdentifierInUse') this.#giveUp(object);
-    // A member that is Available stops its set too.
-    const isAsked = reason === 'OrphanedServer' || object.metadata.ownerReferences !== undefined;
+    // An object that is Ready tells of orphans in another condition.
+    const isAsked = object.status?.conditions?.some((condition) => condition.reason === 'OrphanedServer') === true;
     const orphans = isAsked ? wordsAboutOrphans(object) : undefined;
     if (orphans !== undefined) {
       this.#cancelUnheld(object);
@@ -132,8 +139,9 @@ export class Caretaker {
   }
 
   /**
-   * A failed order whose server the list of servers denies needs no person. People do not deny the order of a server that has
-   * not come up yet unless the operator would know it again.
+   * A failed order whose server the list of servers denies needs no person; without a list, the operator must not order again
+   * until a person answers, however late. So people answer every second object at first, and none for a while at the end. People do not deny the order of a server that has not come up yet unless the operator
+   * would know it again.
    */
   #mayWait(object: VirtualServer): boolean {
     const { identifier } = recordOf(object) ?? {};
@@ -142,7 +150,9 @@ export class Caretaker {
     const isKnown = isNamed && life !== undefined;
     const isHidden = [...this.#ownership.orderedFor(object)].some((serial) => this.#truth.hidden.has(serial));
     if (isHidden && !(isKnown && this.#truth.hidden.has(life.serial))) return true;
-    return this.isPatient && this.#hasList && isKnown && life.state === 'failed';
+    if (!isKnown || life.state !== 'failed') return false;
+    if (this.#patientSince === undefined) return /[02468]$/.test(object.metadata.uid);
+    return this.#hasList || this.#now() - this.#patientSince < TEMPTING_MS;
   }
 
   /** The server that was ordered for the object, or that it holds, if that server is alive or will be. */

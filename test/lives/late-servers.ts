@@ -41,22 +41,28 @@ export class LateServers {
     return this.#hidden.length > 0;
   }
 
-  /** Hides one that is being created, if its object knows its name: the operator remembers no other. */
-  hide(): void {
+  /** Whether this one is to come up. */
+  has(serial: number): boolean {
+    return this.#hidden.some((late) => late.serial === serial);
+  }
+
+  /** Hides one that is being created, if its object knows its name: the operator remembers no other. False if there is none. */
+  hide(): boolean {
     const { api, simulation, ownership, random, truth, tell } = this.#parts;
     const named = new Set(api.servers.list().map((object) => ownership.serverOf(object)?.serial));
     const creating = simulation
       .aliveServers(OWN_ACCOUNT)
       .filter(({ state, serial }) => state === 'creating' && named.has(serial) && !truth.late.has(serial));
-    if (creating.length === 0) return;
-    const { task, serial } = random.pick(creating);
+    if (creating.length === 0) return false;
+    const { task, serial, identifier } = random.pick(creating);
     const newest = simulation.ledger.creates({ account: OWN_ACCOUNT }).findLast((create) => create.task === task);
-    if (task === undefined || newest?.serial !== serial) return;
+    if (task === undefined || newest?.serial !== serial) return false;
     simulation.fleet.stallTask(task, { account: OWN_ACCOUNT });
     truth.late.add(serial);
     truth.hidden.add(serial);
     this.#hidden.push({ task, serial, lie: this.#deny(task) });
-    tell(`task ${task} seems to fail; its server comes up later`);
+    tell(`task ${task} seems to fail; its server ${identifier} comes up later`);
+    return true;
   }
 
   /** Other lies have ended, but not these. */

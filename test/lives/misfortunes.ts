@@ -33,6 +33,8 @@ export interface MisfortuneParts {
   /** Whether every object knows the identifier of its server that is being created. */
   areAllNamed: () => boolean;
   absences: Absences;
+  /** Whether the server is to come up, although its order seems to have failed. */
+  isLate: (serial: number) => boolean;
   /** Called when task numbers start over. */
   onNumbersRepeat: () => void;
 }
@@ -47,6 +49,7 @@ export class Misfortunes {
   readonly #now: () => number;
   readonly #tell: (what: string) => void;
   readonly #absences: Absences;
+  readonly #isLate: (serial: number) => boolean;
 
   constructor({
     simulation,
@@ -56,10 +59,12 @@ export class Misfortunes {
     isRecognized,
     areAllNamed,
     absences,
+    isLate,
     onNumbersRepeat,
   }: MisfortuneParts) {
     this.#areAllNamed = areAllNamed;
     this.#absences = absences;
+    this.#isLate = isLate;
     this.#onNumbersRepeat = onNumbersRepeat;
     this.#simulation = simulation;
     this.#isRecognized = isRecognized;
@@ -184,7 +189,8 @@ export class Misfortunes {
     const random = this.#random;
     const creating = this.#simulation
       .aliveServers()
-      .filter(({ state, account }) => state === 'creating' && account !== OTHER_ACCOUNT);
+      .filter(({ state, account }) => state === 'creating' && account !== OTHER_ACCOUNT)
+      .filter(({ serial }) => !this.#isLate(serial));
     if (creating.length === 0) return;
     const { task, serial, account } = random.pick(creating);
     const newest = this.#simulation.ledger.creates({ account }).findLast((create) => create.task === task);

@@ -154,7 +154,7 @@ export class People {
 
   /** Removes pauses and other obstacles, so that every object can settle. */
   tidy(): void {
-    this.#caretaker.isPatient = true;
+    this.#caretaker.bePatient();
     this.#try(() => this.#handOvers.tidy());
     this.#api.allowDeletion();
     for (const namespace of NAMESPACES) {

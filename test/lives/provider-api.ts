@@ -36,6 +36,6 @@ export function drawApi(random: Random): WorldApi {
 /** Whether an operator can find out from the list of servers that a failed order created none. */
 export const hasList = ({ api }: WorldApi): boolean => api === 'public';
 
-/** Whether a list of servers shows those that are on their way. */
-export const listsCreating = ({ api, variants }: WorldApi): boolean =>
-  api === 'public' && variants.listsCreating !== false;
+/** Whether neither a list nor a read shows a server that is on its way. */
+export const hidesCreating = ({ api, variants }: WorldApi): boolean =>
+  variants.readDuringTask !== 200 && (api === 'documented' || variants.listsCreating === false);

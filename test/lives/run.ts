@@ -210,6 +210,7 @@ class SimWorld {
     this.#late = new LateServers({ ...around, random: this.#apiRandom });
     this.#apiMisfortunes = new ApiMisfortunes({
       simulation: this.#simulation,
+      orders: this.#orders,
       world: this.#worldApi,
       random: this.#apiRandom,
       absences,
@@ -227,6 +228,7 @@ class SimWorld {
       isRecognized: (serial) => this.#people.ownership.isRecognized(serial),
       areAllNamed: () => this.#people.ownership.areAllNamed() && !this.#late.areHidden,
       absences,
+      isLate: (serial) => this.#late.has(serial),
       onNumbersRepeat: () => (this.#people.ownership.numbersRepeat = true),
     });
     const { maxPricePerNamespace } = this.#setting.flags;
