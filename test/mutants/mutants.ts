@@ -36,9 +36,9 @@ export const MUTANTS: Mutant[] = [
   },
   {
     name: 'reports the own server as an orphan',
-    file: 'src/virtual-server/operations/adopt.ts',
-    find: 'const record = withoutHeld({',
-    replace: 'const record = Object({',
+    file: 'src/virtual-server/operations/reads.ts',
+    find: 'if (isSameIdentifier(order.identifier, held)) continue;',
+    replace: '',
     tests: ['--project', 'unit', 'test/unit/virtual-server/operations/create-failure.test.ts'],
   },
   {

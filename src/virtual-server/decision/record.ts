@@ -324,12 +324,6 @@ export function withOrphaned(record: ServerRecord, order: FailedOrder): ServerRe
   return { ...withoutFailed(record, [order]), orphans: mergeOrphans(record.orphans, [found]) };
 }
 
-/** The record without failed orders of the server that it holds: the provider may use an identifier again, or you adopt it. */
-export function withoutHeld(record: ServerRecord): ServerRecord {
-  const held = record.failed?.filter(({ identifier }) => isSameIdentifier(identifier, record.identifier)) ?? [];
-  return held.length === 0 ? record : withoutFailed(record, held);
-}
-
 /** The object from which this one has its server; undefined if it has ordered or adopted the server that it holds now. */
 export function giverIn(record: ServerRecord | undefined): ServerRecord['takenFrom'] {
   const { takenFrom, identifier } = record ?? {};

@@ -6,7 +6,7 @@ import { fingerprintOf } from '../decision/identity.ts';
 import { withEvidence, withoutFailures } from '../decision/memo.ts';
 import { recognized } from '../decision/absence.ts';
 import { failed, goOn, jittered, parked, endVisit, retryLater, withoutKey } from '../decision/outcome.ts';
-import { mergeOrphans, newRecord, settledWith, withoutHeld } from '../decision/record.ts';
+import { mergeOrphans, newRecord, settledWith } from '../decision/record.ts';
 import type { Outcome, Operation, Park, ServerAnswer, ShownServer } from '../decision/types.ts';
 import { isOverdue, type View } from '../decision/view.ts';
 import { namesOf } from '../decision/words.ts';
@@ -78,7 +78,7 @@ export function adopted(at: View, known: ServerRecord | undefined, identifier: s
   const isShared = task !== undefined && facts.others.withTask(task, known?.account).length > 0;
   const order = { attempt, attemptedAt };
   const orphans = mergeOrphans(others, task === undefined || isShared ? undefined : [{ task, ...order }]);
-  const record = withoutHeld({
+  const record: ServerRecord = {
     ...(known && unknownIn(known)),
     ...newRecord(object.metadata.uid),
     mode: 'adopt',
@@ -88,7 +88,7 @@ export function adopted(at: View, known: ServerRecord | undefined, identifier: s
     orphans,
     ...(failed && { failed }),
     ...(known && settledWith(known)),
-  });
+  };
   const note = `This object now holds server ${identifier}`;
   const memo = withEvidence(withoutFailures(recognized(facts.memo)), { task: { state: 'over', identifier } });
   return { ...goOn(memo, { record }), events: [eventOf({ reason: 'ServerAdopted', message: note })] };

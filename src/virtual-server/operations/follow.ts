@@ -5,7 +5,6 @@ import type { Verdict } from '../../controller/conditions.ts';
 import { timestamp } from '../../base/duration.ts';
 import { MAX_IDENTIFIER, type ServerRecord } from '../../api/record.ts';
 import { isSameIdentifier } from '../../base/identifier.ts';
-import { withoutHeld } from '../decision/record.ts';
 import { hasAccepted, isSameAccount, isSameProvider } from '../decision/identity.ts';
 import { withEvidence, withoutDenials, withoutFailures, type Memo } from '../decision/memo.ts';
 import { failed, goOn, goneUnasked, parked, endVisit, retryLater, withoutKey } from '../decision/outcome.ts';
@@ -158,7 +157,7 @@ function withIdentifier(at: View, record: ServerRecord, identifier: string | und
     };
   }
   const holders = facts.others.withServer(identifier, current);
-  if (holders.length === 0) return withoutHeld({ ...current, identifier });
+  if (holders.length === 0) return { ...current, identifier };
   const what = `Task ${record.task ?? ''} names server ${identifier}, which belongs to ${namesOf(holders, object)}`;
   return { verdict: { reason: 'TaskInUse', message: taskInUse(what) } };
 }

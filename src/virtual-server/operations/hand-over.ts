@@ -14,7 +14,7 @@ import { isInDoubt, isSameAccount, recognize } from '../decision/identity.ts';
 import { isAskedToCancel } from '../decision/delay.ts';
 import type { Memo } from '../decision/memo.ts';
 import { failed, parked, retryLater, waited, withoutKey } from '../decision/outcome.ts';
-import { giverIn, knownRecord, mergeFailed, mergeOrphans, viewRecord, withoutHeld } from '../decision/record.ts';
+import { giverIn, knownRecord, mergeFailed, mergeOrphans, viewRecord } from '../decision/record.ts';
 import { serverFields } from '../decision/status.ts';
 import type { AttemptNote, Operation, Outcome, ShownServer } from '../decision/types.ts';
 import type { View } from '../decision/view.ts';
@@ -160,7 +160,7 @@ export function taken(
     takenFrom: { name, uid, identifier },
   };
   if (!next.record) return next;
-  const record = withoutHeld({ ...next.record, ...more });
+  const record = { ...next.record, ...more };
   const { sshHostKeys } = status ?? {};
   const fields = { ...serverFields(shown.server, status), ...(sshHostKeys !== undefined && { sshHostKeys }) };
   return { ...next, record, status: compose(at.object, { record, fields }, at.facts.now) };

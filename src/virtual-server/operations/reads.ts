@@ -1,5 +1,5 @@
 /** Reads tasks and servers at the provider, and tells whether a denial of the provider proves anything. */
-import { identifierKey } from '../../base/identifier.ts';
+import { identifierKey, isSameIdentifier } from '../../base/identifier.ts';
 import { ProviderError, ResponseError, isProviderError } from '../../provider/error.ts';
 import type { FailedOrder } from '../../api/record.ts';
 import type { VirtualServer } from '../../api/virtual-server.ts';
@@ -91,7 +91,7 @@ async function listOf(session: Session, denial: ProviderError): Promise<Readonly
 }
 
 /**
- * Reads the servers of failed orders. `appeared`: the first one that the provider shows, and no other object holds. `unclear`:
+ * Reads the servers of failed orders. `appeared`: the first one that the provider shows, and no object holds. `unclear`:
  * why one of them may exist all the same.
  */
 export async function lookForFailed(
@@ -101,8 +101,11 @@ export async function lookForFailed(
 ): Promise<{ appeared?: FailedOrder; unclear?: string }> {
   const others = holders.others(object.metadata.uid);
   const { account } = session;
+  const held = knownRecord(object)?.identifier;
   for (const order of orders) {
     const isOwn = order.account === undefined || isSameAccount(order.account, account);
+    // The provider may use an identifier again, or you have adopted the server.
+    if (isSameIdentifier(order.identifier, held)) continue;
     if (!isOwn || others.withServer(order.identifier, { account }).length > 0) continue;
     const answer = await readServer(order.identifier, order.account, session, object);
     if (answer.type === 'server') return { appeared: order };

@@ -157,7 +157,7 @@ describe.concurrent('a task that fails, at a service with a list of servers', ()
 
 describe.concurrent('a task that fails, at a provider without a list of servers', () => {
   const documented = ({ onTestFinished }: Parameters<typeof publicWorld>[0]): Promise<World> =>
-    createWorld({ onTestFinished, simulator: { variants: { failedTask: 'error' } }, flags: ['--absence-grace=200ms'] });
+    createWorld({ onTestFinished, simulator: { variants: { failedTask: 'error' } }, flags: ['--absence-grace=2s'] });
 
   it('asks you, and orders again only after not-created', async (context) => {
     const world = await documented(context);

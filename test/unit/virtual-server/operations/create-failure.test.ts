@@ -15,6 +15,7 @@ import {
   TIMING,
   record,
   memo,
+  web,
   webWith,
 } from '../../../fixtures/decision.ts';
 import { recordOf } from '../../../fixtures/records.ts';
@@ -276,13 +277,17 @@ describe('after an order that failed, another one', () => {
     const annotations = { [ADOPT_ANNOTATION]: 'srv1' };
     const adopted = await visit(webWith(record({ failed }), { annotations }), { answers: { server: SERVER } });
     expect(held(adopted)).toMatchObject({ identifier: 'srv1' });
-    expect(held(adopted)).not.toHaveProperty('failed');
-    expect(held(adopted)?.orphans).toBeUndefined();
     const reused = await visit(webWith({ ...UNNAMED, failed }), {
       answers: { task: { state: 'complete', identifier: 'srv1' }, server: SERVER },
     });
-    expect(held(reused)).toMatchObject({ identifier: 'srv1' });
-    expect(held(reused)?.orphans).toBeUndefined();
+    const read = await visit(web({ annotated: { ...KNOWN, failed }, status: RUNNING }), {
+      answers: { server: SERVER },
+    });
+    for (const visited of [adopted, reused, read]) {
+      const later = visited.object && (await visit(visited.object, { now: NOW + HOUR, answers: { server: SERVER } }));
+      expect(later && held(later)).toMatchObject({ identifier: 'srv1' });
+      expect(later && held(later)?.orphans).toBeUndefined();
+    }
   });
 
   it('keeps the record valid, however many servers appear', async () => {
@@ -341,7 +346,11 @@ describe('the deletion of an object whose order failed', () => {
   });
 
   it('polls the task again before each cancellation: an order that goes on is followed to its end', async () => {
-    const goesOn: Answers = { task: { state: 'pending', identifier: 'srv1' }, server: DENIED, servers: [] };
+    const goesOn = (count: number): Answers => ({
+      ...gone,
+      task: count <= 2 ? FAILED : { state: 'pending', identifier: 'srv1' },
+      servers: [],
+    });
     const last = await visits(doomed, { answers: goesOn, forMs: 10 * GRACE, listsCreating: true });
     expect(shownBy(last).reason).toBe('Deleting');
     expect(held(last)).not.toHaveProperty('createFailure');
