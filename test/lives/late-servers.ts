@@ -2,6 +2,7 @@
  * Orders that seem to have failed for longer than anyone waits: the task answers 500, and nothing shows the server. Much
  * later the server comes up all the same.
  */
+import { recordOf } from '../fixtures/records.ts';
 import type { Simulation } from '../../src/simulator/index.ts';
 import type { LieHandle } from '../../src/simulator/lies.ts';
 import type { ApiServer } from './api-server.ts';
@@ -70,10 +71,12 @@ export class LateServers {
     for (const late of this.#hidden) late.lie = this.#deny(late.task);
   }
 
-  /** All come up. An object that is gone by then cannot hold its server, nor report it. */
+  /** All come up. An object that is gone or expired by then cannot hold its server, nor report it. */
   appear(): void {
     const { api, simulation, orders, truth, tell } = this.#parts;
-    const present = api.servers.list().filter(({ metadata }) => metadata.deletionTimestamp === undefined);
+    const present = api.servers
+      .list()
+      .filter((object) => object.metadata.deletionTimestamp === undefined && recordOf(object)?.expiredAt === undefined);
     const uids = new Set(present.map(({ metadata }) => metadata.uid));
     for (const { task, serial, lie } of this.#hidden) {
       lie.remove();

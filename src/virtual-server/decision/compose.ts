@@ -100,7 +100,9 @@ export function compose(object: VirtualServer, parts: Parts, now: number): Virtu
   const isKept = cancelIsForbidden(object) !== undefined || record?.identifier === undefined;
   const cancelsAt = isReadable && !isKept ? delayEndOf(object, record) : undefined;
   const identifier = isReadable && record?.expiredAt === undefined ? record?.identifier : undefined;
-  const isSame = !isCopied && object.status?.identifier === identifier;
+  // A record whose owner was lost is no other object's: a DELETE that was sent must not be forgotten.
+  const isOther = isCopied && typeof before.owner === 'string';
+  const isSame = !isOther && object.status?.identifier === identifier;
   const cancelRequestedAt = (isSame ? askedAt : undefined) ?? (parts.isAsked === true ? timestamp(now) : undefined);
   return {
     ...fields,

@@ -102,6 +102,13 @@ describe('a server that is still shown after the documented answer to a DELETE',
     expect(next.status?.cancelRequestedAt).toBe(noted);
     const other = compose(kept, { record: { ...KNOWN, identifier: 'srv2' } }, NOW);
     expect(other.cancelRequestedAt).toBeUndefined();
+    // A mirror that has lost its owner, and one of another object.
+    const ownedBy = (owner: unknown) => ({
+      ...kept,
+      status: { ...kept.status, record: { ...KNOWN, owner } },
+    });
+    expect(compose(ownedBy(null), { record: KNOWN }, NOW).cancelRequestedAt).toBe(noted);
+    expect(compose(ownedBy('uid-of-other'), { record: KNOWN }, NOW).cancelRequestedAt).toBeUndefined();
   });
 
   it.each([
