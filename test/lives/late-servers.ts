@@ -2,14 +2,12 @@
  * Orders that seem to have failed for longer than anyone waits: the task answers 500, and nothing shows the server. Much
  * later the server comes up all the same.
  */
-import { recordOf } from '../fixtures/records.ts';
 import type { Simulation } from '../../src/simulator/index.ts';
 import type { LieHandle } from '../../src/simulator/lies.ts';
 import type { ApiServer } from './api-server.ts';
 import type { Truth } from './caretaker.ts';
 import { OWN_ACCOUNT } from './misfortunes.ts';
 import { isAlive, type Ownership } from './ownership.ts';
-import type { Orders } from './orders.ts';
 import type { Random } from './random.ts';
 
 const TASK = '/beta/queue/vps/{task}';
@@ -17,7 +15,6 @@ const TASK = '/beta/queue/vps/{task}';
 export interface LateServersParts {
   api: ApiServer;
   simulation: Simulation;
-  orders: Orders;
   truth: Truth;
   ownership: Ownership;
   random: Random;
@@ -71,13 +68,9 @@ export class LateServers {
     for (const late of this.#hidden) late.lie = this.#deny(late.task);
   }
 
-  /** All come up. An object that is gone or expired by then cannot hold its server, nor report it. */
+  /** All come up. */
   appear(): void {
-    const { api, simulation, orders, truth, tell } = this.#parts;
-    const present = api.servers
-      .list()
-      .filter((object) => object.metadata.deletionTimestamp === undefined && recordOf(object)?.expiredAt === undefined);
-    const uids = new Set(present.map(({ metadata }) => metadata.uid));
+    const { simulation, truth, tell } = this.#parts;
     for (const { task, serial, lie } of this.#hidden) {
       lie.remove();
       truth.hidden.delete(serial);
@@ -85,7 +78,6 @@ export class LateServers {
       if (life === undefined || !isAlive(life)) continue;
       simulation.fleet.completeTask(task, OWN_ACCOUNT);
       tell(`server ${life.identifier} of task ${task} comes up after all`);
-      if (!uids.has(orders.uidOf(serial) ?? '')) truth.abandonedServers.add(serial);
     }
     this.#hidden = [];
   }

@@ -280,6 +280,13 @@ export function leftOver(
     return [{ key: life.serial, by: keyOf(object), mayBeGone }];
   });
   const retained = serversLeft(api, ownership);
+  // An object that is gone, has expired or reports its server as missing looks for no server of a failed order.
+  const looking = new Set(
+    api.servers
+      .list()
+      .filter(looksForFailed)
+      .map(({ metadata }) => metadata.uid),
+  );
   const nameOf = (serial: number): string => `(serial ${serial}, ordered for ${orders.uidOf(serial) ?? 'no object'})`;
   const alive = new Map(servers.map(({ serial, identifier }) => [serial, `server ${identifier} ${nameOf(serial)}`]));
   const mayBeLeft = (serial: number): boolean => {
@@ -287,9 +294,14 @@ export function leftOver(
     const isStranger = uid === undefined && !ownership.isAdopted(serial);
     const isGivenUp =
       truth.abandonedServers.has(serial) || truth.abandoned.has(uid ?? '') || ownership.misled.has(uid ?? '');
-    return retained.has(serial) || isGivenUp || isStranger;
+    return retained.has(serial) || isGivenUp || isStranger || (truth.late.has(serial) && !looking.has(uid ?? ''));
   };
   return [...violations, ...unaccounted({ alive, held, mayBeLeft })];
+}
+
+function looksForFailed(object: VirtualServer): boolean {
+  const { expiredAt, missingAt } = recordOf(object) ?? {};
+  return expiredAt === undefined && missingAt === undefined;
 }
 
 /** The expiry, the guards or a hand-over changed after the provider had cancelled the server, or while the DELETE was in flight. */

@@ -206,7 +206,7 @@ class SimWorld {
     const { ownership, truth } = this.#people;
     // Servers may live on after a DELETE that was answered with 200: no denial is false then (documented limit).
     const absences = new Absences(isSlowToCancel);
-    const around = { api: this.#api, simulation: this.#simulation, orders: this.#orders, truth, ownership, tell };
+    const around = { api: this.#api, simulation: this.#simulation, truth, ownership, tell };
     this.#late = new LateServers({ ...around, random: this.#apiRandom });
     this.#apiMisfortunes = new ApiMisfortunes({
       simulation: this.#simulation,
