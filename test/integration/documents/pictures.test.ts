@@ -184,6 +184,8 @@ function fixed(output: string, namespace: string): string {
       .replaceAll(namespace, 'default')
       .replaceAll(/\d{4}-\d\d-\d\dT[\d:.]+Z/g, '2026-01-01T12:00:00Z')
       .replaceAll(/\b[0-9a-f]{16}\b/g, 'c7236404efb4143b')
+      // A narrow column cuts the order's name.
+      .replaceAll(/\bOrder [0-9a-f]{8}…/g, 'Order c7236404…')
       .replaceAll(/ {2,}(?:\d+m)?\d+[smhd] ago\b/g, '    8s ago')
       // Not the code of a color, such as `[22m`.
       .replaceAll(/(?<!\[)\b(?:\d+m)?\d+[smhd]\b/g, '8s')
