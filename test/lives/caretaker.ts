@@ -157,7 +157,8 @@ export class Caretaker {
 
   /** The server that was ordered for the object, or that it holds, if that server is alive or will be. */
   #living(object: VirtualServer, held: string | undefined): string | undefined {
-    if (held === undefined) return this.#serversOf(object)[0]?.identifier;
+    // An earlier order may have got its server late: the present one is asked about.
+    if (held === undefined) return this.#serversOf(object).at(-1)?.identifier;
     return this.#isAlive(object) ? held : undefined;
   }
 

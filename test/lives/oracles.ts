@@ -299,9 +299,10 @@ export function leftOver(
   return [...violations, ...unaccounted({ alive, held, mayBeLeft })];
 }
 
+/** With the key of another account name, the operator cannot tell whose the server of a failed order is. */
 function looksForFailed(object: VirtualServer): boolean {
-  const { expiredAt, missingAt } = recordOf(object) ?? {};
-  return expiredAt === undefined && missingAt === undefined;
+  const { expiredAt, missingAt, account, failed = [] } = recordOf(object) ?? {};
+  return expiredAt === undefined && missingAt === undefined && failed.every((order) => order.account === account);
 }
 
 /** The expiry, the guards or a hand-over changed after the provider had cancelled the server, or while the DELETE was in flight. */

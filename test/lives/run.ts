@@ -325,6 +325,7 @@ class SimWorld {
     cancels.stall();
     for (let round = 0; round < 5; round++) {
       this.#people.tidy();
+      this.#sets?.people.tidy();
       await this.#pass(15 * MINUTE);
     }
     this.#violations.push(...cancels.atRest());
