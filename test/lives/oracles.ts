@@ -302,7 +302,9 @@ export function leftOver(
 /** With the key of another account name, the operator cannot tell whose the server of a failed order is. */
 function looksForFailed(object: VirtualServer): boolean {
   const { expiredAt, missingAt, account, failed = [] } = recordOf(object) ?? {};
-  return expiredAt === undefined && missingAt === undefined && failed.every((order) => order.account === account);
+  // One that holds nothing expires without a note in the record.
+  const isExpired = expiredAt !== undefined || currentReason(object.status?.conditions) === 'Expired';
+  return !isExpired && missingAt === undefined && failed.every((order) => order.account === account);
 }
 
 /** The expiry, the guards or a hand-over changed after the provider had cancelled the server, or while the DELETE was in flight. */
