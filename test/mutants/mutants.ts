@@ -30,7 +30,7 @@ export const MUTANTS: Mutant[] = [
   {
     name: 'takes the server of a failed order from another account',
     file: 'src/virtual-server/operations/reads.ts',
-    find: 'if (!isOwn || others',
+    find: 'if (!isNear || others',
     replace: 'if (others',
     tests: ['--project', 'unit', 'test/unit/virtual-server/operations/create-failure.test.ts'],
   },

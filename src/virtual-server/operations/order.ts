@@ -15,7 +15,7 @@ import { ProviderError } from '../../provider/error.ts';
 import type { CreateOutcome, OpenOrder, Session } from '../../provider/types.ts';
 import { compose, eventsOf } from '../decision/compose.ts';
 import { decide } from '../decision/decide.ts';
-import { withoutFailures, withoutPlan } from '../decision/memo.ts';
+import { withEvidence, withoutFailures, withoutPlan } from '../decision/memo.ts';
 import { goOn, jittered, parked, endVisit, retryLater, withoutKey } from '../decision/outcome.ts';
 import { newRecord, withOrderAgain, withoutAttempt } from '../decision/record.ts';
 import { priceText } from '../decision/price.ts';
@@ -74,7 +74,9 @@ async function openedAgain(
   if (appeared !== undefined) {
     const record = withOrderAgain(own, appeared);
     const status = compose(at.object, { record }, at.facts.now);
-    return { ...goOn(withoutPlan(at.facts.memo), { record }), status };
+    // Your annotation about this order has been obeyed, and must not count against what was just seen.
+    const memo = withEvidence(withoutPlan(at.facts.memo), { denials: undefined, asked: undefined });
+    return { ...goOn(memo, { record }), status };
   }
   if (unclear === undefined) return undefined;
   const message = `${ended(unclear)} It may be the server of an order that failed, so the operator orders no other one until that is clear`;

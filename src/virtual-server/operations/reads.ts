@@ -3,7 +3,7 @@ import { identifierKey, isSameIdentifier } from '../../base/identifier.ts';
 import { ProviderError, ResponseError, isProviderError } from '../../provider/error.ts';
 import type { FailedOrder } from '../../api/record.ts';
 import type { VirtualServer } from '../../api/virtual-server.ts';
-import { isSameAccount } from '../decision/identity.ts';
+import { isSameAccount, isSameProvider } from '../decision/identity.ts';
 import { knownRecord } from '../decision/record.ts';
 import { isProvisioned, wasRead } from '../decision/status.ts';
 import type { Unlisted } from '../decision/memo.ts';
@@ -106,9 +106,12 @@ export async function lookForFailed(
     const isOwn = order.account === undefined || isSameAccount(order.account, account);
     // The provider may use an identifier again, or you have adopted the server.
     if (isSameIdentifier(order.identifier, held)) continue;
-    if (!isOwn || others.withServer(order.identifier, { account }).length > 0) continue;
+    const isNear = isOwn || isSameProvider(order.account, account);
+    if (!isNear || others.withServer(order.identifier, { account }).length > 0) continue;
     const answer = await readServer(order.identifier, order.account, session, object);
     if (answer.type === 'server') return { appeared: order };
+    // Another key of the provider may show the server, but cannot deny it.
+    if (!isOwn) continue;
     if (answer.type === 'failed') return { unclear: answer.error.message };
     if (!answer.counts) return { unclear: `server ${order.identifier} is denied, but ${answer.detail}` };
   }
