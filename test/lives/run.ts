@@ -550,7 +550,11 @@ class SimWorld {
     for (const { process } of this.#replicas) process.kill();
     this.#scheduler.after(0, () => {
       act();
-      for (const replica of this.#replicas) replica.process = this.#start(replica, 0);
+      for (const replica of this.#replicas) {
+        // Another crash of the same moment has started it already.
+        replica.process.kill();
+        replica.process = this.#start(replica, 0);
+      }
     });
   }
 

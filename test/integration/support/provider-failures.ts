@@ -34,7 +34,12 @@ const UNANSWERED: Failure = {
 
 const FAILURES: Record<Outage['at'], Record<string, Failure>> = {
   calls: {
-    '500': { action: answered(500), says: unavailable(/answered 500: words of the provider/) },
+    '500': {
+      action: answered(500),
+      says: unavailable(/answered 500: words of the provider/),
+      // A task that answers 500 may have failed, unless the list of products fails too.
+      listReaders: 2,
+    },
     '429 with Retry-After in seconds': {
       action: answered(429, { 'retry-after': '2' }),
       says: limited,
