@@ -26,20 +26,28 @@ const PASSING = new Set([502, 503, 504]);
 /** Maximum length of the provider's text in the record, in characters. */
 const MAX_SAID = 200;
 
+/** A record, and the same with the server that the task named before its answer. */
+export interface PolledRecord {
+  known: ServerRecord;
+  record: ServerRecord;
+}
+
 /** The task has answered with an error that says why the order failed. */
-export function taskFailed(before: View, record: ServerRecord, error: ResponseError): Outcome {
+export function taskFailed(before: View, polled: PolledRecord, error: ResponseError): Outcome {
+  const { record } = polled;
   const { facts } = before;
   const failure = failedAgain(facts, record.task ?? 0, cut(error.said, MAX_SAID));
   const at = withMemo(before, withEvidence(facts.memo, { failure }));
   if (record.createFailure === undefined && !stays(failure, error.status, facts)) return failed(at, 'follow', error);
-  return confirmed(at, record, failure.said);
+  return confirmed(at, polled, failure.said);
 }
 
 /** The provider does not know the task any more that has failed. Undefined if it has not. */
-export function forgottenFailure(at: View, record: ServerRecord): Outcome | undefined {
+export function forgottenFailure(at: View, polled: PolledRecord): Outcome | undefined {
+  const { record } = polled;
   const { failure } = at.facts.memo.evidence;
   const said = record.createFailure?.said ?? (failure?.task === record.task ? failure?.said : undefined);
-  return said === undefined ? undefined : confirmed(at, record, said);
+  return said === undefined ? undefined : confirmed(at, polled, said);
 }
 
 function failedAgain({ memo, monotonic }: Facts, task: number, said: string): Failure {
@@ -53,10 +61,10 @@ function stays({ count, since }: Failure, status: number, { monotonic, timing }:
 }
 
 /** The order has failed. If the task has named a server, the server itself is read once. */
-function confirmed(at: View, before: ServerRecord, said: string): Outcome {
+function confirmed(at: View, { known, record: before }: PolledRecord, said: string): Outcome {
   const generation = before.createFailure?.generation ?? at.object.metadata.generation;
   const record = before.createFailure?.said === said ? before : { ...before, createFailure: { said, generation } };
-  const isNew = record !== before;
+  const isNew = record !== known;
   if (record.identifier !== undefined)
     return goOn(withSilence(at.facts.memo, { why: 'failed' }), isNew ? { record } : {});
   const verdict = verdictOf(record, 'The task has named no server, but the provider may have created one');

@@ -11,7 +11,7 @@ import { failed, goOn, goneUnasked, parked, endVisit, retryLater, withoutKey } f
 import { invisible, saysFailure, shorten, taskVerdict, vanished, withSilence } from '../decision/silent-task.ts';
 import { nextPoll, runsForMs } from '../decision/next-poll.ts';
 import { taskField } from '../decision/status.ts';
-import { forgottenFailure, taskFailed } from '../decision/create-failure.ts';
+import { forgottenFailure, taskFailed, type PolledRecord } from '../decision/create-failure.ts';
 import type { Outcome, Operation, Park, TaskAnswer } from '../decision/types.ts';
 import { accountOf, isOverdue, withMemo, type View } from '../decision/view.ts';
 import { RESTORE_KEY, namesOf } from '../decision/words.ts';
@@ -163,12 +163,12 @@ function withIdentifier(at: View, record: ServerRecord, identifier: string | und
 }
 
 /** Adds the server that the task named before it failed, if no status has told of it yet. */
-function withPolled(at: View, record: ServerRecord): ServerRecord {
+function withPolled(at: View, known: ServerRecord): PolledRecord {
   const { polled } = at.facts.memo;
-  if (record.identifier !== undefined || polled?.task !== record.task || polled?.identifier === undefined)
-    return record;
-  const named = withIdentifier(at, record, polled.identifier);
-  return 'owner' in named ? named : record;
+  if (known.identifier !== undefined || polled?.task !== known.task || polled?.identifier === undefined)
+    return { known, record: known };
+  const named = withIdentifier(at, known, polled.identifier);
+  return { known, record: 'owner' in named ? named : known };
 }
 
 /** The memo after a task has named a server. */

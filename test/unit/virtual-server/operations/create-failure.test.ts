@@ -17,6 +17,7 @@ import {
   memo,
   web,
   webWith,
+  opened,
 } from '../../../fixtures/decision.ts';
 import { recordOf } from '../../../fixtures/records.ts';
 import { DENIED, shownBy, visit, type Answers, type Visited } from '../../../fixtures/visits.ts';
@@ -93,6 +94,20 @@ describe('a task that answers with an error', () => {
     expect(held(last)?.failed).toMatchObject([{ attempt: 'a0', task: 7, identifier: 'srv1', said: 'Out of stock' }]);
   });
 
+  it('is about that server also if another process has recorded the failure without its name', async () => {
+    const failed = { ...UNNAMED, createFailure: { said: 'Out of stock', generation: 1 } };
+    const polled = { task: 7, since: 0, at: 0, progress: {}, stale: 0, identifier: 'srv1' };
+    for (const observes of [undefined, 'reporting'] as const) {
+      const last = await visit(webWith(failed), {
+        memo: memo({}, { polled }),
+        ...(observes && { observes }),
+        answers: { task: FAILED, server: DENIED },
+      });
+      expect(last.calls.filter((call) => call === 'poll')).toHaveLength(1);
+      expect(shownBy(last).reason).toBe('CreateFailed');
+    }
+  });
+
   it.each([400, 409, 422])('counts with the status %i too', async (status) => {
     const answers = { task: failedWith(status), server: DENIED };
     expect(shownBy(await visits(webWith(NAMED), { answers, forMs: 60_000 })).reason).toBe('CreateFailed');
@@ -119,10 +134,10 @@ describe('a task that answers with an error', () => {
 
   it('proves nothing under another key, and asks for the key of the order', async () => {
     const last = await visit(webWith(NAMED), { account: OTHER_KEY, answers: { task: FAILED, server: DENIED } });
-    expect(last.calls).toEqual(['poll', 'read', 'write']);
+    expect(last.calls).toEqual(['poll', 'read', 'write', 'write']);
     expect(shownBy(last).reason).toBe('ServerNotVisible');
     expect(shownBy(last).message).toContain('Restore that key');
-    expect(held(last)).toEqual(NAMED);
+    expect(held(last)).toEqual(opened(NAMED, 'ServerNotVisible'));
   });
 
   it('changes nothing if it passes', async () => {
