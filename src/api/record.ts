@@ -36,6 +36,7 @@ const orphanSchema = open({
   identifier: identifier.optional(),
 }).describe('A server, or a task that creates one, that this object no longer refers to.');
 
+const reason = z.string().max(64);
 const said = z.string().max(MAX_SAID).describe('What the provider said about the order.');
 
 const failedSchema = open({
@@ -61,6 +62,22 @@ const fingerprintSchema = open({
 }).describe(
   'What tells the server from another one with its identifier; empty where the provider shows nothing of it.',
 );
+
+const doubtSchema = open({
+  identifier,
+  reason: reason.describe(
+    '`AbsenceUnproven`: the provider denied the server. `IdentityUnproven`: it showed one that may be another.',
+  ),
+  since: z.iso.datetime().max(64).describe('When the doubt began.'),
+}).describe(
+  'The next server with this identifier has to prove that it is the one of this object. Stays until one has.',
+);
+
+const openSchema = open({
+  reason: reason.describe('The reason that Ready had when the question came up.'),
+  since: z.iso.datetime().max(64).describe('When it came up.'),
+  cause: z.string().max(MAX_SAID).optional().describe('Why the answer to the order is missing.'),
+}).describe('What is open about the order, whatever else Ready shows. Stays until the provider tells, or you do.');
 
 /** The format that this version writes, and the newest format that it understands. */
 export const RECORD_FORMAT = 1;
@@ -90,6 +107,8 @@ const shape = {
     .describe('The task of the order answers that the order failed; whether a server exists is still open.'),
   identifier: identifier.optional(),
   fingerprint: fingerprintSchema.optional(),
+  doubt: doubtSchema.optional(),
+  open: openSchema.optional(),
   goneRefuted: z
     .literal(true)
     .optional()

@@ -1,6 +1,6 @@
 /** What a VirtualServer says about itself, for every kind of object that asks. Pure. */
-import { currentReason } from './conditions.ts';
 import { FINALIZER, PAUSED_ANNOTATION } from './names.ts';
+import { mirrorIn } from './record.ts';
 import type { VirtualServer } from './virtual-server.ts';
 
 /** Annotations such as `paused` count with any value but `false`. */
@@ -28,6 +28,6 @@ export function hasRunningServer(object: VirtualServer): boolean {
 
 /** True if status shows the server as it is, running or not. The status of a server that is missing shows its last state. */
 export function hasReadServer(object: VirtualServer): boolean {
-  const { serverStatus, conditions } = object.status ?? {};
-  return serverStatus !== undefined && currentReason(conditions) !== 'ServerMissing' && !isLetGo(object);
+  const { status } = object;
+  return status?.serverStatus !== undefined && mirrorIn(status)?.missingAt === undefined && !isLetGo(object);
 }

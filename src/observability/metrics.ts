@@ -1,5 +1,6 @@
 /** The page of metrics: what the operator has counted, and gauges that are read when the page is requested. */
-import { mirrorIn } from '../api/record.ts';
+import { openReason } from '../api/open.ts';
+import { mirrorIn, type ServerRecord } from '../api/record.ts';
 import { currentReason, REASONS, SET_REASONS, hasTrait } from '../api/conditions.ts';
 import type { VirtualServer } from '../api/virtual-server.ts';
 import type { Condition } from '../api/meta.ts';
@@ -56,8 +57,7 @@ export function countTotals(objects: readonly VirtualServer[], now: number): Tot
     oldestDeletionMs: 0,
   };
   for (const object of objects) {
-    const { reason } = standing(object);
-    if (hasTrait(reason, 'orderParked')) totals.parkedCreates += 1;
+    if (isParked(object)) totals.parkedCreates += 1;
     if (hasRunningServer(object)) addRunning(totals, object);
     if (object.status?.conditions?.some(({ type }) => type === 'Expiring') === true) totals.expiring += 1;
     totals.orphans += orphansOf(object);
@@ -97,10 +97,18 @@ function addRunning(totals: Totals, { metadata, status }: VirtualServer): void {
   totals.namespaces.set(metadata.namespace, { servers: total.servers + 1, price: total.price + known });
 }
 
+function isParked(object: VirtualServer): boolean {
+  return hasTrait(standing(object).reason, 'orderParked') || openReason(ownMirror(object), 'orderParked') !== undefined;
+}
+
 /** A record that was copied together with its object lists orphans of the original object, so they do not count. */
-function orphansOf({ metadata, status }: VirtualServer): number {
-  const { owner, orphans } = mirrorIn(status) ?? {};
-  return owner === metadata.uid ? (orphans?.length ?? 0) : 0;
+function orphansOf(object: VirtualServer): number {
+  return ownMirror(object)?.orphans?.length ?? 0;
+}
+
+function ownMirror({ metadata, status }: VirtualServer): ServerRecord | undefined {
+  const mirror = mirrorIn(status);
+  return mirror?.owner === metadata.uid ? mirror : undefined;
 }
 
 function deletingFor(object: VirtualServer, now: number): number | undefined {

@@ -1,5 +1,6 @@
 /** What a set has to know about one of its members. Pure. */
 import { currentReason, hasTrait, REASONS, type Reason } from '../../api/conditions.ts';
+import { openReason } from '../../api/open.ts';
 import { MEMBER_DELETE_FIRST_ANNOTATION, RECORD_ANNOTATION } from '../../api/names.ts';
 import { parseRecord, type ServerRecord, mirrorIn } from '../../api/record.ts';
 import { hasRunningServer, isAnnotated, isPaused } from '../../api/server-state.ts';
@@ -50,7 +51,7 @@ export function memberOf(object: VirtualServer, ordinal: number | undefined): Me
   const conditions = status?.conditions ?? [];
   const ready = conditions.find(({ type }) => type === 'Ready');
   const records = recordsOf(object);
-  const unresolved = unresolvedOf(object);
+  const unresolved = unresolvedOf(object, records);
   const holdsNothing = records.every(({ attempt, task, identifier }) => (attempt ?? task ?? identifier) === undefined);
   const isStalled = conditions.some(({ type }) => type === 'Stalled');
   const isBlocked = isStalled && holdsNothing && unresolved === undefined && !deleting;
@@ -85,10 +86,14 @@ export function troubleOf({ trouble }: Pick<Member, 'trouble'>): Note | undefine
   return hasTrait(trouble?.reason, 'calm') ? undefined : trouble;
 }
 
-function unresolvedOf(object: VirtualServer): Note | undefined {
+function unresolvedOf(object: VirtualServer, records: readonly Partial<ServerRecord>[]): Note | undefined {
   const conditions = object.status?.conditions;
   const reason = currentReason(conditions);
   if (hasTrait(reason, 'unresolved')) return noteOf(object, reason);
+  const covered = records.map((record) => openReason(record, 'unresolved')).find((open) => open !== undefined);
+  // The message of the reason that is shown tells of it too.
+  const note = covered === undefined ? undefined : noteOf(object, reason);
+  if (note !== undefined) return { ...note, reason: covered as Reason };
   const hasOrphans = conditions?.some(({ type, status }) => type === 'OrphanedServer' && status === 'True');
   return hasOrphans === true ? noteOf(object, 'OrphanedServer') : undefined;
 }

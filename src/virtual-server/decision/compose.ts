@@ -21,6 +21,7 @@ import { delayEndOf } from './delay.ts';
 import { expiring } from './expiry.ts';
 import { adoptionOf, orphanMessage } from './inputs.ts';
 import { isPaused } from '../../api/server-state.ts';
+import { coveredBy } from './open.ts';
 import type { ConnectionCondition } from './connection.ts';
 import type { Reachable } from './reach.ts';
 import { drift, isProvisioned } from './status.ts';
@@ -72,19 +73,17 @@ export function compose(object: VirtualServer, parts: Parts, now: number): Virtu
     const steps = [finding.reason, ...more].flatMap((reason) => adviceOn(reason, about));
     return { ...finding, advice: finding.advice ?? sentences(steps, object) };
   };
-  const notice = adoptIgnored(object, record);
-  let conditions = present.map(current(generation, paused));
-  if (verdict !== undefined) {
-    const noticed = notice === undefined ? verdict : { ...verdict, message: `${ended(verdict.message)} ${notice}` };
-    conditions = withVerdict(
-      present,
-      advised(noticed, ...(notice === undefined ? [] : ['AdoptIgnored' as const])),
-      generation,
-      now,
-    );
-  }
   // If a newer version wrote the record, keep it and its conditions: this version may misread it.
   const isReadable = newerRecord(record) === undefined;
+  const ignored = adoptIgnored(object, record);
+  let conditions = present.map(current(generation, paused));
+  if (verdict !== undefined) {
+    const covered = isReadable ? coveredBy(verdict.reason, record) : undefined;
+    const message = [verdict.message, covered?.message, ignored].filter((text) => text !== undefined);
+    const noticed = { ...verdict, message: message.length === 1 ? verdict.message : message.map(ended).join(' ') };
+    const more = [...(covered?.reasons ?? []), ...(ignored === undefined ? [] : ['AdoptIgnored' as const])];
+    conditions = withVerdict(present, advised(noticed, ...more), generation, now);
+  }
   const others: [ConditionType, Finding | undefined][] = [
     ['Drifted', drifted(object, fields)],
     ['Paused', paused ? { reason: 'Paused', message: PAUSED } : undefined],

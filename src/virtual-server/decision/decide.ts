@@ -26,7 +26,8 @@ import { createHasFailed, nextOrderWaits } from './create-failure.ts';
 import { holdsSomething, withFailedOrder } from './record.ts';
 import { clockOf, expiryOf, isToExpire } from './expiry.ts';
 import { keepsServer } from './delay.ts';
-import { currentReason, hasTrait } from '../../api/conditions.ts';
+import { currentReason, hasTrait, type Trait } from '../../api/conditions.ts';
+import { openReason } from '../../api/open.ts';
 import type { VirtualServer } from '../../api/virtual-server.ts';
 import { endOf, isGone } from './memo.ts';
 
@@ -336,15 +337,14 @@ function journalIsUnavailable({ journalProblem, timing }: Facts): Operation | un
 function isReplaceable({ own, adoption, object }: View): boolean {
   if (own?.mode !== 'create' || own.fingerprint !== undefined || own.task === undefined) return false;
   const isOther = adoption?.ok === true && !isSameIdentifier(adoption.identifier, own.identifier);
-  return isOther && hasTrait(currentReason(object.status?.conditions), 'renamed');
+  return isOther && isOpen(object, own, 'renamed');
 }
 
 export function adoptionIsAsked(view: View): Operation | undefined {
-  const { own, adoption, object } = view;
+  const { own, adoption } = view;
   if (adoption === undefined || (own?.identifier !== undefined && !isReplaceable(view))) return undefined;
   // A running task will name its own server. Adopting that server earlier would make the task look like an orphan.
-  const isRefused = currentReason(object.status?.conditions) === 'AdoptInvalid';
-  if (own?.task !== undefined && !isRefused && !isHopeless(view, own)) return undefined;
+  if (own?.task !== undefined && !isHopeless(view, own)) return undefined;
   if (!adoption.ok) return park('AdoptInvalid', adoption.message);
   return notDue(view, 'adopt') ?? { type: 'adopt', record: own, identifier: adoption.identifier };
 }
@@ -371,8 +371,12 @@ export function mayBeInFlight({ own, facts }: OwnView): boolean {
  * more than an hour.
  */
 export function isHopeless({ object, facts }: View, own: ServerRecord): boolean {
-  if (own.createFailure !== undefined) return true;
-  return hasTrait(currentReason(object.status?.conditions), 'hopeless') || isOverdue(own, facts.now);
+  return isOpen(object, own, 'hopeless') || isOverdue(own, facts.now);
+}
+
+/** By the record, or by the present reason, which may be newer. */
+function isOpen({ status }: VirtualServer, own: ServerRecord, trait: Trait): boolean {
+  return openReason(own, trait) !== undefined || hasTrait(currentReason(status?.conditions), trait);
 }
 
 export function createOutcomeIsUnknown({ own, object }: OwnView): Operation | undefined {
@@ -381,8 +385,9 @@ export function createOutcomeIsUnknown({ own, object }: OwnView): Operation | un
   return park('CreateOutcomeUnknown', unknownMessage(own, cause), {}, cause);
 }
 
-/** Only the visit that sent the create knows what happened; it is the subject of the condition of this order. */
-function causeOf({ status }: VirtualServer, { attempt, hintedTask }: ServerRecord): string | undefined {
+/** Only the visit that sent the create knows what happened. Earlier versions kept it in the condition of this order alone. */
+function causeOf({ status }: VirtualServer, { attempt, hintedTask, open }: ServerRecord): string | undefined {
+  if (open?.reason === 'CreateOutcomeUnknown') return open.cause;
   const mirror = mirrorIn(status);
   if (mirror?.attempt !== attempt || mirror?.hintedTask !== hintedTask) return undefined;
   return status?.conditions?.find(({ reason }) => reason === 'CreateOutcomeUnknown')?.subject;

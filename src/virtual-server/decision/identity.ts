@@ -9,6 +9,10 @@ import type { Memo } from './memo.ts';
 import type { Others, ShownServer } from './types.ts';
 import { namesOf } from './words.ts';
 import { currentReason, hasTrait } from '../../api/conditions.ts';
+import { doubtIn } from '../../api/open.ts';
+import { without } from '../../base/without.ts';
+import { withoutOpen } from './open.ts';
+import { knownRecord } from './record.ts';
 import type { View } from './view.ts';
 
 /** Separates the hash of the base URL from the hash of both; names from earlier versions have only the second one. */
@@ -170,8 +174,7 @@ export function recognize(
   const isAccepted = hasAccepted(object, word);
   const isPlausible = likeness !== 'different' && isOwnAccount && record.missingAt === undefined;
   if (isAccepted || isProven || (isPlausible && isEnough(record.fingerprint, purpose))) {
-    const { missingAt, ...present } = record;
-    const known = missingAt === undefined ? record : present;
+    const known = withoutOpen(record.missingAt === undefined ? record : without(record, 'missingAt'));
     const seen = fingerprintOf(server);
     const isKnown = !isAccepted && known.fingerprint !== undefined && !isRicher(seen, known.fingerprint, isProven);
     const current = isKnown ? known : { ...known, fingerprint: seen };
@@ -234,14 +237,15 @@ export function hasAccepted(object: VirtualServer, word: string): boolean {
   return object.metadata.annotations?.[ACCEPT_SERVER_ANNOTATION] === word;
 }
 
-/** True after a denial, and after a read that was not recognized. The status tells what an earlier process found. */
+/** True after a denial, and after a read that was not recognized. The record tells what an earlier process found. */
 export function isInDoubt(object: VirtualServer, { evidence }: Memo): boolean {
   const { denials, unrecognized, task } = evidence;
   const identifier = mirrorIn(object.status)?.identifier;
   if (denials?.of.startsWith('server ') === true || unrecognized !== undefined) return true;
   // This process has recognized the server since.
   if (identifier !== undefined && task?.state === 'over' && task.identifier === identifier) return false;
-  return hasTrait(currentReason(object.status?.conditions), 'doubt');
+  // Earlier versions of the operator, and one that only observes, tell it by the reason alone.
+  return doubtIn(knownRecord(object)) !== undefined || hasTrait(currentReason(object.status?.conditions), 'doubt');
 }
 
 /** Whether a server that was just read is the one in the record. `use`: the purpose, unless there is doubt. */

@@ -7,6 +7,7 @@ import type { Verdict } from '../../controller/conditions.ts';
 import { backoffMs, callProblem, keyPauseMs, reasonOf, type Missing } from '../../accounts/decision/failure.ts';
 import type { ProviderError } from '../../provider/error.ts';
 import { compose, eventsOf, type Parts } from './compose.ts';
+import { withOpen } from './open.ts';
 import { untilDelayEnd } from './delay.ts';
 import { untilExpiry } from './expiry.ts';
 import { inputsOf, saysGone, saysNotCreated } from './inputs.ts';
@@ -19,18 +20,21 @@ import { firstSeen, type View } from './view.ts';
  * comes then, or when the server expires or its delay ends.
  */
 export function endVisit(
-  { object, facts }: View,
+  { object, own, facts }: View,
   parts: Parts,
   plan: { operation: Planned; afterMs: number } | undefined,
   memo: Memo = facts.memo,
   record?: ServerRecord,
 ): Outcome {
   const isAsked = wasSent(memo, parts.record?.identifier);
-  const status = compose(object, { ...withKeyNote(parts, facts), isAsked }, facts.now);
+  const known = own && parts.record && parts.verdict && withOpen(parts.record, parts.verdict, facts.now);
+  const isOpened = known !== undefined && known !== parts.record;
+  const shown = isOpened ? { ...parts, record: known } : parts;
+  const status = compose(object, { ...withKeyNote(shown, facts), isAsked }, facts.now);
   const inputs = inputsOf(object);
   const requeueAfterMs = Math.min(plan?.afterMs ?? Infinity, untilEnd(object, parts.record, facts));
   return {
-    record,
+    record: isOpened ? known : record,
     status,
     memo:
       plan === undefined

@@ -13,6 +13,7 @@ import { nextPoll, runsForMs } from '../decision/next-poll.ts';
 import { taskField } from '../decision/status.ts';
 import { forgottenFailure, taskFailed, type PolledRecord } from '../decision/create-failure.ts';
 import type { Outcome, Operation, Park, TaskAnswer } from '../decision/types.ts';
+import { withoutOpen } from '../decision/open.ts';
 import { accountOf, isOverdue, withMemo, type View } from '../decision/view.ts';
 import { RESTORE_KEY, namesOf } from '../decision/words.ts';
 import type { Visit } from '../visit.ts';
@@ -190,25 +191,27 @@ function mistaken(at: View, record: ServerRecord, problem: string): Outcome {
 /** `known`: the record before the task answered. `isRefused`: the mirror cannot be written. */
 function pending(
   at: View,
-  record: ServerRecord,
+  found: ServerRecord,
   message: string | undefined,
   { known, isRefused }: { known: ServerRecord; isRefused: boolean },
 ): Outcome {
-  const isNew = record !== known;
   const settling = withMemo(at, withoutTaskDenials(at.facts.memo));
   const { object, facts, deleting } = settling;
-  const task = record.task ?? 0;
-  const overdue = isOverdue(record, facts.now);
+  const task = found.task ?? 0;
+  const overdue = isOverdue(found, facts.now);
   const failed = saysFailure(message);
   // The task may never end, or its number may belong to another order now. Reading the server itself can tell.
-  if ((overdue || failed) && record.identifier !== undefined && facts.memo.evidence.task?.state !== 'silent') {
-    return goOn(withSilence(facts.memo, { why: 'overdue', message }), isNew ? { record } : {});
+  if ((overdue || failed) && found.identifier !== undefined && facts.memo.evidence.task?.state !== 'silent') {
+    return goOn(withSilence(facts.memo, { why: 'overdue', message }), found === known ? {} : { record: found });
   }
-  const verdict = taskVerdict(record, message, {
+  const verdict = taskVerdict(found, message, {
     deleting: deleting ? object.spec.deletionPolicy : undefined,
     overdue,
     failed,
   });
+  const isAsBefore = found.open?.reason === verdict.reason && found.doubt === undefined;
+  const record = isAsBefore ? found : withoutOpen(found);
+  const isNew = record !== known;
   const { afterMs, endsInMs, polled: answers } = nextPoll(record, message, facts);
   const polled = { ...answers, identifier: record.identifier };
   const isExpected = endsInMs !== undefined && !overdue && !failed;
@@ -217,7 +220,8 @@ function pending(
   if (overdue) return retryLater(settling, 'follow', parts, facts.timing.pollMs, isNew ? record : undefined);
   const plan = { operation: 'follow', afterMs } as const;
   // The annotation may lack the identifier while the server is being created (record.ts): one write less.
-  const isSame = record.account === known.account && known.createFailure === undefined;
+  const wasOpen = known.createFailure !== undefined || withoutOpen(known) !== known;
+  const isSame = record.account === known.account && !wasOpen;
   const isInMirror = verdict.reason === 'Creating' && isSame && !isRefused;
   const memo = { ...withoutFailures(facts.memo), polled, toldAt: facts.monotonic };
   const next = endVisit(settling, parts, plan, memo, isNew && !isInMirror ? record : undefined);

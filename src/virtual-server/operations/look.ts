@@ -26,6 +26,7 @@ import type { Outcome, Operation, ServerAnswer, ShownServer } from '../decision/
 import type { View } from '../decision/view.ts';
 import type { Visit } from '../visit.ts';
 import { failedUnseen } from '../decision/create-failure.ts';
+import { withoutOpen } from '../decision/open.ts';
 import { withOrphaned } from '../decision/record.ts';
 import { invisible, renamed, unseen, vanished } from '../decision/silent-task.ts';
 import { lookForFailed, readServer } from './reads.ts';
@@ -153,7 +154,7 @@ function canFollow(
   isAvailable: boolean,
 ): boolean {
   // What the record lost would come back from the annotation.
-  if (before.createFailure !== undefined || before.failed !== failed) return false;
+  if (before.createFailure !== undefined || before.failed !== failed || withoutOpen(before) !== before) return false;
   return isAvailable && mode === 'create' && task !== undefined && !isProvisioned(object.status) && !deleting;
 }
 

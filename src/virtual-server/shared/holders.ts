@@ -16,6 +16,7 @@ import {
 import type { Others } from '../decision/types.ts';
 import type { Reservation } from './limits.ts';
 import { currentReason, hasTrait } from '../../api/conditions.ts';
+import { openReason } from '../../api/open.ts';
 import type { VirtualServer } from '../../api/virtual-server.ts';
 import { isPaused } from '../../api/server-state.ts';
 import { adoptionOf } from '../decision/inputs.ts';
@@ -200,11 +201,13 @@ export function holdingOf(object: VirtualServer, record: ServerRecord | undefine
 /**
  * True if waiting for the record's order will not reveal its server. Conditions left by an earlier order do not count.
  */
-function isStuck(object: VirtualServer, { attempt, task }: ServerRecord): boolean {
+function isStuck(object: VirtualServer, record: ServerRecord): boolean {
+  const { attempt, task } = record;
   // A paused object makes no calls, and others must not wait for it.
   if (isPaused(object)) return true;
   // You resolve this order without a task by an adoption; two such objects would wait for each other.
   if (task === undefined && adoptionOf(object) !== undefined) return true;
+  if (openReason(record, 'namedByYou') !== undefined) return true;
   const mirror = mirrorIn(object.status);
   if (mirror?.attempt !== attempt || mirror?.task !== task) return false;
   return hasTrait(currentReason(object.status?.conditions), 'namedByYou');

@@ -95,7 +95,7 @@ describe('the totals', () => {
 
   it('adds no cost for a server that is gone or released by the operator', () => {
     const status = { serverStatus: 'running', price: 4.5 };
-    const missing = { ...status, ...conditions(condition('Ready', 'False', 'ServerMissing')) };
+    const missing = { ...status, record: { owner: 'uid', mode: 'create', missingAt: '2026-01-01T00:00:00Z' } };
     const metadata = { deletionTimestamp: '2026-01-01T00:00:00Z', finalizers: ['other/finalizer'] };
     const objects = [withStatus('missing', missing), stored('let-go', storedWith({ metadata, status }))];
     expect(countTotals(objects, NOW).price).toBe(0);

@@ -362,7 +362,8 @@ describe('the cost', () => {
 
   it('leaves out servers that no longer exist or that the operator has released', () => {
     const running = { serverStatus: 'running', price: 4.5 };
-    const missing = withReason('ServerMissing', running);
+    const record = { owner: 'uid', mode: 'create', missingAt: '2026-01-01T00:00:00Z' };
+    const missing = stored('web', storedWith({ status: { ...running, record } }));
     const end = { deletionTimestamp: '2026-01-01T00:00:00Z' };
     const letGo = storedWith({ metadata: { ...end, finalizers: ['example.com/other'] }, status: running });
     const held = storedWith({ metadata: { ...end, finalizers: [FINALIZER] }, status: running });

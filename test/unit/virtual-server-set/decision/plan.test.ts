@@ -390,7 +390,10 @@ describe('the status', () => {
       { ...off, status: { ...off?.status, serverStatus: 'stopped' } },
       {
         ...gone,
-        status: { ...gone?.status, conditions: member(set, 2, { reason: 'ServerMissing' }).status?.conditions },
+        status: {
+          ...gone?.status,
+          record: { owner: gone?.metadata.uid, mode: 'create', missingAt: '2026-01-01T00:00:00Z' },
+        },
       },
       // Its server is cancelled, and only the finalizer of something else keeps the object.
       { ...done, metadata: { ...done?.metadata, deletionTimestamp: '2026-01-02T00:00:00Z', finalizers: ['other'] } },

@@ -1,4 +1,5 @@
 /** The ways a step ends that several operations share. */
+import type { Reason } from '../../../../src/api/conditions.ts';
 import { describe, expect, it } from 'vitest';
 import { NOT_CREATED_ANNOTATION, PAUSED_ANNOTATION } from '../../../../src/api/names.ts';
 import type { VirtualServer } from '../../../../src/api/virtual-server.ts';
@@ -25,6 +26,7 @@ import {
   shown,
   web,
   webWith,
+  opened,
 } from '../../../fixtures/decision.ts';
 import { visit, type Given } from '../../../fixtures/visits.ts';
 import { FAILED, UNREACHABLE, conditionsOf, looked, owned, polled } from '../operations/support.ts';
@@ -167,11 +169,15 @@ describe('your annotation that nothing was created', () => {
     expect(poll(first.memo).again).toBe(false);
   });
 
-  it.each<{ why: string; given: Given }>([
-    { why: 'another object follows the task too', given: { others: others({ withTask: () => ['default/other'] }) } },
-    { why: 'the key belongs to another account', given: { account: OTHER_KEY } },
-  ])('is obeyed if the provider is not asked: $why', async ({ given }) => {
+  it.each<{ why: string; given: Given; shows: Reason }>([
+    {
+      why: 'another object follows the task too',
+      given: { others: others({ withTask: () => ['default/other'] }) },
+      shows: 'TaskInUse',
+    },
+    { why: 'the key belongs to another account', given: { account: OTHER_KEY }, shows: 'IdentityUnproven' },
+  ])('is obeyed if the provider is not asked: $why', async ({ given, shows }) => {
     expect((await visit(saying('a1', true), given)).object).toBeUndefined();
-    expect((await visit(saying('a0', true), given)).object?.status?.record).toEqual(TASKED);
+    expect((await visit(saying('a0', true), given)).object?.status?.record).toEqual(opened(TASKED, shows));
   });
 });

@@ -68,7 +68,7 @@ it.each(['default/other', 'elsewhere/other'])('waits for an order of %s that may
 it('shows that its own order is overdue while it waits, so that another overdue order does not wait for it', async () => {
   const overdue = { ...TASKED, attemptedAt: '2026-01-01T00:00:00Z' };
   const visited = await visit(webWith(overdue, adopting('srv1')), { others: { ordering: () => ['default/other'] } });
-  expect(visited.calls).toEqual(['write']);
+  expect(visited.calls).toEqual(['write', 'write']);
   expect(currentReason(visited.object?.status?.conditions)).toBe('TaskOverdue');
 });
 

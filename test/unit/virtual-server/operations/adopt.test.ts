@@ -88,8 +88,9 @@ describe('an adoption', () => {
     },
   ])('holds nothing yet: $why', async ({ object = asking, given, calls, shows, words, requeueAfterMs }) => {
     const visited = await visit(object, given);
-    expect(visited.calls).toEqual([...calls, 'write']);
-    expect(visited.object?.metadata).toEqual(object.metadata);
+    const writes = shows === 'TaskOverdue' ? ['write', 'write'] : ['write'];
+    expect(visited.calls).toEqual([...calls, ...writes]);
+    if (writes.length === 1) expect(visited.object?.metadata).toEqual(object.metadata);
     const { reason, message } = shownBy(visited);
     expect(reason).toBe(shows);
     expect(message).toContain(words);

@@ -12,7 +12,7 @@ it('does not lead to a server that another object holds', async () => {
     answers: { task: { state: 'complete', identifier: 'srv1' } },
     others: { withServer: (identifier) => (identifier === 'srv1' ? OTHER : []) },
   });
-  expect(visited.calls).toEqual(['poll', 'write']);
+  expect(visited.calls).toEqual(['poll', 'write', 'write']);
   expect(shownBy(visited).reason).toBe('TaskInUse');
   expect(visited.object && recordOf(visited.object)).not.toHaveProperty('identifier');
 });

@@ -24,6 +24,8 @@ import {
   webWith,
   withKey,
   type Shape,
+  opened,
+  doubted,
 } from '../../../fixtures/decision.ts';
 import { visit, type Given } from '../../../fixtures/visits.ts';
 import {
@@ -62,11 +64,11 @@ const deniedAt = (deny: Denied, moments: number[], held = memo()): Outcome =>
 describe('a 404 for the server of a living object', () => {
   const deny = lookDenied(living());
 
-  it('is a hint: the operator keeps Ready, records nothing, and checks again soon', () => {
+  it('is a hint: the operator keeps Ready, records the doubt, and checks again soon', () => {
     const next = deny(at(0, memo({}, { failures: 5 })));
     expect(conditionsOf(next)).toEqual({ Ready: 'True Available', Reconciling: 'True AbsenceUnproven' });
     expect(next.status?.serverStatus).toBe('running');
-    expect(next.record).toBeUndefined();
+    expect(next.record).toEqual(doubted(KNOWN, 'AbsenceUnproven'));
     expect(next.memo).toMatchObject({ failures: 0, evidence: { denials: { of: 'server srv1', counted: 1 } } });
     expect(next.requeueAfterMs).toBe(60_000);
     const rarely = at(0, memo(), { timing: { ...TIMING, pollMs: 900_000 } });
@@ -91,7 +93,7 @@ describe('a 404 for the server of a living object', () => {
     expect(next.memo.evidence.denials).toEqual(before.evidence.denials);
     for (const object of [living(), living(SEALED)])
       expect(looked(object, denied(false), at(0)).memo.evidence.denials).toBeUndefined();
-    expect(blind(at(0, memo({ denials: denials('server srv1') })))).not.toHaveProperty('record', expect.anything());
+    expect(blind(at(0, memo({ denials: denials('server srv1') }))).record).toEqual(opened(KNOWN, 'ServerNotVisible'));
   });
 
   it.each([[[0]], [PROVING]])('is not recorded again, and the object stays ServerMissing (after %s ms)', (moments) => {
@@ -110,7 +112,7 @@ describe('a 404 for the server of a living object', () => {
   ])('marks $what as missing after its own period', ({ own, moments }) => {
     const unread = lookDenied(webWith(own));
     const end = moments.at(-1) ?? 0;
-    expect(deniedAt(unread, [...moments.slice(0, -1), end - 1])).not.toHaveProperty('record', expect.anything());
+    expect(deniedAt(unread, [...moments.slice(0, -1), end - 1]).record).not.toHaveProperty('missingAt');
     expect(deniedAt(unread, moments).record).toHaveProperty('missingAt');
   });
 });

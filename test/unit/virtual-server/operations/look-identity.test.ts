@@ -1,6 +1,7 @@
 /** A server that may not be the object's own: what is shown of it, and what it takes to cancel or to trust it. */
 import { describe, expect, it } from 'vitest';
 import { ACCEPT_SERVER_ANNOTATION, FINALIZER } from '../../../../src/api/names.ts';
+import type { ServerRecord } from '../../../../src/api/record.ts';
 import type { VirtualServer } from '../../../../src/api/virtual-server.ts';
 import type { TaskAnswer } from '../../../../src/virtual-server/decision/types.ts';
 import {
@@ -20,6 +21,7 @@ import {
   webWith,
   withKey,
   type Shape,
+  doubted,
 } from '../../../fixtures/decision.ts';
 import { DENIED, visit, type Given } from '../../../fixtures/visits.ts';
 import { OVER, conditionsOf, deleted, living, looked, messageOf, polled } from './support.ts';
@@ -30,11 +32,11 @@ const SEALED = { ...KNOWN, missingAt: '2026-01-01T12:00:00Z' };
 const accepting = (word: string): Shape => ({ annotations: { [ACCEPT_SERVER_ANNOTATION]: word } });
 
 describe('a server that may be another one', () => {
-  it('is not shown, keeps the record, and names the annotations that resolve it', () => {
+  it('is not shown, leaves a doubt in the record, and names the annotations that resolve it', () => {
     const next = looked(living(), shown(OTHER));
     expect(conditionsOf(next)).toEqual({ Ready: 'Unknown IdentityUnproven', Stalled: 'True IdentityUnproven' });
-    expect(next.record).toBeUndefined();
-    expect(next.status?.record).toEqual(KNOWN);
+    expect(next.record).toEqual(doubted(KNOWN, 'IdentityUnproven'));
+    expect(next.status?.record).toEqual(next.record);
     expect(JSON.stringify(next.status)).not.toContain('2001:db8::bad');
     expect(messageOf(next)).toContain(`-n default vps-operator.dev/accept-server=srv1@${OTHER_MAC}`);
     expect(messageOf(next)).toContain('-n default vps-operator.dev/server-gone=srv1');
@@ -70,7 +72,8 @@ describe('a server that may be another one', () => {
     const { object: kept, calls } = await visit(object, given);
     expect(calls).not.toContain('delete');
     expect(conditionsOf(kept).Stalled).toBe('True IdentityUnproven');
-    expect(kept?.status?.record).toEqual(object.status?.record);
+    const before = object.status?.record as ServerRecord;
+    expect(kept?.status?.record).toEqual(doubted(before, 'IdentityUnproven'));
   });
 
   it.each([
@@ -91,8 +94,10 @@ describe('a server that may be another one', () => {
     const next = looked(object, answer);
     expect(conditionsOf(next).Stalled).toBe(`True ${reason}`);
     if (reason === 'ServerMissing') expect(messageOf(next)).toContain('it is a different server');
-    expect(next.record).toBeUndefined();
-    expect(next.status?.record?.account).toBe(ACCOUNT);
+    const before = object.status?.record as ServerRecord;
+    const after = reason === 'IdentityUnproven' ? doubted(before, reason) : before;
+    expect(next.status?.record).toEqual(after);
+    expect(next.record).toEqual(after === before ? undefined : after);
   });
 
   it('releases a deleted object if the absence of its server is recorded', async () => {
@@ -158,7 +163,7 @@ describe('a task under another account', () => {
   ])('proves nothing when it names $what', ({ answer }) => {
     const next = polled(webWith(HELD), answer, withOther);
     expect(conditionsOf(next).Stalled).toBe('True IdentityUnproven');
-    expect(next.record).toBeUndefined();
+    expect(next.record).toEqual(doubted(HELD, 'IdentityUnproven'));
     expect(next.memo.evidence.task).toBeUndefined();
     expect(messageOf(next)).toContain(`-n default vps-operator.dev/accept-server=task-7@${OTHER_KEY}`);
     expect(next.requeueAfterMs).toBeGreaterThanOrEqual(TIMING.pollMs);

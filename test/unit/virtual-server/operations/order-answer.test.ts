@@ -20,6 +20,7 @@ import {
   webWith,
   withKey,
   type Shape,
+  opened,
 } from '../../../fixtures/decision.ts';
 import { storedWith } from '../../../fixtures/virtual-server.ts';
 import { conditionsOf, messageOf } from './support.ts';
@@ -107,11 +108,12 @@ describe('an order whose outcome is unknown', () => {
   const decided = (own = ATTEMPTED, shape: Shape = {}, { status = {} } = next) =>
     decide(webWith(own, { status, ...shape }), withKey({ notes: [{ attempt: 'a1', state: 'sending' }] }));
 
-  it('keeps its attempt, and plans nothing', () => {
-    expect(next.record).toBeUndefined();
+  it('keeps its attempt and its cause, and plans nothing', () => {
+    const lost = opened(ATTEMPTED, 'CreateOutcomeUnknown', 'the words of the provider');
+    expect(next.record).toEqual(lost);
     expect(next).not.toHaveProperty('requeueAfterMs');
     expect(next.memo.plan).toBeUndefined();
-    expect(next.status?.record).toEqual(ATTEMPTED);
+    expect(next.status?.record).toEqual(lost);
     expect(conditionsOf(next)).toEqual({
       Ready: 'Unknown CreateOutcomeUnknown',
       Stalled: 'True CreateOutcomeUnknown',
@@ -130,7 +132,7 @@ describe('an order whose outcome is unknown', () => {
 
   it('records and names the task that the answer hints at, and never follows it', () => {
     const hinting = after({ kind: 'unknown', error, task: 7 });
-    const hinted = { ...ATTEMPTED, hintedTask: 7 };
+    const hinted = opened({ ...ATTEMPTED, hintedTask: 7 }, 'CreateOutcomeUnknown', 'the words of the provider');
     expect(hinting.record).toEqual(hinted);
     expect(hinting.status?.record).toEqual(hinted);
     expect(messageOf(hinting)).toContain('The answer named task 7.');

@@ -250,7 +250,7 @@ describe('the answer to an order', () => {
   it('leaves the attempt and its place if nobody knows what it did', async () => {
     const answer = { kind: 'unknown', error: new ProviderError('PROVIDER_TIMEOUT', '60 s') } as const;
     const visited = await order({ answers: { order: answer } });
-    expect(visited.calls).toEqual(['catalog', 'open', 'write', 'order', 'write']);
+    expect(visited.calls).toEqual(['catalog', 'open', 'write', 'order', 'write', 'write']);
     expect(shownBy(visited).reason).toBe('CreateOutcomeUnknown');
     expect(recordOf(visited)).toMatchObject({ attempt: 'a1' });
     expect(noted(visited)).toEqual([{ attempt: 'a1', state: 'sending' }]);

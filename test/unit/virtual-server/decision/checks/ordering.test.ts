@@ -15,6 +15,7 @@ import {
   record,
   web,
   webWith,
+  opened,
 } from '../../../../fixtures/decision.ts';
 import { serverIsToBeOrdered } from '../../../../../src/virtual-server/decision/decide.ts';
 import { viewOf } from '../../../../../src/virtual-server/decision/view.ts';
@@ -39,7 +40,6 @@ const FRUITLESS = [
   'IdentityUnproven',
   'ServerNotVisible',
   'IdentifierInUse',
-  'AdoptInvalid',
 ] as const;
 
 verifyChecks('checks on the way to a server', {
@@ -102,6 +102,14 @@ verifyChecks('checks on the way to a server', {
       "the object's task will name the server that it creates",
       webWith(TASKED, { ...adopting('srv1'), status: { conditions: [condition('Creating')] } }),
       undefined,
+    ],
+    [
+      "TaskNotFound behind AdoptInvalid: the object's task will not name a server",
+      webWith(opened(TASKED, 'TaskNotFound'), {
+        ...adopting('srv1'),
+        status: { conditions: [condition('AdoptInvalid')] },
+      }),
+      { type: 'adopt', record: opened(TASKED, 'TaskNotFound'), identifier: 'srv1' },
     ],
     ...FRUITLESS.map((reason): Row => [
       `${reason}: the object's task will not name a server`,

@@ -1,0 +1,78 @@
+/**
+ * What a visit leaves open, for the record: conditions show one reason at a time, and any other one may take its place before the
+ * question is answered. Pure.
+ */
+import { doubtIn, openReason } from '../../api/open.ts';
+import type { Reason } from '../../api/conditions.ts';
+import type { ServerRecord } from '../../api/record.ts';
+import { timestamp } from '../../base/duration.ts';
+import { cut } from '../../base/text.ts';
+import { without } from '../../base/without.ts';
+import type { Verdict } from '../../controller/conditions.ts';
+import { holdsSomething } from './record.ts';
+import { unknownMessage } from './words.ts';
+
+/** The provider denies the server of the record, or shows one that may be another. */
+const DOUBTS: ReadonlySet<Reason> = new Set(['AbsenceUnproven', 'IdentityUnproven']);
+/** The order has led to no server that the operator can see. A later one says more; the last four say the same amount. */
+const QUESTIONS: readonly Reason[] = [
+  'ServerNotVisible',
+  'TaskOverdue',
+  'IdentityUnproven',
+  'CreateOutcomeUnknown',
+  'TaskNotFound',
+  'TaskFailed',
+  'TaskInUse',
+];
+const MOST = 3;
+/** Maximum length of the cause in the record, in characters. */
+const MAX_CAUSE = 200;
+
+const rankOf = (reason: string | undefined): number =>
+  Math.min(MOST, (QUESTIONS as readonly string[]).indexOf(reason ?? ''));
+
+/** The record after a visit that ends with this verdict. A question gives way only to one that says as much. */
+export function withOpen(record: ServerRecord, { reason, subject }: Verdict, now: number): ServerRecord {
+  if (!holdsSomething(record)) return record;
+  const { identifier, open } = record;
+  if (identifier !== undefined && DOUBTS.has(reason)) {
+    const before = doubtIn(record);
+    if (before?.reason === reason) return record;
+    return { ...record, doubt: { identifier, reason, since: before?.since ?? timestamp(now) } };
+  }
+  if (open?.reason === reason || rankOf(reason) < Math.max(0, rankOf(open?.reason))) return record;
+  const cause = reason === 'CreateOutcomeUnknown' && subject !== undefined ? cut(subject, MAX_CAUSE) : undefined;
+  return { ...record, open: { reason, since: timestamp(now), ...(cause !== undefined && { cause }) } };
+}
+
+/** The record once the provider has shown the server, or its task. */
+export function withoutOpen(record: ServerRecord): ServerRecord {
+  if (record.open === undefined && record.doubt === undefined) return record;
+  return without(record, 'open', 'doubt');
+}
+
+/** What stays open behind this reason, in sentences, with the reasons that say what you can do; undefined if nothing does. */
+export function coveredBy(
+  reason: Reason,
+  record: ServerRecord | undefined,
+): { message: string; reasons: Reason[] } | undefined {
+  if (record === undefined || DOUBTS.has(reason)) return undefined;
+  const doubt = doubtIn(record);
+  const isParked = openReason(record, 'orderParked') as Reason | undefined;
+  const notes: { reason: Reason; message: string }[] = [];
+  if (isParked !== undefined && !QUESTIONS.includes(reason) && reason !== 'CreateFailed')
+    notes.push({ reason: isParked, message: parkedMessage(record, isParked) });
+  if (doubt !== undefined && reason !== 'ServerMissing')
+    notes.push({
+      reason: doubt.reason as Reason,
+      message: `Since ${doubt.since}, it is unproven that the provider has server ${doubt.identifier} of this object (${doubt.reason})`,
+    });
+  if (notes.length === 0) return undefined;
+  return { message: notes.map(({ message }) => message).join('. '), reasons: notes.map((note) => note.reason) };
+}
+
+function parkedMessage(record: ServerRecord, reason: Reason): string {
+  if (reason === 'CreateOutcomeUnknown') return unknownMessage(record, record.open?.cause);
+  const { attempt = '', task = '' } = record;
+  return `What order ${attempt} (task ${task}) has created is unknown (${reason})`;
+}

@@ -1,0 +1,170 @@
+/**
+ * What is open about an order or a server outlives every other reason that Ready shows meanwhile, and the process that found it
+ * out. Each state was left by a real visit.
+ */
+import { describe, expect, it } from 'vitest';
+import { REASONS, type Meaning, type ReadyReason } from '../../../../src/api/conditions.ts';
+import { ADOPT_ANNOTATION } from '../../../../src/api/names.ts';
+import { hasRunningServer } from '../../../../src/api/server-state.ts';
+import type { VirtualServer } from '../../../../src/api/virtual-server.ts';
+import { countTotals } from '../../../../src/observability/metrics.ts';
+import { ResponseError } from '../../../../src/provider/error.ts';
+import { compose } from '../../../../src/virtual-server/decision/compose.ts';
+import { knownRecord } from '../../../../src/virtual-server/decision/record.ts';
+import { holdingOf } from '../../../../src/virtual-server/shared/holders.ts';
+import { memberOf } from '../../../../src/virtual-server-set/decision/member.ts';
+import {
+  ATTEMPTED,
+  HELD,
+  KNOWN,
+  NOW,
+  SERVER,
+  TASKED,
+  TIMING,
+  decide,
+  denials,
+  memo,
+  webWith,
+  withKey,
+  type Shape,
+} from '../../../fixtures/decision.ts';
+import { DENIED, shownBy, visit, type Given } from '../../../fixtures/visits.ts';
+
+const READY = Object.entries(REASONS)
+  .filter(([, meaning]) => 'ready' in (meaning as Partial<Meaning>))
+  .map(([reason]) => reason as ReadyReason);
+
+const LATER = NOW + 60_000;
+const RUNNING = { identifier: 'srv1', serverStatus: 'running', price: 9.5 };
+const note = [{ attempt: 'a1', state: 'sending' }] as const;
+
+/** The object after a visit that found the answer `given`. */
+async function left(object: VirtualServer, given: Given): Promise<VirtualServer> {
+  const visited = await visit(object, given);
+  if (visited.object === undefined) throw new Error('the object is gone');
+  return visited.object;
+}
+
+/** Another reason takes the place of the one that Ready shows. */
+function covered(object: VirtualServer, reason: ReadyReason): VirtualServer {
+  const parts = { record: knownRecord(object), verdict: { reason, message: 'Something else is more urgent' } };
+  return { ...object, status: compose(object, parts, LATER) };
+}
+
+const others = READY.map((reason) => ({ reason }));
+
+describe('a doubt about a server', () => {
+  const denied = { answers: { server: DENIED } };
+  const shownAs = { answers: { server: { ...SERVER, macs: [], ipv6: ['2001:db8::99'] } } };
+  const deleting: Shape = { deleting: true, status: { identifier: 'srv1' } };
+  const blank = { ...HELD, fingerprint: {} };
+
+  it.each(others)(
+    'lets nobody cancel a server that was never recognized, although $reason shows',
+    async ({ reason }) => {
+      const doubtful = await left(webWith(blank, deleting), denied);
+      const restarted = await visit(covered(doubtful, reason), {
+        answers: { server: SERVER, removed: 'ok' },
+        now: LATER,
+      });
+      expect(restarted.calls).toContain('read');
+      expect(restarted.calls).not.toContain('delete');
+      expect(shownBy(restarted).reason).toBe('IdentityUnproven');
+    },
+  );
+
+  it.each(others)('takes no other server for the own one, although $reason shows', async ({ reason }) => {
+    for (const given of [denied, shownAs]) {
+      const first = webWith(KNOWN, { status: RUNNING });
+      const doubtful = await left(given === denied ? first : await left(first, denied), given);
+      const restarted = await visit(covered(doubtful, reason), { ...shownAs, now: LATER });
+      expect(shownBy(restarted).reason).toBe('IdentityUnproven');
+      expect(restarted.object?.status?.ipv6 ?? []).not.toContain('2001:db8::99');
+    }
+  });
+
+  it('is told behind the other reason, with since when', async () => {
+    const doubtful = await left(webWith(blank, deleting), denied);
+    const { message } = shownBy({ object: covered(doubtful, 'DeletionProtected') });
+    expect(message).toContain(
+      'Since 2026-01-02T00:00:00Z, it is unproven that the provider has server srv1 of this object',
+    );
+  });
+
+  it('ends when the server proves to be the own one', async () => {
+    const doubtful = await left(webWith(KNOWN, { status: RUNNING }), denied);
+    expect(knownRecord(doubtful)).toHaveProperty('doubt');
+    const restored = await left(covered(doubtful, 'SecretNotFound'), { answers: { server: SERVER }, now: LATER });
+    expect(knownRecord(restored)).toEqual(KNOWN);
+  });
+});
+
+describe('an order that has led to no server', () => {
+  const failing = { task: new ResponseError(500, '500: Out of stock', { said: 'Out of stock' }), server: DENIED };
+  const failure = { task: 7, said: 'Out of stock', count: 2, since: 0 };
+  const visits: { shows: ReadyReason; object: VirtualServer; given: Given }[] = [
+    { shows: 'CreateOutcomeUnknown', object: webWith(ATTEMPTED), given: { notes: note, now: NOW + 3_600_000 } },
+    {
+      shows: 'TaskNotFound',
+      object: webWith(TASKED),
+      given: { answers: { task: DENIED }, memo: memo({ denials: denials('task 7') }) },
+    },
+    {
+      shows: 'TaskFailed',
+      object: webWith(TASKED),
+      given: { answers: { task: { state: 'pending', status: 'install failed' } } },
+    },
+    { shows: 'TaskInUse', object: webWith(TASKED), given: { others: { withTask: () => ['default/other'] } } },
+    { shows: 'CreateFailed', object: webWith(TASKED), given: { answers: failing, memo: memo({ failure }) } },
+  ];
+  const cases = visits.flatMap((one) => READY.map((reason) => ({ ...one, reason })));
+
+  it.each(cases)('counts as $shows although $reason shows', async ({ shows, object, given, reason }) => {
+    const open = await left(object, given);
+    expect(shownBy({ object: open }).reason).toBe(shows);
+    for (const deleting of [false, true]) {
+      const shown = covered(
+        { ...open, metadata: { ...open.metadata, ...(deleting && { deletionTimestamp: '2026-01-02T00:00:00Z' }) } },
+        reason,
+      );
+      const own = knownRecord(shown);
+      expect(countTotals([shown], LATER).parkedCreates).toBe(1);
+      expect(memberOf(shown, 0).unresolved).toBeDefined();
+      expect(holdingOf(shown, own)).toMatchObject({ isOrdering: false });
+      const annotations = { ...shown.metadata.annotations, [ADOPT_ANNOTATION]: 'srv9' };
+      const asking = { ...shown, metadata: { ...shown.metadata, annotations } };
+      const now = LATER + TIMING.takeoverMs;
+      expect(decide(asking, withKey({ now, notes: note })).type).toBe('adopt');
+    }
+  });
+
+  it('is told behind a protection, with its cause and what you can do', async () => {
+    const lost = await left(webWith(ATTEMPTED), { notes: note, now: NOW + 3_600_000 });
+    const shown = covered(lost, 'DeletionProtected');
+    const { message } = shownBy({ object: shown });
+    expect(message).toMatch(/^Something else is more urgent\. Order a1 was sent, but its outcome is unknown/);
+    expect(message).toContain('vps-operator.dev/not-created=a1');
+    expect(memberOf(shown, 0).unresolved).toMatchObject({ reason: 'CreateOutcomeUnknown' });
+  });
+
+  it('is no longer open once its task answers', async () => {
+    const open = await left(webWith(TASKED), { others: { withTask: () => ['default/other'] } });
+    const going = await left(covered(open, 'ProviderUnavailable'), {
+      answers: { task: { state: 'pending', identifier: 'srv1', status: 'installing' } },
+      now: LATER,
+    });
+    expect(knownRecord(going)).toEqual(HELD);
+    expect(countTotals([going], LATER).parkedCreates).toBe(0);
+  });
+});
+
+describe('a server that is gone', () => {
+  it.each(others)('runs no more and costs nothing, although $reason shows', async ({ reason }) => {
+    const seen = webWith({ ...KNOWN, missingAt: '2026-01-01T12:00:00Z' }, { status: RUNNING });
+    const missing = await left(seen, { answers: { server: DENIED } });
+    const shown = covered(missing, reason);
+    expect(hasRunningServer(shown)).toBe(false);
+    expect(countTotals([shown], LATER).price).toBe(0);
+    expect(memberOf(shown, 0).price).toBeUndefined();
+  });
+});
