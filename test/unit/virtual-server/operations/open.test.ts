@@ -138,6 +138,20 @@ describe('an order that has led to no server', () => {
     }
   });
 
+  it.each(visits)(
+    'counts as $shows although the provider shows nothing of it to the key',
+    async ({ object, given, shows }) => {
+      const open = await left(object, given);
+      const blind = await left(open, {
+        answers: { task: DENIED, products: [] },
+        now: LATER + 3_600_000,
+        notes: given.notes ?? [],
+      });
+      expect(knownRecord(blind)?.open?.reason).toBe(shows === 'CreateFailed' ? 'ServerNotVisible' : shows);
+      expect(countTotals([blind], LATER).parkedCreates).toBe(1);
+    },
+  );
+
   it('is told behind a protection, with its cause and what you can do', async () => {
     const lost = await left(webWith(ATTEMPTED), { notes: note, now: NOW + 3_600_000 });
     const shown = covered(lost, 'DeletionProtected');
