@@ -1,5 +1,5 @@
 /** Scenarios with a provider that lags, denies, fails and suspends; added to those in `scenarios.ts`. */
-import { RECONCILE_AT_ANNOTATION } from '../../src/api/names.ts';
+import { RECONCILE_AT_ANNOTATION, SERVER_GONE_ANNOTATION } from '../../src/api/names.ts';
 import { DEFAULT_KEY } from '../../src/simulator/index.ts';
 import { begin, removed } from './acts.ts';
 import { jsonAnswer, type Exchange } from './exchange.ts';
@@ -60,6 +60,28 @@ export const WORSE: Readonly<Record<string, Scenario>> = {
       stage.simulator.fleet.reuseIdentifier(identifier, 'default');
       stage.retained.add(identifier);
       await removed(stage, 'web');
+    },
+  },
+  'doubt-covered': {
+    async act(stage) {
+      stage.simulator.fleet.setAddresses('none');
+      await begin(stage);
+      await stage.people.apply('web');
+      await stage.rests('web');
+      const identifier = identifierOf(stage, 'web');
+      stage.simulator.fleet.removeServer(identifier);
+      await stage.people.edit('web', { annotations: { [RECONCILE_AT_ANNOTATION]: 'now' } });
+      await stage.reaches('web', 'AbsenceUnproven', 'ServerMissing');
+      // The doubt is no longer shown, whatever process is there later.
+      await stage.people.edit('web', { spec: { deletionProtection: true } });
+      await stage.people.remove('web');
+      await stage.reaches('web', 'DeletionProtected');
+      stage.simulator.fleet.reuseIdentifier(identifier, 'default');
+      stage.retained.add(identifier);
+      await stage.people.edit('web', { spec: { deletionProtection: false } });
+      await stage.reaches('web', 'IdentityUnproven');
+      await stage.people.edit('web', { annotations: { [SERVER_GONE_ANNOTATION]: identifier } });
+      await stage.gone('web');
     },
   },
   'task-failed': {

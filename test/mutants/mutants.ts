@@ -14,6 +14,54 @@ export interface Mutant {
 
 export const MUTANTS: Mutant[] = [
   {
+    name: 'takes every 403 for an absence',
+    file: 'src/provider/failure.ts',
+    find: "if (status !== 403 || typeof body !== 'string' || body.length > MAX_ERROR_BODY) return false;",
+    replace: "if (status === 403 || typeof body !== 'string' || body.length > MAX_ERROR_BODY) return status === 403;",
+  },
+  {
+    name: 'asks no list whether a denied server exists',
+    file: 'src/virtual-server/operations/reads.ts',
+    find: 'const listed = await listOf(session, denial);',
+    replace: 'const listed = denial === undefined ? await listOf(session, denial) : undefined;',
+  },
+  {
+    name: 'counts a long denial that the list contradicts',
+    file: 'src/virtual-server/operations/reads.ts',
+    find: 'return listed?.has(identifierKey(identifier)) === true ? LISTED : undefined;',
+    replace: 'return listed?.has(identifierKey(identifier)) === true ? undefined : undefined;',
+  },
+  {
+    name: 'takes a list without servers on their way for proof',
+    file: 'src/virtual-server/operations/reads.ts',
+    find: "return isSilent ? 'perhaps' : 'yes';",
+    replace: "return isSilent ? 'yes' : 'yes';",
+  },
+  {
+    name: 'orders again by itself where the provider has no list',
+    file: 'src/virtual-server/decision/create-failure.ts',
+    find: "if (isDenied && denials.unlisted !== 'no' && record.attempt !== undefined)",
+    replace: 'if (isDenied && record.attempt !== undefined)',
+  },
+  {
+    name: 'orders again during an incident that looks like a failed order',
+    file: 'src/virtual-server/decision/create-failure.ts',
+    find: "if (isDenied && denials.unlisted !== 'no' && record.attempt !== undefined)",
+    replace: "if (denials.unlisted !== 'no' && record.attempt !== undefined)",
+  },
+  {
+    name: 'never finds the server of a failed order',
+    file: 'src/virtual-server/operations/reads.ts',
+    find: "if (answer.type === 'server') return { appeared: order };",
+    replace: "if (answer.type === 'server') return {};",
+  },
+  {
+    name: 'forgets a price when the provider states none',
+    file: 'src/virtual-server/decision/status.ts',
+    find: 'price: isPrice(server.price) ? server.price : lastPrice(server, before),',
+    replace: 'price: isPrice(server.price) ? server.price : undefined,',
+  },
+  {
     name: 'orders beside the server of a failed order that cannot be read',
     file: 'src/virtual-server/operations/reads.ts',
     find: "if (answer.type === 'failed') return { unclear: answer.error.message };",
@@ -1607,6 +1655,13 @@ export const MUTANTS: Mutant[] = [
     find: 'return { ...record, doubt: { identifier, reason, since: before?.since ?? timestamp(now) } };',
     replace: 'return record;',
     tests: ['--project', 'unit', 'test/unit/virtual-server/operations/open.test.ts'],
+  },
+  {
+    name: 'forgets a doubt with the process that had it',
+    file: 'src/virtual-server/decision/open.ts',
+    find: 'return { ...record, doubt: { identifier, reason, since: before?.since ?? timestamp(now) } };',
+    replace: 'return record;',
+    plan: 'crash/doubt-covered/kube:PUT-status:attempt+task+identifier+ready+deleting:DeletionProtected/kill-after',
   },
   {
     name: 'forgets a lost order that another reason covers',
