@@ -15,14 +15,7 @@ import type { VisitServices } from './virtual-server/visit.ts';
 import type { Members } from './virtual-server-set/members.ts';
 import { randomBytes } from 'node:crypto';
 import { Accounts, type SecretName } from './accounts/accounts.ts';
-import {
-  CATALOG_KIND,
-  CATALOG_SINGULAR,
-  SERVER_KIND,
-  SERVER_SINGULAR,
-  SET_KIND,
-  SET_SINGULAR,
-} from './api/names.ts';
+import { CATALOG_KIND, CATALOG_SINGULAR, SERVER_KIND, SERVER_SINGULAR, SET_KIND, SET_SINGULAR } from './api/names.ts';
 import { eventOf, type EventNote } from './controller/conditions.ts';
 import { Controller, Progress, REFUSED_WRITES, type ControllerOptions, type Watch } from './controller/controller.ts';
 import { Recorder } from './controller/event-recorder.ts';
@@ -316,7 +309,12 @@ export class Operator {
     });
     return {
       name: CATALOG_SINGULAR,
-      controller: this.#controller(CATALOG_KIND, CATALOG_SINGULAR, { informer, objects, reconciler, workers: CATALOG_WORKERS }),
+      controller: this.#controller(CATALOG_KIND, CATALOG_SINGULAR, {
+        informer,
+        objects,
+        reconciler,
+        workers: CATALOG_WORKERS,
+      }),
       callers: CATALOG_WORKERS,
       secrets: () => informer.list().map(secretOf),
       keys: () => informer.list().map(keyOf),

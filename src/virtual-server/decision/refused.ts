@@ -40,7 +40,7 @@ export function refusedStatus(at: View, write: RefusedWrite): { status: VirtualS
   const isOver = next.unwritten?.isOver === true;
   const reason = isOver ? 'ReleaseRefused' : 'WriteRefused';
   const message =
-    `The API server refuses to ${what}: ${refusal.said} ${ended(consequence(object, next))} ` +
+    `The API server refuses to ${what}: ${refusal.said} ${ended(consequence(at, next))} ` +
     `${refusal.remedy}. The operator retries automatically`;
   const verdict: Verdict = { reason, ...(!isOver && keptVerdict(object)), message };
   const record = recordOf(at);
@@ -69,7 +69,7 @@ export function keptVerdict({ status }: VirtualServer): Pick<Verdict, 'reason' |
 }
 
 /** What is the case until the write is accepted. */
-function consequence(object: VirtualServer, { record, unwritten }: RefusedWrite['next']): string {
+function consequence({ object, deleting }: View, { record, unwritten }: RefusedWrite['next']): string {
   if (unwritten !== undefined) return unwritten.says;
   const stored = knownRecord(object);
   const isNew = (field: keyof ServerRecord): boolean => record?.[field] !== undefined && stored?.[field] === undefined;
@@ -77,5 +77,6 @@ function consequence(object: VirtualServer, { record, unwritten }: RefusedWrite[
   if (isNew('task'))
     return `The provider has accepted the order as task ${record?.task ?? ''}, and its server may cost money`;
   if (isNew('attempt')) return 'The operator orders nothing before the order is stored';
+  if (deleting) return 'The deletion waits until then';
   return 'The operator does nothing else for this object until then';
 }

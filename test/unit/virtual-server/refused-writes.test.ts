@@ -1,11 +1,19 @@
 /** The API server refuses writes of metadata, and the status says so. */
 import { describe, expect, it } from 'vitest';
 import { currentReason } from '../../../src/api/conditions.ts';
-import { CONNECTION_SECRET_TYPE, FINALIZER, OWNER_ANNOTATION, RECORD_ANNOTATION } from '../../../src/api/names.ts';
+import {
+  CONNECTION_SECRET_TYPE,
+  FINALIZER,
+  OWNER_ANNOTATION,
+  PAUSED_ANNOTATION,
+  RECORD_ANNOTATION,
+} from '../../../src/api/names.ts';
 import { formatRecord } from '../../../src/api/record.ts';
 import type { VirtualServer } from '../../../src/api/virtual-server.ts';
 import { KubeError } from '../../../src/kube/error.ts';
-import { ATTEMPTED, KNOWN, SERVER, TASKED, denials, memo, web, webWith } from '../../fixtures/decision.ts';
+import { ATTEMPTED, HELD, KNOWN, SERVER, TASKED, denials, memo, web, webWith } from '../../fixtures/decision.ts';
+import type { ServerRecord } from '../../../src/api/record.ts';
+import type { Memo } from '../../../src/virtual-server/decision/memo.ts';
 import { fakeSecrets } from '../../fixtures/doubles.ts';
 import { DENIED, shownBy, visit, type Given, type Visited } from '../../fixtures/visits.ts';
 
@@ -31,11 +39,13 @@ const BUSY = new KubeError('TooManyRequests', 'too many requests', { status: 429
 
 const OVER = { task: { state: 'over', identifier: 'srv1' } } as const;
 const CONFIRMED = { end: { state: 'confirmed', identifier: 'srv1' } } as const;
-const ready = async (): Promise<VirtualServer> => {
-  const { object } = await visit(webWith(KNOWN), { memo: memo(OVER), answers: { server: SERVER } });
+/** A Ready server that is not read again for some minutes. */
+const looked = async (record: ServerRecord = KNOWN): Promise<{ object: VirtualServer; memo: Memo }> => {
+  const { object, memo: held } = await visit(webWith(record), { memo: memo(OVER), answers: { server: SERVER } });
   if (object === undefined) throw new Error('the object is gone');
-  return object;
+  return { object, memo: held };
 };
+const ready = async (): Promise<VirtualServer> => (await looked()).object;
 const deleted = ({ metadata, ...rest }: VirtualServer): VirtualServer => ({
   ...rest,
   metadata: { ...metadata, deletionTimestamp: '2026-01-02T00:00:00Z' },
@@ -103,14 +113,27 @@ describe('an object whose record may not be written', () => {
   });
 
   it('stays Ready while its server runs, and says Available once the write is accepted', async () => {
-    const object = await ready();
-    const { [RECORD_ANNOTATION]: _, ...annotations } = object.metadata.annotations ?? {};
-    const behind = { ...annotations, [RECORD_ANNOTATION]: formatRecord(TASKED) };
-    const seen = await refusing({ ...object, metadata: { ...object.metadata, annotations: behind } }, {});
+    const { object, memo: held } = await looked();
+    const behind = { ...object.metadata.annotations, [RECORD_ANNOTATION]: formatRecord(TASKED) };
+    const seen = await refusing({ ...object, metadata: { ...object.metadata, annotations: behind } }, { memo: held });
     expect(shownBy(seen).reason).toBe('WriteRefused');
     expect(readyOf(seen)).toMatchObject({ status: 'True', reason: 'Available' });
     const later = await visit(seen.object ?? object, { memo: seen.memo, answers: { server: SERVER } });
     expect(shownBy(later).reason).toBe('Available');
+  });
+
+  it.each([
+    { what: 'a Ready server', status: true, says: 'Available' },
+    { what: 'no status before', status: false, says: 'Pending' },
+  ])('says nothing of the refusal once the write is accepted, although it is paused ($what)', async (given) => {
+    const notes = [{ attempt: 'a1', state: 'task', task: 7 }] as const;
+    const annotations = { [PAUSED_ANNOTATION]: 'true' };
+    const status = given.status ? ((await ready()).status ?? {}) : {};
+    const seen = await refusing(webWith(ATTEMPTED, { annotations, status }), { notes });
+    expect(shownBy(seen).reason).toBe('WriteRefused');
+    const later = await visit(seen.object ?? web(), { notes });
+    expect(later.object?.metadata.annotations?.[RECORD_ANNOTATION]).toContain('"task":7');
+    expect(shownBy(later).reason).toBe(given.says);
   });
 
   it('keeps a reason that later decisions need, and says the rest in its message', async () => {
@@ -153,10 +176,14 @@ describe('a deleted object whose finalizer may not go', () => {
   });
 
   it('has a doubt for the next process, since its server is gone', async () => {
-    const seen = await refusing(deleted(await ready()), { memo: memo({ ...OVER, ...CONFIRMED }) });
-    const answers = { server: { ...SERVER, macs: [], ipv6: [] } };
-    const restarted = await visit(seen.object ?? web(), { answers });
+    const { object } = await looked({ ...HELD, fingerprint: {} });
+    const bare = webWith({ ...HELD, fingerprint: {} }, { deleting: true, status: { ...object.status } });
+    const seen = await refusing(bare, { memo: memo({ ...OVER, ...CONFIRMED }) });
+    expect(shownBy(seen).reason).toBe('ReleaseRefused');
+    // The provider has given the identifier to another server.
+    const restarted = await visit(seen.object ?? web(), { answers: { server: SERVER } });
     expect(restarted.calls).not.toContain('delete');
+    expect(shownBy(restarted).reason).toBe('IdentityUnproven');
   });
 
   it('says that a retained server runs on', async () => {
