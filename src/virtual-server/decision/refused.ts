@@ -42,7 +42,7 @@ export function refusedStatus(at: View, write: RefusedWrite): { status: VirtualS
   const message =
     `The API server refuses to ${what}: ${refusal.said} ${ended(consequence(at, next))} ` +
     `${refusal.remedy}. The operator retries automatically`;
-  const verdict: Verdict = { reason, ...(!isOver && keptVerdict(object)), message };
+  const verdict: Verdict = { reason, ...(!isOver && keptVerdict(object, permitsWrite)), message };
   const record = recordOf(at);
   const isAsked = wasSent(facts.memo, record?.identifier);
   // The provider may give the addresses of a server that is gone to another customer.
@@ -60,13 +60,18 @@ export function withMirrorOf({ status }: VirtualServer, next: VirtualServerStatu
  * The present reason, if later decisions read it from the status, also those of the next process: a server in doubt must not
  * be cancelled, and an order that only you can resolve is not followed again.
  */
-export function keptVerdict({ status }: VirtualServer): Pick<Verdict, 'reason' | 'subject'> | undefined {
+export function keptVerdict(
+  { status }: VirtualServer,
+  isNeeded: (reason: string | undefined) => boolean = () => false,
+): Pick<Verdict, 'reason' | 'subject'> | undefined {
   const reason = currentReason(status?.conditions);
-  const isState = hasTrait(reason, 'doubt') || hasTrait(reason, 'namedByYou') || hasTrait(reason, 'hopeless');
-  if (!isState && reason !== 'AdoptInvalid') return undefined;
+  if (!hasTrait(reason, 'doubt') && !hasTrait(reason, 'namedByYou') && !isNeeded(reason)) return undefined;
   const subject = status?.conditions?.find((condition) => condition.reason === reason)?.subject;
   return { reason: reason as ReadyReason, subject };
 }
+
+/** Without this reason, the next visit would not come to the write again, but ask the provider what it knows already. */
+const permitsWrite = (reason: string | undefined): boolean => hasTrait(reason, 'hopeless') || reason === 'AdoptInvalid';
 
 /** What is the case until the write is accepted. */
 function consequence({ object, deleting }: View, { record, unwritten }: RefusedWrite['next']): string {
