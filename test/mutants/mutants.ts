@@ -2356,7 +2356,7 @@ export const MUTANTS: Mutant[] = [
   {
     name: 'keeps the addresses of a cancelled server while its object may not go',
     file: 'src/virtual-server/decision/refused.ts',
-    find: '...(isOver && { fields: {} }), ',
+    find: '...(isOver && { fields: leftOf(object) }), ',
     replace: '',
     tests: ['--project', 'unit', 'test/unit/virtual-server/refused-writes.test.ts'],
   },

@@ -45,9 +45,13 @@ export function refusedStatus(at: View, write: RefusedWrite): { status: VirtualS
   const verdict: Verdict = { reason, ...(!isOver && keptVerdict(object, permitsWrite)), message };
   const record = recordOf(at);
   const isAsked = wasSent(facts.memo, record?.identifier);
-  // The provider may give the addresses of a server that is gone to another customer.
-  const status = compose(object, { record, ...(isOver && { fields: {} }), verdict, isAsked }, facts.now);
+  const status = compose(object, { record, ...(isOver && { fields: leftOf(object) }), verdict, isAsked }, facts.now);
   return { status: withMirrorOf(object, status), event: eventOf({ reason, message }) };
+}
+
+/** The provider may give the addresses of a server that is gone to another customer; its host keys prove who it was. */
+function leftOf({ status }: VirtualServer): VirtualServerStatus {
+  return status?.sshHostKeys === undefined ? {} : { sshHostKeys: status.sshHostKeys };
 }
 
 /** The status with the copy of the record that it has at the API server, or without one. */

@@ -40,8 +40,11 @@ const BUSY = new KubeError('TooManyRequests', 'too many requests', { status: 429
 const OVER = { task: { state: 'over', identifier: 'srv1' } } as const;
 const CONFIRMED = { end: { state: 'confirmed', identifier: 'srv1' } } as const;
 /** A Ready server that is not read again for some minutes. */
-const looked = async (record: ServerRecord = KNOWN): Promise<{ object: VirtualServer; memo: Memo }> => {
-  const { object, memo: held } = await visit(webWith(record), { memo: memo(OVER), answers: { server: SERVER } });
+const looked = async (
+  record: ServerRecord = KNOWN,
+  server = SERVER,
+): Promise<{ object: VirtualServer; memo: Memo }> => {
+  const { object, memo: held } = await visit(webWith(record), { memo: memo(OVER), answers: { server } });
   if (object === undefined) throw new Error('the object is gone');
   return { object, memo: held };
 };
@@ -120,6 +123,16 @@ describe('an object whose record may not be written', () => {
     expect(readyOf(seen)).toMatchObject({ status: 'True', reason: 'Available' });
     const later = await visit(seen.object ?? object, { memo: seen.memo, answers: { server: SERVER } });
     expect(shownBy(later).reason).toBe('Available');
+  });
+
+  it('reads its server at once when the write is accepted, although that was planned for later', async () => {
+    const stopped = { ...SERVER, status: 'stopped' };
+    const { object, memo: held } = await looked(KNOWN, stopped);
+    const behind = { ...object.metadata.annotations, [RECORD_ANNOTATION]: formatRecord(TASKED) };
+    const seen = await refusing({ ...object, metadata: { ...object.metadata, annotations: behind } }, { memo: held });
+    expect(shownBy(seen).reason).toBe('WriteRefused');
+    const later = await visit(seen.object ?? object, { memo: seen.memo, answers: { server: stopped } });
+    expect(shownBy(later).reason).toBe('ServerNotRunning');
   });
 
   it.each([
