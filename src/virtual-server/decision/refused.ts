@@ -1,6 +1,6 @@
 /**
- * What an object says while the API server refuses a write of its metadata, or of its connection Secret. The status is a
- * resource of its own, and may still be accepted. Pure.
+ * What an object says while the API server refuses a write of its metadata, or of its connection Secret. The API server may
+ * still accept the status, which is a separate resource. Pure.
  */
 import { currentReason, hasTrait, type ReadyReason } from '../../api/conditions.ts';
 import { FINALIZER, RECORD_ANNOTATION } from '../../api/names.ts';
@@ -33,7 +33,7 @@ export function patchInWords({ finalizers, annotations = {} }: MetadataPatch): s
   return finalizers === undefined ? `write ${annotation}` : `add the finalizer ${FINALIZER} and ${annotation}`;
 }
 
-/** The copy of the record in the status stays as it is: it must not be ahead of a record that was not stored. */
+/** The copy of the record in the status does not change, because the record was not stored. */
 export function refusedStatus(at: View, write: RefusedWrite): { status: VirtualServerStatus; event: EventNote } {
   const { object, facts } = at;
   const { what, next, refusal } = write;

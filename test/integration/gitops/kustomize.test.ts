@@ -2,7 +2,7 @@
 import { execFile } from 'node:child_process';
 import { mkdir, mkdtemp, readFile, realpath, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
-import { join, relative } from 'node:path';
+import { dirname, join, relative } from 'node:path';
 import { promisify } from 'node:util';
 import { describe, expect, inject, it, onTestFinished } from 'vitest';
 import { parse, parseAllDocuments } from 'yaml';
@@ -156,6 +156,43 @@ async function secretFields(kind: string): Promise<string[]> {
   return paths(version?.schema.openAPIV3Schema.properties.spec ?? {}, 'spec').map((path) => `${kind} ${path}`);
 }
 
+describe('the page on kustomize', () => {
+  it('shows kustomizations that work', async () => {
+    const page = await readFile(join(ROOT, 'docs/how-to/kustomize.md'), 'utf8');
+    const [base = '', overlay = ''] = Array.from(page.matchAll(/```yaml\n(.*?)```/gs), ([, text]) => text ?? '');
+    const folder = await realpath(await mkdtemp(join(tmpdir(), 'vps-operator-kustomize-')));
+    onTestFinished(() => rm(folder, { recursive: true }));
+    const write = async (name: string, text: string): Promise<void> => {
+      await mkdir(join(folder, dirname(name)), { recursive: true });
+      const local = relative(join(folder, dirname(name)), ROOT);
+      await writeFile(join(folder, name), text.replaceAll(/https:\/\/\S+?\/\/(\S+)\?ref=\S+/g, `${local}/$1`));
+    };
+    await write('base/kustomization.yaml', base);
+    const app = { apiVersion: 'apps/v1', kind: 'Deployment', metadata: { name: 'app' }, spec: APP };
+    const objects = [server('web', { ...KEYS, connectionSecretName: 'web-connection' }), app];
+    await write('base/servers.yaml', objects.map((object) => JSON.stringify(object)).join('\n---\n'));
+    await write('base/api-key.env', 'keyId=id\nsecret=s\n');
+    await write('base/keys', 'k\n');
+    await write('overlays/prod/kustomization.yaml', overlay);
+    const { stdout } = await promisify(execFile)(inject('kubectl'), ['kustomize', join(folder, 'overlays/prod')]);
+    expect(stdout).toMatch(/apiKeySecretRef:\n +name: prod-vps-api-key-[a-z0-9]+\n/);
+    expect(stdout).toContain('name: prod-ssh-keys\n');
+    expect(stdout.match(/prod-web-connection/g)).toHaveLength(2);
+    await write(
+      'copied/kustomization.yaml',
+      JSON.stringify({ resources: ['../base'], namePrefix: 'b-', configurations: ['n.yaml'] }),
+    );
+    await write('copied/n.yaml', await readFile(join(ROOT, REFERENCES, 'name-references.yaml'), 'utf8'));
+    await write('base/kustomization.yaml', base.replace(/^components:\n.*\n/m, ''));
+    const copied = await promisify(execFile)(inject('kubectl'), ['kustomize', join(folder, 'copied')]);
+    expect(copied.stdout).toMatch(/apiKeySecretRef:\n +name: b-vps-api-key-[a-z0-9]+\n/);
+  });
+});
+
+const APP = {
+  template: { spec: { containers: [{ name: 'app', envFrom: [{ secretRef: { name: 'web-connection' } }] }] } },
+};
+
 describe('the component connection-secret-names', () => {
   const both = [REFERENCES, CONNECTION_SECRETS];
 
@@ -179,9 +216,7 @@ describe('the component connection-secret-names', () => {
       apiVersion: 'apps/v1',
       kind: 'Deployment',
       metadata: { name: 'app' },
-      spec: {
-        template: { spec: { containers: [{ name: 'app', envFrom: [{ secretRef: { name: 'web-connection' } }] }] } },
-      },
+      spec: APP,
     };
     const replacements = [
       {
