@@ -129,7 +129,7 @@ export const REASONS = {
   IdentifierInUse: blind('noCalls', 'hopeless', 'unresolved'),
   AdoptInvalid: stuck(),
   UnknownAnnotation: stuck('noCalls'),
-  WriteRefused: blind(),
+  WriteRefused: blind('taskMayRun'),
   ReleaseRefused: stuck('doubt'),
   ObserveOnly: blind(),
   OrphanedServer: stuck('noCalls', 'unresolved'),

@@ -72,7 +72,7 @@ export class Refusals {
   /** The answer to a request that is refused now. */
   answer({ method, body }: CallOptions, { store, namespace = '', name = '', part }: Place, by: object) {
     const { api, network } = this.#parts;
-    const isOurs = store === api.servers && method === 'PATCH' && part === undefined;
+    const isOurs = store.plural === api.servers.plural && method === 'PATCH' && part === undefined;
     if (!isOurs || this.#present === undefined || network.scheduler.now >= this.#present.until) return undefined;
     const object = api.servers.get(namespace, name);
     if (object !== undefined) this.#judge(object, (body ?? {}) as PatchBody, by);
