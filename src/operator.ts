@@ -15,11 +15,13 @@ import type { VisitServices } from './virtual-server/visit.ts';
 import type { Members } from './virtual-server-set/members.ts';
 import { randomBytes } from 'node:crypto';
 import { Accounts, type SecretName } from './accounts/accounts.ts';
-import { CATALOG_SINGULAR, SERVER_SINGULAR, SET_SINGULAR } from './api/names.ts';
-import { Controller, Progress, type ControllerOptions, type Watch } from './controller/controller.ts';
+import { CATALOG_KIND, CATALOG_SINGULAR, SERVER_KIND, SERVER_SINGULAR, SET_KIND, SET_SINGULAR } from './api/names.ts';
+import { eventOf, type EventNote } from './controller/conditions.ts';
+import { Controller, Progress, REFUSED_WRITES, type ControllerOptions, type Watch } from './controller/controller.ts';
 import { Recorder } from './controller/event-recorder.ts';
 import type { Observer } from './controller/observer.ts';
 import { OwnWrites } from './controller/own-writes.ts';
+import { refusalOf, type KubeError } from './kube/error.ts';
 import { keyOf, type KubeObject } from './kube/resource.ts';
 import type { Vitals } from './observability/vitals.ts';
 import { CATALOG_WORKERS, CatalogReconciler } from './server-catalog/reconciler.ts';
@@ -272,7 +274,7 @@ export class Operator {
     });
     const toKeys = (server: VirtualServer): string[] =>
       this.#objects.handOvers.concernedBy(server, knownRecord(server));
-    const controller = this.#controller(SERVER_SINGULAR, {
+    const controller = this.#controller(SERVER_KIND, SERVER_SINGULAR, {
       informer: servers,
       watches: [{ informer: servers, toKeys }],
       objects: this.#objects,
@@ -307,7 +309,12 @@ export class Operator {
     });
     return {
       name: CATALOG_SINGULAR,
-      controller: this.#controller(CATALOG_SINGULAR, { informer, objects, reconciler, workers: CATALOG_WORKERS }),
+      controller: this.#controller(CATALOG_KIND, CATALOG_SINGULAR, {
+        informer,
+        objects,
+        reconciler,
+        workers: CATALOG_WORKERS,
+      }),
       callers: CATALOG_WORKERS,
       secrets: () => informer.list().map(secretOf),
       keys: () => informer.list().map(keyOf),
@@ -333,9 +340,10 @@ export class Operator {
       progress,
       timers: this.#timers,
       log,
+      metrics: this.#metrics,
       stopping: this.#stopping.signal,
     });
-    const controller = this.#controller(SET_SINGULAR, {
+    const controller = this.#controller(SET_KIND, SET_SINGULAR, {
       informer,
       objects,
       watches: [watch],
@@ -354,16 +362,29 @@ export class Operator {
   }
 
   #controller<T extends KubeObject>(
+    kind: string,
     name: string,
     options: Omit<ControllerOptions<T>, 'name' | 'timers' | 'log' | 'metrics'>,
   ): Controller<T> {
     const { log } = this.#options;
-    return new Controller({ name, timers: this.#timers, log, metrics: this.#metrics, ...options });
+    const metrics = this.#metrics;
+    const onStatusRefused = (object: T, error: KubeError): void => {
+      metrics.add(REFUSED_WRITES, { controller: name, write: 'status' });
+      this.#recorder.record(kind, object, 'WriteStatus', [statusRefused(error)]);
+    };
+    return new Controller({ name, timers: this.#timers, log, metrics, onStatusRefused, ...options });
   }
 
   #pause(ms: number): Promise<void> {
     return new Promise((resolve) => void this.#timers.set(resolve, Math.max(0, ms)));
   }
+}
+
+/** The status itself cannot tell it. */
+function statusRefused(error: KubeError): EventNote {
+  const { said, remedy } = refusalOf(error);
+  const what = `The API server refuses to write the status: ${said} The status may be out of date`;
+  return eventOf({ reason: 'WriteRefused', message: `${what}. ${remedy}. The operator retries automatically` });
 }
 
 function secretOf({ metadata, spec }: VirtualServer | ServerCatalog): SecretName {

@@ -129,6 +129,8 @@ export const REASONS = {
   IdentifierInUse: blind('noCalls', 'hopeless', 'unresolved'),
   AdoptInvalid: stuck(),
   UnknownAnnotation: stuck('noCalls'),
+  WriteRefused: blind('taskMayRun'),
+  ReleaseRefused: stuck('doubt'),
   ObserveOnly: blind(),
   OrphanedServer: stuck('noCalls', 'unresolved'),
   Reachable: aside('calm'),

@@ -6,7 +6,7 @@
 import type { Timers } from '../base/timers.ts';
 import { withLogFields, type Logger } from '../base/logger.ts';
 import { Metrics, counter, histogram } from '../base/metrics.ts';
-import { KubeError } from '../kube/error.ts';
+import { KubeError, StatusRefused } from '../kube/error.ts';
 import type { KubeObject } from '../kube/resource.ts';
 import type { Informer } from './informer.ts';
 import { WorkQueue } from './queue.ts';
@@ -53,6 +53,12 @@ const ERRORS = counter(
   'controller_runtime_reconcile_errors_total',
   'Reconciles that failed. A failed call to the provider does not count.',
   'controller',
+);
+export const REFUSED_WRITES = counter(
+  'vps_operator_refused_writes_total',
+  'Writes that the API server refused, each retry included. write: status, metadata, secret (a connection Secret) or member (of a set).',
+  'controller',
+  'write',
 );
 const SECONDS = histogram(
   'controller_runtime_reconcile_time_seconds',
@@ -111,6 +117,8 @@ export interface ControllerOptions<T extends KubeObject> {
   read?: (namespace: string, name: string) => Promise<T | undefined>;
   /** How urgent the next visit of the object is: 0 goes first; undefined: the object does not exist. */
   priorityOf?: (object: T | undefined) => number;
+  /** Called when a visit has failed because the API server refuses the status of the object. */
+  onStatusRefused?: (object: T, error: KubeError) => void;
   /** The reconciler marks each step here if a visit can take long. */
   progress?: Progress;
   timers: Timers;
@@ -258,6 +266,7 @@ export class Controller<T extends KubeObject> {
       else if (this.#stopped) log.debug(fields, 'reconcile interrupted by the stop');
       else log.error(fields, 'reconcile failed');
       if (isConflict) await this.#compare(key);
+      if (error instanceof StatusRefused && object !== undefined) this.#options.onStatusRefused?.(object, error);
       return isExpected ? 'requeue' : 'error';
     }
   }

@@ -1,4 +1,5 @@
 /** Reads and writes the objects of one kind. A call is one request, or one for each page, and throws KubeError. */
+import { isRefusal, StatusRefused } from './error.ts';
 import type { KubeHttp } from './http.ts';
 import { listAll } from './list.ts';
 import { collectionOf, pathOf, type ObjectVersion, type Resource } from './resource.ts';
@@ -37,7 +38,7 @@ export interface Client<T> {
   patchMetadata(version: ObjectVersion, metadata: MetadataPatch): Promise<T>;
   /**
    * Replaces the whole status and nothing else. 409 for a stale version and for a re-created object, 404 gone, 422 for a
-   * value outside the schema's bounds.
+   * value outside the schema's bounds; StatusRefused if the API server does not accept it.
    */
   writeStatus(version: ObjectVersion, status: StatusOf<T>): Promise<T>;
   /** Deletes exactly this version. 409 for another version or uid, 404 gone. */
@@ -75,9 +76,11 @@ export function createClient<T>(http: KubeHttp, resource: Resource<T>): Client<T
     async writeStatus({ namespace, name, uid, resourceVersion }, status) {
       // A PUT costs the API server a sixth less than a merge patch. /status takes nothing else from the body.
       const body = whole({ metadata: { namespace, name, uid, resourceVersion }, status });
-      return parse(
-        await http.call({ method: 'PUT', path: `${pathOf(resource, namespace, name)}/status`, query, body }),
-      );
+      const path = `${pathOf(resource, namespace, name)}/status`;
+      const answer = await http.call({ method: 'PUT', path, query, body }).catch((error: unknown) => {
+        throw isRefusal(error) ? new StatusRefused(error) : error;
+      });
+      return parse(answer);
     },
     async delete({ namespace, name, uid, resourceVersion }) {
       const body = { preconditions: { uid, resourceVersion } };

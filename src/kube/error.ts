@@ -1,6 +1,10 @@
 /** The error type that all calls to the API server throw. */
 
+import { cut, ended } from '../base/text.ts';
+
 const MAX_MESSAGE = 1024;
+/** How much of it conditions and Events show (UTF-16 units): what follows has to fit too. */
+const MAX_QUOTE = 320;
 
 /** How a call to the API server can fail. */
 export type KubeErrorCode =
@@ -42,6 +46,44 @@ export class KubeError extends Error {
     this.reason = details.reason;
     this.retryAfterMs = details.retryAfterMs;
   }
+}
+
+/** The API server refuses to store a status: a right, a policy or a quota is missing, or a webhook fails. */
+export class StatusRefused extends KubeError {
+  constructor({ code, message, status, reason, retryAfterMs, cause }: KubeError) {
+    super(code, message, { status, reason, retryAfterMs, cause });
+  }
+}
+
+/** What a condition or an Event tells of a refusal. */
+export interface Refusal {
+  /** The API server's own words, as a sentence. */
+  said: string;
+  /** What to do, without a full stop. */
+  remedy: string;
+}
+
+export function refusalOf(error: KubeError): Refusal {
+  return { said: ended(cut(error.message, MAX_QUOTE)), remedy: remedyFor(error) };
+}
+
+/** The words of the API server decide only which hint follows them. */
+function remedyFor({ status, message }: KubeError): string {
+  if (/failed calling webhook/i.test(message)) return 'Repair or remove that webhook';
+  if (/admission webhook|AdmissionPolicy/i.test(message)) return 'Change that rule so that the operator may write';
+  if (/annotations: Too long|request is too large/i.test(message) || status === 413)
+    return 'Remove large annotations from the object';
+  if (status === 403) return 'Give the operator the rights of its ClusterRole again, or change the rule that is named';
+  return 'Fix what the API server names';
+}
+
+/** Answers about the credentials, and about another version of the object, which a newer read explains. */
+const NO_REFUSALS: ReadonlySet<number> = new Set([401, 404, 409, 410]);
+
+/** True if the API server has answered that it does not store what was sent, whether a retry may help or not. */
+export function isRefusal(error: unknown): error is KubeError {
+  if (!(error instanceof KubeError) || error.status === undefined) return false;
+  return error.status >= 400 && !NO_REFUSALS.has(error.status);
 }
 
 /** The fields of `v1.Status` that the operator reads: the body of an error, and the object of a watch's ERROR event. */

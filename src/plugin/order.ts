@@ -54,7 +54,9 @@ export function orderOf(object: VirtualServer, now: number): OrderState {
   // The operator writes the annotation before it sends the order, and the status afterward.
   if (mirrorIn(object.status)?.attempt !== attempt) return { kind: 'notYet', why: behind(reason) };
   if (task === undefined) {
-    return reason === 'Pending' ? { kind: 'notYet', why: inWords(shown) } : { kind: 'open', attempt, named: undefined };
+    // The operator may know more than it can store.
+    const isUnsettled = reason === 'Pending' || reason === 'WriteRefused';
+    return isUnsettled ? { kind: 'notYet', why: inWords(shown) } : { kind: 'open', attempt, named: undefined };
   }
   const isAdopting = object.metadata.annotations?.[ADOPT_ANNOTATION] !== undefined;
   if (hasTrait(reason, 'taskMayRun') && !isAdopting && !isOverdue(view.record, now)) {

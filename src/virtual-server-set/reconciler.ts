@@ -1,15 +1,16 @@
 /** Carries out the plans of sets: looks live before it creates or deletes anything, and writes the status. */
-import { SET_KIND } from '../api/names.ts';
+import { SET_KIND, SET_SINGULAR } from '../api/names.ts';
 import type { VirtualServer } from '../api/virtual-server.ts';
 import type { VirtualServerSet, VirtualServerSetStatus } from '../api/virtual-server-set.ts';
 import type { Logger } from '../base/logger.ts';
+import type { Metrics } from '../base/metrics.ts';
 import type { Timers } from '../base/timers.ts';
 import { transitions, type EventNote } from '../controller/conditions.ts';
-import type { Progress, Reconciler } from '../controller/controller.ts';
+import { REFUSED_WRITES, type Progress, type Reconciler } from '../controller/controller.ts';
 import type { Observer } from '../controller/observer.ts';
 import type { Recorder } from '../controller/event-recorder.ts';
 import type { Client } from '../kube/client.ts';
-import { KubeError } from '../kube/error.ts';
+import { isRefusal, KubeError, refusalOf } from '../kube/error.ts';
 import { isDeepEqual } from '../base/deep-equal.ts';
 import { keyOf } from '../kube/resource.ts';
 import {
@@ -44,6 +45,7 @@ export interface SetReconcilerOptions {
   progress: Pick<Progress, 'mark'>;
   timers: Pick<Timers, 'now' | 'monotonic'>;
   log: Logger;
+  metrics?: Metrics;
   /** Once it fires, nothing is written anymore. */
   stopping: AbortSignal;
 }
@@ -140,7 +142,7 @@ export class SetReconciler implements Reconciler<VirtualServerSet> {
    * after a rejected create, the API server would reject the next one too.
    */
   async #act({ set, plan: { actions } }: Look, seenAt: number): Promise<StepOutcome> {
-    const { members, leads, progress, timers, log, stopping } = this.#options;
+    const { members, leads, progress, timers, log, metrics, stopping } = this.#options;
     const outcome: StepOutcome = { done: [] };
     for (const action of actions) {
       if (stopping.aborted || !leads() || timers.monotonic() - seenAt > FRESH_MS) break;
@@ -152,10 +154,12 @@ export class SetReconciler implements Reconciler<VirtualServerSet> {
       } catch (error) {
         const failure = error as Error;
         if (isOvertaken(failure)) log.debug({ ...fields, err: failure }, 'set was overtaken');
-        else if (isRejection(failure)) {
+        else if (failure instanceof KubeError && (isRejection(failure) || isRefusal(failure))) {
+          metrics?.add(REFUSED_WRITES, { controller: SET_SINGULAR, write: 'member' });
           outcome.failure ??= failure;
-          outcome.rejection ??= { action, message: failure.message };
-          if (action.type === 'create') break;
+          outcome.rejection ??= { action, message: refusalOf(failure).said };
+          // What fails once fails for the next one too.
+          if (action.type === 'create' || !isRejection(failure)) break;
         } else return { ...outcome, failure };
       }
       progress.mark();
@@ -176,7 +180,7 @@ export class SetReconciler implements Reconciler<VirtualServerSet> {
 /** The API server understood the request and will not accept it. */
 const REJECTIONS: ReadonlySet<string> = new Set(['Invalid', 'Forbidden', 'Rejected']);
 
-const isRejection = (error: Error): boolean => error instanceof KubeError && REJECTIONS.has(error.code);
+const isRejection = (error: KubeError): boolean => REJECTIONS.has(error.code);
 
 /** The object is another version than the plan saw, is gone, or has a name that was free. */
 function isOvertaken(error: Error): boolean {

@@ -63,9 +63,9 @@ export class ConnectionSecrets {
 
   /**
    * The object is about to go; deletionPolicy decides whether its Secret goes too. A Secret that stays must not hold the data
-   * of a server that is gone. Throws KubeError if a retry may help.
+   * of a server that is gone. Resolves with why it was not written, if so. Throws KubeError if a retry may help.
    */
-  async letGo(object: VirtualServer, isServerGone: boolean): Promise<void> {
+  async letGo(object: VirtualServer, isServerGone: boolean): Promise<string | undefined> {
     const stays = object.spec.deletionPolicy === 'Retain';
     try {
       await this.#bring(object, stays && isServerGone ? {} : undefined);
@@ -74,7 +74,9 @@ export class ConnectionSecrets {
       if (!isFinal) throw error;
       const { namespace, name, uid } = object.metadata;
       this.#options.log.warn({ namespace, name, uid, err: error }, 'connection Secret not written');
+      return error.message;
     }
+    return undefined;
   }
 
   async #tried(object: VirtualServer, data: ConnectionData): Promise<ConnectionSecretState> {

@@ -1,5 +1,5 @@
 /** One visit to one object: its newest version, its API key, and its writes. The operations share it. */
-import { FINALIZER, RECORD_ANNOTATION, SERVER_KIND } from '../api/names.ts';
+import { FINALIZER, RECORD_ANNOTATION, SERVER_KIND, SERVER_SINGULAR } from '../api/names.ts';
 import { formatRecord, type ServerRecord, mirrorIn } from '../api/record.ts';
 import type { VirtualServer, VirtualServerStatus } from '../api/virtual-server.ts';
 import type { Missing } from '../accounts/decision/failure.ts';
@@ -9,11 +9,13 @@ import type { Timers } from '../base/timers.ts';
 import { currentReason } from '../api/conditions.ts';
 import type { Recorder } from '../controller/event-recorder.ts';
 import type { Observer } from '../controller/observer.ts';
-import type { Progress } from '../controller/controller.ts';
+import { REFUSED_WRITES, type Progress } from '../controller/controller.ts';
 import type { Session } from '../provider/types.ts';
 import type { ConnectionSecrets } from './connection-secret.ts';
 import { inputsOf } from './decision/inputs.ts';
 import { holdsSomething, knownRecord } from './decision/record.ts';
+import { withoutPlan } from './decision/memo.ts';
+import { patchInWords, refusedStatus, withMirrorOf, type RefusedWrite } from './decision/refused.ts';
 import { isProvisioned } from './decision/status.ts';
 import type { Facts, Outcome } from './decision/types.ts';
 import { viewOf, type View } from './decision/view.ts';
@@ -28,6 +30,7 @@ import type { Kube } from './kube.ts';
 import type { SshProbe } from './ssh-check.ts';
 import { isDeepEqual } from '../base/deep-equal.ts';
 import type { MetadataPatch } from '../kube/client.ts';
+import { isRefusal, refusalOf } from '../kube/error.ts';
 import type { ObjectVersion } from '../kube/resource.ts';
 
 export const PROVISIONING = histogram(
@@ -182,7 +185,11 @@ export class Visit {
     const { uid } = object.metadata;
     // Findings are remembered even if the write fails; a plan holds only once it is written.
     objects.remember(uid, { ...next.memo, plan: objects.memo(uid).plan });
-    this.#object = await write(object, next, { kube: this.services.kube, wrote: (newer) => objects.saw(newer) });
+    this.#object = await write(object, next, {
+      kube: this.services.kube,
+      wrote: (newer) => objects.saw(newer),
+      refused: (patch, error) => this.tellRefused(name, { what: patchInWords(patch), next, error }, 'metadata'),
+    });
     objects.remember(uid, next.memo);
     if (next.record) await this.#forgetResolved(next.record, resolves);
     if (next.status !== undefined) this.#observeProvisioned(object, next.status);
@@ -190,6 +197,37 @@ export class Visit {
     const now = timers.monotonic();
     this.#log(name, next, now - this.#steppedAt);
     this.#steppedAt = now;
+  }
+
+  /**
+   * Says in the status that the API server has refused a write of the object, if that is what `error` means. Whoever calls
+   * it throws the error: the visit has failed, and is repeated.
+   */
+  async tellRefused(
+    step: string,
+    { error, ...write }: Omit<RefusedWrite, 'refusal'> & { error: unknown },
+    kind: 'metadata' | 'secret',
+  ): Promise<void> {
+    if (!isRefusal(error)) return;
+    const { objects, recorder, kube, metrics, log } = this.services;
+    const object = this.#object;
+    const { namespace, name, uid } = object.metadata;
+    metrics?.add(REFUSED_WRITES, { controller: SERVER_SINGULAR, write: kind });
+    // A plan from before would leave the object as it is once the write is accepted.
+    objects.remember(uid, withoutPlan(objects.memo(uid)));
+    const { status, event } = refusedStatus(this.view(), { ...write, refusal: refusalOf(error) });
+    try {
+      if (!isDeepEqual(object.status, status)) {
+        this.#object = await kube.writeStatus(versionOf(object), status);
+        objects.saw(this.#object);
+      }
+    } catch (failure) {
+      log.warn({ namespace, name, uid, step, err: failure }, 'the status cannot say which write was refused');
+      // The object may have changed, or the refused write was applied.
+      if (!isRefusal(failure)) return;
+      metrics?.add(REFUSED_WRITES, { controller: SERVER_SINGULAR, write: 'status' });
+    }
+    recorder.record(SERVER_KIND, object, step, [event]);
   }
 
   /**
@@ -201,7 +239,7 @@ export class Visit {
     const real = this.#real;
     const { uid } = real.metadata;
     objects.remember(uid, { ...next.memo, plan: undefined });
-    const status = next.again || next.status === undefined ? real.status : withRecordOf(real, next.status);
+    const status = next.again || next.status === undefined ? real.status : withMirrorOf(real, next.status);
     const isNews = !isDeepEqual(real.status, status);
     let newest = real;
     if (isNews && reports && status !== undefined) {
@@ -316,6 +354,8 @@ export interface WriteDeps {
   kube: Pick<Kube, 'patchMetadata' | 'writeStatus'>;
   /** Called at once with every version that a write returned. */
   wrote: (object: VirtualServer) => void;
+  /** Called before the error of a write of metadata is thrown. */
+  refused: (patch: MetadataPatch, error: unknown) => Promise<void>;
 }
 
 /** Returns the newest version. Throws KubeError; whatever was written before the error stays written. */
@@ -327,7 +367,10 @@ export async function write(
   let newest = object;
   const patch = next.record === undefined ? undefined : metadataPatch(object, next.record);
   if (patch !== undefined) {
-    newest = await deps.kube.patchMetadata(versionOf(newest), patch);
+    newest = await deps.kube.patchMetadata(versionOf(newest), patch).catch(async (error: unknown) => {
+      await deps.refused(patch, error);
+      throw error;
+    });
     deps.wrote(newest);
   }
   if (next.status !== undefined && !isDeepEqual(newest.status, next.status)) {
@@ -351,12 +394,6 @@ function metadataPatch(object: VirtualServer, record: ServerRecord | null): Meta
   const add = !present && deletionTimestamp === undefined;
   if (!add && annotations?.[RECORD_ANNOTATION] === text) return undefined;
   return { annotations: { [RECORD_ANNOTATION]: text }, ...(add && { finalizers: [...finalizers, FINALIZER] }) };
-}
-
-/** The status with the copy of the record that it has at the API server, or without one. */
-function withRecordOf({ status }: VirtualServer, next: VirtualServerStatus): VirtualServerStatus {
-  const { record: _record, ...rest } = next;
-  return { ...rest, ...(status?.record !== undefined && { record: status.record }) };
 }
 
 /** The object as if both copies of the record were written. */

@@ -19,11 +19,15 @@ const FAULTS = [
  */
 const TUNNEL_FAULTS = { 'refused-407': 407, 'refused-502': 502, 'refused-504': 504, cut: 200 } as const;
 
-export type CrashFault = (typeof FAULTS)[number] | keyof typeof TUNNEL_FAULTS;
+/** A policy refuses a write of metadata, of which nothing is stored. */
+const DENIED = 'denied';
+
+export type CrashFault = (typeof FAULTS)[number] | keyof typeof TUNNEL_FAULTS | typeof DENIED;
 
 /** The faults that can hit a request with this label. */
 export function faultsAt(label: string): readonly CrashFault[] {
-  return isForTunnel(label) ? [...FAULTS, ...(Object.keys(TUNNEL_FAULTS) as CrashFault[])] : FAULTS;
+  if (isForTunnel(label)) return [...FAULTS, ...(Object.keys(TUNNEL_FAULTS) as CrashFault[])];
+  return label.startsWith('kube:PATCH-object:') ? [...FAULTS, DENIED] : FAULTS;
 }
 
 export function isForTunnel(label: string): boolean {
@@ -75,6 +79,12 @@ export async function strike(fault: CrashFault, exchange: Passing, kill: Kill): 
       await exchange.left;
       await exchange.forward();
       return;
+    case DENIED: {
+      const message = "ValidatingAdmissionPolicy 'p' with binding 'p' denied request: no metadata is written here";
+      const status = { kind: 'Status', apiVersion: 'v1', status: 'Failure', reason: 'Forbidden', code: 403, message };
+      exchange.reply(jsonAnswer(403, status));
+      return;
+    }
     case 'refused-407':
     case 'refused-502':
     case 'refused-504':

@@ -24,6 +24,8 @@ export interface KubeHttpParts {
   owner: object;
   /** How many changes out of date the first list of VirtualServers is. */
   staleBy: number;
+  /** What the API server answers to a request that a policy or a webhook refuses. */
+  refuse?: ((request: CallOptions, place: Place, owner: object) => KubeError | undefined) | undefined;
   /** Called with each request about an object of our kinds when it is sent. */
   follow?: ((request: CallOptions, place: Place) => Follower | undefined) | undefined;
 }
@@ -104,6 +106,8 @@ export class SimKubeHttp implements KubeHttp {
     const isWrite = method !== 'GET' && place !== undefined;
     if (isWrite && place.part === 'status' && random.chance(kube.statusRefused))
       throw new KubeError('Forbidden', 'denied by a policy', { status: 403 });
+    const refusal = place && this.#parts.refuse?.(options, place, this.#parts.owner);
+    if (refusal !== undefined) throw refusal;
     const work = (): unknown => this.#answer(options, place);
     const answer = follower === undefined ? work() : follower.processed(work);
     if (isWrite && random.chance(kube.conflictAfterApplied))

@@ -32,6 +32,7 @@ import type { Orders } from './orders.ts';
 import type { PriceLimits } from '../../src/virtual-server/shared/limits.ts';
 import type { PriceWatch } from './price-watch.ts';
 import type { Random } from './random.ts';
+import type { Refusals } from './refusals.ts';
 import type { SetWatch } from './set-watch.ts';
 import { SimWire } from './wire.ts';
 
@@ -55,6 +56,8 @@ export interface ProcessParts {
   observes?: ((request: CallOptions) => void) | undefined;
   /** Follows the requests about sets; without it, the process ignores sets. */
   sets?: SetWatch | undefined;
+  /** Undefined in a world in which no write of metadata is refused. */
+  refusals?: Refusals | undefined;
   /** Judges the orders of the process by the limit in money; undefined in a world without such a limit. */
   prices?: PriceWatch | undefined;
   /** Whether the process writes connection Secrets. */
@@ -134,7 +137,8 @@ export class SimProcess {
     const suspend = (ms: number): void => this.suspend(ms);
     const acts = parts.observes === undefined;
     const follow = acts ? sets?.follower({ identity: election?.identity, skewMs, suspend }) : undefined;
-    this.http = new SimKubeHttp({ network, api, owner: this.#owner, staleBy, follow });
+    const refuse = parts.refusals && parts.refusals.answer.bind(parts.refusals);
+    this.http = new SimKubeHttp({ network, api, owner: this.#owner, staleBy, follow, refuse });
     this.#start(parts).catch((error: unknown) => {
       if (!this.#isEnding) parts.onFailedStart(error as Error);
     });

@@ -36,6 +36,7 @@ import { PriceWatch } from './price-watch.ts';
 import { drawPriceLimits, drawSetting, SimProcess, type Setting } from './process.ts';
 import { drawApi, hasList, type WorldApi } from './provider-api.ts';
 import { Random } from './random.ts';
+import { Refusals } from './refusals.ts';
 import { Scheduler } from './scheduler.ts';
 import { ServerWatch } from './server-watch.ts';
 import { SetPeople } from './set-people.ts';
@@ -53,6 +54,8 @@ export interface RunResult {
   members: SetWatch['done'] | undefined;
   /** Orders that were judged by a limit in money and a known price. */
   priced: number;
+  /** Writes that were refused again, to objects that were judged by what they say. */
+  refused: number;
   /** Number of events that the scheduler fired. */
   events: number;
   violations: string[];
@@ -96,6 +99,9 @@ const SETS_SEED = 0x5e75;
 const KEYS_SEED = 0x6e15;
 const PRICES_SEED = 0x9c1ce;
 const HASTY_SEED = 0x4a57e;
+/** Share of the worlds, 0 to 1, in which the API server refuses writes of metadata at times. */
+const WITH_REFUSALS = 0.3;
+const REFUSALS_SEED = 0x4ef5e;
 /** The same for the API of the provider, and for what goes wrong with it. */
 const API_SEED = 0xa91;
 const START = Date.parse('2026-01-01T00:00:00Z');
@@ -151,6 +157,8 @@ class SimWorld {
   readonly #late: LateServers;
   readonly #apiMisfortunes: ApiMisfortunes;
   readonly #servers: ServerWatch;
+  /** Only in a world in which the API server refuses writes of metadata at times. */
+  readonly #refusals: Refusals | undefined;
   #processes = 0;
   #crashes = 0;
   #judged = 0;
@@ -231,6 +239,9 @@ class SimWorld {
       isLate: (serial) => this.#late.has(serial),
       onNumbersRepeat: () => (this.#people.ownership.numbersRepeat = true),
     });
+    const refusing = new Random(seed ^ REFUSALS_SEED);
+    const refused = { api: this.#api, network: this.#network, ownership, random: refusing, tell };
+    this.#refusals = refusing.chance(WITH_REFUSALS) ? new Refusals(refused) : undefined;
     const { maxPricePerNamespace } = this.#setting.flags;
     const parts = { api: this.#api, orders: this.#orders, now: () => scheduler.now };
     this.#prices = maxPricePerNamespace.usual === 0 ? undefined : new PriceWatch(parts, maxPricePerNamespace);
@@ -259,6 +270,7 @@ class SimWorld {
       this.#people.act();
       this.#hostKeys.act();
       this.#cancels?.act();
+      this.#refusals?.act();
       if (this.#sets?.random.chance(0.8) === true) this.#sets.people.act();
       if (this.#isWorse && this.#random.chance(0.4)) this.#misfortunes.act();
       if (this.#isWorse && this.#apiRandom.chance(0.3)) this.#apiMisfortunes.act();
@@ -279,6 +291,7 @@ class SimWorld {
     this.#network.diskFull = false;
     this.#misfortunes.end();
     this.#apiMisfortunes.end();
+    this.#refusals?.end();
     const isOn = this.#flagged === 1 || (this.#flagged > 0 && this.#random.chance(0.7));
     if (this.#flagged === 0.5) this.#restartAll(isOn);
     if (this.#cancels !== undefined) await this.#endSlowly(this.#cancels);
@@ -317,7 +330,7 @@ class SimWorld {
     this.#violations.push(...this.#hostKeys.violations, ...this.#hostKeys.atRest());
     this.#violations.push(...(this.#sets?.watch.violations ?? []), ...(this.#prices?.violations ?? []));
     this.#violations.push(...orderedOtherwise(this.#simulation, this.#orders, this.#api), ...orderedUnasked(this.#api));
-    this.#violations.push(...orderedBesideHandOver(this.#api));
+    this.#violations.push(...orderedBesideHandOver(this.#api), ...(this.#refusals?.violations ?? []));
   }
 
   /** Without faults, but with servers that live on after a DELETE, until that is resolved. */
@@ -360,6 +373,7 @@ class SimWorld {
       lives: this.#people.lives + (this.#sets?.watch.done.created ?? 0),
       members: this.#sets?.watch.done,
       priced: this.#prices?.judged ?? 0,
+      refused: this.#refusals?.judged ?? 0,
       creates: this.#simulation.ledger.creates().length,
       crashes: this.#crashes,
       events: this.#scheduler.fired,
@@ -402,6 +416,7 @@ class SimWorld {
       skewMs,
       sets: this.#sets?.watch,
       prices: this.#prices,
+      refusals: this.#refusals,
       connectionSecrets: this.#random.chance(this.#flagged),
       verbose: this.#tracing || this.#seed % LOGGED === 0,
       onLog: (line) => this.#hear({ replica: identity, ...line }),

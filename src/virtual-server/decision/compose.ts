@@ -20,10 +20,11 @@ import { adviceOn } from './advice.ts';
 import { delayEndOf } from './delay.ts';
 import { expiring } from './expiry.ts';
 import { adoptionOf, orphanMessage } from './inputs.ts';
-import { isPaused } from '../../api/server-state.ts';
+import { isLetGo, isPaused } from '../../api/server-state.ts';
 import { coveredBy } from './open.ts';
 import type { ConnectionCondition } from './connection.ts';
 import type { Reachable } from './reach.ts';
+import { holdsSomething } from './record.ts';
 import { drift, isProvisioned } from './status.ts';
 import { cancelIsForbidden } from './view.ts';
 
@@ -50,6 +51,22 @@ const pending = (isPaused: boolean): Verdict => ({
     : 'The operator is about to order the server',
 });
 
+/** The API server has accepted what it had refused. */
+function resumed(object: VirtualServer, record: ServerRecord | undefined): Verdict {
+  if (isLetGo(object))
+    return { reason: 'Deleting', message: 'The operator is done with this object. Other finalizers keep it' };
+  if (record === undefined || !holdsSomething(record)) return pending(isPaused(object));
+  return { reason: 'Pending', message: 'The operator continues: the API server accepts its writes again' };
+}
+
+/** Without the verdict about a write that was refused, which is over; a server that was Ready then still is. */
+function withoutRefusal(object: VirtualServer, conditions: readonly Condition[]): readonly Condition[] {
+  const reason = currentReason(conditions);
+  // Whoever finds this object next must not forget that its server is gone.
+  const isOver = reason === 'WriteRefused' || (reason === 'ReleaseRefused' && isLetGo(object));
+  return isOver ? conditions.filter((condition) => condition.reason !== reason) : conditions;
+}
+
 const PAUSED = `The operator makes no calls for this object while annotation ${PAUSED_ANNOTATION} is set`;
 
 export function compose(object: VirtualServer, parts: Parts, now: number): VirtualServerStatus {
@@ -60,13 +77,15 @@ export function compose(object: VirtualServer, parts: Parts, now: number): Virtu
     observedGeneration,
     cancelsAt: _,
     cancelRequestedAt: askedAt,
-    conditions: present = [],
+    conditions: last = [],
     ...kept
   } = object.status ?? {};
+  const present = parts.verdict === undefined ? withoutRefusal(object, last) : last;
   // Fields copied from another object describe another server, so they must not appear next to this object's record.
   const isCopied = before !== undefined && before.owner !== parts.record?.owner;
   const fields = parts.fields ?? (isCopied ? {} : ofSameServer(kept, parts.record));
-  const verdict = parts.verdict ?? (present.some(({ type }) => type === 'Ready') ? undefined : pending(paused));
+  const first = present === last ? pending(paused) : resumed(object, parts.record);
+  const verdict = parts.verdict ?? (present.some(({ type }) => type === 'Ready') ? undefined : first);
   const { record } = parts;
   const advised = <F extends Finding>(finding: F, ...more: Reason[]): F => {
     const about = { object, record, subject: finding.subject, now };

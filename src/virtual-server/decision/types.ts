@@ -170,6 +170,11 @@ export interface Outcome {
   record?: ServerRecord | null;
   /** The whole new status; left out or equal to the present one: not written. */
   status?: VirtualServerStatus;
+  /**
+   * What the object says while the API server refuses to write `record`; `isOver`: no server is left. Left out: what follows
+   * from the record (refused.ts).
+   */
+  unwritten?: { says: string; isOver?: true };
   memo: Memo;
   events: EventNote[];
   /** Why the step failed, for the log. */

@@ -2,11 +2,12 @@
  * What an operator that only observes does instead of each operation: it reads, and reports what it would do. It orders and
  * cancels nothing, and changes no record: what a read adds to the record counts only until the visit ends (visit.ts).
  */
-import { currentReason, hasTrait, type ReadyReason } from '../../api/conditions.ts';
+import { hasTrait } from '../../api/conditions.ts';
 import { SERVER_KIND } from '../../api/names.ts';
 import type { Verdict } from '../../controller/conditions.ts';
 import type { Withheld } from '../../controller/observer.ts';
 import { parked, waited } from '../decision/outcome.ts';
+import { keptVerdict } from '../decision/refused.ts';
 import type { Operation, Outcome } from '../decision/types.ts';
 import type { View } from '../decision/view.ts';
 import type { Visit } from '../visit.ts';
@@ -80,21 +81,10 @@ async function observed(visit: Visit, at: View, operation: Operation): Promise<O
 
 /** Without a plan: each visit finds out again what would be done. */
 function withhold(at: View, withheld: Withheld, what: string): Observed {
-  const kept = keptVerdict(at);
+  const kept = keptVerdict(at.object);
   const proof =
     kept !== undefined && hasTrait(kept.reason, 'doubt') ? ', once it proves to be that of this object' : '';
   const message = `The operator only observes (--observe-only). ${what}${withheld === 'cancel' ? proof : ''}`;
   const verdict: Verdict = { reason: 'ObserveOnly', ...kept, message };
   return { next: parked(at, { verdict, afterMs: at.facts.timing.resyncMs }), withheld };
-}
-
-/**
- * The present reason, if later decisions read it from the status, also those of the operator that acts next: a server in
- * doubt must not be cancelled, and an order that only you can resolve is not followed again.
- */
-function keptVerdict({ object: { status } }: View): Pick<Verdict, 'reason' | 'subject'> | undefined {
-  const reason = currentReason(status?.conditions);
-  if (!hasTrait(reason, 'doubt') && !hasTrait(reason, 'namedByYou')) return undefined;
-  const subject = status?.conditions?.find((condition) => condition.reason === reason)?.subject;
-  return { reason: reason as ReadyReason, subject };
 }

@@ -1,7 +1,8 @@
 /** Removes the finalizer: the server is cancelled, gone, or retained, or there was none. */
 import type { Reason } from '../../api/conditions.ts';
 import type { ServerRecord } from '../../api/record.ts';
-import { eventOf } from '../../controller/conditions.ts';
+import { capitalized, ended } from '../../base/text.ts';
+import { eventOf, type EventNote } from '../../controller/conditions.ts';
 import { compose } from '../decision/compose.ts';
 import { orphanMessage } from '../decision/inputs.ts';
 import { wasRequested } from '../decision/memo.ts';
@@ -19,10 +20,24 @@ export async function release(visit: Visit, operation: Release): Promise<Outcome
   const orphaned = why === 'retained' || why === 'handedOver' ? undefined : await orphanedAtEnd(visit, record);
   if (orphaned !== undefined) return orphaned;
   const { connections, objects } = visit.services;
-  await connections.letGo(visit.object, why === 'cancelled' || why === 'gone');
+  const isGone = why === 'cancelled' || why === 'gone';
+  const secret = `the connection Secret ${visit.object.spec.connectionSecretName ?? ''}`;
+  const events: EventNote[] = [];
+  try {
+    const why = await connections.letGo(visit.object, isGone);
+    if (why !== undefined) events.push(eventOf({ reason: 'ConnectionSecretFailed', message: leftBehind(secret, why) }));
+  } catch (error) {
+    const what = `update ${secret}`;
+    await visit.tellRefused('release', { what, next: released(visit.view(), operation), error }, 'secret');
+    throw error;
+  }
   objects.released(visit.object.metadata.uid, why === 'retained' ? record?.identifier : undefined);
-  return released(visit.view(), operation);
+  const next = released(visit.view(), operation);
+  return { ...next, events: [...events, ...next.events] };
 }
+
+const leftBehind = (secret: string, why: string): string =>
+  `${capitalized(secret)} could not be updated when its object was released: ${ended(why)} Delete the Secret if you need it no longer`;
 
 /**
  * The object stays if the server of a failed order has appeared: nobody else knows of it. A call that fails keeps no object:
@@ -40,9 +55,12 @@ async function orphanedAtEnd(visit: Visit, record: ServerRecord | undefined): Pr
 }
 
 /** What the object is told at its end. Pure. */
-export function released({ facts }: View, operation: Release): Outcome {
+export function released({ object, facts }: View, operation: Release): Outcome {
   const { record, why } = operation;
-  const next: Outcome = { record: null, memo: facts.memo, events: [], again: false };
+  const unwritten = unwrittenOf(operation);
+  // The object may stay for another finalizer, and then must not say what was true of the server.
+  const again = (object.metadata.finalizers?.length ?? 0) > 1;
+  const next: Outcome = { record: null, unwritten, memo: facts.memo, events: [], again };
   const tell = (reason: Reason, message: string): Outcome => ({ ...next, events: [eventOf({ reason, message })] });
   const server = nameOf(record);
   if (why === 'nothingCreated' || why === 'foreign') return next;
@@ -69,4 +87,23 @@ export function released({ facts }: View, operation: Release): Outcome {
 function nameOf(record: ServerRecord | undefined): string {
   if (record?.identifier !== undefined) return record.identifier;
   return record?.task === undefined ? `of attempt ${record?.attempt ?? ''}` : `of task ${record.task}`;
+}
+
+/** What is the case while the finalizer may not be removed. */
+function unwrittenOf(operation: Release): NonNullable<Outcome['unwritten']> {
+  const { why, record } = operation;
+  const server = nameOf(record);
+  switch (why) {
+    case 'cancelled':
+      return { says: `Server ${server} was cancelled, and only this object is left`, isOver: true };
+    case 'gone':
+      return { says: `Server ${server} no longer exists at the provider, and only this object is left`, isOver: true };
+    case 'retained':
+      return { says: `Server ${server} keeps running and costs money, because spec.deletionPolicy is Retain` };
+    case 'handedOver':
+      return { says: `Object ${operation.taker} now holds server ${server}` };
+    case 'nothingCreated':
+    case 'foreign':
+      return { says: 'This object holds no server' };
+  }
 }

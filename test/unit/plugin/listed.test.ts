@@ -20,6 +20,7 @@ const ADOPTABLE = [
     'HandOverRefused',
     'UnknownAnnotation',
     'ObserveOnly',
+    'WriteRefused',
     'RecordMissing',
     'RecordMismatch',
   ],

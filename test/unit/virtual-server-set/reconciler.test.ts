@@ -121,6 +121,14 @@ describe('the reconciler of sets', () => {
     expect(shown).toHaveLength(reason === 'MemberRejected' ? 1 : 0);
   });
 
+  it('ends the step while a webhook is down, and says so in the words of the API server', async () => {
+    const down = new KubeError('ServerError', 'failed calling webhook "check.example.com"', { status: 500 });
+    const { visit, done, reasons, events } = reconciling({ perform: () => Promise.reject(down) });
+    await expect(visit()).rejects.toThrow(down.message);
+    expect([done, reasons]).toEqual([[], ['MemberRejected']]);
+    expect(events).toContainEqual(expect.stringContaining(down.message));
+  });
+
   it.each(['Invalid', 'Forbidden'] as const)('deletes the other members if one DELETE answers %s', async (code) => {
     const old = webSet({ replicas: 3 });
     const refused = (action: SetAction): Promise<void> =>

@@ -8,6 +8,7 @@ import { ADOPT_ANNOTATION } from '../../../../src/api/names.ts';
 import { hasRunningServer } from '../../../../src/api/server-state.ts';
 import type { VirtualServer } from '../../../../src/api/virtual-server.ts';
 import { countTotals } from '../../../../src/observability/metrics.ts';
+import { KubeError } from '../../../../src/kube/error.ts';
 import { ResponseError } from '../../../../src/provider/error.ts';
 import { compose } from '../../../../src/virtual-server/decision/compose.ts';
 import { knownRecord } from '../../../../src/virtual-server/decision/record.ts';
@@ -89,6 +90,14 @@ describe('a doubt about a server', () => {
     expect(message).toContain(
       'Since 2026-01-02T00:00:00Z, it is unproven that the provider has server srv1 of this object',
     );
+  });
+
+  it('is kept although the API server refuses to store the record', async () => {
+    const refusesMetadata = new KubeError('Forbidden', 'a policy forbids it', { status: 403 });
+    const doubtful = await left(webWith(blank, deleting), { ...denied, refusesMetadata, fails: true });
+    const restarted = await visit(doubtful, { answers: { server: SERVER, removed: 'ok' }, now: LATER });
+    expect(restarted.calls).not.toContain('delete');
+    expect(shownBy(restarted).reason).toBe('IdentityUnproven');
   });
 
   it('ends when the server proves to be the own one', async () => {
