@@ -75,7 +75,7 @@ export class Refusals {
     const isOurs = store.plural === api.servers.plural && method === 'PATCH' && part === undefined;
     if (!isOurs || this.#present === undefined || network.scheduler.now >= this.#present.until) return undefined;
     const object = api.servers.get(namespace, name);
-    if (object !== undefined) this.#judge(object, (body ?? {}) as PatchBody, by);
+    if (object !== undefined) this.#judge(object, body ?? {}, by);
     return this.#present.answer;
   }
 
