@@ -38,6 +38,7 @@ import { drawApi, hasList, type WorldApi } from './provider-api.ts';
 import { Random } from './random.ts';
 import { Scheduler } from './scheduler.ts';
 import { ServerWatch } from './server-watch.ts';
+import { TakerWatch } from './taker-watch.ts';
 import { SetPeople } from './set-people.ts';
 import { SetWatch, type Sender } from './set-watch.ts';
 import { setsAtRest } from './sets-at-rest.ts';
@@ -151,6 +152,7 @@ class SimWorld {
   readonly #late: LateServers;
   readonly #apiMisfortunes: ApiMisfortunes;
   readonly #servers: ServerWatch;
+  readonly #takers: TakerWatch;
   #processes = 0;
   #crashes = 0;
   #judged = 0;
@@ -219,6 +221,7 @@ class SimWorld {
       later: (ms, act) => void scheduler.after(ms, act),
       tell,
     });
+    this.#takers = new TakerWatch(this.#api, () => scheduler.now);
     this.#servers = new ServerWatch({ api: this.#api, truth, ownership, now: () => scheduler.now });
     this.#misfortunes = new Misfortunes({
       simulation: this.#simulation,
@@ -317,7 +320,7 @@ class SimWorld {
     this.#violations.push(...this.#hostKeys.violations, ...this.#hostKeys.atRest());
     this.#violations.push(...(this.#sets?.watch.violations ?? []), ...(this.#prices?.violations ?? []));
     this.#violations.push(...orderedOtherwise(this.#simulation, this.#orders, this.#api), ...orderedUnasked(this.#api));
-    this.#violations.push(...orderedBesideHandOver(this.#api));
+    this.#violations.push(...orderedBesideHandOver(this.#api), ...this.#takers.violations);
   }
 
   /** Without faults, but with servers that live on after a DELETE, until that is resolved. */
