@@ -2515,14 +2515,14 @@ export const MUTANTS: Mutant[] = [
   },
   {
     name: 'takes over a server of another order',
-    file: 'src/virtual-server/operations/hand-over.ts',
+    file: 'src/virtual-server/decision/taking.ts',
     find: 'if (differing.length > 0) return never',
     replace: 'if (differing.length > 99) return never',
     tests: ['--project', 'unit', 'test/unit/virtual-server/operations/hand-over.test.ts'],
   },
   {
     name: 'takes over a server that it would end at once',
-    file: 'src/virtual-server/operations/hand-over.ts',
+    file: 'src/virtual-server/decision/taking.ts',
     find: 'if (problem !== undefined) return never(problem);',
     replace: "if (problem === '') return never(problem);",
   },
@@ -2552,6 +2552,7 @@ export const MUTANTS: Mutant[] = [
     file: 'src/virtual-server/decision/taking.ts',
     find: 'if (giver.spec.deletionProtection && !deletionProtection && takerOf',
     replace: 'if (giver.spec.deletionProtection && deletionProtection && takerOf',
+    tests: ['--project', 'unit', 'test/unit/virtual-server/operations/hand-over.test.ts'],
   },
   {
     name: 'takes over the server of a retained object without deletionPolicy Retain',
@@ -2562,7 +2563,7 @@ export const MUTANTS: Mutant[] = [
   },
   {
     name: "gives the server of an object to another client's object of the same name",
-    file: 'src/virtual-server/operations/hand-over.ts',
+    file: 'src/virtual-server/decision/taking.ts',
     find: 'if (metadata.annotations[HAND_OVER_MARK_ANNOTATION] !== taker',
     replace: "if (metadata.name === '' && metadata.annotations[HAND_OVER_MARK_ANNOTATION] !== taker",
   },
@@ -2617,14 +2618,14 @@ export const MUTANTS: Mutant[] = [
   },
   {
     name: 'takes over a server of another account',
-    file: 'src/virtual-server/operations/hand-over.ts',
+    file: 'src/virtual-server/decision/taking.ts',
     find: 'if (!isSameAccount(record.account, account)) return never',
     replace: "if (account === '') return never",
     tests: ['--project', 'unit', 'test/unit/virtual-server/operations/hand-over.test.ts'],
   },
   {
     name: 'takes over a server that the provider was asked to cancel',
-    file: 'src/virtual-server/operations/hand-over.ts',
+    file: 'src/virtual-server/decision/taking.ts',
     find: 'if (isAskedToCancel(live, record, memo)) return never',
     replace: "if (identifier === '') return never",
     tests: ['--project', 'unit', 'test/unit/virtual-server/operations/hand-over.test.ts'],
@@ -2691,14 +2692,14 @@ export const MUTANTS: Mutant[] = [
   },
   {
     name: 'takes over a server from an object that no longer names it',
-    file: 'src/virtual-server/operations/hand-over.ts',
+    file: 'src/virtual-server/decision/taking.ts',
     find: 'if (metadata.annotations?.[HAND_OVER_ANNOTATION] !== taker.metadata.name || isLetGo(live))',
     replace: 'if (isLetGo(live))',
     tests: ['--project', 'unit', 'test/unit/virtual-server/operations/hand-over.test.ts'],
   },
   {
     name: 'takes over the server of an object that lives on',
-    file: 'src/virtual-server/operations/hand-over.ts',
+    file: 'src/virtual-server/decision/taking.ts',
     find: 'if (metadata.deletionTimestamp === undefined) return later',
     replace: "if (metadata.name === '') return later",
     tests: ['--project', 'unit', 'test/unit/virtual-server/operations/hand-over.test.ts'],

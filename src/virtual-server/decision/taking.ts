@@ -1,15 +1,82 @@
 /**
- * What an object must not change about a server that it takes over: above all, it must not end it. The operator and
- * `kubectl vps undelete` ask the same. Pure.
+ * Whether a deleted object gives its server to another one, which must not change what matters about it: above all, it must
+ * not end it. The operator, `kubectl vps undelete` and `kubectl vps plan` ask the same. Pure.
  */
 import { durationMs, timestamp, UNITS_MS } from '../../base/duration.ts';
-import { CANCEL_NOW_ANNOTATION, SERVER_GONE_ANNOTATION } from '../../api/names.ts';
+import {
+  CANCEL_NOW_ANNOTATION,
+  HAND_OVER_ANNOTATION,
+  HAND_OVER_MARK_ANNOTATION,
+  SERVER_GONE_ANNOTATION,
+  TAKE_OVER_ANNOTATION,
+} from '../../api/names.ts';
 import type { ServerRecord } from '../../api/record.ts';
 import { ORDERED_FIELDS, type VirtualServer } from '../../api/virtual-server.ts';
 import { isDeepEqual } from '../../base/deep-equal.ts';
+import { isLetGo, isPaused } from '../../api/server-state.ts';
+import { isAskedToCancel } from './delay.ts';
 import { expiryOf } from './expiry.ts';
+import { isSameAccount } from './identity.ts';
 import { isToCancelNow, namesAsGone, takerOf } from './inputs.ts';
+import { isGone, type Memo } from './memo.ts';
+import { viewRecord } from './record.ts';
+import type { AttemptNote } from './types.ts';
 import { cancelIsForbidden } from './view.ts';
+
+/** What a giver gives; `why`: why it gives nothing. */
+export type Given =
+  | { ok: true; record: ServerRecord & { identifier: string } }
+  | { ok: false; isFinal: false; why: string }
+  | ({ ok: false; isFinal: true } & Never);
+
+/** Why a giver does not give its server before one of the two objects changes. `isGone`: it has no server any more. */
+export interface Never {
+  why: string;
+  isGone?: true;
+}
+
+/** `now`: ms since the epoch, by the later one of both clocks. */
+export interface Asking {
+  taker: VirtualServer;
+  account: string;
+  now: number;
+}
+
+/** Whether the giver, as it was just read, gives its server to this object. Pure. */
+export function givenBy(
+  live: VirtualServer,
+  { taker, account, now }: Asking,
+  notes: readonly AttemptNote[],
+  memo: Memo,
+): Given {
+  const { metadata } = live;
+  const later = (why: string): Given => ({ ok: false, isFinal: false, why });
+  const never = (why: string, isGone?: true): Given => ({ ok: false, isFinal: true, why, ...(isGone && { isGone }) });
+  if (metadata.annotations?.[HAND_OVER_ANNOTATION] !== taker.metadata.name || isLetGo(live))
+    return later('that object no longer names this one');
+  if (metadata.deletionTimestamp === undefined) return later('that object is not being deleted');
+  if (metadata.annotations[HAND_OVER_MARK_ANNOTATION] !== taker.metadata.annotations?.[TAKE_OVER_ANNOTATION])
+    return never(
+      `annotation ${TAKE_OVER_ANNOTATION} of this object and annotation ${HAND_OVER_MARK_ANNOTATION} of that one differ: ` +
+        'this is not the object that was meant',
+    );
+  if (isPaused(live)) return later('that object is paused');
+  const view = viewRecord(live, notes);
+  if (view.kind !== 'own' || view.stale) return later('the record of that object has to be clear first');
+  const { record } = view;
+  const { identifier, fingerprint, missingAt, expiredAt } = record;
+  if (expiredAt !== undefined) return never('its server has expired', true);
+  if (missingAt !== undefined || isGone(memo, identifier)) return never('its server no longer exists', true);
+  if (identifier === undefined || fingerprint === undefined) return later('its server is not known yet');
+  if (isAskedToCancel(live, record, memo)) return never('the provider was already asked to cancel its server');
+  if (!isSameAccount(record.account, account)) return never('its server was read with another API key');
+  const taking = { giver: live, record, taker, now };
+  const differing = orderDifference(taking);
+  if (differing.length > 0) return never(`it was ordered with another ${differing.join(', ')}`);
+  const problem = takingProblem(taking, 'this object');
+  if (problem !== undefined) return never(problem);
+  return { ok: true, record: { ...record, identifier } };
+}
 
 /** A server that ends sooner is not handed over: nobody could do anything about it (ms). */
 const LEAST_MS = UNITS_MS.m;

@@ -3,20 +3,16 @@
  * before it is written the giver holds the server, and from then on the taker does. Nothing is ordered and nothing is
  * cancelled in between: an object that a giver names orders nothing, and a giver with the annotation cancels nothing.
  */
-import { HAND_OVER_ANNOTATION, HAND_OVER_MARK_ANNOTATION, TAKE_OVER_ANNOTATION } from '../../api/names.ts';
 import type { ServerRecord } from '../../api/record.ts';
-import { isLetGo, isPaused } from '../../api/server-state.ts';
 import type { VirtualServer } from '../../api/virtual-server.ts';
 import { compose } from '../decision/compose.ts';
 import { decide } from '../decision/decide.ts';
-import { isInDoubt, isSameAccount, recognize } from '../decision/identity.ts';
-import { isAskedToCancel } from '../decision/delay.ts';
-import { isGone, type Memo } from '../decision/memo.ts';
+import { isInDoubt, recognize } from '../decision/identity.ts';
 import { failed, parked, retryLater, waited, withoutKey } from '../decision/outcome.ts';
-import { giverIn, knownRecord, mergeFailed, mergeOrphans, viewRecord } from '../decision/record.ts';
+import { giverIn, knownRecord, mergeFailed, mergeOrphans } from '../decision/record.ts';
 import { serverFields } from '../decision/status.ts';
-import { orderDifference, takingProblem } from '../decision/taking.ts';
-import type { AttemptNote, Operation, Outcome, ShownServer } from '../decision/types.ts';
+import { givenBy, type Never } from '../decision/taking.ts';
+import type { Operation, Outcome, ShownServer } from '../decision/types.ts';
 import type { View } from '../decision/view.ts';
 import { namesOf } from '../decision/words.ts';
 import type { Visit } from '../visit.ts';
@@ -30,18 +26,6 @@ const LIVE_READ_MS = 30_000;
 const RECHECK_MS = 5_000;
 
 type TakeOver = Extract<Operation, { type: 'takeOver' }>;
-
-/** What a giver gives; `why`: why it gives nothing. */
-type Given =
-  | { ok: true; record: ServerRecord & { identifier: string } }
-  | { ok: false; isFinal: false; why: string }
-  | ({ ok: false; isFinal: true } & Never);
-
-/** Why a giver does not give its server before one of the two objects changes. `isGone`: it has no server any more. */
-interface Never {
-  why: string;
-  isGone?: true;
-}
 
 interface Refusal extends Never {
   giver: string;
@@ -115,49 +99,6 @@ async function takeFrom(
     return pending(visit, giver, 'the operator reads both objects again');
   handOvers.tries(from, now);
   return taken(visit.view(), record, live, known.record, answer);
-}
-
-/** `now`: ms since the epoch, by the later one of both clocks. */
-interface Asking {
-  taker: VirtualServer;
-  account: string;
-  now: number;
-}
-
-/** Whether the giver, as it was just read, gives its server to this object. Pure. */
-export function givenBy(
-  live: VirtualServer,
-  { taker, account, now }: Asking,
-  notes: readonly AttemptNote[],
-  memo: Memo,
-): Given {
-  const { metadata } = live;
-  const later = (why: string): Given => ({ ok: false, isFinal: false, why });
-  const never = (why: string, isGone?: true): Given => ({ ok: false, isFinal: true, why, ...(isGone && { isGone }) });
-  if (metadata.annotations?.[HAND_OVER_ANNOTATION] !== taker.metadata.name || isLetGo(live))
-    return later('that object no longer names this one');
-  if (metadata.deletionTimestamp === undefined) return later('that object is not being deleted');
-  if (metadata.annotations[HAND_OVER_MARK_ANNOTATION] !== taker.metadata.annotations?.[TAKE_OVER_ANNOTATION])
-    return never(
-      `annotation ${TAKE_OVER_ANNOTATION} of this object and annotation ${HAND_OVER_MARK_ANNOTATION} of that one differ: ` +
-        'this is not the object that was meant',
-    );
-  if (isPaused(live)) return later('that object is paused');
-  const view = viewRecord(live, notes);
-  if (view.kind !== 'own' || view.stale) return later('the record of that object has to be clear first');
-  const { record } = view;
-  const { identifier, fingerprint, missingAt, expiredAt } = record;
-  if (expiredAt !== undefined) return never('its server has expired', true);
-  if (missingAt !== undefined || isGone(memo, identifier)) return never('its server no longer exists', true);
-  if (identifier === undefined || fingerprint === undefined) return later('its server is not known yet');
-  if (isAskedToCancel(live, record, memo)) return never('the provider was already asked to cancel its server');
-  if (!isSameAccount(record.account, account)) return never('its server was read with another API key');
-  const taking = { giver: live, record, taker, now };
-  const differing = orderDifference(taking);
-  if (differing.length > 0) return never(`it was ordered with another ${differing.join(', ')}`);
-  const problem = takingProblem(taking, 'this object');
-  if (problem !== undefined) return never(problem);
-  return { ok: true, record: { ...record, identifier } };
 }
 
 /**
