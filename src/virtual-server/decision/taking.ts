@@ -78,7 +78,7 @@ export function givenBy(
   return { ok: true, record: { ...record, identifier } };
 }
 
-/** A server that ends sooner is not handed over: nobody could do anything about it (ms). */
+/** A server that ends sooner is not handed over: you could not react to it (ms). */
 const LEAST_MS = UNITS_MS.m;
 
 export interface Taking {
