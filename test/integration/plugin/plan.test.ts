@@ -192,6 +192,9 @@ it('cancels what it said for a ttl that is over, of which the guards warn, and o
   expect(verbs((await planned(plugin, '-f', both)).plan)).toEqual({ lost: 'order' });
   const applied = await plugin.shell(`kubectl apply -f ${join(path, 'web.yaml')}`);
   expect(applied).toMatchObject({ code: 0, stderr: expect.stringContaining('ttl is over') as string });
+  await world.waitFor('web', ({ status }) => status?.conditions?.some(({ type }) => type === 'Expiring') === true);
+  // Otherwise, the operator looks again only after its usual pause.
+  await world.annotate('web', { 'reconcile-at': 'now' });
   await world.waitForReason('web', 'Expired');
   expect(world.simulator.ledger.cancels()).toHaveLength(1);
 });
