@@ -38,6 +38,10 @@ export const ACCEPT_HOST_KEY_ANNOTATION = `${GROUP}/accept-host-key`;
 export const CANCEL_NOW_ANNOTATION = `${GROUP}/cancel-now`;
 /** Name of the object in this namespace that gets the server of this one. */
 export const HAND_OVER_ANNOTATION = `${GROUP}/hand-over`;
+/** Beside it, any text: only an object with the same text in `take-over` gets the server. */
+export const HAND_OVER_MARK_ANNOTATION = `${GROUP}/hand-over-mark`;
+/** The text of `hand-over-mark` on the object whose server this one takes over; it orders none. */
+export const TAKE_OVER_ANNOTATION = `${GROUP}/take-over`;
 export const RECONCILE_AT_ANNOTATION = `${GROUP}/reconcile-at`;
 /** Written by `kubectl vps replace`, which reads it when it runs again: which object this one replaces. */
 export const REPLACES_ANNOTATION = `${GROUP}/replaces`;

@@ -9,18 +9,20 @@ import { isSameIdentifier } from '../base/identifier.ts';
 import { keyOf } from '../kube/resource.ts';
 import { decide } from '../virtual-server/decision/decide.ts';
 import { delayEndOf } from '../virtual-server/decision/delay.ts';
-import { expiryOf } from '../virtual-server/decision/expiry.ts';
 import { takerOf } from '../virtual-server/decision/inputs.ts';
 import { NEW_MEMO } from '../virtual-server/decision/memo.ts';
 import { modelKey, placeOf, sumOf, type Model, type PricedModel } from '../virtual-server/decision/price.ts';
 import { holdsSomething, knownRecord } from '../virtual-server/decision/record.ts';
 import { specProblem } from '../virtual-server/decision/spec.ts';
+import { givenBy } from '../virtual-server/decision/taking.ts';
 import type { Operation } from '../virtual-server/decision/types.ts';
-import { viewOf } from '../virtual-server/decision/view.ts';
+import { cancelIsForbidden, viewOf } from '../virtual-server/decision/view.ts';
 import { HandOvers } from '../virtual-server/shared/hand-overs.ts';
 import { Holders, holdingOf } from '../virtual-server/shared/holders.ts';
 import { heldRecord } from '../virtual-server/shared/objects.ts';
 import { timestamp } from '../base/duration.ts';
+import { endOf } from './ends.ts';
+import { expiryOf } from '../virtual-server/decision/expiry.ts';
 
 /** `none`: nothing to do. `refuse`: the API server or the operator would not do it. */
 export const VERBS = ['order', 'adopt', 'replace', 'cancel', 'release', 'change', 'delete', 'refuse', 'none'] as const;
@@ -50,6 +52,8 @@ export interface Scene {
   prices: ReadonlyMap<string, PricedModel>;
   /** The lists of the catalog for this Secret; undefined: unknown. */
   lists: (namespace: string, secret: string) => ServerCatalogStatus | undefined;
+  /** Names a Secret that an order would need and that does not exist; undefined: they exist, or are not known. */
+  missing: (namespace: string, secrets: readonly string[]) => string | undefined;
   /** ms since the epoch. */
   now: number;
 }
@@ -67,13 +71,15 @@ export function outcomeOf(before: VirtualServer | undefined, after: VirtualServe
     return { verb: 'change', detail: joined(fields, 'the object is paused: the operator makes no calls') };
   if (after.metadata.deletionTimestamp !== undefined) return outcomeOfDeleted(before ?? after, after, scene, fields);
   const operation = operationOn(after, scene);
+  const missing = secretProblem(after, before, scene);
+  if (missing !== undefined && operation.type !== 'park') return { verb: 'refuse', detail: joined(fields, missing) };
   switch (operation.type) {
     case 'order':
       return orderOf(after, scene, fields);
     case 'adopt':
       return adoptionBy(after, operation.identifier, scene, fields);
     case 'takeOver':
-      return { verb: 'adopt', detail: joined(fields, `takes over the server of ${operation.giver}`) };
+      return takeOverBy(after, [operation.giver, ...operation.others], scene, fields);
     case 'cancel':
     case 'expire':
       return {
@@ -88,9 +94,56 @@ export function outcomeOf(before: VirtualServer | undefined, after: VirtualServe
       const isNews = !isMeant && (before === undefined || operationOn(before, scene).type !== 'park');
       return { verb: isNews ? 'refuse' : 'change', detail: joined(fields, `${reason}: ${message}`) };
     }
-    default:
-      return { verb: 'change', detail: joined(fields, endOf(after)) };
+    default: {
+      // The operator finds out since when the server is ready when it reads the server.
+      const isOver = (endOf(after, scene.now) ?? Infinity) <= scene.now && cancelIsForbidden(after) === undefined;
+      const what = `cancels ${serverOf(after)}, because its time is over: ${endText(after, scene.now)}`;
+      if (isOver && wasLetLive(before, scene))
+        return { verb: 'cancel', detail: joined(fields, what), cancelled: [costsOf(after, scene)] };
+      return { verb: 'change', detail: joined(fields, endText(after, scene.now)) };
+    }
   }
+}
+
+/** Whether the server does not end anyway. */
+const wasLetLive = (before: VirtualServer | undefined, { now }: Scene): boolean =>
+  before === undefined || (endOf(before, now) ?? Infinity) > now || cancelIsForbidden(before) !== undefined;
+
+/** What an order, an adoption, or a change to another Secret lacks. */
+function secretProblem(
+  { metadata: { namespace }, spec }: { metadata: Pick<ObjectMeta, 'namespace'>; spec: VirtualServerSpec },
+  before: VirtualServer | undefined,
+  { missing }: Pick<Scene, 'missing'>,
+): string | undefined {
+  const held = before && heldRecord(before);
+  const holds = held !== undefined && holdsSomething(held);
+  const isSame = before?.spec.apiKeySecretRef.name === spec.apiKeySecretRef.name;
+  if (holds && isSame) return undefined;
+  const key = missing(namespace, [spec.apiKeySecretRef.name]);
+  if (key !== undefined) return `SecretNotFound: Secret ${key}, which should hold the API key, does not exist`;
+  const keys = holds
+    ? undefined
+    : missing(
+        namespace,
+        (spec.sshKeysFrom ?? []).map(({ name }) => name),
+      );
+  return keys && `SSHKeyNotFound: Secret ${keys}, named in spec.sshKeysFrom, does not exist`;
+}
+
+/** The first giver that gives its server, as the operator asks them in turn. */
+function takeOverBy(after: VirtualServer, names: readonly string[], { servers, now }: Scene, fields: string): Outcome {
+  const { namespace } = after.metadata;
+  const refusals: string[] = [];
+  for (const name of names) {
+    const giver = servers.find(({ metadata }) => metadata.namespace === namespace && metadata.name === name);
+    const account = (giver && knownRecord(giver)?.account) ?? '';
+    const given = giver && givenBy(giver, { taker: after, account, now }, [], NEW_MEMO);
+    if (given?.ok === true) return { verb: 'adopt', detail: joined(fields, `takes over the server of ${name}`) };
+    if (given?.isFinal !== true)
+      return { verb: 'change', detail: joined(fields, `HandOverPending: it waits for the server of ${name}`) };
+    refusals.push(`cannot take over the server of ${name}, because ${given.why}`);
+  }
+  return { verb: 'refuse', detail: joined(fields, `HandOverRefused: ${refusals.join('; ')}`) };
 }
 
 /** The apply cannot take a deletion back, but it can decide what becomes of the server: by a delay, a protection or a policy. */
@@ -174,18 +227,31 @@ function adoptionBy(after: VirtualServer, identifier: string, { servers }: Scene
 
 function orderOf(after: VirtualServer, scene: Scene, fields: string): Outcome {
   const { product, diskSize } = after.spec;
-  const problem = catalogProblem(after, scene);
-  if (problem?.isCertain === true) return { verb: 'refuse', detail: joined(fields, `InvalidSpec: ${problem.text}`) };
+  const problem = orderProblem(after, scene);
+  if (problem?.isCertain === true) return { verb: 'refuse', detail: joined(fields, problem.text) };
   const what = `orders ${product}, disk ${diskSize}`;
   return {
     verb: 'order',
-    detail: [joined(fields, what), problem?.text, endOf(after)].filter(Boolean).join('; '),
+    detail: [joined(fields, what), problem?.text, endText(after, scene.now)].filter(Boolean).join('; '),
     ordered: [{ name: after.metadata.name, price: priceOfModel(after.spec, scene) }],
   };
 }
 
+/** What keeps an object from ordering; `isCertain`: nothing else than that is known. Undefined: nothing does. */
+export function orderProblem(
+  object: { metadata: Pick<ObjectMeta, 'namespace'>; spec: VirtualServerSpec },
+  scene: Pick<Scene, 'lists' | 'missing' | 'now'>,
+): { text: string; isCertain: boolean } | undefined {
+  const missing = secretProblem(object, undefined, scene);
+  if (missing !== undefined) return { text: missing, isCertain: true };
+  if ((expiryOf(object, undefined) ?? Infinity) <= scene.now)
+    return { text: 'Expired: spec.expiresAt is in the past', isCertain: true };
+  const problem = catalogProblem(object, scene);
+  return problem?.isCertain === true ? { ...problem, text: `InvalidSpec: ${problem.text}` } : problem;
+}
+
 /** What the catalog says of the spec of an order; undefined: the provider offers all of it. */
-export function catalogProblem(
+function catalogProblem(
   { metadata: { namespace }, spec }: { metadata: Pick<ObjectMeta, 'namespace'>; spec: VirtualServerSpec },
   { lists }: Pick<Scene, 'lists'>,
 ): { text: string; isCertain: boolean } | undefined {
@@ -247,9 +313,9 @@ function delayOf({ spec: { deletionDelay } }: VirtualServer): string {
 }
 
 /** When the server will end. */
-function endOf(object: VirtualServer): string {
+function endText(object: VirtualServer, now: number): string {
   const { ttl, expiresAt } = object.spec;
-  const end = expiryOf(object, knownRecord(object));
+  const end = endOf(object, now);
   if (end !== undefined) return `ends at ${timestamp(end)}`;
   return ttl === undefined ? (expiresAt ?? '') : `ends ${ttl} after it is first ready`;
 }

@@ -3,7 +3,7 @@ import { isPaused } from '../api/server-state.ts';
 import type { VirtualServer } from '../api/virtual-server.ts';
 import type { VirtualServerSet } from '../api/virtual-server-set.ts';
 import { conditionOf } from './readiness.ts';
-import { changedFields, catalogProblem, endingsOf, priceOfModel, type Change, type Scene } from './plan-servers.ts';
+import { changedFields, endingsOf, orderProblem, priceOfModel, type Change, type Scene } from './plan-servers.ts';
 import { memberNameOf, planSet, type SetAction } from '../virtual-server-set/decision/plan.ts';
 import { groupsOf, situationOf } from '../virtual-server-set/decision/situation.ts';
 import { manifestOf } from '../virtual-server-set/decision/template.ts';
@@ -25,8 +25,13 @@ interface Rollout {
   stop: string | undefined;
 }
 
-/** Plays the planner on the objects of the namespace. */
-export function playRollout(set: VirtualServerSet, objects: readonly VirtualServer[], now: number): Rollout {
+/** Plays the planner on the objects of the namespace. `orders`: whether new members get servers. */
+export function playRollout(
+  set: VirtualServerSet,
+  objects: readonly VirtualServer[],
+  now: number,
+  orders = true,
+): Rollout {
   let present = objects.filter(({ metadata }) => metadata.namespace === set.metadata.namespace).map(ready);
   const done: SetAction[] = [];
   const gone: VirtualServer[] = [];
@@ -35,7 +40,7 @@ export function playRollout(set: VirtualServerSet, objects: readonly VirtualServ
     const { actions } = planSet(set, { objects: present, live: true }, now);
     for (const action of actions) {
       if (action.type === 'delete') gone.push(...present.filter(({ metadata }) => metadata.uid === action.uid));
-      present = perform(action, present, now, set);
+      present = perform(action, present, { now, set, orders });
     }
     most = Math.max(most, groupsOf(set, present).members.length);
     done.push(...actions);
@@ -87,15 +92,15 @@ const EPOCH = '1970-01-01T00:00:00Z';
 function perform(
   action: SetAction,
   objects: readonly VirtualServer[],
-  now: number,
-  set: VirtualServerSet,
+  { now, set, orders }: { now: number; set: VirtualServerSet; orders: boolean },
 ): VirtualServer[] {
   const time = new Date(now).toISOString();
   if (action.type === 'create') {
     const { manifest } = action;
     const { name } = manifest.metadata;
     const made = { uid: `planned-${name}`, resourceVersion: '0', generation: 1, creationTimestamp: time };
-    return [...objects, ready({ ...manifest, metadata: { ...manifest.metadata, ...made } })];
+    const member = { ...manifest, metadata: { ...manifest.metadata, ...made } };
+    return [...objects, orders ? ready(member) : member];
   }
   return objects.map((object) => {
     if (object.metadata.uid !== action.uid) return object;
@@ -131,7 +136,13 @@ export function outcomeOfSet(
 ): Pick<Change, 'verb' | 'detail' | 'ordered' | 'cancelled'> {
   const fields = before === undefined ? '' : changedFields(before, after);
   if (before !== undefined && fields === '') return { verb: 'none', detail: '', ordered: [], cancelled: [] };
-  const { created, deleted, gone, updated, adopted, most, stop } = playRollout(after, scene.servers, scene.now);
+  const hoped = playRollout(after, scene.servers, scene.now);
+  const problem = hoped.created.length === 0 ? undefined : orderProblem(manifestOf(after, 0), scene);
+  const isRefused = problem?.isCertain === true;
+  // Some strategies delete a member before its replacement is ready.
+  const { created, deleted, gone, updated, adopted, most, stop } = isRefused
+    ? playRollout(after, scene.servers, scene.now, false)
+    : hoped;
   const price = priceOfModel(after.spec.template.spec, scene);
   const present = new Set(scene.servers.map(({ metadata }) => metadata.uid));
   const { cancelled, stays } = endingsOf(
@@ -139,15 +150,13 @@ export function outcomeOfSet(
     scene,
   );
   const ordered = created.map((name) => ({ name, price }));
-  const problem = created.length === 0 ? undefined : catalogProblem(manifestOf(after, 0), scene);
-  const isRefused = problem?.isCertain === true;
   const details = [
     fields,
-    isRefused ? `InvalidSpec: ${problem.text}` : '',
+    isRefused ? problem.text : '',
     created.length > 0 && !isRefused ? `orders ${listed(created)}` : '',
     adopted.length > 0 ? `adopts ${listed(adopted)} as members` : '',
-    cancelled.length > 0 && !isRefused ? `cancels ${listed(cancelled.map(({ name }) => name))}` : '',
-    stays.length > 0 && !isRefused ? `deletes ${listed(stays)}, whose servers are not cancelled` : '',
+    cancelled.length > 0 ? `cancels ${listed(cancelled.map(({ name }) => name))}` : '',
+    stays.length > 0 ? `deletes ${listed(stays)}, whose servers are not cancelled` : '',
     created.length > 0 && deleted.length > 0 && !isRefused ? `at most ${most} servers at once` : '',
     updated.length > 0 ? `changes ${listed(updated)} without a new server` : '',
     problem !== undefined && !isRefused ? problem.text : '',
@@ -155,7 +164,7 @@ export function outcomeOfSet(
     stop === undefined || isRefused ? '' : `then ${stop}`,
   ];
   const detail = details.filter((text) => text !== '').join('; ');
-  if (isRefused) return { verb: 'refuse', detail, ordered: [], cancelled: [] };
+  if (isRefused) return { verb: 'refuse', detail, ordered: [], cancelled };
   const verb = verbOf({ ordered: created.length > 0, cancelled: cancelled.length > 0, deleted: deleted.length > 0 });
   return { verb, detail, ordered, cancelled };
 }

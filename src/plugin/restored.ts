@@ -165,8 +165,10 @@ function restoredStep(
   const expiredAt = records.find((record) => record.expiredAt !== undefined)?.expiredAt;
   if (expiredAt !== undefined) return ['you', `its server expired at ${expiredAt}: delete the object`];
   if (identifier !== undefined) {
-    const problem = identifierProblem(identifier);
-    return problem === undefined ? ['adopt', consequenceOf(object, records, now)] : ['you', problem];
+    // The operator adopts nothing that it would have to cancel at once.
+    const isOver = (expiryOf(object, undefined) ?? Infinity) <= now;
+    const problem = isOver ? 'spec.expiresAt has passed: set a later time first' : identifierProblem(identifier);
+    return problem === undefined ? ['adopt', consequenceOf(records)] : ['you', problem];
   }
   const order = records.find(({ attempt, task }) => attempt !== undefined || task !== undefined);
   if (order !== undefined) {
@@ -179,14 +181,9 @@ function restoredStep(
   return ['none', 'has no record'];
 }
 
-/** Side effects of the adoption, and what is left to do. */
-function consequenceOf(object: VirtualServer, records: readonly ServerRecord[], now: number): string {
+/** What is left to do after the adoption. */
+function consequenceOf(records: readonly ServerRecord[]): string {
   const orphans = records.flatMap((record) => record.orphans ?? []).map(orphanName);
-  const expiry = expiryOf(object, undefined);
-  return [
-    ...(expiry !== undefined && expiry <= now ? ['spec.expiresAt has passed, so the operator cancels the server'] : []),
-    ...(orphans.length > 0
-      ? [`look in the provider's control panel for servers of ${[...new Set(orphans)].join(', ')}`]
-      : []),
-  ].join('; ');
+  if (orphans.length === 0) return '';
+  return `look in the provider's control panel for servers of ${[...new Set(orphans)].join(', ')}`;
 }

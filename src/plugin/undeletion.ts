@@ -4,12 +4,22 @@
  */
 import * as z from 'zod';
 import { currentReason } from '../api/conditions.ts';
-import { GROUP, HAND_OVER_ANNOTATION, SERVER_KIND, UNDELETES_ANNOTATION } from '../api/names.ts';
+import {
+  GROUP,
+  HAND_OVER_ANNOTATION,
+  HAND_OVER_MARK_ANNOTATION,
+  SERVER_KIND,
+  TAKE_OVER_ANNOTATION,
+  UNDELETES_ANNOTATION,
+} from '../api/names.ts';
 import { isPaused } from '../api/server-state.ts';
-import { ORDERED_FIELDS, type VirtualServer } from '../api/virtual-server.ts';
-import { isDeepEqual } from '../base/deep-equal.ts';
+import type { VirtualServer } from '../api/virtual-server.ts';
+import type { ServerRecord } from '../api/record.ts';
+import { timestamp } from '../base/duration.ts';
 import { quoted } from '../base/text.ts';
+import { expiryOf } from '../virtual-server/decision/expiry.ts';
 import { holdsSomething, knownRecord } from '../virtual-server/decision/record.ts';
+import { hasShorterDelay, orderDifference, takingProblem } from '../virtual-server/decision/taking.ts';
 import { nameProblem } from './cluster.ts';
 import { CommandError, EXIT } from './failure.ts';
 import { heldServer } from './order.ts';
@@ -47,10 +57,10 @@ interface Changes {
 
 export type Step =
   /** Name the object that gets the server of this deleted one. */
-  | { do: 'name'; object: VirtualServer; taker: string; manifest: Manifest }
+  | { do: 'name'; object: VirtualServer; manifest: Manifest }
   | { do: 'create'; manifest: Manifest }
-  /** Delete the object between, so that it hands its server over. */
-  | { do: 'delete'; object: VirtualServer }
+  /** Delete the object between, so that it hands its server over. `loses`: what the object after it does not keep. */
+  | { do: 'delete'; object: VirtualServer; loses: string[] }
   /** Make the object between an object of its own, which keeps the server. */
   | { do: 'keep'; object: VirtualServer; changes: Changes }
   /** Wait for the operator; `shown`: the object that shows how far it is. */
@@ -62,14 +72,14 @@ const targetOf = ({ metadata: { annotations } }: VirtualServer): string | undefi
   annotations?.[HAND_OVER_ANNOTATION];
 
 /**
- * `as`: the new name; undefined: the same. `where`: flags such as ` -n team`. Throws CommandError if the server cannot be taken
- * back; undefined: there is no such object.
+ * `as`: the new name; undefined: the same. `where`: flags such as ` -n team`. `now`: ms since the epoch. Throws CommandError if
+ * the server cannot be taken back; undefined: there is no such object.
  */
 export function nextStep(
   objects: readonly VirtualServer[],
   name: string,
   as: string | undefined,
-  where: string,
+  { where, now }: { where: string; now: number },
 ): Step | undefined {
   const named = (wanted: string): VirtualServer | undefined => objects.find(({ metadata }) => metadata.name === wanted);
   const old = named(name);
@@ -87,15 +97,23 @@ export function nextStep(
     const taker = target === undefined ? undefined : named(target);
     if (taker !== undefined && knownRecord(taker)?.takenFrom?.uid === old.metadata.uid)
       return { do: 'wait', shown: taker, why: `${name} is about to go` };
-    requireUndeletable(old, as, where);
+    requireUndeletable(old, as, where, now);
     const wanted = target ?? as ?? freeName(objects, name);
     if (target === undefined && taker === undefined && named(wanted) !== undefined)
       throw failed(`there is already a ${SERVER_KIND} ${wanted}`);
     const isBetween = as === undefined;
     if (isBetween && taker !== undefined && targetOf(taker) !== name)
       throw failed(`${name} hands its server over to ${wanted} already`, undeleteAs(name, wanted, where));
+    if (taker !== undefined && isStranger(taker, old)) {
+      const free = freeName(objects, name);
+      throw failed(
+        `another client has created ${wanted}, which does not get the server: ${name} keeps it. Choose another name`,
+        `kubectl annotate vps ${name}${where} --overwrite ${HAND_OVER_ANNOTATION}=${free}`,
+        `${undeleteAs(name, free, where)}`,
+      );
+    }
     const manifest = isBetween ? betweenOf(old, wanted) : standaloneOf(old, wanted);
-    if (target === undefined) return { do: 'name', object: old, taker: wanted, manifest };
+    if (target === undefined) return { do: 'name', object: old, manifest };
     return taker === undefined
       ? { do: 'create', manifest }
       : { do: 'wait', shown: taker, why: 'the operator hands over' };
@@ -108,10 +126,13 @@ export function nextStep(
   requireServer(between, where);
   // A paused object hands nothing over. The conditions of the object that waits for it say nothing of the pause.
   if (isPaused(between)) return { do: 'wait', shown: between, why: 'it is paused' };
-  if (old === undefined) return { do: 'create', manifest: restoredOf(between) };
+  if (old === undefined) {
+    requireEnd(between, restoredOf(between).spec as VirtualServer['spec'], where, now);
+    return { do: 'create', manifest: restoredOf(between) };
+  }
   if (isDying(between)) return { do: 'wait', shown: old, why: `${between.metadata.name} is about to go` };
-  requireTaker(old, between, where);
-  if (heldServer(between) !== undefined) return { do: 'delete', object: between };
+  const loses = requireTaker(old, between, where, now);
+  if (heldServer(between) !== undefined) return { do: 'delete', object: between, loses };
   return { do: 'wait', shown: between, why: 'the operator hands over' };
 }
 
@@ -140,7 +161,7 @@ function kept(
   }
   const { deletionProtection = between.spec.deletionProtection } = mark;
   const labels = without(mark.labels, isOthers);
-  const none = { [HAND_OVER_ANNOTATION]: null, [UNDELETES_ANNOTATION]: null };
+  const none = { [HAND_OVER_ANNOTATION]: null, [TAKE_OVER_ANNOTATION]: null, [UNDELETES_ANNOTATION]: null };
   const annotations = { ...without(mark.annotations, isOthers), ...none };
   return { do: 'keep', object: between, changes: { metadata: { labels, annotations }, spec: { deletionProtection } } };
 }
@@ -156,8 +177,11 @@ function requireServer(between: VirtualServer, where: string): void {
     throw failed(`${name} holds no server, so there is nothing to take back`, status);
 }
 
-/** Throws CommandError if the operator would refuse to hand the server over to this object, which someone else created. */
-function requireTaker(taker: VirtualServer, between: VirtualServer, where: string): void {
+/**
+ * Throws CommandError if the server must not go to this object, which someone else may have created. Returns what else
+ * that object does not keep.
+ */
+function requireTaker(taker: VirtualServer, between: VirtualServer, where: string, now: number): string[] {
   const { name } = taker.metadata;
   const record = knownRecord(taker);
   const status = `kubectl vps status ${name}${where}`;
@@ -166,13 +190,48 @@ function requireTaker(taker: VirtualServer, between: VirtualServer, where: strin
     const keep = `${undeleteAs(name, between.metadata.name, where)}   # ${between.metadata.name} keeps it for good`;
     throw failed(`there is a new ${name} with a server or an order of its own: ${kept}`, keep, status);
   }
-  const differing = ORDERED_FIELDS.filter((field) => !isDeepEqual(taker.spec[field], between.spec[field]));
-  if (differing.length === 0) return;
+  // The object between has no protection, because it is to be deleted.
+  const giver = { ...between, spec: restoredOf(between).spec as VirtualServer['spec'] };
+  const own = knownRecord(between);
+  const differing = orderDifference({ giver, taker });
+  const problem = own && takingProblem({ giver, record: own, taker, now }, name);
+  const why =
+    differing.length > 0 ? `with another ${differing.join(', ')}` : problem && `that must not get it: ${problem}`;
+  if (why === undefined) return lossesOf(giver, own, taker);
   throw failed(
-    `there is a new ${name} with another ${differing.join(', ')}: ${kept}. Give ${name} the values of ${between.metadata.name}, and run the command again`,
+    `there is a new ${name} ${why}: ${kept}. Give ${name} the values of ${between.metadata.name}, and run the command again`,
     status,
   );
 }
+
+/** What is weaker than before, and ends the server neither now nor without you. */
+function lossesOf(giver: VirtualServer, record: ServerRecord | undefined, taker: VirtualServer): string[] {
+  const { name } = taker.metadata;
+  const end = expiryOf(taker, record);
+  const isEarlier = end !== undefined && end < (expiryOf(giver, record) ?? Infinity);
+  return [
+    ...(isEarlier ? [`${name} ends the server at ${timestamp(end)}, earlier than before its deletion`] : []),
+    ...(hasShorterDelay(giver, taker) ? [`spec.deletionDelay of ${name} is shorter than before its deletion`] : []),
+  ];
+}
+
+/** Throws CommandError if an object with this spec would cancel the server at once. */
+function requireEnd(of: VirtualServer, spec: VirtualServer['spec'], where: string, now: number): void {
+  const { name } = of.metadata;
+  const record = knownRecord(of);
+  const { annotations: _, ...metadata } = of.metadata;
+  const problem =
+    record && takingProblem({ giver: { ...of, spec }, record, taker: { ...of, metadata, spec }, now }, name);
+  if (problem === undefined) return;
+  throw failed(
+    `the server would be cancelled as soon as it is taken back: ${problem}`,
+    `kubectl patch vps ${name}${where} --type merge -p '{"spec":{"ttl":null,"expiresAt":null}}'`,
+  );
+}
+
+/** Whether an object that this command did not create has the name. */
+const isStranger = (taker: VirtualServer, { metadata: { annotations } }: VirtualServer): boolean =>
+  annotations?.[HAND_OVER_MARK_ANNOTATION] !== taker.metadata.annotations?.[TAKE_OVER_ANNOTATION];
 
 /** An earlier run was successful, or nothing was to do. */
 function endOf(object: VirtualServer | undefined, name: string): Step | undefined {
@@ -195,7 +254,7 @@ const undeleteAs = (name: string, as: string, where: string): string =>
 /** The reasons with which the provider may already have been asked to cancel the server. */
 const TOO_LATE = new Set(['Deleting', 'CancellationUnconfirmed']);
 
-function requireUndeletable(old: VirtualServer, as: string | undefined, where: string): void {
+function requireUndeletable(old: VirtualServer, as: string | undefined, where: string, now: number): void {
   const { name } = old.metadata;
   const set = setOf(old);
   if (set !== undefined && as === undefined) {
@@ -218,6 +277,7 @@ function requireUndeletable(old: VirtualServer, as: string | undefined, where: s
     old.status?.cancelRequestedAt !== undefined || TOO_LATE.has(currentReason(old.status?.conditions) ?? '');
   if (targetOf(old) === undefined && isAsked)
     throw failed(`too late: the operator is cancelling the server of ${name}`, `kubectl vps status ${name}${where}`);
+  requireEnd(old, old.spec, where, now);
 }
 
 /** A name that no object has. */
@@ -246,15 +306,34 @@ function betweenOf(old: VirtualServer, name: string): Manifest {
   const whole: Mark = { name: oldName, uid, ...kept, deletionProtection };
   const text = JSON.stringify(whole);
   const mark = text.length <= MARK_LENGTH ? text : JSON.stringify({ ...whole, annotations: {} } satisfies Mark);
-  const annotated = { [HAND_OVER_ANNOTATION]: oldName, [UNDELETES_ANNOTATION]: mark };
+  const annotated = { [HAND_OVER_ANNOTATION]: oldName, [UNDELETES_ANNOTATION]: mark, ...markFor(old) };
   const spec = { ...old.spec, deletionProtection: false };
   return { kind: SERVER_KIND, metadata: { name, labels: {}, annotations: annotated }, spec };
 }
 
 /** The object with a new name belongs to no tool and to no set. */
-function standaloneOf({ metadata: { labels, annotations }, spec }: VirtualServer, name: string): Manifest {
-  const metadata = { name, labels: without(labels, isOthers), annotations: without(annotations, isOthers) };
-  return { kind: SERVER_KIND, metadata, spec };
+function standaloneOf(old: VirtualServer, name: string): Manifest {
+  const { labels, annotations } = old.metadata;
+  const kept = { ...without(annotations, isOthers), ...markFor(old) };
+  return {
+    kind: SERVER_KIND,
+    metadata: { name, labels: without(labels, isOthers), annotations: kept },
+    spec: old.spec,
+  };
+}
+
+/** What tells the object of this command from one of the same name that another client creates. */
+function markFor({ metadata: { annotations = {}, uid } }: VirtualServer): Record<string, string> {
+  const { [HAND_OVER_ANNOTATION]: target, [HAND_OVER_MARK_ANNOTATION]: mark } = annotations;
+  // You have named the object without this command, and without a mark.
+  if (target !== undefined && mark === undefined) return {};
+  return { [TAKE_OVER_ANNOTATION]: mark ?? uid };
+}
+
+/** The annotations that name the object of this manifest. */
+export function naming({ metadata: { name, annotations } }: Manifest): Record<string, string> {
+  const { [TAKE_OVER_ANNOTATION]: mark } = annotations;
+  return { [HAND_OVER_ANNOTATION]: name, ...(mark !== undefined && { [HAND_OVER_MARK_ANNOTATION]: mark }) };
 }
 
 /** The object with the old name, as it was. */

@@ -94,6 +94,19 @@ export const FEATURES: Readonly<Record<string, Scenario>> = {
       await stage.gone('next');
     },
   },
+  'handed-over-refused': {
+    async act(stage) {
+      const { sshKeys, check } = await given(stage);
+      await stage.people.apply('next', { sshKeys, expiresAt: '2026-01-01T00:00:00Z' });
+      await stage.reaches('next', 'HandOverRefused');
+      check();
+      await stage.people.edit('next', { spec: { expiresAt: null } });
+      await stage.gone('web');
+      await stage.rests('next');
+      check();
+      await removed(stage, 'next');
+    },
+  },
   'handed-over-and-left': {
     async act(stage) {
       const { sshKeys, check } = await given(stage);
@@ -125,8 +138,14 @@ export const FEATURES: Readonly<Record<string, Scenario>> = {
       await stage.people.apply('next', { sshKeys: spec?.sshKeys });
       await stage.reaches('next', 'HandOverRefused');
       await stage.reaches('web', 'CancellationUnconfirmed');
+      const check = unchanged(stage);
       stage.simulator.fleet.setCancelTakes(0);
       stage.simulator.fleet.removeServer(status?.identifier ?? '');
+      // Nothing is ordered in place of the server until you say so.
+      await stage.reaches('web', 'HandOverRefused');
+      await stage.reaches('next', 'HandOverRefused');
+      check();
+      await stage.people.edit('web', { annotations: { [HAND_OVER_ANNOTATION]: null } });
       await stage.gone('web');
       await stage.rests('next');
       await removed(stage, 'next');

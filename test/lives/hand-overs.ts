@@ -2,7 +2,13 @@
  * Simulated people who take deletions back, one request at a time as `kubectl vps undelete` sends them, and who stop in
  * between or do it in another order; and what must be true of every order beside them.
  */
-import { HAND_OVER_ANNOTATION } from '../../src/api/names.ts';
+import { currentReason } from '../../src/api/conditions.ts';
+import {
+  CANCEL_NOW_ANNOTATION,
+  HAND_OVER_ANNOTATION,
+  HAND_OVER_MARK_ANNOTATION,
+  TAKE_OVER_ANNOTATION,
+} from '../../src/api/names.ts';
 import type { VirtualServer } from '../../src/api/virtual-server.ts';
 import { virtualServer, withAnnotations } from '../fixtures/virtual-server.ts';
 import { recordOf } from '../fixtures/records.ts';
@@ -17,6 +23,10 @@ const BETWEEN = '-back';
 export const targetOf = ({ metadata: { annotations } }: VirtualServer): string | undefined =>
   annotations?.[HAND_OVER_ANNOTATION];
 const isDying = ({ metadata }: VirtualServer): boolean => metadata.deletionTimestamp !== undefined;
+
+const MINUTE = 60_000;
+/** A mark that no giver has. */
+const OTHER_MARK = 'another';
 
 /** A process that dies right after a hand-over, and people who go on before the next one starts. */
 export interface Hasty {
@@ -90,10 +100,18 @@ export class HandOverPeople {
   tidy(): void {
     this.#rounds += 1;
     for (const object of this.#around.api.servers.list()) {
+      if (this.#rounds > 3) this.#giveUp(object);
       if (targetOf(object) === undefined) continue;
       if (this.#rounds > 3) this.#annotate(object, null);
       else this.#step(object);
     }
+  }
+
+  /** An object that waits for a server that it never gets orders one of its own. */
+  #giveUp({ metadata: { namespace, name, annotations }, status }: VirtualServer): void {
+    const isWaiting = annotations?.[TAKE_OVER_ANNOTATION] !== undefined;
+    if (!isWaiting || currentReason(status?.conditions) !== 'HandOverRefused') return;
+    this.#around.api.servers.annotate(namespace, name, { [TAKE_OVER_ANNOTATION]: null });
   }
 
   /** The next request of `undelete`, as the objects show it. */
@@ -104,7 +122,8 @@ export class HandOverPeople {
     if (target === undefined) {
       if (!isDying(object) || recordOf(object)?.identifier === undefined) return false;
       // Most take the object back under its own name, the others under a new one.
-      this.#annotate(object, random.chance(0.7) ? `${name}${BETWEEN}` : `${name}-new`);
+      const mark = this.#hasty.random.chance(0.7) ? object.metadata.uid : null;
+      this.#annotate(object, random.chance(0.7) ? `${name}${BETWEEN}` : `${name}-new`, mark);
       return false;
     }
     const taker = api.servers.get(namespace, target);
@@ -112,8 +131,9 @@ export class HandOverPeople {
       const back: Record<string, string> = target === `${name}${BETWEEN}` ? { [HAND_OVER_ANNOTATION]: name } : {};
       // A mistake: another order than the one of the server.
       const product = random.chance(0.1) ? 'VPSX16' : object.spec.product;
+      const spec = { ...object.spec, product, ...this.#slip(object) };
       tell(`create ${namespace}/${target} from ${name}`);
-      api.create(namespace, withAnnotations(back)({ ...virtualServer(target), spec: { ...object.spec, product } }));
+      api.create(namespace, withAnnotations({ ...back, ...this.#words(object) })({ ...virtualServer(target), spec }));
       return true;
     }
     // The object between has the server, so it goes as soon as it has no name to wait for.
@@ -125,6 +145,36 @@ export class HandOverPeople {
     return false;
   }
 
+  /** Other clients create the object from older manifests: with an end that is over or near, or with other guards. */
+  #slip({ spec }: VirtualServer): Partial<VirtualServer['spec']> {
+    const { random } = this.#hasty;
+    const { now } = this.#around;
+    if (random.chance(0.6)) return {};
+    const at = new Date(now() + random.int(-60, 10) * MINUTE).toISOString();
+    const ending = { deletionPolicy: 'Delete', expiresAt: undefined, ttl: undefined } as const;
+    return random.pick<Partial<VirtualServer['spec']>>([
+      { ...ending, expiresAt: at },
+      { ...ending, expiresAt: at },
+      { ...ending, ttl: `${random.int(1, 90)}m` },
+      { deletionProtection: !spec.deletionProtection },
+      { ...ending, deletionPolicy: spec.deletionPolicy === 'Retain' ? 'Delete' : 'Retain' },
+      { deletionDelay: random.chance(0.5) ? undefined : '1m' },
+    ]);
+  }
+
+  /** Most objects have the mark of the one that names them; some are those of other clients. */
+  #words(object: VirtualServer): Record<string, string> {
+    const { random } = this.#hasty;
+    const given = object.metadata.annotations?.[HAND_OVER_MARK_ANNOTATION];
+    const other = random.chance(0.5) ? OTHER_MARK : undefined;
+    const mark = random.chance(0.15) ? other : given;
+    const identifier = random.chance(0.05) ? identifierOf(object) : undefined;
+    return {
+      ...(mark !== undefined && { [TAKE_OVER_ANNOTATION]: mark }),
+      ...(identifier !== undefined && { [CANCEL_NOW_ANNOTATION]: identifier }),
+    };
+  }
+
   /** Names any object, or takes a hand-over back. */
   #meddle(object: VirtualServer): boolean {
     const { api, random } = this.#around;
@@ -134,10 +184,14 @@ export class HandOverPeople {
     return false;
   }
 
-  #annotate({ metadata: { namespace, name, uid } }: VirtualServer, target: string | null): void {
+  #annotate({ metadata: { namespace, name, uid } }: VirtualServer, target: string | null, mark?: string | null): void {
     const { api, truth, now, tell } = this.#around;
     tell(`hand-over=${target ?? ''} on ${namespace}/${name}`);
-    api.servers.annotate(namespace, name, { [HAND_OVER_ANNOTATION]: target });
+    const marked = target === null ? null : mark;
+    api.servers.annotate(namespace, name, {
+      [HAND_OVER_ANNOTATION]: target,
+      ...(marked !== undefined && { [HAND_OVER_MARK_ANNOTATION]: marked }),
+    });
     truth.handedAt.set(uid, now());
   }
 }

@@ -39,6 +39,7 @@ import { Random } from './random.ts';
 import { Refusals } from './refusals.ts';
 import { Scheduler } from './scheduler.ts';
 import { ServerWatch } from './server-watch.ts';
+import { TakerWatch } from './taker-watch.ts';
 import { SetPeople } from './set-people.ts';
 import { SetWatch, type Sender } from './set-watch.ts';
 import { setsAtRest } from './sets-at-rest.ts';
@@ -159,6 +160,7 @@ class SimWorld {
   readonly #servers: ServerWatch;
   /** Only in a world in which the API server refuses writes of metadata at times. */
   readonly #refusals: Refusals | undefined;
+  readonly #takers: TakerWatch;
   #processes = 0;
   #crashes = 0;
   #judged = 0;
@@ -227,6 +229,7 @@ class SimWorld {
       later: (ms, act) => void scheduler.after(ms, act),
       tell,
     });
+    this.#takers = new TakerWatch(this.#api, () => scheduler.now);
     this.#servers = new ServerWatch({ api: this.#api, truth, ownership, now: () => scheduler.now });
     this.#misfortunes = new Misfortunes({
       simulation: this.#simulation,
@@ -331,6 +334,7 @@ class SimWorld {
     this.#violations.push(...(this.#sets?.watch.violations ?? []), ...(this.#prices?.violations ?? []));
     this.#violations.push(...orderedOtherwise(this.#simulation, this.#orders, this.#api), ...orderedUnasked(this.#api));
     this.#violations.push(...orderedBesideHandOver(this.#api), ...(this.#refusals?.violations ?? []));
+    this.#violations.push(...this.#takers.violations);
   }
 
   /** Without faults, but with servers that live on after a DELETE, until that is resolved. */

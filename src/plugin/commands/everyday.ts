@@ -4,12 +4,10 @@ import { isPaused } from '../../api/server-state.ts';
 import type { VirtualServerSet } from '../../api/virtual-server-set.ts';
 import type { VirtualServer } from '../../api/virtual-server.ts';
 import { timestamp } from '../../base/duration.ts';
-import { expiryOf, withReadyAt } from '../../virtual-server/decision/expiry.ts';
-import { knownRecord } from '../../virtual-server/decision/record.ts';
 import { print, tell, type Context } from '../context.ts';
+import { endOf } from '../ends.ts';
 import { CommandError, EXIT } from '../failure.ts';
 import { duration } from '../progress.ts';
-import { readiness } from '../readiness.ts';
 import { requireAlive } from './rollout.ts';
 import { setArgument, setOf } from '../set-members.ts';
 import { targetOf } from '../target.ts';
@@ -144,14 +142,6 @@ export interface Extension {
   expiresAt?: string | undefined;
 }
 
-/** ms since the epoch, as the operator will count; undefined while the server was never ready. */
-function endWith({ ttl, expiresAt }: Extension, server: VirtualServer, now: number): number | undefined {
-  const changed = { ...server, spec: { ...server.spec, ttl, expiresAt } };
-  const record = knownRecord(server);
-  const wasReady = record?.readyAt !== undefined || readiness(server).status === 'True';
-  return expiryOf(changed, record && wasReady ? withReadyAt(changed, record, { now }) : undefined);
-}
-
 /** `ttl` counts from the past: a ttl that is too short for an old server would cancel it at once, without a question. */
 function requireFuture(end: number | undefined, { metadata }: VirtualServer, { cluster, now }: Context): void {
   if (end === undefined || end > now()) return;
@@ -170,7 +160,7 @@ export const extending = ({ ttl, expiresAt }: Extension): Action => {
     server: async (context, server) => {
       requireOwn(server, context, 'status');
       if (server.spec.ttl === ttl && server.spec.expiresAt === expiresAt) return undefined;
-      const end = endWith({ ttl, expiresAt }, server, context.now());
+      const end = endOf({ ...server, spec: { ...server.spec, ttl, expiresAt } }, context.now());
       requireFuture(end, server, context);
       await context.cluster.changeSpec(server, { ttl: ttl ?? null, expiresAt: expiresAt ?? null });
       if (ttl === undefined) return `ends at ${expiresAt}`;

@@ -6,7 +6,8 @@ import type { VirtualServer } from '../../api/virtual-server.ts';
 import type { VirtualServerSet } from '../../api/virtual-server-set.ts';
 import { quoted } from '../../base/text.ts';
 import type { Resource } from '../../kube/resource.ts';
-import { collectionOf } from '../../kube/resource.ts';
+import { ONLY_METADATA } from '../../kube/kinds.ts';
+import { collectionOf, pathOf } from '../../kube/resource.ts';
 import { pricesIn } from '../../virtual-server/decision/price.ts';
 import { VIRTUAL_SERVERS } from '../../virtual-server/resource.ts';
 import { VIRTUAL_SERVER_SETS } from '../../virtual-server-set/resource.ts';
@@ -56,6 +57,11 @@ interface Item {
   manifest: Applied;
 }
 
+interface Try {
+  item: Item;
+  tried: Tried;
+}
+
 /** True if there is something to do. Rejects with CommandError, also if the API server or the operator would refuse something. */
 export async function showPlan(context: Context, options: PlanOptions): Promise<boolean> {
   const { cluster, terminal } = context;
@@ -64,21 +70,27 @@ export async function showPlan(context: Context, options: PlanOptions): Promise<
     throw new CommandError(EXIT.usage, 'pass --filename FILE, a folder, or - for standard input');
   if (prune !== (selector !== undefined))
     throw new CommandError(EXIT.usage, '--prune and --selector need each other, as for kubectl apply');
-  const { items, created, ignored } = await manifests(context, options);
+  const { items, created, secrets, ignored } = await manifests(context, options);
   const namespaces = [...new Set(items.map(({ namespace }) => namespace))];
   const around = await surroundings(cluster, namespaces.length === 0 ? [cluster.namespace] : namespaces, context.now());
-  const { scene } = around;
-  const changes: Change[] = [];
+  const tries: Try[] = [];
   const missing = new Set<string>();
   for (const item of items) {
     const { namespace, manifest } = item;
     let tried = await cluster.tryToApply(KINDS[item.kind] ?? CATALOGS, namespace, manifest);
     if (created.has(namespace) && lacksNamespace(tried, namespace)) {
-      tried = described(manifest, namespace, scene.now);
+      tried = described(manifest, namespace, context.now());
       missing.add(namespace);
     }
-    changes.push(changeOf(item, tried, scene));
+    tries.push({ item, tried });
   }
+  // Nobody can have put a Secret into a namespace that does not exist.
+  const present = tries.filter(({ item }) => !missing.has(item.namespace));
+  const { absent, note } = await absentSecrets(cluster, present, secrets);
+  const lacking = (namespace: string, names: readonly string[]): string | undefined =>
+    names.map((name) => `${namespace}/${name}`).find((name) => absent.has(name));
+  const scene: Scene = { ...around.scene, missing: lacking };
+  const changes = tries.map(({ item, tried }) => changeOf(item, tried, scene));
   if (selector !== undefined) changes.push(...(await pruned(cluster, { items, namespaces, selector }, scene)));
   const prices = new Map(
     [...new Set(changes.map(({ namespace }) => namespace))].map((namespace) => {
@@ -93,7 +105,7 @@ export async function showPlan(context: Context, options: PlanOptions): Promise<
   const unchecked = [...missing].map(
     (namespace) => `namespace ${namespace} does not exist yet, so the API server has not checked its objects`,
   );
-  const notes = [...around.notes, ...unchecked, ...limitNotes(changes, scene), ...ignored];
+  const notes = [...around.notes, ...unchecked, ...note, ...limitNotes(changes, scene), ...ignored];
   const report: PlanReport = { changes, prices, notes };
   terminal.out.write(render(report, output, terminal.paint));
   const refused = changes.filter(({ verb }) => verb === 'refuse').length;
@@ -104,12 +116,14 @@ export async function showPlan(context: Context, options: PlanOptions): Promise<
 async function manifests(
   { cluster, terminal }: Context,
   { filename, recursive }: PlanOptions,
-): Promise<{ items: Item[]; created: Set<unknown>; ignored: string[] }> {
+): Promise<{ items: Item[]; created: Set<unknown>; secrets: Set<string>; ignored: string[] }> {
   const found: [Loose, string][] = [];
   for (const file of filename) found.push(...(await readObjects(file, terminal.input, recursive)));
   const items: Item[] = [];
   /** Names of the namespaces among the manifests. */
   const created = new Set<unknown>();
+  /** `NAMESPACE/NAME` of the Secrets that the manifests lead to, also by way of another kind, such as SealedSecret. */
+  const secrets = new Set<string>();
   const others = new Map<string, number>();
   for (const [object, file] of found) {
     const { apiVersion, kind, metadata } = object;
@@ -118,16 +132,52 @@ async function manifests(
     if (!isOurs || !Object.hasOwn(KINDS, word)) {
       others.set(word, (others.get(word) ?? 0) + 1);
       if (apiVersion === 'v1' && kind === 'Namespace') created.add(metadata?.name);
+      if (word.endsWith('Secret') && typeof metadata?.name === 'string')
+        secrets.add(`${namespaceOf(metadata, cluster)}/${metadata.name}`);
       continue;
     }
     if (typeof metadata?.name !== 'string')
       throw new CommandError(EXIT.usage, `--filename ${file}: a ${word} has no metadata.name`);
-    const namespace = typeof metadata.namespace === 'string' ? metadata.namespace : cluster.namespace;
-    items.push({ kind: word, namespace, manifest: object as Applied });
+    items.push({ kind: word, namespace: namespaceOf(metadata, cluster), manifest: object as Applied });
   }
   if (found.length === 0) throw new CommandError(EXIT.usage, `--filename ${filename.join(', ')} contains no object`);
   const counts = [...others].map(([kind, count]) => `${count} ${kind}`);
-  return { items, created, ignored: counts.length === 0 ? [] : [`not looked at: ${counts.join(', ')}`] };
+  return { items, created, secrets, ignored: counts.length === 0 ? [] : [`not looked at: ${counts.join(', ')}`] };
+}
+
+const namespaceOf = (metadata: { namespace?: unknown }, { namespace }: ClusterView): string =>
+  typeof metadata.namespace === 'string' ? metadata.namespace : namespace;
+
+/** The Secrets that the objects name and that do not exist. The API server sends no data of a Secret. */
+async function absentSecrets(
+  cluster: ClusterView,
+  tries: readonly Try[],
+  provided: ReadonlySet<string>,
+): Promise<{ absent: Set<string>; note: string[] }> {
+  const absent = new Set<string>();
+  const named = tries.flatMap(({ item: { kind, namespace }, tried: { after } }) =>
+    after === undefined ? [] : secretsIn(kind, after).map((name) => ({ namespace, name })),
+  );
+  const wanted = new Map(named.map((one) => [`${one.namespace}/${one.name}`, one]));
+  for (const [key, { namespace, name }] of wanted) {
+    if (provided.has(key)) continue;
+    const path = pathOf({ apiVersion: 'v1', plural: 'secrets' }, namespace, name);
+    try {
+      if ((await cluster.ask({ path, accept: ONLY_METADATA, absent: name })) === undefined) absent.add(key);
+    } catch (error) {
+      if (!(error instanceof CommandError)) throw error;
+      return { absent, note: ['not checked whether the Secrets exist: you may not read them'] };
+    }
+  }
+  return { absent, note: [] };
+}
+
+/** The names of the Secrets that an order needs. */
+function secretsIn(kind: string, after: unknown): string[] {
+  if (kind !== SERVER_KIND && kind !== SET_KIND) return [];
+  const { spec } = after as VirtualServer | VirtualServerSet;
+  const { apiKeySecretRef, sshKeysFrom = [] } = 'template' in spec ? spec.template.spec : spec;
+  return [apiKeySecretRef.name, ...sshKeysFrom.map(({ name }) => name)];
 }
 
 /** What the user may see beside the manifests. */
@@ -135,7 +185,7 @@ async function surroundings(
   cluster: ClusterView,
   namespaces: readonly string[],
   now: number,
-): Promise<{ scene: Scene; notes: string[] }> {
+): Promise<{ scene: Omit<Scene, 'missing'>; notes: string[] }> {
   const everywhere = await cluster.list(true).catch(() => undefined);
   const servers = everywhere ?? (await Promise.all(namespaces.map((namespace) => cluster.listIn(namespace)))).flat();
   const catalogs = new Map<string, ServerCatalog[]>();

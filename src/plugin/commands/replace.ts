@@ -5,6 +5,7 @@
 import { API_VERSION, SERVER_KIND, SERVER_PLURAL } from '../../api/names.ts';
 import type { VirtualServer } from '../../api/virtual-server.ts';
 import { isDeepEqual, isObject } from '../../base/deep-equal.ts';
+import { timeOf } from '../../virtual-server/decision/expiry.ts';
 import { readServers } from '../backups.ts';
 import { requireName } from '../cluster.ts';
 import { agreed, cannotAsk, print, tell, type Context } from '../context.ts';
@@ -110,7 +111,7 @@ async function order(context: Context, old: VirtualServer, wanted: Wanted): Prom
   requireName(name);
   checkSpec(wanted.spec);
   const { connectionSecretName, expiresAt = '' } = wanted.spec as Partial<VirtualServer['spec']>;
-  if (Date.parse(expiresAt) <= now())
+  if ((timeOf(expiresAt) ?? Infinity) <= now())
     throw new CommandError(
       EXIT.usage,
       `${oldName} expired at ${clean(expiresAt)}: pass another --expires-at, or --ttl`,

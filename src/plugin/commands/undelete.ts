@@ -5,6 +5,8 @@
 import { API_VERSION, CANCEL_NOW_ANNOTATION, HAND_OVER_ANNOTATION, SERVER_PLURAL } from '../../api/names.ts';
 import { isPaused } from '../../api/server-state.ts';
 import type { VirtualServer } from '../../api/virtual-server.ts';
+import { expiring } from '../../virtual-server/decision/expiry.ts';
+import { knownRecord } from '../../virtual-server/decision/record.ts';
 import { requireName } from '../cluster.ts';
 import { agreed, cannotAsk, print, tell, type Context } from '../context.ts';
 import { CommandError, EXIT, MovedError, TerminatingError } from '../failure.ts';
@@ -15,7 +17,7 @@ import { applierOf } from '../replacement.ts';
 import { setArgument, setOf } from '../set-members.ts';
 import { stuckServer } from '../stuck.ts';
 import { clean, isInteractive } from '../terminal.ts';
-import { nextStep, type Step } from '../undeletion.ts';
+import { naming, nextStep, type Step } from '../undeletion.ts';
 
 export interface UndeleteOptions {
   /** Name of the new object; default: the same. */
@@ -40,6 +42,7 @@ export async function undelete(context: Context, name: string, options: Undelete
     if (step === undefined) throw await cluster.noServer(name, 'rollout undo');
     if (step.do === 'end') {
       print(context, [`${step.object.metadata.name} holds server ${clean(heldServer(step.object) ?? '')}`]);
+      tell(context, endWarning(step.object, context));
       return;
     }
     if (!isTold) tell(context, ['nothing is ordered or cancelled; after an interruption, run the same command again']);
@@ -49,20 +52,29 @@ export async function undelete(context: Context, name: string, options: Undelete
   throw new CommandError(EXIT.failed, `the objects of ${name} keep changing: run the same command again`);
 }
 
+/** The condition Expiring says the same later. */
+function endWarning(object: VirtualServer, { cluster, now }: Context): string[] {
+  const finding = expiring(object, knownRecord(object), now());
+  if (finding === undefined) return [];
+  const { name } = object.metadata;
+  return [clean(`warning: ${finding.message}`), `  kubectl vps extend ${name}${cluster.where} --ttl DURATION`];
+}
+
 async function look(
-  { cluster }: Context,
+  { cluster, now }: Context,
   name: string,
   as: string | undefined,
   signal?: AbortSignal,
 ): Promise<Step | undefined> {
-  return nextStep((await cluster.listOf(SERVER_PLURAL, {}, signal)) as VirtualServer[], name, as, cluster.where);
+  const objects = (await cluster.listOf(SERVER_PLURAL, {}, signal)) as VirtualServer[];
+  return nextStep(objects, name, as, { where: cluster.where, now: now() });
 }
 
 async function take(context: Context, step: Exclude<Step, { do: 'end' }>, name: string, options: UndeleteOptions) {
   const { cluster } = context;
   switch (step.do) {
     case 'name': {
-      const { object, taker } = step;
+      const { object } = step;
       // Found before anything changes: what admission refuses, such as an object in a namespace that is being deleted.
       await creating(context, object, () =>
         cluster.createObject(API_VERSION, SERVER_PLURAL, step.manifest, { dryRun: true }),
@@ -70,7 +82,7 @@ async function take(context: Context, step: Exclude<Step, { do: 'end' }>, name: 
       const applier = applierOf(object);
       if (applier !== undefined)
         tell(context, [`${applier} applied ${name}: restore it there as well, or ${applier} may delete it again`]);
-      await retried(() => cluster.annotate(object, { [HAND_OVER_ANNOTATION]: taker }));
+      await retried(() => cluster.annotate(object, naming(step.manifest)));
       return;
     }
     case 'create':
@@ -78,6 +90,10 @@ async function take(context: Context, step: Exclude<Step, { do: 'end' }>, name: 
       await retried(() => cluster.createObject(API_VERSION, SERVER_PLURAL, step.manifest));
       return;
     case 'delete':
+      tell(
+        context,
+        step.loses.map((loss) => clean(`warning: ${loss}`)),
+      );
       await cluster.deleteVersion(step.object);
       return;
     case 'keep': {

@@ -5,11 +5,13 @@
  * counts live in memory: a restart begins again, which only takes longer. Pure.
  */
 import { durationText, timestamp } from '../../base/duration.ts';
+import { cut } from '../../base/text.ts';
 import type { Verdict } from '../../controller/conditions.ts';
 import type { ServerRecord } from '../../api/record.ts';
 import type { VirtualServer } from '../../api/virtual-server.ts';
 import { isProvisioned, wasRead } from './status.ts';
 import {
+  isGone as isKnownGone,
   wasRequested,
   withEvidence,
   withGone,
@@ -25,7 +27,7 @@ import type { Facts, Outcome, ServerAnswer } from './types.ts';
 import { NO_OTHER, RESTORE_KEY } from './words.ts';
 import { isToExpire } from './expiry.ts';
 import type { Recognition } from './identity.ts';
-import { saysGone } from './inputs.ts';
+import { saysGone, takerOf } from './inputs.ts';
 import { goOn, jittered, endVisit, retryLater } from './outcome.ts';
 import { withMemo, type View } from './view.ts';
 
@@ -97,12 +99,18 @@ export function unprovenVerdict(
   };
 }
 
+/** True if the object needs its server no longer. One that names a taker stays without its server, and tells you. */
+function isEnding(object: VirtualServer, record: ServerRecord, facts: Facts): boolean {
+  if (takerOf(object) !== undefined) return false;
+  return object.metadata.deletionTimestamp !== undefined || isToExpire(object, record, facts);
+}
+
 /** Applies your annotation when the provider does not show the server; undefined if there is none for this server. */
 export function goneByAnnotation(at: View, record: ServerRecord): Outcome | undefined {
   const { object, facts } = at;
   const { identifier } = record;
   if (identifier === undefined || !saysGone(object, record)) return undefined;
-  const goes = object.metadata.deletionTimestamp !== undefined || isToExpire(object, record, facts);
+  const goes = isEnding(object, record, facts);
   return goes ? goOn(withGone(facts.memo, identifier)) : sealed(at, record, jittered(facts.timing.resyncMs, facts));
 }
 
@@ -111,11 +119,22 @@ export function sealed(at: View, record: ServerRecord, afterMs: number): Outcome
   const gone = record.missingAt === undefined ? { ...record, missingAt: timestamp(at.facts.now) } : record;
   const plan = { operation: 'look', afterMs } as const;
   const changed = gone === record ? undefined : gone;
-  const parts = { record: gone, verdict: missingVerdict(gone) };
+  const parts = { record: gone, verdict: missingVerdict(at.object, gone) };
   return endVisit(at, parts, plan, withoutFailures(at.facts.memo), changed);
 }
 
-export function missingVerdict({ identifier = '', missingAt = '' }: ServerRecord, why?: string): Verdict {
+function missingVerdict(
+  object: VirtualServer,
+  { identifier = '', missingAt = '' }: ServerRecord,
+  why?: string,
+): Verdict {
+  const taker = takerOf(object);
+  if (taker !== undefined && object.metadata.deletionTimestamp !== undefined) {
+    const message =
+      `The provider no longer has server ${identifier} (missing since ${missingAt}), so it cannot be handed over to ` +
+      `${cut(taker, 64)}. The operator orders nothing in its place by itself`;
+    return { reason: 'HandOverRefused', message };
+  }
   const other = why === undefined ? '' : `A server ${identifier} exists again, but it is a different server: ${why}. `;
   return {
     reason: 'ServerMissing',
@@ -144,16 +163,16 @@ export function notRecognized(
 ): Outcome {
   const identifier = record.identifier ?? '';
   const at = withMemo(before, withEvidence(before.facts.memo, { unrecognized: identifier }));
-  const { object, facts, deleting } = at;
+  const { object, facts } = at;
   // Either the object's server had counted as gone and another server got its identifier, or your annotation says that
   // it is gone.
   const isGone = (record.missingAt !== undefined && isOther) || saysGone(object, record);
-  if (isGone && (deleting || isToExpire(object, record, facts))) return goOn(withGone(facts.memo, identifier));
+  if (isGone && isEnding(object, record, facts)) return goOn(withGone(facts.memo, identifier));
   const pause = isProvisioned(object.status) ? facts.timing.resyncMs : facts.timing.pollMs;
   const plan = { operation, afterMs: jittered(pause, facts) };
   const memo = withoutFailures(facts.memo);
   if (record.missingAt !== undefined && isOther)
-    return endVisit(at, { record, verdict: missingVerdict(record, why) }, plan, memo);
+    return endVisit(at, { record, verdict: missingVerdict(object, record, why) }, plan, memo);
   if (isGone) return sealed(at, record, plan.afterMs);
   const message =
     `The provider shows a server ${identifier}, but it may not be the server of this object: ${why}. ${RESTORE_KEY}. ` +
@@ -177,20 +196,22 @@ export function absent(
 ): Outcome {
   const { object, facts } = at;
   const identifier = record.identifier ?? '';
-  const goes = object.metadata.deletionTimestamp !== undefined || isToExpire(object, record, facts);
+  const goes = isEnding(object, record, facts);
   const denials = denial.counts ? denied(facts, `server ${identifier}`, denial.unlisted) : facts.memo.evidence.denials;
   const memo = withEvidence(withoutFailures(facts.memo), { denials });
   if (goes && denial.counts && wordOn(memo, record.identifier) !== undefined)
     return goOn(withEvidence(memo, { end: { state: 'confirmed', identifier } }));
   const grace = graceOf(object, record, facts, denials);
-  const isGone = saysGone(object, record) || (denial.counts && denials && isProven(denials, grace, facts));
+  const isKnown = wordOn(memo, identifier) !== undefined || isKnownGone(memo, identifier);
+  const isProvenNow = isKnown || (denials && isProven(denials, grace, facts));
+  const isGone = saysGone(object, record) || (denial.counts && isProvenNow);
   if (isGone === true && goes) return goOn(withGone(memo, identifier));
   const resync = isProvisioned(object.status) ? facts.timing.resyncMs : facts.timing.pollMs;
   if (record.missingAt !== undefined && !goes) {
     const plan = { operation, afterMs: jittered(resync, facts) };
-    return endVisit(at, { record, verdict: missingVerdict(record) }, plan, memo);
+    return endVisit(at, { record, verdict: missingVerdict(object, record) }, plan, memo);
   }
-  if (isGone === true) return sealed(withMemo(at, memo), record, jittered(resync, facts));
+  if (isGone === true) return sealed(withMemo(at, withoutGone(memo)), record, jittered(resync, facts));
   if (!denial.counts || denials === undefined) {
     const pause = goes ? facts.timing.pollMs : resync;
     const message =

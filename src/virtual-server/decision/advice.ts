@@ -11,6 +11,7 @@ import {
   ADOPT_ANNOTATION,
   CANCEL_NOW_ANNOTATION,
   HAND_OVER_ANNOTATION,
+  HAND_OVER_MARK_ANNOTATION,
   NOT_CREATED_ANNOTATION,
   ORPHAN_HANDLED_ANNOTATION,
   PAUSED_ANNOTATION,
@@ -18,6 +19,7 @@ import {
   SERVER_GONE_ANNOTATION,
   SET_KIND,
   START_OVER_ANNOTATION,
+  TAKE_OVER_ANNOTATION,
 } from '../../api/names.ts';
 import type { ServerRecord } from '../../api/record.ts';
 import type { VirtualServer } from '../../api/virtual-server.ts';
@@ -164,10 +166,25 @@ function keep({ object, record }: Case, text: string): Step[] {
   return [{ text, command: patch(retainedSpec(object)) }];
 }
 
-const handingOver: Steps = ({ object }) => {
+const handingOver: Steps = ({ object, record }) => {
   if (takerOf(object) === undefined) return [];
-  const then = isBeingDeleted(object) ? '; the operator then cancels the server, after spec.deletionDelay' : '';
-  return [{ text: 'To hand nothing over', command: unannotate(HAND_OVER_ANNOTATION), then }];
+  const isGone = record?.missingAt !== undefined || record?.expiredAt !== undefined;
+  const ends = isGone
+    ? '; this object then goes, and the object that waits for the server orders a new one'
+    : '; the operator then cancels the server, after spec.deletionDelay';
+  const then = isBeingDeleted(object) ? ends : '';
+  const isMarked = object.metadata.annotations?.[HAND_OVER_MARK_ANNOTATION] !== undefined;
+  const command = unannotate(HAND_OVER_ANNOTATION, ...(isMarked ? [HAND_OVER_MARK_ANNOTATION] : []));
+  return [{ text: 'To hand nothing over', command, then }];
+};
+
+/** The subject is the deleted object that has lost its server, or the object itself if none hands a server over to it. */
+const refusedHandOver: Steps = (about) => {
+  const { object, subject } = about;
+  if (subject === undefined) return handingOver(about);
+  const isOwn = subject === object.metadata.name;
+  const command = isOwn ? unannotate(TAKE_OVER_ANNOTATION) : { ...unannotate(HAND_OVER_ANNOTATION), name: subject };
+  return [{ text: 'To order a new server for this object', command }];
 };
 
 const isGuarded = ({ object: { spec } }: Case): boolean => spec.deletionProtection || spec.deletionPolicy === 'Retain';
@@ -295,7 +312,7 @@ const ADVICE: Partial<Record<Reason, Steps>> = {
     },
   ],
   HandOverPending: handingOver,
-  HandOverRefused: handingOver,
+  HandOverRefused: refusedHandOver,
   DeletionProtected: (about) => [
     { text: 'To cancel the server', command: patch({ deletionProtection: false }) },
     ...keep(about, 'To delete the object and keep the server running'),

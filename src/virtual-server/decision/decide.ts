@@ -4,7 +4,7 @@
  */
 import { without } from '../../base/without.ts';
 import { cut } from '../../base/text.ts';
-import { HAND_OVER_ANNOTATION, RECORD_ANNOTATION } from '../../api/names.ts';
+import { HAND_OVER_ANNOTATION, RECORD_ANNOTATION, TAKE_OVER_ANNOTATION } from '../../api/names.ts';
 import { RECORD_FORMAT, RECORD_MODES, type ServerRecord, mirrorIn } from '../../api/record.ts';
 import { isLetGo, isPaused } from '../../api/server-state.ts';
 import {
@@ -81,6 +81,7 @@ export const CHAINS = {
     [
       serverIsGiven,
       serverIsNotWanted,
+      serverIsToBeTakenOver,
       timeIsOver,
       adoptionIsAsked,
       annotationIsUnknown,
@@ -254,8 +255,15 @@ export function annotationIsTakenBack({ own, object }: OwnView): Operation | und
  * forever.
  */
 export function serverHasExpired(view: OwnView): Operation | undefined {
-  const { own, deleting } = view;
+  const { own, object, deleting } = view;
   if (own.expiredAt === undefined) return undefined;
+  const taker = takerOf(object);
+  if (deleting && taker !== undefined) {
+    const message =
+      `Server ${own.identifier ?? ''} was cancelled when its time was up, so it cannot be handed over to ` +
+      `${cut(taker, 64)}. The operator orders nothing in its place by itself`;
+    return park('HandOverRefused', message);
+  }
   if (!deleting) return notDue(view, 'expire') ?? { type: 'expire', record: own };
   if (own.orphans !== undefined) return park('OrphanedServer', orphanMessage({ orphans: own.orphans }));
   return { type: 'release', why: 'cancelled', record: own };
@@ -297,6 +305,15 @@ export function serverIsNotWanted({ object }: View): Operation | undefined {
   const what = problem ?? `names ${cut(taker, 64)}`;
   const message = `The operator orders nothing while annotation ${HAND_OVER_ANNOTATION} ${what}`;
   return park(problem === undefined ? 'HandOverPending' : 'HandOverRefused', message);
+}
+
+/** Whoever takes a deletion back wants that server, and not an empty new one. */
+export function serverIsToBeTakenOver({ object, adoption }: View): Operation | undefined {
+  if (object.metadata.annotations?.[TAKE_OVER_ANNOTATION] === undefined || adoption !== undefined) return undefined;
+  const message =
+    `Annotation ${TAKE_OVER_ANNOTATION} says that this object takes over the server of a deleted object, but no object ` +
+    'hands one over to it. The operator orders nothing';
+  return park('HandOverRefused', message, {}, object.metadata.name);
 }
 
 /** The operator orders and adopts nothing that it would have to cancel at once. */
@@ -453,8 +470,9 @@ export function serverIsProtected({ object }: View): Operation | undefined {
  */
 export function serverIsKept(view: OwnView): Operation | undefined {
   const { own, object, facts } = view;
-  if (!keepsServer(object, own, facts) || isGone(facts.memo, own.identifier)) return undefined;
-  return serverIsHeld(view);
+  // Whoever waits for the server is told that it is gone, instead of being left without a word.
+  const isOver = isGone(facts.memo, own.identifier) && takerOf(object) === undefined;
+  return !keepsServer(object, own, facts) || isOver ? undefined : serverIsHeld(view);
 }
 
 export function serverIsToBeCancelled(view: OwnView): Operation | undefined {

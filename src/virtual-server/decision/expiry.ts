@@ -11,7 +11,7 @@ import type { Facts } from './types.ts';
 const NOTICE_MS = 24 * UNITS_MS.h;
 
 /** ms since the epoch; undefined: never, or not yet known because the server was never ready. */
-export function expiryOf({ spec }: VirtualServer, record: ServerRecord | undefined): number | undefined {
+export function expiryOf({ spec }: Pick<VirtualServer, 'spec'>, record: ServerRecord | undefined): number | undefined {
   if (spec.expiresAt !== undefined) return timeOf(spec.expiresAt);
   if (spec.ttl === undefined || record?.readyAt === undefined) return undefined;
   const readyAt = timeOf(record.readyAt);

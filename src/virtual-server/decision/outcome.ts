@@ -10,7 +10,7 @@ import { compose, eventsOf, type Parts } from './compose.ts';
 import { withOpen } from './open.ts';
 import { untilDelayEnd } from './delay.ts';
 import { untilExpiry } from './expiry.ts';
-import { inputsOf, saysGone, saysNotCreated } from './inputs.ts';
+import { inputsOf, saysGone, saysNotCreated, takerOf } from './inputs.ts';
 import { wasSent, withEvidence, withGone, withoutGone, type Memo, type Planned } from './memo.ts';
 import type { Facts, Operation, Outcome, Park } from './types.ts';
 import { firstSeen, type View } from './view.ts';
@@ -150,10 +150,11 @@ export function failed(at: View, operation: Planned, error: ProviderError): Outc
 
 /**
  * Your annotation that the server is gone is enough if the provider cannot be asked. Undefined if there is none, or if the
- * object is not being deleted.
+ * object is not being deleted, or is to hand the server over.
  */
 export function goneUnasked({ object, own, facts, deleting }: View): Outcome | undefined {
-  if (!deleting || own?.identifier === undefined || !saysGone(object, own)) return undefined;
+  if (!deleting || own?.identifier === undefined || !saysGone(object, own) || takerOf(object) !== undefined)
+    return undefined;
   return goOn(withGone(facts.memo, own.identifier));
 }
 

@@ -3,20 +3,16 @@
  * before it is written the giver holds the server, and from then on the taker does. Nothing is ordered and nothing is
  * cancelled in between: an object that a giver names orders nothing, and a giver with the annotation cancels nothing.
  */
-import { HAND_OVER_ANNOTATION } from '../../api/names.ts';
 import type { ServerRecord } from '../../api/record.ts';
-import { isLetGo, isPaused } from '../../api/server-state.ts';
-import { ORDERED_FIELDS, type VirtualServer } from '../../api/virtual-server.ts';
-import { isDeepEqual } from '../../base/deep-equal.ts';
+import type { VirtualServer } from '../../api/virtual-server.ts';
 import { compose } from '../decision/compose.ts';
 import { decide } from '../decision/decide.ts';
-import { isInDoubt, isSameAccount, recognize } from '../decision/identity.ts';
-import { isAskedToCancel } from '../decision/delay.ts';
-import type { Memo } from '../decision/memo.ts';
+import { isInDoubt, recognize } from '../decision/identity.ts';
 import { failed, parked, retryLater, waited, withoutKey } from '../decision/outcome.ts';
-import { giverIn, knownRecord, mergeFailed, mergeOrphans, viewRecord } from '../decision/record.ts';
+import { giverIn, knownRecord, mergeFailed, mergeOrphans } from '../decision/record.ts';
 import { serverFields } from '../decision/status.ts';
-import type { AttemptNote, Operation, Outcome, ShownServer } from '../decision/types.ts';
+import { givenBy, type Never } from '../decision/taking.ts';
+import type { Operation, Outcome, ShownServer } from '../decision/types.ts';
 import type { View } from '../decision/view.ts';
 import { namesOf } from '../decision/words.ts';
 import type { Visit } from '../visit.ts';
@@ -31,13 +27,8 @@ const RECHECK_MS = 5_000;
 
 type TakeOver = Extract<Operation, { type: 'takeOver' }>;
 
-/** What a giver gives; `why`: why it gives nothing. `isFinal`: not before one of the two objects changes. */
-type Given = { ok: true; record: ServerRecord & { identifier: string } } | { ok: false; isFinal: boolean; why: string };
-
-interface Refusal {
+interface Refusal extends Never {
   giver: string;
-  /** Why this giver never gives its server. */
-  why: string;
 }
 
 /** Takes over the server of the first giver that is not refused. */
@@ -46,7 +37,7 @@ export async function takeOver(visit: Visit, at: View, operation: TakeOver): Pro
   for (const giver of [operation.giver, ...operation.others]) {
     const next = await takeFrom(visit, at, operation.record, giver);
     if (!('refusal' in next)) return next;
-    refusals.push({ giver, why: next.refusal });
+    refusals.push({ giver, ...next.refusal });
   }
   return refused(visit, refusals);
 }
@@ -57,7 +48,7 @@ async function takeFrom(
   at: View,
   record: ServerRecord | undefined,
   giver: string,
-): Promise<Outcome | { refusal: string }> {
+): Promise<Outcome | { refusal: Never }> {
   const { journal, holders, kube, leads, objects, timers } = visit.services;
   const { handOvers } = objects;
   const key = await visit.key(at);
@@ -73,8 +64,10 @@ async function takeFrom(
   if (reservation === undefined) return pending(visit, giver, 'the operator is about to cancel it, or hands it over');
   visit.reserves(reservation);
   // What this process has asked the provider for is known only now.
-  const given = givenBy(live, visit.object, session.account, journal.entries(from), objects.memo(from));
-  if (!given.ok && given.isFinal) return { refusal: given.why };
+  const { now: ownNow, apiServerNow = ownNow } = visit.view().facts;
+  const asks = { taker: visit.object, account: session.account, now: Math.max(ownNow, apiServerNow) };
+  const given = givenBy(live, asks, journal.entries(from), objects.memo(from));
+  if (!given.ok && given.isFinal) return { refusal: given };
   // A change of the giver leads to the next visit.
   if (!given.ok) return pending(visit, giver, given.why, at.facts.timing.pollMs);
   const youngMs = at.facts.timing.takeoverMs - handOvers.ageMs(timers.monotonic());
@@ -94,9 +87,9 @@ async function takeFrom(
   const purpose = isInDoubt(live, objects.memo(from)) ? 'doubt' : 'cancel';
   const others = holders.others(from);
   const known = recognize(live, given.record, answer.server, answer.account, purpose, others);
-  if (!known.ok) return { refusal: `the provider shows a server ${identifier}, but ${known.why}` };
+  if (!known.ok) return { refusal: { why: `the provider shows a server ${identifier}, but ${known.why}` } };
   const held = others.withServer(identifier, { ...given.record, held: true });
-  if (held.length > 0) return { refusal: `${namesOf(held, visit.object)} holds server ${identifier} too` };
+  if (held.length > 0) return { refusal: { why: `${namesOf(held, visit.object)} holds server ${identifier} too` } };
 
   // You may have changed your mind, and a process that was suspended must not act on outdated facts.
   const now = timers.monotonic();
@@ -106,35 +99,6 @@ async function takeFrom(
     return pending(visit, giver, 'the operator reads both objects again');
   handOvers.tries(from, now);
   return taken(visit.view(), record, live, known.record, answer);
-}
-
-/** Whether the giver, as it was just read, gives its server to this object. Pure. */
-export function givenBy(
-  live: VirtualServer,
-  taker: VirtualServer,
-  account: string,
-  notes: readonly AttemptNote[],
-  memo: Memo,
-): Given {
-  const { metadata, spec } = live;
-  const later = (why: string): Given => ({ ok: false, isFinal: false, why });
-  const never = (why: string): Given => ({ ok: false, isFinal: true, why });
-  if (metadata.annotations?.[HAND_OVER_ANNOTATION] !== taker.metadata.name || isLetGo(live))
-    return later('that object no longer names this one');
-  if (metadata.deletionTimestamp === undefined) return later('that object is not being deleted');
-  if (isPaused(live)) return later('that object is paused');
-  const view = viewRecord(live, notes);
-  if (view.kind !== 'own' || view.stale) return later('the record of that object has to be clear first');
-  const { record } = view;
-  const { identifier, fingerprint, missingAt, expiredAt } = record;
-  if (expiredAt !== undefined) return never('its server has expired');
-  if (missingAt !== undefined) return never('its server no longer exists');
-  if (identifier === undefined || fingerprint === undefined) return later('its server is not known yet');
-  if (isAskedToCancel(live, record, memo)) return never('the provider was already asked to cancel its server');
-  if (!isSameAccount(record.account, account)) return never('its server was read with another API key');
-  const differing = ORDERED_FIELDS.filter((field) => !isDeepEqual(spec[field], taker.spec[field]));
-  if (differing.length > 0) return never(`it was ordered with another ${differing.join(', ')}`);
-  return { ok: true, record: { ...record, identifier } };
 }
 
 /**
@@ -177,12 +141,15 @@ const NAMED = 3;
 function refused(visit: Visit, refusals: readonly Refusal[]): Outcome {
   const at = visit.view();
   const [{ giver } = { giver: '' }] = refusals;
+  const gone = refusals.find(({ isGone }) => isGone)?.giver;
   const reasons = refusals.slice(0, NAMED).map((refusal) => `the server of ${refusal.giver}, because ${refusal.why}`);
   const left = refusals.length - reasons.length;
   const more = left > 0 ? ` (and ${left} more)` : '';
-  const kept = refusals.length === 1 ? `${giver} keeps the server` : 'these objects keep their servers';
-  const message = `This object cannot take over ${reasons.join('; nor ')}${more}. It orders nothing, and ${kept}`;
-  return parked(at, { verdict: { reason: 'HandOverRefused', message }, afterMs: at.facts.timing.pollMs });
+  const keeping = refusals.length === 1 ? `${giver} keeps the server` : 'these objects keep their servers';
+  const kept = gone === undefined ? `, and ${keeping}` : '';
+  const message = `This object cannot take over ${reasons.join('; nor ')}${more}. It orders nothing${kept}`;
+  const verdict = { reason: 'HandOverRefused', message, subject: gone } as const;
+  return parked(at, { verdict, afterMs: at.facts.timing.pollMs });
 }
 
 /** Another object holds the server now: this one goes, and its server stays. */

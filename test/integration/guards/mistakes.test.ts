@@ -113,10 +113,22 @@ describe('a warning', () => {
   const inMinutes = (minutes: number): string => new Date(Date.now() + minutes * 60_000).toISOString();
   const [before, after] = [inMinutes(-2), inMinutes(60)];
 
+  const soon = (ms: number): string => new Date(Date.now() + ms).toISOString().replace(/\.\d+Z/, 'Z');
   beforeAll(async () => {
     await objects.claimed('held');
     await succeed(guarded.operator, statusPatch('held', { status: { record: JSON.parse(RECORD) as object } }));
     await objects.create('free');
+    const lastTransitionTime = soon(-120_000);
+    const condition = { type: 'Ready', status: 'True', reason: 'Available', message: '', lastTransitionTime };
+    const readyAt = soon(-3_600_000);
+    const record = { ...(JSON.parse(RECORD) as object), readyAt };
+    await objects.claimed('old');
+    await succeed(guarded.operator, statusPatch('old', { status: { conditions: [condition] } }));
+    await objects.claimed('ready');
+    await succeed(guarded.operator, statusPatch('ready', { status: { conditions: [condition], record } }));
+    await objects.claimed('kept');
+    await succeed(guarded.editor, patch('kept', { spec: { deletionProtection: true, ttl: '59m' } }));
+    await succeed(guarded.operator, statusPatch('kept', { status: { conditions: [condition], record } }));
   });
 
   /** The warnings that the request causes; it is accepted without the flag that turns them into errors. */
@@ -145,6 +157,18 @@ describe('a warning', () => {
     ['doubled SSH key after an edit', edited('free', { sshKeys: [KEY, KEY] }), 'sshKeys contains the same key twice'],
     ['name that is too long', [DRY_CREATE, named('n'.repeat(64))], 'metadata.name is longer than 63 characters'],
     ['expiry in the past', created({ expiresAt: before }), 'expiresAt is in the past'],
+    [
+      'expiry that was in the past a minute ago',
+      edited('held', { expiresAt: soon(-60_000) }),
+      'expiresAt is in the past',
+    ],
+    ['ttl that is over', edited('old', { ttl: '1s' }), 'ttl is over'],
+    ['ttl that is over by the record', edited('ready', { ttl: '59m' }), 'ttl is over'],
+    [
+      'ttl that is over and that only the protection has kept from counting',
+      edited('kept', { deletionProtection: false }),
+      'ttl is over',
+    ],
     ['expiry before the creation', edited('held', { expiresAt: '2020-01-01T00:00:00,5Z' }), 'expiresAt is in the past'],
     [
       'long delay in the template of a set',
@@ -169,6 +193,11 @@ describe('a warning', () => {
     ['another key before the order', edited('free', { apiKeySecretRef: { name: 'b' } })],
     ['an edit of another field', edited('held', { deletionProtection: true })],
     ['a later expiry', edited('held', { expiresAt: after })],
+    ['an expiry within a minute', edited('held', { expiresAt: soon(60_000) })],
+    ['a ttl of a server that was never ready', edited('held', { ttl: '1s' })],
+    ['a longer ttl', edited('old', { ttl: '1h' })],
+    ['a longer ttl than the record says', edited('ready', { ttl: '61m' })],
+    ['an edit of an object whose protection keeps the server', edited('kept', { sshCheck: 'Proxy' })],
   ])('does not follow %s', async (_what, request) => {
     await succeed(guarded.editor, [...request[0], AS_ERROR], request[1]);
   });

@@ -166,6 +166,39 @@ it('plans the servers of a namespace that the same manifests create', async () =
   expect([without.code, detailOf(without.plan, 'web')]).toEqual([1, `namespaces "${namespace}" not found`]);
 });
 
+it('cancels what it said for a ttl that is over, of which the guards warn, and orders nothing without the Secret', async () => {
+  const { world, plugin } = await guardedWorld();
+  await putCatalog(world);
+  await readyServer(world, 'web');
+  const path = await folderOf({
+    'web.yaml': [virtualServer('web', withSpec({ ttl: '1s' }))],
+    'lost.yaml': [virtualServer('lost', withSpec({ apiKeySecretRef: { name: 'none' } }))],
+  });
+  await world.until(
+    async () => verbs((await planned(plugin, '-f', join(path, 'web.yaml'))).plan)['web'] === 'cancel',
+    'the server to be older than its ttl',
+  );
+  const over = await planned(plugin, '-f', join(path, 'web.yaml'));
+  expect([verbs(over.plan), over.plan.summary]).toEqual([{ web: 'cancel' }, expect.objectContaining({ cancel: 1 })]);
+  expect(detailOf(over.plan, 'web')).toContain('because its time is over');
+  const lost = await planned(plugin, '-f', join(path, 'lost.yaml'));
+  expect([lost.code, verbs(lost.plan)]).toEqual([1, { lost: 'refuse' }]);
+  expect(detailOf(lost.plan, 'lost')).toContain(`SecretNotFound: Secret ${world.namespace}/none`);
+  // The same manifests bring the Secret.
+  const sealed = { apiVersion: 'bitnami.com/v1alpha1', kind: 'SealedSecret', metadata: { name: 'none' } };
+  const both = await folderOf({
+    'all.yaml': [virtualServer('lost', withSpec({ apiKeySecretRef: { name: 'none' } })), sealed],
+  });
+  expect(verbs((await planned(plugin, '-f', both)).plan)).toEqual({ lost: 'order' });
+  const applied = await plugin.shell(`kubectl apply -f ${join(path, 'web.yaml')}`);
+  expect(applied).toMatchObject({ code: 0, stderr: expect.stringContaining('ttl is over') as string });
+  await world.waitFor('web', ({ status }) => status?.conditions?.some(({ type }) => type === 'Expiring') === true);
+  // Otherwise, the operator looks again only after its usual pause.
+  await world.annotate('web', { 'reconcile-at': 'now' });
+  await world.waitForReason('web', 'Expired');
+  expect(world.simulator.ledger.cancels()).toHaveLength(1);
+});
+
 it('orders, adopts and cancels what it said', async () => {
   const { world, plugin } = await guardedWorld();
   const { identifier } = world.simulator.fleet.addServer('default');

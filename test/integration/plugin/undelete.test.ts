@@ -4,11 +4,11 @@ import { API_VERSION, HAND_OVER_ANNOTATION, SET_KIND } from '../../../src/api/na
 import type { VirtualServer } from '../../../src/api/virtual-server.ts';
 import { withAnnotations, withSpec, virtualServer } from '../../fixtures/virtual-server.ts';
 import { annotatedRecordOf } from '../../fixtures/records.ts';
-import { nextStep } from '../../../src/plugin/undeletion.ts';
+import { naming, nextStep } from '../../../src/plugin/undeletion.ts';
 import { useGuards } from '../support/guarded-objects.ts';
 import { createPlugin, usePlugin, type Plugin, type Result } from '../support/plugin.ts';
 import { interruptedAt, pluginBehindProxy } from '../support/plugin-proxy.ts';
-import { readyServer } from '../support/records.ts';
+import { readyServer, stalledMessage } from '../support/records.ts';
 import { createWorld, type World } from '../support/world.ts';
 
 const folder = usePlugin();
@@ -30,9 +30,9 @@ async function deleted(world: World, name: string): Promise<string> {
 
 /** An undeletion of `web` that was interrupted while the object between holds the server. */
 async function interrupted(world: World): Promise<void> {
-  const step = nextStep([(await world.get('web')) as VirtualServer], 'web', undefined, '');
+  const step = nextStep([(await world.get('web')) as VirtualServer], 'web', undefined, { where: '', now: Date.now() });
   if (step?.do !== 'name') return expect.unreachable();
-  await world.annotate('web', { 'hand-over': step.taker });
+  await world.patch('web', { metadata: { annotations: naming(step.manifest) } });
   await world.create({ apiVersion: API_VERSION, ...step.manifest } as never);
   await world.waitGone('web');
   await world.waitFor('web-back', (object) => held(object) !== undefined);
@@ -113,6 +113,76 @@ describe('kubectl vps undelete', () => {
     await tool;
     expect([code, stdout, stderr]).toEqual([0, `web holds server ${server}\n`, stderr]);
     expect([orders(world), cancelled(world)]).toEqual([1, []]);
+  });
+
+  it('leaves the server where it is if a tool creates the object again with an end that is over, and says so', async () => {
+    const { world, plugin } = await ready();
+    const server = await deleted(world, 'web');
+    await interrupted(world);
+    const past = '2026-01-01T00:00:00Z';
+    await world.create(virtualServer('web', DELAYED, withSpec({ expiresAt: past })));
+    const refused = await plugin.kubectl(['vps', 'undelete', 'web']);
+    expect([refused.code, refused.stdout]).toEqual([1, '']);
+    expect(refused.stderr).toContain(`spec.expiresAt of web ends the server at ${past}, which is in the past`);
+    expect(refused.stderr).toContain('web-back keeps the server');
+    // The same without the plugin.
+    await world.delete('web-back');
+    const waits = await world.waitForReason('web', 'HandOverRefused', 'Stalled');
+    expect(stalledMessage(waits)).toContain(`spec.expiresAt of this object ends the server at ${past}`);
+    expect(held(await world.get('web-back'))).toBe(server);
+    const soon = new Date(Date.now() + 3_600_000).toISOString();
+    await world.patch('web', { spec: { expiresAt: soon } });
+    const { code, stdout, stderr } = await plugin.kubectl(['vps', 'undelete', 'web']);
+    expect([code, stdout]).toEqual([0, `web holds server ${server}\n`]);
+    expect(stderr).toContain('warning: The operator cancels server');
+    expect([orders(world), cancelled(world)]).toEqual([1, []]);
+  });
+
+  it("does not give the server to another client's object that has the new name", async () => {
+    const { world, plugin } = await ready();
+    const server = await deleted(world, 'web');
+    const step = nextStep([(await world.get('web')) as VirtualServer], 'web', 'site', { where: '', now: Date.now() });
+    if (step?.do !== 'name') return expect.unreachable();
+    await world.patch('web', { metadata: { annotations: naming(step.manifest) } });
+    await world.create(virtualServer('site', DELAYED));
+    await world.waitForReason('site', 'HandOverRefused', 'Stalled');
+    const { code, stderr } = await plugin.kubectl(['vps', 'undelete', 'web', '--name', 'site']);
+    expect([code, stderr]).toEqual([1, expect.stringContaining('another client has created site')]);
+    const name = /kubectl annotate vps web .*/.exec(stderr)?.[0] ?? '';
+    expect(await plugin.shell(name)).toMatchObject({ code: 0 });
+    const again = /kubectl vps undelete web .*/.exec(stderr)?.[0] ?? '';
+    const free = again.split(' ').at(-1) ?? '';
+    expect(await plugin.shell(again.replace('kubectl vps', 'kubectl-vps'))).toMatchObject({
+      code: 0,
+      stdout: `${free} holds server ${server}\n`,
+    });
+    // The other object is like any other now.
+    await world.waitForReason('site', 'Available', 'Ready');
+    expect([orders(world), cancelled(world)]).toEqual([2, []]);
+  });
+
+  it('orders nothing in place of a server that is gone before it was taken back, until you say so', async () => {
+    const { world, plugin } = await ready();
+    const server = await deleted(world, 'web');
+    await world.stopOperator();
+    world.simulator.fleet.removeServer(server);
+    await world.annotate('web', { 'hand-over': 'web2', 'server-gone': server });
+    await world.create(virtualServer('web2', DELAYED));
+    await world.startOperator();
+    const gone = await world.waitForReason('web', 'HandOverRefused', 'Stalled');
+    expect(stalledMessage(gone)).toContain('cannot be handed over to web2');
+    await world.until(
+      async () => stalledMessage((await world.get('web2')) as VirtualServer).includes('no longer exists'),
+      'web2 to tell that there is no server any more',
+    );
+    expect(orders(world)).toBe(1);
+    const command = /`(kubectl annotate vps web [^`]*)`/.exec(
+      stalledMessage((await world.get('web2')) as VirtualServer),
+    );
+    expect(await plugin.shell(command?.[1] ?? '')).toMatchObject({ code: 0 });
+    await world.waitGone('web');
+    await world.waitForReason('web2', 'Available', 'Ready');
+    expect(orders(world)).toBe(2);
   });
 
   it('continues after an interruption at each of its requests', async () => {

@@ -16,7 +16,7 @@ import { endingOf, outcomeOf, totalOf, type Change, type Scene } from '../../../
 import { outcomeOfSet, playRollout } from '../../../src/plugin/plan-sets.ts';
 import { pricesIn } from '../../../src/virtual-server/decision/price.ts';
 import { LISTS } from '../../integration/support/catalog.ts';
-import { HELD, NOW, TASKED, web, webWith, type Shape } from '../../fixtures/decision.ts';
+import { HELD, KNOWN, NOW, TASKED, web, webWith, type Shape } from '../../fixtures/decision.ts';
 import { virtualServer } from '../../fixtures/virtual-server.ts';
 import { member, webSet } from '../../fixtures/virtual-server-set.ts';
 
@@ -37,6 +37,7 @@ const sceneOf = (servers: readonly VirtualServer[] = []): Scene => ({
   servers,
   prices: pricesIn(servers),
   lists: () => LISTS,
+  missing: () => undefined,
   now: NOW,
 });
 const verbOf = (after: VirtualServer, before?: VirtualServer, servers = [running()]): string =>
@@ -97,6 +98,80 @@ describe('the plan for a server', () => {
     expect(outcomeOf(before, paused, sceneOf([before])).verb).toBe('change');
   });
 
+  const day = 24 * 3_600_000;
+  const readyFor = (ms: number, shape: Shape = {}): VirtualServer => {
+    const object = running(shape);
+    const lastTransitionTime = new Date(NOW - ms).toISOString();
+    const ready = { type: 'Ready', status: 'True', reason: 'Available', message: '', lastTransitionTime } as const;
+    const metadata = { ...object.metadata, creationTimestamp: lastTransitionTime };
+    return { ...object, metadata, status: { ...object.status, conditions: [ready] } };
+  };
+  it.each([
+    ['a ttl shorter than its age', readyFor(60_000), readyFor(60_000, { spec: { ttl: '30s' } }), 'cancel'],
+    ['a ttl longer than its age', readyFor(60_000), readyFor(60_000, { spec: { ttl: '2m' } }), 'change'],
+    [
+      'a shorter ttl, which is over',
+      readyFor(day, { spec: { ttl: '48h' } }),
+      readyFor(day, { spec: { ttl: '1h' } }),
+      'cancel',
+    ],
+    [
+      'a shorter ttl while it is protected',
+      readyFor(day, { spec: { deletionProtection: true } }),
+      readyFor(day, { spec: { deletionProtection: true, ttl: '1h' } }),
+      'change',
+    ],
+    [
+      'no protection, and its time was over before',
+      readyFor(day, { spec: { deletionProtection: true, ttl: '1h' } }),
+      readyFor(day, { spec: { ttl: '1h' } }),
+      'cancel',
+    ],
+    [
+      'another field, and its time was over before',
+      readyFor(day, { spec: { ttl: '1h' } }),
+      readyFor(day, { spec: { ttl: '1h', sshCheck: 'Proxy' } }),
+      'change',
+    ],
+  ] as const)('says what becomes of a server that gets %s', (_what, before, after, verb) => {
+    const outcome = outcomeOf(before, after, sceneOf([before]));
+    expect(outcome.verb).toBe(verb);
+    expect(outcome.cancelled ?? []).toEqual(verb === 'cancel' ? [{ name: 'web', price: 4.5 }] : []);
+  });
+
+  it('cancels a server that is still being created if its time is over by then', () => {
+    const after = webWith(TASKED, { spec: { expiresAt: '2026-01-01T00:00:00Z' } });
+    expect(outcomeOf(webWith(TASKED), after, sceneOf([after])).verb).toBe('cancel');
+  });
+
+  it.each<[string, Shape, VirtualServer | undefined, string, string]>([
+    ['an order', {}, undefined, 'vps-api-key', 'SecretNotFound: Secret default/vps-api-key'],
+    ['an adoption', { annotations: { [ADOPT_ANNOTATION]: 'srv9' } }, undefined, 'vps-api-key', 'SecretNotFound'],
+    [
+      'an order with keys',
+      { spec: { sshKeysFrom: [{ name: 'team', key: 'k' }] } },
+      undefined,
+      'team',
+      'SSHKeyNotFound',
+    ],
+  ])('refuses %s without its Secret', (_what, shape, before, absent, says) => {
+    const missing: Scene['missing'] = (namespace, names) =>
+      names.filter((name) => name === absent).map((name) => `${namespace}/${name}`)[0];
+    const outcome = outcomeOf(before, web(shape), { ...sceneOf(), missing });
+    expect(outcome).toMatchObject({ verb: 'refuse', detail: expect.stringContaining(says) as string });
+    expect(outcome.ordered ?? []).toEqual([]);
+  });
+
+  it('refuses a change to a Secret that does not exist, and no other change', () => {
+    const scene: Scene = { ...sceneOf(), missing: (namespace, [name = '']) => `${namespace}/${name}` };
+    const to = running({ spec: { apiKeySecretRef: { name: 'other' } } });
+    expect(outcomeOf(running(), to, scene)).toMatchObject({
+      verb: 'refuse',
+      detail: expect.stringContaining('SecretNotFound: Secret default/other') as string,
+    });
+    expect(outcomeOf(running(), running({ spec: { sshCheck: 'Proxy' } }), scene).verb).toBe('change');
+  });
+
   it('says when a changed delay ends', () => {
     const [before, after] = ['24h', '48h'].map((deletionDelay) =>
       running({ deleting: true, spec: { deletionDelay } }),
@@ -135,6 +210,20 @@ describe('the plan for a hand-over', () => {
     const { verb, detail, cancelled } = endingOf(object, sceneOf([object]));
     expect([verb, cancelled]).toEqual(['release', undefined]);
     expect(detail).toContain('keeps running, for hand-over to site');
+  });
+
+  it.each<[string, Shape, string, string]>([
+    ['the same fields', {}, 'adopt', 'takes over the server of old'],
+    ['an end in the past', { spec: { expiresAt: '2026-01-01T00:00:00Z' } }, 'refuse', 'spec.expiresAt of this object'],
+    ['another product', { spec: { product: 'VPSX8' } }, 'refuse', 'another product'],
+  ])('asks the deleted object whether it gives its server to one with %s', (_what, shape, verb, says) => {
+    const own = formatRecord({ ...KNOWN, owner: giver.metadata.uid });
+    const annotations = { [HAND_OVER_ANNOTATION]: 'web', [RECORD_ANNOTATION]: own };
+    const metadata = { ...giver.metadata, annotations, deletionTimestamp: '2026-01-02T00:00:00Z' };
+    const { record: _, ...status } = giver.status ?? {};
+    const dying = { ...giver, metadata, status } as VirtualServer;
+    const outcome = outcomeOf(undefined, web(shape), sceneOf([dying]));
+    expect(outcome).toMatchObject({ verb, detail: expect.stringContaining(says) as string });
   });
 
   it('refuses no object that only waits for the server of another one, and no object that is to give its server', () => {
@@ -198,6 +287,25 @@ describe('the plan for a set', () => {
     const large = { ...set, spec: { ...set.spec, replicas: 250 } };
     const { created, deleted, most } = playRollout(large, [], NOW);
     expect([created.length, deleted.length, most]).toEqual([250, 0, 250]);
+  });
+
+  it.each<[string, object, Partial<Scene>, string]>([
+    ['its end is in the past', { expiresAt: '2026-01-01T00:00:00Z' }, {}, 'Expired: spec.expiresAt is in the past'],
+    [
+      'its Secret is missing',
+      {},
+      { missing: () => 'default/vps-api-key' },
+      'SecretNotFound: Secret default/vps-api-key',
+    ],
+  ])('orders no member if %s', (_what, fields, more, says) => {
+    const set = webSet({ replicas: 2 });
+    const { template } = set.spec;
+    const spec = { ...set.spec, template: { ...template, spec: { ...template.spec, ...fields } } };
+    expect(outcomeOfSet(undefined, { ...set, spec }, { ...sceneOf(), ...more })).toMatchObject({
+      verb: 'refuse',
+      detail: expect.stringContaining(says) as string,
+      ordered: [],
+    });
   });
 
   it('replaces each member within the surge, and tells what stops it', () => {

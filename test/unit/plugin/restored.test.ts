@@ -232,15 +232,21 @@ describe('the step for an object', () => {
     });
   });
 
-  it('warns of an expiry in the past, and of orders that only the record still names', () => {
-    const orphans = [{ task: 8 }, { attempt: 'a0' }];
-    const spec = { expiresAt: '2026-05-31T00:00:00Z' };
-    const row = rowOf({ record: record('before', { orphans }), spec });
-    expect(row).toMatchObject({
+  it('leaves an expiry in the past to you, because the operator would adopt nothing', () => {
+    const row = rowOf({ ...FOREIGN, spec: { expiresAt: '2026-05-31T00:00:00Z' } });
+    expect(row).toMatchObject({ step: 'you', why: 'spec.expiresAt has passed: set a later time first' });
+    expect(rowOf({ ...FOREIGN, spec: { expiresAt: '2026-06-02T00:00:00Z' } })).toMatchObject({
       step: 'adopt',
-      why: "spec.expiresAt has passed, so the operator cancels the server; look in the provider's control panel for servers of 8, a0",
+      why: '',
     });
-    expect(rowOf({ ...FOREIGN, spec: { expiresAt: '2026-06-02T00:00:00Z' } })?.why).toBe('');
+  });
+
+  it('tells of orders that only the record still names', () => {
+    const orphans = [{ task: 8 }, { attempt: 'a0' }];
+    expect(rowOf({ record: record('before', { orphans }) })).toMatchObject({
+      step: 'adopt',
+      why: "look in the provider's control panel for servers of 8, a0",
+    });
   });
 
   it('is left to the user if only the backup has the object', () => {

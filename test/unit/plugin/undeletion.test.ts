@@ -3,17 +3,19 @@ import { describe, expect, it } from 'vitest';
 import {
   FINALIZER,
   HAND_OVER_ANNOTATION,
+  HAND_OVER_MARK_ANNOTATION,
   PAUSED_ANNOTATION,
   RECORD_ANNOTATION,
   SET_KIND,
+  TAKE_OVER_ANNOTATION,
   UNDELETES_ANNOTATION,
 } from '../../../src/api/names.ts';
 import { formatRecord, type ServerRecord } from '../../../src/api/record.ts';
 import type { ObjectMeta } from '../../../src/api/meta.ts';
 import type { VirtualServer, VirtualServerSpec } from '../../../src/api/virtual-server.ts';
 import { requireCancellable } from '../../../src/plugin/commands/undelete.ts';
-import { nextStep, type Step } from '../../../src/plugin/undeletion.ts';
-import { KNOWN } from '../../fixtures/decision.ts';
+import { naming, nextStep, type Step } from '../../../src/plugin/undeletion.ts';
+import { KNOWN, NOW } from '../../fixtures/decision.ts';
 import { stored, storedWith } from '../../fixtures/virtual-server.ts';
 
 interface Shape {
@@ -60,7 +62,8 @@ function object(
 
 const MARK = JSON.stringify({ name: 'web', uid: 'uid-of-web', labels: { tier: 'front' }, annotations: { note: 'x' } });
 const from = (name: string) => ({ takenFrom: { name, uid: `uid-of-${name}`, identifier: 'srv1' } });
-const next = (objects: VirtualServer[], as?: string): Step | undefined => nextStep(objects, 'web', as, '');
+const next = (objects: VirtualServer[], as?: string): Step | undefined =>
+  nextStep(objects, 'web', as, { where: '', now: NOW });
 
 describe('an undeletion', () => {
   const dying = object('web', {
@@ -77,11 +80,14 @@ describe('an undeletion', () => {
     const step = next([dying]);
     expect(step).toMatchObject({
       do: 'name',
-      taker: 'web-back',
       manifest: { metadata: { name: 'web-back', labels: {} } },
     });
     const { metadata, spec } = step?.do === 'name' ? step.manifest : expect.unreachable();
-    expect(Object.keys(metadata.annotations).sort()).toEqual([HAND_OVER_ANNOTATION, UNDELETES_ANNOTATION]);
+    expect(Object.keys(metadata.annotations).sort()).toEqual([
+      HAND_OVER_ANNOTATION,
+      TAKE_OVER_ANNOTATION,
+      UNDELETES_ANNOTATION,
+    ]);
     expect(metadata.annotations[HAND_OVER_ANNOTATION]).toBe('web');
     expect(metadata).not.toHaveProperty('ownerReferences');
     expect(spec).toEqual(dying.spec);
@@ -117,11 +123,48 @@ describe('an undeletion', () => {
   it('with a new name leaves out what GitOps tools know their objects by', () => {
     const step = next([dying], 'site');
     const { metadata } = step?.do === 'name' ? step.manifest : expect.unreachable();
-    expect(metadata).toEqual({ name: 'site', labels: { tier: 'front' }, annotations: { note: 'x' } });
+    expect(metadata).toEqual({
+      name: 'site',
+      labels: { tier: 'front' },
+      annotations: { note: 'x', [TAKE_OVER_ANNOTATION]: 'uid-of-web' },
+    });
+  });
+
+  it.each([undefined, 'site'])(
+    'marks the object that it creates, so that no other one gets the server (--name %s)',
+    (as) => {
+      const step = next([dying], as);
+      const manifest = step?.do === 'name' ? step.manifest : expect.unreachable();
+      const to = manifest.metadata.name;
+      expect(naming(manifest)).toEqual({ [HAND_OVER_ANNOTATION]: to, [HAND_OVER_MARK_ANNOTATION]: 'uid-of-web' });
+      const named = object('web', { own: {}, dying: true, metadata: { annotations: naming(manifest) } });
+      expect(next([named], as)).toMatchObject({
+        do: 'create',
+        manifest: { metadata: { name: to, annotations: { [TAKE_OVER_ANNOTATION]: 'uid-of-web' } } },
+      });
+      const mine = object(to, { metadata: { annotations: manifest.metadata.annotations } });
+      expect(next([named, mine], as)).toMatchObject({ do: 'wait' });
+      const { [TAKE_OVER_ANNOTATION]: _, ...unmarked } = manifest.metadata.annotations;
+      const hints = expect.arrayContaining([expect.stringMatching(/hand-over=web-back/)]) as string[];
+      expect(() => next([named, object(to, { metadata: { annotations: unmarked } })], as)).toThrow(
+        expect.objectContaining({
+          message: expect.stringContaining(`another client has created ${to}`) as string,
+          hints,
+        }),
+      );
+    },
+  );
+
+  it('takes an object that you have named yourself, without a mark', () => {
+    const step = next([object('web', { own: {}, dying: true, to: 'site' })], 'site');
+    expect(step?.do === 'create' && step.manifest.metadata.annotations).toEqual({});
   });
 
   it('chooses another name for the object between if an object has its name', () => {
-    expect(next([dying, object('web-back')])).toMatchObject({ do: 'name', taker: 'web-back-2' });
+    expect(next([dying, object('web-back')])).toMatchObject({
+      do: 'name',
+      manifest: { metadata: { name: 'web-back-2' } },
+    });
   });
 
   it.each<[string, VirtualServer[], object]>([
@@ -158,6 +201,39 @@ describe('an undeletion', () => {
   it('finds no object', () => {
     expect(next([])).toBeUndefined();
     expect(next([object('db')], 'site')).toBeUndefined();
+  });
+
+  it.each<[string, Shape]>([
+    ['expiresAt is in the past', { spec: { expiresAt: '2026-01-01T23:59:59Z' } }],
+    ['ttl is over', { own: { readyAt: '2026-01-01T00:00:00Z' }, spec: { ttl: '24h' } }],
+  ])('takes no server back that would be cancelled at once, because its %s', (_what, shape) => {
+    const [own, back] = [{ ...shape.own }, { ...shape.own, ...from('web') }];
+    const old = object('web', { dying: true, ...shape, own });
+    const between = object('web-back', { to: 'web', mark: MARK, ...shape, own: back });
+    for (const [objects, whose] of [
+      [[old], 'web'],
+      [[between], 'web-back'],
+    ] as const)
+      expect(() => next([...objects])).toThrow(
+        expect.objectContaining({
+          message: expect.stringContaining('cancelled as soon as it is taken back') as string,
+          hints: [`kubectl patch vps ${whose} --type merge -p '{"spec":{"ttl":null,"expiresAt":null}}'`],
+        }),
+      );
+  });
+
+  it('tells what the object that was created again does not keep, if it ends the server later', () => {
+    const between = object('web-back', { to: 'web', mark: MARK, own: from('web'), spec: { deletionDelay: '24h' } });
+    const again = object('web', { spec: { expiresAt: '2026-01-02T12:00:00Z' } });
+    expect(next([again, between])).toMatchObject({
+      do: 'delete',
+      loses: [
+        'web ends the server at 2026-01-02T12:00:00Z, earlier than before its deletion',
+        'spec.deletionDelay of web is shorter than before its deletion',
+      ],
+    });
+    const same = object('web', { spec: { deletionDelay: '24h' } });
+    expect(next([same, between])).toMatchObject({ do: 'delete', loses: [] });
   });
 
   const member = [{ kind: SET_KIND, name: 'set', uid: 'u', controller: true }];
@@ -204,11 +280,16 @@ describe('an undeletion', () => {
   it.each<[string, Shape, string]>([
     ['another image', { spec: { image: 'rocky-9' } }, 'another image: web-back keeps the server'],
     ['other SSH keys', { spec: { sshKeys: ['ssh-ed25519 AAAA'] } }, 'another sshKeys: web-back keeps the server'],
+    ['an end in the past', { spec: { expiresAt: '2026-01-01T00:00:00Z' } }, 'ends the server at 2026-01-01'],
+    ['a ttl that is over', { spec: { ttl: '1h' } }, 'nothing tells since when'],
+    ['no protection', { spec: { deletionProtection: false } }, 'spec.deletionProtection of web is false'],
     ['a server of its own', { own: { identifier: 'srv2' } }, 'a server or an order of its own'],
     ['an order of its own', { own: { identifier: undefined, attempt: 'a2' } }, 'a server or an order of its own'],
   ])('does not delete the object between if the object that was created again has %s', (_what, shape, says) => {
-    const between = object('web-back', { to: 'web', mark: MARK, own: from('web') });
-    expect(() => next([object('web', shape), between])).toThrow(says);
+    const mark = JSON.stringify({ ...(JSON.parse(MARK) as object), deletionProtection: true });
+    const between = object('web-back', { to: 'web', mark, own: from('web') });
+    const again = { ...shape, spec: { deletionProtection: true, ...shape.spec } };
+    expect(() => next([object('web', again), between])).toThrow(says);
   });
 
   it.each<[string, Shape]>([
@@ -247,7 +328,12 @@ describe('an undeletion', () => {
           changes: {
             metadata: {
               labels: { tier: 'front' },
-              annotations: { note: 'x', [HAND_OVER_ANNOTATION]: null, [UNDELETES_ANNOTATION]: null },
+              annotations: {
+                note: 'x',
+                [HAND_OVER_ANNOTATION]: null,
+                [TAKE_OVER_ANNOTATION]: null,
+                [UNDELETES_ANNOTATION]: null,
+              },
             },
             spec: { deletionProtection: true },
           },

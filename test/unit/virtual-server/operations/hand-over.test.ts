@@ -1,16 +1,39 @@
 /** When an object takes over the server of another one, what it then holds, and how the other one goes. */
 import { describe, expect, it } from 'vitest';
-import { FINALIZER, HAND_OVER_ANNOTATION, PAUSED_ANNOTATION, RECORD_ANNOTATION } from '../../../../src/api/names.ts';
+import {
+  CANCEL_NOW_ANNOTATION,
+  FINALIZER,
+  HAND_OVER_ANNOTATION,
+  HAND_OVER_MARK_ANNOTATION,
+  PAUSED_ANNOTATION,
+  RECORD_ANNOTATION,
+  SERVER_GONE_ANNOTATION,
+  TAKE_OVER_ANNOTATION,
+} from '../../../../src/api/names.ts';
 import { formatRecord, type ServerRecord } from '../../../../src/api/record.ts';
 import type { VirtualServer, VirtualServerSpec } from '../../../../src/api/virtual-server.ts';
 import { ProviderError } from '../../../../src/provider/error.ts';
 import { annotatedRecordOf } from '../../../fixtures/records.ts';
-import { ELSEWHERE, HELD, KNOWN, NOW, SERVER, TIMING, memo, web, webWith } from '../../../fixtures/decision.ts';
+import {
+  ELSEWHERE,
+  HELD,
+  KNOWN,
+  NOW,
+  SERVER,
+  TIMING,
+  memo,
+  web,
+  webWith,
+  type Shape,
+} from '../../../fixtures/decision.ts';
 import { stored, storedWith } from '../../../fixtures/virtual-server.ts';
 import { DENIED, shownBy, visit, type Given, type Visited } from '../../../fixtures/visits.ts';
 
 const OLD = 'uid-of-old';
 const TIME = '2026-01-02T00:00:00Z';
+/** The provider has denied the server often and long enough. */
+const PROVEN = { of: 'server srv1', since: -1e6, counted: 3, countedAt: -1e6, lastAt: 0, unlisted: 'no' } as const;
+const ANSWERED = { state: 'answered', identifier: 'srv1', said: 'ok', since: 0, askedAt: 0 } as const;
 const FROM_WEB = { name: 'web', uid: 'uid-of-web', identifier: 'srv1' };
 const record: ServerRecord = { ...KNOWN, owner: OLD, readyAt: '2026-01-01T10:00:00Z', account: 'account-1' };
 
@@ -69,6 +92,11 @@ function giver({
 const take = (given: Given = {}, object = web()): Promise<Visited> =>
   visit(object, { beside: giver(), ...given, answers: { server: SERVER, ...given.answers } });
 
+const OWNERS = [{ kind: 'ConfigMap', name: 'none', uid: 'u' }];
+const ownedBy = (ownerReferences: typeof OWNERS | undefined, object: VirtualServer): VirtualServer => ({
+  ...object,
+  metadata: { ...object.metadata, ...(ownerReferences && { ownerReferences }) },
+});
 const heldBy = ({ object }: Visited): string | undefined => object && annotatedRecordOf(object)?.identifier;
 
 function expectNothing(visited: Visited): void {
@@ -226,13 +254,151 @@ describe('the object that a deleted one names', () => {
     expect(calls).toContain('catalog');
   });
 
-  it('takes the server although its expiry has passed, so that the server can be cancelled', async () => {
-    const visited = await take(
-      { answers: { removed: 'cancelled', after: DENIED } },
-      web({ spec: { expiresAt: '2026-01-01T00:00:00Z' } }),
+  const in_ = (ms: number): string => new Date(NOW + ms).toISOString();
+  const DAY_MS = 24 * 3_600_000;
+  const aged: ServerRecord = { ...record, readyAt: in_(-DAY_MS) };
+  it.each<{ what: string; from?: GiverShape; to: Shape; owners?: typeof OWNERS; says: string; given?: Given }>([
+    { what: 'expiresAt is in the past', to: { spec: { expiresAt: in_(-1) } }, says: 'spec.expiresAt of this object' },
+    { what: 'expiresAt is a moment ahead', to: { spec: { expiresAt: in_(59_000) } }, says: 'within a minute' },
+    {
+      what: "expiresAt is in the past by the API server's clock only",
+      to: { spec: { expiresAt: in_(DAY_MS) } },
+      says: 'spec.expiresAt of this object',
+      given: { apiServerNow: NOW + 2 * DAY_MS },
+    },
+    {
+      what: 'expiresAt is that of the giver, and in the past',
+      from: { spec: { expiresAt: in_(-1) } },
+      to: { spec: { expiresAt: in_(-1) } },
+      says: 'spec.expiresAt of this object',
+    },
+    {
+      what: 'expiresAt is in the past, and only its protection keeps the server',
+      to: { spec: { expiresAt: in_(-1), deletionProtection: true } },
+      says: 'spec.expiresAt of this object',
+    },
+    { what: 'ttl is over', from: { own: aged }, to: { spec: { ttl: '1h' } }, says: 'spec.ttl (1h) of this object' },
+    {
+      what: 'ttl has no known start',
+      from: { own: { ...KNOWN, owner: OLD, account: 'account-1' } },
+      to: { spec: { ttl: '72h' } },
+      says: 'nothing tells since when the server has been ready',
+    },
+    {
+      what: 'deletionPolicy would no longer keep the server',
+      from: { spec: { deletionPolicy: 'Retain' } },
+      to: {},
+      says: 'spec.deletionPolicy of this object is Delete instead of Retain',
+    },
+    {
+      what: 'protection would be lost',
+      from: { spec: { deletionProtection: true } },
+      to: {},
+      says: 'spec.deletionProtection of this object is false instead of true',
+    },
+    {
+      what: 'owner may delete it before the delay of the giver ends',
+      from: { spec: { deletionDelay: '1h' } },
+      to: { spec: { deletionDelay: '59m' } },
+      owners: OWNERS,
+      says: 'spec.deletionDelay is shorter than 1h',
+    },
+    {
+      what: 'annotation asks for the cancellation of this server',
+      to: { annotations: { [CANCEL_NOW_ANNOTATION]: 'srv1' } },
+      says: `annotation ${CANCEL_NOW_ANNOTATION} of this object names the server`,
+    },
+    {
+      what: 'annotation says that this server is gone',
+      to: { annotations: { [SERVER_GONE_ANNOTATION]: 'srv1' } },
+      says: `annotation ${SERVER_GONE_ANNOTATION} of this object names the server`,
+    },
+    {
+      what: 'mark is missing',
+      from: { annotations: { [HAND_OVER_MARK_ANNOTATION]: 'm1' } },
+      to: {},
+      says: 'this is not the object that was meant',
+    },
+    {
+      what: 'mark is another one',
+      from: { annotations: { [HAND_OVER_MARK_ANNOTATION]: 'm1' } },
+      to: { annotations: { [TAKE_OVER_ANNOTATION]: 'm2' } },
+      says: 'this is not the object that was meant',
+    },
+    {
+      what: 'mark is about another object',
+      to: { annotations: { [TAKE_OVER_ANNOTATION]: 'm2' } },
+      says: 'this is not the object that was meant',
+    },
+  ])('takes, orders and cancels nothing if its $what', async ({ from, to, owners, says, given }) => {
+    const visited = await take({ ...given, beside: giver(from) }, ownedBy(owners, web(to)));
+    expectNothing(visited);
+    expect(shownBy(visited)).toMatchObject({
+      reason: 'HandOverRefused',
+      message: expect.stringContaining(says) as string,
+    });
+    expect(shownBy(visited).message).toContain('old keeps the server');
+  });
+
+  it.each<{ what: string; from?: GiverShape; to: Shape; owners?: typeof OWNERS }>([
+    { what: 'a minute is left', to: { spec: { expiresAt: in_(60_000) } } },
+    { what: 'ttl is longer than the age of the server', from: { own: aged }, to: { spec: { ttl: '25h' } } },
+    {
+      what: 'ttl is that of the giver, whose server was never ready',
+      from: { own: { ...KNOWN, owner: OLD, account: 'account-1' }, spec: { ttl: '1h' } },
+      to: { spec: { ttl: '1h' } },
+    },
+    {
+      what: 'it is protected, and its end was over before',
+      from: { spec: { expiresAt: in_(-1), deletionProtection: true } },
+      to: { spec: { expiresAt: in_(-1), deletionProtection: true } },
+    },
+    {
+      what: 'it hands the server on, and cancels nothing',
+      from: { spec: { expiresAt: in_(-1), deletionProtection: true } },
+      to: { spec: { expiresAt: in_(-1) }, annotations: { [HAND_OVER_ANNOTATION]: 'next' } },
+    },
+    {
+      what: 'Retain takes the place of the protection and of the delay',
+      from: { spec: { deletionProtection: true, deletionDelay: '1h' } },
+      to: { spec: { deletionPolicy: 'Retain' } },
+    },
+    { what: 'its delay is shorter', from: { spec: { deletionDelay: '1h' } }, to: {} },
+    {
+      what: 'its owner deletes it, but its delay is as long',
+      from: { spec: { deletionDelay: '1h' } },
+      to: { spec: { deletionDelay: '60m' } },
+      owners: OWNERS,
+    },
+    {
+      what: 'it has the mark',
+      from: { annotations: { [HAND_OVER_MARK_ANNOTATION]: 'm1' } },
+      to: { annotations: { [TAKE_OVER_ANNOTATION]: 'm1' } },
+    },
+    {
+      what: 'its words are about another server',
+      to: { annotations: { [CANCEL_NOW_ANNOTATION]: 'srv2', [SERVER_GONE_ANNOTATION]: 'srv2' } },
+    },
+  ])('takes the server if $what', async ({ from, to, owners }) => {
+    const visited = await take({ beside: giver(from) }, ownedBy(owners, web(to)));
+    expect(heldBy(visited)).toBe('srv1');
+    expect(visited.calls).not.toContain('delete');
+  });
+
+  it('says how to order a new server if that of the giver is gone', async () => {
+    const visited = await take({ beside: giver({ own: { ...record, missingAt: TIME } }) });
+    expectNothing(visited);
+    expect(shownBy(visited).message).toContain(
+      `To order a new server for this object, run \`kubectl annotate vps old -n default ${HAND_OVER_ANNOTATION}-\``,
     );
-    expect(visited.calls).toContain('delete');
-    expect(visited.object && annotatedRecordOf(visited.object)?.expiredAt).toBeDefined();
+    expect(shownBy(visited).message).not.toContain('keeps the server');
+  });
+
+  it('orders nothing without a giver if its annotation says that it takes a server over, and says how to', async () => {
+    const visited = await visit(web({ annotations: { [TAKE_OVER_ANNOTATION]: 'm1' } }));
+    expectNothing(visited);
+    expect(shownBy(visited).reason).toBe('HandOverRefused');
+    expect(shownBy(visited).message).toContain(`kubectl annotate vps web -n default ${TAKE_OVER_ANNOTATION}-`);
   });
 });
 
@@ -315,6 +481,53 @@ describe('an object that names another one', () => {
     });
     expect(calls).not.toContain('delete');
     expect(object && annotatedRecordOf(object)?.fingerprint).toEqual(KNOWN.fingerprint);
+  });
+
+  it.each<[string, Given, Shape]>([
+    ['proof', { memo: memo({ denials: PROVEN }) }, {}],
+    ['your word', {}, { annotations: { ...naming.annotations, [SERVER_GONE_ANNOTATION]: 'srv1' } }],
+    ["the provider's word", { memo: memo({ end: { ...ANSWERED, since: -60_000 } }) }, {}],
+    [
+      'proof of an earlier visit',
+      { memo: memo({ end: { state: 'gone', identifier: 'srv1', wasRequested: false } }) },
+      {},
+    ],
+  ])(
+    'stays when its server is gone by %s, and asks, because the next object would order one',
+    async (_what, given, shape) => {
+      const gone = await visited(
+        webWith(KNOWN, { ...naming, deleting: true, status: { serverStatus: 'running' }, ...shape }),
+        {
+          ...given,
+          answers: { server: DENIED },
+        },
+      );
+      expect(gone.object?.metadata.finalizers).toEqual([FINALIZER]);
+      expect(gone.object && annotatedRecordOf(gone.object)?.missingAt).toBeDefined();
+      expect(shownBy(gone)).toMatchObject({
+        reason: 'HandOverRefused',
+        message: expect.stringContaining('cannot be handed over to old') as string,
+      });
+      expect(shownBy(gone).message).toContain(`kubectl annotate vps web -n default ${HAND_OVER_ANNOTATION}-`);
+    },
+  );
+
+  it('stays when its server has expired', async () => {
+    const gone = await visited(webWith({ ...KNOWN, expiredAt: TIME }, { ...naming, deleting: true }));
+    expect(gone.object?.metadata.finalizers).toEqual([FINALIZER]);
+    expect(shownBy(gone)).toMatchObject({
+      reason: 'HandOverRefused',
+      message: expect.stringContaining('when its time was up') as string,
+    });
+  });
+
+  it('does not take your word that its server is gone while the provider cannot be asked', async () => {
+    const annotations = { ...naming.annotations, [SERVER_GONE_ANNOTATION]: 'srv1' };
+    const seen = await visited(webWith(KNOWN, { annotations, deleting: true }), {
+      answers: { server: new ProviderError('PROVIDER_UNREACHABLE', 'down') },
+    });
+    expect(seen.object?.metadata.finalizers).toEqual([FINALIZER]);
+    expect(shownBy(seen).reason).toBe('ProviderUnavailable');
   });
 
   it('cancels nothing if only the live read shows the annotation', async () => {

@@ -1,0 +1,12 @@
+/** When a server ends, as the operator will count after a change. Pure. */
+import type { VirtualServer } from '../api/virtual-server.ts';
+import { expiryOf, withReadyAt } from '../virtual-server/decision/expiry.ts';
+import { knownRecord } from '../virtual-server/decision/record.ts';
+import { readiness } from './readiness.ts';
+
+/** ms since the epoch; undefined: never, or not known before the server is ready. */
+export function endOf(object: VirtualServer, now: number): number | undefined {
+  const record = knownRecord(object);
+  const wasReady = record?.readyAt !== undefined || readiness(object).status === 'True';
+  return expiryOf(object, record && wasReady ? withReadyAt(object, record, { now }) : undefined);
+}
