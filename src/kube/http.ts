@@ -1,6 +1,7 @@
 /** HTTP client for the API server: shared connections, one deadline per call, bounded bodies, KubeErrors. */
 import { Agent, ProxyAgent, type Dispatcher } from 'undici';
 import type { Cluster, KubeCredentials, TlsMaterial } from './config.ts';
+import { ACCEPT_ENCODING, decodedStream } from '../base/content-encoding.ts';
 import { Deadline, until } from '../base/deadline.ts';
 import { exchange } from '../base/exchange.ts';
 import { KubeError, errorOfAnswer, isAbsence, networkError } from './error.ts';
@@ -182,6 +183,7 @@ export function createKubeHttp({ cluster, timeoutMs = 15_000, onRequest }: KubeH
         method,
         headers: {
           accept: options.accept ?? 'application/json',
+          ...ACCEPT_ENCODING,
           'user-agent': 'vps-operator',
           ...(options.body !== undefined && { 'content-type': options.contentType ?? 'application/json' }),
           ...headers,
@@ -219,7 +221,7 @@ export function createKubeHttp({ cluster, timeoutMs = 15_000, onRequest }: KubeH
     const { maxBytes = MAX_BODY_BYTES } = options;
     const tooLarge = (status: number): KubeError =>
       new KubeError('TooLarge', `an answer of more than ${maxBytes} bytes`, { status });
-    const limits = { maxBytes, tooLarge, maxErrorBytes: MAX_ERROR_BYTES };
+    const limits = { maxBytes, tooLarge, undecodable, maxErrorBytes: MAX_ERROR_BYTES };
     const answer = await withFreshCredentials(
       () => request(options, 'call', deadline, (dispatcher, sent) => exchange(dispatcher, sent, deadline, limits)),
       () => Promise.resolve(),
@@ -260,8 +262,9 @@ export function createKubeHttp({ cluster, timeoutMs = 15_000, onRequest }: KubeH
           () => request(options, 'watch', deadline, (dispatcher, sent) => dispatcher.request({ ...sent, signal })),
           ({ body }) => body.dump(),
         );
-        if (answer.statusCode === 200) return answer.body;
-        throw errorOfAnswer(answer.statusCode, await readError(answer), retryAfter(answer.headers));
+        const body = decodedBody(answer);
+        if (answer.statusCode === 200) return body;
+        throw errorOfAnswer(answer.statusCode, await readError(body), retryAfter(answer.headers));
       }),
 
     serverTime: () => (clockOffset === undefined ? undefined : clockOffset + performance.now()),
@@ -281,11 +284,24 @@ function retryAfter(headers: Streamed['headers']): string | undefined {
   return Array.isArray(value) ? value[0] : value;
 }
 
+const undecodable = (why: string): KubeError => new KubeError('BadResponse', `the answer cannot be decoded: ${why}`);
+
+/** Throws KubeError for an encoding that is not known. */
+function decodedBody({ body, headers }: Streamed): AsyncIterable<Buffer> {
+  try {
+    return decodedStream(body, headers['content-encoding']);
+  } catch (error) {
+    // An error without a listener ends the process.
+    body.on('error', () => undefined).destroy();
+    throw undecodable((error as Error).message);
+  }
+}
+
 /** Reads the start of an error body; the API server's own errors always fit. */
-async function readError(answer: Streamed): Promise<string> {
+async function readError(body: AsyncIterable<Buffer>): Promise<string> {
   const chunks: Buffer[] = [];
   let size = 0;
-  for await (const chunk of answer.body as AsyncIterable<Buffer>) {
+  for await (const chunk of body) {
     size += chunk.length;
     chunks.push(chunk);
     if (size > MAX_ERROR_BYTES) break;

@@ -1,5 +1,6 @@
 /** HTTP requests to the provider: deadline, size limit, no redirects, and failures as ProviderErrors. */
 import { Agent, type Dispatcher } from 'undici';
+import { ACCEPT_ENCODING } from '../base/content-encoding.ts';
 import { Deadline, until } from '../base/deadline.ts';
 import { exchange as collect } from '../base/exchange.ts';
 import { connectOptions, type ConnectorOptions } from './connector.ts';
@@ -51,6 +52,9 @@ const MAX_RESPONSE = 8 * 1024 * 1024;
 /** The deadlines of this module cover the whole request, so undici's own timers are off. */
 const LIMITS = { allowH2: false, headersTimeout: 0, bodyTimeout: 0, maxResponseSize: MAX_RESPONSE };
 
+/** Error answers are read whole too: the agent bounds them. */
+const BODY = { maxBytes: MAX_RESPONSE, maxErrorBytes: Infinity, tooLarge, undecodable };
+
 /** A connection that carries one request. */
 export interface Connection {
   /**
@@ -98,7 +102,7 @@ export class Transport implements Wire {
     const { redactor } = exchange;
     return this.#until(this.#options.timeoutMs, (deadline) =>
       this.#observed(exchange, async () => {
-        const answer = await collect(this.#agent, this.#requestOptions(exchange), deadline);
+        const answer = await collect(this.#agent, this.#requestOptions(exchange), deadline, BODY);
         // undici uses a connection again only after a cycle of the event loop; until then the caller keeps its place.
         await new Promise((resolve) => setImmediate(resolve));
         const { statusCode: status, headers, text, cut } = answer;
@@ -125,7 +129,7 @@ export class Transport implements Wire {
           before();
           const { method, target, body, redactor } = exchange;
           const headers = this.#headersOf(exchange);
-          const request = { method, target, headers, body, maxBytes: MAX_RESPONSE, tooLarge };
+          const request = { method, target, headers, body, limits: BODY };
           const { text, cut, ...answer } = await requestOn(socket, request, ends);
           return { ...answer, body: cut === undefined ? text : toProviderError(cut, redactor) };
         }),
@@ -194,7 +198,7 @@ export class Transport implements Wire {
   }
 
   #headersOf({ headers }: Exchange): Record<string, string> {
-    return { accept: 'application/json', 'user-agent': this.#options.userAgent, ...headers };
+    return { accept: 'application/json', ...ACCEPT_ENCODING, 'user-agent': this.#options.userAgent, ...headers };
   }
 
   async #observed(exchange: Exchange, run: () => Promise<ProviderAnswer>): Promise<ProviderAnswer> {
@@ -238,6 +242,10 @@ function closedError(): ProviderError {
 
 function tooLarge(): ProviderError {
   return new ProviderError('PROVIDER_PROTOCOL', `the provider's answer is larger than ${MAX_RESPONSE} bytes`);
+}
+
+function undecodable(why: string): ProviderError {
+  return new ProviderError('PROVIDER_PROTOCOL', `the provider's answer cannot be decoded: ${why}`);
 }
 
 function toProviderError(fault: unknown, redactor: Redactor): ProviderError {
