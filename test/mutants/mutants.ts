@@ -714,6 +714,28 @@ export const MUTANTS: Mutant[] = [
     tests: ['--project', 'unit', 'test/unit/kube/content-encoding.test.ts'],
   },
   {
+    name: 'tries one address of each family',
+    file: 'src/provider/connector.ts',
+    find: 'return addresses.toSorted((one, other) => rank(one) - rank(other));',
+    replace:
+      'return addresses.filter(({ family }, index) => addresses.findIndex((each) => each.family === family) === index).toSorted((one, other) => rank(one) - rank(other));',
+    tests: ['--project', 'unit', 'test/unit/provider/connector.test.ts'],
+  },
+  {
+    name: 'changes the address family before all addresses of the first one are tried',
+    file: 'src/provider/connector.ts',
+    find: '(family !== first ? 2 :',
+    replace: '(family !== first ? 1 :',
+    tests: ['--project', 'unit', 'test/unit/provider/connector.test.ts'],
+  },
+  {
+    name: 'waits for a silent address until the call has no time left',
+    file: 'src/provider/connector.ts',
+    find: 'attempt(isLast ? this.#connectLast : this.#connectBefore, target)',
+    replace: 'attempt(this.#connectLast, target)',
+    tests: ['--project', 'unit', 'test/unit/provider/connector.test.ts'],
+  },
+  {
     name: "follows the resolver's address family instead of the first connection's",
     file: 'src/provider/connector.ts',
     find: 'const first = this.#family ?? addresses[0]?.family;',
