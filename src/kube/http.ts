@@ -4,6 +4,7 @@ import type { Cluster, KubeCredentials, TlsMaterial } from './config.ts';
 import { ACCEPT_ENCODING, decodedStream } from '../base/content-encoding.ts';
 import { Deadline, until } from '../base/deadline.ts';
 import { exchange } from '../base/exchange.ts';
+import { isIdleDeath } from '../base/idle-death.ts';
 import { KubeError, errorOfAnswer, isAbsence, networkError } from './error.ts';
 
 /* The process's connections to the API server: few, shared, and replaced when credentials rotate. */
@@ -32,6 +33,8 @@ export interface Connections {
   get(use: 'call' | 'watch'): Promise<KubeConnection>;
   /** Drops the cached credentials; the next `get` reads them again. */
   invalidate(): void;
+  /** The next `get` opens new connections instead of these, whose running requests may finish. */
+  replace(dispatcher: Dispatcher): void;
   /** Closes all connections and aborts running requests. */
   close(): Promise<void>;
 }
@@ -43,6 +46,8 @@ interface Generation {
   call: Dispatcher;
   watch: Dispatcher;
 }
+
+const MAX_CONNECTIONS = { call: MAX_CALL_CONNECTIONS, watch: null };
 
 export function createConnections(cluster: Cluster, now: () => number = Date.now): Connections {
   let credentials: { value: Promise<KubeCredentials>; readAt: number } | undefined;
@@ -80,8 +85,8 @@ export function createConnections(cluster: Cluster, now: () => number = Date.now
     current = {
       tls,
       fingerprint,
-      call: createDispatcher(cluster, tls, MAX_CALL_CONNECTIONS),
-      watch: createDispatcher(cluster, tls, null),
+      call: createDispatcher(cluster, tls, MAX_CONNECTIONS.call),
+      watch: createDispatcher(cluster, tls, MAX_CONNECTIONS.watch),
     };
     return current;
   }
@@ -93,6 +98,13 @@ export function createConnections(cluster: Cluster, now: () => number = Date.now
     },
     invalidate: () => {
       credentials = undefined;
+    },
+    replace(dispatcher) {
+      for (const use of ['call', 'watch'] as const) {
+        if (current?.[use] !== dispatcher) continue;
+        current[use] = createDispatcher(cluster, current.tls, MAX_CONNECTIONS[use]);
+        retire(dispatcher);
+      }
     },
     async close() {
       const all = current === undefined ? [...retired] : [...retired, current.call, current.watch];
@@ -190,10 +202,8 @@ export function createKubeHttp({ cluster, timeoutMs = 15_000, onRequest }: KubeH
     send: (dispatcher: Dispatcher, request: Dispatcher.DispatchOptions) => Promise<T>,
   ): Promise<T> {
     const { method = 'GET' } = options;
-    try {
-      // A credential plugin may hang, so the wait for it is bounded too.
-      const { headers, dispatcher } = await until(deadline, connections.get(use));
-      const answer = await send(dispatcher, {
+    const sendOn = ({ headers, dispatcher }: KubeConnection): Promise<T> =>
+      send(dispatcher, {
         origin,
         path: prefix + options.path + queryText(options.query),
         method,
@@ -209,6 +219,16 @@ export function createKubeHttp({ cluster, timeoutMs = 15_000, onRequest }: KubeH
         bodyTimeout: 0,
         // undici closes the connection after a DELETE with a body, for servers that ignore the body.
         ...(method === 'DELETE' && { reset: false }),
+      });
+    // A credential plugin may hang, so the wait for it is bounded too.
+    const connection = (): Promise<KubeConnection> => until(deadline, connections.get(use));
+    try {
+      const first = await connection();
+      const answer = await sendOn(first).catch(async (error: unknown) => {
+        // A read may be repeated; a write may have been done.
+        if (method !== 'GET' || !isIdleDeath(error)) throw error;
+        connections.replace(first.dispatcher);
+        return sendOn(await connection());
       });
       const date = Date.parse(String(answer.headers['date'] ?? ''));
       // A large body arrives long after its Date was set.

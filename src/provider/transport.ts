@@ -2,7 +2,8 @@
 import { Agent, type Dispatcher } from 'undici';
 import { ACCEPT_ENCODING } from '../base/content-encoding.ts';
 import { Deadline, until } from '../base/deadline.ts';
-import { exchange as collect } from '../base/exchange.ts';
+import { exchange as collect, type Answer } from '../base/exchange.ts';
+import { isIdleDeath } from '../base/idle-death.ts';
 import { connectOptions, type ConnectorOptions } from './connector.ts';
 import { createDialer, type Dialer, type Network } from './dialer.ts';
 import type { Endpoint } from './endpoints.ts';
@@ -102,13 +103,30 @@ export class Transport implements Wire {
     const { redactor } = exchange;
     return this.#until(this.#options.timeoutMs, (deadline) =>
       this.#observed(exchange, async () => {
-        const answer = await collect(this.#agent, this.#requestOptions(exchange), deadline, BODY);
+        const answer = await this.#collected(exchange, deadline);
         // undici uses a connection again only after a cycle of the event loop; until then the caller keeps its place.
         await new Promise((resolve) => setImmediate(resolve));
         const { statusCode: status, headers, text, cut } = answer;
         return { status, headers, body: cut === undefined ? text : toProviderError(cut, redactor) };
       }),
     );
+  }
+
+  /**
+   * A GET is sent again once, over a new connection, if an idle one turns out to be dead. Not a DELETE: what was read before
+   * it may not be true any more.
+   */
+  async #collected(exchange: Exchange, deadline: Deadline): Promise<Answer> {
+    const agent = this.#agent;
+    const options = this.#requestOptions(exchange);
+    try {
+      return await collect(agent, options, deadline, BODY);
+    } catch (error) {
+      if (exchange.method !== 'GET' || !isIdleDeath(error)) throw error;
+      // The other idle connections may be dead too.
+      if (agent === this.#agent) this.#renewAgent();
+      return collect(this.#agent, options, deadline, BODY);
+    }
   }
 
   /** Opens a connection for one request. Throws ProviderError; no byte of the request was sent then. */
@@ -179,11 +197,16 @@ export class Transport implements Wire {
 
   #familyChanged(): void {
     // Connections of the old family would send new tokens from the old address.
+    this.#renewAgent();
+    this.#options.onFamilyChange();
+  }
+
+  /** Running requests end on their old connections. */
+  #renewAgent(): void {
     const old = this.#agent;
     this.#agent = this.#newAgent();
     if (this.#closed) void this.#agent.destroy();
     void old.close();
-    this.#options.onFamilyChange();
   }
 
   #requestOptions(exchange: Exchange): Dispatcher.RequestOptions & { origin: string } {
