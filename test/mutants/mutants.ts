@@ -764,6 +764,20 @@ export const MUTANTS: Mutant[] = [
     tests: ['--project', 'unit', 'test/unit/kube/idle-connection.test.ts'],
   },
   {
+    name: 'loses digits of long numbers of the provider',
+    file: 'src/base/exact-numbers.ts',
+    find: '/^\\d+$/.test(source) ? source : value;',
+    replace: '/^\\d+$/.test(source) ? value : value;',
+    tests: ['--project', 'unit', 'test/unit/provider/order.test.ts'],
+  },
+  {
+    name: 'loses digits of a long task number in the journal',
+    file: 'src/virtual-server/journal/notes.ts',
+    find: 'task: toTask(task) ?? Number(task) }',
+    replace: 'task: Number(task) }',
+    tests: ['--project', 'unit', 'test/unit/virtual-server/journal/journal.test.ts'],
+  },
+  {
     name: "follows the resolver's address family instead of the first connection's",
     file: 'src/provider/connector.ts',
     find: 'const first = this.#family ?? addresses[0]?.family;',
