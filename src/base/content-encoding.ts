@@ -1,6 +1,6 @@
 /**
  * Decodes bodies with a Content-Encoding. Every request asks for `identity`, but a gateway may compress its answer all the
- * same, and the answer to an order must not be lost for that.
+ * same, and the answer to an order must survive that.
  */
 import { pipeline, type Readable, type Transform } from 'node:stream';
 import * as zlib from 'node:zlib';

@@ -411,7 +411,7 @@ function credentialsOf({ config, impersonation, tokenFile, plugin }: Sources): C
     if (token !== undefined) headers['authorization'] = `Bearer ${token}`;
     if (issued?.token !== undefined) headers['authorization'] ??= `Bearer ${issued.token}`;
     const { ca, servername, rejectUnauthorized } = options;
-    // As in client-go, a certificate of the kubeconfig takes precedence over that of a plugin.
+    // As in client-go, the kubeconfig's certificate takes precedence over the plugin's.
     const { cert, key } = options.cert === undefined && issued !== undefined ? issued : options;
     return {
       headers: { ...headers, ...impersonation },

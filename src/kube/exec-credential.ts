@@ -134,7 +134,7 @@ export class CredentialPlugin {
     const { terminal } = this.#host;
     const isInteractive = this.#isInteractive();
     const env = this.#environment(isInteractive);
-    // In a group of its own, it can be ended together with its children. At a terminal, it shares that with this process.
+    // In a separate group, it can be ended together with its children. At a terminal, it shares that with this process.
     const detached = terminal === undefined && process.platform !== 'win32';
     return new Promise((resolve, reject) => {
       if (signal?.aborted) {

@@ -52,7 +52,7 @@ interface Generation {
 
 const MAX_CONNECTIONS = { call: MAX_CALL_CONNECTIONS, watch: null };
 
-/** One reading of the credentials, which all calls share that need them meanwhile. */
+/** One reading of the credentials, shared by all calls that need them until it ends. */
 interface Reading {
   value: Promise<KubeCredentials>;
   /** Undefined until the credentials are there. */

@@ -114,7 +114,7 @@ export class Transport implements Wire {
 
   /**
    * A GET is sent again once, over a new connection, if an idle one turns out to be dead. Not a DELETE: what was read before
-   * it may not be true any more.
+   * it may no longer be true.
    */
   async #collected(exchange: Exchange, deadline: Deadline): Promise<Answer> {
     const agent = this.#agent;

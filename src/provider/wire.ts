@@ -20,7 +20,7 @@ const productSchema = z.object({
 });
 const imageSchema = z.object({ name: z.string().min(1), description: text });
 
-/** A string, or a number that stands for its digits. */
+/** A string, or a number, whose digits count. */
 const identifier = z.union([z.string().min(1), z.int().min(0).transform(String)]);
 
 const serverSchema = z.object({
