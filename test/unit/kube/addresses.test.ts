@@ -18,7 +18,10 @@ function resolveTo(...addresses: string[]): void {
 async function startApi(): Promise<number> {
   const server = createServer((_request, response) => response.end('{}'));
   await once(server.listen(0, '127.0.0.1'), 'listening');
-  onTestFinished(() => void server.close().closeAllConnections());
+  onTestFinished(() => {
+    server.closeAllConnections();
+    server.close();
+  });
   return (server.address() as AddressInfo).port;
 }
 

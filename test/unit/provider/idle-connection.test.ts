@@ -1,6 +1,6 @@
 /** Connections that die while they are idle, as those of gateways do. */
 import { createServer, type Socket } from 'node:net';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, vi } from 'vitest';
 import type { RequestInfo } from '../../../src/provider/transport.ts';
 import { errorOf, listen, order, sessionFor } from './stub-provider.ts';
 
@@ -11,8 +11,12 @@ const ANSWERS: Record<string, string> = {
   [`DELETE /beta/vps/servers/${IDENTIFIER}`]: '{"message":"ok"}',
 };
 
-/** Answers the first request of each connection, unless `isDead`, and ends the connection at the next one. */
-async function startGateway(end: (socket: Socket) => void, isDead: (connection: number) => boolean = () => false) {
+/** Answers the first `lasts` requests of each connection, unless `isDead`, and ends the connection at the next one. */
+async function startGateway(
+  end: (socket: Socket, connection: number) => void,
+  isDead: (connection: number) => boolean = () => false,
+  lasts: (connection: number) => number = () => 1,
+) {
   const requests: string[] = [];
   let connections = 0;
   const server = createServer((socket) => {
@@ -26,7 +30,7 @@ async function startGateway(end: (socket: Socket) => void, isDead: (connection: 
       text = '';
       requests.push(`${line} on ${connection}`);
       const body = ANSWERS[line] ?? '';
-      if (answered > 0 || isDead(connection)) end(socket);
+      if (answered >= lasts(connection) || isDead(connection)) end(socket, connection);
       else socket.write(`HTTP/1.1 200 OK\r\ncontent-length: ${body.length}\r\n\r\n${body}`);
       answered += 1;
     });
@@ -58,6 +62,25 @@ describe.each(ENDS)('a connection that %s while it is idle', (_, end) => {
       ['products', 200],
       ['products', 200],
     ]);
+  });
+
+  it('does not make a GET fail if another idle one has died too', async () => {
+    const held = Promise.withResolvers<Socket>();
+    const { urls, requests } = await startGateway(
+      (socket, connection) => (connection === 3 ? held.resolve(socket) : end(socket)),
+      () => false,
+      (connection) => (connection === 2 ? 2 : 1),
+    );
+    const told: RequestInfo[] = [];
+    const session = sessionFor(urls, { onRequest: (info) => told.push(info) });
+    await Promise.all([session.products(), session.products()]);
+    const second = Promise.all([session.products(), session.products()]);
+    // By then, the first connection is idle again, and would be the next one.
+    const socket = await held.promise;
+    await vi.waitFor(() => expect(told).toHaveLength(4));
+    end(socket);
+    expect(await second).toHaveLength(2);
+    expect(requests.slice(-1)).toEqual(['GET /beta/vps/products on 4']);
   });
 
   it('makes a DELETE fail, which is not sent again', async () => {
