@@ -33,6 +33,9 @@ import { createProvider } from './provider/provider.ts';
 import { readOnlyProvider } from './provider/read-only.ts';
 import { version } from './base/version.ts';
 
+/** By then, new credentials were tried several times. */
+const LONGEST_LOGIN_FAILURE_MS = 30_000;
+
 export interface WiredOperator {
   /** Resolves when the workers run; with leader election, that may take long. */
   start(): Promise<void>;
@@ -48,7 +51,11 @@ export async function wireOperator(config: Config, log: Logger, onLost: () => vo
   const metrics = new Metrics((error) => log.error({ err: error }, 'failed to record a metric'));
   const { observeOnly } = config;
   const connected = createKubeHttp({
-    cluster: loadCluster(config.kubeconfig),
+    cluster: loadCluster(
+      config.kubeconfig,
+      {},
+      { onStderr: (stderr) => log.warn({ stderr }, 'the credential plugin has written to its standard error') },
+    ),
     timeoutMs: config.kubeTimeoutMs,
     ...kubeMetrics(metrics),
   });
@@ -100,6 +107,7 @@ export async function wireOperator(config: Config, log: Logger, onLost: () => vo
     vitals: operator.vitals(),
     stopping: stage === 'stopping',
     standby: election !== undefined && stage === 'standby' ? { leaseAgeMs: election.answerAgeMs } : undefined,
+    loginFailure: connected.loginFailure(),
   });
   return {
     async start() {
@@ -108,6 +116,7 @@ export async function wireOperator(config: Config, log: Logger, onLost: () => vo
         bounds: {
           longestSilenceMs: longestSilenceMs(config.kubeTimeoutMs),
           longestLeaseAgeMs: config.leaseDurationMs + config.kubeTimeoutMs,
+          longestLoginFailureMs: LONGEST_LOGIN_FAILURE_MS,
         },
         metrics,
         version: version(),

@@ -18,8 +18,11 @@ const MAX_SAID = 256;
 /** How many resolved attempts a record keeps; the newest ones win. */
 export const MAX_SETTLED = 16;
 
+/** A number, or the digits of one that a double cannot hold. */
+const isLong = (digits: string): boolean => /^[1-9]\d{15,39}$/.test(digits) && !Number.isSafeInteger(Number(digits));
+const number = z.union([z.int().min(0), z.string().refine(isLong)]).meta({ 'x-kubernetes-int-or-string': true });
 const identifier = z.string().min(1).max(MAX_IDENTIFIER).describe("The provider's identifier of the server.");
-const task = z.int().min(0).describe("The provider's number of the task that creates the server.");
+const task = number.describe("The provider's number of the task that creates the server.");
 const attempt = z.string().min(1).max(64).describe('Name that the operator gave to one attempt to order the server.');
 
 /** Keeps unknown keys, which a newer version may have written. The type omits them. */

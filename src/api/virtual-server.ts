@@ -167,7 +167,9 @@ export const statusSchema = z
     serverStatus: text.optional().describe("The provider's word for the state of the server, such as running."),
     task: z
       .object({
-        id: z.int().min(0).describe('Number of the task.'),
+        id: (z.any() as z.ZodType<number | string>)
+          .meta({ 'x-kubernetes-int-or-string': true })
+          .describe('Number of the task; its digits as a string if it is greater than 2^53.'),
         message: text.optional().describe("The provider's words for the progress."),
         percent: z.int().min(0).max(100).optional().describe('Percent complete, if the message contains it.'),
         secondsRemaining: count.optional().describe('Seconds remaining, if the message contains them.'),

@@ -3,6 +3,7 @@
  * more CPU than the rest of a call.
  */
 import type { Dispatcher } from 'undici';
+import { decoded } from './content-encoding.ts';
 import type { Deadline } from './deadline.ts';
 
 export interface Answer {
@@ -23,23 +24,25 @@ type Handler = Required<
   >
 >;
 
-interface Limits {
-  /** A successful answer with more bytes is cut with the error that `tooLarge` returns. */
+/** What a body may be, and the errors that cut it off otherwise. */
+export interface BodyLimits {
+  /** Maximum bytes of a successful answer, and of any answer once it is decoded. */
   maxBytes: number;
   tooLarge: (statusCode: number) => Error;
+  undecodable: (why: string) => Error;
+}
+
+interface Limits extends BodyLimits {
   /** Of an error, only about this many bytes are read. */
   maxErrorBytes: number;
 }
 
-/**
- * Rejects with a network error, or with the reason of the deadline, if either comes before the headers. Without
- * `limits`, the dispatcher has to bound the answer.
- */
+/** Rejects with a network error, or with the reason of the deadline, if either comes before the headers. */
 export function exchange(
   dispatcher: Dispatcher,
   options: Dispatcher.DispatchOptions,
   deadline: Pick<Deadline, 'reason' | 'listen'>,
-  limits?: Limits,
+  limits: Limits,
 ): Promise<Answer> {
   return new Promise((resolve, reject) => {
     const chunks: Buffer[] = [];
@@ -52,7 +55,7 @@ export function exchange(
       isOver = true;
       stopListening();
       if (head === undefined) reject(cut ?? new Error('the answer has no head'));
-      else resolve({ ...head, text: textOf(chunks), cut });
+      else resolve({ ...head, ...bodyOf(chunks, head, limits, cut) });
     };
     const fail = (error: Error): void => {
       end(error);
@@ -72,14 +75,14 @@ export function exchange(
         size += chunk.length;
         const { statusCode = 0 } = head ?? {};
         const isSuccess = statusCode >= 200 && statusCode < 300;
-        if (limits !== undefined && isSuccess && size > limits.maxBytes) {
+        if (isSuccess && size > limits.maxBytes) {
           // Nobody needs a part of it, and memory may be short.
           chunks.length = 0;
           fail(limits.tooLarge(statusCode));
           return;
         }
         chunks.push(chunk);
-        if (limits === undefined || isSuccess || size <= limits.maxErrorBytes) return;
+        if (isSuccess || size <= limits.maxErrorBytes) return;
         end();
         started.abort(new Error('the rest of the answer is not needed'));
       },
@@ -92,10 +95,26 @@ export function exchange(
   });
 }
 
+/** The body as text, and why it is only the beginning. */
+export function bodyOf(
+  chunks: readonly Buffer[],
+  { statusCode, headers }: Pick<Answer, 'statusCode' | 'headers'>,
+  { maxBytes, tooLarge, undecodable }: BodyLimits,
+  cut?: Error,
+): Pick<Answer, 'text' | 'cut'> {
+  try {
+    const bytes = decoded(Buffer.concat(chunks), headers['content-encoding'], maxBytes, cut !== undefined);
+    return { text: textOf(bytes), ...(cut !== undefined && { cut }) };
+  } catch (error) {
+    if (error instanceof RangeError) return { text: '', cut: cut ?? tooLarge(statusCode) };
+    return { text: '', cut: cut ?? undecodable((error as Error).message) };
+  }
+}
+
 const BYTE_ORDER_MARK = '\ufeff';
 
 /** The bytes as UTF-8, without a byte order mark. */
-export function textOf(chunks: readonly Buffer[]): string {
-  const text = Buffer.concat(chunks).toString();
+function textOf(bytes: Buffer): string {
+  const text = bytes.toString();
   return text.startsWith(BYTE_ORDER_MARK) ? text.slice(1) : text;
 }

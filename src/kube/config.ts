@@ -3,8 +3,9 @@ import { existsSync, readFileSync } from 'node:fs';
 import { delimiter, dirname, join, resolve, sep } from 'node:path';
 import { parseAllDocuments } from 'yaml';
 import * as z from 'zod';
-import { KubeConfig, findHomeDir, type User } from '@kubernetes/client-node';
+import { KubeConfig, findHomeDir } from '@kubernetes/client-node';
 import { KubeError } from './error.ts';
+import { CredentialPlugin, validateExec, type ExecCredential, type PluginHost } from './exec-credential.ts';
 
 /* Reads and merges kubeconfig files by client-go's rules, so kubectl and this program choose the same cluster. */
 
@@ -23,9 +24,21 @@ const CLUSTER = or(
     'insecure-skip-tls-verify': or(z.boolean(), false),
     'tls-server-name': text,
     'proxy-url': text,
+    'disable-compression': or(z.boolean(), false),
+    extensions: or(z.array(or(z.object({ name: text, extension: z.unknown().optional() }), {})), []),
   }),
   {},
 );
+
+const EXEC = z.object({
+  apiVersion: text,
+  command: text,
+  args: or(z.array(text), []),
+  env: or(z.array(or(z.object({ name: text, value: text }), {})), []),
+  installHint: text,
+  provideClusterInfo: or(z.boolean(), false),
+  interactiveMode: text,
+});
 
 const USER = or(
   z.object({
@@ -41,7 +54,7 @@ const USER = or(
     'as-uid': text,
     'as-groups': or(z.array(text), []),
     'as-user-extra': or(z.record(z.string(), or(z.array(text), [])), {}),
-    exec: z.looseObject({ command: text }).nullish(),
+    exec: EXEC.nullish(),
     'auth-provider': z.looseObject({}).nullish(),
   }),
   {},
@@ -164,8 +177,11 @@ export interface Cluster {
   namespace: string | undefined;
   /** HTTP proxy of the kubeconfig. */
   proxyUrl: string | undefined;
-  /** Reads files and runs plugins again after their credentials expire. Throws KubeError `Unreachable` on failure. */
-  credentials(): Promise<KubeCredentials>;
+  /**
+   * Reads files each time, and runs plugins again after their credentials expire; with `renew`, also before, because the API
+   * server has refused them. `signal` ends a plugin. Throws KubeError `Unreachable` on failure.
+   */
+  credentials(options?: { signal?: AbortSignal; renew?: boolean }): Promise<KubeCredentials>;
 }
 
 /** The options that KubeConfig fills in; a subset of node's `https.RequestOptions`. */
@@ -194,7 +210,7 @@ const SERVICE_ACCOUNT_TOKEN = '/var/run/secrets/kubernetes.io/serviceaccount/tok
  * Loads the first of: `path`, the files in `$KUBECONFIG`, `~/.kube/config`, the Pod's service account. Throws an Error
  * that says what is wrong.
  */
-export function loadCluster(path?: string, overrides: Overrides = {}): Cluster {
+export function loadCluster(path?: string, overrides: Overrides = {}, host: PluginHost = {}): Cluster {
   const files = path ? [path] : defaultFiles();
   const what = path ? `--kubeconfig ${path}` : `the kubeconfig (${files.join(', ')})`;
   const { currentContext, contexts, clusters, users } = readKubeconfig(files, { ofFlag: Boolean(path) });
@@ -211,13 +227,18 @@ export function loadCluster(path?: string, overrides: Overrides = {}): Cluster {
   const user = users.get(context.user);
   if (user === undefined && context.user !== '') throw new Error(`${what} has no user "${context.user}"`);
   admitServer(cluster.server, what);
-  const config = clientConfig(cluster, user);
-  const impersonation = impersonated(user, overrides);
+  const exec = user?.exec ?? undefined;
+  if (exec !== undefined) validateExec(exec, `${what}, user "${context.user}",`);
   return {
     server: cluster.server.replace(/\/+$/, ''),
     namespace: context.namespace || undefined,
     proxyUrl: cluster['proxy-url'] || undefined,
-    credentials: () => readCredentials(config, impersonation),
+    credentials: credentialsOf({
+      config: clientConfig(cluster, user),
+      impersonation: impersonated(user, overrides),
+      tokenFile: user?.tokenFile || tokenFileIn(user?.['auth-provider']),
+      plugin: exec && new CredentialPlugin(exec, () => clusterInfo(cluster), host),
+    }),
   };
 }
 
@@ -233,12 +254,22 @@ function podCluster(overrides: Overrides): Cluster {
   config.loadFromCluster();
   const server = config.getCurrentCluster()?.server ?? '';
   admitServer(server, "the Pod's environment");
-  const impersonation = impersonated(undefined, overrides);
+  const namespace = config.getContextObject(config.currentContext)?.namespace?.trim();
+  const certificates = config.getCurrentCluster()?.caFile;
+  // Without the token: client-node would keep it for a minute.
+  config.loadFromClusterAndUser(
+    { name: 'cluster', server, skipTLSVerify: false, ...(certificates !== undefined && { caFile: certificates }) },
+    { name: 'user' },
+  );
   return {
     server,
-    namespace: config.getContextObject(config.currentContext)?.namespace?.trim(),
+    namespace,
     proxyUrl: undefined,
-    credentials: () => readCredentials(config, impersonation),
+    credentials: credentialsOf({
+      config,
+      impersonation: impersonated(undefined, overrides),
+      tokenFile: SERVICE_ACCOUNT_TOKEN,
+    }),
   };
 }
 
@@ -256,7 +287,6 @@ function admitServer(server: string, what: string): void {
 /** Passes only the chosen entries to client-node, whose own loading differs from client-go's. */
 function clientConfig(cluster: ClusterEntry, user: UserEntry | undefined): KubeConfig {
   const config = new KubeConfig();
-  const tokenFile = user?.tokenFile;
   config.loadFromClusterAndUser(
     {
       name: 'cluster',
@@ -278,17 +308,36 @@ function clientConfig(cluster: ClusterEntry, user: UserEntry | undefined): KubeC
         keyData: user['client-key-data'],
         username: user.username,
         password: user.password,
-        exec: user.exec,
-        // A token file takes precedence over a token, because its contents are replaced when the token expires.
-        ...(tokenFile ? tokenIn(tokenFile) : { token: user.token, authProvider: user['auth-provider'] }),
+        token: user.token,
+        ...(tokenFileIn(user['auth-provider']) === undefined && { authProvider: user['auth-provider'] }),
       }),
     },
   );
   return config;
 }
 
-function tokenIn(tokenFile: string): Pick<User, 'authProvider'> {
-  return { authProvider: { name: 'tokenFile', config: { tokenFile } } };
+/** client-node's own way to name a token file. */
+function tokenFileIn(authProvider: UserEntry['auth-provider']): string | undefined {
+  const { tokenFile } = (authProvider?.['config'] ?? {}) as { tokenFile?: unknown };
+  return typeof tokenFile === 'string' && tokenFile !== '' ? tokenFile : undefined;
+}
+
+const EXEC_EXTENSION = 'client.authentication.k8s.io/exec';
+
+/** The cluster as `provideClusterInfo` tells it to a credential plugin. Throws an Error for a file that is missing. */
+function clusterInfo(cluster: ClusterEntry): object {
+  const file = cluster['certificate-authority'];
+  const authority = cluster['certificate-authority-data'] || (file === '' ? '' : readFileSync(file).toString('base64'));
+  const config = cluster.extensions.find(({ name }) => name === EXEC_EXTENSION)?.extension;
+  return {
+    server: cluster.server,
+    ...(cluster['tls-server-name'] !== '' && { 'tls-server-name': cluster['tls-server-name'] }),
+    ...(cluster['insecure-skip-tls-verify'] && { 'insecure-skip-tls-verify': true }),
+    ...(authority !== '' && { 'certificate-authority-data': authority }),
+    ...(cluster['proxy-url'] !== '' && { 'proxy-url': cluster['proxy-url'] }),
+    ...(cluster['disable-compression'] && { 'disable-compression': true }),
+    ...(config !== undefined && { config }),
+  };
 }
 
 /**
@@ -321,31 +370,58 @@ function headerName(key: string): string {
   return encodeURIComponent(key).replaceAll('(', '%28').replaceAll(')', '%29');
 }
 
-async function readCredentials(
-  config: KubeConfig,
-  impersonation: KubeCredentials['headers'],
-): Promise<KubeCredentials> {
-  const options: FilledOptions = { headers: {} };
-  try {
-    await config.applyToHTTPSOptions(options);
-  } catch (error) {
-    // A JSON error quotes the plugin's output, which contains the token.
-    const why = error instanceof SyntaxError ? 'the credential plugin did not print JSON' : (error as Error).message;
-    throw new KubeError('Unreachable', `cannot obtain credentials for the API server: ${why}`);
-  }
-  const headers: KubeCredentials['headers'] = {};
-  // A token file may end with a newline, which is not allowed in a header.
-  for (const [name, value] of Object.entries(options.headers)) headers[name.toLowerCase()] = String(value).trim();
-  if (options.auth !== undefined) headers['authorization'] = `Basic ${Buffer.from(options.auth).toString('base64')}`;
-  const { ca, cert, key, servername, rejectUnauthorized } = options;
-  return {
-    headers: { ...headers, ...impersonation },
-    tls: {
-      ...(ca !== undefined && { ca }),
-      ...(cert !== undefined && { cert }),
-      ...(key !== undefined && { key }),
-      ...(servername !== undefined && { servername }),
-      ...(rejectUnauthorized !== undefined && { rejectUnauthorized }),
-    },
+interface Sources {
+  config: KubeConfig;
+  impersonation: KubeCredentials['headers'];
+  tokenFile?: string | undefined;
+  plugin?: CredentialPlugin | undefined;
+}
+
+function credentialsOf({ config, impersonation, tokenFile, plugin }: Sources): Cluster['credentials'] {
+  let fileToken: string | undefined;
+  /** As in client-go, the last token counts while the file cannot be read. */
+  const readToken = (): string | undefined => {
+    if (tokenFile === undefined) return undefined;
+    try {
+      // A token file may end with a newline, which is not allowed in a header.
+      const token = readFileSync(tokenFile, 'utf8').trim();
+      if (token === '') throw new Error(`${tokenFile} is empty`);
+      fileToken = token;
+    } catch (error) {
+      if (fileToken === undefined) throw error;
+    }
+    return fileToken;
+  };
+  return async (asked) => {
+    const options: FilledOptions = { headers: {} };
+    let issued: ExecCredential | undefined;
+    let token: string | undefined;
+    try {
+      await config.applyToHTTPSOptions(options);
+      token = readToken();
+      issued = await plugin?.get(asked);
+    } catch (error) {
+      if (error instanceof KubeError) throw error;
+      throw new KubeError('Unreachable', `cannot obtain credentials for the API server: ${(error as Error).message}`);
+    }
+    const headers: KubeCredentials['headers'] = {};
+    for (const [name, value] of Object.entries(options.headers)) headers[name.toLowerCase()] = String(value).trim();
+    if (options.auth !== undefined) headers['authorization'] = `Basic ${Buffer.from(options.auth).toString('base64')}`;
+    // A token file takes precedence over a token, because its contents are replaced when the token expires.
+    if (token !== undefined) headers['authorization'] = `Bearer ${token}`;
+    if (issued?.token !== undefined) headers['authorization'] ??= `Bearer ${issued.token}`;
+    const { ca, servername, rejectUnauthorized } = options;
+    // As in client-go, the kubeconfig's certificate takes precedence over the plugin's.
+    const { cert, key } = options.cert === undefined && issued !== undefined ? issued : options;
+    return {
+      headers: { ...headers, ...impersonation },
+      tls: {
+        ...(ca !== undefined && { ca }),
+        ...(cert !== undefined && { cert }),
+        ...(key !== undefined && { key }),
+        ...(servername !== undefined && { servername }),
+        ...(rejectUnauthorized !== undefined && { rejectUnauthorized }),
+      },
+    };
   };
 }

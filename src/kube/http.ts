@@ -1,8 +1,10 @@
 /** HTTP client for the API server: shared connections, one deadline per call, bounded bodies, KubeErrors. */
-import { Agent, ProxyAgent, type Dispatcher } from 'undici';
+import { Agent, ProxyAgent, type Dispatcher, type buildConnector } from 'undici';
 import type { Cluster, KubeCredentials, TlsMaterial } from './config.ts';
+import { ACCEPT_ENCODING, decodedStream } from '../base/content-encoding.ts';
 import { Deadline, until } from '../base/deadline.ts';
 import { exchange } from '../base/exchange.ts';
+import { isIdleDeath } from '../base/idle-death.ts';
 import { KubeError, errorOfAnswer, isAbsence, networkError } from './error.ts';
 
 /* The process's connections to the API server: few, shared, and replaced when credentials rotate. */
@@ -15,17 +17,27 @@ const CREDENTIALS_MAX_AGE_MS = 5_000;
 const TCP_KEEPALIVE_MS = 30_000;
 const IDLE_MS = 30_000;
 const CONNECT_TIMEOUT_MS = 10_000;
+/**
+ * How long Node waits for one address of a host before it tries the next one; same minimum as Go. Its default of 250 ms gives
+ * up addresses that are only far away.
+ */
+const ADDRESS = { autoSelectFamily: true, autoSelectFamilyAttemptTimeout: 2_000 };
 
 export interface KubeConnection {
-  headers: KubeCredentials['headers'];
+  credentials: KubeCredentials;
   dispatcher: Dispatcher;
 }
 
 export interface Connections {
-  /** Calls and watches use separate connections, because a watch holds its connection for minutes. */
-  get(use: 'call' | 'watch'): Promise<KubeConnection>;
-  /** Drops the cached credentials; the next `get` reads them again. */
-  invalidate(): void;
+  /**
+   * Calls and watches use separate connections, because a watch holds its connection for minutes. Rejects with the reason of
+   * `end` when it comes.
+   */
+  get(use: 'call' | 'watch', end?: Pick<Deadline, 'reason' | 'listen'>): Promise<KubeConnection>;
+  /** The API server has refused the credentials of this connection: the next `get` waits for new ones. */
+  renew(refused: KubeConnection): void;
+  /** The next `get` opens new connections instead of these, whose running requests may finish. */
+  replace(dispatcher: Dispatcher): void;
   /** Closes all connections and aborts running requests. */
   close(): Promise<void>;
 }
@@ -38,20 +50,64 @@ interface Generation {
   watch: Dispatcher;
 }
 
-export function createConnections(cluster: Cluster, now: () => number = Date.now): Connections {
-  let credentials: { value: Promise<KubeCredentials>; readAt: number } | undefined;
+const MAX_CONNECTIONS = { call: MAX_CALL_CONNECTIONS, watch: null };
+
+/** One reading of the credentials, shared by all calls that need them until it ends. */
+interface Reading {
+  value: Promise<KubeCredentials>;
+  /** Undefined until the credentials are there. */
+  done: { credentials: KubeCredentials; at: number } | undefined;
+  /** Calls that wait for it. A plugin ends when none is left, or when it has taken too long for all of them. */
+  waiting: number;
+  end: AbortController;
+}
+
+const fingerprintOf = ({ ca, cert, key, servername, rejectUnauthorized }: TlsMaterial): string =>
+  [ca, cert, key, servername, rejectUnauthorized].map(String).join('\n');
+
+const isSame = (one: KubeCredentials, other: KubeCredentials): boolean =>
+  JSON.stringify(one.headers) === JSON.stringify(other.headers) && fingerprintOf(one.tls) === fingerprintOf(other.tls);
+
+export function createConnections(
+  cluster: Cluster,
+  { now = Date.now, maxReadingMs = 15_000 }: { now?: () => number; maxReadingMs?: number } = {},
+): Connections {
+  let reading: Reading | undefined;
   let current: Generation | undefined;
   const retired = new Set<Dispatcher>();
 
-  function readCredentials(): Promise<KubeCredentials> {
-    if (credentials === undefined || now() - credentials.readAt >= CREDENTIALS_MAX_AGE_MS) {
-      const entry = { value: cluster.credentials(), readAt: now() };
-      entry.value.catch(() => {
-        if (credentials === entry) credentials = undefined;
-      });
-      credentials = entry;
+  function read(renew: boolean): Reading {
+    const end = new AbortController();
+    const { signal } = end;
+    const started: Reading = { value: cluster.credentials({ signal, renew }), done: undefined, waiting: 0, end };
+    const late = setTimeout(() => end.abort(new Error(`it did not end within ${maxReadingMs / 1000} s`)), maxReadingMs);
+    started.value
+      .then(
+        (credentials) => (started.done = { credentials, at: now() }),
+        () => {
+          if (reading === started) reading = undefined;
+        },
+      )
+      .finally(() => clearTimeout(late));
+    return started;
+  }
+
+  async function readCredentials(end?: Pick<Deadline, 'reason' | 'listen'>): Promise<KubeCredentials> {
+    // A plugin that is being ended has to end before it may run again.
+    while (reading?.end.signal.aborted && reading.done === undefined) {
+      const ending = reading.value.catch(() => undefined);
+      await (end === undefined ? ending : until(end, ending));
     }
-    return credentials.value;
+    if (reading?.done !== undefined && now() - reading.done.at >= CREDENTIALS_MAX_AGE_MS) reading = undefined;
+    const awaited = (reading ??= read(false));
+    if (end === undefined) return awaited.value;
+    awaited.waiting += 1;
+    try {
+      return await until(end, awaited.value);
+    } finally {
+      awaited.waiting -= 1;
+      if (awaited.waiting === 0 && awaited.done === undefined) awaited.end.abort(new Error('the call has ended'));
+    }
   }
 
   /** Lets running requests finish; watches end within minutes. */
@@ -62,7 +118,7 @@ export function createConnections(cluster: Cluster, now: () => number = Date.now
 
   function generation(tls: TlsMaterial): Generation {
     if (current?.tls === tls) return current;
-    const fingerprint = [tls.ca, tls.cert, tls.key, tls.servername, tls.rejectUnauthorized].map(String).join('\n');
+    const fingerprint = fingerprintOf(tls);
     if (current?.fingerprint === fingerprint) {
       current.tls = tls;
       return current;
@@ -74,21 +130,31 @@ export function createConnections(cluster: Cluster, now: () => number = Date.now
     current = {
       tls,
       fingerprint,
-      call: createDispatcher(cluster, tls, MAX_CALL_CONNECTIONS),
-      watch: createDispatcher(cluster, tls, null),
+      call: createDispatcher(cluster, tls, MAX_CONNECTIONS.call),
+      watch: createDispatcher(cluster, tls, MAX_CONNECTIONS.watch),
     };
     return current;
   }
 
   return {
-    async get(use) {
-      const { headers, tls } = await readCredentials();
-      return { headers, dispatcher: generation(tls)[use] };
+    async get(use, end) {
+      const credentials = await readCredentials(end);
+      return { credentials, dispatcher: generation(credentials.tls)[use] };
     },
-    invalidate: () => {
-      credentials = undefined;
+    renew(refused) {
+      // Other calls may have had them renewed already.
+      const present = reading?.done?.credentials;
+      if (present !== undefined && isSame(present, refused.credentials)) reading = read(true);
+    },
+    replace(dispatcher) {
+      for (const use of ['call', 'watch'] as const) {
+        if (current?.[use] !== dispatcher) continue;
+        current[use] = createDispatcher(cluster, current.tls, MAX_CONNECTIONS[use]);
+        retire(dispatcher);
+      }
     },
     async close() {
+      reading?.end.abort(new Error('the connections are closed'));
       const all = current === undefined ? [...retired] : [...retired, current.call, current.watch];
       await Promise.all(all.map((dispatcher) => dispatcher.destroy()));
     },
@@ -102,12 +168,24 @@ function createDispatcher(cluster: Cluster, tls: TlsMaterial, connections: numbe
     allowH2: false,
     keepAliveTimeout: IDLE_MS,
     keepAliveMaxTimeout: IDLE_MS,
-    connect: { ...tls, timeout: CONNECT_TIMEOUT_MS, keepAlive: true, keepAliveInitialDelay: TCP_KEEPALIVE_MS },
+    connect: {
+      ...tls,
+      ...ADDRESS,
+      timeout: CONNECT_TIMEOUT_MS,
+      keepAlive: true,
+      keepAliveInitialDelay: TCP_KEEPALIVE_MS,
+    },
   };
   if (cluster.proxyUrl === undefined) return new Agent(options);
-  return new ProxyAgent({ ...options, uri: cluster.proxyUrl, requestTls: tls });
+  return new ProxyAgent({
+    ...options,
+    uri: cluster.proxyUrl,
+    proxyTls: ADDRESS as buildConnector.BuildOptions,
+    requestTls: tls,
+  });
 }
 
+const UNAUTHORIZED = 401;
 const MAX_BODY_BYTES = 64 * 1024 * 1024;
 const MAX_ERROR_BYTES = 64 * 1024;
 /** Made once, since making an error takes more CPU than a timer. */
@@ -141,6 +219,18 @@ export interface KubeHttp {
   close(): Promise<void>;
 }
 
+export interface AuthenticatedHttp extends KubeHttp {
+  /** Undefined while the API server accepts the credentials, as far as is known. */
+  loginFailure(): LoginFailure | undefined;
+}
+
+export interface LoginFailure {
+  /** `refused`: 401 also to new credentials; `missing`: they cannot be obtained. */
+  kind: 'refused' | 'missing';
+  /** Time since the first of the failures in a row (ms). */
+  forMs: number;
+}
+
 /** Reported for each request. Contains no path, because paths contain object names. */
 export interface KubeRequestInfo {
   method: string;
@@ -152,18 +242,43 @@ interface KubeHttpOptions {
   cluster: Cluster;
   /** Deadline of a call in milliseconds, default 15 s. */
   timeoutMs?: number | undefined;
+  /** How long credentials may take in addition (ms): a plugin may ask the user. Without it, a call waits within its deadline. */
+  loginMs?: number | undefined;
   /** Called for each request, for metrics; must not throw. */
   onRequest?: ((info: KubeRequestInfo) => void) | undefined;
 }
 
 type Streamed = Dispatcher.ResponseData;
 
-export function createKubeHttp({ cluster, timeoutMs = 15_000, onRequest }: KubeHttpOptions): KubeHttp {
+export function createKubeHttp({
+  cluster,
+  timeoutMs = 15_000,
+  loginMs,
+  onRequest,
+}: KubeHttpOptions): AuthenticatedHttp {
   const { origin, pathname } = new URL(cluster.server);
   const prefix = pathname.replace(/\/+$/, '');
-  const connections = createConnections(cluster);
+  const connections = createConnections(cluster, { maxReadingMs: loginMs ?? timeoutMs });
   /** The API server's clock minus the monotonic clock of this process (ms). */
   let clockOffset: number | undefined;
+  let failure: { kind: LoginFailure['kind']; since: number } | undefined;
+
+  function failed(kind: LoginFailure['kind']): void {
+    failure = { kind, since: failure?.since ?? performance.now() };
+  }
+
+  /** Throws KubeError if the credentials cannot be obtained. */
+  async function connect(use: 'call' | 'watch', deadline: Deadline): Promise<KubeConnection> {
+    try {
+      return await connections.get(use, deadline);
+    } catch (error) {
+      // The caller has ended the call.
+      if (deadline.reason !== undefined && deadline.reason !== LATE) throw error;
+      failed('missing');
+      if (error !== LATE) throw error;
+      throw new KubeError('Unreachable', `no credentials for the API server within ${loginMs ?? timeoutMs} ms`);
+    }
+  }
 
   /** Sends the request with the present credentials. `send` gets what undici needs. */
   async function request<T extends Pick<Streamed, 'statusCode' | 'headers'> & { receivedAt?: number }>(
@@ -171,20 +286,19 @@ export function createKubeHttp({ cluster, timeoutMs = 15_000, onRequest }: KubeH
     use: 'call' | 'watch',
     deadline: Deadline,
     send: (dispatcher: Dispatcher, request: Dispatcher.DispatchOptions) => Promise<T>,
-  ): Promise<T> {
+  ): Promise<{ answer: T; connection: KubeConnection }> {
     const { method = 'GET' } = options;
-    try {
-      // A credential plugin may hang, so the wait for it is bounded too.
-      const { headers, dispatcher } = await until(deadline, connections.get(use));
-      const answer = await send(dispatcher, {
+    const sendOn = ({ credentials, dispatcher }: KubeConnection): Promise<T> =>
+      send(dispatcher, {
         origin,
         path: prefix + options.path + queryText(options.query),
         method,
         headers: {
           accept: options.accept ?? 'application/json',
+          ...ACCEPT_ENCODING,
           'user-agent': 'vps-operator',
           ...(options.body !== undefined && { 'content-type': options.contentType ?? 'application/json' }),
-          ...headers,
+          ...credentials.headers,
         },
         body: options.body === undefined ? null : JSON.stringify(options.body),
         headersTimeout: 0,
@@ -192,11 +306,21 @@ export function createKubeHttp({ cluster, timeoutMs = 15_000, onRequest }: KubeH
         // undici closes the connection after a DELETE with a body, for servers that ignore the body.
         ...(method === 'DELETE' && { reset: false }),
       });
+    try {
+      let connection = await connect(use, deadline);
+      const answer = await sendOn(connection).catch(async (error: unknown) => {
+        // A read may be repeated; a write may have been done.
+        if (method !== 'GET' || !isIdleDeath(error)) throw error;
+        connections.replace(connection.dispatcher);
+        connection = await connect(use, deadline);
+        return sendOn(connection);
+      });
       const date = Date.parse(String(answer.headers['date'] ?? ''));
       // A large body arrives long after its Date was set.
       if (!Number.isNaN(date)) clockOffset = date - (answer.receivedAt ?? performance.now());
       onRequest?.({ method, status: answer.statusCode });
-      return answer;
+      if (answer.statusCode !== UNAUTHORIZED) failure = undefined;
+      return { answer, connection };
     } catch (error) {
       onRequest?.({ method, status: error instanceof KubeError ? error.status : undefined });
       throw error;
@@ -205,21 +329,23 @@ export function createKubeHttp({ cluster, timeoutMs = 15_000, onRequest }: KubeH
 
   /** The API server did not act on a request that got a 401, so repeat it once with fresh credentials. */
   async function withFreshCredentials<T extends Pick<Streamed, 'statusCode'>>(
-    send: () => Promise<T>,
+    send: () => Promise<{ answer: T; connection: KubeConnection }>,
     discard: (answer: T) => Promise<void>,
   ): Promise<T> {
-    const answer = await send();
-    if (answer.statusCode !== 401) return answer;
-    await discard(answer);
-    connections.invalidate();
-    return send();
+    const first = await send();
+    if (first.answer.statusCode !== UNAUTHORIZED) return first.answer;
+    await discard(first.answer);
+    connections.renew(first.connection);
+    const { answer } = await send();
+    if (answer.statusCode === UNAUTHORIZED) failed('refused');
+    return answer;
   }
 
   async function collect(options: CallOptions, deadline: Deadline): Promise<unknown> {
     const { maxBytes = MAX_BODY_BYTES } = options;
     const tooLarge = (status: number): KubeError =>
       new KubeError('TooLarge', `an answer of more than ${maxBytes} bytes`, { status });
-    const limits = { maxBytes, tooLarge, maxErrorBytes: MAX_ERROR_BYTES };
+    const limits = { maxBytes, tooLarge, undecodable, maxErrorBytes: MAX_ERROR_BYTES };
     const answer = await withFreshCredentials(
       () => request(options, 'call', deadline, (dispatcher, sent) => exchange(dispatcher, sent, deadline, limits)),
       () => Promise.resolve(),
@@ -236,17 +362,21 @@ export function createKubeHttp({ cluster, timeoutMs = 15_000, onRequest }: KubeH
     { method = 'GET', path, signal: outer }: CallOptions,
     work: (deadline: Deadline) => Promise<T>,
   ): Promise<T> {
-    const deadline = new Deadline(timeoutMs, () => LATE, outer);
-    try {
-      return await work(deadline);
-    } catch (error) {
-      if (deadline.reason === LATE)
-        throw new KubeError('Unreachable', `${method} ${path}: no answer within ${timeoutMs} ms`);
-      if (error instanceof KubeError) throw error;
-      throw networkError(`${method} ${path}`, error);
-    } finally {
-      deadline.clear();
-    }
+    const within = async <R>(ms: number, step: (deadline: Deadline) => Promise<R>): Promise<R> => {
+      const deadline = new Deadline(ms, () => LATE, outer);
+      try {
+        return await step(deadline);
+      } catch (error) {
+        if (error instanceof KubeError) throw error;
+        if (deadline.reason === LATE)
+          throw new KubeError('Unreachable', `${method} ${path}: no answer within ${timeoutMs} ms`);
+        throw networkError(`${method} ${path}`, error);
+      } finally {
+        deadline.clear();
+      }
+    };
+    if (loginMs !== undefined) await within(loginMs, (deadline) => connect('call', deadline));
+    return within(timeoutMs, work);
   }
 
   return {
@@ -260,11 +390,14 @@ export function createKubeHttp({ cluster, timeoutMs = 15_000, onRequest }: KubeH
           () => request(options, 'watch', deadline, (dispatcher, sent) => dispatcher.request({ ...sent, signal })),
           ({ body }) => body.dump(),
         );
-        if (answer.statusCode === 200) return answer.body;
-        throw errorOfAnswer(answer.statusCode, await readError(answer), retryAfter(answer.headers));
+        const body = decodedBody(answer);
+        if (answer.statusCode === 200) return body;
+        throw errorOfAnswer(answer.statusCode, await readError(body), retryAfter(answer.headers));
       }),
 
     serverTime: () => (clockOffset === undefined ? undefined : clockOffset + performance.now()),
+
+    loginFailure: () => failure && { kind: failure.kind, forMs: performance.now() - failure.since },
 
     close: () => connections.close(),
   };
@@ -281,11 +414,24 @@ function retryAfter(headers: Streamed['headers']): string | undefined {
   return Array.isArray(value) ? value[0] : value;
 }
 
+const undecodable = (why: string): KubeError => new KubeError('BadResponse', `the answer cannot be decoded: ${why}`);
+
+/** Throws KubeError for an encoding that is not known. */
+function decodedBody({ body, headers }: Streamed): AsyncIterable<Buffer> {
+  try {
+    return decodedStream(body, headers['content-encoding']);
+  } catch (error) {
+    // An error without a listener ends the process.
+    body.on('error', () => undefined).destroy();
+    throw undecodable((error as Error).message);
+  }
+}
+
 /** Reads the start of an error body; the API server's own errors always fit. */
-async function readError(answer: Streamed): Promise<string> {
+async function readError(body: AsyncIterable<Buffer>): Promise<string> {
   const chunks: Buffer[] = [];
   let size = 0;
-  for await (const chunk of answer.body as AsyncIterable<Buffer>) {
+  for await (const chunk of body) {
     size += chunk.length;
     chunks.push(chunk);
     if (size > MAX_ERROR_BYTES) break;

@@ -8,8 +8,10 @@
  * check: it cannot respond, which the kubelet treats as a failure.
  *
  * A failed /readyz only stops a rollout, because no traffic is sent to the operator. A process is ready if it works on
- * objects, or if it is a standby that can read the Lease, which requires both the API server and RBAC.
+ * objects, or if it is a standby that can read the Lease, which requires both the API server and RBAC. Neither is ready
+ * while the API server refuses its credentials.
  */
+import type { LoginFailure } from '../kube/http.ts';
 import type { Page } from './page-server.ts';
 import type { Vitals } from './vitals.ts';
 
@@ -22,6 +24,8 @@ export interface Health {
   stopping: boolean;
   /** Set while another process may lead: time since the API server last answered a Lease request (ms). */
   standby: { leaseAgeMs: number } | undefined;
+  /** Set while the API server refuses the credentials of the process, or there are none. */
+  loginFailure: LoginFailure | undefined;
 }
 
 export interface HealthBounds {
@@ -29,6 +33,8 @@ export interface HealthBounds {
   longestSilenceMs: number;
   /** A healthy standby reads the Lease at least this often (ms). */
   longestLeaseAgeMs: number;
+  /** A shorter failure may be a rotation of credentials (ms). */
+  longestLoginFailureMs: number;
 }
 
 /** The page lists the checks in this order. */
@@ -58,10 +64,20 @@ export function liveChecks({ vitals }: Health, { longestSilenceMs }: HealthBound
   };
 }
 
-export function readyChecks(health: Health, { longestLeaseAgeMs }: HealthBounds): Record<string, HealthCheck> {
-  const { vitals, stopping, standby } = health;
+export function readyChecks(
+  health: Health,
+  { longestLeaseAgeMs, longestLoginFailureMs }: HealthBounds,
+): Record<string, HealthCheck> {
+  const { vitals, stopping, standby, loginFailure } = health;
   return {
     stopping: () => (stopping ? 'the process is about to end' : undefined),
+    credentials: () => {
+      if (loginFailure === undefined || loginFailure.forMs <= longestLoginFailureMs) return undefined;
+      const { kind, forMs } = loginFailure;
+      return kind === 'refused'
+        ? `the API server has refused the operator's credentials for ${seconds(forMs)}`
+        : `the operator has had no credentials for the API server for ${seconds(forMs)}`;
+    },
     standby: () => {
       if (standby === undefined || standby.leaseAgeMs <= longestLeaseAgeMs) return undefined;
       const seen = Number.isFinite(standby.leaseAgeMs) ? `for ${seconds(standby.leaseAgeMs)}` : 'yet';

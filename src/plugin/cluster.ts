@@ -33,6 +33,8 @@ export interface ClusterFlags extends Overrides {
 }
 
 const FIELD_MANAGER = 'kubectl-vps';
+/** How long a user may take to log in where a credential plugin asks for it (ms). */
+const LOGIN_MS = 300_000;
 /** Otherwise the API server drops a field that only a newer CRD has, such as `ttl`, and the user would count on it. */
 const STRICT = { fieldValidation: 'Strict' };
 /** The API server checks everything, and stores nothing. */
@@ -72,7 +74,7 @@ export class ClusterView {
 
   /** Throws CommandError if the kubeconfig is invalid. */
   constructor({ kubeconfig, namespace, timeoutMs, ...overrides }: ClusterFlags) {
-    const cluster = failing(() => loadCluster(kubeconfig, overrides));
+    const cluster = failing(() => loadCluster(kubeconfig, overrides, { terminal: { isInteractive: isAtTerminal() } }));
     this.namespace = namespace || (cluster.namespace ?? 'default');
     const { context, as, asUid, asGroup = [] } = overrides;
     const groups = asGroup.map((group) => ['as-group', group] as const);
@@ -80,7 +82,8 @@ export class ClusterView {
     this.where = [...flags, ['namespace', namespace] as const]
       .map(([flag, value]) => (value ? ` --${flag}=${quoted(value)}` : ''))
       .join('');
-    this.#http = failing(() => createKubeHttp({ cluster, timeoutMs }));
+    const loginMs = timeoutMs === undefined && isAtTerminal() ? LOGIN_MS : undefined;
+    this.#http = failing(() => createKubeHttp({ cluster, timeoutMs, loginMs }));
   }
 
   async get(name: string): Promise<VirtualServer> {
@@ -414,6 +417,9 @@ function rightsFor(message: string): string[] {
 
 const REFUSAL = /User "([^"]+)" cannot (\w+) resource "([\w/]+)" in API group "([^"]*)"/;
 const ACCOUNTS = 'system:serviceaccount:';
+
+/** A credential plugin may ask the user there. */
+const isAtTerminal = (): boolean => process.stdin.isTTY && process.stderr.isTTY;
 
 /** A kubeconfig that cannot be used is a mistake in the command or its environment. */
 function failing<T>(work: () => T): T {

@@ -21,6 +21,7 @@ import {
   parseServer,
   parseServerList,
   shapeOf,
+  toIdentifier,
 } from './wire.ts';
 
 /** What all accounts of a provider share. */
@@ -142,8 +143,9 @@ export function createSession(deps: SessionDeps): Session {
 }
 
 /** Throws PROVIDER_PROTOCOL for an unusable identifier, which must not count as a missing one. */
-function identifierIn({ identifier }: Record<string, unknown>): string | undefined {
-  if (typeof identifier !== 'string' || identifier === '') return undefined;
+function identifierIn(body: Record<string, unknown>): string | undefined {
+  const identifier = toIdentifier(body['identifier']);
+  if (identifier === undefined) return undefined;
   if (!isIdentifier(identifier))
     throw new ProviderError(
       'PROVIDER_PROTOCOL',

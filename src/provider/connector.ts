@@ -1,7 +1,7 @@
 /**
  * Connections to the provider over one address family. Tokens are bound to the source address that obtained them, so
- * happy eyeballs would invalidate them at random. The family of the last successful connection is tried first, and the
- * other family only after a failure, before any byte is sent.
+ * happy eyeballs would invalidate them at random. The address of the last successful connection is tried first, then the
+ * others of its family, and the other family only after all of them, before any byte is sent.
  */
 import { lookup as dnsLookup } from 'node:dns/promises';
 import { isIP } from 'node:net';
@@ -12,7 +12,7 @@ import { buildConnector } from 'undici';
 type Family = 4 | 6;
 
 export interface ConnectorOptions {
-  /** Timeout of one attempt (TCP and TLS), in milliseconds. */
+  /** Timeout of the attempt with the last address (TCP and TLS), in milliseconds; see `ATTEMPT_MS`. */
   timeoutMs: number;
   /** Called when connections use another source address; anything bound to the old address is invalid. */
   onFamilyChange: () => void;
@@ -27,9 +27,16 @@ export interface Address {
   family: number;
 }
 
-/** Failures of an address. A TLS failure is not among them: it would occur with the other family too. */
+/** Longest attempt while another address is left (ms): a silent one must not use up the time of the call. */
+const ATTEMPT_MS = 2_500;
+
+/** Failures of an address. A certificate that is refused is not among them: other addresses would show it too. */
 const ADDRESS_FAILURES = new Set([
   'ECONNREFUSED',
+  'ECONNRESET',
+  'ECONNABORTED',
+  'EACCES',
+  'EPERM',
   'ENETUNREACH',
   'EHOSTUNREACH',
   'ENETDOWN',
@@ -42,55 +49,50 @@ const ADDRESS_FAILURES = new Set([
 
 export class Connector {
   readonly #options: ConnectorOptions;
-  readonly #connectAddress: buildConnector.connector;
+  readonly #connectLast: buildConnector.connector;
+  readonly #connectBefore: buildConnector.connector;
   #family: Family | undefined;
+  /** The address of each host that the last connection has reached. */
+  readonly #reached = new Map<string, string>();
 
   constructor(options: ConnectorOptions) {
     this.#options = options;
     const { timeoutMs, secureContext } = options;
-    this.#connectAddress = resumingConnector({
-      autoSelectFamily: false,
-      timeout: timeoutMs,
-      ...(secureContext && { secureContext }),
-    });
+    const common = { autoSelectFamily: false, ...(secureContext && { secureContext }) };
+    this.#connectLast = resumingConnector({ ...common, timeout: timeoutMs });
+    this.#connectBefore = resumingConnector({ ...common, timeout: Math.min(timeoutMs, ATTEMPT_MS) });
   }
 
   /** Resolves with an established connection, over TLS for https. Rejects before any byte of a request is sent. */
   async open(options: buildConnector.Options): Promise<Socket> {
     const candidates = await this.#candidates(options.hostname);
     for (const [index, { address, family }] of candidates.entries()) {
+      const isLast = index === candidates.length - 1;
       try {
         // Keep `host`: undici takes the TLS server name from it.
-        const socket = await this.#attempt({ ...options, hostname: address });
+        const target = { ...options, hostname: address };
+        const socket = await attempt(isLast ? this.#connectLast : this.#connectBefore, target);
         this.#succeeded(family === 6 ? 6 : 4);
+        this.#reached.set(options.hostname, address);
         return socket;
       } catch (error) {
         const { code } = error as NodeJS.ErrnoException;
-        if (index === candidates.length - 1 || !ADDRESS_FAILURES.has(code ?? '')) throw error;
+        if (isLast || !ADDRESS_FAILURES.has(code ?? '')) throw error;
       }
     }
     throw Object.assign(new Error('the host has no address'), { code: 'ENOTFOUND' });
   }
 
-  /** One address per family, the preferred family first. */
+  /** All addresses, those of the preferred family first, and of those the one that was reached last. */
   async #candidates(hostname: string): Promise<Address[]> {
     const literal = isIP(hostname);
     if (literal !== 0) return [{ address: hostname, family: literal }];
     const lookup = this.#options.lookup ?? ((name: string) => dnsLookup(name, { all: true }));
     const addresses = await lookup(hostname);
     const first = this.#family ?? addresses[0]?.family;
-    const preferred = addresses.find(({ family }) => family === first);
-    const other = addresses.find(({ family }) => family !== first);
-    return [preferred, other].filter((address) => address !== undefined);
-  }
-
-  #attempt(options: buildConnector.Options): Promise<Socket> {
-    return new Promise((resolve, reject) => {
-      this.#connectAddress(options, (...[error, socket]) => {
-        if (error) reject(error);
-        else resolve(socket);
-      });
-    });
+    const reached = this.#reached.get(hostname);
+    const rank = ({ address, family }: Address): number => (family !== first ? 2 : address === reached ? 0 : 1);
+    return addresses.toSorted((one, other) => rank(one) - rank(other));
   }
 
   #succeeded(family: Family): void {
@@ -98,6 +100,15 @@ export class Connector {
     this.#family = family;
     if (changed) this.#options.onFamilyChange();
   }
+}
+
+function attempt(connect: buildConnector.connector, options: buildConnector.Options): Promise<Socket> {
+  return new Promise((resolve, reject) => {
+    connect(options, (...[error, socket]) => {
+      if (error) reject(error);
+      else resolve(socket);
+    });
+  });
 }
 
 /**

@@ -1,4 +1,5 @@
 /** The URLs of the provider API, and the parsing of Location headers. */
+import { toTask, type TaskNumber } from '../base/exact-numbers.ts';
 import { ProviderError } from './error.ts';
 
 export interface Endpoint {
@@ -39,7 +40,7 @@ export class Endpoints {
     this.servers = this.#at(SERVERS);
   }
 
-  task(task: number): Endpoint {
+  task(task: TaskNumber): Endpoint {
     return this.#at(`${TASKS}/${task}`);
   }
 
@@ -51,7 +52,7 @@ export class Endpoints {
   }
 
   /** The task that a Location names; undefined unless it is a task at the origin of the base URL. */
-  taskOfLocation(location: unknown): number | undefined {
+  taskOfLocation(location: unknown): TaskNumber | undefined {
     return toTask(this.#segment(location, TASKS));
   }
 
@@ -80,12 +81,6 @@ export class Endpoints {
       return undefined;
     }
   }
-}
-
-/** A task number as a JSON number or a decimal string; undefined for anything else. */
-export function toTask(value: unknown): number | undefined {
-  const task = typeof value === 'string' && /^\d{1,16}$/.test(value) ? Number(value) : value;
-  return typeof task === 'number' && Number.isSafeInteger(task) && task >= 0 ? Math.abs(task) : undefined;
 }
 
 /** True if the value can be one path segment. Any other identifier is rejected, because no call could use it. */

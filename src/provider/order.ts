@@ -4,7 +4,8 @@
  */
 import { until } from '../base/deadline.ts';
 import type { Caller } from './caller.ts';
-import { toTask, type Endpoints } from './endpoints.ts';
+import { toTask } from '../base/exact-numbers.ts';
+import type { Endpoints } from './endpoints.ts';
 import { ProviderError, ResponseError, failed, withheldError } from './error.ts';
 import { failure } from './failure.ts';
 import type { Connection, ProviderAnswer } from './transport.ts';

@@ -6,7 +6,7 @@
 import { request as httpRequest } from 'node:http';
 import type { IncomingMessage } from 'node:http';
 import type { Socket } from 'node:net';
-import { textOf } from '../base/exchange.ts';
+import { bodyOf, type BodyLimits } from '../base/exchange.ts';
 import type { Endpoint } from './endpoints.ts';
 
 interface OwnRequest {
@@ -14,9 +14,7 @@ interface OwnRequest {
   target: Endpoint;
   headers: Record<string, string>;
   body?: string | undefined;
-  /** A larger answer is cut off with the error that `tooLarge` returns (bytes). */
-  maxBytes: number;
-  tooLarge: () => Error;
+  limits: BodyLimits;
 }
 
 interface OwnAnswer {
@@ -68,16 +66,17 @@ const isHangUp = (error: Error): boolean => error.message === 'socket hang up';
 /** In the words of undici, which sends the other calls. */
 const closedError = (): Error => new Error('other side closed');
 
-function collect(response: IncomingMessage, options: OwnRequest, signal: AbortSignal): Promise<OwnAnswer> {
+function collect(response: IncomingMessage, { limits }: OwnRequest, signal: AbortSignal): Promise<OwnAnswer> {
   const { statusCode: status = 0, headers } = response;
   const chunks: Buffer[] = [];
   let size = 0;
   return new Promise((resolve) => {
-    const end = (cut?: Error): void => resolve({ status, headers, text: textOf(chunks), cut });
+    const end = (cut?: Error): void =>
+      resolve({ status, headers, ...bodyOf(chunks, { statusCode: status, headers }, limits, cut) });
     response.on('data', (chunk: Buffer) => {
       size += chunk.length;
       chunks.push(chunk);
-      if (size > options.maxBytes) response.destroy(options.tooLarge());
+      if (size > limits.maxBytes) response.destroy(limits.tooLarge(status));
     });
     response.once('end', () => end());
     // A request that the signal ends reports that its connection was reset.

@@ -1,7 +1,9 @@
 /** HTTP requests to the provider: deadline, size limit, no redirects, and failures as ProviderErrors. */
 import { Agent, type Dispatcher } from 'undici';
+import { ACCEPT_ENCODING } from '../base/content-encoding.ts';
 import { Deadline, until } from '../base/deadline.ts';
-import { exchange as collect } from '../base/exchange.ts';
+import { exchange as collect, type Answer } from '../base/exchange.ts';
+import { isIdleDeath } from '../base/idle-death.ts';
 import { connectOptions, type ConnectorOptions } from './connector.ts';
 import { createDialer, type Dialer, type Network } from './dialer.ts';
 import type { Endpoint } from './endpoints.ts';
@@ -51,6 +53,9 @@ const MAX_RESPONSE = 8 * 1024 * 1024;
 /** The deadlines of this module cover the whole request, so undici's own timers are off. */
 const LIMITS = { allowH2: false, headersTimeout: 0, bodyTimeout: 0, maxResponseSize: MAX_RESPONSE };
 
+/** Error answers are read whole too: the agent bounds them. */
+const BODY = { maxBytes: MAX_RESPONSE, maxErrorBytes: Infinity, tooLarge, undecodable };
+
 /** A connection that carries one request. */
 export interface Connection {
   /**
@@ -98,13 +103,30 @@ export class Transport implements Wire {
     const { redactor } = exchange;
     return this.#until(this.#options.timeoutMs, (deadline) =>
       this.#observed(exchange, async () => {
-        const answer = await collect(this.#agent, this.#requestOptions(exchange), deadline);
+        const answer = await this.#collected(exchange, deadline);
         // undici uses a connection again only after a cycle of the event loop; until then the caller keeps its place.
         await new Promise((resolve) => setImmediate(resolve));
         const { statusCode: status, headers, text, cut } = answer;
         return { status, headers, body: cut === undefined ? text : toProviderError(cut, redactor) };
       }),
     );
+  }
+
+  /**
+   * A GET is sent again once, over a new connection, if an idle one turns out to be dead. Not a DELETE: what was read before
+   * it may no longer be true.
+   */
+  async #collected(exchange: Exchange, deadline: Deadline): Promise<Answer> {
+    const agent = this.#agent;
+    const options = this.#requestOptions(exchange);
+    try {
+      return await collect(agent, options, deadline, BODY);
+    } catch (error) {
+      if (exchange.method !== 'GET' || !isIdleDeath(error)) throw error;
+      // The other idle connections may be dead too.
+      if (agent === this.#agent) this.#renewAgent();
+      return collect(this.#agent, options, deadline, BODY);
+    }
   }
 
   /** Opens a connection for one request. Throws ProviderError; no byte of the request was sent then. */
@@ -125,7 +147,7 @@ export class Transport implements Wire {
           before();
           const { method, target, body, redactor } = exchange;
           const headers = this.#headersOf(exchange);
-          const request = { method, target, headers, body, maxBytes: MAX_RESPONSE, tooLarge };
+          const request = { method, target, headers, body, limits: BODY };
           const { text, cut, ...answer } = await requestOn(socket, request, ends);
           return { ...answer, body: cut === undefined ? text : toProviderError(cut, redactor) };
         }),
@@ -175,11 +197,16 @@ export class Transport implements Wire {
 
   #familyChanged(): void {
     // Connections of the old family would send new tokens from the old address.
+    this.#renewAgent();
+    this.#options.onFamilyChange();
+  }
+
+  /** Running requests end on their old connections. */
+  #renewAgent(): void {
     const old = this.#agent;
     this.#agent = this.#newAgent();
     if (this.#closed) void this.#agent.destroy();
     void old.close();
-    this.#options.onFamilyChange();
   }
 
   #requestOptions(exchange: Exchange): Dispatcher.RequestOptions & { origin: string } {
@@ -194,7 +221,7 @@ export class Transport implements Wire {
   }
 
   #headersOf({ headers }: Exchange): Record<string, string> {
-    return { accept: 'application/json', 'user-agent': this.#options.userAgent, ...headers };
+    return { accept: 'application/json', ...ACCEPT_ENCODING, 'user-agent': this.#options.userAgent, ...headers };
   }
 
   async #observed(exchange: Exchange, run: () => Promise<ProviderAnswer>): Promise<ProviderAnswer> {
@@ -238,6 +265,10 @@ function closedError(): ProviderError {
 
 function tooLarge(): ProviderError {
   return new ProviderError('PROVIDER_PROTOCOL', `the provider's answer is larger than ${MAX_RESPONSE} bytes`);
+}
+
+function undecodable(why: string): ProviderError {
+  return new ProviderError('PROVIDER_PROTOCOL', `the provider's answer cannot be decoded: ${why}`);
 }
 
 function toProviderError(fault: unknown, redactor: Redactor): ProviderError {

@@ -1,4 +1,5 @@
 /** The provider as the rest of the operator sees it: plain data types, and the contract of each call. */
+import type { TaskNumber } from '../base/exact-numbers.ts';
 import type { ProviderError } from './error.ts';
 
 /** An API key as stored in the Secret; never logged, never part of an error. */
@@ -39,7 +40,7 @@ export interface CreateServerRequest {
 /** The outcome of an order (docs/concepts/design.md, "What an answer to the order means"). */
 export type CreateOutcome =
   /** The provider accepted the order. */
-  | { kind: 'created'; task: number }
+  | { kind: 'created'; task: TaskNumber }
   /** Certainly no server was created; the same request may be sent again. */
   | { kind: 'notCreated'; error: ProviderError }
   /** The provider read the request and refused it. */
@@ -48,7 +49,7 @@ export type CreateOutcome =
    * A server may or may not exist: never resend the order without a user's decision. `task` is the task in a 2xx
    * response other than 202; it is evidence of a server, but not proof.
    */
-  | { kind: 'unknown'; error: ProviderError; task?: number };
+  | { kind: 'unknown'; error: ProviderError; task?: TaskNumber };
 
 export type TaskState =
   | { state: 'pending'; identifier?: string | undefined; status?: string | undefined }
@@ -148,7 +149,7 @@ export interface Session {
    */
   openOrder(): Promise<OpenOrder>;
   /** Throws PROVIDER_NOT_FOUND if the provider does not know the task. */
-  pollTask(task: number): Promise<TaskState>;
+  pollTask(task: TaskNumber): Promise<TaskState>;
   /** Throws PROVIDER_NOT_FOUND if the provider does not know the server. */
   readServer(identifier: string, priority: Priority): Promise<Server>;
   /**

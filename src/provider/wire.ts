@@ -1,6 +1,7 @@
 /** Parses the provider's JSON leniently: ignores unknown fields and drops optional fields of a wrong type. */
 import * as z from 'zod';
 import { isObject } from '../base/deep-equal.ts';
+import { parseExact } from '../base/exact-numbers.ts';
 import { ProviderError, failed, type Operation } from './error.ts';
 import { identifierKey, isSameIdentifier } from '../base/identifier.ts';
 import type { Image, ListShape, Product, Server } from './types.ts';
@@ -19,12 +20,24 @@ const productSchema = z.object({
 });
 const imageSchema = z.object({ name: z.string().min(1), description: text });
 
+/** A string, or a number, whose digits count. */
+const identifier = z.union([z.string().min(1), z.int().min(0).transform(String)]);
+
 const serverSchema = z.object({
-  identifier: z.string().min(1),
+  identifier,
   name: text,
   status: text,
   product: text,
-  price: z.number().optional().catch(undefined),
+  price: z
+    .union([
+      z.number(),
+      z
+        .string()
+        .regex(/^\d{16,}$/)
+        .transform(Number),
+    ])
+    .optional()
+    .catch(undefined),
   zone: z.object({ name: text, code: text }).optional().catch(undefined),
   host_server: text,
   specs: z.object({ cores: count, ram: count, disk_size: count, disk_type: text }).optional().catch(undefined),
@@ -79,8 +92,12 @@ function identifiersIn(body: Record<string, unknown>): (string | undefined)[] {
 }
 
 function identifierOf(value: unknown): string | undefined {
-  const identifier: unknown = isObject(value) ? value['identifier'] : value;
-  return typeof identifier === 'string' && identifier !== '' ? identifier : undefined;
+  return toIdentifier(isObject(value) ? value['identifier'] : value);
+}
+
+/** Undefined for anything that cannot be an identifier. */
+export function toIdentifier(value: unknown): string | undefined {
+  return identifier.safeParse(value).data;
 }
 
 /** The form of a list that one of these functions accepts. */
@@ -126,7 +143,7 @@ export function parseMessage(body: unknown): string {
 /** Throws PROVIDER_PROTOCOL without the parser's own message, which quotes the text. */
 export function parseJson(text: string, operation: Operation): unknown {
   try {
-    return JSON.parse(text);
+    return parseExact(text);
   } catch {
     throw new ProviderError('PROVIDER_PROTOCOL', failed(operation, 'the answer is not JSON'));
   }
@@ -142,7 +159,7 @@ export function asObject(value: unknown, operation: Operation): Record<string, u
 export function objectIn(text: unknown): Record<string, unknown> {
   if (typeof text !== 'string') return {};
   try {
-    const value: unknown = JSON.parse(text);
+    const value = parseExact(text);
     return isObject(value) ? value : {};
   } catch {
     return {};

@@ -19,6 +19,8 @@ export type SshProbe = (target: SshEndpoint, namespace: string, known: readonly 
 
 /** Timeout for name look-up, connections and answers together (ms). */
 export const PROBE_MS = 5_000;
+/** How long one address of a host may take to connect before the next one is tried (ms). Node's default is 250 ms. */
+const ADDRESS_MS = 1_000;
 /**
  * Further probes wait. The limit is half of the default number of workers, so that other work continues. The namespaces
  * share the places as they share the workers: in one common queue, the probes of other namespaces would wait for every
@@ -110,7 +112,8 @@ async function ask({ host, port }: SshEndpoint, types: readonly KeyType[], limit
   // Takes memory and time, so only when a first object uses sshCheck.
   const { Client } = (await import('ssh2')).default;
   return new Promise((resolve) => {
-    const socket = connect({ host, port, lookup });
+    const attempts = { autoSelectFamily: true, autoSelectFamilyAttemptTimeout: ADDRESS_MS };
+    const socket = connect({ host, port, lookup, ...attempts });
     let connected = false;
     let received = Buffer.alloc(0);
     let banner: string | undefined;

@@ -8,7 +8,7 @@ const ROOT = join(import.meta.dirname, '../..');
 const SRC = join(ROOT, 'src');
 
 /** Files besides the mains that read the environment or the arguments; $KUBECONFIG is handled separately. */
-const READERS: string[] = ['base/version.ts', 'kube/config.ts'];
+const READERS: string[] = ['base/version.ts', 'kube/config.ts', 'kube/exec-credential.ts'];
 
 /** Files that read messages, and whose. A condition has its facts apart: the reason, the summary and the subject. */
 const MESSAGES_OF_OTHERS: Record<string, string> = {

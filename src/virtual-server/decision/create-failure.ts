@@ -4,6 +4,7 @@
  * created once the named server is denied long enough; and only where the list of servers confirms that, another order
  * follows without you. Pure.
  */
+import type { TaskNumber } from '../../base/exact-numbers.ts';
 import type { Verdict } from '../../controller/conditions.ts';
 import { RECONCILE_AT_ANNOTATION } from '../../api/names.ts';
 import type { ServerRecord } from '../../api/record.ts';
@@ -50,7 +51,7 @@ export function forgottenFailure(at: View, polled: PolledRecord): Outcome | unde
   return said === undefined ? undefined : confirmed(at, polled, said);
 }
 
-function failedAgain({ memo, monotonic }: Facts, task: number, said: string): Failure {
+function failedAgain({ memo, monotonic }: Facts, task: TaskNumber, said: string): Failure {
   const { failure } = memo.evidence;
   if (failure?.task !== task) return { task, said, count: 1, since: monotonic };
   return { ...failure, said, count: failure.count + 1 };

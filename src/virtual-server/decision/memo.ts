@@ -2,6 +2,7 @@
  * What this process remembers about an object between visits: evidence about its server, and what only saves calls. Losing
  * it costs time and calls, never safety. Pure.
  */
+import type { TaskNumber } from '../../base/exact-numbers.ts';
 import type { TaskProgress } from './status.ts';
 
 export interface Memo {
@@ -17,7 +18,7 @@ export interface Memo {
 
 /** The answers of a task so far. */
 export interface Polled {
-  task: number;
+  task: TaskNumber;
   /** When this process got the first answer, and the last one, on the monotonic clock (ms). */
   since: number;
   at: number;
@@ -82,7 +83,7 @@ export type Silence =
 
 /** How often in a row, and since when, the task has answered with an error that says why the order failed. */
 export interface Failure {
-  task: number;
+  task: TaskNumber;
   said: string;
   count: number;
   /** On the monotonic clock (ms). */

@@ -3,6 +3,7 @@
  * tasks of this product took before. A text that lies costs a few polls, because the pause doubles with each answer that
  * shows no progress. Pure.
  */
+import type { TaskNumber } from '../../base/exact-numbers.ts';
 import type { ServerRecord } from '../../api/record.ts';
 import type { Polled } from './memo.ts';
 import { jittered } from './outcome.ts';
@@ -63,7 +64,7 @@ export function runsForMs(attemptedAt: string | undefined, now: number): number 
   return attemptedAt === undefined ? undefined : Math.max(0, now - Date.parse(attemptedAt));
 }
 
-function answered(before: Polled | undefined, task: number, progress: TaskProgress, at: number): Polled {
+function answered(before: Polled | undefined, task: TaskNumber, progress: TaskProgress, at: number): Polled {
   const { percent } = progress;
   const start = percent === undefined ? undefined : { percent, at };
   if (before === undefined) return { task, since: at, at, progress, base: start, stale: 0 };

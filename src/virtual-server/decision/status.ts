@@ -1,4 +1,5 @@
 /** The fields of status that come from the provider, and what they say. Pure. */
+import type { TaskNumber } from '../../base/exact-numbers.ts';
 import {
   BOUNDS,
   type VirtualServer,
@@ -88,7 +89,7 @@ function sshArguments(ways: VirtualServerStatus): string | undefined {
 
 /** The `task` field while the task runs. */
 export function taskField(
-  task: number,
+  task: TaskNumber,
   message: string | undefined,
   expectedAt?: string,
 ): NonNullable<VirtualServerStatus['task']> {

@@ -1,4 +1,5 @@
 /** What is known about an object (facts), what to do next (operation), and what to write (next). Plain data. */
+import type { TaskNumber } from '../../base/exact-numbers.ts';
 import type { Verdict, EventNote } from '../../controller/conditions.ts';
 import type { Missing } from '../../accounts/decision/failure.ts';
 import type { ServerRecord } from '../../api/record.ts';
@@ -14,7 +15,7 @@ export interface AttemptNote {
   state: 'minted' | 'sending' | 'task';
   /** RFC 3339. */
   mintedAt?: string;
-  task?: number;
+  task?: TaskNumber;
   account?: string;
 }
 
@@ -63,7 +64,7 @@ export interface Others {
   /** Objects with a key of the account that hold another server, which shows this address too. */
   withAddress: (address: string, asker: Pick<ServerRecord, 'account' | 'identifier'>) => readonly string[];
   /** Objects that follow the task with this number to its end. */
-  withTask: (task: number, account: string | undefined) => readonly string[];
+  withTask: (task: TaskNumber, account: string | undefined) => readonly string[];
   /** Objects that have ordered a server and do not know its identifier yet, but will. */
   ordering: (account: string | undefined) => readonly string[];
 }
@@ -100,7 +101,7 @@ export type Operation =
   /** Another object holds the server now. */
   | { type: 'handOver'; record: ServerRecord; taker: string }
   /** Poll the task of the order. */
-  | { type: 'follow'; record: ServerRecord; task: number }
+  | { type: 'follow'; record: ServerRecord; task: TaskNumber }
   /** Read the server. */
   | { type: 'look'; record: ServerRecord; identifier: string }
   /** Cancel the server of an object that is being deleted, or whose time is up. */

@@ -4,6 +4,7 @@
  * nothing; an attempt noted as `minted` proves that nothing was sent for it. Do not share the folder between pods,
  * and do not restore it from a snapshot.
  */
+import type { TaskNumber } from '../../base/exact-numbers.ts';
 import { randomUUID } from 'node:crypto';
 import * as realFiles from 'node:fs/promises';
 import { resolve } from 'node:path';
@@ -46,7 +47,7 @@ export interface Journal {
    */
   sending(uid: string, attempt: string): Promise<void>;
   /** The provider accepted the create. The entry keeps the task even if the disk refuses it. */
-  task(uid: string, attempt: string, task: number): Promise<void>;
+  task(uid: string, attempt: string, task: TaskNumber): Promise<void>;
   /**
    * A definite answer: the attempt created nothing. Its entry becomes `minted` again, which proves the same after a
    * crash.

@@ -4,6 +4,7 @@
  * process never leaves a torn note or an older state, without any sync: the page cache survives. The death of the machine
  * may leave an older state. So the name carries the machine's boot, and under an earlier boot `minted` proves nothing.
  */
+import { toTask, type TaskNumber } from '../../base/exact-numbers.ts';
 import { createHash } from 'node:crypto';
 import { extname, join } from 'node:path';
 import * as z from 'zod';
@@ -109,7 +110,7 @@ export async function openNotes({ dir, bootId, files, timers, warn, attempts }: 
     if (isEarlier && state === 'minted') return undefined;
     try {
       const note = { ...parse(await files.readFile(at(name), 'utf8'), noteSchema), own: false };
-      if (task !== undefined) return { ...note, state: 'task', task: Number(task) };
+      if (task !== undefined) return { ...note, state: 'task', task: toTask(task) ?? Number(task) };
       return { ...note, state: state === 'minted' ? 'minted' : 'sending' };
     } catch (cause) {
       if (!isEarlier || !(cause instanceof SyntaxError)) throw corrupt(at(name), cause);
@@ -279,7 +280,7 @@ export interface JournalEntry {
   readonly state: 'minted' | 'sending' | 'task';
   /** When the attempt was minted, RFC 3339. */
   readonly mintedAt?: string;
-  readonly task?: number;
+  readonly task?: TaskNumber;
   /** Hash of base URL and key ID that the attempt was minted for. */
   readonly account?: string;
   /** True if minted by this process; false if an earlier one noted it. */

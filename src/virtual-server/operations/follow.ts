@@ -1,4 +1,5 @@
 /** Follows the task of an order until it names a server and ends. */
+import type { TaskNumber } from '../../base/exact-numbers.ts';
 import { without } from '../../base/without.ts';
 import { currentReason } from '../../api/conditions.ts';
 import type { Verdict } from '../../controller/conditions.ts';
@@ -57,7 +58,7 @@ function learn({ object, services }: Visit, { facts }: View, { task, attemptedAt
  * The provider has restarted its task numbers, so following this task could lead both objects to one server. An object
  * that already knows its server can tell when the task names another one.
  */
-export function taskInTwo({ object, facts }: View, record: ServerRecord, task: number): Park | undefined {
+export function taskInTwo({ object, facts }: View, record: ServerRecord, task: TaskNumber): Park | undefined {
   if (record.identifier !== undefined) return undefined;
   const holders = facts.others.withTask(task, record.account);
   if (holders.length === 0) return undefined;
@@ -69,7 +70,11 @@ export function taskInTwo({ object, facts }: View, record: ServerRecord, task: n
  * Each account counts its own tasks. Under another key of the same base URL, the identifier that the task named before
  * can prove that it is the same task. Without an identifier, the task may belong to any other order.
  */
-export function taskOfAnotherAccount({ object, facts }: View, record: ServerRecord, task: number): Park | undefined {
+export function taskOfAnotherAccount(
+  { object, facts }: View,
+  record: ServerRecord,
+  task: TaskNumber,
+): Park | undefined {
   const account = accountOf(facts);
   if (record.account === undefined || isSameAccount(record.account, account)) return undefined;
   if (record.identifier !== undefined && isSameProvider(record.account, account)) return undefined;
@@ -249,7 +254,7 @@ const SHORT_MS = 3_000;
 const PROGRESS_MS = 10_000;
 
 /** True if the status already says, and has said for a short time only, that this task runs. */
-function isToldAlready({ object, facts }: View, task: number): boolean {
+function isToldAlready({ object, facts }: View, task: TaskNumber): boolean {
   const { status, metadata } = object;
   const isCurrent = status?.observedGeneration === metadata.generation && status.task?.id === task;
   if (!isCurrent || currentReason(status.conditions) !== 'Creating') return false;

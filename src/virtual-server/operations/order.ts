@@ -3,6 +3,7 @@
  * because from the claim on a crash may leave an order whose outcome nobody knows. The visit continues with the first poll of
  * the task (follow.ts).
  */
+import type { TaskNumber } from '../../base/exact-numbers.ts';
 import { without } from '../../base/without.ts';
 import { timestamp } from '../../base/duration.ts';
 import { ended } from '../../base/text.ts';
@@ -285,7 +286,7 @@ export function afterAnswer(at: View, record: ServerRecord, answer: CreateOutcom
 }
 
 /** The first poll follows at once: the sooner the identifier is known, the less can be mistaken for the server. */
-function created({ object, facts }: View, record: ServerRecord, task: number): Outcome {
+function created({ object, facts }: View, record: ServerRecord, task: TaskNumber): Outcome {
   const goes = goOn(withoutPlan(withoutFailures(facts.memo)), { record });
   const fields = without(object.status ?? {}, 'record', 'conditions', 'observedGeneration');
   if (Object.keys(fields).length === 0) return goes;

@@ -1,4 +1,5 @@
 /** Reads tasks and servers at the provider, and tells whether a denial of the provider proves anything. */
+import type { TaskNumber } from '../../base/exact-numbers.ts';
 import { identifierKey, isSameIdentifier } from '../../base/identifier.ts';
 import { ProviderError, ResponseError, isProviderError } from '../../provider/error.ts';
 import type { FailedOrder } from '../../api/record.ts';
@@ -12,7 +13,7 @@ import { LISTED, OTHER_KEY, noProducts } from '../decision/words.ts';
 import type { Priority, Session } from '../../provider/types.ts';
 import type { Visit } from '../visit.ts';
 
-export async function pollTask(task: number, account: string | undefined, session: Session): Promise<TaskAnswer> {
+export async function pollTask(task: TaskNumber, account: string | undefined, session: Session): Promise<TaskAnswer> {
   const poll = async (): Promise<TaskAnswer> => {
     const polled = await session.pollTask(task);
     if (polled.state === 'complete') return { type: 'complete', identifier: polled.identifier };

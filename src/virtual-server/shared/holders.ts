@@ -4,6 +4,7 @@
  * So an object counts only if its status shows that the provider has confirmed its record, or if the provider has
  * accepted its API key and the record names the account of that key.
  */
+import type { TaskNumber } from '../../base/exact-numbers.ts';
 import { mirrorIn, type ServerRecord } from '../../api/record.ts';
 import { identifierKey, isSameIdentifier } from '../../base/identifier.ts';
 import {
@@ -36,7 +37,7 @@ export interface Holding {
    */
   isConfirmed?: boolean;
   /** The task that is followed and has not ended. */
-  task?: number | undefined;
+  task?: TaskNumber | undefined;
   /** A server is on its way, and its identifier will become known. */
   isOrdering?: boolean;
 }
@@ -49,7 +50,7 @@ export class Holders {
   readonly #byUid = new Map<string, Holding>();
   /** Uids by what they hold. Identifiers are host labels, so case does not matter. */
   readonly #byIdentifier = new Index<string>();
-  readonly #byTask = new Index<number>();
+  readonly #byTask = new Index<TaskNumber>();
   readonly #byAddress = new Index<string>();
   readonly #ordering = new Set<string>();
   readonly #reserved = new Set<string>();

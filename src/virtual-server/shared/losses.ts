@@ -1,4 +1,5 @@
 /** Servers that may be left behind without an object that can hold them. */
+import type { TaskNumber } from '../../base/exact-numbers.ts';
 import { FINALIZER, RECORD_ANNOTATION } from '../../api/names.ts';
 import type { VirtualServer } from '../../api/virtual-server.ts';
 import { holdsSomething, knownRecord } from '../decision/record.ts';
@@ -114,7 +115,7 @@ export class Unrecorded {
     namespace: string;
     name: string;
     uid: string;
-    task?: number;
+    task?: TaskNumber;
   }): boolean {
     const object = this.#options.objects.newest(`${namespace}/${name}`);
     if (object?.metadata.uid !== uid) return true;

@@ -172,7 +172,7 @@ describe('status', () => {
   it('accepts 53-bit numbers, and texts of the maximum length', async () => {
     const status = {
       identifier: 'x'.repeat(253),
-      task: { id: Number.MAX_SAFE_INTEGER, secondsRemaining: Number.MAX_SAFE_INTEGER },
+      task: { id: '18446744073709551615', secondsRemaining: Number.MAX_SAFE_INTEGER },
       price: 4.99,
       record: { owner: 'uid', mode: 'create', attemptedAt: '2026-01-01T00:00:00.123Z' },
       conditions: [{ ...condition, message: 'ä'.repeat(1024) }],

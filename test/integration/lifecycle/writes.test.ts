@@ -42,7 +42,7 @@ async function live(world: World, polls = 0): Promise<void> {
   if (polls > 0) {
     await world.until(() => world.simulator.ledger.requests(POLLED).length >= polls, `${polls} polls`);
     const { status } = await world.waitFor('web', (object) => object.status?.record?.task !== undefined);
-    world.simulator.fleet.completeTask(mirrorIn(status)?.task ?? 0);
+    world.simulator.fleet.completeTask(Number(mirrorIn(status)?.task));
   }
   await world.waitForReason('web', 'Available', 'Ready');
   await world.delete('web');

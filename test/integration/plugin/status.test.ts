@@ -30,7 +30,7 @@ async function provisioning(world: World, name: string, text?: string): Promise<
   await world.create(virtualServer(name));
   await world.waitForReason(name, 'Creating', 'Ready');
   const { task = 0 } = recordOf((await world.get(name)) as VirtualServer);
-  world.simulator.fleet.stallTask(task, text === undefined ? {} : { text });
+  world.simulator.fleet.stallTask(Number(task), text === undefined ? {} : { text });
   // The operator may have read the usual text first.
   const hasText = ({ status }: VirtualServer): boolean => ![undefined, USUAL].includes(status?.task?.message);
   if (text !== undefined) await world.waitFor(name, hasText);
@@ -141,7 +141,7 @@ describe('kubectl vps status --watch', () => {
     const plugin = await createPlugin(folder(), world.namespace);
     const session = plugin.terminal('kubectl vps status web --watch');
     await session.shows(/Not ready: Creating/);
-    world.simulator.fleet.completeTask(task);
+    world.simulator.fleet.completeTask(Number(task));
     await session.shows(new RegExp(`${ESC}\\[\\d+A${ESC}\\[J[^]*Ready: Available`));
     session.type('\u0003');
     expect(await session.ended).toBe(130);
@@ -156,7 +156,7 @@ describe('kubectl vps status --watch', () => {
     const screens = async (): Promise<string[]> =>
       (await plugin.shell('cat said')).stdout.split(/^(?=web in )/m).filter((text) => text !== '');
     await world.until(async () => (await screens()).length > 0, 'the first screen');
-    world.simulator.fleet.completeTask(task);
+    world.simulator.fleet.completeTask(Number(task));
     await world.until(
       async () => /^Ready: Available/m.test((await screens()).at(-1) ?? ''),
       'the screen of the ready server',
@@ -227,7 +227,7 @@ describe('kubectl vps wait', () => {
     const waiting = plugin.shell('kubectl vps wait web 2> said');
     const said = async (): Promise<string> => (await plugin.shell('cat said')).stdout;
     await world.until(async () => /^web {2}\[.*\] .*Creating: /m.test(await said()), 'a line of progress');
-    world.simulator.fleet.completeTask(task);
+    world.simulator.fleet.completeTask(Number(task));
     expect(await waiting).toMatchObject({ code: 0, stdout: 'web is ready\n' });
     await world.delete('web');
     const gone = await plugin.kubectl(['vps', 'wait', 'web', '--for', 'deleted']);
@@ -257,7 +257,7 @@ describe('kubectl vps wait', () => {
       const plugin = await createPlugin(folder(), world.namespace);
       const session = plugin.terminal('kubectl vps wait web');
       await session.shows(/[⠋-⠿] web {2}\[#+-+\] +40 % .*\(\d+s, (.*, )?usually \d+s\)/);
-      world.simulator.fleet.completeTask(task);
+      world.simulator.fleet.completeTask(Number(task));
       expect(await session.ended).toBe(0);
       const drawn = session.text().trimEnd().split('\r\u001b[K');
       expect(drawn.length).toBeGreaterThan(2);

@@ -349,7 +349,7 @@ describe('kubectl vps cancel', () => {
     expect((await world.get('web'))?.metadata.deletionTimestamp).toBeUndefined();
     expect(await plugin.kubectl(['vps', 'cancel', 'web', '--yes'])).toMatchObject({ code: 0 });
     expect(await plugin.kubectl(['vps', 'cancel', 'web', '--now', '--yes'])).toMatchObject(refused);
-    world.simulator.fleet.completeTask(task);
+    world.simulator.fleet.completeTask(Number(task));
     await world.waitForReason('web', 'DeletionDelayed');
     expect(await plugin.kubectl(['vps', 'cancel', 'web', '--now', '--yes'])).toMatchObject({ code: 0 });
     await world.waitGone('web');

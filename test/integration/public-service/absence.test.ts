@@ -94,12 +94,12 @@ describe.concurrent('a server whose task runs', () => {
       await world.create(virtualServer('web'));
       const { task = 0, identifier: param = '' } = await named(world, 'web');
       const { fleet, ledger } = world.simulator;
-      fleet.vanishTask(task);
+      fleet.vanishTask(Number(task));
       const reads = () => ledger.requests({ method: 'GET', route: '/beta/vps/servers/{identifier}', param });
       await world.until(() => reads().length >= 3, 'reads of the server');
       expect((await world.get('web'))?.status?.record?.missingAt).toBeUndefined();
       expect(totals(world)).toEqual({ ordered: 1, cancelled: 0, alive: 1 });
-      fleet.completeTask(task);
+      fleet.completeTask(Number(task));
       await world.waitForReason('web', 'Available', 'Ready');
       await world.delete('web');
       await world.waitGone('web');

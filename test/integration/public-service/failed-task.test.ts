@@ -21,7 +21,7 @@ async function orderFails(world: World, options: Failure = {}): Promise<void> {
   await world.create(virtualServer('web'));
   const { task = 0 } = await named(world, 'web');
   fleet.setTaskDuration(100);
-  fleet.failTask(task, { text: TEXT, ...options });
+  fleet.failTask(Number(task), { text: TEXT, ...options });
 }
 
 /** Orders the server of `web`, whose task fails before an answer. */

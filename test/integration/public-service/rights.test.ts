@@ -75,7 +75,7 @@ it.concurrent.for(LOSSES)('a key that loses $name', async ({ lose, restore, reas
   expect(simulator.aliveServers()).toHaveLength(totals(world).ordered);
 
   restore(simulator);
-  simulator.fleet.completeTask(task);
+  simulator.fleet.completeTask(Number(task));
   // A refused order is repeated hourly, or when you ask.
   if (condition(refused, 'Ready')?.reason === 'CreateRejected') await world.annotate('new', { 'reconcile-at': 'now' });
   await world.until(() => totals(world).ordered === known.ordered + 1, 'the order of the new server');

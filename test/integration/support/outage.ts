@@ -189,7 +189,7 @@ function expectFewCalls(world: World, outage: Outage, from: number, struck: Map<
 async function expectRecovery(world: World, { ready, leaving }: { ready: string; leaving: string }): Promise<void> {
   const { ledger, fleet } = world.simulator;
   const task = mirrorIn((await world.get('making'))?.status)?.task ?? 0;
-  fleet.completeTask(task);
+  fleet.completeTask(Number(task));
   await Promise.all([
     ...['making', 'ready', 'late'].map((name) =>
       world.waitFor(

@@ -25,6 +25,15 @@ describe('the text of a record', () => {
     expect(formatRecord(parsed(text))).toBe(text);
   });
 
+  it('keeps every digit of a task beyond 2^53, and takes no other text for a task', () => {
+    const record = { ...HELD, task: '9007199254740993', orphans: [{ task: '18446744073709551615' }] };
+    expect(parsed(JSON.stringify(record))).toEqual(record);
+    expect(formatRecord(parsed(JSON.stringify(record)))).toBe(JSON.stringify(record));
+    for (const task of ['7', '09007199254740993', 'x', '', 1.5, -1]) {
+      expect(parseRecord(JSON.stringify({ ...HELD, task }))).toMatchObject({ ok: false });
+    }
+  });
+
   it('is the same for any order of the keys', () => {
     const { owner, mode, ...rest } = HELD;
     const text = JSON.stringify({ zone: 1, plan: 2, ...rest, mode, owner });

@@ -43,7 +43,8 @@ describe('an exchange', () => {
   });
 
   const tooLarge = (status: number): Error => new Error(`too large, with ${status}`);
-  const limits = { maxBytes: 1_000, maxErrorBytes: 100, tooLarge };
+  const undecodable = (why: string): Error => new Error(why);
+  const limits = { maxBytes: 1_000, maxErrorBytes: 100, tooLarge, undecodable };
 
   async function send(path: string, deadline = deadlineOf()): Promise<Answer> {
     const origin = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;

@@ -273,6 +273,42 @@ describe('credentials', () => {
     expect((await loadCluster(path).credentials()).headers).toEqual({ authorization: 'Bearer abc' });
   });
 
+  it('come from the newest contents of the token file, and from the last ones while it has none', async () => {
+    const tokenFile = join(folder, 'token');
+    const cluster = loadCluster(await kubeconfig({ tokenFile, token: 'of the kubeconfig' }));
+    await expect(cluster.credentials()).rejects.toMatchObject({ code: 'Unreachable' });
+    await writeFile(tokenFile, 'one\n');
+    expect((await cluster.credentials()).headers).toEqual({ authorization: 'Bearer one' });
+    await writeFile(tokenFile, 'two\n');
+    expect((await cluster.credentials()).headers).toEqual({ authorization: 'Bearer two' });
+    await writeFile(tokenFile, '');
+    expect((await cluster.credentials()).headers).toEqual({ authorization: 'Bearer two' });
+    await rm(tokenFile);
+    expect((await cluster.credentials()).headers).toEqual({ authorization: 'Bearer two' });
+  });
+
+  it('come from the newest certificate', async () => {
+    const [cert, key] = [join(folder, 'cert'), join(folder, 'key')];
+    const cluster = loadCluster(await kubeconfig({ 'client-certificate': cert, 'client-key': key }));
+    for (const version of ['one', 'two']) {
+      await writeFile(cert, `cert ${version}`);
+      await writeFile(key, `key ${version}`);
+      const { tls } = await cluster.credentials();
+      expect([String(tls.cert), String(tls.key)]).toEqual([`cert ${version}`, `key ${version}`]);
+    }
+  });
+
+  it('come from the kubeconfig before they come from a plugin', async () => {
+    const answer = JSON.stringify({ status: { token: 'from-plugin', clientCertificateData: 'c', clientKeyData: 'k' } });
+    const user = {
+      ...plugin(`console.log(${JSON.stringify(answer)})`),
+      token: 'own',
+      'client-certificate-data': 'Y2VydA==',
+    };
+    const { headers, tls } = await loadCluster(await kubeconfig(user)).credentials();
+    expect([headers, String(tls.cert)]).toEqual([{ authorization: 'Bearer own' }, 'cert']);
+  });
+
   it('come from a plugin', async () => {
     const answer = JSON.stringify({ kind: 'ExecCredential', status: { token: 'from-plugin' } });
     const path = await kubeconfig(plugin(`console.log(${JSON.stringify(answer)})`));

@@ -25,7 +25,7 @@ beforeEach(async () => {
       return Promise.resolve(credentials);
     },
   };
-  connections = createConnections(cluster, () => now);
+  connections = createConnections(cluster, { now: () => now });
 });
 afterEach(async () => {
   await connections.close();
@@ -46,9 +46,9 @@ describe('createConnections', () => {
   it('uses a new token without opening new connections', async () => {
     const before = await connections.get('call');
     credentials = { ...credentials, headers: { authorization: 'Bearer two' } };
-    connections.invalidate();
+    connections.renew(before);
     const after = await connections.get('call');
-    expect(after.headers).toEqual({ authorization: 'Bearer two' });
+    expect(after.credentials.headers).toEqual({ authorization: 'Bearer two' });
     expect(after.dispatcher).toBe(before.dispatcher);
   });
 
@@ -59,7 +59,7 @@ describe('createConnections', () => {
       const { port } = server.address() as AddressInfo;
       const running = before.dispatcher.request({ origin: `http://127.0.0.1:${port}`, path: '/', method: 'GET' });
       credentials = { ...credentials, tls: { ...credentials.tls, [field]: Buffer.from('new') } };
-      connections.invalidate();
+      connections.renew(before);
       const after = await connections.get('call');
       expect(after.dispatcher).not.toBe(before.dispatcher);
       expect(await (await running).body.text()).toBe('hello');
@@ -77,8 +77,46 @@ describe('createConnections', () => {
       ),
     });
     await expect(failing.get('call')).rejects.toThrow('later');
-    expect((await failing.get('call')).headers).toEqual(credentials.headers);
+    expect((await failing.get('call')).credentials.headers).toEqual(credentials.headers);
     await failing.close();
+  });
+
+  it('waits for a slow reading instead of starting another one', async () => {
+    const slow = Promise.withResolvers<KubeCredentials>();
+    const cluster = { server: 'http://127.0.0.1:1', namespace: undefined, proxyUrl: undefined };
+    const waiting = createConnections(
+      { ...cluster, credentials: () => ((reads += 1), slow.promise) },
+      { now: () => now },
+    );
+    const first = waiting.get('call');
+    now = 60_000;
+    const second = waiting.get('call');
+    slow.resolve(credentials);
+    await Promise.all([first, second, waiting.get('call')]);
+    expect(reads).toBe(1);
+    await waiting.close();
+  });
+
+  it('renews credentials only if they are those that were refused', async () => {
+    const asked: (boolean | undefined)[] = [];
+    const cluster = { server: 'http://127.0.0.1:1', namespace: undefined, proxyUrl: undefined };
+    const renewing = createConnections(
+      {
+        ...cluster,
+        credentials: (options) => {
+          asked.push(options?.renew);
+          return Promise.resolve({ headers: { authorization: `Bearer ${asked.length}` }, tls: {} });
+        },
+      },
+      { now: () => now },
+    );
+    const [one, other] = await Promise.all([renewing.get('call'), renewing.get('watch')]);
+    renewing.renew(one);
+    expect((await renewing.get('call')).credentials.headers).toEqual({ authorization: 'Bearer 2' });
+    renewing.renew(other);
+    expect((await renewing.get('call')).credentials.headers).toEqual({ authorization: 'Bearer 2' });
+    expect(asked).toEqual([false, true]);
+    await renewing.close();
   });
 
   it('uses separate connections for calls and watches', async () => {

@@ -18,7 +18,7 @@ import { fakeProvider } from '../../fixtures/provider.ts';
 import { FakeTimers } from '../../fixtures/timers.ts';
 import { stored, storedWith } from '../../fixtures/virtual-server.ts';
 
-const BOUNDS = { longestSilenceMs: 450_000, longestLeaseAgeMs: 30_000 };
+const BOUNDS = { longestSilenceMs: 450_000, longestLeaseAgeMs: 30_000, longestLoginFailureMs: 30_000 };
 const WORKERS = 2;
 const SETTINGS = { ...OPERATOR, maxConcurrentReconciles: WORKERS };
 
@@ -59,7 +59,10 @@ async function runningOperator(
   });
   await operator.start();
   await settled();
-  const livez = () => probePage(liveChecks({ vitals: operator.vitals(), stopping: false, standby: undefined }, BOUNDS));
+  const livez = () =>
+    probePage(
+      liveChecks({ vitals: operator.vitals(), stopping: false, standby: undefined, loginFailure: undefined }, BOUNDS),
+    );
   return { operator, timers, livez, servers };
 }
 
@@ -151,8 +154,9 @@ describe('/livez', () => {
 });
 
 describe('/readyz', () => {
+  const HEALTHY = { stopping: false, standby: undefined, loginFailure: undefined };
   const page = (phase: Vitals['phase'], rest: Partial<Health> = {}) =>
-    probePage(readyChecks({ vitals: { phase } as Vitals, stopping: false, standby: undefined, ...rest }, BOUNDS));
+    probePage(readyChecks({ ...HEALTHY, vitals: { phase } as Vitals, ...rest }, BOUNDS));
 
   it.each([
     { what: 'an operator that has not started', phase: 'idle', body: 'caches: not in sync yet\n' },
@@ -176,6 +180,24 @@ describe('/readyz', () => {
       phase: 'idle',
       rest: { standby: { leaseAgeMs: Infinity } },
       body: 'standby: the API server has not answered for the Lease yet\n',
+    },
+    {
+      what: 'an operator whose credentials are being rotated',
+      phase: 'running',
+      rest: { loginFailure: { kind: 'refused', forMs: 30_000 } },
+      body: 'ok\n',
+    },
+    {
+      what: 'an operator whose credentials stay refused',
+      phase: 'running',
+      rest: { loginFailure: { kind: 'refused', forMs: 30_001 } },
+      body: "credentials: the API server has refused the operator's credentials for 30 s\n",
+    },
+    {
+      what: 'an operator that gets no credentials',
+      phase: 'running',
+      rest: { loginFailure: { kind: 'missing', forMs: 61_000 } },
+      body: 'credentials: the operator has had no credentials for the API server for 61 s\n',
     },
   ] as const)('reports for $what: $body', ({ phase, body, ...rest }) => {
     expect(page(phase, 'rest' in rest ? rest.rest : {})).toEqual({ status: body === 'ok\n' ? 200 : 500, body });

@@ -35,7 +35,7 @@ describe('a task poll', () => {
     expect(await state).toMatchObject({ status: 'Installing[2J for ***, Bearer *** 40%' });
   });
 
-  it.each([{}, { identifier: null, status: null }, { identifier: 5, status: {} }, { identifier: '' }])(
+  it.each([{}, { identifier: null, status: null }, { identifier: {}, status: {} }, { identifier: '' }])(
     'is pending without what is missing or of a wrong type: %j',
     async (body) => {
       const { state } = await poll({ status: 200, body });

@@ -5,7 +5,7 @@ import type { AddressInfo } from 'node:net';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { Connector, connectOptions } from '../../../src/provider/connector.ts';
 import type { Address } from '../../../src/provider/connector.ts';
-import { errorOf, listen, refusingOrigin, sessionFor, startStub } from './stub-provider.ts';
+import { errorOf, listen, order, refusingOrigin, sessionFor, startStub } from './stub-provider.ts';
 
 const V4 = { address: '127.0.0.1', family: 4 };
 const V6 = { address: '::1', family: 6 };
@@ -98,6 +98,76 @@ describe('the address family', () => {
   it('fails if the name has no address', async () => {
     const { open } = connectorFor(() => []);
     expect(await errorOf(open(1))).toMatchObject({ code: 'ENOTFOUND' });
+  });
+});
+
+describe('several addresses of one family', () => {
+  /** A server on this address of the machine, at `port`; counts its connections. */
+  async function startAt(address: string, port = 0) {
+    const seen = { connections: 0, port: 0 };
+    const server = createTcpServer((socket) => {
+      seen.connections += 1;
+      onTestFinished(() => void socket.destroy());
+      socket.on('error', () => undefined).resume();
+    });
+    await new Promise<void>((resolve) => server.listen(port, address, resolve));
+    onTestFinished(() => void server.close());
+    seen.port = (server.address() as AddressInfo).port;
+    return seen;
+  }
+  const v4 = (...addresses: string[]): Address[] => addresses.map((address) => ({ address, family: 4 }));
+
+  it('are all tried before the other family', async () => {
+    const { port } = await startAt('127.0.0.4');
+    const other = await startAt('::1', port);
+    const { open, changes } = connectorFor(() => [...v4('127.0.0.2', '127.0.0.3'), V6, ...v4('127.0.0.4')]);
+    expect(await open(port)).toBe('IPv4');
+    expect([other.connections, changes()]).toEqual([0, 0]);
+  });
+
+  it('are tried one after the other until one connects, which is the first one next time', async () => {
+    const second = await startAt('127.0.0.3');
+    const { open } = connectorFor(() => v4('127.0.0.2', '127.0.0.3'));
+    expect(await open(second.port)).toBe('IPv4');
+    const first = await startAt('127.0.0.2', second.port);
+    expect(await open(second.port)).toBe('IPv4');
+    expect([first.connections, second.connections]).toEqual([0, 2]);
+  });
+
+  it('leave a silent address before the time for a connection is over', async () => {
+    const silent = await startAt('127.0.0.2');
+    const next = createTcpServer((socket) => socket.on('error', () => undefined).end('no TLS'));
+    await new Promise<void>((resolve) => next.listen(silent.port, '127.0.0.3', resolve));
+    onTestFinished(() => void next.close());
+    const lookup = () => Promise.resolve(v4('127.0.0.2', '127.0.0.3'));
+    const connector = new Connector({ timeoutMs: 3_600_000, onFamilyChange: () => undefined, lookup });
+    const error = await errorOf(connector.open(connectOptions(`https://stub.test:${silent.port}`)));
+    expect(error).toMatchObject({ code: expect.stringContaining('ERR_SSL') as string });
+    expect(silent.connections).toBe(1);
+  }, 20_000);
+
+  it('are tried after an address that resets the connection during the TLS handshake', async () => {
+    const first = createTcpServer((socket) =>
+      socket.on('error', () => undefined).once('data', () => socket.resetAndDestroy()),
+    );
+    await new Promise<void>((resolve) => first.listen(0, '127.0.0.2', resolve));
+    onTestFinished(() => void first.close());
+    const { port } = first.address() as AddressInfo;
+    const second = await startAt('127.0.0.3', port);
+    const lookup = () => Promise.resolve(v4('127.0.0.2', '127.0.0.3'));
+    const connector = new Connector({ timeoutMs: 200, onFamilyChange: () => undefined, lookup });
+    await errorOf(connector.open(connectOptions(`https://stub.test:${port}`)));
+    expect(second.connections).toBe(1);
+  });
+
+  it('are all tried for an order, which is sent once', async () => {
+    const stub = await startStub();
+    stub.on('POST /beta/vps/servers', { status: 202, body: { task: 7 } });
+    const port = new URL(stub.baseUrl).port;
+    const urls = { baseUrl: `http://base.test:${port}`, authUrl: `http://auth.test:${port}/auth` };
+    const session = sessionFor(urls, { lookup: () => Promise.resolve(v4('127.0.0.2', '127.0.0.3', '127.0.0.1')) });
+    expect(await order(session)).toEqual({ kind: 'created', task: 7 });
+    expect(stub.count('POST', '/beta/vps/servers')).toBe(1);
   });
 });
 

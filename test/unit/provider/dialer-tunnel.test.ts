@@ -48,6 +48,18 @@ async function startSecureProvider(): Promise<{ baseUrl: string; authUrl: string
 }
 
 describe('a proxy', () => {
+  it('is reached at the last of its addresses, for calls and for an order, which is sent once', async () => {
+    const provider = await startSecureProvider();
+    const proxy = await proxied();
+    const lookup = () =>
+      Promise.resolve(['127.0.0.2', '127.0.0.3', '127.0.0.1'].map((address) => ({ address, family: 4 })));
+    const named = { origin: proxy.origin.replace('127.0.0.1', 'proxy.test') };
+    const session = sessionFor(provider, { ...behind(named), lookup });
+    expect(await session.products()).toEqual([]);
+    expect(await order(session)).toEqual({ kind: 'created', task: 4 });
+    expect(provider.requests.filter((request) => request === 'POST /beta/vps/servers')).toHaveLength(1);
+  });
+
   it.each(['http', 'https'] as const)(
     'that is reached over %s tunnels every call, with its credentials',
     async (scheme) => {

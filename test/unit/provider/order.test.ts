@@ -36,6 +36,21 @@ describe('an accepted order', () => {
     expect(outcome).toEqual({ kind: 'created', task: Number(task) });
   });
 
+  it.each([
+    ['number', '{"task":9007199254740993}'],
+    ['number with a nested text', '{"a":[{"n":1}],"task":9007199254740993,"text":"9007199254740995"}'],
+    ['string', '{"task":"9007199254740993"}'],
+    ['string with zeros', '{"task":"009007199254740993"}'],
+  ])('takes every digit of a task beyond 2^53 from a %s', async (_, body) => {
+    const { outcome } = await create({ status: 202, body });
+    expect(outcome).toEqual({ kind: 'created', task: '9007199254740993' });
+  });
+
+  it('takes every digit of a task beyond 2^53 from a Location', async () => {
+    const { outcome } = await create({ status: 202, headers: { location: '/beta/queue/vps/18446744073709551615' } });
+    expect(outcome).toEqual({ kind: 'created', task: '18446744073709551615' });
+  });
+
   const LOCATIONS: [string, (origin: string) => string][] = [
     ['absolute', (origin) => `${origin}/p/beta/queue/vps/31`],
     ['absolute path', () => '/p/beta/queue/vps/31'],
@@ -54,19 +69,13 @@ describe('an accepted order', () => {
     expect(outcome).toEqual({ kind: 'created', task: 31 });
   });
 
-  it.each([
-    '',
-    '{"task": 1',
-    '<html>',
-    'null',
-    '{"task":-1}',
-    '{"task":1.5}',
-    '{"task":9007199254740993}',
-    '{"task":"x"}',
-  ])('takes the task from the Location when the body is %j', async (body) => {
-    const { outcome } = await create({ status: 202, headers: { location: '/beta/queue/vps/31' }, body });
-    expect(outcome).toEqual({ kind: 'created', task: 31 });
-  });
+  it.each(['', '{"task": 1', '<html>', 'null', '{"task":-1}', '{"task":1.5}', '{"task":9.1e15}', '{"task":"x"}'])(
+    'takes the task from the Location when the body is %j',
+    async (body) => {
+      const { outcome } = await create({ status: 202, headers: { location: '/beta/queue/vps/31' }, body });
+      expect(outcome).toEqual({ kind: 'created', task: 31 });
+    },
+  );
 
   it.each([
     'http://127.0.0.2/beta/queue/vps/31',

@@ -144,7 +144,7 @@ describe('the list of servers', () => {
       ['web1', 'web2'],
     ],
     [{ web1: null, web2: {} }, ['web1', 'web2']],
-    [{ web1: { identifier: null }, web2: { identifier: 5 } }, ['web1', 'web2']],
+    [{ web1: { identifier: null }, web2: { identifier: 5 } }, ['web1', 'web2', '5']],
     [{ web1: '/beta/vps/servers/web1' }, ['web1']],
     [{ 1: { identifier: 'web1' } }, ['1', 'web1']],
   ])('drops no server, since absence is read off it: %j', async (body, identifiers) => {

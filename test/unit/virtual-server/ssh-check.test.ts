@@ -2,7 +2,7 @@
 import { createServer as createHttpServer } from 'node:http';
 import { createServer, type AddressInfo, type Server, type Socket } from 'node:net';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
-import { createSshProbe } from '../../../src/virtual-server/ssh-check.ts';
+import { createSshProbe, type SshProbe } from '../../../src/virtual-server/ssh-check.ts';
 
 interface Host {
   port: number;
@@ -50,6 +50,31 @@ const says = (...pieces: string[]): Promise<Host> =>
 const probe = createSshProbe({ timeoutMs: 1000 });
 const patient = createSshProbe();
 const ask = ({ port }: { port: number }, by = patient) => by({ host: '127.0.0.1', port }, 'default', []);
+
+describe('a host with several addresses', () => {
+  /** Resolves each name to addresses of this machine, of which only 127.0.0.1 has servers. */
+  const named = (...found: string[]) =>
+    createSshProbe({
+      lookup: (_name, _options, callback) =>
+        callback(
+          null,
+          found.map((address) => ({ address, family: 4 })),
+        ),
+    });
+  const askNamed = ({ port }: Host, by: SshProbe) => by({ host: 'ssh.test', port }, 'default', []);
+
+  it('is reached at the first one that connects', async () => {
+    const server = await says('SSH-2.0-OpenSSH_10.0p2\r\n');
+    const answer = await askNamed(server, named('127.0.0.2', '127.0.0.3', '127.0.0.1'));
+    expect(answer).toMatchObject({ ok: true, banner: 'SSH-2.0-OpenSSH_10.0p2' });
+  });
+
+  it('is not reached if none connects', async () => {
+    const server = await says('SSH-2.0-OpenSSH_10.0p2\r\n');
+    const answer = await askNamed(server, named('127.0.0.2', '127.0.0.3'));
+    expect(answer).toEqual({ ok: false, why: 'connection refused' });
+  });
+});
 
 describe('the probe', () => {
   it('recognizes an SSH server by its version line, even if the key exchange then fails', async () => {

@@ -100,6 +100,16 @@ describe.each([{ where: 'in memory' }, { where: 'in a folder' }])('a journal $wh
     expect(journal.uids()).toEqual(['u', 'v']);
   });
 
+  it('keeps every digit of a task beyond 2^53', async () => {
+    const journal = await openHere();
+    await journal.minted(attempt('u', 'a'));
+    await journal.sending('u', 'a');
+    await journal.task('u', 'a', '9007199254740993');
+    await expect(journal.task('u', 'a', '9007199254740992')).rejects.toThrow('cannot have task 9007199254740992');
+    const read = where === 'in memory' ? journal : await reopen(journal);
+    expect(entryOf(read, 'u', 'a')).toMatchObject({ state: 'task', task: '9007199254740993' });
+  });
+
   it('forgets a settled attempt and no other', async () => {
     const journal = await openHere();
     await journal.minted(attempt('u', 'a'));

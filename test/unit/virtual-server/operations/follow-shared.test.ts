@@ -1,13 +1,14 @@
 /** Tasks that may lead to a server of another object or of another account are not polled. */
+import type { TaskNumber } from '../../../../src/base/exact-numbers.ts';
 import { describe, expect, it } from 'vitest';
 import { ACCEPT_SERVER_ANNOTATION } from '../../../../src/api/names.ts';
 import type { VirtualServer } from '../../../../src/api/virtual-server.ts';
 import { ACCOUNT, ELSEWHERE, HELD, OTHER_KEY, TASKED, TIMING, UID, webWith } from '../../../fixtures/decision.ts';
 import { shownBy, visit, type Given } from '../../../fixtures/visits.ts';
 
-const shared = { withTask: (task: number) => (task === 7 ? ['default/other'] : []) };
+const shared = { withTask: (task: TaskNumber) => (task === 7 ? ['default/other'] : []) };
 const byOthers = {
-  withTask: (_task: number, account: string | undefined) => (account === ACCOUNT ? [] : ['default/other']),
+  withTask: (_task: TaskNumber, account: string | undefined) => (account === ACCOUNT ? [] : ['default/other']),
 };
 const accepting = (word: string) => ({ annotations: { [ACCEPT_SERVER_ANNOTATION]: word } });
 const noKey = { ok: false, reason: 'SecretNotFound', message: 'no Secret' } as const;
