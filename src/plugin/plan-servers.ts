@@ -14,7 +14,7 @@ import { takerOf } from '../virtual-server/decision/inputs.ts';
 import { NEW_MEMO } from '../virtual-server/decision/memo.ts';
 import { modelKey, placeOf, sumOf, type Model, type PricedModel } from '../virtual-server/decision/price.ts';
 import { holdsSomething, knownRecord } from '../virtual-server/decision/record.ts';
-import { specProblem } from '../virtual-server/decision/spec.ts';
+import { keysProblem, specProblem } from '../virtual-server/decision/spec.ts';
 import type { Operation } from '../virtual-server/decision/types.ts';
 import { viewOf } from '../virtual-server/decision/view.ts';
 import { HandOvers } from '../virtual-server/shared/hand-overs.ts';
@@ -184,11 +184,13 @@ function orderOf(after: VirtualServer, scene: Scene, fields: string): Outcome {
   };
 }
 
-/** What the catalog says of the spec of an order; undefined: the provider offers all of it. */
+/** What an order of this spec would fail for; undefined: nothing that the plugin can check. */
 export function catalogProblem(
   { metadata: { namespace }, spec }: { metadata: Pick<ObjectMeta, 'namespace'>; spec: VirtualServerSpec },
   { lists }: Pick<Scene, 'lists'>,
 ): { text: string; isCertain: boolean } | undefined {
+  const wrongKeys = keysProblem(spec);
+  if (wrongKeys !== undefined) return { text: wrongKeys, isCertain: true };
   const { products, images, diskSizes, counts } = lists(namespace, spec.apiKeySecretRef.name) ?? {};
   if (products === undefined || images === undefined || diskSizes === undefined)
     return { text: 'not checked: no ServerCatalog shows what the provider offers', isCertain: false };
