@@ -1,6 +1,7 @@
 /** What the operator would do after an apply, one object at a time, as its own decisions say. Pure. */
 import type { ServerCatalogStatus } from '../api/server-catalog.ts';
 import type { ObjectMeta } from '../api/meta.ts';
+import { orderedValue } from '../api/ordered-fields.ts';
 import { ORDERED_FIELDS, type VirtualServer, type VirtualServerSpec } from '../api/virtual-server.ts';
 import { mirrorIn } from '../api/record.ts';
 import { isPaused } from '../api/server-state.ts';
@@ -305,5 +306,9 @@ const joined = (...texts: string[]): string => texts.filter((text) => text !== '
 /** Whether the manifest has another value for what an order has sent, or may have sent. */
 export function changesOrder({ spec, status }: VirtualServer, { spec: wanted }: { spec?: unknown }): boolean {
   const isOrdered = mirrorIn(status)?.attempt !== undefined;
-  return isOrdered && isObject(wanted) && ORDERED_FIELDS.some((field) => !isDeepEqual(wanted[field], spec[field]));
+  return (
+    isOrdered &&
+    isObject(wanted) &&
+    ORDERED_FIELDS.some((field) => !isDeepEqual(orderedValue(wanted, field), orderedValue(spec, field)))
+  );
 }

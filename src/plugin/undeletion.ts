@@ -6,6 +6,7 @@ import * as z from 'zod';
 import { currentReason } from '../api/conditions.ts';
 import { GROUP, HAND_OVER_ANNOTATION, SERVER_KIND, UNDELETES_ANNOTATION } from '../api/names.ts';
 import { isPaused } from '../api/server-state.ts';
+import { orderedValue } from '../api/ordered-fields.ts';
 import { ORDERED_FIELDS, type VirtualServer } from '../api/virtual-server.ts';
 import { isDeepEqual } from '../base/deep-equal.ts';
 import { quoted } from '../base/text.ts';
@@ -166,7 +167,9 @@ function requireTaker(taker: VirtualServer, between: VirtualServer, where: strin
     const keep = `${undeleteAs(name, between.metadata.name, where)}   # ${between.metadata.name} keeps it for good`;
     throw failed(`there is a new ${name} with a server or an order of its own: ${kept}`, keep, status);
   }
-  const differing = ORDERED_FIELDS.filter((field) => !isDeepEqual(taker.spec[field], between.spec[field]));
+  const differing = ORDERED_FIELDS.filter(
+    (field) => !isDeepEqual(orderedValue(taker.spec, field), orderedValue(between.spec, field)),
+  );
   if (differing.length === 0) return;
   throw failed(
     `there is a new ${name} with another ${differing.join(', ')}: ${kept}. Give ${name} the values of ${between.metadata.name}, and run the command again`,

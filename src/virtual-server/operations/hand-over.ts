@@ -6,6 +6,7 @@
 import { HAND_OVER_ANNOTATION } from '../../api/names.ts';
 import type { ServerRecord } from '../../api/record.ts';
 import { isLetGo, isPaused } from '../../api/server-state.ts';
+import { orderedValue } from '../../api/ordered-fields.ts';
 import { ORDERED_FIELDS, type VirtualServer } from '../../api/virtual-server.ts';
 import { isDeepEqual } from '../../base/deep-equal.ts';
 import { compose } from '../decision/compose.ts';
@@ -132,7 +133,9 @@ export function givenBy(
   if (identifier === undefined || fingerprint === undefined) return later('its server is not known yet');
   if (isAskedToCancel(live, record, memo)) return never('the provider was already asked to cancel its server');
   if (!isSameAccount(record.account, account)) return never('its server was read with another API key');
-  const differing = ORDERED_FIELDS.filter((field) => !isDeepEqual(spec[field], taker.spec[field]));
+  const differing = ORDERED_FIELDS.filter(
+    (field) => !isDeepEqual(orderedValue(spec, field), orderedValue(taker.spec, field)),
+  );
   if (differing.length > 0) return never(`it was ordered with another ${differing.join(', ')}`);
   return { ok: true, record: { ...record, identifier } };
 }

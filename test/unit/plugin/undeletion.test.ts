@@ -14,7 +14,7 @@ import type { VirtualServer, VirtualServerSpec } from '../../../src/api/virtual-
 import { requireCancellable } from '../../../src/plugin/commands/undelete.ts';
 import { nextStep, type Step } from '../../../src/plugin/undeletion.ts';
 import { KNOWN } from '../../fixtures/decision.ts';
-import { stored, storedWith } from '../../fixtures/virtual-server.ts';
+import { SSH_KEY, stored, storedWith } from '../../fixtures/virtual-server.ts';
 
 interface Shape {
   own?: Partial<ServerRecord> | false;
@@ -143,6 +143,14 @@ describe('an undeletion', () => {
     [
       'deletes the object between, whoever created the object again',
       [object('web'), object('web-back', { to: 'web', mark: MARK, own: from('web') })],
+      { do: 'delete', object: { metadata: { name: 'web-back' } } },
+    ],
+    [
+      'deletes the object between if only a line end differs',
+      [
+        object('web', { spec: { sshKeys: [`${SSH_KEY}\r\n`] } }),
+        object('web-back', { to: 'web', mark: MARK, own: from('web') }),
+      ],
       { do: 'delete', object: { metadata: { name: 'web-back' } } },
     ],
     [
