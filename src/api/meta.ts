@@ -5,11 +5,8 @@ import { CONDITION_TYPES } from './conditions.ts';
 /** Maximum length of a condition message, in characters. */
 export const MAX_MESSAGE = 1024;
 
-export const secretName = z
-  .string()
-  .min(1)
-  .max(253)
-  .regex(/^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$/);
+export const SECRET_NAME = '^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$';
+export const secretName = z.string().min(1).max(253).regex(new RegExp(SECRET_NAME));
 
 const conditionSchema = z.object({
   type: z

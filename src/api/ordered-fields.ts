@@ -4,7 +4,7 @@
  * fields beside it (`Properties` in apiextensions-apiserver 1.36, schema/cel/model), so the rule allocated 240 kB a write.
  */
 import { GROUP, SERVER_PLURAL, VERSION } from './names.ts';
-import { ORDERED_FIELDS } from './virtual-server.ts';
+import { ORDERED_FIELDS, type OrderedField } from './virtual-server.ts';
 
 export const ORDERED_FIELDS_POLICY = 'vps-operator-ordered-fields';
 
@@ -15,7 +15,19 @@ export const ORDERED_FIELDS_MESSAGE = `${ORDERED_FIELDS.join(', ')}, ${LOCKED}`;
 /** CEL: the mirror of the record has no attempt. An adopted server has none, and neither has an order that was refused. */
 const NOT_ATTEMPTED = '!oldObject.?status.?record.?attempt.hasValue()';
 
-const isSame = (field: string): string => `object.spec.?${field} == oldObject.spec.?${field}`;
+/** A tool that reads the same key from a file may add or drop the line end; the order sends neither. */
+const isSame = (field: OrderedField): string => {
+  const valueOf = (object: string): string =>
+    `${object}.spec.?${field}${field === 'sshKeys' ? '.optMap(keys, keys.map(key, key.trim()))' : ''}`;
+  return `${valueOf('object')} == ${valueOf('oldObject')}`;
+};
+
+/** What an order sends of a field; of a manifest too, whose spec may be anything. */
+export function orderedValue(spec: Readonly<Partial<Record<OrderedField, unknown>>>, field: OrderedField): unknown {
+  const value = spec[field];
+  if (field !== 'sshKeys' || !Array.isArray(value)) return value;
+  return value.map((key: unknown) => (typeof key === 'string' ? key.trim() : key));
+}
 
 /** The policy and its binding. matchConstraints list their defaults, so that the next tool to apply them has no conflict. */
 export function orderedFieldsPolicy(): object[] {

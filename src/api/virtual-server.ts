@@ -7,7 +7,8 @@ import * as z from 'zod';
 import { conditionsSchema, secretName, type ObjectMeta } from './meta.ts';
 import { DEFAULT_API_KEY_SECRET } from './names.ts';
 import { MAX_IDENTIFIER, storedRecordSchema } from './record.ts';
-import { matching, ruled } from './rules.ts';
+import { ruled } from './rules.ts';
+import { sshKeyFromSchema, sshKeysSchema } from './ssh-keys.ts';
 
 /** Bounds of the status; the operator cuts text from the provider to these lengths before writing it. */
 export const BOUNDS = {
@@ -35,12 +36,6 @@ const text = z.string().max(BOUNDS.text);
 const port = z.int().min(1).max(65535);
 const count = z.int().min(0).max(Number.MAX_SAFE_INTEGER);
 
-const sshKey = matching(
-  z.string().min(1).max(8192),
-  '^(ssh-|ecdsa-|sk-)[^ \\t\\r\\n]+[ \\t]+[A-Za-z0-9+/=]+([ \\t][^\\r\\n]*)?$',
-  'must be one SSH public key in one line, such as "ssh-ed25519 AAAA... me@example.org". Paste your own: "cat ~/.ssh/id_ed25519.pub" prints it, and "ssh-keygen -t ed25519" creates it',
-).describe('One line as in authorized_keys, such as "ssh-ed25519 AAAA... me@example.org".');
-
 export const specSchema = ruled(
   z.object({
     product: z.string().min(1).max(128).describe("Product code, from the provider's list of products."),
@@ -52,19 +47,9 @@ export const specSchema = ruled(
       .describe(
         "Disk size, one of the provider's list of sizes for disk type ssd, in the unit of that list: MB at the public service of Mythic Beasts.",
       ),
-    sshKeys: z.array(sshKey).max(16).optional().describe('SSH public keys that may log in as root.'),
+    sshKeys: sshKeysSchema.optional().describe('SSH public keys that may log in as root.'),
     sshKeysFrom: z
-      .array(
-        z.object({
-          name: secretName.describe('Name of a Secret in the namespace of this object.'),
-          key: z
-            .string()
-            .min(1)
-            .max(253)
-            .regex(/^[-._a-zA-Z0-9]+$/)
-            .describe('Key in that Secret.'),
-        }),
-      )
+      .array(sshKeyFromSchema)
       .max(16)
       .optional()
       .describe('Keys of Secrets in the same namespace that hold more SSH public keys for root.'),

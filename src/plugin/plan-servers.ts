@@ -1,6 +1,7 @@
 /** What the operator would do after an apply, one object at a time, as its own decisions say. Pure. */
 import type { ServerCatalogStatus } from '../api/server-catalog.ts';
 import type { ObjectMeta } from '../api/meta.ts';
+import { orderedValue } from '../api/ordered-fields.ts';
 import { ORDERED_FIELDS, type VirtualServer, type VirtualServerSpec } from '../api/virtual-server.ts';
 import { mirrorIn } from '../api/record.ts';
 import { isPaused } from '../api/server-state.ts';
@@ -13,7 +14,7 @@ import { takerOf } from '../virtual-server/decision/inputs.ts';
 import { NEW_MEMO } from '../virtual-server/decision/memo.ts';
 import { modelKey, placeOf, sumOf, type Model, type PricedModel } from '../virtual-server/decision/price.ts';
 import { holdsSomething, knownRecord } from '../virtual-server/decision/record.ts';
-import { specProblem } from '../virtual-server/decision/spec.ts';
+import { keysProblem, specProblem } from '../virtual-server/decision/spec.ts';
 import { givenBy } from '../virtual-server/decision/taking.ts';
 import type { Operation } from '../virtual-server/decision/types.ts';
 import { cancelIsForbidden, viewOf } from '../virtual-server/decision/view.ts';
@@ -250,11 +251,13 @@ export function orderProblem(
   return problem?.isCertain === true ? { ...problem, text: `InvalidSpec: ${problem.text}` } : problem;
 }
 
-/** What the catalog says of the spec of an order; undefined: the provider offers all of it. */
+/** What an order of this spec would fail for; undefined: nothing that the plugin can check. */
 function catalogProblem(
   { metadata: { namespace }, spec }: { metadata: Pick<ObjectMeta, 'namespace'>; spec: VirtualServerSpec },
   { lists }: Pick<Scene, 'lists'>,
 ): { text: string; isCertain: boolean } | undefined {
+  const wrongKeys = keysProblem(spec);
+  if (wrongKeys !== undefined) return { text: wrongKeys, isCertain: true };
   const { products, images, diskSizes, counts } = lists(namespace, spec.apiKeySecretRef.name) ?? {};
   if (products === undefined || images === undefined || diskSizes === undefined)
     return { text: 'not checked: no ServerCatalog shows what the provider offers', isCertain: false };
@@ -369,5 +372,9 @@ const joined = (...texts: string[]): string => texts.filter((text) => text !== '
 /** Whether the manifest has another value for what an order has sent, or may have sent. */
 export function changesOrder({ spec, status }: VirtualServer, { spec: wanted }: { spec?: unknown }): boolean {
   const isOrdered = mirrorIn(status)?.attempt !== undefined;
-  return isOrdered && isObject(wanted) && ORDERED_FIELDS.some((field) => !isDeepEqual(wanted[field], spec[field]));
+  return (
+    isOrdered &&
+    isObject(wanted) &&
+    ORDERED_FIELDS.some((field) => !isDeepEqual(orderedValue(wanted, field), orderedValue(spec, field)))
+  );
 }

@@ -1,29 +1,38 @@
 /** Reads an SSH public key from text or from a file, and names one as ssh does. */
 import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
+import { NO_PUBLIC_KEY, publicKeyProblem, publicKeysIn } from '../api/public-key.ts';
 import { CommandError, EXIT } from './failure.ts';
 
-const KEY = /^(ssh-|ecdsa-|sk-)\S+\s/;
+/** Other text is not repeated: it may be a private key. */
+const FILE_NAME = /^.{1,255}$/;
 
-/** Returns a public key unchanged, and reads anything else as a file. Throws CommandError, also for a private key. */
+/** The public key in a text or in a file. Throws CommandError for anything else, without a word of a private key. */
 export function keyOf(textOrFile: string): string {
-  if (KEY.test(textOrFile)) return textOrFile.trim();
-  let text: string;
-  try {
-    text = readFileSync(textOrFile, 'utf8').trim();
-  } catch {
-    throw new CommandError(
-      EXIT.usage,
-      `${JSON.stringify(textOrFile)} is neither an SSH public key nor a readable file`,
-    );
+  const problem = publicKeyProblem(textOrFile);
+  if (problem === undefined) return textOrFile.trim();
+  const text = FILE_NAME.test(textOrFile) ? contentOf(textOrFile) : undefined;
+  if (text === undefined) {
+    const isName = problem === NO_PUBLIC_KEY && FILE_NAME.test(textOrFile);
+    const what = isName ? `${JSON.stringify(textOrFile)} is neither an SSH public key nor a readable file` : undefined;
+    throw new CommandError(EXIT.usage, what ?? `the SSH key ${problem}`);
   }
-  const [key, ...others] = text.split('\n').filter((line) => KEY.test(line));
-  if (key === undefined) throw new CommandError(EXIT.usage, `${textOrFile} contains no SSH public key`);
-  if (others.length === 0) return key.trim();
+  const found = publicKeysIn(text);
+  if (!found.ok) throw new CommandError(EXIT.usage, `${textOrFile}: ${found.problem}`);
+  const [key = '', ...others] = found.keys;
+  if (others.length === 0) return key;
   throw new CommandError(
     EXIT.usage,
     `${textOrFile} contains several SSH public keys: pass each key with its own --ssh-key`,
   );
+}
+
+function contentOf(file: string): string | undefined {
+  try {
+    return readFileSync(file, 'utf8');
+  } catch {
+    return undefined;
+  }
 }
 
 /** The fingerprint and the comment, as `ssh-keygen -l` prints them. */

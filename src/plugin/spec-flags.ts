@@ -79,7 +79,10 @@ export function checkSpec(spec: unknown, schema: z.ZodType = specSchema): void {
 function reference(text: string): { name: string; key: string } {
   const [name, key, ...rest] = text.split('/');
   if (!name || !key || rest.length > 0) {
-    throw new CommandError(EXIT.usage, `invalid --ssh-key-from ${JSON.stringify(text)}: use SECRET/KEY`);
+    throw new CommandError(
+      EXIT.usage,
+      'invalid --ssh-key-from: use SECRET/KEY, the name of a Secret and of a key in it',
+    );
   }
   return { name, key };
 }

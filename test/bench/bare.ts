@@ -51,7 +51,7 @@ const SPEC = {
   product: 'VPSX4',
   image: 'cloudinit-debian-trixie.raw.gz',
   diskSize: 10240,
-  sshKeys: ['ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIGJd me@example.org'],
+  sshKeys: ['ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIJdTYs0rmVsWT1a8iSZmDU4YzKNWQTbAwbmuxGrBWxyz me@example.org'],
 };
 
 export function manifest(name: string): object {

@@ -16,7 +16,7 @@ import type { KubeHttp } from '../../src/kube/http.ts';
 import { createClient } from '../../src/kube/client.ts';
 import { SECRETS, type Secret } from '../../src/kube/kinds.ts';
 import { DEFAULT_KEY, type Key } from '../../src/simulator/index.ts';
-import { virtualServer, withAnnotations, withSpec, type Manifest } from '../fixtures/virtual-server.ts';
+import { sshKeyOf, virtualServer, withAnnotations, withSpec, type Manifest } from '../fixtures/virtual-server.ts';
 import type { KnownObjects } from './objects.ts';
 
 /** What a scenario says of a set. */
@@ -58,7 +58,7 @@ export class People {
 
   /** Creates an object with a unique SSH key, which shows which object a server was ordered for. */
   async apply(name: string, spec: Manifest['spec'] = {}, annotations: Record<string, string> = {}): Promise<void> {
-    const sshKeys = [`ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAA ${name}-${randomUUID()}`];
+    const sshKeys = [sshKeyOf(`${name}-${randomUUID()}`)];
     const manifest = virtualServer(name, withSpec({ sshKeys, ...spec }), withAnnotations(annotations));
     this.#saw(await this.#http.call({ method: 'POST', path: this.#path(), body: manifest }));
     this.applied += 1;

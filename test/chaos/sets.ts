@@ -3,6 +3,7 @@ import { randomUUID } from 'node:crypto';
 import { SERVER_PLURAL, SET_KIND, SET_PLURAL } from '../../src/api/names.ts';
 import { RESTARTED_AT, type VirtualServerSet } from '../../src/api/virtual-server-set.ts';
 import { currentReason } from '../../src/api/conditions.ts';
+import { sshKeyOf } from '../fixtures/virtual-server.ts';
 import { limitsOf, mostOf } from '../oracles/set-limits.ts';
 import { begin, isCreate } from './acts.ts';
 import { jsonAnswer } from './exchange.ts';
@@ -69,7 +70,7 @@ export const allowedBy = ({ spec }: VirtualServerSet): number => mostOf(limitsOf
 
 /** A key of its own for each template, so that each server shows for which template it was ordered. */
 export const template = (): { spec: { sshKeys: string[] } } => ({
-  spec: { sshKeys: [`ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAA web-${randomUUID()}`] },
+  spec: { sshKeys: [sshKeyOf(`web-${randomUUID()}`)] },
 });
 
 export function isSettled({ objects: { set } }: Stage, replicas: number): boolean {

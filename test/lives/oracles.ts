@@ -7,6 +7,7 @@ import type { KubeObject } from '../../src/kube/resource.ts';
 import type { CallOptions } from '../../src/kube/http.ts';
 import type { Exchange } from '../../src/provider/transport.ts';
 import type { ServerLife, Simulation } from '../../src/simulator/index.ts';
+import { CUT_SSH_KEY } from '../fixtures/virtual-server.ts';
 import type { ApiServer, ServerChange } from './api-server.ts';
 import { identifierOf, isAlive, isSame, type Ownership } from './ownership.ts';
 import { annotatedRecordOf, recordOf } from '../fixtures/records.ts';
@@ -59,6 +60,12 @@ export function orderedUnasked({ servers: { changes } }: ApiServer): string[] {
     const [unknown] = unknownAnnotations(object.metadata);
     return unknown === undefined ? [] : [`${keyOf(object)} with annotation ${unknown} claimed order ${attempt}`];
   });
+}
+
+/** No order has a key that sshd does not accept. */
+export function orderedUnusable({ ledger }: Simulation): string[] {
+  const unusable = ledger.creates().filter(({ body }) => String(body.ssh_keys).split('\n').includes(CUT_SSH_KEY));
+  return unusable.map(({ serial }) => `server ${serial} was ordered with an SSH key that is cut off`);
 }
 
 /** Every order has the fields of the object that it was sent for. */

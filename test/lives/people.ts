@@ -9,7 +9,7 @@ import type { VirtualServer } from '../../src/api/virtual-server.ts';
 import { KubeError } from '../../src/kube/error.ts';
 import type { KubeObject } from '../../src/kube/resource.ts';
 import type { Key, Simulation } from '../../src/simulator/index.ts';
-import { virtualServer, withAnnotations, withSpec } from '../fixtures/virtual-server.ts';
+import { CUT_SSH_KEY, sshKeyOf, virtualServer, withAnnotations, withSpec } from '../fixtures/virtual-server.ts';
 import type { ApiServer } from './api-server.ts';
 import { Caretaker, KEY_SECRET, OTHER_KEY_SECRET, type Truth } from './caretaker.ts';
 import { CatalogPeople } from './catalogs.ts';
@@ -196,7 +196,7 @@ export class People {
         product: random.chance(0.1) ? 'VPSX9' : random.pick(PRODUCTS),
         diskSize: random.pick([5120, 10240, 20480]),
         // Shows in the provider's ledger which object a server was ordered for.
-        sshKeys: [`ssh-ed25519 AAAA serial-${this.lives + 1}`],
+        sshKeys: [sshKeyOf(`serial-${this.lives + 1}`), ...(this.lives % 8 === 7 ? [CUT_SSH_KEY] : [])],
         ...this.#fewModels(),
         deletionPolicy: random.chance(0.1) ? 'Retain' : 'Delete',
         deletionProtection: random.chance(0.05),

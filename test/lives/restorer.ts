@@ -6,7 +6,7 @@ import { parseRecord, mirrorIn } from '../../src/api/record.ts';
 import type { VirtualServer } from '../../src/api/virtual-server.ts';
 import { holdsSomething } from '../../src/virtual-server/decision/record.ts';
 import { isDeepEqual } from '../../src/base/deep-equal.ts';
-import { virtualServer, withAnnotations, withSpec } from '../fixtures/virtual-server.ts';
+import { sshKeyOf, virtualServer, withAnnotations, withSpec } from '../fixtures/virtual-server.ts';
 import type { ApiServer } from './api-server.ts';
 import { abandon } from './caretaker.ts';
 import type { Surroundings } from './connections.ts';
@@ -133,7 +133,7 @@ export class Restorer {
     const namespace = object.metadata.namespace === 'a' ? 'b' : 'a';
     const manifest = virtualServer(
       object.metadata.name,
-      withSpec({ ...object.spec, sshKeys: [`ssh-ed25519 AAAA serial-${serial}`] }),
+      withSpec({ ...object.spec, sshKeys: [sshKeyOf(`serial-${serial}`)] }),
       withAnnotations({ [RECORD_ANNOTATION]: record }),
     );
     manifest.metadata.finalizers = [FINALIZER];

@@ -23,6 +23,7 @@ import {
   notAtRest,
   orderedOtherwise,
   orderedUnasked,
+  orderedUnusable,
   orderedTwice,
   sentByAnother,
   tellsPasswords,
@@ -332,7 +333,11 @@ class SimWorld {
     this.#violations.push(...(this.#cancels?.violations ?? []));
     this.#violations.push(...this.#hostKeys.violations, ...this.#hostKeys.atRest());
     this.#violations.push(...(this.#sets?.watch.violations ?? []), ...(this.#prices?.violations ?? []));
-    this.#violations.push(...orderedOtherwise(this.#simulation, this.#orders, this.#api), ...orderedUnasked(this.#api));
+    this.#violations.push(
+      ...orderedOtherwise(this.#simulation, this.#orders, this.#api),
+      ...orderedUnasked(this.#api),
+      ...orderedUnusable(this.#simulation),
+    );
     this.#violations.push(...orderedBesideHandOver(this.#api), ...(this.#refusals?.violations ?? []));
     this.#violations.push(...this.#takers.violations);
   }

@@ -3,6 +3,7 @@ import { MEMBER_TEMPLATE_ANNOTATION, SET_KIND, SET_LABEL } from '../../src/api/n
 import type { VirtualServer } from '../../src/api/virtual-server.ts';
 import { RESTARTED_AT, type VirtualServerSet } from '../../src/api/virtual-server-set.ts';
 import { currentReason } from '../../src/api/conditions.ts';
+import { sshKeyOf } from '../fixtures/virtual-server.ts';
 import type { ApiServer } from './api-server.ts';
 
 /** With a member in one of these states, the set must order nothing. */
@@ -41,7 +42,7 @@ export function membersOf(
 }
 
 /** An SSH key that a mutating admission policy adds; a set asks for none like it. */
-export const POLICY_KEY = 'ssh-ed25519 AAAA policy';
+export const POLICY_KEY = sshKeyOf('policy');
 
 type Ordered = Pick<VirtualServer['spec'], 'product' | 'image' | 'diskSize' | 'sshKeys'>;
 

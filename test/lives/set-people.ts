@@ -4,7 +4,7 @@ import type { VirtualServer } from '../../src/api/virtual-server.ts';
 import { RESTARTED_AT, type VirtualServerSet } from '../../src/api/virtual-server-set.ts';
 import { currentReason } from '../../src/api/conditions.ts';
 import { KubeError } from '../../src/kube/error.ts';
-import { virtualServer, withSpec } from '../fixtures/virtual-server.ts';
+import { sshKeyOf, virtualServer, withSpec } from '../fixtures/virtual-server.ts';
 import type { ApiServer, SetSpecInput } from './api-server.ts';
 import { KEY_SECRET, OTHER_KEY_SECRET, type Truth } from './caretaker.ts';
 import type { Random } from './random.ts';
@@ -148,7 +148,7 @@ export class SetPeople {
           product: this.#product(),
           image: 'cloudinit-debian-trixie.raw.gz',
           diskSize: random.pick([5120, 10240, 20480]),
-          sshKeys: [`ssh-ed25519 AAAA set-${this.#count}`],
+          sshKeys: [sshKeyOf(`set-${this.#count}`)],
           ...(random.chance(0.2) && { deletionDelay: `${random.int(1, 30)}m` }),
           deletionPolicy: random.chance(0.05) ? 'Retain' : 'Delete',
           ...(random.chance(0.3) && { sshCheck: 'Proxy' as const }),
@@ -272,7 +272,7 @@ export class SetPeople {
     const [namespace, set] = [random.pick(namespaces), random.pick(NAMES)];
     const name = `${set}-${random.int(0, MOST_REPLICAS)}`;
     this.#count += 1;
-    const manifest = virtualServer(name, withSpec({ sshKeys: [`ssh-ed25519 AAAA taken-${this.#count}`] }));
+    const manifest = virtualServer(name, withSpec({ sshKeys: [sshKeyOf(`taken-${this.#count}`)] }));
     if (random.chance(0.5)) manifest.metadata.labels = { [SET_LABEL]: set };
     tell(`create ${namespace}/${name}, ${manifest.metadata.labels === undefined ? 'not ' : ''}labelled`);
     api.create(namespace, manifest);

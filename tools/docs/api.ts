@@ -217,7 +217,9 @@ function descriptionOf(path: string, name: string, { description = '', items }: 
 function rulesOf(kindName: string, path: string, node: Node): string[] {
   const fields = Object.entries(node.properties ?? {}).flatMap(([name, field]) => [
     ...(field.properties === undefined ? messagesOf(field) : []).map((message) => withSubject(name, message)),
-    ...messagesOf(field.items ?? field.additionalProperties ?? {}).map((message) => `${name}: each ${message}`),
+    ...(field.items?.properties === undefined ? messagesOf(field.items ?? field.additionalProperties ?? {}) : []).map(
+      (message) => `${name}: each ${message}`,
+    ),
   ]);
   const locks = kindName === SERVER_KIND && path === 'spec' ? [ORDERED_FIELDS_MESSAGE] : [];
   // Fields of the same shape have the same rules.

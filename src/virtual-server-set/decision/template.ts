@@ -34,7 +34,9 @@ export const nameOf = (set: string, ordinal: number): string => `${set}-${ordina
 
 /** Equal for specs that order the same; the API server may return fields in a different order. */
 export function revisionOf({ product, image, diskSize, sshKeys = [], sshKeysFrom = [] }: Ordered): string {
-  return JSON.stringify([product, image, diskSize, sshKeys, sshKeysFrom.map(({ name, key }) => [name, key])]);
+  // No server is replaced for a line end, which no order sends. Spaces without one stay: earlier versions compared them.
+  const keys = sshKeys.map((key) => key.replace(/^[ \t\r\n]+|[\r\n][ \t\r\n]*$/g, ''));
+  return JSON.stringify([product, image, diskSize, keys, sshKeysFrom.map(({ name, key }) => [name, key])]);
 }
 
 /** What an order sends of a spec. */

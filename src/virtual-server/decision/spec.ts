@@ -1,4 +1,5 @@
-/** Compares a spec with the provider's own lists, which may be very long. Pure. */
+/** Finds what is wrong with a spec before it is ordered: SSH keys, and what the provider's lists lack. Pure. */
+import { publicKeyProblem } from '../../api/public-key.ts';
 import type { VirtualServerSpec } from '../../api/virtual-server.ts';
 import { MAX_COMPARED, closest } from '../../base/similar.ts';
 import { cut } from '../../base/text.ts';
@@ -6,7 +7,19 @@ import type { Catalog } from '../../provider/types.ts';
 
 const NEAREST = 5;
 
-/** What the provider does not offer, with the field and the nearest valid values; undefined if it offers everything. */
+/** Which keys of spec.sshKeys sshd would not accept; undefined if it accepts all of them. */
+export function keysProblem({ sshKeys = [] }: Pick<VirtualServerSpec, 'sshKeys'>): string | undefined {
+  const problems = sshKeys.flatMap((key, index) => {
+    const problem = publicKeyProblem(key);
+    return problem === undefined ? [] : [`spec.sshKeys[${index}] ${problem}`];
+  });
+  return problems.length === 0 ? undefined : problems.join('; ');
+}
+
+/**
+ * What the provider does not offer, with the field and the nearest valid values, and which SSH keys are none; undefined if
+ * nothing is wrong. The lists may be very long.
+ */
 export function specProblem(spec: VirtualServerSpec, catalog: Catalog): string | undefined {
   const products = catalog.products.map((product) => product.code);
   const images = catalog.images.map((image) => image.name);
@@ -15,6 +28,7 @@ export function specProblem(spec: VirtualServerSpec, catalog: Catalog): string |
     unknownName('spec.product', spec.product, products),
     unknownName('spec.image', spec.image, images),
     unknownSize('spec.diskSize', spec.diskSize, sizes),
+    keysProblem(spec),
   ].filter((problem) => problem !== undefined);
   return problems.length === 0 ? undefined : problems.join('; ');
 }

@@ -10,6 +10,7 @@ import {
   SERVER_GONE_ANNOTATION,
   TAKE_OVER_ANNOTATION,
 } from '../../api/names.ts';
+import { orderedValue } from '../../api/ordered-fields.ts';
 import type { ServerRecord } from '../../api/record.ts';
 import { ORDERED_FIELDS, type VirtualServer } from '../../api/virtual-server.ts';
 import { isDeepEqual } from '../../base/deep-equal.ts';
@@ -97,7 +98,9 @@ export function takingProblem(taking: Taking, own: string): string | undefined {
 
 /** The fields of the order in which the two differ. */
 export const orderDifference = ({ giver, taker }: Pick<Taking, 'giver' | 'taker'>): string[] =>
-  ORDERED_FIELDS.filter((field) => !isDeepEqual(giver.spec[field], taker.spec[field]));
+  ORDERED_FIELDS.filter(
+    (field) => !isDeepEqual(orderedValue(giver.spec, field), orderedValue(taker.spec, field)),
+  );
 
 /** The taker would end the server at once. A taker that hands the server on, or that is protected as the giver is, does not. */
 function endProblem({ giver, record, taker, now }: Taking, own: string): string | undefined {

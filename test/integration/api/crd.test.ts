@@ -1,7 +1,10 @@
 /** The CustomResourceDefinition of VirtualServer. test/exhaustive/generated-specs.test.ts breaks each rule of a spec. */
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it, onTestFinished, vi } from 'vitest';
+import { structuralSchema } from '../../../src/api/crd.ts';
+import { sshKeysSchema } from '../../../src/api/ssh-keys.ts';
 import type { VirtualServer } from '../../../src/api/virtual-server.ts';
 import type { KubeHttp } from '../../../src/kube/http.ts';
+import { P521, PRIVATE_KEYS, RSA, SECRET, SK_ED25519, SK_P256 } from '../../fixtures/public-keys.ts';
 import { adminHttp, create, createNamespace, edit, kubectl, manifest, SSH_KEY } from '../kube/support.ts';
 
 let http: KubeHttp;
@@ -56,7 +59,10 @@ describe('spec', () => {
   );
 
   it.each([
-    ['sshKeys', ['ssh-rsa'], 'spec.sshKeys[0]'],
+    ['sshKeys', [SSH_KEY, 'ssh-rsa'], 'sshKeys[1] must be one SSH public key in one line'],
+    ['sshKeys', [`${SSH_KEY}\n${SSH_KEY}`], 'sshKeys[0] must be one SSH public key in one line'],
+    ['sshKeysFrom', [{ name: 'Keys', key: 'key' }], 'spec.sshKeysFrom[0].name'],
+    ['sshKeysFrom', [{ name: 'keys', key: 'a b' }], 'spec.sshKeysFrom[0].key'],
     ['image', '', 'spec.image'],
     ['image', 'x'.repeat(257), 'spec.image'],
     ['diskSize', undefined, 'spec.diskSize'],
@@ -64,6 +70,107 @@ describe('spec', () => {
     ['deletionPolicy', 'Orphan', 'spec.deletionPolicy'],
   ])('is rejected with %s %o', async (field, value, message) => {
     await expect(createWith({ [field]: value })).rejects.toThrow(message);
+  });
+});
+
+describe('an SSH key', () => {
+  it.each([
+    ['a line end', `${SSH_KEY}\n`],
+    ['a line end of Windows', `${SSH_KEY}\r\n`],
+    ['several line ends', `${SSH_KEY}\n\r\n\n`],
+    ['spaces around it', ` ${SSH_KEY} \t`],
+    ['a comment in another script', `${SSH_KEY} Zoë’s laptop, 東京\n`],
+    ['nothing after it', SSH_KEY.split(' ').slice(0, 2).join(' ')],
+  ])('may have %s', async (_what, key) => {
+    expect((await createWith({ sshKeys: [key] })).spec.sshKeys).toEqual([key]);
+  });
+
+  it.each(Object.entries({ RSA, P521, SK_ED25519, SK_P256 }))('may be of each type: %s', async (_type, key) => {
+    expect((await createWith({ sshKeys: [key] })).spec.sshKeys).toEqual([key]);
+  });
+
+  const refusalOf = (spec: Record<string, unknown>): Promise<string> =>
+    createWith(spec).then(
+      () => 'accepted',
+      (error: unknown) => String(error),
+    );
+
+  it.each(Object.entries(PRIVATE_KEYS))(
+    'that is private is refused without being quoted: %s',
+    async (_format, text) => {
+      for (const key of [text, text.replaceAll('\n', ' '), `${SSH_KEY} ${text.replaceAll('\n', ' ')}`]) {
+        const said = await refusalOf({ sshKeys: [SSH_KEY, key] });
+        expect(said).toContain('sshKeys[1] must not contain a private key. Paste the public key');
+        expect(said).not.toContain(SECRET);
+      }
+    },
+  );
+
+  it.each([
+    ['a key of a Secret', { sshKeysFrom: [{ name: 'keys', key: PRIVATE_KEYS.OpenSSH }] }],
+    ['a Secret', { sshKeysFrom: [{ name: PRIVATE_KEYS.OpenSSH, key: 'key' }] }],
+    ['an object', { sshKeys: [{ key: PRIVATE_KEYS.OpenSSH }] }],
+    ['no list', { sshKeys: PRIVATE_KEYS.OpenSSH }],
+    ['a text that is too long', { sshKeys: [`${PRIVATE_KEYS.OpenSSH ?? ''}${'A'.repeat(9000)}`] }],
+  ])('that is private is not quoted either as %s', async (_what, spec) => {
+    const said = await refusalOf(spec);
+    expect(said).toContain('is invalid');
+    expect(said).not.toContain(SECRET);
+  });
+
+  it('that an earlier version accepted does not keep the operator from writing metadata and status', async () => {
+    const definition = (sshKeys: object): object => ({
+      apiVersion: 'apiextensions.k8s.io/v1',
+      kind: 'CustomResourceDefinition',
+      metadata: { name: 'olds.example.org' },
+      spec: {
+        group: 'example.org',
+        scope: 'Namespaced',
+        names: { kind: 'Old', plural: 'olds' },
+        versions: [
+          {
+            name: 'v1',
+            served: true,
+            storage: true,
+            subresources: { status: {} },
+            schema: {
+              openAPIV3Schema: {
+                type: 'object',
+                properties: { spec: { type: 'object', properties: { sshKeys } }, status: FREE },
+              },
+            },
+          },
+        ],
+      },
+    });
+    const FREE = { type: 'object', 'x-kubernetes-preserve-unknown-fields': true };
+    const definitions = '/apis/apiextensions.k8s.io/v1/customresourcedefinitions';
+    const olds = `/apis/example.org/v1/namespaces/${namespace}/olds`;
+    const post = (path: string, body: object) => http.call({ method: 'POST', path, body });
+    const patch = (path: string, body: object) =>
+      http.call({ method: 'PATCH', path, body, contentType: 'application/merge-patch+json' });
+    const old = (name: string, comment: string) => ({
+      ...{ apiVersion: 'example.org/v1', kind: 'Old', metadata: { name } },
+      spec: { sshKeys: [`${SSH_KEY} ${comment}`] },
+    });
+    await post(definitions, definition({ type: 'array', items: { type: 'string' } }));
+    onTestFinished(() =>
+      http.call({ method: 'DELETE', path: `${definitions}/olds.example.org` }).then(() => undefined),
+    );
+    await vi.waitFor(() => post(olds, old('held', 'PRIVATE KEY')), 10_000);
+    await patch(`${definitions}/olds.example.org`, definition(structuralSchema(sshKeysSchema)));
+    await vi.waitFor(
+      () =>
+        expect(post(`${olds}?dryRun=All`, old('new', 'PRIVATE KEY'))).rejects.toThrow('must not contain a private key'),
+      {
+        timeout: 10_000,
+      },
+    );
+    await patch(`${olds}/held`, { metadata: { annotations: { a: 'b' } } });
+    await patch(`${olds}/held/status`, { status: { ssh: 'x' } });
+    await expect(patch(`${olds}/held`, old('held', 'new PRIVATE KEY'))).rejects.toThrow(
+      'must not contain a private key',
+    );
   });
 });
 
@@ -82,6 +189,13 @@ describe('the lock on the fields of an order', () => {
       `: spec.${field}, which the order sent, cannot be changed after the server was ordered: make a new VirtualServer with the ` +
         'new values, then delete this one',
     );
+  });
+
+  it.each(['\n', '\r\n\n'])('does not mind a line end after a key, which the order did not send: %j', async (end) => {
+    const object = await withStatus(await createWith({}), ATTEMPTED);
+    const sshKeys = [`${SSH_KEY}${end}`];
+    expect((await edit(http, object, { spec: { sshKeys } })).spec.sshKeys).toEqual(sshKeys);
+    expect((await edit(http, object, { spec: { sshKeys: [SSH_KEY] } })).spec.sshKeys).toEqual([SSH_KEY]);
   });
 
   it('names every field that differs', async () => {

@@ -9,6 +9,7 @@ import { VIRTUAL_SERVERS } from '../../../src/virtual-server/resource.ts';
 import { planSet } from '../../../src/virtual-server-set/decision/plan.ts';
 import { memberOf } from '../../../src/virtual-server-set/decision/member.ts';
 import { changesFor, manifestOf } from '../../../src/virtual-server-set/decision/template.ts';
+import { PRIVATE_KEYS, SECRET } from '../../fixtures/public-keys.ts';
 import { adminHttp, createNamespace, kubectl, manifest } from '../kube/support.ts';
 
 let http: KubeHttp;
@@ -70,6 +71,7 @@ describe('a set', () => {
     ],
     ['10,001 replicas', { replicas: 10_001 }, {}, 'spec.replicas'],
     ['an expiry', {}, withSpec({ ttl: '1h' }), 'expiresAt and ttl are not allowed in a set'],
+    ['a private key', {}, withSpec({ sshKeys: [PRIVATE_KEYS.OpenSSH] }), 'sshKeys[0] must not contain a private key'],
     ['a template without SSH keys', {}, withSpec({ sshKeys: [] }), 'set at least one SSH key'],
     [
       'an instruction for single objects',
@@ -82,7 +84,9 @@ describe('a set', () => {
     ['a label without a name', {}, { metadata: { labels: { 'example.org/': 'a' } } }, 'names must be like "tier"'],
     ['an annotation without a name', {}, { metadata: { annotations: { '': 'a' } } }, 'names must be like "tier"'],
   ])('is rejected with %s', async (_case, spec, template, message) => {
-    await expect(createSet(spec, template)).rejects.toThrow(message);
+    const refused = createSet(spec, template);
+    await expect(refused).rejects.toThrow(message);
+    await expect(refused).rejects.not.toThrow(SECRET);
   });
 
   it.each(['x'.repeat(58), 'web.example'])('is rejected with the name %s', async (name) => {

@@ -15,6 +15,18 @@ import {
   SET_KIND,
   SET_PLURAL,
 } from '../../../src/api/names.ts';
+import {
+  CERTIFICATE,
+  DSA,
+  ED25519,
+  P256,
+  P384,
+  P521,
+  RSA,
+  RSA_1024,
+  SK_ED25519,
+  SK_P256,
+} from '../../fixtures/public-keys.ts';
 import { virtualServer, withAnnotations, withSpec, type Manifest } from '../../fixtures/virtual-server.ts';
 import { patch, RECORD, statusPatch, useGuards } from '../support/guarded-objects.ts';
 import { ADMISSION, refusal, succeed } from '../support/guards.ts';
@@ -108,7 +120,7 @@ describe('a known annotation', () => {
 });
 
 describe('a warning', () => {
-  const KEY = 'ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIA';
+  const KEY = ED25519.split(' ').slice(0, 2).join(' ');
   const AS_ERROR = '--warnings-as-errors';
   const inMinutes = (minutes: number): string => new Date(Date.now() + minutes * 60_000).toISOString();
   const [before, after] = [inMinutes(-2), inMinutes(60)];
@@ -155,6 +167,10 @@ describe('a warning', () => {
     ['doubled SSH key', created({ sshKeys: [KEY, `${KEY} me@example.org`] }), 'sshKeys contains the same key twice'],
     ['doubled SSH key in a set', ofSet({ sshKeys: [KEY, KEY] }), 'sshKeys contains the same key twice'],
     ['doubled SSH key after an edit', edited('free', { sshKeys: [KEY, KEY] }), 'sshKeys contains the same key twice'],
+    ['certificate', created({ sshKeys: [KEY, CERTIFICATE] }), 'sshKeys[1] is no key that sshd accepts'],
+    ['DSA key in a set', ofSet({ sshKeys: [DSA] }), 'sshKeys[0] is no key that sshd accepts'],
+    ['key that is cut off', edited('free', { sshKeys: [KEY.slice(0, -1)] }), 'sshKeys[0] is no key that sshd accepts'],
+    ['key of another type', created({ sshKeys: [KEY.replace('ssh-ed25519', 'ssh-rsa')] }), 'sshKeys[0] is no key'],
     ['name that is too long', [DRY_CREATE, named('n'.repeat(64))], 'metadata.name is longer than 63 characters'],
     ['expiry in the past', created({ expiresAt: before }), 'expiresAt is in the past'],
     [
@@ -185,8 +201,9 @@ describe('a warning', () => {
   });
 
   it.each<[what: string, request: [string[], unknown?]]>([
-    ['a usual object', created({ sshKeys: [KEY, `${KEY}B`], expiresAt: after })],
-    ['a usual set', ofSet({ sshKeys: [KEY, `${KEY}B`] })],
+    ['a usual object', created({ sshKeys: [KEY, RSA], expiresAt: after })],
+    ['a usual set', ofSet({ sshKeys: [KEY, RSA] })],
+    ['keys of all types', created({ sshKeys: [RSA_1024, P256, P384, `${P521}\r\n`, SK_ED25519, `\t${SK_P256}\n`] })],
     ['a long delay of one server', created({ deletionDelay: '24h' })],
     ['a short delay in the template of a set', ofSet({ deletionDelay: '1h' })],
     ['the longest name that DNS allows', [DRY_CREATE, named('n'.repeat(63))]],
@@ -203,7 +220,7 @@ describe('a warning', () => {
   });
 
   it('comes once: not with a later edit of another field', async () => {
-    await objects.create('warned', withSpec({ product: 'VPS X4', sshKeys: [KEY, KEY], expiresAt: before }));
+    await objects.create('warned', withSpec({ product: 'VPS X4', sshKeys: [KEY, KEY, DSA], expiresAt: before }));
     await succeed(guarded.editor, patch('warned', { spec: { sshCheck: 'Proxy' } }, AS_ERROR));
     await succeed(guarded.editor, patch('warned', { spec: { expiresAt: null } }, AS_ERROR));
   });

@@ -6,7 +6,7 @@ import type { ServerCatalog } from '../../../src/api/server-catalog.ts';
 import type { VirtualServer } from '../../../src/api/virtual-server.ts';
 import { createClient } from '../../../src/kube/client.ts';
 import { SECRETS, type Secret } from '../../../src/kube/kinds.ts';
-import { virtualServer, withSpec } from '../../fixtures/virtual-server.ts';
+import { sshKeyOf, virtualServer, withSpec } from '../../fixtures/virtual-server.ts';
 import { createSet } from './sets.ts';
 import type { World } from './world.ts';
 
@@ -28,7 +28,7 @@ export async function live(world: World): Promise<void> {
 }
 
 async function order(world: World): Promise<void> {
-  await world.putSecret('ssh', { key: 'ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIGJd other@example.org' });
+  await world.putSecret('ssh', { key: sshKeyOf('other@example.org') });
   await world.create(virtualServer('one'));
   await world.create(virtualServer('two', withSpec({ sshKeysFrom: [{ name: 'ssh', key: 'key' }] })));
   for (const name of ['one', 'two']) await world.waitForReason(name, 'Available', 'Ready');

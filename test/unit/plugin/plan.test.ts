@@ -17,7 +17,7 @@ import { outcomeOfSet, playRollout } from '../../../src/plugin/plan-sets.ts';
 import { pricesIn } from '../../../src/virtual-server/decision/price.ts';
 import { LISTS } from '../../integration/support/catalog.ts';
 import { HELD, KNOWN, NOW, TASKED, web, webWith, type Shape } from '../../fixtures/decision.ts';
-import { virtualServer } from '../../fixtures/virtual-server.ts';
+import { CUT_SSH_KEY, SSH_KEY, virtualServer } from '../../fixtures/virtual-server.ts';
 import { member, webSet } from '../../fixtures/virtual-server-set.ts';
 
 const running = (shape: Shape = {}): VirtualServer =>
@@ -72,6 +72,13 @@ describe('the plan for a server', () => {
       'refuse',
     ],
     ['refuses a product that the catalog does not have', web({ spec: { product: 'VPSX3' } }), undefined, 'refuse'],
+    ['refuses an SSH key that sshd does not accept', web({ spec: { sshKeys: [CUT_SSH_KEY] } }), undefined, 'refuse'],
+    [
+      'leaves a server alone whose SSH key sshd does not accept',
+      running({ spec: { sshKeys: [CUT_SSH_KEY], sshCheck: 'Proxy' } }),
+      running({ spec: { sshKeys: [CUT_SSH_KEY] } }),
+      'change',
+    ],
     ['orders what was refused before', web(), web({ spec: { product: 'VPSX3' } }), 'order'],
   ] as const)('%s', (_what, after, before, verb) => {
     expect(verbOf(after, before)).toBe(verb);
@@ -180,6 +187,14 @@ describe('the plan for a server', () => {
       .toISOString()
       .replace('.000Z', 'Z');
     expect(outcomeOf(before, after, sceneOf([before])).detail).toContain(`server srv1 is cancelled at ${end}`);
+  });
+
+  it('checks the SSH keys without a catalog too', () => {
+    const scene = { ...sceneOf(), lists: () => undefined };
+    const { verb, detail } = outcomeOf(undefined, web({ spec: { sshKeys: [SSH_KEY, CUT_SSH_KEY] } }), scene);
+    expect([verb, detail]).toEqual(['refuse', expect.stringContaining('InvalidSpec: spec.sshKeys[1] is cut off')]);
+    const set = webSet({ spec: { sshKeys: [CUT_SSH_KEY] } });
+    expect(outcomeOfSet(undefined, set, scene).verb).toBe('refuse');
   });
 
   it('says that nothing was checked without a catalog', () => {

@@ -16,7 +16,7 @@ import type { VirtualServer, VirtualServerSpec } from '../../../src/api/virtual-
 import { requireCancellable } from '../../../src/plugin/commands/undelete.ts';
 import { naming, nextStep, type Step } from '../../../src/plugin/undeletion.ts';
 import { KNOWN, NOW } from '../../fixtures/decision.ts';
-import { stored, storedWith } from '../../fixtures/virtual-server.ts';
+import { SSH_KEY, stored, storedWith } from '../../fixtures/virtual-server.ts';
 
 interface Shape {
   own?: Partial<ServerRecord> | false;
@@ -186,6 +186,14 @@ describe('an undeletion', () => {
     [
       'deletes the object between, whoever created the object again',
       [object('web'), object('web-back', { to: 'web', mark: MARK, own: from('web') })],
+      { do: 'delete', object: { metadata: { name: 'web-back' } } },
+    ],
+    [
+      'deletes the object between if only a line end differs',
+      [
+        object('web', { spec: { sshKeys: [`${SSH_KEY}\r\n`] } }),
+        object('web-back', { to: 'web', mark: MARK, own: from('web') }),
+      ],
       { do: 'delete', object: { metadata: { name: 'web-back' } } },
     ],
     [

@@ -120,6 +120,12 @@ describe('the object that a deleted one names', () => {
     expect(object?.metadata.finalizers).toEqual([FINALIZER]);
   });
 
+  it('holds the server too if a tool has added a line end to the SSH keys, which the order did not send', async () => {
+    const taker = web();
+    const sshKeys = taker.spec.sshKeys?.map((key) => `${key}\n`) ?? [];
+    expect(heldBy(await take({}, web({ spec: { sshKeys } })))).toBe('srv1');
+  });
+
   it('trusts the host keys that the giver trusted, and no other', async () => {
     const { object } = await take({ beside: giver({ hostKeys: [HOST_KEY] }) });
     expect(object?.status?.sshHostKeys).toEqual([HOST_KEY]);

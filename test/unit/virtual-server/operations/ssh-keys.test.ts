@@ -4,12 +4,13 @@ import { currentReason } from '../../../../src/api/conditions.ts';
 import { KubeError } from '../../../../src/kube/error.ts';
 import type { ReadSecret } from '../../../../src/kube/kinds.ts';
 import { readSshKeys } from '../../../../src/virtual-server/operations/ssh-keys.ts';
-import { web } from '../../../fixtures/decision.ts';
+import { TASKED, web, webWith } from '../../../fixtures/decision.ts';
+import { CERTIFICATE, P256, PRIVATE_KEYS, SECRET } from '../../../fixtures/public-keys.ts';
 import { SSH_KEY } from '../../../fixtures/virtual-server.ts';
 import { visit } from '../../../fixtures/visits.ts';
 
-const OTHER_KEY = 'ecdsa-sha2-nistp256 AAAAE2VjZHNhLXNoYTItbmlzdHAyNTYAAAAIbmlzdHAyNTYAAABBBCHh other@example.org';
-const PRIVATE = `${OTHER_KEY}\n-----BEGIN OPENSSH PRIVATE KEY-----\nb3BlbnNzaC1rZXk`;
+const OTHER_KEY = P256;
+const PRIVATE = `${OTHER_KEY}\n${PRIVATE_KEYS.OpenSSH ?? ''}`;
 
 const from = (...keys: string[]): Partial<VirtualServerSpec> => ({
   sshKeysFrom: keys.map((key) => ({ name: 'keys', key })),
@@ -44,6 +45,7 @@ describe('the SSH keys of an order', () => {
     { reason: 'SSHKeyNotFound', secret: { two: OTHER_KEY }, words: 'has no key "one"' },
     { reason: 'SSHKeyNotFound', secret: { one: ' \n' }, words: 'has no key "one"' },
     { reason: 'SSHKeyNotFound', secret: { one: 'hello' }, words: 'line 1 is not an SSH public key' },
+    { reason: 'SSHKeyNotFound', secret: { one: `# mine\n${CERTIFICATE}` }, words: 'line 2 is a certificate' },
     { reason: 'SecretForbidden', secret: new KubeError('Forbidden', 'not allowed'), words: 'cannot be read' },
   ])('are not complete: $words', async ({ reason, secret, words }) => {
     const sshKeys = await readFrom(secret, 'one');
@@ -56,7 +58,27 @@ describe('the SSH keys of an order', () => {
     expect(calls).toEqual(['write']);
     expect(requests).toEqual([]);
     expect(currentReason(object?.status?.conditions)).toBe('SSHKeyNotFound');
-    expect(JSON.stringify(object)).not.toContain('b3BlbnNzaC1rZXk');
+    expect(JSON.stringify(object)).not.toContain(SECRET);
+  });
+
+  it.each([
+    ['a certificate', [SSH_KEY, CERTIFICATE], 'spec.sshKeys[1] is a certificate, '],
+    ['a key that is cut off', [SSH_KEY.slice(0, 60)], 'spec.sshKeys[0] is cut off'],
+    ['a private key', [SSH_KEY, SSH_KEY, PRIVATE], 'spec.sshKeys[2] contains a private key'],
+  ])('are refused in spec before the order: %s', async (_what, sshKeys, problem) => {
+    const { requests, object } = await visit(web({ spec: { sshKeys } }), {});
+    expect(requests).toEqual([]);
+    expect(object?.status?.conditions).toContainEqual(
+      expect.objectContaining({ reason: 'InvalidSpec', message: expect.stringContaining(problem) as string }),
+    );
+    expect(JSON.stringify(object?.status)).not.toContain(SECRET);
+  });
+
+  it('do not matter once the server is ordered', async () => {
+    const answers = { task: { state: 'pending' } } as const;
+    const { calls, object } = await visit(webWith(TASKED, { spec: { sshKeys: [CERTIFICATE] } }), { answers });
+    expect(calls).toEqual(['poll', 'write']);
+    expect(currentReason(object?.status?.conditions)).toBe('Creating');
   });
 
   it('are left to the next visit if the API server cannot be reached', async () => {
