@@ -15,6 +15,8 @@ const MAX_FINGERPRINT_TEXT = 64;
 /** How many failed orders a record keeps; the newest ones win. */
 export const MAX_FAILED = 16;
 const MAX_SAID = 256;
+/** A larger number is no price. The limits in money have as many digits before the point. */
+export const MAX_PRICE = 1e12 - 1;
 /** How many resolved attempts a record keeps; the newest ones win. */
 export const MAX_SETTLED = 16;
 
@@ -62,6 +64,18 @@ const fingerprintSchema = open({
   'What tells the server from another one with its identifier; empty where the provider shows nothing of it.',
 );
 
+const priceSchema = open({
+  identifier,
+  amount: z.number().min(0).max(MAX_PRICE).optional().describe('The last price that the provider stated.'),
+  product: z.string().optional(),
+  diskSize: z.int().min(0).optional(),
+  unstatedSince: z.iso
+    .datetime()
+    .max(64)
+    .optional()
+    .describe('Since when the provider states no price of the server that can be read.'),
+}).describe('What the server costs, and of which product and disk size that is the price.');
+
 /** The format that this version writes, and the newest format that it understands. */
 export const RECORD_FORMAT = 1;
 export const RECORD_MODES = ['create', 'adopt'] as const;
@@ -90,6 +104,7 @@ const shape = {
     .describe('The task of the order answers that the order failed; whether a server exists is still open.'),
   identifier: identifier.optional(),
   fingerprint: fingerprintSchema.optional(),
+  price: priceSchema.optional(),
   goneRefuted: z
     .literal(true)
     .optional()
@@ -126,6 +141,7 @@ const KNOWN: ReadonlySet<string> = new Set(KEYS);
 export const recordSchema = open(shape);
 export type ServerRecord = z.infer<typeof recordSchema>;
 export type Fingerprint = z.infer<typeof fingerprintSchema>;
+export type RecordedPrice = z.infer<typeof priceSchema>;
 export type Orphan = z.infer<typeof orphanSchema>;
 export type FailedOrder = z.infer<typeof failedSchema>;
 

@@ -29,6 +29,8 @@ const ADOPTABLE = [
     'CreateLimit',
     'ServerLimit',
     'PriceLimit',
+    'PricePending',
+    'PriceUnknown',
     'JournalUnavailable',
     'CreateRejected',
     'CreateBackOff',
