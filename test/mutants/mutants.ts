@@ -235,6 +235,7 @@ export const MUTANTS: Mutant[] = [
     file: 'src/virtual-server/decision/price.ts',
     find: 'const amount = isStated ? server.price : (known?.amount ?? shown);',
     replace: 'const amount = isStated ? server.price : known?.amount === shown ? undefined : undefined;',
+    tests: ['--project', 'unit', 'test/unit/virtual-server/decision/price.test.ts'],
   },
   {
     name: 'keeps the price of another server',
@@ -248,7 +249,7 @@ export const MUTANTS: Mutant[] = [
     file: 'src/virtual-server/decision/price.ts',
     find: 'const prices = [kept?.amount, shown]',
     replace: 'const prices = [shown]',
-    tests: ['test/integration/orders/unknown-price.test.ts'],
+    tests: ['--project', 'unit', 'test/unit/virtual-server/decision/price.test.ts'],
   },
   {
     name: 'forgets that the provider states no price any more',
