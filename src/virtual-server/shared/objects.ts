@@ -212,7 +212,7 @@ export class Objects implements ObjectStore<VirtualServer> {
   }
 }
 
-/** A server that lives on without an object is not read any more: its last price stays, and an unknown one stays unknown. */
+/** A server that lives on without an object is no longer read: its last price stays, and an unknown one stays unknown. */
 function leftPlace(place: Place): Place {
   return { ...place, state: place.price === undefined ? 'unstated' : undefined };
 }
