@@ -117,6 +117,8 @@ export const REASONS = {
   CreateLimit: working(),
   ServerLimit: stuck(),
   PriceLimit: stuck(),
+  PricePending: working('calm'),
+  PriceUnknown: stuck(),
   JournalUnavailable: working(),
   CreateRejected: stuck(),
   CreateInFlight: row({ ready: 'Unknown', phase: 'reconciling' })('calm', 'noCalls', 'unresolved'),

@@ -15,6 +15,8 @@ const MAX_FINGERPRINT_TEXT = 64;
 /** How many failed orders a record keeps; the newest ones win. */
 export const MAX_FAILED = 16;
 const MAX_SAID = 256;
+/** A larger number is no price. The limits in money have as many digits before the point. */
+export const MAX_PRICE = 1e12 - 1;
 /** How many resolved attempts a record keeps; the newest ones win. */
 export const MAX_SETTLED = 16;
 
@@ -81,6 +83,17 @@ const openSchema = open({
   since: z.iso.datetime().max(64).describe('When it came up.'),
   cause: z.string().max(MAX_SAID).optional().describe('Why the answer to the order is missing.'),
 }).describe('What is open about the order, whatever else Ready shows. Stays until the provider tells, or you do.');
+const priceSchema = open({
+  identifier,
+  amount: z.number().min(0).max(MAX_PRICE).optional().describe('The last price that the provider stated.'),
+  product: z.string().optional(),
+  diskSize: z.int().min(0).optional(),
+  unstatedSince: z.iso
+    .datetime()
+    .max(64)
+    .optional()
+    .describe('Since when the provider states no price of the server that can be read.'),
+}).describe('What the server costs, and of which product and disk size that is the price.');
 
 /** The format that this version writes, and the newest format that it understands. */
 export const RECORD_FORMAT = 1;
@@ -112,6 +125,7 @@ const shape = {
   fingerprint: fingerprintSchema.optional(),
   doubt: doubtSchema.optional(),
   open: openSchema.optional(),
+  price: priceSchema.optional(),
   goneRefuted: z
     .literal(true)
     .optional()
@@ -148,6 +162,7 @@ const KNOWN: ReadonlySet<string> = new Set(KEYS);
 export const recordSchema = open(shape);
 export type ServerRecord = z.infer<typeof recordSchema>;
 export type Fingerprint = z.infer<typeof fingerprintSchema>;
+export type RecordedPrice = z.infer<typeof priceSchema>;
 export type Orphan = z.infer<typeof orphanSchema>;
 export type FailedOrder = z.infer<typeof failedSchema>;
 

@@ -23,21 +23,25 @@ const imageSchema = z.object({ name: z.string().min(1), description: text });
 /** A string, or a number, whose digits count. */
 const identifier = z.union([z.string().min(1), z.int().min(0).transform(String)]);
 
+/** A number, or the same number as text. */
+const price = z
+  .union([
+    z.number(),
+    z
+      .string()
+      .trim()
+      .regex(/^\d{1,12}(\.\d{1,12})?$/)
+      .transform(Number),
+  ])
+  .optional()
+  .catch(undefined);
+
 const serverSchema = z.object({
   identifier,
   name: text,
   status: text,
   product: text,
-  price: z
-    .union([
-      z.number(),
-      z
-        .string()
-        .regex(/^\d{16,}$/)
-        .transform(Number),
-    ])
-    .optional()
-    .catch(undefined),
+  price,
   zone: z.object({ name: text, code: text }).optional().catch(undefined),
   host_server: text,
   specs: z.object({ cores: count, ram: count, disk_size: count, disk_type: text }).optional().catch(undefined),

@@ -17,11 +17,9 @@ const TASK = '/beta/queue/vps/{task}';
 const MOST_WAITING = 3;
 const PRODUCTS = ['VPSX4', 'VPSX8', 'VPSX16'];
 const KEYS = [{ account: OWN_ACCOUNT }, { account: OTHER_ACCOUNT }, { keyId: 'key' }, { keyId: 'key-2' }];
-/** Values that are no prices, and one that is. The public API converts numbers, so that it can show fewer of them. */
-const ODD_PRICES = {
-  documented: [{ price: '3.5' }, { price: null }, { price: undefined }, { price: -1 }, { price: 7 }],
-  public: [{ price: undefined }, { price: -1 }, { price: 7 }],
-};
+/** Values that are no prices. */
+const UNREADABLE = [null, undefined, { amount: 3.5 }, 'free', '-3.5', -1, 1e300].map((price) => ({ price }));
+const ODD = [...UNREADABLE, { price: '3.5' }, { price: 7 }];
 
 export interface ApiMisfortuneParts {
   simulation: Simulation;
@@ -71,6 +69,8 @@ export class ApiMisfortunes {
       () => this.#sellOut(),
       () => this.#priceOddly(),
       () => this.#priceOddly(),
+      () => this.#hidePrices(),
+      () => this.#hidePrices(),
       ...(hidesCreating(world) ? [() => this.#comeLate(), () => this.#comeLate()] : []),
       ...(hasList(world) ? [() => this.#shorten(), () => this.#denyListed()] : []),
     ];
@@ -83,10 +83,7 @@ export class ApiMisfortunes {
     this.#isOver = true;
     for (const whose of KEYS) simulation.accounts.permit(whose);
     for (const product of PRODUCTS) simulation.provider.setStock(product, true);
-    for (const { serial, identifier } of simulation.aliveServers()) {
-      const price = this.#prices.get(serial);
-      if (price !== undefined) simulation.fleet.updateServer(identifier, { price });
-    }
+    this.#showPrices();
     late.goOn();
   }
 
@@ -189,16 +186,40 @@ export class ApiMisfortunes {
   }
 
   #priceOddly(): void {
-    const { simulation, world, random, tell } = this.#parts;
-    const running = simulation.aliveServers(OWN_ACCOUNT).filter(({ state }) => state === 'running');
-    if (running.length === 0) return;
-    const { serial, identifier } = random.pick(running);
-    const before = simulation.fleet.find(OWN_ACCOUNT, identifier)?.object.price;
-    if (before === undefined) return;
-    if (!this.#prices.has(serial)) this.#prices.set(serial, before);
-    const odd = random.pick<{ price: unknown }>(ODD_PRICES[world.api]);
-    simulation.fleet.updateServer(identifier, odd as { price: number });
-    tell(`server ${identifier} shows ${JSON.stringify(odd)}`);
+    const { random } = this.#parts;
+    const running = this.#running();
+    if (running.length > 0) this.#price([random.pick(running)], random.pick(ODD));
+  }
+
+  /** The provider states no readable price of any server for a while. */
+  #hidePrices(): void {
+    const { random, later } = this.#parts;
+    this.#price(this.#running(), random.pick(UNREADABLE));
+    later(random.int(MINUTE, 40 * MINUTE), () => this.#showPrices());
+  }
+
+  #running() {
+    return this.#parts.simulation.aliveServers(OWN_ACCOUNT).filter(({ state }) => state === 'running');
+  }
+
+  #price(servers: readonly { serial: number; identifier: string }[], shown: { price: unknown }): void {
+    const { simulation, tell } = this.#parts;
+    for (const { serial, identifier } of servers) {
+      const before = simulation.fleet.find(OWN_ACCOUNT, identifier)?.object.price;
+      if (before === undefined) continue;
+      if (!this.#prices.has(serial)) this.#prices.set(serial, before);
+      simulation.fleet.updateServer(identifier, shown as { price: number });
+      tell(`server ${identifier} shows ${JSON.stringify(shown)}`);
+    }
+  }
+
+  /** All servers show what they cost again. */
+  #showPrices(): void {
+    const { simulation } = this.#parts;
+    for (const { serial, identifier } of simulation.aliveServers()) {
+      const price = this.#prices.get(serial);
+      if (price !== undefined) simulation.fleet.updateServer(identifier, { price });
+    }
   }
 
   /** Until much later, or until the storm is over. */

@@ -236,11 +236,15 @@ export function notAtRest(
     const isFull = maxServersPerNamespace > 0 && placesTaken(object, api, ownership) >= maxServersPerNamespace;
     if (!deleting && reason === 'ServerLimit' && isFull) return [];
     const hasLeft = serversLeft(api, ownership).size > 0;
-    if (!deleting && reason === 'PriceLimit' && prices?.mayWait(object, hasLeft) === true) return [];
+    if (!deleting && isForMoney(reason) && prices?.mayWait(object, reason, hasLeft) === true) return [];
     const message = object.status?.conditions?.find(({ type }) => type === 'Ready')?.message ?? '';
     return [`${keyOf(object)} did not settle: ${deleting ? 'deleting, ' : ''}${reason ?? 'no reason'}: ${message}`];
   });
 }
+
+/** The object waits for money, or for a price. */
+export const isForMoney = (reason: string | undefined): reason is 'PriceLimit' | 'PricePending' | 'PriceUnknown' =>
+  reason === 'PriceLimit' || reason === 'PricePending' || reason === 'PriceUnknown';
 
 /** Places taken by other objects in the namespace and by servers that outlived their objects. */
 function placesTaken({ metadata: { namespace, uid } }: VirtualServer, api: ApiServer, ownership: Ownership): number {

@@ -1,10 +1,11 @@
 /**
  * Judges each order by the limit in money: no order passes it by a price that its process knew. What a process knew is
- * computed here, apart from the product: from what its cache showed when it decided, and from the orders that it had sent.
+ * computed here, apart from the product: from what its cache showed when it decided, and from the orders that it had sent. No
+ * order is sent while the namespace has a server whose price nobody knows, or whose price the provider no longer states.
  * Where versions that it may or may not have seen disagree, the one that speaks for the order counts.
  */
 import { currentReason } from '../../src/api/conditions.ts';
-import { mirrorIn } from '../../src/api/record.ts';
+import { mirrorIn, type ServerRecord } from '../../src/api/record.ts';
 import { isLetGo } from '../../src/api/server-state.ts';
 import type { VirtualServer } from '../../src/api/virtual-server.ts';
 import type { PriceLimits } from '../../src/virtual-server/shared/limits.ts';
@@ -35,6 +36,8 @@ interface Case {
   sum: number;
   price: number | undefined;
   before: { decision: Decision; price: number }[];
+  /** Names of objects whose servers may cost anything. */
+  unknown: string[];
 }
 
 export class PriceWatch {
@@ -77,6 +80,8 @@ export class PriceWatch {
       const metadata = first?.object.metadata;
       return metadata?.namespace === namespace && metadata.uid !== uid;
     });
+    const ever = pricesEver(changes);
+    const unknown = others.filter((all) => all.length > 0 && all.every((change) => isUnknown(change, ever)));
     const sums = new Map(others.map((all) => [all[0]?.object.metadata.uid, leastOf(all, prices)]));
     const before = earlier.flatMap((other) => {
       const all = versions.get(other.uid) ?? [];
@@ -90,12 +95,24 @@ export class PriceWatch {
     });
     const price = prices.get(modelOf(object));
     const sum = [...sums.values()].reduce((total, one) => total + one, 0);
-    this.#cases.push({ decision, name: keyOf(object), limit: this.#limitOf(namespace), sum, price, before });
+    this.#cases.push({
+      decision,
+      name: keyOf(object),
+      limit: this.#limitOf(namespace),
+      sum,
+      price,
+      before,
+      unknown: unknown.flatMap(([one]) => (one === undefined ? [] : [keyOf(one.object)])),
+    });
     if (price !== undefined) this.judged += 1;
   }
 
   get violations(): string[] {
-    return this.#cases.flatMap(({ decision, name, limit, sum, price, before }) => {
+    return this.#cases.flatMap(({ decision, name, limit, sum, price, before, unknown }) => {
+      if (decision.isSent && limit > 0 && unknown.length > 0)
+        return [
+          `${name} is ordered within a limit, though nobody knows what the server of ${unknown.join(', ')} costs`,
+        ];
       const sent = before.filter((one) => one.decision.isSent).map((one) => one.price);
       const total = sent.reduce((most, one) => most + one, sum);
       const isRight = limit === 0 || (price === undefined ? total < limit : total + price <= limit);
@@ -107,19 +124,22 @@ export class PriceWatch {
     });
   }
 
-  /** Without faults, whether the object may wait at its limit. Servers that outlived their objects are not known here. */
-  mayWait({ metadata, ...object }: VirtualServer, hasLeft: boolean): boolean {
+  /**
+   * Without faults, whether the object may wait for money. Servers that outlived their objects are not known here, and a process
+   * remembers prices of servers that are gone.
+   */
+  mayWait({ metadata, ...object }: VirtualServer, reason: string, hasLeft: boolean): boolean {
     const limit = this.#limitOf(metadata.namespace);
-    const all = this.#api.servers
+    const others = this.#api.servers
       .list()
-      .map((other): ServerChange[] => [{ object: other, type: 'MODIFIED', deleted: false }]);
-    const prices = pricesOf(all);
-    const others = all.filter(
-      ([one]) => one?.object.metadata.namespace === metadata.namespace && one.object.metadata.uid !== metadata.uid,
-    );
-    const sum = others.reduce((total, one) => total + leastOf(one, prices), 0);
+      .filter((other) => other.metadata.namespace === metadata.namespace && other.metadata.uid !== metadata.uid)
+      .map((other): ServerChange => ({ object: other, type: 'MODIFIED', deleted: false }));
+    const prices = pricesEver(this.#api.servers.changes);
+    if (limit > 0 && hasLeft) return true;
+    if (reason !== 'PriceLimit') return limit > 0 && others.some((other) => isUnknown(other, prices));
+    const sum = others.reduce((total, one) => total + leastOf([one], prices), 0);
     const price = prices.get(modelOf({ metadata, ...object }));
-    return limit > 0 && (hasLeft || (price === undefined ? sum >= limit : sum + price > limit));
+    return limit > 0 && (price === undefined ? sum >= limit : sum + price > limit);
   }
 
   #limitOf(namespace: string): number {
@@ -145,7 +165,37 @@ function holds({ object, deleted }: ServerChange): boolean {
 function shownPrice({ object }: ServerChange): number | undefined {
   const identifier = identifierOf(object);
   const isShown = identifier !== undefined && mirrorIn(object.status)?.identifier === identifier;
-  return isShown && object.status?.serverStatus !== undefined ? object.status.price : undefined;
+  const shown = isShown && object.status?.serverStatus !== undefined ? object.status.price : undefined;
+  return shown ?? priceInRecord(object)?.amount;
+}
+
+function priceInRecord(object: VirtualServer): ServerRecord['price'] {
+  const { identifier, price } = recordOf(object) ?? {};
+  return identifier !== undefined && price?.identifier === identifier ? price : undefined;
+}
+
+/** The provider states no price of the server, or never stated one of it or of another one like it. */
+function isUnknown(change: ServerChange, ever: Prices): boolean {
+  const { object } = change;
+  if (!holds(change) || recordOf(object)?.missingAt !== undefined) return false;
+  if (priceInRecord(object)?.unstatedSince !== undefined) return true;
+  return shownPrice(change) === undefined && ever.get(modelOf(object)) === undefined;
+}
+
+/** The highest price of each model that any object has ever shown. */
+function pricesEver(changes: readonly ServerChange[]): Prices {
+  const prices = new Map<string, number>();
+  for (const { object } of changes) {
+    const { product, specs, price } = object.status ?? {};
+    const kept = priceInRecord(object);
+    const shown = [
+      { model: `${product} ${specs?.diskSize}`, price },
+      { model: `${kept?.product} ${kept?.diskSize}`, price: kept?.amount },
+    ];
+    for (const one of shown)
+      if (one.price !== undefined) prices.set(one.model, Math.max(one.price, prices.get(one.model) ?? 0));
+  }
+  return prices;
 }
 
 /** The least that the object counts for in any of its versions. */

@@ -3,7 +3,7 @@
  * proves nothing about a server.
  */
 import type { VirtualServer } from '../../src/api/virtual-server.ts';
-import { recordOf } from '../fixtures/records.ts';
+import { annotatedRecordOf, recordOf } from '../fixtures/records.ts';
 import type { ApiServer } from './api-server.ts';
 import type { Truth } from './caretaker.ts';
 import { isHandedOver } from './hand-overs.ts';
@@ -68,8 +68,20 @@ export class ServerWatch {
   }
 
   /** A value that is no price does not replace one. */
-  #judgePrice({ status: before }: VirtualServer, object: VirtualServer): void {
+  #judgePrice(earlier: VirtualServer, object: VirtualServer): void {
     const { status } = object;
+    const { status: before } = earlier;
+    const [was, is] = [annotatedRecordOf(earlier), annotatedRecordOf(object)];
+    const isSameServer = is?.identifier !== undefined && was?.identifier === is.identifier;
+    if (
+      isSameServer &&
+      is.fingerprint !== undefined &&
+      was.price?.amount !== undefined &&
+      is.price?.amount === undefined
+    )
+      this.violations.push(
+        `the record of ${keyOf(object)} has forgotten that server ${is.identifier} costs ${was.price.amount}`,
+      );
     const isSame = before?.identifier === status?.identifier && before?.serverStatus !== undefined;
     if (!isSame || before.price === undefined || status?.serverStatus === undefined) return;
     if (status.price === undefined)

@@ -3,6 +3,7 @@ import type { VirtualServerSet } from '../../src/api/virtual-server-set.ts';
 import { currentReason } from '../../src/api/conditions.ts';
 import type { ApiServer } from './api-server.ts';
 import { keyOf } from './object-store.ts';
+import { isForMoney } from './oracles.ts';
 import { isAlive, isUpdated, membersOf, readySince } from './set-members.ts';
 
 /** Reports sets that are not as their spec wants them, and each number of a status that is wrong. */
@@ -39,7 +40,7 @@ function notSettled(set: VirtualServerSet, api: ApiServer): string[] {
   const isRolledOut = spec.strategy.type === 'OnDelete' || members.every((member) => isUpdated(member, set, api));
   if (reason === 'Available' && members.length === spec.replicas && isRolledOut) return [];
   // Another check compares the limits with the servers of the namespace.
-  const isAtLimit = (reason: string | undefined): boolean => reason === 'ServerLimit' || reason === 'PriceLimit';
+  const isAtLimit = (reason: string | undefined): boolean => reason === 'ServerLimit' || isForMoney(reason);
   if (members.some((member) => isAtLimit(currentReason(member.status?.conditions)))) return [];
   const message = status?.conditions?.find(({ type }) => type === 'Ready')?.message ?? '';
   return [`set ${keyOf(set)} did not settle with ${members.length} members: ${reason ?? 'no reason'}: ${message}`];

@@ -280,17 +280,45 @@ export const MUTANTS: Mutant[] = [
   },
   {
     name: 'forgets the last price of a server',
-    file: 'src/virtual-server/decision/status.ts',
-    find: 'return isSame && isPrice(before?.price) ? before.price : undefined;',
-    replace: 'return isSame && isPrice(before?.price) ? undefined : undefined;',
-    tests: ['--project', 'unit', 'test/unit/virtual-server/decision/status.test.ts'],
+    file: 'src/virtual-server/decision/price.ts',
+    find: 'const amount = isStated ? server.price : (known?.amount ?? shown);',
+    replace: 'const amount = isStated ? server.price : known?.amount === shown ? undefined : undefined;',
+    tests: ['--project', 'unit', 'test/unit/virtual-server/decision/price.test.ts'],
   },
   {
     name: 'keeps the price of another server',
+    file: 'src/virtual-server/decision/price.ts',
+    find: 'identifier !== undefined && isSameIdentifier(price?.identifier, identifier) ? price : undefined;',
+    replace: 'identifier !== undefined && isSameIdentifier(identifier, identifier) ? price : undefined;',
+    tests: ['--project', 'unit', 'test/unit/virtual-server/decision/price.test.ts'],
+  },
+  {
+    name: 'forgets the price of a server when its status is lost',
+    file: 'src/virtual-server/decision/price.ts',
+    find: 'const prices = [kept?.amount, shown]',
+    replace: 'const prices = [shown]',
+    tests: ['--project', 'unit', 'test/unit/virtual-server/decision/price.test.ts'],
+  },
+  {
+    name: 'forgets that the provider states no price any more',
+    file: 'src/virtual-server/decision/price.ts',
+    find: '...(!isStated && { unstatedSince: known?.unstatedSince ?? timestamp(now) }),',
+    replace: '...(!isStated && now < 0 && { unstatedSince: known?.unstatedSince ?? timestamp(now) }),',
+    tests: ['test/integration/orders/unknown-price.test.ts'],
+  },
+  {
+    name: 'reads no price that is a text',
+    file: 'src/provider/wire.ts',
+    find: '.regex(/^\\d{1,12}(\\.\\d{1,12})?$/)',
+    replace: '.regex(/^$/)',
+    tests: ['--project', 'unit', 'test/unit/provider/caller.test.ts'],
+  },
+  {
+    name: 'takes a huge number for a price',
     file: 'src/virtual-server/decision/status.ts',
-    find: 'const isSame = !isPrice(server.price) && isSameIdentifier(before?.identifier, server.identifier);',
-    replace: 'const isSame = !isPrice(server.price);',
-    tests: ['--project', 'unit', 'test/unit/virtual-server/decision/status.test.ts'],
+    find: '(price ?? Infinity) <= MAX_PRICE',
+    replace: '(price ?? Infinity) <= MAX_PRICE * Infinity',
+    tests: ['--project', 'unit', 'test/unit/virtual-server/decision/price.test.ts'],
   },
   {
     name: 'ignores a restore of etcd',
@@ -1362,8 +1390,8 @@ export const MUTANTS: Mutant[] = [
   {
     name: 'does not count what a server on its way will cost',
     file: 'src/virtual-server/shared/limits.ts',
-    find: 'other.price ?? this.#learned.of(other) ?? 0',
-    replace: 'other.price ?? 0',
+    find: 'other.price ?? this.#learned.of(other);',
+    replace: 'other.price ?? 0;',
   },
   {
     name: 'ignores what other servers have taught about the price of an order',
@@ -1387,8 +1415,8 @@ export const MUTANTS: Mutant[] = [
   {
     name: 'counts what a server like it costs instead of its own price',
     file: 'src/virtual-server/shared/limits.ts',
-    find: 'other.price ?? this.#learned.of(other) ?? 0',
-    replace: 'this.#learned.of(other) ?? other.price ?? 0',
+    find: 'other.price ?? this.#learned.of(other);',
+    replace: 'this.#learned.of(other) ?? other.price;',
     tests: ['--project', 'unit', 'test/unit/virtual-server/shared/limits-quota.test.ts'],
   },
   {
@@ -1397,6 +1425,39 @@ export const MUTANTS: Mutant[] = [
     find: 'sumOf([sum, price]) > maximum',
     replace: 'sumOf([sum, price]) >= maximum',
     tests: ['--project', 'unit', 'test/unit/virtual-server/shared/limits-quota.test.ts'],
+  },
+  {
+    name: 'orders beside a server whose price the provider no longer states',
+    file: 'src/virtual-server/shared/limits.ts',
+    find: 'if (unstated.length > 0) return',
+    replace: 'if (unstated.length > 99) return',
+  },
+  {
+    name: 'counts a price that is not known as 0',
+    file: 'src/virtual-server/shared/limits.ts',
+    find: 'return unread.length > 0 ?',
+    replace: 'return unread.length > 99 ?',
+  },
+  {
+    name: 'forgets what a model has cost with its last server',
+    file: 'src/virtual-server/shared/limits.ts',
+    find: 'this.#last.set(key, before.price);',
+    replace: '',
+    tests: ['--project', 'unit', 'test/unit/virtual-server/shared/limits-quota.test.ts'],
+  },
+  {
+    name: 'counts no server for an object whose record was lost',
+    file: 'src/virtual-server/shared/objects.ts',
+    find: "kind === 'tooNew' || (isHeld && (kind === 'invalid' || kind === 'missing'))",
+    replace: "kind === 'tooNew' || (isHeld && kind === 'invalid')",
+    tests: ['--project', 'unit', 'test/unit/virtual-server/shared/objects.test.ts'],
+  },
+  {
+    name: 'hands a server over without its price',
+    file: 'src/virtual-server/operations/hand-over.ts',
+    find: 'const record = { ...next.record, ...more, price: priced };',
+    replace: 'const record = { ...next.record, ...more, price: priced && next.record.price };',
+    tests: ['--project', 'unit', 'test/unit/virtual-server/operations/hand-over.test.ts'],
   },
   {
     name: 'adds up prices as binary fractions',
@@ -1408,7 +1469,7 @@ export const MUTANTS: Mutant[] = [
   {
     name: 'gives orders of the same moment the same place',
     file: 'src/virtual-server/shared/limits.ts',
-    find: 'this.#reserved.set(uid, { product: wanted.product, diskSize: wanted.diskSize, namespace });',
+    find: 'this.#reserved.set(uid, { product, diskSize, name, namespace });',
     replace: '',
     tests: ['--project', 'unit', 'test/unit/virtual-server/shared/limits-quota.test.ts'],
   },
@@ -1422,8 +1483,8 @@ export const MUTANTS: Mutant[] = [
   {
     name: 'forgets the price of a server that was left without its object',
     file: 'src/virtual-server/shared/objects.ts',
-    find: 'this.#quota.left(namespace, left, placeOf(object, knownRecord(object)));',
-    replace: 'this.#quota.left(namespace, left, { ...object.spec, product: "" });',
+    find: 'this.#quota.left(namespace, left, leftPlace(placeOf(object, knownRecord(object))));',
+    replace: 'this.#quota.left(namespace, left, leftPlace({ ...object.spec, product: "" }));',
     tests: ['test/integration/orders/price-limit.test.ts'],
   },
   {
@@ -1450,8 +1511,8 @@ export const MUTANTS: Mutant[] = [
   {
     name: 'orders over the limit in money beside a server that runs',
     file: 'src/virtual-server/shared/limits.ts',
-    find: "return isFull ? { full: 'price', maximum, sum, price } : undefined;",
-    replace: "return isFull && maximum < 0 ? { full: 'price', maximum, sum, price } : undefined;",
+    find: "if (isFull) return { full: 'price', maximum, sum, price };",
+    replace: "if (isFull && maximum < 0) return { full: 'price', maximum, sum, price };",
     plan: 'crash/at-price-limit/provider:POST-servers:attempt/kill-after',
   },
   {

@@ -285,6 +285,9 @@ function endingOfAll({ metadata }: Pick<VirtualServer, 'metadata'>, scene: Scene
   };
 }
 
+/** The reasons of an object that waits at a limit and needs you. */
+const LIMITS = ['ServerLimit', 'PriceLimit', 'PriceUnknown'];
+
 /** The limits are settings of the operator, which few users may read; objects that wait show them. */
 function limitNotes(changes: readonly Change[], { servers }: Scene): string[] {
   const ordering = new Set(changes.filter(({ ordered }) => ordered.length > 0).map(({ namespace }) => namespace));
@@ -293,8 +296,9 @@ function limitNotes(changes: readonly Change[], { servers }: Scene): string[] {
       .filter(({ metadata }) => metadata.namespace === namespace)
       .flatMap(({ metadata, status }) => {
         const stalled = status?.conditions?.find(({ type }) => type === 'Stalled');
-        const isLimit = stalled?.reason === 'ServerLimit' || stalled?.reason === 'PriceLimit';
-        return isLimit ? [`${metadata.name} (${stalled.reason}: ${stalled.summary ?? stalled.message})`] : [];
+        return stalled !== undefined && LIMITS.includes(stalled.reason)
+          ? [`${metadata.name} (${stalled.reason}: ${stalled.summary ?? stalled.message})`]
+          : [];
       });
     const [first] = waiting;
     return first === undefined ? [] : [`${namespace} is at a limit, so new orders wait too: ${first}`];

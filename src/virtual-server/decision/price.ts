@@ -2,10 +2,16 @@
  * What servers cost, as far as it can be known: the provider states a price only of a server that exists, in a unit that it
  * does not state, and its lists have none. Pure.
  */
-import { hasReadServer } from '../../api/server-state.ts';
-import { mirrorIn, type ServerRecord } from '../../api/record.ts';
+import { hasReadServer, isLetGo } from '../../api/server-state.ts';
+import { mirrorIn, type RecordedPrice, type ServerRecord } from '../../api/record.ts';
 import type { VirtualServer } from '../../api/virtual-server.ts';
-import { isPrice, isProvisioned } from './status.ts';
+import { isDeepEqual } from '../../base/deep-equal.ts';
+import { timestamp } from '../../base/duration.ts';
+import { isSameIdentifier } from '../../base/identifier.ts';
+import { without } from '../../base/without.ts';
+import type { Server } from '../../provider/types.ts';
+import { knownRecord } from './record.ts';
+import { isPrice, isProvisioned, serverFields } from './status.ts';
 
 /** What the price of a server is looked up by. */
 export interface Model {
@@ -19,8 +25,12 @@ export interface PricedModel extends Model {
 
 /** A server that a namespace has, or is about to order. */
 export interface Place extends Model {
-  /** What the provider says that this very server costs. */
+  /** Name of the object that has it. */
+  name?: string | undefined;
+  /** What the provider says, or last said, that this very server costs. */
   price?: number | undefined;
+  /** `unstated`: it was read, and the provider states no price of it. `gone`: it is proven not to exist, and costs nothing more. */
+  state?: 'unstated' | 'gone' | undefined;
   /** What this server, once it is read, teaches about the price of the next one like it. */
   teaches?: PricedModel | undefined;
 }
@@ -28,11 +38,60 @@ export interface Place extends Model {
 /** Text that is the same for two models with the same price. */
 export const modelKey = ({ product, diskSize }: Model): string => `${diskSize} ${product}`;
 
-/** The model and price of the object's server; undefined if the provider does not show all of it. */
-export function pricedModel(object: VirtualServer): PricedModel | undefined {
+/** The record with what this read of its server says about the price. While the provider states none, the last one stays. */
+export function withPrice(
+  { spec, status }: VirtualServer,
+  record: ServerRecord,
+  server: Server,
+  now: number,
+): ServerRecord {
+  const { identifier, mode } = record;
+  if (identifier === undefined) return record;
+  const known = recordedPrice(record);
+  const shown = shownPrice(status, identifier);
+  const isStated = isPrice(server.price);
+  const amount = isStated ? server.price : (known?.amount ?? shown);
+  const { product, specs } = serverFields(server);
+  // What was ordered, if the provider does not say what it has made of the order.
+  const ordered = mode === 'create' ? spec : undefined;
+  const price: RecordedPrice = {
+    ...(known && without(known, 'unstatedSince')),
+    identifier,
+    ...(amount !== undefined && { amount }),
+    ...defined('product', product ?? known?.product ?? ordered?.product),
+    ...defined('diskSize', specs?.diskSize ?? known?.diskSize ?? ordered?.diskSize),
+    ...(!isStated && { unstatedSince: known?.unstatedSince ?? timestamp(now) }),
+  };
+  return isDeepEqual(price, known) ? record : { ...record, price };
+}
+
+const defined = <K extends string, V>(key: K, value: V | undefined): Partial<Record<K, V>> =>
+  value === undefined ? {} : ({ [key]: value } as Record<K, V>);
+
+/** What the record keeps of the price of the server that it names. */
+export function recordedPrice(record: ServerRecord | undefined): RecordedPrice | undefined {
+  const { identifier, price } = record ?? {};
+  return identifier !== undefined && isSameIdentifier(price?.identifier, identifier) ? price : undefined;
+}
+
+/** The price that status shows of this very server. */
+function shownPrice(status: VirtualServer['status'], identifier: string): number | undefined {
+  return isShown(status, identifier) && isPrice(status?.price) ? status.price : undefined;
+}
+
+const isShown = (status: VirtualServer['status'], identifier: string): boolean =>
+  mirrorIn(status)?.identifier === identifier && isProvisioned(status);
+
+/** The model and price of the object's server; undefined if not all of it is known. */
+export function pricedModel(object: VirtualServer, record = knownRecord(object)): PricedModel | undefined {
   const { product, specs, price } = object.status ?? {};
-  if (!hasReadServer(object) || product === undefined || specs?.diskSize === undefined) return undefined;
-  return isPrice(price) ? { product, diskSize: specs.diskSize, price } : undefined;
+  if (hasReadServer(object) && product !== undefined && specs?.diskSize !== undefined && isPrice(price))
+    return { product, diskSize: specs.diskSize, price };
+  const kept = recordedPrice(record);
+  const isThere = record?.missingAt === undefined && record?.expiredAt === undefined && !isLetGo(object);
+  if (!isThere || kept?.product === undefined || kept.diskSize === undefined || kept.amount === undefined)
+    return undefined;
+  return { product: kept.product, diskSize: kept.diskSize, price: kept.amount };
 }
 
 /**
@@ -41,7 +100,7 @@ export function pricedModel(object: VirtualServer): PricedModel | undefined {
  */
 export function pricesIn(objects: readonly VirtualServer[]): ReadonlyMap<string, PricedModel> {
   const prices = new Map<string, PricedModel>();
-  for (const model of objects.map(pricedModel)) {
+  for (const model of objects.map((object) => pricedModel(object))) {
     if (model !== undefined && model.price >= (prices.get(modelKey(model))?.price ?? 0))
       prices.set(modelKey(model), model);
   }
@@ -50,11 +109,20 @@ export function pricesIn(objects: readonly VirtualServer[]): ReadonlyMap<string,
 
 /** The place of an object that holds what the record names, or may come to hold it. */
 export function placeOf(object: VirtualServer, record: ServerRecord | undefined): Place {
-  const { spec, status } = object;
-  const isShown = record?.identifier !== undefined && mirrorIn(status)?.identifier === record.identifier;
-  const shown = isShown && isProvisioned(status) ? status?.price : undefined;
-  const price = isPrice(shown) ? shown : undefined;
-  return { product: spec.product, diskSize: spec.diskSize, price, teaches: pricedModel(object) };
+  const { metadata, spec, status } = object;
+  const identifier = record?.identifier;
+  const kept = recordedPrice(record);
+  const shown = identifier === undefined ? undefined : shownPrice(status, identifier);
+  // One of the two may be outdated: the record after an earlier version was at work, the status after a crash.
+  const prices = [kept?.amount, shown].filter((price) => price !== undefined);
+  const price = prices.length === 0 ? undefined : Math.max(...prices);
+  const isUnstated =
+    kept === undefined
+      ? identifier !== undefined && isShown(status, identifier) && price === undefined
+      : kept.unstatedSince !== undefined;
+  const state = record?.missingAt === undefined ? (isUnstated ? 'unstated' : undefined) : 'gone';
+  const { product, diskSize } = spec;
+  return { name: metadata.name, product, diskSize, price, state, teaches: pricedModel(object, record) };
 }
 
 /** Enough for hourly prices. */

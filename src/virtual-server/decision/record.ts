@@ -332,7 +332,17 @@ export function giverIn(record: ServerRecord | undefined): ServerRecord['takenFr
 
 /** The record without anything about its server. */
 export function withoutServer(record: ServerRecord): ServerRecord {
-  return without(record, 'identifier', 'fingerprint', 'doubt', 'goneRefuted', 'missingAt', 'readyAt', 'takenFrom');
+  return without(
+    record,
+    'identifier',
+    'fingerprint',
+    'price',
+    'doubt',
+    'goneRefuted',
+    'missingAt',
+    'readyAt',
+    'takenFrom',
+  );
 }
 
 /** The attempts that you have resolved, including the one in the record; for the record that follows. */

@@ -6,8 +6,7 @@ import {
   type VirtualServerSpec,
   type VirtualServerStatus,
 } from '../../api/virtual-server.ts';
-import { mirrorIn, type ServerRecord } from '../../api/record.ts';
-import { isSameIdentifier } from '../../base/identifier.ts';
+import { MAX_PRICE, mirrorIn, type ServerRecord } from '../../api/record.ts';
 import type { Server } from '../../provider/types.ts';
 import { cut } from '../../base/text.ts';
 
@@ -30,16 +29,11 @@ function defined<T extends object>(value: { [K in keyof T]: T[K] | undefined }):
 }
 
 /** No document says what values a price may have. One below 0 would make room for more servers. */
-export const isPrice = (price: number | undefined): price is number => Number.isFinite(price) && (price ?? -1) >= 0;
+export const isPrice = (price: number | undefined): price is number =>
+  Number.isFinite(price) && (price ?? -1) >= 0 && (price ?? Infinity) <= MAX_PRICE;
 
-/** The price that counts while the provider states none that is usable: the last one of this server, in `before`. */
-export function lastPrice(server: Server, before: VirtualServerStatus | undefined): number | undefined {
-  const isSame = !isPrice(server.price) && isSameIdentifier(before?.identifier, server.identifier);
-  return isSame && isPrice(before?.price) ? before.price : undefined;
-}
-
-/** The fields from a read of the server. They replace all fields of `before` but its last price, since the task has ended. */
-export function serverFields(server: Server, before?: VirtualServerStatus): VirtualServerStatus {
+/** The fields from a read of the server. `price`: the last known one, which counts while the provider states none. */
+export function serverFields(server: Server, price?: number): VirtualServerStatus {
   const { zone, specs, sshProxy, adminConsole } = server;
   const proxy = sshProxy !== undefined && fits(sshProxy.hostname) && isPort(sshProxy.port) ? sshProxy : undefined;
   const admin = adminConsole !== undefined && fits(adminConsole.hostname) ? adminConsole : undefined;
@@ -61,7 +55,7 @@ export function serverFields(server: Server, before?: VirtualServerStatus): Virt
         diskSize: whole(specs.diskSize),
         diskType: clamp(specs.diskType, BOUNDS.text),
       }),
-    price: isPrice(server.price) ? server.price : lastPrice(server, before),
+    price: isPrice(server.price) ? server.price : price,
     macs: list(server.macs),
     adminConsole: admin && { hostname: admin.hostname, username: cut(admin.username, BOUNDS.text) },
   });

@@ -6,6 +6,7 @@ import { fingerprintOf } from '../decision/identity.ts';
 import { withEvidence, withoutFailures } from '../decision/memo.ts';
 import { recognized } from '../decision/absence.ts';
 import { failed, goOn, jittered, parked, endVisit, retryLater, withoutKey } from '../decision/outcome.ts';
+import { withPrice } from '../decision/price.ts';
 import { mergeOrphans, newRecord, settledWith } from '../decision/record.ts';
 import type { Outcome, Operation, Park, ServerAnswer, ShownServer } from '../decision/types.ts';
 import { isOverdue, type View } from '../decision/view.ts';
@@ -78,7 +79,7 @@ export function adopted(at: View, known: ServerRecord | undefined, identifier: s
   const isShared = task !== undefined && facts.others.withTask(task, known?.account).length > 0;
   const order = { attempt, attemptedAt };
   const orphans = mergeOrphans(others, task === undefined || isShared ? undefined : [{ task, ...order }]);
-  const record: ServerRecord = {
+  const held: ServerRecord = {
     ...(known && unknownIn(known)),
     ...newRecord(object.metadata.uid),
     mode: 'adopt',
@@ -89,6 +90,7 @@ export function adopted(at: View, known: ServerRecord | undefined, identifier: s
     ...(failed && { failed }),
     ...(known && settledWith(known)),
   };
+  const record = withPrice(object, held, shown.server, facts.now);
   const note = `This object now holds server ${identifier}`;
   const memo = withEvidence(withoutFailures(recognized(facts.memo)), { task: { state: 'over', identifier } });
   return { ...goOn(memo, { record }), events: [eventOf({ reason: 'ServerAdopted', message: note })] };

@@ -10,6 +10,7 @@ import { decide } from '../decision/decide.ts';
 import { isInDoubt, recognize } from '../decision/identity.ts';
 import { failed, parked, retryLater, waited, withoutKey } from '../decision/outcome.ts';
 import { giverIn, knownRecord, mergeFailed, mergeOrphans } from '../decision/record.ts';
+import { recordedPrice, withPrice } from '../decision/price.ts';
 import { serverFields } from '../decision/status.ts';
 import { givenBy, type Never } from '../decision/taking.ts';
 import type { Operation, Outcome, ShownServer } from '../decision/types.ts';
@@ -108,11 +109,15 @@ async function takeFrom(
 export function taken(
   at: View,
   known: ServerRecord | undefined,
-  { metadata: { name, uid }, status }: VirtualServer,
+  giver: VirtualServer,
   given: ServerRecord,
   shown: ShownServer,
 ): Outcome {
   const { identifier = '', fingerprint, readyAt } = given;
+  const {
+    metadata: { name, uid },
+    status,
+  } = giver;
   const next = adopted(at, known, identifier, shown);
   const orphans = mergeOrphans(next.record?.orphans, given.orphans);
   const failed = mergeFailed(next.record?.failed, given.failed);
@@ -124,9 +129,14 @@ export function taken(
     takenFrom: { name, uid, identifier },
   };
   if (!next.record) return next;
-  const record = { ...next.record, ...more };
+  // The price that the giver knows stays known when the giver is gone.
+  const priced = withPrice(giver, given, shown.server, at.facts.now).price;
+  const record = { ...next.record, ...more, price: priced };
   const { sshHostKeys } = status ?? {};
-  const fields = { ...serverFields(shown.server, status), ...(sshHostKeys !== undefined && { sshHostKeys }) };
+  const fields = {
+    ...serverFields(shown.server, recordedPrice(record)?.amount),
+    ...(sshHostKeys !== undefined && { sshHostKeys }),
+  };
   return { ...next, record, status: compose(at.object, { record, fields }, at.facts.now) };
 }
 

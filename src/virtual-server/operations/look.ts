@@ -2,9 +2,8 @@
 import { without } from '../../base/without.ts';
 import { ended } from '../../base/text.ts';
 import type { ServerRecord } from '../../api/record.ts';
-import type { VirtualServer } from '../../api/virtual-server.ts';
 import type { Verdict } from '../../controller/conditions.ts';
-import type { Server, Session } from '../../provider/types.ts';
+import type { Session } from '../../provider/types.ts';
 import { runsForMs } from '../decision/next-poll.ts';
 import { compose } from '../decision/compose.ts';
 import { connectionCondition, type ConnectionSecretState } from '../decision/connection.ts';
@@ -20,8 +19,8 @@ import { failed, goOn, goneUnasked, endVisit, withoutKey } from '../decision/out
 import { hostKeyFinding, knownKeys, NO_KEYS, pinned, typesOf, type PinnedKeys } from '../decision/host-keys.ts';
 import { sshTarget, type ProbeResult } from '../decision/reach.ts';
 import { readiness } from '../decision/readiness.ts';
-import { priceText } from '../decision/price.ts';
-import { isProvisioned, lastPrice, serverFields } from '../decision/status.ts';
+import { priceText, recordedPrice, withPrice } from '../decision/price.ts';
+import { isPrice, isProvisioned, serverFields } from '../decision/status.ts';
 import type { Outcome, Operation, ServerAnswer, ShownServer } from '../decision/types.ts';
 import type { View } from '../decision/view.ts';
 import type { Visit } from '../visit.ts';
@@ -114,12 +113,18 @@ export function seen(at: View, before: ServerRecord, known: ServerRecord, found:
   const ready = readiness(object, current, server, probed, facts.now);
   const isAvailable = ready.verdict.reason === 'Available';
   const takerMissing = deleting ? missingTaker(object, facts) : undefined;
-  const verdict = deleting ? kept(object, current, facts, takerMissing) : withPriceNote(ready.verdict, object, server);
-  const record = isAvailable ? withReadyAt(object, current, facts) : current;
+  // An upgrade rewrites no record: that of an earlier version gets the price with the next change, or when status alone has it.
+  const isEarlier = current === before && current.price === undefined && isPrice(server.price);
+  const priced = isEarlier ? current : withPrice(object, current, server, facts.now);
+  const verdict = deleting ? kept(object, current, facts, takerMissing) : withPriceNote(ready.verdict, priced);
+  const record = isAvailable ? withReadyAt(object, priced, facts) : priced;
   const { keys, isNew: isNewKey } = hostKeys;
   const parts = {
     record,
-    fields: { ...serverFields(server, object.status), ...(keys.length > 0 && { sshHostKeys: [...keys] }) },
+    fields: {
+      ...serverFields(server, recordedPrice(priced)?.amount),
+      ...(keys.length > 0 && { sshHostKeys: [...keys] }),
+    },
     verdict,
     reachable: ready.reachable,
     hostKey: hostKeyFinding(hostKeys),
@@ -131,10 +136,10 @@ export function seen(at: View, before: ServerRecord, known: ServerRecord, found:
   return next.record !== undefined && canFollow(at, before, record, isAvailable) ? mirroredFirst(next) : next;
 }
 
-function withPriceNote(verdict: Verdict, { status }: VirtualServer, server: Server): Verdict {
-  const price = lastPrice(server, status);
-  if (price === undefined) return verdict;
-  const note = `The provider states no price for it; the last known price, ${priceText(price)}, counts`;
+function withPriceNote(verdict: Verdict, record: ServerRecord): Verdict {
+  const { amount, unstatedSince } = recordedPrice(record) ?? {};
+  if (amount === undefined || unstatedSince === undefined) return verdict;
+  const note = `The provider states no price for it; the last known price, ${priceText(amount)}, counts`;
   return { ...verdict, message: `${ended(verdict.message)} ${note}` };
 }
 

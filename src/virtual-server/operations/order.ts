@@ -9,7 +9,8 @@ import { timestamp } from '../../base/duration.ts';
 import { ended } from '../../base/text.ts';
 import { RECONCILE_AT_ANNOTATION } from '../../api/names.ts';
 import { unknownIn, type ServerRecord } from '../../api/record.ts';
-import type { VirtualServerSpec } from '../../api/virtual-server.ts';
+import type { VirtualServer, VirtualServerSpec } from '../../api/virtual-server.ts';
+import type { Verdict } from '../../controller/conditions.ts';
 import { callProblem, missing, reasonOf, type Missing } from '../../accounts/decision/failure.ts';
 import { readCatalog } from '../../accounts/accounts.ts';
 import { ProviderError } from '../../provider/error.ts';
@@ -19,12 +20,12 @@ import { decide } from '../decision/decide.ts';
 import { withEvidence, withoutFailures, withoutPlan } from '../decision/memo.ts';
 import { goOn, jittered, parked, endVisit, retryLater, withoutKey } from '../decision/outcome.ts';
 import { newRecord, withOrderAgain, withoutAttempt } from '../decision/record.ts';
-import { priceText } from '../decision/price.ts';
+import { priceText, type Model } from '../decision/price.ts';
 import { specProblem } from '../decision/spec.ts';
 import { taskField } from '../decision/status.ts';
 import type { Outcome, Park } from '../decision/types.ts';
 import type { View } from '../decision/view.ts';
-import type { Full, Reservation } from '../shared/limits.ts';
+import type { Full, NoSum, Reservation } from '../shared/limits.ts';
 import { unknownMessage } from '../decision/words.ts';
 import type { Visit } from '../visit.ts';
 import { lookForFailed } from './reads.ts';
@@ -44,7 +45,7 @@ export async function order(visit: Visit, at: View): Promise<Outcome | undefined
   if (!inputs.ok) return inputs.next;
   const { session, sshKeys } = inputs;
 
-  const place = quota.reserve(namespace, uid, visit.object.spec);
+  const place = quota.reserve(namespace, uid, wantedBy(visit.object));
   if ('full' in place) return parked(visit.view(), noPlace(visit.view(), place));
   visit.reserves(place);
   const hourly = limit.reserve(namespace, uid, timers.monotonic());
@@ -131,7 +132,7 @@ async function claimAndSend(
   const view = visit.view();
   if (decide(view).type !== 'order') return goOn(view.facts.memo);
   // A price may have become known during the wait.
-  const place = quota.reserve(namespace, uid, visit.object.spec);
+  const place = quota.reserve(namespace, uid, wantedBy(visit.object));
   if ('full' in place) return parked(view, noPlace(view, place));
   if (!visit.beginsOrder()) return undefined;
 
@@ -207,12 +208,27 @@ function invalidSpec({ facts }: View, problem: string): Park {
   return { verdict: { reason: 'InvalidSpec', message }, retry: 'order', afterMs };
 }
 
+const wantedBy = ({ metadata: { name }, spec: { product, diskSize } }: VirtualServer): Model & { name: string } => ({
+  name,
+  product,
+  diskSize,
+});
+
 function noPlace({ object, facts }: View, full: Full): Park {
-  const verdict =
-    full.full === 'servers'
-      ? ({ reason: 'ServerLimit', message: serverLimit(full) } as const)
-      : ({ reason: 'PriceLimit', message: priceLimit(full, object.spec) } as const);
-  return { verdict, retry: 'order', afterMs: facts.timing.pollMs };
+  return { verdict: limitVerdict(object, full), retry: 'order', afterMs: facts.timing.pollMs };
+}
+
+function limitVerdict({ metadata: { namespace }, spec }: VirtualServer, full: Full): Verdict {
+  switch (full.full) {
+    case 'servers':
+      return { reason: 'ServerLimit', message: serverLimit(full) };
+    case 'price':
+      return { reason: 'PriceLimit', message: priceLimit(full, spec) };
+    case 'unstated':
+      return { reason: 'PriceUnknown', message: priceUnknown(full, namespace) };
+    case 'unread':
+      return { reason: 'PricePending', message: pricePending(full) };
+  }
 }
 
 function serverLimit({ maximum }: Extract<Full, { full: 'servers' }>): string {
@@ -235,6 +251,30 @@ function priceLimit(
     `provider's unit; servers on their way and retained servers count too. ${costs}. Delete a server, or ask an ` +
     'administrator for a higher limit. The operator then orders this server'
   );
+}
+
+function priceUnknown({ maximum, names }: NoSum, namespace: string): string {
+  return (
+    `The provider states no readable price for the server of ${someOf(names)}, so the operator cannot tell what the servers of ` +
+    `the namespace cost. --max-price-per-namespace allows ${priceText(maximum)}, so the operator orders nothing in this namespace ` +
+    'until the provider states the price. If it never does, delete that object, or ask an administrator to end the limit for ' +
+    `this namespace: add ",${namespace}=0" to the value of --max-price-per-namespace`
+  );
+}
+
+function pricePending({ maximum, names }: NoSum): string {
+  return (
+    `The operator does not know yet what the server of ${someOf(names)} costs, and --max-price-per-namespace allows ` +
+    `${priceText(maximum)}. It orders this server after it has read that price, if there is room`
+  );
+}
+
+/** How many objects a message names. */
+const NAMED = 3;
+
+function someOf(names: readonly string[]): string {
+  const more = names.length > NAMED ? ` and ${names.length - NAMED} more` : '';
+  return `${names.slice(0, NAMED).join(', ')}${more}`;
 }
 
 const lowered = (text: string): string => `${text.charAt(0).toLowerCase()}${text.slice(1)}`;

@@ -2,6 +2,7 @@
  * What a namespace may order: so many servers (`--max-servers-per-namespace`), for so much money
  * (`--max-price-per-namespace`), and so many orders an hour.
  */
+import { Recent } from '../../base/recent.ts';
 import { modelKey, sumOf, type Model, type Place, type PricedModel } from '../decision/price.ts';
 
 const HOUR_MS = 60 * 60_000;
@@ -63,7 +64,16 @@ const NO_PRICE_LIMITS: PriceLimits = { usual: 0, namespaces: {} };
 export type Full =
   | { full: 'servers'; maximum: number }
   /** `sum`: of the known prices in the namespace. `price`: what one more server costs, if that is known. */
-  | { full: 'price'; maximum: number; sum: number; price: number | undefined };
+  | { full: 'price'; maximum: number; sum: number; price: number | undefined }
+  | NoSum;
+
+/** The sum is not known, because the servers of the objects `names` have no known price. */
+export interface NoSum {
+  /** `unstated`: the provider states none. `unread`: the operator has not read the servers yet. */
+  full: 'unstated' | 'unread';
+  maximum: number;
+  names: string[];
+}
 
 /** Counts the servers that each namespace has or is about to order, and what they cost. */
 export class ServerQuota {
@@ -120,13 +130,14 @@ export class ServerQuota {
   }
 
   /** Takes a place for the object, until it holds something itself, or says why there is none. */
-  reserve(namespace: string, uid: string, wanted: Model): Reservation | Full {
+  reserve(namespace: string, uid: string, wanted: Model & { name?: string }): Reservation | Full {
     const reservation = { release: () => this.#reserved.delete(uid) };
     if (this.#isOff) return reservation;
     const others = this.#others(namespace, uid);
     const full = this.#fullByNumber(others) ?? this.#fullByPrice(namespace, others, wanted);
     if (full !== undefined) return full;
-    this.#reserved.set(uid, { product: wanted.product, diskSize: wanted.diskSize, namespace });
+    const { product, diskSize, name } = wanted;
+    this.#reserved.set(uid, { product, diskSize, name, namespace });
     return reservation;
   }
 
@@ -148,20 +159,36 @@ export class ServerQuota {
     const { usual, namespaces } = this.#prices;
     const maximum = Object.hasOwn(namespaces, namespace) ? (namespaces[namespace] ?? usual) : usual;
     if (maximum === 0) return undefined;
-    const sum = sumOf(others.map((other) => other.price ?? this.#learned.of(other) ?? 0));
+    const priceOf = (other: Place): number | undefined => other.price ?? this.#learned.of(other);
+    const sum = sumOf(others.map((other) => priceOf(other) ?? 0));
     const price = this.#learned.of(wanted);
     const isFull = price === undefined ? sum >= maximum : sumOf([sum, price]) > maximum;
-    return isFull ? { full: 'price', maximum, sum, price } : undefined;
+    if (isFull) return { full: 'price', maximum, sum, price };
+    // What is not known may cost anything. The first server of a model is ordered to learn its price.
+    const unstated = others.filter(({ state }) => state === 'unstated');
+    if (unstated.length > 0) return { full: 'unstated', maximum, names: namesOf(unstated) };
+    const unread = others.filter((other) => other.state !== 'gone' && priceOf(other) === undefined);
+    return unread.length > 0 ? { full: 'unread', maximum, names: namesOf(unread) } : undefined;
   }
 }
 
-/** The highest price of each model among the servers that were read, in whichever namespace (like `pricesIn`). */
+const namesOf = (places: readonly Place[]): string[] => places.flatMap(({ name }) => name ?? []).sort();
+
+/** How many models whose servers are all gone keep their price. */
+const REMEMBERED = 1024;
+
+/**
+ * The highest price of each model among the servers that were read, in whichever namespace (like `pricesIn`). When the last of
+ * them is gone, its price stays the expected one for the life of the process.
+ */
 class LearnedPrices {
   readonly #byUid = new Map<string, PricedModel>();
   /** By model: the prices by uid. */
   readonly #byModel = new Map<string, Map<string, number>>();
   /** By model; no entry: not looked up since it changed. */
   readonly #highest = new Map<string, number>();
+  /** By model: the price of the server that was the last one. */
+  readonly #last = new Recent<string, number>(REMEMBERED);
 
   set(uid: string, model: PricedModel | undefined): void {
     const before = this.#byUid.get(uid);
@@ -171,7 +198,10 @@ class LearnedPrices {
       const key = modelKey(before);
       const prices = this.#byModel.get(key);
       prices?.delete(uid);
-      if (prices?.size === 0) this.#byModel.delete(key);
+      if (prices?.size === 0) {
+        this.#byModel.delete(key);
+        this.#last.set(key, before.price);
+      }
       this.#highest.delete(key);
       this.#byUid.delete(uid);
     }
@@ -182,11 +212,11 @@ class LearnedPrices {
     this.#byUid.set(uid, model);
   }
 
-  /** Undefined if no server of this model was read. */
+  /** Undefined if the price of no server of this model is known. */
   of(model: Model): number | undefined {
     const key = modelKey(model);
     const prices = this.#byModel.get(key);
-    if (prices === undefined) return undefined;
+    if (prices === undefined) return this.#last.get(key);
     const highest = this.#highest.get(key) ?? [...prices.values()].reduce((most, price) => Math.max(most, price), 0);
     this.#highest.set(key, highest);
     return highest;

@@ -1,11 +1,12 @@
 /** The newest version of every object that the process knows, and what it remembers about each between visits. */
+import { FINALIZER } from '../../api/names.ts';
 import type { ServerRecord } from '../../api/record.ts';
 import type { VirtualServer } from '../../api/virtual-server.ts';
 import type { ObjectStore } from '../../controller/controller.ts';
 import { OwnWrites, isNewer } from '../../controller/own-writes.ts';
 import { giverIn, holdsSomething, knownRecord, viewRecord } from '../decision/record.ts';
 import { takerOf } from '../decision/inputs.ts';
-import { placeOf, pricedModel } from '../decision/price.ts';
+import { placeOf, pricedModel, type Place } from '../decision/price.ts';
 import type { HandOver } from '../decision/types.ts';
 import { NEW_MEMO, withoutPlan, type Memo } from '../decision/memo.ts';
 import { keyOf } from '../../kube/resource.ts';
@@ -182,7 +183,7 @@ export class Objects implements ObjectStore<VirtualServer> {
     const isTaken = this.handOvers.isTaken(object);
     const held = isTaken ? undefined : heldRecord(object);
     this.#holders.set(uid, holdingOf(object, held));
-    const takesPlace = held !== undefined && (holdsSomething(held) || isTooNew(object));
+    const takesPlace = (held !== undefined && holdsSomething(held)) || mayHoldUnread(object);
     const teaches = isTaken ? pricedModel(object) : undefined;
     this.#quota.set(namespace, uid, takesPlace ? placeOf(object, held) : undefined, teaches);
     if (held?.identifier !== undefined) this.#quota.held(held.identifier);
@@ -207,8 +208,13 @@ export class Objects implements ObjectStore<VirtualServer> {
     if (left === undefined) return;
     this.#released.set(uid, undefined);
     if (this.#holders.others(uid).withServer(left, {}).length > 0) return;
-    this.#quota.left(namespace, left, placeOf(object, knownRecord(object)));
+    this.#quota.left(namespace, left, leftPlace(placeOf(object, knownRecord(object))));
   }
+}
+
+/** A server that lives on without an object is no longer read: its last price stays, and an unknown one stays unknown. */
+function leftPlace(place: Place): Place {
+  return { ...place, state: place.price === undefined ? 'unstated' : undefined };
 }
 
 /** The record of an object that still holds what the record names. */
@@ -218,7 +224,10 @@ export function heldRecord(object: VirtualServer): ServerRecord | undefined {
   return record?.expiredAt === undefined ? record : undefined;
 }
 
-/** Such an object may hold something in a field that this version does not read. */
-function isTooNew(object: VirtualServer): boolean {
-  return viewRecord(object, []).kind === 'tooNew';
+/** Such an object may hold something that this version cannot read, or that was lost. */
+function mayHoldUnread(object: VirtualServer): boolean {
+  if (isLetGo(object)) return false;
+  const { kind } = viewRecord(object, []);
+  const isHeld = object.metadata.finalizers?.includes(FINALIZER) === true;
+  return kind === 'tooNew' || (isHeld && (kind === 'invalid' || kind === 'missing'));
 }

@@ -11,7 +11,9 @@ vi.setConfig({ maxConcurrency: 12 });
 type Body = Record<string, unknown>;
 
 it.concurrent.for([
-  ['a text', (server: Body) => ({ ...server, price: '1.00' })],
+  ['words', (server: Body) => ({ ...server, price: 'on request' })],
+  ['an object', (server: Body) => ({ ...server, price: { pence: 1018 } })],
+  ['huge', (server: Body) => ({ ...server, price: 1e15 })],
   ['null', (server: Body) => ({ ...server, price: null })],
   ['negative', (server: Body) => ({ ...server, price: -1 })],
   ['missing', ({ price: _, ...server }: Body) => server],

@@ -30,6 +30,8 @@ const ADOPTABLE = [
     'CreateLimit',
     'ServerLimit',
     'PriceLimit',
+    'PricePending',
+    'PriceUnknown',
     'JournalUnavailable',
     'CreateRejected',
     'CreateBackOff',

@@ -162,7 +162,7 @@ describe('reading a server', () => {
   });
 
   it('leaves out fields of a wrong type', async () => {
-    const odd = { name: 5, status: [], price: '4', zone: 'z', specs: { cores: 'two', ram: 1.5, disk_size: 20 } };
+    const odd = { name: 5, status: [], price: 'four', zone: 'z', specs: { cores: 'two', ram: 1.5, disk_size: 20 } };
     const lists = { ipv4: [{ address: '192.0.2.1' }, '192.0.2.2', null], ipv6: 'none', macs: null };
     const objects = { admin_console: { hostname: 'h' }, ssh_proxy: { hostname: 'h', port: '22' }, host_server: {} };
     expect(await read({ identifier: 'abc', ...odd, ...lists, ...objects })).toEqual({
@@ -172,6 +172,34 @@ describe('reading a server', () => {
       ipv6: [],
       macs: [],
     });
+  });
+
+  it.each([
+    [8.5, 8.5],
+    [0, 0],
+    ['8.5', 8.5],
+    [' 1018 ', 1018],
+    ['0.0123', 0.0123],
+  ])('reads the price %j', async (price, known) => {
+    expect((await read({ identifier: 'abc', price })).price).toBe(known);
+  });
+
+  it.each([
+    null,
+    '',
+    '8,5',
+    '-8.5',
+    '+8.5',
+    '.5',
+    '1e3',
+    '0x10',
+    '8.50 GBP',
+    '1234567890123',
+    [[8.5]],
+    { amount: 8.5 },
+    true,
+  ])('knows no price of %j', async (price) => {
+    expect(await read({ identifier: 'abc', price })).not.toMatchObject({ price: expect.anything() as unknown });
   });
 
   it.each([0, -1, 65_536, 22.5, null])('leaves out an SSH proxy whose port is %j', async (port) => {

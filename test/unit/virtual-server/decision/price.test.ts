@@ -1,7 +1,18 @@
 import { describe, expect, it } from 'vitest';
 import type { VirtualServerStatus } from '../../../../src/api/virtual-server.ts';
-import { placeOf, pricedModel, priceText, pricesIn, sumOf } from '../../../../src/virtual-server/decision/price.ts';
-import { HELD, web, webWith } from '../../../fixtures/decision.ts';
+import type { ServerRecord } from '../../../../src/api/record.ts';
+import { timestamp } from '../../../../src/base/duration.ts';
+import { without } from '../../../../src/base/without.ts';
+import type { Server } from '../../../../src/provider/types.ts';
+import {
+  placeOf,
+  pricedModel,
+  priceText,
+  pricesIn,
+  sumOf,
+  withPrice,
+} from '../../../../src/virtual-server/decision/price.ts';
+import { HELD, KNOWN, NOW, PRICE, PRICED, SERVER, web, webWith } from '../../../fixtures/decision.ts';
 
 const SHOWN: VirtualServerStatus = {
   identifier: 'srv1',
@@ -26,6 +37,7 @@ describe('the price of a model', () => {
     ['shows no disk size', { specs: { cores: 1 } }],
     ['shows no price', { price: undefined }],
     ['shows a price below 0', { price: -1 }],
+    ['shows a price that is none', { price: 1e300 }],
   ])('is not known from a server that %s', (_why, status) => {
     expect(pricedModel(showing(status))).toBeUndefined();
   });
@@ -45,6 +57,71 @@ describe('the place of an object', () => {
     expect(placeOf(showing(), { ...HELD, identifier: 'srv2' }).price).toBeUndefined();
     expect(placeOf(web({ status: SHOWN }), HELD).price).toBeUndefined();
     expect(placeOf(web(), undefined)).toMatchObject({ product: 'VPSX4', diskSize: 10240, price: undefined });
+  });
+});
+
+describe('what the record keeps of a price', () => {
+  const LATER = NOW + 60_000;
+  const read = (own: ServerRecord, server: Partial<Server>, now = NOW) =>
+    withPrice(webWith(own), own, { ...SERVER, ...server }, now);
+  const since = timestamp(NOW);
+
+  it('is what the provider states, with the model', () => {
+    expect(read(KNOWN, {})).toEqual(PRICED);
+    expect(read(PRICED, {}, LATER)).toBe(PRICED);
+    expect(read(PRICED, { price: 12 }).price).toEqual({ ...PRICE, amount: 12 });
+  });
+
+  it.each([undefined, -1, NaN, Infinity, 1e12])('stays while the provider states %j, and says since when', (price) => {
+    const gone = read(PRICED, { price });
+    expect(gone.price).toEqual({ ...PRICE, unstatedSince: since });
+    expect(read(gone, { price, product: undefined, specs: undefined }, LATER)).toBe(gone);
+    expect(read(gone, {}, LATER).price).toEqual(PRICE);
+  });
+
+  it('is none if none was ever stated, and that of status if an earlier version has kept it there', () => {
+    expect(read(KNOWN, { price: undefined }).price).toEqual({ ...without(PRICE, 'amount'), unstatedSince: since });
+    const object = webWith(KNOWN, { status: { serverStatus: 'running', price: 4.5 } });
+    const { price } = withPrice(object, KNOWN, { ...SERVER, price: undefined }, NOW);
+    expect(price).toEqual({ ...PRICE, amount: 4.5, unstatedSince: since });
+  });
+
+  it('is of the model that was ordered, if the provider does not show one', () => {
+    const blank = { product: undefined, specs: undefined };
+    expect(read(KNOWN, blank)).toEqual(PRICED);
+    expect(read({ ...KNOWN, mode: 'adopt' }, blank).price).toEqual({ identifier: 'srv1', amount: 9.5 });
+    const edited = webWith(PRICED, { spec: { product: 'VPSX8' } });
+    expect(withPrice(edited, PRICED, { ...SERVER, ...blank }, NOW)).toBe(PRICED);
+  });
+
+  it('is not that of another server', () => {
+    const other = { ...PRICED, identifier: 'srv2' };
+    expect(read(other, { identifier: 'srv2', price: undefined }).price).not.toHaveProperty('amount');
+    expect(placeOf(webWith(other), other)).toMatchObject({ price: undefined, teaches: undefined });
+  });
+
+  it('counts when the status is lost, and teaches until the server is gone', () => {
+    const teaches = { product: 'VPSX4', diskSize: 10240, price: 9.5 };
+    expect(placeOf(webWith(PRICED), PRICED)).toMatchObject({ price: 9.5, state: undefined, teaches });
+    const missing = { ...PRICED, missingAt: since };
+    expect(placeOf(webWith(missing), missing)).toMatchObject({ price: 9.5, state: 'gone', teaches: undefined });
+    const letGo = webWith(PRICED, { deleting: true, finalizers: [] });
+    expect(placeOf(letGo, PRICED).teaches).toBeUndefined();
+  });
+
+  it.each([
+    { kept: 9.5, status: 4 },
+    { kept: 4, status: 9.5 },
+  ])('counts with $kept in the record and $status in status as the higher one', ({ kept, status }) => {
+    const own = { ...PRICED, price: { ...PRICE, amount: kept } };
+    expect(placeOf(webWith(own, { status: { ...SHOWN, price: status } }), own).price).toBe(9.5);
+  });
+
+  it('is unstated by the record, or by a status that shows the server without a price', () => {
+    const gone = { ...PRICED, price: { ...PRICE, unstatedSince: since } };
+    expect(placeOf(webWith(gone, { status: SHOWN }), gone)).toMatchObject({ price: 9.5, state: 'unstated' });
+    expect(placeOf(showing({ price: undefined }), HELD)).toMatchObject({ price: undefined, state: 'unstated' });
+    expect(placeOf(web({ annotated: HELD }), HELD).state).toBeUndefined();
   });
 });
 

@@ -5,6 +5,7 @@ import {
   ACCOUNT,
   ATTEMPTED,
   KNOWN,
+  PRICE,
   TASKED,
   TIMING,
   UID,
@@ -17,7 +18,15 @@ import {
 import { conditionsOf, messageOf } from './support.ts';
 
 const { fingerprint } = KNOWN;
-const ADOPTED = { format: 1, owner: UID, mode: 'adopt', account: ACCOUNT, identifier: 'srv1', fingerprint };
+const ADOPTED = {
+  format: 1,
+  owner: UID,
+  mode: 'adopt',
+  account: ACCOUNT,
+  identifier: 'srv1',
+  fingerprint,
+  price: PRICE,
+};
 
 describe('a server that is adopted', () => {
   it('is recorded first, and nothing of it is shown until then', () => {

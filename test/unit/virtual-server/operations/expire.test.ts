@@ -3,7 +3,19 @@ import type { VirtualServer, VirtualServerSpec } from '../../../../src/api/virtu
 import { waited } from '../../../../src/virtual-server/decision/outcome.ts';
 import type { Outcome } from '../../../../src/virtual-server/decision/types.ts';
 import { viewOf } from '../../../../src/virtual-server/decision/view.ts';
-import { HELD, KNOWN, NOW, decide, denied, facts, memo, shown, webWith, withKey } from '../../../fixtures/decision.ts';
+import {
+  HELD,
+  KNOWN,
+  NOW,
+  PRICED,
+  decide,
+  denied,
+  facts,
+  memo,
+  shown,
+  webWith,
+  withKey,
+} from '../../../fixtures/decision.ts';
 import { visit } from '../../../fixtures/visits.ts';
 import { FAILED, OVER, conditionsOf, looked, polled } from './support.ts';
 
@@ -40,7 +52,7 @@ describe('the time from which ttl counts', () => {
       readyAt: '2026-01-01T12:00:00Z',
     },
   ])('is $from ($readyAt)', ({ object = TTL, given = {}, readyAt }) => {
-    expect(looked(object, shown(), facts(given)).status?.record).toEqual({ ...KNOWN, readyAt });
+    expect(looked(object, shown(), facts(given)).status?.record).toEqual({ ...PRICED, readyAt });
   });
 
   it('is kept', () => {

@@ -126,6 +126,16 @@ describe('the object that a deleted one names', () => {
     expect(heldBy(await take({}, web({ spec: { sshKeys } })))).toBe('srv1');
   });
 
+  it.each([
+    ['no more', { amount: 7, product: 'VPSX4', diskSize: 10240 }],
+    ['another one', { amount: 9.5, product: 'VPSX4', diskSize: 10240 }, 9.5],
+  ])('keeps the price that the giver knows, though the provider states %s', async (_what, price, stated?: number) => {
+    const own = { ...record, price: { identifier: 'srv1', amount: 7, product: 'VPSX4', diskSize: 10240 } };
+    const server = { ...SERVER, price: stated };
+    const { object } = await take({ beside: giver({ own }), answers: { server } });
+    expect(object && annotatedRecordOf(object)?.price).toMatchObject({ identifier: 'srv1', ...price });
+  });
+
   it('trusts the host keys that the giver trusted, and no other', async () => {
     const { object } = await take({ beside: giver({ hostKeys: [HOST_KEY] }) });
     expect(object?.status?.sshHostKeys).toEqual([HOST_KEY]);

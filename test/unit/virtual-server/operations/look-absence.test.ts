@@ -11,6 +11,7 @@ import {
   ACCOUNT,
   HELD,
   KNOWN,
+  PRICED,
   NOW,
   OTHER_KEY,
   TASKED,
@@ -240,7 +241,7 @@ describe('your annotation that the server is gone', () => {
   it('has no effect after a read has shown the server, until you set it again', () => {
     const next = looked(living(KNOWN, SAID), shown(), at(0));
     expect(conditionsOf(next)).toEqual({ Ready: 'True Available' });
-    expect(next.record).toEqual({ ...KNOWN, goneRefuted: true });
+    expect(next.record).toEqual({ ...PRICED, goneRefuted: true });
     const refuted = { ...KNOWN, goneRefuted: true as const };
     const endAfterDenial = (own: ServerRecord) =>
       cancelDenied(deleted(own, SAID), denied(true), at(0)).memo.evidence.end;

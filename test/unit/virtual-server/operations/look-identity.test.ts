@@ -9,6 +9,7 @@ import {
   ELSEWHERE,
   HELD,
   KNOWN,
+  PRICED,
   NOW,
   OTHER_KEY,
   SERVER,
@@ -137,7 +138,7 @@ describe('a task under another account', () => {
   it('renews the account once that account shows the server that the task names', async () => {
     const { object } = await visit(webWith(HELD), { account: OTHER_KEY, answers: { task: over, server: SERVER } });
     expect(conditionsOf(object)).toEqual({ Ready: 'True Available' });
-    expect(object?.status?.record).toEqual({ ...KNOWN, account: OTHER_KEY });
+    expect(object?.status?.record).toEqual({ ...PRICED, account: OTHER_KEY });
   });
 
   it('proves nothing about a server that was read before under another account', () => {

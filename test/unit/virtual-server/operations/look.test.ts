@@ -3,6 +3,7 @@ import { ADOPT_ANNOTATION } from '../../../../src/api/names.ts';
 import {
   HELD,
   KNOWN,
+  PRICED,
   SERVER,
   TASKED,
   adopting,
@@ -57,16 +58,16 @@ describe('a server that is shown', () => {
   it('is Ready before the annotation follows, which the next visit writes', () => {
     const first = looked(webWith(HELD));
     expect(conditionsOf(first)).toEqual({ Ready: 'True Available' });
-    expect(first.status?.record).toEqual(KNOWN);
+    expect(first.status?.record).toEqual(PRICED);
     expect(first.record).toBeUndefined();
     expect(first.requeueAfterMs).toBe(0);
     expect(first.events).toEqual([]);
-    const ready = web({ annotated: TASKED, mirror: KNOWN, status: first.status ?? {} });
+    const ready = web({ annotated: TASKED, mirror: PRICED, status: first.status ?? {} });
     const later = facts({ memo: first.memo });
     const next = decide(ready, later);
-    expect(next).toMatchObject({ type: 'record', record: KNOWN });
+    expect(next).toMatchObject({ type: 'record', record: PRICED });
     // The server is not read again for that.
-    const written = webWith(KNOWN, { status: first.status ?? {} });
+    const written = webWith(PRICED, { status: first.status ?? {} });
     expect(decide(written, later)).toMatchObject({ type: 'wait', afterMs: 540_000 });
   });
 

@@ -64,6 +64,20 @@ describe('an order that cannot be sent', () => {
       requeueAfterMs: TIMING.pollMs,
     },
     {
+      why: 'the provider states no price of a server of the namespace any more',
+      given: { maxPrice: 100, taken: 1, price: 4.5, unstated: true },
+      calls: ['catalog'],
+      shows: 'PriceUnknown',
+      requeueAfterMs: TIMING.pollMs,
+    },
+    {
+      why: 'a server of unknown price is on its way',
+      given: { maxPrice: 100, taken: 1 },
+      calls: ['catalog'],
+      shows: 'PricePending',
+      requeueAfterMs: TIMING.pollMs,
+    },
+    {
       why: 'there is no connection, which the order waits for last',
       given: { answers: { opened: down }, places: 1 },
       calls: ['catalog', 'open'],

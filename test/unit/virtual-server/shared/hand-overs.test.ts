@@ -72,16 +72,15 @@ describe('a hand-over', () => {
     const { product, diskSize } = TAKER.spec;
     const shown = { serverStatus: 'running', product, specs: { diskSize }, price: 12, record: KNOWN };
     const read: VirtualServer = { ...OLD, status: shown };
-    for (const order of [
-      [read, FREE, TAKER],
-      [TAKER, read],
-    ]) {
+    const taker = { ...KNOWN, owner: 'uid-of-new', mode: 'adopt' as const, takenFrom: TAKEN };
+    const priced = at('new', '7', { ...taker, price: { identifier: 'srv1', amount: 12, product, diskSize } });
+    for (const order of [[read, FREE, TAKER], [TAKER, read], [priced]]) {
       const { objects, quota } = world(new ServerQuota(0, { usual: 20, namespaces: {} }));
       for (const object of order) objects.saw(object);
       const asked = () => quota.reserve('default', 'uid-of-third', TAKER.spec);
       expect(asked()).toEqual({ full: 'price', maximum: 20, sum: 12, price: 12 });
       objects.gone(read);
-      expect(asked()).not.toHaveProperty('full');
+      expect(asked()).toEqual({ full: 'price', maximum: 20, sum: 12, price: 12 });
     }
   });
 

@@ -40,15 +40,51 @@ describe('ServerQuota with a limit in money', () => {
     expect(quota.reserve('ns', 'u4', SMALL)).toEqual({ full: 'price', maximum: 0.3, sum: 0.3, price: 0.1 });
   });
 
-  it('counts what is on its way and what was left behind with its expected price, as soon as that is known', () => {
+  it('counts what is on its way and what was left behind with its expected price', () => {
     const quota = limited(10);
+    quota.set('elsewhere', 'u1', running(3));
     quota.set('ns', 'ordered', SMALL);
     quota.left('ns', 'srv1', SMALL);
     expect(quota.reserve('ns', 'reserved', SMALL)).toHaveProperty('release');
-    // Nothing is known of any price.
-    expect(quota.reserve('ns', 'asking', SMALL)).toHaveProperty('release');
-    quota.set('elsewhere', 'u1', running(3));
     expect(quota.reserve('ns', 'asking', SMALL)).toEqual({ full: 'price', maximum: 10, sum: 9, price: 3 });
+  });
+
+  it('gives one place while a price is unknown, and the next when it is known, in each namespace', () => {
+    const quota = limited(10);
+    const first = quota.reserve('ns', 'u1', { ...SMALL, name: 'first' });
+    expect(first).toHaveProperty('release');
+    expect(quota.reserve('ns', 'u2', SMALL)).toEqual({ full: 'unread', maximum: 10, names: ['first'] });
+    expect(quota.reserve('ns', 'u2', LARGE_DISK)).toEqual({ full: 'unread', maximum: 10, names: ['first'] });
+    expect(quota.reserve('elsewhere', 'u2', SMALL)).toHaveProperty('release');
+    quota.set('ns', 'u1', running(3));
+    expect(quota.reserve('ns', 'u2', SMALL)).toHaveProperty('release');
+    expect(quota.reserve('ns', 'u3', SMALL)).toHaveProperty('release');
+    expect(quota.reserve('ns', 'u4', SMALL)).toEqual({ full: 'price', maximum: 10, sum: 9, price: 3 });
+  });
+
+  it.each<{ what: string; place: Place; full?: object }>([
+    {
+      what: 'whose last price is known, none',
+      place: { ...running(3), name: 'web', state: 'unstated' },
+      full: { full: 'unstated', maximum: 10, names: ['web'] },
+    },
+    {
+      what: 'that never had a price, none',
+      place: { ...SMALL, name: 'web', state: 'unstated' },
+      full: { full: 'unstated', maximum: 10, names: ['web'] },
+    },
+    {
+      what: 'whose last price leaves no room, none',
+      place: { ...running(9), state: 'unstated' },
+      full: { full: 'price', maximum: 10, sum: 9, price: 9 },
+    },
+    { what: 'that is gone, one', place: { ...SMALL, state: 'gone' } },
+  ])('gives beside a server without a stated price $what', ({ place, full }) => {
+    const quota = limited(10);
+    quota.set('ns', 'u1', place);
+    if (full === undefined) expect(quota.reserve('ns', 'u2', SMALL)).toHaveProperty('release');
+    else expect(quota.reserve('ns', 'u2', SMALL)).toEqual(full);
+    expect(quota.reserve('elsewhere', 'u2', SMALL)).toHaveProperty('release');
   });
 
   it('counts the own price of a server rather than that of others like it', () => {
@@ -60,7 +96,7 @@ describe('ServerQuota with a limit in money', () => {
     expect(quota.reserve('ns', 'u5', SMALL)).toMatchObject({ sum: 10 });
   });
 
-  it('learns the highest price of the same product and disk size, and forgets it with the last such server', () => {
+  it('learns the highest price of the same product and disk size, and keeps that of the last such server', () => {
     const quota = limited(10);
     quota.set('elsewhere', 'u1', running(20, LARGE_DISK));
     expect(quota.reserve('ns', 'asking', SMALL)).toHaveProperty('release');
@@ -70,14 +106,20 @@ describe('ServerQuota with a limit in money', () => {
     expect(quota.reserve('ns', 'asking', SMALL)).toMatchObject({ price: 11 });
     quota.set('elsewhere', 'u3', undefined);
     expect(quota.reserve('ns', 'asking', SMALL)).toHaveProperty('release');
+    quota.set('elsewhere', 'u2', running(11));
     quota.set('elsewhere', 'u2', undefined);
+    expect(quota.reserve('ns', 'asking', SMALL)).toMatchObject({ price: 11 });
+    quota.set('elsewhere', 'u4', running(4));
+    expect(quota.reserve('ns', 'asking', SMALL)).toHaveProperty('release');
     expect(quota.reserve('ns', 'asking', { ...SMALL, diskSize: 40 })).toMatchObject({ price: 20 });
   });
 
-  it('orders servers of unknown price until the known sum has reached the limit', () => {
+  it('gives a place for a server of unknown price until the known sum has reached the limit', () => {
     const quota = limited(10);
     quota.set('ns', 'u1', running(9.99, LARGE_DISK));
-    expect(quota.reserve('ns', 'u2', SMALL)).toHaveProperty('release');
+    const place = quota.reserve('ns', 'u2', SMALL);
+    expect(place).toHaveProperty('release');
+    if ('release' in place) place.release();
     quota.set('ns', 'u1', running(10, LARGE_DISK));
     expect(quota.reserve('ns', 'u3', SMALL)).toEqual({ full: 'price', maximum: 10, sum: 10, price: undefined });
   });

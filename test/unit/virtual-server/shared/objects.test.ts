@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { PAUSED_ANNOTATION } from '../../../../src/api/names.ts';
+import { FINALIZER, PAUSED_ANNOTATION } from '../../../../src/api/names.ts';
 import type { VirtualServer } from '../../../../src/api/virtual-server.ts';
 import type { Condition } from '../../../../src/api/meta.ts';
 import { Holders } from '../../../../src/virtual-server/shared/holders.ts';
@@ -44,6 +44,19 @@ function at(resourceVersion: string, object: VirtualServer): VirtualServer {
 }
 
 describe('Objects', () => {
+  it.each([
+    ['a record that cannot be read', web({ annotated: '{', finalizers: [FINALIZER] }), true],
+    ['a record that was lost', web({ finalizers: [FINALIZER] }), true],
+    ['a text that no order has written', web({ annotated: '{', finalizers: [] }), false],
+    ['nothing', web(), false],
+  ])('counts an object with %s as one that may hold a server: %s', (_what, object, isCounted) => {
+    const quota = new ServerQuota(1, { usual: 10, namespaces: {} });
+    const { put } = setUp(quota);
+    put(at('9', object));
+    const asked = quota.reserve('default', 'another', { product: 'VPSX4', diskSize: 10240 });
+    expect('full' in asked).toBe(isCounted);
+  });
+
   it('keeps a hold that was just written when the watch reports an older version', () => {
     const { objects, put, isHeld } = setUp();
     objects.saw(at('10', webWith(HELD)));
