@@ -5,6 +5,7 @@ import { parseAllDocuments } from 'yaml';
 import * as z from 'zod';
 import { KubeConfig, findHomeDir, type User } from '@kubernetes/client-node';
 import { KubeError } from './error.ts';
+import { environmentProxy, proxyUrl } from './proxy.ts';
 
 /* Reads and merges kubeconfig files by client-go's rules, so kubectl and this program choose the same cluster. */
 
@@ -162,7 +163,7 @@ export interface Cluster {
   server: string;
   /** The namespace of the current context, or of the Pod. */
   namespace: string | undefined;
-  /** HTTP proxy of the kubeconfig. */
+  /** URL of the HTTP or SOCKS proxy; may contain a password. */
   proxyUrl: string | undefined;
   /** Reads files and runs plugins again after their credentials expire. Throws KubeError `Unreachable` on failure. */
   credentials(): Promise<KubeCredentials>;
@@ -180,6 +181,8 @@ export interface Overrides {
   as?: string | undefined;
   asUid?: string | undefined;
   asGroup?: string[] | undefined;
+  /** Whether to obey HTTPS_PROXY, HTTP_PROXY and NO_PROXY, which the operator uses for the provider alone. */
+  environmentProxy?: boolean;
 }
 
 /** The names of all contexts, from the same files as `loadCluster`. */
@@ -216,7 +219,10 @@ export function loadCluster(path?: string, overrides: Overrides = {}): Cluster {
   return {
     server: cluster.server.replace(/\/+$/, ''),
     namespace: context.namespace || undefined,
-    proxyUrl: cluster['proxy-url'] || undefined,
+    proxyUrl:
+      cluster['proxy-url'] === ''
+        ? proxyOf(cluster.server, overrides)
+        : proxyUrl(cluster['proxy-url'], `the proxy-url in ${what}`),
     credentials: () => readCredentials(config, impersonation),
   };
 }
@@ -237,9 +243,13 @@ function podCluster(overrides: Overrides): Cluster {
   return {
     server,
     namespace: config.getContextObject(config.currentContext)?.namespace?.trim(),
-    proxyUrl: undefined,
+    proxyUrl: proxyOf(server, overrides),
     credentials: () => readCredentials(config, impersonation),
   };
+}
+
+function proxyOf(server: string, overrides: Overrides): string | undefined {
+  return overrides.environmentProxy === true ? environmentProxy(server, process.env) : undefined;
 }
 
 const LOOPBACK = /^(localhost|127\.\d+\.\d+\.\d+|\[::1\])$/;

@@ -72,7 +72,7 @@ export class ClusterView {
 
   /** Throws CommandError if the kubeconfig is invalid. */
   constructor({ kubeconfig, namespace, timeoutMs, ...overrides }: ClusterFlags) {
-    const cluster = failing(() => loadCluster(kubeconfig, overrides));
+    const cluster = failing(() => loadCluster(kubeconfig, { ...overrides, environmentProxy: true }));
     this.namespace = namespace || (cluster.namespace ?? 'default');
     const { context, as, asUid, asGroup = [] } = overrides;
     const groups = asGroup.map((group) => ['as-group', group] as const);
