@@ -1,11 +1,11 @@
 /** Loads the API server's address and credentials from a kubeconfig or from the Pod's service account. */
 import { existsSync, readFileSync } from 'node:fs';
 import { delimiter, dirname, join, resolve, sep } from 'node:path';
-import { parseAllDocuments } from 'yaml';
 import * as z from 'zod';
 import { KubeConfig, findHomeDir, type User } from '@kubernetes/client-node';
 import { KubeError } from './error.ts';
 import { environmentProxy, proxyUrl } from './proxy.ts';
+import { readDocument } from './yaml.ts';
 
 /* Reads and merges kubeconfig files by client-go's rules, so kubectl and this program choose the same cluster. */
 
@@ -131,14 +131,7 @@ function add<T>(merged: Map<string, T>, entries: readonly [string, T][]): void {
 
 /** Errors never quote the text, which contains tokens and keys. */
 function parse(text: string): z.output<typeof FILE> {
-  // As in client-go, the first document counts, and the last of duplicate keys wins.
-  const document = parseAllDocuments(text, { uniqueKeys: false, merge: true }).at(0);
-  const problem = document?.errors[0];
-  if (problem !== undefined) {
-    const at = problem.linePos?.[0];
-    throw new Error(`invalid YAML at line ${at?.line}, column ${at?.col}`);
-  }
-  const parsed = FILE.safeParse(document?.toJS());
+  const parsed = FILE.safeParse(readDocument(text));
   if (parsed.success) return parsed.data;
   const problems = parsed.error.issues.map(({ path, message }) => `${path.join('.') || 'the file'}: ${message}`);
   throw new Error(problems.join(', '));
