@@ -249,7 +249,10 @@ const refusal = (address: string, problem: string): string =>
 function publicLookUp(lookup: LookupFunction): LookupFunction {
   return (hostname, options, callback) => {
     lookup(hostname, { ...options, all: true }, (error, found) => {
-      if (error !== null) { callback(error, ''); return; }
+      if (error !== null) {
+        callback(error, '');
+        return;
+      }
       const all = Array.isArray(found) ? found : [{ address: found, family: isIP(found) }];
       const left = all.filter(({ address }) => notPublic(address) === undefined);
       const [first] = left;
