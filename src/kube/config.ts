@@ -174,6 +174,15 @@ export interface Overrides {
   as?: string | undefined;
   asUid?: string | undefined;
   asGroup?: string[] | undefined;
+  cluster?: string | undefined;
+  user?: string | undefined;
+  server?: string | undefined;
+  tlsServerName?: string | undefined;
+  certificateAuthority?: string | undefined;
+  insecureSkipTlsVerify?: boolean | undefined;
+  clientCertificate?: string | undefined;
+  clientKey?: string | undefined;
+  token?: string | undefined;
   /** Whether to obey HTTPS_PROXY, HTTP_PROXY and NO_PROXY, which the operator uses for the provider alone. */
   environmentProxy?: boolean;
 }
@@ -195,17 +204,21 @@ export function loadCluster(path?: string, overrides: Overrides = {}): Cluster {
   const what = path ? `--kubeconfig ${path}` : `the kubeconfig (${files.join(', ')})`;
   const { currentContext, contexts, clusters, users } = readKubeconfig(files, { ofFlag: Boolean(path) });
   const name = overrides.context || currentContext;
-  if (name === '') {
+  if (name === '' && !overrides.server) {
     if (!path && existsSync(SERVICE_ACCOUNT_TOKEN)) return podCluster(overrides);
     if (files.some(existsSync)) throw new Error(`${what} has no current-context`);
     throw new Error(`there is no kubeconfig (${files.join(', ') || 'no file is named'}): pass --kubeconfig FILE`);
   }
-  const context = contexts.get(name);
+  const context = name === '' ? CONTEXT.parse({}) : contexts.get(name);
   if (context === undefined) throw new Error(`${what} has no context "${name}"`);
-  const cluster = clusters.get(context.cluster);
-  if (cluster === undefined) throw new Error(`${what} has no cluster "${context.cluster}"`);
-  const user = users.get(context.user);
-  if (user === undefined && context.user !== '') throw new Error(`${what} has no user "${context.user}"`);
+  const clusterName = overrides.cluster || context.cluster;
+  const found = clusterName === '' && overrides.server ? CLUSTER.parse({}) : clusters.get(clusterName);
+  if (found === undefined) throw new Error(`${what} has no cluster "${clusterName}"`);
+  const cluster = overriddenCluster(found, overrides);
+  const userName = overrides.user || context.user;
+  const entry = users.get(userName);
+  if (entry === undefined && userName !== '') throw new Error(`${what} has no user "${userName}"`);
+  const user = overriddenUser(entry, overrides);
   admitServer(cluster.server, what);
   const config = clientConfig(cluster, user);
   const impersonation = impersonated(user, overrides);
@@ -217,6 +230,33 @@ export function loadCluster(path?: string, overrides: Overrides = {}): Cluster {
         ? proxyOf(cluster.server, overrides)
         : proxyUrl(cluster['proxy-url'], `the proxy-url in ${what}`),
     credentials: () => readCredentials(config, impersonation),
+  };
+}
+
+/** As in client-go, a flag about trust replaces all that the kubeconfig says of it. */
+function overriddenCluster(entry: ClusterEntry, overrides: Overrides): ClusterEntry {
+  const { server, tlsServerName, certificateAuthority, insecureSkipTlsVerify } = overrides;
+  return {
+    ...entry,
+    ...(server && { server }),
+    ...((server || tlsServerName) && { 'tls-server-name': tlsServerName ?? '' }),
+    ...((certificateAuthority || insecureSkipTlsVerify) && {
+      'certificate-authority': certificateAuthority ? resolve(certificateAuthority) : '',
+      'certificate-authority-data': '',
+      'insecure-skip-tls-verify': insecureSkipTlsVerify === true,
+    }),
+  };
+}
+
+function overriddenUser(entry: UserEntry | undefined, overrides: Overrides): UserEntry | undefined {
+  const { clientCertificate, clientKey, token } = overrides;
+  if (!clientCertificate && !clientKey && !token) return entry;
+  return {
+    ...USER.parse({}),
+    ...entry,
+    ...(clientCertificate && { 'client-certificate': resolve(clientCertificate), 'client-certificate-data': '' }),
+    ...(clientKey && { 'client-key': resolve(clientKey), 'client-key-data': '' }),
+    ...(token && { token, tokenFile: '', exec: null, 'auth-provider': null }),
   };
 }
 

@@ -129,3 +129,41 @@ it('an API server whose authority is one of the system is trusted as kubectl tru
   await expectBoth(plugin, '', false);
   await expectBoth(plugin, `SSL_CERT_FILE=${authority}`, true);
 });
+
+it('the flags of kubectl about the API server mean the same', async () => {
+  const world = await createWorld({ operator: false });
+  const config = parse(await readFile(inject('kubeconfigPath'), 'utf8')) as {
+    clusters: { cluster: Record<string, string> }[];
+    users: { user: Record<string, string> }[];
+  };
+  const [{ cluster } = { cluster: {} }] = config.clusters;
+  const [{ user } = { user: {} }] = config.users;
+  const plugin = await createPlugin(folder(), world.namespace);
+  const file = async (name: string, data = ''): Promise<string> => {
+    const path = join(world.journalDir, name);
+    await writeFile(path, Buffer.from(data, 'base64'), { mode: 0o600 });
+    return path;
+  };
+  const ca = await file('ca', cluster['certificate-authority-data']);
+  const cert = await file('cert', user['client-certificate-data']);
+  const key = await file('key', user['client-key-data']);
+  const client = `--client-certificate=${cert} --client-key=${key} -n ${world.namespace}`;
+  const both = async (flags: string, reached: boolean): Promise<string> => {
+    const kubectl = await plugin.shell(`KUBECONFIG=/dev/null kubectl get vps ${flags}`);
+    const own = await plugin.shell(`KUBECONFIG=/dev/null kubectl vps list ${flags}`);
+    expect([kubectl.code === 0, own.code === 0], kubectl.stderr + own.stderr).toEqual([reached, reached]);
+    return own.stderr;
+  };
+  const server = cluster['server'] ?? '';
+  const named = server.replace('127.0.0.1', 'localhost');
+  await both(`-s ${server} --certificate-authority=${ca} ${client}`, true);
+  await both(`--server=${server} ${client}`, false);
+  await both(`--server=${server} --insecure-skip-tls-verify ${client}`, true);
+  await both(`--server=${server} --certificate-authority=${ca} --tls-server-name=other.example ${client}`, false);
+  await both(`--server=${named} --certificate-authority=${ca} --tls-server-name=127.0.0.1 ${client}`, true);
+  const refused = await both(`--server=${server} --certificate-authority=${ca} --token=s3cr3t -n default`, false);
+  expect(refused).not.toContain('s3cr3t');
+  const admin = `KUBECONFIG=${inject('kubeconfigPath')} kubectl vps list -n ${world.namespace}`;
+  expect((await plugin.shell(`${admin} --user=nobody`)).stderr).toContain('has no user "nobody"');
+  expect((await plugin.shell(`${admin} --cluster=nowhere`)).stderr).toContain('has no cluster "nowhere"');
+});
