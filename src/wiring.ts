@@ -97,7 +97,7 @@ export async function wireOperator(config: Config, log: Logger, onLost: () => vo
     provider,
     journal,
     log,
-    probe: createSshProbe(),
+    probe: createSshProbe({ privateAddresses: config.sshCheckPrivateAddresses }),
     metrics,
   });
   let stage: 'standby' | 'active' | 'stopping' = election === undefined ? 'active' : 'standby';

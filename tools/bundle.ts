@@ -42,6 +42,7 @@ const leanUndici: Plugin = {
         "import api from './lib/api/index.js';",
         "export { default as Agent } from './lib/dispatcher/agent.js';",
         "export { default as Client } from './lib/dispatcher/client.js';",
+        "export { default as Pool } from './lib/dispatcher/pool.js';",
         "export { default as ProxyAgent } from './lib/dispatcher/proxy-agent.js';",
         "export { default as buildConnector } from './lib/core/connect.js';",
         // client-node imports it for code that the bundles leave out.

@@ -49,6 +49,9 @@ export const REPLACES_ANNOTATION = `${GROUP}/replaces`;
 /** Written by `kubectl vps undelete`, which reads it when it runs again: what the deleted object was like. */
 export const UNDELETES_ANNOTATION = `${GROUP}/undeletes`;
 
+/** On the copy of a key that `kubectl vps login` lets the operator try, and on its catalog. */
+export const LOGIN_LABEL = `${GROUP}/login`;
+
 /** On a connection Secret: the uid of the VirtualServer that it was made for. */
 export const OWNER_ANNOTATION = `${GROUP}/owner`;
 /** The type of connection Secrets, which the API server does not allow to change. */

@@ -149,6 +149,11 @@ export const FLAGS = {
     help: 'How long an order may wait for its turn and its connection, and then how long the request that orders a server may take. A request that takes longer may still have ordered the server. On SIGTERM the operator waits for this request.',
     default: '120s',
   },
+  sshCheckPrivateAddresses: {
+    ...booleanFlag,
+    flag: 'ssh-check-private-addresses',
+    help: "Let spec.sshCheck connect to addresses that the provider names and that are not public: those of the operator's pod, of its network, and of its cloud's metadata service. For a provider in a private network.",
+  },
   providerCaFile: {
     flag: 'provider-ca-file',
     value: 'FILE',

@@ -2,8 +2,8 @@
  * Reads HTTPS_PROXY, HTTP_PROXY and NO_PROXY as Go programs do: the scheme of a URL selects the variable, and upper case
  * takes precedence. Unlike in Go, loopback addresses are no exception. Pure.
  */
-import { BlockList, isIP } from 'node:net';
-import type { Proxy, ProxyFor } from '../base/proxy.ts';
+import { isIP } from 'node:net';
+import { addressMatcher, type Proxy, type ProxyFor } from '../base/proxy.ts';
 import { FlagError } from './flag-values.ts';
 
 /** The variable for each scheme of a provider URL. */
@@ -113,19 +113,6 @@ function parseException(entry: string): ((target: Destination) => boolean) | und
   if (bracketed !== undefined && isIP(bracketed) !== 6) return undefined;
   const matches = name === '*' ? () => true : (addressMatcher(name) ?? hostMatcher(name));
   return matches && ((target) => (port === undefined || Number(port) === target.port) && matches(target.host));
-}
-
-function addressMatcher(text: string): ((host: string) => boolean) | undefined {
-  const [address = '', prefix, ...more] = text.split('/');
-  const family = isIP(address);
-  if (family === 0 || more.length > 0) return undefined;
-  const list = new BlockList();
-  const type = family === 6 ? 'ipv6' : 'ipv4';
-  if (prefix === undefined) list.addAddress(address, type);
-  else if (/^\d{1,3}$/.test(prefix) && Number(prefix) <= (family === 6 ? 128 : 32)) {
-    list.addSubnet(address, Number(prefix), type);
-  } else return undefined;
-  return (host) => isIP(host) !== 0 && list.check(host, isIP(host) === 6 ? 'ipv6' : 'ipv4');
 }
 
 /** `example.org` matches itself and its subdomains, `.example.org` and `*.example.org` match subdomains only. */

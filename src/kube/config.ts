@@ -1,11 +1,12 @@
 /** Loads the API server's address and credentials from a kubeconfig or from the Pod's service account. */
 import { existsSync, readFileSync } from 'node:fs';
 import { delimiter, dirname, join, resolve, sep } from 'node:path';
-import { parseAllDocuments } from 'yaml';
 import * as z from 'zod';
 import { KubeConfig, findHomeDir } from '@kubernetes/client-node';
 import { KubeError } from './error.ts';
 import { CredentialPlugin, validateExec, type ExecCredential, type PluginHost } from './exec-credential.ts';
+import { environmentProxy, proxyUrl } from './proxy.ts';
+import { readDocument } from './yaml.ts';
 
 /* Reads and merges kubeconfig files by client-go's rules, so kubectl and this program choose the same cluster. */
 
@@ -143,14 +144,7 @@ function add<T>(merged: Map<string, T>, entries: readonly [string, T][]): void {
 
 /** Errors never quote the text, which contains tokens and keys. */
 function parse(text: string): z.output<typeof FILE> {
-  // As in client-go, the first document counts, and the last of duplicate keys wins.
-  const document = parseAllDocuments(text, { uniqueKeys: false, merge: true }).at(0);
-  const problem = document?.errors[0];
-  if (problem !== undefined) {
-    const at = problem.linePos?.[0];
-    throw new Error(`invalid YAML at line ${at?.line}, column ${at?.col}`);
-  }
-  const parsed = FILE.safeParse(document?.toJS());
+  const parsed = FILE.safeParse(readDocument(text));
   if (parsed.success) return parsed.data;
   const problems = parsed.error.issues.map(({ path, message }) => `${path.join('.') || 'the file'}: ${message}`);
   throw new Error(problems.join(', '));
@@ -175,7 +169,7 @@ export interface Cluster {
   server: string;
   /** The namespace of the current context, or of the Pod. */
   namespace: string | undefined;
-  /** HTTP proxy of the kubeconfig. */
+  /** URL of the HTTP or SOCKS proxy; may contain a password. */
   proxyUrl: string | undefined;
   /**
    * Reads files each time, and runs plugins again after their credentials expire; with `renew`, also before, because the API
@@ -196,6 +190,17 @@ export interface Overrides {
   as?: string | undefined;
   asUid?: string | undefined;
   asGroup?: string[] | undefined;
+  cluster?: string | undefined;
+  user?: string | undefined;
+  server?: string | undefined;
+  tlsServerName?: string | undefined;
+  certificateAuthority?: string | undefined;
+  insecureSkipTlsVerify?: boolean | undefined;
+  clientCertificate?: string | undefined;
+  clientKey?: string | undefined;
+  token?: string | undefined;
+  /** Whether to obey HTTPS_PROXY, HTTP_PROXY and NO_PROXY, which the operator uses for the provider alone. */
+  environmentProxy?: boolean;
 }
 
 /** The names of all contexts, from the same files as `loadCluster`. */
@@ -215,30 +220,64 @@ export function loadCluster(path?: string, overrides: Overrides = {}, host: Plug
   const what = path ? `--kubeconfig ${path}` : `the kubeconfig (${files.join(', ')})`;
   const { currentContext, contexts, clusters, users } = readKubeconfig(files, { ofFlag: Boolean(path) });
   const name = overrides.context || currentContext;
-  if (name === '') {
+  if (name === '' && !overrides.server) {
     if (!path && existsSync(SERVICE_ACCOUNT_TOKEN)) return podCluster(overrides);
     if (files.some(existsSync)) throw new Error(`${what} has no current-context`);
     throw new Error(`there is no kubeconfig (${files.join(', ') || 'no file is named'}): pass --kubeconfig FILE`);
   }
-  const context = contexts.get(name);
+  const context = name === '' ? CONTEXT.parse({}) : contexts.get(name);
   if (context === undefined) throw new Error(`${what} has no context "${name}"`);
-  const cluster = clusters.get(context.cluster);
-  if (cluster === undefined) throw new Error(`${what} has no cluster "${context.cluster}"`);
-  const user = users.get(context.user);
-  if (user === undefined && context.user !== '') throw new Error(`${what} has no user "${context.user}"`);
+  const clusterName = overrides.cluster || context.cluster;
+  const found = clusterName === '' && overrides.server ? CLUSTER.parse({}) : clusters.get(clusterName);
+  if (found === undefined) throw new Error(`${what} has no cluster "${clusterName}"`);
+  const cluster = overriddenCluster(found, overrides);
+  const userName = overrides.user || context.user;
+  const entry = users.get(userName);
+  if (entry === undefined && userName !== '') throw new Error(`${what} has no user "${userName}"`);
+  const user = overriddenUser(entry, overrides);
   admitServer(cluster.server, what);
   const exec = user?.exec ?? undefined;
-  if (exec !== undefined) validateExec(exec, `${what}, user "${context.user}",`);
+  if (exec !== undefined) validateExec(exec, `${what}, user "${userName}",`);
   return {
     server: cluster.server.replace(/\/+$/, ''),
     namespace: context.namespace || undefined,
-    proxyUrl: cluster['proxy-url'] || undefined,
+    proxyUrl:
+      cluster['proxy-url'] === ''
+        ? proxyOf(cluster.server, overrides)
+        : proxyUrl(cluster['proxy-url'], `the proxy-url in ${what}`),
     credentials: credentialsOf({
       config: clientConfig(cluster, user),
       impersonation: impersonated(user, overrides),
       tokenFile: user?.tokenFile || tokenFileIn(user?.['auth-provider']),
       plugin: exec && new CredentialPlugin(exec, () => clusterInfo(cluster), host),
     }),
+  };
+}
+
+/** As in client-go, a flag about trust replaces all that the kubeconfig says of it. */
+function overriddenCluster(entry: ClusterEntry, overrides: Overrides): ClusterEntry {
+  const { server, tlsServerName, certificateAuthority, insecureSkipTlsVerify } = overrides;
+  return {
+    ...entry,
+    ...(server && { server }),
+    ...((server || tlsServerName) && { 'tls-server-name': tlsServerName ?? '' }),
+    ...((certificateAuthority || insecureSkipTlsVerify) && {
+      'certificate-authority': certificateAuthority ? resolve(certificateAuthority) : '',
+      'certificate-authority-data': '',
+      'insecure-skip-tls-verify': insecureSkipTlsVerify === true,
+    }),
+  };
+}
+
+function overriddenUser(entry: UserEntry | undefined, overrides: Overrides): UserEntry | undefined {
+  const { clientCertificate, clientKey, token } = overrides;
+  if (!clientCertificate && !clientKey && !token) return entry;
+  return {
+    ...USER.parse({}),
+    ...entry,
+    ...(clientCertificate && { 'client-certificate': resolve(clientCertificate), 'client-certificate-data': '' }),
+    ...(clientKey && { 'client-key': resolve(clientKey), 'client-key-data': '' }),
+    ...(token && { token, tokenFile: '', exec: null, 'auth-provider': null }),
   };
 }
 
@@ -264,13 +303,17 @@ function podCluster(overrides: Overrides): Cluster {
   return {
     server,
     namespace,
-    proxyUrl: undefined,
+    proxyUrl: proxyOf(server, overrides),
     credentials: credentialsOf({
       config,
       impersonation: impersonated(undefined, overrides),
       tokenFile: SERVICE_ACCOUNT_TOKEN,
     }),
   };
+}
+
+function proxyOf(server: string, overrides: Overrides): string | undefined {
+  return overrides.environmentProxy === true ? environmentProxy(server, process.env) : undefined;
 }
 
 const LOOPBACK = /^(localhost|127\.\d+\.\d+\.\d+|\[::1\])$/;

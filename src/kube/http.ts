@@ -1,5 +1,8 @@
 /** HTTP client for the API server: shared connections, one deadline per call, bounded bodies, KubeErrors. */
-import { Agent, ProxyAgent, type Dispatcher, type buildConnector } from 'undici';
+import { isIP } from 'node:net';
+import { checkServerIdentity, getCACertificates, type ConnectionOptions } from 'node:tls';
+import { SocksClient } from 'socks';
+import { Agent, buildConnector, Pool, ProxyAgent, type Dispatcher } from 'undici';
 import type { Cluster, KubeCredentials, TlsMaterial } from './config.ts';
 import { ACCEPT_ENCODING, decodedStream } from '../base/content-encoding.ts';
 import { Deadline, until } from '../base/deadline.ts';
@@ -161,28 +164,92 @@ export function createConnections(
   };
 }
 
-function createDispatcher(cluster: Cluster, tls: TlsMaterial, connections: number | null): Dispatcher {
+function createDispatcher(cluster: Cluster, material: TlsMaterial, connections: number | null): Dispatcher {
+  const { servername, ...others } = material;
+  const usesTls = [cluster.server, cluster.proxyUrl].some((url) => url?.startsWith('https:'));
+  const tls = {
+    ...others,
+    ...(others.ca === undefined && usesTls && { ca: publicAuthorities() }),
+    ...(servername !== undefined && verifiedAs(servername)),
+  };
+  const connect = {
+    ...tls,
+    ...ADDRESS,
+    timeout: CONNECT_TIMEOUT_MS,
+    keepAlive: true,
+    keepAliveInitialDelay: TCP_KEEPALIVE_MS,
+  };
   const options = {
     connections,
     pipelining: 1,
     allowH2: false,
     keepAliveTimeout: IDLE_MS,
     keepAliveMaxTimeout: IDLE_MS,
-    connect: {
-      ...tls,
-      ...ADDRESS,
-      timeout: CONNECT_TIMEOUT_MS,
-      keepAlive: true,
-      keepAliveInitialDelay: TCP_KEEPALIVE_MS,
-    },
+    connect,
   };
   if (cluster.proxyUrl === undefined) return new Agent(options);
+  const proxy = new URL(cluster.proxyUrl);
+  if (proxy.protocol.startsWith('socks')) return new Agent({ ...options, connect: throughSocks(proxy, connect) });
+  // As in Go, one set of TLS options is for the proxy and for the API server.
+  const clientFactory = (origin: URL, { connect }: { connect: buildConnector.connector }): Pool =>
+    new Pool(origin, { connect: (target, callback) => connect(withoutAddress(target), callback) });
   return new ProxyAgent({
     ...options,
     uri: cluster.proxyUrl,
-    proxyTls: ADDRESS as buildConnector.BuildOptions,
+    proxyTls: { ...tls, ...ADDRESS },
     requestTls: tls,
+    clientFactory,
   });
+}
+
+/** The certificate must be for this name. TLS sends no address as a name, and Node warns of the attempt. */
+function verifiedAs(name: string): ConnectionOptions {
+  if (isIP(name) === 0) return { servername: name };
+  return { checkServerIdentity: (_host, certificate) => checkServerIdentity(name, certificate) };
+}
+
+/** undici gives the host of the proxy as its name, also an address, of which Node warns. */
+function withoutAddress(target: buildConnector.Options): buildConnector.Options {
+  return isIP(plainHost(target.servername ?? '')) === 0 ? target : { ...target, servername: '' };
+}
+
+const plainHost = (hostname: string): string => hostname.replace(/^\[(.*)\]$/, '$1');
+
+/** As Go programs trust them: those of the system, which may have one of the company, beside those that Node brings along. */
+function publicAuthorities(): string[] {
+  return [...new Set([...getCACertificates('default'), ...getCACertificates('system')])];
+}
+
+const SOCKS_PORT = 1080;
+
+/** undici's own agent for SOCKS is experimental. As in Go, the proxy looks up the name of the server. */
+function throughSocks(proxy: URL, options: buildConnector.BuildOptions): buildConnector.connector {
+  const secure = buildConnector({ ...options, allowH2: false });
+  return (target, callback) => {
+    const { protocol, hostname, port } = target;
+    const isTls = protocol === 'https:';
+    SocksClient.createConnection({
+      command: 'connect',
+      proxy: {
+        type: 5,
+        host: plainHost(proxy.hostname),
+        port: Number(proxy.port) || SOCKS_PORT,
+        ...(proxy.username !== '' && {
+          userId: decodeURIComponent(proxy.username),
+          password: decodeURIComponent(proxy.password),
+        }),
+      },
+      destination: { host: plainHost(hostname), port: Number(port) || (isTls ? 443 : 80) },
+      timeout: CONNECT_TIMEOUT_MS,
+    }).then(
+      ({ socket }) => {
+        if (isTls) secure({ ...target, httpSocket: socket }, callback);
+        else callback(null, socket);
+      },
+      // The library's error contains the password.
+      (error: unknown) => callback(new Error(`the SOCKS proxy: ${(error as Error).message}`), null),
+    );
+  };
 }
 
 const UNAUTHORIZED = 401;

@@ -2,9 +2,10 @@
 import { readFileSync, readdirSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
-import { parseAllDocuments } from 'yaml';
 import { GROUP, SERVER_KIND, RECORD_ANNOTATION } from '../api/names.ts';
 import { parseRecord, recordSchema, type ServerRecord } from '../api/record.ts';
+import { isObject } from '../base/deep-equal.ts';
+import { readDocuments } from '../kube/yaml.ts';
 import { CommandError, EXIT } from './failure.ts';
 
 /** A record and the place where it was found. */
@@ -88,13 +89,12 @@ export interface Loose {
   status?: { record?: unknown } | null;
 }
 
-/** All objects in the text, with lists flattened. Reads JSON too, which is a subset of YAML. */
+/** All objects in the text, with lists flattened, as kubectl reads them. */
 function objectsOf(file: string, content: string): Loose[] {
   try {
-    return parseAllDocuments(content).flatMap((document) => {
-      const [error] = document.errors;
-      if (error !== undefined) throw error;
-      return listed(document.toJS() as Loose | null);
+    return readDocuments(content).flatMap((value) => {
+      if (isObject(value) && !Array.isArray(value)) return listed(value);
+      throw new Error('a document is no object');
     });
   } catch (error) {
     const [why] = (error instanceof Error ? error.message : String(error)).split('\n');
@@ -102,9 +102,12 @@ function objectsOf(file: string, content: string): Loose[] {
   }
 }
 
-function listed(value: Loose | null): Loose[] {
-  if (typeof value !== 'object' || value === null) return [];
-  return Array.isArray(value.items) ? (value.items as (Loose | null)[]).flatMap(listed) : [value];
+/** The items of a typed list such as VirtualServerList may leave out what the list says of them. */
+function listed(value: Loose): Loose[] {
+  const { apiVersion, kind, items } = value;
+  if (!Array.isArray(items)) return [value];
+  const typed = typeof kind === 'string' && kind !== 'List' ? { apiVersion, kind: kind.replace(/List$/, '') } : {};
+  return (items as (Loose | null)[]).flatMap((item) => (item === null ? [] : listed({ ...typed, ...item })));
 }
 
 function isServer({ apiVersion, kind }: Loose): boolean {

@@ -68,20 +68,33 @@ export interface Tried {
 /** Calls reject with CommandError. */
 export class ClusterView {
   readonly namespace: string;
-  /** Flags that select the same cluster, namespace and user in kubectl: quoted for a shell, each after a space. */
+  /** Flags that select the same cluster, namespace and user in kubectl, without a token: quoted for a shell, each after a space. */
   readonly where: string;
   readonly #http: KubeHttp;
 
   /** Throws CommandError if the kubeconfig is invalid. */
   constructor({ kubeconfig, namespace, timeoutMs, ...overrides }: ClusterFlags) {
-    const cluster = failing(() => loadCluster(kubeconfig, overrides, { terminal: { isInteractive: isAtTerminal() } }));
+    const terminal = { isInteractive: isAtTerminal() };
+    const cluster = failing(() => loadCluster(kubeconfig, { ...overrides, environmentProxy: true }, { terminal }));
     this.namespace = namespace || (cluster.namespace ?? 'default');
-    const { context, as, asUid, asGroup = [] } = overrides;
-    const groups = asGroup.map((group) => ['as-group', group] as const);
-    const flags = [['kubeconfig', kubeconfig], ['context', context], ['as', as], ['as-uid', asUid], ...groups] as const;
-    this.where = [...flags, ['namespace', namespace] as const]
-      .map(([flag, value]) => (value ? ` --${flag}=${quoted(value)}` : ''))
-      .join('');
+    const { asGroup = [] } = overrides;
+    const flags: readonly (readonly [flag: string, value: string | undefined])[] = [
+      ['kubeconfig', kubeconfig],
+      ['context', overrides.context],
+      ['as', overrides.as],
+      ['as-uid', overrides.asUid],
+      ...asGroup.map((group) => ['as-group', group] as const),
+      ['cluster', overrides.cluster],
+      ['user', overrides.user],
+      ['server', overrides.server],
+      ['tls-server-name', overrides.tlsServerName],
+      ['certificate-authority', overrides.certificateAuthority],
+      ['client-certificate', overrides.clientCertificate],
+      ['client-key', overrides.clientKey],
+      ['namespace', namespace],
+    ];
+    const unchecked = overrides.insecureSkipTlsVerify ? ' --insecure-skip-tls-verify' : '';
+    this.where = unchecked + flags.map(([flag, value]) => (value ? ` --${flag}=${quoted(value)}` : '')).join('');
     const loginMs = timeoutMs === undefined && isAtTerminal() ? LOGIN_MS : undefined;
     this.#http = failing(() => createKubeHttp({ cluster, timeoutMs, loginMs }));
   }

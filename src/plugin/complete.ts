@@ -127,16 +127,9 @@ function splitFlag(word: string): [string, string | undefined] {
 }
 
 async function withCluster<T>(values: Given['values'], work: (cluster: ClusterView) => Promise<T>): Promise<T> {
-  const { kubeconfig, context, namespace, as, asUid, asGroup } = values;
-  const cluster = new ClusterView({
-    kubeconfig: kubeconfig?.at(-1),
-    context: context?.at(-1),
-    namespace: namespace?.at(-1),
-    as: as?.at(-1),
-    asUid: asUid?.at(-1),
-    asGroup,
-    timeoutMs: TIMEOUT_MS,
-  });
+  const { asGroup, ...others } = values;
+  const last = Object.fromEntries(Object.entries(others).map(([name, texts]) => [name, texts.at(-1)]));
+  const cluster = new ClusterView({ ...last, asGroup, timeoutMs: TIMEOUT_MS });
   try {
     return await work(cluster);
   } finally {

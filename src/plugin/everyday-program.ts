@@ -3,7 +3,7 @@ import { Option, type Command } from 'commander';
 import { DEFAULT_API_KEY_SECRET } from '../api/names.ts';
 import { durationOf, durationTextOf, NAME, SERVER_OR_SET } from './arguments.ts';
 import { act, extending, pausing, protecting, reconciling, type Action, type Chosen } from './commands/everyday.ts';
-import { login, logout, type LogoutOptions } from './commands/login.ts';
+import { login, logout, type LoginOptions, type LogoutOptions } from './commands/login.ts';
 import { cancel, undelete, type CancelOptions } from './commands/undelete.ts';
 import { replace, type ReplaceOptions } from './commands/replace.ts';
 import type { Run } from './rollout-program.ts';
@@ -51,14 +51,15 @@ export function addLogin(program: Command, run: Run): void {
   const secret = (): Option => new Option('--secret <name>', 'Secret with the API key').default(DEFAULT_API_KEY_SECRET);
   program
     .command('login')
-    .description('store an API key, and check it at the provider')
+    .description('check an API key at the provider, and store it')
     .addOption(secret())
     .option('--key-id <id>', 'ID of the key (default: asked for, or the first line of standard input)')
     .addOption(
       new Option('--timeout <duration>', 'give up after this time').argParser(durationOf).default(60_000, '60s'),
     )
+    .option('--skip-check', 'store the key without asking the provider', false)
     .option('-y, --yes', 'replace a stored key without asking', false)
-    .action((options: { secret: string; keyId?: string; timeout: number; yes: boolean }, command: Command) =>
+    .action((options: Omit<LoginOptions, 'timeoutMs'> & { timeout: number }, command: Command) =>
       run(command, (context) => login(context, { ...options, timeoutMs: options.timeout })),
     );
   program

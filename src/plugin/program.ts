@@ -51,6 +51,15 @@ export function createProgram({ terminal, version, exitWith }: ProgramOptions): 
     .option('--as <user>', 'user to impersonate')
     .option('--as-group <group>', 'group to impersonate, with --as; repeatable', collect)
     .option('--as-uid <uid>', 'UID to impersonate, with --as')
+    .option('--cluster <name>', 'kubeconfig cluster (default: that of the context)')
+    .option('--user <name>', 'kubeconfig user (default: that of the context)')
+    .option('-s, --server <url>', 'address of the API server')
+    .option('--tls-server-name <name>', 'name in the certificate of the API server (default: its host)')
+    .option('--certificate-authority <file>', 'certificate authority of the API server')
+    .option('--insecure-skip-tls-verify', 'do not check the certificate of the API server')
+    .option('--client-certificate <file>', 'client certificate, with --client-key')
+    .option('--client-key <file>', 'key of the client certificate')
+    .option('--token <token>', 'bearer token for the API server')
     .option('-n, --namespace <name>', 'namespace (default: the namespace of the context)')
     .exitOverride()
     .configureOutput({
@@ -60,8 +69,8 @@ export function createProgram({ terminal, version, exitWith }: ProgramOptions): 
     });
 
   const open = (command: Command, other?: string): ClusterView => {
-    const { kubeconfig, context, namespace, as, asUid, asGroup } = command.optsWithGlobals<Globals>();
-    return new ClusterView({ kubeconfig, context, namespace: other ?? namespace, as, asUid, asGroup });
+    const { output: _output, ...flags } = command.optsWithGlobals<Globals>();
+    return new ClusterView({ ...flags, namespace: other ?? flags.namespace });
   };
   program.hook('preAction', async (_program, command) => {
     const { namespace: given } = command.optsWithGlobals<Globals>();

@@ -1,8 +1,10 @@
 /** Servers as hosts of other programs: entries of an ssh configuration, an Ansible inventory, and their host keys. Pure. */
 import type { VirtualServer } from '../api/virtual-server.ts';
 import { SET_KIND } from '../api/names.ts';
+import { notPublic } from '../base/ip-address.ts';
 import { SSH_USER } from '../virtual-server/decision/status.ts';
 import { CommandError, EXIT } from './failure.ts';
+import { clean } from './terminal.ts';
 import { quotedPath, sshDestination, strictOptions, type SshDestination } from './ssh-arguments.ts';
 
 export interface SshHost {
@@ -43,7 +45,7 @@ export function sshHosts(
       if (!NAME.test(name)) notes.push(`${JSON.stringify(name)} is left out: it is no host name`);
       else if (suffix === '' && object.metadata.name.includes('.'))
         notes.push(`${name} is left out: it could be another host. Pass --suffix .vps to include it`);
-      else hosts.push({ name, object, target: sshDestination(object, direct, '') });
+      else hosts.push({ name, object, target: sshDestination(direct ? publicOnly(object) : object, direct, '') });
     } catch (error) {
       if (!(error instanceof CommandError)) throw error;
       notes.push(`${name} is left out: ${error.message}`);
@@ -55,6 +57,19 @@ export function sshHosts(
     notes.push(`${names.join(' and ')} are left out: they name the same server, and only one can be right`);
   const own = hosts.filter(({ target }) => sharers.get(target.hostKeyAlias)?.length === 1);
   return { hosts: own.toSorted((a, b) => (a.name < b.name ? -1 : 1)), notes };
+}
+
+/**
+ * With those of its IPv6 addresses that lead to one host from everywhere. The others would lead to this machine, or to another
+ * one in each network, and ssh reads a zone such as %eth0 as a token. Throws CommandError if none is left.
+ */
+function publicOnly(object: VirtualServer): VirtualServer {
+  const { ipv6 = [] } = object.status ?? {};
+  const left = ipv6.filter((address) => notPublic(address) === undefined);
+  const [first] = ipv6;
+  if (left.length === 0 && first !== undefined)
+    throw new CommandError(EXIT.failed, `its address ${JSON.stringify(first)} is ${notPublic(first)}`);
+  return { ...object, status: { ...object.status, ipv6: left } };
 }
 
 /** The options of ssh for one host, as names and values of its configuration. */
@@ -69,8 +84,11 @@ function optionsOf({ target: { host, port, hostKeyAlias, knownHosts } }: SshHost
   ];
 }
 
-/** An ssh configuration; `file`: the known_hosts file with `knownHostsText`. Throws CommandError for a path that ssh cannot read. */
-export function sshConfig(hosts: readonly SshHost[], file: string): string {
+/**
+ * An ssh configuration, with the notes of `sshHosts` as comments; `file`: the known_hosts file with `knownHostsText`. Throws
+ * CommandError for a path that ssh cannot read.
+ */
+export function sshConfig(hosts: readonly SshHost[], file: string, notes: readonly string[] = []): string {
   const entries = hosts.map((host) => {
     const unknown =
       host.target.knownHosts.length === 0 ? ['  # No host key is known: your own known_hosts decides.'] : [];
@@ -78,6 +96,7 @@ export function sshConfig(hosts: readonly SshHost[], file: string): string {
   });
   return [
     '# Written by kubectl vps ssh-config, which replaces it.',
+    ...notes.map((note) => `# ${clean(note)}`),
     ...entries.flatMap((entry) => ['', ...entry]),
     '',
   ].join('\n');

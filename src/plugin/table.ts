@@ -1,6 +1,7 @@
 /** Formats rows in columns as kubectl does, and objects as JSON or YAML. Pure. */
 import { Document, visit } from 'yaml';
 import { escaped } from '../base/text.ts';
+import { isPlainText } from '../kube/yaml.ts';
 import { clean } from './terminal.ts';
 
 export const FORMATS = ['table', 'json', 'yaml'] as const;
@@ -23,12 +24,16 @@ export function data(value: unknown, format: Exclude<Format, 'table'>): string {
   return escaped(format === 'json' ? `${JSON.stringify(value, null, 2)}\n` : yaml(value));
 }
 
-/** Puts strings that need escapes in double quotes, the only place where YAML has escapes. */
+/**
+ * Puts strings that need escapes in double quotes, the only place where YAML has escapes, and also those that kubectl would
+ * read as another value and the package yaml would not, such as 0X1f.
+ */
 function yaml(value: unknown): string {
   const document = new Document(value, YAML);
   visit(document, {
     Scalar: (_key, scalar) => {
-      if (typeof scalar.value === 'string' && escaped(scalar.value) !== scalar.value) scalar.type = 'QUOTE_DOUBLE';
+      const { value: text } = scalar;
+      if (typeof text === 'string' && (escaped(text) !== text || !isPlainText(text))) scalar.type = 'QUOTE_DOUBLE';
     },
   });
   return document.toString(YAML);

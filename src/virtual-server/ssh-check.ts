@@ -2,9 +2,10 @@
  * Checks whether an SSH server answers, and which host keys it has: connects, reads its version line, completes the key
  * exchange, and closes. It logs in nowhere and has nothing to log in with.
  */
-import { connect, type LookupFunction } from 'node:net';
+import { connect, isIP, type LookupFunction } from 'node:net';
 import type { ConnectConfig } from 'ssh2';
 import { FairPlaces } from '../base/fair-line.ts';
+import { notPublic } from '../base/ip-address.ts';
 import { KEY_TYPES, type KeyType, type ShownKey } from './decision/key-types.ts';
 import type { ProbeResult, SshEndpoint } from './decision/reach.ts';
 import { shownKey } from './shown-key.ts';
@@ -59,23 +60,39 @@ const KEX: NonNullable<ConnectConfig['algorithms']>['kex'] = [
   'diffie-hellman-group14-sha256',
 ];
 
-/** Only tests pass options. */
+interface SshProbeOptions {
+  /**
+   * Also connects to addresses that no single host of the Internet has: those of this machine, of its network and of its cloud's
+   * metadata service. The provider chooses the address.
+   */
+  privateAddresses: boolean;
+  /** The others are for tests. */
+  timeoutMs?: number;
+  atOnce?: number;
+  lookup?: LookupFunction;
+}
+
 export function createSshProbe({
+  privateAddresses,
   timeoutMs = PROBE_MS,
   atOnce = PROBES_AT_ONCE,
   lookup = createLookUp(),
-} = {}): SshProbe {
+}: SshProbeOptions): SshProbe {
   const line = new FairPlaces<() => void>(atOnce);
   const admit = (): void => {
     for (let next = line.take(); next !== undefined; next = line.take()) next.item();
   };
+  const limited = privateAddresses ? lookup : publicLookUp(lookup);
   return async (target, namespace, known) => {
+    // No name is looked up for an address.
+    const problem = privateAddresses || isIP(target.host) === 0 ? undefined : notPublic(target.host);
+    if (problem !== undefined) return { ok: false, why: refusal(target.host, problem) };
     await new Promise<void>((resolve) => {
       line.join(namespace, resolve);
       admit();
     });
     try {
-      return await probed(target, known, { timeoutMs, endsAt: performance.now() + timeoutMs, lookup });
+      return await probed(target, known, { timeoutMs, endsAt: performance.now() + timeoutMs, lookup: limited });
     } finally {
       line.release(namespace);
       admit();
@@ -186,7 +203,9 @@ async function ask({ host, port }: SshEndpoint, types: readonly KeyType[], limit
       else fail('it closes the connection during the key exchange');
     });
     // A late error of a finished socket must not end the process.
-    socket.on('error', ({ code = 'failed' }: NodeJS.ErrnoException) => fail(WORDS[code] ?? `error ${code}`));
+    socket.on('error', ({ code = 'failed', message }: NodeJS.ErrnoException) =>
+      fail(code === NOT_PUBLIC ? message : (WORDS[code] ?? `error ${code}`)),
+    );
   });
 }
 
@@ -222,6 +241,32 @@ function printable(line: Buffer): string {
     .trim()
     .replace(/[^\x20-\x7e]/g, '?');
   return text.length > SHOWN ? `${text.slice(0, SHOWN)}...` : text;
+}
+
+const NOT_PUBLIC = 'ENOTPUBLIC';
+
+const refusal = (address: string, problem: string): string =>
+  `the operator does not connect to ${address}, because this address is ${problem}; --ssh-check-private-addresses allows it`;
+
+/** Leaves out addresses that are not public, however the name is spelled: 127.1 and 2130706433 are names too. */
+function publicLookUp(lookup: LookupFunction): LookupFunction {
+  return (hostname, options, callback) => {
+    lookup(hostname, { ...options, all: true }, (error, found) => {
+      if (error !== null) {
+        callback(error, '');
+        return;
+      }
+      const all = Array.isArray(found) ? found : [{ address: found, family: isIP(found) }];
+      const left = all.filter(({ address }) => notPublic(address) === undefined);
+      const [first] = left;
+      const address = all[0]?.address ?? hostname;
+      if (first === undefined) {
+        const why = refusal(address, notPublic(address) ?? 'unknown');
+        callback(Object.assign(new Error(why), { code: NOT_PUBLIC }), '');
+      } else if (options.all === true) callback(null, left);
+      else callback(null, first.address, first.family);
+    });
+  };
 }
 
 /* Looks up names without a thread, for connections to hosts that others choose. */

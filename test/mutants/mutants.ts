@@ -56,12 +56,6 @@ export const MUTANTS: Mutant[] = [
     replace: "if (answer.type === 'server') return {};",
   },
   {
-    name: 'forgets a price when the provider states none',
-    file: 'src/virtual-server/decision/status.ts',
-    find: 'price: isPrice(server.price) ? server.price : lastPrice(server, before),',
-    replace: 'price: isPrice(server.price) ? server.price : undefined,',
-  },
-  {
     name: 'orders beside the server of a failed order that cannot be read',
     file: 'src/virtual-server/operations/reads.ts',
     find: "if (answer.type === 'failed') return { unclear: answer.error.message };",
@@ -2760,7 +2754,7 @@ export const MUTANTS: Mutant[] = [
   {
     name: 'writes the copy of a record that the API server refuses',
     file: 'src/virtual-server/decision/refused.ts',
-    find: 'status: withMirrorOf(object, status)',
+    find: 'withMirrorOf(object, status)',
     replace: 'status',
     tests: ['--project', 'unit', 'test/unit/virtual-server/refused-writes.test.ts'],
   },

@@ -2,13 +2,16 @@
  * `kubectl vps login` and `logout`: the Secret with the API key, and the ServerCatalog that shows whether the provider accepts
  * it. The operator asks the provider; this program talks only to the API server.
  */
+import { randomUUID } from 'node:crypto';
 import { text as readAll } from 'node:stream/consumers';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { input, password } from '@inquirer/prompts';
+import type { ReadyReason } from '../../api/conditions.ts';
 import {
   API_VERSION,
   CATALOG_KIND,
   CATALOG_PLURAL,
+  LOGIN_LABEL,
   RECONCILE_AT_ANNOTATION,
   SERVER_PLURAL,
   SET_PLURAL,
@@ -28,6 +31,9 @@ export interface LoginOptions {
   secret: string;
   keyId?: string | undefined;
   yes: boolean;
+  /** Store the key without asking the provider. */
+  skipCheck: boolean;
+  /** For each check. */
   timeoutMs: number;
 }
 
@@ -38,29 +44,48 @@ interface ApiKey {
   secret: string;
 }
 
-/** Throws CommandError if the provider refuses the key; what it made then stays, except for a key that it replaced. */
+/** Throws CommandError if the provider does not accept the key; then, what was stored before stays as it was. */
 export async function login(context: Context, options: LoginOptions): Promise<void> {
   const { cluster } = context;
   const { secret } = options;
-  const before = await cluster.findObject('v1', 'secrets', secret);
+  const before = (await cluster.findObject('v1', 'secrets', secret)) as Stored | undefined;
   if (before !== undefined && !options.yes && !(await agreed(context, `Replace the key in Secret ${secret}?`))) {
     tell(context, ['nothing was changed']);
     return;
   }
+  const catalog = await catalogFor(context, secret);
   const key = await readKey(context, options.keyId);
+  if (!options.skipCheck) await requireAccepted(context, key, options);
   if (before === undefined) {
     await cluster.createObject('v1', 'secrets', { kind: 'Secret', metadata: { name: secret }, stringData: key });
-  } else await cluster.changeObject('v1', 'secrets', secret, { stringData: key });
+  } else {
+    // Not over a key that was stored during the check.
+    const { resourceVersion } = before.metadata;
+    await cluster.changeObject('v1', 'secrets', secret, { metadata: { resourceVersion }, stringData: key });
+  }
   tell(context, [`Secret ${secret} is ${before === undefined ? 'created' : 'changed'}`]);
   // The operator reads a Secret at most once a second, and may have read it just before.
-  await sleep(SECRET_READ_MS);
-  const catalog = await checked(context, options);
-  const { counts } = catalog.status ?? {};
+  if (!options.skipCheck) await sleep(SECRET_READ_MS);
+  const asked = await ask(context, secret, catalog);
+  const show = `kubectl vps catalog${cluster.where}   # lists what you can order`;
+  if (options.skipCheck) {
+    print(context, ['the key is not checked: the operator asks the provider when it runs', show]);
+    return;
+  }
+  const seen = await read(context, catalog.name, asked, options);
+  const problem = problemOf(seen);
+  if (problem !== undefined)
+    throw new CommandError(EXIT.failed, `the provider accepted the key, and it is stored. ${problem.words}`, [
+      `kubectl vps doctor${cluster.where}`,
+    ]);
+  const { counts } = seen?.status ?? {};
   const offers = counts === undefined ? '' : `: ${counts.products} products, ${counts.images} images`;
-  print(context, [
-    `the provider accepts the key${offers}`,
-    `kubectl vps catalog${cluster.where}   # lists what you can order`,
-  ]);
+  print(context, [`the provider accepts the key${offers}`, show]);
+}
+
+/** The fields of a Secret or a catalog that this file reads. */
+interface Stored {
+  metadata: { name: string; resourceVersion: string; labels?: Record<string, string> };
 }
 
 /** From a terminal without echo, or from standard input: the key ID, unless a flag names it, and the secret, a line each. */
@@ -82,30 +107,55 @@ async function readKey({ terminal }: Context, keyId: string | undefined): Promis
   throw new CommandError(EXIT.usage, `standard input is not a terminal, and does not have ${wanted}`);
 }
 
-/** Makes the catalog if there is none, and waits until the operator has read it with this key. */
-async function checked(context: Context, { secret, timeoutMs }: LoginOptions): Promise<ServerCatalog> {
-  const { cluster, now } = context;
-  const asked = new Date(now()).toISOString();
+/** The catalog of a Secret. */
+interface Shown {
+  name: string;
+  exists: boolean;
+}
+
+/** Throws CommandError if a catalog of this name shows another Secret. */
+async function catalogFor({ cluster }: Context, secret: string): Promise<Shown> {
   const known = await findCatalog(cluster, secret);
-  const name = known?.metadata.name ?? secret;
+  if (known !== undefined) return { name: known.metadata.name, exists: true };
+  if ((await cluster.findObject(API_VERSION, CATALOG_PLURAL, secret)) === undefined)
+    return { name: secret, exists: false };
+  throw new CommandError(EXIT.failed, `nothing was changed: ${CATALOG_KIND} ${secret} uses another Secret`, [
+    `kubectl vps login${cluster.where} --secret NAME   # with another name`,
+  ]);
+}
+
+/** Asks the operator to read the catalog, and makes the catalog if there is none. Resolves with the request. */
+async function ask(context: Context, secret: string, { name, exists }: Shown): Promise<string> {
+  const { cluster } = context;
+  const asked = randomUUID();
   const metadata = { annotations: { [RECONCILE_AT_ANNOTATION]: asked } };
-  if (known === undefined) {
-    if ((await cluster.findObject(API_VERSION, CATALOG_PLURAL, name)) !== undefined) {
-      const why = `the key is stored, but not checked: ${CATALOG_KIND} ${name} uses another Secret`;
-      throw new CommandError(EXIT.failed, why, [
-        `kubectl vps login${cluster.where} --secret NAME   # with another name`,
-      ]);
-    }
+  if (exists) await cluster.changeObject(API_VERSION, CATALOG_PLURAL, name, { metadata });
+  else {
     const spec = { apiKeySecretRef: { name: secret } };
-    const catalog = { kind: CATALOG_KIND, metadata: { ...metadata, name }, spec };
-    await cluster.createObject(API_VERSION, CATALOG_PLURAL, catalog);
+    await cluster.createObject(API_VERSION, CATALOG_PLURAL, {
+      kind: CATALOG_KIND,
+      metadata: { ...metadata, name },
+      spec,
+    });
     tell(context, [`${CATALOG_KIND} ${name} is created`]);
-  } else await cluster.changeObject(API_VERSION, CATALOG_PLURAL, name, { metadata });
+  }
+  return asked;
+}
+
+/** Waits until the operator has read the catalog. `stopping`: gives up when it fires. */
+async function read(
+  context: Context,
+  name: string,
+  asked: string,
+  { secret, timeoutMs }: LoginOptions,
+  stopping?: AbortSignal,
+): Promise<ServerCatalog | undefined> {
   let seen: ServerCatalog | undefined;
   const goal = {
-    name,
+    name: `key for ${secret}`,
     look: async () => {
-      seen = (await cluster.findObject(API_VERSION, CATALOG_PLURAL, name)) as ServerCatalog | undefined;
+      if (stopping?.aborted) throw new CommandError(EXIT.interrupted, 'interrupted: nothing was changed');
+      seen = (await context.cluster.findObject(API_VERSION, CATALOG_PLURAL, name)) as ServerCatalog | undefined;
       return seen;
     },
     isReached: (catalog: ServerCatalog | undefined) =>
@@ -114,17 +164,87 @@ async function checked(context: Context, { secret, timeoutMs }: LoginOptions): P
     stuck: () => undefined,
   };
   await follow(context, goal, timeoutMs);
-  const found = (type: string) => seen && conditionOf(seen, type);
+  return seen;
+}
+
+/** Why the operator could not read the lists with the key; undefined if it could. `isRefused`: the key is the reason. */
+function problemOf(catalog: ServerCatalog | undefined): { words: string; isRefused: boolean } | undefined {
+  const found = (type: string) => catalog && conditionOf(catalog, type);
   // A catalog stays Ready while the provider is down, with the lists of before.
   const trouble = [found('Stalled'), found('Reconciling')].find((condition) => condition?.status === 'True');
   const ready = found('Ready');
-  if (seen !== undefined && ready?.status === 'True' && trouble === undefined) return seen;
+  if (ready?.status === 'True' && trouble === undefined) return undefined;
   const why = trouble ?? ready;
-  const words = why === undefined ? 'the operator has not said why' : `${why.reason}: ${inWords(why)}`;
-  throw new CommandError(EXIT.stalled, `the key is stored, but not accepted. ${words}`, [
-    `kubectl vps login${cluster.where}   # stores another key`,
-    `kubectl vps logout${cluster.where}   # removes it`,
-  ]);
+  return {
+    words: why === undefined ? 'The operator has not said why' : `${why.reason}: ${inWords(why)}`,
+    isRefused: REFUSED.has(why?.reason ?? ''),
+  };
+}
+
+const REFUSED: ReadonlySet<string> = new Set<ReadyReason>(['InvalidCredentials', 'PermissionDenied', 'SecretInvalid']);
+
+/**
+ * Lets the operator try a copy of the key, in a Secret and a catalog of their own that are removed again, so that no server is
+ * without a key that works. Throws CommandError unless the provider accepts the key.
+ */
+async function requireAccepted(context: Context, key: ApiKey, options: LoginOptions): Promise<void> {
+  const { cluster } = context;
+  const { secret } = options;
+  const prefix = `${secret.slice(0, MAX_PREFIX)}-login-`;
+  await removeLeftovers(context, prefix);
+  const name = prefix + randomUUID().slice(0, 8);
+  const metadata = { name, labels: { [LOGIN_LABEL]: 'true' } };
+  // Nothing is there to remove: this asks for the right to, before anything is created.
+  await remove(context, name);
+  const stopping = new AbortController();
+  const stop = (): void => stopping.abort();
+  for (const signal of SIGNALS) process.on(signal, stop);
+  const unchecked = [`kubectl vps login${cluster.where} --secret ${secret} --skip-check   # stores the key unchecked`];
+  try {
+    await cluster.createObject('v1', 'secrets', { kind: 'Secret', metadata, stringData: key });
+    const asked = randomUUID();
+    const catalog = { kind: CATALOG_KIND, spec: { apiKeySecretRef: { name } } };
+    const annotations = { [RECONCILE_AT_ANNOTATION]: asked };
+    await cluster.createObject(API_VERSION, CATALOG_PLURAL, { ...catalog, metadata: { ...metadata, annotations } });
+    const seen = await read(context, name, asked, options, stopping.signal).catch((error: unknown) => {
+      if (!(error instanceof CommandError) || error.exitCode !== EXIT.timeout) throw error;
+      const why = `${error.message} without an answer of the operator, so nothing was changed`;
+      throw new CommandError(EXIT.timeout, why, [`kubectl vps doctor${cluster.where}`, ...unchecked]);
+    });
+    const problem = problemOf(seen);
+    if (problem?.isRefused === true) {
+      const why = `the provider does not accept the key, so nothing was changed. ${problem.words}`;
+      throw new CommandError(EXIT.stalled, why);
+    }
+    if (problem !== undefined) {
+      const why = `the key could not be checked, so nothing was changed. ${problem.words}`;
+      throw new CommandError(EXIT.failed, why, unchecked);
+    }
+  } finally {
+    for (const signal of SIGNALS) process.off(signal, stop);
+    await remove(context, name);
+  }
+}
+
+const SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
+/** Leaves room for the rest of a name of 253 characters. */
+const MAX_PREFIX = 230;
+
+/** What an earlier run has left that was killed. */
+async function removeLeftovers(context: Context, prefix: string): Promise<void> {
+  const catalogs = (await context.cluster.listOf(CATALOG_PLURAL, { labelSelector: LOGIN_LABEL })) as Stored[];
+  for (const { metadata } of catalogs) {
+    if (!metadata.name.startsWith(prefix)) continue;
+    const copy = (await context.cluster.findObject('v1', 'secrets', metadata.name)) as Stored | undefined;
+    // Whoever may write catalogs must not choose which Secret is deleted.
+    if (copy === undefined || copy.metadata.labels?.[LOGIN_LABEL] !== undefined) await remove(context, metadata.name);
+  }
+}
+
+/** The catalog last: a later run finds the Secret by it. */
+async function remove({ cluster }: Context, name: string): Promise<void> {
+  await cluster.deleteObject('v1', 'secrets', name);
+  await cluster.deleteObject(API_VERSION, CATALOG_PLURAL, name);
 }
 
 export interface LogoutOptions {

@@ -36,9 +36,9 @@ export async function writeSshConfig(
   names: readonly string[],
   options: SshConfigOptions,
 ): Promise<void> {
-  const hosts = await chosen(context, names, options);
+  const { hosts, notes } = await chosen(context, names, options);
   const file = knownHostsFile(options);
-  const config = sshConfig(hosts, file);
+  const config = sshConfig(hosts, file, notes);
   if (options.write || options.knownHosts !== undefined) await writeKnownHosts(file, hosts);
   if (!options.write) {
     context.terminal.out.write(config);
@@ -60,15 +60,16 @@ export type InventoryOptions = Chosen & { list: boolean; host?: string | undefin
 export async function showInventory(context: Context, options: InventoryOptions): Promise<void> {
   const { host: wanted, list } = options;
   if (list && wanted !== undefined) throw new CommandError(EXIT.usage, 'pass either --list or --host, not both');
-  const hosts = await chosen(context, [], options);
+  const { hosts } = await chosen(context, [], options);
   const file = knownHostsFile(options);
+  // First, because a path that ssh cannot read is refused before anything is written.
+  const found = inventory(hosts, file);
+  const host = hosts.find(({ name }) => name === wanted);
   await writeKnownHosts(file, hosts);
   if (wanted !== undefined) {
-    const host = hosts.find(({ name }) => name === wanted);
     context.terminal.out.write(data(host === undefined ? {} : hostVariables(host, file), 'json'));
     return;
   }
-  const found = inventory(hosts, file);
   tell(context, found.notes);
   context.terminal.out.write(data(found.inventory, 'json'));
 }
@@ -79,7 +80,11 @@ const knownHostsFile = ({ knownHosts }: Chosen): string =>
   knownHosts === undefined ? join(folder(), 'known_hosts') : resolve(knownHosts);
 
 /** Tells which servers are left out, and why. Throws CommandError for a name that does not exist. */
-async function chosen(context: Context, names: readonly string[], options: Chosen): Promise<SshHost[]> {
+async function chosen(
+  context: Context,
+  names: readonly string[],
+  options: Chosen,
+): Promise<ReturnType<typeof sshHosts>> {
   const { allNamespaces, selector, direct, suffix } = options;
   checkSuffix(suffix);
   if (names.length > 0 && (allNamespaces || selector !== undefined))
@@ -89,9 +94,9 @@ async function chosen(context: Context, names: readonly string[], options: Chose
     names.length > 0
       ? await Promise.all(names.map((name) => cluster.get(name)))
       : (await cluster.listOf(SERVER_PLURAL, { allNamespaces, labelSelector: selector })).map(withLabels);
-  const { hosts, notes } = sshHosts(objects, direct, suffix);
-  tell(context, notes);
-  return hosts;
+  const found = sshHosts(objects, direct, suffix);
+  tell(context, found.notes);
+  return found;
 }
 
 /** The operator needs no labels, so its reading of an object drops them. */

@@ -83,9 +83,11 @@ function fromCopies(object: VirtualServer, copies: Copies, notes: readonly Attem
 /**
  * What the annotation has to say. While the server is being created, the mirror alone may have the identifier: the task
  * in the annotation leads to it. The write that records the fingerprint adds it. A paused or deleted object may wait for
- * a long time, so its annotation gets the identifier at once.
+ * a long time, so its annotation gets the identifier at once. What is open comes with the next write of the annotation.
  */
-function ofAnnotation(object: VirtualServer, own: ServerRecord, merged: ServerRecord): ServerRecord {
+function ofAnnotation(object: VirtualServer, own: ServerRecord, found: ServerRecord): ServerRecord {
+  const open = (['doubt', 'open'] as const).filter((field) => own[field] === undefined && found[field] !== undefined);
+  const merged = open.length === 0 ? found : without(found, ...open);
   const isOnItsWay = own.task !== undefined && own.identifier === undefined;
   const waits = isPaused(object) || object.metadata.deletionTimestamp !== undefined;
   if (!isOnItsWay || waits || currentReason(object.status?.conditions) !== 'Creating') return merged;

@@ -11,6 +11,7 @@ import { eventOf, type EventNote, type Verdict } from '../../controller/conditio
 import type { MetadataPatch } from '../../kube/client.ts';
 import type { Refusal } from '../../kube/error.ts';
 import { compose } from './compose.ts';
+import { withOpen } from './open.ts';
 import { wasSent } from './memo.ts';
 import { recordOf } from './outcome.ts';
 import { knownRecord } from './record.ts';
@@ -46,7 +47,9 @@ export function refusedStatus(at: View, write: RefusedWrite): { status: VirtualS
   const record = recordOf(at);
   const isAsked = wasSent(facts.memo, record?.identifier);
   const status = compose(object, { record, ...(isOver && { fields: leftOf(object) }), verdict, isAsked }, facts.now);
-  return { status: withOpenOf(next.record, withMirrorOf(object, status)), event: eventOf({ reason, message }) };
+  // Another server may get the identifier while this object stays.
+  const told = isOver && record ? withOpen(record, { reason: 'AbsenceUnproven', message }, facts.now) : next.record;
+  return { status: withOpenOf(told, withMirrorOf(object, status)), event: eventOf({ reason, message }) };
 }
 
 /** What makes the operator more careful must not be forgotten with this process, although the record could not be stored. */

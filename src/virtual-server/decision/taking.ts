@@ -98,9 +98,7 @@ export function takingProblem(taking: Taking, own: string): string | undefined {
 
 /** The fields of the order in which the two differ. */
 export const orderDifference = ({ giver, taker }: Pick<Taking, 'giver' | 'taker'>): string[] =>
-  ORDERED_FIELDS.filter(
-    (field) => !isDeepEqual(orderedValue(giver.spec, field), orderedValue(taker.spec, field)),
-  );
+  ORDERED_FIELDS.filter((field) => !isDeepEqual(orderedValue(giver.spec, field), orderedValue(taker.spec, field)));
 
 /** The taker would end the server at once. A taker that hands the server on, or that is protected as the giver is, does not. */
 function endProblem({ giver, record, taker, now }: Taking, own: string): string | undefined {

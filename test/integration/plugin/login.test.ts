@@ -1,10 +1,26 @@
 /** `kubectl vps login` and `logout`, as real processes: the operator checks the key at the simulated provider. */
 import { describe, expect, it } from 'vitest';
 import { virtualServer, withSpec } from '../../fixtures/virtual-server.ts';
-import { createPlugin, noTerminal, usePlugin } from '../support/plugin.ts';
+import { createPlugin, noTerminal, usePlugin, type Plugin } from '../support/plugin.ts';
 import { createWorld } from '../support/world.ts';
 
 const folder = usePlugin();
+
+/** The names of the Secrets and catalogs in the namespace. */
+async function stored(plugin: Plugin): Promise<{ secrets: string[]; catalogs: string[] }> {
+  const names = async (kind: string): Promise<string[]> => {
+    const { stdout } = await plugin.shell(`kubectl get ${kind} -o name`);
+    return stdout
+      .split('\n')
+      .flatMap((line) => line.split('/')[1] ?? [])
+      .sort();
+  };
+  return { secrets: await names('secrets'), catalogs: await names('servercatalogs') };
+}
+
+async function keyIn(plugin: Plugin): Promise<unknown> {
+  return JSON.parse((await plugin.shell("kubectl get secret mine -o jsonpath='{.data}'")).stdout);
+}
 
 describe('kubectl vps login', () => {
   it('stores a key from standard input, has it checked, and says what it made; logout removes that', async () => {
@@ -14,7 +30,7 @@ describe('kubectl vps login', () => {
     const first = await plugin.shell(`printf '%s\\n%s\\n' '${keyId}' '${secret}' | kubectl vps login --secret mine`);
     expect(first.code, first.stderr).toBe(0);
     expect(first.stdout).toMatch(/^the provider accepts the key: \d+ products, \d+ images\nkubectl vps catalog/);
-    expect(first.stderr).toMatch(/^Secret mine is created\nServerCatalog mine is created\n/);
+    expect(first.stderr).toMatch(/^Secret mine is created\nServerCatalog mine is created\n/m);
     expect(first.stdout + first.stderr).not.toContain(secret);
     await world.create(virtualServer('web', withSpec({ apiKeySecretRef: { name: 'mine' } })));
     await world.waitForReason('web', 'Available', 'Ready');
@@ -29,18 +45,75 @@ describe('kubectl vps login', () => {
     expect(removed.stderr).toBe('ServerCatalog mine is deleted\n');
   });
 
-  it('says that the provider refuses a key, also one that replaces a good one', async () => {
+  it('changes nothing for a key that the provider refuses, with or without a stored one', async () => {
     const world = await createWorld();
     const plugin = await createPlugin(folder(), world.namespace);
     const { keyId, secret } = world.simulator;
     const login = (typed: string, flags = '') =>
       plugin.shell(`printf '%s\\n' '${typed}' | kubectl vps login --secret mine --key-id '${keyId}' ${flags}`);
-    expect((await login('wrong')).stderr).toMatch(/the key is stored, but not accepted\. InvalidCredentials: /);
+    const first = await login('wrong');
+    expect([first.code, first.stdout]).toEqual([4, '']);
+    expect(first.stderr).toMatch(/the provider does not accept the key, so nothing was changed\. InvalidCredentials: /);
+    expect(await stored(plugin)).toEqual({ secrets: ['vps-api-key'], catalogs: [] });
+
+    expect(await login(secret)).toMatchObject({ code: 0 });
     expect(await login(secret)).toMatchObject({ code: 2, stderr: expect.stringContaining('pass --yes') as string });
-    expect(await login(secret, '--yes')).toMatchObject({ code: 0 });
+    const kept = await keyIn(plugin);
     const worse = await login('wrong', '--yes');
     expect([worse.code, worse.stdout]).toEqual([4, '']);
-    expect(worse.stderr).toContain('InvalidCredentials');
+    expect(worse.stderr).toMatch(/so nothing was changed\. InvalidCredentials: /);
+    expect(await keyIn(plugin)).toEqual(kept);
+    expect(await stored(plugin)).toEqual({ secrets: ['mine', 'vps-api-key'], catalogs: ['mine'] });
+    const right = await plugin.shell(
+      'kubectl get vpscat mine -o jsonpath=\'{.status.conditions[?(@.type=="Ready")].status}\'',
+    );
+    expect(right.stdout).toBe('True');
+  });
+
+  it('changes nothing for a key that cannot be checked, except with --skip-check', async () => {
+    const world = await createWorld({ operator: false });
+    const plugin = await createPlugin(folder(), world.namespace);
+    const { keyId, secret } = world.simulator;
+    const login = (typed: string, flags = '') =>
+      plugin.shell(`printf '%s\\n' '${typed}' | kubectl vps login --secret mine --key-id '${keyId}' ${flags}`);
+    const late = await login(secret, '--timeout 1s');
+    expect([late.code, late.stdout]).toEqual([5, '']);
+    expect(late.stderr).toMatch(/timed out after 1s[^]*nothing was changed[^]*kubectl vps login .*--skip-check/);
+    expect(await stored(plugin)).toEqual({ secrets: ['vps-api-key'], catalogs: [] });
+
+    const skipped = await login(secret, '--skip-check');
+    expect([skipped.code, skipped.stdout]).toEqual([0, expect.stringContaining('the key is not checked') as string]);
+    expect(await stored(plugin)).toEqual({ secrets: ['mine', 'vps-api-key'], catalogs: ['mine'] });
+
+    await world.startOperator();
+    world.simulator.faults.inject({ times: Infinity, action: { kind: 'status', status: 503 } });
+    const unreachable = await login(secret, '--yes');
+    expect([unreachable.code, unreachable.stdout]).toEqual([1, '']);
+    expect(unreachable.stderr).toMatch(/the key could not be checked, so nothing was changed\. ProviderUnavailable: /);
+    expect(await stored(plugin)).toEqual({ secrets: ['mine', 'vps-api-key'], catalogs: ['mine'] });
+  });
+
+  it('leaves nothing behind when it is interrupted during the check, and removes what a killed one has left', async () => {
+    const world = await createWorld({ operator: false });
+    const plugin = await createPlugin(folder(), world.namespace);
+    const begun = (signal: string) =>
+      plugin.shell(
+        `printf 'a\\nb\\n' > key; kubectl-vps login --secret mine --timeout 5m < key & pid=$!;
+         until kubectl get vpscat -o name | grep -q mine-login-; do sleep 0.1; done; kill -${signal} $pid; wait $pid`,
+      );
+    const interrupted = await begun('INT');
+    expect([interrupted.code, interrupted.stderr]).toEqual([
+      130,
+      expect.stringContaining('nothing was changed') as string,
+    ]);
+    expect(await stored(plugin)).toEqual({ secrets: ['vps-api-key'], catalogs: [] });
+
+    await begun('KILL');
+    expect((await stored(plugin)).secrets).toEqual([expect.stringMatching(/^mine-login-/), 'vps-api-key']);
+    const bystander = 'kubectl create secret generic mine-login-1 --from-literal=a=b';
+    await plugin.shell(bystander);
+    await plugin.shell('kubectl-vps login --secret mine --timeout 1s < key');
+    expect(await stored(plugin)).toEqual({ secrets: ['mine-login-1', 'vps-api-key'], catalogs: [] });
   });
 
   it('changes no catalog that uses another Secret', async () => {
@@ -52,6 +125,7 @@ describe('kubectl vps login', () => {
     expect([code, stderr]).toEqual([1, expect.stringContaining('ServerCatalog mine uses another Secret')]);
     const shown = await plugin.shell("kubectl get vpscat mine -o jsonpath='{.spec.apiKeySecretRef.name}'");
     expect(shown.stdout).toBe('theirs');
+    expect((await stored(plugin)).secrets).toEqual(['vps-api-key']);
   });
 
   it('needs a key', async () => {

@@ -193,6 +193,7 @@ class TestWorld extends TestNamespace {
       ['--create-timeout', '5s'],
       ['--takeover-grace', '1s'],
       ['--absence-grace', '500ms'],
+      ['--ssh-check-private-addresses', 'true'],
       ['--journal-dir', this.journalDir],
     ].map(([flag, value]) => `${flag}=${value}`);
     return [...defaults, ...this.#flags, ...further];

@@ -170,7 +170,7 @@ describe('a plugin', () => {
       'proxy-url': 'http://127.0.0.1:1',
       extensions: [
         { name: 'other', extension: { audience: 'no' } },
-        { name: 'client.authentication.k8s.io/exec', extension: { audience: 'yes' } },
+        { name: 'client.authentication.k8s.io/exec', extension: { audience: true } },
       ],
     };
     await (await load(script, { apiVersion, provideClusterInfo: true }, cluster)).credentials();
@@ -184,7 +184,7 @@ describe('a plugin', () => {
           'tls-server-name': 'api.example.org',
           'certificate-authority-data': Buffer.from('ca').toString('base64'),
           'proxy-url': 'http://127.0.0.1:1',
-          config: { audience: 'yes' },
+          config: { audience: true },
         },
       },
     });

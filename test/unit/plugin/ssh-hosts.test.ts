@@ -102,6 +102,34 @@ Host web.default
     expect(notes).toEqual([expect.stringContaining('is left out') as string]);
   });
 
+  it.each([
+    ['fe80::1%lo', 'only known on one machine, as its zone says'],
+    ['2001:db8::1%eth0', 'only known on one machine, as its zone says'],
+    ['::', 'unspecified'],
+    ['::1', 'loopback'],
+    ['::ffff:127.0.0.1', 'loopback'],
+    ['::ffff:7f00:1', 'loopback'],
+    ['::ffff:10.0.0.1', 'private'],
+    ['fd00:ec2::254', 'private'],
+    ['ff02::1', 'multicast'],
+    ['2002:0a00:0001::1', 'private'],
+    ['%h', 'no address'],
+    ['2001:db8::1\n  ProxyCommand reboot', 'no address'],
+  ])('has no entry with --direct for the address %j, and tells why in a comment', (address, why) => {
+    const { hosts, notes } = sshHosts([server('web', { ...STATUS, ipv6: [address] })], true);
+    expect(hosts).toEqual([]);
+    expect(notes).toEqual([`web.default is left out: its address ${JSON.stringify(address)} is ${why}`]);
+    const lines = sshConfig(hosts, FILE, notes).split('\n');
+    expect(lines).toContain(`# ${notes[0]}`);
+    expect(lines.filter((line) => line !== '' && !line.startsWith('#'))).toEqual([]);
+  });
+
+  it('names the first address that leads to one host', () => {
+    const ipv6 = ['fe80::1%lo', '::', '2001:db8::2', '2001:db8::3'];
+    const { hosts } = sshHosts([server('web', { ...STATUS, ipv6 })], true);
+    expect(sshConfig(hosts, FILE)).toContain('\n  HostName 2001:db8::2\n');
+  });
+
   it('leaves out servers of one identifier, which would share their host keys', () => {
     const other = { ...STATUS, sshHostKeys: [{ ...OTHER_HOST_KEY, firstSeen: '2026-01-01T00:00:00Z' }] };
     const unlike = server('c', { ...STATUS, identifier: 'vs2' });

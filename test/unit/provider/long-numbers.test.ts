@@ -14,9 +14,9 @@ it('polls a task beyond 2^53 by all of its digits, and takes the identifier that
 
 it('reads a server whose identifier is a number', async () => {
   const stub = await startStub();
-  const body = `{"identifier":${LONG},"price":9007199254740993,"specs":{"ram":9007199254740993}}`;
+  const body = `{"identifier":${LONG},"price":8.5,"specs":{"ram":9007199254740993}}`;
   stub.on(`GET /beta/vps/servers/${LONG}`, { status: 200, body });
-  expect(await sessionFor(stub).readServer(LONG, 'high')).toMatchObject({ identifier: LONG, price: Number(LONG) });
+  expect(await sessionFor(stub).readServer(LONG, 'high')).toMatchObject({ identifier: LONG, price: 8.5 });
   // Its neighbor is the same number for a double.
   stub.on('GET /beta/vps/servers/9007199254740992', { status: 200, body });
   await expect(sessionFor(stub).readServer('9007199254740992', 'high')).rejects.toThrow('another server');

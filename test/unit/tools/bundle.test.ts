@@ -19,7 +19,7 @@ it('the SSH check learns host keys in a bundle, with each kind of cipher', async
     program,
     `import { createSshProbe } from './ssh-check.mjs';
      const target = { host: '127.0.0.1', port: Number(process.argv[2]) };
-     console.log(JSON.stringify(await createSshProbe()(target, 'default', [])));`,
+     console.log(JSON.stringify(await createSshProbe({ privateAddresses: true })(target, 'default', [])));`,
   );
   for (const cipher of ['chacha20-poly1305@openssh.com', 'aes128-gcm@openssh.com', 'aes256-ctr'] as const) {
     const { port } = await startSshServer([makeHostKey('ed25519')], { cipher: [cipher] });

@@ -6,8 +6,8 @@ import { createSshProbe } from '../../../src/virtual-server/ssh-check.ts';
 import type { KeyType } from '../../../src/virtual-server/decision/key-types.ts';
 import { makeHostKey, startSshServer, type SshServer } from '../../fixtures/ssh-server.ts';
 
-const patient = createSshProbe();
-const hasty = createSshProbe({ timeoutMs: 500 });
+const patient = createSshProbe({ privateAddresses: true });
+const hasty = createSshProbe({ privateAddresses: true, timeoutMs: 500 });
 const ask = ({ port }: { port: number }, known: readonly KeyType[] = [], by = patient) =>
   by({ host: '127.0.0.1', port }, 'default', known);
 const publicKey = (key: string): string => {

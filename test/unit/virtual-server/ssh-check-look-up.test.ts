@@ -74,7 +74,7 @@ describe('looking up a name', () => {
 
   it('is used by the probe', async () => {
     const lookup = createLookUp([await nameServer(() => undefined)]);
-    const probe = createSshProbe({ lookup, timeoutMs: 60_000 });
+    const probe = createSshProbe({ privateAddresses: true, lookup, timeoutMs: 60_000 });
     const answer = await probe({ host: 'ssh.example.org', port: 22 }, 'default', []);
     expect(answer).toEqual({ ok: false, why: 'DNS lookup failed: no answer' });
   });

@@ -94,7 +94,7 @@ it('silent hosts do not delay the SSH check of a new object in another namespace
     provider: fakeProvider(() => session),
     journal: await openJournal({ dir: undefined }),
     // No probe of a silent host ends while the test runs.
-    probe: createSshProbe({ timeoutMs: 600_000 }),
+    probe: createSshProbe({ privateAddresses: true, timeoutMs: 600_000 }),
   });
   await operator.start();
   const busy = () => operator.vitals().loops.virtualserver?.busyForMs.length ?? 0;

@@ -18,7 +18,7 @@ it('an error of the SSH library is a check without a key, and ends no process', 
   await new Promise<void>((resolve) => host.listen(0, '127.0.0.1', resolve));
   onTestFinished(() => void host.close());
   const { port } = host.address() as AddressInfo;
-  expect(await createSshProbe()({ host: '127.0.0.1', port }, 'default', [])).toEqual({
+  expect(await createSshProbe({ privateAddresses: true })({ host: '127.0.0.1', port }, 'default', [])).toEqual({
     ok: true,
     banner: 'SSH-2.0-x',
     noKey: 'Error: not in this bundle',

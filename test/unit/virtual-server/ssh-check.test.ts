@@ -1,6 +1,6 @@
 /** How SSH servers and other servers answer the probe: real sockets on this machine. */
 import { createServer as createHttpServer } from 'node:http';
-import { createServer, type AddressInfo, type Server, type Socket } from 'node:net';
+import { createServer, type AddressInfo, type LookupFunction, type Server, type Socket } from 'node:net';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { createSshProbe, type SshProbe } from '../../../src/virtual-server/ssh-check.ts';
 
@@ -47,14 +47,15 @@ const says = (...pieces: string[]): Promise<Host> =>
   });
 
 /** Long enough for everything that answers, short for everything that does not. */
-const probe = createSshProbe({ timeoutMs: 1000 });
-const patient = createSshProbe();
+const probe = createSshProbe({ privateAddresses: true, timeoutMs: 1000 });
+const patient = createSshProbe({ privateAddresses: true });
 const ask = ({ port }: { port: number }, by = patient) => by({ host: '127.0.0.1', port }, 'default', []);
 
 describe('a host with several addresses', () => {
   /** Resolves each name to addresses of this machine, of which only 127.0.0.1 has servers. */
   const named = (...found: string[]) =>
     createSshProbe({
+      privateAddresses: true,
       lookup: (_name, _options, callback) =>
         callback(
           null,
@@ -73,6 +74,55 @@ describe('a host with several addresses', () => {
     const server = await says('SSH-2.0-OpenSSH_10.0p2\r\n');
     const answer = await askNamed(server, named('127.0.0.2', '127.0.0.3'));
     expect(answer).toEqual({ ok: false, why: 'connection refused' });
+  });
+});
+
+describe('the probe without --ssh-check-private-addresses', () => {
+  const careful = createSshProbe({ privateAddresses: false, timeoutMs: 1000 });
+
+  it.each([
+    '127.0.0.1',
+    '127.1',
+    '2130706433',
+    '0x7f000001',
+    'localhost',
+    '0.0.0.0',
+    '::1',
+    '::ffff:127.0.0.1',
+    '::',
+    '169.254.169.254',
+    'fd00:ec2::254',
+    '10.0.0.1',
+    'fe80::1',
+    '::ffff:a9fe:a9fe',
+  ])('does not connect to %s', async (target) => {
+    const server = await host((socket) => socket.end('SSH-2.0-x\r\n'));
+    const answer = await careful({ host: target, port: server.port }, 'default', []);
+    expect(answer).toEqual({
+      ok: false,
+      why: expect.stringMatching(
+        /^the operator does not connect to \S+, because this address is .*; --ssh-check-private-addresses allows it$/,
+      ) as string,
+    });
+    expect(server.received()).toBe('');
+  });
+
+  it.each([
+    ['2001:db8::1', '127.0.0.1'],
+    ['127.0.0.1', '2001:db8::1'],
+  ])('tries only the public addresses of a name: %s, %s', async (...addresses) => {
+    const server = await host((socket) => socket.end('SSH-2.0-x\r\n'));
+    const lookup: LookupFunction = (_name, _options, callback) =>
+      callback(
+        null,
+        addresses.map((address) => ({ address, family: address.includes(':') ? 6 : 4 })),
+      );
+    const probe = createSshProbe({ privateAddresses: false, timeoutMs: 300, lookup });
+    expect(await probe({ host: 'ssh.example.org', port: server.port }, 'default', [])).toMatchObject({
+      ok: false,
+      why: expect.not.stringContaining('does not connect') as string,
+    });
+    expect(server.received()).toBe('');
   });
 });
 
@@ -150,7 +200,7 @@ describe('the probe', () => {
   it('checks only a limited number of hosts of one namespace at a time, and all of them in the end', async () => {
     const unanswered: Socket[] = [];
     const server = await host((socket) => unanswered.push(socket));
-    const few = createSshProbe({ atOnce: 4 });
+    const few = createSshProbe({ privateAddresses: true, atOnce: 4 });
     const all = Promise.all(Array.from({ length: 20 }, () => ask(server, few)));
     for (let answered = 0; answered < 20; answered += 1) {
       await vi.waitFor(() => expect(unanswered.length).toBe(Math.min(3, 20 - answered)), { timeout: 5_000 });
@@ -162,7 +212,7 @@ describe('the probe', () => {
   it('checks the hosts of other namespaces while those of one namespace stay silent', async () => {
     const silent = await host(() => undefined);
     const answering = await host((socket) => socket.end('SSH-2.0-x\r\n'));
-    const probe = createSshProbe({ timeoutMs: 600_000 });
+    const probe = createSshProbe({ privateAddresses: true, timeoutMs: 600_000 });
     for (let object = 0; object < 96; object++) void probe({ host: '127.0.0.1', port: silent.port }, 'busy', []);
     await vi.waitFor(() => expect(silent.open()).toBeGreaterThan(0), { timeout: 5_000 });
     expect(await probe({ host: '127.0.0.1', port: answering.port }, 'other', [])).toMatchObject({ ok: true });

@@ -19,6 +19,7 @@ import {
   HELD,
   KNOWN,
   NOW,
+  PRICED,
   SERVER,
   TASKED,
   TIMING,
@@ -104,7 +105,7 @@ describe('a doubt about a server', () => {
     const doubtful = await left(webWith(KNOWN, { status: RUNNING }), denied);
     expect(knownRecord(doubtful)).toHaveProperty('doubt');
     const restored = await left(covered(doubtful, 'SecretNotFound'), { answers: { server: SERVER }, now: LATER });
-    expect(knownRecord(restored)).toEqual(KNOWN);
+    expect(knownRecord(restored)).toEqual(PRICED);
   });
 });
 
