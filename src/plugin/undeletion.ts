@@ -109,7 +109,7 @@ export function nextStep(
       throw failed(
         `another client has created ${wanted}, which does not get the server: ${name} keeps it. Choose another name`,
         `kubectl annotate vps ${name}${where} --overwrite ${HAND_OVER_ANNOTATION}=${free}`,
-        `${undeleteAs(name, free, where)}`,
+        undeleteAs(name, free, where),
       );
     }
     const manifest = isBetween ? betweenOf(old, wanted) : standaloneOf(old, wanted);
