@@ -155,6 +155,7 @@ export class Controller<T extends KubeObject> {
     this.#metrics = metrics;
     for (const result of VISIT_RESULTS) metrics.begin(RECONCILES, { controller: name, result });
     for (const metric of [ERRORS, SECONDS]) metrics.begin(metric, { controller: name });
+    metrics.begin(REFUSED_WRITES, { controller: name, write: 'status' });
     this.#queue = new WorkQueue({
       timers,
       workers,

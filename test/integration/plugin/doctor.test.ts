@@ -69,7 +69,7 @@ describe('kubectl vps doctor', () => {
 
   it('says what needs you, with the commands', async () => {
     const { world, plugin, doctor } = await installed();
-    await plugin.shell("printf 'wrong\\nwrong\\n' | kubectl vps login --yes --secret other");
+    await plugin.shell("printf 'wrong\\nwrong\\n' | kubectl vps login --yes --skip-check --secret other");
     await lostOrder(world, 'web', false);
     await world.http.call({ method: 'DELETE', path: `/api/v1/namespaces/${world.namespace}/secrets/vps-api-key` });
     const { code, stdout, stderr } = await doctor();

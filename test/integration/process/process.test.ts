@@ -28,7 +28,12 @@ function start(...args: string[]): Program {
 const startFor = ({ simulator: { baseUrl, authUrl }, namespace }: World): Program =>
   start(
     ...[`--base-url=${baseUrl}`, `--auth-url=${authUrl}`, `--kubeconfig=${inject('operatorKubeconfigPath')}`],
-    ...[`--watch-namespace=${namespace}`, '--poll-interval=100ms', `--journal-dir=${join(folder, namespace)}`],
+    ...[
+      `--watch-namespace=${namespace}`,
+      '--poll-interval=100ms',
+      '--ssh-check-private-addresses',
+      `--journal-dir=${join(folder, namespace)}`,
+    ],
   );
 
 const URLS = ['--base-url=http://127.0.0.1:9', '--auth-url=http://127.0.0.1:9'];

@@ -12,9 +12,12 @@ import {
   rbacObjects,
   type RbacObject,
 } from '../../../tools/control-plane/operator-identity.ts';
+import { API_VERSION, FINALIZER, SERVER_PLURAL } from '../../../src/api/names.ts';
 import { loadCluster } from '../../../src/kube/config.ts';
+import { KubeError } from '../../../src/kube/error.ts';
 import { createKubeHttp, type KubeHttp } from '../../../src/kube/http.ts';
 import { kustomize } from '../../../tools/manifests.ts';
+import { virtualServer } from '../../fixtures/virtual-server.ts';
 import { readUses, type Uses } from './rights.ts';
 import { createWorld, type World, type WorldOptions } from './world.ts';
 
@@ -57,6 +60,7 @@ export async function startGuardedCluster(
   await kubectl('apply', '--server-side', '--force-conflicts', '-k', `${MANIFESTS}/${folder}`);
   const rights = rbacObjects(await kustomize(controlPlane.kubectl, `${MANIFESTS}/${folder}`));
   const operatorKubeconfigPath = await installOperatorIdentity(kubeconfigPath, rights);
+  await untilGuarded(http);
   return {
     controlPlane,
     http,
@@ -86,3 +90,39 @@ export async function startGuardedCluster(
     },
   };
 }
+
+/** The API server learns of policies through a watch, and compiles each of them before it takes effect. */
+async function untilGuarded(http: KubeHttp): Promise<void> {
+  const servers = `/apis/${API_VERSION}/namespaces/default/${SERVER_PLURAL}`;
+  const probe = `${servers}/probe`;
+  await http.call({ method: 'POST', path: servers, body: virtualServer('probe') });
+  const isRefused = async (path: string, body: object): Promise<boolean> => {
+    const patch = {
+      method: 'PATCH',
+      path,
+      query: { dryRun: 'All' },
+      contentType: 'application/merge-patch+json',
+    } as const;
+    try {
+      await http.call({ ...patch, body });
+      return false;
+    } catch (error) {
+      if (error instanceof KubeError && error.code === 'Forbidden') return true;
+      throw error;
+    }
+  };
+  const deadline = Date.now() + WAIT_MS;
+  const writes: [path: string, body: object][] = [
+    [probe, { metadata: { finalizers: [FINALIZER] } }],
+    [`${probe}/status`, { status: { identifier: 'v1' } }],
+  ];
+  for (const [path, body] of writes)
+    while (!(await isRefused(path, body))) {
+      if (Date.now() > deadline) throw new Error(`timed out waiting for the guards to refuse a write of ${path}`);
+      await new Promise((resolve) => setTimeout(resolve, POLL_MS));
+    }
+  await http.call({ method: 'DELETE', path: probe });
+}
+
+const WAIT_MS = 60_000;
+const POLL_MS = 50;
