@@ -40,6 +40,10 @@ interface Refused {
   /** The version of the object that was stored then. */
   version: string;
   weather: Weather;
+  /** How often etcd had been restored: an object that came back says what it said before. */
+  restores: number;
+  /** It was to remove the finalizer. */
+  isRelease: boolean;
 }
 
 export class Refusals {
@@ -89,15 +93,17 @@ export class Refusals {
     const last = this.#last.get(uid);
     // A status that is based on an older version meets a conflict.
     const isCurrent = metadata.resourceVersion === resourceVersion && isCalm(network.kube);
-    if (isCurrent) this.#last.set(uid, { by, version: resourceVersion, weather: network.kube });
+    const isRelease = written === null;
+    const { restores } = api;
+    if (isCurrent) this.#last.set(uid, { by, version: resourceVersion, weather: network.kube, restores, isRelease });
     else this.#last.delete(uid);
-    if (last?.by !== by || last.weather !== network.kube || !isCurrent) return;
+    if (last?.by !== by || last.weather !== network.kube || last.restores !== restores || !isCurrent) return;
     this.judged += 1;
     const { conditions = [] } = object.status ?? {};
     const isTold = conditions.some(({ message }) => message.includes(WORDS));
     if (!isTold && last.version === resourceVersion)
       this.violations.push(`${keyOf(object)} does not say that its writes are refused`);
-    if (!isTold || written !== null) return;
+    if (!isTold || !isRelease || !last.isRelease) return;
     const isKept = object.spec.deletionPolicy === 'Retain' || isHandedOver(object, api.servers.list());
     const life = recordOf(object) && ownership.serverOf(object);
     const isReady = conditions.some(({ type, status }) => type === 'Ready' && status === 'True');
