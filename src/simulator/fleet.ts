@@ -11,7 +11,7 @@ import type {
 } from './settings.ts';
 import { ipv6Of, macOf, newServerObject, type ServerObject } from './server-object.ts';
 import { type AliveServer, type FoundServer, type ServerLife, Servers, type SimulatedServer } from './servers.ts';
-import { type TaskAnswer, Tasks } from './tasks.ts';
+import { type Task, type TaskAnswer, Tasks } from './tasks.ts';
 import type { FailedTask } from './variants.ts';
 
 /** Without `macs`: a server keeps its hardware addresses for life. */
@@ -234,7 +234,15 @@ export class Fleet {
 
   /** Finishes the newest task with this number now, stalled or not. */
   completeTask(number: number, account?: string): void {
-    const task = this.#tasks.newest(number, account);
+    this.#complete(this.#tasks.newest(number, account));
+  }
+
+  /** Finishes the task that creates this server now, stalled or not. A later task may have its number. */
+  completeServer(serial: number): void {
+    this.#complete(this.#tasks.of(serial));
+  }
+
+  #complete(task: Task): void {
     const now = this.#settings.clock.now();
     task.stalled = undefined;
     task.failure = undefined;

@@ -74,6 +74,13 @@ export class Tasks {
     return task;
   }
 
+  /** The task that creates the server with this serial number. Throws if there is none. */
+  of(serial: number): Task {
+    const task = [...this.#byNumber.values()].flat().find((one) => one.serial === serial);
+    if (!task) throw new Error(`There is no task for the server with serial number ${serial}`);
+    return task;
+  }
+
   /** Undefined if the account has no such task, or if reads do not show it. */
   poll(account: string, number: number): TaskAnswer | undefined {
     const { clock, lag, taskNumbering } = this.#settings;

@@ -76,7 +76,7 @@ export class LateServers {
       truth.hidden.delete(serial);
       const life = simulation.fleet.history().find((one) => one.serial === serial);
       if (life === undefined || !isAlive(life)) continue;
-      simulation.fleet.completeTask(task, OWN_ACCOUNT);
+      simulation.fleet.completeServer(serial);
       tell(`server ${life.identifier} of task ${task} comes up after all`);
     }
     this.#hidden = [];
