@@ -74,6 +74,7 @@ const OVERRIDES: Record<string, Schema> = {
   'metrics.serviceMonitor.labels': LABELS,
   'metrics.prometheusRule.labels': LABELS,
   'metrics.dashboard.labels': LABELS,
+  'metrics.dashboard.annotations': STRINGS,
   'networkPolicy.metricsFrom': OBJECTS,
   'networkPolicy.ports': {
     type: 'array',

@@ -220,10 +220,12 @@ const LOOP: Unplaced[] = [
   }),
   timeSeries({
     title: 'Failed reconciles',
-    description: 'Faults and bugs, and the retries that follow; failed provider calls do not count.',
+    description:
+      'Faults and bugs, writes that the API server refused, and the retries that follow; failed provider calls do not count.',
     unit: 'ops',
     queries: {
       '{{controller}} errors': rate('controller', 'controller_runtime_reconcile_errors_total'),
+      '{{controller}} {{write}} refused': rate('controller, write', 'vps_operator_refused_writes_total'),
       '{{name}} retries': rate('name', 'workqueue_retries_total'),
     },
   }),

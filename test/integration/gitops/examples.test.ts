@@ -2,6 +2,7 @@
  * A real API server, with the CRDs of Argo CD, Flux, External Secrets and KEDA, accepts every example once it has the user's
  * SSH key.
  */
+import { createHash } from 'node:crypto';
 import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -9,6 +10,8 @@ import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vites
 import { parseAllDocuments } from 'yaml';
 import type { KubeHttp } from '../../../src/kube/http.ts';
 import { SERVER_KIND, SET_KIND } from '../../../src/api/names.ts';
+import { publicKeyProblem } from '../../../src/api/public-key.ts';
+import type { VirtualServer } from '../../../src/api/virtual-server.ts';
 import { withOwnKey } from '../../../tools/demo/manifests.ts';
 import { KINDS, scripts } from '../../../tools/gitops.ts';
 import { established, ROOT } from '../deploy/cluster.ts';
@@ -92,12 +95,21 @@ describe('the examples', () => {
 
   it('have no SSH key that could log in to the server of a user who applies them unchanged', async () => {
     const documents = ['README.md', 'docs/getting-started.md', 'docs/how-to/adopt.md', 'docs/how-to/server-set.md'];
-    const demo = 'deploy/manifests/overlays/demo/server.yaml';
-    const files = [...examples.map((name) => `examples/${name}`), ...documents, demo];
+    const files = [...examples.map((name) => `examples/${name}`), ...documents];
     const found = await Promise.all(
       files.map(async (name) => ((await readFile(join(ROOT, name), 'utf8')).includes('AAAAC3Nza') ? [name] : [])),
     );
     expect(found.flat()).toEqual([]);
+  });
+
+  it('have a key in the demo that the operator orders with, and whose private key nobody can have', async () => {
+    const text = await readFile(join(ROOT, 'deploy/manifests/overlays/demo/server.yaml'), 'utf8');
+    const [server] = objectsIn(text).filter(({ kind }) => kind === SERVER_KIND) as unknown as VirtualServer[];
+    const [key = ''] = server?.spec.sshKeys ?? [];
+    expect(publicKeyProblem(key)).toBeUndefined();
+    const sentence = 'vps-operator demo: nobody has the private key';
+    const own = Buffer.from(key.split(' ')[1] ?? '', 'base64').subarray(-32);
+    expect(own).toEqual(createHash('sha256').update(sentence).digest());
   });
 
   it.each(['servers/simple.yaml', 'servers/protected.yaml', 'servers/adopt.yaml', 'sets/web.yaml'])(
