@@ -48,7 +48,7 @@ export function withPrice(
   const { identifier, mode } = record;
   if (identifier === undefined) return record;
   const known = recordedPrice(record);
-  const shown = shownPrice(status, identifier);
+  const shown = shownPrice(status, record);
   const isStated = isPrice(server.price);
   const amount = isStated ? server.price : (known?.amount ?? shown);
   const { product, specs } = serverFields(server);
@@ -74,13 +74,17 @@ export function recordedPrice(record: ServerRecord | undefined): RecordedPrice |
   return identifier !== undefined && isSameIdentifier(price?.identifier, identifier) ? price : undefined;
 }
 
-/** The price that status shows of this very server. */
-function shownPrice(status: VirtualServer['status'], identifier: string): number | undefined {
-  return isShown(status, identifier) && isPrice(status?.price) ? status.price : undefined;
+/** The price that status shows of the server of the record. */
+function shownPrice(status: VirtualServer['status'], record: ServerRecord): number | undefined {
+  return isShown(status, record) && isPrice(status?.price) ? status.price : undefined;
 }
 
-const isShown = (status: VirtualServer['status'], identifier: string): boolean =>
-  mirrorIn(status)?.identifier === identifier && isProvisioned(status);
+/** An operator that only observes shows a server that the object's own mirror does not name yet. */
+function isShown(status: VirtualServer['status'], { identifier, owner }: ServerRecord): boolean {
+  const mirror = mirrorIn(status);
+  const named = mirror?.identifier ?? (mirror?.owner === owner ? status?.identifier : undefined);
+  return named !== undefined && isSameIdentifier(named, identifier) && isProvisioned(status);
+}
 
 /** The model and price of the object's server; undefined if not all of it is known. */
 export function pricedModel(object: VirtualServer, record = knownRecord(object)): PricedModel | undefined {
@@ -110,15 +114,14 @@ export function pricesIn(objects: readonly VirtualServer[]): ReadonlyMap<string,
 /** The place of an object that holds what the record names, or may come to hold it. */
 export function placeOf(object: VirtualServer, record: ServerRecord | undefined): Place {
   const { metadata, spec, status } = object;
-  const identifier = record?.identifier;
   const kept = recordedPrice(record);
-  const shown = identifier === undefined ? undefined : shownPrice(status, identifier);
+  const shown = record && shownPrice(status, record);
   // One of the two may be outdated: the record after an earlier version was at work, the status after a crash.
   const prices = [kept?.amount, shown].filter((price) => price !== undefined);
   const price = prices.length === 0 ? undefined : Math.max(...prices);
   const isUnstated =
     kept === undefined
-      ? identifier !== undefined && isShown(status, identifier) && price === undefined
+      ? record !== undefined && isShown(status, record) && price === undefined
       : kept.unstatedSince !== undefined;
   const state = record?.missingAt === undefined ? (isUnstated ? 'unstated' : undefined) : 'gone';
   const { product, diskSize } = spec;

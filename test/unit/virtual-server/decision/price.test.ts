@@ -12,7 +12,7 @@ import {
   sumOf,
   withPrice,
 } from '../../../../src/virtual-server/decision/price.ts';
-import { HELD, KNOWN, NOW, PRICE, PRICED, SERVER, web, webWith } from '../../../fixtures/decision.ts';
+import { HELD, KNOWN, NOW, PRICE, PRICED, SERVER, TASKED, web, webWith } from '../../../fixtures/decision.ts';
 
 const SHOWN: VirtualServerStatus = {
   identifier: 'srv1',
@@ -84,6 +84,16 @@ describe('what the record keeps of a price', () => {
     const object = webWith(KNOWN, { status: { serverStatus: 'running', price: 4.5 } });
     const { price } = withPrice(object, KNOWN, { ...SERVER, price: undefined }, NOW);
     expect(price).toEqual({ ...PRICE, amount: 4.5, unstatedSince: since });
+  });
+
+  it('is that of a status which an operator has written that only observes, and changes no record', () => {
+    const status = { identifier: 'srv1', serverStatus: 'running', price: 4.5 };
+    const object = webWith(TASKED, { status });
+    const { price } = withPrice(object, KNOWN, { ...SERVER, price: undefined }, NOW);
+    expect(price).toMatchObject({ amount: 4.5, unstatedSince: since });
+    expect(placeOf(object, KNOWN).price).toBe(4.5);
+    const copied = webWith({ ...TASKED, owner: 'another' }, { status });
+    expect(placeOf(copied, KNOWN).price).toBeUndefined();
   });
 
   it('is of the model that was ordered, if the provider does not show one', () => {
