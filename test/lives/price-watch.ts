@@ -4,7 +4,6 @@
  * order is sent while the namespace has a server whose price nobody knows, or whose price the provider no longer states.
  * Where versions that it may or may not have seen disagree, the one that speaks for the order counts.
  */
-import { currentReason } from '../../src/api/conditions.ts';
 import { mirrorIn, type ServerRecord } from '../../src/api/record.ts';
 import { isLetGo } from '../../src/api/server-state.ts';
 import type { VirtualServer } from '../../src/api/virtual-server.ts';
@@ -211,8 +210,8 @@ function pricesOf(seen: readonly (readonly ServerChange[])[]): Prices {
   const prices = new Map<string, number>();
   for (const versions of seen) {
     const taught = versions.map(({ object, deleted }) => {
-      const { product, specs, price, serverStatus, conditions } = object.status ?? {};
-      const isGone = deleted || isLetGo(object) || currentReason(conditions) === 'ServerMissing';
+      const { product, specs, price, serverStatus } = object.status ?? {};
+      const isGone = deleted || isLetGo(object) || mirrorIn(object.status)?.missingAt !== undefined;
       const isRead = serverStatus !== undefined && !isGone && holds({ object, deleted, type: 'MODIFIED' });
       return isRead && price !== undefined ? { model: `${product} ${specs?.diskSize}`, price } : undefined;
     });
