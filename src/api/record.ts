@@ -83,6 +83,7 @@ const openSchema = open({
   since: z.iso.datetime().max(64).describe('When it came up.'),
   cause: z.string().max(MAX_SAID).optional().describe('Why the answer to the order is missing.'),
 }).describe('What is open about the order, whatever else Ready shows. Stays until the provider tells, or you do.');
+
 const priceSchema = open({
   identifier,
   amount: z.number().min(0).max(MAX_PRICE).optional().describe('The last price that the provider stated.'),

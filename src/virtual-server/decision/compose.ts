@@ -90,7 +90,9 @@ export function compose(object: VirtualServer, parts: Parts, now: number): Virtu
   const advised = <F extends Finding>(finding: F, ...more: Reason[]): F => {
     const about = { object, record, subject: finding.subject, now };
     const steps = [finding.reason, ...more].flatMap((reason) => adviceOn(reason, about));
-    return { ...finding, advice: finding.advice ?? sentences(steps, object) };
+    // What stays open behind a reason may ask for the same.
+    const distinct = [...new Map(steps.map((step) => [JSON.stringify(step), step])).values()];
+    return { ...finding, advice: finding.advice ?? sentences(distinct, object) };
   };
   // If a newer version wrote the record, keep it and its conditions: this version may misread it.
   const isReadable = newerRecord(record) === undefined;

@@ -4,9 +4,9 @@ import { API_VERSION, SERVER_PLURAL, RECORD_ANNOTATION } from '../../../src/api/
 import type { ServerRecord } from '../../../src/api/record.ts';
 import type { VirtualServer } from '../../../src/api/virtual-server.ts';
 import type { Condition } from '../../../src/api/meta.ts';
-import { KubeError } from '../../../src/kube/error.ts';
 import type { RequestEntry } from '../../../src/simulator/index.ts';
 import { virtualServer, type Manifest, type Modifier } from '../../fixtures/virtual-server.ts';
+import { refusalOfPatch } from './dry-run.ts';
 import { condition, type World } from './world.ts';
 
 export const CREATE = { method: 'POST', route: '/beta/vps/servers' } as const;
@@ -45,21 +45,10 @@ export function attemptOf(object: VirtualServer): string | undefined {
 /** Whether the API server would accept another product; changes nothing. */
 export async function isEditable(world: World, name: string): Promise<boolean> {
   const path = `/apis/${API_VERSION}/namespaces/${world.namespace}/${SERVER_PLURAL}/${name}`;
-  const body = { spec: { product: 'VPSX32' } };
-  const patch = {
-    method: 'PATCH',
-    path,
-    query: { dryRun: 'All' },
-    contentType: 'application/merge-patch+json',
-  } as const;
-  try {
-    await world.http.call({ ...patch, body });
-    return true;
-  } catch (error) {
-    if (error instanceof KubeError && /cannot be changed after the server was ordered/.test(error.message))
-      return false;
-    throw error;
-  }
+  const refusal = await refusalOfPatch(world.http, path, { spec: { product: 'VPSX32' } });
+  if (refusal === undefined) return true;
+  if (/cannot be changed after the server was ordered/.test(refusal.message)) return false;
+  throw refusal;
 }
 
 /**

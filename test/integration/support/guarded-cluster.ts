@@ -14,10 +14,10 @@ import {
 } from '../../../tools/control-plane/operator-identity.ts';
 import { API_VERSION, FINALIZER, SERVER_PLURAL } from '../../../src/api/names.ts';
 import { loadCluster } from '../../../src/kube/config.ts';
-import { KubeError } from '../../../src/kube/error.ts';
 import { createKubeHttp, type KubeHttp } from '../../../src/kube/http.ts';
 import { kustomize } from '../../../tools/manifests.ts';
 import { virtualServer } from '../../fixtures/virtual-server.ts';
+import { refusalOfPatch } from './dry-run.ts';
 import { readUses, type Uses } from './rights.ts';
 import { createWorld, type World, type WorldOptions } from './world.ts';
 
@@ -97,19 +97,9 @@ async function untilGuarded(http: KubeHttp): Promise<void> {
   const probe = `${servers}/probe`;
   await http.call({ method: 'POST', path: servers, body: virtualServer('probe') });
   const isRefused = async (path: string, body: object): Promise<boolean> => {
-    const patch = {
-      method: 'PATCH',
-      path,
-      query: { dryRun: 'All' },
-      contentType: 'application/merge-patch+json',
-    } as const;
-    try {
-      await http.call({ ...patch, body });
-      return false;
-    } catch (error) {
-      if (error instanceof KubeError && error.code === 'Forbidden') return true;
-      throw error;
-    }
+    const refusal = await refusalOfPatch(http, path, body);
+    if (refusal !== undefined && refusal.code !== 'Forbidden') throw refusal;
+    return refusal !== undefined;
   };
   const deadline = Date.now() + WAIT_MS;
   const writes: [path: string, body: object][] = [

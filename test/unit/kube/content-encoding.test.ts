@@ -1,10 +1,10 @@
 /** Answers of a gateway before the API server that compresses what the operator has asked for as it is. */
 import { once } from 'node:events';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { constants, createGzip, gzipSync } from 'node:zlib';
 import { expect, it, onTestFinished } from 'vitest';
 import { createKubeHttp, type KubeHttp } from '../../../src/kube/http.ts';
+import { clusterAt } from '../../fixtures/cluster.ts';
 
 async function startGateway(
   answer: (request: IncomingMessage, response: ServerResponse) => void,
@@ -16,12 +16,7 @@ async function startGateway(
   });
   await once(server.listen(0, '127.0.0.1'), 'listening');
   const http = createKubeHttp({
-    cluster: {
-      server: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
-      namespace: undefined,
-      proxyUrl: undefined,
-      credentials: () => Promise.resolve({ headers: {}, tls: {} }),
-    },
+    cluster: clusterAt(server),
   });
   onTestFinished(async () => {
     await http.close();

@@ -1,7 +1,8 @@
 /** Connections to the API server that die while they are idle. */
-import { createServer, type AddressInfo, type Socket } from 'node:net';
+import { createServer, type Socket } from 'node:net';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { createKubeHttp, type KubeRequestInfo } from '../../../src/kube/http.ts';
+import { clusterAt } from '../../fixtures/cluster.ts';
 
 /** Answers the first request of each connection, and ends the connection at the next one. */
 async function startGateway(end: (socket: Socket) => void) {
@@ -22,12 +23,7 @@ async function startGateway(end: (socket: Socket) => void) {
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   const told: KubeRequestInfo[] = [];
   const http = createKubeHttp({
-    cluster: {
-      server: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
-      namespace: undefined,
-      proxyUrl: undefined,
-      credentials: () => Promise.resolve({ headers: {}, tls: {} }),
-    },
+    cluster: clusterAt(server),
     onRequest: (info) => told.push(info),
   });
   onTestFinished(async () => {

@@ -33,6 +33,17 @@ describe('task numbers', () => {
     expect((await poll(mine, 1001)).status).toBe(404);
   });
 
+  it('do not tell which of two tasks creates a server, but its serial number does', async () => {
+    const { create, read, mine, fleet, simulation } = await world();
+    await create(mine);
+    fleet.restartTaskCounter();
+    await create(mine);
+    const [first, second] = simulation.ledger.creates({ task: 1001 });
+    fleet.completeServer(first?.serial ?? 0);
+    expect(await read(mine, first?.identifier ?? '')).toMatchObject({ status: 'running' });
+    expect(await read(mine, second?.identifier ?? '')).not.toHaveProperty('status');
+  });
+
   it('are reused when the counter restarts, and name only the newest task', async () => {
     const { create, poll, mine, theirs, fleet, simulation } = await world();
     await create(mine);

@@ -169,6 +169,8 @@ describe('an order that has led to no server', () => {
     expect(message).toMatch(/^Something else is more urgent\. Order a1 was sent, but its outcome is unknown/);
     expect(message).toContain('vps-operator.dev/not-created=a1');
     expect(memberOf(shown, 0).unresolved).toMatchObject({ reason: 'CreateOutcomeUnknown' });
+    const twice = shownBy({ object: covered(lost, 'IdentifierInUse') }).message ?? '';
+    expect(twice.split("Look in the provider's control panel")).toHaveLength(2);
   });
 
   it('is no longer open once its task answers', async () => {
