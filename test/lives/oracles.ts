@@ -1,6 +1,7 @@
 /** Invariants of every simulated run. Each violation is one sentence. */
 import { currentReason } from '../../src/api/conditions.ts';
 import type { VirtualServer } from '../../src/api/virtual-server.ts';
+import { ADOPT_ANNOTATION } from '../../src/api/names.ts';
 import { unknownAnnotations } from '../../src/virtual-server/decision/inputs.ts';
 import type { Event } from '../../src/kube/kinds.ts';
 import type { KubeObject } from '../../src/kube/resource.ts';
@@ -237,8 +238,23 @@ export function notAtRest(
     if (!deleting && reason === 'ServerLimit' && isFull) return [];
     const hasLeft = serversLeft(api, ownership).size > 0;
     if (!deleting && isForMoney(reason) && prices?.mayWait(object, reason, hasLeft) === true) return [];
+    const asked = object.metadata.annotations?.[ADOPT_ANNOTATION];
+    if (!deleting && reason === 'IdentifierInUse' && isTakenByMistake(asked, api, ownership)) return [];
     const message = object.status?.conditions?.find(({ type }) => type === 'Ready')?.message ?? '';
     return [`${keyOf(object)} did not settle: ${deleting ? 'deleting, ' : ''}${reason ?? 'no reason'}: ${message}`];
+  });
+}
+
+/**
+ * Whether an object takes the server with this identifier for its own, which is gone and which it could not recognize
+ * (documented limit).
+ */
+function isTakenByMistake(identifier: string | undefined, api: ApiServer, ownership: Ownership): boolean {
+  return api.servers.list().some((object) => {
+    const own = ownership.serverOf(object);
+    const isMistaken = own !== undefined && !isAlive(own) && ownership.mayBeTakenForAnother(own.serial);
+    const isMissing = currentReason(object.status?.conditions) === 'ServerMissing';
+    return isMistaken && !isMissing && isSame(own.identifier, identifier);
   });
 }
 
@@ -298,6 +314,8 @@ export function leftOver(
       .filter(looksForFailed)
       .map(({ metadata }) => metadata.uid),
   );
+  const isTaken = ({ identifier }: { identifier: string }): boolean => isTakenByMistake(identifier, api, ownership);
+  const mistaken = new Set(servers.filter(isTaken).map(({ serial }) => serial));
   const nameOf = (serial: number): string => `(serial ${serial}, ordered for ${orders.uidOf(serial) ?? 'no object'})`;
   const alive = new Map(servers.map(({ serial, identifier }) => [serial, `server ${identifier} ${nameOf(serial)}`]));
   const mayBeLeft = (serial: number): boolean => {
@@ -305,7 +323,8 @@ export function leftOver(
     const isStranger = uid === undefined && !ownership.isAdopted(serial);
     const isGivenUp =
       truth.abandonedServers.has(serial) || truth.abandoned.has(uid ?? '') || ownership.misled.has(uid ?? '');
-    return retained.has(serial) || isGivenUp || isStranger || (truth.late.has(serial) && !looking.has(uid ?? ''));
+    const isLate = truth.late.has(serial) && !looking.has(uid ?? '');
+    return retained.has(serial) || isGivenUp || isStranger || isLate || mistaken.has(serial);
   };
   return [...violations, ...unaccounted({ alive, held, mayBeLeft })];
 }
