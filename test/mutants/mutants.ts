@@ -14,6 +14,20 @@ export interface Mutant {
 
 export const MUTANTS: Mutant[] = [
   {
+    name: 'tries an adoption over and over in place of a server that you call gone',
+    file: 'src/virtual-server/decision/decide.ts',
+    find: 'own.task !== undefined && (saysNotCreated(object, own) || saysGone(object, own));',
+    replace: 'own.task !== undefined && saysNotCreated(object, own) && !saysGone(object, own);',
+    tests: ['test/unit/virtual-server/decision/checks/ordering.test.ts'],
+  },
+  {
+    name: 'tries an adoption over and over although you say that the order created nothing',
+    file: 'src/virtual-server/decision/decide.ts',
+    find: '(!isHopeless(view, own) || isAnswered(object, own))) return undefined;',
+    replace: '(!isHopeless(view, own) || (own.identifier !== undefined && isAnswered(object, own)))) return undefined;',
+    tests: ['test/unit/virtual-server/decision/checks/ordering.test.ts'],
+  },
+  {
     name: 'takes every 403 for an absence',
     file: 'src/provider/failure.ts',
     find: "if (status !== 403 || typeof body !== 'string' || body.length > MAX_ERROR_BODY) return false;",

@@ -10,6 +10,7 @@ import {
 import { sentences } from '../../controller/commands.ts';
 import { currentReason, TYPES_WITH_EVENT, hasTrait, type ConditionType, type Reason } from '../../api/conditions.ts';
 import { ADOPT_ANNOTATION, PAUSED_ANNOTATION } from '../../api/names.ts';
+import { openReason } from '../../api/open.ts';
 import { newerRecord, type ServerRecord } from '../../api/record.ts';
 import type { VirtualServer, VirtualServerStatus } from '../../api/virtual-server.ts';
 import type { Condition } from '../../api/meta.ts';
@@ -210,6 +211,8 @@ function adoptIgnored(object: VirtualServer, record: ServerRecord | undefined): 
   const adoption = adoptionOf(object);
   if (adoption?.ok !== true || record?.identifier === undefined || adoption.identifier === record.identifier)
     return undefined;
+  // The operator tries the adoption in place of a server that was never seen.
+  if (record.fingerprint === undefined && openReason(record, 'renamed') !== undefined) return undefined;
   return (
     `AdoptIgnored: annotation ${ADOPT_ANNOTATION} names ${adoption.identifier}, but the object holds ${record.identifier}. ` +
     'The operator ignores the annotation'

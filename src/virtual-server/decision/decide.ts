@@ -9,6 +9,7 @@ import { RECORD_FORMAT, RECORD_MODES, type ServerRecord, mirrorIn } from '../../
 import { isLetGo, isPaused } from '../../api/server-state.ts';
 import {
   namesAsGone,
+  saysGone,
   orphanMessage,
   saysNotCreated,
   saysNothingCreated,
@@ -357,11 +358,15 @@ function isReplaceable({ own, adoption, object }: View): boolean {
   return isOther && isOpen(object, own, 'renamed');
 }
 
+/** You have said what came of the order whose task is known. The provider is asked about it before that counts. */
+const isAnswered = (object: VirtualServer, own: ServerRecord): boolean =>
+  own.task !== undefined && (saysNotCreated(object, own) || saysGone(object, own));
+
 export function adoptionIsAsked(view: View): Operation | undefined {
-  const { own, adoption } = view;
+  const { own, adoption, object } = view;
   if (adoption === undefined || (own?.identifier !== undefined && !isReplaceable(view))) return undefined;
   // A running task will name its own server. Adopting that server earlier would make the task look like an orphan.
-  if (own?.task !== undefined && !isHopeless(view, own)) return undefined;
+  if (own?.task !== undefined && (!isHopeless(view, own) || isAnswered(object, own))) return undefined;
   if (!adoption.ok) return park('AdoptInvalid', adoption.message);
   return notDue(view, 'adopt') ?? { type: 'adopt', record: own, identifier: adoption.identifier };
 }

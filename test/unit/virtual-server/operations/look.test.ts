@@ -12,6 +12,7 @@ import {
   denied,
   facts,
   memo,
+  opened,
   record,
   shown,
   web,
@@ -83,6 +84,11 @@ describe('a server that is shown', () => {
     const next = looked(webWith(KNOWN, adopting('srv2')));
     expect(messageOf(next)).toContain('AdoptIgnored');
     expect(next.status?.identifier).toBe(SERVER.identifier);
+  });
+
+  it('calls no adoption ignored that the operator tries', () => {
+    const next = looked(webWith(opened(HELD, 'TaskInUse'), adopting('srv2')), denied(true));
+    expect(messageOf(next)).not.toContain('AdoptIgnored');
   });
 });
 

@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import { NOT_CREATED_ANNOTATION, SERVER_GONE_ANNOTATION } from '../../../../../src/api/names.ts';
 import type { Condition } from '../../../../../src/api/meta.ts';
 import {
   ATTEMPTED,
@@ -132,6 +133,20 @@ verifyChecks('checks on the way to a server', {
       webWith(HELD, { ...adopting('srv2'), status: { conditions: [condition(reason)] } }),
       { type: 'adopt', record: HELD, identifier: 'srv2' },
     ]),
+    [
+      'your word that the server of the order is gone comes before an adoption in its place',
+      webWith(opened(HELD, 'TaskInUse'), {
+        annotations: { ...adopting('srv2').annotations, [SERVER_GONE_ANNOTATION]: 'srv1' },
+      }),
+      undefined,
+    ],
+    [
+      'your word that an order with a task created nothing comes before an adoption',
+      webWith(opened(TASKED, 'TaskNotFound'), {
+        annotations: { ...adopting('srv2').annotations, [NOT_CREATED_ANNOTATION]: 'a1' },
+      }),
+      undefined,
+    ],
     [
       'a server that was seen is not exchanged for another one that the task names',
       webWith(KNOWN, { ...adopting('srv2'), status: { conditions: [condition('TaskInUse')] } }),
