@@ -8,7 +8,7 @@ import { ApiMisfortunes } from './api-misfortunes.ts';
 import { ApiServer } from './api-server.ts';
 import { CancelWatch } from './cancel-watch.ts';
 import { SimDisk } from './disk.ts';
-import { drawFirstTask, drawProvider, Misfortunes, OTHER_ACCOUNT, OWN_ACCOUNT } from './misfortunes.ts';
+import { drawProvider, drawTasks, Misfortunes, OTHER_ACCOUNT, OWN_ACCOUNT } from './misfortunes.ts';
 import { HostKeys } from './host-keys.ts';
 import { orderedBesideHandOver } from './hand-overs.ts';
 import { LateServers } from './late-servers.ts';
@@ -197,7 +197,7 @@ class SimWorld {
       ],
       ...(this.#isWorse && drawProvider(this.#random)),
       ...this.#worldApi,
-      firstTask: drawFirstTask(new Random(seed ^ TASKS_SEED)),
+      ...drawTasks(new Random(seed ^ TASKS_SEED)),
       // Servers are there sooner in a world with a limit in money, so that more prices are known.
       taskDurationMs: (isLimited ? 1 : 5) * MINUTE,
       recordRequests: false,
@@ -439,7 +439,7 @@ class SimWorld {
         ? (request) =>
             void this.#violations.push(...writtenByObserver(request), ...forgottenByObserver(request, this.#api))
         : undefined,
-      onJournal: (what) => this.#violations.push(what),
+      onFault: (what) => this.#violations.push(what),
       onFailedStart: (error) => this.#startAgain(replica as Replica, process, error),
       ...(name !== 'alone' && { election: { identity, onLost: () => this.#lost(replica as Replica) } }),
     });
