@@ -1,4 +1,5 @@
 /** Servers: what exists, for which account, and since when. The clock alone decides completion; there are no timers. */
+import type { TaskNumber } from '../base/exact-numbers.ts';
 import type { Ledger } from './ledger.ts';
 import type {
   Addresses,
@@ -71,7 +72,7 @@ export class Fleet {
     diskSize: number,
     body: Record<string, unknown>,
     { identifier: chosen, name = null, diskType = 'ssd' }: Asked = {},
-  ): number {
+  ): TaskNumber {
     const now = this.#settings.clock.now();
     if (chosen !== undefined) this.#chosen.add(chosen);
     const server = this.#newServer(account, chosen ?? this.#nextIdentifier(), product, diskSize);
@@ -92,7 +93,7 @@ export class Fleet {
   }
 
   /** The number of the running task of an equal order for this identifier; undefined if there is none. */
-  taskOf(account: string, identifier: string, body: Readonly<Record<string, unknown>>): number | undefined {
+  taskOf(account: string, identifier: string, body: Readonly<Record<string, unknown>>): TaskNumber | undefined {
     return this.#servers.taskOf(account, identifier, body)?.number;
   }
 
@@ -102,7 +103,7 @@ export class Fleet {
   }
 
   /** Undefined if the account has no such task. */
-  pollTask(account: string, number: number): TaskAnswer | undefined {
+  pollTask(account: string, number: TaskNumber): TaskAnswer | undefined {
     return this.#tasks.poll(account, number);
   }
 
@@ -233,7 +234,7 @@ export class Fleet {
   }
 
   /** Finishes the newest task with this number now, stalled or not. */
-  completeTask(number: number, account?: string): void {
+  completeTask(number: TaskNumber, account?: string): void {
     this.#complete(this.#tasks.newest(number, account));
   }
 
@@ -252,12 +253,12 @@ export class Fleet {
   }
 
   /** Hides the newest task with this number; its server is still created. */
-  vanishTask(number: number, account?: string): void {
+  vanishTask(number: TaskNumber, account?: string): void {
     this.#tasks.newest(number, account).hidden = true;
   }
 
   /** The task never ends, and shows its usual text or `text`. Its server appears only with `serverAppears`. */
-  stallTask(number: number, options: StallOptions = {}): void {
+  stallTask(number: TaskNumber, options: StallOptions = {}): void {
     const task = this.#tasks.newest(number, options.account);
     task.stalled = { text: options.text };
     const server = this.#servers.bySerial(task.serial);
@@ -268,7 +269,7 @@ export class Fleet {
    * The task fails, in a form that the documentation does not show, and creates no server. As `error-then-pending` it only
    * seems to fail. What the options omit, the variants decide.
    */
-  failTask(number: number, { text = 'Installation failed', account, ...options }: FailOptions = {}): void {
+  failTask(number: TaskNumber, { text = 'Installation failed', account, ...options }: FailOptions = {}): void {
     const { failedTask, failedTaskIdentifier, taskFailsAfterMs } = this.#settings.variants;
     const { identifier = failedTaskIdentifier, as = failedTask, afterMs = taskFailsAfterMs } = options;
     const task = this.#tasks.newest(number, account);

@@ -1,4 +1,5 @@
 /** Records everything that the simulator did, in order, and answers queries about it. */
+import type { TaskNumber } from '../base/exact-numbers.ts';
 import type { Route } from './wire.ts';
 
 interface Timed {
@@ -28,7 +29,7 @@ export interface RequestEntry extends Timed {
   readonly route: Route;
   readonly param: string;
   /** The task of an accepted order. */
-  task: number | undefined;
+  task: TaskNumber | undefined;
   /** Undefined until an answer is sent. */
   status: number | undefined;
   /** False if a fault or a false answer kept the provider from acting on the request. */
@@ -45,7 +46,7 @@ export interface CreateEntry extends Timed {
   readonly kind: 'create';
   /** Unique per server; task numbers and identifiers can be reused. */
   readonly serial: number;
-  readonly task: number;
+  readonly task: TaskNumber;
   readonly identifier: string;
   readonly account: string;
   /** The request body, as received. */
@@ -56,7 +57,7 @@ export interface CreateEntry extends Timed {
 interface TaskCompletedEntry extends Timed {
   readonly kind: 'taskCompleted';
   readonly serial: number;
-  readonly task: number;
+  readonly task: TaskNumber;
   readonly identifier: string;
   readonly completedAt: number;
 }
@@ -135,7 +136,7 @@ export class Ledger {
     return this.#of('request').filter((entry) => fits(entry, filter));
   }
 
-  creates(filter: { account?: string; identifier?: string; serial?: number; task?: number } = {}): CreateEntry[] {
+  creates(filter: { account?: string; identifier?: string; serial?: number; task?: TaskNumber } = {}): CreateEntry[] {
     return this.#of('create').filter((entry) => fits(entry, filter));
   }
 

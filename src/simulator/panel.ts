@@ -5,6 +5,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import { text } from 'node:stream/consumers';
 
 import * as z from 'zod';
+import { toTask } from '../base/exact-numbers.ts';
 import type { FaultHandle, FaultInput } from './faults.ts';
 import { faultSchema } from './named-faults.ts';
 import type { CancelEntry, CreateEntry } from './ledger.ts';
@@ -66,7 +67,7 @@ export async function startPanel(simulation: Simulation, port: number, host = '1
       return {};
     }
     if (first === 'tasks' && method === 'POST' && verb === 'complete') {
-      simulation.fleet.completeTask(Number(name), read('complete', COMPLETION, input).account);
+      simulation.fleet.completeTask(toTask(name) ?? name, read('complete', COMPLETION, input).account);
       return {};
     }
     if (first === 'world' && method === 'POST') {

@@ -1,5 +1,6 @@
 /** Current and former servers, by serial and by identifier, and how reads show them. */
 import { isDeepStrictEqual } from 'node:util';
+import type { TaskNumber } from '../base/exact-numbers.ts';
 import type { ServerObject } from './server-object.ts';
 import { LINK_LOCAL, SAME_MAC, ZERO_MAC, type Addresses, type Settings } from './settings.ts';
 import type { Task } from './tasks.ts';
@@ -36,7 +37,7 @@ export interface AliveServer {
   identifier: string;
   account: string;
   /** Undefined if no request created the server. */
-  task: number | undefined;
+  task: TaskNumber | undefined;
   state: 'creating' | 'running';
   /** The addresses that reads show. */
   shows: Addresses;

@@ -166,8 +166,8 @@ export interface SimulationOptions extends WorldOptions {
   /** Generators; by default counters, so a run is repeatable. They must never return an identifier twice. */
   newIdentifier?: () => string;
   newToken?: () => string;
-  /** Number of the first task; 1001 by default. */
-  firstTask?: number;
+  /** Number of the first task, which may be beyond 2^53; 1001 by default. */
+  firstTask?: number | bigint;
   /** At most `requests` per account in each window of `perMs`; more get 429 with Retry-After. No limit by default. */
   rateLimit?: { requests: number; perMs: number };
   /** False: the ledger counts requests without keeping an entry for each, for processes that run for days. */

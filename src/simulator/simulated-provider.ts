@@ -1,4 +1,5 @@
 /** The endpoints: each request gets its answer synchronously, without faults or waits. */
+import { toTask, type TaskNumber } from '../base/exact-numbers.ts';
 import { type Accounts, loginError, type Restriction } from './accounts.ts';
 import type { Api } from './api/api.ts';
 import { APIS } from './api/apis.ts';
@@ -218,14 +219,16 @@ export class SimulatedProvider {
     return this.#accept(task);
   }
 
-  #accept(task: number): WireResponse {
+  #accept(task: TaskNumber): WireResponse {
     const { status, body, location } = this.#settings.createAnswer;
     const headers: Record<string, string> = location ? { location: `${this.#baseUrl()}/beta/queue/vps/${task}` } : {};
-    return body ? json(status, { task }, headers) : { status, headers, body: '' };
+    // Digits that a number cannot hold are a JSON number all the same.
+    return body ? { ...json(status, {}, headers), body: `{"task":${task}}` } : { status, headers, body: '' };
   }
 
   #poll(account: string, param: string): WireResponse {
-    const answer = /^[0-9]+$/.test(param) ? this.#fleet.pollTask(account, Number(param)) : undefined;
+    const task = toTask(param);
+    const answer = task === undefined ? undefined : this.#fleet.pollTask(account, task);
     switch (answer?.state) {
       case undefined:
         return this.#deny(TASK, 'GET');

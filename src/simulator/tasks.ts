@@ -1,11 +1,12 @@
 /** Tasks and their numbers. A number can be reused: then its newest task answers. */
+import type { TaskNumber } from '../base/exact-numbers.ts';
 import type { Ledger } from './ledger.ts';
 import { APIS } from './api/apis.ts';
 import type { Settings } from './settings.ts';
 import type { FailedTask } from './variants.ts';
 
 export interface Task {
-  readonly number: number;
+  readonly number: TaskNumber;
   readonly account: string;
   /** The server that the task creates. */
   readonly serial: number;
@@ -31,9 +32,9 @@ export class Tasks {
   readonly #settings: Settings;
   readonly #ledger: Ledger;
   /** By number, oldest first. */
-  readonly #byNumber = new Map<number, Task[]>();
+  readonly #byNumber = new Map<TaskNumber, Task[]>();
   /** Next number by `account NAME`; the key '' is the global counter. */
-  readonly #counters = new Map<string, number>();
+  readonly #counters = new Map<string, bigint>();
 
   constructor(settings: Settings, ledger: Ledger) {
     this.#settings = settings;
@@ -68,7 +69,7 @@ export class Tasks {
   }
 
   /** The newest task with this number; with `account`, the newest in that account. Throws if there is none. */
-  newest(number: number, account?: string): Task {
+  newest(number: TaskNumber, account?: string): Task {
     const task = this.#find(number, account);
     if (!task) throw new Error(`There is no task ${number}${account === undefined ? '' : ` of account ${account}`}`);
     return task;
@@ -82,7 +83,7 @@ export class Tasks {
   }
 
   /** Undefined if the account has no such task, or if reads do not show it. */
-  poll(account: string, number: number): TaskAnswer | undefined {
+  poll(account: string, number: TaskNumber): TaskAnswer | undefined {
     const { clock, lag, taskNumbering } = this.#settings;
     const task = this.#find(number, taskNumbering === 'account' ? account : undefined);
     if (!task || task.hidden || task.account !== account) return undefined;
@@ -137,14 +138,14 @@ export class Tasks {
     }
   }
 
-  #find(number: number, account: string | undefined): Task | undefined {
+  #find(number: TaskNumber, account: string | undefined): Task | undefined {
     return this.#byNumber.get(number)?.findLast((task) => account === undefined || task.account === account);
   }
 
-  #nextNumber(account: string): number {
+  #nextNumber(account: string): TaskNumber {
     const counter = this.#settings.taskNumbering === 'account' ? `account ${account}` : '';
-    const number = this.#counters.get(counter) ?? this.#settings.firstTask;
-    this.#counters.set(counter, number + 1);
-    return number;
+    const next = this.#counters.get(counter) ?? BigInt(this.#settings.firstTask);
+    this.#counters.set(counter, next + 1n);
+    return next > Number.MAX_SAFE_INTEGER ? String(next) : Number(next);
   }
 }

@@ -1,5 +1,6 @@
 /** `POST /world` of the control panel: breaks and restores the promises of the provider at run time. */
 import * as z from 'zod';
+import { toTask } from '../base/exact-numbers.ts';
 import { RESTRICTIONS } from './accounts.ts';
 import { cancelAnswerSchema, falseAnswerSchema, shortListSchema } from './lies.ts';
 import { worldSchema } from './settings.ts';
@@ -113,7 +114,9 @@ const ORDERS: Readonly<Record<string, Order>> = {
   failTask: order(
     'the task fails; identifier: false omits the identifier; what is omitted, the variants decide',
     z.strictObject({
-      task: z.int().min(0),
+      task: z
+        .union([z.number(), z.string()])
+        .refine((task) => toTask(task) === task, 'must be a whole number, or beyond 2^53 a string of its digits'),
       account,
       text: text.exactOptional(),
       identifier: flag,

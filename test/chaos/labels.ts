@@ -18,6 +18,7 @@ import { parseRecord } from '../../src/api/record.ts';
 import type { ServerCatalog, ServerCatalogStatus } from '../../src/api/server-catalog.ts';
 import type { VirtualServer } from '../../src/api/virtual-server.ts';
 import type { VirtualServerSet } from '../../src/api/virtual-server-set.ts';
+import { toTask, type TaskNumber } from '../../src/base/exact-numbers.ts';
 import { isInOrder } from '../oracles/catalogs.ts';
 import { connectionLabel, connectionOf } from './secret-calls.ts';
 import { setLabel } from './sets.ts';
@@ -37,7 +38,7 @@ export interface World {
   readonly set: VirtualServerSet | undefined;
   object(name: string): VirtualServer | undefined;
   /** The object that holds this identifier or task. */
-  holder(what: { identifier: string } | { task: number }): VirtualServer | undefined;
+  holder(what: { identifier: string } | { task: TaskNumber }): VirtualServer | undefined;
   /** The object that orders, or has ordered, a server with these SSH keys. */
   ordering(sshKeys: unknown): VirtualServer | undefined;
 }
@@ -118,7 +119,7 @@ export function providerLabel({ method, path, body }: Request, world: World, isA
     }
     return `provider:${method}-${name}${beside(world)}`;
   }
-  if (kind === undefined) return `provider:GET-task:${stateOf(world.holder({ task: Number(id) }))}`;
+  if (kind === undefined) return `provider:GET-task:${stateOf(world.holder({ task: toTask(id) ?? id }))}`;
   const again = isAsked ? ':asked' : '';
   return `provider:${method}-server:${stateOf(world.holder({ identifier: decodeURIComponent(id) }))}${again}`;
 }

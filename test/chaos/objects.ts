@@ -6,6 +6,7 @@ import { currentReason } from '../../src/api/conditions.ts';
 import type { ServerCatalog } from '../../src/api/server-catalog.ts';
 import type { VirtualServer } from '../../src/api/virtual-server.ts';
 import type { VirtualServerSet } from '../../src/api/virtual-server-set.ts';
+import type { TaskNumber } from '../../src/base/exact-numbers.ts';
 import type { KubeObject } from '../../src/kube/resource.ts';
 import { isOlder } from '../../src/kube/resource.ts';
 import type { Simulator } from '../../src/simulator/index.ts';
@@ -78,7 +79,7 @@ export class KnownObjects implements World {
     return isCurrent === true ? currentReason(object?.status?.conditions) : undefined;
   }
 
-  holder(what: { identifier: string } | { task: number }): VirtualServer | undefined {
+  holder(what: { identifier: string } | { task: TaskNumber }): VirtualServer | undefined {
     const identifier =
       'identifier' in what
         ? what.identifier

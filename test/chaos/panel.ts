@@ -1,6 +1,7 @@
 /** The provider as people see it: which object a server was ordered for, and tasks that end after enough polls. */
 import { ADOPT_ANNOTATION } from '../../src/api/names.ts';
 import type { VirtualServer } from '../../src/api/virtual-server.ts';
+import type { TaskNumber } from '../../src/base/exact-numbers.ts';
 import { DEFAULT_KEY, type CreateEntry, type Simulator } from '../../src/simulator/index.ts';
 import type { Lists } from '../oracles/catalogs.ts';
 import { recordOf } from '../fixtures/records.ts';
@@ -17,7 +18,7 @@ export class Panel {
   }
 
   /** Number of polls of the task that the provider has answered. */
-  polls(task: number): number {
+  polls(task: TaskNumber): number {
     const filter = { route: '/beta/queue/vps/{task}', param: String(task), status: 200 } as const;
     return this.#simulator.ledger.requests(filter).length;
   }

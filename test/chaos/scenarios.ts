@@ -65,7 +65,7 @@ async function taskRuns(stage: Stage, name: string): Promise<void> {
     const object = stage.objects.object(name);
     const task = object && recordOf(object)?.task;
     // If the answer was lost, a person has to resolve the order, and the server exists by then.
-    return (task !== undefined && stage.panel.polls(Number(task)) >= POLLS) || stage.reason(name) === 'Available';
+    return (task !== undefined && stage.panel.polls(task) >= POLLS) || stage.reason(name) === 'Available';
   });
 }
 

@@ -116,7 +116,9 @@ export class Stage {
     const tokens: string[] = [];
     const newToken = (): string => tokens[tokens.push(randomUUID()) - 1] ?? '';
     const { api = 'documented' } = options;
-    const simulator = await startSimulator({ api, taskDurationMs: Infinity, newToken });
+    // A double keeps no number of a task beyond 2^53.
+    const firstTask = api === 'public' ? 2n ** 53n : 1001;
+    const simulator = await startSimulator({ api, firstTask, taskDurationMs: Infinity, newToken });
     const upstream = { origin: simulator.baseUrl, dispatcher: options.arena.provider };
     const provider = await startProxy({ upstream, onExchange: (exchange) => stage.traffic.toProvider(exchange) });
     simulator.setOrigin(provider.origin);

@@ -2,6 +2,7 @@
  * Checks what a journal shows when the next process opens it: every confirmed step after the death of the process; no proof
  * after the death of the machine.
  */
+import type { TaskNumber } from '../../src/base/exact-numbers.ts';
 import type { Journal, JournalEntry } from '../../src/virtual-server/journal/journal.ts';
 
 type State = Pick<JournalEntry, 'state' | 'task'>;
@@ -22,12 +23,13 @@ export class JournalWatch {
 
   /**
    * Wraps the journal to record its confirmed steps. `onMinted` gets the uid of each object that is about to claim an
-   * attempt, and `onSending` of each that orders.
+   * attempt, `onSending` of each that orders, and `onTask` the attempt of each whose order was accepted.
    */
   watched(
     journal: Journal,
     onMinted: (uid: string) => void,
     onSending: (uid: string, attempt: string) => void,
+    onTask: (attempt: string, task: TaskNumber) => void,
   ): Journal {
     const follow = async (uid: string, attempt: string, state: State, step: Promise<void>): Promise<void> => {
       const key = `${uid} ${attempt}`;
@@ -56,7 +58,10 @@ export class JournalWatch {
         onSending(uid, attempt);
         return follow(uid, attempt, { state: 'sending' }, journal.sending(uid, attempt));
       },
-      task: (uid, attempt, task) => follow(uid, attempt, { state: 'task', task }, journal.task(uid, attempt, task)),
+      task: (uid, attempt, task) => {
+        onTask(attempt, task);
+        return follow(uid, attempt, { state: 'task', task }, journal.task(uid, attempt, task));
+      },
       createdNothing: (uid, attempt) => follow(uid, attempt, { state: 'minted' }, journal.createdNothing(uid, attempt)),
       settle: (uid, attempt) => forget(uid, [attempt], journal.settle(uid, attempt)),
       drop: (uid) =>

@@ -2,6 +2,7 @@
  * Orders that seem to have failed for longer than anyone waits: the task answers 500, and nothing shows the server. Much
  * later the server comes up all the same.
  */
+import type { TaskNumber } from '../../src/base/exact-numbers.ts';
 import type { Simulation } from '../../src/simulator/index.ts';
 import type { LieHandle } from '../../src/simulator/lies.ts';
 import type { ApiServer } from './api-server.ts';
@@ -22,7 +23,7 @@ export interface LateServersParts {
 }
 
 interface Late {
-  task: number;
+  task: TaskNumber;
   serial: number;
   lie: LieHandle;
 }
@@ -82,7 +83,7 @@ export class LateServers {
     this.#hidden = [];
   }
 
-  #deny(task: number): LieHandle {
+  #deny(task: TaskNumber): LieHandle {
     const { provider } = this.#parts.simulation;
     return provider.falsify({ route: TASK, param: String(task), account: OWN_ACCOUNT, status: 500 });
   }

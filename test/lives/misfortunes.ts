@@ -23,6 +23,15 @@ export function drawProvider(
   };
 }
 
+/** A double keeps every integer up to 2^53; in some worlds, task numbers pass it, or are beyond it from the start. */
+const LONG_TASKS = [2n ** 53n - 4n, 2n ** 53n, 2n ** 64n - 4n];
+
+/** How a world numbers its tasks, and whether the Location repeats the number that the body has. */
+export function drawTasks(random: Random): Pick<SimulationOptions, 'firstTask' | 'createAnswer'> {
+  if (!random.chance(0.25)) return {};
+  return { firstTask: random.pick(LONG_TASKS), createAnswer: { location: random.chance(0.5) } };
+}
+
 export interface MisfortuneParts {
   simulation: Simulation;
   random: Random;

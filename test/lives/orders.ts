@@ -2,6 +2,7 @@
  * Which object each order was sent for. An order does not name its object, and the members of a set all send the same
  * order, so this follows the visit that sends it.
  */
+import type { TaskNumber } from '../../src/base/exact-numbers.ts';
 import { logFields } from '../../src/base/logger.ts';
 
 /** The object that an order is for, and the name of the attempt. */
@@ -17,6 +18,8 @@ export class Orders {
   readonly #visits = new Map<unknown, Sent>();
   /** By serial. */
   readonly #sent = new Map<number, Sent>();
+  /** By attempt: the task that the provider has accepted, and whether the process that ordered has followed it. */
+  readonly #tasks = new Map<string, { task: TaskNumber; isFollowed: boolean }>();
   /** By uid. */
   readonly #serials = new Map<string, Set<number>>();
 
@@ -32,11 +35,24 @@ export class Orders {
     return sent;
   }
 
-  accepted(serial: number, sent: Sent): void {
+  accepted(serial: number, sent: Sent, task: TaskNumber): void {
     const { uid } = sent;
+    this.#tasks.set(sent.attempt, { task, isFollowed: false });
     this.#sent.set(serial, sent);
     this.#serials.set(uid, (this.#serials.get(uid) ?? new Set()).add(serial));
     for (const listener of this.listeners) listener(serial, uid);
+  }
+
+  /** The process that sent the order continues with this task. */
+  followed(attempt: string, task: TaskNumber): void {
+    const accepted = this.#tasks.get(attempt);
+    if (accepted?.task === task) accepted.isFollowed = true;
+  }
+
+  /** The task of an accepted order, unless the process that sent the order has followed it. */
+  unfollowed(attempt: string): TaskNumber | undefined {
+    const accepted = this.#tasks.get(attempt);
+    return accepted?.isFollowed === false ? accepted.task : undefined;
   }
 
   /** Serials of the servers that were ordered for this object. */

@@ -66,8 +66,8 @@ export interface ProcessParts {
   skewMs: number;
   /** Called with each request to the provider when it is sent. */
   onExchange: (exchange: Exchange) => void;
-  /** Called with each fault of the journal that the process opened. */
-  onJournal: (what: string) => void;
+  /** Called with each fault of the journal that the process opened, and with each accepted order that it lost. */
+  onFault: (what: string) => void;
   /** Called when the process cannot start. */
   onFailedStart: (error: Error) => void;
 }
@@ -205,11 +205,16 @@ export class SimProcess {
       lock: () => disk.lock(owner, (holder) => scheduler.isDead(holder)),
       warn: (message, fields) => log.warn(fields, message),
     });
-    if (observes === undefined) for (const what of disk.watch.wronglyOpened(opened)) parts.onJournal(what);
+    if (observes === undefined) for (const what of disk.watch.wronglyOpened(opened)) parts.onFault(what);
     const decides = (uid: string): void => parts.prices?.decided(uid, this.#operator?.vitals().objects() ?? [], this);
     const journal =
       observes === undefined
-        ? disk.watch.watched(opened, decides, (uid, attempt) => orders.announce(uid, attempt))
+        ? disk.watch.watched(
+            opened,
+            decides,
+            (uid, attempt) => orders.announce(uid, attempt),
+            (attempt, task) => orders.followed(attempt, task),
+          )
         : opened;
     const client = createProvider({
       baseUrl: simulation.baseUrl,
@@ -217,7 +222,14 @@ export class SimProcess {
       createTimeoutMs: FLAGS.createTimeoutMs,
       qps: setting.flags.providerQps,
       timers,
-      transport: new SimWire({ network, simulation, orders, owner, onExchange: parts.onExchange }),
+      transport: new SimWire({
+        network,
+        simulation,
+        orders,
+        owner,
+        onExchange: parts.onExchange,
+        onLost: parts.onFault,
+      }),
     });
     const provider = observes === undefined ? client : readOnlyProvider(client);
     const leases = createClient(http, LEASES);

@@ -8,7 +8,7 @@ import { ApiMisfortunes } from './api-misfortunes.ts';
 import { ApiServer } from './api-server.ts';
 import { CancelWatch } from './cancel-watch.ts';
 import { SimDisk } from './disk.ts';
-import { drawProvider, Misfortunes, OTHER_ACCOUNT, OWN_ACCOUNT } from './misfortunes.ts';
+import { drawProvider, drawTasks, Misfortunes, OTHER_ACCOUNT, OWN_ACCOUNT } from './misfortunes.ts';
 import { HostKeys } from './host-keys.ts';
 import { orderedBesideHandOver } from './hand-overs.ts';
 import { LateServers } from './late-servers.ts';
@@ -104,8 +104,9 @@ const HASTY_SEED = 0x4a57e;
 /** Share of the worlds, 0 to 1, in which the API server refuses writes of metadata at times. */
 const WITH_REFUSALS = 0.3;
 const REFUSALS_SEED = 0x4ef5e;
-/** The same for the API of the provider, and for what goes wrong with it. */
+/** The same for the API of the provider, for what goes wrong with it, and for its task numbers. */
 const API_SEED = 0xa91;
+const TASKS_SEED = 0x7a5c5;
 const START = Date.parse('2026-01-01T00:00:00Z');
 const MINUTE = 60_000;
 /** For this long, nothing may be written to a world at rest (ms). */
@@ -196,6 +197,7 @@ class SimWorld {
       ],
       ...(this.#isWorse && drawProvider(this.#random)),
       ...this.#worldApi,
+      ...drawTasks(new Random(seed ^ TASKS_SEED)),
       // Servers are there sooner in a world with a limit in money, so that more prices are known.
       taskDurationMs: (isLimited ? 1 : 5) * MINUTE,
       recordRequests: false,
@@ -437,7 +439,7 @@ class SimWorld {
         ? (request) =>
             void this.#violations.push(...writtenByObserver(request), ...forgottenByObserver(request, this.#api))
         : undefined,
-      onJournal: (what) => this.#violations.push(what),
+      onFault: (what) => this.#violations.push(what),
       onFailedStart: (error) => this.#startAgain(replica as Replica, process, error),
       ...(name !== 'alone' && { election: { identity, onLost: () => this.#lost(replica as Replica) } }),
     });

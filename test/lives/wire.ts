@@ -17,6 +17,8 @@ export interface WireParts {
   owner: object;
   /** Called with each exchange when it is sent. */
   onExchange: (exchange: Exchange) => void;
+  /** Called with each order that the process does not follow although it has read that the order was accepted. */
+  onLost: (what: string) => void;
 }
 
 export class SimWire implements Wire {
@@ -100,10 +102,23 @@ export class SimWire implements Wire {
         }
         void this.#process(exchange, sent).then((processed) => {
           const failed = answer !== undefined && processed.status < 300;
-          this.#answer(failed ? { status: answer, headers: {}, body: '' } : processed, isLost, resolve);
+          this.#answer(failed ? { status: answer, headers: {}, body: '' } : processed, isLost, (received) => {
+            resolve(received);
+            if (sent !== undefined && received.status === 202 && !signal.aborted) this.#expectFollowed(sent);
+          });
         });
       });
     });
+  }
+
+  /** It has read the answer, so it follows the task at once unless it dies. */
+  #expectFollowed({ attempt }: Sent): void {
+    const { orders, onLost } = this.#parts;
+    const judge = (): void => {
+      const task = orders.unfollowed(attempt);
+      if (task !== undefined) onLost(`attempt ${attempt} was answered with task ${task}, which was not followed`);
+    };
+    this.#network.scheduler.after(1, judge, this.#owner);
   }
 
   #answer(answer: ProviderAnswer, isLost: boolean, resolve: (answer: ProviderAnswer) => void): void {
@@ -125,7 +140,7 @@ export class SimWire implements Wire {
       connection: 0,
     });
     const order = simulation.ledger.creates()[before];
-    if (sent !== undefined && order !== undefined) orders.accepted(order.serial, sent);
+    if (sent !== undefined && order !== undefined) orders.accepted(order.serial, sent, order.task);
     if (delivery.kind !== 'answer' || typeof delivery.body !== 'string')
       throw new Error('the simulation does not order faults');
     return { status: delivery.status, headers: delivery.headers, body: delivery.body };

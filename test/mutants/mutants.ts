@@ -50,6 +50,7 @@ export const MUTANTS: Mutant[] = [
     file: 'src/virtual-server/operations/reads.ts',
     find: "return isSilent ? 'perhaps' : 'yes';",
     replace: "return isSilent ? 'yes' : 'yes';",
+    tests: ['--project', 'unit', 'test/unit/virtual-server/operations/create-failure.test.ts'],
   },
   {
     name: 'orders again by itself where the provider has no list',

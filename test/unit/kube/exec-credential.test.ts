@@ -275,6 +275,18 @@ describe('a plugin', () => {
     await Promise.all(all);
     expect(runs()).toHaveLength(1);
   });
+
+  it('runs on for the call that still waits when another one ends', async () => {
+    const good = prints(credential({ token: 'good' }));
+    const { http } = await startApi(['Bearer good'], `echo run >>runs; until test -e go; do sleep 0.05; done; ${good}`);
+    const given = new AbortController();
+    const calls = Promise.allSettled([http.call({ path: '/', signal: given.signal }), http.call({ path: '/' })]);
+    await vi.waitFor(() => expect(runs()).toHaveLength(1));
+    given.abort();
+    await writeFile(file('go'), '');
+    expect((await calls).map(({ status }) => status)).toEqual(['rejected', 'fulfilled']);
+    expect(runs()).toHaveLength(1);
+  });
 });
 
 /** True while the process runs; a zombie does not. */

@@ -26,6 +26,22 @@ describe('lists', () => {
 });
 
 describe('a creation', () => {
+  it('numbers tasks beyond 2^53 with every digit, as JSON numbers', async () => {
+    const { call, login, clock, simulation } = inProcess({ firstTask: 2n ** 53n - 1n });
+    const token = await login();
+    const create = () => call(SERVERS, { method: 'POST', token, json: CREATE });
+    const answers = [await create(), await create(), await create()];
+    const numbers = ['9007199254740991', '9007199254740992', '9007199254740993'];
+    expect(answers.map(({ text }) => text)).toEqual(numbers.map((number) => `{"task":${number}}`));
+    const urls = answers.map(({ headers }) => headers.get('location') ?? '');
+    expect(urls).toEqual(numbers.map((number) => `${simulation.baseUrl}/beta/queue/vps/${number}`));
+    expect(simulation.ledger.creates().map(({ task }) => task)).toEqual([Number(numbers[0]), numbers[1], numbers[2]]);
+    clock.advance(60_000);
+    const polled = await Promise.all(urls.map((url) => call(url, { token })));
+    const identifiers = simulation.ledger.creates().map(({ identifier }) => ({ identifier }));
+    expect(polled.map(({ json }) => json)).toEqual(identifiers);
+  });
+
   it('goes from 202 through both forms of status to 303 and a running server', async () => {
     const { call, login, clock, simulation } = inProcess({ taskDurationMs: 90_000, basePrefix: '/prefix' });
     const token = await login();

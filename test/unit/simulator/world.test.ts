@@ -104,6 +104,21 @@ describe('POST /world', () => {
     expect(await poll(pending)).not.toHaveProperty('identifier');
   });
 
+  it('completes and fails tasks beyond 2^53', async () => {
+    const long = inProcess({ firstTask: 2n ** 53n });
+    const token = await long.login();
+    await long.create(token);
+    await long.create(token);
+    const own = await startPanel(long.simulation, 0);
+    const act = (path: string, body: object) => fetch(own.url + path, { method: 'POST', body: JSON.stringify(body) });
+    expect((await act('/tasks/9007199254740992/complete', {})).status).toBe(200);
+    expect((await act('/world', { failTask: { task: '9007199254740993', text: 'Failed' } })).status).toBe(200);
+    await own.close();
+    expect(long.simulation.aliveServers().map(({ task, state }) => [task, state])).toEqual([
+      ['9007199254740992', 'running'],
+    ]);
+  });
+
   it('reuses an identifier, and changes its case', async () => {
     for (const identifier of ['vs1', 'vs2']) {
       add(identifier);

@@ -10,6 +10,7 @@ import {
 } from '../../../src/api/names.ts';
 import { formatRecord } from '../../../src/api/record.ts';
 import type { VirtualServer } from '../../../src/api/virtual-server.ts';
+import { without } from '../../../src/base/without.ts';
 import { KubeError } from '../../../src/kube/error.ts';
 import { ATTEMPTED, HELD, KNOWN, SERVER, TASKED, denials, memo, web, webWith } from '../../fixtures/decision.ts';
 import type { ServerRecord } from '../../../src/api/record.ts';
@@ -188,10 +189,14 @@ describe('a deleted object whose finalizer may not go', () => {
     expect(later.events.map(({ reason }) => reason)).toEqual(['ServerCancelled']);
   });
 
-  it('has a doubt for the next process, since its server is gone', async () => {
+  it.each([
+    ['the copy of the record', false],
+    ['its reason alone, if the status was wiped before', true],
+  ])('has a doubt for the next process, by %s', async (_where, isWiped) => {
     const { object } = await looked({ ...HELD, fingerprint: {} });
     const bare = webWith({ ...HELD, fingerprint: {} }, { deleting: true, status: { ...object.status } });
-    const seen = await refusing(bare, { memo: memo({ ...OVER, ...CONFIRMED }) });
+    const wiped = { ...bare, status: without(bare.status ?? {}, 'record') };
+    const seen = await refusing(isWiped ? wiped : bare, { memo: memo({ ...OVER, ...CONFIRMED }) });
     expect(shownBy(seen).reason).toBe('ReleaseRefused');
     // The provider has given the identifier to another server.
     const restarted = await visit(seen.object ?? web(), { answers: { server: SERVER } });

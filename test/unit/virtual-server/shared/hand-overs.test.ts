@@ -84,6 +84,25 @@ describe('a hand-over', () => {
     }
   });
 
+  it('does not take the price of a cheaper server for that of the one that was taken over', () => {
+    const { product, diskSize } = TAKER.spec;
+    const shown = { serverStatus: 'running', product, specs: { diskSize }, record: KNOWN };
+    const read: VirtualServer = { ...OLD, status: { ...shown, price: 12 } };
+    const own: ServerRecord = { ...KNOWN, owner: 'uid-of-cheap', identifier: 'srv2' };
+    const cheap: VirtualServer = {
+      ...at('cheap', '4', own),
+      status: { ...shown, identifier: 'srv2', price: 5, record: own },
+    };
+    const { objects, quota } = world(new ServerQuota(0, { usual: 25, namespaces: {} }));
+    for (const object of [cheap, read, FREE, TAKER]) objects.saw(object);
+    expect(quota.reserve('default', 'uid-of-third', TAKER.spec)).toEqual({
+      full: 'price',
+      maximum: 25,
+      sum: 17,
+      price: 12,
+    });
+  });
+
   it('ends with the object that holds the server', () => {
     const { objects } = world();
     for (const object of [OLD, TAKER]) objects.saw(object);
