@@ -345,6 +345,32 @@ export const MUTANTS: Mutant[] = [
     replace: "if (covered && present.has('')) remove(key, object);",
   },
   {
+    name: 'sends only the SSH keys of Secrets if there are some',
+    file: 'src/api/ordered-fields.ts',
+    find: 'isList(sent) && isList(before) ? [...before, ...sent] : sent',
+    replace: 'sent',
+    tests: ['--project', 'unit', 'test/unit/api/ordered-fields.test.ts'],
+  },
+  {
+    name: 'sends no disk size',
+    file: 'src/api/ordered-fields.ts',
+    find: 'if (sent === undefined) continue;',
+    replace: "if (sent === undefined || field === 'diskSize') continue;",
+  },
+  {
+    name: 'orders an image of another name',
+    file: 'src/api/ordered-fields.ts',
+    find: "image: { sentAs: 'image', encode: asIs },",
+    replace: "image: { sentAs: 'image', encode: (image) => image.replace('trixie', 'bookworm') },",
+  },
+  {
+    name: 'takes two specs with different images for the same order',
+    file: 'src/api/ordered-fields.ts',
+    find: "image: { sentAs: 'image', encode: asIs },",
+    replace: "image: { sentAs: 'image', encode: asIs, compared: { value: () => '', cel: (value) => value } },",
+    tests: ['--project', 'unit', 'test/unit/api/ordered-fields.test.ts'],
+  },
+  {
     name: 'lets a field of an order be changed',
     file: 'deploy/crds/vps-operator.dev_ordered-fields.yaml',
     find: 'object.spec.?image == oldObject.spec.?image && object.spec.?diskSize',

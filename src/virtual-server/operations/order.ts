@@ -8,6 +8,7 @@ import { without } from '../../base/without.ts';
 import { timestamp } from '../../base/duration.ts';
 import { ended } from '../../base/text.ts';
 import { RECONCILE_AT_ANNOTATION } from '../../api/names.ts';
+import { orderBody } from '../../api/ordered-fields.ts';
 import { unknownIn, type ServerRecord } from '../../api/record.ts';
 import type { VirtualServer, VirtualServerSpec } from '../../api/virtual-server.ts';
 import type { Verdict } from '../../controller/conditions.ts';
@@ -43,7 +44,7 @@ export async function order(visit: Visit, at: View): Promise<Outcome | undefined
 
   const inputs = await inputsOfOrder(visit, at);
   if (!inputs.ok) return inputs.next;
-  const { session, sshKeys } = inputs;
+  const { session, sshKeysFrom } = inputs;
 
   const place = quota.reserve(namespace, uid, wantedBy(visit.object));
   if ('full' in place) return parked(visit.view(), noPlace(visit.view(), place));
@@ -55,7 +56,7 @@ export async function order(visit: Visit, at: View): Promise<Outcome | undefined
   const opened = await open(session);
   if (!('send' in opened)) return lacking(visit, opened);
   try {
-    return await claimAndSend(visit, session.account, sshKeys, opened, hourly);
+    return await claimAndSend(visit, session.account, sshKeysFrom, opened, hourly);
   } finally {
     opened.close();
   }
@@ -85,7 +86,7 @@ async function openedAgain(
   return parked(at, { verdict: { reason: 'CreateBackOff', message }, retry: 'order' });
 }
 
-type OrderInputs = { ok: true; session: Session; sshKeys: string } | { ok: false; next: Outcome };
+type OrderInputs = { ok: true; session: Session; sshKeysFrom: string[] } | { ok: false; next: Outcome };
 
 /** What an order needs that is only read; or why nothing can be ordered. */
 export async function inputsOfOrder(visit: Visit, at: View): Promise<OrderInputs> {
@@ -104,7 +105,7 @@ export async function inputsOfOrder(visit: Visit, at: View): Promise<OrderInputs
   if (!lists.ok) return { ok: false, next: lacking(visit, lists) };
   const problem = specProblem(object.spec, lists.catalog);
   if (problem !== undefined) return { ok: false, next: parked(visit.view(), invalidSpec(visit.view(), problem)) };
-  return { ok: true, session, sshKeys: sshKeys.text };
+  return { ok: true, session, sshKeysFrom: sshKeys.keys };
 }
 
 /** Waits for a turn, a token and a connection. */
@@ -121,7 +122,7 @@ async function open(session: Session): Promise<OpenOrder | Missing> {
 async function claimAndSend(
   visit: Visit,
   account: string,
-  sshKeys: string,
+  sshKeysFrom: readonly string[],
   opened: OpenOrder,
   hourly: Reservation,
 ): Promise<Outcome | undefined> {
@@ -150,9 +151,7 @@ async function claimAndSend(
     return goOn(visit.view().facts.memo);
   }
 
-  const { product, image, diskSize } = visit.object.spec;
-  const request = { product, image, diskSize, sshKeys };
-  const answer = await opened.send(request, {
+  const answer = await opened.send(orderBody({ ...visit.object.spec, sshKeysFrom }), {
     maySend: leads,
     sending: () => {
       visit.keeps(hourly);

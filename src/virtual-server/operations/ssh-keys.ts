@@ -1,4 +1,4 @@
-/** The SSH keys that an order sends: those in spec, and those in the Secrets that spec names. */
+/** The SSH keys in the Secrets that spec names, which an order sends. */
 import { missing, type Missing } from '../../accounts/decision/failure.ts';
 import { publicKeysIn } from '../../api/public-key.ts';
 import type { VirtualServer } from '../../api/virtual-server.ts';
@@ -8,17 +8,13 @@ import type { Kube } from '../kube.ts';
 const FIX =
   '. The operator ordered nothing. Put SSH public keys there, or correct spec.sshKeysFrom; the operator retries automatically';
 
-/**
- * Inline keys first, then keys from Secrets, one per line. The content of a Secret goes to the provider only if every line is a
- * public key: anything else could be another secret.
- */
+/** The content of a Secret goes to the provider only if every line is a public key: anything else could be another secret. */
 export async function readSshKeys(
   object: VirtualServer,
   kube: Pick<Kube, 'getSecret'>,
-): Promise<{ ok: true; text: string } | Missing> {
-  const { sshKeys = [], sshKeysFrom = [] } = object.spec;
-  const keys = sshKeys.map((key) => key.trim());
-  for (const { name, key } of sshKeysFrom) {
+): Promise<{ ok: true; keys: string[] } | Missing> {
+  const keys: string[] = [];
+  for (const { name, key } of object.spec.sshKeysFrom ?? []) {
     const where = `Secret ${object.metadata.namespace}/${name}, named in spec.sshKeysFrom,`;
     let text: string | undefined;
     try {
@@ -37,5 +33,5 @@ export async function readSshKeys(
     if (!found.ok) return missing('SSHKeyNotFound', `${where} key "${key}": ${found.problem}${FIX}`);
     keys.push(...found.keys);
   }
-  return { ok: true, text: keys.join('\n') };
+  return { ok: true, keys };
 }
