@@ -1594,8 +1594,8 @@ export const MUTANTS: Mutant[] = [
   {
     name: 'sends any line of a Secret to the provider',
     file: 'src/api/public-key.ts',
-    find: 'if (problem !== undefined) return { ok: false',
-    replace: "if (problem === '') return { ok: false",
+    find: 'if (problem !== undefined) return err(`line',
+    replace: "if (problem === '') return err(`line",
     tests: ['--project', 'unit', 'test/unit/api/public-key.test.ts'],
   },
   {
@@ -2707,7 +2707,7 @@ export const MUTANTS: Mutant[] = [
     file: 'src/virtual-server/ssh-check.ts',
     find: 'key = shownKey(blob);',
     replace:
-      "key = shownKey(blob);\n          if (key !== undefined) end({ ok: true, banner: banner ?? '', key, noKey: '' });",
+      "key = shownKey(blob);\n          if (key !== undefined) end(ok({ banner: banner ?? '', key, noKey: '' }));",
     tests: ['--project', 'unit', 'test/unit/virtual-server/ssh-check-host-keys.test.ts'],
   },
   {

@@ -30,8 +30,8 @@ export async function readSshKeys(
     }
     if (text === undefined || text === '') return missing('SSHKeyNotFound', `${where} has no key "${key}"${FIX}`);
     const found = publicKeysIn(text);
-    if (!found.ok) return missing('SSHKeyNotFound', `${where} key "${key}": ${found.problem}${FIX}`);
-    keys.push(...found.keys);
+    if (!found.ok) return missing('SSHKeyNotFound', `${where} key "${key}": ${found.error}${FIX}`);
+    keys.push(...found.value);
   }
   return { ok: true, keys };
 }
