@@ -613,8 +613,8 @@ export const MUTANTS: Mutant[] = [
   {
     name: 'treats a tunnel that the proxy refused with 502 as a refused order',
     file: 'src/virtual-server/operations/order.ts',
-    find: 'return missing(reasonOf(error), `Nothing was ordered',
-    replace: "return missing('CreateRejected', `Nothing was ordered",
+    find: 'return err(missing(reasonOf(error), `Nothing was ordered',
+    replace: "return err(missing('CreateRejected', `Nothing was ordered",
     plan: 'crash/proxied/proxy:CONNECT:order/refused-502',
   },
   {

@@ -52,8 +52,8 @@ export async function cancel(visit: Visit, at: View, operation: Cancel): Promise
 
 async function cancelOnce(visit: Visit, at: View, { record, identifier }: Cancel): Promise<Outcome | undefined> {
   const key = await visit.key(at);
-  if (!key.ok) return goneUnasked(visit.view()) ?? withoutKey(visit.view(), 'cancel', key);
-  const { session } = key;
+  if (!key.ok) return goneUnasked(visit.view()) ?? withoutKey(visit.view(), 'cancel', key.error);
+  const { session } = key.value;
 
   // Another server may have got the identifier, so the server comes first.
   const shown = await readServer(identifier, record.account, session, visit.object);

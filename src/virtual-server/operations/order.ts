@@ -31,6 +31,7 @@ import { unknownMessage } from '../decision/words.ts';
 import type { Visit } from '../visit.ts';
 import { lookForFailed } from './reads.ts';
 import { readSshKeys } from './ssh-keys.ts';
+import { err, ok, type Result } from '../../base/result.ts';
 
 /** How old the provider's lists may be when the operator decides on an order (ms). */
 const CATALOG_AGE_MS = 5_000;
@@ -43,8 +44,8 @@ export async function order(visit: Visit, at: View): Promise<Outcome | undefined
   const { namespace, uid } = visit.object.metadata;
 
   const inputs = await inputsOfOrder(visit, at);
-  if (!inputs.ok) return inputs.next;
-  const { session, sshKeysFrom } = inputs;
+  if (!inputs.ok) return inputs.error;
+  const { session, sshKeysFrom } = inputs.value;
 
   const place = quota.reserve(namespace, uid, wantedBy(visit.object));
   if ('full' in place) return parked(visit.view(), noPlace(visit.view(), place));
@@ -54,11 +55,11 @@ export async function order(visit: Visit, at: View): Promise<Outcome | undefined
   visit.reserves(hourly);
 
   const opened = await open(session);
-  if (!('send' in opened)) return lacking(visit, opened);
+  if (!opened.ok) return lacking(visit, opened.error);
   try {
-    return await claimAndSend(visit, session.account, sshKeysFrom, opened, hourly);
+    return await claimAndSend(visit, session.account, sshKeysFrom, opened.value, hourly);
   } finally {
-    opened.close();
+    opened.value.close();
   }
 }
 
@@ -86,35 +87,35 @@ async function openedAgain(
   return parked(at, { verdict: { reason: 'CreateBackOff', message }, retry: 'order' });
 }
 
-type OrderInputs = { ok: true; session: Session; sshKeysFrom: string[] } | { ok: false; next: Outcome };
+type OrderInputs = Result<{ session: Session; sshKeysFrom: string[] }, Outcome>;
 
 /** What an order needs that is only read; or why nothing can be ordered. */
 export async function inputsOfOrder(visit: Visit, at: View): Promise<OrderInputs> {
   const key = await visit.key(at);
-  if (!key.ok) return { ok: false, next: withoutKey(visit.view(), 'order', key) };
-  const { session } = key;
+  if (!key.ok) return err(withoutKey(visit.view(), 'order', key.error));
+  const { session } = key.value;
   const { object } = visit;
 
   const open = await openedAgain(visit, at.own, session);
-  if (open !== undefined) return { ok: false, next: open };
+  if (open !== undefined) return err(open);
 
   const sshKeys = await readSshKeys(object, visit.services.kube);
-  if (!sshKeys.ok) return { ok: false, next: lacking(visit, sshKeys) };
+  if (!sshKeys.ok) return err(lacking(visit, sshKeys.error));
 
   const lists = await readCatalog(session, CATALOG_AGE_MS);
-  if (!lists.ok) return { ok: false, next: lacking(visit, lists) };
-  const problem = specProblem(object.spec, lists.catalog);
-  if (problem !== undefined) return { ok: false, next: parked(visit.view(), invalidSpec(visit.view(), problem)) };
-  return { ok: true, session, sshKeysFrom: sshKeys.keys };
+  if (!lists.ok) return err(lacking(visit, lists.error));
+  const problem = specProblem(object.spec, lists.value);
+  if (problem !== undefined) return err(parked(visit.view(), invalidSpec(visit.view(), problem)));
+  return ok({ session, sshKeysFrom: sshKeys.value });
 }
 
 /** Waits for a turn, a token and a connection. */
-async function open(session: Session): Promise<OpenOrder | Missing> {
+async function open(session: Session): Promise<Result<OpenOrder, Missing>> {
   try {
-    return await session.openOrder();
+    return ok(await session.openOrder());
   } catch (error) {
     if (!(error instanceof ProviderError)) throw error;
-    return missing(reasonOf(error), `Nothing was ordered: ${callProblem(error)}`, error.retryAfterMs);
+    return err(missing(reasonOf(error), `Nothing was ordered: ${callProblem(error)}`, error.retryAfterMs));
   }
 }
 

@@ -4,6 +4,7 @@ import { publicKeysIn } from '../../api/public-key.ts';
 import type { VirtualServer } from '../../api/virtual-server.ts';
 import { KubeError } from '../../kube/error.ts';
 import type { Kube } from '../kube.ts';
+import { err, ok, type Result } from '../../base/result.ts';
 
 const FIX =
   '. The operator ordered nothing. Put SSH public keys there, or correct spec.sshKeysFrom; the operator retries automatically';
@@ -12,26 +13,28 @@ const FIX =
 export async function readSshKeys(
   object: VirtualServer,
   kube: Pick<Kube, 'getSecret'>,
-): Promise<{ ok: true; keys: string[] } | Missing> {
+): Promise<Result<string[], Missing>> {
   const keys: string[] = [];
   for (const { name, key } of object.spec.sshKeysFrom ?? []) {
     const where = `Secret ${object.metadata.namespace}/${name}, named in spec.sshKeysFrom,`;
     let text: string | undefined;
     try {
       const secret = await kube.getSecret(object.metadata.namespace, name);
-      if (secret === undefined) return missing('SSHKeyNotFound', `${where} does not exist${FIX}`);
+      if (secret === undefined) return err(missing('SSHKeyNotFound', `${where} does not exist${FIX}`));
       text = secret.data[key]?.trim();
     } catch (error) {
       if (!(error instanceof KubeError && error.code === 'Forbidden')) throw error;
-      return missing(
-        'SecretForbidden',
-        `${where} cannot be read: ${error.message}. Grant the operator this right, or name another Secret`,
+      return err(
+        missing(
+          'SecretForbidden',
+          `${where} cannot be read: ${error.message}. Grant the operator this right, or name another Secret`,
+        ),
       );
     }
-    if (text === undefined || text === '') return missing('SSHKeyNotFound', `${where} has no key "${key}"${FIX}`);
+    if (text === undefined || text === '') return err(missing('SSHKeyNotFound', `${where} has no key "${key}"${FIX}`));
     const found = publicKeysIn(text);
-    if (!found.ok) return missing('SSHKeyNotFound', `${where} key "${key}": ${found.error}${FIX}`);
+    if (!found.ok) return err(missing('SSHKeyNotFound', `${where} key "${key}": ${found.error}${FIX}`));
     keys.push(...found.value);
   }
-  return { ok: true, keys };
+  return ok(keys);
 }

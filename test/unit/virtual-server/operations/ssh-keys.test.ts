@@ -28,7 +28,7 @@ const readFrom = (secret: ReadSecret['data'] | KubeError | undefined, ...keys: s
 describe('the SSH keys of an order', () => {
   it('are read from every key of a Secret that spec names', async () => {
     const secret = { one: `${OTHER_KEY}\n`, two: `# mine\n${OTHER_KEY}\n${OTHER_KEY}` };
-    expect(await readFrom(secret, 'one', 'two')).toEqual({ ok: true, keys: [OTHER_KEY, OTHER_KEY, OTHER_KEY] });
+    expect(await readFrom(secret, 'one', 'two')).toEqual({ ok: true, value: [OTHER_KEY, OTHER_KEY, OTHER_KEY] });
   });
 
   it('are sent with it, after those in spec', async () => {
@@ -46,8 +46,8 @@ describe('the SSH keys of an order', () => {
     { reason: 'SecretForbidden', secret: new KubeError('Forbidden', 'not allowed'), words: 'cannot be read' },
   ])('are not complete: $words', async ({ reason, secret, words }) => {
     const sshKeys = await readFrom(secret, 'one');
-    expect(sshKeys).toMatchObject({ ok: false, reason });
-    expect(sshKeys.ok ? '' : sshKeys.message).toContain(words);
+    expect(sshKeys).toMatchObject({ ok: false, error: { reason } });
+    expect(sshKeys.ok ? '' : sshKeys.error.message).toContain(words);
   });
 
   it('are no private key, which is neither sent nor shown', async () => {
