@@ -2007,8 +2007,8 @@ export const MUTANTS: Mutant[] = [
   {
     name: 'judges the answer to a DELETE on an outdated record',
     file: 'src/virtual-server/operations/cancel.ts',
-    find: 'return afterWord(visit.view(), still.record, shown, sent.said, after);',
-    replace: 'return afterWord(visit.view(), record, shown, sent.said, after);',
+    find: 'return afterWord(visit.view(), still.record, shown, sent.value, after);',
+    replace: 'return afterWord(visit.view(), record, shown, sent.value, after);',
     tests: ['--project', 'unit', 'test/unit/virtual-server/operations/cancel.test.ts'],
   },
   {
