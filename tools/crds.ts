@@ -2,7 +2,7 @@
 import { writeFileSync } from 'node:fs';
 import { stringify } from 'yaml';
 import { serverCatalogCrd, virtualServerCrd, virtualServerSetCrd } from '../src/api/crd.ts';
-import { orderedFieldsPolicy } from '../src/api/ordered-fields.ts';
+import { orderedFieldsPolicy } from '../src/api/ordered-fields-policy.ts';
 import { CATALOG_PLURAL, GROUP, SERVER_PLURAL, SET_PLURAL } from '../src/api/names.ts';
 
 const fileOf = (name: string): URL => new URL(`../deploy/crds/${GROUP}_${name}.yaml`, import.meta.url);

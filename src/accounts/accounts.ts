@@ -12,8 +12,9 @@ import { KubeError } from '../kube/error.ts';
 import type { ReadSecret, SecretReader } from '../kube/kinds.ts';
 import { ProviderError } from '../provider/error.ts';
 import type { Account, ApiKey, Catalog, Provider, Session } from '../provider/types.ts';
+import { err, ok, type Result } from '../base/result.ts';
 
-export type Found = { ok: true; session: Session; note?: string } | Missing;
+export type Found = Result<{ session: Session; note?: string | undefined }, Missing>;
 
 /** The circumstances in which an object needs a session. */
 export interface Use {
@@ -119,7 +120,7 @@ export class Accounts {
     const fallback = use.deleting && (last === undefined || isDoubtful(entry));
     const other = fallback ? await this.#fallback(entry, use) : undefined;
     if (other !== undefined) return other;
-    if (last === undefined) return this.#missing(entry, use.deleting);
+    if (last === undefined) return err(this.#missing(entry, use.deleting));
     const note = `${ended(entry.problem?.message ?? '')} The operator uses the last key that it read from that Secret`;
     return found(last, namespace, use, note);
   }
@@ -195,21 +196,21 @@ export class Accounts {
   async #read(entry: Entry): Promise<void> {
     const { kube, timers } = this.#options;
     const { namespace, name, version } = entry;
-    let parsed: ApiKey | Missing;
+    let parsed: Result<ApiKey, Missing>;
     try {
       const secret = await kube.getSecret(namespace, name);
       if (secret !== undefined) entry.version = secret.resourceVersion;
       parsed = parseApiKey(secret, namespace, name);
     } catch (error) {
       if (!(error instanceof KubeError) || (error.code !== 'Forbidden' && entry.account === undefined)) throw error;
-      parsed = secretForbidden(namespace, name, error.message);
+      parsed = err(secretForbidden(namespace, name, error.message));
     }
     const now = timers.monotonic();
     entry.readAt = now;
-    if ('ok' in parsed) entry.problem = parsed;
+    if (!parsed.ok) entry.problem = parsed.error;
     else {
       const before = entry.account;
-      const account = before?.hasKey(parsed) === true ? before : this.#accountOf(parsed);
+      const account = before?.hasKey(parsed.value) === true ? before : this.#accountOf(parsed.value);
       const isMended = entry.problem !== undefined;
       entry.account = account;
       entry.problem = undefined;
@@ -267,7 +268,7 @@ export class Accounts {
 
 function found(account: Account, namespace: string, { asked = false }: Use, note?: string): Found {
   if (asked) account.retryLogin();
-  return { ok: true, session: account.session(namespace), note };
+  return ok({ session: account.session(namespace), note });
 }
 
 function isDoubtful({ account, suspect }: Entry): boolean {
@@ -282,16 +283,13 @@ function idOf({ namespace, name }: SecretName): string {
  * Reads the provider's lists with the key of an object, or returns why they are unavailable. Obtains a token first, so that
  * an order fails before its claim if the provider is down.
  */
-export async function readCatalog(
-  session: Session,
-  maxAgeMs: number,
-): Promise<{ ok: true; catalog: Catalog } | Missing> {
+export async function readCatalog(session: Session, maxAgeMs: number): Promise<Result<Catalog, Missing>> {
   try {
     await session.ensureToken();
-    return { ok: true, catalog: await session.catalog(maxAgeMs) };
+    return ok(await session.catalog(maxAgeMs));
   } catch (error) {
     if (!(error instanceof ProviderError)) throw error;
-    return missing(reasonOf(error), capitalized(callProblem(error)), error.retryAfterMs);
+    return err(missing(reasonOf(error), capitalized(callProblem(error)), error.retryAfterMs));
   }
 }
 
@@ -301,30 +299,28 @@ export function secretForbidden(namespace: string, name: string, why: string): M
   const message =
     `The operator cannot read Secret ${namespace}/${name}: ${why}. Grant the operator this right, or name another Secret in ` +
     'spec.apiKeySecretRef';
-  return { ok: false, reason: 'SecretForbidden', message };
+  return { reason: 'SecretForbidden', message };
 }
 
 /** `keyId` and `secret` of the Secret, without a trailing line break, which editors add. */
-export function parseApiKey(read: ReadSecret | undefined, namespace: string, name: string): ApiKey | Missing {
+export function parseApiKey(read: ReadSecret | undefined, namespace: string, name: string): Result<ApiKey, Missing> {
   const where = `Secret ${namespace}/${name}`;
   if (read === undefined) {
     const create = `\`kubectl create secret generic ${name} -n ${namespace} --from-file=keyId --from-file=secret\``;
-    return {
-      ok: false,
+    return err({
       reason: 'SecretNotFound',
       message:
         `${where}, which should hold the API key, does not exist. The operator retries automatically, within a minute. If ` +
         'the key is in another Secret, name that Secret in spec.apiKeySecretRef',
       advice: `To create it, put the key ID into a file keyId and the secret into a file secret, and run ${create}`,
-    };
+    });
   }
   const { data } = read;
   const [keyId, secret] = ['keyId', 'secret'].map((field) => data[field]?.replace(/\r?\n$/, ''));
-  if (keyId !== undefined && keyId !== '' && secret !== undefined && secret !== '') return { keyId, secret };
+  if (keyId !== undefined && keyId !== '' && secret !== undefined && secret !== '') return ok({ keyId, secret });
   const lacking = ['keyId', 'secret'].filter((field) => (data[field] ?? '').trim() === '');
-  return {
-    ok: false,
+  return err({
     reason: 'SecretInvalid',
     message: `${where} must have the keys "keyId" and "secret"; it lacks ${lacking.map((field) => `"${field}"`).join(' and ')}. Add what is missing; the operator retries automatically, within a minute`,
-  };
+  });
 }

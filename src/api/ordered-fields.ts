@@ -1,79 +1,102 @@
 /**
- * The admission policy that locks the fields of an order. It ships beside the CRD, and is not one of its rules: the API
- * server evaluates the rules of a CRD at every write, also of status. Each step of a path there copies the schema of all
- * fields beside it (`Properties` in apiextensions-apiserver 1.36, schema/cel/model), so the rule allocated 240 kB a write.
+ * The fields of spec that an order sends, in one table: the body of the order, the policy that locks the fields, hand-overs,
+ * plans and the revisions of sets all come from it. Once the order may have been sent, a change would misrepresent the server.
  */
-import { GROUP, SERVER_PLURAL, VERSION } from './names.ts';
-import { ORDERED_FIELDS, type OrderedField } from './virtual-server.ts';
+import { isDeepEqual } from '../base/deep-equal.ts';
+import type { VirtualServerSpec } from './virtual-server.ts';
 
-export const ORDERED_FIELDS_POLICY = 'vps-operator-ordered-fields';
+/** The fields that may change while the server lives. Every other field of spec needs a row in the table below. */
+export const CHANGEABLE_FIELDS = [
+  'apiKeySecretRef',
+  'connectionSecretName',
+  'deletionDelay',
+  'deletionPolicy',
+  'deletionProtection',
+  'expiresAt',
+  'sshCheck',
+  'ttl',
+] as const satisfies readonly (keyof VirtualServerSpec)[];
 
-const LOCKED =
-  'which the order sent, cannot be changed after the server was ordered: make a new VirtualServer with the new values, then delete this one';
-export const ORDERED_FIELDS_MESSAGE = `${ORDERED_FIELDS.join(', ')}, ${LOCKED}`;
+export type OrderedField = Exclude<keyof VirtualServerSpec, (typeof CHANGEABLE_FIELDS)[number]>;
 
-/** CEL: the mirror of the record has no attempt. An adopted server has none, and neither has an order that was refused. */
-const NOT_ATTEMPTED = '!oldObject.?status.?record.?attempt.hasValue()';
-
-/** A tool that reads the same key from a file may add or drop the line end; the order sends neither. */
-const isSame = (field: OrderedField): string => {
-  const valueOf = (object: string): string =>
-    `${object}.spec.?${field}${field === 'sshKeys' ? '.optMap(keys, keys.map(key, key.trim()))' : ''}`;
-  return `${valueOf('object')} == ${valueOf('oldObject')}`;
+/** What an order sends: the values of spec, and what the Secrets hold that spec names. */
+export type OrderValues = Pick<VirtualServerSpec, Exclude<OrderedField, 'sshKeysFrom'>> & {
+  sshKeysFrom: readonly string[];
 };
 
-/** What an order sends of a field; of a manifest too, whose spec may be anything. */
-export function orderedValue(spec: Readonly<Partial<Record<OrderedField, unknown>>>, field: OrderedField): unknown {
-  const value = spec[field];
-  if (field !== 'sshKeys' || !Array.isArray(value)) return value;
-  return value.map((key: unknown) => (typeof key === 'string' ? key.trim() : key));
+type Sent = string | number | boolean;
+/** The body of an order, with the provider's names of the fields. */
+export type OrderBody = Readonly<Record<string, Sent>>;
+
+interface Row<Value> {
+  /** The provider's name of the field. Lists under one name are sent together. */
+  sentAs: string;
+  /** The value that is sent; a list is sent as one text with a line for each entry. */
+  encode: (value: Value) => Sent | readonly string[];
+  /** What counts when two values are compared, in TypeScript (also for a manifest, whose spec may be anything) and in CEL. */
+  compared?: { value: (value: unknown) => unknown; cel: (value: string) => string };
 }
 
-/** The policy and its binding. matchConstraints list their defaults, so that the next tool to apply them has no conflict. */
-export function orderedFieldsPolicy(): object[] {
-  const apiVersion = 'admissionregistration.k8s.io/v1';
-  const metadata = { name: ORDERED_FIELDS_POLICY };
-  const changed = ORDERED_FIELDS.map((field) => `(${isSame(field)} ? '' : 'spec.${field}, ')`);
-  return [
-    {
-      apiVersion,
-      kind: 'ValidatingAdmissionPolicy',
-      metadata,
-      spec: {
-        failurePolicy: 'Fail',
-        matchConstraints: {
-          matchPolicy: 'Equivalent',
-          namespaceSelector: {},
-          objectSelector: {},
-          resourceRules: [
-            {
-              apiGroups: [GROUP],
-              apiVersions: [VERSION],
-              resources: [SERVER_PLURAL],
-              operations: ['UPDATE'],
-              scope: 'Namespaced',
-            },
-          ],
-        },
-        // The API server raises the generation with every change of spec, before admission.
-        matchConditions: [
-          { name: 'spec-changed', expression: 'object.metadata.generation != oldObject.metadata.generation' },
-        ],
-        validations: [
-          {
-            expression: `${NOT_ATTEMPTED} || (${ORDERED_FIELDS.map(isSame).join(' && ')})`,
-            reason: 'Invalid',
-            message: ORDERED_FIELDS_MESSAGE,
-            messageExpression: `${changed.join(' + ')} + '${LOCKED}'`,
-          },
-        ],
-      },
+const asIs = <Value>(value: Value): Value => value;
+const trimmed = (key: unknown): unknown => (typeof key === 'string' ? key.trim() : key);
+
+type Rows = { readonly [F in OrderedField]: Row<NonNullable<OrderValues[F]>> };
+
+const ROWS: Rows = {
+  product: { sentAs: 'product', encode: asIs },
+  image: { sentAs: 'image', encode: asIs },
+  diskSize: { sentAs: 'disk_size', encode: asIs },
+  sshKeys: {
+    sentAs: 'ssh_keys',
+    encode: (keys) => keys.map((key) => key.trim()),
+    // A tool that reads the same key from a file may add or drop the line end; the order sends neither.
+    compared: {
+      value: (keys) => (Array.isArray(keys) ? keys.map(trimmed) : keys),
+      cel: (keys) => `${keys}.optMap(keys, keys.map(key, key.trim()))`,
     },
-    {
-      apiVersion,
-      kind: 'ValidatingAdmissionPolicyBinding',
-      metadata,
-      spec: { policyName: ORDERED_FIELDS_POLICY, validationActions: ['Deny'] },
-    },
-  ];
+  },
+  sshKeysFrom: { sentAs: 'ssh_keys', encode: asIs },
+};
+
+export const ORDERED_FIELDS = Object.keys(ROWS) as readonly OrderedField[];
+
+/** The body of the order. A field that is not set is not sent. */
+export function orderBody(values: OrderValues): OrderBody {
+  const body = new Map<string, Sent | readonly string[]>();
+  for (const field of ORDERED_FIELDS) {
+    const sent = encoded(field, values);
+    if (sent === undefined) continue;
+    const { sentAs } = ROWS[field];
+    const before = body.get(sentAs);
+    body.set(sentAs, isList(sent) && isList(before) ? [...before, ...sent] : sent);
+  }
+  return Object.fromEntries([...body].map(([name, sent]) => [name, isList(sent) ? sent.join('\n') : sent]));
+}
+
+function encoded<F extends OrderedField>(field: F, values: Pick<OrderValues, F>): Sent | readonly string[] | undefined {
+  const row: Rows[F] = ROWS[field];
+  const value = values[field];
+  return value === undefined ? undefined : row.encode(value);
+}
+
+const isList = (sent: Sent | readonly string[] | undefined): sent is readonly string[] => Array.isArray(sent);
+
+/** A spec, or what a manifest has in its place. */
+type AnySpec = Readonly<Partial<Record<OrderedField, unknown>>>;
+
+/** The ordered fields in which two specs differ. */
+export function orderDifference(one: AnySpec, other: AnySpec): OrderedField[] {
+  return ORDERED_FIELDS.filter(
+    (field) => !isDeepEqual(comparedValue(field, one[field]), comparedValue(field, other[field])),
+  );
+}
+
+/** What counts of a value when it is compared with another one. */
+export const comparedValue = (field: OrderedField, value: unknown): unknown =>
+  ROWS[field].compared?.value(value) ?? value;
+
+/** CEL: whether `object` and `oldObject` have the same value. */
+export function isSameInCel(field: OrderedField): string {
+  const cel = ROWS[field].compared?.cel ?? asIs;
+  return `${cel(`object.spec.?${field}`)} == ${cel(`oldObject.spec.?${field}`)}`;
 }

@@ -3,6 +3,7 @@
  * you pay for. A problem never quotes the text, which may be a private key. Pure.
  */
 import { ECDH } from 'node:crypto';
+import { err, ok, type Result } from '../base/result.ts';
 
 /** One key with any line ends around it, for the API server: it looks at no more than the form. */
 export const KEY_FORM =
@@ -63,22 +64,22 @@ export function publicKeyProblem(text: string): string | undefined {
   return blobProblem(blob, type, kind) ?? (ANOTHER_KEY.test(` ${comment.join(' ')}`) ? IS_SEVERAL : undefined);
 }
 
-/** The keys of a text with a key in each line, and with blank lines and comments. */
-export type PublicKeys = { ok: true; keys: string[] } | { ok: false; problem: string };
-
-/** `problem` is a sentence about the text without its subject, or begins with the number of a line. */
-export function publicKeysIn(text: string): PublicKeys {
+/**
+ * The keys of a text with a key in each line, and with blank lines and comments. The error is a sentence about the text without
+ * its subject, or begins with the number of a line.
+ */
+export function publicKeysIn(text: string): Result<string[]> {
   const format = otherFormat(text.trim());
-  if (format !== undefined) return { ok: false, problem: `it ${format}` };
+  if (format !== undefined) return err(`it ${format}`);
   const keys: string[] = [];
   for (const [index, line] of text.split(/\r\n|\r|\n/).entries()) {
     const key = line.trim();
     if (key === '' || key.startsWith('#')) continue;
     const problem = publicKeyProblem(key);
-    if (problem !== undefined) return { ok: false, problem: `line ${index + 1} ${problem}` };
+    if (problem !== undefined) return err(`line ${index + 1} ${problem}`);
     keys.push(key);
   }
-  return keys.length === 0 ? { ok: false, problem: 'it contains no SSH public key' } : { ok: true, keys };
+  return keys.length === 0 ? err('it contains no SSH public key') : ok(keys);
 }
 
 function otherFormat(text: string): string | undefined {

@@ -2,8 +2,9 @@
 import * as z from 'zod';
 import { conditionsSchema, secretName, type ObjectMeta } from './meta.ts';
 import { GROUP } from './names.ts';
+import type { OrderedField } from './ordered-fields.ts';
 import { matching, ruled } from './rules.ts';
-import { specSchema, type OrderedField } from './virtual-server.ts';
+import { specSchema } from './virtual-server.ts';
 
 export const MAX_REPLICAS = 10_000;
 /** Maximum length of a set's name: a member's name adds a hyphen and five digits, and must be a DNS label. */

@@ -205,19 +205,6 @@ export const statusSchema = z
   .describe('What the operator knows about the server.');
 
 export type VirtualServerSpec = z.infer<typeof specSchema>;
-
-/**
- * The fields that an order sends. Once the order may have been sent, a change would misrepresent the server; members of a
- * set with other values are outdated.
- */
-export const ORDERED_FIELDS = [
-  'product',
-  'image',
-  'diskSize',
-  'sshKeys',
-  'sshKeysFrom',
-] as const satisfies readonly (keyof VirtualServerSpec)[];
-export type OrderedField = (typeof ORDERED_FIELDS)[number];
 export type VirtualServerStatus = z.infer<typeof statusSchema>;
 
 /** An object as the API server returns it, with defaults filled in and the schema enforced. */

@@ -1,8 +1,8 @@
 /** What the operator would do after an apply, one object at a time, as its own decisions say. Pure. */
 import type { ServerCatalogStatus } from '../api/server-catalog.ts';
 import type { ObjectMeta } from '../api/meta.ts';
-import { orderedValue } from '../api/ordered-fields.ts';
-import { ORDERED_FIELDS, type VirtualServer, type VirtualServerSpec } from '../api/virtual-server.ts';
+import { orderDifference } from '../api/ordered-fields.ts';
+import type { VirtualServer, VirtualServerSpec } from '../api/virtual-server.ts';
 import { mirrorIn } from '../api/record.ts';
 import { isPaused } from '../api/server-state.ts';
 import { isDeepEqual, isObject } from '../base/deep-equal.ts';
@@ -372,9 +372,5 @@ const joined = (...texts: string[]): string => texts.filter((text) => text !== '
 /** Whether the manifest has another value for what an order has sent, or may have sent. */
 export function changesOrder({ spec, status }: VirtualServer, { spec: wanted }: { spec?: unknown }): boolean {
   const isOrdered = mirrorIn(status)?.attempt !== undefined;
-  return (
-    isOrdered &&
-    isObject(wanted) &&
-    ORDERED_FIELDS.some((field) => !isDeepEqual(orderedValue(wanted, field), orderedValue(spec, field)))
-  );
+  return isOrdered && isObject(wanted) && orderDifference(wanted, spec).length > 0;
 }

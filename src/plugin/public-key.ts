@@ -18,8 +18,8 @@ export function keyOf(textOrFile: string): string {
     throw new CommandError(EXIT.usage, what ?? `the SSH key ${problem}`);
   }
   const found = publicKeysIn(text);
-  if (!found.ok) throw new CommandError(EXIT.usage, `${textOrFile}: ${found.problem}`);
-  const [key = '', ...others] = found.keys;
+  if (!found.ok) throw new CommandError(EXIT.usage, `${textOrFile}: ${found.error}`);
+  const [key = '', ...others] = found.value;
   if (others.length === 0) return key;
   throw new CommandError(
     EXIT.usage,

@@ -16,14 +16,16 @@ export function earlierRevisions(set: VirtualServerSet): Revision[] {
   return (set.status?.revisions ?? []).filter((revision) => !isTemplate(set, revision));
 }
 
-/** The fields that an order sends, and how the plugin shows them. */
-const FIELDS: { [F in keyof Required<Ordered>]: (spec: Ordered) => string } = {
-  product: ({ product }) => product,
-  image: ({ image }) => image,
-  diskSize: ({ diskSize }) => String(diskSize),
+/** The fields that the plugin does not show as they are. */
+const SHOWN: { [F in keyof Ordered]?: (spec: Ordered) => string } = {
   sshKeys: ({ sshKeys = [] }) => sshKeys.map(fingerprint).join(', '),
   sshKeysFrom: ({ sshKeysFrom = [] }) => sshKeysFrom.map(({ name, key }) => `${name}/${key}`).join(', '),
 };
+
+function shown(field: keyof Ordered, spec: Ordered): string {
+  const value = spec[field] ?? '';
+  return SHOWN[field]?.(spec) ?? (typeof value === 'string' ? value : JSON.stringify(value));
+}
 
 export interface SpecChange {
   /** Merge patch of the spec of the template. */
@@ -36,5 +38,5 @@ export interface SpecChange {
 export function changeTo({ spec: { template } }: VirtualServerSet, { spec: wanted }: Revision): SpecChange {
   const patch = mergePatch(orderedOf(template.spec), orderedOf(wanted));
   const changed = Object.keys(patch) as (keyof Ordered)[];
-  return { patch, rows: changed.map((field) => [field, FIELDS[field](template.spec), FIELDS[field](wanted)]) };
+  return { patch, rows: changed.map((field) => [field, shown(field, template.spec), shown(field, wanted)]) };
 }

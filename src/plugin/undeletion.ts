@@ -12,6 +12,7 @@ import {
   TAKE_OVER_ANNOTATION,
   UNDELETES_ANNOTATION,
 } from '../api/names.ts';
+import { orderDifference } from '../api/ordered-fields.ts';
 import { isPaused } from '../api/server-state.ts';
 import type { VirtualServer } from '../api/virtual-server.ts';
 import type { ServerRecord } from '../api/record.ts';
@@ -19,7 +20,7 @@ import { timestamp } from '../base/duration.ts';
 import { quoted } from '../base/text.ts';
 import { expiryOf } from '../virtual-server/decision/expiry.ts';
 import { holdsSomething, knownRecord } from '../virtual-server/decision/record.ts';
-import { hasShorterDelay, orderDifference, takingProblem } from '../virtual-server/decision/taking.ts';
+import { hasShorterDelay, takingProblem } from '../virtual-server/decision/taking.ts';
 import { nameProblem } from './cluster.ts';
 import { CommandError, EXIT } from './failure.ts';
 import { heldServer } from './order.ts';
@@ -193,7 +194,7 @@ function requireTaker(taker: VirtualServer, between: VirtualServer, where: strin
   // The object between has no protection, because it is to be deleted.
   const giver = { ...between, spec: restoredOf(between).spec as VirtualServer['spec'] };
   const own = knownRecord(between);
-  const differing = orderDifference({ giver, taker });
+  const differing = orderDifference(giver.spec, taker.spec);
   const problem = own && takingProblem({ giver, record: own, taker, now }, name);
   const why =
     differing.length > 0 ? `with another ${differing.join(', ')}` : problem && `that must not get it: ${problem}`;

@@ -9,7 +9,7 @@ import type { Endpoints } from './endpoints.ts';
 import { ProviderError, ResponseError, failed, withheldError } from './error.ts';
 import { failure } from './failure.ts';
 import type { Connection, ProviderAnswer } from './transport.ts';
-import type { CreateOutcome, CreateServerRequest, OpenOrder, OrderGate } from './types.ts';
+import type { CreateOutcome, OpenOrder, OrderBody, OrderGate } from './types.ts';
 import { objectIn } from './wire.ts';
 
 /** The provider read the request and refused it. Without 408 and 409, which may follow a request that took effect. */
@@ -43,9 +43,9 @@ export async function openOrder(deps: OrderDeps): Promise<OpenOrder> {
   let ready = await getReady(deps, timeoutMs);
   return {
     close: () => ready.close(),
-    send: async (request, gate) => {
+    send: async (body, gate) => {
       const end = now() + timeoutMs;
-      const first = await post(deps, ready, request, gate, end);
+      const first = await post(deps, ready, body, gate, end);
       if (first.kind !== 'unauthorized') return first;
       caller.tokens.drop(ready.token);
       await gate.unsent();
@@ -54,7 +54,7 @@ export async function openOrder(deps: OrderDeps): Promise<OpenOrder> {
       } catch (error) {
         return { kind: 'notCreated', error: asProviderError(error, caller) };
       }
-      const second = await post(deps, ready, request, gate, end);
+      const second = await post(deps, ready, body, gate, end);
       return second.kind === 'unauthorized'
         ? { kind: 'notCreated', error: caller.unauthorized('createServer') }
         : second;
@@ -92,7 +92,7 @@ async function getReady({ caller, endpoints, now }: OrderDeps, timeoutMs: number
 async function post(
   { caller, endpoints, now }: OrderDeps,
   { token, connection, openedAt, endClaim, close }: Ready,
-  request: CreateServerRequest,
+  body: OrderBody,
   gate: OrderGate,
   end: number,
 ): Promise<CreateOutcome | { kind: 'unauthorized' }> {
@@ -110,7 +110,7 @@ async function post(
       const headers = { authorization: `Bearer ${token}`, 'content-type': 'application/json' };
       const { redactor } = caller;
       const exchange = { operation: 'createServer', method: 'POST', target: endpoints.servers, redactor } as const;
-      const answer = await connection.send({ ...exchange, headers, body: bodyOf(request) }, signal, mayWrite);
+      const answer = await connection.send({ ...exchange, headers, body: JSON.stringify(body) }, signal, mayWrite);
       if (answer.status !== 401) {
         caller.refusals.tokenAccepted();
         return outcomeOf(answer, caller, endpoints);
@@ -124,11 +124,6 @@ async function post(
   } finally {
     close();
   }
-}
-
-function bodyOf(request: CreateServerRequest): string {
-  const { product, image, sshKeys, diskSize } = request;
-  return JSON.stringify({ product, image, ssh_keys: sshKeys, disk_size: diskSize });
 }
 
 function outcomeOf(answer: ProviderAnswer, caller: Caller, endpoints: Endpoints): CreateOutcome {

@@ -29,13 +29,8 @@ export interface Catalog {
   shapes?: { products: ListShape; images: ListShape };
 }
 
-export interface CreateServerRequest {
-  product: string;
-  image: string;
-  /** SSH public keys, one per line. */
-  sshKeys: string;
-  diskSize: number;
-}
+/** The body of an order, with the provider's names of the fields. It is sent as it is. */
+export type OrderBody = Readonly<Record<string, string | number | boolean>>;
 
 /** The outcome of an order (docs/concepts/design.md, "What an answer to the order means"). */
 export type CreateOutcome =
@@ -102,7 +97,7 @@ export interface OpenOrder {
    * Sends the order at most once, except for one retry after a 401. Throws only what `sending` and `unsent` reject with.
    * Call it once.
    */
-  send(request: CreateServerRequest, gate: OrderGate): Promise<CreateOutcome>;
+  send(body: OrderBody, gate: OrderGate): Promise<CreateOutcome>;
   close(): void;
 }
 

@@ -17,6 +17,7 @@ import type { Informer } from '../controller/informer.ts';
 import { ProviderError } from '../provider/error.ts';
 import type { Session } from '../provider/types.ts';
 import { catalogStatus, isRequested, refreshMs, type Reading } from './decision/status.ts';
+import { ok } from '../base/result.ts';
 
 /** A provider that hangs for one key must not hold up the catalogs of the others. */
 export const CATALOG_WORKERS = 4;
@@ -140,8 +141,9 @@ export class CatalogReconciler implements Reconciler<ServerCatalog> {
     const use = { held: false, deleting: false, asked: isRequested(catalog) };
     const found = await this.#options.accounts.get(metadata.namespace, spec.apiKeySecretRef.name, use);
     if (!found.ok) return found;
-    const lists = await readCatalog(found.session, maxAgeMs);
-    return lists.ok ? { ...lists, serverList: await serverListOf(found.session) } : lists;
+    const { session } = found.value;
+    const lists = await readCatalog(session, maxAgeMs);
+    return lists.ok ? ok({ catalog: lists.value, serverList: await serverListOf(session) }) : lists;
   }
 
   /**
@@ -150,8 +152,9 @@ export class CatalogReconciler implements Reconciler<ServerCatalog> {
   #pauseAfter(catalog: ServerCatalog, reading: Reading, failures: number): number {
     const { timers } = this.#options;
     if (reading.ok) return refreshMs(catalog) * (0.9 + 0.1 * timers.random());
-    const isKey = hasTrait(reading.reason, 'aboutKey');
-    const pauseMs = (isKey ? keyPauseMs : backoffMs)(failures, timers.random(), reading.retryAfterMs);
+    const { reason, retryAfterMs } = reading.error;
+    const isKey = hasTrait(reason, 'aboutKey');
+    const pauseMs = (isKey ? keyPauseMs : backoffMs)(failures, timers.random(), retryAfterMs);
     return isKey ? Math.min(LONGEST_KEY_PAUSE_MS, pauseMs) : pauseMs;
   }
 }

@@ -11,6 +11,7 @@ import type { ProbeResult, SshEndpoint } from './decision/reach.ts';
 import { shownKey } from './shown-key.ts';
 import { lookup } from 'node:dns';
 import { Resolver } from 'node:dns/promises';
+import { err, ok, type Result } from '../base/result.ts';
 
 /**
  * Resolves with the result; never rejects. `namespace`: the namespace of the object to check. `known`: the types of the
@@ -86,7 +87,7 @@ export function createSshProbe({
   return async (target, namespace, known) => {
     // No name is looked up for an address.
     const problem = privateAddresses || isIP(target.host) === 0 ? undefined : notPublic(target.host);
-    if (problem !== undefined) return { ok: false, why: refusal(target.host, problem) };
+    if (problem !== undefined) return err(refusal(target.host, problem));
     await new Promise<void>((resolve) => {
       line.join(namespace, resolve);
       admit();
@@ -108,7 +109,7 @@ interface Limits {
 }
 
 /** The answer on one connection. */
-type Asked = { ok: true; banner: string; key: ShownKey | undefined; noKey: string } | { ok: false; why: string };
+type Asked = Result<{ banner: string; key: ShownKey | undefined; noKey: string }>;
 
 /**
  * On one connection, for one key: nothing proves that the same machine answers another one. It prefers the types of the known
@@ -117,8 +118,8 @@ type Asked = { ok: true; banner: string; key: ShownKey | undefined; noKey: strin
 async function probed(target: SshEndpoint, known: readonly KeyType[], limits: Limits): Promise<ProbeResult> {
   const asked = await ask(target, [...known, ...KEY_TYPES], limits);
   if (!asked.ok) return asked;
-  const { banner, key, noKey } = asked;
-  return { ok: true, banner, ...(key === undefined ? { noKey } : { key }) };
+  const { banner, key, noKey } = asked.value;
+  return ok({ banner, ...(key === undefined ? { noKey } : { key }) });
 }
 
 /** The signatures of a type. RSA keys sign with SHA-2 only. */
@@ -140,7 +141,7 @@ async function ask({ host, port }: SshEndpoint, types: readonly KeyType[], limit
       resolve(asked);
     };
     const fail = (why: string): void =>
-      end(banner === undefined ? { ok: false, why } : { ok: true, banner, key: undefined, noKey: why });
+      end(banner === undefined ? err(why) : ok({ banner, key: undefined, noKey: why }));
     const timer = setTimeout(
       () => {
         const within = `within ${timeoutMs / 1000} s`;
@@ -160,7 +161,7 @@ async function ask({ host, port }: SshEndpoint, types: readonly KeyType[], limit
         end(read);
         return;
       }
-      ({ banner } = read);
+      banner = read.value;
       socket.off('data', onData).pause();
       socket.unshift(received);
       try {
@@ -182,7 +183,7 @@ async function ask({ host, port }: SshEndpoint, types: readonly KeyType[], limit
       // The library verifies the signature of the key before this, and asks for a login after it: the socket is gone then.
       client.on('handshake', () => {
         if (key === undefined) fail('its host key is of an unknown type or too long');
-        else end({ ok: true, banner: banner ?? '', key, noKey: '' });
+        else end(ok({ banner: banner ?? '', key, noKey: '' }));
       });
       client.connect({
         sock: socket,
@@ -210,7 +211,7 @@ async function ask({ host, port }: SshEndpoint, types: readonly KeyType[], limit
 }
 
 /** Undefined if not enough data has arrived yet. */
-function judge(received: Buffer): { ok: true; banner: string } | { ok: false; why: string } | undefined {
+function judge(received: Buffer): Result<string> | undefined {
   let from = 0;
   for (;;) {
     const end = received.indexOf('\n', from);
@@ -219,14 +220,14 @@ function judge(received: Buffer): { ok: true; banner: string } | { ok: false; wh
     // The line feed counts too.
     if (line.length >= MAX_LINE) {
       const what = isVersion ? 'an SSH version line' : 'a line';
-      return { ok: false, why: `it sends ${what} without an end: ${show(line)}` };
+      return err(`it sends ${what} without an end: ${show(line)}`);
     }
     if (end === -1) break;
-    if (isVersion) return { ok: true, banner: printable(line) };
+    if (isVersion) return ok(printable(line));
     from = end + 1;
   }
   if (received.length < MAX_BYTES) return undefined;
-  return { ok: false, why: `it sends no SSH version line in ${MAX_BYTES} bytes, but ${show(received)}` };
+  return err(`it sends no SSH version line in ${MAX_BYTES} bytes, but ${show(received)}`);
 }
 
 /** The first line, in quotes. */

@@ -32,6 +32,7 @@ import { isDeepEqual } from '../base/deep-equal.ts';
 import type { MetadataPatch } from '../kube/client.ts';
 import { isRefusal, refusalOf } from '../kube/error.ts';
 import type { ObjectVersion } from '../kube/resource.ts';
+import { ok, type Result } from '../base/result.ts';
 
 export const PROVISIONING = histogram(
   'vps_operator_provisioning_duration_seconds',
@@ -139,7 +140,7 @@ export class Visit {
   }
 
   /** The session for calls to the provider, with the key of the Secret that the object names; read once a visit. */
-  async key({ object, own, inputs, deleting, facts }: View): Promise<{ ok: true; session: Session } | Missing> {
+  async key({ object, own, inputs, deleting, facts }: View): Promise<Result<{ session: Session }, Missing>> {
     const { plan } = facts.memo;
     const secret = object.spec.apiKeySecretRef.name;
     if (this.#key?.secret !== secret) {
@@ -310,7 +311,7 @@ export class Visit {
       taskTimes: taskTimes.of(spec.product),
       jitter: timers.random(),
       journalProblem: journal.problem,
-      key: found?.ok === true ? { ...found, account: found.session.account } : found,
+      key: found?.ok === true ? ok({ ...found.value, account: found.value.session.account }) : found,
     };
   }
 

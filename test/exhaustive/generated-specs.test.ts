@@ -5,6 +5,7 @@
  */
 import { describe, expect, it } from 'vitest';
 import { API_VERSION, SERVER_KIND, SERVER_PLURAL } from '../../src/api/names.ts';
+import { ORDERED_FIELDS } from '../../src/api/ordered-fields.ts';
 import type { VirtualServer } from '../../src/api/virtual-server.ts';
 import { KubeError } from '../../src/kube/error.ts';
 import { goodSpec, invalidSpecs, isOffered, mergePatch, validSpecs, type Spec } from '../fixtures/specs.ts';
@@ -73,11 +74,11 @@ async function fixAndDelete(world: World, name: string): Promise<void> {
 
 async function orderedPart(world: World, name: string): Promise<Spec> {
   const { spec, status } = (await world.get(name)) ?? {};
-  const { product, image, diskSize, sshKeys } = spec ?? {};
-  return status?.record?.attempt === undefined
-    ? goodSpec()
-    : { product, image, diskSize, sshKeys, ...(spec?.sshKeysFrom && { sshKeysFrom: spec.sshKeysFrom }) };
+  return spec === undefined || status?.record?.attempt === undefined ? goodSpec() : orderedOf(spec);
 }
+
+/** An undefined value takes the field of another spec away. */
+const orderedOf = (spec: Spec): Spec => Object.fromEntries(ORDERED_FIELDS.map((field) => [field, spec[field]]));
 
 function expectOneLifeEach(world: World, count: number): void {
   const identifiers = world.simulator.ledger.creates().map(({ identifier }) => identifier);
@@ -179,8 +180,7 @@ function mixed(random: Random, offered: boolean): Spec {
 
 /** Varies only the fields that an order does not lock. */
 function reworded(random: Random, spec: Spec): Spec {
-  const { product, image, diskSize, sshKeys, sshKeysFrom } = spec;
-  return { ...mixed(random, true), product, image, diskSize, sshKeys, sshKeysFrom };
+  return { ...mixed(random, true), ...orderedOf(spec) };
 }
 
 describe(`a walk through specs (seed ${SEED})`, () => {

@@ -5,7 +5,7 @@
  * one policy: rights, guards, and the rules of a schema besides the lock of an ordered server.
  */
 import type * as z from 'zod';
-import { ORDERED_FIELDS } from '../../src/api/virtual-server.ts';
+import { ORDERED_FIELDS } from '../../src/api/ordered-fields.ts';
 import { API_VERSION, CATALOG_PLURAL, SERVER_PLURAL, SET_KIND, SET_PLURAL } from '../../src/api/names.ts';
 import type { ServerCatalog } from '../../src/api/server-catalog.ts';
 import type { VirtualServer } from '../../src/api/virtual-server.ts';

@@ -17,6 +17,7 @@ import type { ApiServer } from './api-server.ts';
 import { OTHER_ACCOUNT, OWN_ACCOUNT } from './misfortunes.ts';
 import { keyOf } from './object-store.ts';
 import type { Random } from './random.ts';
+import { ok } from '../../src/base/result.ts';
 
 interface Parts {
   api: ApiServer;
@@ -63,7 +64,7 @@ export class HostKeys {
   /** What the SSH server at this place answers to a check. */
   answer(target: SshEndpoint, known: readonly KeyType[]): ProbeResult {
     const answer = this.#answerAt(target, known);
-    if (answer.ok && answer.key !== undefined) this.#shown.add(shownAt(target, answer.key.key));
+    if (answer.ok && answer.value.key !== undefined) this.#shown.add(shownAt(target, answer.value.key.key));
     return answer;
   }
 
@@ -71,7 +72,7 @@ export class HostKeys {
     const keys = this.#keysAt(target);
     const first =
       known.map((type) => keys.find((key) => key.type === type)).find((key) => key !== undefined) ?? keys[0];
-    return { ok: true, banner: 'SSH-2.0-x', ...(first === undefined ? { noKey: 'no common method' } : { key: first }) };
+    return ok({ banner: 'SSH-2.0-x', ...(first === undefined ? { noKey: 'no common method' } : { key: first }) });
   }
 
   /** One random change of a key, or one word about keys. */
@@ -100,7 +101,7 @@ export class HostKeys {
       const where = checkedBy(object);
       const known = status?.sshHostKeys ?? [];
       const probed = where && this.#answerAt(where, typesOf(known));
-      const shown = probed?.ok === true ? probed.key : undefined;
+      const shown = probed?.ok === true ? probed.value.key : undefined;
       if (shown === undefined) return [];
       const says = (what: string): string[] => [`${keyOf(object)} ${what}, and its server shows ${shown.fingerprint}`];
       if (known.length === 0) return says('knows no host key');

@@ -296,6 +296,6 @@ function ask(
   answer: () => ProbeResult,
 ): Promise<ProbeResult> {
   const silent = random.chance(silentSsh);
-  const probed = (): ProbeResult => (silent ? { ok: false, why: 'no answer' } : answer());
+  const probed = (): ProbeResult => (silent ? { ok: false, error: 'no answer' } : answer());
   return new Promise((resolve) => scheduler.after(silent ? PROBE_MS : 5, () => resolve(probed()), owner));
 }

@@ -1,5 +1,6 @@
 /** What the checks of sets need to know of members, written apart from the product. */
 import { MEMBER_TEMPLATE_ANNOTATION, SET_KIND, SET_LABEL } from '../../src/api/names.ts';
+import { ORDERED_FIELDS, type OrderedField } from '../../src/api/ordered-fields.ts';
 import type { VirtualServer } from '../../src/api/virtual-server.ts';
 import { RESTARTED_AT, type VirtualServerSet } from '../../src/api/virtual-server-set.ts';
 import { currentReason } from '../../src/api/conditions.ts';
@@ -44,7 +45,7 @@ export function membersOf(
 /** An SSH key that a mutating admission policy adds; a set asks for none like it. */
 export const POLICY_KEY = sshKeyOf('policy');
 
-type Ordered = Pick<VirtualServer['spec'], 'product' | 'image' | 'diskSize' | 'sshKeys'>;
+type Ordered = Pick<VirtualServer['spec'], OrderedField>;
 
 /** The last restart of the set; undefined: it was never restarted, or a tool has taken that back. */
 export const restartOf = ({ spec: { template } }: VirtualServerSet): string | undefined =>
@@ -67,8 +68,7 @@ export function isUpdated(member: VirtualServer, set: VirtualServerSet, api: Pic
   const { template } = set.spec;
   const [origin, restart] = [originOf(member), restartOf(set)];
   if (restart !== undefined && origin !== undefined && origin.restart !== restart) return false;
-  const textOf = ({ product, image, diskSize, sshKeys }: Ordered): string =>
-    JSON.stringify([product, image, diskSize, sshKeys]);
+  const textOf = (ordered: Ordered): string => JSON.stringify(ORDERED_FIELDS.map((field) => ordered[field]));
   const asked = ({ sshKeys, ...rest }: Ordered): Ordered => ({
     ...rest,
     ...(sshKeys && { sshKeys: sshKeys.filter((key) => key !== POLICY_KEY) }),

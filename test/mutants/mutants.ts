@@ -360,6 +360,32 @@ export const MUTANTS: Mutant[] = [
     replace: "if (covered && present.has('')) remove(key, object);",
   },
   {
+    name: 'sends only the SSH keys of Secrets if there are some',
+    file: 'src/api/ordered-fields.ts',
+    find: 'isList(sent) && isList(before) ? [...before, ...sent] : sent',
+    replace: 'sent',
+    tests: ['--project', 'unit', 'test/unit/api/ordered-fields.test.ts'],
+  },
+  {
+    name: 'sends no disk size',
+    file: 'src/api/ordered-fields.ts',
+    find: 'if (sent === undefined) continue;',
+    replace: "if (sent === undefined || field === 'diskSize') continue;",
+  },
+  {
+    name: 'orders an image of another name',
+    file: 'src/api/ordered-fields.ts',
+    find: "image: { sentAs: 'image', encode: asIs },",
+    replace: "image: { sentAs: 'image', encode: (image) => image.replace('trixie', 'bookworm') },",
+  },
+  {
+    name: 'takes two specs with different images for the same order',
+    file: 'src/api/ordered-fields.ts',
+    find: "image: { sentAs: 'image', encode: asIs },",
+    replace: "image: { sentAs: 'image', encode: asIs, compared: { value: () => '', cel: (value) => value } },",
+    tests: ['--project', 'unit', 'test/unit/api/ordered-fields.test.ts'],
+  },
+  {
     name: 'lets a field of an order be changed',
     file: 'deploy/crds/vps-operator.dev_ordered-fields.yaml',
     find: 'object.spec.?image == oldObject.spec.?image && object.spec.?diskSize',
@@ -602,8 +628,8 @@ export const MUTANTS: Mutant[] = [
   {
     name: 'treats a tunnel that the proxy refused with 502 as a refused order',
     file: 'src/virtual-server/operations/order.ts',
-    find: 'return missing(reasonOf(error), `Nothing was ordered',
-    replace: "return missing('CreateRejected', `Nothing was ordered",
+    find: 'return err(missing(reasonOf(error), `Nothing was ordered',
+    replace: "return err(missing('CreateRejected', `Nothing was ordered",
     plan: 'crash/proxied/proxy:CONNECT:order/refused-502',
   },
   {
@@ -1583,8 +1609,8 @@ export const MUTANTS: Mutant[] = [
   {
     name: 'sends any line of a Secret to the provider',
     file: 'src/api/public-key.ts',
-    find: 'if (problem !== undefined) return { ok: false',
-    replace: "if (problem === '') return { ok: false",
+    find: 'if (problem !== undefined) return err(`line',
+    replace: "if (problem === '') return err(`line",
     tests: ['--project', 'unit', 'test/unit/api/public-key.test.ts'],
   },
   {
@@ -1996,8 +2022,8 @@ export const MUTANTS: Mutant[] = [
   {
     name: 'judges the answer to a DELETE on an outdated record',
     file: 'src/virtual-server/operations/cancel.ts',
-    find: 'return afterWord(visit.view(), still.record, shown, sent.said, after);',
-    replace: 'return afterWord(visit.view(), record, shown, sent.said, after);',
+    find: 'return afterWord(visit.view(), still.record, shown, sent.value, after);',
+    replace: 'return afterWord(visit.view(), record, shown, sent.value, after);',
     tests: ['--project', 'unit', 'test/unit/virtual-server/operations/cancel.test.ts'],
   },
   {
@@ -2696,7 +2722,7 @@ export const MUTANTS: Mutant[] = [
     file: 'src/virtual-server/ssh-check.ts',
     find: 'key = shownKey(blob);',
     replace:
-      "key = shownKey(blob);\n          if (key !== undefined) end({ ok: true, banner: banner ?? '', key, noKey: '' });",
+      "key = shownKey(blob);\n          if (key !== undefined) end(ok({ banner: banner ?? '', key, noKey: '' }));",
     tests: ['--project', 'unit', 'test/unit/virtual-server/ssh-check-host-keys.test.ts'],
   },
   {

@@ -78,7 +78,7 @@ const folderOf = (path: string): string => (path.includes('/') ? (path.split('/'
 /** The folders that each folder may import besides itself: only folders below it. */
 const MAY_IMPORT: Record<string, string[]> = {
   base: [],
-  api: [],
+  api: ['base'],
   config: ['base'],
   provider: ['base'],
   // These two know no kind; each kind has a separate folder.

@@ -3,7 +3,7 @@
  * checks, alerts and dashboard. What differs between installations becomes an expression of Helm's templates.
  */
 import { parseAllDocuments, stringify } from 'yaml';
-import { ORDERED_FIELDS_POLICY } from '../../src/api/ordered-fields.ts';
+import { ORDERED_FIELDS_POLICY } from '../../src/api/ordered-fields-policy.ts';
 import { FLAGS } from '../../src/config/flags.ts';
 import { kustomize } from '../manifests.ts';
 

@@ -6,9 +6,9 @@ import {
   virtualServerSetCrd,
   type StructuralSchema,
 } from '../../src/api/crd.ts';
-import { ORDERED_FIELDS_MESSAGE } from '../../src/api/ordered-fields.ts';
+import { ORDERED_FIELDS } from '../../src/api/ordered-fields.ts';
+import { ORDERED_FIELDS_MESSAGE } from '../../src/api/ordered-fields-policy.ts';
 import { recordSchema } from '../../src/api/record.ts';
-import { ORDERED_FIELDS } from '../../src/api/virtual-server.ts';
 import { API_VERSION, SERVER_KIND, SET_KIND } from '../../src/api/names.ts';
 import { capitalized, ended } from '../../src/base/text.ts';
 import { anchorOf, code, table, text, wrap } from './table.ts';

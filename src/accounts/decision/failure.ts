@@ -6,7 +6,6 @@ import { ended } from '../../base/text.ts';
 
 /** A fact that could not be obtained, with the reason and message for the condition. */
 export interface Missing {
-  ok: false;
   reason: ReadyReason;
   message: string;
   /** What you can do, if that takes a command. */
@@ -36,7 +35,7 @@ export function callProblem(error: ProviderError): string {
 }
 
 export function missing(reason: ReadyReason, message: string, retryAfterMs?: number): Missing {
-  return { ok: false, reason, message, retryAfterMs };
+  return { reason, message, retryAfterMs };
 }
 
 const REASON_BY_CODE: Record<ProviderErrorCode, ReadyReason> = {

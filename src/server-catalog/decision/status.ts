@@ -14,13 +14,14 @@ import {
 } from '../../api/server-catalog.ts';
 import type { Catalog } from '../../provider/types.ts';
 import { cut } from '../../base/text.ts';
+import type { Result } from '../../base/result.ts';
 
 type CatalogLists = {
   [K in 'products' | 'images' | 'diskSizes' | 'counts']: NonNullable<ServerCatalogStatus[K]>;
 };
 
 /** What a read has found, or why it found nothing. */
-export type Reading = { ok: true; catalog: Catalog; serverList: ServerList } | Missing;
+export type Reading = Result<{ catalog: Catalog; serverList: ServerList }, Missing>;
 
 /** `now` in ms since the epoch. A status that equals the present one need not be written. */
 export function catalogStatus(object: ServerCatalog, reading: Reading, now: number): ServerCatalogStatus {
@@ -30,7 +31,7 @@ export function catalogStatus(object: ServerCatalog, reading: Reading, now: numb
   const request = requestOf(object) ?? present.lastHandledReconcileAt;
   const handled = request === undefined ? {} : { lastHandledReconcileAt: request };
   if (reading.ok) {
-    const { catalog, serverList } = reading;
+    const { catalog, serverList } = reading.value;
     const { shapes } = catalog;
     const lists = listsOf(catalog);
     const same = present.observedAt !== undefined && textOf(present) === textOf(lists);
@@ -52,7 +53,7 @@ export function catalogStatus(object: ServerCatalog, reading: Reading, now: numb
   const current = present.observedGeneration === generation;
   // While the provider is unreachable, its last lists are still the best that is known. A failing key is another
   // matter.
-  const keepsReady = current && !hasTrait(reading.reason, 'aboutKey') && !REFUSED.has(reading.reason);
+  const keepsReady = current && !hasTrait(reading.error.reason, 'aboutKey') && !REFUSED.has(reading.error.reason);
   const before = keepsReady
     ? conditions
     : conditions.filter(({ type, status }) => type !== 'Ready' || status !== 'True');
@@ -62,7 +63,7 @@ export function catalogStatus(object: ServerCatalog, reading: Reading, now: numb
     ...(current && present.observedAt !== undefined && { observedAt: present.observedAt }),
     ...handled,
     observedGeneration: generation,
-    conditions: withVerdict(before, reading, generation, now),
+    conditions: withVerdict(before, reading.error, generation, now),
   };
 }
 

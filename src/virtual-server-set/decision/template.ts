@@ -7,7 +7,8 @@ import {
   SET_KIND,
   SET_LABEL,
 } from '../../api/names.ts';
-import { ORDERED_FIELDS, type VirtualServer, type VirtualServerSpec } from '../../api/virtual-server.ts';
+import { CHANGEABLE_FIELDS, ORDERED_FIELDS, comparedValue, type OrderedField } from '../../api/ordered-fields.ts';
+import type { VirtualServer, VirtualServerSpec } from '../../api/virtual-server.ts';
 import {
   MAX_REVISIONS,
   RESTARTED_AT,
@@ -32,11 +33,17 @@ export function setOf(name: string): string | undefined {
 
 export const nameOf = (set: string, ordinal: number): string => `${set}-${ordinal}`;
 
-/** Equal for specs that order the same; the API server may return fields in a different order. */
-export function revisionOf({ product, image, diskSize, sshKeys = [], sshKeysFrom = [] }: Ordered): string {
+/**
+ * Equal for specs that order the same; the API server may return fields in a different order. The text of a spec must not
+ * change from version to version: its hash is stored. So the fields that came later count only if they are set.
+ */
+export function revisionOf(spec: Ordered): string {
+  const { product, image, diskSize, sshKeys = [], sshKeysFrom = [], ...later } = orderedOf(spec);
   // No server is replaced for a line end, which no order sends. Spaces without one stay: earlier versions compared them.
   const keys = sshKeys.map((key) => key.replace(/^[ \t\r\n]+|[\r\n][ \t\r\n]*$/g, ''));
-  return JSON.stringify([product, image, diskSize, keys, sshKeysFrom.map(({ name, key }) => [name, key])]);
+  const from = sshKeysFrom.map(({ name, key }) => [name, key]);
+  const more = (Object.keys(later) as OrderedField[]).map((field) => [field, comparedValue(field, spec[field])]);
+  return JSON.stringify([product, image, diskSize, keys, from, ...more]);
 }
 
 /** What an order sends of a spec. */
@@ -71,17 +78,7 @@ export function withTemplate({ spec: { template }, status }: VirtualServerSet): 
   return kept;
 }
 
-/** The fields of a spec that may change after the order. */
-const THROUGH = [
-  'apiKeySecretRef',
-  'connectionSecretName',
-  'deletionDelay',
-  'deletionPolicy',
-  'deletionProtection',
-  'sshCheck',
-] as const satisfies (keyof VirtualServerSpec)[];
-
-type Through = Partial<Pick<VirtualServerSpec, (typeof THROUGH)[number]>>;
+type Through = Partial<Pick<VirtualServerSpec, (typeof CHANGEABLE_FIELDS)[number]>>;
 
 /** What a set writes to a member besides what the order sends. */
 interface Written {
@@ -153,7 +150,9 @@ function writtenTo(
   const { connectionSecretName: prefix } = template.spec;
   const own = prefix === undefined || ordinal === undefined ? undefined : `${prefix}-${ordinal}`;
   const spec = { ...template.spec, connectionSecretName: own };
-  const fields = THROUGH.map((field) => [field, spec[field]] as const).filter(([, value]) => value !== undefined);
+  const fields = CHANGEABLE_FIELDS.map((field) => [field, spec[field]] as const).filter(
+    ([, value]) => value !== undefined,
+  );
   return { labels, annotations, spec: Object.fromEntries(fields) };
 }
 

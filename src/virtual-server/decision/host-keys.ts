@@ -53,7 +53,7 @@ export function pinned(
   probed: ProbeResult | undefined,
   now: number,
 ): PinnedKeys {
-  const shown = probed?.ok === true ? probed.key : undefined;
+  const shown = probed?.ok === true ? probed.value.key : undefined;
   const kept = { keys: known, isNew: false };
   if (shown === undefined) return { ...kept, changed: known.length === 0 ? undefined : 'unknown' };
   if (known.some(({ key }) => key === shown.key)) return { ...kept, changed: undefined };

@@ -53,8 +53,8 @@ function untilEnd(object: VirtualServer, record: ServerRecord | undefined, facts
 
 /** Adds a note to the verdict while a key other than the Secret's is in use, since that cannot last. */
 function withKeyNote(parts: Parts, { key }: Facts): Parts {
-  if (parts.verdict === undefined || key?.ok !== true || key.note === undefined) return parts;
-  return { ...parts, verdict: { ...parts.verdict, message: `${ended(parts.verdict.message)} ${key.note}` } };
+  if (parts.verdict === undefined || key?.ok !== true || key.value.note === undefined) return parts;
+  return { ...parts, verdict: { ...parts.verdict, message: `${ended(parts.verdict.message)} ${key.value.note}` } };
 }
 
 /** Spreads a pause over its last tenth, so that objects created together do not stay in step. */

@@ -6,6 +6,7 @@ import type { VirtualServer } from '../../api/virtual-server.ts';
 import type { Server } from '../../provider/types.ts';
 import type { ShownKey } from './key-types.ts';
 import { isHost, serverFields, SSH_PORT } from './status.ts';
+import type { Result } from '../../base/result.ts';
 
 export interface SshEndpoint {
   /** A host name or an address, never text that could be read as something else. */
@@ -14,9 +15,10 @@ export interface SshEndpoint {
 }
 
 /**
- * The result of the SSH check. `key`: the host key that the host has proven to hold; `noKey`: why there is none. `banner`, `why` and `noKey` are short and printable.
+ * The result of the SSH check. `key`: the host key that the host has proven to hold; `noKey`: why there is none. All texts are
+ * short and printable.
  */
-export type ProbeResult = { ok: true; banner: string; key?: ShownKey; noKey?: string } | { ok: false; why: string };
+export type ProbeResult = Result<{ banner: string; key?: ShownKey; noKey?: string }>;
 
 /** The condition Reachable. */
 export interface Reachable {
@@ -74,8 +76,9 @@ export function reach(
   const host = isIPv6(target.host) ? `[${target.host}]` : target.host;
   const where = `${host}:${target.port}`;
   if (probed.ok) {
-    const unread = probed.noKey === undefined ? '' : `. The operator could not read its host key: ${probed.noKey}`;
-    const message = `An SSH server answers at ${where}: ${probed.banner}${unread}`;
+    const { banner, noKey } = probed.value;
+    const unread = noKey === undefined ? '' : `. The operator could not read its host key: ${noKey}`;
+    const message = `An SSH server answers at ${where}: ${banner}${unread}`;
     return { reachable: { status: 'True', reason: 'Reachable', message } };
   }
   const reason = isBooting(object, record, now) ? 'Booting' : 'Unreachable';
@@ -83,6 +86,6 @@ export function reach(
     reason === 'Booting'
       ? `A server needs some minutes to boot. If none answers for ${BOOT_MS / 60_000} minutes, the reason becomes Unreachable`
       : "If the server has not just been restarted, check sshd and the firewall on the server's console";
-  const message = `Server ${server.identifier} is running, but no SSH server answers at ${where}: ${probed.why}. The operator keeps checking. ${then}`;
+  const message = `Server ${server.identifier} is running, but no SSH server answers at ${where}: ${probed.error}. The operator keeps checking. ${then}`;
   return { verdict: { reason, message }, reachable: { status: 'False', reason, message } };
 }

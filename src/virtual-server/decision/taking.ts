@@ -10,10 +10,9 @@ import {
   SERVER_GONE_ANNOTATION,
   TAKE_OVER_ANNOTATION,
 } from '../../api/names.ts';
-import { orderedValue } from '../../api/ordered-fields.ts';
+import { orderDifference } from '../../api/ordered-fields.ts';
 import type { ServerRecord } from '../../api/record.ts';
-import { ORDERED_FIELDS, type VirtualServer } from '../../api/virtual-server.ts';
-import { isDeepEqual } from '../../base/deep-equal.ts';
+import type { VirtualServer } from '../../api/virtual-server.ts';
 import { isLetGo, isPaused } from '../../api/server-state.ts';
 import { isAskedToCancel } from './delay.ts';
 import { expiryOf } from './expiry.ts';
@@ -72,7 +71,7 @@ export function givenBy(
   if (isAskedToCancel(live, record, memo)) return never('the provider was already asked to cancel its server');
   if (!isSameAccount(record.account, account)) return never('its server was read with another API key');
   const taking = { giver: live, record, taker, now };
-  const differing = orderDifference(taking);
+  const differing = orderDifference(taking.giver.spec, taking.taker.spec);
   if (differing.length > 0) return never(`it was ordered with another ${differing.join(', ')}`);
   const problem = takingProblem(taking, 'this object');
   if (problem !== undefined) return never(problem);
@@ -95,10 +94,6 @@ export interface Taking {
 export function takingProblem(taking: Taking, own: string): string | undefined {
   return endProblem(taking, own) ?? guardProblem(taking, own) ?? wordProblem(taking, own);
 }
-
-/** The fields of the order in which the two differ. */
-export const orderDifference = ({ giver, taker }: Pick<Taking, 'giver' | 'taker'>): string[] =>
-  ORDERED_FIELDS.filter((field) => !isDeepEqual(orderedValue(giver.spec, field), orderedValue(taker.spec, field)));
 
 /** The taker would end the server at once. A taker that hands the server on, or that is protected as the giver is, does not. */
 function endProblem({ giver, record, taker, now }: Taking, own: string): string | undefined {

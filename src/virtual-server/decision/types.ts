@@ -7,6 +7,7 @@ import type { VirtualServerStatus } from '../../api/virtual-server.ts';
 import type { Memo, Planned, Unlisted } from './memo.ts';
 import type { ProviderError, ResponseError } from '../../provider/error.ts';
 import type { Server } from '../../provider/types.ts';
+import type { Result } from '../../base/result.ts';
 
 /** What this process or its own journal knows about an attempt; see journal/journal.ts. */
 export interface AttemptNote {
@@ -39,7 +40,7 @@ export interface Facts {
   jitter: number;
   handOver: HandOver;
   /** The API key of this visit; undefined: not read yet. */
-  key?: { ok: true; account: string; note?: string } | Missing | undefined;
+  key?: Result<{ account: string; note?: string | undefined }, Missing> | undefined;
 }
 
 /** Which objects of the namespace hand their servers over to this one, or have got its server. */

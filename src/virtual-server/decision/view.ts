@@ -72,7 +72,7 @@ export function taskIsOver({ object, own, facts }: OwnView): boolean {
 }
 
 /** The account of the key in use; undefined if there is no key. */
-export const accountOf = ({ key }: Facts): string | undefined => (key?.ok === true ? key.account : undefined);
+export const accountOf = ({ key }: Facts): string | undefined => (key?.ok === true ? key.value.account : undefined);
 
 /** Why the server may not be cancelled before its object is deleted; undefined if it may. */
 export function cancelIsForbidden(object: VirtualServer): string | undefined {

@@ -21,8 +21,8 @@ export async function adopt(visit: Visit, at: View, { record, identifier }: Adop
   const { holders, objects } = visit.services;
   // Without a key of the account, no message may tell what other objects hold.
   const key = await visit.key(at);
-  if (!key.ok) return withoutKey(visit.view(), 'adopt', key);
-  const { session } = key;
+  if (!key.ok) return withoutKey(visit.view(), 'adopt', key.error);
+  const { session } = key.value;
   const { account } = session;
   const known = visit.view();
   const ordering = othersOrder(known, record, identifier, account);

@@ -33,6 +33,7 @@ import type { Visit } from '../visit.ts';
 import { readAgain, readServer } from './reads.ts';
 import { isRunning } from '../../api/server-state.ts';
 import { wasRead } from '../decision/status.ts';
+import { err, ok, type Result } from '../../base/result.ts';
 
 /** How long a live read may justify a DELETE (ms). */
 const LIVE_READ_MS = 30_000;
@@ -52,8 +53,8 @@ export async function cancel(visit: Visit, at: View, operation: Cancel): Promise
 
 async function cancelOnce(visit: Visit, at: View, { record, identifier }: Cancel): Promise<Outcome | undefined> {
   const key = await visit.key(at);
-  if (!key.ok) return goneUnasked(visit.view()) ?? withoutKey(visit.view(), 'cancel', key);
-  const { session } = key;
+  if (!key.ok) return goneUnasked(visit.view()) ?? withoutKey(visit.view(), 'cancel', key.error);
+  const { session } = key.value;
 
   // Another server may have got the identifier, so the server comes first.
   const shown = await readServer(identifier, record.account, session, visit.object);
@@ -84,10 +85,10 @@ async function cancelOnce(visit: Visit, at: View, { record, identifier }: Cancel
   if (definition !== undefined) return heldBack(view, still.record, identifier, definition);
 
   const sent = await sendDelete(visit, session, identifier, liveAt);
-  if (!('said' in sent)) return afterRefusal(visit.view(), still.record, shown, sent.error);
-  if (shown.type === 'serverNotFound') return afterWord(visit.view(), still.record, shown, sent.said, shown);
+  if (!sent.ok) return afterRefusal(visit.view(), still.record, shown, sent.error);
+  if (shown.type === 'serverNotFound') return afterWord(visit.view(), still.record, shown, sent.value, shown);
   const after = await readAgain(identifier, session);
-  return afterWord(visit.view(), still.record, shown, sent.said, after);
+  return afterWord(visit.view(), still.record, shown, sent.value, after);
 }
 
 /** Undefined if the object is gone. The visit continues with what the API server returns. */
@@ -161,13 +162,13 @@ async function sendDelete(
   session: Session,
   identifier: string,
   liveAt: number,
-): Promise<{ said: string } | { error: ProviderError }> {
+): Promise<Result<string, ProviderError>> {
   // A process that was suspended since the live read must not act on outdated facts.
   const maySend = (): boolean => leads() && timers.monotonic() - liveAt < LIVE_READ_MS;
   try {
-    return { said: await session.deleteServer(identifier, maySend) };
+    return ok(await session.deleteServer(identifier, maySend));
   } catch (error) {
-    if (error instanceof ProviderError) return { error };
+    if (error instanceof ProviderError) return err(error);
     throw error;
   }
 }

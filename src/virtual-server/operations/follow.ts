@@ -29,16 +29,17 @@ export async function follow(
   if (shared !== undefined) return parked(at, shared);
 
   const key = await visit.key(at);
-  if (!key.ok) return goneUnasked(visit.view()) ?? withoutKey(visit.view(), 'follow', key);
+  if (!key.ok) return goneUnasked(visit.view()) ?? withoutKey(visit.view(), 'follow', key.error);
   const known = visit.view();
   const other = taskOfAnotherAccount(known, record, task);
   if (other !== undefined) return parked(known, other);
 
-  const answer = await pollTask(task, record.account, key.session);
+  const answer = await pollTask(task, record.account, key.value.session);
   if (answer.type === 'taskNotFound') visit.suspectKey();
   if (answer.type === 'pending' && answer.identifier !== undefined) {
-    const runs = async (): Promise<boolean> => (await pollTask(task, record.account, key.session)).type === 'pending';
-    await key.session.learnListing(answer.identifier, runs);
+    const runs = async (): Promise<boolean> =>
+      (await pollTask(task, record.account, key.value.session)).type === 'pending';
+    await key.value.session.learnListing(answer.identifier, runs);
   }
   const now = visit.view();
   if (answer.type === 'complete') learn(visit, now, record);

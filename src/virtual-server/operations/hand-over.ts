@@ -53,8 +53,8 @@ async function takeFrom(
   const { journal, holders, kube, leads, objects, timers } = visit.services;
   const { handOvers } = objects;
   const key = await visit.key(at);
-  if (!key.ok) return withoutKey(visit.view(), 'takeOver', key);
-  const { session } = key;
+  if (!key.ok) return withoutKey(visit.view(), 'takeOver', key.error);
+  const { session } = key.value;
 
   const liveAt = timers.monotonic();
   const live = await kube.getVirtualServer(visit.object.metadata.namespace, giver);

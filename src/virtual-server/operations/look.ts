@@ -46,9 +46,9 @@ export async function look(
   { record, identifier }: Extract<Operation, { type: 'look' }>,
 ): Promise<Outcome> {
   const key = await visit.key(at);
-  if (!key.ok) return goneUnasked(visit.view()) ?? withoutKey(visit.view(), 'look', key);
+  if (!key.ok) return goneUnasked(visit.view()) ?? withoutKey(visit.view(), 'look', key.error);
 
-  const answer = await readServer(identifier, record.account, key.session, visit.object);
+  const answer = await readServer(identifier, record.account, key.value.session, visit.object);
   if (answer.type === 'serverNotFound' && !answer.counts) visit.suspectKey();
   if (answer.type !== 'server') return notShown(visit.view(), record, answer);
 
@@ -56,7 +56,7 @@ export async function look(
   const known = recognizeFor('look', visit.view(), record, answer);
   if (!known.ok) return notRecognized(visit.view(), record, 'look', known);
   const found = await withFindings(visit, known.record, answer);
-  const current = await withAppeared(visit, known.record, key.session);
+  const current = await withAppeared(visit, known.record, key.value.session);
   return seen(visit.view(), record, current, found);
 }
 

@@ -50,7 +50,7 @@ async function observed(visit: Visit, at: View, operation: Operation): Promise<O
       return { next: waited(at, operation.afterMs) };
     case 'order': {
       const inputs = await inputsOfOrder(visit, at);
-      if (!inputs.ok) return { next: inputs.next };
+      if (!inputs.ok) return { next: inputs.error };
       return withhold(visit.view(), 'order', `It would order a server: product ${spec.product}, image ${spec.image}`);
     }
     case 'adopt': {

@@ -8,6 +8,7 @@ import { without } from '../../base/without.ts';
 import { timestamp } from '../../base/duration.ts';
 import { ended } from '../../base/text.ts';
 import { RECONCILE_AT_ANNOTATION } from '../../api/names.ts';
+import { orderBody } from '../../api/ordered-fields.ts';
 import { unknownIn, type ServerRecord } from '../../api/record.ts';
 import type { VirtualServer, VirtualServerSpec } from '../../api/virtual-server.ts';
 import type { Verdict } from '../../controller/conditions.ts';
@@ -30,6 +31,7 @@ import { unknownMessage } from '../decision/words.ts';
 import type { Visit } from '../visit.ts';
 import { lookForFailed } from './reads.ts';
 import { readSshKeys } from './ssh-keys.ts';
+import { err, ok, type Result } from '../../base/result.ts';
 
 /** How old the provider's lists may be when the operator decides on an order (ms). */
 const CATALOG_AGE_MS = 5_000;
@@ -42,8 +44,8 @@ export async function order(visit: Visit, at: View): Promise<Outcome | undefined
   const { namespace, uid } = visit.object.metadata;
 
   const inputs = await inputsOfOrder(visit, at);
-  if (!inputs.ok) return inputs.next;
-  const { session, sshKeys } = inputs;
+  if (!inputs.ok) return inputs.error;
+  const { session, sshKeysFrom } = inputs.value;
 
   const place = quota.reserve(namespace, uid, wantedBy(visit.object));
   if ('full' in place) return parked(visit.view(), noPlace(visit.view(), place));
@@ -53,11 +55,11 @@ export async function order(visit: Visit, at: View): Promise<Outcome | undefined
   visit.reserves(hourly);
 
   const opened = await open(session);
-  if (!('send' in opened)) return lacking(visit, opened);
+  if (!opened.ok) return lacking(visit, opened.error);
   try {
-    return await claimAndSend(visit, session.account, sshKeys, opened, hourly);
+    return await claimAndSend(visit, session.account, sshKeysFrom, opened.value, hourly);
   } finally {
-    opened.close();
+    opened.value.close();
   }
 }
 
@@ -85,35 +87,35 @@ async function openedAgain(
   return parked(at, { verdict: { reason: 'CreateBackOff', message }, retry: 'order' });
 }
 
-type OrderInputs = { ok: true; session: Session; sshKeys: string } | { ok: false; next: Outcome };
+type OrderInputs = Result<{ session: Session; sshKeysFrom: string[] }, Outcome>;
 
 /** What an order needs that is only read; or why nothing can be ordered. */
 export async function inputsOfOrder(visit: Visit, at: View): Promise<OrderInputs> {
   const key = await visit.key(at);
-  if (!key.ok) return { ok: false, next: withoutKey(visit.view(), 'order', key) };
-  const { session } = key;
+  if (!key.ok) return err(withoutKey(visit.view(), 'order', key.error));
+  const { session } = key.value;
   const { object } = visit;
 
   const open = await openedAgain(visit, at.own, session);
-  if (open !== undefined) return { ok: false, next: open };
+  if (open !== undefined) return err(open);
 
   const sshKeys = await readSshKeys(object, visit.services.kube);
-  if (!sshKeys.ok) return { ok: false, next: lacking(visit, sshKeys) };
+  if (!sshKeys.ok) return err(lacking(visit, sshKeys.error));
 
   const lists = await readCatalog(session, CATALOG_AGE_MS);
-  if (!lists.ok) return { ok: false, next: lacking(visit, lists) };
-  const problem = specProblem(object.spec, lists.catalog);
-  if (problem !== undefined) return { ok: false, next: parked(visit.view(), invalidSpec(visit.view(), problem)) };
-  return { ok: true, session, sshKeys: sshKeys.text };
+  if (!lists.ok) return err(lacking(visit, lists.error));
+  const problem = specProblem(object.spec, lists.value);
+  if (problem !== undefined) return err(parked(visit.view(), invalidSpec(visit.view(), problem)));
+  return ok({ session, sshKeysFrom: sshKeys.value });
 }
 
 /** Waits for a turn, a token and a connection. */
-async function open(session: Session): Promise<OpenOrder | Missing> {
+async function open(session: Session): Promise<Result<OpenOrder, Missing>> {
   try {
-    return await session.openOrder();
+    return ok(await session.openOrder());
   } catch (error) {
     if (!(error instanceof ProviderError)) throw error;
-    return missing(reasonOf(error), `Nothing was ordered: ${callProblem(error)}`, error.retryAfterMs);
+    return err(missing(reasonOf(error), `Nothing was ordered: ${callProblem(error)}`, error.retryAfterMs));
   }
 }
 
@@ -121,7 +123,7 @@ async function open(session: Session): Promise<OpenOrder | Missing> {
 async function claimAndSend(
   visit: Visit,
   account: string,
-  sshKeys: string,
+  sshKeysFrom: readonly string[],
   opened: OpenOrder,
   hourly: Reservation,
 ): Promise<Outcome | undefined> {
@@ -150,9 +152,7 @@ async function claimAndSend(
     return goOn(visit.view().facts.memo);
   }
 
-  const { product, image, diskSize } = visit.object.spec;
-  const request = { product, image, diskSize, sshKeys };
-  const answer = await opened.send(request, {
+  const answer = await opened.send(orderBody({ ...visit.object.spec, sshKeysFrom }), {
     maySend: leads,
     sending: () => {
       visit.keeps(hourly);

@@ -47,7 +47,7 @@ async function orphanedAtEnd(visit: Visit, record: ServerRecord | undefined): Pr
   if (record?.failed === undefined || record.owner !== visit.object.metadata.uid) return undefined;
   const key = await visit.key(visit.view());
   if (!key.ok) return undefined;
-  const { appeared } = await lookForFailed(visit, record.failed, key.session);
+  const { appeared } = await lookForFailed(visit, record.failed, key.value.session);
   const next = appeared === undefined ? record : withOrphaned(record, appeared);
   if (next === record) return undefined;
   const { object, facts } = visit.view();

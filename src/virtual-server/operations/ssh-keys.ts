@@ -1,41 +1,40 @@
-/** The SSH keys that an order sends: those in spec, and those in the Secrets that spec names. */
+/** The SSH keys in the Secrets that spec names, which an order sends. */
 import { missing, type Missing } from '../../accounts/decision/failure.ts';
 import { publicKeysIn } from '../../api/public-key.ts';
 import type { VirtualServer } from '../../api/virtual-server.ts';
 import { KubeError } from '../../kube/error.ts';
 import type { Kube } from '../kube.ts';
+import { err, ok, type Result } from '../../base/result.ts';
 
 const FIX =
   '. The operator ordered nothing. Put SSH public keys there, or correct spec.sshKeysFrom; the operator retries automatically';
 
-/**
- * Inline keys first, then keys from Secrets, one per line. The content of a Secret goes to the provider only if every line is a
- * public key: anything else could be another secret.
- */
+/** The content of a Secret goes to the provider only if every line is a public key: anything else could be another secret. */
 export async function readSshKeys(
   object: VirtualServer,
   kube: Pick<Kube, 'getSecret'>,
-): Promise<{ ok: true; text: string } | Missing> {
-  const { sshKeys = [], sshKeysFrom = [] } = object.spec;
-  const keys = sshKeys.map((key) => key.trim());
-  for (const { name, key } of sshKeysFrom) {
+): Promise<Result<string[], Missing>> {
+  const keys: string[] = [];
+  for (const { name, key } of object.spec.sshKeysFrom ?? []) {
     const where = `Secret ${object.metadata.namespace}/${name}, named in spec.sshKeysFrom,`;
     let text: string | undefined;
     try {
       const secret = await kube.getSecret(object.metadata.namespace, name);
-      if (secret === undefined) return missing('SSHKeyNotFound', `${where} does not exist${FIX}`);
+      if (secret === undefined) return err(missing('SSHKeyNotFound', `${where} does not exist${FIX}`));
       text = secret.data[key]?.trim();
     } catch (error) {
       if (!(error instanceof KubeError && error.code === 'Forbidden')) throw error;
-      return missing(
-        'SecretForbidden',
-        `${where} cannot be read: ${error.message}. Grant the operator this right, or name another Secret`,
+      return err(
+        missing(
+          'SecretForbidden',
+          `${where} cannot be read: ${error.message}. Grant the operator this right, or name another Secret`,
+        ),
       );
     }
-    if (text === undefined || text === '') return missing('SSHKeyNotFound', `${where} has no key "${key}"${FIX}`);
+    if (text === undefined || text === '') return err(missing('SSHKeyNotFound', `${where} has no key "${key}"${FIX}`));
     const found = publicKeysIn(text);
-    if (!found.ok) return missing('SSHKeyNotFound', `${where} key "${key}": ${found.problem}${FIX}`);
-    keys.push(...found.keys);
+    if (!found.ok) return err(missing('SSHKeyNotFound', `${where} key "${key}": ${found.error}${FIX}`));
+    keys.push(...found.value);
   }
-  return { ok: true, text: keys.join('\n') };
+  return ok(keys);
 }

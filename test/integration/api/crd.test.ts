@@ -1,9 +1,11 @@
 /** The CustomResourceDefinition of VirtualServer. test/exhaustive/generated-specs.test.ts breaks each rule of a spec. */
 import { afterAll, beforeAll, describe, expect, it, onTestFinished, vi } from 'vitest';
 import { structuralSchema } from '../../../src/api/crd.ts';
+import { ORDERED_FIELDS } from '../../../src/api/ordered-fields.ts';
 import { sshKeysSchema } from '../../../src/api/ssh-keys.ts';
 import type { VirtualServer } from '../../../src/api/virtual-server.ts';
 import type { KubeHttp } from '../../../src/kube/http.ts';
+import { OTHER } from '../../fixtures/ordered-values.ts';
 import { P521, PRIVATE_KEYS, RSA, SECRET, SK_ED25519, SK_P256 } from '../../fixtures/public-keys.ts';
 import { adminHttp, create, createNamespace, edit, kubectl, manifest, SSH_KEY } from '../kube/support.ts';
 
@@ -175,13 +177,7 @@ describe('an SSH key', () => {
 });
 
 describe('the lock on the fields of an order', () => {
-  const changes: [string, unknown][] = [
-    ['product', 'large'],
-    ['image', 'debian-12/full'],
-    ['diskSize', 20],
-    ['sshKeys', ['ssh-rsa BBBB']],
-    ['sshKeysFrom', [{ name: 'other', key: 'key' }]],
-  ];
+  const changes = ORDERED_FIELDS.map((field): [string, unknown] => [field, OTHER[field]]);
 
   it.each(changes)('rejects another %s once there is an attempt, and says what to do', async (field, value) => {
     const object = await withStatus(await createWith({}), ATTEMPTED);

@@ -62,7 +62,7 @@ function setUp(operatorNamespace: string | undefined = 'operator') {
   });
   const account = async (use: Use, name = 'vps-api-key'): Promise<string> => {
     const found = await accounts.get('ns', name, use);
-    return found.ok ? found.session.account : found.reason;
+    return found.ok ? found.value.session.account : found.error.reason;
   };
   /** The provider accepts KEY after refusing it. */
   const recover = (): void => {
@@ -113,8 +113,8 @@ describe('a Secret', () => {
       const { accounts, secrets } = setUp();
       if (data !== undefined) secrets.set('ns/vps-api-key', data);
       const found = await accounts.get('ns', 'vps-api-key', fresh);
-      expect(found).toMatchObject({ ok: false, reason, retryAfterMs: 1_000 });
-      expect(found.ok ? '' : found.message).toContain(words);
+      expect(found).toMatchObject({ ok: false, error: { reason, retryAfterMs: 1_000 } });
+      expect(found.ok ? '' : found.error.message).toContain(words);
     },
   );
 
@@ -129,9 +129,9 @@ describe('a Secret', () => {
     const pauses: (number | undefined)[] = [];
     for (let index = 0; index < 9; index++) {
       const found = await accounts.get('ns', 'vps-api-key', fresh);
-      pauses.push(found.ok ? undefined : found.retryAfterMs);
+      pauses.push(found.ok ? undefined : found.error.retryAfterMs);
       await accounts.get('ns', 'vps-api-key', fresh);
-      timers.advance((found.ok ? undefined : found.retryAfterMs) ?? 0);
+      timers.advance((found.ok ? undefined : found.error.retryAfterMs) ?? 0);
     }
     expect(pauses).toEqual([1_000, 2_000, 4_000, 8_000, 16_000, 32_000, 60_000, 60_000, 60_000]);
     expect(reads).toHaveLength(9);
@@ -322,7 +322,7 @@ describe('after the Secret is gone', () => {
     expect(await account(fresh)).toBe('SecretNotFound');
     expect(await account(held)).toBe('key-1');
     expect(await accounts.get('ns', 'vps-api-key', held)).toMatchObject({
-      note: expect.stringContaining('last key') as string,
+      value: { note: expect.stringContaining('last key') as string },
     });
   });
 
@@ -341,7 +341,7 @@ describe('after the Secret is gone', () => {
   it('the message says where to create a fallback', async () => {
     const { accounts } = setUp();
     const found = await accounts.get('ns', 'vps-api-key', deleting);
-    expect(found.ok ? '' : found.message).toContain('create Secret ns.vps-api-key in operator');
+    expect(found.ok ? '' : found.error.message).toContain('create Secret ns.vps-api-key in operator');
   });
 });
 

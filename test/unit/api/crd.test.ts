@@ -7,7 +7,7 @@ import {
   virtualServerSetCrd,
   type StructuralSchema,
 } from '../../../src/api/crd.ts';
-import { orderedFieldsPolicy } from '../../../src/api/ordered-fields.ts';
+import { orderedFieldsPolicy } from '../../../src/api/ordered-fields-policy.ts';
 import { CATALOG_CRD_FILE, CRD_FILE, ORDERED_FIELDS_FILE, SET_CRD_FILE, crdYaml } from '../../../tools/crds.ts';
 
 interface Crd {

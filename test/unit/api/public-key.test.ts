@@ -190,7 +190,7 @@ describe('the public keys in a text', () => {
     for (const end of ['\n', '\r\n', '\r'])
       expect(publicKeysIn(['# of the team', '', `  ${ED25519}`, `\t# ${SECRET}`, RSA, ''].join(end))).toEqual({
         ok: true,
-        keys: [ED25519, RSA],
+        value: [ED25519, RSA],
       });
   });
 
@@ -209,7 +209,7 @@ describe('the public keys in a text', () => {
     ],
   ])('cannot be %s, and the problem does not quote it', (_what, text, problem) => {
     const found = publicKeysIn(text);
-    expect(found).toMatchObject({ ok: false, problem: expect.stringContaining(problem) as string });
+    expect(found).toMatchObject({ ok: false, error: expect.stringContaining(problem) as string });
     expect(JSON.stringify(found)).not.toContain(SECRET);
   });
 });
@@ -221,6 +221,6 @@ it('refuses the placeholder in the example of a Secret', async () => {
   );
   expect(publicKeysIn(secret?.stringData.authorized_keys ?? '')).toEqual({
     ok: false,
-    problem: 'line 1 is not an SSH public key such as "ssh-ed25519 AAAA..."',
+    error: 'line 1 is not an SSH public key such as "ssh-ed25519 AAAA..."',
   });
 });

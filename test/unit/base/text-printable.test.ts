@@ -80,7 +80,10 @@ function objectOf(chance: Chance): VirtualServer {
 }
 
 function givenFor({ spec }: VirtualServer, chance: Chance): Given {
-  const missing = { ok: false, reason: 'SecretInvalid', message: `Secret ${chance.text()} is invalid` } as const;
+  const missing = {
+    ok: false,
+    error: { reason: 'SecretInvalid', message: `Secret ${chance.text()} is invalid` },
+  } as const;
   const identifier = chance.text();
   return {
     ...(chance.below(3) === 0 && { key: missing }),

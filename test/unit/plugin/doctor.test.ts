@@ -105,7 +105,7 @@ it('expects the policies that deploy/guards.yaml installs', () => {
 describe('the provider', () => {
   const found = (catalogs: Held['catalogs'], servers: Held['servers'] = []): Finding[] =>
     checkProvider({ where: ' -n team' }, { catalogs, servers, sets: [] });
-  const read = (changes: Partial<Reading & { ok: true }> = {}): ServerCatalog => {
+  const read = (changes: Partial<(Reading & { ok: true })['value']> = {}): ServerCatalog => {
     const catalog = storedCatalog('mine', { secret: 'team-key' });
     const lists = {
       products: [{ code: 'VPSX4' }, { code: 'VPSX8' }],
@@ -113,7 +113,7 @@ describe('the provider', () => {
       diskSizes: { ssd: [10_240, 20_480], hdd: [10_240] },
       shapes: { products: 'Object', images: 'Array' },
     } as const;
-    const reading = { ok: true, catalog: lists, serverList: 'Available', ...changes } as Reading;
+    const reading = { ok: true, value: { catalog: lists, serverList: 'Available', ...changes } } as Reading;
     return { ...catalog, status: catalogStatus(catalog, reading, NOW) };
   };
 

@@ -19,7 +19,7 @@ describe('the request of an order', () => {
     expect(JSON.parse(post?.body ?? '')).toEqual({
       product: 'VPSX4',
       image: 'debian-13/minimal',
-      ssh_keys: REQUEST.sshKeys,
+      ssh_keys: REQUEST['ssh_keys'],
       disk_size: 10240,
     });
     expect(post?.headers).toMatchObject({

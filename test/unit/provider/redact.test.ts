@@ -33,7 +33,7 @@ function expectClean(error: unknown): void {
   expect((error as Error).message.length).toBeLessThanOrEqual(512);
 }
 
-const ECHO = `key ${KEY.keyId} secret ${KEY.secret} basic ${BASIC} Bearer token-1 ${REQUEST.sshKeys}`;
+const ECHO = `key ${KEY.keyId} secret ${KEY.secret} basic ${BASIC} Bearer token-1 ${REQUEST['ssh_keys']}`;
 
 describe('a provider error that echoes credentials', () => {
   it.each([

@@ -10,7 +10,7 @@ import { ProviderError } from '../../../src/provider/error.ts';
 import type {
   ApiKey,
   CreateOutcome,
-  CreateServerRequest,
+  OrderBody,
   OpenOrder,
   OrderGate,
   Provider,
@@ -18,11 +18,11 @@ import type {
 } from '../../../src/provider/types.ts';
 
 export const KEY: ApiKey = { keyId: 'key-id-1', secret: 'se:cret+%41-ünïcode' };
-export const REQUEST: CreateServerRequest = {
+export const REQUEST: OrderBody = {
   product: 'VPSX4',
   image: 'debian-13/minimal',
-  sshKeys: 'ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIFirst me@example.org\n',
-  diskSize: 10240,
+  ssh_keys: 'ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIFirst me@example.org\n',
+  disk_size: 10240,
 };
 
 export interface Seen {

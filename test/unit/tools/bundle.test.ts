@@ -24,6 +24,6 @@ it('the SSH check learns host keys in a bundle, with each kind of cipher', async
   for (const cipher of ['chacha20-poly1305@openssh.com', 'aes128-gcm@openssh.com', 'aes256-ctr'] as const) {
     const { port } = await startSshServer([makeHostKey('ed25519')], { cipher: [cipher] });
     const { stdout } = await promisify(execFile)(process.execPath, [program, String(port)]);
-    expect(JSON.parse(stdout)).toMatchObject({ ok: true, key: { type: 'ssh-ed25519' } });
+    expect(JSON.parse(stdout)).toMatchObject({ ok: true, value: { key: { type: 'ssh-ed25519' } } });
   }
 });

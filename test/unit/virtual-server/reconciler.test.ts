@@ -7,7 +7,7 @@ import { shownBy, visit, type Visited } from '../../fixtures/visits.ts';
 /** Visits a copy of another object. Its writes return it with these annotations. */
 const copied = (annotations: Record<string, string>): Promise<Visited> =>
   visit(web({ annotated: record({ owner: 'another-uid' }) }), {
-    key: { ok: false, reason: 'SecretNotFound', message: 'no key' },
+    key: { ok: false, error: { reason: 'SecretNotFound', message: 'no key' } },
     beforeWrite: (object) => ({
       ...object,
       metadata: { ...object.metadata, annotations: { ...object.metadata.annotations, ...annotations } },

@@ -5,6 +5,7 @@ import ssh2 from 'ssh2';
 import { createSshProbe } from '../../../src/virtual-server/ssh-check.ts';
 import type { KeyType } from '../../../src/virtual-server/decision/key-types.ts';
 import { makeHostKey, startSshServer, type SshServer } from '../../fixtures/ssh-server.ts';
+import { ok } from '../../../src/base/result.ts';
 
 const patient = createSshProbe({ privateAddresses: true });
 const hasty = createSshProbe({ privateAddresses: true, timeoutMs: 500 });
@@ -17,7 +18,7 @@ const publicKey = (key: string): string => {
 };
 const keyOf = async (asked: ReturnType<typeof ask>): Promise<string | undefined> => {
   const probed = await asked;
-  return probed.ok ? probed.key?.key : undefined;
+  return probed.ok ? probed.value.key?.key : undefined;
 };
 
 const ED25519 = makeHostKey('ed25519');
@@ -51,8 +52,8 @@ describe('the key of a host', () => {
   it('is the one of the best type if none is known, and nobody logs in', async () => {
     const server = await startSshServer([RSA, ED25519, ECDSA]);
     const probed = await ask(server);
-    expect(probed).toMatchObject({ ok: true, banner: expect.stringContaining('SSH-2.0-ssh2js') as string });
-    expect(probed).toMatchObject({ key: { type: 'ssh-ed25519', key: publicKey(ED25519) } });
+    expect(probed).toMatchObject(ok({ banner: expect.stringContaining('SSH-2.0-ssh2js') as string }));
+    expect(probed).toMatchObject(ok({ key: { type: 'ssh-ed25519', key: publicKey(ED25519) } }));
     expect(await keyOf(ask(await startSshServer([RSA, ECDSA])))).toBe(publicKey(ECDSA));
     expect(await keyOf(ask(await startSshServer([RSA])))).toBe(publicKey(RSA));
     // Another machine could answer a second one.
@@ -74,10 +75,7 @@ describe('the key of a host', () => {
 
   it('is unknown if there is no common method, and SSH answers all the same', async () => {
     const server = await startSshServer([ED25519], { kex: ['diffie-hellman-group1-sha1'] });
-    expect(await ask(server)).toMatchObject({
-      ok: true,
-      noKey: expect.stringMatching(/no matching/) as string,
-    });
+    expect(await ask(server)).toMatchObject(ok({ noKey: expect.stringMatching(/no matching/) as string }));
   });
 });
 
@@ -116,12 +114,8 @@ describe('a host that sends a version line', () => {
   ])('%s answers, and has no key', async (_what, act, why) => {
     const server = await rude(act);
     const probed = await ask(server, [], hasty);
-    expect(probed).not.toHaveProperty('key');
-    expect(probed).toMatchObject({
-      ok: true,
-      banner: 'SSH-2.0-rude',
-      noKey: expect.stringMatching(why) as string,
-    });
+    expect(probed).not.toHaveProperty('value.key');
+    expect(probed).toMatchObject(ok({ banner: 'SSH-2.0-rude', noKey: expect.stringMatching(why) as string }));
     expect(JSON.stringify(probed).length).toBeLessThan(300);
   });
 
@@ -141,7 +135,7 @@ describe('a host that sends a version line', () => {
       });
       await new Promise<void>((resolve) => relay.listen(0, '127.0.0.1', resolve));
       const probed = await ask(relay.address() as AddressInfo, [], hasty);
-      expect([undefined, publicKey(ED25519)]).toContain(probed.ok ? probed.key?.key : undefined);
+      expect([undefined, publicKey(ED25519)]).toContain(probed.ok ? probed.value.key?.key : undefined);
       relay.close();
     }
   });
@@ -159,10 +153,7 @@ describe('a host that sends a version line', () => {
     await new Promise<void>((resolve) => relay.listen(0, '127.0.0.1', resolve));
     onTestFinished(() => void relay.close());
     const probed = await ask(relay.address() as AddressInfo);
-    expect(probed).not.toHaveProperty('key');
-    expect(probed).toMatchObject({
-      ok: true,
-      noKey: expect.stringContaining('verification failed') as string,
-    });
+    expect(probed).not.toHaveProperty('value.key');
+    expect(probed).toMatchObject(ok({ noKey: expect.stringContaining('verification failed') as string }));
   });
 });

@@ -76,6 +76,6 @@ describe('looking up a name', () => {
     const lookup = createLookUp([await nameServer(() => undefined)]);
     const probe = createSshProbe({ privateAddresses: true, lookup, timeoutMs: 60_000 });
     const answer = await probe({ host: 'ssh.example.org', port: 22 }, 'default', []);
-    expect(answer).toEqual({ ok: false, why: 'DNS lookup failed: no answer' });
+    expect(answer).toEqual({ ok: false, error: 'DNS lookup failed: no answer' });
   });
 });

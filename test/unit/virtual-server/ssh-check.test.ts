@@ -3,6 +3,7 @@ import { createServer as createHttpServer } from 'node:http';
 import { createServer, type AddressInfo, type LookupFunction, type Server, type Socket } from 'node:net';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { createSshProbe, type SshProbe } from '../../../src/virtual-server/ssh-check.ts';
+import { err, ok } from '../../../src/base/result.ts';
 
 interface Host {
   port: number;
@@ -67,13 +68,13 @@ describe('a host with several addresses', () => {
   it('is reached at the first one that connects', async () => {
     const server = await says('SSH-2.0-OpenSSH_10.0p2\r\n');
     const answer = await askNamed(server, named('127.0.0.2', '127.0.0.3', '127.0.0.1'));
-    expect(answer).toMatchObject({ ok: true, banner: 'SSH-2.0-OpenSSH_10.0p2' });
+    expect(answer).toMatchObject(ok({ banner: 'SSH-2.0-OpenSSH_10.0p2' }));
   });
 
   it('is not reached if none connects', async () => {
     const server = await says('SSH-2.0-OpenSSH_10.0p2\r\n');
     const answer = await askNamed(server, named('127.0.0.2', '127.0.0.3'));
-    expect(answer).toEqual({ ok: false, why: 'connection refused' });
+    expect(answer).toEqual({ ok: false, error: 'connection refused' });
   });
 });
 
@@ -100,7 +101,7 @@ describe('the probe without --ssh-check-private-addresses', () => {
     const answer = await careful({ host: target, port: server.port }, 'default', []);
     expect(answer).toEqual({
       ok: false,
-      why: expect.stringMatching(
+      error: expect.stringMatching(
         /^the operator does not connect to \S+, because this address is .*; --ssh-check-private-addresses allows it$/,
       ) as string,
     });
@@ -120,7 +121,7 @@ describe('the probe without --ssh-check-private-addresses', () => {
     const probe = createSshProbe({ privateAddresses: false, timeoutMs: 300, lookup });
     expect(await probe({ host: 'ssh.example.org', port: server.port }, 'default', [])).toMatchObject({
       ok: false,
-      why: expect.not.stringContaining('does not connect') as string,
+      error: expect.not.stringContaining('does not connect') as string,
     });
     expect(server.received()).toBe('');
   });
@@ -130,14 +131,14 @@ describe('the probe', () => {
   it('recognizes an SSH server by its version line, even if the key exchange then fails', async () => {
     const server = await host((socket) => socket.end('SSH-2.0-OpenSSH_10.0p2 Debian-7\r\n'));
     const noKey = 'it closes the connection during the key exchange';
-    expect(await ask(server)).toEqual({ ok: true, banner: 'SSH-2.0-OpenSSH_10.0p2 Debian-7', noKey });
+    expect(await ask(server)).toEqual(ok({ banner: 'SSH-2.0-OpenSSH_10.0p2 Debian-7', noKey }));
     await server.idle();
     expect(server.received()).toMatch(/^(SSH-2.0-vps-operator\r\n|$)/);
     expect(server.open()).toBe(0);
   });
 
   it('recognizes a version line that arrives in pieces, or after other lines', async () => {
-    const banner = { ok: true, banner: 'SSH-2.0-x' };
+    const banner = ok({ banner: 'SSH-2.0-x' });
     expect(await ask(await says('SS', 'H-2.0', '-x\r\n'), probe)).toMatchObject(banner);
     const lines = ['Authorised users only\r\nSSH is below\r\n', 'SSH-2.0-x\n'];
     expect(await ask(await says(...lines), probe)).toMatchObject(banner);
@@ -157,7 +158,7 @@ describe('the probe', () => {
   ])('rejects %s, and reports what arrived', async (_what, text, why) => {
     const server = await says(text);
     const probed = await ask(server, probe);
-    expect(probed).toMatchObject({ ok: false, why: expect.stringContaining(why) as string });
+    expect(probed).toMatchObject({ ok: false, error: expect.stringContaining(why) as string });
     expect(JSON.stringify(probed).length).toBeLessThan(200);
     await server.idle();
     expect(server.received()).toBe('');
@@ -165,15 +166,15 @@ describe('the probe', () => {
 
   it('reports when the connection is closed, reset or refused', async () => {
     const closed = await host((socket) => socket.end());
-    expect(await ask(closed)).toEqual({ ok: false, why: 'it accepts the connection, sends nothing and closes it' });
+    expect(await ask(closed)).toEqual({ ok: false, error: 'it accepts the connection, sends nothing and closes it' });
     const rude = await host((socket) => socket.end('go away\r\n'));
-    expect(await ask(rude)).toEqual({ ok: false, why: 'it accepts the connection, sends "go away" and closes it' });
+    expect(await ask(rude)).toEqual({ ok: false, error: 'it accepts the connection, sends "go away" and closes it' });
     const reset = await host((socket) => socket.resetAndDestroy());
-    expect(await ask(reset)).toEqual({ ok: false, why: 'the connection was reset' });
+    expect(await ask(reset)).toEqual({ ok: false, error: 'the connection was reset' });
     const gone = createServer();
     const port = await listen(gone);
     await new Promise((resolve) => gone.close(resolve));
-    expect(await ask({ port })).toEqual({ ok: false, why: 'connection refused' });
+    expect(await ask({ port })).toEqual({ ok: false, error: 'connection refused' });
   });
 
   it('rejects an HTTP server', async () => {
@@ -184,8 +185,8 @@ describe('the probe', () => {
   });
 
   it('reports when a name is not known', async () => {
-    const { why } = (await patient({ host: 'no-such-host.invalid', port: 22 }, 'default', [])) as { why: string };
-    expect(why).toMatch(/^DNS lookup failed: |no connection/);
+    const answer = await patient({ host: 'no-such-host.invalid', port: 22 }, 'default', []);
+    expect(answer).toEqual(err(expect.stringMatching(/^DNS lookup failed: |no connection/)));
   });
 
   it('ends in time when bytes arrive one at a time', async () => {

@@ -5,7 +5,7 @@ import { HELD, TASKED, adopting, web, webWith } from '../../fixtures/decision.ts
 import { shownBy, visit } from '../../fixtures/visits.ts';
 
 const READY = { serverStatus: 'running' };
-const noKey = { ok: false, reason: 'SecretNotFound', message: 'no Secret', retryAfterMs: 5 } as const;
+const noKey = { ok: false, error: { reason: 'SecretNotFound', message: 'no Secret', retryAfterMs: 5 } } as const;
 
 describe('without a key', () => {
   it.each([

@@ -3,6 +3,7 @@ import type { ServerCatalog, ServerCatalogStatus, ServerList } from '../../../..
 import { catalogStatus, isRequested, refreshMs, type Reading } from '../../../../src/server-catalog/decision/status.ts';
 import type { Catalog } from '../../../../src/provider/types.ts';
 import { storedCatalog } from '../../../fixtures/server-catalog.ts';
+import { err, ok } from '../../../../src/base/result.ts';
 
 const NOW = Date.parse('2026-01-01T12:00:00Z');
 const LATER = NOW + 3_600_000;
@@ -10,23 +11,23 @@ const LATER = NOW + 3_600_000;
 const object = (status?: ServerCatalogStatus, generation = 1, refreshInterval = '1h'): ServerCatalog =>
   storedCatalog('c', { generation, refreshInterval, ...(status && { status }) });
 
-const lists = (changes: Partial<Catalog> = {}, serverList: ServerList = 'Unavailable'): Reading & { ok: true } => ({
-  ok: true,
-  serverList,
-  catalog: {
-    products: [
-      { code: 'b', ram: 2048 },
-      { code: 'a', ram: 1024 },
-    ],
-    images: [{ name: 'x/y', description: 'An image' }],
-    diskSizes: { ssd: [20, 10], hdd: [5] },
-    shapes: { products: 'Array', images: 'Array' },
-    ...changes,
-  },
-});
+const lists = (changes: Partial<Catalog> = {}, serverList: ServerList = 'Unavailable'): Reading & { ok: true } =>
+  ok({
+    serverList,
+    catalog: {
+      products: [
+        { code: 'b', ram: 2048 },
+        { code: 'a', ram: 1024 },
+      ],
+      images: [{ name: 'x/y', description: 'An image' }],
+      diskSizes: { ssd: [20, 10], hdd: [5] },
+      shapes: { products: 'Array', images: 'Array' },
+      ...changes,
+    },
+  });
 const failing = (
   reason: 'ProviderUnavailable' | 'InvalidCredentials' | 'Unauthorized' | 'PermissionDenied' | 'SecretNotFound',
-) => ({ ok: false, reason, message: 'no' }) as const;
+) => err({ reason, message: 'no' });
 const condition = ({ conditions }: ServerCatalogStatus, type: string) =>
   conditions?.find((other) => other.type === type);
 
@@ -53,7 +54,7 @@ describe('lists', () => {
   it('leave the status unchanged if only their order changes', () => {
     const status = catalogStatus(object(), lists(), NOW);
     const turned = lists({
-      products: [...lists().catalog.products].reverse(),
+      products: [...lists().value.catalog.products].reverse(),
       diskSizes: { hdd: [5], ssd: [10, 20, 20] },
     });
     expect(catalogStatus(object(status), turned, LATER)).toEqual(status);

@@ -21,7 +21,7 @@ const known = [
   { ...RSA_KEY, ...SINCE },
 ];
 const answers = (key: typeof HOST_KEY | typeof OTHER_HOST_KEY | typeof RSA_KEY) =>
-  ({ ok: true, banner: 'SSH-2.0-x', key }) as const;
+  ({ ok: true, value: { banner: 'SSH-2.0-x', key } }) as const;
 const accepting = (value: string) => web({ annotations: { [ACCEPT_HOST_KEY_ANNOTATION]: value } });
 
 describe('the keys to trust', () => {
@@ -45,7 +45,7 @@ describe('the keys to trust', () => {
       isNew: false,
       changed: OTHER_HOST_KEY,
     });
-    const probed = { ok: true, banner: 'x', key: ecdsa } as const;
+    const probed = { ok: true, value: { banner: 'x', key: ecdsa } } as const;
     expect(pinned(web(), known, probed, NOW)).toEqual({ keys: known, isNew: false, changed: ecdsa });
   });
 
@@ -65,7 +65,11 @@ describe('the keys to trust', () => {
   });
 
   it('stay, with the last finding, while the server shows no key', () => {
-    for (const probed of [undefined, { ok: false, why: 'no' }, { ok: true, banner: 'x', noKey: 'no' }] as const)
+    for (const probed of [
+      undefined,
+      { ok: false, error: 'no' },
+      { ok: true, value: { banner: 'x', noKey: 'no' } },
+    ] as const)
       expect(pinned(web(), known, probed, NOW)).toEqual({ keys: known, isNew: false, changed: 'unknown' });
     expect(pinned(web(), [], undefined, NOW)).toEqual({ keys: [], isNew: false, changed: undefined });
   });

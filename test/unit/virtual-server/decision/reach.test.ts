@@ -11,8 +11,8 @@ import { afterLook } from '../../../fixtures/looks.ts';
 
 type SshCheck = VirtualServerSpec['sshCheck'];
 
-const ANSWERS: ProbeResult = { ok: true, banner: 'SSH-2.0-OpenSSH_10.0' };
-const REFUSES: ProbeResult = { ok: false, why: 'connection refused' };
+const ANSWERS: ProbeResult = { ok: true, value: { banner: 'SSH-2.0-OpenSSH_10.0' } };
+const REFUSES: ProbeResult = { ok: false, error: 'connection refused' };
 
 const checked = (sshCheck: SshCheck): VirtualServer => webWith(KNOWN, { spec: { sshCheck } });
 /** The object after `next` is written. */
@@ -91,7 +91,7 @@ describe('a server that is read with sshCheck', () => {
         'no SSH server answers at proxy.example.com:20001: connection refused',
       );
       expect(first.requeueAfterMs).toBeLessThanOrEqual(TIMING.pollMs);
-      const later = seen(started, { ok: false, why: 'no connection within 5 s' }, {}, NOW + 4 * MINUTES);
+      const later = seen(started, { ok: false, error: 'no connection within 5 s' }, {}, NOW + 4 * MINUTES);
       expect(conditionsOf(later)).toEqual(booting);
       expect([...first.events, ...later.events]).toEqual([]);
       const late = seen(after(started, later), REFUSES, {}, NOW + 5 * MINUTES);

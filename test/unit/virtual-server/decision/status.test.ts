@@ -66,7 +66,7 @@ describe('the price of a server', () => {
 
   it('is said to be an old one, for as long as it is', () => {
     const object = webWith(KNOWN, { status: { ...priced, serverStatus: 'running' } });
-    const given = facts({ key: { ok: true, account: ACCOUNT } });
+    const given = facts({ key: { ok: true, value: { account: ACCOUNT } } });
     const told = afterLook(viewOf(object, given), KNOWN, shown({ price: undefined }));
     const { message } = told.status?.conditions?.find(({ type }) => type === 'Ready') ?? {};
     expect(message).toContain('The provider states no price for it; the last known price, 1018.00, counts');

@@ -15,7 +15,7 @@ const creating: Condition = {
 };
 const busy = { withServer: (identifier: string) => (identifier === 'srv1' ? ['default/other'] : []) };
 const ordering = { ordering: (account: string | undefined) => (account === ACCOUNT ? ['default/other'] : []) };
-const noKey = { ok: false, reason: 'SecretNotFound', message: 'no Secret', retryAfterMs: 5 } as const;
+const noKey = { ok: false, error: { reason: 'SecretNotFound', message: 'no Secret', retryAfterMs: 5 } } as const;
 const asking = web(adopting('srv1'));
 
 describe('an adoption', () => {

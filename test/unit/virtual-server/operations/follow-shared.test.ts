@@ -11,7 +11,7 @@ const byOthers = {
   withTask: (_task: TaskNumber, account: string | undefined) => (account === ACCOUNT ? [] : ['default/other']),
 };
 const accepting = (word: string) => ({ annotations: { [ACCEPT_SERVER_ANNOTATION]: word } });
-const noKey = { ok: false, reason: 'SecretNotFound', message: 'no Secret' } as const;
+const noKey = { ok: false, error: { reason: 'SecretNotFound', message: 'no Secret' } } as const;
 
 interface Case {
   why: string;

@@ -253,7 +253,7 @@ describe('your annotation that the server is gone', () => {
     expect(endAfterDenial(KNOWN)).toEqual(GONE);
   });
 
-  const NO_KEY: Given = { key: { ok: false, reason: 'SecretNotFound', message: 'no Secret' } };
+  const NO_KEY: Given = { key: { ok: false, error: { reason: 'SecretNotFound', message: 'no Secret' } } };
   const unread = webWith(HELD, { deleting: true, ...SAID });
 
   it.each([

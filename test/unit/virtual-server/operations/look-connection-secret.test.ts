@@ -28,7 +28,7 @@ describe('a look', () => {
       },
     });
     const object = webWith(KNOWN, { spec: { ...CONNECTION, sshCheck: 'Proxy' } });
-    const probe = { ok: true, banner: 'SSH-2.0-OpenSSH_10.0' } as const;
+    const probe = { ok: true, value: { banner: 'SSH-2.0-OpenSSH_10.0' } } as const;
     return {
       ...(await visit(object, {
         answers: { task: { state: 'complete', identifier: 'srv1' }, server },

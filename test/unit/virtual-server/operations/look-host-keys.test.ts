@@ -16,7 +16,10 @@ const STATUS: VirtualServerStatus = {
   ipv6: SERVER.ipv6,
   sshHostKeys: [pinnedKey],
 };
-const shows = (key: typeof HOST_KEY | typeof OTHER_HOST_KEY): ProbeResult => ({ ok: true, banner: 'SSH-2.0-x', key });
+const shows = (key: typeof HOST_KEY | typeof OTHER_HOST_KEY): ProbeResult => ({
+  ok: true,
+  value: { banner: 'SSH-2.0-x', key },
+});
 
 function checked(annotations: Record<string, string> = {}, status = STATUS): VirtualServer {
   return webWith(KNOWN, { spec: { sshCheck: 'Proxy', connectionSecretName: 'web' }, annotations, status });
@@ -77,7 +80,7 @@ describe('a look', () => {
     const first = await look(checked(), shows(OTHER_HOST_KEY));
     const again = await look(first.object as VirtualServer, shows(OTHER_HOST_KEY));
     expect(again.events).toEqual([]);
-    const silent = await look(again.object as VirtualServer, { ok: true, banner: 'x', noKey: 'no' });
+    const silent = await look(again.object as VirtualServer, { ok: true, value: { banner: 'x', noKey: 'no' } });
     expect(conditionIn(silent, 'HostKeyChanged')).toBeDefined();
     expect(conditionIn(silent, 'Reachable')?.message).toContain('could not read its host key: no');
     const back = await look(silent.object as VirtualServer, shows(HOST_KEY));

@@ -130,7 +130,7 @@ describe('a server whose address another server shows too', () => {
 });
 
 describe('a task under another account', () => {
-  const withOther = withKey({ key: { ok: true, account: OTHER_KEY } });
+  const withOther = withKey({ key: { ok: true, value: { account: OTHER_KEY } } });
   const pending = (identifier?: string): TaskAnswer => ({ type: 'pending', identifier, status: 'installing' });
   const complete = (identifier: string): TaskAnswer => ({ type: 'complete', identifier });
   const over = { state: 'complete', identifier: 'srv1' } as const;

@@ -46,7 +46,7 @@ describe('an order', () => {
     });
     expect(visited.calls).toEqual(['catalog', 'open', 'write', 'order', 'write', 'poll', 'write']);
     expect(visited.requests).toEqual([
-      { product: 'VPSX4', image: 'cloudinit-debian-trixie.raw.gz', diskSize: 10240, sshKeys: SSH_KEY },
+      { product: 'VPSX4', image: 'cloudinit-debian-trixie.raw.gz', disk_size: 10240, ssh_keys: SSH_KEY },
     ]);
     const claim = { ...record(), account: ACCOUNT, attempt: ATTEMPTED.attempt, attemptedAt: '2026-01-02T00:00:00Z' };
     expect(states.slice(0, 2)).toEqual([undefined, { format: 1, ...claim }]);

@@ -8,7 +8,7 @@ import { shownBy, visit, type Given } from '../../../fixtures/visits.ts';
 
 const PAUSE_MS = 700_000;
 const down = new ProviderError('PROVIDER_UNREACHABLE', 'down', { retryAfterMs: PAUSE_MS });
-const noKey = { ok: false, reason: 'SecretNotFound', message: 'no Secret' } as const;
+const noKey = { ok: false, error: { reason: 'SecretNotFound', message: 'no Secret' } } as const;
 const keysOfTeam = web({ spec: { sshKeysFrom: [{ name: 'team', key: 'keys' }] } });
 
 /** True if an order of the namespace has been counted. */

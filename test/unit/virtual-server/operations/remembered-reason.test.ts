@@ -13,10 +13,7 @@ const failures: [string, Given][] = [
     {
       key: {
         ok: false,
-        reason: 'SecretNotFound',
-        message: 'Secret key does not exist',
-        advice: '',
-        retryAfterMs: 1000,
+        error: { reason: 'SecretNotFound', message: 'Secret key does not exist', advice: '', retryAfterMs: 1000 },
       },
     },
   ],

@@ -26,18 +26,15 @@ const readFrom = (secret: ReadSecret['data'] | KubeError | undefined, ...keys: s
   });
 
 describe('the SSH keys of an order', () => {
-  it('are the inline keys first, then keys from Secrets, one per line', async () => {
+  it('are read from every key of a Secret that spec names', async () => {
     const secret = { one: `${OTHER_KEY}\n`, two: `# mine\n${OTHER_KEY}\n${OTHER_KEY}` };
-    expect(await readFrom(secret, 'one', 'two')).toEqual({
-      ok: true,
-      text: [SSH_KEY, OTHER_KEY, OTHER_KEY, OTHER_KEY].join('\n'),
-    });
+    expect(await readFrom(secret, 'one', 'two')).toEqual({ ok: true, value: [OTHER_KEY, OTHER_KEY, OTHER_KEY] });
   });
 
-  it('are sent with it', async () => {
+  it('are sent with it, after those in spec', async () => {
     const answers = { order: { kind: 'created', task: 7 }, task: { state: 'pending' } } as const;
     const { requests } = await visit(web({ spec: from('keys') }), { answers, sshKeys: { keys: OTHER_KEY } });
-    expect(requests.map(({ sshKeys }) => sshKeys)).toEqual([[SSH_KEY, OTHER_KEY].join('\n')]);
+    expect(requests.map((body) => body['ssh_keys'])).toEqual([[SSH_KEY, OTHER_KEY].join('\n')]);
   });
 
   it.each<{ reason: string; secret: ReadSecret['data'] | KubeError | undefined; words: string }>([
@@ -49,8 +46,8 @@ describe('the SSH keys of an order', () => {
     { reason: 'SecretForbidden', secret: new KubeError('Forbidden', 'not allowed'), words: 'cannot be read' },
   ])('are not complete: $words', async ({ reason, secret, words }) => {
     const sshKeys = await readFrom(secret, 'one');
-    expect(sshKeys).toMatchObject({ ok: false, reason });
-    expect(sshKeys.ok ? '' : sshKeys.message).toContain(words);
+    expect(sshKeys).toMatchObject({ ok: false, error: { reason } });
+    expect(sshKeys.ok ? '' : sshKeys.error.message).toContain(words);
   });
 
   it('are no private key, which is neither sent nor shown', async () => {

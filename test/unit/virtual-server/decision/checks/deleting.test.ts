@@ -172,7 +172,7 @@ verifyChecks('checks on an object that is being deleted', {
       'a server of another account is read again by the cancellation itself',
       deletingReady,
       cancels(HELD),
-      withKey({ key: { ok: true, account: OTHER_KEY } }),
+      withKey({ key: { ok: true, value: { account: OTHER_KEY } } }),
     ],
     [
       'a denied server is read again by the cancellation itself',

@@ -66,7 +66,7 @@ verifyChecks('the checks of expiry', {
       'a server of another account is read again by the cancellation itself',
       webWith(HELD, { status: READY, spec: over }),
       cancels(HELD),
-      facts({ key: { ok: true, account: OTHER_KEY } }),
+      facts({ key: { ok: true, value: { account: OTHER_KEY } } }),
     ],
     [
       'the server is to be handed over',

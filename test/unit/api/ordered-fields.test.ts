@@ -1,0 +1,131 @@
+/** What an order sends cannot be forgotten: neither in the body of the order, nor in the lock, nor when two specs are compared. */
+import { join } from 'node:path';
+import ts from 'typescript';
+import { describe, expect, it } from 'vitest';
+import { ORDERED_FIELDS, orderBody, orderDifference } from '../../../src/api/ordered-fields.ts';
+import { orderedFieldsPolicy } from '../../../src/api/ordered-fields-policy.ts';
+import { orderedOf, revisionOf } from '../../../src/virtual-server-set/decision/template.ts';
+import { ONE, OTHER } from '../../fixtures/ordered-values.ts';
+import { CATALOG, web } from '../../fixtures/decision.ts';
+import { P256, RSA } from '../../fixtures/public-keys.ts';
+import { visit } from '../../fixtures/visits.ts';
+
+describe.each(ORDERED_FIELDS)('spec.%s', (field) => {
+  const changed = { ...ONE, [field]: OTHER[field] };
+
+  it('changes the body of the order', async () => {
+    expect(await sent(changed)).not.toEqual(await sent(ONE));
+  });
+
+  it('is locked by the policy, which names it', () => {
+    const [policy] = orderedFieldsPolicy() as [
+      { spec: { validations: { expression: string; messageExpression: string }[] } },
+    ];
+    const compared = new RegExp(`\\bobject\\.spec\\.\\?${field}\\b.* == oldObject\\.spec\\.\\?${field}\\b`);
+    for (const { expression, messageExpression } of policy.spec.validations) {
+      expect(expression).toMatch(compared);
+      expect(messageExpression).toContain(`'spec.${field}, '`);
+    }
+  });
+
+  it('makes two specs differ', () => {
+    expect(orderDifference(ONE, changed)).toEqual([field]);
+    expect(orderDifference(ONE, { ...ONE })).toEqual([]);
+  });
+
+  it('makes another revision of a set, which keeps it', () => {
+    expect(revisionOf(changed)).not.toBe(revisionOf(ONE));
+    expect(orderedOf(changed)[field]).toEqual(OTHER[field]);
+  });
+});
+
+/** The body of the order of an object with these fields. */
+async function sent(spec: typeof ONE): Promise<unknown> {
+  const catalog = { ...CATALOG, images: [{ name: ONE.image }, { name: OTHER.image }] };
+  const answers = { catalog, order: { kind: 'created', task: 7 }, task: { state: 'pending' } } as const;
+  const { requests } = await visit(web({ spec }), { answers, sshKeys: { team: P256, others: RSA } });
+  expect(requests).toHaveLength(1);
+  return requests[0];
+}
+
+describe('the body of an order', () => {
+  it('has the documented fields, with all keys in one text', () => {
+    expect(orderBody({ ...ONE, sshKeys: [` ${RSA}\r\n`], sshKeysFrom: [P256] })).toEqual({
+      product: 'VPSX4',
+      image: 'cloudinit-debian-trixie.raw.gz',
+      disk_size: 10240,
+      ssh_keys: `${RSA}\n${P256}`,
+    });
+  });
+
+  it.each([undefined, []])('has the keys of Secrets alone if spec has none: %j', (sshKeys) => {
+    const { sshKeys: _own, ...others } = ONE;
+    const values = { ...others, ...(sshKeys && { sshKeys }), sshKeysFrom: [P256] };
+    expect(orderBody(values)).toMatchObject({ ssh_keys: P256 });
+  });
+});
+
+describe('a further field of spec', () => {
+  const OTHERS = '  sshKeysFrom: { sentAs:';
+  const row = (text: string): string => `  zone: ${text},\n${OTHERS}`;
+
+  it.each<{ what: string; rows?: [string, string]; error: RegExp | undefined }>([
+    { what: 'without a row', error: /Property 'zone' is missing/ },
+    { what: 'that is not sent', rows: [OTHERS, row('{ encode: asIs }')], error: /Property 'sentAs' is missing/ },
+    {
+      what: 'that is sent as nothing',
+      rows: [OTHERS, row("{ sentAs: 'zone', encode: () => undefined }")],
+      error: /not assignable/,
+    },
+    { what: 'with a row', rows: [OTHERS, row("{ sentAs: 'zone', encode: asIs }")], error: undefined },
+    { what: 'that may change while the server lives', rows: ["  'ttl',\n", "  'ttl',\n  'zone',\n"], error: undefined },
+  ])('$what: $error', ({ rows, error }) => {
+    const errors = errorsOf([
+      { file: 'virtual-server.ts', find: '    image:', replace: '    zone: z.string().optional(),\n    image:' },
+      ...(rows === undefined ? [] : [{ file: 'ordered-fields.ts', find: rows[0], replace: rows[1] }]),
+    ]);
+    if (error === undefined) expect(errors).toEqual([]);
+    else expect(errors.join('\n')).toMatch(error);
+  });
+
+  it('has one place: no field is both ordered and changeable', () => {
+    const errors = errorsOf([{ file: 'ordered-fields.ts', find: "  'ttl',\n", replace: "  'ttl',\n  'image',\n" }]);
+    expect(errors.join('\n')).toMatch(/'image' does not exist/);
+  });
+});
+
+const ROOT = join(import.meta.dirname, '../../..');
+const API = join(ROOT, 'src/api');
+const TABLE = join(API, 'ordered-fields.ts');
+
+const { config } = ts.readConfigFile(join(ROOT, 'tsconfig.json'), (path) => ts.sys.readFile(path)) as {
+  config: object;
+};
+const { options } = ts.parseJsonConfigFileContent({ ...config, include: [] }, ts.sys, ROOT);
+const host = ts.createCompilerHost(options);
+const sources = new Map<string, ts.SourceFile | undefined>();
+
+interface Edit {
+  file: string;
+  find: string;
+  replace: string;
+}
+
+/** What the compiler says of the table after these edits. */
+function errorsOf(edits: readonly Edit[]): string[] {
+  const getSourceFile: ts.CompilerHost['getSourceFile'] = (path, version) => {
+    const edit = edits.find(({ file }) => path === join(API, file));
+    if (edit !== undefined) return ts.createSourceFile(path, edited(edit), version);
+    if (!sources.has(path)) sources.set(path, host.getSourceFile(path, version));
+    return sources.get(path);
+  };
+  const program = ts.createProgram([TABLE], options, { ...host, getSourceFile });
+  const found = program.getSemanticDiagnostics(program.getSourceFile(TABLE));
+  return found.map(({ messageText }) => ts.flattenDiagnosticMessageText(messageText, '\n'));
+}
+
+function edited({ file, find, replace }: Edit): string {
+  const text = ts.sys.readFile(join(API, file)) ?? '';
+  expect(text.split(find)).toHaveLength(2);
+  return text.replace(find, replace);
+}
