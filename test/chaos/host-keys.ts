@@ -55,5 +55,5 @@ export async function keepsFirstKey(stage: Stage, first: HostKeyPair, second: Ho
   const { uid = '' } = stage.objects.object(NAME)?.metadata ?? {};
   const history = stage.objects.hostKeys.get(uid) ?? [];
   if (history.join() !== [kept, third.key].join())
-    stage.violations.push(`the status of web has held the host keys [${history.join()}] one after the other`);
+    stage.violations.push(`the status of web had these host keys in turn: [${history.join()}]`);
 }

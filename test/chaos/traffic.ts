@@ -133,7 +133,7 @@ export class Traffic {
   async toProxy(tunnel: Passing, name: string): Promise<void> {
     await this.#still;
     const state = stateOf(this.#options.objects.object(name));
-    // An order opens a tunnel of its own, after the lists were read and before the claim.
+    // An order opens a separate tunnel, after the lists were read and before the claim.
     const isForOrder = state === 'fresh' && LISTS.every((route) => this.#hasAnswered(route));
     await this.#deal(`proxy:CONNECT:${isForOrder ? 'order' : state}`, tunnel, this.#options.leader());
   }

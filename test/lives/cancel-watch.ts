@@ -1,6 +1,6 @@
 /**
- * A provider that answers a DELETE with 200 while the server lives on, for a while or forever; and what must be true then. The
- * object keeps the server and says so, is not released, and hands the server over to no other object.
+ * A provider that answers a DELETE with 200 while the server keeps running, for a while or forever. Until the server is gone, its
+ * object must keep and report it, and no other object may take it over.
  */
 import { currentReason } from '../../src/api/conditions.ts';
 import { HAND_OVER_ANNOTATION } from '../../src/api/names.ts';
@@ -55,7 +55,7 @@ export class CancelWatch {
     this.#take(Infinity);
   }
 
-  /** What is wrong once every object has been looked at since the last change. */
+  /** Violations, once the operator has read every object since the last change. */
   atRest(): string[] {
     const { api, ownership, simulation } = this.#parts;
     return api.servers.list().flatMap((object) => {

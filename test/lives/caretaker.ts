@@ -61,7 +61,7 @@ export interface Truth {
   handedAt: Map<string, number>;
   /** Serials of servers that come up long after their order seemed to have failed. */
   late: Set<number>;
-  /** Those of them that have not come up yet: nobody can see them. */
+  /** The late servers that do not exist yet, so no call shows them. */
   hidden: Set<number>;
   /** When the CustomResourceDefinition was last deleted; a DELETE already in flight cannot know about it. */
   definitionDeletedAt: number;

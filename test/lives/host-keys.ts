@@ -92,7 +92,7 @@ export class HostKeys {
     if (objects.length > 0 && this.#proxies !== 'forwards' && random.chance(0.3)) this.#switch(random.pick(objects));
   }
 
-  /** What is wrong once everything has been looked at since the last change. */
+  /** Violations, once the operator has read everything since the last change. */
   atRest(): string[] {
     return this.#parts.api.servers.list().flatMap((object) => {
       const { status, metadata, spec } = object;
@@ -203,7 +203,7 @@ export class HostKeys {
   #judge({ object: before, keys }: Trusted, after: VirtualServer): void {
     if (keys.size === 0 || isDeepStrictEqual(before.status?.sshHostKeys, after.status?.sshHostKeys)) return;
     const now: readonly HostKey[] = after.status?.sshHostKeys ?? [];
-    // People lose whole statuses; keys of another server say nothing about this one.
+    // Users wipe whole statuses, and the keys of another server prove nothing about this one.
     if (isCopy(before) || !isSameServer(before, after)) return;
     const word = before.metadata.annotations?.[ACCEPT_HOST_KEY_ANNOTATION];
     const unasked = now.filter(({ key, fingerprint }) => !keys.has(key) && fingerprint !== word);

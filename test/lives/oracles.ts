@@ -23,8 +23,8 @@ import type { SimProcess } from './process.ts';
 const FINAL = new Set(['Available', 'ServerMissing', 'InvalidSpec', 'Expired']);
 
 /**
- * No object may have two accepted creates: people here set `not-created` only if nothing was created. Where the provider lists
- * its servers, the operator finds out that an order has failed, and orders again by itself.
+ * No object may have two accepted creates: users set `not-created` here only if nothing was created. If the provider lists its
+ * servers, the operator finds out that an order has failed, and orders again without a user.
  */
 export function orderedTwice(
   api: ApiServer,

@@ -108,7 +108,7 @@ const REFUSALS_SEED = 0x4ef5e;
 const API_SEED = 0xa91;
 const START = Date.parse('2026-01-01T00:00:00Z');
 const MINUTE = 60_000;
-/** For this long, nothing may be written to a world at rest (ms). */
+/** How long a settled world must cause no write (ms). */
 const REST_MS = 35 * MINUTE;
 /** Writing log lines takes time, so only one run in this many writes all of them, for the check on their content. */
 const LOGGED = 8;

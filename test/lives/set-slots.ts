@@ -90,7 +90,7 @@ export class SetSlots {
     return [...this.#known].filter(([uid]) => this.setOf(uid) === set);
   }
 
-  /** Serials of the servers that were ordered for the object and exist, without those that a person gave up or nobody could know. */
+  /** Serials of the existing servers that were ordered for the object, except those that a user gave up and those that no process could know. */
   #aliveOf(uid: string): number[] {
     const { simulation, orders, people } = this.#parts;
     const { truth, ownership } = people;

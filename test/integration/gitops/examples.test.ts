@@ -102,7 +102,7 @@ describe('the examples', () => {
     expect(found.flat()).toEqual([]);
   });
 
-  it('have a key in the demo that the operator orders with, and whose private key nobody can have', async () => {
+  it('have a key in the demo that the operator accepts, and whose private key does not exist', async () => {
     const text = await readFile(join(ROOT, 'deploy/manifests/overlays/demo/server.yaml'), 'utf8');
     const [server] = objectsIn(text).filter(({ kind }) => kind === SERVER_KIND) as unknown as VirtualServer[];
     const [key = ''] = server?.spec.sshKeys ?? [];

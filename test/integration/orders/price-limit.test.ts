@@ -21,7 +21,7 @@ async function parked(world: World, name: string, ...words: string[]): Promise<v
 
 const orders = (world: World): number => world.simulator.ledger.creates().length;
 
-it('orders up to the limit, also of orders at once, and goes on when a server is gone', async () => {
+it('orders up to the limit, also with several orders at once, and again after a server is gone', async () => {
   const world = await createWorld({ ...limit('10'), simulator: { products } });
   await readyServer(world, 'first');
   const names = ['one', 'two', 'three', 'four'];
@@ -92,7 +92,7 @@ it('counts orders of the leader before it', async () => {
   await world.stopJoined();
 });
 
-it('never stops an adoption, counts a retained server, and goes on under a higher limit', async () => {
+it('never stops an adoption, counts a retained server, and orders again under a higher limit', async () => {
   const world = await createWorld({ ...limit('5'), simulator: { products } });
   await readyServer(world, 'first', withSpec({ deletionPolicy: 'Retain' }));
   const { identifier } = world.simulator.fleet.addServer('default', { price: 7 });

@@ -154,7 +154,7 @@ describe('kubectl vps rollout restart', () => {
     const after = await uids();
     expect(after).toHaveLength(2);
     expect(after.filter((uid) => before.includes(uid))).toEqual([]);
-    // It goes on with nothing.
+    // It changes nothing more.
     await available();
     expect(await uids()).toEqual(after);
     expect((await plugin.kubectl(['vps', 'rollout', 'status', 'web', '--watch=false'])).stdout).toContain(

@@ -31,7 +31,7 @@ const credential = (status: object, apiVersion = V1): string =>
 /** A command of the shell that prints this. */
 const prints = (text: string): string => `printf '%s' '${text.replaceAll("'", String.raw`'\''`)}'`;
 
-/** A kubeconfig whose user runs this script in a folder of its own. */
+/** A kubeconfig whose user runs this script in a separate folder. */
 async function kubeconfig(script: string, exec: object = {}, cluster: object = {}): Promise<string> {
   const path = file('config');
   const config = {

@@ -195,7 +195,7 @@ describe('an order with an open connection', () => {
   ])('is not created if the provider %s the connection before the request', async (_name, act) => {
     const { open, socket, requests, connections } = await opened(accept);
     act(socket);
-    // What the provider did has arrived when a later exchange between the same machines is over.
+    // After a later exchange between the same machines, what the provider sent has arrived.
     await startStub().then((stub) => sessionFor(stub).ensureToken());
     expect(await open.send(REQUEST, gate)).toMatchObject({
       kind: 'notCreated',

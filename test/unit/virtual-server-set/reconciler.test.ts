@@ -121,7 +121,7 @@ describe('the reconciler of sets', () => {
     expect(shown).toHaveLength(reason === 'MemberRejected' ? 1 : 0);
   });
 
-  it('ends the step while a webhook is down, and says so in the words of the API server', async () => {
+  it('ends the step while a webhook is down, and quotes the API server', async () => {
     const down = new KubeError('ServerError', 'failed calling webhook "check.example.com"', { status: 500 });
     const { visit, done, reasons, events } = reconciling({ perform: () => Promise.reject(down) });
     await expect(visit()).rejects.toThrow(down.message);

@@ -1,4 +1,4 @@
-/** The API server refuses writes of metadata, and the status says so. */
+/** The API server refuses writes of metadata, and the status reports it. */
 import { describe, expect, it } from 'vitest';
 import { currentReason } from '../../../src/api/conditions.ts';
 import {
@@ -64,7 +64,7 @@ describe('a new object whose claim the API server refuses', () => {
     { what: 'annotations that are full', error: TOO_LONG, remedy: 'Remove large annotations from the object' },
     { what: 'a missing right', error: FORBIDDEN, remedy: 'Give the operator the rights of its ClusterRole' },
     { what: 'a quota', error: BUSY, remedy: 'Fix what the API server names' },
-  ])('says so in the words of the API server, and orders nothing ($what)', async ({ error, remedy }) => {
+  ])('quotes the API server, and orders nothing ($what)', async ({ error, remedy }) => {
     const seen = await refusing(web(), { refusesMetadata: error });
     expect(seen.requests).toEqual([]);
     expect(seen.error).toBe(error);
@@ -138,7 +138,7 @@ describe('an object whose record may not be written', () => {
   it.each([
     { what: 'a Ready server', status: true, says: 'Available' },
     { what: 'no status before', status: false, says: 'Pending' },
-  ])('says nothing of the refusal once the write is accepted, although it is paused ($what)', async (given) => {
+  ])('no longer mentions the refusal once the write is accepted, even if it is paused ($what)', async (given) => {
     const notes = [{ attempt: 'a1', state: 'task', task: 7 }] as const;
     const annotations = { [PAUSED_ANNOTATION]: 'true' };
     const status = given.status ? ((await ready()).status ?? {}) : {};
@@ -249,7 +249,7 @@ describe('a deleted object whose finalizer may not go', () => {
 });
 
 describe('an object of which the API server refuses the status as well', () => {
-  it('says so in an Event', async () => {
+  it('is reported in an Event', async () => {
     const seen = await refusing(web(), { refusesStatus: FORBIDDEN });
     expect(seen.error).toBe(POLICY);
     expect(currentReason(seen.object?.status?.conditions)).toBeUndefined();

@@ -48,7 +48,7 @@ function replaced(chunk: Buffer, part: Buffer, by: Buffer): Buffer {
 }
 
 describe('the key of a host', () => {
-  it('is the one of the best type if none is known, and nobody logs in', async () => {
+  it('is the key of the best type if none is known, and the check does not log in', async () => {
     const server = await startSshServer([RSA, ED25519, ECDSA]);
     const probed = await ask(server);
     expect(probed).toMatchObject({ ok: true, banner: expect.stringContaining('SSH-2.0-ssh2js') as string });

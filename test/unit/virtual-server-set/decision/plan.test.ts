@@ -93,7 +93,7 @@ describe('scaling up', () => {
     expect(messageOf(plan({ replicas: 1 }, [shape])).includes(command)).toBe(isSaid);
   });
 
-  it('stops while the answer to an order may still come, but needs nobody', () => {
+  it('stops while the answer to an order may still arrive, without asking you', () => {
     const flying = plan({ replicas: 3 }, [{ reason: 'CreateInFlight' }]);
     expect([does(flying), reasonOf(flying), flying.status.unresolvedReplicas]).toEqual([[], 'Scaling', 1]);
     expect(messageOf(flying)).toContain(

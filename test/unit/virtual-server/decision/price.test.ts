@@ -52,7 +52,7 @@ describe('the price of a model', () => {
 });
 
 describe('the place of an object', () => {
-  it('has the price of its own server, and none that status shows of another one', () => {
+  it('has the price of its own server, and never the price that status shows for another one', () => {
     expect(placeOf(showing(), HELD).price).toBe(4.5);
     expect(placeOf(showing(), { ...HELD, identifier: 'srv2' }).price).toBeUndefined();
     expect(placeOf(web({ status: SHOWN }), HELD).price).toBeUndefined();
@@ -86,7 +86,7 @@ describe('what the record keeps of a price', () => {
     expect(price).toEqual({ ...PRICE, amount: 4.5, unstatedSince: since });
   });
 
-  it('is that of a status which an operator has written that only observes, and changes no record', () => {
+  it('comes from a status that an observing operator wrote, and changes no record', () => {
     const status = { identifier: 'srv1', serverStatus: 'running', price: 4.5 };
     const object = webWith(TASKED, { status });
     const { price } = withPrice(object, KNOWN, { ...SERVER, price: undefined }, NOW);

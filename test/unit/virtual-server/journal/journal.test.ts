@@ -349,7 +349,7 @@ describe('a note', () => {
     { text: '[]', problem: 'it is not an entry of this version' },
     { text: JSON.stringify({ ...attempt('u', 'a'), more: 1 }), problem: 'it is not an entry of this version' },
     { text: JSON.stringify({ ...attempt('u', 'a'), name: '' }), problem: 'it is not an entry of this version' },
-  ])('prevents the start if it is $text, and stays as it is', async ({ text, problem }) => {
+  ])('prevents the start if it is $text, and is not changed', async ({ text, problem }) => {
     const journal = await open();
     await journal.minted(attempt('u', 'a'));
     await journal.close();
@@ -600,7 +600,7 @@ describe('a journal on a disk that refuses writes', () => {
     expect((await open()).entries('u')).toMatchObject([{ attempt: 'a', state: 'sending' }]);
   });
 
-  it('writes a note again that was removed from the folder, and says so until then', async () => {
+  it('writes a note again that was removed from the folder, and reports the problem until then', async () => {
     const journal = await openHere();
     await journal.minted(attempt('u', 'a'));
     await rm(await notePath());

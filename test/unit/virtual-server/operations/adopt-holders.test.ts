@@ -46,7 +46,7 @@ it('gives way to an earlier adoption', async () => {
   expect(object?.metadata.finalizers).toBeUndefined();
 });
 
-it('gives way to another key of the same account that was read meanwhile', async () => {
+it('yields to another key of the same account that was read during the visit', async () => {
   const holders = new Holders(() => ACCOUNT);
   const { object } = await visit(adopter, {
     answers: { server: SERVER },

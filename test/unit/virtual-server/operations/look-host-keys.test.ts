@@ -57,7 +57,7 @@ describe('a look', () => {
     expect(soon).toBeLessThan(later ?? 0);
   });
 
-  it('trusts no other key, says so, and keeps Ready', async () => {
+  it('trusts no other key, reports it, and keeps Ready', async () => {
     const looked = await look(checked(), shows(OTHER_HOST_KEY));
     expect(keysIn(looked)).toEqual([HOST_KEY.key]);
     expect(looked.written).toContain(HOST_KEY.key);
