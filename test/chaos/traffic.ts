@@ -75,7 +75,7 @@ export class Traffic {
     return (this.#onTheirWay.get(sshKeys) ?? 0) > 0;
   }
 
-  /** Holds all requests while people do several things at once; which ones fell in between would be left to chance. */
+  /** Holds all requests while users do several things at once. Otherwise, chance would decide which requests come in between. */
   async hold(act: () => Promise<void>): Promise<void> {
     const acted = act();
     this.#still = acted.catch(() => undefined);

@@ -139,7 +139,7 @@ function contextsOf(proxies: Record<string, FaultProxy>): string {
   });
 }
 
-/** A person at a shell, whose commands are killed at their writes; types each block until it has succeeded. */
+/** A user at a shell, whose commands are killed at their writes; runs each block until it succeeds. */
 async function personAt(clusters: Record<'old' | 'new', GuardedCluster>) {
   const home = await mkdtemp(join(tmpdir(), 'vps-operator-move-'));
   onTestFinished(() => rm(home, { recursive: true }));

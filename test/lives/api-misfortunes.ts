@@ -17,7 +17,7 @@ const TASK = '/beta/queue/vps/{task}';
 const MOST_WAITING = 3;
 const PRODUCTS = ['VPSX4', 'VPSX8', 'VPSX16'];
 const KEYS = [{ account: OWN_ACCOUNT }, { account: OTHER_ACCOUNT }, { keyId: 'key' }, { keyId: 'key-2' }];
-/** Values that are no prices. */
+/** Values that are not prices. */
 const UNREADABLE = [null, undefined, { amount: 3.5 }, 'free', '-3.5', -1, 1e300].map((price) => ({ price }));
 const ODD = [...UNREADABLE, { price: '3.5' }, { price: 7 }];
 

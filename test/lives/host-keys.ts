@@ -226,7 +226,7 @@ function checkedBy({ spec: { sshCheck }, status }: VirtualServer): SshEndpoint |
 /** How much of a hardware address all network cards of a simulated server have in common. */
 const CARD_END = '00:00:00:00'.length;
 
-/** The fields beside the mirror of another owner, which people spoil, count as copied. */
+/** Fields next to the mirror of another owner, which users have overwritten, count as copied. */
 function isCopy({ status, metadata }: VirtualServer): boolean {
   const { owner = metadata.uid } = (status?.record ?? {}) as { owner?: unknown };
   return owner !== metadata.uid;

@@ -144,7 +144,7 @@ function releasedJustNow(
   return changes.some(({ object, deleted }) => {
     if (!deleted || !uids.has(object.metadata.uid)) return false;
     const isSetToRetain = now - (guardedAt.get(object.metadata.uid) ?? -Infinity) < UNDER_WAY_MS;
-    // A person falsely said that the server was gone.
+    // A user has falsely annotated that the server is gone.
     const isAsked = object.spec.deletionPolicy === 'Delete' && !object.spec.deletionProtection;
     return isSetToRetain || (isAsked && abandonedServers.has(serial));
   });
@@ -168,7 +168,7 @@ export function actedByObserver({ operation }: Exchange): string[] {
   return isActed ? [`${operation} was sent by an operator that only observes`] : [];
 }
 
-/** Reasons that say what the operator that acts next must not forget: it decides from the status, and has no memory. */
+/** Reasons that the next acting operator needs: it decides from the status, because it has no memory. */
 const KEPT = new Set([
   'AbsenceUnproven',
   'IdentityUnproven',

@@ -127,7 +127,7 @@ export class Ownership {
   isRecognized(serial: number): boolean {
     if (this.#read.has(serial)) return true;
     const holder = this.#api.servers.list().find((object) => this.serverOf(object)?.serial === serial);
-    // A person's word counts for a later server too if no address tells the two apart.
+    // A user's annotation also counts for a later server if no address distinguishes the two.
     const isAccepted = holder?.metadata.annotations?.[ACCEPT_SERVER_ANNOTATION] !== undefined;
     return this.#addressed.has(serial) && holder?.metadata.deletionTimestamp !== undefined && !isAccepted;
   }

@@ -87,7 +87,7 @@ const WITH_SETS = 0.4;
 const WITH_POLICY = 0.2;
 /** Share of the looks at a set, 0 to 1, after which the process is suspended during the storm. */
 const SUSPENDED_AFTER_LOOK = 0.2;
-/** Share of the worlds, 0 to 1, in which operators only observe, beside the others or for a while in their place. */
+/** Share of the worlds, 0 to 1, in which operators only observe, next to the others or instead of them for a while. */
 const OBSERVED = 0.25;
 /** Distinguishes the random numbers of observers from those of the rest of the world. */
 const OBSERVED_SEED = 0x0b5e;
@@ -354,7 +354,7 @@ class SimWorld {
     cancels.resolve();
   }
 
-  /** Until operators and people have given up the orders that seem to have failed; then their servers come up. */
+  /** Until operators and users have given up the orders that seem to have failed; then their servers come up. */
   async #giveUp(): Promise<void> {
     for (let round = 0; round < 6; round++) {
       this.#people.tidy();

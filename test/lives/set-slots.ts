@@ -1,4 +1,4 @@
-/** Counts the servers that exist or may exist for a set, by the provider's ledger and by what people did. */
+/** Counts the servers of a set that exist or may exist, from the provider's ledger and the actions of users. */
 import { SET_LABEL } from '../../src/api/names.ts';
 import type { VirtualServer } from '../../src/api/virtual-server.ts';
 import { currentReason } from '../../src/api/conditions.ts';

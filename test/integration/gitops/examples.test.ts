@@ -20,7 +20,7 @@ import { operatorExample } from './operator-example.ts';
 
 const EXAMPLES = join(ROOT, 'examples');
 const CRDS = join(import.meta.dirname, 'crds');
-/** Without kustomization.yaml and workflows of GitHub, which are no objects of the API server. */
+/** Without kustomization.yaml and GitHub workflows, which are not objects of the API server. */
 const examples = (await readdir(EXAMPLES, { recursive: true }))
   .filter((name) => name.endsWith('.yaml') && !name.endsWith('kustomization.yaml') && !name.startsWith('github'))
   .sort();

@@ -225,7 +225,7 @@ describe('a warning', () => {
     await succeed(guarded.editor, patch('warned', { spec: { expiresAt: null } }, AS_ERROR));
   });
 
-  it('tells of another key for a set with members', async () => {
+  it('warns of another key for a set with members', async () => {
     const { editor, root } = guarded;
     await succeed(editor, ['create', '--filename=-'], manifestOf(SET_PLURAL, {}));
     const subresource = ['--type=merge', '--subresource=status', '--patch={"status":{"replicas":1}}'];

@@ -1,4 +1,4 @@
-/** The API server refuses writes of the operator: the objects say so, and continue once the writes are accepted. */
+/** The API server refuses writes of the operator: the objects report it, and continue once the writes are accepted. */
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { API_VERSION, CATALOG_KIND, CATALOG_PLURAL } from '../../../src/api/names.ts';
 import { virtualServer } from '../../fixtures/virtual-server.ts';

@@ -43,7 +43,7 @@ it('orders up to the limit, also with several orders at once, and again after a 
   expect(world.simulator.aliveServers()).toHaveLength(2);
 });
 
-it('tells the sum of the namespace and the price, and takes no price of another disk size', async () => {
+it('reports the sum of the namespace and the price, and ignores prices of other disk sizes', async () => {
   const world = await createWorld({ ...limit('9.99'), simulator: { products } });
   await readyServer(world, 'first');
   await parked(world, 'second', 'cost 5.00', 'allows 9.99', 'product VPSX4 and diskSize 10240 costs 5.00');

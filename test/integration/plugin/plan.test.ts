@@ -79,7 +79,7 @@ const labelled = (manifest: ReturnType<typeof virtualServer>) => ({
   metadata: { ...manifest.metadata, labels: { set: 'a' } },
 });
 
-it('says what each manifest would do, changes nothing, and exits as documented', async () => {
+it('shows what each manifest would do, changes nothing, and exits as documented', async () => {
   const { world, plugin } = await guardedWorld();
   await putCatalog(world);
   const apply = (...objects: object[]): Promise<string> =>

@@ -267,7 +267,7 @@ describe('kubectl vps rollout undo', () => {
     expect((parse(data.stdout) as { revision: string }[]).map(({ revision }) => revision).join(', ')).toBe(names);
   });
 
-  it('says that there is no history yet, and what a paused set or OnDelete makes of it', async () => {
+  it('reports that there is no history yet, and how a paused set or OnDelete affects it', async () => {
     const { world, plugin } = await worldOf({ replicas: 0 });
     const run = async (...words: string[]): Promise<[number, string]> => {
       const { code, stdout, stderr } = await plugin.kubectl(['vps', 'rollout', ...words]);

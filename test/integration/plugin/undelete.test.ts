@@ -161,7 +161,7 @@ describe('kubectl vps undelete', () => {
     expect([orders(world), cancelled(world)]).toEqual([2, []]);
   });
 
-  it('orders nothing in place of a server that is gone before it was taken back, until you say so', async () => {
+  it('orders no replacement for a server that is gone before it was taken back, until you tell it to', async () => {
     const { world, plugin } = await ready();
     const server = await deleted(world, 'web');
     await world.stopOperator();
@@ -228,7 +228,7 @@ describe('kubectl vps undelete', () => {
     expect(new Set(ends)).toEqual(new Set(['web-back', 'web']));
   });
 
-  it('says that the object between is paused, and continues when it is resumed', async () => {
+  it('reports that the object between is paused, and continues when it is resumed', async () => {
     const { world, plugin } = await ready();
     const server = await deleted(world, 'web');
     await interrupted(world);
@@ -295,7 +295,7 @@ describe('kubectl vps undelete', () => {
     expect([orders(world), cancelled(world)]).toEqual([1, []]);
   });
 
-  it('says what keeps a server whose namespace is being deleted', async () => {
+  it('tells how to keep a server whose namespace is being deleted', async () => {
     const { world, plugin } = await ready();
     const server = held(await readyServer(world, 'web', DELAYED));
     await plugin.shell(`kubectl delete namespace ${world.namespace} --wait=false`);

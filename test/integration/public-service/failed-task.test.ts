@@ -79,7 +79,7 @@ describe.concurrent('a task that fails, at a service with a list of servers', ()
     expect(fates(world)).toEqual(['failed', 'running']);
   });
 
-  it('is remembered, and its server is an orphan if it appears all the same', async (context) => {
+  it('is remembered, and its server is an orphan if it appears after all', async (context) => {
     const world = await publicWorld(context, { flags: ['--resync-interval=150ms'] });
     await orderFails(world);
     await world.waitForReason('web', 'CreateBackOff', 'Reconciling');

@@ -258,7 +258,7 @@ describe('a plugin', () => {
     expect(said).toBe('open https://login.example.org\n');
   });
 
-  it('that fails says why in the error', async () => {
+  it('that fails gives the reason in the error', async () => {
     const said: string[] = [];
     const host = { onStderr: (text: string) => void said.push(text) };
     const cluster = await load('echo "log in first" >&2; exit 3', {}, {}, host);

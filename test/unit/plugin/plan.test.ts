@@ -197,7 +197,7 @@ describe('the plan for a server', () => {
     expect(outcomeOfSet(undefined, set, scene).verb).toBe('refuse');
   });
 
-  it('says that nothing was checked without a catalog', () => {
+  it('notes that nothing was checked without a catalog', () => {
     const scene = { ...sceneOf(), lists: () => undefined };
     expect(outcomeOf(undefined, web(), scene).detail).toContain('not checked: no ServerCatalog');
   });

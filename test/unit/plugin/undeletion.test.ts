@@ -372,7 +372,7 @@ describe('an undeletion', () => {
     expect(step?.do === 'name' && step.manifest.metadata).not.toHaveProperty('ownerReferences');
   });
 
-  it('takes no name that an object has', () => {
+  it('refuses a name that is taken', () => {
     expect(() => next([object('web', { own: {}, dying: true }), object('site')], 'site')).toThrow(
       'already a VirtualServer site',
     );

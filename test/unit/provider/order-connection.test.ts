@@ -159,7 +159,7 @@ describe('an order with an open connection', () => {
     expect(await open.send(REQUEST, gate)).toEqual({ kind: 'created', task: 4 });
   });
 
-  it('keeps other orders of its namespace from being claimed until it is sent, but not those of another', async () => {
+  it('blocks claims of other orders in its namespace until it is sent, but not in other namespaces', async () => {
     const stub = await startStub();
     const provider = providerFor(stub, { qps: 10 });
     const [mine, theirs] = ['mine', 'theirs'].map((name) =>

@@ -142,7 +142,7 @@ describe('the reconciler of sets', () => {
     expect(reasons).toEqual(['MemberRejected']);
   });
 
-  it('shows that a policy rejects the release of a member, and creates the next one all the same', async () => {
+  it('shows that a policy rejects the release of a member, and still creates the next one', async () => {
     const own = member(webSet({ replicas: 1 }), 0);
     const unlabelled = { ...own, metadata: { ...own.metadata, labels: {} } };
     const refused = ({ type }: SetAction): Promise<void> =>

@@ -199,7 +199,7 @@ describe('a deleted object whose finalizer may not go', () => {
     expect(shownBy(restarted).reason).toBe('IdentityUnproven');
   });
 
-  it('says that a retained server runs on', async () => {
+  it('reports that a retained server keeps running', async () => {
     const object = deleted(await ready());
     const seen = await refusing({ ...object, spec: { ...object.spec, deletionPolicy: 'Retain' } }, {});
     expect(shownBy(seen).reason).toBe('WriteRefused');
@@ -207,7 +207,7 @@ describe('a deleted object whose finalizer may not go', () => {
     expect(readyOf(seen)).toMatchObject({ status: 'True' });
   });
 
-  it('says that another finalizer keeps it once its own is gone', async () => {
+  it('reports that another finalizer keeps it once its own is gone', async () => {
     const object = deleted(await ready());
     const finalizers = [...(object.metadata.finalizers ?? []), 'example.com/other'];
     const shared = { ...object, metadata: { ...object.metadata, finalizers } };

@@ -72,7 +72,7 @@ describe('the key of a host', () => {
     expect(await keyOf(ask(server, ['ssh-ed25519']))).toBe(publicKey(RSA));
   });
 
-  it('is unknown if there is no common method, and SSH answers all the same', async () => {
+  it('is unknown without a common method, and SSH still counts as answering', async () => {
     const server = await startSshServer([ED25519], { kex: ['diffie-hellman-group1-sha1'] });
     expect(await ask(server)).toMatchObject({
       ok: true,

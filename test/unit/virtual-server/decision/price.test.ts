@@ -79,7 +79,7 @@ describe('what the record keeps of a price', () => {
     expect(read(gone, {}, LATER).price).toEqual(PRICE);
   });
 
-  it('is none if none was ever stated, and that of status if an earlier version has kept it there', () => {
+  it('is missing if none was ever stated, and comes from status if an earlier version has kept it there', () => {
     expect(read(KNOWN, { price: undefined }).price).toEqual({ ...without(PRICE, 'amount'), unstatedSince: since });
     const object = webWith(KNOWN, { status: { serverStatus: 'running', price: 4.5 } });
     const { price } = withPrice(object, KNOWN, { ...SERVER, price: undefined }, NOW);
@@ -104,7 +104,7 @@ describe('what the record keeps of a price', () => {
     expect(withPrice(edited, PRICED, { ...SERVER, ...blank }, NOW)).toBe(PRICED);
   });
 
-  it('is not that of another server', () => {
+  it('does not come from another server', () => {
     const other = { ...PRICED, identifier: 'srv2' };
     expect(read(other, { identifier: 'srv2', price: undefined }).price).not.toHaveProperty('amount');
     expect(placeOf(webWith(other), other)).toMatchObject({ price: undefined, teaches: undefined });

@@ -383,7 +383,7 @@ describe('a note', () => {
 });
 
 describe('the folder', () => {
-  it('keeps files that are no notes', async () => {
+  it('keeps files that are not notes', async () => {
     await mkdir(join(dir, 'lost+found'), { recursive: true });
     await writeFile(join(dir, 'README'), 'text');
     const journal = await open();
@@ -546,7 +546,7 @@ describe('a journal on a disk that refuses writes', () => {
     expect(timers.pending).toBe(0);
   });
 
-  it('does not let an attempt be sent again while a refused rename may have made its note say that it was not', async () => {
+  it('does not let an attempt be sent again while a refused rename may have set its note back to minted', async () => {
     const journal = await openHere();
     await journal.minted(attempt('u', 'a'));
     await journal.sending('u', 'a');
@@ -560,7 +560,7 @@ describe('a journal on a disk that refuses writes', () => {
     expect(await states()).toEqual([`${BOOT}.sending`]);
   });
 
-  it('does not let an attempt be sent if its note cannot say so', async () => {
+  it('does not let an attempt be sent if its note cannot be renamed', async () => {
     const journal = await openHere();
     await journal.minted(attempt('u', 'a'));
     refused = { renaming: READ_ONLY };

@@ -38,7 +38,7 @@ it.each([
   expect(object?.metadata.finalizers).toBeUndefined();
 });
 
-it('gives way to an earlier adoption', async () => {
+it('yields to an earlier adoption', async () => {
   const holders = new Holders(() => ACCOUNT);
   holders.reserve('another', OTHER, () => undefined);
   const { object } = await visit(adopter, { answers: { server: SERVER }, holders });

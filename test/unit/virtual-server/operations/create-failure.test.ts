@@ -179,7 +179,7 @@ describe('a task that answers with an error', () => {
 describe('after an order that failed, another one', () => {
   const failing: Answers = { task: FAILED, server: DENIED };
 
-  it('never follows without a list of servers, until you say that nothing was created', async () => {
+  it('never follows without a list of servers, until you confirm that nothing was created', async () => {
     const last = await visits(webWith(NAMED), { answers: failing, forMs: 24 * HOUR });
     expect(shownBy(last).reason).toBe('CreateFailed');
     expect(last.requests).toEqual([]);
@@ -240,7 +240,7 @@ describe('after an order that failed, another one', () => {
     expect(late.requests).toHaveLength(1);
   });
 
-  it('is not sent if the server has appeared all the same: the object holds it again', async () => {
+  it('is not sent if the server has appeared after all: the object holds it again', async () => {
     const next = await visit(webWith(WAITING), {
       answers: { task: FAILED, server: SERVER, order: { kind: 'created', task: 8 } },
       now: NOW + 700_000,

@@ -410,7 +410,7 @@ describe('the object that a deleted one names', () => {
     expect(shownBy(visited).message).not.toContain('keeps the server');
   });
 
-  it('orders nothing without a giver if its annotation says that it takes a server over, and says how to', async () => {
+  it('orders nothing without a giver if it has the annotation take-over, and tells how to order', async () => {
     const visited = await visit(web({ annotations: { [TAKE_OVER_ANNOTATION]: 'm1' } }));
     expectNothing(visited);
     expect(shownBy(visited).reason).toBe('HandOverRefused');
@@ -439,7 +439,7 @@ describe('an object that names another one', () => {
     expect(object?.metadata.finalizers).toHaveLength(1);
   });
 
-  it('says that nothing can be handed over if the provider was asked to cancel the server before', async () => {
+  it('reports that nothing can be handed over after the provider was asked to cancel the server', async () => {
     const end = { state: 'answered', identifier: 'srv1', said: 'ok', since: 0, askedAt: 0 } as const;
     const asked = await visited(dying, { memo: memo({ end }) });
     expect(asked.calls).not.toContain('delete');

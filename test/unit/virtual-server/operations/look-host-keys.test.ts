@@ -113,7 +113,7 @@ describe('a look', () => {
     expect(conditionIn(acting, 'HostKeyChanged')?.subject).toBe(OTHER_HOST_KEY.fingerprint);
   });
 
-  it('keeps the keys without sshCheck, and drops those of another server', async () => {
+  it('keeps the keys without sshCheck, and drops the keys of another server', async () => {
     const unchecked = webWith(KNOWN, { status: STATUS });
     expect(keysIn(await visit(unchecked, { answers: { server: SERVER } }))).toEqual([HOST_KEY.key]);
     const macs = ['00:00:5e:00:53:ff'];
