@@ -2,7 +2,8 @@
  * `npm run bench -- --count 1000`: the built operator orders that many servers, leaves them alone, and cancels them,
  * with a real API server and the simulated provider. Prints the operator's time, CPU, memory, writes and connections.
  * With `--restart`, also how soon a restarted operator orders for a new object, and how many calls it makes. With `--set`, the
- * servers are the members of one VirtualServerSet. With `--wait`, how long people wait for a clock (wait.ts).
+ * servers are the members of one VirtualServerSet. With `--wait`, how long ready servers wait for the operator's timers
+ * (wait.ts).
  */
 import { spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';

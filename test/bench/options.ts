@@ -10,7 +10,7 @@ export interface BenchOptions {
   restart: boolean;
   /** The servers are members of one VirtualServerSet, which is scaled from 0 to `count` and back. */
   set: boolean;
-  /** Measures how long people wait for a clock, with all flags at their defaults. */
+  /** Measures how long ready servers wait for the operator's timers, with all flags at their defaults. */
   wait: boolean;
   /** File for the figures, as `npm run performance` reads them. */
   json: string | undefined;

@@ -1,5 +1,5 @@
 /**
- * `npm run bench -- --wait --count 40`: how long people wait for a clock. The built operator with all flags at their
+ * `npm run bench -- --wait --count 40`: how long ready servers wait for the operator's timers. The built operator with all flags at their
  * defaults; tasks that take 9 to 130 seconds; from the moment when a server is there until its object is Ready.
  */
 import type { ChildProcess } from 'node:child_process';
@@ -14,7 +14,7 @@ import { collection, manifest, type Bare } from './bare.ts';
 
 /** The shortest and the longest task (ms). */
 const TASKS = [9_000, 130_000] as const;
-/** Another order is placed this often, as people do (ms). */
+/** Another order is placed this often, as users would (ms). */
 const EVERY_MS = 500;
 
 export interface Waits {

@@ -1,4 +1,4 @@
-/** The simulated person who resolves parked objects, with annotations or with the kubectl plugin. */
+/** The simulated user who resolves parked objects, with annotations or with the kubectl plugin. */
 import { ADOPT_ANNOTATION, NOT_CREATED_ANNOTATION } from '../../src/api/names.ts';
 import type { VirtualServer } from '../../src/api/virtual-server.ts';
 import { isSaid, isUnanswered, wordsAboutOrder, wordsAboutOrphans, type Words } from '../oracles/person.ts';

@@ -37,7 +37,7 @@ async function alarms(stage: Stage, { fingerprint }: HostKeyPair): Promise<void>
 }
 
 /**
- * The first key that a status holds stays, whatever the host shows after it and whichever process looks, until a person names
+ * The first key in a status stays, whatever the host shows later and whichever process checks, until a user names
  * another one. `first`, `second`: what the host shows to the first check and to all later ones.
  */
 export async function keepsFirstKey(stage: Stage, first: HostKeyPair, second: HostKeyPair): Promise<void> {
@@ -55,5 +55,5 @@ export async function keepsFirstKey(stage: Stage, first: HostKeyPair, second: Ho
   const { uid = '' } = stage.objects.object(NAME)?.metadata ?? {};
   const history = stage.objects.hostKeys.get(uid) ?? [];
   if (history.join() !== [kept, third.key].join())
-    stage.violations.push(`the status of web has held the host keys [${history.join()}] one after the other`);
+    stage.violations.push(`the status of web had these host keys in turn: [${history.join()}]`);
 }

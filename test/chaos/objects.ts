@@ -21,7 +21,7 @@ export class KnownObjects implements World {
   set: VirtualServerSet | undefined;
   /** How many servers the set has allowed at most so far. */
   mostAllowed: number | undefined;
-  /** By uid: the host keys in the status, one after the other; an empty text for a status that has lost them. */
+  /** By uid: every list of host keys that the status has had, in order; empty if the status was wiped. */
   readonly hostKeys = new Map<string, string[]>();
   readonly #byName = new Map<string, VirtualServer>();
   readonly #gone = new Set<string>();

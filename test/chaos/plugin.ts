@@ -5,10 +5,10 @@ import type { Arena } from './arena.ts';
 
 /** Ends a run that hangs (ms). */
 const DEADLINE_MS = 60_000;
-/** Messages of the plugin if the object is not, or no longer, in the expected state: the person looks again. */
+/** Messages of the plugin if the object is not, or no longer, in the expected state: the user checks again. */
 const LOOK_AGAIN = /changed after it was shown|nothing to resolve|not yet:/;
 
-/** Undefined on success, or if the person should look again. */
+/** Undefined on success, or if the user should check again. */
 export function runPlugin(arena: Arena, namespace: string, words: readonly string[]): Promise<string | undefined> {
   const args = [arena.plugin, ...words, '--kubeconfig', arena.kubeconfig, '--namespace', namespace];
   const env = { PATH: process.env.PATH, NODE_COMPILE_CACHE: join(arena.folder, 'compile-cache') };

@@ -1,5 +1,5 @@
 /**
- * Scenarios: lives of objects as people drive them. Whatever the fault, each life reaches the end that its scenario
+ * Scenarios: what users do with objects. Whatever the fault, each life reaches the end that its scenario
  * states. A new one is added here for `crash/`, in gaps.ts for `stale/`, and by its name in replicas.ts for two replicas.
  */
 import { ADOPT_ANNOTATION } from '../../src/api/names.ts';

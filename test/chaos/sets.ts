@@ -68,7 +68,7 @@ export function checkLimit(alive: number, most: number | undefined): string[] {
 
 export const allowedBy = ({ spec }: VirtualServerSet): number => mostOf(limitsOf(spec));
 
-/** A key of its own for each template, so that each server shows for which template it was ordered. */
+/** A different key in each template, so that each server shows the template that it was ordered for. */
 export const template = (): { spec: { sshKeys: string[] } } => ({
   spec: { sshKeys: [sshKeyOf(`web-${randomUUID()}`)] },
 });

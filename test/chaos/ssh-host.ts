@@ -45,7 +45,7 @@ export class SshHost {
     const sockets = new Set<Socket>();
     const server = createServer((socket) => {
       sockets.add(socket);
-      // Reading is needed to notice that the client disconnects. A client says nothing before the greeting.
+      // Without reading, the host does not notice that the client disconnects. A client sends nothing before the greeting.
       socket
         .on('error', () => undefined)
         .once('close', () => sockets.delete(socket))

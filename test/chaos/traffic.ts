@@ -75,7 +75,7 @@ export class Traffic {
     return (this.#onTheirWay.get(sshKeys) ?? 0) > 0;
   }
 
-  /** Holds all requests while people do several things at once; which ones fell in between would be left to chance. */
+  /** Holds all requests while users do several things at once. Otherwise, chance would decide which requests come in between. */
   async hold(act: () => Promise<void>): Promise<void> {
     const acted = act();
     this.#still = acted.catch(() => undefined);
@@ -133,7 +133,7 @@ export class Traffic {
   async toProxy(tunnel: Passing, name: string): Promise<void> {
     await this.#still;
     const state = stateOf(this.#options.objects.object(name));
-    // An order opens a tunnel of its own, after the lists were read and before the claim.
+    // An order opens a separate tunnel, after the lists were read and before the claim.
     const isForOrder = state === 'fresh' && LISTS.every((route) => this.#hasAnswered(route));
     await this.#deal(`proxy:CONNECT:${isForOrder ? 'order' : state}`, tunnel, this.#options.leader());
   }

@@ -72,7 +72,7 @@ export const WORSE: Readonly<Record<string, Scenario>> = {
       stage.simulator.fleet.removeServer(identifier);
       await stage.people.edit('web', { annotations: { [RECONCILE_AT_ANNOTATION]: 'now' } });
       await stage.reaches('web', 'AbsenceUnproven', 'ServerMissing');
-      // The doubt is no longer shown, whatever process is there later.
+      // No later process shows the doubt either.
       await stage.people.edit('web', { spec: { deletionProtection: true } });
       await stage.people.remove('web');
       await stage.reaches('web', 'DeletionProtected');

@@ -43,7 +43,7 @@ it('parks an order when the leader is killed during the create, and continues on
   await answer.met();
   await kill(await theLeader(http));
   await answer.release();
-  // The killed pod knows at once by its journal that nobody sends anymore; the other one has to wait (CreateInFlight).
+  // The restarted pod knows from its journal that no process is sending; the other pod has to wait (CreateInFlight).
   await servers.waitForReason('web', 'CreateOutcomeUnknown');
   const [identifier = '', ...others] = await provider.ordered(servers.sshKey('web'));
   await servers.annotate('web', 'adopt', identifier);

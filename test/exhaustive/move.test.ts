@@ -68,8 +68,8 @@ let kills = 0;
 const isGate = ({ text }: Step): boolean => text.includes('deletionPolicy=="Delete"');
 
 /**
- * Kills whoever sends a write of a kind for the first time in a step; every second write does not arrive. `sender` gives what
- * kills the sender of the write that has just arrived, and nobody who runs later.
+ * Kills the process that sends the first write of a kind in a step; every second write does not arrive. `sender` returns a
+ * function that kills the sender of the current write, and no process that starts later.
  */
 function interrupt(proxy: FaultProxy, sender: () => () => void): void {
   const seen = new Set<string>();
@@ -139,7 +139,7 @@ function contextsOf(proxies: Record<string, FaultProxy>): string {
   });
 }
 
-/** A person at a shell, whose commands are killed at their writes; types each block until it has succeeded. */
+/** A user at a shell, whose commands are killed at their writes; runs each block until it succeeds. */
 async function personAt(clusters: Record<'old' | 'new', GuardedCluster>) {
   const home = await mkdtemp(join(tmpdir(), 'vps-operator-move-'));
   onTestFinished(() => rm(home, { recursive: true }));

@@ -17,7 +17,7 @@ const TASK = '/beta/queue/vps/{task}';
 const MOST_WAITING = 3;
 const PRODUCTS = ['VPSX4', 'VPSX8', 'VPSX16'];
 const KEYS = [{ account: OWN_ACCOUNT }, { account: OTHER_ACCOUNT }, { keyId: 'key' }, { keyId: 'key-2' }];
-/** Values that are no prices. */
+/** Values that are not prices. */
 const UNREADABLE = [null, undefined, { amount: 3.5 }, 'free', '-3.5', -1, 1e300].map((price) => ({ price }));
 const ODD = [...UNREADABLE, { price: '3.5' }, { price: 7 }];
 
@@ -144,7 +144,7 @@ export class ApiMisfortunes {
     tell(`the list of servers is short until ${new Date(untilMs).toISOString()}`);
   }
 
-  /** An incident: every task answers 500 with a text, as that of a failed order does. */
+  /** An incident: every task answers 500 with a text, like the task of a failed order. */
   #seemToFail(): void {
     const { simulation, random, now, tell } = this.#parts;
     const untilMs = now() + random.int(5_000, 20 * MINUTE);
@@ -222,7 +222,7 @@ export class ApiMisfortunes {
     }
   }
 
-  /** Until much later, or until the storm is over. */
+  /** Until much later, or until the storm ends. */
   #comeLate(): void {
     const { random, late, later } = this.#parts;
     if (late.areHidden) return;

@@ -1,6 +1,6 @@
 /**
- * A provider that answers a DELETE with 200 while the server lives on, for a while or forever; and what must be true then. The
- * object keeps the server and says so, is not released, and hands the server over to no other object.
+ * A provider that answers a DELETE with 200 while the server keeps running, for a while or forever. Until the server is gone, its
+ * object must keep and report it, and no other object may take it over.
  */
 import { currentReason } from '../../src/api/conditions.ts';
 import { HAND_OVER_ANNOTATION } from '../../src/api/names.ts';
@@ -16,7 +16,7 @@ import type { Random } from './random.ts';
 
 const MINUTE = 60_000;
 const TAKES_MS = [0, 30_000, 5 * MINUTE, 24 * 60 * MINUTE, Infinity] as const;
-/** After this time, each look of an operator has shown that the server lives on. */
+/** After this time, each read has shown that the server still runs. */
 const TOLD_AFTER_MS = 10 * MINUTE;
 
 interface Parts {
@@ -55,7 +55,7 @@ export class CancelWatch {
     this.#take(Infinity);
   }
 
-  /** What is wrong once every object has been looked at since the last change. */
+  /** Violations, once the operator has read every object since the last change. */
   atRest(): string[] {
     const { api, ownership, simulation } = this.#parts;
     return api.servers.list().flatMap((object) => {
@@ -75,7 +75,7 @@ export class CancelWatch {
     });
   }
 
-  /** The provider carries out the next DELETE at once, or people cancel in its panel what they find stuck. */
+  /** The provider carries out the next DELETE at once, or users cancel stuck servers in its panel. */
   resolve(): void {
     const { api, ownership, simulation, random, tell } = this.#parts;
     this.#take(0);
@@ -108,7 +108,7 @@ export class CancelWatch {
     this.#seen = api.servers.changes.length;
   }
 
-  /** A status that a person has wiped tells nothing. */
+  /** A status that a user has wiped proves nothing. */
   #learn({ metadata: { uid }, status }: VirtualServer): void {
     const ready = status?.conditions?.find(({ type }) => type === 'Ready');
     const saysIt =

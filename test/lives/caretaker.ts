@@ -1,4 +1,4 @@
-/** The simulated person who resolves parked objects, and reports truthfully what the provider shows. */
+/** The simulated user who resolves parked objects, and answers truthfully from what the provider shows. */
 import { currentReason } from '../../src/api/conditions.ts';
 import {
   ACCEPT_SERVER_ANNOTATION,
@@ -36,7 +36,7 @@ export interface CaretakerParts {
 /** One minute, plus another minute because the clock that wrote attemptedAt may be off by as much. */
 const PATIENCE_MS = 150_000;
 
-/** For so long no person answers: longer than the absence of a server that was never read has to be proven (ms). */
+/** How long no user answers: longer than the proof takes that a server that was never read is absent (ms). */
 const TEMPTING_MS = 80 * 60_000;
 
 /** The truth, as opposed to what the operator believes. */
@@ -61,7 +61,7 @@ export interface Truth {
   handedAt: Map<string, number>;
   /** Serials of servers that come up long after their order seemed to have failed. */
   late: Set<number>;
-  /** Those of them that have not come up yet: nobody can see them. */
+  /** The late servers that do not exist yet, so no call shows them. */
   hidden: Set<number>;
   /** When the CustomResourceDefinition was last deleted; a DELETE already in flight cannot know about it. */
   definitionDeletedAt: number;
@@ -83,7 +83,7 @@ export class Caretaker {
   readonly #now: () => number;
   readonly #tell: (what: string) => void;
   readonly #hasList: boolean;
-  /** Since when people have left to the operator what it may find out (ms since the epoch); undefined: they answer all. */
+  /** Since when users leave to the operator what it can find out (ms since the epoch); undefined: they answer everything. */
   #patientSince: number | undefined;
 
   constructor({ api, simulation, truth, ownership, now, tell, hasList }: CaretakerParts) {
@@ -118,7 +118,7 @@ export class Caretaker {
     if (identifier !== undefined && reason === 'ServerNotVisible' && !this.#isAlive(object))
       this.#sayGone(object, identifier);
     if (identifier !== undefined && reason === 'IdentifierInUse') this.#giveUp(object);
-    // An object that is Ready tells of orphans in another condition.
+    // A Ready object reports orphans in another condition.
     const isAsked = object.status?.conditions?.some((condition) => condition.reason === 'OrphanedServer') === true;
     const orphans = isAsked ? wordsAboutOrphans(object) : undefined;
     if (orphans !== undefined) {

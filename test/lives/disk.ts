@@ -22,7 +22,7 @@ const WRITEBACK_MS = 30_000;
 /** Probability that a disk takes up to this long for an operation, because others use it too. */
 const STALL = 0.1;
 const STALL_MS = 1_000;
-/** Probability that a full disk refuses a new name, 0 to 1; half of these renames take effect all the same. */
+/** Probability that a full disk refuses a new name, 0 to 1; half of these renames take effect anyway. */
 const NO_NAME = 0.1;
 
 export class SimDisk {

@@ -28,7 +28,7 @@ const MINUTE = 60_000;
 /** A mark that no giver has. */
 const OTHER_MARK = 'another';
 
-/** A process that dies right after a hand-over, and people who go on before the next one starts. */
+/** A process that dies right after a hand-over, and users who act before the next process starts. */
 export interface Hasty {
   /** Apart from those of the rest of the world. */
   random: Random;
@@ -107,7 +107,7 @@ export class HandOverPeople {
     }
   }
 
-  /** An object that waits for a server that it never gets orders one of its own. */
+  /** Lets an object that waits in vain for another object's server order a new one. */
   #giveUp({ metadata: { namespace, name, annotations }, status }: VirtualServer): void {
     const isWaiting = annotations?.[TAKE_OVER_ANNOTATION] !== undefined;
     if (!isWaiting || currentReason(status?.conditions) !== 'HandOverRefused') return;
@@ -145,7 +145,7 @@ export class HandOverPeople {
     return false;
   }
 
-  /** Other clients create the object from older manifests: with an end that is over or near, or with other guards. */
+  /** Other clients create the object from older manifests, with an expiry in the past or near future, or with other guards. */
   #slip({ spec }: VirtualServer): Partial<VirtualServer['spec']> {
     const { random } = this.#hasty;
     const { now } = this.#around;

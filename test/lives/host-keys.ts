@@ -93,7 +93,7 @@ export class HostKeys {
     if (objects.length > 0 && this.#proxies !== 'forwards' && random.chance(0.3)) this.#switch(random.pick(objects));
   }
 
-  /** What is wrong once everything has been looked at since the last change. */
+  /** Violations, once the operator has read everything since the last change. */
   atRest(): string[] {
     return this.#parts.api.servers.list().flatMap((object) => {
       const { status, metadata, spec } = object;
@@ -204,7 +204,7 @@ export class HostKeys {
   #judge({ object: before, keys }: Trusted, after: VirtualServer): void {
     if (keys.size === 0 || isDeepStrictEqual(before.status?.sshHostKeys, after.status?.sshHostKeys)) return;
     const now: readonly HostKey[] = after.status?.sshHostKeys ?? [];
-    // People lose whole statuses; keys of another server say nothing about this one.
+    // Users wipe whole statuses, and the keys of another server prove nothing about this one.
     if (isCopy(before) || !isSameServer(before, after)) return;
     const word = before.metadata.annotations?.[ACCEPT_HOST_KEY_ANNOTATION];
     const unasked = now.filter(({ key, fingerprint }) => !keys.has(key) && fingerprint !== word);
@@ -227,7 +227,7 @@ function checkedBy({ spec: { sshCheck }, status }: VirtualServer): SshEndpoint |
 /** How much of a hardware address all network cards of a simulated server have in common. */
 const CARD_END = '00:00:00:00'.length;
 
-/** The fields beside the mirror of another owner, which people spoil, count as copied. */
+/** Fields next to the mirror of another owner, which users have overwritten, count as copied. */
 function isCopy({ status, metadata }: VirtualServer): boolean {
   const { owner = metadata.uid } = (status?.record ?? {}) as { owner?: unknown };
   return owner !== metadata.uid;

@@ -1,6 +1,6 @@
 /**
  * Orders that seem to have failed for longer than anyone waits: the task answers 500, and nothing shows the server. Much
- * later the server comes up all the same.
+ * later the server comes up after all.
  */
 import type { TaskNumber } from '../../src/base/exact-numbers.ts';
 import type { Simulation } from '../../src/simulator/index.ts';

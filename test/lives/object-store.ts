@@ -35,7 +35,7 @@ export interface PatchBody {
   status?: object;
 }
 
-/** The body of a DELETE: the version that is to be deleted. */
+/** The body of a DELETE: the version to delete. */
 export interface Preconditions {
   uid?: string | undefined;
   resourceVersion?: string | undefined;

@@ -25,8 +25,8 @@ import type { SimProcess } from './process.ts';
 const FINAL = new Set(['Available', 'ServerMissing', 'InvalidSpec', 'Expired']);
 
 /**
- * No object may have two accepted creates: people here set `not-created` only if nothing was created. Where the provider lists
- * its servers, the operator finds out that an order has failed, and orders again by itself.
+ * No object may have two accepted creates: users set `not-created` here only if nothing was created. If the provider lists its
+ * servers, the operator finds out that an order has failed, and orders again without a user.
  */
 export function orderedTwice(
   api: ApiServer,
@@ -155,7 +155,7 @@ function releasedJustNow(
   return changes.some(({ object, deleted }) => {
     if (!deleted || !uids.has(object.metadata.uid)) return false;
     const isSetToRetain = now - (guardedAt.get(object.metadata.uid) ?? -Infinity) < UNDER_WAY_MS;
-    // A person falsely said that the server was gone.
+    // A user has falsely annotated that the server is gone.
     const isAsked = object.spec.deletionPolicy === 'Delete' && !object.spec.deletionProtection;
     return isSetToRetain || (isAsked && abandonedServers.has(serial));
   });
@@ -179,7 +179,7 @@ export function actedByObserver({ operation }: Exchange): string[] {
   return isActed ? [`${operation} was sent by an operator that only observes`] : [];
 }
 
-/** Reasons that say what the operator that acts next must not forget: it decides from the status, and has no memory. */
+/** Reasons that the next acting operator needs: it decides from the status, because it has no memory. */
 const KEPT = new Set([
   'AbsenceUnproven',
   'IdentityUnproven',

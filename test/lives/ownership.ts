@@ -127,14 +127,14 @@ export class Ownership {
   isRecognized(serial: number): boolean {
     if (this.#read.has(serial)) return true;
     const holder = this.#api.servers.list().find((object) => this.serverOf(object)?.serial === serial);
-    // A person's word counts for a later server too if no address tells the two apart.
+    // A user's annotation also counts for a later server if no address distinguishes the two.
     const isAccepted = holder?.metadata.annotations?.[ACCEPT_SERVER_ANNOTATION] !== undefined;
     return this.#addressed.has(serial) && holder?.metadata.deletionTimestamp !== undefined && !isAccepted;
   }
 
   /**
    * Whether an operator that looks at this server may take a later one with the same identifier for it: it has no hardware
-   * address of its own, and a restore of etcd may have undone the deletion of its object (documented limit).
+   * address that no other server has, and a restore of etcd may have undone the deletion of its object (documented limit).
    */
   mayBeTakenForAnother(serial: number): boolean {
     return this.#api.restores > 0 && !this.#read.has(serial);
@@ -182,8 +182,8 @@ export class Ownership {
       // With the only copy of its record, an object loses the addresses too.
       if (before !== undefined && before !== serial && !deleted) this.#forget(before);
       this.#shownBy.set(object.metadata.uid, serial);
-      // Without a hardware address of its own, a server may be taken for a later one with the same name, except by a
-      // cancellation.
+      // Without a unique hardware address, the operator may take a later server with the same name for this one, but not
+      // when it cancels.
       const isAlike = macs.includes(SAME_MAC);
       put(this.#read, serial, macs.some((mac) => mac !== ZERO_MAC) && !isAlike);
       put(this.#addressed, serial, macs.length + ipv6.length > 0);

@@ -1,8 +1,8 @@
 /**
- * Judges each order by the limit in money: no order passes it by a price that its process knew. What a process knew is
- * computed here, apart from the product: from what its cache showed when it decided, and from the orders that it had sent. No
- * order is sent while the namespace has a server whose price nobody knows, or whose price the provider no longer states.
- * Where versions that it may or may not have seen disagree, the one that speaks for the order counts.
+ * Judges each order by the limit in money: no order may pass it, counted by the prices that its process knew. What a process
+ * knew is computed here, independently of the product: from its cache at the moment of the decision, and from the orders that
+ * it had sent. No order may be sent while the namespace has a server of unknown price, or one whose price the provider no
+ * longer states. If the process may have seen several versions, the one that permits the order counts.
  */
 import { mirrorIn, type ServerRecord } from '../../src/api/record.ts';
 import { isLetGo } from '../../src/api/server-state.ts';
@@ -110,7 +110,7 @@ export class PriceWatch {
     return this.#cases.flatMap(({ decision, name, limit, sum, price, before, unknown }) => {
       if (decision.isSent && limit > 0 && unknown.length > 0)
         return [
-          `${name} is ordered within a limit, though nobody knows what the server of ${unknown.join(', ')} costs`,
+          `${name} is ordered within a limit, although the price of the server of ${unknown.join(', ')} is unknown`,
         ];
       const sent = before.filter((one) => one.decision.isSent).map((one) => one.price);
       const total = sent.reduce((most, one) => most + one, sum);

@@ -40,7 +40,7 @@ interface Refused {
   /** The version of the object that was stored then. */
   version: string;
   weather: Weather;
-  /** How often etcd had been restored: an object that came back says what it said before. */
+  /** How often etcd was restored: a restored object has its old status. */
   restores: number;
   /** It was to remove the finalizer. */
   isRelease: boolean;
@@ -83,7 +83,7 @@ export class Refusals {
     return this.#present.answer;
   }
 
-  /** The process has failed at this object before, and had the time to say so: it has come back since. */
+  /** The process has failed at this object before, and has retried since, so it had time to report it. */
   #judge(object: VirtualServer, { metadata = {} }: PatchBody, by: object): void {
     // A set tells in its own status what it may not write to its members.
     const written = metadata.annotations?.[RECORD_ANNOTATION];

@@ -1,5 +1,5 @@
 /**
- * Simulates backups, GitOps tools and careless people: they lose, roll back, and copy what the operator has written.
+ * Simulates backups, GitOps tools and careless users, which lose, roll back and copy what the operator has written.
  */
 import { FINALIZER, RECORD_ANNOTATION } from '../../src/api/names.ts';
 import { parseRecord, mirrorIn } from '../../src/api/record.ts';

@@ -96,7 +96,7 @@ export class Routes {
     return store.get(namespace, name) ?? notFound(name);
   }
 
-  /** A watch that has begun goes on while its kind is not installed, and reports what is installed later. */
+  /** An open watch stays open while its kind is not installed, and reports objects once it is installed again. */
   isServed(store: ObjectStore<Stored>): boolean {
     return store.plural !== SET_PLURAL || this.#api.hasSets;
   }

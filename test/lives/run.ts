@@ -87,7 +87,7 @@ const WITH_SETS = 0.4;
 const WITH_POLICY = 0.2;
 /** Share of the looks at a set, 0 to 1, after which the process is suspended during the storm. */
 const SUSPENDED_AFTER_LOOK = 0.2;
-/** Share of the worlds, 0 to 1, in which operators only observe, beside the others or for a while in their place. */
+/** Share of the worlds, 0 to 1, in which operators only observe, next to the others or instead of them for a while. */
 const OBSERVED = 0.25;
 /** Distinguishes the random numbers of observers from those of the rest of the world. */
 const OBSERVED_SEED = 0x0b5e;
@@ -109,7 +109,7 @@ const API_SEED = 0xa91;
 const TASKS_SEED = 0x7a5c5;
 const START = Date.parse('2026-01-01T00:00:00Z');
 const MINUTE = 60_000;
-/** For this long, nothing may be written to a world at rest (ms). */
+/** How long a settled world must cause no write (ms). */
 const REST_MS = 35 * MINUTE;
 /** Writing log lines takes time, so only one run in this many writes all of them, for the check on their content. */
 const LOGGED = 8;
@@ -356,7 +356,7 @@ class SimWorld {
     cancels.resolve();
   }
 
-  /** Until operators and people have given up the orders that seem to have failed; then their servers come up. */
+  /** Until operators and users have given up the orders that seem to have failed; then their servers come up. */
   async #giveUp(): Promise<void> {
     for (let round = 0; round < 6; round++) {
       this.#people.tidy();

@@ -190,7 +190,7 @@ export class SecretWatch {
     };
     this.#objects.set(uid, known);
     if (name !== undefined) known.names.add(name);
-    // The operator goes by the present spec, and a person may change that before the Secret is emptied.
+    // The operator uses the current spec, which a user may change before the Secret is emptied.
     if (this.#expired.get(uid)?.name !== name) this.#expired.delete(uid);
     if (metadata.deletionTimestamp !== undefined) known.deletedAt = Math.min(known.deletedAt, this.#now());
     for (const { key } of object.status?.sshHostKeys ?? []) known.hostKeys.add(key);

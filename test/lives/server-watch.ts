@@ -67,7 +67,7 @@ export class ServerWatch {
     this.violations.push(`${keyOf(object)} ${what}, but server ${life.identifier} is alive`);
   }
 
-  /** A value that is no price does not replace one. */
+  /** A value that is not a price does not replace a price. */
   #judgePrice(earlier: VirtualServer, object: VirtualServer): void {
     const { status } = object;
     const { status: before } = earlier;

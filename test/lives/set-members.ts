@@ -60,8 +60,8 @@ export function originOf({ metadata }: VirtualServer): { restart: string | undef
 }
 
 /**
- * Whether its spec is that of the template, or was when the set created it: you and a policy may have changed it since.
- * Since the last restart, it is another server.
+ * Whether its spec matches the template, or did when the set created it: a user or a policy may have changed it since.
+ * After a restart, a member from before it is not updated.
  */
 export function isUpdated(member: VirtualServer, set: VirtualServerSet, api: Pick<ApiServer, 'servers'>): boolean {
   const { spec, metadata } = member;

@@ -1,4 +1,4 @@
-/** Counts the servers that exist or may exist for a set, by the provider's ledger and by what people did. */
+/** Counts the servers of a set that exist or may exist, from the provider's ledger and the actions of users. */
 import { SET_LABEL } from '../../src/api/names.ts';
 import type { VirtualServer } from '../../src/api/virtual-server.ts';
 import { currentReason } from '../../src/api/conditions.ts';
@@ -90,7 +90,7 @@ export class SetSlots {
     return [...this.#known].filter(([uid]) => this.setOf(uid) === set);
   }
 
-  /** Serials of the servers that were ordered for the object and exist, without those that a person gave up or nobody could know. */
+  /** Serials of the existing servers that were ordered for the object, except those that a user gave up and those that no process could know. */
   #aliveOf(uid: string): number[] {
     const { simulation, orders, people } = this.#parts;
     const { truth, ownership } = people;

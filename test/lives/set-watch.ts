@@ -7,18 +7,18 @@
  *
  * Promise 1 is judged at each create that the API server accepts, and at each order that the provider accepts: the slots of
  * the set are at most `replicas + maxSurge` of one of the versions of the set, from the one in the look until now. So a
- * limit that a person raises counts at once, and one that a person lowers counts from the next look. A slot is a member that
+ * higher limit counts at once, and a lower one from the next look. A slot is a member that
  * exists, each further server that was ordered for it, and each server of a member that is gone. At an order, only servers
- * and open orders count, and the look is that of the newest member. Four things do not count: what a person deleted with
- * `Retain`, what a person released, what a person gave up with a false statement, and what another object has taken over. A create that was decided before a
- * restore of etcd is not judged: the backup can have members that were gone.
+ * and open orders count, and the look is the one for the newest member. Four things do not count: what a user deleted with
+ * `Retain`, released, or gave up with a false statement, and what another object has taken over. A create that was decided
+ * before a restore of etcd is not judged, because the backup may have members that were gone.
  *
  * Promise 3 is judged at each DELETE that the API server accepts: the members that are available after it, and those that
  * were available in the look and were lost since to anything but an operator, are at least `replicas - maxUnavailable` of
- * one of the versions of the set since the look. By the look, no more members are deleted than too many exist or the rollout
- * allows.
+ * one of the versions of the set since the look. No more members are deleted than the look shows in excess, or than the
+ * rollout allows.
  *
- * A new member is from the last restart that the look shows, and stays from it.
+ * A new member has the last restart that the look shows, and keeps it.
  */
 import {
   PAUSED_ANNOTATION,

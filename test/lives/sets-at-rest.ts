@@ -1,4 +1,4 @@
-/** What must hold of every set once faults have stopped and people have resolved what they can. */
+/** What must hold for every set once faults have stopped and users have resolved what they can. */
 import type { VirtualServerSet } from '../../src/api/virtual-server-set.ts';
 import { currentReason } from '../../src/api/conditions.ts';
 import type { ApiServer } from './api-server.ts';

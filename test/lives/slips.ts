@@ -1,4 +1,4 @@
-/** Mistakes that people make: false statements, names of other servers, the key of another account. */
+/** Mistakes of users: false statements, names of other servers, the key of another account. */
 import {
   ACCEPT_SERVER_ANNOTATION,
   ADOPT_ANNOTATION,
@@ -95,7 +95,7 @@ export class Slips {
     api.servers.delete(namespace, name);
   }
 
-  /** A person's false statement may lose a server, because the operator does what the person asked for. */
+  /** A user's false statement may lose a server, because the operator obeys it. */
   #abandon(object: VirtualServer): void {
     const { truth, ownership } = this.#parts;
     abandon(object, truth, ownership);

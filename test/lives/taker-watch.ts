@@ -60,7 +60,7 @@ export class TakerWatch {
     const says = (what: string): void => {
       this.violations.push(`${keyOf(taker)} took over the server of ${takenFrom.name} ${what}`);
     };
-    if (isUnguarded(taker) && (expiryOf(taker, record) ?? Infinity) <= now) says('although its own time is over');
+    if (isUnguarded(taker) && (expiryOf(taker, record) ?? Infinity) <= now) says('although it has expired itself');
     const givers = this.#versions.get(takenFrom.uid)?.map(({ object }) => object) ?? [];
     if (givers.length === 0) return;
     if (givers.every((giver) => !isMeant(giver, taker))) says('although it is not the object that was meant');

@@ -53,7 +53,7 @@ export const MUTANTS: Mutant[] = [
     tests: ['--project', 'unit', 'test/unit/virtual-server/operations/create-failure.test.ts'],
   },
   {
-    name: 'orders again by itself where the provider has no list',
+    name: 'orders again without a user if the provider has no list',
     file: 'src/virtual-server/decision/create-failure.ts',
     find: "if (isDenied && denials.unlisted !== 'no' && record.attempt !== undefined)",
     replace: 'if (isDenied && record.attempt !== undefined)',
@@ -309,7 +309,7 @@ export const MUTANTS: Mutant[] = [
     tests: ['--project', 'unit', 'test/unit/virtual-server/decision/price.test.ts'],
   },
   {
-    name: 'forgets that the provider states no price any more',
+    name: 'forgets that the provider no longer states a price',
     file: 'src/virtual-server/decision/price.ts',
     find: '...(!isStated && { unstatedSince: known?.unstatedSince ?? timestamp(now) }),',
     replace: '...(!isStated && now < 0 && { unstatedSince: known?.unstatedSince ?? timestamp(now) }),',
@@ -2698,7 +2698,7 @@ export const MUTANTS: Mutant[] = [
     tests: ['--project', 'unit', 'test/unit/virtual-server/operations/look-host-keys.test.ts'],
   },
   {
-    name: 'writes a host key that nobody accepted to the connection Secret',
+    name: 'writes a host key to the connection Secret that no user accepted',
     file: 'src/virtual-server/operations/look.ts',
     find: 'services.connections.write(object, shown.server, known);',
     replace:
@@ -2773,7 +2773,7 @@ export const MUTANTS: Mutant[] = [
     tests: ['--project', 'unit', 'test/unit/virtual-server/operations/observe.test.ts'],
   },
   {
-    name: 'says nothing of a write that the API server refuses',
+    name: 'does not report a write that the API server refuses',
     file: 'src/virtual-server/visit.ts',
     find: 'if (!isRefusal(error)) return;',
     replace: 'if (isRefusal(error)) return;',
@@ -3061,7 +3061,7 @@ export const MUTANTS: Mutant[] = [
     tests: ['--project', 'unit', 'test/unit/virtual-server/operations/hand-over.test.ts'],
   },
   {
-    name: 'orders for an object that waits for a server which nobody hands over',
+    name: 'orders for an object that waits for a hand-over without a giver',
     file: 'src/virtual-server/decision/decide.ts',
     find: 'if (object.metadata.annotations?.[TAKE_OVER_ANNOTATION] === undefined || adoption !== undefined) return undefined;',
     replace:
@@ -3227,7 +3227,7 @@ export const MUTANTS: Mutant[] = [
     tests: ['--project', 'unit', 'test/unit/virtual-server/operations/hand-over.test.ts'],
   },
   {
-    name: 'waits for the object that had handed its server over although it is let go',
+    name: 'waits for a giver that was already released',
     file: 'src/virtual-server/shared/objects.ts',
     find: 'giver.metadata.uid !== source?.uid || isLetGo(giver)',
     replace: 'giver.metadata.uid !== source?.uid',

@@ -7,7 +7,10 @@ type Shown = NonNullable<ReturnType<Simulation['fleet']['find']>>['object'];
 /** The public API shows neither consoles nor VNC. */
 type ShownServer = Omit<Shown, 'vnc' | 'admin_console'> & Partial<Pick<Shown, 'vnc' | 'admin_console'>>;
 
-/** By key; `keys`: the host keys that are trusted; `identifier` is that of the record, whose letters may differ in case. Empty if there is no such server. */
+/**
+ * The data by key; empty without a server. `identifier`: as the record has it, perhaps in other case. `keys`: the trusted
+ * host keys.
+ */
 export function expectedData(
   identifier: string,
   server: ShownServer | undefined,

@@ -1,6 +1,6 @@
 /**
- * What a person says about an object that asks: the truth, from what the provider shows. The simulated lives and the crash
- * plans share it; when a person looks, and how the person says it, is theirs.
+ * How a truthful user answers an object that asks, from what the provider shows. The simulated lives and the crash plans share
+ * this; each decides when the user looks and how the answer is given.
  */
 import { ADOPT_ANNOTATION, NOT_CREATED_ANNOTATION, ORPHAN_HANDLED_ANNOTATION } from '../../src/api/names.ts';
 import type { VirtualServer } from '../../src/api/virtual-server.ts';
@@ -11,14 +11,14 @@ import { recordOf } from '../fixtures/records.ts';
 /** Values of annotations; null removes one. */
 export type Words = Record<string, string | null>;
 
-/** Reasons for which only a person can tell whether an order created a server. */
+/** Reasons for which only a user can tell whether an order created a server. */
 const UNANSWERED = ['CreateOutcomeUnknown', 'CreateFailed', 'TaskNotFound', 'TaskFailed', 'TaskInUse'];
-/** Reasons for which an order without a server waits for a person's answer. */
+/** Reasons for which an order without a server waits for a user's answer. */
 const OPEN = new Set([...UNANSWERED, 'TaskOverdue', 'IdentityUnproven', 'IdentifierInUse', 'ServerNotVisible']);
 /** Reasons for which the server that a task named may never come up. */
 const FAILED = new Set(['CreateFailed', 'TaskNotFound', 'TaskFailed', 'TaskOverdue', 'TaskInUse']);
 
-/** Whether only a person can tell whether the object's order created a server. */
+/** Whether only a user can tell if the object's order created a server. */
 export const isUnanswered = ({ status }: VirtualServer): boolean =>
   UNANSWERED.includes(currentReason(status?.conditions) ?? '');
 
@@ -38,12 +38,12 @@ export function wordsAboutOrder(object: VirtualServer, server: string | undefine
   return reason === 'ServerNotVisible' || reason === 'IdentifierInUse' ? { [ADOPT_ANNOTATION]: null } : undefined;
 }
 
-/** For a person who has looked for the servers of the object's orphans. */
+/** For a user who has looked for the servers of the object's orphans. */
 export function wordsAboutOrphans(object: VirtualServer): Words | undefined {
   const { orphans } = recordOf(object) ?? {};
   return orphans && { [ORPHAN_HANDLED_ANNOTATION]: orphans.map(orphanName).join(',') };
 }
 
-/** Whether the person has said this already. */
+/** Whether the user has already answered this. */
 export const isSaid = ({ metadata: { annotations = {} } }: VirtualServer, words: Words): boolean =>
   Object.entries(words).every(([name, value]) => (annotations[name] ?? null) === value);

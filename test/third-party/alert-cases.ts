@@ -315,7 +315,7 @@ export const CASES: Record<string, AlertCase[]> = {
       fires: [],
     },
     {
-      sentence: 'is silent for servers that do not exist, however the provider says so',
+      sentence: 'does not fire for servers that do not exist, whatever form the denial has',
       change: {
         ...gauge(requests('readServer', 'not_found'), growing(5)),
         ...gauge(requests('deleteServer', 'forbidden'), growing(5)),

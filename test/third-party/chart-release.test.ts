@@ -45,6 +45,6 @@ it('pushes the chart of this version, and reports the name and digest that cosig
   expect(parse(shown)).toMatchObject({ name: 'vps-operator', version: number, appVersion: number });
 });
 
-it('says why the registry refused the chart', async () => {
+it('reports why the registry refused the chart', async () => {
   await expect(push(await registry({ refuses: true }))).rejects.toThrow(/npm run release: .*403/s);
 });

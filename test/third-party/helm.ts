@@ -45,7 +45,7 @@ export async function useHelm(program: 'helm' | 'helm3' = 'helm'): Promise<Helm>
   const env = Object.fromEntries(folders);
   const run = async (...args: string[]): Promise<string> =>
     (await promisify(execFile)(path, args, { env: { ...process.env, ...env }, maxBuffer: 2 ** 24 })).stdout;
-  // Without the linker flags of its own build, Helm 3 renders for Kubernetes 1.20.
+  // Without the linker flags of a release build, Helm 3 renders for Kubernetes 1.20.
   const clusterVersion = program === 'helm3' ? ['--kube-version', (await pinnedVersions()).kubernetes] : [];
   return {
     path,

@@ -94,7 +94,7 @@ it('takes TLS and a token as docs/how-to/monitoring.md says', async () => {
   ]);
 });
 
-it('takes the token from a Secret if the chart says so', async () => {
+it('takes the token from a Secret if the chart is set to', async () => {
   const render = async (...values: string[]): Promise<string> => {
     const on = ['serviceMonitor.enabled', 'secure.enabled'].map((name) => `--set=metrics.${name}=true`);
     return helm.render('--values', LEAST, '--show-only=templates/servicemonitor.yaml', ...on, ...values);

@@ -179,7 +179,7 @@ describe('the code', () => {
     expect(spelled).toEqual(['api/names.ts']);
   });
 
-  it('reads nothing out of a message of its own', () => {
+  it('never parses its own messages', () => {
     const message = String.raw`\b(message|summary|note)\b`;
     const methods =
       'match|matchAll|split|includes|startsWith|endsWith|indexOf|search|replace|replaceAll|slice|substring';

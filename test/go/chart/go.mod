@@ -154,5 +154,5 @@ require (
 	sigs.k8s.io/yaml v1.6.0 // indirect
 )
 
-// helm-unittest has the same replacement; Go obeys only that of the main module.
+// helm-unittest has the same replacement, but Go obeys only the one in the main module.
 replace github.com/vmware-labs/yaml-jsonpath v0.3.2 => github.com/helm-unittest/yaml-jsonpath v0.4.0

@@ -1,4 +1,4 @@
-/** The faults that the simulator has by name: docs/reference/simulator.md says what an object reports. */
+/** The named faults of the simulator; docs/reference/simulator.md lists what an object reports. */
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';

@@ -95,7 +95,7 @@ describe('a status', () => {
   it.for([
     { name: 'none at all', text: '' },
     { name: 'a long row of emoji', text: EMOJI },
-  ])('of a server is shown, and is not that of a running one: $name', async ({ text }) => {
+  ])('of a server is shown, and does not count as running: $name', async ({ text }) => {
     const world = await createWorld({ flags: HASTY });
     const { status } = await readyServer(world, 'web');
     const identifier = status?.identifier ?? '';

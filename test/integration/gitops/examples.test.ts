@@ -20,7 +20,7 @@ import { operatorExample } from './operator-example.ts';
 
 const EXAMPLES = join(ROOT, 'examples');
 const CRDS = join(import.meta.dirname, 'crds');
-/** Without kustomization.yaml and workflows of GitHub, which are no objects of the API server. */
+/** Without kustomization.yaml and GitHub workflows, which are not objects of the API server. */
 const examples = (await readdir(EXAMPLES, { recursive: true }))
   .filter((name) => name.endsWith('.yaml') && !name.endsWith('kustomization.yaml') && !name.startsWith('github'))
   .sort();
@@ -102,7 +102,7 @@ describe('the examples', () => {
     expect(found.flat()).toEqual([]);
   });
 
-  it('have a key in the demo that the operator orders with, and whose private key nobody can have', async () => {
+  it('have a key in the demo that the operator accepts, and whose private key does not exist', async () => {
     const text = await readFile(join(ROOT, 'deploy/manifests/overlays/demo/server.yaml'), 'utf8');
     const [server] = objectsIn(text).filter(({ kind }) => kind === SERVER_KIND) as unknown as VirtualServer[];
     const [key = ''] = server?.spec.sshKeys ?? [];

@@ -180,7 +180,7 @@ describe('an object with the finalizer and without a readable record', () => {
 });
 
 describe('deletionDelay', () => {
-  it('warns that the server runs on, and how to take the deletion back', async () => {
+  it('warns that the server keeps running, and tells how to take the deletion back', async () => {
     await objects.claimed('delayed', withSpec({ deletionDelay: '24h' }));
     const args = ['delete', 'vps', 'delayed', '--wait=false', '--warnings-as-errors'];
     expect(await refusal(guarded.editor, args)).toMatch(

@@ -59,7 +59,7 @@ describe('an unknown annotation', () => {
     await succeed(guarded.editor, DRY_CREATE, manifestOf(plural, { 'example.org/adoptt': 'x', adoptt: 'x' }));
   });
 
-  it('is refused on an object that exists, whoever adds it', async () => {
+  it('is refused on an existing object, for every user', async () => {
     await objects.claimed('added');
     const people = [guarded.editor, guarded.admin, guarded.root, guarded.breakGlass];
     for (const who of people) expect(await refusal(who, annotating('added', { [TYPO]: 'x' }))).toContain(TYPO);
@@ -178,10 +178,10 @@ describe('a warning', () => {
       edited('held', { expiresAt: soon(-60_000) }),
       'expiresAt is in the past',
     ],
-    ['ttl that is over', edited('old', { ttl: '1s' }), 'ttl is over'],
-    ['ttl that is over by the record', edited('ready', { ttl: '59m' }), 'ttl is over'],
+    ['ttl in the past', edited('old', { ttl: '1s' }), 'ttl is over'],
+    ['ttl in the past according to the record', edited('ready', { ttl: '59m' }), 'ttl is over'],
     [
-      'ttl that is over and that only the protection has kept from counting',
+      'ttl in the past that counts only without the protection',
       edited('kept', { deletionProtection: false }),
       'ttl is over',
     ],
@@ -225,7 +225,7 @@ describe('a warning', () => {
     await succeed(guarded.editor, patch('warned', { spec: { expiresAt: null } }, AS_ERROR));
   });
 
-  it('tells of another key for a set with members', async () => {
+  it('warns of another key for a set with members', async () => {
     const { editor, root } = guarded;
     await succeed(editor, ['create', '--filename=-'], manifestOf(SET_PLURAL, {}));
     const subresource = ['--type=merge', '--subresource=status', '--patch={"status":{"replicas":1}}'];

@@ -70,7 +70,7 @@ describe('getDefinition', () => {
     expect(await kube.getDefinition()).toBe(state);
   });
 
-  it('reports that the CRD of sets is missing, but only if the API server says so about this CRD', async () => {
+  it('reports that the CRD of sets is missing, but only for an answer about this CRD', async () => {
     expect(await kube.getSetDefinition()).toBe('kept');
     const about = (name: string): void => {
       proxy.intercept = (_, response) => {

@@ -1,4 +1,4 @@
-/** A provider that answers a DELETE with 200, and whose server lives on. */
+/** A provider that answers a DELETE with 200 while the server keeps running. */
 import { expect, it } from 'vitest';
 import { virtualServer } from '../../fixtures/virtual-server.ts';
 import { readyServer } from '../support/records.ts';

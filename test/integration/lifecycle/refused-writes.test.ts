@@ -1,4 +1,4 @@
-/** The API server refuses writes of the operator: the objects say so, and continue once the writes are accepted. */
+/** The API server refuses writes of the operator: the objects report it, and continue once the writes are accepted. */
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { API_VERSION, CATALOG_KIND, CATALOG_PLURAL } from '../../../src/api/names.ts';
 import { virtualServer } from '../../fixtures/virtual-server.ts';
@@ -58,7 +58,7 @@ describe.each(['Invalid', 'Forbidden', 'webhook'] as const)('writes of metadata 
 });
 
 describe('an object whose annotations are full', () => {
-  it('says so, and orders once there is room', async () => {
+  it('is reported, and the server is ordered once there is room', async () => {
     const world = await createWorld();
     const web = virtualServer('web');
     await world.create({
@@ -98,7 +98,7 @@ describe('a status that is refused', () => {
 });
 
 describe('a set whose members a webhook refuses', () => {
-  it('says so, and creates them once the webhook is gone', async () => {
+  it('is reported, and the members are created once the webhook is gone', async () => {
     const world = await createWorld();
     const lift = await refusing(world, { resource: 'virtualservers', operation: 'CREATE', by: 'webhook' });
     const { waitForReason } = await createSet(world, { replicas: 1 });

@@ -21,7 +21,7 @@ async function parked(world: World, name: string, ...words: string[]): Promise<v
 
 const orders = (world: World): number => world.simulator.ledger.creates().length;
 
-it('orders up to the limit, also of orders at once, and goes on when a server is gone', async () => {
+it('orders up to the limit, also with several orders at once, and again after a server is gone', async () => {
   const world = await createWorld({ ...limit('10'), simulator: { products } });
   await readyServer(world, 'first');
   const names = ['one', 'two', 'three', 'four'];
@@ -43,7 +43,7 @@ it('orders up to the limit, also of orders at once, and goes on when a server is
   expect(world.simulator.aliveServers()).toHaveLength(2);
 });
 
-it('tells the sum of the namespace and the price, and takes no price of another disk size', async () => {
+it('reports the sum of the namespace and the price, and ignores prices of other disk sizes', async () => {
   const world = await createWorld({ ...limit('9.99'), simulator: { products } });
   await readyServer(world, 'first');
   await parked(world, 'second', 'cost 5.00', 'allows 9.99', 'product VPSX4 and diskSize 10240 costs 5.00');
@@ -92,7 +92,7 @@ it('counts orders of the leader before it', async () => {
   await world.stopJoined();
 });
 
-it('never stops an adoption, counts a retained server, and goes on under a higher limit', async () => {
+it('never stops an adoption, counts a retained server, and orders again under a higher limit', async () => {
   const world = await createWorld({ ...limit('5'), simulator: { products } });
   await readyServer(world, 'first', withSpec({ deletionPolicy: 'Retain' }));
   const { identifier } = world.simulator.fleet.addServer('default', { price: 7 });

@@ -78,7 +78,7 @@ it.concurrent('reads the decimal text of a price', async (context) => {
 });
 
 it.concurrent(
-  'orders nothing while a price is gone, says so, also after a restart, and then goes on',
+  'orders nothing while a price is gone, reports it, also after a restart, and then continues',
   async (context) => {
     const world = await worldWith(context, '100');
     await readyServer(world, 'one');
@@ -128,7 +128,7 @@ it.concurrent(
   },
 );
 
-it.concurrent('remembers what a server has cost when there is none like it any more', async (context) => {
+it.concurrent('remembers the price of a model after its last server is gone', async (context) => {
   const world = await worldWith(context, '8');
   await readyServer(world, 'one');
   await world.delete('one');

@@ -67,7 +67,7 @@ describe('kubectl vps doctor', () => {
     expect([json.code, findings.map(({ state }) => state)]).toEqual([0, Array(13).fill('ok')]);
   });
 
-  it('says what needs you, with the commands', async () => {
+  it('lists what needs you, with the commands', async () => {
     const { world, plugin, doctor } = await installed();
     await plugin.shell("printf 'wrong\\nwrong\\n' | kubectl vps login --yes --skip-check --secret other");
     await lostOrder(world, 'web', false);
@@ -116,7 +116,7 @@ describe('kubectl vps doctor', () => {
     expect(stdout).toMatch(/^✓ operator +pod-1 is alive/m);
   });
 
-  it('says what a user without rights cannot see, and which right is missing', async () => {
+  it('lists what a user without rights cannot see, and which right is missing', async () => {
     const world = await createWorld({ operator: false });
     const stranger = await createPlugin(folder(), world.namespace, await strangerIn(world));
     const { code, stdout, stderr } = await stranger.kubectl([

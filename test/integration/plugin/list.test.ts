@@ -117,7 +117,7 @@ describe('daily changes', () => {
     await world.waitFor('web', (object) => object.status?.price === 99);
   });
 
-  it('protect, unprotect and extend several servers, and go on after one that does not exist', async () => {
+  it('protect, unprotect and extend several servers, and continue after one that does not exist', async () => {
     const world = await createWorld();
     await readyServer(world, 'web');
     await readyServer(world, 'lab', withSpec({ ttl: '1h' }));

@@ -75,7 +75,7 @@ describe('kubectl vps adopt -f', () => {
     expect(sent(world)).toHaveLength(2);
   });
 
-  it('changes nothing if one row is not possible, and says why for each', async () => {
+  it('changes nothing if one row is not possible, and gives the reason for each', async () => {
     const world = await createWorld();
     const held = (await readyServer(world, 'held')).status?.identifier ?? '';
     await world.create(restored('web', 'vs9'));

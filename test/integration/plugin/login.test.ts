@@ -23,7 +23,7 @@ async function keyIn(plugin: Plugin): Promise<unknown> {
 }
 
 describe('kubectl vps login', () => {
-  it('stores a key from standard input, has it checked, and says what it made; logout removes that', async () => {
+  it('stores a key from standard input, checks it, and reports what it created; logout removes that', async () => {
     const world = await createWorld();
     const plugin = await createPlugin(folder(), world.namespace);
     const { keyId, secret } = world.simulator;

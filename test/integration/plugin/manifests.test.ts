@@ -13,7 +13,7 @@ import { createWorld } from '../support/world.ts';
 
 const folder = usePlugin();
 
-/** Scalars, keys, merges and aliases, each as the value of a key of its own. */
+/** Scalars, keys, merges and aliases, each under a separate key. */
 const ANYTHING = [
   ...[
     'y',

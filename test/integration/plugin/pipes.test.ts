@@ -9,7 +9,7 @@ import { createWorld } from '../support/world.ts';
 
 const folder = usePlugin();
 
-/** One call of each command, or of each of its subcommands; those that cannot do their work say why. */
+/** One call of each command or subcommand; those that cannot do their work report why. */
 const CALLS = [
   ...['list', 'list -o wide', 'status web', 'timeline web', 'wait web', 'wait none --timeout 1s', 'cost'],
   ...['catalog', 'console web', 'logs web', 'doctor', 'login', 'logout --yes --secret none', 'pause web', 'resume web'],

@@ -79,7 +79,7 @@ const labelled = (manifest: ReturnType<typeof virtualServer>) => ({
   metadata: { ...manifest.metadata, labels: { set: 'a' } },
 });
 
-it('says what each manifest would do, changes nothing, and exits as documented', async () => {
+it('shows what each manifest would do, changes nothing, and exits as documented', async () => {
   const { world, plugin } = await guardedWorld();
   await putCatalog(world);
   const apply = (...objects: object[]): Promise<string> =>
@@ -166,7 +166,7 @@ it('plans the servers of a namespace that the same manifests create', async () =
   expect([without.code, detailOf(without.plan, 'web')]).toEqual([1, `namespaces "${namespace}" not found`]);
 });
 
-it('cancels what it said for a ttl that is over, of which the guards warn, and orders nothing without the Secret', async () => {
+it('predicts the cancellation for a ttl in the past, which the guards warn about, and no order without the Secret', async () => {
   const { world, plugin } = await guardedWorld();
   await putCatalog(world);
   await readyServer(world, 'web');

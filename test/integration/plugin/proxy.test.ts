@@ -64,7 +64,7 @@ describe('a proxy of the environment', () => {
     expect(proxy.tunnels).toEqual([]);
   });
 
-  it('speaks TLS if its URL says so, with the TLS options of the cluster', async () => {
+  it('uses TLS for an https URL, with the TLS options of the cluster', async () => {
     const proxy = await startConnectProxy(selfSigned(), NAMES);
     onTestFinished(() => proxy.close());
     const { plugin } = await pluginOf();

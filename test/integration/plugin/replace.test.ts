@@ -81,7 +81,7 @@ describe('kubectl vps replace', () => {
     expect([sent(world).length, cancelled(world).length]).toEqual([2, 1]);
   });
 
-  it('keeps the server of an object with Retain, and says so', async () => {
+  it('keeps the server of an object with Retain, and reports it', async () => {
     const world = await createWorld();
     await readyServer(world, 'web', withSpec({ deletionPolicy: 'Retain' }));
     const old = await identifierOf(world, 'web');
@@ -91,7 +91,7 @@ describe('kubectl vps replace', () => {
     expect([sent(world).length, cancelled(world).length]).toEqual([2, 0]);
   });
 
-  it('orders nothing for a server that must not be cancelled, or not yet', async () => {
+  it('orders nothing if the old server may not be cancelled, or not yet', async () => {
     const { world, plugin } = await ready('web', 'db', 'app', 'lab');
     await lostOrder(world, 'lost', false);
     await world.patch('web', { spec: { deletionProtection: true } });

@@ -158,7 +158,7 @@ async function createCopy(world: World): Promise<void> {
   await world.waitForReason('copy', 'RecordMismatch', 'Stalled');
 }
 
-/** The server of `web` lives on for an hour after its deletion. */
+/** The server of `web` keeps running for an hour after its deletion. */
 async function delayEnd(world: World): Promise<void> {
   await world.patch('web', { spec: { deletionDelay: '1h' } });
 }

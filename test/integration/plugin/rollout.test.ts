@@ -154,7 +154,7 @@ describe('kubectl vps rollout restart', () => {
     const after = await uids();
     expect(after).toHaveLength(2);
     expect(after.filter((uid) => before.includes(uid))).toEqual([]);
-    // It goes on with nothing.
+    // It changes nothing more.
     await available();
     expect(await uids()).toEqual(after);
     expect((await plugin.kubectl(['vps', 'rollout', 'status', 'web', '--watch=false'])).stdout).toContain(
@@ -267,7 +267,7 @@ describe('kubectl vps rollout undo', () => {
     expect((parse(data.stdout) as { revision: string }[]).map(({ revision }) => revision).join(', ')).toBe(names);
   });
 
-  it('says that there is no history yet, and what a paused set or OnDelete makes of it', async () => {
+  it('reports that there is no history yet, and how a paused set or OnDelete affects it', async () => {
     const { world, plugin } = await worldOf({ replicas: 0 });
     const run = async (...words: string[]): Promise<[number, string]> => {
       const { code, stdout, stderr } = await plugin.kubectl(['vps', 'rollout', ...words]);

@@ -24,7 +24,7 @@ interface Definition {
 }
 
 it('names an operator of another version when a command waited for it in vain', async () => {
-  // With a control plane of its own, because the command looks in vps-operator-system, which others use.
+  // On a separate control plane, because the command looks in vps-operator-system, which other tests use.
   const controlPlane = await startControlPlane();
   onTestFinished(() => controlPlane.stop());
   const { kubeconfigPath } = controlPlane;

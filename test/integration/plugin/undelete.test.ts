@@ -115,7 +115,7 @@ describe('kubectl vps undelete', () => {
     expect([orders(world), cancelled(world)]).toEqual([1, []]);
   });
 
-  it('leaves the server where it is if a tool creates the object again with an end that is over, and says so', async () => {
+  it('does not hand the server over to an object that a tool re-creates with an expiry in the past, and reports why', async () => {
     const { world, plugin } = await ready();
     const server = await deleted(world, 'web');
     await interrupted(world);
@@ -161,7 +161,7 @@ describe('kubectl vps undelete', () => {
     expect([orders(world), cancelled(world)]).toEqual([2, []]);
   });
 
-  it('orders nothing in place of a server that is gone before it was taken back, until you say so', async () => {
+  it('orders no replacement for a server that is gone before it was taken back, until you tell it to', async () => {
     const { world, plugin } = await ready();
     const server = await deleted(world, 'web');
     await world.stopOperator();
@@ -173,7 +173,7 @@ describe('kubectl vps undelete', () => {
     expect(stalledMessage(gone)).toContain('cannot be handed over to web2');
     await world.until(
       async () => stalledMessage((await world.get('web2')) as VirtualServer).includes('no longer exists'),
-      'web2 to tell that there is no server any more',
+      'web2 to report that the server is gone',
     );
     expect(orders(world)).toBe(1);
     const command = /`(kubectl annotate vps web [^`]*)`/.exec(
@@ -228,7 +228,7 @@ describe('kubectl vps undelete', () => {
     expect(new Set(ends)).toEqual(new Set(['web-back', 'web']));
   });
 
-  it('says that the object between is paused, and continues when it is resumed', async () => {
+  it('reports that the object between is paused, and continues when it is resumed', async () => {
     const { world, plugin } = await ready();
     const server = await deleted(world, 'web');
     await interrupted(world);
@@ -262,7 +262,7 @@ describe('kubectl vps undelete', () => {
     expect(metadata.labels).toEqual({ tier: 'front' });
     expect(Object.keys(metadata.annotations ?? {})).toEqual(['vps-operator.dev/record']);
     expect(spec.deletionProtection).toBe(true);
-    // The name is free: a new object of this name orders a server of its own.
+    // The name is free: a new object with this name orders a new server.
     await readyServer(world, 'web');
     expect(held(await world.get('web-back'))).toBe(server);
     expect([orders(world), cancelled(world)]).toEqual([2, []]);
@@ -295,7 +295,7 @@ describe('kubectl vps undelete', () => {
     expect([orders(world), cancelled(world)]).toEqual([1, []]);
   });
 
-  it('says what keeps a server whose namespace is being deleted', async () => {
+  it('tells how to keep a server whose namespace is being deleted', async () => {
     const { world, plugin } = await ready();
     const server = held(await readyServer(world, 'web', DELAYED));
     await plugin.shell(`kubectl delete namespace ${world.namespace} --wait=false`);
@@ -337,7 +337,7 @@ describe('kubectl vps cancel', () => {
     expect(cancelled(world)).toEqual([server]);
   });
 
-  it('does not end the delay of a server whose identifier the provider does not show yet, and says so', async () => {
+  it('does not end the delay of a server whose identifier the provider does not show yet, and reports why', async () => {
     const { world, plugin } = await ready();
     world.simulator.fleet.setIdentifierFrom('end');
     world.simulator.fleet.setTaskDuration(Infinity);

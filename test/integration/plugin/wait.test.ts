@@ -124,7 +124,7 @@ describe('kubectl vps wait', () => {
 });
 
 describe('kubectl vps status --watch', () => {
-  it('keeps looking while the API server is unavailable, and says so once', async () => {
+  it('keeps checking while the API server is unavailable, and reports that once', async () => {
     const world = await createWorld({ operator: false });
     await world.create(virtualServer('web'));
     // Each look reads the object, then its Events.

@@ -65,7 +65,7 @@ describe.concurrent('a server that vanishes under its object', () => {
 });
 
 describe.concurrent('the annotation adopt', () => {
-  it('waits for a server that the service denies, and takes the right one', async (context) => {
+  it('waits for a server that the provider denies, and adopts the right one', async (context) => {
     const world = await publicWorld(context);
     const { identifier } = world.simulator.fleet.addServer('default');
     await world.create(

@@ -1,4 +1,4 @@
-/** Orders that the service accepts and then fails: no second server, and no server that nobody knows. */
+/** Orders that the provider accepts and that fail later: no second server, and no server without an object. */
 import { describe, expect, it, vi } from 'vitest';
 import type { FaultAction } from '../../../src/simulator/index.ts';
 import { virtualServer } from '../../fixtures/virtual-server.ts';
@@ -40,7 +40,7 @@ async function deleted(world: World): Promise<void> {
 
 describe.concurrent('a task that fails, at a service with a list of servers', () => {
   it.for(['error', 'error-then-denied'] as const)(
-    'as %s is followed by one more order by itself',
+    'as %s is followed by one more order without a user',
     async (as, context) => {
       const world = await publicWorld(context);
       await orderFails(world, { as });
@@ -79,7 +79,7 @@ describe.concurrent('a task that fails, at a service with a list of servers', ()
     expect(fates(world)).toEqual(['failed', 'running']);
   });
 
-  it('is remembered, and its server is an orphan if it appears all the same', async (context) => {
+  it('is remembered, and its server is an orphan if it appears after all', async (context) => {
     const world = await publicWorld(context, { flags: ['--resync-interval=150ms'] });
     await orderFails(world);
     await world.waitForReason('web', 'CreateBackOff', 'Reconciling');
@@ -107,7 +107,7 @@ describe.concurrent('a task that fails, at a service with a list of servers', ()
     expect(totals(world)).toEqual({ ordered: 1, cancelled: 0, alive: 1 });
   });
 
-  it('only seems to fail if it goes on after one error', async (context) => {
+  it('only seems to fail if its task continues after one error', async (context) => {
     const world = await publicWorld(context);
     await orderFailsAtOnce(world, { as: 'error-then-pending' });
     await world.waitForReason('web', 'Available', 'Ready');

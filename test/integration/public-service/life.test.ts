@@ -66,7 +66,7 @@ describe.concurrent('a server at the public service', () => {
     expect(totals(world)).toEqual({ ordered: 1, cancelled: 0, alive: 1 });
   });
 
-  it('has a connection Secret without what the service does not show', async (context) => {
+  it('has a connection Secret without the values that the public API does not show', async (context) => {
     const world = await publicWorld(context, { flags: ['--connection-secrets'] });
     const ready = await readyServer(world, 'web', withSpec({ connectionSecretName: 'login' }));
     expect(condition(ready, 'ConnectionSecret')).toMatchObject({ status: 'True', reason: 'ConnectionSecretWritten' });

@@ -1,4 +1,4 @@
-/** A price that the public service stops stating: the last known one counts, and the object says so. */
+/** A price that the public service no longer states: the last known one counts, and the object reports that. */
 import { expect, it, vi } from 'vitest';
 import { virtualServer } from '../../fixtures/virtual-server.ts';
 import { publicWorld, SERVER, totals } from '../support/public-service.ts';

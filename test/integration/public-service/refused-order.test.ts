@@ -1,4 +1,4 @@
-/** Orders that the public service refuses: the object begins with the text of the service. */
+/** Orders that the public service refuses: the message of the object begins with the provider's text. */
 import { expect, it, vi } from 'vitest';
 import { virtualServer } from '../../fixtures/virtual-server.ts';
 import { attemptOf, CREATE, sent, stalled } from '../support/creates.ts';
@@ -11,7 +11,7 @@ const REFUSED = [400, 402, 403, 422].map((status) => ({ status, reason: 'CreateR
 const UNKNOWN = [409, 503].map((status) => ({ status, reason: 'CreateOutcomeUnknown' }));
 
 it.concurrent.for([...REFUSED, ...UNKNOWN])(
-  'an order that gets $status is $reason, and the text of the service comes first',
+  'an order that gets $status is $reason, and the text of the provider comes first',
   async ({ status, reason }, context) => {
     const world = await publicWorld(context);
     const text = `The words of the service, ${status}`;

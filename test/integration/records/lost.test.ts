@@ -28,7 +28,7 @@ describe('a partly lost record', () => {
   it.each<[string, (world: World) => Promise<unknown>]>([
     ['the status was wiped', (world) => world.patch('web', { status: null }, '/status')],
     [
-      'somebody wrote nonsense into its mirror',
+      'its mirror has invalid contents',
       (world) =>
         world.patch(
           'web',

@@ -99,7 +99,7 @@ async function isRefused(world: World, resource: string, operation: Refusing['op
   }
 }
 
-/** An object as it is to be written; lists leave its kind out. */
+/** An object to write, with its kind, which lists leave out. */
 const whole = async ({ http }: World, path: string): Promise<object> => (await http.call({ path })) as object;
 
 const KEY = 'ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIElDfAVAHqmwhJlbjFzJVlO4WtIkx5MkqjkR3rH9m0aB probe';

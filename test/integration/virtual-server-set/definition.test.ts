@@ -1,4 +1,4 @@
-/** The CustomResourceDefinition of sets is deleted by mistake, on a control plane of its own that has no guards. */
+/** The CustomResourceDefinition of sets is deleted by mistake, on a separate control plane without guards. */
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { virtualServerSetCrd } from '../../../src/api/crd.ts';
 import { ALLOW_DELETION_ANNOTATION, API_VERSION, SET_DEFINITION, SET_PLURAL } from '../../../src/api/names.ts';

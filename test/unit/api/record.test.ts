@@ -68,7 +68,7 @@ describe('the mirror of a record', () => {
   const mirror = (record: object | undefined) => mirrorIn({ record });
 
   it.each([HELD, KNOWN, { ...HELD, zone: { a: null } }, { ...HELD, format: 2, task: 'seven' }, { format: 2 }])(
-    'is used as it is: %j',
+    'is used unchanged: %j',
     (record) => expect(mirror(record)).toBe(record),
   );
 

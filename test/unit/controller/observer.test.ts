@@ -21,7 +21,7 @@ async function begun(first: Lease | Error | undefined) {
   const log = createLogger({ level: 'silent' });
   const observer = new Observer({ leases: { get }, lease: place, leaseDurationMs: LEASE_MS, timers, log });
   await observer.start(() => (seen.freed += 1));
-  /** Each read of the Lease is answered before the clock goes on. */
+  /** Each read of the Lease is answered before the clock advances. */
   const pass = async (ms: number): Promise<void> => {
     for (let passed = 0; passed < ms; passed += STEP_MS) {
       timers.advance(STEP_MS);

@@ -1,4 +1,4 @@
-/** Answers of a gateway before the API server that compresses what the operator has asked for as it is. */
+/** Answers of a gateway in front of the API server that compresses although the operator asked for no encoding. */
 import { once } from 'node:events';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import { constants, createGzip, gzipSync } from 'node:zlib';

@@ -31,7 +31,7 @@ const credential = (status: object, apiVersion = V1): string =>
 /** A command of the shell that prints this. */
 const prints = (text: string): string => `printf '%s' '${text.replaceAll("'", String.raw`'\''`)}'`;
 
-/** A kubeconfig whose user runs this script in a folder of its own. */
+/** A kubeconfig whose user runs this script in a separate folder. */
 async function kubeconfig(script: string, exec: object = {}, cluster: object = {}): Promise<string> {
   const path = file('config');
   const config = {
@@ -258,7 +258,7 @@ describe('a plugin', () => {
     expect(said).toBe('open https://login.example.org\n');
   });
 
-  it('that fails says why in the error', async () => {
+  it('that fails gives the reason in the error', async () => {
     const said: string[] = [];
     const host = { onStderr: (text: string) => void said.push(text) };
     const cluster = await load('echo "log in first" >&2; exit 3', {}, {}, host);

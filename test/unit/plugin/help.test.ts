@@ -47,7 +47,7 @@ describe.each(commands.map((command) => [command.name(), command] as const))('ku
     }
   });
 
-  it('shows each of its own flags, also those of subcommands, and where the flags of all commands are', () => {
+  it('shows its flags, also those of its subcommands, and where the flags of all commands are', () => {
     for (const each of [command, ...command.commands]) {
       for (const { flags } of each.options) expect(each.helpInformation()).toContain(flags);
     }

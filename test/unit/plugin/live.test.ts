@@ -44,7 +44,7 @@ describe('the line of progress', () => {
     expect(drawn()).toBe('');
   });
 
-  it('is not drawn before its first text, so that a note has a line of its own', () => {
+  it('is not drawn before its first text, so that a note has a separate line', () => {
     const { terminal: on, drawn } = terminal(160);
     const live = liveLine(on, 'web', Date.now);
     vi.advanceTimersByTime(10_000);

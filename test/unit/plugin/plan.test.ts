@@ -60,7 +60,7 @@ describe('the plan for a server', () => {
       'change',
     ],
     [
-      'cancels a server whose time is over',
+      'cancels a server that has expired',
       running({ spec: { expiresAt: '2026-01-01T00:00:00Z' } }),
       running(),
       'cancel',
@@ -117,7 +117,7 @@ describe('the plan for a server', () => {
     ['a ttl shorter than its age', readyFor(60_000), readyFor(60_000, { spec: { ttl: '30s' } }), 'cancel'],
     ['a ttl longer than its age', readyFor(60_000), readyFor(60_000, { spec: { ttl: '2m' } }), 'change'],
     [
-      'a shorter ttl, which is over',
+      'a shorter ttl, which has passed',
       readyFor(day, { spec: { ttl: '48h' } }),
       readyFor(day, { spec: { ttl: '1h' } }),
       'cancel',
@@ -146,7 +146,7 @@ describe('the plan for a server', () => {
     expect(outcome.cancelled ?? []).toEqual(verb === 'cancel' ? [{ name: 'web', price: 4.5 }] : []);
   });
 
-  it('cancels a server that is still being created if its time is over by then', () => {
+  it('cancels a server that is still being created if it has expired by then', () => {
     const after = webWith(TASKED, { spec: { expiresAt: '2026-01-01T00:00:00Z' } });
     expect(outcomeOf(webWith(TASKED), after, sceneOf([after])).verb).toBe('cancel');
   });
@@ -197,7 +197,7 @@ describe('the plan for a server', () => {
     expect(outcomeOfSet(undefined, set, scene).verb).toBe('refuse');
   });
 
-  it('says that nothing was checked without a catalog', () => {
+  it('notes that nothing was checked without a catalog', () => {
     const scene = { ...sceneOf(), lists: () => undefined };
     expect(outcomeOf(undefined, web(), scene).detail).toContain('not checked: no ServerCatalog');
   });

@@ -241,7 +241,7 @@ describe('the step for an object', () => {
     });
   });
 
-  it('tells of orders that only the record still names', () => {
+  it('reports orders that only the record still names', () => {
     const orphans = [{ task: 8 }, { attempt: 'a0' }];
     expect(rowOf({ record: record('before', { orphans }) })).toMatchObject({
       step: 'adopt',

@@ -101,7 +101,7 @@ describe('the screen of a set', () => {
     expect(text).toMatch(/^ {2}# more: .*kubectl-plugin.md#status$/m);
   });
 
-  it('says that the operator has not seen the last change, without steps for the state before', () => {
+  it('reports that the operator has not seen the last change, without steps for the earlier state', () => {
     const set = webSet();
     const { status } = planSet(set, { objects: [member(set, 0, { reason: 'TaskFailed' })], live: true }, NOW);
     const later = webSet({ replicas: 2 }, { ...set, status: status });
@@ -137,7 +137,7 @@ describe('the next steps of a set', () => {
   const steps = (set: VirtualServerSet, objects: readonly VirtualServer[]): string[] =>
     setSteps(seen(set, objects), WHERE);
 
-  it('are those of the member that is unresolved, then the members that are too', () => {
+  it('are the steps of the unresolved member, then the other unresolved members', () => {
     const set = webSet();
     const unresolved = (ordinal: number, reason: 'TaskFailed' | 'CreateOutcomeUnknown'): VirtualServer => {
       const object = member(set, ordinal, { reason });

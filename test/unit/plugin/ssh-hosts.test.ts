@@ -96,7 +96,7 @@ Host web.default
     ['a host name with a token', server('web', { ...STATUS, sshProxy: { hostname: '%d', port: 1 } })],
     ['no server', server('web', {})],
     ['no way to it', server('web', { identifier: 'vs1' })],
-  ])('leaves out %s, and says so', (_what, object) => {
+  ])('leaves out %s, and reports it', (_what, object) => {
     const { hosts, notes } = sshHosts([object], false);
     expect(hosts).toEqual([]);
     expect(notes).toEqual([expect.stringContaining('is left out') as string]);

@@ -109,7 +109,7 @@ describe('an undeletion', () => {
     });
   });
 
-  it('takes the protection off the object between, which is to be deleted, and gives it to the object after it', () => {
+  it('removes the protection from the object between before its deletion, and sets it on the next object', () => {
     const step = next([object('web', { own: {}, dying: true, spec: { deletionProtection: true } })]);
     const { metadata, spec } = step?.do === 'name' ? step.manifest : expect.unreachable();
     expect(spec).toMatchObject({ deletionProtection: false });
@@ -184,7 +184,7 @@ describe('an undeletion', () => {
     ],
     ['creates the object again', [object('web-back', { to: 'web', mark: MARK, own: from('web') })], { do: 'create' }],
     [
-      'deletes the object between, whoever created the object again',
+      'deletes the object between, whatever re-created the object',
       [object('web'), object('web-back', { to: 'web', mark: MARK, own: from('web') })],
       { do: 'delete', object: { metadata: { name: 'web-back' } } },
     ],
@@ -213,7 +213,7 @@ describe('an undeletion', () => {
 
   it.each<[string, Shape]>([
     ['expiresAt is in the past', { spec: { expiresAt: '2026-01-01T23:59:59Z' } }],
-    ['ttl is over', { own: { readyAt: '2026-01-01T00:00:00Z' }, spec: { ttl: '24h' } }],
+    ['ttl has passed', { own: { readyAt: '2026-01-01T00:00:00Z' }, spec: { ttl: '24h' } }],
   ])('takes no server back that would be cancelled at once, because its %s', (_what, shape) => {
     const [own, back] = [{ ...shape.own }, { ...shape.own, ...from('web') }];
     const old = object('web', { dying: true, ...shape, own });
@@ -289,7 +289,7 @@ describe('an undeletion', () => {
     ['another image', { spec: { image: 'rocky-9' } }, 'another image: web-back keeps the server'],
     ['other SSH keys', { spec: { sshKeys: ['ssh-ed25519 AAAA'] } }, 'another sshKeys: web-back keeps the server'],
     ['an end in the past', { spec: { expiresAt: '2026-01-01T00:00:00Z' } }, 'ends the server at 2026-01-01'],
-    ['a ttl that is over', { spec: { ttl: '1h' } }, 'nothing tells since when'],
+    ['a ttl that has passed', { spec: { ttl: '1h' } }, 'nothing tells since when'],
     ['no protection', { spec: { deletionProtection: false } }, 'spec.deletionProtection of web is false'],
     ['a server of its own', { own: { identifier: 'srv2' } }, 'a server or an order of its own'],
     ['an order of its own', { own: { identifier: undefined, attempt: 'a2' } }, 'a server or an order of its own'],
@@ -328,7 +328,7 @@ describe('an undeletion', () => {
     });
     const between = object('web-back', { to: 'web', mark, own: from('web') });
 
-    it('makes it an object of its own, as it was before, that no tool takes for its own', () => {
+    it('restores it as an independent object that no tool owns', () => {
       for (const others of [[], [object('web', { own: { identifier: 'srv2' } })]])
         expect(next([...others, between], 'web-back')).toEqual({
           do: 'keep',
@@ -372,7 +372,7 @@ describe('an undeletion', () => {
     expect(step?.do === 'name' && step.manifest.metadata).not.toHaveProperty('ownerReferences');
   });
 
-  it('takes no name that an object has', () => {
+  it('refuses a name that is taken', () => {
     expect(() => next([object('web', { own: {}, dying: true }), object('site')], 'site')).toThrow(
       'already a VirtualServer site',
     );

@@ -125,7 +125,7 @@ describe('several addresses of one family', () => {
     expect([other.connections, changes()]).toEqual([0, 0]);
   });
 
-  it('are tried one after the other until one connects, which is the first one next time', async () => {
+  it('are tried in turn until one connects, which is tried first the next time', async () => {
     const second = await startAt('127.0.0.3');
     const { open } = connectorFor(() => v4('127.0.0.2', '127.0.0.3'));
     expect(await open(second.port)).toBe('IPv4');
@@ -134,7 +134,7 @@ describe('several addresses of one family', () => {
     expect([first.connections, second.connections]).toEqual([0, 2]);
   });
 
-  it('leave a silent address before the time for a connection is over', async () => {
+  it('give up a silent address before the connect timeout', async () => {
     const silent = await startAt('127.0.0.2');
     const next = createTcpServer((socket) => socket.on('error', () => undefined).end('no TLS'));
     await new Promise<void>((resolve) => next.listen(silent.port, '127.0.0.3', resolve));

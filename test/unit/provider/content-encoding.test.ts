@@ -1,4 +1,4 @@
-/** Answers of a gateway that compresses what the operator has asked for as it is. */
+/** Answers of a gateway that compresses although the operator asked for no encoding. */
 import { brotliCompressSync, deflateSync, gzipSync, zstdCompressSync } from 'node:zlib';
 import { describe, expect, it } from 'vitest';
 import { errorOf, order, sessionFor, startStub, type Reply } from './stub-provider.ts';

@@ -1,4 +1,4 @@
-/** Connections that die while they are idle, as those of gateways do. */
+/** Connections that die while they are idle, as gateways cause it. */
 import { createServer, type Socket } from 'node:net';
 import { describe, expect, it, vi } from 'vitest';
 import type { RequestInfo } from '../../../src/provider/transport.ts';

@@ -159,7 +159,7 @@ describe('an order with an open connection', () => {
     expect(await open.send(REQUEST, gate)).toEqual({ kind: 'created', task: 4 });
   });
 
-  it('keeps other orders of its namespace from being claimed until it is sent, but not those of another', async () => {
+  it('blocks claims of other orders in its namespace until it is sent, but not in other namespaces', async () => {
     const stub = await startStub();
     const provider = providerFor(stub, { qps: 10 });
     const [mine, theirs] = ['mine', 'theirs'].map((name) =>
@@ -195,7 +195,7 @@ describe('an order with an open connection', () => {
   ])('is not created if the provider %s the connection before the request', async (_name, act) => {
     const { open, socket, requests, connections } = await opened(accept);
     act(socket);
-    // What the provider did has arrived when a later exchange between the same machines is over.
+    // After a later exchange between the same machines, what the provider sent has arrived.
     await startStub().then((stub) => sessionFor(stub).ensureToken());
     expect(await open.send(REQUEST, gate)).toMatchObject({
       kind: 'notCreated',

@@ -92,7 +92,7 @@ describe('a 403', () => {
     { error: 'Does not exist' },
     { error: 'VPS c31222v38r does not exist' },
     'Task does not exist',
-  ])('means that there is no such server or task if it says so: %j', async (body) => {
+  ])('denies the server or task if its text does: %j', async (body) => {
     for (const error of await answers(body)) expect(error).toMatchObject({ code: 'PROVIDER_NOT_FOUND', status: 403 });
   });
 
@@ -158,7 +158,7 @@ describe('the list of servers', () => {
     { servers: [] },
     { message: 'maintenance' },
     { error: { code: 'forbidden' } },
-  ])('is a protocol error if it may hold servers that nobody can read: %j', async (body) => {
+  ])('is a protocol error if it may contain unreadable servers: %j', async (body) => {
     expect(await errorOf(listed({ status: 200, body }))).toMatchObject({ code: 'PROVIDER_PROTOCOL' });
   });
 

@@ -53,7 +53,7 @@ describe('reads that lag behind', () => {
     expect(await status(`${SERVERS}/${identifier}`, 'DELETE')).toBe(404);
   });
 
-  it('show a server that lives on after a DELETE, and another DELETE does not extend its time', async () => {
+  it('show a server that keeps running after a DELETE, and another DELETE does not extend its time', async () => {
     const { status, clock, simulation } = await world({ cancelTakesMs: 5_000 });
     const { identifier } = simulation.fleet.addServer('default');
     const path = `${SERVERS}/${identifier}`;

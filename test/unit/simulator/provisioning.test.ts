@@ -177,7 +177,7 @@ describe('a server', () => {
     await expect(create(token)).rejects.toThrow('same');
   });
 
-  it('can be read and cancelled during its task if the options say so, which removes the task', async () => {
+  it('can be read and cancelled during its task with that option, which removes the task', async () => {
     const { call, login, create, simulation } = inProcess({ variants: { readDuringTask: 200, deleteDuringTask: 200 } });
     const token = await login();
     const task = await create(token);

@@ -121,7 +121,7 @@ describe('the reconciler of sets', () => {
     expect(shown).toHaveLength(reason === 'MemberRejected' ? 1 : 0);
   });
 
-  it('ends the step while a webhook is down, and says so in the words of the API server', async () => {
+  it('ends the step while a webhook is down, and quotes the API server', async () => {
     const down = new KubeError('ServerError', 'failed calling webhook "check.example.com"', { status: 500 });
     const { visit, done, reasons, events } = reconciling({ perform: () => Promise.reject(down) });
     await expect(visit()).rejects.toThrow(down.message);
@@ -142,7 +142,7 @@ describe('the reconciler of sets', () => {
     expect(reasons).toEqual(['MemberRejected']);
   });
 
-  it('shows that a policy rejects the release of a member, and creates the next one all the same', async () => {
+  it('shows that a policy rejects the release of a member, and still creates the next one', async () => {
     const own = member(webSet({ replicas: 1 }), 0);
     const unlabelled = { ...own, metadata: { ...own.metadata, labels: {} } };
     const refused = ({ type }: SetAction): Promise<void> =>

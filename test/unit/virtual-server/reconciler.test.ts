@@ -1,4 +1,4 @@
-/** When a visit goes on with what its own write has returned. */
+/** When a visit continues with the object that its own write returned. */
 import { expect, it } from 'vitest';
 import { START_OVER_ANNOTATION } from '../../../src/api/names.ts';
 import { UID, record, web } from '../../fixtures/decision.ts';

@@ -1,4 +1,4 @@
-/** The API server refuses writes of metadata, and the status says so. */
+/** The API server refuses writes of metadata, and the status reports it. */
 import { describe, expect, it } from 'vitest';
 import { currentReason } from '../../../src/api/conditions.ts';
 import {
@@ -65,7 +65,7 @@ describe('a new object whose claim the API server refuses', () => {
     { what: 'annotations that are full', error: TOO_LONG, remedy: 'Remove large annotations from the object' },
     { what: 'a missing right', error: FORBIDDEN, remedy: 'Give the operator the rights of its ClusterRole' },
     { what: 'a quota', error: BUSY, remedy: 'Fix what the API server names' },
-  ])('says so in the words of the API server, and orders nothing ($what)', async ({ error, remedy }) => {
+  ])('quotes the API server, and orders nothing ($what)', async ({ error, remedy }) => {
     const seen = await refusing(web(), { refusesMetadata: error });
     expect(seen.requests).toEqual([]);
     expect(seen.error).toBe(error);
@@ -139,7 +139,7 @@ describe('an object whose record may not be written', () => {
   it.each([
     { what: 'a Ready server', status: true, says: 'Available' },
     { what: 'no status before', status: false, says: 'Pending' },
-  ])('says nothing of the refusal once the write is accepted, although it is paused ($what)', async (given) => {
+  ])('no longer mentions the refusal once the write is accepted, even if it is paused ($what)', async (given) => {
     const notes = [{ attempt: 'a1', state: 'task', task: 7 }] as const;
     const annotations = { [PAUSED_ANNOTATION]: 'true' };
     const status = given.status ? ((await ready()).status ?? {}) : {};
@@ -204,7 +204,7 @@ describe('a deleted object whose finalizer may not go', () => {
     expect(shownBy(restarted).reason).toBe('IdentityUnproven');
   });
 
-  it('says that a retained server runs on', async () => {
+  it('reports that a retained server keeps running', async () => {
     const object = deleted(await ready());
     const seen = await refusing({ ...object, spec: { ...object.spec, deletionPolicy: 'Retain' } }, {});
     expect(shownBy(seen).reason).toBe('WriteRefused');
@@ -212,7 +212,7 @@ describe('a deleted object whose finalizer may not go', () => {
     expect(readyOf(seen)).toMatchObject({ status: 'True' });
   });
 
-  it('says that another finalizer keeps it once its own is gone', async () => {
+  it('reports that another finalizer keeps it once its own is gone', async () => {
     const object = deleted(await ready());
     const finalizers = [...(object.metadata.finalizers ?? []), 'example.com/other'];
     const shared = { ...object, metadata: { ...object.metadata, finalizers } };
@@ -254,7 +254,7 @@ describe('a deleted object whose finalizer may not go', () => {
 });
 
 describe('an object of which the API server refuses the status as well', () => {
-  it('says so in an Event', async () => {
+  it('is reported in an Event', async () => {
     const seen = await refusing(web(), { refusesStatus: FORBIDDEN });
     expect(seen.error).toBe(POLICY);
     expect(currentReason(seen.object?.status?.conditions)).toBeUndefined();

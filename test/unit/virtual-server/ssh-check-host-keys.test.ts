@@ -49,7 +49,7 @@ function replaced(chunk: Buffer, part: Buffer, by: Buffer): Buffer {
 }
 
 describe('the key of a host', () => {
-  it('is the one of the best type if none is known, and nobody logs in', async () => {
+  it('is the key of the best type if none is known, and the check does not log in', async () => {
     const server = await startSshServer([RSA, ED25519, ECDSA]);
     const probed = await ask(server);
     expect(probed).toMatchObject(ok({ banner: expect.stringContaining('SSH-2.0-ssh2js') as string }));
@@ -73,7 +73,7 @@ describe('the key of a host', () => {
     expect(await keyOf(ask(server, ['ssh-ed25519']))).toBe(publicKey(RSA));
   });
 
-  it('is unknown if there is no common method, and SSH answers all the same', async () => {
+  it('is unknown without a common method, and SSH still counts as answering', async () => {
     const server = await startSshServer([ED25519], { kex: ['diffie-hellman-group1-sha1'] });
     expect(await ask(server)).toMatchObject(ok({ noKey: expect.stringMatching(/no matching/) as string }));
   });

@@ -93,7 +93,7 @@ describe('scaling up', () => {
     expect(messageOf(plan({ replicas: 1 }, [shape])).includes(command)).toBe(isSaid);
   });
 
-  it('stops while the answer to an order may still come, but needs nobody', () => {
+  it('stops while the answer to an order may still arrive, without asking you', () => {
     const flying = plan({ replicas: 3 }, [{ reason: 'CreateInFlight' }]);
     expect([does(flying), reasonOf(flying), flying.status.unresolvedReplicas]).toEqual([[], 'Scaling', 1]);
     expect(messageOf(flying)).toContain(
@@ -104,7 +104,7 @@ describe('scaling up', () => {
     );
   });
 
-  it('stops while a member cannot be ordered, and says why', () => {
+  it('stops while a member cannot be ordered, and reports why', () => {
     const blocked = plan({ replicas: 3 }, [
       { reason: 'InvalidSpec', message: 'spec.image x is not offered', ordered: false },
     ]);
@@ -280,7 +280,7 @@ describe('a rollout', () => {
     expect([does(old), old.status.currentRevision === old.status.updateRevision]).toEqual([['create web-1'], false]);
   });
 
-  it('says what lets it continue if a name that it needs is taken', () => {
+  it('tells how to continue if a name that it needs is taken', () => {
     const stuck = plan({ ...NEW, replicas: 2 }, [OLD, OLD], [stored('web-2')]);
     expect([does(stuck), reasonOf(stuck)]).toEqual([[], 'NameTaken']);
     expect(messageOf(stuck)).toContain(

@@ -71,7 +71,7 @@ it('releases an object without a record by one annotation, and a living one by i
   const gone = `${NOT_CREATED_ANNOTATION}=${web().metadata.uid}\``;
   expect(advice('RecordMissing', web())).toContain(`${gone}. To delete the object then, run \`kubectl delete vps web`);
   expect(advice('RecordMissing', web({ deleting: true }))).toContain(`${gone}; the object is then released`);
-  // With a copy of the record, nobody has to say anything.
+  // With a copy of the record, you need no annotation.
   expect(advice('RecordInvalid', web({ annotated: '{' }))).not.toContain(NOT_CREATED_ANNOTATION);
   expect(advice('RecordInvalid', web({ annotated: '{' }), undefined, web().metadata.uid)).toContain(gone);
 });

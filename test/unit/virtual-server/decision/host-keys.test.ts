@@ -144,7 +144,7 @@ describe('a key from the wire', () => {
 });
 
 describe('known_hosts', () => {
-  it('has a line for each way and key, and none for text that is no host', () => {
+  it('has a line for each way and key, and none for text that is not a host', () => {
     const ways = {
       sshProxy: { hostname: 'Proxy.example.com', port: 20001 },
       ipv6: ['2001:DB8::1'],

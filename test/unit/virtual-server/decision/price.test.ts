@@ -52,7 +52,7 @@ describe('the price of a model', () => {
 });
 
 describe('the place of an object', () => {
-  it('has the price of its own server, and none that status shows of another one', () => {
+  it('has the price of its own server, and never the price that status shows for another one', () => {
     expect(placeOf(showing(), HELD).price).toBe(4.5);
     expect(placeOf(showing(), { ...HELD, identifier: 'srv2' }).price).toBeUndefined();
     expect(placeOf(web({ status: SHOWN }), HELD).price).toBeUndefined();
@@ -79,14 +79,14 @@ describe('what the record keeps of a price', () => {
     expect(read(gone, {}, LATER).price).toEqual(PRICE);
   });
 
-  it('is none if none was ever stated, and that of status if an earlier version has kept it there', () => {
+  it('is missing if none was ever stated, and comes from status if an earlier version has kept it there', () => {
     expect(read(KNOWN, { price: undefined }).price).toEqual({ ...without(PRICE, 'amount'), unstatedSince: since });
     const object = webWith(KNOWN, { status: { serverStatus: 'running', price: 4.5 } });
     const { price } = withPrice(object, KNOWN, { ...SERVER, price: undefined }, NOW);
     expect(price).toEqual({ ...PRICE, amount: 4.5, unstatedSince: since });
   });
 
-  it('is that of a status which an operator has written that only observes, and changes no record', () => {
+  it('comes from a status that an observing operator wrote, and changes no record', () => {
     const status = { identifier: 'srv1', serverStatus: 'running', price: 4.5 };
     const object = webWith(TASKED, { status });
     const { price } = withPrice(object, KNOWN, { ...SERVER, price: undefined }, NOW);
@@ -104,7 +104,7 @@ describe('what the record keeps of a price', () => {
     expect(withPrice(edited, PRICED, { ...SERVER, ...blank }, NOW)).toBe(PRICED);
   });
 
-  it('is not that of another server', () => {
+  it('does not come from another server', () => {
     const other = { ...PRICED, identifier: 'srv2' };
     expect(read(other, { identifier: 'srv2', price: undefined }).price).not.toHaveProperty('amount');
     expect(placeOf(webWith(other), other)).toMatchObject({ price: undefined, teaches: undefined });

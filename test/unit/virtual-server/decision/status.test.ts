@@ -64,7 +64,7 @@ describe('the price of a server', () => {
     expect(serverFields({ ...SERVER, price: 0 }, 1018).price).toBe(0);
   });
 
-  it('is said to be an old one, for as long as it is', () => {
+  it('is reported as an old one while it is', () => {
     const object = webWith(KNOWN, { status: { ...priced, serverStatus: 'running' } });
     const given = facts({ key: { ok: true, value: { account: ACCOUNT } } });
     const told = afterLook(viewOf(object, given), KNOWN, shown({ price: undefined }));

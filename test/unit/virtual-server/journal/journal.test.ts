@@ -349,7 +349,7 @@ describe('a note', () => {
     { text: '[]', problem: 'it is not an entry of this version' },
     { text: JSON.stringify({ ...attempt('u', 'a'), more: 1 }), problem: 'it is not an entry of this version' },
     { text: JSON.stringify({ ...attempt('u', 'a'), name: '' }), problem: 'it is not an entry of this version' },
-  ])('prevents the start if it is $text, and stays as it is', async ({ text, problem }) => {
+  ])('prevents the start if it is $text, and is not changed', async ({ text, problem }) => {
     const journal = await open();
     await journal.minted(attempt('u', 'a'));
     await journal.close();
@@ -383,7 +383,7 @@ describe('a note', () => {
 });
 
 describe('the folder', () => {
-  it('keeps files that are no notes', async () => {
+  it('keeps files that are not notes', async () => {
     await mkdir(join(dir, 'lost+found'), { recursive: true });
     await writeFile(join(dir, 'README'), 'text');
     const journal = await open();
@@ -546,7 +546,7 @@ describe('a journal on a disk that refuses writes', () => {
     expect(timers.pending).toBe(0);
   });
 
-  it('does not let an attempt be sent again while a refused rename may have made its note say that it was not', async () => {
+  it('does not let an attempt be sent again while a refused rename may have set its note back to minted', async () => {
     const journal = await openHere();
     await journal.minted(attempt('u', 'a'));
     await journal.sending('u', 'a');
@@ -560,7 +560,7 @@ describe('a journal on a disk that refuses writes', () => {
     expect(await states()).toEqual([`${BOOT}.sending`]);
   });
 
-  it('does not let an attempt be sent if its note cannot say so', async () => {
+  it('does not let an attempt be sent if its note cannot be renamed', async () => {
     const journal = await openHere();
     await journal.minted(attempt('u', 'a'));
     refused = { renaming: READ_ONLY };
@@ -600,7 +600,7 @@ describe('a journal on a disk that refuses writes', () => {
     expect((await open()).entries('u')).toMatchObject([{ attempt: 'a', state: 'sending' }]);
   });
 
-  it('writes a note again that was removed from the folder, and says so until then', async () => {
+  it('writes a note again that was removed from the folder, and reports the problem until then', async () => {
     const journal = await openHere();
     await journal.minted(attempt('u', 'a'));
     await rm(await notePath());

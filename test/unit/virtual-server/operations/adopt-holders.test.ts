@@ -38,7 +38,7 @@ it.each([
   expect(object?.metadata.finalizers).toBeUndefined();
 });
 
-it('gives way to an earlier adoption', async () => {
+it('yields to an earlier adoption', async () => {
   const holders = new Holders(() => ACCOUNT);
   holders.reserve('another', OTHER, () => undefined);
   const { object } = await visit(adopter, { answers: { server: SERVER }, holders });
@@ -46,7 +46,7 @@ it('gives way to an earlier adoption', async () => {
   expect(object?.metadata.finalizers).toBeUndefined();
 });
 
-it('gives way to another key of the same account that was read meanwhile', async () => {
+it('yields to another key of the same account that was read during the visit', async () => {
   const holders = new Holders(() => ACCOUNT);
   const { object } = await visit(adopter, {
     answers: { server: SERVER },

@@ -155,7 +155,7 @@ describe('a server that is still shown after the documented answer to a DELETE',
     expect(read(doomed, first.memo, denied(false))?.memo.evidence.end).toEqual(first.memo.evidence.end);
   });
 
-  it('needs the whole proof again if its object lives on', () => {
+  it('needs the whole proof again if its object is not deleted', () => {
     expect(stateOf(looked(webWith(KNOWN), shown(), after(TIMING.pollMs, first.memo)))).toBe('requested');
   });
 });

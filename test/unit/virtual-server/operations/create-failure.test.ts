@@ -34,7 +34,7 @@ const RUNNING = { identifier: 'srv1', serverStatus: 'running' };
 
 interface Course {
   answers: Answers | ((visits: number) => Answers);
-  /** How long the visits go on (ms); each comes when the one before has asked for it. */
+  /** How long the visits continue (ms); each runs when the previous one asked for it. */
   forMs: number;
   /** The list of servers was seen to have servers whose task runs. */
   listsCreating?: true;
@@ -66,7 +66,7 @@ async function visits(
 const held = ({ object }: Visited): ServerRecord | undefined => object && recordOf(object);
 
 describe('a task that answers with an error', () => {
-  it('shows the text of the provider under a reason of its own, once the error stays', async () => {
+  it('shows the text of the provider under CreateFailed once the error persists', async () => {
     const early = await visits(webWith(NAMED), { answers: { task: FAILED, server: DENIED }, forMs: 1_500 });
     expect(shownBy(early).reason).toBe('ProviderUnavailable');
     const late = await visits(webWith(NAMED), { answers: { task: FAILED, server: DENIED }, forMs: 60_000 });
@@ -179,7 +179,7 @@ describe('a task that answers with an error', () => {
 describe('after an order that failed, another one', () => {
   const failing: Answers = { task: FAILED, server: DENIED };
 
-  it('never follows without a list of servers, until you say that nothing was created', async () => {
+  it('never follows without a list of servers, until you confirm that nothing was created', async () => {
     const last = await visits(webWith(NAMED), { answers: failing, forMs: 24 * HOUR });
     expect(shownBy(last).reason).toBe('CreateFailed');
     expect(last.requests).toEqual([]);
@@ -240,7 +240,7 @@ describe('after an order that failed, another one', () => {
     expect(late.requests).toHaveLength(1);
   });
 
-  it('is not sent if the server has appeared all the same: the object holds it again', async () => {
+  it('is not sent if the server has appeared after all: the object holds it again', async () => {
     const next = await visit(webWith(WAITING), {
       answers: { task: FAILED, server: SERVER, order: { kind: 'created', task: 8 } },
       now: NOW + 700_000,
@@ -360,7 +360,7 @@ describe('the deletion of an object whose order failed', () => {
     expect(last.object).toBeUndefined();
   });
 
-  it('polls the task again before each cancellation: an order that goes on is followed to its end', async () => {
+  it('polls the task again before each cancellation, and follows an order that still runs to its end', async () => {
     const goesOn = (count: number): Answers => ({
       ...gone,
       task: count <= 2 ? FAILED : { state: 'pending', identifier: 'srv1' },

@@ -220,7 +220,7 @@ describe('the object that a deleted one names', () => {
       says: 'its hardware address is 00:00:5e:00:53:ff',
     },
     {
-      what: 'has a server that shows no address any more',
+      what: 'has a server that no longer shows an address',
       given: { answers: { server: { ...SERVER, macs: [], ipv6: [] } } },
       reason: 'HandOverRefused',
       says: 'nothing that it shows proves',
@@ -283,7 +283,7 @@ describe('the object that a deleted one names', () => {
       given: { apiServerNow: NOW + 2 * DAY_MS },
     },
     {
-      what: 'expiresAt is that of the giver, and in the past',
+      what: 'expiresAt is in the past, as in the giver',
       from: { spec: { expiresAt: in_(-1) } },
       to: { spec: { expiresAt: in_(-1) } },
       says: 'spec.expiresAt of this object',
@@ -293,7 +293,7 @@ describe('the object that a deleted one names', () => {
       to: { spec: { expiresAt: in_(-1), deletionProtection: true } },
       says: 'spec.expiresAt of this object',
     },
-    { what: 'ttl is over', from: { own: aged }, to: { spec: { ttl: '1h' } }, says: 'spec.ttl (1h) of this object' },
+    { what: 'ttl has passed', from: { own: aged }, to: { spec: { ttl: '1h' } }, says: 'spec.ttl (1h) of this object' },
     {
       what: 'ttl has no known start',
       from: { own: { ...KNOWN, owner: OLD, account: 'account-1' } },
@@ -360,7 +360,7 @@ describe('the object that a deleted one names', () => {
     { what: 'a minute is left', to: { spec: { expiresAt: in_(60_000) } } },
     { what: 'ttl is longer than the age of the server', from: { own: aged }, to: { spec: { ttl: '25h' } } },
     {
-      what: 'ttl is that of the giver, whose server was never ready',
+      what: 'ttl is the same as in the giver, whose server was never ready',
       from: { own: { ...KNOWN, owner: OLD, account: 'account-1' }, spec: { ttl: '1h' } },
       to: { spec: { ttl: '1h' } },
     },
@@ -401,7 +401,7 @@ describe('the object that a deleted one names', () => {
     expect(visited.calls).not.toContain('delete');
   });
 
-  it('says how to order a new server if that of the giver is gone', async () => {
+  it('tells how to order a new server if the server of the giver is gone', async () => {
     const visited = await take({ beside: giver({ own: { ...record, missingAt: TIME } }) });
     expectNothing(visited);
     expect(shownBy(visited).message).toContain(
@@ -410,7 +410,7 @@ describe('the object that a deleted one names', () => {
     expect(shownBy(visited).message).not.toContain('keeps the server');
   });
 
-  it('orders nothing without a giver if its annotation says that it takes a server over, and says how to', async () => {
+  it('orders nothing without a giver if it has the annotation take-over, and tells how to order', async () => {
     const visited = await visit(web({ annotations: { [TAKE_OVER_ANNOTATION]: 'm1' } }));
     expectNothing(visited);
     expect(shownBy(visited).reason).toBe('HandOverRefused');
@@ -439,7 +439,7 @@ describe('an object that names another one', () => {
     expect(object?.metadata.finalizers).toHaveLength(1);
   });
 
-  it('says that nothing can be handed over if the provider was asked to cancel the server before', async () => {
+  it('reports that nothing can be handed over after the provider was asked to cancel the server', async () => {
     const end = { state: 'answered', identifier: 'srv1', said: 'ok', since: 0, askedAt: 0 } as const;
     const asked = await visited(dying, { memo: memo({ end }) });
     expect(asked.calls).not.toContain('delete');
@@ -450,7 +450,7 @@ describe('an object that names another one', () => {
     expect(shownBy(taken).reason).toBe('HandOverRefused');
   });
 
-  it('keeps its server at its expiry while it lives, and says so', async () => {
+  it('keeps its server at the expiry while it is not deleted, and reports it', async () => {
     const spec = { expiresAt: '2026-01-01T00:00:00Z' };
     const object = webWith(KNOWN, { ...naming, spec, status: { serverStatus: 'running' } });
     const seen = await visited(object);
@@ -615,7 +615,7 @@ describe('an object that names another one', () => {
         reason: 'HandOverPending',
         message: expect.stringContaining('as soon as first is gone') as string,
       });
-      // Neither an object of the same name nor one that is let go would hold the server.
+      // Neither an object with the same name nor a released one would hold the server.
       const gone = [
         { ...first, metadata: { ...first.metadata, uid: 'uid-of-another' } },
         { ...first, metadata: { ...first.metadata, finalizers: ['example.org/other'] } },

@@ -76,7 +76,7 @@ describe('a deleted object with a delay', () => {
     const given = { now: NOW + HOUR_MS, memo: { failures: 0, evidence: { end } } };
     const kept = await look(deleted(shape), given);
     expect(isKept(kept)).toBe(true);
-    // One 404 is no longer enough to prove the end: the server lived on.
+    // One 404 is no longer enough to prove the end, because the server kept running.
     expect(kept.memo.evidence.end).toEqual({ state: 'requested', identifier: 'srv1' });
     expect(shownBy(kept).reason).toBe('CancellationUnconfirmed');
     const restarted = await look(kept.object as VirtualServer, { now: NOW + HOUR_MS });

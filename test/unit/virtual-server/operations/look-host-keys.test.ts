@@ -60,7 +60,7 @@ describe('a look', () => {
     expect(soon).toBeLessThan(later ?? 0);
   });
 
-  it('trusts no other key, says so, and keeps Ready', async () => {
+  it('trusts no other key, reports it, and keeps Ready', async () => {
     const looked = await look(checked(), shows(OTHER_HOST_KEY));
     expect(keysIn(looked)).toEqual([HOST_KEY.key]);
     expect(looked.written).toContain(HOST_KEY.key);
@@ -116,7 +116,7 @@ describe('a look', () => {
     expect(conditionIn(acting, 'HostKeyChanged')?.subject).toBe(OTHER_HOST_KEY.fingerprint);
   });
 
-  it('keeps the keys without sshCheck, and drops those of another server', async () => {
+  it('keeps the keys without sshCheck, and drops the keys of another server', async () => {
     const unchecked = webWith(KNOWN, { status: STATUS });
     expect(keysIn(await visit(unchecked, { answers: { server: SERVER } }))).toEqual([HOST_KEY.key]);
     const macs = ['00:00:5e:00:53:ff'];

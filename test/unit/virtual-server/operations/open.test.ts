@@ -1,6 +1,6 @@
 /**
- * What is open about an order or a server outlives every other reason that Ready shows meanwhile, and the process that found it
- * out. Each state was left by a real visit.
+ * An open question about an order or a server survives every other reason that Ready shows, and the death of the process that
+ * found it. A real visit left each state.
  */
 import { describe, expect, it } from 'vitest';
 import { REASONS, type Meaning, type ReadyReason } from '../../../../src/api/conditions.ts';
@@ -62,7 +62,7 @@ describe('a doubt about a server', () => {
   const blank = { ...HELD, fingerprint: {} };
 
   it.each(others)(
-    'lets nobody cancel a server that was never recognized, although $reason shows',
+    'never cancels a server that was not recognized, although Ready shows $reason',
     async ({ reason }) => {
       const doubtful = await left(webWith(blank, deleting), denied);
       const restarted = await visit(covered(doubtful, reason), {

@@ -247,7 +247,7 @@ describe('the answer to an order', () => {
     expect(delayMs(visited)).toBe(0);
   });
 
-  it('leaves the attempt and its place if nobody knows what it did', async () => {
+  it('keeps the attempt and its place if the outcome is unknown', async () => {
     const answer = { kind: 'unknown', error: new ProviderError('PROVIDER_TIMEOUT', '60 s') } as const;
     const visited = await order({ answers: { order: answer } });
     expect(visited.calls).toEqual(['catalog', 'open', 'write', 'order', 'write', 'write']);

@@ -64,7 +64,7 @@ describe('an order that cannot be sent', () => {
       requeueAfterMs: TIMING.pollMs,
     },
     {
-      why: 'the provider states no price of a server of the namespace any more',
+      why: 'the provider no longer states the price of a server in the namespace',
       given: { maxPrice: 100, taken: 1, price: 4.5, unstated: true },
       calls: ['catalog'],
       shows: 'PriceUnknown',

@@ -76,7 +76,7 @@ describe('a 404', () => {
     }
   });
 
-  it('is about the rights of the key if the provider forbids to read its lists', async () => {
+  it('reports the rights of the key if the provider forbids reading its lists', async () => {
     const forbidden = new ResponseError(403, 'Not authorised', { code: 'PROVIDER_FORBIDDEN' });
     for (const answers of [{ products: forbidden }, { servers: forbidden }]) {
       const visited = await look({ answers });

@@ -28,7 +28,7 @@ export const FAILED = { type: 'failed', error: UNREACHABLE } as const;
 /** An object with its own record, as an operation finds it. */
 export function owned(object: VirtualServer, given: Facts): [View, ServerRecord] {
   const at = viewOf(object, given);
-  if (at.own === undefined) throw new Error('the object has no record of its own');
+  if (at.own === undefined) throw new Error('the object does not own its record');
   return [at, at.own];
 }
 

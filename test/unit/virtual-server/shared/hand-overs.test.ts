@@ -61,7 +61,7 @@ describe('a hand-over', () => {
     expect(objects.handOvers.of(FREE).givers).toEqual([{ name: 'old', isEnding: true }]);
   });
 
-  it('takes no second place in the quota', () => {
+  it('does not take a second place in the quota', () => {
     const { objects, quota } = world();
     for (const object of [OLD, FREE, TAKER]) objects.saw(object);
     expect(quota.reserve('default', 'uid-of-new', TAKER.spec)).not.toHaveProperty('full');

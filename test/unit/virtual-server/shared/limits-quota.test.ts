@@ -87,7 +87,7 @@ describe('ServerQuota with a limit in money', () => {
     expect(quota.reserve('elsewhere', 'u2', SMALL)).toHaveProperty('release');
   });
 
-  it('counts the own price of a server rather than that of others like it', () => {
+  it('counts the price of the server itself, not the price of others like it', () => {
     const quota = limited(10);
     quota.set('ns', 'u1', { ...SMALL, price: 8 });
     quota.set('elsewhere', 'u2', running(1));
@@ -96,7 +96,7 @@ describe('ServerQuota with a limit in money', () => {
     expect(quota.reserve('ns', 'u5', SMALL)).toMatchObject({ sum: 10 });
   });
 
-  it('learns the highest price of the same product and disk size, and keeps that of the last such server', () => {
+  it('learns the highest price of the same product and disk size, and keeps the price of the last such server', () => {
     const quota = limited(10);
     quota.set('elsewhere', 'u1', running(20, LARGE_DISK));
     expect(quota.reserve('ns', 'asking', SMALL)).toHaveProperty('release');

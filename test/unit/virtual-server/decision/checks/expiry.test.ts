@@ -69,7 +69,7 @@ verifyChecks('the checks of expiry', {
       facts({ key: { ok: true, value: { account: OTHER_KEY } } }),
     ],
     [
-      'the server is to be handed over',
+      'the server is about to be handed over',
       webWith(HELD, { status: READY, spec: over, annotations: { [HAND_OVER_ANNOTATION]: 'web' } }),
       undefined,
     ],
