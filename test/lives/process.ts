@@ -209,7 +209,7 @@ export class SimProcess {
     const decides = (uid: string): void => parts.prices?.decided(uid, this.#operator?.vitals().objects() ?? [], this);
     const journal =
       observes === undefined
-        ? disk.watch.watched(opened, decides, (uid, attempt) => orders.announce(uid, attempt))
+        ? disk.watch.watched(opened, decides, (uid, attempt) => orders.announce(uid, attempt), parts.onJournal)
         : opened;
     const client = createProvider({
       baseUrl: simulation.baseUrl,

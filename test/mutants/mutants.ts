@@ -373,7 +373,7 @@ export const MUTANTS: Mutant[] = [
   {
     name: 'claims an order without a note of it',
     file: 'src/virtual-server/journal/journal.ts',
-    find: "await advance({ ...known, state: 'minted', own: true }, undefined);",
+    find: "await advance({ ...known, state: 'minted', own: true }, before);",
     replace: "attempts.put({ ...known, state: 'minted', own: true });",
   },
   {
@@ -391,8 +391,8 @@ export const MUTANTS: Mutant[] = [
   {
     name: 'sends an order although its note cannot say so',
     file: 'src/virtual-server/journal/journal.ts',
-    find: "await advance({ ...before, state: 'sending' }, before);",
-    replace: "await advance({ ...before, state: 'sending' }, before).catch(() => undefined);",
+    find: "await advance({ ...before, state: 'sending', wasSending: true }, before);",
+    replace: "await advance({ ...before, state: 'sending', wasSending: true }, before).catch(() => undefined);",
   },
   {
     name: 'never serves a caller that found the token bucket empty',
@@ -748,6 +748,26 @@ export const MUTANTS: Mutant[] = [
     find: "if (view.kind === 'tooNew') return view.held;",
     replace: "if (view.kind === 'tooNew') return undefined;",
     tests: ['test/integration/records/versions.test.ts'],
+  },
+  {
+    name: 'notes a new attempt for each claim that is refused',
+    file: 'src/virtual-server/operations/order.ts',
+    find: 'const attempt = unsentIn(journal.entries(uid), account) ?? mint();',
+    replace: "const attempt = (account === '' ? unsentIn(journal.entries(uid), account) : undefined) ?? mint();",
+  },
+  {
+    name: 'claims an attempt again that was sent and refused',
+    file: 'src/virtual-server/journal/journal.ts',
+    find: "own && state === 'minted' && wasSending !== true;",
+    replace: "own && state === 'minted' && (wasSending !== true || own);",
+    tests: ['--project', 'unit', 'test/unit/virtual-server/journal/journal.test.ts'],
+  },
+  {
+    name: 'claims an attempt again under another account',
+    file: 'src/virtual-server/journal/journal.ts',
+    find: 'return entries.find((entry) => isUnsent(entry) && entry.account === account)?.attempt;',
+    replace: "return entries.find((entry) => isUnsent(entry) && account !== '')?.attempt;",
+    tests: ['--project', 'unit', 'test/unit/virtual-server/journal/journal.test.ts'],
   },
   {
     name: 'takes a missing journal entry as proof that nothing was sent',
