@@ -770,6 +770,13 @@ export const MUTANTS: Mutant[] = [
     tests: ['--project', 'unit', 'test/unit/virtual-server/journal/journal.test.ts'],
   },
   {
+    name: 'waits for the next usual look although the ttl is over',
+    file: 'src/virtual-server/operations/look.ts',
+    find: 'if (!deleting && isToExpire(object, record, facts)) return { ...next, again: true };',
+    replace: '',
+    tests: ['--project', 'unit', 'test/unit/virtual-server/operations/expire.test.ts'],
+  },
+  {
     name: 'takes a missing journal entry as proof that nothing was sent',
     file: 'src/virtual-server/decision/record.ts',
     find: "if (state === 'minted') return withoutAttempt(record);",
