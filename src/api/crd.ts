@@ -274,7 +274,7 @@ function withRulesAround(node: StructuralSchema): StructuralSchema {
       const ofField = rule.replaceAll(/\bself\b/g, `self.${name}`);
       rules.push({
         rule: isAlwaysSet ? ofField : `!has(self.${name}) || (${ofField})`,
-        message: message.startsWith('must ') ? `${name} ${message}` : message,
+        message,
         fieldPath: `.${name}`,
       });
     }

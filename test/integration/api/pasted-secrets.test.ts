@@ -98,11 +98,19 @@ describe.each(KINDS)('%s', (kind, crd, good) => {
 });
 
 it.each<[field: string, spec: Spec, message: string]>([
-  ['sshCheck', { sshCheck: 'proxy' }, 'spec.sshCheck: Invalid value: sshCheck must be None, Proxy or Direct'],
-  ['deletionPolicy', { deletionPolicy: PASTED.key }, 'deletionPolicy must be Delete or Retain'],
-  ['expiresAt', { expiresAt: 'tomorrow' }, 'expiresAt must be a time such as 2027-01-31T18:00:00Z'],
-  ['connectionSecretName', { connectionSecretName: 'Web' }, 'connectionSecretName must be the name of a Secret: lower'],
-  ['apiKeySecretRef', { apiKeySecretRef: { name: 'a_b' } }, 'spec.apiKeySecretRef.name: Invalid value: name must be'],
+  ['sshCheck', { sshCheck: 'proxy' }, 'spec.sshCheck: Invalid value: must be None, Proxy or Direct'],
+  ['deletionPolicy', { deletionPolicy: PASTED.key }, 'spec.deletionPolicy: Invalid value: must be Delete or Retain'],
+  [
+    'expiresAt',
+    { expiresAt: 'tomorrow' },
+    'spec.expiresAt: Invalid value: must be a time such as 2027-01-31T18:00:00Z',
+  ],
+  [
+    'connectionSecretName',
+    { connectionSecretName: 'Web' },
+    'spec.connectionSecretName: Invalid value: must be the name of a Secret',
+  ],
+  ['apiKeySecretRef', { apiKeySecretRef: { name: 'a_b' } }, 'spec.apiKeySecretRef.name: Invalid value: must be'],
   ['ttl', { ttl: '3d' }, 'spec.ttl: Invalid value: ttl must be a duration above 0 in hours, minutes and seconds'],
 ])('the refusal of a wrong %s says what is valid', async (_field, spec, message) => {
   const path = `/apis/${API_VERSION}/namespaces/${namespace}/virtualservers`;

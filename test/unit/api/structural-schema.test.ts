@@ -78,8 +78,8 @@ describe('inputSchema', () => {
         b: { type: 'string', maxLength: 9 },
       },
       'x-kubernetes-validations': [
-        { rule: "self.a in ['X', 'Y', 'Z']", message: 'a must be X, Y or Z', fieldPath: '.a' },
-        { rule: '!has(self.b) || (self.b.matches("b") && self.b != "")', message: 'b must be good', fieldPath: '.b' },
+        { rule: "self.a in ['X', 'Y', 'Z']", message: 'must be X, Y or Z', fieldPath: '.a' },
+        { rule: '!has(self.b) || (self.b.matches("b") && self.b != "")', message: 'must be good', fieldPath: '.b' },
       ],
     });
     expect(JSON.stringify(inputSchema(schema).properties)).not.toMatch(/enum|validations/);
