@@ -100,7 +100,7 @@ const SCALE = {
 export function virtualServerCrd(): object {
   const description =
     'A VirtualServer is a paid virtual server: applying it orders one, deleting it cancels the server.';
-  const root = rootSchema(SERVER_KIND, description, structuralSchema(specSchema), structuralSchema(statusSchema));
+  const root = rootSchema(SERVER_KIND, description, inputSchema(specSchema), structuralSchema(statusSchema));
   const names = {
     kind: SERVER_KIND,
     plural: SERVER_PLURAL,
@@ -111,7 +111,7 @@ export function virtualServerCrd(): object {
 }
 
 export function serverCatalogCrd(): object {
-  const [spec, status] = [structuralSchema(catalogSpecSchema), structuralSchema(catalogStatusSchema)];
+  const [spec, status] = [inputSchema(catalogSpecSchema), structuralSchema(catalogStatusSchema)];
   const description =
     'A ServerCatalog shows what the provider offers to an API key: it orders nothing and costs nothing.';
   const root = rootSchema(CATALOG_KIND, description, spec, status);
@@ -127,7 +127,7 @@ export function serverCatalogCrd(): object {
 export function virtualServerSetCrd(): object {
   const description =
     'A VirtualServerSet keeps a number of equal paid virtual servers: it orders and cancels them by its replicas.';
-  const root = rootSchema(SET_KIND, description, structuralSchema(setSpecSchema), structuralSchema(setStatusSchema));
+  const root = rootSchema(SET_KIND, description, inputSchema(setSpecSchema), structuralSchema(setStatusSchema));
   const names = { kind: SET_KIND, plural: SET_PLURAL, singular: SET_SINGULAR, shortNames: [SET_SHORT_NAME] };
   const { rule, message } = SET_NAME;
   return definition(names, { ...root, 'x-kubernetes-validations': [{ rule, message }] }, SET_COLUMNS, { scale: SCALE });
@@ -182,6 +182,8 @@ export interface StructuralSchema {
   description?: string;
   format?: string;
   pattern?: string;
+  enum?: unknown[];
+  maxLength?: number;
   default?: unknown;
   minimum?: number;
   maximum?: number;
@@ -193,6 +195,7 @@ export interface StructuralSchema {
   additionalProperties?: boolean | StructuralSchema;
   propertyNames?: unknown;
   'x-kubernetes-preserve-unknown-fields'?: boolean;
+  'x-kubernetes-int-or-string'?: boolean;
   'x-kubernetes-map-type'?: string;
   'x-kubernetes-list-type'?: string;
   'x-kubernetes-list-map-keys'?: string[];
@@ -203,6 +206,8 @@ export interface StructuralSchema {
 interface ValidationRule {
   rule: string;
   message: string;
+  messageExpression?: string;
+  fieldPath?: string;
 }
 
 const INT32 = 2 ** 31;
@@ -248,3 +253,63 @@ function adaptAdditionalProperties(node: StructuralSchema): void {
     node['x-kubernetes-preserve-unknown-fields'] = true;
   }
 }
+
+/* The API server quotes a text that breaks its own pattern, format, enum or rule, and the text may be a pasted private key. */
+
+/** Long enough that a pasted key breaks the rule, whose message names the valid words, and not this bound. */
+const WORD_LENGTH = 8192;
+
+/** The structural schema of what users write: the rules of each text stand at the object or map around the text. */
+export function inputSchema(schema: z.ZodType): StructuralSchema {
+  return withRulesAround(structuralSchema(schema));
+}
+
+function withRulesAround(node: StructuralSchema): StructuralSchema {
+  const { properties, items, additionalProperties, required = [] } = node;
+  const rules = [...(node['x-kubernetes-validations'] ?? [])];
+  const fields = Object.entries(properties ?? {}).map(([name, field]): [string, StructuralSchema] => {
+    const isAlwaysSet = required.includes(name) || field.default !== undefined;
+    const taken = withoutRules(field);
+    for (const { rule, message } of taken.rules) {
+      const ofField = rule.replaceAll(/\bself\b/g, `self.${name}`);
+      rules.push({
+        rule: isAlwaysSet ? ofField : `!has(self.${name}) || (${ofField})`,
+        message,
+        fieldPath: `.${name}`,
+      });
+    }
+    return [name, withRulesAround(taken.bare)];
+  });
+  let values = additionalProperties;
+  if (typeof values === 'object') {
+    const taken = withoutRules(values);
+    for (const { rule, message } of taken.rules) {
+      const ofValue = rule.replaceAll(/\bself\b/g, 'self[key]');
+      rules.push({ rule: `self.all(key, ${ofValue})`, message: `each value ${message}` });
+    }
+    values = taken.bare;
+  }
+  if (items !== undefined && withoutRules(items).rules.length > 0)
+    throw new Error('write the rules of a text in a list as rules of the list');
+  return {
+    ...node,
+    ...(properties && { properties: Object.fromEntries(fields) }),
+    ...(items && { items: withRulesAround(items) }),
+    ...(values !== undefined && { additionalProperties: values }),
+    ...(rules.length > 0 && { 'x-kubernetes-validations': rules }),
+  };
+}
+
+/** What the API server would quote of a text, as rules. Other values are no secrets. */
+function withoutRules(node: StructuralSchema): { bare: StructuralSchema; rules: ValidationRule[] } {
+  if (node.type !== 'string' && node['x-kubernetes-int-or-string'] !== true) return { bare: node, rules: [] };
+  const { 'x-kubernetes-validations': rules = [], enum: words, format, pattern, ...bare } = node;
+  if (pattern !== undefined) throw new Error(`write the pattern ${pattern} as a rule with a message`);
+  if (format === 'date-time' && rules.length === 0) throw new Error('write the form of a time as a rule');
+  if (words === undefined) return { bare, rules };
+  const listed = words.map((word) => `'${String(word)}'`);
+  const rule = { rule: `self in [${listed.join(', ')}]`, message: `must be ${oneOf(words.map(String))}` };
+  return { bare: { ...bare, maxLength: WORD_LENGTH }, rules: [...rules, rule] };
+}
+
+const oneOf = (words: readonly string[]): string => `${words.slice(0, -1).join(', ')} or ${words.at(-1) ?? ''}`;

@@ -1,12 +1,17 @@
 /** Parts shared by all kinds: metadata, conditions, references to Secrets. */
 import * as z from 'zod';
 import { CONDITION_TYPES } from './conditions.ts';
+import { matching } from './rules.ts';
 
 /** Maximum length of a condition message, in characters. */
 export const MAX_MESSAGE = 1024;
 
-export const SECRET_NAME = '^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$';
-export const secretName = z.string().min(1).max(253).regex(new RegExp(SECRET_NAME));
+const SECRET_NAME = '^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$';
+export const secretName = matching(
+  z.string().min(1).max(253),
+  SECRET_NAME,
+  'must be the name of a Secret: lowercase letters, digits, "-" and "."',
+);
 
 const conditionSchema = z.object({
   type: z

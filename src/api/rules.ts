@@ -5,18 +5,12 @@ interface Rule<T> {
   /** CEL, for the API server. */
   rule: string;
   message: string;
-  /** The field of the value that the rule is about, such as `.name`. The API server does not quote it, as it does with a pattern. */
-  fieldPath?: string;
   /** The same check in TypeScript, for code that parses a spec before sending it. */
   holds: (value: T) => boolean;
 }
 
 export function ruled<S extends z.ZodType>(schema: S, ...rules: Rule<z.output<S>>[]): S {
-  const checked = rules.reduce(
-    (before, { message, fieldPath, holds }) =>
-      before.refine(holds, { message, ...(fieldPath !== undefined && { path: [fieldPath.slice(1)] }) }),
-    schema,
-  );
+  const checked = rules.reduce((before, { message, holds }) => before.refine(holds, message), schema);
   return checked.meta({ 'x-kubernetes-validations': rules.map(({ holds: _holds, ...rule }) => rule) });
 }
 

@@ -1,11 +1,8 @@
-/**
- * The fields that name SSH keys. When a rule or a pattern of a text fails, the API server quotes the text, and this one may be a
- * private key. So the rules stand at the list, or at the object around the text.
- */
+/** The fields that name SSH keys. The rules of the texts in a list stand at the list, because the API server quotes a text. */
 import * as z from 'zod';
-import { SECRET_NAME } from './meta.ts';
+import { secretName } from './meta.ts';
 import { KEY_FORM, PRIVATE_KEY } from './public-key.ts';
-import { ruled } from './rules.ts';
+import { matching } from './rules.ts';
 
 const MAX_KEYS = 16;
 
@@ -36,26 +33,14 @@ export const sshKeysSchema = z
     ],
   });
 
-const SECRET_KEY = '^[-._a-zA-Z0-9]+$';
-
-export const sshKeyFromSchema = ruled(
-  z.object({
-    name: z.string().min(1).max(253).describe('Name of a Secret in the namespace of this object.'),
-    key: z.string().min(1).max(253).describe('Key in that Secret.'),
-  }),
-  {
-    rule: `self.name.matches(r'${SECRET_NAME}')`,
-    message: 'name must be the name of a Secret: lowercase letters, digits, "-" and "."',
-    fieldPath: '.name',
-    holds: ({ name }) => new RegExp(SECRET_NAME).test(name),
-  },
-  {
-    rule: `self.key.matches(r'${SECRET_KEY}')`,
-    message: 'key must name a key of the Secret: letters, digits, "-", "_" and "."',
-    fieldPath: '.key',
-    holds: ({ key }) => new RegExp(SECRET_KEY).test(key),
-  },
-);
+export const sshKeyFromSchema = z.object({
+  name: secretName.describe('Name of a Secret in the namespace of this object.'),
+  key: matching(
+    z.string().min(1).max(253),
+    '^[-._a-zA-Z0-9]+$',
+    'must name a key of the Secret: letters, digits, "-", "_" and "."',
+  ).describe('Key in that Secret.'),
+});
 
 /** A rule for each key, with a message that names the first one that breaks it. */
 function ruleOfKeys(isGood: string, message: string) {

@@ -1,6 +1,6 @@
 /** VirtualServerSet: a number of equal servers. The types and the CustomResourceDefinition come from these schemas. */
 import * as z from 'zod';
-import { conditionsSchema, secretName, type ObjectMeta } from './meta.ts';
+import { conditionsSchema, type ObjectMeta } from './meta.ts';
 import { GROUP } from './names.ts';
 import type { OrderedField } from './ordered-fields.ts';
 import { matching, ruled } from './rules.ts';
@@ -147,7 +147,7 @@ export const setSpecSchema = z
           .enum(['Newest', 'Oldest'])
           .default('Newest')
           .describe(
-            'Which members the set deletes first, after those that are marked and those that are not available.',
+            'Which members the set deletes first, Newest or Oldest, after those that are marked and those that are not available.',
           ),
       })
       .default({ order: 'Newest' })
@@ -168,7 +168,10 @@ const orderedFields = {
   sshKeys: z.array(z.string().max(8192)).max(16).optional().describe('SSH public keys.'),
   sshKeysFrom: z
     .array(
-      z.object({ name: secretName.describe('Name of a Secret.'), key: z.string().max(253).describe('Key in it.') }),
+      z.object({
+        name: z.string().max(253).describe('Name of a Secret.'),
+        key: z.string().max(253).describe('Key in it.'),
+      }),
     )
     .max(16)
     .optional()

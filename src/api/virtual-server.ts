@@ -25,6 +25,11 @@ export const BOUNDS = {
 /** A second rule requires a digit other than 0, so the duration is above 0. */
 const DURATION = '^([0-9]{1,6}(h|m|s))+$';
 
+/** RFC 3339, as the API server reads it. Of a day that its month does not have, the API server only says that it is no time. */
+const DAY = '[0-9]{4}-(0[1-9]|1[0-2])-(0[1-9]|[12][0-9]|3[01])';
+const CLOCK = '([01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9]([.,][0-9]+)?';
+const TIME = `^${DAY}T${CLOCK}(Z|[+-]([01][0-9]|2[0-4]):[0-5][0-9])$`;
+
 const duration = (field: string): z.ZodString =>
   ruled(z.string().max(32), {
     rule: `self.matches(r'${DURATION}') && self.matches('[1-9]')`,
@@ -71,7 +76,7 @@ export const specSchema = ruled(
       .enum(['None', 'Proxy', 'Direct'])
       .default('None')
       .describe(
-        'With Proxy or Direct, Ready requires an SSH server that answers: through the SSH proxy, or at port 22 of the first IPv6 address.',
+        'None, Proxy or Direct. With Proxy or Direct, Ready requires an SSH server that answers: through the SSH proxy, or at port 22 of the first IPv6 address.',
       ),
     connectionSecretName: secretName
       .optional()
@@ -82,9 +87,11 @@ export const specSchema = ruled(
       .datetime('must be a time such as 2027-01-31T18:00:00Z')
       .max(64)
       .meta({
-        // With the format alone, the API server would accept an empty list as a time.
         'x-kubernetes-validations': [
-          { rule: "self > timestamp('1970-01-01T00:00:00Z')", message: 'expiresAt must be a time' },
+          {
+            rule: `self.matches(r'${TIME}') && timestamp(self) > timestamp('1970-01-01T00:00:00Z')`,
+            message: 'must be a time such as 2027-01-31T18:00:00Z',
+          },
         ],
       })
       .optional()

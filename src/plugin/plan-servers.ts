@@ -46,6 +46,8 @@ export interface Costs {
   price: number | undefined;
 }
 
+type SshKeyFrom = NonNullable<VirtualServerSpec['sshKeysFrom']>[number];
+
 /** What surrounds an object. */
 export interface Scene {
   /** Every VirtualServer that the user may list. */
@@ -55,6 +57,8 @@ export interface Scene {
   lists: (namespace: string, secret: string) => ServerCatalogStatus | undefined;
   /** Names a Secret that an order would need and that does not exist; undefined: they exist, or are not known. */
   missing: (namespace: string, secrets: readonly string[]) => string | undefined;
+  /** What is wrong with a text of a Secret that should hold SSH public keys; undefined: nothing, or it is not known. */
+  wrongKeys: (namespace: string, from: SshKeyFrom) => string | undefined;
   /** ms since the epoch. */
   now: number;
 }
@@ -114,7 +118,7 @@ const wasLetLive = (before: VirtualServer | undefined, { now }: Scene): boolean 
 function secretProblem(
   { metadata: { namespace }, spec }: { metadata: Pick<ObjectMeta, 'namespace'>; spec: VirtualServerSpec },
   before: VirtualServer | undefined,
-  { missing }: Pick<Scene, 'missing'>,
+  { missing, wrongKeys }: Pick<Scene, 'missing' | 'wrongKeys'>,
 ): string | undefined {
   const held = before && heldRecord(before);
   const holds = held !== undefined && holdsSomething(held);
@@ -122,13 +126,19 @@ function secretProblem(
   if (holds && isSame) return undefined;
   const key = missing(namespace, [spec.apiKeySecretRef.name]);
   if (key !== undefined) return `SecretNotFound: Secret ${key}, which should hold the API key, does not exist`;
-  const keys = holds
-    ? undefined
-    : missing(
-        namespace,
-        (spec.sshKeysFrom ?? []).map(({ name }) => name),
-      );
-  return keys && `SSHKeyNotFound: Secret ${keys}, named in spec.sshKeysFrom, does not exist`;
+  if (holds) return undefined;
+  const { sshKeysFrom = [] } = spec;
+  const keys = missing(
+    namespace,
+    sshKeysFrom.map(({ name }) => name),
+  );
+  if (keys !== undefined) return `SSHKeyNotFound: Secret ${keys}, named in spec.sshKeysFrom, does not exist`;
+  for (const from of sshKeysFrom) {
+    const problem = wrongKeys(namespace, from);
+    if (problem !== undefined)
+      return `SSHKeyNotFound: Secret ${namespace}/${from.name}, named in spec.sshKeysFrom, ${problem}`;
+  }
+  return undefined;
 }
 
 /** The first giver that gives its server, as the operator asks them in turn. */
@@ -241,7 +251,7 @@ function orderOf(after: VirtualServer, scene: Scene, fields: string): Outcome {
 /** What keeps an object from ordering; `isCertain`: nothing else than that is known. Undefined: nothing does. */
 export function orderProblem(
   object: { metadata: Pick<ObjectMeta, 'namespace'>; spec: VirtualServerSpec },
-  scene: Pick<Scene, 'lists' | 'missing' | 'now'>,
+  scene: Pick<Scene, 'lists' | 'missing' | 'wrongKeys' | 'now'>,
 ): { text: string; isCertain: boolean } | undefined {
   const missing = secretProblem(object, undefined, scene);
   if (missing !== undefined) return { text: missing, isCertain: true };

@@ -3,7 +3,7 @@
  * after the death of the machine.
  */
 import type { TaskNumber } from '../../src/base/exact-numbers.ts';
-import type { Journal, JournalEntry } from '../../src/virtual-server/journal/journal.ts';
+import { unsentIn, type Journal, type JournalEntry } from '../../src/virtual-server/journal/journal.ts';
 
 type State = Pick<JournalEntry, 'state' | 'task'>;
 
@@ -23,13 +23,15 @@ export class JournalWatch {
 
   /**
    * Wraps the journal to record its confirmed steps. `onMinted` gets the uid of each object that is about to claim an
-   * attempt, `onSending` of each that orders, and `onTask` the attempt of each whose order was accepted.
+   * attempt, `onSending` of each that orders, and `onTask` the attempt of each whose order was accepted. `onGrowth` gets what
+   * would let the journal grow with each refused claim.
    */
   watched(
     journal: Journal,
     onMinted: (uid: string) => void,
     onSending: (uid: string, attempt: string) => void,
     onTask: (attempt: string, task: TaskNumber) => void,
+    onGrowth: (what: string) => void,
   ): Journal {
     const follow = async (uid: string, attempt: string, state: State, step: Promise<void>): Promise<void> => {
       const key = `${uid} ${attempt}`;
@@ -52,6 +54,11 @@ export class JournalWatch {
       uids: () => journal.uids(),
       minted: (entry) => {
         onMinted(entry.uid);
+        const unsent = unsentIn(journal.entries(entry.uid), entry.account);
+        if (unsent !== undefined && unsent !== entry.attempt)
+          onGrowth(
+            `the journal has attempt ${unsent} of ${entry.name}, never sent, and gets ${entry.attempt} beside it`,
+          );
         return follow(entry.uid, entry.attempt, { state: 'minted' }, journal.minted(entry));
       },
       sending: (uid, attempt) => {

@@ -214,6 +214,7 @@ export class SimProcess {
             decides,
             (uid, attempt) => orders.announce(uid, attempt),
             (attempt, task) => orders.followed(attempt, task),
+            parts.onFault,
           )
         : opened;
     const client = createProvider({

@@ -414,7 +414,7 @@ export const MUTANTS: Mutant[] = [
   {
     name: 'claims an order without a note of it',
     file: 'src/virtual-server/journal/journal.ts',
-    find: "await advance({ ...known, state: 'minted', own: true }, undefined);",
+    find: "await advance({ ...known, state: 'minted', own: true }, before);",
     replace: "attempts.put({ ...known, state: 'minted', own: true });",
   },
   {
@@ -432,8 +432,8 @@ export const MUTANTS: Mutant[] = [
   {
     name: 'sends an order although its note cannot say so',
     file: 'src/virtual-server/journal/journal.ts',
-    find: "await advance({ ...before, state: 'sending' }, before);",
-    replace: "await advance({ ...before, state: 'sending' }, before).catch(() => undefined);",
+    find: "await advance({ ...before, state: 'sending', wasSending: true }, before);",
+    replace: "await advance({ ...before, state: 'sending', wasSending: true }, before).catch(() => undefined);",
   },
   {
     name: 'never serves a caller that found the token bucket empty',
@@ -789,6 +789,33 @@ export const MUTANTS: Mutant[] = [
     find: "if (view.kind === 'tooNew') return view.held;",
     replace: "if (view.kind === 'tooNew') return undefined;",
     tests: ['test/integration/records/versions.test.ts'],
+  },
+  {
+    name: 'notes a new attempt for each claim that is refused',
+    file: 'src/virtual-server/operations/order.ts',
+    find: 'const attempt = unsentIn(journal.entries(uid), account) ?? mint();',
+    replace: "const attempt = (account === '' ? unsentIn(journal.entries(uid), account) : undefined) ?? mint();",
+  },
+  {
+    name: 'claims an attempt again that was sent and refused',
+    file: 'src/virtual-server/journal/journal.ts',
+    find: "own && state === 'minted' && wasSending !== true;",
+    replace: "own && state === 'minted' && (wasSending !== true || own);",
+    tests: ['--project', 'unit', 'test/unit/virtual-server/journal/journal.test.ts'],
+  },
+  {
+    name: 'claims an attempt again under another account',
+    file: 'src/virtual-server/journal/journal.ts',
+    find: 'return entries.find((entry) => isUnsent(entry) && entry.account === account)?.attempt;',
+    replace: "return entries.find((entry) => isUnsent(entry) && account !== '')?.attempt;",
+    tests: ['--project', 'unit', 'test/unit/virtual-server/journal/journal.test.ts'],
+  },
+  {
+    name: 'waits for the next usual look although the ttl is over',
+    file: 'src/virtual-server/operations/look.ts',
+    find: 'if (!deleting && isToExpire(object, record, facts)) return { ...next, again: true };',
+    replace: '',
+    tests: ['--project', 'unit', 'test/unit/virtual-server/operations/expire.test.ts'],
   },
   {
     name: 'takes a missing journal entry as proof that nothing was sent',

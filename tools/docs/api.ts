@@ -9,8 +9,12 @@ import {
 import { ORDERED_FIELDS } from '../../src/api/ordered-fields.ts';
 import { ORDERED_FIELDS_MESSAGE } from '../../src/api/ordered-fields-policy.ts';
 import { recordSchema } from '../../src/api/record.ts';
+import { catalogSpecSchema } from '../../src/api/server-catalog.ts';
+import { specSchema } from '../../src/api/virtual-server.ts';
+import { setSpecSchema } from '../../src/api/virtual-server-set.ts';
 import { API_VERSION, SERVER_KIND, SET_KIND } from '../../src/api/names.ts';
 import { capitalized, ended } from '../../src/base/text.ts';
+import type * as z from 'zod';
 import { anchorOf, code, table, text, wrap } from './table.ts';
 
 type Node = Omit<StructuralSchema, 'additionalProperties' | 'items' | 'properties'> & {
@@ -82,7 +86,11 @@ members](../how-to/server-set.md#roll-out-a-change); the operator writes every o
 
 export function apiPage(): string {
   const sections = new Map<string, string>();
-  const definitions = [withRecord(virtualServerCrd()), virtualServerSetCrd(), serverCatalogCrd()];
+  const definitions = [
+    withSpec(withRecord(virtualServerCrd()), specSchema),
+    withSpec(virtualServerSetCrd(), setSpecSchema),
+    withSpec(serverCatalogCrd(), catalogSpecSchema),
+  ];
   return [INTRO, ...definitions.map((definition) => kind(definition as Definition, sections))].join('\n');
 }
 
@@ -115,6 +123,15 @@ function withRecord(definition: object): object {
   const { record } = whole.spec.versions[0]?.schema.openAPIV3Schema.properties?.['status']?.properties ?? {};
   if (record === undefined) throw new Error('status has no record');
   Object.assign(record, structuralSchema(recordSchema), { description: `${record.description} ${STORED}` });
+  return whole;
+}
+
+/** With each rule at its field again, which the CRD has at the object around the field. */
+function withSpec(definition: object, schema: z.ZodType): object {
+  const whole = structuredClone(definition) as Definition;
+  const { properties } = whole.spec.versions[0]?.schema.openAPIV3Schema ?? {};
+  if (properties === undefined) throw new Error('the definition has no schema');
+  properties['spec'] = structuralSchema(schema) as Node;
   return whole;
 }
 

@@ -2,6 +2,7 @@
 import { CATALOG_KIND, CATALOG_PLURAL, GROUP, SERVER_KIND, SET_KIND } from '../../api/names.ts';
 import type { ServerCatalog, ServerCatalogStatus } from '../../api/server-catalog.ts';
 import { API_VERSION } from '../../api/names.ts';
+import { publicKeysIn } from '../../api/public-key.ts';
 import type { VirtualServer } from '../../api/virtual-server.ts';
 import type { VirtualServerSet } from '../../api/virtual-server-set.ts';
 import { quoted } from '../../base/text.ts';
@@ -86,10 +87,20 @@ export async function showPlan(context: Context, options: PlanOptions): Promise<
   }
   // Nobody can have put a Secret into a namespace that does not exist.
   const present = tries.filter(({ item }) => !missing.has(item.namespace));
-  const { absent, note } = await absentSecrets(cluster, present, secrets);
+  const { absent, texts, note } = await lookAtSecrets(cluster, present, secrets);
   const lacking = (namespace: string, names: readonly string[]): string | undefined =>
     names.map((name) => `${namespace}/${name}`).find((name) => absent.has(name));
-  const scene: Scene = { ...around.scene, missing: lacking };
+  const wrongKeys: Scene['wrongKeys'] = (namespace, { name, key }) => {
+    const data = texts.get(`${namespace}/${name}`);
+    if (data === undefined) return undefined;
+    const text = Buffer.from(data[key] ?? '', 'base64')
+      .toString('utf8')
+      .trim();
+    if (text === '') return `has no key "${key}"`;
+    const found = publicKeysIn(text);
+    return found.ok ? undefined : `key "${key}": ${found.error}`;
+  };
+  const scene: Scene = { ...around.scene, missing: lacking, wrongKeys };
   const changes = tries.map(({ item, tried }) => changeOf(item, tried, scene));
   if (selector !== undefined) changes.push(...(await pruned(cluster, { items, namespaces, selector }, scene)));
   const prices = new Map(
@@ -148,36 +159,52 @@ async function manifests(
 const namespaceOf = (metadata: { namespace?: unknown }, { namespace }: ClusterView): string =>
   typeof metadata.namespace === 'string' ? metadata.namespace : namespace;
 
-/** The Secrets that the objects name and that do not exist. The API server sends no data of a Secret. */
-async function absentSecrets(
+interface Secrets {
+  /** `NAMESPACE/NAME` of those that do not exist. */
+  absent: Set<string>;
+  /** The data of those that should hold SSH public keys, in base64. */
+  texts: Map<string, Partial<Record<string, string>>>;
+  note: string[];
+}
+
+/** The Secrets that the objects name. Of those with an API key, the API server sends no data. `provided`: by the manifests. */
+async function lookAtSecrets(
   cluster: ClusterView,
   tries: readonly Try[],
   provided: ReadonlySet<string>,
-): Promise<{ absent: Set<string>; note: string[] }> {
-  const absent = new Set<string>();
-  const named = tries.flatMap(({ item: { kind, namespace }, tried: { after } }) =>
-    after === undefined ? [] : secretsIn(kind, after).map((name) => ({ namespace, name })),
-  );
-  const wanted = new Map(named.map((one) => [`${one.namespace}/${one.name}`, one]));
-  for (const [key, { namespace, name }] of wanted) {
+): Promise<Secrets> {
+  const absent: Secrets['absent'] = new Set();
+  const texts: Secrets['texts'] = new Map();
+  const wanted = new Map<string, { namespace: string; name: string; hasKeys: boolean }>();
+  for (const { item, tried } of tries)
+    for (const { name, hasKeys } of tried.after === undefined ? [] : secretsIn(item.kind, tried.after)) {
+      const key = `${item.namespace}/${name}`;
+      wanted.set(key, { namespace: item.namespace, name, hasKeys: hasKeys || wanted.get(key)?.hasKeys === true });
+    }
+  for (const [key, { namespace, name, hasKeys }] of wanted) {
     if (provided.has(key)) continue;
     const path = pathOf({ apiVersion: 'v1', plural: 'secrets' }, namespace, name);
+    const how = hasKeys ? {} : { accept: ONLY_METADATA };
     try {
-      if ((await cluster.ask({ path, accept: ONLY_METADATA, absent: name })) === undefined) absent.add(key);
+      const found = await cluster.ask({ path, ...how, absent: name });
+      if (found === undefined) absent.add(key);
+      else if (hasKeys) texts.set(key, (found as { data?: Partial<Record<string, string>> }).data ?? {});
     } catch (error) {
       if (!(error instanceof CommandError)) throw error;
-      return { absent, note: ['not checked whether the Secrets exist: you may not read them'] };
+      const note =
+        'not checked whether the Secrets exist, and whether SSH keys in them are valid: you may not read them';
+      return { absent, texts, note: [note] };
     }
   }
-  return { absent, note: [] };
+  return { absent, texts, note: [] };
 }
 
-/** The names of the Secrets that an order needs. */
-function secretsIn(kind: string, after: unknown): string[] {
+/** The Secrets that an order needs. */
+function secretsIn(kind: string, after: unknown): { name: string; hasKeys: boolean }[] {
   if (kind !== SERVER_KIND && kind !== SET_KIND) return [];
   const { spec } = after as VirtualServer | VirtualServerSet;
   const { apiKeySecretRef, sshKeysFrom = [] } = 'template' in spec ? spec.template.spec : spec;
-  return [apiKeySecretRef.name, ...sshKeysFrom.map(({ name }) => name)];
+  return [{ name: apiKeySecretRef.name, hasKeys: false }, ...sshKeysFrom.map(({ name }) => ({ name, hasKeys: true }))];
 }
 
 /** What the user may see beside the manifests. */
@@ -185,7 +212,7 @@ async function surroundings(
   cluster: ClusterView,
   namespaces: readonly string[],
   now: number,
-): Promise<{ scene: Omit<Scene, 'missing'>; notes: string[] }> {
+): Promise<{ scene: Omit<Scene, 'missing' | 'wrongKeys'>; notes: string[] }> {
   const everywhere = await cluster.list(true).catch(() => undefined);
   const servers = everywhere ?? (await Promise.all(namespaces.map((namespace) => cluster.listIn(namespace)))).flat();
   const catalogs = new Map<string, ServerCatalog[]>();

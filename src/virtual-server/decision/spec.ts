@@ -1,5 +1,5 @@
 /** Finds what is wrong with a spec before it is ordered: SSH keys, and what the provider's lists lack. Pure. */
-import { publicKeyProblem } from '../../api/public-key.ts';
+import { PRIVATE_KEY, publicKeyProblem } from '../../api/public-key.ts';
 import type { VirtualServerSpec } from '../../api/virtual-server.ts';
 import { MAX_COMPARED, closest } from '../../base/similar.ts';
 import { cut } from '../../base/text.ts';
@@ -36,7 +36,13 @@ export function specProblem(spec: VirtualServerSpec, catalog: Catalog): string |
 function unknownName(field: string, value: string, offered: readonly string[]): string | undefined {
   if (offered.includes(value)) return undefined;
   const what = offered.length > MAX_COMPARED ? 'some valid values' : 'nearest valid values';
-  return describe(field, `"${value}"`, what, closest(value, offered, NEAREST), offered.length);
+  return describe(field, shown(value), what, closest(value, offered, NEAREST), offered.length);
+}
+
+/** No name is that long, and the text may be a private key that you have pasted. */
+function shown(value: string): string {
+  const isNamed = value.length <= 64 && !new RegExp(PRIVATE_KEY).test(value);
+  return isNamed ? `"${value}"` : `(${value.length} characters)`;
 }
 
 function unknownSize(field: string, value: number, offered: readonly number[]): string | undefined {

@@ -39,7 +39,7 @@ export interface Journal {
   entries(uid: string): readonly JournalEntry[];
   /** The uids of all objects with attempts. */
   uids(): string[];
-  /** A new attempt, not sent yet; call it before the claim. */
+  /** An attempt that is not sent yet: a new one, or `unsentIn` the entries; call it before the claim. */
   minted(attempt: NewAttempt): Promise<void>;
   /**
    * The create is about to be sent; send it only after this resolved. Once only, by the process that minted the
@@ -101,6 +101,18 @@ async function readBootId(files: FileSystem): Promise<string> {
   return /^[0-9a-f-]{36}$/.test(text.trim()) ? text.trim() : randomUUID();
 }
 
+/** Certainly not sent, and never about to be. */
+const isUnsent = ({ own, state, wasSending }: JournalEntry): boolean =>
+  own && state === 'minted' && wasSending !== true;
+
+/**
+ * The attempt that the next claim may name, so that claims which the API server refuses leave one note and not one each.
+ * Another account needs another attempt: a claim that is still on its way may name the first one.
+ */
+export function unsentIn(entries: readonly JournalEntry[], account: string): string | undefined {
+  return entries.find((entry) => isUnsent(entry) && entry.account === account)?.attempt;
+}
+
 const inMemory: Notes = {
   problem: undefined,
   save: () => Promise.resolve(),
@@ -129,9 +141,11 @@ function createJournal(attempts: Attempts, notes: Notes, unlock: () => Promise<v
    */
   async function advance(entry: JournalEntry, fallback: JournalEntry | undefined): Promise<void> {
     mustBeOpen();
+    // Only a claim that names the attempt again changes more than its state.
+    const again = attempts.get(entry.uid, entry.attempt)?.mintedAt !== entry.mintedAt;
     attempts.put(entry);
     try {
-      await notes.save(entry);
+      await notes.save(entry, again);
     } catch (error) {
       if (attempts.isCurrent(entry)) {
         if (fallback === undefined) attempts.delete(entry);
@@ -162,15 +176,16 @@ function createJournal(attempts: Attempts, notes: Notes, unlock: () => Promise<v
     entries: (uid) => attempts.of(uid),
     uids: () => attempts.uids(),
     async minted({ namespace, name, uid, attempt, account, mintedAt }) {
-      if (attempts.get(uid, attempt) !== undefined) throw wrongStep(attempt, 'was minted before');
+      const before = attempts.get(uid, attempt);
+      if (before !== undefined && !isUnsent(before)) throw wrongStep(attempt, 'may have been sent before');
       const known = { namespace, name, uid, attempt, account, mintedAt };
-      await advance({ ...known, state: 'minted', own: true }, undefined);
+      await advance({ ...known, state: 'minted', own: true }, before);
     },
     async sending(uid, attempt) {
       const before = known(uid, attempt);
       if (!before.own) throw wrongStep(attempt, 'was minted by another process, so it is not ours to send');
       if (before.state !== 'minted') throw wrongStep(attempt, 'may have been sent before');
-      await advance({ ...before, state: 'sending' }, before);
+      await advance({ ...before, state: 'sending', wasSending: true }, before);
     },
     async task(uid, attempt, task) {
       const before = known(uid, attempt);

@@ -1,6 +1,6 @@
 /**
- * The files under the journal: one small note for each attempt. A note is written once, under a name that nothing reads,
- * and renamed; from then on only its name changes, and says what the operator knows: KEY.BOOT.STATE. So the death of the
+ * The files under the journal: one small note for each attempt. A note is written under a name that nothing reads, and
+ * renamed; from then on only its name changes, and says what the operator knows: KEY.BOOT.STATE. So the death of the
  * process never leaves a torn note or an older state, without any sync: the page cache survives. The death of the machine
  * may leave an older state. So the name carries the machine's boot, and under an earlier boot `minted` proves nothing.
  */
@@ -24,7 +24,8 @@ export interface FileSystem {
 export interface Notes {
   /** Why the disk accepts no new note; undefined if it does. */
   readonly problem: string | undefined;
-  save(entry: JournalEntry): Promise<void>;
+  /** `again`: the content has changed too, and not only the state. */
+  save(entry: JournalEntry, again?: boolean): Promise<void>;
   /** Calls `removed` before the next step. */
   remove(entry: JournalEntry, removed: () => void): Promise<void>;
   /** Resolves when all steps of before have ended. */
@@ -134,13 +135,13 @@ export async function openNotes({ dir, bootId, files, timers, warn, attempts }: 
     return [...found].flatMap(([key, entry]) => (names.has(key) ? [] : [entry]));
   }
 
-  /** One rename, if the note exists: that needs no space on a full disk. */
-  async function put(entry: JournalEntry): Promise<void> {
+  /** One rename, if the note exists with this content: that needs no space on a full disk. */
+  async function put(entry: JournalEntry, again = false): Promise<void> {
     const key = keyOf(entry.uid, entry.attempt);
     const name = `${key}.${bootId}.${entry.task === undefined ? entry.state : `task-${entry.task}`}`;
     const unnamed = key + UNNAMED;
     let before = names.get(key);
-    if (before === undefined) {
+    if (before === undefined || again) {
       before = unnamed;
       await write(before, textOf(entry));
     }
@@ -219,7 +220,7 @@ export async function openNotes({ dir, bootId, files, timers, warn, attempts }: 
     get problem() {
       return problem;
     },
-    save: (entry) => inTurn(() => put(entry)),
+    save: (entry, again) => inTurn(() => put(entry, again)),
     remove: (entry, removed) =>
       inTurn(async () => {
         await discardNote(keyOf(entry.uid, entry.attempt));
@@ -285,6 +286,8 @@ export interface JournalEntry {
   readonly account?: string;
   /** True if minted by this process; false if an earlier one noted it. */
   readonly own: boolean;
+  /** This process has noted before that it was about to send the attempt. */
+  readonly wasSending?: boolean;
 }
 
 export class Attempts {

@@ -133,6 +133,8 @@ export function seen(at: View, before: ServerRecord, known: ServerRecord, found:
   const afterMs = nextLookMs(current, verdict, { connection, isNewKey }, facts);
   const memo = withEvidence(withoutFailures(withoutWord(present)), { takerMissing });
   const next = endVisit(at, parts, { operation: 'look', afterMs }, memo, record === before ? undefined : record);
+  // With the time of readiness, a ttl may be over already, and nothing else would lead to the next visit.
+  if (!deleting && isToExpire(object, record, facts)) return { ...next, again: true };
   return next.record !== undefined && canFollow(at, before, record, isAvailable) ? mirroredFirst(next) : next;
 }
 

@@ -28,6 +28,7 @@ import type { Outcome, Park } from '../decision/types.ts';
 import type { View } from '../decision/view.ts';
 import type { Full, NoSum, Reservation } from '../shared/limits.ts';
 import { unknownMessage } from '../decision/words.ts';
+import { unsentIn } from '../journal/journal.ts';
 import type { Visit } from '../visit.ts';
 import { lookForFailed } from './reads.ts';
 import { readSshKeys } from './ssh-keys.ts';
@@ -138,12 +139,12 @@ async function claimAndSend(
   if ('full' in place) return parked(view, noPlace(view, place));
   if (!visit.beginsOrder()) return undefined;
 
-  const attempt = mint();
+  const attempt = unsentIn(journal.entries(uid), account) ?? mint();
   const now = timers.now();
   await journal.minted({ namespace, name, uid, attempt, account, mintedAt: new Date(now).toISOString() });
   visit.claims(attempt);
   // If it fails, the journal keeps the attempt: a proxy may answer 409 to an applied claim, and the note proves that
-  // nothing was sent.
+  // nothing was sent. The next claim names the same attempt.
   await visit.commit({ name: 'claim', next: goOn(view.facts.memo, { record: claimed(view, attempt, account) }) });
   const own = ownOfClaim(visit, view, attempt);
   if (own === undefined) {

@@ -11,6 +11,7 @@ import { stringify } from 'yaml';
 import { ADOPT_ANNOTATION, API_VERSION, SET_KIND } from '../../../src/api/names.ts';
 import type { Change } from '../../../src/plugin/plan-servers.ts';
 import { virtualServer, withAnnotations, withSpec } from '../../fixtures/virtual-server.ts';
+import { ED25519, PRIVATE_KEYS, SECRET } from '../../fixtures/public-keys.ts';
 import { putCatalog } from '../support/catalog.ts';
 import { useGuards } from '../support/guarded-objects.ts';
 import { succeed } from '../support/guards.ts';
@@ -192,9 +193,6 @@ it('predicts the cancellation for a ttl in the past, which the guards warn about
   expect(verbs((await planned(plugin, '-f', both)).plan)).toEqual({ lost: 'order' });
   const applied = await plugin.shell(`kubectl apply -f ${join(path, 'web.yaml')}`);
   expect(applied).toMatchObject({ code: 0, stderr: expect.stringContaining('ttl is over') as string });
-  await world.waitFor('web', ({ status }) => status?.conditions?.some(({ type }) => type === 'Expiring') === true);
-  // Otherwise, the operator looks again only after its usual pause.
-  await world.annotate('web', { 'reconcile-at': 'now' });
   await world.waitForReason('web', 'Expired');
   expect(world.simulator.ledger.cancels()).toHaveLength(1);
 });
@@ -211,6 +209,23 @@ it('orders, adopts and cancels what it said', async () => {
   expect(world.simulator.ledger.creates()).toHaveLength(1);
   expect((await world.get('adopted'))?.status?.identifier).toBe(identifier);
   expect(verbs((await planned(plugin, '-f', path)).plan)).toEqual({ new: 'none', adopted: 'none' });
+});
+
+it('reads the SSH keys in Secrets as the operator does, and shows none of them', async () => {
+  const { world, plugin } = await guardedWorld();
+  const pasted = PRIVATE_KEYS.OpenSSH ?? '';
+  const stringData = { good: ED25519, cut: ED25519.slice(0, 60), private: pasted };
+  const body = { apiVersion: 'v1', kind: 'Secret', metadata: { name: 'keys' }, stringData };
+  await world.http.call({ method: 'POST', path: `/api/v1/namespaces/${world.namespace}/secrets`, body });
+  const of = (key: string) =>
+    virtualServer(key, withSpec({ sshKeys: undefined, sshKeysFrom: [{ name: 'keys', key }] }));
+  const path = await folderOf({ 'all.yaml': ['good', 'cut', 'private', 'none'].map(of) });
+  const { plan, stdout } = await planned(plugin, '-f', path);
+  expect(verbs(plan)).toEqual({ good: 'order', cut: 'refuse', private: 'refuse', none: 'refuse' });
+  expect(detailOf(plan, 'cut')).toContain('key "cut": line 1 is cut off');
+  expect(detailOf(plan, 'private')).toContain('key "private": it contains a private key');
+  expect(detailOf(plan, 'none')).toContain('has no key "none"');
+  for (const text of [SECRET, ED25519.split(' ')[1]?.slice(0, 40) ?? '']) expect(stdout).not.toContain(text);
 });
 
 it('refuses what the API server or the operator would refuse, with the field', async () => {

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { z } from 'zod';
-import { structuralSchema } from '../../../src/api/crd.ts';
+import { inputSchema, structuralSchema } from '../../../src/api/crd.ts';
 
 describe('structuralSchema', () => {
   it('replaces safe-integer bounds with a width', () => {
@@ -61,5 +61,43 @@ describe('structuralSchema', () => {
       type: 'string',
       'x-kubernetes-validations': rules,
     });
+  });
+});
+
+describe('inputSchema', () => {
+  const named = (rule: string) => ({ 'x-kubernetes-validations': [{ rule, message: 'must be good' }] });
+
+  it('puts what the API server would quote of a text into rules of the object around it', () => {
+    const schema = z.object({
+      a: z.enum(['X', 'Y', 'Z']).default('X'),
+      b: z.string().max(9).meta(named('self.matches("b") && self != ""')).optional(),
+    });
+    expect(inputSchema(schema)).toMatchObject({
+      properties: {
+        a: { type: 'string', default: 'X', maxLength: 8192 },
+        b: { type: 'string', maxLength: 9 },
+      },
+      'x-kubernetes-validations': [
+        { rule: "self.a in ['X', 'Y', 'Z']", message: 'must be X, Y or Z', fieldPath: '.a' },
+        { rule: '!has(self.b) || (self.b.matches("b") && self.b != "")', message: 'must be good', fieldPath: '.b' },
+      ],
+    });
+    expect(JSON.stringify(inputSchema(schema).properties)).not.toMatch(/enum|validations/);
+  });
+
+  it('puts a rule of the values of a map into a rule of the map', () => {
+    const schema = z.record(z.string(), z.string().meta(named('self != ""')));
+    expect(inputSchema(schema)).toMatchObject({
+      additionalProperties: { type: 'string' },
+      'x-kubernetes-validations': [{ rule: 'self.all(key, self[key] != "")', message: 'each value must be good' }],
+    });
+  });
+
+  it.each([
+    ['a pattern', z.object({ a: z.string().regex(/^a$/) })],
+    ['a time without a rule', z.object({ a: z.iso.datetime() })],
+    ['a rule of a text in a list', z.array(z.string().meta(named('self != ""')))],
+  ])('takes no schema with %s, which would be quoted', (_what, schema) => {
+    expect(() => inputSchema(schema)).toThrow(/write/);
   });
 });

@@ -38,6 +38,7 @@ const sceneOf = (servers: readonly VirtualServer[] = []): Scene => ({
   prices: pricesIn(servers),
   lists: () => LISTS,
   missing: () => undefined,
+  wrongKeys: () => undefined,
   now: NOW,
 });
 const verbOf = (after: VirtualServer, before?: VirtualServer, servers = [running()]): string =>
@@ -167,6 +168,18 @@ describe('the plan for a server', () => {
     const outcome = outcomeOf(before, web(shape), { ...sceneOf(), missing });
     expect(outcome).toMatchObject({ verb: 'refuse', detail: expect.stringContaining(says) as string });
     expect(outcome.ordered ?? []).toEqual([]);
+  });
+
+  it('refuses an order with broken keys in a Secret, and no change of what was ordered', () => {
+    const spec = { sshKeysFrom: [{ name: 'team', key: 'k' }] };
+    const wrongKeys: Scene['wrongKeys'] = (_namespace, { key }) => `key "${key}": line 2 is cut off`;
+    const scene = { ...sceneOf(), wrongKeys };
+    expect(outcomeOf(undefined, web({ spec }), scene)).toMatchObject({
+      verb: 'refuse',
+      detail: 'SSHKeyNotFound: Secret default/team, named in spec.sshKeysFrom, key "k": line 2 is cut off',
+    });
+    const changed = running({ spec: { ...spec, sshCheck: 'Proxy' } });
+    expect(outcomeOf(running({ spec }), changed, scene).verb).toBe('change');
   });
 
   it('refuses a change to a Secret that does not exist, and no other change', () => {

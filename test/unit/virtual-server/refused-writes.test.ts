@@ -82,6 +82,22 @@ describe('a new object whose claim the API server refuses', () => {
     ]);
   });
 
+  it('leaves one note in the journal, however often it is refused, and claims the same attempt at last', async () => {
+    const seen = await refusing(web(), { notes: [{ attempt: 'a9', state: 'minted' }] });
+    expect(seen.journal.entries(web().metadata.uid)).toMatchObject([{ attempt: 'a9', state: 'minted' }]);
+    const answers = { order: { kind: 'created', task: 7 }, task: { state: 'pending' } } as const;
+    const later = await visit(seen.object ?? web(), { notes: [{ attempt: 'a9', state: 'minted' }], answers });
+    expect(later.requests).toHaveLength(1);
+    expect(later.object?.status?.record).toMatchObject({ attempt: 'a9', task: 7 });
+    expect(later.journal.entries(web().metadata.uid)).toMatchObject([{ attempt: 'a9', state: 'task' }]);
+  });
+
+  it('claims no attempt again that was minted for another account', async () => {
+    const seen = await refusing(web(), { notes: [{ attempt: 'a9', state: 'minted', account: 'another' }] });
+    const noted = seen.journal.entries(web().metadata.uid).map(({ attempt }) => attempt);
+    expect(noted).toEqual(['a9', ATTEMPTED.attempt]);
+  });
+
   it('writes the status once, and orders once the write is accepted', async () => {
     const first = await refusing(web(), {});
     const again = await refusing(first.object ?? web(), { memo: first.memo });

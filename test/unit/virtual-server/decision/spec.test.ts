@@ -2,6 +2,7 @@ import { distance } from 'fastest-levenshtein';
 import { describe, expect, it, vi } from 'vitest';
 import { specProblem } from '../../../../src/virtual-server/decision/spec.ts';
 import { CATALOG, web } from '../../../fixtures/decision.ts';
+import { PRIVATE_KEYS, SECRET } from '../../../fixtures/public-keys.ts';
 
 vi.mock(import('fastest-levenshtein'), { spy: true });
 
@@ -38,6 +39,14 @@ describe('specProblem', () => {
     expect(specProblem(spec, { ...CATALOG, products })).toContain(` and ${length - 5} more`);
     const compared = vi.mocked(distance).mock.calls.map(([, candidate]) => candidate.length);
     expect(compared.reduce((sum, letters) => sum + letters, 0)).toBeLessThanOrEqual(2_000 * 12);
+  });
+
+  it.each(['product', 'image'] as const)('quotes no private key that was pasted as the %s', (field) => {
+    for (const text of Object.values(PRIVATE_KEYS)) {
+      const problem = specProblem({ ...spec, [field]: text }, CATALOG);
+      expect(problem).toContain(`spec.${field} (${text.length} characters) is not offered`);
+      expect(problem).not.toContain(SECRET);
+    }
   });
 
   it('calls values the nearest only if it has compared all', () => {

@@ -10,6 +10,7 @@ import type { FileSystem, JournalEntry } from '../../../../src/virtual-server/jo
 import {
   BOOT_ID_FILE,
   openJournal,
+  unsentIn,
   type Journal,
   type JournalOptions,
 } from '../../../../src/virtual-server/journal/journal.ts';
@@ -92,8 +93,8 @@ describe.each([{ where: 'in memory' }, { where: 'in a folder' }])('a journal $wh
     await journal.sending('u', 'a1');
     await journal.task('u', 'a1', 7);
     expect(journal.entries('u')).toEqual([
-      { ...attempt('u', 'a3'), state: 'sending', own: true },
-      { ...attempt('u', 'a1'), state: 'task', task: 7, own: true },
+      { ...attempt('u', 'a3'), state: 'sending', own: true, wasSending: true },
+      { ...attempt('u', 'a1'), state: 'task', task: 7, own: true, wasSending: true },
       { ...attempt('u', 'a2'), state: 'minted', own: true },
     ]);
     expect(entryOf(journal, 'v', 'b')).toEqual({ ...attempt('v', 'b'), state: 'minted', own: true });
@@ -146,10 +147,26 @@ describe.each([{ where: 'in memory' }, { where: 'in a folder' }])('a journal $wh
     expect(results.map((result) => result.status)).toEqual(['fulfilled', 'rejected']);
   });
 
-  it('refuses a second minting and a second task of one attempt, and accepts the same task again', async () => {
+  it('gives an attempt for the next claim only while it was certainly never sent, and for the same account', async () => {
+    const journal = await openHere();
+    const unsent = (account = 'acc'): string | undefined => unsentIn(journal.entries('u'), account);
+    expect(unsent()).toBeUndefined();
+    for (const mintedAt of ['2026-01-01T00:00:00Z', '2026-01-01T01:00:00Z']) {
+      await journal.minted({ ...attempt('u', 'a'), mintedAt });
+      expect(unsent()).toBe('a');
+      expect(unsent('other')).toBeUndefined();
+      expect(journal.entries('u')).toMatchObject([{ attempt: 'a', mintedAt, state: 'minted' }]);
+    }
+    await journal.sending('u', 'a');
+    expect(unsent()).toBeUndefined();
+    await journal.createdNothing('u', 'a');
+    expect(unsent()).toBeUndefined();
+    await expect(journal.minted(attempt('u', 'a'))).rejects.toMatchObject({ code: 'WrongStep' });
+  });
+
+  it('refuses a second task of one attempt, and accepts the same task again', async () => {
     const journal = await openHere();
     await journal.minted(attempt('u', 'a'));
-    await expect(journal.minted(attempt('u', 'a'))).rejects.toMatchObject({ code: 'WrongStep' });
     await journal.sending('u', 'a');
     await journal.task('u', 'a', 7);
     await journal.task('u', 'a', 7);
@@ -188,6 +205,35 @@ describe('a later process on the same folder', () => {
     expect(later.entries('u')).toEqual(found);
     expect(later.uids()).toEqual(['u']);
     expect((await reopen(later)).entries('u')).toEqual(found);
+  });
+
+  it('finds one note of an attempt that several claims have named, with the time of the last one', async () => {
+    const journal = await open();
+    for (const hour of [1, 2, 3])
+      await journal.minted({ ...attempt('u', 'a'), mintedAt: `2026-01-01T0${hour}:00:00Z` });
+    expect(await states()).toEqual([`${BOOT}.minted`]);
+    const later = await reopen(journal);
+    expect(later.entries('u')).toMatchObject([{ attempt: 'a', mintedAt: '2026-01-01T03:00:00Z', state: 'minted' }]);
+    expect(unsentIn(later.entries('u'), 'acc')).toBeUndefined();
+    await expect(later.minted(attempt('u', 'a'))).rejects.toMatchObject({ code: 'WrongStep' });
+  });
+
+  it('keeps the note of an attempt whose next claim the disk refuses', async () => {
+    let isFull = false;
+    const writeFile: FileSystem['writeFile'] = (path, text, options) =>
+      isFull
+        ? Promise.reject(new Error('ENOSPC: no space left on device, write'))
+        : realFiles.writeFile(path, text, options);
+    const journal = await open({ files: { ...realFiles, writeFile } });
+    const first = { ...attempt('u', 'a'), mintedAt: '2026-01-01T01:00:00Z' };
+    await journal.minted(first);
+    isFull = true;
+    await expect(journal.minted({ ...first, mintedAt: '2026-01-01T02:00:00Z' })).rejects.toMatchObject({
+      code: 'Failed',
+    });
+    expect(journal.entries('u')).toMatchObject([first]);
+    expect(await states()).toEqual([`${BOOT}.minted`]);
+    expect(JSON.parse(await readFile(await notePath(), 'utf8'))).toMatchObject(first);
   });
 
   it('may complete and settle an attempt, but not send it', async () => {
@@ -229,7 +275,8 @@ describe('a later process on the same folder', () => {
     );
     const later = await reopen(journal);
     for (const uid of uids) {
-      expect(later.entries(uid)).toEqual(journal.entries(uid).map((entry) => ({ ...entry, own: false })));
+      const noted = journal.entries(uid).map(({ wasSending: _wasSending, ...entry }) => ({ ...entry, own: false }));
+      expect(later.entries(uid)).toEqual(noted);
     }
     expect(later.uids()).toHaveLength(133);
   });

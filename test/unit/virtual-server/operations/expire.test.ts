@@ -16,7 +16,7 @@ import {
   webWith,
   withKey,
 } from '../../../fixtures/decision.ts';
-import { visit } from '../../../fixtures/visits.ts';
+import { DENIED, shownBy, visit } from '../../../fixtures/visits.ts';
 import { FAILED, OVER, conditionsOf, looked, polled } from './support.ts';
 
 const HOUR_MS = 3_600_000;
@@ -25,6 +25,8 @@ const withSpec = (spec: Partial<VirtualServerSpec>): VirtualServer => webWith(HE
 const TTL = withSpec({ ttl: '5m' });
 /** Ready for a minute. */
 const BEGUN = webWith({ ...KNOWN, readyAt: at(-60_000) }, { spec: { ttl: '5m' }, status: { serverStatus: 'running' } });
+
+const SEEN = memo({ task: { state: 'over', identifier: 'srv1' } });
 
 describe('the time from which ttl counts', () => {
   const READY = {
@@ -53,6 +55,24 @@ describe('the time from which ttl counts', () => {
     },
   ])('is $from ($readyAt)', ({ object = TTL, given = {}, readyAt }) => {
     expect(looked(object, shown(), facts(given)).status?.record).toEqual({ ...PRICED, readyAt });
+  });
+
+  it('leads to the expiry in the same visit if the ttl is over by then', async () => {
+    const object = webWith(HELD, { spec: { ttl: '72h' }, status: ready });
+    const late = webWith(HELD, { spec: { ttl: '5m' }, status: ready });
+    const answers = { server: shown().server, removed: 'ok', after: DENIED };
+    expect((await visit(object, { memo: SEEN, answers })).calls).not.toContain('delete');
+    const seen = await visit(late, { memo: SEEN, answers });
+    expect(seen.calls).toContain('delete');
+    expect(shownBy(seen).reason).toBe('Expired');
+    expect(seen.object?.status?.record).toMatchObject({ readyAt: '2026-01-01T12:00:00Z' });
+  });
+
+  it('leads an operator that only observes to say in the same visit that the time is up', async () => {
+    const late = webWith(HELD, { spec: { ttl: '5m' }, status: ready });
+    const seen = await visit(late, { memo: SEEN, answers: { server: shown().server }, observes: 'reporting' });
+    expect(shownBy(seen).reason).toBe('ObserveOnly');
+    expect(seen.requeueAfterMs).not.toBe(0);
   });
 
   it('is kept', () => {
