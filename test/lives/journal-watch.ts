@@ -48,6 +48,7 @@ export class JournalWatch {
       },
       entries: (uid) => journal.entries(uid),
       uids: () => journal.uids(),
+      ended: journal.ended,
       minted: (entry) => {
         onMinted(entry.uid);
         return follow(entry.uid, entry.attempt, { state: 'minted' }, journal.minted(entry));

@@ -266,6 +266,12 @@ function withNote(record: ServerRecord, note: AttemptNote): MergeResult {
   return { ...record, ...(orphans && { orphans }) };
 }
 
+/** The orders that the record names, and when each was claimed. */
+export function ordersIn(record: ServerRecord | undefined): { attempt: string; attemptedAt: string | undefined }[] {
+  const orders = record === undefined ? [] : [record, ...(record.orphans ?? []), ...(record.failed ?? [])];
+  return orders.flatMap(({ attempt, attemptedAt }) => (attempt === undefined ? [] : [{ attempt, attemptedAt }]));
+}
+
 /** The record after an attempt that created nothing. */
 export function withoutAttempt(record: ServerRecord): ServerRecord {
   return without(record, 'attempt', 'attemptedAt', 'task', 'hintedTask', 'createFailure', 'open');

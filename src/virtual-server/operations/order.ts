@@ -25,7 +25,7 @@ import { specProblem } from '../decision/spec.ts';
 import { taskField } from '../decision/status.ts';
 import type { Outcome, Park } from '../decision/types.ts';
 import type { View } from '../decision/view.ts';
-import type { Full, NoSum, Reservation } from '../shared/limits.ts';
+import type { Full, HourlyPlace, NoSum } from '../shared/limits.ts';
 import { unknownMessage } from '../decision/words.ts';
 import type { Visit } from '../visit.ts';
 import { lookForFailed } from './reads.ts';
@@ -123,7 +123,7 @@ async function claimAndSend(
   account: string,
   sshKeys: string,
   opened: OpenOrder,
-  hourly: Reservation,
+  hourly: HourlyPlace,
 ): Promise<Outcome | undefined> {
   const { journal, leads, mint, quota, timers } = visit.services;
   const { namespace, name, uid } = visit.object.metadata;
@@ -156,6 +156,7 @@ async function claimAndSend(
     maySend: leads,
     sending: () => {
       visit.keeps(hourly);
+      hourly.sent(attempt, timers.monotonic());
       return journal.sending(uid, attempt);
     },
     unsent: () => journal.createdNothing(uid, attempt),

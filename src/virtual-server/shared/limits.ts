@@ -2,7 +2,10 @@
  * What a namespace may order: so many servers (`--max-servers-per-namespace`), for so much money
  * (`--max-price-per-namespace`), and so many orders an hour.
  */
+import type { VirtualServer } from '../../api/virtual-server.ts';
 import { Recent } from '../../base/recent.ts';
+import { knownRecord, ordersIn } from '../decision/record.ts';
+import type { Journal } from '../journal/journal.ts';
 import { modelKey, sumOf, type Model, type Place, type PricedModel } from '../decision/price.ts';
 
 const HOUR_MS = 60 * 60_000;
@@ -12,43 +15,91 @@ export interface Reservation {
   release: () => void;
 }
 
-/** Stops runaway loops: limits the orders of a namespace per hour. Held in memory; a restart begins at zero. */
+/** The place of one order in the hour. */
+export interface HourlyPlace extends Reservation {
+  /** The order is about to be sent: it keeps its place for an hour, whatever becomes of its object. */
+  sent: (attempt: string, now: number) => void;
+}
+
+/** An order that may have been sent, in whichever process. */
+export interface PastOrder {
+  namespace: string;
+  attempt: string;
+  /** RFC 3339; when the order was claimed. */
+  attemptedAt?: string | undefined;
+}
+
+/** Stops runaway loops: limits the orders of a namespace per hour. */
 export class CreateLimit {
   readonly #perHour: number;
-  /** Namespace -> uid -> when the create was reserved (ms), oldest first. */
-  readonly #reserved = new Map<string, Map<string, number>>();
+  /** Namespace -> attempt, or uid of an object that is about to order -> when that was (ms, on a clock that only moves forward). */
+  readonly #places = new Map<string, Map<string, number>>();
 
   /** `perHour` 0: no limit. */
   constructor(perHour: number) {
     this.#perHour = perHour;
   }
 
-  /**
-   * Reserves one create for the object, or reserves nothing and returns the ms until one is free. `now` is in ms on a
-   * clock that only moves forward.
-   */
-  reserve(namespace: string, uid: string, now: number): Reservation | { freeInMs: number } {
-    const reservation = { release: () => this.#reserved.get(namespace)?.delete(uid) };
-    if (this.#perHour === 0) return reservation;
-    this.#forgetIdle(now);
-    const stamps = this.#reserved.get(namespace) ?? new Map<string, number>();
-    for (const [holder, at] of stamps) if (now - at >= HOUR_MS || holder === uid) stamps.delete(holder);
-    const oldest = stamps.values().next().value;
-    if (stamps.size >= this.#perHour && oldest !== undefined) return { freeInMs: oldest + HOUR_MS - now };
-    // Keep the namespace with the latest reservation last.
-    this.#reserved.delete(namespace);
-    this.#reserved.set(namespace, stamps.set(uid, now));
-    return reservation;
+  /** A new process counts what earlier ones have ordered within the last hour. */
+  recall(orders: Iterable<PastOrder>, { now, monotonic }: { now: number; monotonic: number }): void {
+    if (this.#perHour === 0) return;
+    const recent = [...orders].flatMap(({ attemptedAt = '', ...order }) => {
+      // The clock of another machine may be ahead.
+      const ageMs = Math.max(0, now - Date.parse(attemptedAt));
+      const isRecent = Math.abs(now - Date.parse(attemptedAt)) < HOUR_MS;
+      return isRecent ? [{ ...order, at: monotonic - ageMs }] : [];
+    });
+    for (const { namespace, attempt, at } of recent.sort((a, b) => a.at - b.at)) this.#put(namespace, attempt, at);
   }
 
-  /** Namespaces come and go, so one without a reservation in the last hour is forgotten. */
+  /** Reserves one create for the object, or reserves nothing and returns the ms until one is free. */
+  reserve(namespace: string, uid: string, now: number): HourlyPlace | { freeInMs: number } {
+    let key = uid;
+    const free = (): void => void this.#places.get(namespace)?.delete(key);
+    if (this.#perHour === 0) return { release: free, sent: () => undefined };
+    this.#forgetIdle(now);
+    const places = this.#places.get(namespace) ?? new Map<string, number>();
+    for (const [holder, at] of places) if (now - at >= HOUR_MS || holder === uid) places.delete(holder);
+    const [leaving] = [...places.values()].sort((a, b) => a - b).slice(Math.max(0, places.size - this.#perHour));
+    if (places.size >= this.#perHour && leaving !== undefined) return { freeInMs: leaving + HOUR_MS - now };
+    this.#put(namespace, uid, now);
+    const sent = (attempt: string, at: number): void => {
+      free();
+      key = attempt;
+      this.#put(namespace, attempt, at);
+    };
+    return { release: free, sent };
+  }
+
+  /** Keeps the namespace with the latest order last. */
+  #put(namespace: string, key: string, at: number): void {
+    const places = this.#places.get(namespace) ?? new Map<string, number>();
+    this.#places.delete(namespace);
+    this.#places.set(namespace, places.set(key, at));
+  }
+
+  /** Namespaces come and go, so one without an order in the last hour is forgotten. */
   #forgetIdle(now: number): void {
-    for (const [namespace, stamps] of this.#reserved) {
-      const last = [...stamps.values()].at(-1);
-      if (last !== undefined && now - last < HOUR_MS) return;
-      this.#reserved.delete(namespace);
+    for (const [namespace, places] of this.#places) {
+      if ([...places.values()].some((at) => now - at < HOUR_MS)) return;
+      this.#places.delete(namespace);
     }
   }
+}
+
+/** What is stored about orders: in the records of the objects, and in the journal also of objects that are gone. */
+export function pastOrders(
+  objects: readonly VirtualServer[],
+  journal: Pick<Journal, 'uids' | 'entries' | 'ended'>,
+): PastOrder[] {
+  const noted = journal.uids().flatMap((uid) => journal.entries(uid));
+  const unsent = new Set(noted.filter(({ state }) => state === 'minted').map(({ attempt }) => attempt));
+  const recorded = objects.flatMap((object) => {
+    const { namespace } = object.metadata;
+    return ordersIn(knownRecord(object)).map((order) => ({ ...order, namespace }));
+  });
+  const claimed = [...noted, ...journal.ended].map(({ mintedAt, ...entry }) => ({ ...entry, attemptedAt: mintedAt }));
+  return [...claimed, ...recorded].filter(({ attempt }) => !unsent.has(attempt));
 }
 
 /** A sum in the provider's own unit; 0 means no limit. */
