@@ -30,6 +30,7 @@ import { SimKubeHttp } from './kube-http.ts';
 import type { Network } from './network.ts';
 import type { Orders } from './orders.ts';
 import type { PriceLimits } from '../../src/virtual-server/shared/limits.ts';
+import type { CreateWatch } from './create-watch.ts';
 import type { PriceWatch } from './price-watch.ts';
 import type { Random } from './random.ts';
 import type { Refusals } from './refusals.ts';
@@ -60,6 +61,8 @@ export interface ProcessParts {
   refusals?: Refusals | undefined;
   /** Judges the orders of the process by the limit in money; undefined in a world without such a limit. */
   prices?: PriceWatch | undefined;
+  /** Judges the orders of the process by the limit of orders an hour; undefined in a world without one. */
+  creates?: CreateWatch | undefined;
   /** Whether the process writes connection Secrets. */
   connectionSecrets: boolean;
   /** Offset of the process's wall clock (ms). */
@@ -104,7 +107,7 @@ export function drawSetting(random: Random): Setting {
     flags: {
       maxConcurrentReconciles: random.int(1, 8),
       providerQps: random.pick([0.5, 1, 2, 5, 20, 100]),
-      maxCreatesPerHour: random.pick([0, 0, 0, 6, 12]),
+      maxCreatesPerHour: random.pick([0, 0, 0, 3, 6]),
       maxServersPerNamespace: random.pick([0, 0, 0, 0, 4, 7]),
       maxPricePerNamespace: { usual: 0, namespaces: {} },
     },
@@ -207,10 +210,12 @@ export class SimProcess {
     });
     if (observes === undefined) for (const what of disk.watch.wronglyOpened(opened)) parts.onJournal(what);
     const decides = (uid: string): void => parts.prices?.decided(uid, this.#operator?.vitals().objects() ?? [], this);
-    const journal =
-      observes === undefined
-        ? disk.watch.watched(opened, decides, (uid, attempt) => orders.announce(uid, attempt))
-        : opened;
+    const by = parts.creates?.started(disk, parts.staleBy, () => this.#operator?.vitals().objects() ?? []);
+    const sends = (uid: string, attempt: string): void => {
+      orders.announce(uid, attempt);
+      if (by !== undefined) parts.creates?.sending(uid, attempt, by);
+    };
+    const journal = observes === undefined ? disk.watch.watched(opened, decides, sends) : opened;
     const client = createProvider({
       baseUrl: simulation.baseUrl,
       authUrl: simulation.authUrl,
