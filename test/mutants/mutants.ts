@@ -932,8 +932,8 @@ export const MUTANTS: Mutant[] = [
   {
     name: 'ignores that two objects hold one server',
     file: 'src/virtual-server/shared/holders.ts',
-    find: 'this.#isOwner(other, holding) && concerns(holding) ?',
-    replace: 'this.#isOwner(other, holding) && concerns(holding) && holding.name === "" ?',
+    find: 'this.#isOwner(other, holding) && concerns(holding, other))',
+    replace: 'this.#isOwner(other, holding) && concerns(holding, other) && holding.name === "")',
     tests: ['test/integration/orders/adoption.test.ts'],
   },
   {
@@ -1437,8 +1437,8 @@ export const MUTANTS: Mutant[] = [
   {
     name: 'takes the lowest price of several',
     file: 'src/virtual-server/shared/limits.ts',
-    find: '[...prices.values()].reduce((most, price) => Math.max(most, price), 0)',
-    replace: 'Math.min(...prices.values())',
+    find: '[...this.#prices.of(key).values()].reduce((most, price) => Math.max(most, price), 0)',
+    replace: 'Math.min(...this.#prices.of(key).values())',
     tests: ['--project', 'unit', 'test/unit/virtual-server/shared/limits-quota.test.ts'],
   },
   {
@@ -1464,14 +1464,14 @@ export const MUTANTS: Mutant[] = [
   {
     name: 'counts a price that is not known as 0',
     file: 'src/virtual-server/shared/limits.ts',
-    find: 'return unread.length > 0 ?',
-    replace: 'return unread.length > 99 ?',
+    find: 'return unknown.length > 0 ?',
+    replace: 'return unknown.length > 99 ?',
   },
   {
     name: 'forgets what a model has cost with its last server',
     file: 'src/virtual-server/shared/limits.ts',
-    find: 'this.#last.set(key, before.price);',
-    replace: '',
+    find: 'this.#last.set(modelKey(before), before.price);',
+    replace: 'this.#last.get(modelKey(before));',
     tests: ['--project', 'unit', 'test/unit/virtual-server/shared/limits-quota.test.ts'],
   },
   {
@@ -1512,23 +1512,58 @@ export const MUTANTS: Mutant[] = [
   {
     name: 'forgets the price of a server that was left without its object',
     file: 'src/virtual-server/shared/objects.ts',
-    find: 'this.#quota.left(namespace, left, leftPlace(placeOf(object, knownRecord(object))));',
-    replace: 'this.#quota.left(namespace, left, leftPlace({ ...object.spec, product: "" }));',
+    find: 'leftPlace({ ...placeOf(object, record), identifier: left })',
+    replace: 'leftPlace({ ...object.spec, product: "", identifier: left })',
     tests: ['test/integration/orders/price-limit.test.ts'],
   },
   {
     name: 'forgets what a server costs while it is handed over',
-    file: 'src/virtual-server/shared/objects.ts',
-    find: 'isTaken ? pricedModel(object) : undefined',
-    replace: 'undefined',
+    file: 'src/virtual-server/shared/limits.ts',
+    find: 'this.#learned.set(uid, place?.teaches);',
+    replace: 'if (takes === undefined) this.#learned.set(uid, place?.teaches);',
     tests: ['--project', 'unit', 'test/unit/virtual-server/shared/hand-overs.test.ts'],
   },
   {
-    name: 'forgets what a server costs when another object takes it over',
-    file: 'src/virtual-server/shared/objects.ts',
-    find: 'this.#quota.lost(namespace, uid);',
-    replace: 'this.#quota.set(namespace, uid, undefined);',
+    name: 'counts a server that was handed over twice',
+    file: 'src/virtual-server/shared/limits.ts',
+    find: '.filter((one) => !isTaken(one));',
+    replace: '.filter((one) => !isTaken(one) || one.place !== undefined);',
     tests: ['--project', 'unit', 'test/unit/virtual-server/shared/hand-overs.test.ts'],
+  },
+  {
+    name: 'counts no orphans',
+    file: 'src/virtual-server/shared/limits.ts',
+    find: '...orphans, ...[...this.#left.values()]',
+    replace: '...orphans.slice(99), ...[...this.#left.values()]',
+    tests: ['test/integration/orders/limits.test.ts'],
+  },
+  {
+    name: 'counts an orphan twice that another object holds',
+    file: 'src/virtual-server/shared/limits.ts',
+    find: '.filter((orphan) => !this.#isHeld(orphan));',
+    replace: '.filter((orphan) => !this.#isHeld(orphan) || orphan.identifier !== undefined);',
+    tests: ['--project', 'unit', 'test/unit/virtual-server/shared/limits-quota.test.ts'],
+  },
+  {
+    name: 'orders beside an orphan of unknown price',
+    file: 'src/virtual-server/shared/limits.ts',
+    find: 'if (orphaned.length > 0) return',
+    replace: 'if (orphaned.length > 99) return',
+    tests: ['--project', 'unit', 'test/unit/virtual-server/shared/limits-quota.test.ts'],
+  },
+  {
+    name: 'forgets the orphans of a released object',
+    file: 'src/virtual-server/shared/objects.ts',
+    find: '[kept, ...orphanPlacesOf(object, record)].entries()',
+    replace: '[kept, ...orphanPlacesOf(object, undefined)].entries()',
+    tests: ['--project', 'unit', 'test/unit/virtual-server/shared/objects.test.ts'],
+  },
+  {
+    name: 'keeps the entries of earlier versions of an object',
+    file: 'src/base/owned-index.ts',
+    find: 'owners?.delete(owner);',
+    replace: '',
+    tests: ['--project', 'unit', 'test/unit/virtual-server/shared/holders.test.ts'],
   },
   {
     name: 'takes a price below 0 for one',
@@ -1546,8 +1581,8 @@ export const MUTANTS: Mutant[] = [
   },
   {
     name: 'counts an adopted server twice',
-    file: 'src/virtual-server/shared/objects.ts',
-    find: 'if (held?.identifier !== undefined) this.#quota.held(held.identifier);',
+    file: 'src/virtual-server/shared/limits.ts',
+    find: 'if (identifier !== undefined) this.#left.delete(identifierKey(identifier));',
     replace: '',
     tests: ['--project', 'unit', 'test/unit/virtual-server/shared/objects.test.ts'],
   },
@@ -2176,8 +2211,8 @@ export const MUTANTS: Mutant[] = [
   {
     name: 'stops counting a holder whose key changed',
     file: 'src/virtual-server/shared/holders.ts',
-    find: 'isConfirmed === true ||\n',
-    replace: '',
+    find: 'return isConfirmed === true || isSameAccount(',
+    replace: 'return isSameAccount(',
     tests: ['--project', 'unit', 'test/unit/virtual-server/shared/holders.test.ts'],
   },
   {
@@ -2197,8 +2232,8 @@ export const MUTANTS: Mutant[] = [
   {
     name: 'treats spellings of an identifier as different servers',
     file: 'src/virtual-server/shared/holders.ts',
-    find: 'this.#byIdentifier.of(identifierKey(identifier))]',
-    replace: 'this.#byIdentifier.of(identifier)]',
+    find: '`server ${identifierKey(identifier)}`',
+    replace: '`server ${identifier}`',
     tests: ['--project', 'unit', 'test/unit/virtual-server/shared/holders.test.ts'],
   },
   {
@@ -3236,16 +3271,16 @@ export const MUTANTS: Mutant[] = [
   },
   {
     name: 'lets a deleted object count as a holder after its hand-over',
-    file: 'src/virtual-server/shared/objects.ts',
-    find: 'if (source !== undefined) this.#lost(namespace, source.uid);',
+    file: 'src/virtual-server/shared/holders.ts',
+    find: 'if (this.#takers.has(sourceKey({ namespace, uid }))) return false;',
     replace: '',
     tests: ['--project', 'unit', 'test/unit/virtual-server/shared/hand-overs.test.ts'],
   },
   {
     name: 'counts no holder of a server when the object is gone that has taken it over',
-    file: 'src/virtual-server/shared/objects.ts',
-    find: 'if (object !== undefined && object.metadata.uid === source?.uid) this.#index(object);',
-    replace: '',
+    file: 'src/virtual-server/shared/holders.ts',
+    find: 'this.#takers.put(uid, takes === undefined ? [] : [[takes, true]]);',
+    replace: 'if (takes !== undefined) this.#takers.put(uid, [[takes, true]]);',
     tests: ['--project', 'unit', 'test/unit/virtual-server/shared/hand-overs.test.ts'],
   },
   {

@@ -338,6 +338,15 @@ export function giverIn(record: ServerRecord | undefined): ServerRecord['takenFr
   return takenFrom?.identifier === identifier ? takenFrom : undefined;
 }
 
+/** The uid alone is not enough: without the admission policies, a record can name an object of another namespace. */
+export const sourceKey = ({ namespace, uid }: { namespace: string; uid: string }): string => `${namespace}/${uid}`;
+
+/** The `sourceKey` of the object whose server this one holds. */
+export function sourceOf({ metadata }: VirtualServer, record: ServerRecord | undefined): string | undefined {
+  const giver = giverIn(record);
+  return giver && sourceKey({ namespace: metadata.namespace, uid: giver.uid });
+}
+
 /** The record without anything about its server. */
 export function withoutServer(record: ServerRecord): ServerRecord {
   return without(

@@ -3,8 +3,10 @@
  * (`--max-price-per-namespace`), and so many orders an hour.
  */
 import type { VirtualServer } from '../../api/virtual-server.ts';
+import { identifierKey } from '../../base/identifier.ts';
+import { OwnedIndex } from '../../base/owned-index.ts';
 import { Recent } from '../../base/recent.ts';
-import { knownRecord, ordersIn } from '../decision/record.ts';
+import { knownRecord, ordersIn, sourceKey } from '../decision/record.ts';
 import type { Journal } from '../journal/journal.ts';
 import { modelKey, sumOf, type Model, type Place, type PricedModel } from '../decision/price.ts';
 
@@ -120,10 +122,17 @@ export type Full =
 
 /** The sum is not known, because the servers of the objects `names` have no known price. */
 export interface NoSum {
-  /** `unstated`: the provider states none. `unread`: the operator has not read the servers yet. */
-  full: 'unstated' | 'unread';
+  /** `unstated`: the provider states none. `orphaned`: nobody reads them. `unread`: the operator has not read them yet. */
+  full: 'unstated' | 'orphaned' | 'unread';
   maximum: number;
   names: string[];
+}
+
+/** What an object takes of the limits of its namespace. */
+interface Taken {
+  uid: string;
+  place: Place | undefined;
+  orphans: readonly Place[];
 }
 
 /** Counts the servers that each namespace has or is about to order, and what they cost. */
@@ -132,8 +141,12 @@ export class ServerQuota {
   readonly #prices: PriceLimits;
   readonly #isOff: boolean;
   readonly #learned = new LearnedPrices();
-  /** Namespace -> uid -> place of an object that holds a server or may come to hold one. */
-  readonly #taken = new Map<string, Map<string, Place>>();
+  /** By namespace: what its objects take. */
+  readonly #taken = new OwnedIndex<string, Taken>();
+  /** By `sourceKey` of an object whose server another one has taken over: that object takes no place any more. */
+  readonly #takers = new OwnedIndex<string, true>();
+  /** By identifier: the servers that objects hold. */
+  readonly #held = new OwnedIndex<string, true>();
   /** By uid: the place that a visit is about to fill with an order. */
   readonly #reserved = new Map<string, Place & { namespace: string }>();
   /** By identifier: servers that live on without an object, in the namespace that ordered or adopted them. */
@@ -147,37 +160,32 @@ export class ServerQuota {
   }
 
   /**
-   * The place that the newest version of the object takes; undefined: none. `teaches`: an object whose server another one
-   * has taken over still shows what that server costs.
+   * `place`: what the newest version of the object holds, or may come to hold; undefined: nothing. `orphans`: servers that it
+   * reports, and that no object holds. `takes`: the `sourceKey` of the object whose server this one has taken over.
    */
-  set(namespace: string, uid: string, place: Place | undefined, teaches = place?.teaches): void {
+  set(
+    namespace: string,
+    uid: string,
+    place: Place | undefined,
+    { orphans = [], takes }: { orphans?: readonly Place[]; takes?: string | undefined } = {},
+  ): void {
     if (this.#isOff) return;
-    this.#learned.set(uid, teaches);
-    this.#take(namespace, uid, place);
-  }
-
-  /** Another object has taken the server over, and takes its place. */
-  lost(namespace: string, uid: string): void {
-    this.#take(namespace, uid, undefined);
-  }
-
-  #take(namespace: string, uid: string, place: Place | undefined): void {
-    const taken = this.#taken.get(namespace) ?? new Map<string, Place>();
-    if (place !== undefined) this.#taken.set(namespace, taken.set(uid, place));
-    else if (taken.delete(uid) && taken.size === 0) this.#taken.delete(namespace);
+    this.#learned.set(uid, place?.teaches);
+    const isNone = place === undefined && orphans.length === 0;
+    this.#taken.put(uid, isNone ? [] : [[namespace, { uid, place, orphans }]]);
+    this.#takers.put(uid, takes === undefined ? [] : [[takes, true]]);
+    const identifier = place?.identifier;
+    this.#held.put(uid, identifier === undefined ? [] : [[identifierKey(identifier), true]]);
+    if (identifier !== undefined) this.#left.delete(identifierKey(identifier));
   }
 
   /**
-   * An object of the namespace was released without its server. The server keeps its place until an object holds it
-   * again.
+   * An object of the namespace was released without this server. The server keeps its place until an object holds it again.
    */
-  left(namespace: string, identifier: string, place: Place): void {
-    if (!this.#isOff) this.#left.set(identifier, { ...place, namespace });
-  }
-
-  /** An object holds this server and takes its place. */
-  held(identifier: string): void {
-    this.#left.delete(identifier);
+  left(namespace: string, name: string, place: Place): void {
+    const { identifier } = place;
+    if (this.#isOff || (identifier !== undefined && this.#held.has(identifierKey(identifier)))) return;
+    this.#left.set(identifier === undefined ? name : identifierKey(identifier), { ...place, namespace });
   }
 
   /** Takes a place for the object, until it holds something itself, or says why there is none. */
@@ -196,9 +204,18 @@ export class ServerQuota {
   #others(namespace: string, uid: string): Place[] {
     const isHere = (place: { namespace: string }): boolean => place.namespace === namespace;
     const reserved = [...this.#reserved].filter(([, place]) => isHere(place));
-    const byUid = new Map<string, Place>([...reserved, ...(this.#taken.get(namespace) ?? [])]);
+    const isTaken = (taken: Taken): boolean => this.#takers.has(sourceKey({ namespace, uid: taken.uid }));
+    const taken = [...this.#taken.of(namespace).values()].filter((one) => !isTaken(one));
+    const held = taken.flatMap((one) => (one.place === undefined ? [] : [[one.uid, one.place] as const]));
+    const byUid = new Map<string, Place>([...reserved, ...held]);
     byUid.delete(uid);
-    return [...byUid.values(), ...[...this.#left.values()].filter(isHere)];
+    // They cost money besides what the object itself holds or orders.
+    const orphans = taken.flatMap((one) => one.orphans).filter((orphan) => !this.#isHeld(orphan));
+    return [...byUid.values(), ...orphans, ...[...this.#left.values()].filter(isHere)];
+  }
+
+  #isHeld({ identifier }: Place): boolean {
+    return identifier !== undefined && this.#held.has(identifierKey(identifier));
   }
 
   #fullByNumber(others: readonly Place[]): Full | undefined {
@@ -218,12 +235,14 @@ export class ServerQuota {
     // What is not known may cost anything. The first server of a model is ordered to learn its price.
     const unstated = others.filter(({ state }) => state === 'unstated');
     if (unstated.length > 0) return { full: 'unstated', maximum, names: namesOf(unstated) };
-    const unread = others.filter((other) => other.state !== 'gone' && priceOf(other) === undefined);
-    return unread.length > 0 ? { full: 'unread', maximum, names: namesOf(unread) } : undefined;
+    const unknown = others.filter((other) => other.state !== 'gone' && priceOf(other) === undefined);
+    const orphaned = unknown.filter(({ state }) => state === 'orphaned');
+    if (orphaned.length > 0) return { full: 'orphaned', maximum, names: namesOf(orphaned) };
+    return unknown.length > 0 ? { full: 'unread', maximum, names: namesOf(unknown) } : undefined;
   }
 }
 
-const namesOf = (places: readonly Place[]): string[] => places.flatMap(({ name }) => name ?? []).sort();
+const namesOf = (places: readonly Place[]): string[] => [...new Set(places.flatMap(({ name }) => name ?? []))].sort();
 
 /** How many models whose servers are all gone keep their price. */
 const REMEMBERED = 1024;
@@ -233,42 +252,32 @@ const REMEMBERED = 1024;
  * them is gone, its price stays the expected one for the life of the process.
  */
 class LearnedPrices {
-  readonly #byUid = new Map<string, PricedModel>();
-  /** By model: the prices by uid. */
-  readonly #byModel = new Map<string, Map<string, number>>();
+  /** By model: the prices of servers that were read. */
+  readonly #prices = new OwnedIndex<string, number>();
+  /** By uid. */
+  readonly #models = new Map<string, PricedModel>();
   /** By model; no entry: not looked up since it changed. */
   readonly #highest = new Map<string, number>();
   /** By model: the price of the server that was the last one. */
   readonly #last = new Recent<string, number>(REMEMBERED);
 
   set(uid: string, model: PricedModel | undefined): void {
-    const before = this.#byUid.get(uid);
+    const before = this.#models.get(uid);
     if (before?.price === model?.price && before?.product === model?.product && before?.diskSize === model?.diskSize)
       return;
-    if (before !== undefined) {
-      const key = modelKey(before);
-      const prices = this.#byModel.get(key);
-      prices?.delete(uid);
-      if (prices?.size === 0) {
-        this.#byModel.delete(key);
-        this.#last.set(key, before.price);
-      }
-      this.#highest.delete(key);
-      this.#byUid.delete(uid);
-    }
-    if (model === undefined) return;
-    const key = modelKey(model);
-    this.#byModel.set(key, (this.#byModel.get(key) ?? new Map<string, number>()).set(uid, model.price));
-    this.#highest.delete(key);
-    this.#byUid.set(uid, model);
+    this.#prices.put(uid, model === undefined ? [] : [[modelKey(model), model.price]]);
+    if (model === undefined) this.#models.delete(uid);
+    else this.#models.set(uid, model);
+    for (const changed of [before, model]) if (changed !== undefined) this.#highest.delete(modelKey(changed));
+    if (before !== undefined && !this.#prices.has(modelKey(before))) this.#last.set(modelKey(before), before.price);
   }
 
   /** Undefined if the price of no server of this model is known. */
   of(model: Model): number | undefined {
     const key = modelKey(model);
-    const prices = this.#byModel.get(key);
-    if (prices === undefined) return this.#last.get(key);
-    const highest = this.#highest.get(key) ?? [...prices.values()].reduce((most, price) => Math.max(most, price), 0);
+    if (!this.#prices.has(key)) return this.#last.get(key);
+    const known = this.#highest.get(key);
+    const highest = known ?? [...this.#prices.of(key).values()].reduce((most, price) => Math.max(most, price), 0);
     this.#highest.set(key, highest);
     return highest;
   }
