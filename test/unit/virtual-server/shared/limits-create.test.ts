@@ -140,8 +140,8 @@ describe('pastOrders', () => {
     await journal.sending('gone', 'sent');
     const ended = [{ namespace: 'ns', attempt: 'ended', mintedAt }];
     const claimed = webWith({ ...ATTEMPTED, attempt: 'unsent', attemptedAt: ownAt });
-    const { uids, entries } = journal;
-    expect(pastOrders([claimed], { uids, entries, ended })).toMatchObject([
+    const noted = { uids: () => journal.uids(), entries: (uid: string) => journal.entries(uid), ended };
+    expect(pastOrders([claimed], noted)).toMatchObject([
       { namespace: 'ns', attempt: 'sent', attemptedAt: mintedAt },
       { namespace: 'ns', attempt: 'ended', attemptedAt: mintedAt },
     ]);
