@@ -26,7 +26,7 @@ import { keyOf, type KubeObject } from './kube/resource.ts';
 import type { Vitals } from './observability/vitals.ts';
 import { CATALOG_WORKERS, CatalogReconciler } from './server-catalog/reconciler.ts';
 import { ConnectionSecrets } from './virtual-server/connection-secret.ts';
-import { CreateLimit, ServerQuota, type PriceLimits } from './virtual-server/shared/limits.ts';
+import { CreateLimit, ServerQuota, pastOrders, type PriceLimits } from './virtual-server/shared/limits.ts';
 import { Holders } from './virtual-server/shared/holders.ts';
 import { Losses, Unrecorded } from './virtual-server/shared/losses.ts';
 import { Pace, pollLagMs, spread, urgencyOf } from './virtual-server/shared/pace.ts';
@@ -117,6 +117,7 @@ export class Operator {
   readonly #recorder: Recorder;
   readonly #visits: Visits;
   readonly #losses: Losses;
+  readonly #limit: CreateLimit;
   readonly #unrecorded: Unrecorded;
   readonly #metrics: Metrics;
   readonly #leads: () => boolean;
@@ -163,11 +164,12 @@ export class Operator {
     const quota = new ServerQuota(options.maxServersPerNamespace, options.maxPricePerNamespace);
     const objects = new Objects(servers, holders, quota);
     const progress = new Progress(timers);
+    this.#limit = new CreateLimit(options.maxCreatesPerHour);
     this.#visits = new Visits({
       kube,
       journal,
       holders,
-      limit: new CreateLimit(options.maxCreatesPerHour),
+      limit: this.#limit,
       quota,
       leads,
       probe: options.probe,
@@ -204,13 +206,15 @@ export class Operator {
 
   /** Resolves when the caches are full and the workers run. Rejects if `stop` is called before that. */
   async start(): Promise<void> {
-    const { servers, log } = this.#options;
+    const { servers, journal, log } = this.#options;
     this.#phase = 'syncing';
     servers.start();
     await servers.synced();
     const objects = servers.list();
     const resyncOf = (namespace: string) => this.#pace.timing(namespace, this.#timers.monotonic()).resyncMs;
     spread(objects, this.#objects, this.#timers.now(), resyncOf);
+    const clocks = { now: this.#timers.now(), monotonic: this.#timers.monotonic() };
+    this.#limit.recall(pastOrders(objects, journal), clocks);
     await this.#accounts.prefetch(objects.filter((object) => knownRecord(object) !== undefined).map(secretOf));
     this.#losses.reportUnseen(objects);
     // What was not reported while another operator worked is reported now.

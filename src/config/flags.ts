@@ -110,7 +110,7 @@ export const FLAGS = {
   maxCreatesPerHour: {
     flag: 'max-creates-per-hour',
     value: 'NUMBER',
-    help: 'Maximum number of orders per namespace and hour: a brake on loops that delete and create; 0 means no limit.',
+    help: 'Maximum number of orders per namespace and hour: a brake on loops that delete and create; 0 means no limit. Orders in the records and in the journal count after a restart, too.',
     form: 'a whole number, 0 for no limit',
     schema: decimal(/^\d+$/, 0, Number.MAX_SAFE_INTEGER),
     default: '60',

@@ -27,6 +27,8 @@ const NO_NAME = 0.1;
 
 export class SimDisk {
   readonly watch = new JournalWatch();
+  /** When the machine died, or the full disk refused something, for the last time. */
+  lastLossAt = -Infinity;
   #bootId: string;
   #names = new Map<string, File>();
   /** With those that were removed. */
@@ -40,6 +42,7 @@ export class SimDisk {
   /** The machine dies and boots again. */
   losePower({ random, scheduler: { now } }: Network): void {
     const files = this.#files;
+    this.lastLossAt = now;
     const safeUntil = now - WRITEBACK_MS;
     /** The first of the changes that are lost; a moment of change is likelier to tell than a moment of time. */
     const lossOf = (changed: readonly File[]): number => {
@@ -84,7 +87,11 @@ export class SimDisk {
       if (file === undefined) throw systemError('ENOENT', 'no such file or directory', 'open');
       return file;
     };
-    const fails = (probability: number): boolean => network.diskFull === true && random.chance(probability);
+    const fails = (probability: number): boolean => {
+      const isFull = network.diskFull === true && random.chance(probability);
+      if (isFull) this.lastLossAt = scheduler.now;
+      return isFull;
+    };
     const write = (path: string, text: string): void => {
       const file = this.#names.get(path) ?? { text, writtenAt: scheduler.now, names: [] };
       file.text = text;

@@ -52,6 +52,7 @@ export class JournalWatch {
       },
       entries: (uid) => journal.entries(uid),
       uids: () => journal.uids(),
+      ended: journal.ended,
       minted: (entry) => {
         onMinted(entry.uid);
         const unsent = unsentIn(journal.entries(entry.uid), entry.account);

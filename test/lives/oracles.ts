@@ -279,8 +279,10 @@ function placesTaken({ metadata: { namespace, uid } }: VirtualServer, api: ApiSe
   const holding = holders.filter(
     (other) => recordOf(other)?.attempt !== undefined || identifierOf(other) !== undefined,
   );
+  const inNamespace = api.servers.list().filter((other) => other.metadata.namespace === namespace);
+  const orphans = inNamespace.flatMap((other) => recordOf(other)?.orphans ?? []);
   const left = api.servers.changes.filter(({ object, deleted }) => deleted && isOther(object));
-  return holding.length + new Set(left.flatMap(({ object }) => [...ownership.ownedBy(object)])).size;
+  return holding.length + orphans.length + new Set(left.flatMap(({ object }) => [...ownership.ownedBy(object)])).size;
 }
 
 /**

@@ -80,7 +80,8 @@ export class PriceWatch {
       return metadata?.namespace === namespace && metadata.uid !== uid;
     });
     const ever = pricesEver(changes);
-    const unknown = others.filter((all) => all.length > 0 && all.every((change) => isUnknown(change, ever)));
+    const isOpen = (change: ServerChange): boolean => isUnknown(change, ever) || hasUnknownOrphan(change, ever);
+    const unknown = others.filter((all) => all.length > 0 && all.every(isOpen));
     const sums = new Map(others.map((all) => [all[0]?.object.metadata.uid, leastOf(all, prices)]));
     const before = earlier.flatMap((other) => {
       const all = versions.get(other.uid) ?? [];
@@ -135,7 +136,8 @@ export class PriceWatch {
       .map((other): ServerChange => ({ object: other, type: 'MODIFIED', deleted: false }));
     const prices = pricesEver(this.#api.servers.changes);
     if (limit > 0 && hasLeft) return true;
-    if (reason !== 'PriceLimit') return limit > 0 && others.some((other) => isUnknown(other, prices));
+    if (reason !== 'PriceLimit')
+      return limit > 0 && others.some((other) => isUnknown(other, prices) || hasUnknownOrphan(other, prices));
     const sum = others.reduce((total, one) => total + leastOf([one], prices), 0);
     const price = prices.get(modelOf({ metadata, ...object }));
     return limit > 0 && (price === undefined ? sum >= limit : sum + price > limit);
@@ -181,6 +183,15 @@ function isUnknown(change: ServerChange, ever: Prices): boolean {
   return shownPrice(change) === undefined && ever.get(modelOf(object)) === undefined;
 }
 
+/** Servers that the object reports. Another object may hold one with an identifier, or have taken over those of a deleted object. */
+function orphansOf({ object, deleted }: ServerChange): object[] {
+  if (deleted || object.metadata.deletionTimestamp !== undefined) return [];
+  return recordOf(object)?.orphans?.filter(({ identifier }) => identifier === undefined) ?? [];
+}
+
+const hasUnknownOrphan = (change: ServerChange, ever: Prices): boolean =>
+  orphansOf(change).length > 0 && ever.get(modelOf(change.object)) === undefined;
+
 /** The highest price of each model that any object has ever shown. */
 function pricesEver(changes: readonly ServerChange[]): Prices {
   const prices = new Map<string, number>();
@@ -201,7 +212,8 @@ function pricesEver(changes: readonly ServerChange[]): Prices {
 function leastOf(versions: readonly ServerChange[], prices: Prices): number {
   if (versions.length === 0) return 0;
   const of = (change: ServerChange): number =>
-    holds(change) ? (shownPrice(change) ?? prices.get(modelOf(change.object)) ?? 0) : 0;
+    (holds(change) ? (shownPrice(change) ?? prices.get(modelOf(change.object)) ?? 0) : 0) +
+    orphansOf(change).length * (prices.get(modelOf(change.object)) ?? 0);
   return Math.min(...versions.map(of));
 }
 

@@ -1,4 +1,5 @@
 /** One simulated operator process: the real operator over a modeled network, clock and disk. */
+import type { TaskNumber } from '../../src/base/exact-numbers.ts';
 import { createLogger } from '../../src/base/logger.ts';
 import type { Timers } from '../../src/base/timers.ts';
 import { createInformer } from '../../src/controller/informer.ts';
@@ -30,6 +31,7 @@ import { SimKubeHttp } from './kube-http.ts';
 import type { Network } from './network.ts';
 import type { Orders } from './orders.ts';
 import type { PriceLimits } from '../../src/virtual-server/shared/limits.ts';
+import type { CreateWatch } from './create-watch.ts';
 import type { PriceWatch } from './price-watch.ts';
 import type { Random } from './random.ts';
 import type { Refusals } from './refusals.ts';
@@ -60,6 +62,8 @@ export interface ProcessParts {
   refusals?: Refusals | undefined;
   /** Judges the orders of the process by the limit in money; undefined in a world without such a limit. */
   prices?: PriceWatch | undefined;
+  /** Judges the orders of the process by the limit of orders an hour; undefined in a world without one. */
+  creates?: CreateWatch | undefined;
   /** Whether the process writes connection Secrets. */
   connectionSecrets: boolean;
   /** Offset of the process's wall clock (ms). */
@@ -104,7 +108,7 @@ export function drawSetting(random: Random): Setting {
     flags: {
       maxConcurrentReconciles: random.int(1, 8),
       providerQps: random.pick([0.5, 1, 2, 5, 20, 100]),
-      maxCreatesPerHour: random.pick([0, 0, 0, 6, 12]),
+      maxCreatesPerHour: random.pick([0, 0, 0, 3, 6]),
       maxServersPerNamespace: random.pick([0, 0, 0, 0, 4, 7]),
       maxPricePerNamespace: { usual: 0, namespaces: {} },
     },
@@ -207,16 +211,14 @@ export class SimProcess {
     });
     if (observes === undefined) for (const what of disk.watch.wronglyOpened(opened)) parts.onFault(what);
     const decides = (uid: string): void => parts.prices?.decided(uid, this.#operator?.vitals().objects() ?? [], this);
+    const by = parts.creates?.started(disk, parts.staleBy, () => this.#operator?.vitals().objects() ?? []);
+    const sends = (uid: string, attempt: string): void => {
+      orders.announce(uid, attempt);
+      if (by !== undefined) parts.creates?.sending(uid, attempt, by);
+    };
+    const followed = (attempt: string, task: TaskNumber): void => orders.followed(attempt, task);
     const journal =
-      observes === undefined
-        ? disk.watch.watched(
-            opened,
-            decides,
-            (uid, attempt) => orders.announce(uid, attempt),
-            (attempt, task) => orders.followed(attempt, task),
-            parts.onFault,
-          )
-        : opened;
+      observes === undefined ? disk.watch.watched(opened, decides, sends, followed, parts.onFault) : opened;
     const client = createProvider({
       baseUrl: simulation.baseUrl,
       authUrl: simulation.authUrl,

@@ -33,6 +33,7 @@ import {
   type LogLine,
 } from './oracles.ts';
 import { NAMESPACES, OTHER_KEY, People } from './people.ts';
+import { CreateWatch } from './create-watch.ts';
 import { PriceWatch } from './price-watch.ts';
 import { drawPriceLimits, drawSetting, SimProcess, type Setting } from './process.ts';
 import { drawApi, hasList, type WorldApi } from './provider-api.ts';
@@ -56,6 +57,8 @@ export interface RunResult {
   members: SetWatch['done'] | undefined;
   /** Orders that were judged by a limit in money and a known price. */
   priced: number;
+  /** Orders that were judged by the orders of earlier processes in the last hour. */
+  hourly: number;
   /** Writes that were refused again, to objects that were judged by what they say. */
   refused: number;
   /** Number of events that the scheduler fired. */
@@ -155,6 +158,7 @@ class SimWorld {
   #isObserved = false;
   /** Only in a world with a limit in money. */
   readonly #prices: PriceWatch | undefined;
+  readonly #creates: CreateWatch | undefined;
   readonly #worldApi: WorldApi;
   readonly #apiRandom: Random;
   readonly #late: LateServers;
@@ -248,9 +252,10 @@ class SimWorld {
     const refusing = new Random(seed ^ REFUSALS_SEED);
     const refused = { api: this.#api, network: this.#network, ownership, random: refusing, tell };
     this.#refusals = refusing.chance(WITH_REFUSALS) ? new Refusals(refused) : undefined;
-    const { maxPricePerNamespace } = this.#setting.flags;
+    const { maxPricePerNamespace, maxCreatesPerHour } = this.#setting.flags;
     const parts = { api: this.#api, orders: this.#orders, now: () => scheduler.now };
     this.#prices = maxPricePerNamespace.usual === 0 ? undefined : new PriceWatch(parts, maxPricePerNamespace);
+    this.#creates = maxCreatesPerHour === 0 ? undefined : new CreateWatch(parts, maxCreatesPerHour);
     this.#flagged = this.#random.pick([1, 1, 1, 0.5, 0]);
     this.#secrets = new SecretWatch(this.#api, () => scheduler.now, this.#flagged === 1, api === 'documented');
     const random = new Random(seed ^ KEYS_SEED);
@@ -341,7 +346,7 @@ class SimWorld {
       ...orderedUnusable(this.#simulation),
     );
     this.#violations.push(...orderedBesideHandOver(this.#api), ...(this.#refusals?.violations ?? []));
-    this.#violations.push(...this.#takers.violations);
+    this.#violations.push(...this.#takers.violations, ...(this.#creates?.violations ?? []));
   }
 
   /** Without faults, but with servers that live on after a DELETE, until that is resolved. */
@@ -384,6 +389,7 @@ class SimWorld {
       lives: this.#people.lives + (this.#sets?.watch.done.created ?? 0),
       members: this.#sets?.watch.done,
       priced: this.#prices?.judged ?? 0,
+      hourly: this.#creates?.judged ?? 0,
       refused: this.#refusals?.judged ?? 0,
       creates: this.#simulation.ledger.creates().length,
       crashes: this.#crashes,
@@ -427,6 +433,7 @@ class SimWorld {
       skewMs,
       sets: this.#sets?.watch,
       prices: this.#prices,
+      creates: this.#creates,
       refusals: this.#refusals,
       connectionSecrets: this.#random.chance(this.#flagged),
       verbose: this.#tracing || this.#seed % LOGGED === 0,

@@ -25,12 +25,16 @@ export interface PricedModel extends Model {
 
 /** A server that a namespace has, or is about to order. */
 export interface Place extends Model {
-  /** Name of the object that has it. */
+  /** Name of the object that has it, or reports it. */
   name?: string | undefined;
+  identifier?: string | undefined;
   /** What the provider says, or last said, that this very server costs. */
   price?: number | undefined;
-  /** `unstated`: it was read, and the provider states no price of it. `gone`: it is proven not to exist, and costs nothing more. */
-  state?: 'unstated' | 'gone' | undefined;
+  /**
+   * `unstated`: it was read, and the provider states no price of it. `gone`: it is proven not to exist, and costs nothing more.
+   * `orphaned`: no object holds it, so its price can only be that of another one like it.
+   */
+  state?: 'unstated' | 'gone' | 'orphaned' | undefined;
   /** What this server, once it is read, teaches about the price of the next one like it. */
   teaches?: PricedModel | undefined;
 }
@@ -125,7 +129,14 @@ export function placeOf(object: VirtualServer, record: ServerRecord | undefined)
       : kept.unstatedSince !== undefined;
   const state = record?.missingAt === undefined ? (isUnstated ? 'unstated' : undefined) : 'gone';
   const { product, diskSize } = spec;
-  return { name: metadata.name, product, diskSize, price, state, teaches: pricedModel(object, record) };
+  const { identifier } = record ?? {};
+  return { name: metadata.name, identifier, product, diskSize, price, state, teaches: pricedModel(object, record) };
+}
+
+/** The servers that the object reports, and that no object holds. What was ordered is what the object orders. */
+export function orphanPlacesOf({ metadata: { name }, spec }: VirtualServer, record: ServerRecord | undefined): Place[] {
+  const { product, diskSize } = spec;
+  return (record?.orphans ?? []).map(({ identifier }) => ({ name, identifier, product, diskSize, state: 'orphaned' }));
 }
 
 /** Enough for hourly prices. */

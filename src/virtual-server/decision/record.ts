@@ -266,6 +266,12 @@ function withNote(record: ServerRecord, note: AttemptNote): MergeResult {
   return { ...record, ...(orphans && { orphans }) };
 }
 
+/** The orders that the record names, and when each was claimed. */
+export function ordersIn(record: ServerRecord | undefined): { attempt: string; attemptedAt: string | undefined }[] {
+  const orders = record === undefined ? [] : [record, ...(record.orphans ?? []), ...(record.failed ?? [])];
+  return orders.flatMap(({ attempt, attemptedAt }) => (attempt === undefined ? [] : [{ attempt, attemptedAt }]));
+}
+
 /** The record after an attempt that created nothing. */
 export function withoutAttempt(record: ServerRecord): ServerRecord {
   return without(record, 'attempt', 'attemptedAt', 'task', 'hintedTask', 'createFailure', 'open');
@@ -330,6 +336,15 @@ export function withOrphaned(record: ServerRecord, order: FailedOrder): ServerRe
 export function giverIn(record: ServerRecord | undefined): ServerRecord['takenFrom'] {
   const { takenFrom, identifier } = record ?? {};
   return takenFrom?.identifier === identifier ? takenFrom : undefined;
+}
+
+/** The uid alone is not enough: without the admission policies, a record can name an object of another namespace. */
+export const sourceKey = ({ namespace, uid }: { namespace: string; uid: string }): string => `${namespace}/${uid}`;
+
+/** The `sourceKey` of the object whose server this one holds. */
+export function sourceOf({ metadata }: VirtualServer, record: ServerRecord | undefined): string | undefined {
+  const giver = giverIn(record);
+  return giver && sourceKey({ namespace: metadata.namespace, uid: giver.uid });
 }
 
 /** The record without anything about its server. */

@@ -9,10 +9,18 @@ import { randomUUID } from 'node:crypto';
 import * as realFiles from 'node:fs/promises';
 import { resolve } from 'node:path';
 import { realTimers, type Timers } from '../../base/timers.ts';
-import { Attempts, JournalError, openNotes, type FileSystem, type JournalEntry, type Notes } from './notes.ts';
+import {
+  Attempts,
+  JournalError,
+  openNotes,
+  type EndedOrder,
+  type FileSystem,
+  type JournalEntry,
+  type Notes,
+} from './notes.ts';
 import { lockFolder } from './lock.ts';
 
-export type { JournalEntry } from './notes.ts';
+export type { EndedOrder, JournalEntry } from './notes.ts';
 
 export interface NewAttempt {
   namespace: string;
@@ -39,6 +47,11 @@ export interface Journal {
   entries(uid: string): readonly JournalEntry[];
   /** The uids of all objects with attempts. */
   uids(): string[];
+  /**
+   * Orders of earlier processes within the last hour whose attempts were settled or dropped. They count for
+   * `--max-creates-per-hour` and prove nothing else.
+   */
+  readonly ended: readonly EndedOrder[];
   /** An attempt that is not sent yet: a new one, or `unsentIn` the entries; call it before the claim. */
   minted(attempt: NewAttempt): Promise<void>;
   /**
@@ -64,7 +77,7 @@ export interface Journal {
 export interface JournalOptions {
   /** Folder of the notes; created if missing. Undefined: the journal lives in memory only. */
   dir: string | undefined;
-  timers?: Pick<Timers, 'set' | 'clear'>;
+  timers?: Pick<Timers, 'now' | 'set' | 'clear'>;
   files?: FileSystem;
   /** Resolves with the function that unlocks the folder. */
   lock?: (dir: string) => Promise<() => Promise<void>>;
@@ -115,6 +128,7 @@ export function unsentIn(entries: readonly JournalEntry[], account: string): str
 
 const inMemory: Notes = {
   problem: undefined,
+  ended: [],
   save: () => Promise.resolve(),
   remove: (_entry, removed) => {
     removed();
@@ -175,6 +189,7 @@ function createJournal(attempts: Attempts, notes: Notes, unlock: () => Promise<v
     },
     entries: (uid) => attempts.of(uid),
     uids: () => attempts.uids(),
+    ended: notes.ended,
     async minted({ namespace, name, uid, attempt, account, mintedAt }) {
       const before = attempts.get(uid, attempt);
       if (before !== undefined && !isUnsent(before)) throw wrongStep(attempt, 'may have been sent before');

@@ -28,6 +28,8 @@ export interface Notes {
   save(entry: JournalEntry, again?: boolean): Promise<void>;
   /** Calls `removed` before the next step. */
   remove(entry: JournalEntry, removed: () => void): Promise<void>;
+  /** Orders of the last hour that had ended when the folder was opened. */
+  readonly ended: readonly EndedOrder[];
   /** Resolves when all steps of before have ended. */
   close(): Promise<void>;
 }
@@ -37,7 +39,7 @@ export interface NotesOptions {
   /** Of the machine, and the same for every process until the machine dies. */
   bootId: string;
   files: FileSystem;
-  timers: Pick<Timers, 'set' | 'clear'>;
+  timers: Pick<Timers, 'now' | 'set' | 'clear'>;
   warn: (message: string, fields: Record<string, unknown>) => void;
   /** Gets what the notes say. After a failure, the files are brought in line with it. */
   attempts: Attempts;
@@ -47,7 +49,9 @@ export interface NotesOptions {
 const RETRY_MS = 5_000;
 /** At least as large as a note. */
 const PROBE = ' '.repeat(4096);
-const NAME = /^(?<key>[0-9a-f]{64})\.(?<boot>[0-9a-f-]{36})\.(?<state>minted|sending|task-(?<task>\d+))$/;
+const NAME = /^(?<key>[0-9a-f]{64})\.(?<boot>[0-9a-f-]{36})\.(?<state>ended|minted|sending|task-(?<task>\d+))$/;
+/** How long an order counts for `--max-creates-per-hour` (ms). */
+const COUNTED_MS = 60 * 60_000;
 /** Not a note yet: its step was never confirmed, so nothing was done because of it. */
 const UNNAMED = '.new';
 /** The file of versions before the notes: one JSON object per line, the last line perhaps torn. */
@@ -77,6 +81,8 @@ const oldLineSchema = z.union([
 export async function openNotes({ dir, bootId, files, timers, warn, attempts }: NotesOptions): Promise<Notes> {
   /** The name of each note, by the key of its attempt. */
   let names = new Map<string, string>();
+  /** The names of notes of ended orders, oldest first, with the time from which on each is left (ms since the epoch). */
+  const left = new Map<string, number>();
   let steps = Promise.resolve();
   let problem: string | undefined;
   let retry: unknown;
@@ -101,7 +107,26 @@ export async function openNotes({ dir, bootId, files, timers, warn, attempts }: 
       if (other !== undefined) await discard(other);
       names.set(key, name);
     }
+    for (const [key, name] of names) {
+      if (NAME.exec(name)?.groups?.state !== 'ended') continue;
+      names.delete(key);
+      left.set(name, left.get(name) ?? timers.now());
+    }
     return all;
+  }
+
+  const isCounted = (mintedAt: string | undefined): boolean =>
+    Math.abs(timers.now() - Date.parse(mintedAt ?? '')) < COUNTED_MS;
+
+  /** Such a note proves nothing, so one that cannot be read is removed. */
+  async function readEnded(name: string): Promise<EndedOrder | undefined> {
+    const text = await files.readFile(at(name), 'utf8');
+    try {
+      const { namespace, attempt, mintedAt } = parse(text, noteSchema);
+      return mintedAt !== undefined && isCounted(mintedAt) ? { namespace, attempt, mintedAt } : undefined;
+    } catch {
+      return undefined;
+    }
   }
 
   async function readNote(name: string): Promise<JournalEntry | undefined> {
@@ -202,7 +227,41 @@ export async function openNotes({ dir, bootId, files, timers, warn, attempts }: 
     names.delete(key);
   }
 
+  /** False if the disk refuses the new name. */
+  const renamed = (from: string, to: string): Promise<boolean> =>
+    files.rename(at(from), at(to)).then(
+      () => true,
+      () => false,
+    );
+
+  /** An order that may have been sent within the last hour keeps its note, for the limit of the next process. */
+  async function endNote(entry: JournalEntry): Promise<void> {
+    const key = keyOf(entry.uid, entry.attempt);
+    const name = names.get(key);
+    const ending = `${key}.${bootId}.ended`;
+    if (name !== undefined && entry.state !== 'minted' && isCounted(entry.mintedAt) && (await renamed(name, ending))) {
+      names.delete(key);
+      left.set(ending, timers.now());
+    } else {
+      await discardNote(key);
+    }
+    for (const [old, since] of left) {
+      if (timers.now() - since < COUNTED_MS) break;
+      await discard(old);
+      left.delete(old);
+    }
+  }
+
   const isUpgraded = (await readNames()).includes(OLD_FILE);
+  const ended: EndedOrder[] = [];
+  for (const name of left.keys()) {
+    const order = await readEnded(name);
+    if (order !== undefined) ended.push(order);
+    else {
+      await discard(name);
+      left.delete(name);
+    }
+  }
   const found: JournalEntry[] = [];
   for (const [key, name] of names) {
     const entry = await readNote(name);
@@ -223,9 +282,10 @@ export async function openNotes({ dir, bootId, files, timers, warn, attempts }: 
     save: (entry, again) => inTurn(() => put(entry, again)),
     remove: (entry, removed) =>
       inTurn(async () => {
-        await discardNote(keyOf(entry.uid, entry.attempt));
+        await endNote(entry);
         removed();
       }),
+    ended,
     async close() {
       isClosed = true;
       await steps;
@@ -241,7 +301,7 @@ function keyOf(uid: string, attempt: string): string {
     .digest('hex');
 }
 
-/** The names of the states are in the order of the steps. */
+/** The names of the states are in the order of the steps; `ended` comes first, because a step may overtake it. */
 function byState(a: string, b: string): number {
   return extname(a).localeCompare(extname(b));
 }
@@ -288,6 +348,12 @@ export interface JournalEntry {
   readonly own: boolean;
   /** This process has noted before that it was about to send the attempt. */
   readonly wasSending?: boolean;
+}
+
+/** An attempt that may have been sent, and that needs nothing more from the journal. */
+export interface EndedOrder extends Pick<JournalEntry, 'namespace' | 'attempt'> {
+  /** RFC 3339. */
+  readonly mintedAt: string;
 }
 
 export class Attempts {

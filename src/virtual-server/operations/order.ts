@@ -26,7 +26,7 @@ import { specProblem } from '../decision/spec.ts';
 import { taskField } from '../decision/status.ts';
 import type { Outcome, Park } from '../decision/types.ts';
 import type { View } from '../decision/view.ts';
-import type { Full, NoSum, Reservation } from '../shared/limits.ts';
+import type { Full, HourlyPlace, NoSum } from '../shared/limits.ts';
 import { unknownMessage } from '../decision/words.ts';
 import { unsentIn } from '../journal/journal.ts';
 import type { Visit } from '../visit.ts';
@@ -126,7 +126,7 @@ async function claimAndSend(
   account: string,
   sshKeysFrom: readonly string[],
   opened: OpenOrder,
-  hourly: Reservation,
+  hourly: HourlyPlace,
 ): Promise<Outcome | undefined> {
   const { journal, leads, mint, quota, timers } = visit.services;
   const { namespace, name, uid } = visit.object.metadata;
@@ -157,6 +157,7 @@ async function claimAndSend(
     maySend: leads,
     sending: () => {
       visit.keeps(hourly);
+      hourly.sent(attempt, timers.monotonic());
       return journal.sending(uid, attempt);
     },
     unsent: () => journal.createdNothing(uid, attempt),
@@ -225,6 +226,8 @@ function limitVerdict({ metadata: { namespace }, spec }: VirtualServer, full: Fu
       return { reason: 'ServerLimit', message: serverLimit(full) };
     case 'price':
       return { reason: 'PriceLimit', message: priceLimit(full, spec) };
+    case 'orphaned':
+      return { reason: 'PriceUnknown', message: orphanPriceUnknown(full) };
     case 'unstated':
       return { reason: 'PriceUnknown', message: priceUnknown(full, namespace) };
     case 'unread':
@@ -235,7 +238,7 @@ function limitVerdict({ metadata: { namespace }, spec }: VirtualServer, full: Fu
 function serverLimit({ maximum }: Extract<Full, { full: 'servers' }>): string {
   return (
     `The namespace has ${maximum} servers, the maximum that --max-servers-per-namespace allows; retained servers ` +
-    'count too. Delete a server, or ask an administrator for a higher limit. The operator then orders this server'
+    'and those that an object reports as OrphanedServer count too. Delete a server, or ask an administrator for a higher limit. The operator then orders this server'
   );
 }
 
@@ -249,7 +252,7 @@ function priceLimit(
     price === undefined ? `What ${lowered(one)} costs is unknown, since none runs` : `${one} costs ${priceText(price)}`;
   return (
     `The servers of the namespace cost ${priceText(sum)}, and --max-price-per-namespace allows ${priceText(maximum)}, in the ` +
-    `provider's unit; servers on their way and retained servers count too. ${costs}. Delete a server, or ask an ` +
+    `provider's unit; servers on their way, retained servers and those that an object reports as OrphanedServer count too. ${costs}. Delete a server, or ask an ` +
     'administrator for a higher limit. The operator then orders this server'
   );
 }
@@ -260,6 +263,15 @@ function priceUnknown({ maximum, names }: NoSum, namespace: string): string {
     `the namespace cost. --max-price-per-namespace allows ${priceText(maximum)}, so the operator orders nothing in this namespace ` +
     'until the provider states the price. If it never does, delete that object, or ask an administrator to end the limit for ' +
     `this namespace: add ",${namespace}=0" to the value of --max-price-per-namespace`
+  );
+}
+
+function orphanPriceUnknown({ maximum, names }: NoSum): string {
+  return (
+    `The operator cannot tell what the servers cost that ${someOf(names)} reports as OrphanedServer: no object holds them, and no ` +
+    'server with the same product and disk size was read. --max-price-per-namespace allows ' +
+    `${priceText(maximum)}, so the operator orders nothing in this namespace until you have resolved OrphanedServer there, ` +
+    'or such a server was read'
   );
 }
 

@@ -6,86 +6,51 @@ import { HAND_OVER_ANNOTATION } from '../../api/names.ts';
 import type { ServerRecord } from '../../api/record.ts';
 import type { VirtualServer } from '../../api/virtual-server.ts';
 import { keyOf } from '../../kube/resource.ts';
-import { giverIn } from '../decision/record.ts';
+import { sourceKey, sourceOf } from '../decision/record.ts';
 import type { HandOver } from '../decision/types.ts';
+import { OwnedIndex } from '../../base/owned-index.ts';
 import type { Reservation } from './limits.ts';
 
-interface Entry {
-  name: string;
-  /** The key of the object that gets the server of this one. */
-  target: string | undefined;
-  isEnding: boolean;
-  /** The object from which this one has taken its server. */
-  source: Source | undefined;
-}
-
-export interface Source {
-  namespace: string;
-  name: string;
-  uid: string;
-}
-
-const keyOfSource = ({ namespace, uid }: Source): string => `${namespace}/${uid}`;
-
 export class HandOvers {
-  readonly #byUid = new Map<string, Entry>();
-  readonly #givers = new Map<string, Set<string>>();
-  /** By `NAMESPACE/UID` of the source: the uid of the object that holds its server now. */
-  readonly #takers = new Map<string, string>();
+  /** By key of the object that gets their servers. */
+  readonly #givers = new OwnedIndex<string, HandOver['givers'][number]>();
+  /** By `sourceKey`: the names of the objects that hold its server now. */
+  readonly #takers = new OwnedIndex<string, string>();
   /** By uid of an object whose server is being cancelled or taken over: the visit that does it. */
   readonly #busy = new Map<string, object>();
   /** By uid of the giver: when a taker last was about to write its record, on the monotonic clock (ms). */
   readonly #tried = new Map<string, number>();
   #since: number | undefined;
 
-  /**
-   * `record`: the object's own; undefined: none. Returns the object whose server this one holds now, and the one whose server it
-   * no longer holds.
-   */
-  set(object: VirtualServer, record: ServerRecord | undefined): { source?: Source; freed?: Source } {
+  /** `record`: the object's own; undefined: none. */
+  set(object: VirtualServer, record: ServerRecord | undefined): void {
     const { namespace, name, uid, annotations, deletionTimestamp } = object.metadata;
-    const before = this.forget(uid);
-    const named = annotations?.[HAND_OVER_ANNOTATION];
-    const giver = giverIn(record);
-    const target = named === undefined ? undefined : `${namespace}/${named}`;
-    const source = giver && { namespace, name: giver.name, uid: giver.uid };
-    const freed = before !== undefined && before.uid !== source?.uid ? { freed: before } : {};
-    if (target === undefined && source === undefined) return freed;
-    this.#byUid.set(uid, { name, target, source, isEnding: deletionTimestamp !== undefined });
-    if (target !== undefined) this.#givers.set(target, (this.#givers.get(target) ?? new Set<string>()).add(uid));
-    if (source === undefined) return freed;
-    this.#takers.set(keyOfSource(source), uid);
-    return { source, ...freed };
+    const target = annotations?.[HAND_OVER_ANNOTATION];
+    const source = sourceOf(object, record);
+    const giver = { name, isEnding: deletionTimestamp !== undefined };
+    this.#givers.put(uid, target === undefined ? [] : [[`${namespace}/${target}`, giver]]);
+    this.#takers.put(uid, source === undefined ? [] : [[source, name]]);
   }
 
-  /** Returns the object whose server this one has held. */
-  forget(uid: string): Source | undefined {
-    const { target, source } = this.#byUid.get(uid) ?? {};
-    this.#byUid.delete(uid);
-    if (target !== undefined) {
-      this.#givers.get(target)?.delete(uid);
-      if (this.#givers.get(target)?.size === 0) this.#givers.delete(target);
-    }
-    if (source === undefined || this.#takers.get(keyOfSource(source)) !== uid) return undefined;
-    this.#takers.delete(keyOfSource(source));
-    return source;
+  /** The object is gone. */
+  forget(uid: string): void {
+    this.#givers.put(uid, []);
+    this.#takers.put(uid, []);
   }
 
   /** What concerns this object. */
   of(object: VirtualServer): HandOver {
-    const { namespace, uid } = object.metadata;
-    const givers = [...(this.#givers.get(keyOf(object)) ?? [])]
-      .filter((giver) => giver !== uid)
-      .flatMap((giver) => this.#byUid.get(giver) ?? [])
-      .map(({ name, isEnding }) => ({ name, isEnding }))
+    const { uid } = object.metadata;
+    const givers = [...this.#givers.of(keyOf(object))]
+      .filter(([giver]) => giver !== uid)
+      .map(([, giver]) => giver)
       .sort((a, b) => Number(b.isEnding) - Number(a.isEnding) || (a.name < b.name ? -1 : 1));
-    const taker = this.#takers.get(`${namespace}/${uid}`);
-    return { givers, takenBy: taker === undefined ? undefined : this.#byUid.get(taker)?.name };
+    return { givers, takenBy: [...this.#takers.of(sourceKey(object.metadata)).values()].at(-1) };
   }
 
   /** True if another object of the namespace holds the server that this one held. */
-  isTaken({ metadata: { namespace, uid } }: VirtualServer): boolean {
-    return this.#takers.has(`${namespace}/${uid}`);
+  isTaken({ metadata }: VirtualServer): boolean {
+    return this.#takers.has(sourceKey(metadata));
   }
 
   /** This visit cancels or takes over the server of the object, until the reservation ends; undefined: another one does. */

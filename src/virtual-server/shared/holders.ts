@@ -15,10 +15,12 @@ import {
   isSameProvider,
 } from '../decision/identity.ts';
 import type { Others } from '../decision/types.ts';
+import { sourceKey } from '../decision/record.ts';
 import type { Reservation } from './limits.ts';
 import { currentReason, hasTrait } from '../../api/conditions.ts';
 import { openReason } from '../../api/open.ts';
 import type { VirtualServer } from '../../api/virtual-server.ts';
+import { OwnedIndex } from '../../base/owned-index.ts';
 import { isPaused } from '../../api/server-state.ts';
 import { adoptionOf } from '../decision/inputs.ts';
 import { isProvisioned } from '../decision/status.ts';
@@ -47,12 +49,9 @@ export type AccountOf = (namespace: string, secret: string) => string | undefine
 
 export class Holders {
   readonly #accountOf: AccountOf;
-  readonly #byUid = new Map<string, Holding>();
-  /** Uids by what they hold. Identifiers are host labels, so case does not matter. */
-  readonly #byIdentifier = new Index<string>();
-  readonly #byTask = new Index<TaskNumber>();
-  readonly #byAddress = new Index<string>();
-  readonly #ordering = new Set<string>();
+  readonly #holdings = new OwnedIndex<string, Holding>();
+  /** By `sourceKey` of an object whose server another one has taken over: what that object holds counts no longer. */
+  readonly #takers = new OwnedIndex<string, true>();
   readonly #reserved = new Set<string>();
 
   constructor(accountOf: AccountOf) {
@@ -61,9 +60,10 @@ export class Holders {
 
   /**
    * What the newest version of the object holds; undefined: nothing. A reservation lasts until it is released or
-   * becomes a hold.
+   * becomes a hold. `takes`: the `sourceKey` of the object whose server this one has taken over.
    */
-  set(uid: string, holding: Holding | undefined): void {
+  set(uid: string, holding: Holding | undefined, takes?: string): void {
+    this.#takers.put(uid, takes === undefined ? [] : [[takes, true]]);
     if (holding?.identifier !== undefined) this.#reserved.delete(uid);
     else if (this.#reserved.has(uid)) return;
     this.#put(uid, holding);
@@ -83,19 +83,15 @@ export class Holders {
   /** The object is gone. */
   forget(uid: string): void {
     this.#reserved.delete(uid);
-    this.#put(uid, undefined);
+    this.set(uid, undefined);
   }
 
   /** What other objects hold, for questions of the object `uid`. */
   others(uid: string): Others {
-    const named = (uids: Iterable<string>, concerns: (holding: Holding) => boolean): string[] =>
-      [...uids]
-        .filter((other) => other !== uid)
-        .flatMap((other) => {
-          const holding = this.#byUid.get(other);
-          return holding !== undefined && this.#isOwner(other, holding) && concerns(holding) ? [holding] : [];
-        })
-        .map(({ namespace, name }) => `${namespace}/${name}`)
+    const named = (key: string, concerns: (holding: Holding, other: string) => boolean): string[] =>
+      [...this.#holdings.of(key)]
+        .filter(([other, holding]) => other !== uid && this.#isOwner(other, holding) && concerns(holding, other))
+        .map(([, { namespace, name }]) => `${namespace}/${name}`)
         .sort();
     const isOf = (account: string | undefined, holding: Holding): boolean =>
       account === undefined || isSameAccount(account, holding.account);
@@ -105,10 +101,9 @@ export class Holders {
     return {
       withServer: (identifier, { account, fingerprint, held }) =>
         named(
-          [...this.#byIdentifier.of(identifierKey(identifier))].filter(
-            (other) => held !== true || !this.#reserved.has(other),
-          ),
-          (holding) =>
+          serverKey(identifier),
+          (holding, other) =>
+            (held !== true || !this.#reserved.has(other)) &&
             !isOtherFingerprint(fingerprint, holding.fingerprint) &&
             (isOf(account, holding) ||
               isMaybe(account, holding) ||
@@ -118,65 +113,45 @@ export class Holders {
       // must not stop the cancellation of another tenant's server.
       withAddress: (address, { account, identifier }) =>
         named(
-          this.#byAddress.of(address),
+          addressKey(address),
           (holding) =>
             isSameAccount(account, this.#accountOf(holding.namespace, holding.secret)) &&
             !isSameIdentifier(holding.identifier, identifier),
         ),
-      withTask: (task, account) => named(this.#byTask.of(task), (holding) => isOf(account, holding)),
+      withTask: (task, account) => named(taskKey(task), (holding) => isOf(account, holding)),
       ordering: (account) =>
-        named(this.#ordering, (holding) => isOf(account, holding) || isSameProvider(account, holding.account)),
+        named(ORDERING, (holding) => isOf(account, holding) || isSameProvider(account, holding.account)),
     };
   }
 
   #isOwner(uid: string, { namespace, secret, account, isConfirmed }: Holding): boolean {
-    return (
-      isConfirmed === true ||
-      // Only while a visit lasts.
-      this.#reserved.has(uid) ||
-      isSameAccount(this.#accountOf(namespace, secret), account)
-    );
+    // Only while a visit lasts.
+    if (this.#reserved.has(uid)) return true;
+    if (this.#takers.has(sourceKey({ namespace, uid }))) return false;
+    return isConfirmed === true || isSameAccount(this.#accountOf(namespace, secret), account);
   }
 
   #put(uid: string, holding: Holding | undefined): void {
-    const { identifier, task, fingerprint } = holding ?? {};
-    this.#byIdentifier.put(uid, identifier === undefined ? [] : [identifierKey(identifier)]);
-    this.#byTask.put(uid, task === undefined ? [] : [task]);
+    this.#holdings.put(uid, holding === undefined ? [] : keysOf(holding).map((key) => [key, holding]));
+  }
+}
+
+/** What a holding is looked up by. */
+function keysOf({ identifier, task, fingerprint, isOrdering }: Holding): string[] {
+  return [
+    ...(identifier === undefined ? [] : [serverKey(identifier)]),
+    ...(task === undefined ? [] : [taskKey(task)]),
     // Without an identifier the server is gone, and the provider may give its addresses to the next one.
-    this.#byAddress.put(uid, identifier === undefined || fingerprint === undefined ? [] : identifyingIn(fingerprint));
-    if (holding?.isOrdering === true) this.#ordering.add(uid);
-    else this.#ordering.delete(uid);
-    if (holding === undefined) this.#byUid.delete(uid);
-    else this.#byUid.set(uid, holding);
-  }
+    ...(identifier === undefined || fingerprint === undefined ? [] : identifyingIn(fingerprint).map(addressKey)),
+    ...(isOrdering === true ? [ORDERING] : []),
+  ];
 }
 
-/** Uids by their values. */
-class Index<V> {
-  readonly #byValue = new Map<V, Set<string>>();
-  readonly #byUid = new Map<string, readonly V[]>();
-
-  of(value: V): Iterable<string> {
-    return this.#byValue.get(value) ?? [];
-  }
-
-  put(uid: string, values: readonly V[]): void {
-    const before = this.#byUid.get(uid) ?? [];
-    for (const value of before) if (!values.includes(value)) this.#remove(uid, value);
-    for (const value of values) {
-      const uids = this.#byValue.get(value) ?? new Set<string>();
-      this.#byValue.set(value, uids.add(uid));
-    }
-    if (values.length === 0) this.#byUid.delete(uid);
-    else this.#byUid.set(uid, values);
-  }
-
-  #remove(uid: string, value: V): void {
-    const uids = this.#byValue.get(value);
-    uids?.delete(uid);
-    if (uids?.size === 0) this.#byValue.delete(value);
-  }
-}
+// Identifiers are host labels, so case does not matter.
+const serverKey = (identifier: string): string => `server ${identifierKey(identifier)}`;
+const taskKey = (task: TaskNumber): string => `task ${task}`;
+const addressKey = (address: string): string => `address ${address}`;
+const ORDERING = 'ordering';
 
 export function holdingOf(object: VirtualServer, record: ServerRecord | undefined): Holding | undefined {
   if (record === undefined) return undefined;

@@ -2,7 +2,12 @@
  * What a namespace may order: so many servers (`--max-servers-per-namespace`), for so much money
  * (`--max-price-per-namespace`), and so many orders an hour.
  */
+import type { VirtualServer } from '../../api/virtual-server.ts';
+import { identifierKey } from '../../base/identifier.ts';
+import { OwnedIndex } from '../../base/owned-index.ts';
 import { Recent } from '../../base/recent.ts';
+import { knownRecord, ordersIn, sourceKey } from '../decision/record.ts';
+import type { Journal } from '../journal/journal.ts';
 import { modelKey, sumOf, type Model, type Place, type PricedModel } from '../decision/price.ts';
 
 const HOUR_MS = 60 * 60_000;
@@ -12,43 +17,91 @@ export interface Reservation {
   release: () => void;
 }
 
-/** Stops runaway loops: limits the orders of a namespace per hour. Held in memory; a restart begins at zero. */
+/** The place of one order in the hour. */
+export interface HourlyPlace extends Reservation {
+  /** The order is about to be sent: it keeps its place for an hour, whatever becomes of its object. */
+  sent: (attempt: string, now: number) => void;
+}
+
+/** An order that may have been sent, in whichever process. */
+export interface PastOrder {
+  namespace: string;
+  attempt: string;
+  /** RFC 3339; when the order was claimed. */
+  attemptedAt?: string | undefined;
+}
+
+/** Stops runaway loops: limits the orders of a namespace per hour. */
 export class CreateLimit {
   readonly #perHour: number;
-  /** Namespace -> uid -> when the create was reserved (ms), oldest first. */
-  readonly #reserved = new Map<string, Map<string, number>>();
+  /** Namespace -> attempt, or uid of an object that is about to order -> when that was (ms, on a clock that only moves forward). */
+  readonly #places = new Map<string, Map<string, number>>();
 
   /** `perHour` 0: no limit. */
   constructor(perHour: number) {
     this.#perHour = perHour;
   }
 
-  /**
-   * Reserves one create for the object, or reserves nothing and returns the ms until one is free. `now` is in ms on a
-   * clock that only moves forward.
-   */
-  reserve(namespace: string, uid: string, now: number): Reservation | { freeInMs: number } {
-    const reservation = { release: () => this.#reserved.get(namespace)?.delete(uid) };
-    if (this.#perHour === 0) return reservation;
-    this.#forgetIdle(now);
-    const stamps = this.#reserved.get(namespace) ?? new Map<string, number>();
-    for (const [holder, at] of stamps) if (now - at >= HOUR_MS || holder === uid) stamps.delete(holder);
-    const oldest = stamps.values().next().value;
-    if (stamps.size >= this.#perHour && oldest !== undefined) return { freeInMs: oldest + HOUR_MS - now };
-    // Keep the namespace with the latest reservation last.
-    this.#reserved.delete(namespace);
-    this.#reserved.set(namespace, stamps.set(uid, now));
-    return reservation;
+  /** A new process counts what earlier ones have ordered within the last hour. */
+  recall(orders: Iterable<PastOrder>, { now, monotonic }: { now: number; monotonic: number }): void {
+    if (this.#perHour === 0) return;
+    const recent = [...orders].flatMap(({ attemptedAt = '', ...order }) => {
+      // The clock of another machine may be ahead.
+      const ageMs = Math.max(0, now - Date.parse(attemptedAt));
+      const isRecent = Math.abs(now - Date.parse(attemptedAt)) < HOUR_MS;
+      return isRecent ? [{ ...order, at: monotonic - ageMs }] : [];
+    });
+    for (const { namespace, attempt, at } of recent.sort((a, b) => a.at - b.at)) this.#put(namespace, attempt, at);
   }
 
-  /** Namespaces come and go, so one without a reservation in the last hour is forgotten. */
+  /** Reserves one create for the object, or reserves nothing and returns the ms until one is free. */
+  reserve(namespace: string, uid: string, now: number): HourlyPlace | { freeInMs: number } {
+    let key = uid;
+    const free = (): void => void this.#places.get(namespace)?.delete(key);
+    if (this.#perHour === 0) return { release: free, sent: () => undefined };
+    this.#forgetIdle(now);
+    const places = this.#places.get(namespace) ?? new Map<string, number>();
+    for (const [holder, at] of places) if (now - at >= HOUR_MS || holder === uid) places.delete(holder);
+    const [leaving] = [...places.values()].sort((a, b) => a - b).slice(Math.max(0, places.size - this.#perHour));
+    if (places.size >= this.#perHour && leaving !== undefined) return { freeInMs: leaving + HOUR_MS - now };
+    this.#put(namespace, uid, now);
+    const sent = (attempt: string, at: number): void => {
+      free();
+      key = attempt;
+      this.#put(namespace, attempt, at);
+    };
+    return { release: free, sent };
+  }
+
+  /** Keeps the namespace with the latest order last. */
+  #put(namespace: string, key: string, at: number): void {
+    const places = this.#places.get(namespace) ?? new Map<string, number>();
+    this.#places.delete(namespace);
+    this.#places.set(namespace, places.set(key, at));
+  }
+
+  /** Namespaces come and go, so one without an order in the last hour is forgotten. */
   #forgetIdle(now: number): void {
-    for (const [namespace, stamps] of this.#reserved) {
-      const last = [...stamps.values()].at(-1);
-      if (last !== undefined && now - last < HOUR_MS) return;
-      this.#reserved.delete(namespace);
+    for (const [namespace, places] of this.#places) {
+      if ([...places.values()].some((at) => now - at < HOUR_MS)) return;
+      this.#places.delete(namespace);
     }
   }
+}
+
+/** What is stored about orders: in the records of the objects, and in the journal also of objects that are gone. */
+export function pastOrders(
+  objects: readonly VirtualServer[],
+  journal: Pick<Journal, 'uids' | 'entries' | 'ended'>,
+): PastOrder[] {
+  const noted = journal.uids().flatMap((uid) => journal.entries(uid));
+  const unsent = new Set(noted.filter(({ state }) => state === 'minted').map(({ attempt }) => attempt));
+  const recorded = objects.flatMap((object) => {
+    const { namespace } = object.metadata;
+    return ordersIn(knownRecord(object)).map((order) => ({ ...order, namespace }));
+  });
+  const claimed = [...noted, ...journal.ended].map(({ mintedAt, ...entry }) => ({ ...entry, attemptedAt: mintedAt }));
+  return [...claimed, ...recorded].filter(({ attempt }) => !unsent.has(attempt));
 }
 
 /** A sum in the provider's own unit; 0 means no limit. */
@@ -69,10 +122,17 @@ export type Full =
 
 /** The sum is not known, because the servers of the objects `names` have no known price. */
 export interface NoSum {
-  /** `unstated`: the provider states none. `unread`: the operator has not read the servers yet. */
-  full: 'unstated' | 'unread';
+  /** `unstated`: the provider states none. `orphaned`: nobody reads them. `unread`: the operator has not read them yet. */
+  full: 'unstated' | 'orphaned' | 'unread';
   maximum: number;
   names: string[];
+}
+
+/** What an object takes of the limits of its namespace. */
+interface Taken {
+  uid: string;
+  place: Place | undefined;
+  orphans: readonly Place[];
 }
 
 /** Counts the servers that each namespace has or is about to order, and what they cost. */
@@ -81,8 +141,12 @@ export class ServerQuota {
   readonly #prices: PriceLimits;
   readonly #isOff: boolean;
   readonly #learned = new LearnedPrices();
-  /** Namespace -> uid -> place of an object that holds a server or may come to hold one. */
-  readonly #taken = new Map<string, Map<string, Place>>();
+  /** By namespace: what its objects take. */
+  readonly #taken = new OwnedIndex<string, Taken>();
+  /** By `sourceKey` of an object whose server another one has taken over: that object takes no place any more. */
+  readonly #takers = new OwnedIndex<string, true>();
+  /** By identifier: the servers that objects hold. */
+  readonly #held = new OwnedIndex<string, true>();
   /** By uid: the place that a visit is about to fill with an order. */
   readonly #reserved = new Map<string, Place & { namespace: string }>();
   /** By identifier: servers that live on without an object, in the namespace that ordered or adopted them. */
@@ -96,37 +160,32 @@ export class ServerQuota {
   }
 
   /**
-   * The place that the newest version of the object takes; undefined: none. `teaches`: an object whose server another one
-   * has taken over still shows what that server costs.
+   * `place`: what the newest version of the object holds, or may come to hold; undefined: nothing. `orphans`: servers that it
+   * reports, and that no object holds. `takes`: the `sourceKey` of the object whose server this one has taken over.
    */
-  set(namespace: string, uid: string, place: Place | undefined, teaches = place?.teaches): void {
+  set(
+    namespace: string,
+    uid: string,
+    place: Place | undefined,
+    { orphans = [], takes }: { orphans?: readonly Place[]; takes?: string | undefined } = {},
+  ): void {
     if (this.#isOff) return;
-    this.#learned.set(uid, teaches);
-    this.#take(namespace, uid, place);
-  }
-
-  /** Another object has taken the server over, and takes its place. */
-  lost(namespace: string, uid: string): void {
-    this.#take(namespace, uid, undefined);
-  }
-
-  #take(namespace: string, uid: string, place: Place | undefined): void {
-    const taken = this.#taken.get(namespace) ?? new Map<string, Place>();
-    if (place !== undefined) this.#taken.set(namespace, taken.set(uid, place));
-    else if (taken.delete(uid) && taken.size === 0) this.#taken.delete(namespace);
+    this.#learned.set(uid, place?.teaches);
+    const isNone = place === undefined && orphans.length === 0;
+    this.#taken.put(uid, isNone ? [] : [[namespace, { uid, place, orphans }]]);
+    this.#takers.put(uid, takes === undefined ? [] : [[takes, true]]);
+    const identifier = place?.identifier;
+    this.#held.put(uid, identifier === undefined ? [] : [[identifierKey(identifier), true]]);
+    if (identifier !== undefined) this.#left.delete(identifierKey(identifier));
   }
 
   /**
-   * An object of the namespace was released without its server. The server keeps its place until an object holds it
-   * again.
+   * An object of the namespace was released without this server. The server keeps its place until an object holds it again.
    */
-  left(namespace: string, identifier: string, place: Place): void {
-    if (!this.#isOff) this.#left.set(identifier, { ...place, namespace });
-  }
-
-  /** An object holds this server and takes its place. */
-  held(identifier: string): void {
-    this.#left.delete(identifier);
+  left(namespace: string, name: string, place: Place): void {
+    const { identifier } = place;
+    if (this.#isOff || (identifier !== undefined && this.#held.has(identifierKey(identifier)))) return;
+    this.#left.set(identifier === undefined ? name : identifierKey(identifier), { ...place, namespace });
   }
 
   /** Takes a place for the object, until it holds something itself, or says why there is none. */
@@ -145,9 +204,18 @@ export class ServerQuota {
   #others(namespace: string, uid: string): Place[] {
     const isHere = (place: { namespace: string }): boolean => place.namespace === namespace;
     const reserved = [...this.#reserved].filter(([, place]) => isHere(place));
-    const byUid = new Map<string, Place>([...reserved, ...(this.#taken.get(namespace) ?? [])]);
+    const isTaken = (taken: Taken): boolean => this.#takers.has(sourceKey({ namespace, uid: taken.uid }));
+    const taken = [...this.#taken.of(namespace).values()].filter((one) => !isTaken(one));
+    const held = taken.flatMap((one) => (one.place === undefined ? [] : [[one.uid, one.place] as const]));
+    const byUid = new Map<string, Place>([...reserved, ...held]);
     byUid.delete(uid);
-    return [...byUid.values(), ...[...this.#left.values()].filter(isHere)];
+    // They cost money besides what the object itself holds or orders.
+    const orphans = taken.flatMap((one) => one.orphans).filter((orphan) => !this.#isHeld(orphan));
+    return [...byUid.values(), ...orphans, ...[...this.#left.values()].filter(isHere)];
+  }
+
+  #isHeld({ identifier }: Place): boolean {
+    return identifier !== undefined && this.#held.has(identifierKey(identifier));
   }
 
   #fullByNumber(others: readonly Place[]): Full | undefined {
@@ -167,12 +235,14 @@ export class ServerQuota {
     // What is not known may cost anything. The first server of a model is ordered to learn its price.
     const unstated = others.filter(({ state }) => state === 'unstated');
     if (unstated.length > 0) return { full: 'unstated', maximum, names: namesOf(unstated) };
-    const unread = others.filter((other) => other.state !== 'gone' && priceOf(other) === undefined);
-    return unread.length > 0 ? { full: 'unread', maximum, names: namesOf(unread) } : undefined;
+    const unknown = others.filter((other) => other.state !== 'gone' && priceOf(other) === undefined);
+    const orphaned = unknown.filter(({ state }) => state === 'orphaned');
+    if (orphaned.length > 0) return { full: 'orphaned', maximum, names: namesOf(orphaned) };
+    return unknown.length > 0 ? { full: 'unread', maximum, names: namesOf(unknown) } : undefined;
   }
 }
 
-const namesOf = (places: readonly Place[]): string[] => places.flatMap(({ name }) => name ?? []).sort();
+const namesOf = (places: readonly Place[]): string[] => [...new Set(places.flatMap(({ name }) => name ?? []))].sort();
 
 /** How many models whose servers are all gone keep their price. */
 const REMEMBERED = 1024;
@@ -182,42 +252,32 @@ const REMEMBERED = 1024;
  * them is gone, its price stays the expected one for the life of the process.
  */
 class LearnedPrices {
-  readonly #byUid = new Map<string, PricedModel>();
-  /** By model: the prices by uid. */
-  readonly #byModel = new Map<string, Map<string, number>>();
+  /** By model: the prices of servers that were read. */
+  readonly #prices = new OwnedIndex<string, number>();
+  /** By uid. */
+  readonly #models = new Map<string, PricedModel>();
   /** By model; no entry: not looked up since it changed. */
   readonly #highest = new Map<string, number>();
   /** By model: the price of the server that was the last one. */
   readonly #last = new Recent<string, number>(REMEMBERED);
 
   set(uid: string, model: PricedModel | undefined): void {
-    const before = this.#byUid.get(uid);
+    const before = this.#models.get(uid);
     if (before?.price === model?.price && before?.product === model?.product && before?.diskSize === model?.diskSize)
       return;
-    if (before !== undefined) {
-      const key = modelKey(before);
-      const prices = this.#byModel.get(key);
-      prices?.delete(uid);
-      if (prices?.size === 0) {
-        this.#byModel.delete(key);
-        this.#last.set(key, before.price);
-      }
-      this.#highest.delete(key);
-      this.#byUid.delete(uid);
-    }
-    if (model === undefined) return;
-    const key = modelKey(model);
-    this.#byModel.set(key, (this.#byModel.get(key) ?? new Map<string, number>()).set(uid, model.price));
-    this.#highest.delete(key);
-    this.#byUid.set(uid, model);
+    this.#prices.put(uid, model === undefined ? [] : [[modelKey(model), model.price]]);
+    if (model === undefined) this.#models.delete(uid);
+    else this.#models.set(uid, model);
+    for (const changed of [before, model]) if (changed !== undefined) this.#highest.delete(modelKey(changed));
+    if (before !== undefined && !this.#prices.has(modelKey(before))) this.#last.set(modelKey(before), before.price);
   }
 
   /** Undefined if the price of no server of this model is known. */
   of(model: Model): number | undefined {
     const key = modelKey(model);
-    const prices = this.#byModel.get(key);
-    if (prices === undefined) return this.#last.get(key);
-    const highest = this.#highest.get(key) ?? [...prices.values()].reduce((most, price) => Math.max(most, price), 0);
+    if (!this.#prices.has(key)) return this.#last.get(key);
+    const known = this.#highest.get(key);
+    const highest = known ?? [...this.#prices.of(key).values()].reduce((most, price) => Math.max(most, price), 0);
     this.#highest.set(key, highest);
     return highest;
   }

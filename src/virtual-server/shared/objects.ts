@@ -4,15 +4,15 @@ import type { ServerRecord } from '../../api/record.ts';
 import type { VirtualServer } from '../../api/virtual-server.ts';
 import type { ObjectStore } from '../../controller/controller.ts';
 import { OwnWrites, isNewer } from '../../controller/own-writes.ts';
-import { giverIn, holdsSomething, knownRecord, viewRecord } from '../decision/record.ts';
+import { giverIn, holdsSomething, knownRecord, sourceOf, viewRecord } from '../decision/record.ts';
 import { takerOf } from '../decision/inputs.ts';
-import { placeOf, pricedModel, type Place } from '../decision/price.ts';
+import { orphanPlacesOf, placeOf, type Place } from '../decision/price.ts';
 import type { HandOver } from '../decision/types.ts';
 import { NEW_MEMO, withoutPlan, type Memo } from '../decision/memo.ts';
 import { keyOf } from '../../kube/resource.ts';
 import type { Informer } from '../../controller/informer.ts';
 import { isLetGo } from '../../api/server-state.ts';
-import { HandOvers, type Source } from './hand-overs.ts';
+import { HandOvers } from './hand-overs.ts';
 import { holdingOf, type Holders, type Holding } from './holders.ts';
 import type { ServerQuota } from './limits.ts';
 
@@ -94,10 +94,8 @@ export class Objects implements ObjectStore<VirtualServer> {
 
   gone(last: VirtualServer): void {
     const key = keyOf(last);
-    const { uid } = last.metadata;
-    this.#freed(this.handOvers.forget(uid));
-    this.#holders.forget(uid);
-    this.#quota.set(last.metadata.namespace, uid, undefined);
+    this.#holders.forget(last.metadata.uid);
+    this.#forget(last);
     this.#countLeft(last);
     this.#gone.set(key, [...(this.#gone.get(key) ?? []), this.#writes.newestOf(last)]);
   }
@@ -111,9 +109,7 @@ export class Objects implements ObjectStore<VirtualServer> {
       this.#writes.gone(object);
       this.#memos.delete(uid);
       // The answer to the last write may have arrived after the watch reported the deletion.
-      this.#holders.set(uid, undefined);
-      this.#freed(this.handOvers.forget(uid));
-      this.#quota.set(object.metadata.namespace, uid, undefined);
+      this.#forget(object);
       return { object, released: this.#released.delete(uid) };
     });
   }
@@ -148,15 +144,11 @@ export class Objects implements ObjectStore<VirtualServer> {
 
   /** The API server has lost what this process wrote to the object. */
   #undone(object: VirtualServer): void {
-    const { uid, namespace } = object.metadata;
+    const { uid } = object.metadata;
     const cached = this.#cache.get(keyOf(object));
     this.#forgetPlan(uid);
     if (cached?.metadata.uid === uid) this.#index(cached);
-    else {
-      this.#holders.set(uid, undefined);
-      this.#freed(this.handOvers.forget(uid));
-      this.#quota.set(namespace, uid, undefined);
-    }
+    else this.#forget(object);
   }
 
   /** A plan for a version that no longer exists does not apply to the present one. */
@@ -174,41 +166,37 @@ export class Objects implements ObjectStore<VirtualServer> {
     return true;
   }
 
+  /** All that the indexes know of the object comes from this version. */
   #index(object: VirtualServer): void {
     const { namespace, uid } = object.metadata;
-    const { source, freed } = this.handOvers.set(object, isLetGo(object) ? undefined : knownRecord(object));
-    // From now on, this object holds the server of that one.
-    if (source !== undefined) this.#lost(namespace, source.uid);
-    this.#freed(freed);
-    const isTaken = this.handOvers.isTaken(object);
-    const held = isTaken ? undefined : heldRecord(object);
-    this.#holders.set(uid, holdingOf(object, held));
+    const known = isLetGo(object) ? undefined : knownRecord(object);
+    const held = heldRecord(object);
+    const takes = sourceOf(object, known);
     const takesPlace = (held !== undefined && holdsSomething(held)) || mayHoldUnread(object);
-    const teaches = isTaken ? pricedModel(object) : undefined;
-    this.#quota.set(namespace, uid, takesPlace ? placeOf(object, held) : undefined, teaches);
-    if (held?.identifier !== undefined) this.#quota.held(held.identifier);
+    this.handOvers.set(object, known);
+    this.#holders.set(uid, holdingOf(object, held), takes);
+    const orphans = orphanPlacesOf(object, known);
+    this.#quota.set(namespace, uid, takesPlace ? placeOf(object, held) : undefined, { orphans, takes });
     if (isLetGo(object)) this.#countLeft(object);
   }
 
-  /** No other object holds the server of this one any longer. */
-  #freed(source: Source | undefined): void {
-    const object = source && this.newest(`${source.namespace}/${source.name}`);
-    if (object !== undefined && object.metadata.uid === source?.uid) this.#index(object);
-  }
-
-  #lost(namespace: string, uid: string): void {
+  /** The object is gone. */
+  #forget({ metadata: { namespace, uid } }: VirtualServer): void {
+    this.handOvers.forget(uid);
     this.#holders.set(uid, undefined);
-    this.#quota.lost(namespace, uid);
+    this.#quota.set(namespace, uid, undefined);
   }
 
-  /** A server that was left without its object keeps its place in the quota, unless another object holds it. */
+  /** Servers that were left without their object keep their places in the quota, unless another object holds them. */
   #countLeft(object: VirtualServer): void {
     const { namespace, uid } = object.metadata;
     const left = this.#released.get(uid);
     if (left === undefined) return;
     this.#released.set(uid, undefined);
-    if (this.#holders.others(uid).withServer(left, {}).length > 0) return;
-    this.#quota.left(namespace, left, leftPlace(placeOf(object, knownRecord(object))));
+    const record = knownRecord(object);
+    const kept = leftPlace({ ...placeOf(object, record), identifier: left });
+    for (const [index, place] of [kept, ...orphanPlacesOf(object, record)].entries())
+      this.#quota.left(namespace, `${uid} ${index}`, place);
   }
 }
 

@@ -1,8 +1,8 @@
 /** The operator's own limits: creates per namespace and hour, which stops runaway loops, and servers per namespace. */
-import { expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { ADOPT_ANNOTATION } from '../../../src/api/names.ts';
 import { virtualServer, withAnnotations, withSpec } from '../../fixtures/virtual-server.ts';
-import { readyServer } from '../support/records.ts';
+import { readyServer, recordOf } from '../support/records.ts';
 import { condition, createWorld } from '../support/world.ts';
 
 const NAMES = ['one', 'two', 'three', 'four'];
@@ -40,4 +40,47 @@ it('--max-servers-per-namespace counts a retained server until an object adopts 
   await world.waitForReason('two', 'Available', 'Ready');
   expect(world.simulator.ledger.creates()).toHaveLength(2);
   expect(world.simulator.aliveServers()).toHaveLength(1);
+});
+
+it('--max-servers-per-namespace counts an orphan until you have handled it', async () => {
+  const world = await createWorld({ flags: ['--max-servers-per-namespace=2'] });
+  const record = { ...recordOf(await readyServer(world, 'web')), orphans: [{ attempt: 'lost', task: 900_001 }] };
+  await world.stopOperator();
+  await world.annotate('web', { record: JSON.stringify(record) });
+  await world.startOperator();
+  await world.create(virtualServer('next'));
+  await world.waitForReason('next', 'ServerLimit', 'Stalled');
+  expect(world.simulator.ledger.creates()).toHaveLength(1);
+  await world.annotate('web', { 'orphan-handled': '900001' });
+  await world.waitForReason('next', 'Available', 'Ready');
+  expect(world.simulator.ledger.creates()).toHaveLength(2);
+});
+
+describe('--max-creates-per-hour after a restart', () => {
+  it('counts the orders of the last hour, also those of objects that are gone', async () => {
+    const world = await createWorld({ flags: ['--max-creates-per-hour=2'] });
+    await readyServer(world, 'kept');
+    await readyServer(world, 'gone');
+    await world.delete('gone');
+    await world.waitGone('gone');
+    await world.stopOperator();
+    await world.startOperator();
+    await world.create(virtualServer('next'));
+    await world.waitForReason('next', 'CreateLimit', 'Reconciling');
+    expect(world.simulator.ledger.creates()).toHaveLength(2);
+  });
+
+  it('counts those of the objects that exist if the journal is lost', async () => {
+    const world = await createWorld({ flags: ['--max-creates-per-hour=2'] });
+    await readyServer(world, 'kept');
+    await readyServer(world, 'gone');
+    await world.delete('gone');
+    await world.waitGone('gone');
+    await world.stopOperator();
+    await world.startOperator({ journal: false });
+    await readyServer(world, 'next');
+    await world.create(virtualServer('last'));
+    await world.waitForReason('last', 'CreateLimit', 'Reconciling');
+    expect(world.simulator.ledger.creates()).toHaveLength(3);
+  });
 });

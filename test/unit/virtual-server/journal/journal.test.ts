@@ -290,6 +290,74 @@ describe('a later process on the same folder', () => {
   });
 });
 
+describe('the note of an order that was sent within the last hour, and whose attempt is forgotten', () => {
+  const timers = new FakeTimers();
+  const minutes = (count: number): string => new Date(timers.now() + count * 60_000).toISOString();
+
+  async function forgetAll(journal: Journal, age: number): Promise<void> {
+    const mintedAt = minutes(-age);
+    for (const name of ['sent', 'accepted', 'unsent']) await journal.minted({ ...attempt('u', name), mintedAt });
+    for (const name of ['sent', 'accepted']) await journal.sending('u', name);
+    await journal.task('u', 'accepted', 7);
+    await journal.settle('u', 'sent');
+    await journal.drop('u');
+  }
+
+  it('tells the next process of the order, and of nothing else, until the hour is over', async () => {
+    const journal = await open({ timers });
+    await forgetAll(journal, 20);
+    const mintedAt = minutes(-20);
+    const later = await reopen(journal, { timers });
+    expect(later.uids()).toEqual([]);
+    const orders = ['accepted', 'sent'].map((name) => ({ namespace: 'default', attempt: name, mintedAt }));
+    expect(later.ended.toSorted((a, b) => a.attempt.localeCompare(b.attempt))).toEqual(orders);
+    timers.advance(40 * 60_000);
+    expect((await reopen(later, { timers })).ended).toEqual([]);
+    expect(await states()).toEqual([]);
+  });
+
+  it('is not kept if the order is older', async () => {
+    await forgetAll(await open({ timers }), 60);
+    expect(await states()).toEqual([]);
+  });
+
+  it('is removed by the same process after an hour, and survives a full disk until then', async () => {
+    let write: FileSystem['writeFile'] = realFiles.writeFile;
+    const files: FileSystem = { ...realFiles, writeFile: (...file) => write(...file) };
+    const journal = await open({ timers, files });
+    await forgetAll(journal, 0);
+    expect(await states()).toEqual([`${BOOT}.ended`, `${BOOT}.ended`]);
+    write = () => Promise.reject(new Error('EROFS: read-only, write'));
+    await expect(journal.minted(attempt('v', 'b'))).rejects.toThrow('read-only');
+    write = realFiles.writeFile;
+    timers.advance(5_000);
+    await vi.waitFor(() => expect(journal.problem).toBeUndefined());
+    expect(await states()).toEqual([`${BOOT}.ended`, `${BOOT}.ended`]);
+    timers.advance(60 * 60_000);
+    await forgetAll(journal, 60);
+    expect(await states()).toEqual([]);
+  });
+
+  it('prevents no start if it cannot be read', async () => {
+    const journal = await open({ timers });
+    await forgetAll(journal, 20);
+    const [name = ''] = await readdir(dir);
+    await writeFile(join(dir, name), '');
+    expect((await reopen(journal, { timers })).ended).toHaveLength(1);
+    expect(await states()).toEqual([`${BOOT}.ended`]);
+  });
+
+  it('counts less than a step that overtook the forgetting', async () => {
+    const journal = await open({ timers });
+    await journal.minted({ ...attempt('u', 'a'), mintedAt: minutes(0) });
+    await journal.sending('u', 'a');
+    await Promise.all([journal.drop('u'), journal.task('u', 'a', 7)]);
+    const later = await reopen(journal, { timers });
+    expect(later.entries('u')).toMatchObject([{ state: 'task', task: 7 }]);
+    expect(later.ended).toEqual([]);
+  });
+});
+
 describe('after the machine has died', () => {
   it('takes no note as proof that nothing was sent, and keeps what may have been sent', async () => {
     const journal = await open();

@@ -54,6 +54,8 @@ describe('an order', () => {
     expect(visited.object?.metadata.finalizers).toEqual([FINALIZER]);
     expect(noted(visited)).toEqual([{ attempt: 'a1', state: 'task', task: 7 }]);
     expect(delayMs(visited)).toBe(HOUR_MS);
+    // The next order of the same object is another one.
+    expect(visited.limit.reserve('default', UID, 0)).toEqual({ freeInMs: HOUR_MS });
   });
 
   it('waits for the hourly limit, on a clock that does not jump', async () => {

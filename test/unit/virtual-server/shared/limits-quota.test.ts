@@ -19,13 +19,41 @@ describe('ServerQuota', () => {
 
   it('keeps the place of a server that was left behind, until an object holds it', () => {
     const quota = new ServerQuota(1);
-    quota.set('ns', 'u1', SMALL);
-    quota.left('ns', 'srv1', SMALL);
+    const place = { ...SMALL, identifier: 'srv1' };
+    quota.set('ns', 'u1', place);
     quota.set('ns', 'u1', undefined);
+    quota.left('ns', 'left 0', place);
     expect(quota.reserve('ns', 'u2', SMALL)).toHaveProperty('full');
     expect(quota.reserve('other', 'u2', SMALL)).toHaveProperty('release');
-    quota.held('srv1');
+    quota.set('elsewhere', 'u4', { ...place, identifier: 'SRV1' });
+    quota.set('elsewhere', 'u4', undefined);
     expect(quota.reserve('ns', 'u3', SMALL)).toHaveProperty('release');
+  });
+
+  it('counts the orphans of an object, also for the object itself, until it reports none', () => {
+    const quota = new ServerQuota(2);
+    quota.set('ns', 'u1', undefined, { orphans: [SMALL, SMALL] });
+    for (const uid of ['u1', 'u2']) expect(quota.reserve('ns', uid, SMALL)).toEqual({ full: 'servers', maximum: 2 });
+    expect(quota.reserve('other', 'u3', SMALL)).toHaveProperty('release');
+    quota.set('ns', 'u1', undefined, { orphans: [SMALL] });
+    expect(quota.reserve('ns', 'u2', SMALL)).toHaveProperty('release');
+  });
+
+  it('counts an orphan once that another object holds, in whichever namespace', () => {
+    const quota = new ServerQuota(1);
+    quota.set('ns', 'u1', undefined, { orphans: [{ ...SMALL, identifier: 'srv1' }] });
+    expect(quota.reserve('ns', 'u2', SMALL)).toHaveProperty('full');
+    quota.set('elsewhere', 'u3', { ...SMALL, identifier: 'srv1' });
+    expect(quota.reserve('ns', 'u2', SMALL)).toHaveProperty('release');
+  });
+
+  it('counts what a hand-over moves for the object that has taken it, as long as that object exists', () => {
+    const quota = new ServerQuota(2);
+    quota.set('ns', 'giver', SMALL, { orphans: [SMALL] });
+    quota.set('ns', 'taker', SMALL, { takes: 'ns/giver' });
+    expect(quota.reserve('ns', 'u3', SMALL)).toHaveProperty('release');
+    quota.set('ns', 'taker', undefined);
+    expect(quota.reserve('ns', 'u4', SMALL)).toHaveProperty('full');
   });
 });
 
@@ -44,7 +72,7 @@ describe('ServerQuota with a limit in money', () => {
     const quota = limited(10);
     quota.set('elsewhere', 'u1', running(3));
     quota.set('ns', 'ordered', SMALL);
-    quota.left('ns', 'srv1', SMALL);
+    quota.left('ns', 'left 0', SMALL);
     expect(quota.reserve('ns', 'reserved', SMALL)).toHaveProperty('release');
     expect(quota.reserve('ns', 'asking', SMALL)).toEqual({ full: 'price', maximum: 10, sum: 9, price: 3 });
   });
@@ -85,6 +113,15 @@ describe('ServerQuota with a limit in money', () => {
     if (full === undefined) expect(quota.reserve('ns', 'u2', SMALL)).toHaveProperty('release');
     else expect(quota.reserve('ns', 'u2', SMALL)).toEqual(full);
     expect(quota.reserve('elsewhere', 'u2', SMALL)).toHaveProperty('release');
+  });
+
+  it('counts an orphan with the price of another server like it, and gives no place while there is none', () => {
+    const quota = limited(10);
+    quota.set('ns', 'u1', undefined, { orphans: [{ ...SMALL, name: 'web', state: 'orphaned' }] });
+    expect(quota.reserve('ns', 'u2', SMALL)).toEqual({ full: 'orphaned', maximum: 10, names: ['web'] });
+    expect(quota.reserve('elsewhere', 'u2', SMALL)).toHaveProperty('release');
+    quota.set('elsewhere', 'u2', running(6));
+    expect(quota.reserve('ns', 'u3', SMALL)).toEqual({ full: 'price', maximum: 10, sum: 6, price: 6 });
   });
 
   it('counts the price of the server itself, not the price of others like it', () => {

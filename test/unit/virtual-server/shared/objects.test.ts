@@ -204,6 +204,41 @@ describe('Objects after etcd was restored from a backup', () => {
   });
 });
 
+describe('an object that reports orphans', () => {
+  const orphans = [{ attempt: 'a0', task: 6 }];
+  const asked = (object: VirtualServer, quota: ServerQuota): object => {
+    setUp(quota).put(object);
+    return quota.reserve('default', 'asking', web().spec);
+  };
+
+  it.each<{ what: string; object: VirtualServer; places: number }>([
+    { what: 'and holds nothing', object: webWith(record({ orphans })), places: 1 },
+    { what: 'besides its server', object: webWith({ ...HELD, orphans }), places: 2 },
+    { what: 'and has expired', object: webWith({ ...HELD, orphans, expiredAt: '2026-01-01T00:00:00Z' }), places: 1 },
+    { what: 'of which it holds one', object: webWith({ ...HELD, orphans: [{ identifier: 'srv1' }] }), places: 1 },
+    { what: 'in a copied record', object: webWith({ ...HELD, orphans, owner: 'another' }), places: 0 },
+  ])('$what takes $places places', ({ object, places }) => {
+    if (places > 0) expect(asked(object, new ServerQuota(places))).toHaveProperty('full');
+    expect(asked(object, new ServerQuota(places + 1))).toHaveProperty('release');
+  });
+
+  it('takes the limit in money with them', () => {
+    const quota = new ServerQuota(0, { usual: 10, namespaces: {} });
+    expect(asked(webWith(record({ orphans })), quota)).toEqual({ full: 'orphaned', maximum: 10, names: ['web'] });
+  });
+
+  it('leaves their places taken when it is released with a retained server', () => {
+    const quota = new ServerQuota(2);
+    const { objects, put, cache } = setUp(quota);
+    const retained = webWith({ ...HELD, orphans });
+    put(at('9', retained));
+    objects.released(UID, 'srv1');
+    cache.delete(KEY);
+    objects.gone(at('10', retained));
+    expect(quota.reserve('default', 'asking', web().spec)).toEqual({ full: 'servers', maximum: 2 });
+  });
+});
+
 describe('an object whose record a newer version has written', () => {
   it('takes a place, even if nothing of the record can be read', () => {
     const quota = new ServerQuota(1);
