@@ -1,4 +1,5 @@
 /** One simulated run. The seed decides everything; the result is the number of lives and the violations. */
+import { currentReason } from '../../src/api/conditions.ts';
 import type { VirtualServer } from '../../src/api/virtual-server.ts';
 import { Simulation, type CancelEntry } from '../../src/simulator/index.ts';
 import { expiryOf } from '../../src/virtual-server/decision/expiry.ts';
@@ -112,6 +113,8 @@ const API_SEED = 0xa91;
 const TASKS_SEED = 0x7a5c5;
 const START = Date.parse('2026-01-01T00:00:00Z');
 const MINUTE = 60_000;
+const waitsForHour = ({ status }: VirtualServer): boolean => currentReason(status?.conditions) === 'CreateLimit';
+
 /** How long a settled world must cause no write (ms). */
 const REST_MS = 35 * MINUTE;
 /** Writing log lines takes time, so only one run in this many writes all of them, for the check on their content. */
@@ -308,9 +311,10 @@ class SimWorld {
     if (this.#cancels !== undefined) await this.#endSlowly(this.#cancels);
     if (this.#late.areHidden) await this.#giveUp();
     // More than an hour, so that hourly retries happen and the operator gives up on tasks that outlast it. An expiry in
-    // this time can make room for a rollout, which replaces one server after the other.
-    let changes = -1;
-    for (let round = 0; round < 12 || (round < 24 && this.#isRestless(changes)); round++) {
+    // this time can make room for a rollout, which replaces one server after the other. So can each hour of the limit on orders.
+    let [changes, least] = [-1, 12];
+    for (let round = 0; round < least || (round < least + 12 && this.#isRestless(changes)); round++) {
+      if (round < 96 && this.#api.servers.list().some(waitsForHour)) least = Math.max(least, round + 6);
       changes = this.#api.servers.changes.length;
       this.#people.tidy();
       this.#sets?.people.tidy();
