@@ -33,7 +33,7 @@ import { Pace, pollLagMs, spread, urgencyOf } from './virtual-server/shared/pace
 import { TaskTimes } from './virtual-server/shared/task-times.ts';
 import { knownRecord } from './virtual-server/decision/record.ts';
 import { Objects } from './virtual-server/shared/objects.ts';
-import { VirtualServerReconciler, Visits } from './virtual-server/reconciler.ts';
+import { ACTS, VirtualServerReconciler, Visits, observes, type Mode } from './virtual-server/reconciler.ts';
 import { Candidates } from './virtual-server-set/candidates.ts';
 import { SET_WORKERS, SetReconciler } from './virtual-server-set/reconciler.ts';
 import { CALLS_SHARE } from './provider/line.ts';
@@ -115,6 +115,7 @@ export class Operator {
   readonly #objects: Objects;
   readonly #accounts: Accounts;
   readonly #recorder: Recorder;
+  readonly #mode: Mode;
   readonly #visits: Visits;
   readonly #losses: Losses;
   readonly #unrecorded: Unrecorded;
@@ -163,7 +164,9 @@ export class Operator {
     const quota = new ServerQuota(options.maxServersPerNamespace, options.maxPricePerNamespace);
     const objects = new Objects(servers, holders, quota);
     const progress = new Progress(timers);
+    this.#mode = observer === undefined ? ACTS : observes(observer);
     this.#visits = new Visits({
+      ...this.#mode,
       kube,
       journal,
       holders,
@@ -185,7 +188,6 @@ export class Operator {
       pace: this.#pace,
       taskTimes: this.#taskTimes,
       recorder: this.#recorder,
-      observer,
       log,
       progress,
       metrics,
@@ -269,7 +271,7 @@ export class Operator {
       visits: this.#visits,
       losses: this.#losses,
       journal,
-      observer: this.#options.observer,
+      onGone: this.#mode.onGone,
       log,
     });
     const toKeys = (server: VirtualServer): string[] =>

@@ -5,20 +5,12 @@
 import { SERVER_KIND } from '../api/names.ts';
 import type { VirtualServer } from '../api/virtual-server.ts';
 import { decide } from './decision/decide.ts';
-import { parked, waited, withAsked } from './decision/outcome.ts';
-import type { Operation, Outcome } from './decision/types.ts';
-import type { View } from './decision/view.ts';
-import { adopt } from './operations/adopt.ts';
-import { cancel } from './operations/cancel.ts';
-import { expire } from './operations/expire.ts';
-import { follow } from './operations/follow.ts';
-import { handOver, takeOver } from './operations/hand-over.ts';
-import { look } from './operations/look.ts';
-import { observe } from './operations/observe.ts';
-import { order } from './operations/order.ts';
+import { withAsked } from './decision/outcome.ts';
+import type { Operation } from './decision/types.ts';
 import { recorded } from './operations/record.ts';
-import { release } from './operations/release.ts';
-import { OrdersInFlight, PROVISIONING, Visit, type VisitServices } from './visit.ts';
+import { act, observe, type Perform } from './operations/table.ts';
+import { OrdersInFlight, Visit, type VisitServices } from './visit.ts';
+import { PROVISIONING, writesEverything, writesStatusOnly, type BeginWriting } from './writer.ts';
 import type { Logger } from '../base/logger.ts';
 import type { Reconciler } from '../controller/controller.ts';
 import type { Informer } from '../controller/informer.ts';
@@ -32,11 +24,27 @@ import type { Journal } from './journal/journal.ts';
 /** No visit needs more steps than this; exceeding it means a loop, which is a bug. */
 const MAX_STEPS = 24;
 
+/** Whether the operator acts or only observes. Chosen once, where the operator is put together. */
+export interface Mode {
+  perform: Perform;
+  beginWriting: BeginWriting;
+  /** Called with the key of an object that is gone. */
+  onGone: (key: string) => void;
+}
+
+export const ACTS: Mode = { perform: act, beginWriting: writesEverything, onGone: () => undefined };
+
+export const observes = (observer: Observer): Mode => ({
+  perform: observe,
+  beginWriting: writesStatusOnly(observer),
+  onGone: (key) => observer.withholds(SERVER_KIND, key),
+});
+
 export class Visits {
-  readonly #services: VisitServices;
+  readonly #services: VisitServices & Pick<Mode, 'perform'>;
   readonly #orders = new OrdersInFlight();
 
-  constructor(services: VisitServices) {
+  constructor(services: VisitServices & Pick<Mode, 'perform'>) {
     this.#services = services;
     services.metrics?.begin(PROVISIONING, {});
   }
@@ -50,7 +58,7 @@ export class Visits {
       for (let step = 0; step < MAX_STEPS; step++) {
         const view = visit.view();
         const operation = decide(view);
-        const done = await run(operation, visit, view);
+        const done = await this.#services.perform(visit, view, operation);
         if (done === undefined) return undefined;
         const next = withAsked(view, operation, done);
         await visit.commit({ name: operation.type, next, resolves: resolvesAttempts(operation) });
@@ -82,37 +90,6 @@ export class Visits {
   }
 }
 
-/** Undefined if the object is gone, or the process is about to end. */
-async function run(operation: Operation, visit: Visit, at: View): Promise<Outcome | undefined> {
-  if (visit.services.observer !== undefined) return observe(visit, at, operation);
-  switch (operation.type) {
-    case 'order':
-      return order(visit, at);
-    case 'adopt':
-      return adopt(visit, at, operation);
-    case 'takeOver':
-      return takeOver(visit, at, operation);
-    case 'handOver':
-      return handOver(visit, at, operation);
-    case 'follow':
-      return follow(visit, at, operation);
-    case 'look':
-      return look(visit, at, operation);
-    case 'cancel':
-      return cancel(visit, at, operation);
-    case 'expire':
-      return expire(visit, at, operation);
-    case 'release':
-      return release(visit, operation);
-    case 'record':
-      return recorded(at, operation.record, operation.why);
-    case 'park':
-      return parked(at, operation);
-    case 'wait':
-      return waited(at, operation.afterMs);
-  }
-}
-
 /** True if every attempt that the new record does not name is resolved, by your annotation or by an expiry. */
 function resolvesAttempts(operation: Operation): boolean {
   return operation.type === 'expire' || (operation.type === 'record' && operation.why !== 'restored');
@@ -124,8 +101,7 @@ export interface VirtualServerReconcilerOptions {
   visits: Visits;
   losses: Losses;
   journal: Journal;
-  /** Given if the operator only observes. */
-  observer?: Observer | undefined;
+  onGone: Mode['onGone'];
   log: Logger;
 }
 
@@ -159,10 +135,10 @@ export class VirtualServerReconciler implements Reconciler<VirtualServer> {
 
   /** Cleans up after objects that are gone, and reports those whose finalizer was removed by force. */
   async #endGone(key: string): Promise<void> {
-    const { objects, losses, journal, log, observer } = this.#options;
+    const { objects, losses, journal, log, onGone } = this.#options;
     for (const { object, released } of objects.takeGone(key)) {
       if (!released) losses.report(object);
-      observer?.withholds(SERVER_KIND, key);
+      onGone(key);
       const { uid } = object.metadata;
       await journal.drop(uid).catch((error: unknown) => log.error({ uid, err: error }, 'journal entry not dropped'));
     }

@@ -2687,21 +2687,20 @@ export const MUTANTS: Mutant[] = [
   {
     name: 'runs the operations of an operator that acts while it only observes',
     file: 'src/virtual-server/reconciler.ts',
-    find: 'if (visit.services.observer !== undefined) return observe(visit, at, operation);',
-    replace: '',
+    find: 'perform: observe,',
+    replace: 'perform: act,',
   },
   {
     name: 'orders while it only observes',
-    file: 'src/virtual-server/operations/observe.ts',
-    find: "case 'order': {",
-    replace:
-      "case 'order': {\n      await (await visit.key(at) as { session: { openOrder(): Promise<unknown> } }).session.openOrder();",
+    file: 'src/virtual-server/operations/table.ts',
+    find: 'return inputs.ok ? undefined : inputs.next;',
+    replace: 'if (inputs.ok) await inputs.session.openOrder();\n        return inputs.ok ? undefined : inputs.next;',
   },
   {
     name: 'writes metadata while it only observes',
-    file: 'src/virtual-server/visit.ts',
-    find: 'if (observer !== undefined) return this.#report(name, next, observer);',
-    replace: 'if (observer?.reports === false) return this.#report(name, next, observer);',
+    file: 'src/virtual-server/reconciler.ts',
+    find: 'beginWriting: writesStatusOnly(observer),',
+    replace: 'beginWriting: observer.reports ? writesEverything : writesStatusOnly(observer),',
   },
   {
     name: 'writes the copy of the record while it only observes',
@@ -2712,9 +2711,9 @@ export const MUTANTS: Mutant[] = [
   },
   {
     name: 'writes status beside an operator that renews the Lease',
-    file: 'src/virtual-server/visit.ts',
-    find: 'if (isNews && reports && status !== undefined) {',
-    replace: 'if (isNews && status !== undefined) {',
+    file: 'src/virtual-server/writer.ts',
+    find: 'const isWritten = isNews && reports && status !== undefined;',
+    replace: 'const isWritten = isNews && status !== undefined;',
     tests: ['--project', 'unit', 'test/unit/virtual-server/operations/observe.test.ts'],
   },
   {
@@ -2733,7 +2732,7 @@ export const MUTANTS: Mutant[] = [
   },
   {
     name: 'says nothing of a write that the API server refuses',
-    file: 'src/virtual-server/visit.ts',
+    file: 'src/virtual-server/writer.ts',
     find: 'if (!isRefusal(error)) return;',
     replace: 'if (isRefusal(error)) return;',
   },
@@ -2760,7 +2759,7 @@ export const MUTANTS: Mutant[] = [
   },
   {
     name: 'keeps the plan of before a write that was refused',
-    file: 'src/virtual-server/visit.ts',
+    file: 'src/virtual-server/writer.ts',
     find: 'objects.remember(uid, withoutPlan(objects.memo(uid)));',
     replace: 'objects.remember(uid, objects.memo(uid));',
     tests: ['--project', 'unit', 'test/unit/virtual-server/refused-writes.test.ts'],

@@ -1,6 +1,7 @@
 /** What is known about an object (facts), what to do next (operation), and what to write (next). Plain data. */
 import type { TaskNumber } from '../../base/exact-numbers.ts';
 import type { Verdict, EventNote } from '../../controller/conditions.ts';
+import type { Withheld } from '../../controller/observer.ts';
 import type { Missing } from '../../accounts/decision/failure.ts';
 import type { ServerRecord } from '../../api/record.ts';
 import type { VirtualServerStatus } from '../../api/virtual-server.ts';
@@ -176,6 +177,8 @@ export interface Outcome {
    * from the record (refused.ts).
    */
   unwritten?: { says: string; isOver?: true };
+  /** What `--observe-only` keeps the operator from doing. */
+  withheld?: Withheld;
   memo: Memo;
   events: EventNote[];
   /** Why the step failed, for the log. */

@@ -8,7 +8,7 @@ import { Holders } from '../../../src/virtual-server/shared/holders.ts';
 import { openJournal } from '../../../src/virtual-server/journal/journal.ts';
 import { Objects } from '../../../src/virtual-server/shared/objects.ts';
 import { TaskTimes } from '../../../src/virtual-server/shared/task-times.ts';
-import { Visits } from '../../../src/virtual-server/reconciler.ts';
+import { ACTS, Visits } from '../../../src/virtual-server/reconciler.ts';
 import { Recorder } from '../../../src/controller/event-recorder.ts';
 import { createLogger } from '../../../src/base/logger.ts';
 import { fakeKube, fakePace, fakeSession, ordersWith } from '../../fixtures/doubles.ts';
@@ -57,6 +57,7 @@ async function setUp() {
   const holders = new Holders(() => undefined);
   const provider = fakeProvider(() => session);
   const visits = new Visits({
+    ...ACTS,
     kube,
     journal: await openJournal({ dir: undefined }),
     holders,
