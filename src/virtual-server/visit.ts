@@ -40,28 +40,8 @@ export interface VisitServices extends WriterServices {
   beginWriting: BeginWriting;
 }
 
-/** Orders whose answer is not recorded yet. */
-export class OrdersInFlight {
-  readonly #open = new Set<Promise<undefined>>();
-  #draining = false;
-
-  /** Returns what to call at the end of the order; undefined while the process drains. */
-  begin(): (() => void) | undefined {
-    if (this.#draining) return undefined;
-    const { promise, resolve } = Promise.withResolvers<undefined>();
-    this.#open.add(promise);
-    return () => {
-      this.#open.delete(promise);
-      resolve(undefined);
-    };
-  }
-
-  /** Lets no order begin from now on; resolves when all have ended. */
-  async drain(): Promise<void> {
-    this.#draining = true;
-    await Promise.all(this.#open);
-  }
-}
+/** Returns what to call at the end of an order; undefined: none may begin. */
+type BeginOrder = () => (() => void) | undefined;
 
 export class Visit {
   readonly services: VisitServices;
@@ -71,13 +51,13 @@ export class Visit {
   #claimed: string | undefined;
   #steppedAt: number;
   readonly #reservations = new Set<Reservation>();
-  readonly #orders: OrdersInFlight;
+  readonly #beginOrder: BeginOrder;
   #endOrder: (() => void) | undefined;
 
-  constructor(first: VirtualServer, services: VisitServices, orders: OrdersInFlight) {
+  constructor(first: VirtualServer, services: VisitServices, beginOrder: BeginOrder) {
     this.services = services;
     this.#writer = services.beginWriting(first, services);
-    this.#orders = orders;
+    this.#beginOrder = beginOrder;
     this.#steppedAt = services.timers.monotonic();
   }
 
@@ -118,7 +98,7 @@ export class Visit {
 
   /** False if the process is about to end: it begins no order that it may not finish. */
   beginsOrder(): boolean {
-    this.#endOrder ??= this.#orders.begin();
+    this.#endOrder ??= this.#beginOrder();
     return this.#endOrder !== undefined;
   }
 
