@@ -5,6 +5,7 @@
 import { SERVER_KIND } from '../api/names.ts';
 import type { VirtualServer } from '../api/virtual-server.ts';
 import { decide } from './decision/decide.ts';
+import { isNow, untilVisit } from './decision/next.ts';
 import { withAsked } from './decision/outcome.ts';
 import type { Operation } from './decision/types.ts';
 import { recorded } from './operations/record.ts';
@@ -108,7 +109,7 @@ export class VirtualServerReconciler implements Reconciler<VirtualServer> {
         const next = withAsked(view, operation, done);
         await visit.commit({ name: operation.type, next, resolves: resolvesAttempts(operation) });
         if (operation.type === 'order') visit.endsOrder();
-        if (!next.again && !visit.hasChangedSince(view)) return next.requeueAfterMs;
+        if (!isNow(next.when) && !visit.hasChangedSince(view)) return untilVisit(next.when);
       }
       throw new Error(`no end after ${MAX_STEPS} steps`);
     } finally {

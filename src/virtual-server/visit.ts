@@ -8,6 +8,7 @@ import type { Progress } from '../controller/controller.ts';
 import type { Session } from '../provider/types.ts';
 import type { ConnectionSecrets } from './connection-secret.ts';
 import { inputsOf } from './decision/inputs.ts';
+import { withPlan } from './decision/next.ts';
 import { holdsSomething, knownRecord } from './decision/record.ts';
 import { patchInWords, type RefusedWrite } from './decision/refused.ts';
 import type { Facts, Outcome } from './decision/types.ts';
@@ -118,11 +119,13 @@ export class Visit {
    * KubeError.
    */
   async commit(step: Step): Promise<void> {
+    const { timers } = this.services;
     const { name, next } = step;
-    const events = await this.#writer.write(step, (patch, error) =>
+    const memo = withPlan(next.memo, next.when, timers.now(), inputsOf(this.object));
+    const events = await this.#writer.write({ ...step, next: { ...next, memo } }, (patch, error) =>
       this.tellRefused(name, { what: patchInWords(patch), next, error }, 'metadata'),
     );
-    const now = this.services.timers.monotonic();
+    const now = timers.monotonic();
     this.#log(name, next, events, now - this.#steppedAt);
     this.#steppedAt = now;
   }

@@ -17,6 +17,7 @@ import type { MetadataPatch } from '../kube/client.ts';
 import { isRefusal, refusalOf } from '../kube/error.ts';
 import { keyOf, type ObjectVersion } from '../kube/resource.ts';
 import { withoutPlan } from './decision/memo.ts';
+import { isNow } from './decision/next.ts';
 import { knownRecord } from './decision/record.ts';
 import { refusedStatus, withMirrorOf, type RefusedWrite } from './decision/refused.ts';
 import { isProvisioned } from './decision/status.ts';
@@ -173,10 +174,10 @@ class StatusWriter implements Writer {
     const { reports } = this.#observer;
     const stored = this.#stored;
     const { uid } = stored.metadata;
-    if (!next.again)
+    if (!isNow(next.when))
       this.#observer.withholds(SERVER_KIND, keyOf(stored), ...(next.withheld === undefined ? [] : [next.withheld]));
     objects.remember(uid, withoutPlan(next.memo));
-    const status = next.again || next.status === undefined ? stored.status : withMirrorOf(stored, next.status);
+    const status = isNow(next.when) || next.status === undefined ? stored.status : withMirrorOf(stored, next.status);
     const isNews = !isDeepEqual(stored.status, status);
     const isWritten = isNews && reports && status !== undefined;
     if (isWritten) {

@@ -877,9 +877,9 @@ export const MUTANTS: Mutant[] = [
   {
     name: 'cancels the server of a paused object',
     file: 'src/virtual-server/decision/decide.ts',
-    find: "return isPaused(object) ? { type: 'wait' } : undefined;",
+    find: "return isPaused(object) ? { type: 'wait', when: ON_CHANGE } : undefined;",
     replace:
-      "return isPaused(object) && object.metadata.deletionTimestamp === undefined ? { type: 'wait' } : undefined;",
+      "return isPaused(object) && object.metadata.deletionTimestamp === undefined ? { type: 'wait', when: ON_CHANGE } : undefined;",
   },
   {
     name: 'ignores Retain',
@@ -1271,7 +1271,7 @@ export const MUTANTS: Mutant[] = [
   {
     name: 'leaves the annotation behind the mirror until the next resync',
     file: 'src/virtual-server/operations/look.ts',
-    find: "return { ...without(next, 'record'), requeueAfterMs: 0 };",
+    find: "return { ...without(next, 'record'), when: { ...when, visitAfterMs: 0 } };",
     replace: "return without(next, 'record');",
     tests: ['--project', 'unit', 'test/unit/virtual-server/operations/look.test.ts'],
   },
@@ -1281,6 +1281,20 @@ export const MUTANTS: Mutant[] = [
     find: "return isAvailable && mode === 'create' && task !== undefined",
     replace: 'return isAvailable',
     tests: ['--project', 'unit', 'test/unit/virtual-server/operations/look.test.ts'],
+  },
+  {
+    name: 'asks the provider twice in a row because of an annotation',
+    file: 'src/virtual-server/decision/outcome.ts',
+    find: 'memo: withPlan(memo, next.when, facts.now, inputs) }',
+    replace: 'memo }',
+    tests: ['--project', 'unit', 'test/unit/virtual-server/decision/outcome.test.ts'],
+  },
+  {
+    name: 'makes no plan for what it has found out',
+    file: 'src/virtual-server/visit.ts',
+    find: 'const memo = withPlan(next.memo, next.when, timers.now(), inputsOf(this.object));',
+    replace: 'const { memo } = next;',
+    tests: ['--project', 'unit', 'test/unit/virtual-server/operations/follow-shared.test.ts'],
   },
   {
     name: 'keeps a plan to order while it records that an order created nothing',
@@ -2092,8 +2106,8 @@ export const MUTANTS: Mutant[] = [
   {
     name: 'ends a reconcile whose write returned a version it has never seen',
     file: 'src/virtual-server/reconciler.ts',
-    find: 'if (!next.again && !visit.hasChangedSince(view)) return',
-    replace: 'if (!next.again) return',
+    find: 'if (!isNow(next.when) && !visit.hasChangedSince(view)) return',
+    replace: 'if (!isNow(next.when)) return',
     tests: ['--project', 'unit', 'test/unit/virtual-server/reconciler.test.ts'],
   },
   {
@@ -2192,7 +2206,7 @@ export const MUTANTS: Mutant[] = [
     file: 'src/virtual-server/operations/order.ts',
     find: 'const goes = goOn(withoutPlan(withoutFailures(facts.memo)), { record });',
     replace:
-      'const goes = { ...goOn(withoutPlan(withoutFailures(facts.memo)), { record }), again: false, requeueAfterMs: facts.timing.pollMs };',
+      'const goes = { ...goOn(withoutPlan(withoutFailures(facts.memo)), { record }), when: { afterMs: facts.timing.pollMs } };',
     tests: ['--project', 'unit', 'test/unit/virtual-server/operations/order-claim.test.ts'],
   },
   {
@@ -3152,8 +3166,8 @@ export const MUTANTS: Mutant[] = [
   {
     name: 'releases an object whose server no other one holds',
     file: 'src/virtual-server/operations/hand-over.ts',
-    find: '  if (!isHeld) return waited(at, RECHECK_MS);\n',
-    replace: "  if (!isHeld && live?.metadata.uid === '') return waited(at, RECHECK_MS);\n",
+    find: '  if (!isHeld) return waited(at, { afterMs: RECHECK_MS });\n',
+    replace: "  if (!isHeld && live?.metadata.uid === '') return waited(at, { afterMs: RECHECK_MS });\n",
     tests: ['--project', 'unit', 'test/unit/virtual-server/operations/hand-over.test.ts'],
   },
   {

@@ -5,7 +5,8 @@ import type { Withheld } from '../../controller/observer.ts';
 import type { Missing } from '../../accounts/decision/failure.ts';
 import type { ServerRecord } from '../../api/record.ts';
 import type { VirtualServerStatus } from '../../api/virtual-server.ts';
-import type { Memo, Planned, Unlisted } from './memo.ts';
+import type { Memo, Unlisted } from './memo.ts';
+import type { GrowingPause, Next, Pause } from './next.ts';
 import type { ProviderError, ResponseError } from '../../provider/error.ts';
 import type { Server } from '../../provider/types.ts';
 
@@ -118,20 +119,16 @@ export type Operation =
   | { type: 'release'; why: 'handedOver'; record: ServerRecord; taker: string }
   /** Bring record and finalizer in line with what is known. */
   | { type: 'record'; record: ServerRecord; why: RecordChange }
-  /** Nothing to do before `afterMs`; left out: before something changes. The verdict does not change. */
-  | { type: 'wait'; afterMs?: number }
+  /** Nothing to do before. The verdict does not change. */
+  | { type: 'wait'; when: Pause }
   /** Report why nothing is done. */
   | ({ type: 'park' } & Park);
 
-/**
- * Why nothing is done. The operator checks again when something changes, or after `afterMs`. If only `retry` is given, it
- * checks after a growing pause of at least `atLeastMs`.
- */
+/** Why nothing is done. */
 export interface Park {
   verdict: Verdict;
-  afterMs?: number;
-  atLeastMs?: number;
-  retry?: Planned;
+  /** Left out: when something changes. */
+  when?: Pause | GrowingPause;
 }
 
 /** What the provider answered to a question about a server. */
@@ -183,8 +180,6 @@ export interface Outcome {
   events: EventNote[];
   /** Why the step failed, for the log. */
   error?: ProviderError;
-  /** Decide again at once, with the object that the write returned. */
-  again: boolean;
-  /** ms; left out: only when something changes. */
-  requeueAfterMs?: number;
+  /** Also which operation is planned. Without one, the plan in `memo` stays. */
+  when: Next;
 }

@@ -15,6 +15,7 @@ import { kept, missingTaker } from '../decision/kept.ts';
 import { withEvidence, withoutFailures, withoutWord } from '../decision/memo.ts';
 import { absent, goneByAnnotation, notRecognized, recognized } from '../decision/absence.ts';
 import { nextLookMs } from '../decision/next-look.ts';
+import type { Pause } from '../decision/next.ts';
 import { failed, goOn, goneUnasked, endVisit, withoutKey } from '../decision/outcome.ts';
 import { hostKeyFinding, knownKeys, NO_KEYS, pinned, typesOf, type PinnedKeys } from '../decision/host-keys.ts';
 import { sshTarget, type ProbeResult } from '../decision/reach.ts';
@@ -130,10 +131,13 @@ export function seen(at: View, before: ServerRecord, known: ServerRecord, found:
     hostKey: hostKeyFinding(hostKeys),
     connection: connectionCondition(object, connection),
   };
-  const afterMs = nextLookMs(current, verdict, { connection, isNewKey }, facts);
+  const when = {
+    operation: 'look',
+    afterMs: nextLookMs(current, verdict, { connection, isNewKey }, facts),
+  } as const;
   const memo = withEvidence(withoutFailures(withoutWord(present)), { takerMissing });
-  const next = endVisit(at, parts, { operation: 'look', afterMs }, memo, record === before ? undefined : record);
-  return next.record !== undefined && canFollow(at, before, record, isAvailable) ? mirroredFirst(next) : next;
+  const next = endVisit(at, parts, when, memo, record === before ? undefined : record);
+  return next.record !== undefined && canFollow(at, before, record, isAvailable) ? mirroredFirst(next, when) : next;
 }
 
 function withPriceNote(verdict: Verdict, record: ServerRecord): Verdict {
@@ -164,6 +168,6 @@ function canFollow(
 }
 
 /** The next visit brings the annotation in line, when nothing is more urgent (shared/pace.ts). */
-function mirroredFirst(next: Outcome): Outcome {
-  return { ...without(next, 'record'), requeueAfterMs: 0 };
+function mirroredFirst(next: Outcome, when: Pause): Outcome {
+  return { ...without(next, 'record'), when: { ...when, visitAfterMs: 0 } };
 }

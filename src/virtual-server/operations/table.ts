@@ -2,6 +2,7 @@
 import { hasTrait } from '../../api/conditions.ts';
 import type { Verdict } from '../../controller/conditions.ts';
 import type { Withheld } from '../../controller/observer.ts';
+import { atEarliest } from '../decision/next.ts';
 import { parked, waited } from '../decision/outcome.ts';
 import { keptVerdict } from '../decision/refused.ts';
 import type { Operation, Outcome } from '../decision/types.ts';
@@ -98,7 +99,7 @@ const OPERATIONS: { readonly [T in Operation['type']]: Row<Extract<Operation, { 
   // With `--observe-only`, the writer keeps the new record from being written.
   record: { does: (_visit, at, { record, why }) => recorded(at, record, why), acts: false },
   park: { does: (_visit, at, operation) => parked(at, operation), acts: false },
-  wait: { does: (_visit, at, { afterMs }) => waited(at, afterMs), acts: false },
+  wait: { does: (_visit, at, { when }) => waited(at, when), acts: false },
 };
 
 export type Perform = (visit: Visit, at: View, operation: Operation) => Promise<Outcome | undefined>;
@@ -128,13 +129,12 @@ function unlessRecord(next: Outcome): Done {
 }
 
 function unhurried(next: Done): Done {
-  const pauseMs = next?.requeueAfterMs;
-  return next && pauseMs !== undefined ? { ...next, requeueAfterMs: Math.max(SHORTEST_PAUSE_MS, pauseMs) } : next;
+  return next && { ...next, when: atEarliest(next.when, SHORTEST_PAUSE_MS) };
 }
 
 /** Without a plan: each visit finds out again what would be done. */
 function reported(at: View, what: string): Outcome {
   const message = `The operator only observes (--observe-only). ${what}`;
   const verdict: Verdict = { reason: 'ObserveOnly', ...keptVerdict(at.object), message };
-  return parked(at, { verdict, afterMs: at.facts.timing.resyncMs });
+  return parked(at, { verdict, when: { afterMs: at.facts.timing.resyncMs } });
 }
