@@ -2714,7 +2714,7 @@ export const MUTANTS: Mutant[] = [
     name: 'writes metadata while it only observes',
     file: 'src/virtual-server/reconciler.ts',
     find: 'beginWriting: writesStatusOnly(observer),',
-    replace: 'beginWriting: observer.reports ? writesEverything : writesStatusOnly(observer),',
+    replace: 'beginWriting: writesEverything,',
   },
   {
     name: 'writes the copy of the record while it only observes',
