@@ -33,7 +33,7 @@ import { Pace, pollLagMs, spread, urgencyOf } from './virtual-server/shared/pace
 import { TaskTimes } from './virtual-server/shared/task-times.ts';
 import { knownRecord } from './virtual-server/decision/record.ts';
 import { Objects } from './virtual-server/shared/objects.ts';
-import { VirtualServerReconciler, Visits } from './virtual-server/reconciler.ts';
+import { ACTS, VirtualServerReconciler, observes } from './virtual-server/reconciler.ts';
 import { Candidates } from './virtual-server-set/candidates.ts';
 import { SET_WORKERS, SetReconciler } from './virtual-server-set/reconciler.ts';
 import { CALLS_SHARE } from './provider/line.ts';
@@ -115,7 +115,7 @@ export class Operator {
   readonly #objects: Objects;
   readonly #accounts: Accounts;
   readonly #recorder: Recorder;
-  readonly #visits: Visits;
+  readonly #reconciler: VirtualServerReconciler;
   readonly #losses: Losses;
   readonly #limit: CreateLimit;
   readonly #unrecorded: Unrecorded;
@@ -165,7 +165,11 @@ export class Operator {
     const objects = new Objects(servers, holders, quota);
     const progress = new Progress(timers);
     this.#limit = new CreateLimit(options.maxCreatesPerHour);
-    this.#visits = new Visits({
+    this.#losses = new Losses(journal, log, leads, metrics);
+    this.#reconciler = new VirtualServerReconciler({
+      ...(observer === undefined ? ACTS : observes(observer)),
+      informer: servers,
+      losses: this.#losses,
       kube,
       journal,
       holders,
@@ -187,14 +191,12 @@ export class Operator {
       pace: this.#pace,
       taskTimes: this.#taskTimes,
       recorder: this.#recorder,
-      observer,
       log,
       progress,
       metrics,
     });
     this.#objects = objects;
-    this.#losses = new Losses(journal, log, leads, metrics);
-    const restore = (object: VirtualServer) => this.#visits.restore(object);
+    const restore = (object: VirtualServer) => this.#reconciler.restore(object);
     this.#unrecorded = new Unrecorded({ kube, journal, log, objects, restore });
     const { catalogs, sets } = options;
     this.#kinds = [
@@ -259,23 +261,15 @@ export class Operator {
     this.#accounts.stop();
     this.#options.observer?.stop();
     await Promise.all(this.#kinds.map(({ controller }) => controller.stop()));
-    await Promise.race([this.#visits.drain(), this.#pause(deadline - this.#timers.monotonic())]);
+    await Promise.race([this.#reconciler.drain(), this.#pause(deadline - this.#timers.monotonic())]);
     while (!(await this.#unrecorded.record())) await this.#pause(STOP_RETRY_MS);
     await Promise.race([this.#recorder.flush(), this.#pause(deadline - this.#timers.monotonic())]);
     log.info('operator stopped');
   }
 
   #virtualServers(progress: Progress): Kind {
-    const { kube, servers, journal, log, maxConcurrentReconciles } = this.#options;
-    const reconciler = new VirtualServerReconciler({
-      informer: servers,
-      objects: this.#objects,
-      visits: this.#visits,
-      losses: this.#losses,
-      journal,
-      observer: this.#options.observer,
-      log,
-    });
+    const { kube, servers, maxConcurrentReconciles } = this.#options;
+    const reconciler = this.#reconciler;
     const toKeys = (server: VirtualServer): string[] =>
       this.#objects.handOvers.concernedBy(server, knownRecord(server));
     const controller = this.#controller(SERVER_KIND, SERVER_SINGULAR, {

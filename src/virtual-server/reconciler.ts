@@ -5,140 +5,58 @@
 import { SERVER_KIND } from '../api/names.ts';
 import type { VirtualServer } from '../api/virtual-server.ts';
 import { decide } from './decision/decide.ts';
-import { parked, waited, withAsked } from './decision/outcome.ts';
-import type { Operation, Outcome } from './decision/types.ts';
-import type { View } from './decision/view.ts';
-import { adopt } from './operations/adopt.ts';
-import { cancel } from './operations/cancel.ts';
-import { expire } from './operations/expire.ts';
-import { follow } from './operations/follow.ts';
-import { handOver, takeOver } from './operations/hand-over.ts';
-import { look } from './operations/look.ts';
-import { observe } from './operations/observe.ts';
-import { order } from './operations/order.ts';
+import { isNow, untilVisit } from './decision/next.ts';
+import { withAsked } from './decision/outcome.ts';
+import type { Operation } from './decision/types.ts';
 import { recorded } from './operations/record.ts';
-import { release } from './operations/release.ts';
-import { OrdersInFlight, PROVISIONING, Visit, type VisitServices } from './visit.ts';
-import type { Logger } from '../base/logger.ts';
+import { act, observe, type Perform } from './operations/table.ts';
+import { Visit, type VisitServices } from './visit.ts';
+import { PROVISIONING, writesEverything, writesStatusOnly, type BeginWriting } from './writer.ts';
 import type { Reconciler } from '../controller/controller.ts';
 import type { Informer } from '../controller/informer.ts';
 import type { Observer } from '../controller/observer.ts';
 import { keyOf } from '../kube/resource.ts';
 import type { Losses } from './shared/losses.ts';
-import type { Objects } from './shared/objects.ts';
 import { withoutFailures, withoutPlan } from './decision/memo.ts';
-import type { Journal } from './journal/journal.ts';
 
 /** No visit needs more steps than this; exceeding it means a loop, which is a bug. */
 const MAX_STEPS = 24;
 
-export class Visits {
-  readonly #services: VisitServices;
-  readonly #orders = new OrdersInFlight();
+/** Whether the operator acts or only observes. Chosen once, where the operator is put together. */
+export interface Mode {
+  perform: Perform;
+  beginWriting: BeginWriting;
+  /** Called with the key of an object that is gone. */
+  onGone: (key: string) => void;
+}
 
-  constructor(services: VisitServices) {
+export const ACTS: Mode = { perform: act, beginWriting: writesEverything, onGone: () => undefined };
+
+export const observes = (observer: Observer): Mode => ({
+  perform: observe,
+  beginWriting: writesStatusOnly(observer),
+  onGone: (key) => observer.withholds(SERVER_KIND, key),
+});
+
+export interface ReconcilerServices extends VisitServices, Mode {
+  informer: Pick<Informer<VirtualServer>, 'list'>;
+  losses: Losses;
+}
+
+export class VirtualServerReconciler implements Reconciler<VirtualServer> {
+  readonly #services: ReconcilerServices;
+  /** Orders whose answer is not recorded yet. */
+  readonly #orders = new Set<Promise<undefined>>();
+  #draining = false;
+
+  constructor(services: ReconcilerServices) {
     this.#services = services;
     services.metrics?.begin(PROVISIONING, {});
   }
 
-  /** Resolves with the ms until the next visit; undefined: when something changes. Throws the error of a failed step. */
-  async visit(first: VirtualServer): Promise<number | undefined> {
-    const visit = new Visit(first, this.#services, this.#orders);
-    // The time in which a DELETE of an earlier process may be in flight starts with the first visit.
-    this.#services.objects.handOvers.ageMs(this.#services.timers.monotonic());
-    try {
-      for (let step = 0; step < MAX_STEPS; step++) {
-        const view = visit.view();
-        const operation = decide(view);
-        const done = await run(operation, visit, view);
-        if (done === undefined) return undefined;
-        const next = withAsked(view, operation, done);
-        await visit.commit({ name: operation.type, next, resolves: resolvesAttempts(operation) });
-        if (operation.type === 'order') visit.endsOrder();
-        if (!next.again && !visit.hasChangedSince(view)) return next.requeueAfterMs;
-      }
-      throw new Error(`no end after ${MAX_STEPS} steps`);
-    } finally {
-      visit.end();
-    }
-  }
-
-  /** Starts nothing new; resolves when every order in flight is answered and recorded. */
-  async drain(): Promise<void> {
-    await this.#orders.drain();
-  }
-
-  /** Records what the journal knows and the object does not have yet; makes no calls to the provider. */
-  async restore(object: VirtualServer): Promise<void> {
-    const visit = new Visit(object, this.#services, this.#orders);
-    const at = visit.view();
-    const operation = decide(at);
-    if (operation.type !== 'record') {
-      this.#services.objects.saw(object);
-      return;
-    }
-    const next = recorded(at, operation.record, operation.why);
-    await visit.commit({ name: operation.type, next, resolves: resolvesAttempts(operation) });
-  }
-}
-
-/** Undefined if the object is gone, or the process is about to end. */
-async function run(operation: Operation, visit: Visit, at: View): Promise<Outcome | undefined> {
-  if (visit.services.observer !== undefined) return observe(visit, at, operation);
-  switch (operation.type) {
-    case 'order':
-      return order(visit, at);
-    case 'adopt':
-      return adopt(visit, at, operation);
-    case 'takeOver':
-      return takeOver(visit, at, operation);
-    case 'handOver':
-      return handOver(visit, at, operation);
-    case 'follow':
-      return follow(visit, at, operation);
-    case 'look':
-      return look(visit, at, operation);
-    case 'cancel':
-      return cancel(visit, at, operation);
-    case 'expire':
-      return expire(visit, at, operation);
-    case 'release':
-      return release(visit, operation);
-    case 'record':
-      return recorded(at, operation.record, operation.why);
-    case 'park':
-      return parked(at, operation);
-    case 'wait':
-      return waited(at, operation.afterMs);
-  }
-}
-
-/** True if every attempt that the new record does not name is resolved, by your annotation or by an expiry. */
-function resolvesAttempts(operation: Operation): boolean {
-  return operation.type === 'expire' || (operation.type === 'record' && operation.why !== 'restored');
-}
-
-export interface VirtualServerReconcilerOptions {
-  informer: Pick<Informer<VirtualServer>, 'list'>;
-  objects: Objects;
-  visits: Visits;
-  losses: Losses;
-  journal: Journal;
-  /** Given if the operator only observes. */
-  observer?: Observer | undefined;
-  log: Logger;
-}
-
-export class VirtualServerReconciler implements Reconciler<VirtualServer> {
-  readonly #options: VirtualServerReconcilerOptions;
-
-  constructor(options: VirtualServerReconcilerOptions) {
-    this.#options = options;
-  }
-
   async reconcile(key: string, object: VirtualServer | undefined): Promise<{ requeueAfterMs?: number | undefined }> {
     try {
-      return { requeueAfterMs: object && (await this.#options.visits.visit(object)) };
+      return { requeueAfterMs: object && (await this.#visit(object)) };
     } finally {
       await this.#endGone(key);
     }
@@ -146,7 +64,7 @@ export class VirtualServerReconciler implements Reconciler<VirtualServer> {
 
   /** After a Secret was fixed: the keys of the objects that use it and failed, so that all are visited now. */
   wake(namespace: string, secret: string): string[] {
-    const { informer, objects } = this.#options;
+    const { informer, objects } = this.#services;
     return informer.list().flatMap((object) => {
       const { metadata, spec } = object;
       if (metadata.namespace !== namespace || spec.apiKeySecretRef.name !== secret) return [];
@@ -157,14 +75,76 @@ export class VirtualServerReconciler implements Reconciler<VirtualServer> {
     });
   }
 
+  /** Lets no order begin from now on; resolves when every order in flight is answered and recorded. */
+  async drain(): Promise<void> {
+    this.#draining = true;
+    await Promise.all(this.#orders);
+  }
+
+  /** Records what the journal knows and the object does not have yet; makes no calls to the provider. */
+  async restore(object: VirtualServer): Promise<void> {
+    const visit = this.#begin(object);
+    const at = visit.view();
+    const operation = decide(at);
+    if (operation.type !== 'record') {
+      this.#services.objects.saw(object);
+      return;
+    }
+    const next = recorded(at, operation.record, operation.why);
+    await visit.commit({ name: operation.type, next, resolves: resolvesAttempts(operation) });
+  }
+
+  /** Resolves with the ms until the next visit; undefined: when something changes. Throws the error of a failed step. */
+  async #visit(first: VirtualServer): Promise<number | undefined> {
+    const { objects, timers, perform } = this.#services;
+    const visit = this.#begin(first);
+    // The time in which a DELETE of an earlier process may be in flight starts with the first visit.
+    objects.handOvers.ageMs(timers.monotonic());
+    try {
+      for (let step = 0; step < MAX_STEPS; step++) {
+        const view = visit.view();
+        const operation = decide(view);
+        const done = await perform(visit, view, operation);
+        if (done === undefined) return undefined;
+        const next = withAsked(view, operation, done);
+        await visit.commit({ name: operation.type, next, resolves: resolvesAttempts(operation) });
+        if (operation.type === 'order') visit.endsOrder();
+        if (!isNow(next.when) && !visit.hasChangedSince(view)) return untilVisit(next.when);
+      }
+      throw new Error(`no end after ${MAX_STEPS} steps`);
+    } finally {
+      visit.end();
+    }
+  }
+
+  #begin(first: VirtualServer): Visit {
+    return new Visit(first, this.#services, () => this.#beginOrder());
+  }
+
+  /** Returns what to call at the end of the order; undefined while the process drains. */
+  #beginOrder(): (() => void) | undefined {
+    if (this.#draining) return undefined;
+    const { promise, resolve } = Promise.withResolvers<undefined>();
+    this.#orders.add(promise);
+    return () => {
+      this.#orders.delete(promise);
+      resolve(undefined);
+    };
+  }
+
   /** Cleans up after objects that are gone, and reports those whose finalizer was removed by force. */
   async #endGone(key: string): Promise<void> {
-    const { objects, losses, journal, log, observer } = this.#options;
+    const { objects, losses, journal, log, onGone } = this.#services;
     for (const { object, released } of objects.takeGone(key)) {
       if (!released) losses.report(object);
-      observer?.withholds(SERVER_KIND, key);
+      onGone(key);
       const { uid } = object.metadata;
       await journal.drop(uid).catch((error: unknown) => log.error({ uid, err: error }, 'journal entry not dropped'));
     }
   }
+}
+
+/** True if every attempt that the new record does not name is resolved, by your annotation or by an expiry. */
+function resolvesAttempts(operation: Operation): boolean {
+  return operation.type === 'expire' || (operation.type === 'record' && operation.why !== 'restored');
 }

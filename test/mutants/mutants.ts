@@ -848,7 +848,7 @@ export const MUTANTS: Mutant[] = [
   {
     name: 'waits for the next usual look although the ttl is over',
     file: 'src/virtual-server/operations/look.ts',
-    find: 'if (!deleting && isToExpire(object, record, facts)) return { ...next, again: true };',
+    find: 'if (!deleting && isToExpire(object, record, facts)) return { ...next, when: NOW };',
     replace: '',
     tests: ['--project', 'unit', 'test/unit/virtual-server/operations/expire.test.ts'],
   },
@@ -980,9 +980,9 @@ export const MUTANTS: Mutant[] = [
   {
     name: 'cancels the server of a paused object',
     file: 'src/virtual-server/decision/decide.ts',
-    find: "return isPaused(object) ? { type: 'wait' } : undefined;",
+    find: "return isPaused(object) ? { type: 'wait', when: ON_CHANGE } : undefined;",
     replace:
-      "return isPaused(object) && object.metadata.deletionTimestamp === undefined ? { type: 'wait' } : undefined;",
+      "return isPaused(object) && object.metadata.deletionTimestamp === undefined ? { type: 'wait', when: ON_CHANGE } : undefined;",
   },
   {
     name: 'ignores Retain',
@@ -1374,7 +1374,7 @@ export const MUTANTS: Mutant[] = [
   {
     name: 'leaves the annotation behind the mirror until the next resync',
     file: 'src/virtual-server/operations/look.ts',
-    find: "return { ...without(next, 'record'), requeueAfterMs: 0 };",
+    find: "return { ...without(next, 'record'), when: { ...when, visitAfterMs: 0 } };",
     replace: "return without(next, 'record');",
     tests: ['--project', 'unit', 'test/unit/virtual-server/operations/look.test.ts'],
   },
@@ -1384,6 +1384,20 @@ export const MUTANTS: Mutant[] = [
     find: "return isAvailable && mode === 'create' && task !== undefined",
     replace: 'return isAvailable',
     tests: ['--project', 'unit', 'test/unit/virtual-server/operations/look.test.ts'],
+  },
+  {
+    name: 'asks the provider twice in a row because of an annotation',
+    file: 'src/virtual-server/decision/outcome.ts',
+    find: 'memo: withPlan(memo, next.when, facts.now, inputs) }',
+    replace: 'memo }',
+    tests: ['--project', 'unit', 'test/unit/virtual-server/decision/outcome.test.ts'],
+  },
+  {
+    name: 'makes no plan for what it has found out',
+    file: 'src/virtual-server/visit.ts',
+    find: 'const memo = withPlan(next.memo, next.when, timers.now(), inputsOf(this.object));',
+    replace: 'const { memo } = next;',
+    tests: ['--project', 'unit', 'test/unit/virtual-server/operations/follow-shared.test.ts'],
   },
   {
     name: 'keeps a plan to order while it records that an order created nothing',
@@ -2230,8 +2244,8 @@ export const MUTANTS: Mutant[] = [
   {
     name: 'ends a reconcile whose write returned a version it has never seen',
     file: 'src/virtual-server/reconciler.ts',
-    find: 'if (!next.again && !visit.hasChangedSince(view)) return',
-    replace: 'if (!next.again) return',
+    find: 'if (!isNow(next.when) && !visit.hasChangedSince(view)) return',
+    replace: 'if (!isNow(next.when)) return',
     tests: ['--project', 'unit', 'test/unit/virtual-server/reconciler.test.ts'],
   },
   {
@@ -2330,7 +2344,7 @@ export const MUTANTS: Mutant[] = [
     file: 'src/virtual-server/operations/order.ts',
     find: 'const goes = goOn(withoutPlan(withoutFailures(facts.memo)), { record });',
     replace:
-      'const goes = { ...goOn(withoutPlan(withoutFailures(facts.memo)), { record }), again: false, requeueAfterMs: facts.timing.pollMs };',
+      'const goes = { ...goOn(withoutPlan(withoutFailures(facts.memo)), { record }), when: { afterMs: facts.timing.pollMs } };',
     tests: ['--project', 'unit', 'test/unit/virtual-server/operations/order-claim.test.ts'],
   },
   {
@@ -2825,21 +2839,20 @@ export const MUTANTS: Mutant[] = [
   {
     name: 'runs the operations of an operator that acts while it only observes',
     file: 'src/virtual-server/reconciler.ts',
-    find: 'if (visit.services.observer !== undefined) return observe(visit, at, operation);',
-    replace: '',
+    find: 'perform: observe,',
+    replace: 'perform: act,',
   },
   {
     name: 'orders while it only observes',
-    file: 'src/virtual-server/operations/observe.ts',
-    find: "case 'order': {",
-    replace:
-      "case 'order': {\n      await (await visit.key(at) as { session: { openOrder(): Promise<unknown> } }).session.openOrder();",
+    file: 'src/virtual-server/operations/table.ts',
+    find: 'return inputs.ok ? undefined : inputs.error;',
+    replace: 'if (inputs.ok) await inputs.value.session.openOrder();\n      return inputs.ok ? undefined : inputs.error;',
   },
   {
     name: 'writes metadata while it only observes',
-    file: 'src/virtual-server/visit.ts',
-    find: 'if (observer !== undefined) return this.#report(name, next, observer);',
-    replace: 'if (observer?.reports === false) return this.#report(name, next, observer);',
+    file: 'src/virtual-server/reconciler.ts',
+    find: 'beginWriting: writesStatusOnly(observer),',
+    replace: 'beginWriting: writesEverything,',
   },
   {
     name: 'writes the copy of the record while it only observes',
@@ -2850,9 +2863,9 @@ export const MUTANTS: Mutant[] = [
   },
   {
     name: 'writes status beside an operator that renews the Lease',
-    file: 'src/virtual-server/visit.ts',
-    find: 'if (isNews && reports && status !== undefined) {',
-    replace: 'if (isNews && status !== undefined) {',
+    file: 'src/virtual-server/writer.ts',
+    find: 'const isWritten = isNews && reports && status !== undefined;',
+    replace: 'const isWritten = isNews && status !== undefined;',
     tests: ['--project', 'unit', 'test/unit/virtual-server/operations/observe.test.ts'],
   },
   {
@@ -2871,7 +2884,7 @@ export const MUTANTS: Mutant[] = [
   },
   {
     name: 'does not report a write that the API server refuses',
-    file: 'src/virtual-server/visit.ts',
+    file: 'src/virtual-server/writer.ts',
     find: 'if (!isRefusal(error)) return;',
     replace: 'if (isRefusal(error)) return;',
   },
@@ -2898,7 +2911,7 @@ export const MUTANTS: Mutant[] = [
   },
   {
     name: 'keeps the plan of before a write that was refused',
-    file: 'src/virtual-server/visit.ts',
+    file: 'src/virtual-server/writer.ts',
     find: 'objects.remember(uid, withoutPlan(objects.memo(uid)));',
     replace: 'objects.remember(uid, objects.memo(uid));',
     tests: ['--project', 'unit', 'test/unit/virtual-server/refused-writes.test.ts'],
@@ -3291,8 +3304,8 @@ export const MUTANTS: Mutant[] = [
   {
     name: 'releases an object whose server no other one holds',
     file: 'src/virtual-server/operations/hand-over.ts',
-    find: '  if (!isHeld) return waited(at, RECHECK_MS);\n',
-    replace: "  if (!isHeld && live?.metadata.uid === '') return waited(at, RECHECK_MS);\n",
+    find: '  if (!isHeld) return waited(at, { afterMs: RECHECK_MS });\n',
+    replace: "  if (!isHeld && live?.metadata.uid === '') return waited(at, { afterMs: RECHECK_MS });\n",
     tests: ['--project', 'unit', 'test/unit/virtual-server/operations/hand-over.test.ts'],
   },
   {

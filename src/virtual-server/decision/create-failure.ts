@@ -158,5 +158,5 @@ export function nextOrderWaits({ own, facts }: View): Operation | undefined {
     `${ended(last.said ?? '')} The last order failed and created no server: the provider's list of servers does not have ` +
     `server ${last.identifier}. The operator orders again in ${durationText(left)} (at ${at}), and at once when you change ` +
     `spec or the annotation ${RECONCILE_AT_ANNOTATION}`;
-  return park('CreateBackOff', message, { retry: 'order', afterMs: left });
+  return park('CreateBackOff', message, { operation: 'order', afterMs: left });
 }

@@ -31,6 +31,7 @@ import { currentReason, hasTrait, type Trait } from '../../api/conditions.ts';
 import { openReason } from '../../api/open.ts';
 import type { VirtualServer } from '../../api/virtual-server.ts';
 import { endOf, isGone } from './memo.ts';
+import { ON_CHANGE } from './next.ts';
 
 export type Check<V extends View = View> = (view: V) => Operation | undefined;
 
@@ -123,7 +124,7 @@ export function decide(view: View): Operation {
 
 /** Only finalizers of others keep the object; the operator is done with it. */
 export function finalizerIsGone({ object }: View): Operation | undefined {
-  return isLetGo(object) ? { type: 'wait' } : undefined;
+  return isLetGo(object) ? { type: 'wait', when: ON_CHANGE } : undefined;
 }
 
 /** Comes before every check that reads the record, since this version may misread what a newer version wrote. */
@@ -153,7 +154,7 @@ export function recordIsInvalid(view: View): Operation | undefined {
     const message =
       `Annotation ${RECORD_ANNOTATION} is not a valid record: ${record.problem}. No copy of the record is left, so a ` +
       'server may exist. The operator orders and cancels nothing. Restore the earlier text of the annotation';
-    return goneWithoutServer(view) ?? park('RecordInvalid', message, {}, object.metadata.uid);
+    return goneWithoutServer(view) ?? park('RecordInvalid', message, ON_CHANGE, object.metadata.uid);
   }
   return park(
     'RecordInvalid',
@@ -220,7 +221,7 @@ function giverIsStillThere({ handOver: { giver } }: Facts): Operation | undefine
 }
 
 export function objectIsPaused({ object }: View): Operation | undefined {
-  return isPaused(object) ? { type: 'wait' } : undefined;
+  return isPaused(object) ? { type: 'wait', when: ON_CHANGE } : undefined;
 }
 
 /**
@@ -277,12 +278,12 @@ export function identifierIsHeldTwice({ own, facts, object, deleting }: OwnView)
   const holders = facts.others.withServer(own.identifier, { account, fingerprint, held: true });
   if (holders.length === 0) return undefined;
   const message = `Server ${own.identifier} is also held by ${namesOf(holders, object)}. The operator makes no calls for this server`;
-  const more = { afterMs: facts.timing.pollMs };
+  const when = { afterMs: facts.timing.pollMs };
   // If you can see only one of the objects, you must not give the server away.
   if (holders.every((holder) => isOwnNamespace(holder, object)))
-    return park('IdentifierInUse', message, more, holders.join(', '));
+    return park('IdentifierInUse', message, when, holders.join(', '));
   const ask = 'Ask a cluster administrator which object keeps the server, and have the server removed from the others';
-  return park('IdentifierInUse', `${message}. ${ask}`, more);
+  return park('IdentifierInUse', `${message}. ${ask}`, when);
 }
 
 /** Another object of the namespace names this one as the one that gets its server. */
@@ -314,7 +315,7 @@ export function serverIsToBeTakenOver({ object, adoption }: View): Operation | u
   const message =
     `Annotation ${TAKE_OVER_ANNOTATION} says that this object takes over the server of a deleted object, but no object ` +
     'hands one over to it. The operator orders nothing';
-  return park('HandOverRefused', message, {}, object.metadata.name);
+  return park('HandOverRefused', message, ON_CHANGE, object.metadata.name);
 }
 
 /** The operator orders and adopts nothing that it would have to cancel at once. */
@@ -348,7 +349,7 @@ function journalIsUnavailable({ journalProblem, timing }: Facts): Operation | un
   const message =
     `The operator cannot write its journal in --journal-dir: ${journalProblem}. The operator orders nothing until it can, ` +
     'and retries automatically. Ask an administrator to free space there, or to make the folder writable';
-  return park('JournalUnavailable', message, { retry: 'order', afterMs: timing.pollMs });
+  return park('JournalUnavailable', message, { operation: 'order', afterMs: timing.pollMs });
 }
 
 /** True if the task named a server that was never seen, and now names another one or none. */
@@ -404,7 +405,7 @@ function isOpen({ status }: VirtualServer, own: ServerRecord, trait: Trait): boo
 export function createOutcomeIsUnknown({ own, object }: OwnView): Operation | undefined {
   if (own.attempt === undefined || own.task !== undefined || own.identifier !== undefined) return undefined;
   const cause = causeOf(object, own);
-  return park('CreateOutcomeUnknown', unknownMessage(own, cause), {}, cause);
+  return park('CreateOutcomeUnknown', unknownMessage(own, cause), ON_CHANGE, cause);
 }
 
 /** Only the visit that sent the create knows what happened. Earlier versions kept it in the condition of this order alone. */

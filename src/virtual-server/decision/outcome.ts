@@ -10,19 +10,19 @@ import { compose, eventsOf, type Parts } from './compose.ts';
 import { withOpen } from './open.ts';
 import { untilDelayEnd } from './delay.ts';
 import { untilExpiry } from './expiry.ts';
-import { inputsOf, saysGone, saysNotCreated, takerOf } from './inputs.ts';
-import { wasSent, withEvidence, withGone, withoutGone, type Memo, type Planned } from './memo.ts';
+import { saysGone, saysNotCreated, takerOf } from './inputs.ts';
+import { wasSent, withEvidence, withGone, withoutGone, withoutPlan, type Memo, type Planned } from './memo.ts';
+import { atLatest, NOW, ON_CHANGE, withPlan, type Pause } from './next.ts';
 import type { Facts, Operation, Outcome, Park } from './types.ts';
 import { firstSeen, type View } from './view.ts';
 
 /**
- * Ends the visit: the status shows `verdict`, and the next operation of this kind is due after `afterMs`. The next visit
- * comes then, or when the server expires or its delay ends.
+ * Ends the visit: the status shows `verdict`. The next visit comes as planned, or when the server expires or its delay ends.
  */
 export function endVisit(
   { object, own, facts }: View,
   parts: Parts,
-  plan: { operation: Planned; afterMs: number } | undefined,
+  when: Pause,
   memo: Memo = facts.memo,
   record?: ServerRecord,
 ): Outcome {
@@ -31,18 +31,12 @@ export function endVisit(
   const isOpened = known !== undefined && known !== parts.record;
   const shown = isOpened ? { ...parts, record: known } : parts;
   const status = compose(object, { ...withKeyNote(shown, facts), isAsked }, facts.now);
-  const inputs = inputsOf(object);
-  const requeueAfterMs = Math.min(plan?.afterMs ?? Infinity, untilEnd(object, parts.record, facts));
   return {
     record: isOpened ? known : record,
     status,
-    memo:
-      plan === undefined
-        ? { ...memo, plan: undefined }
-        : { ...memo, plan: { operation: plan.operation, from: facts.now, at: facts.now + plan.afterMs, inputs } },
+    memo: withoutPlan(memo),
     events: eventsOf(object.status, status),
-    again: false,
-    ...(Number.isFinite(requeueAfterMs) && { requeueAfterMs }),
+    when: atLatest(when, untilEnd(object, parts.record, facts)),
   };
 }
 
@@ -64,7 +58,7 @@ export function jittered(ms: number, { jitter }: Pick<Facts, 'jitter'>): number 
 
 /** Continues at once: the operator decides again. The status does not change yet. */
 export function goOn(memo: Memo, more: Pick<Outcome, 'record'> = {}): Outcome {
-  return { memo, events: [], again: true, ...more };
+  return { memo, events: [], when: NOW, ...more };
 }
 
 /** Retries a failed operation after a growing pause, or after the time that the provider asks for. */
@@ -83,41 +77,22 @@ export function recordOf({ object, own }: View): ServerRecord | undefined {
   return own ?? mirrorIn(object.status);
 }
 
-export function waited(at: View, afterMs: number | undefined): Outcome {
+export function waited(at: View, when: Pause): Outcome {
   const { object, facts } = at;
   const record = recordOf(at);
-  const requeueAfterMs = Math.min(afterMs ?? Infinity, untilEnd(object, record, facts));
-  const idle = {
-    memo: facts.memo,
-    events: [],
-    again: false,
-    ...(Number.isFinite(requeueAfterMs) && { requeueAfterMs }),
-  };
+  const idle = { memo: facts.memo, events: [], when: atLatest(when, untilEnd(object, record, facts)) };
   if (object.metadata.deletionTimestamp !== undefined && object.metadata.finalizers === undefined) return idle;
   const status = compose(object, { record }, facts.now);
   return { ...idle, status, events: eventsOf(object.status, status) };
 }
 
 /** `more`: what else changes in the status. */
-export function parked(
-  at: View,
-  { verdict, retry, afterMs, atLeastMs }: Park,
-  more: Omit<Parts, 'record'> = {},
-): Outcome {
+export function parked(at: View, { verdict, when = ON_CHANGE }: Park, more: Omit<Parts, 'record'> = {}): Outcome {
   const parts = { record: recordOf(at), ...more, verdict };
-  if (retry !== undefined && afterMs === undefined) return retryLater(at, retry, parts, atLeastMs);
-  const next = endVisit(
-    at,
-    parts,
-    retry === undefined || afterMs === undefined ? undefined : { operation: retry, afterMs },
-  );
+  if (!('afterMs' in when)) return retryLater(at, when.operation, parts, when.atLeastMs);
+  const next = endVisit(at, parts, when);
   // If the object stays for another reason, the absence of its server has to be proven again.
-  const memo = rememberForeign(withoutGone(next.memo), at, verdict);
-  return {
-    ...next,
-    memo,
-    ...(afterMs !== undefined && { requeueAfterMs: Math.min(afterMs, next.requeueAfterMs ?? afterMs) }),
-  };
+  return { ...next, memo: rememberForeign(withoutGone(next.memo), at, verdict) };
 }
 
 /** The wait for another process's create starts when its attempt was first seen here. */
@@ -128,9 +103,10 @@ function rememberForeign(memo: Memo, at: View, verdict: Verdict): Memo {
 }
 
 /** There is no key to make calls with, so the operation has to wait. */
-export function withoutKey(at: View, retry: Planned, { reason, message, advice, retryAfterMs }: Missing): Outcome {
+export function withoutKey(at: View, operation: Planned, { reason, message, advice, retryAfterMs }: Missing): Outcome {
   const verdict = { reason: rememberedReason(at) ?? reason, message, advice };
-  return parked(at, { verdict, retry, afterMs: retryAfterMs });
+  const after = retryAfterMs === undefined ? {} : { afterMs: retryAfterMs };
+  return parked(at, { verdict, when: { operation, ...after } });
 }
 
 /** A doubt stays while calls fail, because the next process knows of it only from its reason (`isInDoubt`). */
@@ -162,9 +138,9 @@ export function goneUnasked({ object, own, facts, deleting }: View): Outcome | u
 export function withAsked({ object, facts, inputs }: View, operation: Operation, next: Outcome): Outcome {
   if (!ABOUT_SERVER.has(operation.type)) return next;
   const record = mirrorIn(object.status);
-  const again =
-    next.again || (facts.memo.evidence.asked !== inputs && record !== undefined && saysNotCreated(object, record));
-  return { ...next, again, memo: withEvidence(next.memo, { asked: inputs }) };
+  const isFirst = facts.memo.evidence.asked !== inputs && record !== undefined && saysNotCreated(object, record);
+  const memo = withEvidence(next.memo, { asked: inputs });
+  return isFirst ? { ...next, when: NOW, memo: withPlan(memo, next.when, facts.now, inputs) } : { ...next, memo };
 }
 
 /** Operations that ask the provider about a task or a server, or had no key to ask with. */

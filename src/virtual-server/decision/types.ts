@@ -1,10 +1,12 @@
 /** What is known about an object (facts), what to do next (operation), and what to write (next). Plain data. */
 import type { TaskNumber } from '../../base/exact-numbers.ts';
 import type { Verdict, EventNote } from '../../controller/conditions.ts';
+import type { Withheld } from '../../controller/observer.ts';
 import type { Missing } from '../../accounts/decision/failure.ts';
 import type { ServerRecord } from '../../api/record.ts';
 import type { VirtualServerStatus } from '../../api/virtual-server.ts';
-import type { Memo, Planned, Unlisted } from './memo.ts';
+import type { Memo, Unlisted } from './memo.ts';
+import type { GrowingPause, Next, Pause } from './next.ts';
 import type { ProviderError, ResponseError } from '../../provider/error.ts';
 import type { Server } from '../../provider/types.ts';
 import type { Result } from '../../base/result.ts';
@@ -118,20 +120,16 @@ export type Operation =
   | { type: 'release'; why: 'handedOver'; record: ServerRecord; taker: string }
   /** Bring record and finalizer in line with what is known. */
   | { type: 'record'; record: ServerRecord; why: RecordChange }
-  /** Nothing to do before `afterMs`; left out: before something changes. The verdict does not change. */
-  | { type: 'wait'; afterMs?: number }
+  /** Nothing to do before. The verdict does not change. */
+  | { type: 'wait'; when: Pause }
   /** Report why nothing is done. */
   | ({ type: 'park' } & Park);
 
-/**
- * Why nothing is done. The operator checks again when something changes, or after `afterMs`. If only `retry` is given, it
- * checks after a growing pause of at least `atLeastMs`.
- */
+/** Why nothing is done. */
 export interface Park {
   verdict: Verdict;
-  afterMs?: number;
-  atLeastMs?: number;
-  retry?: Planned;
+  /** Left out: when something changes. */
+  when?: Pause | GrowingPause;
 }
 
 /** What the provider answered to a question about a server. */
@@ -177,12 +175,12 @@ export interface Outcome {
    * from the record (refused.ts).
    */
   unwritten?: { says: string; isOver?: true };
+  /** What `--observe-only` keeps the operator from doing. */
+  withheld?: Withheld;
   memo: Memo;
   events: EventNote[];
   /** Why the step failed, for the log. */
   error?: ProviderError;
-  /** Decide again at once, with the object that the write returned. */
-  again: boolean;
-  /** ms; left out: only when something changes. */
-  requeueAfterMs?: number;
+  /** Also which operation is planned. Without one, the plan in `memo` stays. */
+  when: Next;
 }

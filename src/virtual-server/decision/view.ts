@@ -8,6 +8,7 @@ import { adoptionOf, inputsOf, takerOf, type Adoption } from './inputs.ts';
 import { viewRecord, type RecordView } from './record.ts';
 import { wasRead } from './status.ts';
 import { endOf, type Memo, type Planned } from './memo.ts';
+import { ON_CHANGE } from './next.ts';
 import type { Facts, Operation, Park } from './types.ts';
 
 export interface View {
@@ -48,10 +49,10 @@ export function viewOf(object: VirtualServer, facts: Facts): View {
 export function park(
   reason: ReadyReason,
   message: string,
-  more: Omit<Park, 'verdict'> = {},
+  when: NonNullable<Park['when']> = ON_CHANGE,
   subject?: string,
 ): Operation {
-  return { type: 'park', verdict: { reason, message, subject }, ...more };
+  return { type: 'park', verdict: { reason, message, subject }, when };
 }
 
 /** `wait` while this operation is planned for later and the inputs have not changed since. */
@@ -60,7 +61,7 @@ export function notDue(view: View, operation: Planned): Operation | undefined {
   if (memo.plan?.operation !== operation || memo.plan.inputs !== view.inputs) return undefined;
   const { from, at } = memo.plan;
   if (now < from || now >= at) return undefined;
-  return Number.isFinite(at) ? { type: 'wait', afterMs: at - now } : { type: 'wait' };
+  return { type: 'wait', when: { afterMs: at - now } };
 }
 
 /** True once the task has ended: it answered 303, or this very server was read, or counts as gone. */

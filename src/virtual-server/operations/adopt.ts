@@ -68,7 +68,8 @@ export function othersOrder(
   // Two overdue orders would wait for each other: the reason TaskOverdue lets the other one go first (see isStuck).
   const isLate = record?.task !== undefined && isOverdue(record, facts.now);
   const reason = isLate ? 'TaskOverdue' : 'Pending';
-  return { verdict: { reason, message }, afterMs: Math.min(facts.timing.pollMs, ORDERING_RECHECK_MS) };
+  const afterMs = Math.min(facts.timing.pollMs, ORDERING_RECHECK_MS);
+  return { verdict: { reason, message }, when: { afterMs } };
 }
 
 /** The record comes first: the operator shows and writes nothing about the server until this object holds it. Pure. */

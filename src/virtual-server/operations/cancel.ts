@@ -70,7 +70,7 @@ async function cancelOnce(visit: Visit, at: View, { record, identifier }: Cancel
   // From here to the end of the visit, no other object takes the server over.
   const reservation = handOvers.begin(uid, visit);
   if (reservation === undefined || handOvers.wasTriedWithin(before.facts.timing.takeoverMs, uid, liveAt))
-    return waited(before, HANDED_OVER_MS);
+    return waited(before, { afterMs: HANDED_OVER_MS });
   visit.reserves(reservation);
   if (!(await readLive(visit))) return undefined;
   const definition = await readDefinitions(visit);

@@ -7,6 +7,7 @@ import { timestamp } from '../../base/duration.ts';
 import { compose, eventsOf } from '../decision/compose.ts';
 import { connectionCondition } from '../decision/connection.ts';
 import { endOf, withoutPlan } from '../decision/memo.ts';
+import { NOW } from '../decision/next.ts';
 import { parked, retryLater } from '../decision/outcome.ts';
 import type { Outcome } from '../decision/types.ts';
 import type { View } from '../decision/view.ts';
@@ -32,5 +33,5 @@ function expired({ object, facts }: View, own: ServerRecord): Outcome {
   const end = isCancelled ? 'The operator cancelled the server' : 'The server no longer exists at the provider';
   const message = `Server ${own.identifier ?? ''} has expired. ${end}. ${NO_OTHER}`;
   const status = compose(object, { record, fields: {}, verdict: { reason: 'Expired', message } }, facts.now);
-  return { record, status, memo: withoutPlan(facts.memo), events: eventsOf(object.status, status), again: true };
+  return { record, status, memo: withoutPlan(facts.memo), events: eventsOf(object.status, status), when: NOW };
 }

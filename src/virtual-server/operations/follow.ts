@@ -64,7 +64,7 @@ export function taskInTwo({ object, facts }: View, record: ServerRecord, task: T
   const holders = facts.others.withTask(task, record.account);
   if (holders.length === 0) return undefined;
   const message = taskInUse(`Task ${task} is also the task of ${namesOf(holders, object)}`);
-  return { verdict: { reason: 'TaskInUse', message }, retry: 'follow', afterMs: facts.timing.pollMs };
+  return { verdict: { reason: 'TaskInUse', message }, when: { operation: 'follow', afterMs: facts.timing.pollMs } };
 }
 
 /**
@@ -85,8 +85,7 @@ export function taskOfAnotherAccount(
   const message = unprovenTask(record, why);
   return {
     verdict: { reason: 'IdentityUnproven', message, subject: word },
-    retry: 'follow',
-    afterMs: facts.timing.pollMs,
+    when: { operation: 'follow', afterMs: facts.timing.pollMs },
   };
 }
 

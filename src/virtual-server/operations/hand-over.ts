@@ -142,7 +142,7 @@ export function taken(
 
 function pending(visit: Visit, giver: string, why: string, afterMs = RECHECK_MS): Outcome {
   const message = `This object takes over the server of ${giver}, and orders nothing. It waits, because ${why}`;
-  return parked(visit.view(), { verdict: { reason: 'HandOverPending', message }, afterMs });
+  return parked(visit.view(), { verdict: { reason: 'HandOverPending', message }, when: { afterMs } });
 }
 
 /** How many givers a message names. */
@@ -159,7 +159,7 @@ function refused(visit: Visit, refusals: readonly Refusal[]): Outcome {
   const kept = gone === undefined ? `, and ${keeping}` : '';
   const message = `This object cannot take over ${reasons.join('; nor ')}${more}. It orders nothing${kept}`;
   const verdict = { reason: 'HandOverRefused', message, subject: gone } as const;
-  return parked(at, { verdict, afterMs: at.facts.timing.pollMs });
+  return parked(at, { verdict, when: { afterMs: at.facts.timing.pollMs } });
 }
 
 /** Another object holds the server now: this one goes, and its server stays. */
@@ -173,6 +173,6 @@ export async function handOver(
   const live = await kube.getVirtualServer(namespace, taker);
   const held = live && knownRecord(live);
   const isHeld = giverIn(held)?.uid === uid && held?.identifier === record.identifier;
-  if (!isHeld) return waited(at, RECHECK_MS);
+  if (!isHeld) return waited(at, { afterMs: RECHECK_MS });
   return release(visit, { type: 'release', why: 'handedOver', record, taker });
 }

@@ -14,6 +14,7 @@ import { withRefuted } from '../decision/inputs.ts';
 import { kept, missingTaker } from '../decision/kept.ts';
 import { withEvidence, withoutFailures, withoutWord } from '../decision/memo.ts';
 import { absent, goneByAnnotation, notRecognized, recognized } from '../decision/absence.ts';
+import { NOW, type Pause } from '../decision/next.ts';
 import { nextLookMs } from '../decision/next-look.ts';
 import { failed, goOn, goneUnasked, endVisit, withoutKey } from '../decision/outcome.ts';
 import { hostKeyFinding, knownKeys, NO_KEYS, pinned, typesOf, type PinnedKeys } from '../decision/host-keys.ts';
@@ -130,12 +131,15 @@ export function seen(at: View, before: ServerRecord, known: ServerRecord, found:
     hostKey: hostKeyFinding(hostKeys),
     connection: connectionCondition(object, connection),
   };
-  const afterMs = nextLookMs(current, verdict, { connection, isNewKey }, facts);
+  const when = {
+    operation: 'look',
+    afterMs: nextLookMs(current, verdict, { connection, isNewKey }, facts),
+  } as const;
   const memo = withEvidence(withoutFailures(withoutWord(present)), { takerMissing });
-  const next = endVisit(at, parts, { operation: 'look', afterMs }, memo, record === before ? undefined : record);
+  const next = endVisit(at, parts, when, memo, record === before ? undefined : record);
   // With the time of readiness, a ttl may be over already, and nothing else would lead to the next visit.
-  if (!deleting && isToExpire(object, record, facts)) return { ...next, again: true };
-  return next.record !== undefined && canFollow(at, before, record, isAvailable) ? mirroredFirst(next) : next;
+  if (!deleting && isToExpire(object, record, facts)) return { ...next, when: NOW };
+  return next.record !== undefined && canFollow(at, before, record, isAvailable) ? mirroredFirst(next, when) : next;
 }
 
 function withPriceNote(verdict: Verdict, record: ServerRecord): Verdict {
@@ -166,6 +170,6 @@ function canFollow(
 }
 
 /** The next visit brings the annotation in line, when nothing is more urgent (shared/pace.ts). */
-function mirroredFirst(next: Outcome): Outcome {
-  return { ...without(next, 'record'), requeueAfterMs: 0 };
+function mirroredFirst(next: Outcome, when: Pause): Outcome {
+  return { ...without(next, 'record'), when: { ...when, visitAfterMs: 0 } };
 }

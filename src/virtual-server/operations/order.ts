@@ -19,6 +19,7 @@ import type { CreateOutcome, OpenOrder, Session } from '../../provider/types.ts'
 import { compose, eventsOf } from '../decision/compose.ts';
 import { decide } from '../decision/decide.ts';
 import { withEvidence, withoutFailures, withoutPlan } from '../decision/memo.ts';
+import { ON_CHANGE } from '../decision/next.ts';
 import { goOn, jittered, parked, endVisit, retryLater, withoutKey } from '../decision/outcome.ts';
 import { newRecord, withOrderAgain, withoutAttempt } from '../decision/record.ts';
 import { priceText, type Model } from '../decision/price.ts';
@@ -85,7 +86,7 @@ async function openedAgain(
   }
   if (unclear === undefined) return undefined;
   const message = `${ended(unclear)} It may be the server of an order that failed, so the operator orders no other one until that is clear`;
-  return parked(at, { verdict: { reason: 'CreateBackOff', message }, retry: 'order' });
+  return parked(at, { verdict: { reason: 'CreateBackOff', message }, when: { operation: 'order' } });
 }
 
 type OrderInputs = Result<{ session: Session; sshKeysFrom: string[] }, Outcome>;
@@ -197,17 +198,13 @@ export function claimed({ object, own, facts }: View, attempt: string, account: 
 
 function lacking(visit: Visit, { reason, message, retryAfterMs }: Missing): Outcome {
   const verdict = { reason, message };
-  return parked(visit.view(), {
-    verdict,
-    retry: 'order',
-    atLeastMs: retryAfterMs,
-  });
+  return parked(visit.view(), { verdict, when: { operation: 'order', atLeastMs: retryAfterMs } });
 }
 
 function invalidSpec({ facts }: View, problem: string): Park {
   const message = `${problem}. The operator ordered nothing`;
   const afterMs = Math.max(RECHECK_MS, facts.timing.resyncMs);
-  return { verdict: { reason: 'InvalidSpec', message }, retry: 'order', afterMs };
+  return { verdict: { reason: 'InvalidSpec', message }, when: { operation: 'order', afterMs } };
 }
 
 const wantedBy = ({ metadata: { name }, spec: { product, diskSize } }: VirtualServer): Model & { name: string } => ({
@@ -217,7 +214,7 @@ const wantedBy = ({ metadata: { name }, spec: { product, diskSize } }: VirtualSe
 });
 
 function noPlace({ object, facts }: View, full: Full): Park {
-  return { verdict: limitVerdict(object, full), retry: 'order', afterMs: facts.timing.pollMs };
+  return { verdict: limitVerdict(object, full), when: { operation: 'order', afterMs: facts.timing.pollMs } };
 }
 
 function limitVerdict({ metadata: { namespace }, spec }: VirtualServer, full: Full): Verdict {
@@ -295,7 +292,7 @@ const lowered = (text: string): string => `${text.charAt(0).toLowerCase()}${text
 function createLimit(afterMs: number): Park {
   const message =
     'The namespace has reached --max-creates-per-hour. The operator orders the server as soon as the limit allows it';
-  return { verdict: { reason: 'CreateLimit', message }, retry: 'order', afterMs };
+  return { verdict: { reason: 'CreateLimit', message }, when: { operation: 'order', afterMs } };
 }
 
 /**
@@ -333,7 +330,7 @@ export function afterAnswer(at: View, record: ServerRecord, answer: CreateOutcom
       const { message: subject } = error;
       const verdict = { reason: 'CreateOutcomeUnknown', message: unknownMessage(hinted, subject), subject } as const;
       const parts = { record: hinted, fields: {}, verdict };
-      return { ...endVisit(at, parts, undefined, facts.memo, hinted === record ? undefined : hinted), error };
+      return { ...endVisit(at, parts, ON_CHANGE, facts.memo, hinted === record ? undefined : hinted), error };
     }
   }
 }

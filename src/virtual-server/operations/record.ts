@@ -2,6 +2,7 @@
 import type { ServerRecord } from '../../api/record.ts';
 import { compose } from '../decision/compose.ts';
 import { withEvidence, withoutPlan } from '../decision/memo.ts';
+import { NOW } from '../decision/next.ts';
 import type { Outcome, RecordChange } from '../decision/types.ts';
 import type { View } from '../decision/view.ts';
 
@@ -9,7 +10,7 @@ import type { View } from '../decision/view.ts';
 export function recorded({ object, facts }: View, record: ServerRecord, why: RecordChange): Outcome {
   // A server that was just read need not be read again because its annotation follows.
   const isRead = why === 'restored' && facts.memo.plan?.operation === 'look';
-  const next = { record, memo: isRead ? facts.memo : withoutPlan(facts.memo), events: [], again: true };
+  const next = { record, memo: isRead ? facts.memo : withoutPlan(facts.memo), events: [], when: NOW };
   if (why === 'notCreated') {
     const message = 'The order created nothing; the operator is about to order again';
     const parts = { record, fields: {}, verdict: { reason: 'Pending', message } as const };

@@ -6,6 +6,7 @@ import { eventOf, type EventNote } from '../../controller/conditions.ts';
 import { compose } from '../decision/compose.ts';
 import { orphanMessage } from '../decision/inputs.ts';
 import { wasRequested } from '../decision/memo.ts';
+import { NOW, ON_CHANGE } from '../decision/next.ts';
 import { goOn } from '../decision/outcome.ts';
 import { withOrphaned } from '../decision/record.ts';
 import type { Outcome, Operation } from '../decision/types.ts';
@@ -59,8 +60,8 @@ export function released({ object, facts }: View, operation: Release): Outcome {
   const { record, why } = operation;
   const unwritten = unwrittenOf(operation);
   // The object may stay for another finalizer, and then must not say what was true of the server.
-  const again = (object.metadata.finalizers?.length ?? 0) > 1;
-  const next: Outcome = { record: null, unwritten, memo: facts.memo, events: [], again };
+  const when = (object.metadata.finalizers?.length ?? 0) > 1 ? NOW : ON_CHANGE;
+  const next: Outcome = { record: null, unwritten, memo: facts.memo, events: [], when };
   const tell = (reason: Reason, message: string): Outcome => ({ ...next, events: [eventOf({ reason, message })] });
   const server = nameOf(record);
   if (why === 'nothingCreated' || why === 'foreign') return next;

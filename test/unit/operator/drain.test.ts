@@ -6,11 +6,14 @@ import { CreateLimit, ServerQuota } from '../../../src/virtual-server/shared/lim
 import { Accounts } from '../../../src/accounts/accounts.ts';
 import { Holders } from '../../../src/virtual-server/shared/holders.ts';
 import { openJournal } from '../../../src/virtual-server/journal/journal.ts';
+import { Losses } from '../../../src/virtual-server/shared/losses.ts';
 import { Objects } from '../../../src/virtual-server/shared/objects.ts';
 import { TaskTimes } from '../../../src/virtual-server/shared/task-times.ts';
-import { Visits } from '../../../src/virtual-server/reconciler.ts';
+import { ACTS, VirtualServerReconciler } from '../../../src/virtual-server/reconciler.ts';
 import { Recorder } from '../../../src/controller/event-recorder.ts';
+import { keyOf } from '../../../src/kube/resource.ts';
 import { createLogger } from '../../../src/base/logger.ts';
+import { Metrics } from '../../../src/base/metrics.ts';
 import { fakeKube, fakePace, fakeSession, ordersWith } from '../../fixtures/doubles.ts';
 import { CATALOG, TIMING, web } from '../../fixtures/decision.ts';
 import { fakeProvider } from '../../fixtures/provider.ts';
@@ -56,9 +59,13 @@ async function setUp() {
   const log = createLogger({ level: 'silent' });
   const holders = new Holders(() => undefined);
   const provider = fakeProvider(() => session);
-  const visits = new Visits({
+  const journal = await openJournal({ dir: undefined });
+  const reconciler = new VirtualServerReconciler({
+    ...ACTS,
+    informer: { list: () => [object] },
+    losses: new Losses(journal, log, () => true, new Metrics()),
     kube,
-    journal: await openJournal({ dir: undefined }),
+    journal,
     holders,
     limit: new CreateLimit(0),
     quota: new ServerQuota(0),
@@ -82,16 +89,16 @@ async function setUp() {
     probe: () => Promise.reject(new Error('nothing asks for an SSH server here')),
     connections: new ConnectionSecrets({ secrets: undefined, kube, leads: () => true, log }),
   });
-  return { visits, object, claimed: claimed.promise, answer, records, creates: () => creates };
+  return { reconciler, object, claimed: claimed.promise, answer, records, creates: () => creates };
 }
 
 describe('drain', () => {
   it('waits for a visit whose claim is still being written, its create and its record', async () => {
-    const { visits, object, claimed, answer, records, creates } = await setUp();
-    const visit = visits.visit(object);
+    const { reconciler, object, claimed, answer, records, creates } = await setUp();
+    const visit = reconciler.reconcile(keyOf(object), object);
     await claimed;
     let drained = false;
-    const drain = visits.drain().then(() => (drained = true));
+    const drain = reconciler.drain().then(() => (drained = true));
     // A timer runs after every promise that could be settled was.
     await new Promise((resolve) => setImmediate(resolve));
     expect(drained).toBe(false);
@@ -103,9 +110,9 @@ describe('drain', () => {
   });
 
   it('prevents later visits from claiming', async () => {
-    const { visits, object, records, creates } = await setUp();
-    await visits.drain();
-    expect(await visits.visit(object)).toBeUndefined();
+    const { reconciler, object, records, creates } = await setUp();
+    await reconciler.drain();
+    expect(await reconciler.reconcile(keyOf(object), object)).toEqual({});
     expect(records).toEqual([]);
     expect(creates()).toBe(0);
   });

@@ -1,5 +1,6 @@
 /** The connection Secret: its content, its owner, and what to write. */
 import { describe, expect, it } from 'vitest';
+import { untilVisit } from '../../../../src/virtual-server/decision/next.ts';
 import { CONNECTION_SECRET_TYPE, OWNER_ANNOTATION } from '../../../../src/api/names.ts';
 import type { VirtualServer, VirtualServerSpec } from '../../../../src/api/virtual-server.ts';
 import {
@@ -208,8 +209,8 @@ describe('a server that is read with connectionSecretName', () => {
     expect(found(next)).toMatchObject({ status, reason });
     expect(found(next)?.message).toContain(words);
     expect(next.events.filter((note) => note.reason === reason)).toMatchObject([{ type: event }]);
-    expect(next.requeueAfterMs).toBeLessThanOrEqual(again);
-    expect(next.requeueAfterMs).toBeGreaterThanOrEqual(again * 0.9);
+    expect(untilVisit(next.when)).toBeLessThanOrEqual(again);
+    expect(untilVisit(next.when)).toBeGreaterThanOrEqual(again * 0.9);
     expect(JSON.stringify(next)).not.toContain(VNC.password);
     // The second read changes nothing.
     const second = seen(after(asking(), next), connection);

@@ -90,7 +90,7 @@ describe('decide', () => {
     [
       'a release waits while paused',
       webWith(record(), { deleting: true, annotations: { [PAUSED_ANNOTATION]: 'true' } }),
-      { type: 'wait' },
+      { type: 'wait', when: { afterMs: Infinity } },
     ],
     [
       'not-created is not obeyed while the create may be in flight',

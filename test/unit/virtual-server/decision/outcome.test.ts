@@ -1,6 +1,7 @@
 /** The ways a step ends that several operations share. */
 import type { Reason } from '../../../../src/api/conditions.ts';
 import { describe, expect, it } from 'vitest';
+import { isNow, ON_CHANGE, type Pause } from '../../../../src/virtual-server/decision/next.ts';
 import { NOT_CREATED_ANNOTATION, PAUSED_ANNOTATION } from '../../../../src/api/names.ts';
 import type { VirtualServer } from '../../../../src/api/virtual-server.ts';
 import { inputsOf } from '../../../../src/virtual-server/decision/inputs.ts';
@@ -32,13 +33,13 @@ import { visit, type Given } from '../../../fixtures/visits.ts';
 import { FAILED, UNREACHABLE, conditionsOf, looked, owned, polled } from '../operations/support.ts';
 
 describe('a wait', () => {
-  const wait = (object: VirtualServer, afterMs?: number, given = facts()): Outcome =>
-    waited(viewOf(object, given), afterMs);
+  const wait = (object: VirtualServer, when: Pause = ON_CHANGE, given = facts()): Outcome =>
+    waited(viewOf(object, given), when);
 
   it('reports on the first visit that the object was seen, and keeps what is remembered', () => {
     const held = memo({ end: { state: 'confirmed', identifier: 'x' } });
-    const next = wait(web(), 50, facts({ memo: held }));
-    expect(next).toMatchObject({ again: false, requeueAfterMs: 50, memo: held });
+    const next = wait(web(), { afterMs: 50 }, facts({ memo: held }));
+    expect(next).toMatchObject({ when: { afterMs: 50 }, memo: held });
     expect(conditionsOf(next)).toEqual({ Ready: 'False Pending', Reconciling: 'True Pending' });
     expect(next.status?.observedGeneration).toBe(1);
     expect(next.record).toBeUndefined();
@@ -76,9 +77,11 @@ describe('a park', () => {
   });
 
   it('checks again after the given time, without a plan that would delay a call', () => {
-    const next = park(webWith(HELD), { verdict: { reason: 'IdentifierInUse', message: 'held' }, afterMs: 60_000 });
-    expect(next.requeueAfterMs).toBe(60_000);
-    expect(next.memo.plan).toBeUndefined();
+    const next = park(webWith(HELD), {
+      verdict: { reason: 'IdentifierInUse', message: 'held' },
+      when: { afterMs: 60_000 },
+    });
+    expect(next.when).toEqual({ afterMs: 60_000 });
   });
 
   it.each([
@@ -97,12 +100,12 @@ describe('a park', () => {
     const failures = 'failures' in row ? (row.failures ?? 30) : 30;
     const atLeast = 'atLeastMs' in row ? { atLeastMs: row.atLeastMs } : {};
     const given = facts({ memo: memo({}, { failures }), jitter });
-    const next = park(web(), { verdict: { reason, message: 'none' }, retry: 'order', ...atLeast }, given);
-    expect(next).toMatchObject({ requeueAfterMs: pauseMs, memo: { failures: failures + 1 } });
+    const next = park(web(), { verdict: { reason, message: 'none' }, when: { operation: 'order', ...atLeast } }, given);
+    expect(next).toMatchObject({ when: { afterMs: pauseMs }, memo: { failures: failures + 1 } });
   });
 
   it("remembers when another process's attempt was first seen, and keeps that time", () => {
-    const inFlight = { verdict: { reason: 'CreateInFlight', message: 'wait' }, afterMs: 5 } as const;
+    const inFlight = { verdict: { reason: 'CreateInFlight', message: 'wait' }, when: { afterMs: 5 } } as const;
     const seenAt = (now: number, held = memo()) => park(webWith(ATTEMPTED), inFlight, facts({ now, memo: held })).memo;
     const first = seenAt(NOW);
     expect(first.evidence.foreignAttempt).toEqual({ attempt: 'a1', since: NOW });
@@ -114,7 +117,7 @@ describe('a park', () => {
 describe('a new record', () => {
   it('continues at once, and updates an existing mirror in the same step', () => {
     const next = recorded(viewOf(web({ annotated: ATTEMPTED, mirror: HELD }), facts()), HELD, 'restored');
-    expect(next).toMatchObject({ again: true, record: HELD, events: [], status: { record: HELD } });
+    expect(next).toMatchObject({ when: { now: true }, record: HELD, events: [], status: { record: HELD } });
   });
 
   it('clears everything about an attempt that created nothing, and the plan, so that the next step follows at once', () => {
@@ -139,8 +142,8 @@ describe('a failed call', () => {
     { operation: 'cancel', next: afterRefusal(...owned(webWith(HELD), given), shown(), UNREACHABLE) },
   ])('plans $operation again after a growing pause, and keeps the record', ({ operation, next }) => {
     expect(next.record).toBeUndefined();
-    expect(next).toMatchObject({ error: UNREACHABLE, status: { record: HELD }, requeueAfterMs: 8_000 });
-    expect(next.memo).toMatchObject({ failures: 4, plan: { operation, at: NOW + 8_000 } });
+    expect(next).toMatchObject({ error: UNREACHABLE, status: { record: HELD }, memo: { failures: 4 } });
+    expect(next.when).toEqual({ operation, afterMs: 8_000 });
     expect(Object.values(conditionsOf(next))).toContain('True ProviderUnavailable');
   });
 
@@ -165,8 +168,12 @@ describe('your annotation that nothing was created', () => {
       return withAsked(at, { type: 'follow', record: own, task: 7 }, polled(object, answer, at.facts));
     };
     const first = poll();
-    expect(first).toMatchObject({ again: true, memo: { evidence: { asked: inputsOf(object) } } });
-    expect(poll(first.memo).again).toBe(false);
+    const { evidence, plan } = first.memo;
+    expect(first.when).toEqual({ now: true });
+    expect(evidence.asked).toBe(inputsOf(object));
+    // Otherwise, the task would be polled twice in a row.
+    expect(plan?.operation).toBe('follow');
+    expect(isNow(poll(first.memo).when)).toBe(false);
   });
 
   it.each<{ why: string; given: Given; shows: Reason }>([

@@ -1,5 +1,6 @@
 /** What spec.sshCheck asks for, and how the result changes the conditions. */
 import { describe, expect, it } from 'vitest';
+import { ON_CHANGE, untilVisit } from '../../../../src/virtual-server/decision/next.ts';
 import type { VirtualServer, VirtualServerSpec } from '../../../../src/api/virtual-server.ts';
 import { sshTarget, type ProbeResult } from '../../../../src/virtual-server/decision/reach.ts';
 import { waited } from '../../../../src/virtual-server/decision/outcome.ts';
@@ -56,7 +57,7 @@ describe('a server that is read with sshCheck', () => {
     const next = seen(checked('Proxy'), ANSWERS);
     expect(conditionsOf(next)).toEqual({ Ready: 'True Available', Reachable: 'True Reachable' });
     expect(messageOf(next, 'Reachable')).toBe('An SSH server answers at proxy.example.com:20001: SSH-2.0-OpenSSH_10.0');
-    expect(next.requeueAfterMs).toBeGreaterThan(TIMING.pollMs);
+    expect(untilVisit(next.when)).toBeGreaterThan(TIMING.pollMs);
     expect(messageOf(seen(checked('Direct'), ANSWERS), 'Reachable')).toContain('[2001:db8::1]:22');
   });
 
@@ -69,7 +70,7 @@ describe('a server that is read with sshCheck', () => {
       Reconciling: 'True Unreachable',
     });
     expect(messageOf(gone, 'Ready')).toContain('no SSH server answers at proxy.example.com:20001: connection refused');
-    expect(gone.requeueAfterMs).toBeLessThanOrEqual(TIMING.pollMs);
+    expect(untilVisit(gone.when)).toBeLessThanOrEqual(TIMING.pollMs);
     expect(gone.events).toMatchObject([{ type: 'Warning', reason: 'Unreachable' }]);
     const back = seen(after(ready, gone), ANSWERS);
     expect(conditionsOf(back)).toEqual({ Ready: 'True Available', Reachable: 'True Reachable' });
@@ -90,7 +91,7 @@ describe('a server that is read with sshCheck', () => {
       expect(messageOf(first, 'Ready')).toContain(
         'no SSH server answers at proxy.example.com:20001: connection refused',
       );
-      expect(first.requeueAfterMs).toBeLessThanOrEqual(TIMING.pollMs);
+      expect(untilVisit(first.when)).toBeLessThanOrEqual(TIMING.pollMs);
       const later = seen(started, { ok: false, error: 'no connection within 5 s' }, {}, NOW + 4 * MINUTES);
       expect(conditionsOf(later)).toEqual(booting);
       expect([...first.events, ...later.events]).toEqual([]);
@@ -151,6 +152,6 @@ describe('a server that is read with sshCheck', () => {
     const { status } = seen(checked('Proxy'), REFUSES);
     const object = webWith(KNOWN, { spec: { sshCheck: 'None' }, ...(status && { status }) });
     expect(conditionsOf(seen(object))).toEqual({ Ready: 'True Available' });
-    expect(conditionsOf(waited(viewOf(object, facts()), undefined))).not.toHaveProperty('Reachable');
+    expect(conditionsOf(waited(viewOf(object, facts()), ON_CHANGE))).not.toHaveProperty('Reachable');
   });
 });

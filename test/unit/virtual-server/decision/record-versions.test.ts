@@ -1,6 +1,7 @@
 /** Alternates visits of this version with visits of a newer one that adds keys to the record: no key is lost. */
 import { ProviderError } from '../../../../src/provider/error.ts';
 import { describe, expect, it } from 'vitest';
+import { ON_CHANGE } from '../../../../src/virtual-server/decision/next.ts';
 import {
   ADOPT_ANNOTATION,
   NOT_CREATED_ANNOTATION,
@@ -220,7 +221,6 @@ describe('a record that a newer version has written in a newer format', () => {
     expect(next.status).toMatchObject({ identifier: 'srv1', record: strange });
     expect(next.status?.conditions).toContainEqual(conditions[0]);
     expect(next.events).toMatchObject([{ type: 'Warning', reason: 'RecordTooNew' }]);
-    expect(next).toMatchObject({ again: false });
-    expect(next).not.toHaveProperty('requeueAfterMs');
+    expect(next.when).toEqual(ON_CHANGE);
   });
 });

@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import { isNow, untilVisit } from '../../../../src/virtual-server/decision/next.ts';
 import { viewOf } from '../../../../src/virtual-server/decision/view.ts';
 import { adopted, heldByOthers } from '../../../../src/virtual-server/operations/adopt.ts';
 import {
@@ -33,7 +34,7 @@ describe('a server that is adopted', () => {
     const next = adopted(viewOf(web(), facts()), undefined, 'srv1', shown());
     expect(next.record).toEqual(ADOPTED);
     expect(next).not.toHaveProperty('status');
-    expect(next.again).toBe(true);
+    expect(isNow(next.when)).toBe(true);
     expect(next.events.map(({ reason }) => reason)).toEqual(['ServerAdopted']);
   });
 
@@ -58,7 +59,7 @@ describe('a server that is not adopted', () => {
     expect(messageOf(next)).toContain('vps-operator.dev/not-created=a1');
     expect(messageOf(next)).not.toContain('secret-project');
     expect(next.record).toBeUndefined();
-    expect(next.memo.plan?.operation).toBe('adopt');
-    expect(next.requeueAfterMs).toBeLessThanOrEqual(TIMING.pollMs);
+    expect(next.when).toMatchObject({ operation: 'adopt' });
+    expect(untilVisit(next.when)).toBeLessThanOrEqual(TIMING.pollMs);
   });
 });

@@ -41,7 +41,7 @@ describe('a cancellation', () => {
     );
     expect(next.memo.evidence.end).toBeUndefined();
     expect(next.record).toBeUndefined();
-    expect(next.memo.plan?.operation).toBe('cancel');
+    expect(next.when).toMatchObject({ operation: 'cancel' });
   });
 
   it.each<{ error: ProviderError; isRequested: boolean }>([
@@ -83,7 +83,7 @@ describe('a server that is still shown after the documented answer to a DELETE',
   it('keeps its object, which asks again after a poll interval, without a Warning for a short lag', () => {
     expect(first.record).toBeUndefined();
     expect(stateOf(first)).toBe('answered');
-    expect(first.memo.plan).toMatchObject({ operation: 'cancel', at: NOW + TIMING.pollMs });
+    expect(first.when).toEqual({ operation: 'cancel', afterMs: TIMING.pollMs });
     expect(first.events).toMatchObject([{ type: 'Normal', reason: 'Deleting' }]);
     expect(messageOf(first)).toContain('answered 200 ("locked")');
   });
@@ -123,7 +123,7 @@ describe('a server that is still shown after the documented answer to a DELETE',
     const text = next?.status?.conditions?.find(({ type }) => type === 'Stalled')?.message;
     expect(text).toContain(keeps);
     expect(text).toContain('Next check in 60 s');
-    expect(next?.memo.plan).toMatchObject({ operation: 'cancel' });
+    expect(next?.when).toMatchObject({ operation: 'cancel' });
   });
 
   it.each([
@@ -146,7 +146,7 @@ describe('a server that is still shown after the documented answer to a DELETE',
     },
   ])('is $what', ({ object, answer, then }) => {
     const next = read(object, still(object).memo, answer);
-    expect(next?.again).toBe(true);
+    expect(next?.when).toEqual({ now: true });
     expect(stateOf(next)).toBe('confirmed');
     expect(decide(object, after(TIMING.pollMs, next?.memo ?? memo()))).toMatchObject(then);
   });

@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import { isNow, ON_CHANGE, untilVisit } from '../../../../src/virtual-server/decision/next.ts';
 import type { VirtualServer, VirtualServerSpec } from '../../../../src/api/virtual-server.ts';
 import { waited } from '../../../../src/virtual-server/decision/outcome.ts';
 import type { Outcome } from '../../../../src/virtual-server/decision/types.ts';
@@ -88,17 +89,17 @@ describe('an object that expires', () => {
   it.each<{ what: string; next: Outcome; pauseMs?: number }>([
     { what: 'a read', next: looked(BEGUN), pauseMs: 240_000 },
     { what: 'a read that failed', next: looked(soon, FAILED, failing) },
-    { what: 'a plan for later', next: waited(viewOf(soon, failing), 600_000) },
-    { what: 'a pause without an end', next: waited(viewOf(soon, failing), undefined) },
+    { what: 'a plan for later', next: waited(viewOf(soon, failing), { afterMs: 600_000 }) },
+    { what: 'a pause without an end', next: waited(viewOf(soon, failing), ON_CHANGE) },
     { what: 'a missing server', next: looked(soon, denied(true), failing) },
   ])('is visited in time after $what', ({ next, pauseMs = 10_000 }) => {
-    expect(next.requeueAfterMs).toBe(pauseMs);
+    expect(untilVisit(next.when)).toBe(pauseMs);
   });
 
   it('is not visited again at once for a server that is kept beyond its expiry', () => {
     const kept = { ...OVER, spec: { ...OVER.spec, deletionProtection: true }, status: { serverStatus: 'running' } };
     const next = looked(webWith(KNOWN, kept));
-    expect(next.requeueAfterMs).toBe(540_000);
+    expect(untilVisit(next.when)).toBe(540_000);
     expect(conditionsOf(next)).toMatchObject({ Ready: 'True Available', Expiring: 'True ExpiryBlocked' });
     expect(next.events).toContainEqual(expect.objectContaining({ type: 'Warning', reason: 'ExpiryBlocked' }));
   });
@@ -109,9 +110,9 @@ describe('an object that expires', () => {
     const pending = { type: 'pending', identifier: 'srv1', status: 'waiting' } as const;
     const task = { state: 'silent', why: 'overdue', message: 'waiting' };
     const next = polled(object, pending, late);
-    expect(next).toMatchObject({ again: true, memo: { evidence: { task } } });
+    expect(next).toMatchObject({ when: { now: true }, memo: { evidence: { task } } });
     const found = looked(object, shown(), { ...late, memo: next.memo });
-    expect(found.again).toBe(true);
+    expect(isNow(found.when)).toBe(true);
     expect(decide(object, { ...late, memo: found.memo })).toEqual({
       type: 'cancel',
       record: HELD,
@@ -119,7 +120,7 @@ describe('an object that expires', () => {
     });
     const unseen = looked(object, denied(true), { ...late, memo: next.memo });
     expect(conditionsOf(unseen).Ready).toBe('False TaskOverdue');
-    expect(unseen.memo.plan?.operation).toBe('follow');
+    expect(unseen.when).toMatchObject({ operation: 'follow' });
     expect(unseen.memo.evidence.task).toBeUndefined();
     const kept = withSpec({ ...OVER.spec, deletionProtection: true });
     expect(polled(kept, pending, late).memo.evidence.task).toEqual(task);

@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import { isNow, untilVisit } from '../../../../src/virtual-server/decision/next.ts';
 import type { VirtualServer } from '../../../../src/api/virtual-server.ts';
 import type { TaskAnswer } from '../../../../src/virtual-server/decision/types.ts';
 import { HELD, NOW, TASKED, decide, facts, memo, web, webWith, withKey } from '../../../fixtures/decision.ts';
@@ -15,7 +16,7 @@ describe('a task that runs', () => {
     expect(next.status?.task).toEqual({ id: 7, message: 'installing 20 % complete', percent: 20 });
     expect(conditionsOf(next)).toEqual({ Ready: 'False Creating', Reconciling: 'True Creating' });
     // A minute has brought 20 percent.
-    expect(next.requeueAfterMs).toBe(18_000);
+    expect(untilVisit(next.when)).toBe(18_000);
   });
 
   it.each([
@@ -30,8 +31,8 @@ describe('a task that runs', () => {
     const later = withKey({ timing, memo: first.memo, monotonic: facts().monotonic + afterMs });
     const second = polled(object, pending('srv1', 'at 20%'), later);
     expect(second.status?.task?.message).toBe(isTold ? 'at 20%' : undefined);
-    expect(second.requeueAfterMs).toBeLessThanOrEqual(pollMs);
-    expect(polled(object, pending('srv1', 'failed'), later).again).toBe(true);
+    expect(untilVisit(second.when)).toBeLessThanOrEqual(pollMs);
+    expect(isNow(polled(object, pending('srv1', 'failed'), later).when)).toBe(true);
   });
 
   it('is not told of while it may be over within seconds', () => {
@@ -41,7 +42,7 @@ describe('a task that runs', () => {
     const first = polled(object, pending('srv1'), asked);
     expect(first.status).toBeUndefined();
     expect(first.record).toBeUndefined();
-    expect(first.requeueAfterMs).toBeLessThanOrEqual(2_000);
+    expect(untilVisit(first.when)).toBeLessThanOrEqual(2_000);
     // It is, if it says that it takes longer, or if it does.
     expect(polled(object, pending('srv1', '20 seconds remaining'), asked).status).toMatchObject({ identifier: 'srv1' });
     const second = polled(object, pending('srv1'), withKey({ now: ordered + 2_500, memo: first.memo }));
@@ -63,7 +64,7 @@ describe('a task that runs', () => {
       memo: memo({}, { failures: 8 }),
     });
     expect(conditionsOf(next).Ready).toBe('False TaskOverdue');
-    expect(next.requeueAfterMs).toBeGreaterThan(200_000);
+    expect(untilVisit(next.when)).toBeGreaterThan(200_000);
   });
 });
 
@@ -86,7 +87,7 @@ describe('the server that a task names', () => {
   it('is recorded and read next once the task is complete', () => {
     const task = { state: 'over', identifier: 'srv1' };
     const next = polled(webWith(TASKED), complete('srv1'));
-    expect(next).toMatchObject({ again: true, record: HELD, memo: { evidence: { task } } });
+    expect(next).toMatchObject({ when: { now: true }, record: HELD, memo: { evidence: { task } } });
   });
 
   it.each([pending('srv2'), complete('srv2')])(
@@ -94,7 +95,7 @@ describe('the server that a task names', () => {
     (answer) => {
       const next = polled(webWith(HELD), answer);
       expect(next.record).toBeUndefined();
-      expect(next.again).toBe(true);
+      expect(isNow(next.when)).toBe(true);
       expect(next.memo.evidence.task).toEqual({ state: 'silent', why: 'renamed', named: 'srv2' });
       expect(decide(webWith(HELD), withKey({ memo: next.memo }))).toEqual({
         type: 'look',
@@ -118,7 +119,7 @@ describe('a task whose text reports a failure', () => {
       const next = polled(webWith(TASKED), pending(undefined, status));
       expect(conditionsOf(next)).toEqual({ Ready: 'False TaskFailed', Stalled: 'True TaskFailed' });
       expect(messageOf(next)).toContain('vps-operator.dev/not-created=a1');
-      expect(next.memo.plan?.operation).toBe('follow');
+      expect(next.when).toMatchObject({ operation: 'follow' });
     },
   );
 

@@ -1,5 +1,6 @@
 /** When a server or a task that the provider denies counts as gone, and what follows. */
 import { describe, expect, it } from 'vitest';
+import { ON_CHANGE, untilVisit } from '../../../../src/virtual-server/decision/next.ts';
 import { FINALIZER } from '../../../../src/api/names.ts';
 import type { ServerRecord } from '../../../../src/api/record.ts';
 import type { VirtualServer } from '../../../../src/api/virtual-server.ts';
@@ -60,7 +61,7 @@ const lookDenied =
 
 /** The result of the last of several denials at these times (ms). */
 const deniedAt = (deny: Denied, moments: number[], held = memo()): Outcome =>
-  moments.reduce<Outcome>((next, ms) => deny(at(ms, next.memo)), { memo: held, events: [], again: false });
+  moments.reduce<Outcome>((next, ms) => deny(at(ms, next.memo)), { memo: held, events: [], when: ON_CHANGE });
 
 describe('a 404 for the server of a living object', () => {
   const deny = lookDenied(living());
@@ -71,9 +72,9 @@ describe('a 404 for the server of a living object', () => {
     expect(next.status?.serverStatus).toBe('running');
     expect(next.record).toEqual(doubted(KNOWN, 'AbsenceUnproven'));
     expect(next.memo).toMatchObject({ failures: 0, evidence: { denials: { of: 'server srv1', counted: 1 } } });
-    expect(next.requeueAfterMs).toBe(60_000);
+    expect(untilVisit(next.when)).toBe(60_000);
     const rarely = at(0, memo(), { timing: { ...TIMING, pollMs: 900_000 } });
-    expect(deny(rarely).requeueAfterMs).toBe(150_000);
+    expect(untilVisit(deny(rarely).when)).toBe(150_000);
   });
 
   it('is proof with enough others over the grace period: the absence is recorded', () => {
@@ -83,7 +84,7 @@ describe('a 404 for the server of a living object', () => {
     expect(next.record).toEqual(sealed);
     expect(next.status?.record).toEqual(sealed);
     expect(next.events).toMatchObject([{ type: 'Warning', reason: 'ServerMissing' }]);
-    expect(next.requeueAfterMs).toBe(540_000);
+    expect(untilVisit(next.when)).toBe(540_000);
   });
 
   it('neither counts nor resets the count with a key that sees nothing', () => {
@@ -127,7 +128,7 @@ describe('a 404 for the server of a deleted object', () => {
 
   it('releases the object once the absence is proven, and reports that the operator did not cancel the server', async () => {
     const next = deniedAt(lookDenied(deleted()), PROVING);
-    expect(next).toMatchObject({ again: true, memo: { evidence: { end: GONE } } });
+    expect(next).toMatchObject({ when: { now: true }, memo: { evidence: { end: GONE } } });
     const { object, events } = await releaseOf(next.memo);
     expect(object).toBeUndefined();
     expect(events).toMatchObject([{ type: 'Warning', reason: 'ServerGone' }]);
@@ -142,7 +143,10 @@ describe('a 404 for the server of a deleted object', () => {
 
   it('is forgotten when a read shows the server', () => {
     const found = looked(deleted(), shown(), at(200_000, deniedAt(deny, [0, 150_000]).memo));
-    expect(found).toMatchObject({ again: true, memo: { evidence: { task: { state: 'over', identifier: 'srv1' } } } });
+    expect(found).toMatchObject({
+      when: { now: true },
+      memo: { evidence: { task: { state: 'over', identifier: 'srv1' } } },
+    });
     expect(found.memo.evidence.denials).toBeUndefined();
   });
 
@@ -158,7 +162,7 @@ describe('a 404 for an expired server', () => {
 
   it('is recorded as the expiry once it is proven', async () => {
     const next = deniedAt(lookDenied(expiring), PROVING);
-    expect(next).toMatchObject({ again: true, memo: { evidence: { end: GONE } } });
+    expect(next).toMatchObject({ when: { now: true }, memo: { evidence: { end: GONE } } });
     const { object, events } = await visit(expiring, { now: NOW + 300_000, memo: next.memo });
     expect(object?.status?.record?.expiredAt).toBe('2026-01-02T00:05:00Z');
     expect(events[0]?.note).toContain('no longer exists at the provider');
@@ -173,8 +177,8 @@ describe('a 404 for a task', () => {
     const next = deniedAt(deny, PROVING);
     expect(conditionsOf(next)).toEqual({ Ready: 'False TaskNotFound', Stalled: 'True TaskNotFound' });
     expect(messageOf(next)).toContain('vps-operator.dev/not-created=a1');
-    expect(next.memo.plan?.operation).toBe('follow');
-    expect(next.requeueAfterMs).toBeGreaterThanOrEqual(60_000);
+    expect(next.when).toMatchObject({ operation: 'follow' });
+    expect(untilVisit(next.when)).toBeGreaterThanOrEqual(60_000);
   });
 
   it.each([
@@ -193,7 +197,7 @@ describe('a 404 for a task', () => {
 
   it.each([true, false])('has the server read that the task has named (counts: %s)', (counts) => {
     const next = polled(webWith(HELD), { ...NO_TASK, counts }, at(0));
-    expect(next).toMatchObject({ again: true, memo: SILENT });
+    expect(next).toMatchObject({ when: { now: true }, memo: SILENT });
   });
 
   it('does not count for the server read in its place either, if the key sees nothing', () => {
@@ -208,7 +212,7 @@ describe('a 404 for a task', () => {
       looked(webWith(own), denied(true), at(now - NOW, memo({ ...evidence, ...SILENT.evidence })));
     const early = deniedAt(vanished, [0, 1, 2]);
     expect(conditionsOf(early).Ready).toBe('False AbsenceUnproven');
-    expect(early.memo.plan?.operation).toBe('follow');
+    expect(early.when).toMatchObject({ operation: 'follow' });
     expect(early.memo.evidence.task).toBeUndefined();
     expect(conditionsOf(deniedAt(vanished, PROVING)).Stalled).toBe('True TaskNotFound');
   });
@@ -234,7 +238,7 @@ describe('your annotation that the server is gone', () => {
     expect(conditionsOf(next).Stalled).toBe('True ServerMissing');
     const doomed = webWith(own, { deleting: true, ...SAID });
     const goes = looked(doomed, answer, at(0, held));
-    expect(goes).toMatchObject({ again: true, memo: { evidence: { end: GONE } } });
+    expect(goes).toMatchObject({ when: { now: true }, memo: { evidence: { end: GONE } } });
     expect(decide(doomed, at(0, goes.memo))).toMatchObject({ type: 'release', why: 'gone' });
   });
 

@@ -1,5 +1,6 @@
 /** A server that may not be the object's own: what is shown of it, and what it takes to cancel or to trust it. */
 import { describe, expect, it } from 'vitest';
+import { untilVisit } from '../../../../src/virtual-server/decision/next.ts';
 import { ACCEPT_SERVER_ANNOTATION, FINALIZER } from '../../../../src/api/names.ts';
 import type { ServerRecord } from '../../../../src/api/record.ts';
 import type { VirtualServer } from '../../../../src/api/virtual-server.ts';
@@ -41,7 +42,7 @@ describe('a server that may be another one', () => {
     expect(JSON.stringify(next.status)).not.toContain('2001:db8::bad');
     expect(messageOf(next)).toContain(`-n default vps-operator.dev/accept-server=srv1@${OTHER_MAC}`);
     expect(messageOf(next)).toContain('-n default vps-operator.dev/server-gone=srv1');
-    expect(next.requeueAfterMs).toBe(540_000);
+    expect(untilVisit(next.when)).toBe(540_000);
   });
 
   it('keeps a deleted object, and the cancellation is retried after the pause', async () => {
@@ -167,7 +168,7 @@ describe('a task under another account', () => {
     expect(next.record).toEqual(doubted(HELD, 'IdentityUnproven'));
     expect(next.memo.evidence.task).toBeUndefined();
     expect(messageOf(next)).toContain(`-n default vps-operator.dev/accept-server=task-7@${OTHER_KEY}`);
-    expect(next.requeueAfterMs).toBeGreaterThanOrEqual(TIMING.pollMs);
+    expect(untilVisit(next.when)).toBeGreaterThanOrEqual(TIMING.pollMs);
   });
 
   it('is followed once you accept it', () => {

@@ -1,8 +1,11 @@
 import { describe, expect, it } from 'vitest';
+import { inputsOf } from '../../../../src/virtual-server/decision/inputs.ts';
+import { untilVisit, withPlan } from '../../../../src/virtual-server/decision/next.ts';
 import { ADOPT_ANNOTATION } from '../../../../src/api/names.ts';
 import {
   HELD,
   KNOWN,
+  NOW,
   PRICED,
   SERVER,
   TASKED,
@@ -28,7 +31,7 @@ describe('a server that is shown', () => {
     expect(conditionsOf(next)).toEqual({ Ready: 'True Available' });
     expect(next.status).not.toHaveProperty('task');
     expect(next.record).toBeUndefined();
-    expect(next.requeueAfterMs).toBe(540_000);
+    expect(untilVisit(next.when)).toBe(540_000);
     expect(next.memo).toMatchObject({ failures: 0, evidence: { task: { state: 'over', identifier: 'srv1' } } });
   });
 
@@ -40,13 +43,13 @@ describe('a server that is shown', () => {
   ])('is $reason and read again after the right pause for $changes', ({ reason, changes }) => {
     const next = looked(webWith(OLD), shown(changes));
     expect(conditionsOf(next).Ready).toContain(reason);
-    expect(next.requeueAfterMs).toBe(reason === 'Available' ? 540_000 : 54_000);
+    expect(untilVisit(next.when)).toBe(reason === 'Available' ? 540_000 : 54_000);
   });
 
   it('is read again soon while its order is young', () => {
     const [ordered, stopped] = [Date.parse(KNOWN.attemptedAt ?? ''), shown({ status: 'stopped' })];
     const after = (seconds: number): unknown =>
-      looked(webWith(KNOWN), stopped, facts({ now: ordered + seconds * 1000, jitter: 1 })).requeueAfterMs;
+      untilVisit(looked(webWith(KNOWN), stopped, facts({ now: ordered + seconds * 1000, jitter: 1 })).when);
     expect([10, 60, 600, 3_600].map(after)).toEqual([2_000, 3_000, 30_000, 60_000]);
   });
 
@@ -61,15 +64,15 @@ describe('a server that is shown', () => {
     expect(conditionsOf(first)).toEqual({ Ready: 'True Available' });
     expect(first.status?.record).toEqual(PRICED);
     expect(first.record).toBeUndefined();
-    expect(first.requeueAfterMs).toBe(0);
+    expect(untilVisit(first.when)).toBe(0);
     expect(first.events).toEqual([]);
     const ready = web({ annotated: TASKED, mirror: PRICED, status: first.status ?? {} });
-    const later = facts({ memo: first.memo });
+    const later = facts({ memo: withPlan(first.memo, first.when, NOW, inputsOf(ready)) });
     const next = decide(ready, later);
     expect(next).toMatchObject({ type: 'record', record: PRICED });
     // The server is not read again for that.
     const written = webWith(PRICED, { status: first.status ?? {} });
-    expect(decide(written, later)).toMatchObject({ type: 'wait', afterMs: 540_000 });
+    expect(decide(written, later)).toEqual({ type: 'wait', when: { afterMs: 540_000 } });
   });
 
   it.each([
@@ -101,7 +104,7 @@ describe('a server that is not shown', () => {
     expect(messageOf(next)).toContain(`${ADOPT_ANNOTATION}=srv2`);
     expect(next.memo.evidence.task).toBeUndefined();
     expect(next.memo.evidence.denials?.of).toBe('server srv1');
-    expect(next.memo.plan?.operation).toBe('follow');
+    expect(next.when).toMatchObject({ operation: 'follow' });
   });
 
   it('leads to another poll of a task that is not shown either', () => {
@@ -109,6 +112,6 @@ describe('a server that is not shown', () => {
     const next = looked(webWith(HELD), denied(true), facts({ memo: held }));
     expect(conditionsOf(next).Stalled).toBe('True TaskNotFound');
     expect(next.memo.evidence.task).toBeUndefined();
-    expect(next.memo.plan?.operation).toBe('follow');
+    expect(next.when).toMatchObject({ operation: 'follow' });
   });
 });

@@ -1,10 +1,12 @@
 import { describe, expect, it } from 'vitest';
 import {
   ADOPT_ANNOTATION,
+  HAND_OVER_ANNOTATION,
   NOT_CREATED_ANNOTATION,
   RECORD_ANNOTATION,
   SERVER_GONE_ANNOTATION,
 } from '../../../../src/api/names.ts';
+import type { ServerRecord } from '../../../../src/api/record.ts';
 import type { VirtualServer } from '../../../../src/api/virtual-server.ts';
 import {
   adopting,
@@ -29,6 +31,14 @@ const observe = (object: VirtualServer, given: Given = {}): Promise<Visited> =>
   visit(object, { observes: 'reporting', ...given });
 const ACTS = ['open', 'order', 'delete', 'live'];
 const held = (shape: Shape = {}): VirtualServer => webWith(KNOWN, { ...shape });
+const GONE = { end: { state: 'gone', identifier: 'srv1', wasRequested: false } } as const;
+
+/** Another object of the namespace. */
+function named(name: string, own: ServerRecord, shape: Shape = {}): VirtualServer {
+  const uid = `uid-of-${name}`;
+  const object = webWith({ ...own, owner: uid }, shape);
+  return { ...object, metadata: { ...object.metadata, name, uid } };
+}
 
 describe('an operator that only observes', () => {
   it.each([
@@ -45,8 +55,31 @@ describe('an operator that only observes', () => {
       object: held({ deleting: true, spec: { deletionPolicy: 'Retain' } }),
       says: 'it would remove the finalizer, and leave server srv1 running',
     },
-  ])('reports that it would $would, and does not', async ({ object, says, answers = {} }) => {
-    const visited = await observe(object, { answers, memo: memo(OVER) });
+    {
+      would: 'release an object without a server',
+      object: webWith(record({ account: 'account-1' }), { deleting: true }),
+      says: 'The object is being deleted: it would remove the finalizer',
+    },
+    {
+      would: 'record the expiry',
+      object: held({ spec: { expiresAt: new Date(NOW - HOUR_MS).toISOString() } }),
+      memo: memo(GONE),
+      says: 'The time of the server is up: it would record that, and order no other',
+    },
+    {
+      would: 'take a server over',
+      object: web(),
+      beside: named('old', KNOWN, { deleting: true, annotations: { [HAND_OVER_ANNOTATION]: 'web' } }),
+      says: 'It would take over the server of old',
+    },
+    {
+      would: 'hand its server over',
+      object: held({ deleting: true, annotations: { [HAND_OVER_ANNOTATION]: 'db' } }),
+      beside: named('db', { ...KNOWN, takenFrom: { name: 'web', uid: 'uid-of-web', identifier: 'srv1' } }),
+      says: 'db holds the server now: it would remove the finalizer',
+    },
+  ])('reports that it would $would, and does not', async ({ object, says, ...given }) => {
+    const visited = await observe(object, { memo: memo(OVER), ...given });
     expect(shownBy(visited)).toMatchObject({ reason: 'ObserveOnly', message: expect.stringContaining(says) as string });
     expect(visited.calls.filter((call) => ACTS.includes(call))).toEqual([]);
     expect(visited.calls.filter((call) => call === 'write')).toHaveLength(1);

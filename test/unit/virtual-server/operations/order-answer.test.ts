@@ -1,4 +1,6 @@
 import { describe, expect, it } from 'vitest';
+import { inputsOf } from '../../../../src/virtual-server/decision/inputs.ts';
+import { ON_CHANGE, untilVisit, withPlan } from '../../../../src/virtual-server/decision/next.ts';
 import { ProviderError } from '../../../../src/provider/error.ts';
 import { ResponseError } from '../../../../src/provider/error.ts';
 import type { CreateOutcome } from '../../../../src/provider/types.ts';
@@ -55,7 +57,7 @@ describe('the answer to an order', () => {
   it('shows the task at once if the status has fields of another server', () => {
     const copied = webWith(ATTEMPTED, { status: { serverStatus: 'running', identifier: 'srv9' } });
     const next = after({ kind: 'created', task: 7 }, copied);
-    expect(next).toMatchObject({ record: TASKED, again: true, status: { record: TASKED, task: { id: 7 } } });
+    expect(next).toMatchObject({ record: TASKED, when: { now: true }, status: { record: TASKED, task: { id: 7 } } });
     expect(conditionsOf(next)).toEqual({ Ready: 'False Creating', Reconciling: 'True Creating' });
     expect(next.events).toEqual([]);
   });
@@ -68,6 +70,7 @@ describe('the answer to an order', () => {
 });
 
 describe('an order that created nothing', () => {
+  const remembered = ({ memo: held, when }: Outcome): Memo => withPlan(held, when, NOW, inputsOf(CLAIMED));
   /** Whether a visit this many ms later orders again. */
   const isDue = (held: Memo, ms: number, object = webWith(LEFT)): boolean =>
     decide(object, facts({ now: NOW + ms, memo: held })).type === 'order';
@@ -76,8 +79,9 @@ describe('an order that created nothing', () => {
   const hourly = [402, 403].map((status) => ({ status, pauseMs: 57 * MINUTE }));
 
   it.each([...never, ...hourly])('is due again after $pauseMs ms, or for a changed spec, after a $status', (row) => {
-    const { memo: held, requeueAfterMs } = after(refused(row.status));
-    expect(requeueAfterMs).toBe(row.pauseMs);
+    const next = after(refused(row.status));
+    const held = remembered(next);
+    expect(untilVisit(next.when)).toBe(row.pauseMs);
     expect(isDue(held, (row.pauseMs ?? 365 * 24 * 60 * MINUTE) - 1)).toBe(false);
     if (row.pauseMs !== undefined) expect(isDue(held, row.pauseMs)).toBe(true);
     expect(isDue(held, 1, changed)).toBe(true);
@@ -92,12 +96,9 @@ describe('an order that created nothing', () => {
       { retryAfterMs, failures: 30, pauseMs: 600_000 },
     ]),
   ])('is due $pauseMs ms after a 429 with Retry-After $retryAfterMs and $failures failures before', (row) => {
-    const { memo: held, requeueAfterMs } = after(
-      limited(row.retryAfterMs),
-      CLAIMED,
-      memo({}, { failures: row.failures }),
-    );
-    expect(requeueAfterMs).toBe(row.pauseMs);
+    const next = after(limited(row.retryAfterMs), CLAIMED, memo({}, { failures: row.failures }));
+    const held = remembered(next);
+    expect(untilVisit(next.when)).toBe(row.pauseMs);
     expect(isDue(held, row.pauseMs - 1)).toBe(false);
     expect(isDue(held, row.pauseMs)).toBe(true);
   });
@@ -111,8 +112,7 @@ describe('an order whose outcome is unknown', () => {
   it('keeps its attempt and its cause, and plans nothing', () => {
     const lost = opened(ATTEMPTED, 'CreateOutcomeUnknown', 'the words of the provider');
     expect(next.record).toEqual(lost);
-    expect(next).not.toHaveProperty('requeueAfterMs');
-    expect(next.memo.plan).toBeUndefined();
+    expect(next.when).toEqual(ON_CHANGE);
     expect(next.status?.record).toEqual(lost);
     expect(conditionsOf(next)).toEqual({
       Ready: 'Unknown CreateOutcomeUnknown',

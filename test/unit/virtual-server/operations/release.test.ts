@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import { ON_CHANGE } from '../../../../src/virtual-server/decision/next.ts';
 import { reasonPage } from '../../../../src/api/documentation.ts';
 import type { ServerRecord } from '../../../../src/api/record.ts';
 import { viewOf } from '../../../../src/virtual-server/decision/view.ts';
@@ -49,7 +50,7 @@ describe('a release', () => {
     },
   ])('removes record and finalizer, and tells the end of $what', ({ why, of = HELD, held, events }) => {
     const next = release(why, of, held);
-    expect(next).toMatchObject({ record: null, again: false });
+    expect(next).toMatchObject({ record: null, when: ON_CHANGE });
     expect(next).not.toHaveProperty('status');
     expect(next.events.map(({ type, reason, note }) => `${type} ${reason}: ${note}`)).toEqual(events);
   });

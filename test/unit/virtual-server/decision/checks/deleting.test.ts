@@ -37,7 +37,7 @@ verifyChecks('checks on an object that is being deleted', {
     [
       'the operator ignores an object that only other finalizers keep',
       web({ mirror: HELD, finalizers: ['example.org/other'], deleting: true }),
-      { type: 'wait' },
+      { type: 'wait', when: { afterMs: Infinity } },
     ],
     ["the operator's finalizer is there", deletingReady, undefined],
     ['the object is not deleted', fresh, undefined],
@@ -128,7 +128,7 @@ verifyChecks('checks on an object that is being deleted', {
     [
       'the next read is not due yet',
       delayed(),
-      { type: 'wait', afterMs: 50 },
+      { type: 'wait', when: { afterMs: 50 } },
       withKey({ memo: planned(delayed(), 'look', NOW + 50) }),
     ],
   ],
@@ -183,7 +183,7 @@ verifyChecks('checks on an object that is being deleted', {
     [
       'the next read of a denied server is not due yet',
       deletingReady,
-      { type: 'wait', afterMs: 50 },
+      { type: 'wait', when: { afterMs: 50 } },
       withKey({
         memo: { ...planned(deletingReady, 'cancel', NOW + 50), evidence: { denials: denials('server srv1') } },
       }),

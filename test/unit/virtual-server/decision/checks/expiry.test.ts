@@ -33,7 +33,7 @@ verifyChecks('the checks of expiry', {
     [
       'a failed write of the connection Secret is retried only after a pause',
       webWith(EXPIRED),
-      { type: 'wait', afterMs: 50 },
+      { type: 'wait', when: { afterMs: 50 } },
       soon(webWith(EXPIRED), 'expire'),
     ],
     [

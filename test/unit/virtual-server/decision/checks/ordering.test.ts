@@ -48,18 +48,18 @@ verifyChecks('checks on the way to a server', {
     [
       "the wait for another process's attempt starts now",
       webWith(ATTEMPTED),
-      park('CreateInFlight', { afterMs: TIMING.takeoverMs }),
+      park('CreateInFlight', { when: { afterMs: TIMING.takeoverMs } }),
     ],
     [
       'the wait starts when the attempt was first seen here',
       webWith(ATTEMPTED),
-      park('CreateInFlight', { afterMs: TIMING.takeoverMs - 1000 }),
+      park('CreateInFlight', { when: { afterMs: TIMING.takeoverMs - 1000 } }),
       facts({ memo: memo({ foreignAttempt: { attempt: 'a1', since: NOW - 1000 } }) }),
     ],
     [
       'the wait starts now if the clock was set back by a day since',
       webWith(ATTEMPTED),
-      park('CreateInFlight', { afterMs: TIMING.takeoverMs }),
+      park('CreateInFlight', { when: { afterMs: TIMING.takeoverMs } }),
       facts({ memo: memo({ foreignAttempt: { attempt: 'a1', since: NOW + 86_400_000 } }) }),
     ],
     [
@@ -71,7 +71,7 @@ verifyChecks('checks on the way to a server', {
     [
       'the wait for an earlier attempt does not count for this one',
       webWith(ATTEMPTED),
-      park('CreateInFlight', { afterMs: TIMING.takeoverMs }),
+      park('CreateInFlight', { when: { afterMs: TIMING.takeoverMs } }),
       facts({ memo: memo({ foreignAttempt: { attempt: 'a0', since: 0 } }) }),
     ],
     [
@@ -161,7 +161,7 @@ verifyChecks('checks on the way to a server', {
     [
       'a failed adoption is not retried before its time',
       web(adopting('srv1')),
-      { type: 'wait', afterMs: 50 },
+      { type: 'wait', when: { afterMs: 50 } },
       soon(web(adopting('srv1')), 'adopt'),
     ],
   ],
@@ -195,7 +195,7 @@ verifyChecks('checks on the way to a server', {
     [
       'a refused create waits for a change, however long',
       fresh,
-      { type: 'wait' },
+      { type: 'wait', when: { afterMs: Infinity } },
       withKey({ memo: planned(fresh, 'order', Infinity) }),
     ],
     [
@@ -209,8 +209,7 @@ verifyChecks('checks on the way to a server', {
             'The operator cannot write its journal in --journal-dir: no space left on device. The operator orders nothing ' +
             'until it can, and retries automatically. Ask an administrator to free space there, or to make the folder writable',
         },
-        retry: 'order',
-        afterMs: TIMING.pollMs,
+        when: { operation: 'order', afterMs: TIMING.pollMs },
       },
       facts({ journalProblem: 'no space left on device' }),
     ],

@@ -165,7 +165,7 @@ verifyChecks('checks on record and annotations', {
     [
       'any value but false pauses',
       webWith(HELD, { annotations: { [PAUSED_ANNOTATION]: '' }, deleting: true }),
-      { type: 'wait' },
+      { type: 'wait', when: { afterMs: Infinity } },
     ],
     ['false does not pause', webWith(HELD, { annotations: { [PAUSED_ANNOTATION]: 'false' } }), undefined],
   ],
@@ -266,13 +266,13 @@ verifyChecks('checks on record and annotations', {
     [
       'each of the two objects parks, and checks again later',
       ready,
-      park('IdentifierInUse', { afterMs: TIMING.pollMs }),
+      park('IdentifierInUse', { when: { afterMs: TIMING.pollMs } }),
       facts({ others: busy }),
     ],
     [
       'the operator sends no DELETE while another object holds the server',
       deletingReady,
-      park('IdentifierInUse', { afterMs: TIMING.pollMs }),
+      park('IdentifierInUse', { when: { afterMs: TIMING.pollMs } }),
       withKey({ others: busy }),
     ],
     [

@@ -10,7 +10,12 @@ const ready = webWith(HELD, { status: READY });
 verifyChecks('checks on a task and its server', {
   taskRuns: [
     ['the task is polled', webWith(TASKED), follows(TASKED)],
-    ['the next call is not due yet', webWith(TASKED), { type: 'wait', afterMs: 50 }, soon(webWith(TASKED), 'follow')],
+    [
+      'the next call is not due yet',
+      webWith(TASKED),
+      { type: 'wait', when: { afterMs: 50 } },
+      soon(webWith(TASKED), 'follow'),
+    ],
     [
       'the next call is due',
       webWith(TASKED),
@@ -38,7 +43,7 @@ verifyChecks('checks on a task and its server', {
     [
       'a failed read of the server is retried only after a pause',
       webWith(HELD),
-      { type: 'wait', afterMs: 50 },
+      { type: 'wait', when: { afterMs: 50 } },
       withKey({
         memo: {
           ...planned(webWith(HELD), 'look', NOW + 50),
@@ -84,12 +89,12 @@ verifyChecks('checks on a task and its server', {
   ],
   serverIsHeld: [
     ['the server is read when the read is due', ready, looks(HELD)],
-    ['the next call is not due yet', ready, { type: 'wait', afterMs: 50 }, soon(ready, 'look')],
+    ['the next call is not due yet', ready, { type: 'wait', when: { afterMs: 50 } }, soon(ready, 'look')],
     ['a wiped status is filled in at once', webWith(adopted), looks(adopted), soon(webWith(adopted), 'look')],
     [
       'a wiped status is no reason to hurry if the last call failed',
       webWith(adopted),
-      { type: 'wait', afterMs: 50 },
+      { type: 'wait', when: { afterMs: 50 } },
       withKey({ memo: { ...planned(webWith(adopted), 'look', NOW + 50), failures: 1 } }),
     ],
     ['nothing is held', fresh, undefined],

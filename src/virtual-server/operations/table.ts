@@ -1,0 +1,140 @@
+/** All operations: what does each of them, and what the operator says in its place with `--observe-only`. */
+import { hasTrait } from '../../api/conditions.ts';
+import type { Verdict } from '../../controller/conditions.ts';
+import type { Withheld } from '../../controller/observer.ts';
+import { atEarliest } from '../decision/next.ts';
+import { parked, waited } from '../decision/outcome.ts';
+import { keptVerdict } from '../decision/refused.ts';
+import type { Operation, Outcome } from '../decision/types.ts';
+import type { View } from '../decision/view.ts';
+import type { Visit } from '../visit.ts';
+import { adopt } from './adopt.ts';
+import { cancel } from './cancel.ts';
+import { expire } from './expire.ts';
+import { follow } from './follow.ts';
+import { handOver, takeOver } from './hand-over.ts';
+import { look } from './look.ts';
+import { inputsOfOrder, order } from './order.ts';
+import { recorded } from './record.ts';
+import { release } from './release.ts';
+
+/** Undefined: the object is gone, or the process is about to end. */
+type Done = Outcome | undefined;
+
+interface Does<O extends Operation> {
+  does: (visit: Visit, at: View, operation: O) => Done | Promise<Done>;
+}
+
+/** `acts`: whether it does more than read and report. If so, something else happens with `--observe-only`. */
+type Row<O extends Operation> =
+  | (Does<O> & { acts: false })
+  | (Does<O> & {
+      acts: true;
+      withheld: Withheld;
+      /** What the operator would do; the object reports it. */
+      would: (at: View, operation: O) => string;
+      /** The part that only reads. Resolves with how the operation ends if it has nothing else to do. */
+      reads?: (visit: Visit, at: View, operation: O) => Promise<Done>;
+    });
+
+const OPERATIONS: { readonly [T in Operation['type']]: Row<Extract<Operation, { type: T }>> } = {
+  order: {
+    does: order,
+    acts: true,
+    withheld: 'order',
+    reads: async (visit, at) => {
+      const inputs = await inputsOfOrder(visit, at);
+      return inputs.ok ? undefined : inputs.error;
+    },
+    would: ({ object: { spec } }) => `It would order a server: product ${spec.product}, image ${spec.image}`,
+  },
+  adopt: {
+    does: adopt,
+    acts: true,
+    withheld: 'adopt',
+    reads: async (...asked) => unlessRecord(await adopt(...asked)),
+    would: (_at, { identifier }) => `It would adopt server ${identifier}, which this API key can read`,
+  },
+  takeOver: {
+    does: takeOver,
+    acts: true,
+    withheld: 'adopt',
+    would: (_at, { giver }) => `It would take over the server of ${giver}`,
+  },
+  handOver: {
+    does: handOver,
+    acts: true,
+    withheld: 'release',
+    would: (_at, { taker }) => `${taker} holds the server now: it would remove the finalizer`,
+  },
+  follow: { does: follow, acts: false },
+  look: { does: look, acts: false },
+  cancel: {
+    does: cancel,
+    acts: true,
+    withheld: 'cancel',
+    would: ({ object, deleting }, { identifier }) => {
+      const why = deleting ? 'The object is being deleted' : 'The time of the server is up';
+      const isInDoubt = hasTrait(keptVerdict(object)?.reason, 'doubt');
+      const proof = isInDoubt ? ', once it proves to be that of this object' : '';
+      return `${why}: it would cancel server ${identifier}${proof}`;
+    },
+  },
+  expire: {
+    does: expire,
+    acts: true,
+    withheld: 'expire',
+    reads: async (...asked) => unlessRecord(await expire(...asked)),
+    would: () => `The time of the server is up: it would record that, and order no other`,
+  },
+  release: {
+    does: (visit, _at, operation) => release(visit, operation),
+    acts: true,
+    withheld: 'release',
+    would: (_at, { why, record }) => {
+      const server = why === 'retained' ? `, and leave server ${record?.identifier ?? ''} running` : '';
+      return `The object is being deleted: it would remove the finalizer${server}`;
+    },
+  },
+  // With `--observe-only`, the writer keeps the new record from being written.
+  record: { does: (_visit, at, { record, why }) => recorded(at, record, why), acts: false },
+  park: { does: (_visit, at, operation) => parked(at, operation), acts: false },
+  wait: { does: (_visit, at, { when }) => waited(at, when), acts: false },
+};
+
+export type Perform = (visit: Visit, at: View, operation: Operation) => Promise<Outcome | undefined>;
+
+/** Does the operation. */
+export const act: Perform = async (visit, at, operation) => rowOf(operation).does(visit, at, operation);
+
+/** Someone waits for none of this, and a pause of zero would repeat a read at once (ms). */
+const SHORTEST_PAUSE_MS = 2_000;
+
+/** Reads, and reports what the operation would do. */
+export const observe: Perform = async (visit, at, operation) => {
+  const row = rowOf(operation);
+  const ended = await (row.acts ? row.reads : row.does)?.(visit, at, operation);
+  if (ended !== undefined || !row.acts) return unhurried(ended);
+  const known = visit.view();
+  return { ...reported(known, row.would(known, operation)), withheld: row.withheld };
+};
+
+function rowOf(operation: Operation): Row<Operation> {
+  return OPERATIONS[operation.type] as Row<Operation>;
+}
+
+/** Undefined if the next thing to do is to write the record. */
+function unlessRecord(next: Outcome): Done {
+  return next.record === undefined ? next : undefined;
+}
+
+function unhurried(next: Done): Done {
+  return next && { ...next, when: atEarliest(next.when, SHORTEST_PAUSE_MS) };
+}
+
+/** Without a plan: each visit finds out again what would be done. */
+function reported(at: View, what: string): Outcome {
+  const message = `The operator only observes (--observe-only). ${what}`;
+  const verdict: Verdict = { reason: 'ObserveOnly', ...keptVerdict(at.object), message };
+  return parked(at, { verdict, when: { afterMs: at.facts.timing.resyncMs } });
+}
