@@ -158,6 +158,7 @@ export class Operator {
       takeoverMs: options.createTimeoutMs + (options.leaseDurationMs ?? 0) + options.takeoverGraceMs,
       qps: options.providerQps,
       list: () => servers.list(),
+      memo: (uid) => this.#objects.memo(uid),
       onStretch: (factors) => log.warn({ factors }, '--provider-qps is too low: intervals are stretched'),
     });
     const holders = new Holders((namespace, secret) => accounts.acceptedAccount(namespace, secret));
@@ -279,7 +280,7 @@ export class Operator {
       reconciler,
       workers: maxConcurrentReconciles,
       read: (...object) => kube.getVirtualServer(...object),
-      priorityOf: (object) => urgencyOf(object, this.#taskTimes),
+      priorityOf: (object) => urgencyOf(object, this.#taskTimes, this.#timers.now()),
       progress,
     });
     return {

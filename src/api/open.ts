@@ -1,12 +1,33 @@
 /** What a record says is open about an order or a server, whatever the conditions show at the moment. Pure. */
-import { hasTrait, type Trait } from './conditions.ts';
+import { hasTrait, type Reason, type Trait } from './conditions.ts';
 import type { ServerRecord } from './record.ts';
+
+/** It is unclear which server the object has, or whether it has one. A later one says more; the last four say the same amount. */
+export const QUESTIONS: readonly Reason[] = [
+  'CreateInFlight',
+  'IdentifierInUse',
+  'ServerNotVisible',
+  'TaskOverdue',
+  'IdentityUnproven',
+  'CreateOutcomeUnknown',
+  'TaskNotFound',
+  'TaskFailed',
+  'TaskInUse',
+];
+/** Maximum length of the cause in the record, in characters. */
+export const MAX_CAUSE = 200;
 
 /** The reason with this trait that the record keeps; undefined if nothing of that kind is open. */
 export function openReason(record: Partial<ServerRecord> | undefined, trait: Trait): string | undefined {
   const { open, createFailure } = record ?? {};
   const reasons = [open?.reason, createFailure && 'CreateFailed', doubtIn(record)?.reason];
   return reasons.find((reason) => hasTrait(reason, trait));
+}
+
+/** What the record says of its server or its order that Ready should go on to show while calls fail; undefined: nothing. */
+export function standingReason(record: Partial<ServerRecord> | undefined): Reason | undefined {
+  if (record?.identifier !== undefined && record.missingAt !== undefined) return 'ServerMissing';
+  return (doubtIn(record)?.reason ?? openReason(record, 'namedByYou')) as Reason | undefined;
 }
 
 /** The doubt about the server that the record names; undefined if there is none. */

@@ -97,7 +97,7 @@ const priceSchema = open({
 }).describe('What the server costs, and of which product and disk size that is the price.');
 
 /** The format that this version writes, and the newest format that it understands. */
-export const RECORD_FORMAT = 1;
+export const RECORD_FORMAT = 2;
 export const RECORD_MODES = ['create', 'adopt'] as const;
 
 /** The order of the keys is their order in the text of a record. */

@@ -1,7 +1,7 @@
 /** The page of metrics: what the operator has counted, and gauges that are read when the page is requested. */
 import { openReason } from '../api/open.ts';
 import { mirrorIn, type ServerRecord } from '../api/record.ts';
-import { currentReason, REASONS, SET_REASONS, hasTrait } from '../api/conditions.ts';
+import { currentReason, REASONS, SET_REASONS } from '../api/conditions.ts';
 import type { VirtualServer } from '../api/virtual-server.ts';
 import type { Condition } from '../api/meta.ts';
 import { hasRunningServer, isLetGo } from '../api/server-state.ts';
@@ -98,7 +98,7 @@ function addRunning(totals: Totals, { metadata, status }: VirtualServer): void {
 }
 
 function isParked(object: VirtualServer): boolean {
-  return hasTrait(standing(object).reason, 'orderParked') || openReason(ownMirror(object), 'orderParked') !== undefined;
+  return openReason(ownMirror(object), 'orderParked') !== undefined;
 }
 
 /** A record that was copied together with its object lists orphans of the original object, so they do not count. */

@@ -1,5 +1,4 @@
 /** One visit to one object: its newest version, its API key, and its writes. The operations share it. */
-import { currentReason } from '../api/conditions.ts';
 import type { VirtualServer } from '../api/virtual-server.ts';
 import type { Missing } from '../accounts/decision/failure.ts';
 import type { Accounts, Found } from '../accounts/accounts.ts';
@@ -7,6 +6,7 @@ import type { EventNote } from '../controller/conditions.ts';
 import type { Progress } from '../controller/controller.ts';
 import type { Session } from '../provider/types.ts';
 import type { ConnectionSecrets } from './connection-secret.ts';
+import { shownReason } from './decision/compose.ts';
 import { inputsOf } from './decision/inputs.ts';
 import { withPlan } from './decision/next.ts';
 import { holdsSomething, knownRecord } from './decision/record.ts';
@@ -198,7 +198,7 @@ export class Visit {
       uid,
       resourceVersion,
       step,
-      reason: currentReason(this.object.status?.conditions),
+      reason: shownReason(this.object),
       attempt: record?.attempt,
       task: record?.task,
       identifier: record?.identifier,

@@ -16,6 +16,7 @@ import type { Observer } from '../controller/observer.ts';
 import type { MetadataPatch } from '../kube/client.ts';
 import { isRefusal, refusalOf } from '../kube/error.ts';
 import { keyOf, type ObjectVersion } from '../kube/resource.ts';
+import { inThisFormat } from './decision/format-1.ts';
 import { withoutPlan } from './decision/memo.ts';
 import { isNow } from './decision/next.ts';
 import { knownRecord } from './decision/record.ts';
@@ -93,8 +94,9 @@ class RecordWriter implements Writer {
     this.#object = live;
   }
 
-  async write({ name, next, resolves = false }: Step, onRefused: OnRefused): Promise<readonly EventNote[]> {
+  async write({ name, next: found, resolves = false }: Step, onRefused: OnRefused): Promise<readonly EventNote[]> {
     const { objects, recorder } = this.#services;
+    const next = inThisFormat(found);
     const object = this.#object;
     const { uid } = object.metadata;
     // Findings are remembered even if the write fails; a plan holds only once it is written.
@@ -177,7 +179,8 @@ class StatusWriter implements Writer {
     if (!isNow(next.when))
       this.#observer.withholds(SERVER_KIND, keyOf(stored), ...(next.withheld === undefined ? [] : [next.withheld]));
     objects.remember(uid, withoutPlan(next.memo));
-    const status = isNow(next.when) || next.status === undefined ? stored.status : withMirrorOf(stored, next.status);
+    const status =
+      isNow(next.when) || next.status === undefined ? stored.status : withMirrorOf(stored, next.status, next.record);
     const isNews = !isDeepEqual(stored.status, status);
     const isWritten = isNews && reports && status !== undefined;
     if (isWritten) {
@@ -210,7 +213,7 @@ export async function tellRefused(
   const { namespace, name, uid } = object.metadata;
   metrics?.add(REFUSED_WRITES, { controller: SERVER_SINGULAR, write: kind });
   // A plan from before would leave the object as it is once the write is accepted.
-  objects.remember(uid, withoutPlan(objects.memo(uid)));
+  objects.remember(uid, { ...withoutPlan(objects.memo(uid)), toldAt: undefined });
   const { status, event } = refusedStatus(at, { ...write, refusal: refusalOf(error) });
   try {
     if (!isDeepEqual(object.status, status)) objects.saw(await kube.writeStatus(versionOf(object), status));

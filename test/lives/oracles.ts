@@ -1,6 +1,7 @@
 /** Invariants of every simulated run. Each violation is one sentence. */
 import { currentReason } from '../../src/api/conditions.ts';
 import { ADOPT_ANNOTATION } from '../../src/api/names.ts';
+import { mirrorIn } from '../../src/api/record.ts';
 import type { OrderedField } from '../../src/api/ordered-fields.ts';
 import type { VirtualServer, VirtualServerSpec } from '../../src/api/virtual-server.ts';
 import { unknownAnnotations } from '../../src/virtual-server/decision/inputs.ts';
@@ -179,7 +180,7 @@ export function actedByObserver({ operation }: Exchange): string[] {
   return isActed ? [`${operation} was sent by an operator that only observes`] : [];
 }
 
-/** Reasons that the next acting operator needs: it decides from the status, because it has no memory. */
+/** What the next operator that acts needs to know: it has no memory, and the copy of the record in the status has to say it. */
 const KEPT = new Set([
   'AbsenceUnproven',
   'IdentityUnproven',
@@ -190,7 +191,7 @@ const KEPT = new Set([
   'TaskInUse',
 ]);
 
-/** Reports that an operator that only observes has nothing to say of such an object but that it observes. */
+/** Reports that an operator that only observes replaces such a reason and has not noted why. */
 export function forgottenByObserver({ method = 'GET', path, body }: CallOptions, { servers }: ApiServer): string[] {
   if (method !== 'PUT' || !path.includes('/virtualservers/')) return [];
   const { metadata, status } = body as VirtualServer;
@@ -198,6 +199,8 @@ export function forgottenByObserver({ method = 'GET', path, body }: CallOptions,
   if (present?.metadata.resourceVersion !== metadata.resourceVersion) return [];
   const before = currentReason(present.status?.conditions) ?? '';
   if (!KEPT.has(before) || currentReason(status?.conditions) !== 'ObserveOnly') return [];
+  const { doubt, open, missingAt, createFailure } = mirrorIn(status) ?? {};
+  if ((doubt ?? open ?? missingAt ?? createFailure) !== undefined) return [];
   return [`${keyOf(present)}: an operator that only observes has replaced ${before}`];
 }
 
@@ -280,8 +283,10 @@ function placesTaken({ metadata: { namespace, uid } }: VirtualServer, api: ApiSe
     (other) => recordOf(other)?.attempt !== undefined || identifierOf(other) !== undefined,
   );
   const inNamespace = api.servers.list().filter((other) => other.metadata.namespace === namespace);
-  const orphans = inNamespace.flatMap((other) => recordOf(other)?.orphans ?? []);
   const left = api.servers.changes.filter(({ object, deleted }) => deleted && isOther(object));
+  const retained = left.filter(({ object }) => object.spec.deletionPolicy === 'Retain');
+  const reporting = [...inNamespace, ...retained.map(({ object }) => object)];
+  const orphans = reporting.flatMap((other) => recordOf(other)?.orphans ?? []);
   return holding.length + orphans.length + new Set(left.flatMap(({ object }) => [...ownership.ownedBy(object)])).size;
 }
 

@@ -4,6 +4,7 @@ import { ORDERED_FIELDS, type OrderedField } from '../../src/api/ordered-fields.
 import type { VirtualServer } from '../../src/api/virtual-server.ts';
 import { RESTARTED_AT, type VirtualServerSet } from '../../src/api/virtual-server-set.ts';
 import { currentReason } from '../../src/api/conditions.ts';
+import { annotatedRecordOf } from '../fixtures/records.ts';
 import { sshKeyOf } from '../fixtures/virtual-server.ts';
 import type { ApiServer } from './api-server.ts';
 
@@ -22,7 +23,12 @@ const UNRESOLVED = new Set<string | undefined>([
   'TaskOverdue',
 ]);
 
-export const isUnresolved = ({ status }: VirtualServer): boolean => UNRESOLVED.has(currentReason(status?.conditions));
+/** By its reason, unless a visit has resolved the order since and has not shown that yet. */
+export function isUnresolved(object: VirtualServer): boolean {
+  const { open, doubt, createFailure, orphans } = annotatedRecordOf(object) ?? {};
+  const isResolved = annotatedRecordOf(object) !== undefined && !open && !doubt && !createFailure && !orphans;
+  return UNRESOLVED.has(currentReason(object.status?.conditions)) && !isResolved;
+}
 
 export const isAlive = ({ metadata }: VirtualServer): boolean => metadata.deletionTimestamp === undefined;
 

@@ -14,6 +14,41 @@ export interface Mutant {
 
 export const MUTANTS: Mutant[] = [
   {
+    name: 'lets others adopt a server whose taker is not believed yet',
+    file: 'src/virtual-server/shared/holders.ts',
+    find: 'takers.some((taken) => taken === undefined || this.#isBelieved(taken));',
+    replace: 'takers.some((taken) => taken === undefined || taken !== holding);',
+    tests: ['test/unit/virtual-server/shared/holders.test.ts'],
+  },
+  {
+    name: 'loses what only the conditions of format 1 say',
+    file: 'src/virtual-server/decision/format-1.ts',
+    find: "if (identifier !== undefined && isNew && hasTrait(reason, 'doubt')) {",
+    replace: "if (identifier === '' && isNew && hasTrait(reason, 'doubt')) {",
+    tests: ['test/unit/virtual-server/decision/format-1.test.ts'],
+  },
+  {
+    name: 'reads conditions also beside a record that says everything',
+    file: 'src/virtual-server/decision/format-1.ts',
+    find: 'if (record.format === RECORD_FORMAT) return record;',
+    replace: 'if (record.format === RECORD_FORMAT + 1) return record;',
+    tests: ['test/unit/virtual-server/decision/format-1.test.ts'],
+  },
+  {
+    name: 'writes a record that says everything as one of format 1',
+    file: 'src/virtual-server/decision/format-1.ts',
+    find: 'if (!record || record.format === RECORD_FORMAT) return next;',
+    replace: 'if (!record || record.owner !== undefined) return next;',
+    tests: ['test/unit/virtual-server/decision/format-1.test.ts'],
+  },
+  {
+    name: 'does not notice that an order is in question when it leaves the identifier to the mirror',
+    file: 'src/virtual-server/decision/record.ts',
+    find: 'const isInQuestion = (found.doubt ?? found.open ?? found.createFailure) !== undefined;',
+    replace: 'const isInQuestion = (found.open ?? found.createFailure) !== undefined;',
+    tests: ['test/unit/virtual-server/decision/record.test.ts'],
+  },
+  {
     name: 'tries an adoption over and over in place of a server that you call gone',
     file: 'src/virtual-server/decision/decide.ts',
     find: 'own.task !== undefined && (saysNotCreated(object, own) || saysGone(object, own));',
@@ -732,7 +767,7 @@ export const MUTANTS: Mutant[] = [
   {
     name: 'leaves the identifier to the mirror after its server was denied',
     file: 'src/virtual-server/decision/record.ts',
-    find: "if (!isOnItsWay || waits || currentReason(object.status?.conditions) !== 'Creating') return merged;",
+    find: 'if (!isOnItsWay || waits || isInQuestion) return merged;',
     replace: 'if (!isOnItsWay || waits) return merged;',
     tests: ['--project', 'unit', 'test/unit/virtual-server/decision/record.test.ts'],
   },
@@ -1042,8 +1077,8 @@ export const MUTANTS: Mutant[] = [
   {
     name: 'forgets why an order has no answer',
     file: 'src/virtual-server/decision/decide.ts',
-    find: "find(({ reason }) => reason === 'CreateOutcomeUnknown')?.subject;",
-    replace: "find(({ reason }) => reason === 'CreateOutcomeUnknown' && reason !== reason)?.subject;",
+    find: "own.open?.reason === 'CreateOutcomeUnknown' ? own.open.cause : undefined;",
+    replace: "own.open?.reason === 'CreateOutcomeUnknown' ? own.open.reason : undefined;",
     tests: ['--project', 'unit', 'test/unit/virtual-server/operations/order-answer.test.ts'],
   },
   {
@@ -1056,8 +1091,8 @@ export const MUTANTS: Mutant[] = [
   {
     name: 'treats a server that never answers as booting',
     file: 'src/virtual-server/decision/reach.ts',
-    find: 'age >= 0 && age < BOOT_MS',
-    replace: 'age >= 0',
+    find: "since: monotonic - since < BOOT_MS ? since : 'over' };",
+    replace: 'since: since + 0 * BOOT_MS };',
     tests: ['test/unit/virtual-server/decision/reach.test.ts'],
   },
   {
@@ -1168,7 +1203,7 @@ export const MUTANTS: Mutant[] = [
   {
     name: 'delays edits made while no operator ran until the resync',
     file: 'src/virtual-server/shared/pace.ts',
-    find: 'if (status.observedGeneration !== metadata.generation) continue;',
+    find: 'if (status?.observedGeneration !== metadata.generation) continue;',
     replace: '',
     tests: ['test/integration/orders/spec-edits.test.ts'],
   },
@@ -2007,8 +2042,8 @@ export const MUTANTS: Mutant[] = [
   {
     name: 'forgets the doubts of an earlier process before a DELETE',
     file: 'src/virtual-server/decision/identity.ts',
-    find: "|| hasTrait(currentReason(object.status?.conditions), 'doubt');",
-    replace: "|| hasTrait(object.metadata.uid, 'doubt');",
+    find: 'return doubtIn(known) !== undefined || known?.missingAt !== undefined;',
+    replace: 'return doubtIn(known) !== undefined && known?.missingAt !== undefined;',
     tests: ['--project', 'unit', 'test/unit/virtual-server/operations/cancel.test.ts'],
   },
   {
@@ -2077,8 +2112,8 @@ export const MUTANTS: Mutant[] = [
   {
     name: 'takes an annotation that lacks what the mirror knows for up to date',
     file: 'src/virtual-server/decision/record.ts',
-    find: 'own !== undefined && isDeepEqual(ofAnnotation(object, own, merged), own)',
-    replace: 'own !== undefined',
+    find: 'own !== undefined && !copies.isAdded && isDeepEqual(ofAnnotation(object, own, merged), own)',
+    replace: 'own !== undefined && !copies.isAdded',
     tests: ['--project', 'unit', 'test/unit/virtual-server/decision'],
   },
   {
@@ -2321,8 +2356,8 @@ export const MUTANTS: Mutant[] = [
   {
     name: "makes two adoptions wait for each other's open orders",
     file: 'src/virtual-server/shared/holders.ts',
-    find: 'if (task === undefined && adoptionOf(object) !== undefined) return true;',
-    replace: 'if (task === undefined && adoptionOf(object)?.ok === false) return true;',
+    find: 'if (record.task === undefined && adoptionOf(object) !== undefined) return true;',
+    replace: 'if (record.task === undefined && adoptionOf(object)?.ok === false) return true;',
     tests: ['--project', 'unit', 'test/unit/virtual-server/shared/objects.test.ts'],
   },
   {
@@ -2846,7 +2881,8 @@ export const MUTANTS: Mutant[] = [
     name: 'orders while it only observes',
     file: 'src/virtual-server/operations/table.ts',
     find: 'return inputs.ok ? undefined : inputs.error;',
-    replace: 'if (inputs.ok) await inputs.value.session.openOrder();\n      return inputs.ok ? undefined : inputs.error;',
+    replace:
+      'if (inputs.ok) await inputs.value.session.openOrder();\n      return inputs.ok ? undefined : inputs.error;',
   },
   {
     name: 'writes metadata while it only observes',
@@ -2857,8 +2893,8 @@ export const MUTANTS: Mutant[] = [
   {
     name: 'writes the copy of the record while it only observes',
     file: 'src/virtual-server/decision/refused.ts',
-    find: 'return { ...rest, ...(status?.record !== undefined && { record: status.record }) };',
-    replace: 'return status === undefined ? rest : next;',
+    find: 'const kept = status?.record ?? stored;',
+    replace: 'const kept = next.record ?? status?.record ?? stored;',
     tests: ['--project', 'unit', 'test/unit/virtual-server/operations/observe.test.ts'],
   },
   {
@@ -2870,16 +2906,16 @@ export const MUTANTS: Mutant[] = [
   },
   {
     name: 'forgets the doubt about a server while it only observes',
-    file: 'src/virtual-server/decision/refused.ts',
-    find: "!hasTrait(reason, 'doubt') && ",
-    replace: '',
+    file: 'src/virtual-server/writer.ts',
+    find: 'withMirrorOf(stored, next.status, next.record);',
+    replace: 'withMirrorOf(stored, next.status);',
     tests: ['--project', 'unit', 'test/unit/virtual-server/operations/observe.test.ts'],
   },
   {
     name: 'forgets that only you can resolve an order while it only observes',
     file: 'src/virtual-server/decision/refused.ts',
-    find: "!hasTrait(reason, 'namedByYou') && ",
-    replace: '',
+    find: '...(open && { open }) };',
+    replace: '...(open && { open: undefined }) };',
     tests: ['--project', 'unit', 'test/unit/virtual-server/operations/observe.test.ts'],
   },
   {
@@ -2905,15 +2941,15 @@ export const MUTANTS: Mutant[] = [
   {
     name: 'writes the copy of a record that the API server refuses',
     file: 'src/virtual-server/decision/refused.ts',
-    find: 'withMirrorOf(object, status)',
+    find: 'withMirrorOf(object, status, told, stored)',
     replace: 'status',
     tests: ['--project', 'unit', 'test/unit/virtual-server/refused-writes.test.ts'],
   },
   {
     name: 'keeps the plan of before a write that was refused',
     file: 'src/virtual-server/writer.ts',
-    find: 'objects.remember(uid, withoutPlan(objects.memo(uid)));',
-    replace: 'objects.remember(uid, objects.memo(uid));',
+    find: 'objects.remember(uid, { ...withoutPlan(objects.memo(uid)), toldAt: undefined });',
+    replace: 'objects.remember(uid, { ...objects.memo(uid), toldAt: undefined });',
     tests: ['--project', 'unit', 'test/unit/virtual-server/refused-writes.test.ts'],
   },
   {
@@ -3235,16 +3271,16 @@ export const MUTANTS: Mutant[] = [
     tests: ['--project', 'unit', 'test/unit/virtual-server/operations/look-delayed.test.ts'],
   },
   {
-    name: 'forgets a doubt over a restart when a call failed in between',
+    name: 'shows a failed call in place of a doubt',
     file: 'src/virtual-server/decision/outcome.ts',
-    find: 'reason: rememberedReason(at) ?? reasonOf(error)',
+    find: 'reason: doubtShown(at) ?? reasonOf(error)',
     replace: 'reason: reasonOf(error)',
     tests: ['--project', 'unit', 'test/unit/virtual-server/operations/remembered-reason.test.ts'],
   },
   {
-    name: 'forgets a doubt over a restart when the key was missing in between',
+    name: 'shows a missing key in place of a doubt',
     file: 'src/virtual-server/decision/outcome.ts',
-    find: 'reason: rememberedReason(at) ?? reason,',
+    find: 'reason: doubtShown(at) ?? reason,',
     replace: 'reason,',
     tests: ['--project', 'unit', 'test/unit/virtual-server/operations/remembered-reason.test.ts'],
   },
@@ -3353,15 +3389,15 @@ export const MUTANTS: Mutant[] = [
   {
     name: 'lets a deleted object count as a holder after its hand-over',
     file: 'src/virtual-server/shared/holders.ts',
-    find: 'if (this.#takers.has(sourceKey({ namespace, uid }))) return false;',
-    replace: '',
+    find: 'return !isTaken && this.#isBelieved(holding);',
+    replace: 'return this.#isBelieved(holding);',
     tests: ['--project', 'unit', 'test/unit/virtual-server/shared/hand-overs.test.ts'],
   },
   {
     name: 'counts no holder of a server when the object is gone that has taken it over',
     file: 'src/virtual-server/shared/holders.ts',
-    find: 'this.#takers.put(uid, takes === undefined ? [] : [[takes, true]]);',
-    replace: 'if (takes !== undefined) this.#takers.put(uid, [[takes, true]]);',
+    find: 'this.#takers.put(uid, takes === undefined ? [] : [[takes, holding]]);',
+    replace: 'if (takes !== undefined) this.#takers.put(uid, [[takes, holding]]);',
     tests: ['--project', 'unit', 'test/unit/virtual-server/shared/hand-overs.test.ts'],
   },
   {

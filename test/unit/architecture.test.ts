@@ -19,6 +19,32 @@ const MESSAGES_OF_OTHERS: Record<string, string> = {
   'virtual-server/journal/notes.ts': 'Node',
 };
 
+/** Files of the operator that read conditions, and why. What is known is in the record; conditions only show it. */
+const CONDITIONS_READ: Record<string, string> = {
+  'controller/conditions.ts': 'renders',
+  'observability/metrics.ts': 'counts what objects show',
+  'server-catalog/decision/status.ts': 'renders',
+  'server-catalog/reconciler.ts': 'renders, and spreads the first reads after a start',
+  'virtual-server-set/decision/member.ts': 'quotes a member, and asks whether it is Ready, as any client does',
+  'virtual-server-set/decision/status.ts': 'renders',
+  'virtual-server-set/reconciler.ts': 'renders',
+  'virtual-server/decision/compose.ts': 'renders',
+  'virtual-server/decision/format-1.ts': 'reads records of format 1, which left things to conditions',
+};
+
+function readsConditions({ path, text }: Source): boolean {
+  let reads = false;
+  const visit = (node: ts.Node): void => {
+    const isMember = ts.isPropertyAccessExpression(node) && node.name.text === 'conditions';
+    const taken = ts.isBindingElement(node) ? (node.propertyName ?? node.name).getText() : '';
+    const isCall = ts.isCallExpression(node) && node.expression.getText() === 'currentReason';
+    reads ||= isMember || taken === 'conditions' || isCall;
+    ts.forEachChild(node, visit);
+  };
+  visit(ts.createSourceFile(path, text, ts.ScriptTarget.Latest, true));
+  return reads;
+}
+
 interface Import {
   /** Path relative to src/, or the name of a package. */
   to: string;
@@ -174,6 +200,12 @@ describe('the pure folders', () => {
 });
 
 describe('the code', () => {
+  it('reads no conditions back to decide', () => {
+    const operator = sources.filter(({ path }) => !['plugin', 'api', 'simulator'].includes(folderOf(path)));
+    const readers = operator.filter(readsConditions).map(({ path }) => path);
+    expect(readers.sort()).toEqual(Object.keys(CONDITIONS_READ).sort());
+  });
+
   it('spells out the API group only in names.ts', () => {
     const spelled = sources.filter(({ text }) => /['"`][^'"`\n]*vps-operator\.dev/.test(text)).map(({ path }) => path);
     expect(spelled).toEqual(['api/names.ts']);

@@ -1,8 +1,8 @@
 /** What a set has to know about one of its members. Pure. */
 import { currentReason, hasTrait, REASONS, type Reason } from '../../api/conditions.ts';
 import { openReason } from '../../api/open.ts';
-import { MEMBER_DELETE_FIRST_ANNOTATION, RECORD_ANNOTATION } from '../../api/names.ts';
-import { parseRecord, type ServerRecord, mirrorIn } from '../../api/record.ts';
+import { FINALIZER, MEMBER_DELETE_FIRST_ANNOTATION, RECORD_ANNOTATION } from '../../api/names.ts';
+import { newerRecord, parseRecord, type ServerRecord, mirrorIn } from '../../api/record.ts';
 import { hasRunningServer, isAnnotated, isPaused } from '../../api/server-state.ts';
 import type { VirtualServer } from '../../api/virtual-server.ts';
 import { adviceOf } from '../../controller/conditions.ts';
@@ -86,16 +86,25 @@ export function troubleOf({ trouble }: Pick<Member, 'trouble'>): Note | undefine
   return hasTrait(trouble?.reason, 'calm') ? undefined : trouble;
 }
 
+/** By what its records say; the message that Ready shows tells of it. */
 function unresolvedOf(object: VirtualServer, records: readonly Partial<ServerRecord>[]): Note | undefined {
-  const conditions = object.status?.conditions;
-  const reason = currentReason(conditions);
-  if (hasTrait(reason, 'unresolved')) return noteOf(object, reason);
-  const covered = records.map((record) => openReason(record, 'unresolved')).find((open) => open !== undefined);
-  // The message of the reason that is shown tells of it too.
-  const note = covered === undefined ? undefined : noteOf(object, reason);
-  if (note !== undefined) return { ...note, reason: covered as Reason };
-  const hasOrphans = conditions?.some(({ type, status }) => type === 'OrphanedServer' && status === 'True');
-  return hasOrphans === true ? noteOf(object, 'OrphanedServer') : undefined;
+  const shown = noteOf(object, currentReason(object.status?.conditions));
+  if (!isReadable(object, records)) return shown ?? { reason: 'RecordInvalid', message: '', advice: '' };
+  const open = records.map((record) => openReason(record, 'unresolved')).find((reason) => reason !== undefined);
+  if (open !== undefined) return { message: '', advice: '', ...shown, reason: open as Reason };
+  const orphaned = noteOf(object, 'OrphanedServer') ?? { reason: 'OrphanedServer', message: '', advice: '' };
+  return orphansIn(records) > 0 ? orphaned : undefined;
+}
+
+/** Whether the records say what the object holds: they are its own, none is lost, and they do not contradict each other. */
+function isReadable({ metadata }: VirtualServer, records: readonly Partial<ServerRecord>[]): boolean {
+  const text = metadata.annotations?.[RECORD_ANNOTATION];
+  const isHeld = metadata.finalizers?.includes(FINALIZER) === true;
+  if (records.length === 0) return text === undefined && !isHeld;
+  if (!parseRecord(text).ok || records.some((record) => newerRecord(record) !== undefined)) return false;
+  const [one, other] = records;
+  const fields = one?.mode === other?.mode ? (['attempt', 'task', 'identifier'] as const) : [];
+  return fields.every((field) => (one?.[field] ?? other?.[field]) === (other?.[field] ?? one?.[field]));
 }
 
 function noteOf({ status }: VirtualServer, name: string | undefined): Note | undefined {

@@ -219,6 +219,9 @@ function adoptIgnored(object: VirtualServer, record: ServerRecord | undefined): 
   );
 }
 
+/** The reason that the object shows, for a log line. */
+export const shownReason = ({ status }: VirtualServer): string | undefined => currentReason(status?.conditions);
+
 export function eventsOf(before: VirtualServerStatus | undefined, after: VirtualServerStatus): EventNote[] {
   const events = transitions(before?.conditions, after.conditions, TYPES_WITH_EVENT);
   // An order that goes as usual needs no Event: the condition says the same, and since when.

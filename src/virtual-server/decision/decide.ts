@@ -5,7 +5,7 @@
 import { without } from '../../base/without.ts';
 import { cut } from '../../base/text.ts';
 import { HAND_OVER_ANNOTATION, RECORD_ANNOTATION, TAKE_OVER_ANNOTATION } from '../../api/names.ts';
-import { RECORD_FORMAT, RECORD_MODES, type ServerRecord, mirrorIn } from '../../api/record.ts';
+import { RECORD_FORMAT, RECORD_MODES, type ServerRecord } from '../../api/record.ts';
 import { isLetGo, isPaused } from '../../api/server-state.ts';
 import {
   namesAsGone,
@@ -27,7 +27,6 @@ import { createHasFailed, nextOrderWaits } from './create-failure.ts';
 import { holdsSomething, withFailedOrder } from './record.ts';
 import { clockOf, expiryOf, isToExpire } from './expiry.ts';
 import { keepsServer } from './delay.ts';
-import { currentReason, hasTrait, type Trait } from '../../api/conditions.ts';
 import { openReason } from '../../api/open.ts';
 import type { VirtualServer } from '../../api/virtual-server.ts';
 import { endOf, isGone } from './memo.ts';
@@ -132,7 +131,7 @@ export function recordIsTooNew({ record }: View): Operation | undefined {
   if (record.kind !== 'tooNew') return undefined;
   return park(
     'RecordTooNew',
-    `A newer version of the operator wrote the record: it has ${record.unknown}. This version understands format ` +
+    `A newer version of the operator wrote the record: it has ${record.unknown}. This version understands formats up to ` +
       `${RECORD_FORMAT} with mode ${RECORD_MODES.join(' or ')}. The operator orders, cancels and changes nothing, and a ` +
       'deletion waits. Run the newer version again',
   );
@@ -353,10 +352,10 @@ function journalIsUnavailable({ journalProblem, timing }: Facts): Operation | un
 }
 
 /** True if the task named a server that was never seen, and now names another one or none. */
-function isReplaceable({ own, adoption, object }: View): boolean {
+function isReplaceable({ own, adoption }: View): boolean {
   if (own?.mode !== 'create' || own.fingerprint !== undefined || own.task === undefined) return false;
   const isOther = adoption?.ok === true && !isSameIdentifier(adoption.identifier, own.identifier);
-  return isOther && isOpen(object, own, 'renamed');
+  return isOther && openReason(own, 'renamed') !== undefined;
 }
 
 /** You have said what came of the order whose task is known. The provider is asked about it before that counts. */
@@ -390,30 +389,17 @@ export function mayBeInFlight({ own, facts }: OwnView): boolean {
 }
 
 /**
- * True if waiting will not resolve the order (the reason is `hopeless`, or the order has failed), or if its task has run for
+ * True if waiting will not resolve the order (what is open is `hopeless`, or the order has failed), or if its task has run for
  * more than an hour.
  */
-export function isHopeless({ object, facts }: View, own: ServerRecord): boolean {
-  return isOpen(object, own, 'hopeless') || isOverdue(own, facts.now);
+export function isHopeless({ facts }: View, own: ServerRecord): boolean {
+  return openReason(own, 'hopeless') !== undefined || isOverdue(own, facts.now);
 }
 
-/** By the record, or by the present reason, which may be newer. */
-function isOpen({ status }: VirtualServer, own: ServerRecord, trait: Trait): boolean {
-  return openReason(own, trait) !== undefined || hasTrait(currentReason(status?.conditions), trait);
-}
-
-export function createOutcomeIsUnknown({ own, object }: OwnView): Operation | undefined {
+export function createOutcomeIsUnknown({ own }: OwnView): Operation | undefined {
   if (own.attempt === undefined || own.task !== undefined || own.identifier !== undefined) return undefined;
-  const cause = causeOf(object, own);
+  const cause = own.open?.reason === 'CreateOutcomeUnknown' ? own.open.cause : undefined;
   return park('CreateOutcomeUnknown', unknownMessage(own, cause), ON_CHANGE, cause);
-}
-
-/** Only the visit that sent the create knows what happened. Earlier versions kept it in the condition of this order alone. */
-function causeOf({ status }: VirtualServer, { attempt, hintedTask, open }: ServerRecord): string | undefined {
-  if (open?.reason === 'CreateOutcomeUnknown') return open.cause;
-  const mirror = mirrorIn(status);
-  if (mirror?.attempt !== attempt || mirror?.hintedTask !== hintedTask) return undefined;
-  return status?.conditions?.find(({ reason }) => reason === 'CreateOutcomeUnknown')?.subject;
 }
 
 export function taskRuns(view: OwnView): Operation | undefined {

@@ -4,6 +4,7 @@ import type { ServerRecord } from '../../api/record.ts';
 import type { VirtualServer } from '../../api/virtual-server.ts';
 import type { Finding } from '../../controller/conditions.ts';
 import { isPaused } from '../../api/server-state.ts';
+import { readySince } from './format-1.ts';
 import { cancelIsForbidden } from './view.ts';
 import type { Facts } from './types.ts';
 
@@ -52,8 +53,7 @@ export function untilExpiry(object: VirtualServer, record: ServerRecord | undefi
 }
 
 /**
- * Adds `readyAt`, from which `ttl` counts: when the server became ready, recorded when it is first seen ready with a
- * `ttl`. Takes the later of both clocks, and never a time before the API server created the object: a clock that was
+ * Adds `readyAt`, from which `ttl` counts: when the server was first seen ready. Takes the later of both clocks, and never a time before the API server created the object: a clock that was
  * behind must not shorten the life of a server.
  */
 export function withReadyAt(
@@ -61,10 +61,10 @@ export function withReadyAt(
   record: ServerRecord,
   { now, apiServerNow }: Pick<Facts, 'now' | 'apiServerNow'>,
 ): ServerRecord {
-  const { spec, status, metadata } = object;
-  if (spec.ttl === undefined || record.readyAt !== undefined) return record;
-  const ready = status?.conditions?.find(({ type, status: value }) => type === 'Ready' && value === 'True');
-  const since = ready && timeOf(ready.lastTransitionTime);
+  const { metadata } = object;
+  if (record.readyAt !== undefined) return record;
+  const ready = readySince(record, object);
+  const since = ready === undefined ? undefined : timeOf(ready);
   const made = timeOf(metadata.creationTimestamp) ?? -Infinity;
   return { ...record, readyAt: timestamp(Math.max(since ?? Math.max(now, apiServerNow ?? now), made)) };
 }

@@ -8,7 +8,6 @@ import type { Server } from '../../provider/types.ts';
 import type { Memo } from './memo.ts';
 import type { Others, ShownServer } from './types.ts';
 import { namesOf } from './words.ts';
-import { currentReason, hasTrait } from '../../api/conditions.ts';
 import { doubtIn } from '../../api/open.ts';
 import { without } from '../../base/without.ts';
 import { withoutOpen } from './open.ts';
@@ -244,8 +243,8 @@ export function isInDoubt(object: VirtualServer, { evidence }: Memo): boolean {
   if (denials?.of.startsWith('server ') === true || unrecognized !== undefined) return true;
   // This process has recognized the server since.
   if (identifier !== undefined && task?.state === 'over' && task.identifier === identifier) return false;
-  // Earlier versions of the operator, and one that only observes, tell it by the reason alone.
-  return doubtIn(knownRecord(object)) !== undefined || hasTrait(currentReason(object.status?.conditions), 'doubt');
+  const known = knownRecord(object);
+  return doubtIn(known) !== undefined || known?.missingAt !== undefined;
 }
 
 /** Whether a server that was just read is the one in the record. `use`: the purpose, unless there is doubt. */

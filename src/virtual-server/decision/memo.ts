@@ -10,9 +10,11 @@ export interface Memo {
   /** Consecutive failures of calls to the provider. */
   failures: number;
   plan?: Plan | undefined;
+  /** How often the object makes the operator call the provider; undefined: this process has not visited it yet. */
+  calls?: Calls | undefined;
   /** The answers of the task that is followed. */
   polled?: Polled | undefined;
-  /** When the status last told the progress of the task, on the monotonic clock (ms). */
+  /** When the status last told the progress of the task, on the monotonic clock (ms); undefined: it says something else now. */
   toldAt?: number | undefined;
 }
 
@@ -31,6 +33,9 @@ export interface Polled {
   /** The server that the last answer named, which the status may not tell yet. */
   identifier?: string | undefined;
 }
+
+/** At every poll interval, at every resync interval, or never except for single calls. */
+export type Calls = 'poll' | 'resync' | 'none';
 
 /** Operations that may be planned for later. */
 export type Planned = 'order' | 'adopt' | 'takeOver' | 'follow' | 'look' | 'cancel' | 'expire';
@@ -65,6 +70,7 @@ export interface Evidence {
   /** The last server that was read with this identifier cannot be proven to be the object's server. */
   unrecognized?: string | undefined;
   end?: End | undefined;
+  boot?: Boot | undefined;
   /** The object that is to get the server does not exist, or is being deleted; `since`: on the monotonic clock (ms). */
   takerMissing?: { name: string; since: number } | undefined;
 }
@@ -108,6 +114,12 @@ export interface Denials {
   counted: number;
   /** What the list of servers says of all counted denials: the least that it says of any. */
   unlisted: Unlisted;
+}
+
+/** Since when a server that was read may be booting, on the monotonic clock (ms). `off`: it did not run. `over`: it is up. */
+export interface Boot {
+  identifier: string;
+  since: number | 'off' | 'over';
 }
 
 /** How far the end of a server has come. */

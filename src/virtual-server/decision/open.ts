@@ -2,7 +2,7 @@
  * What a visit leaves open, for the record: conditions show one reason at a time, and any other one may take its place before the
  * question is answered. Pure.
  */
-import { doubtIn, openReason } from '../../api/open.ts';
+import { MAX_CAUSE, QUESTIONS, doubtIn, openReason } from '../../api/open.ts';
 import type { Reason } from '../../api/conditions.ts';
 import type { ServerRecord } from '../../api/record.ts';
 import { timestamp } from '../../base/duration.ts';
@@ -14,19 +14,7 @@ import { unknownMessage } from './words.ts';
 
 /** The provider denies the server of the record, or shows one that may be another. */
 const DOUBTS: ReadonlySet<Reason> = new Set(['AbsenceUnproven', 'IdentityUnproven']);
-/** The order has led to no server that the operator can see. A later one says more; the last four say the same amount. */
-const QUESTIONS: readonly Reason[] = [
-  'ServerNotVisible',
-  'TaskOverdue',
-  'IdentityUnproven',
-  'CreateOutcomeUnknown',
-  'TaskNotFound',
-  'TaskFailed',
-  'TaskInUse',
-];
-const MOST = 3;
-/** Maximum length of the cause in the record, in characters. */
-const MAX_CAUSE = 200;
+const MOST = 5;
 
 const rankOf = (reason: string | undefined): number =>
   Math.min(MOST, (QUESTIONS as readonly string[]).indexOf(reason ?? ''));
@@ -40,6 +28,8 @@ export function withOpen(record: ServerRecord, { reason, subject }: Verdict, now
     if (before?.reason === reason) return record;
     return { ...record, doubt: { identifier, reason, since: before?.since ?? timestamp(now) } };
   }
+  // An adoption that is refused says nothing about the order.
+  if (reason === 'IdentifierInUse' && identifier === undefined) return record;
   if (open?.reason === reason || rankOf(reason) < Math.max(0, rankOf(open?.reason))) return record;
   const cause = reason === 'CreateOutcomeUnknown' && subject !== undefined ? cut(subject, MAX_CAUSE) : undefined;
   return { ...record, open: { reason, since: timestamp(now), ...(cause !== undefined && { cause }) } };
@@ -62,7 +52,7 @@ export function coveredBy(
   const notes: { reason: Reason; message: string }[] = [];
   if (isParked !== undefined && !QUESTIONS.includes(reason) && reason !== 'CreateFailed')
     notes.push({ reason: isParked, message: parkedMessage(record, isParked) });
-  if (doubt !== undefined && reason !== 'ServerMissing')
+  if (doubt !== undefined && reason !== 'ServerMissing' && reason !== 'ReleaseRefused')
     notes.push({
       reason: doubt.reason as Reason,
       message: `Since ${doubt.since}, it is unproven that the provider has server ${doubt.identifier} of this object (${doubt.reason})`,

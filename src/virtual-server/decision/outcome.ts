@@ -1,5 +1,6 @@
 /** The ways a step ends: wait until a time, park with a reason, retry later, or continue at once. Pure. */
-import { currentReason, hasTrait, type ReadyReason } from '../../api/conditions.ts';
+import { hasTrait, type ReadyReason } from '../../api/conditions.ts';
+import { standingReason } from '../../api/open.ts';
 import { mirrorIn, type ServerRecord } from '../../api/record.ts';
 import type { VirtualServer } from '../../api/virtual-server.ts';
 import { capitalized, ended } from '../../base/text.ts';
@@ -11,7 +12,16 @@ import { withOpen } from './open.ts';
 import { untilDelayEnd } from './delay.ts';
 import { untilExpiry } from './expiry.ts';
 import { saysGone, saysNotCreated, takerOf } from './inputs.ts';
-import { wasSent, withEvidence, withGone, withoutGone, withoutPlan, type Memo, type Planned } from './memo.ts';
+import {
+  wasSent,
+  withEvidence,
+  withGone,
+  withoutGone,
+  withoutPlan,
+  type Calls,
+  type Memo,
+  type Planned,
+} from './memo.ts';
 import { atLatest, NOW, ON_CHANGE, withPlan, type Pause } from './next.ts';
 import type { Facts, Operation, Outcome, Park } from './types.ts';
 import { firstSeen, type View } from './view.ts';
@@ -34,10 +44,21 @@ export function endVisit(
   return {
     record: isOpened ? known : record,
     status,
-    memo: withoutPlan(memo),
+    memo: {
+      ...withoutPlan(memo),
+      calls: callsOf(when.operation, parts),
+      ...(parts.verdict?.reason !== 'Creating' && { toldAt: undefined }),
+    },
     events: eventsOf(object.status, status),
     when: atLatest(when, untilEnd(object, parts.record, facts)),
   };
+}
+
+/** How often a visit that ends like this is repeated with calls. */
+function callsOf(planned: Planned | undefined, { verdict, connection }: Parts): Calls {
+  if (planned === 'follow') return hasTrait(verdict?.reason, 'aboutKey') ? 'none' : 'poll';
+  if (planned !== 'look' || hasTrait(verdict?.reason, 'aboutKey')) return 'none';
+  return connection?.reason === 'ConnectionSecretFailed' || hasTrait(verdict?.reason, 'readAtPoll') ? 'poll' : 'resync';
 }
 
 /** ms until time alone changes what the operator may do: the server expires, or the delay of a deletion ends. */
@@ -104,21 +125,21 @@ function rememberForeign(memo: Memo, at: View, verdict: Verdict): Memo {
 
 /** There is no key to make calls with, so the operation has to wait. */
 export function withoutKey(at: View, operation: Planned, { reason, message, advice, retryAfterMs }: Missing): Outcome {
-  const verdict = { reason: rememberedReason(at) ?? reason, message, advice };
+  const verdict = { reason: doubtShown(at) ?? reason, message, advice };
   const after = retryAfterMs === undefined ? {} : { afterMs: retryAfterMs };
   return parked(at, { verdict, when: { operation, ...after } });
 }
 
-/** A doubt stays while calls fail, because the next process knows of it only from its reason (`isInDoubt`). */
-function rememberedReason({ object: { status }, own }: View): ReadyReason | undefined {
-  const reason = currentReason(status?.conditions);
-  return own?.identifier !== undefined && hasTrait(reason, 'doubt') ? (reason as ReadyReason) : undefined;
-}
+/** A doubt is more than the call that failed meanwhile. */
+const doubtShown = ({ own }: View): ReadyReason | undefined => {
+  const reason = standingReason(own);
+  return hasTrait(reason, 'doubt') ? (reason as ReadyReason) : undefined;
+};
 
 /** A call of the operation failed. */
 export function failed(at: View, operation: Planned, error: ProviderError): Outcome {
   const verdict: Verdict = {
-    reason: rememberedReason(at) ?? reasonOf(error),
+    reason: doubtShown(at) ?? reasonOf(error),
     message: capitalized(callProblem(error)),
   };
   return { ...retryLater(at, operation, { record: recordOf(at), verdict }, error.retryAfterMs), error };

@@ -5,7 +5,10 @@ import { isRunning } from '../../api/server-state.ts';
 import type { VirtualServer } from '../../api/virtual-server.ts';
 import type { Server } from '../../provider/types.ts';
 import type { ShownKey } from './key-types.ts';
+import type { Boot } from './memo.ts';
 import { isHost, serverFields, SSH_PORT } from './status.ts';
+import type { Facts } from './types.ts';
+import { isOverdue } from './view.ts';
 import type { Result } from '../../base/result.ts';
 
 export interface SshEndpoint {
@@ -45,25 +48,31 @@ export function sshTarget({ spec, metadata }: VirtualServer, server: Server): Ss
 const BOOT_MS = 5 * 60_000;
 
 /**
- * True from the first check of a running server on, unless the object was Ready until now or adopted the server. The
- * condition Reachable has the time of that check; a time in the future comes from another clock.
+ * Since when the server may be booting, after a read and an SSH check: a new server from its first read on, another one if this
+ * process has seen it not running.
  */
-function isBooting({ status }: VirtualServer, { mode }: ServerRecord, now: number): boolean {
-  const of = (name: string) => status?.conditions?.find(({ type }) => type === name);
-  if (mode === 'adopt' || of('Ready')?.status === 'True') return false;
-  const before = of('Reachable');
-  if (before === undefined) return true;
-  const age = now - Date.parse(before.lastTransitionTime);
-  return before.reason === 'Booting' && age >= 0 && age < BOOT_MS;
+export function bootOf(
+  { memo, monotonic, now }: Facts,
+  record: ServerRecord,
+  { identifier, status }: Server,
+  probed: ProbeResult | undefined,
+): Boot {
+  if (!isRunning(status)) return { identifier, since: 'off' };
+  const { boot } = memo.evidence;
+  const before = boot?.identifier === identifier ? boot.since : undefined;
+  const isNew = record.mode === 'create' && record.readyAt === undefined && !isOverdue(record, now);
+  if (probed?.ok === true || before === 'over' || (before === undefined && !isNew))
+    return { identifier, since: 'over' };
+  const since = typeof before === 'number' ? before : monotonic;
+  return { identifier, since: monotonic - since < BOOT_MS ? since : 'over' };
 }
 
-/** For a running server; undefined if `sshCheck` asks for nothing. `now` in ms since the epoch. */
+/** For a running server; undefined if `sshCheck` asks for nothing. */
 export function reach(
   object: VirtualServer,
-  record: ServerRecord,
   server: Server,
   probed: ProbeResult | undefined,
-  now: number,
+  { since }: Boot,
 ): { verdict?: Verdict; reachable?: Reachable } | undefined {
   const { sshCheck } = object.spec;
   if (sshCheck !== 'Proxy' && sshCheck !== 'Direct') return undefined;
@@ -81,7 +90,7 @@ export function reach(
     const message = `An SSH server answers at ${where}: ${banner}${unread}`;
     return { reachable: { status: 'True', reason: 'Reachable', message } };
   }
-  const reason = isBooting(object, record, now) ? 'Booting' : 'Unreachable';
+  const reason = typeof since === 'number' ? 'Booting' : 'Unreachable';
   const then =
     reason === 'Booting'
       ? `A server needs some minutes to boot. If none answers for ${BOOT_MS / 60_000} minutes, the reason becomes Unreachable`

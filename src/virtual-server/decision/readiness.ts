@@ -1,21 +1,20 @@
 /** What a server that was just read means for Ready: whether it runs, has an address, and answers the SSH check. Pure. */
-import type { ServerRecord } from '../../api/record.ts';
 import { isRunning } from '../../api/server-state.ts';
 import type { VirtualServer } from '../../api/virtual-server.ts';
 import { cut } from '../../base/text.ts';
 import type { Verdict } from '../../controller/conditions.ts';
 import type { Server } from '../../provider/types.ts';
+import type { Boot } from './memo.ts';
 import { reach, type ProbeResult, type Reachable } from './reach.ts';
 
-/** `probed`: the result of the SSH check, if there was one. `now` in ms since the epoch. */
+/** `probed`: the result of the SSH check, if there was one. */
 export function readiness(
   object: VirtualServer,
-  record: ServerRecord,
   server: Server,
   probed: ProbeResult | undefined,
-  now: number,
+  boot: Boot,
 ): { verdict: Verdict; reachable: Reachable | undefined } {
-  const reached = isRunning(server.status) ? reach(object, record, server, probed, now) : undefined;
+  const reached = isRunning(server.status) ? reach(object, server, probed, boot) : undefined;
   return { verdict: reached?.verdict ?? verdictOf(server), reachable: reached?.reachable };
 }
 

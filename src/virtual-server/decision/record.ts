@@ -19,8 +19,8 @@ import {
   mirrorIn,
 } from '../../api/record.ts';
 import type { VirtualServer } from '../../api/virtual-server.ts';
-import { currentReason } from '../../api/conditions.ts';
 import { isPaused } from '../../api/server-state.ts';
+import { fromFormat1 } from './format-1.ts';
 import type { AttemptNote } from './types.ts';
 
 export type RecordView =
@@ -76,23 +76,29 @@ function fromCopies(object: VirtualServer, copies: Copies, notes: readonly Attem
   if ('problem' in merged) return { kind: 'conflict', ...merged };
   const held = finalizers?.includes(FINALIZER) === true || object.metadata.deletionTimestamp !== undefined;
   // A different key order is not a change, or two versions that run in turn would keep rewriting the record.
-  const isWritten = own !== undefined && isDeepEqual(ofAnnotation(object, own, merged), own);
+  const isWritten = own !== undefined && !copies.isAdded && isDeepEqual(ofAnnotation(object, own, merged), own);
   return { kind: 'own', record: merged, stale: !isWritten || !held || isOutlived(mirror, merged) };
 }
 
 /**
  * What the annotation has to say. While the server is being created, the mirror alone may have the identifier: the task
  * in the annotation leads to it. The write that records the fingerprint adds it. A paused or deleted object may wait for
- * a long time, so its annotation gets the identifier at once. What is open comes with the next write of the annotation.
+ * a long time, so its annotation gets the identifier at once, and so does one whose order is in question. What is in `LATER`
+ * comes with the next write of the annotation.
  */
 function ofAnnotation(object: VirtualServer, own: ServerRecord, found: ServerRecord): ServerRecord {
-  const open = (['doubt', 'open'] as const).filter((field) => own[field] === undefined && found[field] !== undefined);
-  const merged = open.length === 0 ? found : without(found, ...open);
+  const mayLag = object.spec.ttl === undefined ? LATER : LATER.filter((field) => field !== 'readyAt');
+  const later = mayLag.filter((field) => own[field] === undefined && found[field] !== undefined);
+  const shown = later.length === 0 ? found : without(found, ...later);
+  const merged = own.format === found.format ? shown : { ...shown, format: own.format };
   const isOnItsWay = own.task !== undefined && own.identifier === undefined;
+  const isInQuestion = (found.doubt ?? found.open ?? found.createFailure) !== undefined;
   const waits = isPaused(object) || object.metadata.deletionTimestamp !== undefined;
-  if (!isOnItsWay || waits || currentReason(object.status?.conditions) !== 'Creating') return merged;
+  if (!isOnItsWay || waits || isInQuestion) return merged;
   return without(merged, 'identifier');
 }
+
+const LATER = ['doubt', 'open', 'readyAt'] as const;
 
 /** As much of the object's own record as can be read, even if annotation and mirror contradict each other. */
 export function knownRecord(object: VirtualServer): ServerRecord | undefined {
@@ -109,6 +115,8 @@ interface Copies {
   own: ServerRecord | undefined;
   mirror: ServerRecord | undefined;
   merged: MergeResult | undefined;
+  /** The merged record has something that neither copy has. */
+  isAdded: boolean;
   /** What follows from them without the journal; computed when first asked for. */
   view?: RecordView;
 }
@@ -128,7 +136,9 @@ function copiesOf(object: VirtualServer): Copies {
   const own = parsed.ok && parsed.record?.owner === uid ? parsed.record : undefined;
   const found = mirrorIn(object.status);
   const mirror = found?.owner === uid ? found : undefined;
-  const copies: Copies = { parsed, own, mirror, merged: mergeRecords(own, mirror) };
+  const stored = mergeRecords(own, mirror);
+  const merged = stored === undefined || 'problem' in stored ? stored : fromFormat1(stored, object);
+  const copies: Copies = { parsed, own, mirror, merged, isAdded: merged !== stored };
   recent.set(object, copies);
   return copies;
 }
@@ -184,7 +194,9 @@ function mergeRecords(annotated: ServerRecord | undefined, mirror: ServerRecord 
     list?.filter(({ attempt, identifier }) => attempt !== open && !isSameIdentifier(identifier, held)),
   );
   const failed = mergeFailed(...lists);
-  const merged = { ...(orphans && { orphans }), ...(failed && { failed }), ...(settled && { settled }) };
+  const format = Math.max(annotated.format ?? 1, mirror.format ?? 1);
+  const found = { ...(orphans && { orphans }), ...(failed && { failed }), ...(settled && { settled }) };
+  const merged = { ...(format > 1 && { format }), ...found };
   // What has happened to a server stays true, whichever side still records it.
   const [readyAt, expiredAt] = (['readyAt', 'expiredAt'] as const).map((end) => annotated[end] ?? mirror[end]);
   const ends = { ...(readyAt !== undefined && { readyAt }), ...(expiredAt !== undefined && { expiredAt }) };

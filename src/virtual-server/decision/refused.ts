@@ -2,12 +2,11 @@
  * What an object says while the API server refuses a write of its metadata, or of its connection Secret. The API server may
  * still accept the status, which is a separate resource. Pure.
  */
-import { currentReason, hasTrait, type ReadyReason } from '../../api/conditions.ts';
 import { FINALIZER, RECORD_ANNOTATION } from '../../api/names.ts';
 import type { ServerRecord } from '../../api/record.ts';
 import type { VirtualServer, VirtualServerStatus } from '../../api/virtual-server.ts';
 import { ended } from '../../base/text.ts';
-import { eventOf, type EventNote, type Verdict } from '../../controller/conditions.ts';
+import { eventOf, type EventNote } from '../../controller/conditions.ts';
 import type { MetadataPatch } from '../../kube/client.ts';
 import type { Refusal } from '../../kube/error.ts';
 import { compose } from './compose.ts';
@@ -34,7 +33,10 @@ export function patchInWords({ finalizers, annotations = {} }: MetadataPatch): s
   return finalizers === undefined ? `write ${annotation}` : `add the finalizer ${FINALIZER} and ${annotation}`;
 }
 
-/** The copy of the record in the status does not change, because the record was not stored. */
+/**
+ * The copy of the record in the status does not change, because the record was not stored, except for what makes the operator
+ * more careful: it must outlive this visit and its memory.
+ */
 export function refusedStatus(at: View, write: RefusedWrite): { status: VirtualServerStatus; event: EventNote } {
   const { object, facts } = at;
   const { what, next, refusal } = write;
@@ -43,20 +45,23 @@ export function refusedStatus(at: View, write: RefusedWrite): { status: VirtualS
   const message =
     `The API server refuses to ${what}: ${refusal.said} ${ended(consequence(at, next))} ` +
     `${refusal.remedy}. The operator retries automatically`;
-  const verdict: Verdict = { reason, ...(!isOver && keptVerdict(object, permitsWrite)), message };
-  const record = recordOf(at);
-  const isAsked = wasSent(facts.memo, record?.identifier);
-  const status = compose(object, { record, ...(isOver && { fields: leftOf(object) }), verdict, isAsked }, facts.now);
+  const stored = recordOf(at);
   // Another server may get the identifier while this object stays.
-  const told = isOver && record ? withOpen(record, { reason: 'AbsenceUnproven', message }, facts.now) : next.record;
-  return { status: withOpenOf(told, withMirrorOf(object, status)), event: eventOf({ reason, message }) };
+  const told = isOver && stored ? withOpen(stored, { reason: 'AbsenceUnproven', message }, facts.now) : next.record;
+  const record = stored && careful(stored, told);
+  const isAsked = wasSent(facts.memo, record?.identifier);
+  const parts = { record, ...(isOver && { fields: leftOf(object) }), verdict: { reason, message } as const, isAsked };
+  const status = compose(object, parts, facts.now);
+  return { status: withMirrorOf(object, status, told, stored), event: eventOf({ reason, message }) };
 }
 
-/** What makes the operator more careful must not be forgotten with this process, although the record could not be stored. */
-function withOpenOf(next: ServerRecord | null | undefined, status: VirtualServerStatus): VirtualServerStatus {
-  const { doubt, open } = next ?? {};
-  if (status.record === undefined || (doubt === undefined && open === undefined)) return status;
-  return { ...status, record: { ...status.record, ...(doubt && { doubt }), ...(open && { open }) } };
+/** The record with what `next` says of it that makes the operator more careful. */
+function careful<R extends object>(stored: R, next: ServerRecord | null | undefined): R {
+  const { doubt, open, missingAt, identifier } = next ?? {};
+  const isGone = missingAt !== undefined && doubt === undefined && identifier !== undefined;
+  const gone = isGone ? { identifier, reason: 'AbsenceUnproven', since: missingAt } : doubt;
+  if (gone === undefined && open === undefined) return stored;
+  return { ...stored, ...(gone && { doubt: gone }), ...(open && { open }) };
 }
 
 /** The provider may give the addresses of a server that is gone to another customer; its host keys prove who it was. */
@@ -64,28 +69,21 @@ function leftOf({ status }: VirtualServer): VirtualServerStatus {
   return status?.sshHostKeys === undefined ? {} : { sshHostKeys: status.sshHostKeys };
 }
 
-/** The status with the copy of the record that it has at the API server, or without one. */
-export function withMirrorOf({ status }: VirtualServer, next: VirtualServerStatus): VirtualServerStatus {
-  const { record: _record, ...rest } = next;
-  return { ...rest, ...(status?.record !== undefined && { record: status.record }) };
-}
-
 /**
- * The present reason, if later decisions read it from the status, also those of the next process: a server in doubt must not
- * be cancelled, and an order that only you can resolve is not followed again.
+ * The status with the copy of the record that it has at the API server, or without one. `found`: the record that could not be
+ * stored, of which the copy says what makes the operator more careful. If there is no copy, `stored` becomes one to say it.
  */
-export function keptVerdict(
+export function withMirrorOf(
   { status }: VirtualServer,
-  isNeeded: (reason: string | undefined) => boolean = () => false,
-): Pick<Verdict, 'reason' | 'subject'> | undefined {
-  const reason = currentReason(status?.conditions);
-  if (!hasTrait(reason, 'doubt') && !hasTrait(reason, 'namedByYou') && !isNeeded(reason)) return undefined;
-  const subject = status?.conditions?.find((condition) => condition.reason === reason)?.subject;
-  return { reason: reason as ReadyReason, subject };
+  next: VirtualServerStatus,
+  found?: ServerRecord | null,
+  stored?: ServerRecord,
+): VirtualServerStatus {
+  const { record: _record, ...rest } = next;
+  const kept = status?.record ?? stored;
+  const record = kept && careful(kept, found);
+  return { ...rest, ...(record !== undefined && (status?.record !== undefined || record !== kept) && { record }) };
 }
-
-/** Without this reason, the next visit would not come to the write again, but ask the provider what it knows already. */
-const permitsWrite = (reason: string | undefined): boolean => hasTrait(reason, 'hopeless') || reason === 'AdoptInvalid';
 
 /** What is the case until the write is accepted. */
 function consequence({ object, deleting }: View, { record, unwritten }: RefusedWrite['next']): string {

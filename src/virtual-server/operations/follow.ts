@@ -1,10 +1,9 @@
 /** Follows the task of an order until it names a server and ends. */
 import type { TaskNumber } from '../../base/exact-numbers.ts';
 import { without } from '../../base/without.ts';
-import { currentReason } from '../../api/conditions.ts';
 import type { Verdict } from '../../controller/conditions.ts';
 import { timestamp } from '../../base/duration.ts';
-import { MAX_IDENTIFIER, type ServerRecord } from '../../api/record.ts';
+import { MAX_IDENTIFIER, mirrorIn, type ServerRecord } from '../../api/record.ts';
 import { isSameIdentifier } from '../../base/identifier.ts';
 import { hasAccepted, isSameAccount, isSameProvider } from '../decision/identity.ts';
 import { withEvidence, withoutDenials, withoutFailures, type Memo } from '../decision/memo.ts';
@@ -243,7 +242,7 @@ function pending(
  * identifier as this one did, by the task.
  */
 function isSoonOver({ object, facts }: View, { attemptedAt }: ServerRecord, afterMs: number): boolean {
-  const isFirst = currentReason(object.status?.conditions) === undefined;
+  const isFirst = mirrorIn(object.status) === undefined;
   return isFirst && (runsForMs(attemptedAt, facts.now) ?? Infinity) + afterMs <= SHORT_MS;
 }
 
@@ -257,7 +256,7 @@ const PROGRESS_MS = 10_000;
 function isToldAlready({ object, facts }: View, task: TaskNumber): boolean {
   const { status, metadata } = object;
   const isCurrent = status?.observedGeneration === metadata.generation && status.task?.id === task;
-  if (!isCurrent || currentReason(status.conditions) !== 'Creating') return false;
+  if (!isCurrent) return false;
   const { toldAt = -Infinity } = facts.memo;
   return facts.monotonic - toldAt < Math.min(PROGRESS_MS, 10 * facts.timing.pollMs);
 }

@@ -1,7 +1,7 @@
 /** Reads the server: whether it is still there, what it is like, and whether it answers. */
 import { without } from '../../base/without.ts';
 import { ended } from '../../base/text.ts';
-import type { ServerRecord } from '../../api/record.ts';
+import { RECORD_FORMAT, type ServerRecord } from '../../api/record.ts';
 import type { Verdict } from '../../controller/conditions.ts';
 import type { Session } from '../../provider/types.ts';
 import { runsForMs } from '../decision/next-poll.ts';
@@ -18,7 +18,7 @@ import { NOW, type Pause } from '../decision/next.ts';
 import { nextLookMs } from '../decision/next-look.ts';
 import { failed, goOn, goneUnasked, endVisit, withoutKey } from '../decision/outcome.ts';
 import { hostKeyFinding, knownKeys, NO_KEYS, pinned, typesOf, type PinnedKeys } from '../decision/host-keys.ts';
-import { sshTarget, type ProbeResult } from '../decision/reach.ts';
+import { bootOf, sshTarget, type ProbeResult } from '../decision/reach.ts';
 import { readiness } from '../decision/readiness.ts';
 import { priceText, recordedPrice, withPrice } from '../decision/price.ts';
 import { isPrice, isProvisioned, serverFields } from '../decision/status.ts';
@@ -111,14 +111,17 @@ export function seen(at: View, before: ServerRecord, known: ServerRecord, found:
   const isEnding = deleting ? !keepsServer(object, current, facts) : isToExpire(object, current, facts);
   if (isEnding) return { ...goOn(present), ...(current !== before && inBoth(at, current)) };
 
-  const ready = readiness(object, current, server, probed, facts.now);
+  const boot = bootOf(facts, current, server, probed);
+  const ready = readiness(object, server, probed, boot);
   const isAvailable = ready.verdict.reason === 'Available';
   const takerMissing = deleting ? missingTaker(object, facts) : undefined;
-  // An upgrade rewrites no record: that of an earlier version gets the price with the next change, or when status alone has it.
-  const isEarlier = current === before && current.price === undefined && isPrice(server.price);
-  const priced = isEarlier ? current : withPrice(object, current, server, facts.now);
+  // An upgrade rewrites no record: an earlier one gets what it lacks with the next change, or when it is needed.
+  const isEarlier = current === before && current.format !== RECORD_FORMAT && object.spec.ttl === undefined;
+  const isToStay = isEarlier && current.price === undefined && isPrice(server.price);
+  const priced = isToStay ? current : withPrice(object, current, server, facts.now);
   const verdict = deleting ? kept(object, current, facts, takerMissing) : withPriceNote(ready.verdict, priced);
-  const record = isAvailable ? withReadyAt(object, priced, facts) : priced;
+  const isDue = isAvailable && (!isEarlier || priced !== current);
+  const record = isDue ? withReadyAt(object, priced, facts) : priced;
   const { keys, isNew: isNewKey } = hostKeys;
   const parts = {
     record,
@@ -135,8 +138,10 @@ export function seen(at: View, before: ServerRecord, known: ServerRecord, found:
     operation: 'look',
     afterMs: nextLookMs(current, verdict, { connection, isNewKey }, facts),
   } as const;
-  const memo = withEvidence(withoutFailures(withoutWord(present)), { takerMissing });
-  const next = endVisit(at, parts, when, memo, record === before ? undefined : record);
+  const memo = withEvidence(withoutFailures(withoutWord(present)), { takerMissing, boot });
+  // The mirror alone has it, which costs no write, until a `ttl` counts from it.
+  const isNoted = priced === before && object.spec.ttl === undefined;
+  const next = endVisit(at, parts, when, memo, record === before || isNoted ? undefined : record);
   // With the time of readiness, a ttl may be over already, and nothing else would lead to the next visit.
   if (!deleting && isToExpire(object, record, facts)) return { ...next, when: NOW };
   return next.record !== undefined && canFollow(at, before, record, isAvailable) ? mirroredFirst(next, when) : next;

@@ -1,10 +1,9 @@
 /** All operations: what does each of them, and what the operator says in its place with `--observe-only`. */
-import { hasTrait } from '../../api/conditions.ts';
-import type { Verdict } from '../../controller/conditions.ts';
+import { hasTrait, type ReadyReason } from '../../api/conditions.ts';
+import { standingReason } from '../../api/open.ts';
 import type { Withheld } from '../../controller/observer.ts';
 import { atEarliest } from '../decision/next.ts';
 import { parked, waited } from '../decision/outcome.ts';
-import { keptVerdict } from '../decision/refused.ts';
 import type { Operation, Outcome } from '../decision/types.ts';
 import type { View } from '../decision/view.ts';
 import type { Visit } from '../visit.ts';
@@ -73,9 +72,9 @@ const OPERATIONS: { readonly [T in Operation['type']]: Row<Extract<Operation, { 
     does: cancel,
     acts: true,
     withheld: 'cancel',
-    would: ({ object, deleting }, { identifier }) => {
+    would: ({ own, deleting }, { identifier }) => {
       const why = deleting ? 'The object is being deleted' : 'The time of the server is up';
-      const isInDoubt = hasTrait(keptVerdict(object)?.reason, 'doubt');
+      const isInDoubt = hasTrait(standingReason(own), 'doubt');
       const proof = isInDoubt ? ', once it proves to be that of this object' : '';
       return `${why}: it would cancel server ${identifier}${proof}`;
     },
@@ -135,6 +134,6 @@ function unhurried(next: Done): Done {
 /** Without a plan: each visit finds out again what would be done. */
 function reported(at: View, what: string): Outcome {
   const message = `The operator only observes (--observe-only). ${what}`;
-  const verdict: Verdict = { reason: 'ObserveOnly', ...keptVerdict(at.object), message };
-  return parked(at, { verdict, when: { afterMs: at.facts.timing.resyncMs } });
+  const reason = (standingReason(at.own) ?? 'ObserveOnly') as ReadyReason;
+  return parked(at, { verdict: { reason, message }, when: { afterMs: at.facts.timing.resyncMs } });
 }

@@ -17,7 +17,6 @@ import {
 import type { Others } from '../decision/types.ts';
 import { sourceKey } from '../decision/record.ts';
 import type { Reservation } from './limits.ts';
-import { currentReason, hasTrait } from '../../api/conditions.ts';
 import { openReason } from '../../api/open.ts';
 import type { VirtualServer } from '../../api/virtual-server.ts';
 import { OwnedIndex } from '../../base/owned-index.ts';
@@ -50,8 +49,11 @@ export type AccountOf = (namespace: string, secret: string) => string | undefine
 export class Holders {
   readonly #accountOf: AccountOf;
   readonly #holdings = new OwnedIndex<string, Holding>();
-  /** By `sourceKey` of an object whose server another one has taken over: what that object holds counts no longer. */
-  readonly #takers = new OwnedIndex<string, true>();
+  /**
+   * By `sourceKey` of an object whose server another one has taken over, with what the other one holds. Once that counts, the
+   * holding of the first object no longer does: in between, nobody else may adopt the server.
+   */
+  readonly #takers = new OwnedIndex<string, Holding | undefined>();
   readonly #reserved = new Set<string>();
 
   constructor(accountOf: AccountOf) {
@@ -63,7 +65,7 @@ export class Holders {
    * becomes a hold. `takes`: the `sourceKey` of the object whose server this one has taken over.
    */
   set(uid: string, holding: Holding | undefined, takes?: string): void {
-    this.#takers.put(uid, takes === undefined ? [] : [[takes, true]]);
+    this.#takers.put(uid, takes === undefined ? [] : [[takes, holding]]);
     if (holding?.identifier !== undefined) this.#reserved.delete(uid);
     else if (this.#reserved.has(uid)) return;
     this.#put(uid, holding);
@@ -124,10 +126,15 @@ export class Holders {
     };
   }
 
-  #isOwner(uid: string, { namespace, secret, account, isConfirmed }: Holding): boolean {
+  #isOwner(uid: string, holding: Holding): boolean {
     // Only while a visit lasts.
     if (this.#reserved.has(uid)) return true;
-    if (this.#takers.has(sourceKey({ namespace, uid }))) return false;
+    const takers = [...this.#takers.of(sourceKey({ namespace: holding.namespace, uid })).values()];
+    const isTaken = takers.some((taken) => taken === undefined || this.#isBelieved(taken));
+    return !isTaken && this.#isBelieved(holding);
+  }
+
+  #isBelieved({ namespace, secret, account, isConfirmed }: Holding): boolean {
     return isConfirmed === true || isSameAccount(this.#accountOf(namespace, secret), account);
   }
 
@@ -174,17 +181,11 @@ export function holdingOf(object: VirtualServer, record: ServerRecord | undefine
   };
 }
 
-/**
- * True if waiting for the record's order will not reveal its server. Conditions left by an earlier order do not count.
- */
+/** True if waiting for the record's order will not reveal its server. */
 function isStuck(object: VirtualServer, record: ServerRecord): boolean {
-  const { attempt, task } = record;
   // A paused object makes no calls, and others must not wait for it.
   if (isPaused(object)) return true;
   // You resolve this order without a task by an adoption; two such objects would wait for each other.
-  if (task === undefined && adoptionOf(object) !== undefined) return true;
-  if (openReason(record, 'namedByYou') !== undefined) return true;
-  const mirror = mirrorIn(object.status);
-  if (mirror?.attempt !== attempt || mirror?.task !== task) return false;
-  return hasTrait(currentReason(object.status?.conditions), 'namedByYou');
+  if (record.task === undefined && adoptionOf(object) !== undefined) return true;
+  return openReason(record, 'namedByYou') !== undefined;
 }

@@ -3,38 +3,32 @@
  * bucket is too small for the number of objects, so that repeated calls leave room for all others. A namespace with too
  * many objects stretches only its own intervals.
  */
-import { currentReason, hasTrait } from '../../api/conditions.ts';
 import type { VirtualServer } from '../../api/virtual-server.ts';
-import { isLetGo, isPaused } from '../../api/server-state.ts';
+import { hasRunningServer, isLetGo, isPaused } from '../../api/server-state.ts';
 import { inputsOf } from '../decision/inputs.ts';
 import { isProvisioned } from '../decision/status.ts';
 import type { Timing } from '../decision/types.ts';
 import { createHash } from 'node:crypto';
-import { mirrorIn, type ServerRecord } from '../../api/record.ts';
+import { RECORD_FORMAT, mirrorIn, type ServerRecord } from '../../api/record.ts';
+import { delayEndOf } from '../decision/delay.ts';
 import { knownRecord } from '../decision/record.ts';
 import type { TaskTimes } from './task-times.ts';
-import { NEW_MEMO, type Memo } from '../decision/memo.ts';
+import { NEW_MEMO, type Calls, type Memo } from '../decision/memo.ts';
 import type { Objects } from './objects.ts';
 
-/** At every poll interval, at every resync interval, or never except for single calls. */
-export type Calls = 'poll' | 'resync' | 'none';
-
-export function callsOf(object: VirtualServer): Calls {
-  const { status } = object;
-  const reason = currentReason(status?.conditions);
-  if (isPaused(object) || isLetGo(object) || hasTrait(reason, 'noCalls')) return 'none';
+export function callsOf(object: VirtualServer, { calls }: Memo): Calls {
+  if (isPaused(object) || isLetGo(object)) return 'none';
   const record = heldBy(object);
   if (record === undefined || record.expiredAt !== undefined) return 'none';
-  if (record.task !== undefined && !isProvisioned(status)) return 'poll';
-  // The operator retries a cancellation with growing pauses until it succeeds.
-  if (record.identifier === undefined || isEnding(object)) return 'none';
-  const unwritten = status?.conditions?.some((condition) => condition.reason === 'ConnectionSecretFailed') === true;
-  return unwritten || hasTrait(reason, 'readAtPoll') ? 'poll' : 'resync';
+  if (calls !== undefined) return calls;
+  if (record.task !== undefined && !isProvisioned(object.status)) return 'poll';
+  return record.identifier === undefined || object.metadata.deletionTimestamp !== undefined ? 'none' : 'resync';
 }
 
 /** A server that runs on after the deletion of its object is only read again. */
-function isEnding({ metadata, status }: VirtualServer): boolean {
-  return metadata.deletionTimestamp !== undefined && currentReason(status?.conditions) !== 'DeletionDelayed';
+function isEnding(object: VirtualServer, now: number): boolean {
+  if (object.metadata.deletionTimestamp === undefined) return false;
+  return now >= (delayEndOf(object, heldBy(object)) ?? -Infinity);
 }
 
 /** Deletions; then quick tasks, adopted servers and edits; then new orders; then tasks; then Ready servers that are read again. */
@@ -44,10 +38,11 @@ const QUICK_MS = 30_000;
 
 /**
  * How urgent the next visit is; 0 goes first. Orders go before the polls of tasks that take minutes: the sooner the last of
- * a thousand servers is ordered, the sooner all are there. A task that takes seconds is finished first.
+ * a thousand servers is ordered, the sooner all are there. A task that takes seconds is finished first. `now` in ms since the
+ * epoch.
  */
-export function urgencyOf(object: VirtualServer | undefined, times: Pick<TaskTimes, 'usual'>): number {
-  if (object === undefined || isEnding(object)) return URGENCY.end;
+export function urgencyOf(object: VirtualServer | undefined, times: Pick<TaskTimes, 'usual'>, now: number): number {
+  if (object === undefined || isEnding(object, now)) return URGENCY.end;
   const { metadata, spec, status } = object;
   if (isProvisioned(status)) return status?.observedGeneration === metadata.generation ? URGENCY.resync : URGENCY.begun;
   const { task, identifier } = heldBy(object) ?? {};
@@ -74,6 +69,7 @@ export interface PaceOptions {
   absenceMs: number;
   qps: number;
   list: () => readonly VirtualServer[];
+  memo: (uid: string) => Memo;
   /** Called when the largest factor by which an interval is stretched changes by more than a tenth. */
   onStretch: (factors: { poll: number; resync: number }) => void;
 }
@@ -122,11 +118,11 @@ export class Pace {
   }
 
   #count(): void {
-    const { pollMs, resyncMs, qps, list } = this.#options;
+    const { pollMs, resyncMs, qps, list, memo } = this.#options;
     const counts = { poll: new Map<string, number>(), resync: new Map<string, number>(), none: undefined };
     for (const object of list()) {
-      const { namespace } = object.metadata;
-      const count = counts[callsOf(object)];
+      const { namespace, uid } = object.metadata;
+      const count = counts[callsOf(object, memo(uid))];
       count?.set(namespace, (count.get(namespace) ?? 0) + 1);
     }
     const polls = (qps * POLL_SHARE * pollMs) / 1000;
@@ -162,7 +158,7 @@ function fairShare(needs: number[], capacity: number): number {
 }
 
 /**
- * After a start, spreads the reads of Ready servers over one resync interval. Each server keeps its place in the interval, so
+ * After a start, spreads the reads of servers that were ready over one resync interval. Each server keeps its place in the interval, so
  * that many restarts cause as few reads as one. `now` in ms since the epoch; `intervalOf`: the resync interval of a
  * namespace (ms).
  */
@@ -174,16 +170,23 @@ export function spread(
 ): void {
   for (const object of listed) {
     const { metadata, status } = object;
-    if (status?.conditions?.some((condition) => condition.type === 'Ready' && condition.status === 'True') !== true)
-      continue;
+    if (!isSettled(object)) continue;
     // Edited while no operator was running: act on the edit without delay.
-    if (status.observedGeneration !== metadata.generation) continue;
+    if (status?.observedGeneration !== metadata.generation) continue;
     const at = nextTurn(metadata.uid, now, intervalOf(metadata.namespace));
     objects.remember(metadata.uid, {
       ...NEW_MEMO,
       plan: { operation: 'look', from: now, at, inputs: inputsOf(object) },
     });
   }
+}
+
+/** The server was ready, runs, and nothing about it is open. */
+function isSettled(object: VirtualServer): boolean {
+  const record = heldBy(object);
+  if (record === undefined || !hasRunningServer(object)) return false;
+  const wasReady = record.readyAt !== undefined || record.format !== RECORD_FORMAT;
+  return wasReady && (record.doubt ?? record.open) === undefined;
 }
 
 /** The next time at which this object's part of the interval has passed; a function of the clock, not of the start. */

@@ -102,10 +102,15 @@ describe('the totals', () => {
   });
 
   it('counts a parked order if only a user can find out whether a server exists', () => {
-    const parked = ['CreateOutcomeUnknown', 'CreateFailed', 'TaskNotFound', 'TaskFailed', 'TaskInUse'];
-    const reasons = [...parked, 'CreateRejected', 'CreateInFlight', 'TaskOverdue'];
-    const objects = reasons.map((reason) => withStatus(reason, conditions(condition('Ready', 'Unknown', reason))));
-    expect(countTotals(objects, NOW).parkedCreates).toBe(parked.length);
+    const parked = ['CreateOutcomeUnknown', 'TaskNotFound', 'TaskFailed', 'TaskInUse'];
+    const since = '2026-01-01T00:00:00Z';
+    const records = [...parked, 'CreateRejected', 'CreateInFlight', 'TaskOverdue'].map((reason) => ({
+      open: { reason, since },
+    }));
+    const objects = [...records, { createFailure: { said: 'Out of stock' } }].map((more) =>
+      withStatus('web', { record: { owner: 'uid-of-web', mode: 'create', ...more } }),
+    );
+    expect(countTotals(objects, NOW).parkedCreates).toBe(parked.length + 1);
   });
 
   it('counts the orphans in records, but not those in a copied record', () => {

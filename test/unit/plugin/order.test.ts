@@ -176,17 +176,17 @@ describe('a server that the operator cannot see', () => {
 });
 
 describe('an object with a record from a newer version', () => {
-  const format2 = (reason: string): VirtualServer => standing({ reason, record: { ...TASK, format: 2 } });
+  const format3 = (reason: string): VirtualServer => standing({ reason, record: { ...TASK, format: 3 } });
 
   it('refuses every answer with the message of the operator', () => {
-    expect(orderOf(format2('RecordTooNew'), LATER)).toEqual({ kind: 'notYet', why: 'why' });
-    expect(nextSteps(format2('RecordTooNew'), '', LATER)).toEqual([`# more: ${reasonPage('RecordTooNew')}`]);
-    expect(unseenServer(format2('RecordTooNew'))).toBeUndefined();
+    expect(orderOf(format3('RecordTooNew'), LATER)).toEqual({ kind: 'notYet', why: 'why' });
+    expect(nextSteps(format3('RecordTooNew'), '', LATER)).toEqual([`# more: ${reasonPage('RecordTooNew')}`]);
+    expect(unseenServer(format3('RecordTooNew'))).toBeUndefined();
   });
 
   it('asks for a newer plugin if the operator understands the record', () => {
-    const why = 'a newer version of the operator wrote the record, which has format 2: upgrade this plugin';
-    expect(orderOf(format2('TaskNotFound'), LATER)).toEqual({ kind: 'notYet', why });
-    expect(nextSteps(format2('TaskNotFound'), '', LATER).join('\n')).not.toMatch(RELEASE);
+    const why = 'a newer version of the operator wrote the record, which has format 3: upgrade this plugin';
+    expect(orderOf(format3('TaskNotFound'), LATER)).toEqual({ kind: 'notYet', why });
+    expect(nextSteps(format3('TaskNotFound'), '', LATER).join('\n')).not.toMatch(RELEASE);
   });
 });

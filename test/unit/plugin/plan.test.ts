@@ -107,12 +107,15 @@ describe('the plan for a server', () => {
   });
 
   const day = 24 * 3_600_000;
-  const readyFor = (ms: number, shape: Shape = {}): VirtualServer => {
+  /** `isEarlier`: an earlier version has not recorded since when. */
+  const readyFor = (ms: number, shape: Shape = {}, isEarlier = false): VirtualServer => {
     const object = running(shape);
     const lastTransitionTime = new Date(NOW - ms).toISOString();
     const ready = { type: 'Ready', status: 'True', reason: 'Available', message: '', lastTransitionTime } as const;
-    const metadata = { ...object.metadata, creationTimestamp: lastTransitionTime };
-    return { ...object, metadata, status: { ...object.status, conditions: [ready] } };
+    const record = { ...HELD, ...(isEarlier ? { format: 1 } : { readyAt: lastTransitionTime }) };
+    const annotations = { ...object.metadata.annotations, [RECORD_ANNOTATION]: formatRecord(record) };
+    const metadata = { ...object.metadata, annotations, creationTimestamp: lastTransitionTime };
+    return { ...object, metadata, status: { ...object.status, record, conditions: [ready] } };
   };
   it.each([
     ['a ttl shorter than its age', readyFor(60_000), readyFor(60_000, { spec: { ttl: '30s' } }), 'cancel'],
@@ -137,8 +140,8 @@ describe('the plan for a server', () => {
     ],
     [
       'another field, and its time was over before',
-      readyFor(day, { spec: { ttl: '1h' } }),
-      readyFor(day, { spec: { ttl: '1h', sshCheck: 'Proxy' } }),
+      readyFor(day, { spec: { ttl: '1h' } }, true),
+      readyFor(day, { spec: { ttl: '1h', sshCheck: 'Proxy' } }, true),
       'change',
     ],
   ] as const)('says what becomes of a server that gets %s', (_what, before, after, verb) => {

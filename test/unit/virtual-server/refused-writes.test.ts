@@ -12,7 +12,18 @@ import { formatRecord } from '../../../src/api/record.ts';
 import type { VirtualServer } from '../../../src/api/virtual-server.ts';
 import { without } from '../../../src/base/without.ts';
 import { KubeError } from '../../../src/kube/error.ts';
-import { ATTEMPTED, HELD, KNOWN, SERVER, TASKED, denials, memo, web, webWith } from '../../fixtures/decision.ts';
+import {
+  ATTEMPTED,
+  HELD,
+  KNOWN,
+  PRICED,
+  SERVER,
+  TASKED,
+  denials,
+  memo,
+  web,
+  webWith,
+} from '../../fixtures/decision.ts';
 import type { ServerRecord } from '../../../src/api/record.ts';
 import type { Memo } from '../../../src/virtual-server/decision/memo.ts';
 import { fakeSecrets } from '../../fixtures/doubles.ts';
@@ -42,7 +53,7 @@ const OVER = { task: { state: 'over', identifier: 'srv1' } } as const;
 const CONFIRMED = { end: { state: 'confirmed', identifier: 'srv1' } } as const;
 /** A Ready server that is not read again for some minutes. */
 const looked = async (
-  record: ServerRecord = KNOWN,
+  record: ServerRecord = PRICED,
   server = SERVER,
 ): Promise<{ object: VirtualServer; memo: Memo }> => {
   const { object, memo: held } = await visit(webWith(record), { memo: memo(OVER), answers: { server } });
@@ -166,15 +177,16 @@ describe('an object whose record may not be written', () => {
     expect(shownBy(later).reason).toBe(given.says);
   });
 
-  it('keeps a reason that later decisions need, and says the rest in its message', async () => {
+  it('says what stays open behind the refusal', async () => {
     const doubtful = await visit(await ready(), {
       answers: { server: { ...SERVER, macs: ['00:00:5e:00:53:ff'], ipv6: ['2001:db8::ff'] } },
     });
     expect(shownBy(doubtful).reason).toBe('IdentityUnproven');
     const notes = [{ attempt: 'a0', state: 'task', task: 6 }] as const;
     const seen = await refusing(doubtful.object ?? web(), { notes });
-    expect(shownBy(seen).reason).toBe('IdentityUnproven');
+    expect(shownBy(seen).reason).toBe('WriteRefused');
     expect(shownBy(seen).message).toContain('The API server refuses to write the annotation');
+    expect(shownBy(seen).message).toContain('it is unproven that the provider has server srv1 of this object');
     expect(seen.events.map(({ reason }) => reason)).toEqual(['WriteRefused']);
   });
 });

@@ -60,11 +60,9 @@ describe('scaling up', () => {
   });
 
   it('counts each server that a record has lost', () => {
-    const shape = { reason: 'Available', orphans: 1, deleting: true } as const;
-    const set = webSet({ replicas: 2, maxSurge: 1 });
-    const lost = member(set, 0, shape);
-    // Resolved in the status, but not in the record yet.
-    expect(does(planSet(set, { objects: [lost], live: true }, NOW))).toEqual(['create web-1']);
+    const lost = plan({ replicas: 2, maxSurge: 1 }, [{ orphans: 2 }]);
+    expect([does(lost), reasonOf(lost)]).toEqual([[], 'MemberUnresolved']);
+    expect(messageOf(lost)).toContain('web-0');
   });
 
   it('creates at most what the pool allows while higher ordinals are left', () => {

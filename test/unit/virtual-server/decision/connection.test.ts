@@ -14,7 +14,18 @@ import type { Outcome } from '../../../../src/virtual-server/decision/types.ts';
 import { viewOf } from '../../../../src/virtual-server/decision/view.ts';
 import type { Secret, SecretChanges } from '../../../../src/kube/kinds.ts';
 import type { Server } from '../../../../src/provider/types.ts';
-import { KNOWN, SERVER, TIMING, UID, conditionsOf, denied, facts, shown, webWith } from '../../../fixtures/decision.ts';
+import {
+  KNOWN,
+  PRICED,
+  SERVER,
+  TIMING,
+  UID,
+  conditionsOf,
+  denied,
+  facts,
+  shown,
+  webWith,
+} from '../../../fixtures/decision.ts';
 import { afterLook } from '../../../fixtures/looks.ts';
 import { fakeSecrets } from '../../../fixtures/doubles.ts';
 import { visit } from '../../../fixtures/visits.ts';
@@ -24,7 +35,7 @@ const VNC = { mode: 'disabled', password: 'pa55', display: 1, port: 5901, ipv4: 
 const FULL: Server = { ...SERVER, ipv4: ['192.0.2.1'], ipv6: ['2001:db8::1', '2001:db8::2'], vnc: VNC };
 
 const asking = (spec: Partial<VirtualServerSpec> = {}): VirtualServer =>
-  webWith(KNOWN, { spec: { connectionSecretName: NAME, ...spec } });
+  webWith(PRICED, { spec: { connectionSecretName: NAME, ...spec } });
 const reference = { apiVersion: 'vps-operator.dev/v1alpha1', kind: 'VirtualServer', name: 'web', uid: UID };
 const other = { apiVersion: 'v1', kind: 'ConfigMap', name: 'x', uid: 'uid-of-x' };
 
@@ -156,7 +167,7 @@ describe('the write of a connection Secret', () => {
 
 describe('a server that is read with connectionSecretName', () => {
   const seen = (object: VirtualServer, connection?: ConnectionSecretState): Outcome =>
-    afterLook(viewOf(object, facts()), KNOWN, { ...shown(FULL), ...(connection && { connection }) });
+    afterLook(viewOf(object, facts()), PRICED, { ...shown(FULL), ...(connection && { connection }) });
   const after = (object: VirtualServer, { status }: Outcome): VirtualServer => ({
     ...object,
     ...(status && { status }),
@@ -220,7 +231,7 @@ describe('a server that is read with connectionSecretName', () => {
 
   it('keeps the condition while the server cannot be read', () => {
     const before = after(asking(), seen(asking(), { state: 'written' }));
-    const missing = afterLook(viewOf(before, facts()), KNOWN, denied(true));
+    const missing = afterLook(viewOf(before, facts()), PRICED, denied(true));
     expect(found(missing)).toMatchObject({ status: 'True' });
   });
 });

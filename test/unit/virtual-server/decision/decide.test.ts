@@ -8,7 +8,6 @@ import {
   PAUSED_ANNOTATION,
   START_OVER_ANNOTATION,
 } from '../../../../src/api/names.ts';
-import type { VirtualServerStatus } from '../../../../src/api/virtual-server.ts';
 import { CHAINS } from '../../../../src/virtual-server/decision/decide.ts';
 import { inputsOf } from '../../../../src/virtual-server/decision/inputs.ts';
 import { viewOf } from '../../../../src/virtual-server/decision/view.ts';
@@ -24,6 +23,7 @@ import {
   facts,
   withKey,
   memo,
+  opened,
   record,
   web,
   webWith,
@@ -68,18 +68,7 @@ const note = { attempt: 'a1', state: 'sending' } as const;
 
 /** The decision of all checks together, where their order matters. */
 describe('decide', () => {
-  const vanished: VirtualServerStatus = {
-    conditions: [
-      {
-        type: 'Stalled',
-        status: 'True',
-        reason: 'TaskNotFound',
-        message: '',
-        lastTransitionTime: '2026-01-01T00:00:00Z',
-      },
-    ],
-  };
-  const forgotten = webWith(HELD, { annotations: { [NOT_CREATED_ANNOTATION]: 'a1' }, status: vanished });
+  const forgotten = webWith(opened(HELD, 'TaskNotFound'), { annotations: { [NOT_CREATED_ANNOTATION]: 'a1' } });
 
   it.each<Row>([
     [

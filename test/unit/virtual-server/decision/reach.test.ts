@@ -6,20 +6,31 @@ import { sshTarget, type ProbeResult } from '../../../../src/virtual-server/deci
 import { waited } from '../../../../src/virtual-server/decision/outcome.ts';
 import type { Outcome } from '../../../../src/virtual-server/decision/types.ts';
 import { viewOf } from '../../../../src/virtual-server/decision/view.ts';
+import { without } from '../../../../src/base/without.ts';
 import type { Server } from '../../../../src/provider/types.ts';
-import { KNOWN, NOW, SERVER, TIMING, conditionsOf, facts, shown, webWith } from '../../../fixtures/decision.ts';
+import { KNOWN, NOW, PRICED, SERVER, TIMING, conditionsOf, facts, shown, webWith } from '../../../fixtures/decision.ts';
 import { afterLook } from '../../../fixtures/looks.ts';
 
 type SshCheck = VirtualServerSpec['sshCheck'];
 
+/** A server that was never ready. */
+const NEW = without(PRICED, 'readyAt');
 const ANSWERS: ProbeResult = { ok: true, value: { banner: 'SSH-2.0-OpenSSH_10.0' } };
 const REFUSES: ProbeResult = { ok: false, error: 'connection refused' };
 
-const checked = (sshCheck: SshCheck): VirtualServer => webWith(KNOWN, { spec: { sshCheck } });
+const checked = (sshCheck: SshCheck): VirtualServer => webWith(NEW, { spec: { sshCheck } });
 /** The object after `next` is written. */
 const after = (object: VirtualServer, { status }: Outcome): VirtualServer => ({ ...object, ...(status && { status }) });
-const seen = (object: VirtualServer, probed?: ProbeResult, changes: Partial<Server> = {}, now = NOW): Outcome =>
-  afterLook(viewOf(object, facts({ now })), KNOWN, { ...shown(changes), ...(probed && { probed }) });
+/** A look at the server. `before`: what the process remembers of the last look; undefined: it has just started. */
+const seen = (
+  object: VirtualServer,
+  probed?: ProbeResult,
+  changes: Partial<Server> = {},
+  { now = NOW, before }: { now?: number; before?: Outcome } = {},
+): Outcome => {
+  const view = viewOf(object, facts({ now, ...(before && { memo: before.memo }) }));
+  return afterLook(view, view.own ?? PRICED, { ...shown(changes), ...(probed && { probed }) });
+};
 const messageOf = (next: Outcome, type: string): string =>
   next.status?.conditions?.find((condition) => condition.type === type)?.message ?? '';
 
@@ -64,6 +75,7 @@ describe('a server that is read with sshCheck', () => {
   it('is not Ready when no SSH server answers, is checked again soon, and recovers on its own', () => {
     const ready = after(checked('Proxy'), seen(checked('Proxy'), ANSWERS));
     const gone = seen(ready, REFUSES);
+    expect(ready.status?.record?.readyAt).toBeDefined();
     expect(conditionsOf(gone)).toEqual({
       Ready: 'False Unreachable',
       Reachable: 'False Unreachable',
@@ -92,24 +104,29 @@ describe('a server that is read with sshCheck', () => {
         'no SSH server answers at proxy.example.com:20001: connection refused',
       );
       expect(untilVisit(first.when)).toBeLessThanOrEqual(TIMING.pollMs);
-      const later = seen(started, { ok: false, error: 'no connection within 5 s' }, {}, NOW + 4 * MINUTES);
+      const silent: ProbeResult = { ok: false, error: 'no connection within 5 s' };
+      const later = seen(started, silent, {}, { now: NOW + 4 * MINUTES, before: first });
       expect(conditionsOf(later)).toEqual(booting);
       expect([...first.events, ...later.events]).toEqual([]);
-      const late = seen(after(started, later), REFUSES, {}, NOW + 5 * MINUTES);
+      const late = seen(after(started, later), REFUSES, {}, { now: NOW + 5 * MINUTES, before: later });
       expect(conditionsOf(late)).toMatchObject({ Ready: 'False Unreachable', Reachable: 'False Unreachable' });
       expect(late.events).toMatchObject([{ type: 'Warning', reason: 'Unreachable' }]);
-      const still = seen(after(started, late), REFUSES, {}, NOW + 6 * MINUTES);
+      const still = seen(after(started, late), REFUSES, {}, { now: NOW + 6 * MINUTES, before: late });
       expect(conditionsOf(still)).toMatchObject({ Ready: 'False Unreachable' });
     });
 
     it('is not booting if it was Ready until you asked for the check', () => {
-      const { status } = seen(checked('None'));
-      const object = webWith(KNOWN, { spec: { sshCheck: 'Proxy' }, ...(status && { status }) });
-      expect(conditionsOf(seen(object, REFUSES))).toMatchObject({ Ready: 'False Unreachable' });
+      const ready = webWith(PRICED, { spec: { sshCheck: 'Proxy' } });
+      expect(conditionsOf(seen(ready, REFUSES))).toMatchObject({ Ready: 'False Unreachable' });
+    });
+
+    it('is not booting an hour after its order, although the process has just started', () => {
+      const hour = { now: Date.parse(NEW.attemptedAt ?? '') + 61 * MINUTES };
+      expect(conditionsOf(seen(checked('Proxy'), REFUSES, {}, hour))).toMatchObject({ Ready: 'False Unreachable' });
     });
 
     it('is not booting if the object adopted it', () => {
-      const adopted = { ...KNOWN, mode: 'adopt' as const };
+      const adopted = { ...NEW, mode: 'adopt' as const };
       const object = webWith(adopted, { spec: { sshCheck: 'Proxy' } });
       const next = afterLook(viewOf(object, facts()), adopted, { ...shown(), probed: REFUSES });
       expect(conditionsOf(next)).toMatchObject({ Ready: 'False Unreachable' });
@@ -117,19 +134,17 @@ describe('a server that is read with sshCheck', () => {
 
     it('is booting again once it was stopped and started', () => {
       const ready = after(checked('Proxy'), seen(checked('Proxy'), ANSWERS));
-      const stopped = after(ready, seen(ready, undefined, { status: 'stopped' }));
-      expect(conditionsOf(seen(stopped, REFUSES))).toEqual(booting);
+      const stopped = seen(ready, undefined, { status: 'stopped' });
+      expect(conditionsOf(seen(after(ready, stopped), REFUSES, {}, { before: stopped }))).toEqual(booting);
     });
 
-    it('does not boot for longer because the clock was set back', () => {
-      expect(conditionsOf(seen(started, REFUSES, {}, NOW - 60 * MINUTES))).toMatchObject({
-        Ready: 'False Unreachable',
-      });
+    it('is booting for an operator that has just started, unless it was ready before', () => {
+      expect(conditionsOf(seen(started, REFUSES))).toEqual(booting);
     });
   });
 
   it('starts its ttl only once SSH answers', () => {
-    const object = webWith(KNOWN, { spec: { sshCheck: 'Proxy', ttl: '1h' } });
+    const object = webWith(NEW, { spec: { sshCheck: 'Proxy', ttl: '1h' } });
     expect(seen(object, REFUSES).status?.record?.readyAt).toBeUndefined();
     expect(seen(object, ANSWERS).status?.record?.readyAt).toBeDefined();
   });
@@ -150,7 +165,7 @@ describe('a server that is read with sshCheck', () => {
 
   it('loses the condition as soon as the spec no longer asks for the check', () => {
     const { status } = seen(checked('Proxy'), REFUSES);
-    const object = webWith(KNOWN, { spec: { sshCheck: 'None' }, ...(status && { status }) });
+    const object = webWith(NEW, { spec: { sshCheck: 'None' }, ...(status && { status }) });
     expect(conditionsOf(seen(object))).toEqual({ Ready: 'True Available' });
     expect(conditionsOf(waited(viewOf(object, facts()), ON_CHANGE))).not.toHaveProperty('Reachable');
   });

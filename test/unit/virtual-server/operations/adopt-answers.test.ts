@@ -20,7 +20,7 @@ import { conditionsOf, messageOf } from './support.ts';
 
 const { fingerprint } = KNOWN;
 const ADOPTED = {
-  format: 1,
+  format: 2,
   owner: UID,
   mode: 'adopt',
   account: ACCOUNT,

@@ -1,7 +1,6 @@
 /** Which calls a cancellation makes, when it sends a DELETE, and what the answer means. */
 import { describe, expect, it } from 'vitest';
 import { ACCEPT_SERVER_ANNOTATION, RECONCILE_AT_ANNOTATION, SET_KIND } from '../../../../src/api/names.ts';
-import type { Condition } from '../../../../src/api/meta.ts';
 import type { ServerRecord } from '../../../../src/api/record.ts';
 import type { VirtualServer } from '../../../../src/api/virtual-server.ts';
 import { KubeError } from '../../../../src/kube/error.ts';
@@ -12,6 +11,7 @@ import {
   ACCOUNT,
   ELSEWHERE,
   HELD,
+  doubted,
   KNOWN,
   NOW,
   OTHER_KEY,
@@ -42,14 +42,9 @@ const SENT = ['read', 'live', 'definition', 'delete', 'after', 'write'];
 /** A server that is not shown, up to its DELETE. */
 const UNSEEN = ['read', 'products', 'read', 'live', 'definition', 'delete'];
 
-/** An object that is being deleted; `reason`: what its status has said since an earlier process. */
-function doomed(own: ServerRecord, reason?: Condition['reason'], more: Shape = {}): VirtualServer {
-  const conditions: Condition[] = [
-    { type: 'Stalled', status: 'True', reason: reason ?? 'Available', message: '', lastTransitionTime: TIME },
-  ];
-  const status = { ...READY, ...(reason !== undefined && { conditions }) };
-  return webWith(own, { deleting: true, status, ...more });
-}
+/** An object that is being deleted. */
+const doomed = (own: ServerRecord, more: Shape = {}): VirtualServer =>
+  webWith(own, { deleting: true, status: READY, ...more });
 
 const SHOWN: Answers = { server: SERVER, removed: 'cancelled' };
 
@@ -58,7 +53,7 @@ const cancel = (given: Given = {}, object = doomed(KNOWN)): Promise<Visited> =>
   visit(object, { ...given, answers: { ...SHOWN, ...given.answers } });
 
 /** An object that is being deleted, whose task has ended, and whose server was never read. */
-const unread = (own: ServerRecord = HELD): VirtualServer => doomed(own, undefined, { status: {} });
+const unread = (own: ServerRecord = HELD): VirtualServer => doomed(own, { status: {} });
 const OVER: Evidence = { task: { state: 'over', identifier: 'srv1' } };
 
 /** Visits an object that is being deleted, whose server the provider does not show. */
@@ -90,7 +85,6 @@ describe('what permits a DELETE', () => {
     account?: string;
     server?: typeof SERVER;
     evidence?: Evidence;
-    said?: Condition['reason'];
     accepts?: string;
   }>([
     { reason: 'nothing known about it, since it was never read', own: HELD },
@@ -101,15 +95,14 @@ describe('what permits a DELETE', () => {
     { reason: 'the same hardware address after denials', own: KNOWN, evidence: { denials: DENIALS }, server: SERVER },
     {
       reason: 'doubts that this process has settled',
-      own: bare,
-      said: UNPROVEN,
+      own: doubted(bare, UNPROVEN),
       evidence: { task: { state: 'over', identifier: 'srv1' } },
     },
     { reason: 'a task that names it under another key', own: HELD, account: OTHER_KEY, evidence: { vouched: VOUCHED } },
     { reason: 'your annotation that accepts it', own: KNOWN, server: stranger, accepts: 'srv1@00:00:5e:00:53:ff' },
-  ])('is a server with $reason', async ({ own, account = ACCOUNT, server = blank, evidence, said, accepts }) => {
+  ])('is a server with $reason', async ({ own, account = ACCOUNT, server = blank, evidence, accepts }) => {
     const annotations: Record<string, string> = accepts === undefined ? {} : { [ACCEPT_SERVER_ANNOTATION]: accepts };
-    const object = doomed(own, said, { annotations });
+    const object = doomed(own, { annotations });
     const visited = await cancel({ answers: { server }, account, memo: memo(evidence) }, object);
     expect(visited.calls).toEqual(SENT);
     expect(visited.object).toBeUndefined();
@@ -121,8 +114,7 @@ describe('what permits a DELETE', () => {
     account?: string;
     server: typeof SERVER;
     evidence?: Evidence;
-    said?: Condition['reason'];
-    shows?: Condition['reason'];
+    shows?: string;
   }>([
     { reason: 'shows another hardware address', own: KNOWN, server: stranger },
     { reason: 'shows none of its known addresses', own: KNOWN, server: blank },
@@ -140,11 +132,11 @@ describe('what permits a DELETE', () => {
     { reason: 'had counted as gone and was never compared', own: { ...HELD, missingAt: TIME }, server: SERVER },
     { reason: 'was denied and never showed an address', own: bare, server: SERVER, evidence: { denials: DENIALS } },
     { reason: 'was not recognized by this process', own: bare, server: SERVER, evidence: { unrecognized: 'srv1' } },
-    { reason: 'was not recognized by an earlier process', own: bare, server: SERVER, said: UNPROVEN },
-    { reason: 'was denied to an earlier process', own: bare, server: SERVER, said: 'AbsenceUnproven' },
-    { reason: 'was missing for an earlier process', own: bare, server: SERVER, said: 'ServerMissing' },
-  ])('is no server that $reason', async ({ own, account = ACCOUNT, server, evidence, said }) => {
-    const visited = await cancel({ answers: { server }, account, memo: memo(evidence) }, doomed(own, said));
+    { reason: 'was not recognized by an earlier process', own: doubted(bare, UNPROVEN), server: SERVER },
+    { reason: 'was denied to an earlier process', own: doubted(bare, 'AbsenceUnproven'), server: SERVER },
+    { reason: 'was missing for an earlier process', own: { ...bare, missingAt: TIME }, server: SERVER },
+  ])('is no server that $reason', async ({ own, account = ACCOUNT, server, evidence }) => {
+    const visited = await cancel({ answers: { server }, account, memo: memo(evidence) }, doomed(own));
     expectKept(visited);
     expect(asked(visited)).toEqual(['read']);
     expect(shownBy(visited).reason).toBe(UNPROVEN);
@@ -210,9 +202,9 @@ describe('a server that reads do not show', () => {
     { reason: 'it had counted as gone', own: { ...HELD, missingAt: TIME } },
     { reason: 'it was denied before', evidence: { ...OVER, denials: { ...DENIALS, counted: 1 } } },
     { reason: 'it was not recognized before', evidence: { ...OVER, unrecognized: 'srv1' } },
-    { reason: 'an earlier process has not recognized it', object: doomed(HELD, UNPROVEN), evidence: {} },
-    { reason: 'an earlier process was denied it', object: doomed(HELD, 'AbsenceUnproven'), evidence: {} },
-    { reason: 'it was missing for an earlier process', object: doomed(HELD, 'ServerMissing'), evidence: {} },
+    { reason: 'an earlier process has not recognized it', object: doomed(doubted(HELD, UNPROVEN)), evidence: {} },
+    { reason: 'an earlier process was denied it', object: doomed(doubted(HELD, 'AbsenceUnproven')), evidence: {} },
+    { reason: 'it was missing for an earlier process', object: doomed({ ...HELD, missingAt: TIME }), evidence: {} },
   ])('gets no DELETE if $reason', async ({ own, object, account = ACCOUNT, evidence = OVER, answers = {} }) => {
     const visited = await cancelUnseen({ answers, account, memo: memo(evidence) }, object ?? unread(own));
     expectKept(visited);
@@ -314,7 +306,7 @@ describe('the live object', () => {
   });
 
   it('decides also while the definition is being deleted', async () => {
-    const retained = doomed(KNOWN, undefined, { spec: { deletionPolicy: 'Retain' } });
+    const retained = doomed(KNOWN, { spec: { deletionPolicy: 'Retain' } });
     expect((await cancel({ live: retained, definition: 'deleting' })).object).toBeUndefined();
     for (const own of [
       { ...KNOWN, identifier: 'srv2' },
@@ -328,7 +320,7 @@ describe('the live object', () => {
 
   it('reads everything again for each cancellation of a visit', async () => {
     // The second read shows another server, so what the first one showed must not count.
-    const live = doomed(KNOWN, undefined, { annotations: { [RECONCILE_AT_ANNOTATION]: 'now' } });
+    const live = doomed(KNOWN, { annotations: { [RECONCILE_AT_ANNOTATION]: 'now' } });
     const visited = await cancel({ live, answers: { server: [SERVER, stranger] } });
     expectKept(visited);
     expect(asked(visited)).toEqual(['read', 'live', 'definition', 'read']);

@@ -88,7 +88,7 @@ describe('a task that answers with an error', () => {
       count === 1
         ? { task: { state: 'pending', identifier: 'srv1', status: 'Selecting host' } }
         : { task: FAILED, server: DENIED, servers: [], order: { kind: 'refused', status: 422, error: FAILED } };
-    const first = await visits(webWith(justNow), { answers: failing, forMs: 0 });
+    const first = await visits(web({ annotated: justNow }), { answers: failing, forMs: 0 });
     expect(held(first)).not.toHaveProperty('identifier');
     const last = await visits(webWith(justNow), { answers: failing, forMs: 3 * GRACE, listsCreating: true });
     expect(held(last)?.failed).toMatchObject([{ attempt: 'a0', task: 7, identifier: 'srv1', said: 'Out of stock' }]);

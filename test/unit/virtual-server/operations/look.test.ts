@@ -23,11 +23,11 @@ import {
 } from '../../../fixtures/decision.ts';
 import { conditionsOf, looked, messageOf } from './support.ts';
 
-const OLD = { ...KNOWN, attemptedAt: '2025-12-01T00:00:00Z' };
+const OLD = { ...PRICED, attemptedAt: '2025-12-01T00:00:00Z' };
 
 describe('a server that is shown', () => {
   it('is Ready, and read again after the resync interval', () => {
-    const next = looked(webWith(KNOWN, { status: { task: { id: 7 } } }));
+    const next = looked(webWith(PRICED, { status: { task: { id: 7 } } }));
     expect(conditionsOf(next)).toEqual({ Ready: 'True Available' });
     expect(next.status).not.toHaveProperty('task');
     expect(next.record).toBeUndefined();

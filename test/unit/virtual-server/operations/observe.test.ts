@@ -15,6 +15,7 @@ import {
   KNOWN,
   memo,
   NOW,
+  opened,
   record,
   SERVER,
   TASKED,
@@ -22,6 +23,8 @@ import {
   webWith,
   type Shape,
 } from '../../../fixtures/decision.ts';
+import { compose } from '../../../../src/virtual-server/decision/compose.ts';
+import { knownRecord } from '../../../../src/virtual-server/decision/record.ts';
 import { inputsOf } from '../../../../src/virtual-server/decision/inputs.ts';
 import { DENIED, shownBy, visit, type Given, type Visited } from '../../../fixtures/visits.ts';
 
@@ -150,18 +153,28 @@ describe('an operator that only observes', () => {
   });
 
   it.each([
-    { would: 'adopt', annotation: ADOPT_ANNOTATION, word: 'srv2', says: 'It would adopt server srv2' },
-    { would: 'order anew', annotation: NOT_CREATED_ANNOTATION, word: 'a1', says: 'It would order a server' },
-  ])('keeps the reason of an order that only you can resolve: it would $would', async ({ annotation, word, says }) => {
-    const [message, lastTransitionTime] = ['The task is unknown', '2026-01-01T23:00:00Z'];
-    const conditions = (['Ready', 'Stalled'] as const).map((type) => ({
-      type,
-      status: type === 'Ready' ? ('False' as const) : ('True' as const),
-      reason: 'TaskNotFound',
-      message,
-      lastTransitionTime,
-    }));
-    let object = webWith(TASKED, { annotations: { [annotation]: word }, status: { conditions } });
+    {
+      would: 'adopt',
+      annotation: ADOPT_ANNOTATION,
+      word: 'srv2',
+      says: 'It would adopt server srv2',
+      shows: 'TaskNotFound',
+    },
+    {
+      would: 'order anew',
+      annotation: NOT_CREATED_ANNOTATION,
+      word: 'a1',
+      says: 'It would order a server',
+      shows: 'ObserveOnly',
+    },
+  ])('keeps what it knows of an order that only you can resolve: it would $would', async (given) => {
+    const { annotation, word, says, shows } = given;
+    const asked = webWith(opened(TASKED, 'TaskNotFound'), { annotations: { [annotation]: word } });
+    const verdict = { reason: 'TaskNotFound', message: 'The task is unknown' } as const;
+    let object: VirtualServer = {
+      ...asked,
+      status: compose(asked, { record: opened(TASKED, 'TaskNotFound'), verdict }, NOW),
+    };
     const said: (string | undefined)[] = [];
     for (let at = NOW; at < NOW + 2 * HOUR_MS; at += HOUR_MS / 4) {
       const answers = { task: DENIED, server: { ...SERVER, identifier: 'srv2' } };
@@ -169,11 +182,12 @@ describe('an operator that only observes', () => {
       object = visited.object ?? object;
       said.push(...visited.events.map(({ reason }) => reason));
       expect(shownBy(visited)).toEqual({
-        reason: 'TaskNotFound',
+        reason: shows,
         message: expect.stringContaining(says) as string,
       });
+      expect(knownRecord(object)).toHaveProperty('open.reason', 'TaskNotFound');
     }
-    expect(said).toEqual([]);
+    expect(said).toEqual(shows === 'ObserveOnly' ? ['ObserveOnly'] : []);
   });
 
   it('reports a copy of another object as any operator does', async () => {

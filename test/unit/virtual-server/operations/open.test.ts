@@ -105,7 +105,7 @@ describe('a doubt about a server', () => {
     const doubtful = await left(webWith(KNOWN, { status: RUNNING }), denied);
     expect(knownRecord(doubtful)).toHaveProperty('doubt');
     const restored = await left(covered(doubtful, 'SecretNotFound'), { answers: { server: SERVER }, now: LATER });
-    expect(knownRecord(restored)).toEqual(PRICED);
+    expect(knownRecord(restored)).toEqual({ ...PRICED, readyAt: '2026-01-02T00:01:00Z' });
   });
 });
 

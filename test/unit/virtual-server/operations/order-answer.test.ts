@@ -43,7 +43,7 @@ const after = (answer: CreateOutcome, object = CLAIMED, held = memo({}, { failur
 it('is preceded by a claim with a new attempt, which keeps only the orphans of earlier ones', () => {
   const before = record({ account: 'old', orphans: [{ task: 3 }], fingerprint: { macs: ['00:00:5e:00:53:01'] } });
   expect(claimed(viewOf(webWith(before), facts()), 'a2', ACCOUNT)).toEqual({
-    format: 1,
+    format: 2,
     owner: UID,
     mode: 'create',
     account: ACCOUNT,
@@ -106,7 +106,7 @@ describe('an order that created nothing', () => {
 
 describe('an order whose outcome is unknown', () => {
   const next = after({ kind: 'unknown', error });
-  const decided = (own = ATTEMPTED, shape: Shape = {}, { status = {} } = next) =>
+  const decided = (own = next.record ?? ATTEMPTED, shape: Shape = {}, { status = {} } = next) =>
     decide(webWith(own, { status, ...shape }), withKey({ notes: [{ attempt: 'a1', state: 'sending' }] }));
 
   it('keeps its attempt and its cause, and plans nothing', () => {

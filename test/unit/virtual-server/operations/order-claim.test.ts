@@ -49,8 +49,8 @@ describe('an order', () => {
       { product: 'VPSX4', image: 'cloudinit-debian-trixie.raw.gz', disk_size: 10240, ssh_keys: SSH_KEY },
     ]);
     const claim = { ...record(), account: ACCOUNT, attempt: ATTEMPTED.attempt, attemptedAt: '2026-01-02T00:00:00Z' };
-    expect(states.slice(0, 2)).toEqual([undefined, { format: 1, ...claim }]);
-    expect(recordOf(visited)).toEqual({ format: 1, ...claim, task: 7 });
+    expect(states.slice(0, 2)).toEqual([undefined, { ...claim }]);
+    expect(recordOf(visited)).toEqual({ ...claim, task: 7 });
     expect(visited.object?.metadata.finalizers).toEqual([FINALIZER]);
     expect(noted(visited)).toEqual([{ attempt: 'a1', state: 'task', task: 7 }]);
     expect(delayMs(visited)).toBe(HOUR_MS);
@@ -179,7 +179,7 @@ describe('a claim that is answered with an object that', () => {
     });
     expect(visited.requests).toEqual([]);
     expect(visited.object?.metadata.finalizers).toEqual([FINALIZER]);
-    expect(recordOf(visited)).toEqual({ format: 1, ...record(), account: ACCOUNT });
+    expect(recordOf(visited)).toEqual({ ...record(), account: ACCOUNT });
     expect(visited.journal.entries(UID)).toEqual([]);
     expect(delayMs(visited)).toBe(0);
   });
@@ -244,7 +244,7 @@ describe('the answer to an order', () => {
     const visited = await order({ answers: { order: answer } });
     expect(visited.calls).toEqual(['catalog', 'open', 'write', 'order', 'write', 'write']);
     expect(shownBy(visited).reason).toBe(shows);
-    expect(recordOf(visited)).toEqual({ format: 1, ...record(), account: ACCOUNT });
+    expect(recordOf(visited)).toEqual({ ...record(), account: ACCOUNT });
     expect(visited.journal.entries(UID)).toEqual([]);
     expect(delayMs(visited)).toBe(0);
   });
@@ -262,7 +262,7 @@ describe('the answer to an order', () => {
   it('is that it was not sent if another process may lead by now', async () => {
     const visited = await order({ leads: false });
     expect(visited.requests).toEqual([]);
-    expect(recordOf(visited)).toEqual({ format: 1, ...record(), account: ACCOUNT });
+    expect(recordOf(visited)).toEqual({ ...record(), account: ACCOUNT });
     expect(visited.journal.entries(UID)).toEqual([]);
     expect(delayMs(visited)).toBe(0);
   });

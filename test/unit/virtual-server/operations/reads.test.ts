@@ -3,12 +3,12 @@ import { describe, expect, it } from 'vitest';
 import { ACCEPT_SERVER_ANNOTATION } from '../../../../src/api/names.ts';
 import { ProviderError, ResponseError } from '../../../../src/provider/error.ts';
 import { pollTask } from '../../../../src/virtual-server/operations/reads.ts';
-import { ACCOUNT, ELSEWHERE, KNOWN, OTHER_KEY, SERVER, TASKED, webWith } from '../../../fixtures/decision.ts';
+import { ACCOUNT, ELSEWHERE, OTHER_KEY, PRICED, SERVER, TASKED, webWith } from '../../../fixtures/decision.ts';
 import { fakeSession } from '../../../fixtures/doubles.ts';
 import { DENIED, shownBy, visit, type Given, type Visited } from '../../../fixtures/visits.ts';
 
 const look = (given: Given = {}): Promise<Visited> =>
-  visit(webWith(KNOWN, { status: { serverStatus: 'running' } }), {
+  visit(webWith(PRICED, { status: { serverStatus: 'running' } }), {
     ...given,
     answers: { server: DENIED, ...given.answers },
   });

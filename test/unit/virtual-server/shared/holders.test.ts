@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { Holders, type AccountOf, type Holding } from '../../../../src/virtual-server/shared/holders.ts';
+import { sourceKey } from '../../../../src/virtual-server/decision/record.ts';
 import type { Others } from '../../../../src/virtual-server/decision/types.ts';
 
 const ACCOUNT = 'provider-key';
@@ -46,6 +47,16 @@ describe('Holders', () => {
     expect(withServer('srv2', 'u2')).toEqual(['ns/a']);
     holders.set('u1', undefined);
     expect(withServer('srv2', 'u2')).toEqual([]);
+  });
+
+  it('counts the giver of a server until its taker is believed', () => {
+    const accepted = new Set<string>();
+    const { holders, withServer } = setUp((_namespace, secret) => (accepted.has(secret) ? ACCOUNT : undefined));
+    holders.set('u1', holds('ns/giver', 'srv1', { isConfirmed: true }));
+    holders.set('u2', holds('ns/taker', 'srv1', { secret: 'other' }), sourceKey({ namespace: 'ns', uid: 'u1' }));
+    expect(withServer('srv1', 'u3')).toEqual(['ns/giver']);
+    accepted.add('other');
+    expect(withServer('srv1', 'u3')).toEqual(['ns/taker']);
   });
 
   it('admits only the first of two adopters', () => {

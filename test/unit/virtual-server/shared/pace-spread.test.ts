@@ -2,15 +2,14 @@ import { describe, expect, it } from 'vitest';
 import type { VirtualServer } from '../../../../src/api/virtual-server.ts';
 import type { Memo } from '../../../../src/virtual-server/decision/memo.ts';
 import { spread } from '../../../../src/virtual-server/shared/pace.ts';
-import { HELD, NOW, webWith } from '../../../fixtures/decision.ts';
-import { withVerdict } from '../../../../src/controller/conditions.ts';
+import { HELD, NOW, doubted, webWith } from '../../../fixtures/decision.ts';
 
+const READY = { ...HELD, readyAt: '2026-01-01T00:00:00Z' };
 const INTERVAL_MS = 600_000;
 const COUNT = 2_000;
 
 function ready(uid: string, observedGeneration = 1): VirtualServer {
-  const conditions = withVerdict([], { reason: 'Available', message: 'm' }, 1, NOW);
-  const object = webWith(HELD, { status: { conditions, observedGeneration } });
+  const object = webWith({ ...READY, owner: uid }, { status: { serverStatus: 'running', observedGeneration } });
   return { ...object, metadata: { ...object.metadata, uid } };
 }
 
@@ -48,7 +47,14 @@ describe('the reads after a start', () => {
     expect(reads([NOW])).toBeGreaterThan(0);
   });
 
-  it('are not planned for an object that was edited while no operator ran, or is not Ready', () => {
-    expect(planned([ready('edited', 0), webWith(HELD)], NOW).size).toBe(0);
+  it('are not planned for an object that was edited while no operator ran, or was never ready, does not run, or is in doubt', () => {
+    const running = { serverStatus: 'running', observedGeneration: 1 };
+    const others = [
+      webWith(HELD, { status: running }),
+      webWith(READY, { status: { ...running, serverStatus: 'stopped' } }),
+      webWith(doubted(READY, 'AbsenceUnproven'), { status: running }),
+      webWith({ ...READY, missingAt: '2026-01-02T00:00:00Z' }, { status: running }),
+    ];
+    expect(planned([ready('edited', 0), ...others], NOW).size).toBe(0);
   });
 });

@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { VirtualServer } from '../../../../src/api/virtual-server.ts';
+import { NEW_MEMO } from '../../../../src/virtual-server/decision/memo.ts';
 import { Pace } from '../../../../src/virtual-server/shared/pace.ts';
 import { PAUSED_ANNOTATION } from '../../../../src/api/names.ts';
 import { HELD, TASKED, webWith } from '../../../fixtures/decision.ts';
@@ -26,6 +27,7 @@ function pace(objects: VirtualServer[]) {
       lists += 1;
       return objects;
     },
+    memo: () => NEW_MEMO,
     onStretch: (factors) => told.push(factors),
   });
   return { pace: made, told, lists: () => lists };

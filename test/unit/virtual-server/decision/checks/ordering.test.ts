@@ -96,7 +96,7 @@ verifyChecks('checks on the way to a server', {
     ],
     [
       "an invalid adopt annotation is reported once the object's task is fruitless",
-      webWith(TASKED, { ...adopting('two words'), status: { conditions: [condition('TaskNotFound')] } }),
+      webWith(opened(TASKED, 'TaskNotFound'), adopting('two words')),
       park('AdoptInvalid'),
     ],
     [
@@ -114,8 +114,8 @@ verifyChecks('checks on the way to a server', {
     ],
     ...FRUITLESS.map((reason): Row => [
       `${reason}: the object's task will not name a server`,
-      webWith(TASKED, { ...adopting('srv1'), status: { conditions: [condition(reason)] } }),
-      { type: 'adopt', record: TASKED, identifier: 'srv1' },
+      webWith(opened(TASKED, reason), adopting('srv1')),
+      { type: 'adopt', record: opened(TASKED, reason), identifier: 'srv1' },
     ]),
     [
       'a new object adopts the server instead of ordering one',
@@ -130,8 +130,8 @@ verifyChecks('checks on the way to a server', {
     ],
     ...(['TaskInUse', 'TaskNotFound'] as const).map((reason): Row => [
       `${reason}: you name another server in place of one that was never seen`,
-      webWith(HELD, { ...adopting('srv2'), status: { conditions: [condition(reason)] } }),
-      { type: 'adopt', record: HELD, identifier: 'srv2' },
+      webWith(opened(HELD, reason), adopting('srv2')),
+      { type: 'adopt', record: opened(HELD, reason), identifier: 'srv2' },
     ]),
     [
       'your word that the server of the order is gone comes before an adoption in its place',
@@ -149,12 +149,12 @@ verifyChecks('checks on the way to a server', {
     ],
     [
       'a server that was seen is not exchanged for another one that the task names',
-      webWith(KNOWN, { ...adopting('srv2'), status: { conditions: [condition('TaskInUse')] } }),
+      webWith(opened(KNOWN, 'TaskInUse'), adopting('srv2')),
       undefined,
     ],
     [
       'the object does not adopt its own server under another spelling',
-      webWith(HELD, { ...adopting('SRV1'), status: { conditions: [condition('TaskInUse')] } }),
+      webWith(opened(HELD, 'TaskInUse'), adopting('SRV1')),
       undefined,
     ],
     ['the object keeps the server that it holds', webWith(HELD, adopting('srv2')), undefined],

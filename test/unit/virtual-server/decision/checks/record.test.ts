@@ -22,6 +22,7 @@ import {
   denials,
   facts,
   memo,
+  opened,
   others,
   record,
   web,
@@ -48,9 +49,9 @@ const released = releases('nothingCreated');
 /** The provider was asked after the annotation was set, and has denied `of`. */
 const asked = (object: VirtualServer, of?: string): Facts =>
   facts({ memo: memo({ asked: inputsOf(object), ...(of !== undefined && { denials: denials(of) }) }) });
-const vanished = webWith({ ...HELD, goneRefuted: true, readyAt: TIME }, { ...said, status: stalled('TaskNotFound') });
-const read = webWith(KNOWN, { ...said, status: stalled('TaskNotFound') });
-const missing = webWith({ ...KNOWN, missingAt: TIME }, { ...said, status: stalled('TaskNotFound') });
+const vanished = webWith({ ...opened(HELD, 'TaskNotFound'), goneRefuted: true, readyAt: TIME }, said);
+const read = webWith(opened(KNOWN, 'TaskNotFound'), said);
+const missing = webWith({ ...opened(KNOWN, 'TaskNotFound'), missingAt: TIME }, said);
 const nothing = writes('notCreated', record({ account: ACCOUNT, settled: ['a1'] }));
 
 const FRUITLESS = [
@@ -67,9 +68,9 @@ verifyChecks('checks on record and annotations', {
   recordIsTooNew: [
     [
       'a format that this version does not know',
-      webWith({ ...HELD, format: 2 }),
+      webWith({ ...HELD, format: 3 }),
       saying(
-        'it has format 2. This version understands format 1 with mode create or adopt. The operator orders, cancels and ' +
+        'it has format 3. This version understands formats up to 2 with mode create or adopt. The operator orders, cancels and ' +
           'changes nothing, and a deletion waits. Run the newer version again',
       ),
     ],
@@ -190,9 +191,9 @@ verifyChecks('checks on record and annotations', {
       asked(missing, 'server srv1'),
     ],
     ...FRUITLESS.flatMap((reason): Row[] => {
-      const tasked = webWith(TASKED, { ...said, status: stalled(reason) });
-      const held = webWith(HELD, { ...said, status: stalled(reason) });
-      const unsaid = webWith(TASKED, { status: stalled(reason) });
+      const tasked = webWith(opened(TASKED, reason), said);
+      const held = webWith(opened(HELD, reason), said);
+      const unsaid = webWith(opened(TASKED, reason));
       return [
         [`${reason}: the task has not named a server`, tasked, nothing, asked(tasked)],
         [`${reason}: the server that the task named was denied`, held, nothing, asked(held, 'server srv1')],
