@@ -36,6 +36,15 @@ function ofOperator(all: string[]): string[] {
 
 const POLLED = { route: '/beta/queue/vps/{task}', status: 200 } as const;
 
+/** Ready, and the annotation has followed the status: a deletion before that costs a write more. */
+async function waitUntilWritten(world: World): Promise<void> {
+  await world.waitForReason('web', 'Available', 'Ready');
+  await world.waitFor(
+    'web',
+    ({ metadata }) => metadata.annotations?.[RECORD_ANNOTATION]?.includes('fingerprint') === true,
+  );
+}
+
 /** `polls`: the task ends after this many polls, however long that takes. */
 async function live(world: World, polls = 0): Promise<void> {
   await world.create(virtualServer('web'));
@@ -44,7 +53,7 @@ async function live(world: World, polls = 0): Promise<void> {
     const { status } = await world.waitFor('web', (object) => object.status?.record?.task !== undefined);
     world.simulator.fleet.completeTask(Number(mirrorIn(status)?.task));
   }
-  await world.waitForReason('web', 'Available', 'Ready');
+  await waitUntilWritten(world);
   await world.delete('web');
   await world.waitGone('web');
 }
@@ -74,14 +83,9 @@ describe('the writes of the operator', () => {
   it('are none for a Ready server, however often it is read again', async () => {
     const world = await createWorld({ flags: ['--resync-interval=50ms'] });
     await world.create(virtualServer('web'));
-    await world.waitForReason('web', 'Available', 'Ready');
+    await waitUntilWritten(world);
     const reads = () =>
       world.simulator.ledger.requests({ method: 'GET', route: '/beta/vps/servers/{identifier}' }).length;
-    // The annotation follows the status.
-    await world.waitFor(
-      'web',
-      ({ metadata }) => metadata.annotations?.[RECORD_ANNOTATION]?.includes('fingerprint') === true,
-    );
     const [made, events] = [await writes(world, 'virtualservers'), await writes(world, 'events')];
     const before = reads();
     await world.until(() => reads() >= before + 5, 'five resyncs');
@@ -94,7 +98,6 @@ describe('the writes of the operator', () => {
     await live(world);
     const steps = world.log.filter(({ step }) => step !== undefined).map(({ step }) => step);
     expect(steps).toContain('cancel');
-    // The record of the annotation follows the status, if the deletion has not come first.
     expect(steps.filter((step) => step === 'park')).toEqual([]);
     expect(steps.filter((step) => step === 'record')).toHaveLength(1);
     expect(steps.filter((step) => step === 'wait').length).toBeLessThanOrEqual(1);
