@@ -48,6 +48,15 @@ const KINDS: ReadonlyMap<string, Kind> = new Map<string, Kind>([
   ['sk-ecdsa-sha2-nistp256@openssh.com', { fields: 3, problem: withApplication(ecdsa('nistp256', 'prime256v1')) }],
 ]);
 
+/** Which keys of spec.sshKeys sshd would not accept; undefined if it accepts all of them. */
+export function keysProblem({ sshKeys = [] }: { sshKeys?: readonly string[] | undefined }): string | undefined {
+  const problems = sshKeys.flatMap((key, index) => {
+    const problem = publicKeyProblem(key);
+    return problem === undefined ? [] : [`spec.sshKeys[${index}] ${problem}`];
+  });
+  return problems.length === 0 ? undefined : problems.join('; ');
+}
+
 /** Why sshd would not accept this key, as the predicate of a sentence about it; undefined if it would. */
 export function publicKeyProblem(text: string): string | undefined {
   const line = text.trim();

@@ -1,4 +1,5 @@
 /** What a set would do after an apply: its own planner, step by step, as if every new server became ready. Pure. */
+import { keysProblem } from '../api/public-key.ts';
 import { isPaused } from '../api/server-state.ts';
 import type { VirtualServer } from '../api/virtual-server.ts';
 import type { VirtualServerSet } from '../api/virtual-server-set.ts';
@@ -137,7 +138,8 @@ export function outcomeOfSet(
   const fields = before === undefined ? '' : changedFields(before, after);
   if (before !== undefined && fields === '') return { verb: 'none', detail: '', ordered: [], cancelled: [] };
   const hoped = playRollout(after, scene.servers, scene.now);
-  const problem = hoped.created.length === 0 ? undefined : orderProblem(manifestOf(after, 0), scene);
+  const isToOrder = hoped.created.length > 0 || keysProblem(after.spec.template.spec) !== undefined;
+  const problem = isToOrder ? orderProblem(manifestOf(after, 0), scene) : undefined;
   const isRefused = problem?.isCertain === true;
   // Some strategies delete a member before its replacement is ready.
   const { created, deleted, gone, updated, adopted, most, stop } = isRefused

@@ -14,6 +14,13 @@ export interface Mutant {
 
 export const MUTANTS: Mutant[] = [
   {
+    name: 'deletes a member for a template that no member can be ordered from',
+    file: 'src/virtual-server-set/decision/situation.ts',
+    find: 'const refused = keysProblem(spec.template.spec);',
+    replace: 'const refused = keysProblem({ sshKeys: spec.template.spec.sshKeys?.slice(0, 0) });',
+    tests: ['test/unit/virtual-server-set/decision/plan.test.ts'],
+  },
+  {
     name: 'lets others adopt a server whose taker is not believed yet',
     file: 'src/virtual-server/shared/holders.ts',
     find: 'takers.some((taken) => taken === undefined || this.#isBelieved(taken));',
@@ -2630,15 +2637,15 @@ export const MUTANTS: Mutant[] = [
   {
     name: 'creates members next to an unresolved one',
     file: 'src/virtual-server-set/decision/plan.ts',
-    find: 'const isStopped = unresolved.length > 0 || blocked.length > 0;',
-    replace: 'const isStopped = blocked.length > 0;',
+    find: 'const isStopped = unresolved.length > 0 || blocked.length > 0 || refused !== undefined;',
+    replace: 'const isStopped = blocked.length > 0 || refused !== undefined;',
     tests: ['--project', 'unit', 'test/unit/virtual-server-set/decision'],
   },
   {
     name: 'rolls out next to an unresolved member',
     file: 'src/virtual-server-set/decision/situation.ts',
-    find: 'const stopped = unresolved.length > 0 || blocked.length > 0;',
-    replace: 'const stopped = blocked.length > 0;',
+    find: 'const stopped = unresolved.length > 0 || blocked.length > 0 || refused !== undefined;',
+    replace: 'const stopped = blocked.length > 0 || refused !== undefined;',
     tests: ['--project', 'unit', 'test/unit/virtual-server-set/decision'],
   },
   {

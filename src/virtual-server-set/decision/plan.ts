@@ -68,7 +68,7 @@ export function planSet(set: VirtualServerSet, seen: Surroundings, now: number, 
 
 /** `quiet` actions are safe at any time, because they name a version. `weighty` ones may cost a server, or order one. */
 function actionsOf(
-  { set, limits, members, alive, unresolved, blocked, missing, free, victims }: Situation,
+  { set, limits, members, alive, unresolved, blocked, refused, missing, free, victims }: Situation,
   { orphans, released }: Groups,
 ): { quiet: SetAction[]; weighty: SetAction[] } {
   const quiet: SetAction[] = released.map((object) => ({ type: 'release', ...versionOf(object) }));
@@ -79,7 +79,7 @@ function actionsOf(
   const adopted = orphans.slice(0, Math.max(0, limits.replicas - slotsOf(members)));
   // The next step counts them.
   if (adopted.length > 0) return { quiet, weighty: adopted.map((object) => ({ type: 'adopt', ...versionOf(object) })) };
-  const isStopped = unresolved.length > 0 || blocked.length > 0;
+  const isStopped = unresolved.length > 0 || blocked.length > 0 || refused !== undefined;
   const created = free.slice(0, isStopped ? 0 : missing);
   const weighty: SetAction[] = [
     ...victims.chosen.map(({ object }) => ({ type: 'delete' as const, ...versionOf(object) })),

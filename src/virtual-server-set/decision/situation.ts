@@ -1,5 +1,6 @@
 /** What a set has at one moment, what it lacks, and what it has too much of. Pure. */
 import { SET_LABEL } from '../../api/names.ts';
+import { keysProblem } from '../../api/public-key.ts';
 import type { VirtualServer } from '../../api/virtual-server.ts';
 import type { VirtualServerSet } from '../../api/virtual-server-set.ts';
 import { limitsOf, poolOf, victimsOf, type Limits, type Victims } from './limits.ts';
@@ -51,6 +52,8 @@ export interface Situation {
   isAvailable: (member: Member) => boolean;
   unresolved: readonly Member[];
   blocked: readonly Member[];
+  /** Why no member can be ordered from the template, as far as the template alone tells. */
+  refused: string | undefined;
   rolling: boolean;
   /** How many members are missing. */
   missing: number;
@@ -82,7 +85,8 @@ export function situationOf(set: VirtualServerSet, { members, others }: Groups, 
   const unresolved = members.filter((member) => member.unresolved !== undefined);
   const blocked = updated.filter((member) => member.blocked !== undefined);
   const rolling = spec.strategy.type === 'RollingUpdate' && outdated.length > 0;
-  const stopped = unresolved.length > 0 || blocked.length > 0;
+  const refused = keysProblem(spec.template.spec);
+  const stopped = unresolved.length > 0 || blocked.length > 0 || refused !== undefined;
   const names = new Set(members.map(({ name }) => name));
   const pool = Array.from({ length: poolOf(members, limits) }, (_, ordinal) => ordinal);
   const unused = pool.filter((ordinal) => !names.has(nameOf(metadata.name, ordinal)));
@@ -99,6 +103,7 @@ export function situationOf(set: VirtualServerSet, { members, others }: Groups, 
     isAvailable,
     unresolved,
     blocked,
+    refused,
     rolling,
     missing: Math.max(0, limits.replicas - (rolling ? updated : alive).length),
     taken: taken.filter((name) => others.get(name) !== true),

@@ -73,12 +73,13 @@ function hasProgressed(situation: Situation, counts: Counts): boolean {
 }
 
 function verdictOf(situation: Situation, held: Held | undefined, progressAt: number): Verdict<ReadyReason | SetReason> {
-  const { set, now, members, unresolved, blocked, missing, free, taken, leaving, victims } = situation;
+  const { set, now, members, unresolved, blocked, refused, missing, free, taken, leaving, victims } = situation;
   if (set.metadata.deletionTimestamp !== undefined) return { reason: 'Deleting', ...words.deleting(situation) };
   // An order in flight ends without you.
   const parked = unresolved.filter((member) => !hasTrait(member.unresolved?.reason, 'calm'));
   if (parked.length > 0) return { reason: 'MemberUnresolved', ...words.unresolved(situation, parked) };
   if (blocked.length > 0) return { reason: 'MemberBlocked', ...words.blocked(situation) };
+  if (refused !== undefined) return { reason: 'MemberBlocked', ...words.refused(situation, refused) };
   if (held !== undefined) return held;
   if (isComplete(situation)) return { reason: 'Available', message: words.available(situation) };
   const isLeaving = members.some(({ deleting }) => deleting) || leaving.length > 0 || victims.chosen.length > 0;

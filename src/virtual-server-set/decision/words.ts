@@ -73,6 +73,13 @@ export function blocked({ set, blocked: members }: Situation): Quotation {
   return { message, advice: isOfTemplate ? sentences([template], set) : first?.blocked?.advice, quoted: reason };
 }
 
+/** `problem`: of the template, which no member can be ordered from. Nothing is deleted for a member that cannot follow. */
+export function refused({ set }: Situation, problem: string): Quotation {
+  const message = `No member can be ordered from spec.template: ${problem}. The set orders nothing and replaces no member until that is corrected`;
+  const template: Step = { text: 'To correct spec.template', command: { verb: 'edit', type: SET_SHORT_NAME } };
+  return { message, advice: sentences([template], set), quoted: 'InvalidSpec' };
+}
+
 export function nameTaken(situation: Situation): Quotation {
   const { set, taken, missing } = situation;
   const message = isFull(situation)

@@ -1,20 +1,11 @@
 /** Finds what is wrong with a spec before it is ordered: SSH keys, and what the provider's lists lack. Pure. */
-import { PRIVATE_KEY, publicKeyProblem } from '../../api/public-key.ts';
+import { PRIVATE_KEY, keysProblem } from '../../api/public-key.ts';
 import type { VirtualServerSpec } from '../../api/virtual-server.ts';
 import { MAX_COMPARED, closest } from '../../base/similar.ts';
 import { cut } from '../../base/text.ts';
 import type { Catalog } from '../../provider/types.ts';
 
 const NEAREST = 5;
-
-/** Which keys of spec.sshKeys sshd would not accept; undefined if it accepts all of them. */
-export function keysProblem({ sshKeys = [] }: Pick<VirtualServerSpec, 'sshKeys'>): string | undefined {
-  const problems = sshKeys.flatMap((key, index) => {
-    const problem = publicKeyProblem(key);
-    return problem === undefined ? [] : [`spec.sshKeys[${index}] ${problem}`];
-  });
-  return problems.length === 0 ? undefined : problems.join('; ');
-}
 
 /**
  * What the provider does not offer, with the field and the nearest valid values, and which SSH keys are none; undefined if

@@ -10,7 +10,7 @@ import { setStatusSchema, type VirtualServerSet } from '../../../../src/api/virt
 import { reasonPage } from '../../../../src/api/documentation.ts';
 import { planSet, type Plan } from '../../../../src/virtual-server-set/decision/plan.ts';
 import { member, NOW, webSet, type MemberShape, type SetShape } from '../../../fixtures/virtual-server-set.ts';
-import { stored } from '../../../fixtures/virtual-server.ts';
+import { CUT_SSH_KEY, stored } from '../../../fixtures/virtual-server.ts';
 
 const OLD: MemberShape = { spec: { image: 'old/image' } };
 
@@ -110,6 +110,17 @@ describe('scaling up', () => {
     expect(messageOf(blocked)).toContain(
       'web-0 is InvalidSpec: spec.image x is not offered. To correct spec.template, run `kubectl edit vpsset web -n default`.',
     );
+  });
+
+  it('replaces no member while the template has an SSH key that sshd does not accept, but still scales down', () => {
+    const cut = { maxSurge: 0, maxUnavailable: 1, spec: { sshKeys: [CUT_SSH_KEY] } };
+    const refused = plan({ replicas: 2, ...cut }, [OLD, OLD]);
+    expect([does(refused), reasonOf(refused)]).toEqual([[], 'MemberBlocked']);
+    expect(messageOf(refused)).toContain('No member can be ordered from spec.template: spec.sshKeys[0] ');
+    expect(messageOf(refused)).toContain('To correct spec.template, run `kubectl edit vpsset web -n default`.');
+    expect(does(plan({ replicas: 1, ...cut, maxUnavailable: 0, maxSurge: 1 }, [OLD, OLD, OLD]))).toEqual([
+      'delete web-2',
+    ]);
   });
 
   it('continues while members wait for the create limit', () => {
