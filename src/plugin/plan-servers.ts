@@ -86,13 +86,6 @@ export function outcomeOf(before: VirtualServer | undefined, after: VirtualServe
       return adoptionBy(after, operation.identifier, scene, fields);
     case 'takeOver':
       return takeOverBy(after, [operation.giver, ...operation.others], scene, fields);
-    case 'cancel':
-    case 'expire':
-      return {
-        verb: 'cancel',
-        detail: joined(fields, `cancels ${serverOf(after)}`),
-        cancelled: [costsOf(after, scene)],
-      };
     case 'park': {
       const { reason, message } = operation.verdict;
       // It only waits, as its annotation or that of another object asks.
@@ -101,7 +94,7 @@ export function outcomeOf(before: VirtualServer | undefined, after: VirtualServe
       return { verb: isNews ? 'refuse' : 'change', detail: joined(fields, `${reason}: ${message}`) };
     }
     default: {
-      // The operator finds out since when the server is ready when it reads the server.
+      // The server ends by its time only: an earlier version has not recorded since when it is ready.
       const isOver = (endOf(after, scene.now) ?? Infinity) <= scene.now && cancelIsForbidden(after) === undefined;
       const what = `cancels ${serverOf(after)}, because its time is over: ${endText(after, scene.now)}`;
       if (isOver && wasLetLive(before, scene))

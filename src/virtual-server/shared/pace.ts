@@ -181,10 +181,11 @@ export function spread(
   }
 }
 
-/** The server was ready, runs, and nothing about it is open. */
+/** The server was ready, runs, and nothing about it is open. A deletion may wait for a word of yours. */
 function isSettled(object: VirtualServer): boolean {
   const record = heldBy(object);
-  if (record === undefined || !hasRunningServer(object)) return false;
+  if (record === undefined || !hasRunningServer(object) || object.metadata.deletionTimestamp !== undefined)
+    return false;
   const wasReady = record.readyAt !== undefined || record.format !== RECORD_FORMAT;
   return wasReady && (record.doubt ?? record.open) === undefined;
 }

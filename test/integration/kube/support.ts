@@ -1,4 +1,5 @@
 /** What tests against the real API server share: a client, kubectl, namespaces and objects. */
+import { sshKeyOf } from '../../fixtures/virtual-server.ts';
 import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
 import { inject } from 'vitest';
@@ -11,7 +12,7 @@ import { VIRTUAL_SERVERS } from '../../../src/virtual-server/resource.ts';
 
 const run = promisify(execFile);
 
-export const SSH_KEY = 'ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIGJd me@example.org';
+export const SSH_KEY = sshKeyOf('me@example.org');
 
 /** A client of the shared API server, with administrator rights. */
 export function adminHttp(kubeconfigPath: string = inject('kubeconfigPath')): KubeHttp {

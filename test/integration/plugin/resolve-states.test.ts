@@ -59,7 +59,7 @@ it('resolve refuses an attempt that the status does not cover yet', async () => 
 it('resolve and adopt refuse a record that only a newer version understands, with the message of the operator', async () => {
   const { world, plugin } = await standing({
     reason: 'RecordTooNew',
-    record: { format: 2, attempt: 'lost', identifier: 'vs1001' },
+    record: { format: 3, attempt: 'lost', identifier: 'vs1001' },
   });
   for (const words of [
     ['resolve', 'web', '--yes', '--not-created'],

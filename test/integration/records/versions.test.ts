@@ -72,7 +72,7 @@ describe('an upgrade', () => {
 
   it('gives a new record its format', async () => {
     const world = await createWorld();
-    expectKeys(await readyServer(world, 'web'), { format: 1 });
+    expectKeys(await readyServer(world, 'web'), { format: 2 });
   });
 });
 
@@ -113,7 +113,7 @@ describe('a downgrade', () => {
   });
 
   it.for<[string, Keys]>([
-    ['format 2', { format: 2, server: { id: 'vs1' } }],
+    ['format 3', { format: 3, server: { id: 'vs1' } }],
     ['mode "import"', { mode: 'import' }],
   ])(
     'leaves a record with %s, its server and its deletion alone until it can read the record again',
@@ -123,7 +123,7 @@ describe('a downgrade', () => {
       const identifier = before.status?.identifier ?? '';
       await writeNewer(world, 'web', changes);
       const parked = await world.waitForReason('web', 'RecordTooNew', 'Stalled');
-      expect(stalledMessage(parked)).toContain(`it has ${what}. This version understands format 1`);
+      expect(stalledMessage(parked)).toContain(`it has ${what}. This version understands formats up to 2`);
       expect(condition(parked, 'Ready')).toMatchObject({ status: 'True', reason: 'Available' });
       const [text, mirror] = [textOf(parked), parked.status?.record];
 
@@ -156,7 +156,7 @@ describe('a downgrade', () => {
 
       // The newer version is back and rewrites the record in a format that this version understands.
       await world.annotate('web', { 'server-gone': null, adopt: null, record: textOf(before) });
-      await world.patch('web', { status: { record: { ...before.status?.record, format: 1 } } }, '/status');
+      await world.patch('web', { status: { record: { ...before.status?.record, format: 2 } } }, '/status');
       await world.waitGone('web');
       expect(world.simulator.ledger.cancels().map((cancel) => cancel.identifier)).toEqual([identifier]);
     },

@@ -3,6 +3,8 @@
  * operator of single servers.
  */
 import { afterAll, beforeAll, inject } from 'vitest';
+import { QUESTIONS } from '../../../src/api/open.ts';
+import { RECORD_FORMAT } from '../../../src/api/record.ts';
 import type { ReadyReason } from '../../../src/api/conditions.ts';
 import { API_VERSION, SET_KIND } from '../../../src/api/names.ts';
 import type { VirtualServer, VirtualServerStatus } from '../../../src/api/virtual-server.ts';
@@ -82,10 +84,13 @@ export async function createSetWorld(
     (await http.call({ path: pathTo(name) })) as VirtualServer;
   /** Writes the status of a member as the operator does for this reason. */
   const report = async (name: string, reason: ReadyReason, status: VirtualServerStatus = {}): Promise<void> => {
-    const { generation } = (await member(name)).metadata;
+    const { generation, uid } = (await member(name)).metadata;
+    const since = '2026-01-01T00:00:00Z';
+    const claimed = { format: RECORD_FORMAT, owner: uid, mode: 'create' as const, attempt: 'a1' };
+    const record = QUESTIONS.some((question) => question === reason) ? { ...claimed, open: { reason, since } } : null;
     const verdict = { reason, message: `The test says ${reason}` };
-    const conditions = withVerdict([], verdict, generation, Date.parse('2026-01-01T00:00:00Z'));
-    await patch(name, { status: { observedGeneration: generation, conditions, ...status } }, '/status');
+    const conditions = withVerdict([], verdict, generation, Date.parse(since));
+    await patch(name, { status: { observedGeneration: generation, conditions, record, ...status } }, '/status');
   };
   const makeReady = async (...members: string[]): Promise<void> => {
     for (const name of members) await report(name, 'Available');

@@ -107,12 +107,11 @@ describe('the plan for a server', () => {
   });
 
   const day = 24 * 3_600_000;
-  /** `isEarlier`: an earlier version has not recorded since when. */
-  const readyFor = (ms: number, shape: Shape = {}, isEarlier = false): VirtualServer => {
+  const readyFor = (ms: number, shape: Shape = {}): VirtualServer => {
     const object = running(shape);
     const lastTransitionTime = new Date(NOW - ms).toISOString();
     const ready = { type: 'Ready', status: 'True', reason: 'Available', message: '', lastTransitionTime } as const;
-    const record = { ...HELD, ...(isEarlier ? { format: 1 } : { readyAt: lastTransitionTime }) };
+    const record = { ...HELD, readyAt: lastTransitionTime };
     const annotations = { ...object.metadata.annotations, [RECORD_ANNOTATION]: formatRecord(record) };
     const metadata = { ...object.metadata, annotations, creationTimestamp: lastTransitionTime };
     return { ...object, metadata, status: { ...object.status, record, conditions: [ready] } };
@@ -140,8 +139,8 @@ describe('the plan for a server', () => {
     ],
     [
       'another field, and its time was over before',
-      readyFor(day, { spec: { ttl: '1h' } }, true),
-      readyFor(day, { spec: { ttl: '1h', sshCheck: 'Proxy' } }, true),
+      readyFor(day, { spec: { ttl: '1h' } }),
+      readyFor(day, { spec: { ttl: '1h', sshCheck: 'Proxy' } }),
       'change',
     ],
   ] as const)('says what becomes of a server that gets %s', (_what, before, after, verb) => {

@@ -47,12 +47,13 @@ describe('the reads after a start', () => {
     expect(reads([NOW])).toBeGreaterThan(0);
   });
 
-  it('are not planned for an object that was edited while no operator ran, or was never ready, does not run, or is in doubt', () => {
+  it('are not planned for an object that was edited while no operator ran, or was never ready, is being deleted, does not run, or is in doubt', () => {
     const running = { serverStatus: 'running', observedGeneration: 1 };
     const others = [
       webWith(HELD, { status: running }),
       webWith(READY, { status: { ...running, serverStatus: 'stopped' } }),
       webWith(doubted(READY, 'AbsenceUnproven'), { status: running }),
+      webWith(READY, { status: running, deleting: true }),
       webWith({ ...READY, missingAt: '2026-01-02T00:00:00Z' }, { status: running }),
     ];
     expect(planned([ready('edited', 0), ...others], NOW).size).toBe(0);
