@@ -254,10 +254,7 @@ function adaptAdditionalProperties(node: StructuralSchema): void {
   }
 }
 
-/* The API server quotes a text that breaks its own pattern, format, enum or rule, and the text may be a pasted private key. */
-
-/** Long enough that a pasted key breaks the rule, whose message names the valid words, and not this bound. */
-const WORD_LENGTH = 8192;
+/* The API server quotes a text that breaks its own pattern, format or rule, and the text may be a pasted private key. */
 
 /** The structural schema of what users write: the rules of each text stand at the object or map around the text. */
 export function inputSchema(schema: z.ZodType): StructuralSchema {
@@ -300,16 +297,15 @@ function withRulesAround(node: StructuralSchema): StructuralSchema {
   };
 }
 
-/** What the API server would quote of a text, as rules. Other values are no secrets. */
+/**
+ * What the API server would quote of a text, as rules. Other values are no secrets, and neither is one of a few words: editors and
+ * offline validators need those in the schema.
+ */
 function withoutRules(node: StructuralSchema): { bare: StructuralSchema; rules: ValidationRule[] } {
-  if (node.type !== 'string' && node['x-kubernetes-int-or-string'] !== true) return { bare: node, rules: [] };
-  const { 'x-kubernetes-validations': rules = [], enum: words, format, pattern, ...bare } = node;
+  const isText = node.type === 'string' || node['x-kubernetes-int-or-string'] === true;
+  if (!isText || node.enum !== undefined) return { bare: node, rules: [] };
+  const { 'x-kubernetes-validations': rules = [], format, pattern, ...bare } = node;
   if (pattern !== undefined) throw new Error(`write the pattern ${pattern} as a rule with a message`);
   if (format === 'date-time' && rules.length === 0) throw new Error('write the form of a time as a rule');
-  if (words === undefined) return { bare, rules };
-  const listed = words.map((word) => `'${String(word)}'`);
-  const rule = { rule: `self in [${listed.join(', ')}]`, message: `must be ${oneOf(words.map(String))}` };
-  return { bare: { ...bare, maxLength: WORD_LENGTH }, rules: [...rules, rule] };
+  return { bare, rules };
 }
-
-const oneOf = (words: readonly string[]): string => `${words.slice(0, -1).join(', ')} or ${words.at(-1) ?? ''}`;

@@ -41,7 +41,8 @@ function* fields(
   good: unknown,
   put: (value: unknown) => unknown,
 ): Generator<[path: string, with_: (pasted: unknown) => unknown]> {
-  yield [path, put];
+  // One of a few words, which editors and offline validators need in the schema.
+  if (node.enum === undefined) yield [path, put];
   const base = (good ?? {}) as Spec;
   for (const [name, child] of Object.entries(node.properties ?? {}))
     yield* fields(child, `${path}.${name}`, base[name], (value) => put({ ...base, [name]: value }));
@@ -98,8 +99,7 @@ describe.each(KINDS)('%s', (kind, crd, good) => {
 });
 
 it.each<[field: string, spec: Spec, message: string]>([
-  ['sshCheck', { sshCheck: 'proxy' }, 'spec.sshCheck: Invalid value: must be None, Proxy or Direct'],
-  ['deletionPolicy', { deletionPolicy: PASTED.key }, 'spec.deletionPolicy: Invalid value: must be Delete or Retain'],
+  ['sshCheck', { sshCheck: 'proxy' }, 'supported values: "None", "Proxy", "Direct"'],
   [
     'expiresAt',
     { expiresAt: 'tomorrow' },

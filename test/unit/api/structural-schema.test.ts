@@ -74,15 +74,14 @@ describe('inputSchema', () => {
     });
     expect(inputSchema(schema)).toMatchObject({
       properties: {
-        a: { type: 'string', default: 'X', maxLength: 8192 },
+        a: { type: 'string', default: 'X', enum: ['X', 'Y', 'Z'] },
         b: { type: 'string', maxLength: 9 },
       },
       'x-kubernetes-validations': [
-        { rule: "self.a in ['X', 'Y', 'Z']", message: 'must be X, Y or Z', fieldPath: '.a' },
         { rule: '!has(self.b) || (self.b.matches("b") && self.b != "")', message: 'must be good', fieldPath: '.b' },
       ],
     });
-    expect(JSON.stringify(inputSchema(schema).properties)).not.toMatch(/enum|validations/);
+    expect(JSON.stringify(inputSchema(schema).properties)).not.toContain('validations');
   });
 
   it('puts a rule of the values of a map into a rule of the map', () => {
