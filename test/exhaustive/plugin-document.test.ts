@@ -71,7 +71,13 @@ async function rollOut(world: SetWorld): Promise<void> {
   await world.reconcile();
   const owner = (await world.member('web-3')).metadata.uid;
   await world.report('web-3', 'CreateOutcomeUnknown', {
-    record: { owner, mode: 'create', attempt: '4da4a1110d3d747e' },
+    record: {
+      format: 2,
+      owner,
+      mode: 'create',
+      attempt: '4da4a1110d3d747e',
+      open: { reason: 'CreateOutcomeUnknown', since: '2026-01-01T00:00:00Z' },
+    },
   });
   await world.reconcile();
 }
