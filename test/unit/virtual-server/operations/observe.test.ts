@@ -11,11 +11,13 @@ import type { VirtualServer } from '../../../../src/api/virtual-server.ts';
 import {
   adopting,
   ATTEMPTED,
+  denials,
   HELD,
   KNOWN,
   memo,
   NOW,
   opened,
+  PRICED,
   record,
   SERVER,
   TASKED,
@@ -44,6 +46,22 @@ function named(name: string, own: ServerRecord, shape: Shape = {}): VirtualServe
 }
 
 describe('an operator that only observes', () => {
+  it('notes a doubt that it finds in the copy of the record alone', async () => {
+    const object = webWith(PRICED, { status: { serverStatus: 'running', identifier: 'srv1' } });
+    const observed = await observe(object, { answers: { server: DENIED } });
+    const doubt = { identifier: 'srv1', reason: 'AbsenceUnproven', since: '2026-01-02T00:00:00Z' };
+    expect(observed.object?.status?.record).toEqual({ ...PRICED, doubt });
+    expect(observed.object?.metadata.annotations).toEqual(object.metadata.annotations);
+  });
+
+  it('notes an order that only you can resolve in the copy of the record alone', async () => {
+    const object = webWith(TASKED);
+    const lost = memo({ denials: denials('task 7') });
+    const observed = await observe(object, { answers: { task: DENIED }, memo: lost });
+    expect(observed.object?.status?.record).toEqual(opened(TASKED, 'TaskNotFound'));
+    expect(observed.object?.metadata.annotations).toEqual(object.metadata.annotations);
+  });
+
   it.each([
     { would: 'order', object: web(), says: 'It would order a server: product VPSX4, image' },
     { would: 'adopt', object: web(adopting('srv1')), says: 'It would adopt server srv1', answers: { server: SERVER } },
