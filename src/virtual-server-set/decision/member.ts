@@ -1,7 +1,12 @@
 /** What a set has to know about one of its members. Pure. */
 import { currentReason, hasTrait, REASONS, type Reason } from '../../api/conditions.ts';
 import { openReason } from '../../api/open.ts';
-import { FINALIZER, MEMBER_DELETE_FIRST_ANNOTATION, RECORD_ANNOTATION } from '../../api/names.ts';
+import {
+  FINALIZER,
+  MEMBER_DELETE_FIRST_ANNOTATION,
+  RECORD_ANNOTATION,
+  START_OVER_ANNOTATION,
+} from '../../api/names.ts';
 import { newerRecord, parseRecord, type ServerRecord, mirrorIn } from '../../api/record.ts';
 import { hasRunningServer, isAnnotated, isPaused } from '../../api/server-state.ts';
 import type { VirtualServer } from '../../api/virtual-server.ts';
@@ -100,7 +105,9 @@ function unresolvedOf(object: VirtualServer, records: readonly Partial<ServerRec
 function isReadable({ metadata }: VirtualServer, records: readonly Partial<ServerRecord>[]): boolean {
   const text = metadata.annotations?.[RECORD_ANNOTATION];
   const isHeld = metadata.finalizers?.includes(FINALIZER) === true;
-  if (records.length === 0) return text === undefined && !isHeld;
+  // You may let a copy of another object start with a new record.
+  const isToStartOver = metadata.annotations?.[START_OVER_ANNOTATION] === metadata.uid;
+  if (records.length === 0) return text === undefined ? !isHeld : isToStartOver;
   if (!parseRecord(text).ok || records.some((record) => newerRecord(record) !== undefined)) return false;
   const [one, other] = records;
   const fields = one?.mode === other?.mode ? (['attempt', 'task', 'identifier'] as const) : [];

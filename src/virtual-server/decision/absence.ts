@@ -28,6 +28,7 @@ import { NO_OTHER, RESTORE_KEY } from './words.ts';
 import { isToExpire } from './expiry.ts';
 import type { Recognition } from './identity.ts';
 import { saysGone, takerOf } from './inputs.ts';
+import { withoutOpen } from './open.ts';
 import { goOn, jittered, endVisit, retryLater } from './outcome.ts';
 import { withMemo, type View } from './view.ts';
 
@@ -116,7 +117,9 @@ export function goneByAnnotation(at: View, record: ServerRecord): Outcome | unde
 
 /** Records the absence of the server, so that another server with its identifier is not mistaken for it later. */
 export function sealed(at: View, record: ServerRecord, afterMs: number): Outcome {
-  const gone = record.missingAt === undefined ? { ...record, missingAt: timestamp(at.facts.now) } : record;
+  const { missingAt = timestamp(at.facts.now) } = record;
+  // What was open is answered: there is no server.
+  const gone = record.missingAt === undefined ? { ...withoutOpen(record), missingAt } : record;
   const plan = { operation: 'look', afterMs } as const;
   const changed = gone === record ? undefined : gone;
   const parts = { record: gone, verdict: missingVerdict(at.object, gone) };

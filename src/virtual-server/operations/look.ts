@@ -28,7 +28,7 @@ import type { Visit } from '../visit.ts';
 import { failedUnseen } from '../decision/create-failure.ts';
 import { withoutOpen } from '../decision/open.ts';
 import { withOrphaned } from '../decision/record.ts';
-import { invisible, renamed, unseen, vanished } from '../decision/silent-task.ts';
+import { invisible, renamed, unseen, vanished, withoutSilence } from '../decision/silent-task.ts';
 import { lookForFailed, readServer } from './reads.ts';
 
 /**
@@ -90,6 +90,8 @@ async function withFindings(visit: Visit, current: ServerRecord, shown: ShownSer
 export function notShown(at: View, record: ServerRecord, answer: Exclude<ServerAnswer, ShownServer>): Outcome {
   const { task } = at.facts.memo.evidence;
   const hasFailed = task?.state === 'silent' && task.why === 'failed';
+  // The record was rolled back since the order failed: the task tells again.
+  if (hasFailed && record.createFailure === undefined) return goOn(withoutSilence(at.facts.memo));
   if (answer.type === 'failed')
     return goneUnasked(at) ?? (hasFailed ? failedUnseen(at, record, answer) : failed(at, 'look', answer.error));
   if (record.task === undefined || task?.state !== 'silent') return absent(at, record, 'look', answer);

@@ -4,7 +4,10 @@ import {
   MEMBER_TEMPLATE_ANNOTATION,
   PAUSED_ANNOTATION,
   SET_LABEL,
+  RECORD_ANNOTATION,
+  START_OVER_ANNOTATION,
 } from '../../../../src/api/names.ts';
+import { formatRecord } from '../../../../src/api/record.ts';
 import type { VirtualServer } from '../../../../src/api/virtual-server.ts';
 import { setStatusSchema, type VirtualServerSet } from '../../../../src/api/virtual-server-set.ts';
 import { reasonPage } from '../../../../src/api/documentation.ts';
@@ -89,6 +92,15 @@ describe('scaling up', () => {
   ])('says of an unresolved member %s', (_case, shape, isSaid) => {
     const command = 'run `kubectl delete vps web-0 -n default --wait=false` first';
     expect(messageOf(plan({ replicas: 1 }, [shape])).includes(command)).toBe(isSaid);
+  });
+
+  it('stops while a member has the record of another object, until you let it start over', () => {
+    const copied = { [RECORD_ANNOTATION]: formatRecord({ owner: 'uid-of-another', mode: 'create', attempt: 'a1' }) };
+    const copy = { reason: 'RecordMismatch', ordered: false } as const;
+    expect(reasonOf(plan({ replicas: 2 }, [{ ...copy, annotations: copied }]))).toBe('MemberUnresolved');
+    const told = { ...copied, [START_OVER_ANNOTATION]: member(webSet(), 0).metadata.uid };
+    const startsOver = plan({ replicas: 2 }, [{ reason: 'Pending', ordered: false, annotations: told }]);
+    expect([does(startsOver), startsOver.status.unresolvedReplicas]).toEqual([['create web-1'], 0]);
   });
 
   it('stops while the answer to an order may still arrive, without asking you', () => {

@@ -107,6 +107,14 @@ describe('a server that is not shown', () => {
     expect(next.when).toMatchObject({ operation: 'follow' });
   });
 
+  it('leads to another poll of a task that had failed before the record was rolled back', () => {
+    const held = memo({ task: { state: 'silent', why: 'failed' }, denials: denials('server srv1') });
+    const next = looked(webWith(HELD), denied(true), facts({ memo: held }));
+    expect(next.status).toBeUndefined();
+    expect(next.memo.evidence.task).toBeUndefined();
+    expect(next.when).toEqual({ now: true });
+  });
+
   it('leads to another poll of a task that is not shown either', () => {
     const held = memo({ task: { state: 'silent', why: 'taskNotFound' }, denials: denials('server srv1') });
     const next = looked(webWith(HELD), denied(true), facts({ memo: held }));

@@ -4,7 +4,7 @@
  */
 import { describe, expect, it } from 'vitest';
 import { REASONS, type Meaning, type ReadyReason } from '../../../../src/api/conditions.ts';
-import { ADOPT_ANNOTATION } from '../../../../src/api/names.ts';
+import { ADOPT_ANNOTATION, SERVER_GONE_ANNOTATION } from '../../../../src/api/names.ts';
 import { hasRunningServer } from '../../../../src/api/server-state.ts';
 import type { VirtualServer } from '../../../../src/api/virtual-server.ts';
 import { countTotals } from '../../../../src/observability/metrics.ts';
@@ -25,7 +25,9 @@ import {
   TIMING,
   decide,
   denials,
+  doubted,
   memo,
+  opened,
   webWith,
   withKey,
   type Shape,
@@ -185,6 +187,15 @@ describe('an order that has led to no server', () => {
 });
 
 describe('a server that is gone', () => {
+  it('leaves nothing open', async () => {
+    const lost = doubted(opened(HELD, 'TaskNotFound'), 'AbsenceUnproven');
+    const said = { annotations: { [SERVER_GONE_ANNOTATION]: 'srv1' } };
+    const over = { task: { state: 'over', identifier: 'srv1' } } as const;
+    const missing = await left(webWith(lost, said), { answers: { server: DENIED }, memo: memo(over) });
+    expect(knownRecord(missing)).toEqual({ ...HELD, missingAt: '2026-01-02T00:00:00Z' });
+    expect(memberOf(missing, 0).unresolved).toBeUndefined();
+  });
+
   it.each(others)('runs no more and costs nothing, although $reason shows', async ({ reason }) => {
     const seen = webWith({ ...KNOWN, missingAt: '2026-01-01T12:00:00Z' }, { status: RUNNING });
     const missing = await left(seen, { answers: { server: DENIED } });
