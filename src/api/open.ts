@@ -1,6 +1,7 @@
 /** What a record says is open about an order or a server, whatever the conditions show at the moment. Pure. */
 import { hasTrait, type Reason, type Trait } from './conditions.ts';
 import type { ServerRecord } from './record.ts';
+import { cut } from '../base/text.ts';
 
 /** It is unclear which server the object has, or whether it has one. A later one says more; the last four say the same amount. */
 export const QUESTIONS: readonly Reason[] = [
@@ -15,7 +16,13 @@ export const QUESTIONS: readonly Reason[] = [
   'TaskInUse',
 ];
 /** Maximum length of the cause in the record, in characters. */
-export const MAX_CAUSE = 200;
+const MAX_CAUSE = 200;
+
+/** An open question as the record keeps it. `cause`: why an answer is missing. */
+export function questionOf(reason: string, since: string, cause: string | undefined): ServerRecord['open'] {
+  const isLost = reason === 'CreateOutcomeUnknown' && cause !== undefined;
+  return { reason, since, ...(isLost && { cause: cut(cause, MAX_CAUSE) }) };
+}
 
 /** The reason with this trait that the record keeps; undefined if nothing of that kind is open. */
 export function openReason(record: Partial<ServerRecord> | undefined, trait: Trait): string | undefined {

@@ -180,7 +180,9 @@ class StatusWriter implements Writer {
       this.#observer.withholds(SERVER_KIND, keyOf(stored), ...(next.withheld === undefined ? [] : [next.withheld]));
     objects.remember(uid, withoutPlan(next.memo));
     const status =
-      isNow(next.when) || next.status === undefined ? stored.status : withMirrorOf(stored, next.status, next.record);
+      isNow(next.when) || next.status === undefined
+        ? stored.status
+        : withMirrorOf(stored, next.status, next.record, knownRecord(stored));
     const isNews = !isDeepEqual(stored.status, status);
     const isWritten = isNews && reports && status !== undefined;
     if (isWritten) {

@@ -2070,7 +2070,7 @@ export const MUTANTS: Mutant[] = [
   {
     name: 'forgets a lost order that another reason covers',
     file: 'src/virtual-server/decision/open.ts',
-    find: 'return { ...record, open: { reason, since: timestamp(now), ...(cause !== undefined && { cause }) } };',
+    find: 'return { ...record, open: questionOf(reason, timestamp(now), subject) };',
     replace: 'return record;',
     tests: ['--project', 'unit', 'test/unit/virtual-server/operations/open.test.ts'],
   },
@@ -2914,7 +2914,7 @@ export const MUTANTS: Mutant[] = [
   {
     name: 'forgets the doubt about a server while it only observes',
     file: 'src/virtual-server/writer.ts',
-    find: 'withMirrorOf(stored, next.status, next.record);',
+    find: 'withMirrorOf(stored, next.status, next.record, knownRecord(stored));',
     replace: 'withMirrorOf(stored, next.status);',
     tests: ['--project', 'unit', 'test/unit/virtual-server/operations/observe.test.ts'],
   },

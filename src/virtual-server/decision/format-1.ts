@@ -3,10 +3,9 @@
  * Whatever reads such a record takes them from there, once; nothing else reads conditions. Pure.
  */
 import { currentReason, hasTrait } from '../../api/conditions.ts';
-import { MAX_CAUSE, QUESTIONS } from '../../api/open.ts';
-import { RECORD_FORMAT, type ServerRecord } from '../../api/record.ts';
+import { QUESTIONS, questionOf } from '../../api/open.ts';
+import { RECORD_FORMAT, mirrorIn, type ServerRecord } from '../../api/record.ts';
 import type { VirtualServer } from '../../api/virtual-server.ts';
-import { cut } from '../../base/text.ts';
 import type { Outcome } from './types.ts';
 
 /** The record with what the conditions of its object add. The same object if they add nothing, or if its format is newer. */
@@ -24,16 +23,11 @@ export function fromFormat1(record: ServerRecord, object: Pick<VirtualServer, 's
     const kind = reason === 'IdentityUnproven' ? reason : 'AbsenceUnproven';
     return { ...record, format: RECORD_FORMAT, doubt: { identifier, reason: kind, since } };
   }
+  // Conditions that an earlier order left say nothing of this one.
+  const isOfOrder = attempt !== undefined && mirrorIn(object.status)?.attempt === attempt;
   const isOpen = QUESTIONS.some((question) => question === reason) && createFailure === undefined;
-  if (attempt !== undefined && open === undefined && isOpen) {
-    const cause = reason === 'CreateOutcomeUnknown' ? shown.subject : undefined;
-    return {
-      ...record,
-      format: RECORD_FORMAT,
-      open: { reason, since, ...(cause !== undefined && { cause: cut(cause, MAX_CAUSE) }) },
-    };
-  }
-  return record;
+  if (!isOfOrder || !isOpen || open !== undefined) return record;
+  return { ...record, format: RECORD_FORMAT, open: questionOf(reason, since, shown.subject) };
 }
 
 /** What a step writes, with its record in the format of this version, in both copies. */

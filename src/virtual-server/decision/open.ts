@@ -2,11 +2,10 @@
  * What a visit leaves open, for the record: conditions show one reason at a time, and any other one may take its place before the
  * question is answered. Pure.
  */
-import { MAX_CAUSE, QUESTIONS, doubtIn, openReason } from '../../api/open.ts';
+import { QUESTIONS, doubtIn, openReason, questionOf } from '../../api/open.ts';
 import type { Reason } from '../../api/conditions.ts';
 import type { ServerRecord } from '../../api/record.ts';
 import { timestamp } from '../../base/duration.ts';
-import { cut } from '../../base/text.ts';
 import { without } from '../../base/without.ts';
 import type { Verdict } from '../../controller/conditions.ts';
 import { holdsSomething } from './record.ts';
@@ -31,8 +30,7 @@ export function withOpen(record: ServerRecord, { reason, subject }: Verdict, now
   // An adoption that is refused says nothing about the order.
   if (reason === 'IdentifierInUse' && identifier === undefined) return record;
   if (open?.reason === reason || rankOf(reason) < Math.max(0, rankOf(open?.reason))) return record;
-  const cause = reason === 'CreateOutcomeUnknown' && subject !== undefined ? cut(subject, MAX_CAUSE) : undefined;
-  return { ...record, open: { reason, since: timestamp(now), ...(cause !== undefined && { cause }) } };
+  return { ...record, open: questionOf(reason, timestamp(now), subject) };
 }
 
 /** The record once the provider has shown the server, or its task. */

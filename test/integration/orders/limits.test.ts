@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { ADOPT_ANNOTATION } from '../../../src/api/names.ts';
 import { virtualServer, withAnnotations, withSpec } from '../../fixtures/virtual-server.ts';
 import { readyServer, recordOf } from '../support/records.ts';
-import { condition, createWorld } from '../support/world.ts';
+import { condition, createWorld, type World } from '../support/world.ts';
 
 const NAMES = ['one', 'two', 'three', 'four'];
 
@@ -57,13 +57,19 @@ it('--max-servers-per-namespace counts an orphan until you have handled it', asy
 });
 
 describe('--max-creates-per-hour after a restart', () => {
-  it('counts the orders of the last hour, also those of objects that are gone', async () => {
+  /** Of two orders, the object of one is gone; the operator has stopped. */
+  async function afterTwoOrders(): Promise<World> {
     const world = await createWorld({ flags: ['--max-creates-per-hour=2'] });
     await readyServer(world, 'kept');
     await readyServer(world, 'gone');
     await world.delete('gone');
     await world.waitGone('gone');
     await world.stopOperator();
+    return world;
+  }
+
+  it('counts the orders of the last hour, also those of objects that are gone', async () => {
+    const world = await afterTwoOrders();
     await world.startOperator();
     await world.create(virtualServer('next'));
     await world.waitForReason('next', 'CreateLimit', 'Reconciling');
@@ -71,12 +77,7 @@ describe('--max-creates-per-hour after a restart', () => {
   });
 
   it('counts those of the objects that exist if the journal is lost', async () => {
-    const world = await createWorld({ flags: ['--max-creates-per-hour=2'] });
-    await readyServer(world, 'kept');
-    await readyServer(world, 'gone');
-    await world.delete('gone');
-    await world.waitGone('gone');
-    await world.stopOperator();
+    const world = await afterTwoOrders();
     await world.startOperator({ journal: false });
     await readyServer(world, 'next');
     await world.create(virtualServer('last'));

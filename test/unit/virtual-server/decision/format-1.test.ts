@@ -48,6 +48,12 @@ describe('a record of format 1', () => {
     },
   );
 
+  it('has no question that an earlier order left in the conditions', () => {
+    const tasked = { ...TASKED, format: 1 };
+    const before = left({ ...tasked, attempt: 'a0' }, 'CreateOutcomeUnknown');
+    expect(fromFormat1(tasked, before)).toBe(tasked);
+  });
+
   it.each(READY)('says everything once this version has written it, although %s shows', (reason) => {
     expect(fromFormat1(HELD, left(HELD, reason))).toBe(HELD);
     const next = inThisFormat({ record: EARLIER, status: { record: EARLIER } });

@@ -54,6 +54,11 @@ describe('an operator that only observes', () => {
     expect(observed.object?.metadata.annotations).toEqual(object.metadata.annotations);
   });
 
+  it('notes a doubt in a new copy of the record if the status was wiped', async () => {
+    const observed = await observe(web({ annotated: PRICED }), { answers: { server: DENIED } });
+    expect(observed.object?.status?.record).toHaveProperty('doubt.reason', 'AbsenceUnproven');
+  });
+
   it('notes an order that only you can resolve in the copy of the record alone', async () => {
     const object = webWith(TASKED);
     const lost = memo({ denials: denials('task 7') });
