@@ -119,9 +119,9 @@ export function nextStep(
       ? { do: 'create', manifest }
       : { do: 'wait', shown: taker, why: 'the operator hands over' };
   }
-  if (as !== undefined) return kept(named(as), old, name, where) ?? endOf(named(as), name);
+  if (as !== undefined) return kept(named(as), old, name, where) ?? endOf(named(as), name, where);
   const between = objects.find((object) => targetOf(object) === name && markOf(object)?.name === name);
-  if (between === undefined) return endOf(old, name);
+  if (between === undefined) return endOf(old, name, where);
   if (old !== undefined && knownRecord(old)?.takenFrom?.uid === between.metadata.uid)
     return { do: 'wait', shown: old, why: `${between.metadata.name} is about to go` };
   requireServer(between, where);
@@ -235,10 +235,16 @@ const isStranger = (taker: VirtualServer, { metadata: { annotations } }: Virtual
   annotations?.[HAND_OVER_MARK_ANNOTATION] !== taker.metadata.annotations?.[TAKE_OVER_ANNOTATION];
 
 /** An earlier run was successful, or nothing was to do. */
-function endOf(object: VirtualServer | undefined, name: string): Step | undefined {
+function endOf(object: VirtualServer | undefined, name: string, where: string): Step | undefined {
   if (object === undefined) return undefined;
+  const { name: holder } = object.metadata;
+  if (isDying(object)) {
+    const target = targetOf(object) === name ? name : holder;
+    const hands = target === name ? `, and hands its server over to ${name}` : '';
+    throw failed(`${holder} is being deleted${hands}`, `kubectl vps undelete ${quoted(target)}${where}`);
+  }
   if (knownRecord(object)?.takenFrom !== undefined) return { do: 'end', object };
-  throw failed(`${object.metadata.name} is not being deleted`, name);
+  throw failed(`${holder} is not being deleted`, name);
 }
 
 function failed(message: string, ...hints: string[]): CommandError {

@@ -1,6 +1,6 @@
 /** Invariants of every simulated run. Each violation is one sentence. */
 import { currentReason } from '../../src/api/conditions.ts';
-import { ADOPT_ANNOTATION } from '../../src/api/names.ts';
+import { ADOPT_ANNOTATION, NOT_CREATED_ANNOTATION } from '../../src/api/names.ts';
 import { mirrorIn } from '../../src/api/record.ts';
 import type { OrderedField } from '../../src/api/ordered-fields.ts';
 import type { VirtualServer, VirtualServerSpec } from '../../src/api/virtual-server.ts';
@@ -199,8 +199,10 @@ export function forgottenByObserver({ method = 'GET', path, body }: CallOptions,
   if (present?.metadata.resourceVersion !== metadata.resourceVersion) return [];
   const before = currentReason(present.status?.conditions) ?? '';
   if (!KEPT.has(before) || currentReason(status?.conditions) !== 'ObserveOnly') return [];
-  const { doubt, open, missingAt, createFailure } = mirrorIn(status) ?? {};
+  const { doubt, open, missingAt, createFailure, attempt } = mirrorIn(status) ?? {};
   if ((doubt ?? open ?? missingAt ?? createFailure) !== undefined) return [];
+  // A user has settled the question.
+  if (attempt !== undefined && present.metadata.annotations?.[NOT_CREATED_ANNOTATION] === attempt) return [];
   return [`${keyOf(present)}: an operator that only observes has replaced ${before}`];
 }
 

@@ -230,6 +230,15 @@ describe('an undeletion', () => {
       );
   });
 
+  it.each([
+    ['web', 'web-back is being deleted, and hands its server over to web', 'kubectl vps undelete web'],
+    [undefined, 'web-back is being deleted', 'kubectl vps undelete web-back'],
+  ])('never says that an object that is being deleted keeps the server (it goes to %s)', (to, message, hint) => {
+    const between = object('web-back', { to, mark: MARK, own: from('web'), dying: true });
+    for (const others of [[], [object('web', { own: from('web-back') })]])
+      expect(() => next([...others, between], 'web-back')).toThrow(expect.objectContaining({ message, hints: [hint] }));
+  });
+
   it('tells what the object that was created again does not keep, if it ends the server later', () => {
     const between = object('web-back', { to: 'web', mark: MARK, own: from('web'), spec: { deletionDelay: '24h' } });
     const again = object('web', { spec: { expiresAt: '2026-01-02T12:00:00Z' } });
@@ -357,10 +366,7 @@ describe('an undeletion', () => {
     it('refuses if there is no server to keep, and changes nothing twice', () => {
       expect(() => next([object('web-back', { to: 'web', mark })], 'web-back')).toThrow('holds no server');
       expect(next([object('web-back', { own: from('web') })], 'web-back')).toMatchObject({ do: 'end' });
-      for (const dying of [true, false])
-        expect(
-          next([object('web-back', { to: dying ? 'web' : 'db', mark, own: from('web'), dying })], 'web-back'),
-        ).toMatchObject({ do: 'end' });
+      expect(next([object('web-back', { to: 'db', mark, own: from('web') })], 'web-back')).toMatchObject({ do: 'end' });
     });
   });
 
