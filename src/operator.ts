@@ -18,7 +18,7 @@ import { Accounts, type SecretName } from './accounts/accounts.ts';
 import { CATALOG_KIND, CATALOG_SINGULAR, SERVER_KIND, SERVER_SINGULAR, SET_KIND, SET_SINGULAR } from './api/names.ts';
 import { eventOf, type EventNote } from './controller/conditions.ts';
 import { Controller, Progress, REFUSED_WRITES, type ControllerOptions, type Watch } from './controller/controller.ts';
-import { Recorder } from './controller/event-recorder.ts';
+import { EventRecorder } from './controller/event-recorder.ts';
 import type { Observer } from './controller/observer.ts';
 import { OwnWrites } from './controller/own-writes.ts';
 import { refusalOf, type KubeError } from './kube/error.ts';
@@ -31,13 +31,12 @@ import { Holders } from './virtual-server/shared/holders.ts';
 import { Losses, Unrecorded } from './virtual-server/shared/losses.ts';
 import { Pace, pollLagMs, spread, urgencyOf } from './virtual-server/shared/pace.ts';
 import { TaskTimes } from './virtual-server/shared/task-times.ts';
-import { knownRecord } from './virtual-server/decision/record.ts';
+import { knownRecord } from './virtual-server/decision/known-record.ts';
 import { Objects } from './virtual-server/shared/objects.ts';
 import { ACTS, VirtualServerReconciler, observes } from './virtual-server/reconciler.ts';
 import { Candidates } from './virtual-server-set/candidates.ts';
 import { SET_WORKERS, SetReconciler } from './virtual-server-set/reconciler.ts';
-import { CALLS_SHARE } from './provider/line.ts';
-import { PROBE_MS } from './virtual-server/ssh-check.ts';
+import { longestStepMs } from './step-bounds.ts';
 
 /* The operator's dependencies and settings; all durations are in ms. */
 
@@ -114,7 +113,7 @@ export class Operator {
   readonly #taskTimes = new TaskTimes();
   readonly #objects: Objects;
   readonly #accounts: Accounts;
-  readonly #recorder: Recorder;
+  readonly #recorder: EventRecorder;
   readonly #reconciler: VirtualServerReconciler;
   readonly #losses: Losses;
   readonly #limit: CreateLimit;
@@ -150,7 +149,7 @@ export class Operator {
       const { queued, busyForMs } = controller.vitals();
       return queued + busyForMs.length > 0;
     };
-    this.#recorder = new Recorder(kube.events, timers, log, () => this.#kinds.some(isVisiting));
+    this.#recorder = new EventRecorder(kube.events, timers, log, () => this.#kinds.some(isVisiting));
     this.#pace = new Pace({
       pollMs: options.pollIntervalMs,
       resyncMs: options.resyncIntervalMs,
@@ -388,39 +387,4 @@ function statusRefused(error: KubeError): EventNote {
 
 function secretOf({ metadata, spec }: VirtualServer | ServerCatalog): SecretName {
   return { namespace: metadata.namespace, name: spec.apiKeySecretRef.name };
-}
-
-/* The maximum duration of one step of a visit; a longer step counts as stuck (controller/controller.ts). */
-
-export interface StepBounds {
-  /** Number of workers of all loops that share the token bucket. */
-  workers: number;
-  providerQps: number;
-  createTimeoutMs: number;
-  providerTimeoutMs: number;
-  kubeTimeoutMs: number;
-}
-
-/**
- * Upper bounds for one step. If the provider denies a server, a step reads the products, the list of servers and the server
- * again, and may send a DELETE: five calls. Each may log in, be refused, log in again and be retried: 10 calls and 10 logins,
- * each with a token of the bucket. A step reads at most 16
- * Secrets (`sshKeysFrom`), or an object, or a Secret and its fallback, and writes twice: at most 20 calls. The visit of
- * a catalog, with its three lists, stays within these bounds.
- */
-const MAX_CALLS = 10;
-const MAX_LOGINS = 10;
-const MAX_KUBE_CALLS = 20;
-
-/**
- * How long (ms) no worker of a loop may finish a step: the longest step, plus the time in which the bucket serves every
- * request that the workers of all loops can make in one step.
- */
-export function longestStepMs(bounds: StepBounds): number {
-  const { workers, providerQps, createTimeoutMs, providerTimeoutMs, kubeTimeoutMs } = bounds;
-  const bucketMs = (workers * (MAX_CALLS + MAX_LOGINS) * 1000) / providerQps;
-  // A probe waits only while other probes run, and each of those finishes a step.
-  // A call waits for those before it, which may all take their whole time. All calls of an account share one login.
-  const requests = MAX_CALLS * Math.ceil(workers / CALLS_SHARE) + MAX_LOGINS;
-  return createTimeoutMs + requests * providerTimeoutMs + MAX_KUBE_CALLS * kubeTimeoutMs + bucketMs + PROBE_MS;
 }

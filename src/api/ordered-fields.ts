@@ -25,8 +25,6 @@ export type OrderValues = Pick<VirtualServerSpec, Exclude<OrderedField, 'sshKeys
 };
 
 type Sent = string | number | boolean;
-/** The body of an order, with the provider's names of the fields. */
-export type OrderBody = Readonly<Record<string, Sent>>;
 
 interface Row<Value> {
   /** The provider's name of the field. Lists under one name are sent together. */
@@ -61,7 +59,7 @@ const ROWS: Rows = {
 export const ORDERED_FIELDS = Object.keys(ROWS) as readonly OrderedField[];
 
 /** The body of the order. A field that is not set is not sent. */
-export function orderBody(values: OrderValues): OrderBody {
+export function orderBody(values: OrderValues): Readonly<Record<string, Sent>> {
   const body = new Map<string, Sent | readonly string[]>();
   for (const field of ORDERED_FIELDS) {
     const sent = encoded(field, values);

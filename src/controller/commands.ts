@@ -9,7 +9,7 @@ import {
 import type { ObjectMeta } from '../api/meta.ts';
 import { quoted } from '../base/text.ts';
 
-export interface Step {
+export interface Advice {
   /** When to run the command; without a command, what to do. */
   text: string;
   command?: Command;
@@ -73,7 +73,7 @@ export function commandLine(command: Command, own: string, where: string): strin
 }
 
 /** The steps as sentences of a message, with commands in backticks; empty if there are none. */
-export function sentences(steps: readonly Step[], { metadata: { name, namespace } }: Named): string {
+export function sentences(steps: readonly Advice[], { metadata: { name, namespace } }: Named): string {
   const run = (command: Command): string =>
     `\`${commandLine(command, name, command.verb === 'allowDeletion' ? '' : ` -n ${namespace}`)}\``;
   return steps

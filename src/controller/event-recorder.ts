@@ -27,7 +27,7 @@ const REPORTED = {
   reportingInstance: `${hostname()}-${process.pid}`.slice(-MAX_INSTANCE),
 };
 
-export class Recorder {
+export class EventRecorder {
   readonly #events: Pick<Client<Event>, 'create'>;
   readonly #timers: Timers;
   readonly #log: Logger;

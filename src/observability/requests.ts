@@ -1,7 +1,7 @@
 /** Counts the requests to the provider and to the API server. */
 import { counter, histogram, type Metrics } from '../base/metrics.ts';
 import type { KubeRequestInfo } from '../kube/http.ts';
-import type { Operation, ProviderErrorCode } from '../provider/error.ts';
+import type { ProviderOperation, ProviderErrorCode } from '../provider/error.ts';
 import type { LoginResult } from '../provider/token.ts';
 import type { RequestInfo } from '../provider/transport.ts';
 
@@ -30,7 +30,7 @@ const KUBE_REQUESTS = counter(
   'method',
 );
 
-const OPERATIONS: readonly Operation[] = [
+const OPERATIONS: readonly ProviderOperation[] = [
   'login',
   'products',
   'images',

@@ -2,7 +2,7 @@
 import type { CommandError } from './failure.ts';
 import { clean, type Paint } from './terminal.ts';
 
-export interface Finding {
+export interface CheckFinding {
   /** What was checked, as in the first column. */
   check: string;
   /** `unknown`: the user cannot see it, so it is neither right nor wrong. */
@@ -12,16 +12,16 @@ export interface Finding {
   steps: readonly string[];
 }
 
-export const ok = (check: string, message: string): Finding => ({ check, state: 'ok', message, steps: [] });
+export const ok = (check: string, message: string): CheckFinding => ({ check, state: 'ok', message, steps: [] });
 
-export const wrong = (check: string, message: string, ...steps: string[]): Finding => ({
+export const wrong = (check: string, message: string, ...steps: string[]): CheckFinding => ({
   check,
   state: 'wrong',
   message,
   steps,
 });
 
-export const unknown = (check: string, message: string, ...steps: string[]): Finding => ({
+export const unknown = (check: string, message: string, ...steps: string[]): CheckFinding => ({
   check,
   state: 'unknown',
   message,
@@ -29,10 +29,10 @@ export const unknown = (check: string, message: string, ...steps: string[]): Fin
 });
 
 /** What the user cannot see is neither right nor wrong. */
-export const unseen = (check: string, { message, hints }: CommandError): Finding =>
+export const unseen = (check: string, { message, hints }: CommandError): CheckFinding =>
   unknown(check, `cannot be seen: ${message}`, ...hints);
 
-export function checkupScreen(findings: readonly Finding[], paint: Paint): string[] {
+export function checkupScreen(findings: readonly CheckFinding[], paint: Paint): string[] {
   const marks = { ok: paint.good('✓'), wrong: paint.bad('✗'), unknown: paint.faint('–') };
   const width = Math.max(...findings.map(({ check }) => check.length));
   return findings.flatMap(({ check, state, message, steps }, index) => {

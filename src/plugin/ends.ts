@@ -1,7 +1,7 @@
 /** When a server ends, as the operator will count after a change. Pure. */
 import type { VirtualServer } from '../api/virtual-server.ts';
 import { expiryOf, withReadyAt } from '../virtual-server/decision/expiry.ts';
-import { knownRecord } from '../virtual-server/decision/record.ts';
+import { knownRecord } from '../virtual-server/decision/known-record.ts';
 import { readiness } from './readiness.ts';
 
 /** ms since the epoch; undefined: never, or not known before the server is ready. */

@@ -3,9 +3,9 @@ import { ADOPT_ANNOTATION, START_OVER_ANNOTATION } from '../api/names.ts';
 import type { VirtualServer } from '../api/virtual-server.ts';
 import { identifierKey, isSameIdentifier } from '../base/identifier.ts';
 import { expiryOf } from '../virtual-server/decision/expiry.ts';
-import { viewRecord } from '../virtual-server/decision/record.ts';
+import { viewRecord } from '../virtual-server/decision/known-record.ts';
 import type { ListedAdoption, ListedServer } from './csv.ts';
-import { heldServer, orderOf, recordOf } from './order.ts';
+import { heldServer, orderOf, recordOf } from './recorded-order.ts';
 import { verdict } from './readiness.ts';
 
 export type RowOutcome =

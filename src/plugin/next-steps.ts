@@ -1,5 +1,5 @@
 /** Suggests commands for a reason, ready to paste, and names the page that explains them at length. Pure. */
-import { commandLine, withComment, type Command, type Step } from '../controller/commands.ts';
+import { commandLine, withComment, type Command, type Advice } from '../controller/commands.ts';
 import type { AnyReason } from '../api/conditions.ts';
 import { DOCUMENTATION, reasonPage } from '../api/documentation.ts';
 import {
@@ -16,8 +16,8 @@ import {
 import type { VirtualServer } from '../api/virtual-server.ts';
 import { quoted } from '../base/text.ts';
 import { adviceOn, resolveSteps, type Case } from '../virtual-server/decision/advice.ts';
-import { knownRecord } from '../virtual-server/decision/record.ts';
-import { orderOf, unseenServer } from './order.ts';
+import { knownRecord } from '../virtual-server/decision/known-record.ts';
+import { orderOf, unseenServer } from './recorded-order.ts';
 import { NOT_REPORTED, paused, readiness, stalled } from './readiness.ts';
 import { setOf } from './set-members.ts';
 
@@ -76,7 +76,7 @@ const MORE: Partial<Record<AnyReason | typeof NOT_REPORTED, Lines>> = {
 };
 
 /** The step as a line to paste, with the commands of the plugin where it has its own. */
-function lineOf({ text, command }: Step, object: VirtualServer, where: string): string {
+function lineOf({ text, command }: Advice, object: VirtualServer, where: string): string {
   if (command === undefined) return withComment(undefined, text);
   const set = setOf(object);
   if (command.verb === 'edit' && set !== undefined)

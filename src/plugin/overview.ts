@@ -4,7 +4,7 @@ import { hasRunningServer } from '../api/server-state.ts';
 import type { VirtualServerSet } from '../api/virtual-server-set.ts';
 import type { VirtualServer } from '../api/virtual-server.ts';
 import { expiryOf } from '../virtual-server/decision/expiry.ts';
-import { knownRecord } from '../virtual-server/decision/record.ts';
+import { knownRecord } from '../virtual-server/decision/known-record.ts';
 import { duration, inTime, percentOf } from './progress.ts';
 import { inWords, paused, readiness, setReadiness, stalled, verdict } from './readiness.ts';
 import { clean, type Paint } from './terminal.ts';
@@ -35,12 +35,12 @@ const GAP = '   ';
 const DOT = '●';
 
 export const ORDERS = ['name', 'state', 'product', 'price', 'ends', 'age'] as const;
-export type Order = (typeof ORDERS)[number];
+export type SortOrder = (typeof ORDERS)[number];
 
 export interface OverviewOptions {
   /** ms since the epoch. */
   now: number;
-  order: Order;
+  order: SortOrder;
   withNamespace: boolean;
   /** All columns, whole, also on a narrow terminal: its lines then wrap, as those of `kubectl get -o wide` do. */
   isWide: boolean;
@@ -193,7 +193,7 @@ function sorted(items: readonly Item[], { order }: OverviewOptions): Item[] {
     return [namespace, ...(set === undefined ? [name] : [set, item.kind === 'set' ? '' : name])].join('\n');
   };
   const byName = [...items].sort((a, b) => natural(place(a), place(b)));
-  const number: Partial<Record<Order, (item: Item) => number>> = {
+  const number: Partial<Record<SortOrder, (item: Item) => number>> = {
     // The most expensive, the newest, and the one that ends first come first.
     price: (item) => -(priceOf(item) ?? -Infinity),
     age: (item) => -createdAt(item.object),

@@ -1,7 +1,7 @@
 /** Shows a plan as text, Markdown or JSON. Pure. */
 import { printable } from '../base/text.ts';
 import { priceText, sumOf } from '../virtual-server/decision/price.ts';
-import type { Change, Costs, Verb } from './plan-servers.ts';
+import type { PlannedChange, Costs, Verb } from './plan-servers.ts';
 import { columns, data } from './table.ts';
 import { plural } from './totals.ts';
 import { clean, type Paint } from './terminal.ts';
@@ -16,7 +16,7 @@ export interface Total {
 }
 
 export interface PlanReport {
-  changes: readonly Change[];
+  changes: readonly PlannedChange[];
   /** By namespace. */
   prices: ReadonlyMap<string, { before: Total; after: Total }>;
   /** What the plan cannot tell. */
@@ -87,7 +87,7 @@ function summaryOf({ changes }: PlanReport): string {
   return servers === 0 ? `Plan: ${plan}` : `Plan: ${plan}; ${orders}`;
 }
 
-const sumBy = (changes: readonly Change[], which: 'ordered' | 'cancelled'): number =>
+const sumBy = (changes: readonly PlannedChange[], which: 'ordered' | 'cancelled'): number =>
   changes.reduce((sum, change) => sum + change[which].length, 0);
 
 function priceLines({ prices }: PlanReport): string[] {
@@ -101,10 +101,10 @@ function totalText({ price, unknown }: Total): string {
   return unknown === 0 ? priceText(price) : `${priceText(price)} and ${unknown} of unknown price`;
 }
 
-const objectOf = ({ kind, namespace, name }: Change): string => `${kind} ${namespace}/${name}`;
+const objectOf = ({ kind, namespace, name }: PlannedChange): string => `${kind} ${namespace}/${name}`;
 
 /** The known difference, and how many unknown prices it leaves out. */
-function costOf({ ordered, cancelled }: Change): string {
+function costOf({ ordered, cancelled }: PlannedChange): string {
   if (ordered.length + cancelled.length === 0) return '';
   const { price, unknown } = differenceOf(ordered, cancelled);
   const known = [...ordered, ...cancelled].some((one) => one.price !== undefined);
@@ -121,7 +121,7 @@ function differenceOf(ordered: readonly Costs[], cancelled: readonly Costs[]): T
 }
 
 /** The total after the changes. */
-export function totalAfter(before: Total, changes: readonly Change[]): Total {
+export function totalAfter(before: Total, changes: readonly PlannedChange[]): Total {
   const [ordered, cancelled] = [changes.flatMap((one) => one.ordered), changes.flatMap((one) => one.cancelled)];
   const unknownIn = (costs: readonly Costs[]): number => costs.filter(({ price }) => price === undefined).length;
   return {

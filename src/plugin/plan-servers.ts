@@ -13,7 +13,7 @@ import { delayEndOf } from '../virtual-server/decision/delay.ts';
 import { takerOf } from '../virtual-server/decision/inputs.ts';
 import { NEW_MEMO } from '../virtual-server/decision/memo.ts';
 import { modelKey, placeOf, sumOf, type Model, type PricedModel } from '../virtual-server/decision/price.ts';
-import { holdsSomething, knownRecord } from '../virtual-server/decision/record.ts';
+import { holdsSomething, knownRecord } from '../virtual-server/decision/known-record.ts';
 import { keysProblem } from '../api/public-key.ts';
 import { specProblem } from '../virtual-server/decision/spec.ts';
 import { givenBy } from '../virtual-server/decision/taking.ts';
@@ -30,7 +30,7 @@ import { expiryOf } from '../virtual-server/decision/expiry.ts';
 export const VERBS = ['order', 'adopt', 'replace', 'cancel', 'release', 'change', 'delete', 'refuse', 'none'] as const;
 export type Verb = (typeof VERBS)[number];
 
-export interface Change {
+export interface PlannedChange {
   verb: Verb;
   kind: string;
   namespace: string;
@@ -64,7 +64,7 @@ export interface Scene {
   now: number;
 }
 
-type Outcome = Pick<Change, 'verb' | 'detail'> & Partial<Pick<Change, 'ordered' | 'cancelled'>>;
+type Outcome = Pick<PlannedChange, 'verb' | 'detail'> & Partial<Pick<PlannedChange, 'ordered' | 'cancelled'>>;
 
 /** All in ms; only decisions that wait for something read them. */
 const TIMING = { pollMs: 0, pollShareMs: 0, resyncMs: 0, takeoverMs: 0, absenceMs: 0 };

@@ -4,8 +4,8 @@ import { isPaused } from '../api/server-state.ts';
 import type { VirtualServer } from '../api/virtual-server.ts';
 import type { VirtualServerSet } from '../api/virtual-server-set.ts';
 import { conditionOf } from './readiness.ts';
-import { changedFields, endingsOf, orderProblem, priceOfModel, type Change, type Scene } from './plan-servers.ts';
-import { memberNameOf, planSet, type SetAction } from '../virtual-server-set/decision/plan.ts';
+import { changedFields, endingsOf, orderProblem, priceOfModel, type PlannedChange, type Scene } from './plan-servers.ts';
+import { memberNameOf, planSet, type SetAction } from '../virtual-server-set/decision/set-plan.ts';
 import { groupsOf, situationOf } from '../virtual-server-set/decision/situation.ts';
 import { manifestOf } from '../virtual-server-set/decision/template.ts';
 
@@ -134,7 +134,7 @@ export function outcomeOfSet(
   before: VirtualServerSet | undefined,
   after: VirtualServerSet,
   scene: Scene,
-): Pick<Change, 'verb' | 'detail' | 'ordered' | 'cancelled'> {
+): Pick<PlannedChange, 'verb' | 'detail' | 'ordered' | 'cancelled'> {
   const fields = before === undefined ? '' : changedFields(before, after);
   if (before !== undefined && fields === '') return { verb: 'none', detail: '', ordered: [], cancelled: [] };
   const hoped = playRollout(after, scene.servers, scene.now);
@@ -171,7 +171,7 @@ export function outcomeOfSet(
   return { verb, detail, ordered, cancelled };
 }
 
-function verbOf(does: { ordered: boolean; cancelled: boolean; deleted: boolean }): Change['verb'] {
+function verbOf(does: { ordered: boolean; cancelled: boolean; deleted: boolean }): PlannedChange['verb'] {
   if (does.ordered) return does.cancelled ? 'replace' : 'order';
   if (does.cancelled) return 'cancel';
   return does.deleted ? 'release' : 'change';

@@ -1,6 +1,6 @@
 /** Reads the conditions of an object for the commands. Pure. */
 import { currentReason } from '../api/conditions.ts';
-import { viewRecord } from '../virtual-server/decision/record.ts';
+import { viewRecord } from '../virtual-server/decision/known-record.ts';
 import type { VirtualServer } from '../api/virtual-server.ts';
 import type { VirtualServerSet } from '../api/virtual-server-set.ts';
 import type { Condition, ObjectMeta } from '../api/meta.ts';

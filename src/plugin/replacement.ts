@@ -7,15 +7,15 @@ import { isPaused } from '../api/server-state.ts';
 import type { VirtualServer } from '../api/virtual-server.ts';
 import { isObject } from '../base/deep-equal.ts';
 import { CommandError, EXIT } from './failure.ts';
-import { orderOf } from './order.ts';
+import { orderOf } from './recorded-order.ts';
 import { isCurrent, readiness } from './readiness.ts';
 import { setArgument, setOf } from './set-members.ts';
 
 /** What the replacement carries about the server that it replaces, so that a second run continues the first. */
 const markSchema = z.object({ name: z.string(), uid: z.string(), spec: z.string() });
-export type Mark = z.infer<typeof markSchema>;
+export type ReplacementMark = z.infer<typeof markSchema>;
 
-export function markOf(object: VirtualServer): Mark | undefined {
+export function markOf(object: VirtualServer): ReplacementMark | undefined {
   try {
     return markSchema.parse(JSON.parse(object.metadata.annotations?.[REPLACES_ANNOTATION] ?? ''));
   } catch {
@@ -49,7 +49,7 @@ interface Described {
 
 /** The object that replaces `old`, with labels and annotations of `described`, except those that are about one object. */
 export function replacementOf(old: VirtualServer, name: string, spec: object, described: Described): Manifest {
-  const mark: Mark = { name: old.metadata.name, uid: old.metadata.uid, spec: specHash(old) };
+  const mark: ReplacementMark = { name: old.metadata.name, uid: old.metadata.uid, spec: specHash(old) };
   return {
     kind: SERVER_KIND,
     metadata: {

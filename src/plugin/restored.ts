@@ -6,9 +6,9 @@ import type { VirtualServer } from '../api/virtual-server.ts';
 import { identifierKey, isSameIdentifier } from '../base/identifier.ts';
 import { expiryOf } from '../virtual-server/decision/expiry.ts';
 import { orphanName } from '../virtual-server/decision/inputs.ts';
-import { viewRecord, type RecordView } from '../virtual-server/decision/record.ts';
+import { viewRecord, type RecordView } from '../virtual-server/decision/known-record.ts';
 import type { Backup, FoundRecord } from './backups.ts';
-import { heldServer } from './order.ts';
+import { heldServer } from './recorded-order.ts';
 import { verdict } from './readiness.ts';
 
 /** A selected object, and its backups. */
@@ -19,7 +19,7 @@ export interface Selected {
   backups: readonly Backup[];
 }
 
-export type Step =
+export type AdoptionStep =
   /** The command sets the annotation. */
   | 'adopt'
   /** The object already holds the server or is annotated. */
@@ -32,7 +32,7 @@ export type Step =
 export interface RestoredRow extends Selected {
   /** The server that the records name. */
   identifier: string | undefined;
-  step: Step;
+  step: AdoptionStep;
   why: string;
 }
 
@@ -129,7 +129,7 @@ function liveRecords({ metadata, status }: VirtualServer): FoundRecord[] {
 }
 
 /** For an object with its own record. */
-function ownStep(object: VirtualServer, own: ServerRecord, known: Known): [Step, string] {
+function ownStep(object: VirtualServer, own: ServerRecord, known: Known): [AdoptionStep, string] {
   const { name, annotations } = object.metadata;
   const { identifier, expiredAt } = own;
   const adopts = annotations?.[ADOPT_ANNOTATION];
@@ -151,7 +151,7 @@ function restoredStep(
   view: Exclude<RecordView, { kind: 'own' }>,
   { identifier, contradiction, records }: Known,
   now: number,
-): [Step, string] {
+): [AdoptionStep, string] {
   const { name, annotations, deletionTimestamp } = object.metadata;
   if (deletionTimestamp !== undefined) return ['you', 'is being deleted: adopting the server now could cancel it'];
   if ('problem' in view) return ['you', `${verdict(object).reason}: run kubectl vps status ${name}`];

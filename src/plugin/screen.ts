@@ -6,7 +6,7 @@ import { annotationMeant, unknownAnnotations } from '../virtual-server/decision/
 import { expiryOf } from '../virtual-server/decision/expiry.ts';
 import type { EventView } from './cluster.ts';
 import { nextSteps } from './next-steps.ts';
-import { recordOf } from './order.ts';
+import { recordOf } from './recorded-order.ts';
 import { bar, duration, inTime, timeLeft } from './progress.ts';
 import { conditionOf, readiness } from './readiness.ts';
 import { Said } from './said.ts';

@@ -1,9 +1,9 @@
 /** Suggests commands for a set: about the members that need the user, and about the set itself. Pure. */
-import { commandLine, withComment, type Step } from '../controller/commands.ts';
+import { commandLine, withComment, type Advice } from '../controller/commands.ts';
 import { hasTrait } from '../api/conditions.ts';
 import type { Member, Note } from '../virtual-server-set/decision/member.ts';
 import type { Situation } from '../virtual-server-set/decision/situation.ts';
-import { takenSteps, wayOut } from '../virtual-server-set/decision/words.ts';
+import { takenSteps, wayOut } from '../virtual-server-set/decision/set-sentences.ts';
 import { findOut, more, nextSteps } from './next-steps.ts';
 import { NOT_REPORTED, paused, setReadiness, stalled } from './readiness.ts';
 import { earlierRevisions } from './revisions.ts';
@@ -49,7 +49,7 @@ export const noteOf = ({ unresolved, blocked, trouble }: Member): Note | undefin
 
 function ownSteps(situation: Situation, reason: string, where: string): string[] {
   const { set, victims } = situation;
-  const lines = (steps: readonly Step[]): string[] =>
+  const lines = (steps: readonly Advice[]): string[] =>
     steps.map(({ text, command }) => withComment(command && commandLine(command, set.metadata.name, where), text));
   switch (reason) {
     case NOT_REPORTED:

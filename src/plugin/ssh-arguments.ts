@@ -4,7 +4,7 @@ import { isIPv6 } from 'node:net';
 import { devNull } from 'node:os';
 import type { VirtualServer } from '../api/virtual-server.ts';
 import { knownHostsLine } from '../virtual-server/decision/host-keys.ts';
-import { isPort } from '../virtual-server/decision/status.ts';
+import { isPort } from '../virtual-server/decision/server-status.ts';
 import { CommandError, EXIT } from './failure.ts';
 import { serverNameOf } from './target.ts';
 

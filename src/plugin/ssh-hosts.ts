@@ -2,7 +2,7 @@
 import type { VirtualServer } from '../api/virtual-server.ts';
 import { SET_KIND } from '../api/names.ts';
 import { notPublic } from '../base/ip-address.ts';
-import { SSH_USER } from '../virtual-server/decision/status.ts';
+import { SSH_USER } from '../virtual-server/decision/server-status.ts';
 import { CommandError, EXIT } from './failure.ts';
 import { clean } from './terminal.ts';
 import { quotedPath, sshDestination, strictOptions, type SshDestination } from './ssh-arguments.ts';

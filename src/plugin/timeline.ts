@@ -1,6 +1,6 @@
 /** What happened to a server, in the order of time: creation, order, conditions, Events, end. Pure. */
 import type { VirtualServer } from '../api/virtual-server.ts';
-import { knownRecord } from '../virtual-server/decision/record.ts';
+import { knownRecord } from '../virtual-server/decision/known-record.ts';
 import { timeOf, type EventView } from './cluster.ts';
 import { duration } from './progress.ts';
 import { inWords } from './readiness.ts';

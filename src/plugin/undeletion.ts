@@ -19,11 +19,11 @@ import type { ServerRecord } from '../api/record.ts';
 import { timestamp } from '../base/duration.ts';
 import { quoted } from '../base/text.ts';
 import { expiryOf } from '../virtual-server/decision/expiry.ts';
-import { holdsSomething, knownRecord } from '../virtual-server/decision/record.ts';
+import { holdsSomething, knownRecord } from '../virtual-server/decision/known-record.ts';
 import { hasShorterDelay, takingProblem } from '../virtual-server/decision/taking.ts';
 import { nameProblem } from './cluster.ts';
 import { CommandError, EXIT } from './failure.ts';
-import { heldServer } from './order.ts';
+import { heldServer } from './recorded-order.ts';
 import { isAppliers, type Manifest } from './replacement.ts';
 import { inWords, verdict } from './readiness.ts';
 import { setArgument, setOf } from './set-members.ts';
@@ -37,9 +37,9 @@ const markSchema = z.object({
   annotations: entries,
   deletionProtection: z.boolean().optional(),
 });
-export type Mark = z.infer<typeof markSchema>;
+export type UndeletionMark = z.infer<typeof markSchema>;
 
-export function markOf({ metadata: { annotations } }: VirtualServer): Mark | undefined {
+export function markOf({ metadata: { annotations } }: VirtualServer): UndeletionMark | undefined {
   try {
     return markSchema.parse(JSON.parse(annotations?.[UNDELETES_ANNOTATION] ?? ''));
   } catch {
@@ -56,7 +56,7 @@ interface Changes {
   spec: { deletionProtection: boolean };
 }
 
-export type Step =
+export type UndeletionStep =
   /** Name the object that gets the server of this deleted one. */
   | { do: 'name'; object: VirtualServer; manifest: Manifest }
   | { do: 'create'; manifest: Manifest }
@@ -81,7 +81,7 @@ export function nextStep(
   name: string,
   as: string | undefined,
   { where, now }: { where: string; now: number },
-): Step | undefined {
+): UndeletionStep | undefined {
   const named = (wanted: string): VirtualServer | undefined => objects.find(({ metadata }) => metadata.name === wanted);
   const old = named(name);
   if (old !== undefined && isDying(old)) {
@@ -146,7 +146,7 @@ function kept(
   waiting: VirtualServer | undefined,
   name: string,
   where: string,
-): Step | undefined {
+): UndeletionStep | undefined {
   if (between === undefined || isDying(between)) return undefined;
   const mark = markOf(between);
   if (targetOf(between) !== name || mark?.name !== name) return undefined;
@@ -235,7 +235,7 @@ const isStranger = (taker: VirtualServer, { metadata: { annotations } }: Virtual
   annotations?.[HAND_OVER_MARK_ANNOTATION] !== taker.metadata.annotations?.[TAKE_OVER_ANNOTATION];
 
 /** An earlier run was successful, or nothing was to do. */
-function endOf(object: VirtualServer | undefined, name: string, where: string): Step | undefined {
+function endOf(object: VirtualServer | undefined, name: string, where: string): UndeletionStep | undefined {
   if (object === undefined) return undefined;
   const { name: holder } = object.metadata;
   if (isDying(object)) {
@@ -310,9 +310,10 @@ function betweenOf(old: VirtualServer, name: string): Manifest {
   const { labels, annotations, name: oldName, uid } = old.metadata;
   const { deletionProtection } = old.spec;
   const kept = { labels: without(labels, isOwn), annotations: without(annotations, isOwn) };
-  const whole: Mark = { name: oldName, uid, ...kept, deletionProtection };
+  const whole: UndeletionMark = { name: oldName, uid, ...kept, deletionProtection };
   const text = JSON.stringify(whole);
-  const mark = text.length <= MARK_LENGTH ? text : JSON.stringify({ ...whole, annotations: {} } satisfies Mark);
+  const mark =
+    text.length <= MARK_LENGTH ? text : JSON.stringify({ ...whole, annotations: {} } satisfies UndeletionMark);
   const annotated = { [HAND_OVER_ANNOTATION]: oldName, [UNDELETES_ANNOTATION]: mark, ...markFor(old) };
   const spec = { ...old.spec, deletionProtection: false };
   return { kind: SERVER_KIND, metadata: { name, labels: {}, annotations: annotated }, spec };

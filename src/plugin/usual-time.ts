@@ -1,7 +1,7 @@
 /** How long a server usually takes from its order until it is first ready, by other servers of the same product. Pure. */
 import type { VirtualServer } from '../api/virtual-server.ts';
 import { usualMs } from '../virtual-server/decision/next-poll.ts';
-import { knownRecord } from '../virtual-server/decision/record.ts';
+import { knownRecord } from '../virtual-server/decision/known-record.ts';
 import { conditionOf } from './readiness.ts';
 
 /** The median (ms); undefined if no other server of this product tells. */

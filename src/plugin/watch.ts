@@ -8,7 +8,7 @@ import { clean } from './terminal.ts';
 
 const WATCH_MS = 2000;
 
-export interface Watch<T> {
+export interface WatchedScreen<T> {
   /** Rejects with TransientError if the same call may succeed later. */
   look: () => Promise<T>;
   /** The whole screen. */
@@ -18,7 +18,7 @@ export interface Watch<T> {
 }
 
 /** Rejects if the first look fails, or with an error that a retry does not fix. */
-export async function watch<T>(context: Context, { look, screen, news }: Watch<T>): Promise<never> {
+export async function watch<T>(context: Context, { look, screen, news }: WatchedScreen<T>): Promise<never> {
   let seen = await look();
   let before: T | undefined;
   let problem: string | undefined;

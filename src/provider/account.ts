@@ -2,13 +2,14 @@
 import { createHash } from 'node:crypto';
 import { createCaller, type CallDeps, type Caller } from './caller.ts';
 import { Redactor } from './redact.ts';
-import { Refusals, createTokens, type TokenDeps } from './token.ts';
+import { Refusals } from './key-refusals.ts';
+import { createTokens, type TokenDeps } from './token.ts';
 import type { Account, ApiKey, Catalog, Priority, Product, Session, TaskState } from './types.ts';
 import { identifierKey, isSameIdentifier } from '../base/identifier.ts';
 import { isIdentifier, type Endpoint, type Endpoints } from './endpoints.ts';
-import { ProviderError, failed, withheldError, type Operation } from './error.ts';
+import { ProviderError, failed, withheldError, type ProviderOperation } from './error.ts';
 import { failure, failureOf } from './failure.ts';
-import { openOrder } from './order.ts';
+import { openOrder } from './create-server.ts';
 import { bodyOf, type ProviderAnswer } from './transport.ts';
 import {
   asObject,
@@ -82,7 +83,7 @@ export function createSession(deps: SessionDeps): Session {
   const { account, caller, endpoints, catalog, listing, createTimeoutMs, now } = deps;
   const { redactor } = caller;
 
-  const get = (operation: Operation, target: Endpoint, priority: Priority): Promise<ProviderAnswer> =>
+  const get = (operation: ProviderOperation, target: Endpoint, priority: Priority): Promise<ProviderAnswer> =>
     caller.call({ operation, method: 'GET', target }, priority);
 
   function pending(body: Record<string, unknown>): TaskState {
@@ -109,7 +110,7 @@ export function createSession(deps: SessionDeps): Session {
   return {
     account,
     async ensureToken() {
-      await caller.tokens.get(caller.holder.tenant, 'low');
+      await caller.tokens.get(caller.owner.tenant, 'low');
     },
     catalog,
     products: () => readProducts(caller, endpoints),
@@ -164,7 +165,7 @@ export function createLists(caller: Caller, endpoints: Endpoints, now: () => num
 
   async function read(): Promise<Catalog> {
     let answeredAt = Infinity;
-    const list = async (operation: Operation, target: Endpoint): Promise<unknown> => {
+    const list = async (operation: ProviderOperation, target: Endpoint): Promise<unknown> => {
       const body = await readList(caller, operation, target);
       answeredAt = Math.min(answeredAt, now());
       return body;
@@ -245,7 +246,7 @@ async function readServers(caller: Caller, endpoints: Endpoints): Promise<Readon
   return parseServerList(parseJson(bodyOf(answer), 'listServers'));
 }
 
-async function readList(caller: Caller, operation: Operation, target: Endpoint): Promise<unknown> {
+async function readList(caller: Caller, operation: ProviderOperation, target: Endpoint): Promise<unknown> {
   const answer = await caller.call({ operation, method: 'GET', target }, 'high');
   if (answer.status !== 200) throw failure(answer, operation, caller.redactor);
   return parseJson(bodyOf(answer), operation);

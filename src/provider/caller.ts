@@ -1,14 +1,15 @@
 /** Authorized calls of one tenant with one API key: token, `--provider-qps`, connection; a new login after a 401. */
 import type { Endpoint } from './endpoints.ts';
-import { ProviderError, failed, type Operation } from './error.ts';
-import type { Holder, Line } from './line.ts';
+import { ProviderError, failed, type ProviderOperation } from './error.ts';
+import type { CallOwner, Line } from './line.ts';
 import type { Redactor } from './redact.ts';
-import type { Refusals, Tokens } from './token.ts';
+import type { Refusals } from './key-refusals.ts';
+import type { Tokens } from './token.ts';
 import type { ProviderAnswer, Wire } from './transport.ts';
 import type { Priority } from './types.ts';
 
 interface Call {
-  operation: Operation;
+  operation: ProviderOperation;
   method: 'GET' | 'DELETE';
   target: Endpoint;
 }
@@ -23,7 +24,7 @@ export interface CallDeps {
 }
 
 export interface Caller extends CallDeps {
-  readonly holder: Holder;
+  readonly owner: CallOwner;
   /** Resolves with a token once this tenant may send one request. Throws any error of the login. */
   turn(priority: Priority): Promise<string>;
   /**
@@ -36,14 +37,14 @@ export interface Caller extends CallDeps {
    * The error for a second 401. The token stays: the next call starts with it and renews it, so a refusing provider sees
    * one login per call.
    */
-  unauthorized(operation: Operation): ProviderError;
+  unauthorized(operation: ProviderOperation): ProviderError;
 }
 
-export function createCaller(deps: CallDeps, holder: Holder): Caller {
+export function createCaller(deps: CallDeps, owner: CallOwner): Caller {
   const { redactor, refusals, tokens, transport, line } = deps;
 
   async function turn(priority: Priority): Promise<string> {
-    const { tenant } = holder;
+    const { tenant } = owner;
     // Fail before the wait if the key is refused. Ask again after it, since the token may have changed.
     await tokens.get(tenant, priority);
     await line.bucket.acquire(priority, tenant);
@@ -56,7 +57,7 @@ export function createCaller(deps: CallDeps, holder: Holder): Caller {
     check: () => void,
   ): Promise<{ answer: ProviderAnswer; token: string }> {
     const token = await turn(priority);
-    const release = await line.calls.take(holder);
+    const release = await line.calls.take(owner);
     try {
       check();
       const headers = { authorization: `Bearer ${token}` };
@@ -68,7 +69,7 @@ export function createCaller(deps: CallDeps, holder: Holder): Caller {
     }
   }
 
-  function unauthorized(operation: Operation): ProviderError {
+  function unauthorized(operation: ProviderOperation): ProviderError {
     refusals.tokenRefused();
     const message = failed(operation, 'the provider refuses a token that it has just issued');
     return new ProviderError('PROVIDER_UNAUTHORIZED', message);
@@ -76,7 +77,7 @@ export function createCaller(deps: CallDeps, holder: Holder): Caller {
 
   return {
     ...deps,
-    holder,
+    owner,
     turn,
     async call(call, priority, check = () => undefined) {
       const first = await once(call, priority, check);

@@ -1,6 +1,6 @@
 /** The calls of the provider API, and the errors that they end with; `code` identifies an error. */
 
-export type Operation =
+export type ProviderOperation =
   | 'login'
   | 'products'
   | 'images'
@@ -11,7 +11,7 @@ export type Operation =
   | 'readServer'
   | 'deleteServer';
 
-const WORDS: Record<Operation, string> = {
+const WORDS: Record<ProviderOperation, string> = {
   login: 'Logging in',
   products: 'Reading the list of products',
   images: 'Reading the list of images',
@@ -24,7 +24,7 @@ const WORDS: Record<Operation, string> = {
 };
 
 /** The message of an error: which call failed, and why. */
-export function failed(operation: Operation, why: string): string {
+export function failed(operation: ProviderOperation, why: string): string {
   return `${WORDS[operation]} failed: ${why}`;
 }
 

@@ -1,5 +1,5 @@
 /** Turns an unsuccessful response into an error that quotes the provider's text, redacted and bounded. */
-import { ProviderError, ResponseError, failed, type Operation } from './error.ts';
+import { ProviderError, ResponseError, failed, type ProviderOperation } from './error.ts';
 import type { Redactor } from './redact.ts';
 import type { ProviderAnswer } from './transport.ts';
 import { objectIn } from './wire.ts';
@@ -10,7 +10,7 @@ const MAX_ERROR_BODY = 64 * 1024;
 const MAX_RETRY_AFTER_MS = 60 * 60 * 1000;
 
 /** The error for any response that the operation does not treat as a success. */
-export function failure(answer: ProviderAnswer, operation: Operation, redactor: Redactor): ProviderError {
+export function failure(answer: ProviderAnswer, operation: ProviderOperation, redactor: Redactor): ProviderError {
   const { status } = answer;
   const said = excerpt(answer.body, redactor);
   const answered = `the provider answered ${status}`;
@@ -28,7 +28,7 @@ export function failure(answer: ProviderAnswer, operation: Operation, redactor: 
 }
 
 /** Like `failure`, for a call about one server or task: the answer may be that it does not exist. */
-export function failureOf(answer: ProviderAnswer, operation: Operation, redactor: Redactor): ProviderError {
+export function failureOf(answer: ProviderAnswer, operation: ProviderOperation, redactor: Redactor): ProviderError {
   const error = failure(answer, operation, redactor);
   if (!deniesExistence(answer)) return error;
   const said = error instanceof ResponseError ? error.said : '';

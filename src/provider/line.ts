@@ -47,7 +47,7 @@ interface SlotsOptions {
 }
 
 /** Who makes a call. */
-export interface Holder {
+export interface CallOwner {
   tenant: string;
   account: string;
 }
@@ -79,7 +79,7 @@ class Slots {
    * Resolves with the function that returns the slot, which may be called more than once. Rejects only with the error
    * given to `close`.
    */
-  take({ tenant, account }: Holder): Promise<() => void> {
+  take({ tenant, account }: CallOwner): Promise<() => void> {
     if (this.#closed) return Promise.reject(this.#closed);
     const names = [`tenant ${tenant}`, `account ${account}`];
     return new Promise((resolve, reject) => {

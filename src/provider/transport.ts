@@ -7,13 +7,13 @@ import { isIdleDeath } from '../base/idle-death.ts';
 import { connectOptions, type ConnectorOptions } from './connector.ts';
 import { createDialer, type Dialer, type Network } from './dialer.ts';
 import type { Endpoint } from './endpoints.ts';
-import { ProviderError, type Operation, type ProviderErrorCode } from './error.ts';
+import { ProviderError, type ProviderOperation, type ProviderErrorCode } from './error.ts';
 import { CALL_CONNECTIONS } from './line.ts';
 import { isUsable, requestOn } from './own-connection.ts';
 import type { Redactor } from './redact.ts';
 
 export interface Exchange {
-  operation: Operation;
+  operation: ProviderOperation;
   method: 'GET' | 'POST' | 'DELETE';
   target: Endpoint;
   headers: Record<string, string>;
@@ -30,7 +30,7 @@ export interface ProviderAnswer {
 
 /** Reported for each request; contains the operation name, never a URL. */
 export interface RequestInfo {
-  operation: Operation;
+  operation: ProviderOperation;
   /** HTTP status, if there was a response. */
   status?: number;
   /** Code of the error, if there was no response or its body was cut off. */

@@ -2,7 +2,7 @@
 import * as z from 'zod';
 import { isObject } from '../base/deep-equal.ts';
 import { parseExact } from '../base/exact-numbers.ts';
-import { ProviderError, failed, type Operation } from './error.ts';
+import { ProviderError, failed, type ProviderOperation } from './error.ts';
 import { identifierKey, isSameIdentifier } from '../base/identifier.ts';
 import type { Image, ListShape, Product, Server } from './types.ts';
 
@@ -145,7 +145,7 @@ export function parseMessage(body: unknown): string {
 }
 
 /** Throws PROVIDER_PROTOCOL without the parser's own message, which quotes the text. */
-export function parseJson(text: string, operation: Operation): unknown {
+export function parseJson(text: string, operation: ProviderOperation): unknown {
   try {
     return parseExact(text);
   } catch {
@@ -154,7 +154,7 @@ export function parseJson(text: string, operation: Operation): unknown {
 }
 
 /** Throws PROVIDER_PROTOCOL for anything but a JSON object. */
-export function asObject(value: unknown, operation: Operation): Record<string, unknown> {
+export function asObject(value: unknown, operation: ProviderOperation): Record<string, unknown> {
   if (isObject(value)) return value;
   throw new ProviderError('PROVIDER_PROTOCOL', failed(operation, 'the answer is not a JSON object'));
 }
@@ -174,7 +174,7 @@ export function objectIn(text: unknown): Record<string, unknown> {
  * The valid entries of an array, or of an object keyed by `key`, as the public service answers: there, the key replaces the
  * field of a value where it is missing or empty.
  */
-function entries<T>(body: unknown, operation: Operation, key: string, schema: z.ZodType<T>): T[] {
+function entries<T>(body: unknown, operation: ProviderOperation, key: string, schema: z.ZodType<T>): T[] {
   const values = Array.isArray(body) ? (body as unknown[]) : keyedValues(body, key);
   if (values === undefined)
     throw new ProviderError('PROVIDER_PROTOCOL', failed(operation, 'the answer is neither a JSON array nor an object'));
@@ -197,7 +197,7 @@ function keyedValues(body: unknown, key: string): object[] | undefined {
 }
 
 /** An array may be empty. An object without any valid entry is another answer, such as an error. */
-function nonEmpty<T>(found: T[], body: unknown, operation: Operation): T[] {
+function nonEmpty<T>(found: T[], body: unknown, operation: ProviderOperation): T[] {
   if (found.length > 0 || Array.isArray(body)) return found;
   throw new ProviderError('PROVIDER_PROTOCOL', failed(operation, 'the answer is an object without any valid entry'));
 }

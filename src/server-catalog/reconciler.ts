@@ -9,14 +9,14 @@ import type { Logger } from '../base/logger.ts';
 import type { Timers } from '../base/timers.ts';
 import type { Reconciler } from '../controller/controller.ts';
 import type { Observer } from '../controller/observer.ts';
-import type { Recorder } from '../controller/event-recorder.ts';
+import type { EventRecorder } from '../controller/event-recorder.ts';
 import { isDeepEqual } from '../base/deep-equal.ts';
 import { keyOf } from '../kube/resource.ts';
 import type { Client } from '../kube/client.ts';
 import type { Informer } from '../controller/informer.ts';
 import { ProviderError } from '../provider/error.ts';
 import type { Session } from '../provider/types.ts';
-import { catalogStatus, isRequested, refreshMs, type Reading } from './decision/status.ts';
+import { catalogStatus, isRequested, refreshMs, type Reading } from './decision/catalog-status.ts';
 import { ok } from '../base/result.ts';
 
 /** A provider that hangs for one key must not hold up the catalogs of the others. */
@@ -28,7 +28,7 @@ export interface CatalogReconcilerOptions {
   /** Called with every version that a write returned. */
   wrote: (catalog: ServerCatalog) => void;
   accounts: Accounts;
-  recorder: Recorder;
+  recorder: EventRecorder;
   timers: Timers;
   /** Given if the operator only observes. */
   observer?: Observer | undefined;
@@ -38,7 +38,7 @@ export interface CatalogReconcilerOptions {
 }
 
 /** The plan for a catalog that has not changed since. */
-interface Plan {
+interface NextRead {
   generation: number;
   /** When to read the lists again, on the monotonic clock (ms). */
   at: number;
@@ -54,7 +54,7 @@ const LONGEST_KEY_PAUSE_MS = 60_000;
 export class CatalogReconciler implements Reconciler<ServerCatalog> {
   readonly #options: CatalogReconcilerOptions;
   /** By uid. */
-  readonly #plans = new Map<string, Plan>();
+  readonly #plans = new Map<string, NextRead>();
   /** Uids of catalogs whose Secret has a new key since their last read. */
   readonly #woken = new Set<string>();
 
@@ -90,7 +90,7 @@ export class CatalogReconciler implements Reconciler<ServerCatalog> {
   }
 
   /** After a start, healthy catalogs are read spread over one interval, not all at once. */
-  #firstPlan(catalog: ServerCatalog): Plan {
+  #firstPlan(catalog: ServerCatalog): NextRead {
     const { metadata, status } = catalog;
     const { timers } = this.#options;
     // A catalog whose last read failed may still be Ready.

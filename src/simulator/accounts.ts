@@ -37,7 +37,7 @@ interface Whose {
   keyId?: string;
 }
 
-export class Accounts {
+export class SimulatedAccounts {
   readonly #settings: Settings;
   readonly #ledger: Ledger;
   readonly #keys = new Map<string, { account: string; secret: string }>();

@@ -12,7 +12,7 @@ import type {
 } from './settings.ts';
 import { ipv6Of, macOf, newServerObject, type ServerObject } from './server-object.ts';
 import { type AliveServer, type FoundServer, type ServerLife, Servers, type SimulatedServer } from './servers.ts';
-import { type Task, type TaskAnswer, Tasks } from './tasks.ts';
+import { type Task, type TaskResponse, Tasks } from './tasks.ts';
 import type { FailedTask } from './variants.ts';
 
 /** Without `macs`: a server keeps its hardware addresses for life. */
@@ -103,7 +103,7 @@ export class Fleet {
   }
 
   /** Undefined if the account has no such task. */
-  pollTask(account: string, number: TaskNumber): TaskAnswer | undefined {
+  pollTask(account: string, number: TaskNumber): TaskResponse | undefined {
     return this.#tasks.poll(account, number);
   }
 

@@ -1,6 +1,6 @@
 /** The endpoints: each request gets its answer synchronously, without faults or waits. */
 import { toTask, type TaskNumber } from '../base/exact-numbers.ts';
-import { type Accounts, loginError, type Restriction } from './accounts.ts';
+import { type SimulatedAccounts, loginError, type Restriction } from './accounts.ts';
 import type { Api } from './api/api.ts';
 import { APIS } from './api/apis.ts';
 import type { Fleet } from './fleet.ts';
@@ -35,7 +35,7 @@ const OUT_OF_STOCK = 'No host has room for this product';
 
 export class SimulatedProvider {
   readonly #settings: Settings;
-  readonly #accounts: Accounts;
+  readonly #accounts: SimulatedAccounts;
   readonly #fleet: Fleet;
   readonly #baseUrl: () => string;
   readonly #lies: Lies;
@@ -43,7 +43,7 @@ export class SimulatedProvider {
   /** Codes of products that are out of stock. */
   readonly #soldOut = new Set<string>();
 
-  constructor(settings: Settings, accounts: Accounts, fleet: Fleet, baseUrl: () => string) {
+  constructor(settings: Settings, accounts: SimulatedAccounts, fleet: Fleet, baseUrl: () => string) {
     this.#settings = settings;
     this.#accounts = accounts;
     this.#fleet = fleet;

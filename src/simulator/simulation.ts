@@ -1,5 +1,5 @@
 /** The provider without a socket: passes requests through the faults to the endpoints, and records everything. */
-import { Accounts } from './accounts.ts';
+import { SimulatedAccounts } from './accounts.ts';
 import { type Fault, Faults, spoil } from './faults.ts';
 import { Fleet } from './fleet.ts';
 import { Ledger, type RequestEntry } from './ledger.ts';
@@ -12,7 +12,7 @@ export class Simulation {
   readonly ledger: Ledger;
   readonly faults = new Faults();
   /** Keys, tokens and accounts: `addKey`, `moveKey`, `rotateKey`, `forgetTokens`, `suspend`, `resume` ... */
-  readonly accounts: Accounts;
+  readonly accounts: SimulatedAccounts;
   /** Servers and tasks: `addServer`, `updateServer`, `removeServer`, `completeTask`, `stallTask` ... */
   readonly fleet: Fleet;
   /** The endpoints: `setCatalog`, `setCreateAnswer`, and false answers: `falsify`, `shorten`, `endLies`. */
@@ -23,7 +23,7 @@ export class Simulation {
     const settings = { ...resolveOptions(options) };
     this.#settings = settings;
     this.ledger = new Ledger(settings.recordRequests);
-    this.accounts = new Accounts(settings, this.ledger);
+    this.accounts = new SimulatedAccounts(settings, this.ledger);
     this.fleet = new Fleet(settings, this.ledger);
     this.provider = new SimulatedProvider(settings, this.accounts, this.fleet, () => this.baseUrl);
   }

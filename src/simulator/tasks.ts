@@ -23,7 +23,7 @@ export interface Task {
   completionRecorded: boolean;
 }
 
-export type TaskAnswer =
+export type TaskResponse =
   | { state: 'pending'; identifier: string | undefined; status: string }
   | { state: 'complete'; identifier: string }
   | { state: 'failed'; text: string };
@@ -83,7 +83,7 @@ export class Tasks {
   }
 
   /** Undefined if the account has no such task, or if reads do not show it. */
-  poll(account: string, number: TaskNumber): TaskAnswer | undefined {
+  poll(account: string, number: TaskNumber): TaskResponse | undefined {
     const { clock, lag, taskNumbering } = this.#settings;
     const task = this.#find(number, taskNumbering === 'account' ? account : undefined);
     if (!task || task.hidden || task.account !== account) return undefined;
@@ -108,7 +108,7 @@ export class Tasks {
     return { state: 'complete', identifier: this.#spelled(task.identifier) };
   }
 
-  #pending({ identifier, showsIdentifier }: Task, status: string): TaskAnswer {
+  #pending({ identifier, showsIdentifier }: Task, status: string): TaskResponse {
     const isShown = showsIdentifier && this.#settings.identifierFrom === 'start';
     return { state: 'pending', identifier: isShown ? this.#spelled(identifier) : undefined, status };
   }

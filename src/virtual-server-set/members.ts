@@ -4,7 +4,7 @@ import type { VirtualServerSet } from '../api/virtual-server-set.ts';
 import { createClient } from '../kube/client.ts';
 import type { KubeHttp } from '../kube/http.ts';
 import { requireIdentity, type Resource } from '../kube/resource.ts';
-import type { SetAction } from './decision/plan.ts';
+import type { SetAction } from './decision/set-plan.ts';
 import { ownerOf } from './decision/template.ts';
 
 export interface Members {

@@ -8,7 +8,7 @@ import type { Timers } from '../base/timers.ts';
 import { transitions, type EventNote } from '../controller/conditions.ts';
 import { REFUSED_WRITES, type Progress, type Reconciler } from '../controller/controller.ts';
 import type { Observer } from '../controller/observer.ts';
-import type { Recorder } from '../controller/event-recorder.ts';
+import type { EventRecorder } from '../controller/event-recorder.ts';
 import type { Client } from '../kube/client.ts';
 import { isRefusal, KubeError, refusalOf } from '../kube/error.ts';
 import { isDeepEqual } from '../base/deep-equal.ts';
@@ -19,11 +19,11 @@ import {
   planSet,
   rejected,
   withheld,
-  type Plan,
+  type SetPlan,
   type Rejection,
   type SetAction,
   type Surroundings,
-} from './decision/plan.ts';
+} from './decision/set-plan.ts';
 import type { Members } from './members.ts';
 
 /** The longest visit acts a hundred times, so a worker that waits for the API server must not hold up other sets. */
@@ -40,7 +40,7 @@ export interface SetReconcilerOptions {
   leads: () => boolean;
   /** Given if the operator only observes. */
   observer?: Observer | undefined;
-  recorder: Pick<Recorder, 'record'>;
+  recorder: Pick<EventRecorder, 'record'>;
   /** Every step of a visit is marked here. */
   progress: Pick<Progress, 'mark'>;
   timers: Pick<Timers, 'now' | 'monotonic'>;
@@ -61,7 +61,7 @@ const FRESH_MS = 30_000;
 interface Look {
   set: VirtualServerSet;
   seen: Surroundings;
-  plan: Plan;
+  plan: SetPlan;
 }
 
 /** What became of a plan. */

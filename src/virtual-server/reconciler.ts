@@ -8,7 +8,7 @@ import { decide } from './decision/decide.ts';
 import { isNow, untilVisit } from './decision/next.ts';
 import { withAsked } from './decision/outcome.ts';
 import type { Operation } from './decision/types.ts';
-import { recorded } from './operations/record.ts';
+import { recorded } from './operations/write-record.ts';
 import { act, observe, type Perform } from './operations/table.ts';
 import { Visit, type VisitServices } from './visit.ts';
 import { PROVISIONING, writesEverything, writesStatusOnly, type BeginWriting } from './writer.ts';

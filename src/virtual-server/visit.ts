@@ -9,7 +9,7 @@ import type { ConnectionSecrets } from './connection-secret.ts';
 import { shownReason } from './decision/compose.ts';
 import { inputsOf } from './decision/inputs.ts';
 import { withPlan } from './decision/next.ts';
-import { holdsSomething, knownRecord } from './decision/record.ts';
+import { holdsSomething, knownRecord } from './decision/known-record.ts';
 import { patchInWords, type RefusedWrite } from './decision/refused.ts';
 import type { Facts, Outcome } from './decision/types.ts';
 import { viewOf, type View } from './decision/view.ts';

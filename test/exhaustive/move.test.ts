@@ -19,7 +19,7 @@ import { currentReason } from '../../src/api/conditions.ts';
 import type { VirtualServer } from '../../src/api/virtual-server.ts';
 import { loadCluster } from '../../src/kube/config.ts';
 import { DEFAULT_KEY } from '../../src/simulator/index.ts';
-import { knownRecord } from '../../src/virtual-server/decision/record.ts';
+import { knownRecord } from '../../src/virtual-server/decision/known-record.ts';
 import { OPERATOR_NAMESPACE } from '../../tools/control-plane/operator-identity.ts';
 import { HOST_KEY, OTHER_HOST_KEY } from '../fixtures/decision.ts';
 import { virtualServer, withSpec } from '../fixtures/virtual-server.ts';

@@ -4,7 +4,7 @@
 import { FINALIZER, RECORD_ANNOTATION } from '../../src/api/names.ts';
 import { parseRecord, mirrorIn } from '../../src/api/record.ts';
 import type { VirtualServer } from '../../src/api/virtual-server.ts';
-import { holdsSomething } from '../../src/virtual-server/decision/record.ts';
+import { holdsSomething } from '../../src/virtual-server/decision/known-record.ts';
 import { isDeepEqual } from '../../src/base/deep-equal.ts';
 import { sshKeyOf, virtualServer, withAnnotations, withSpec } from '../fixtures/virtual-server.ts';
 import type { ApiServer } from './api-server.ts';

@@ -18,7 +18,7 @@ export const MUTANTS: Mutant[] = [
     file: 'src/virtual-server-set/decision/situation.ts',
     find: 'const refused = keysProblem(spec.template.spec);',
     replace: 'const refused = keysProblem({ sshKeys: spec.template.spec.sshKeys?.slice(0, 0) });',
-    tests: ['test/unit/virtual-server-set/decision/plan.test.ts'],
+    tests: ['test/unit/virtual-server-set/decision/set-plan.test.ts'],
   },
   {
     name: 'lets others adopt a server whose taker is not believed yet',
@@ -50,10 +50,10 @@ export const MUTANTS: Mutant[] = [
   },
   {
     name: 'does not notice that an order is in question when it leaves the identifier to the mirror',
-    file: 'src/virtual-server/decision/record.ts',
+    file: 'src/virtual-server/decision/known-record.ts',
     find: 'const isInQuestion = (found.doubt ?? found.open ?? found.createFailure) !== undefined;',
     replace: 'const isInQuestion = (found.open ?? found.createFailure) !== undefined;',
-    tests: ['test/unit/virtual-server/decision/record.test.ts'],
+    tests: ['test/unit/virtual-server/decision/known-record.test.ts'],
   },
   {
     name: 'tries an adoption over and over in place of a server that you call gone',
@@ -156,7 +156,7 @@ export const MUTANTS: Mutant[] = [
   },
   {
     name: 'writes more orphans than a record may have',
-    file: 'src/virtual-server/decision/record.ts',
+    file: 'src/virtual-server/decision/known-record.ts',
     find: 'if ((record.orphans?.length ?? 0) >= MAX_ORPHANS) return record;',
     replace: '',
     tests: ['--project', 'unit', 'test/unit/virtual-server/operations/create-failure.test.ts'],
@@ -366,7 +366,7 @@ export const MUTANTS: Mutant[] = [
   },
   {
     name: 'takes a huge number for a price',
-    file: 'src/virtual-server/decision/status.ts',
+    file: 'src/virtual-server/decision/server-status.ts',
     find: '(price ?? Infinity) <= MAX_PRICE',
     replace: '(price ?? Infinity) <= MAX_PRICE * Infinity',
     tests: ['--project', 'unit', 'test/unit/virtual-server/decision/price.test.ts'],
@@ -492,13 +492,13 @@ export const MUTANTS: Mutant[] = [
   },
   {
     name: 'treats a create that was lost after sending as not created',
-    file: 'src/provider/order.ts',
+    file: 'src/provider/create-server.ts',
     find: "kind: sent.isOut ? 'unknown' : 'notCreated'",
     replace: "kind: 'notCreated'",
   },
   {
     name: 'waits for a turn between the note of an order and its request',
-    file: 'src/provider/order.ts',
+    file: 'src/provider/create-server.ts',
     find: 'await gate.sending();',
     replace: "await gate.sending();\n  await caller.turn('low');",
     tests: ['--project', 'unit', 'test/unit/provider/order-connection.test.ts'],
@@ -619,7 +619,7 @@ export const MUTANTS: Mutant[] = [
   },
   {
     name: 'sends an order long after its connection was opened',
-    file: 'src/provider/order.ts',
+    file: 'src/provider/create-server.ts',
     find: 'now() - openedAt >= FRESH_MS',
     replace: 'now() - openedAt >= 100 * FRESH_MS',
     tests: ['--project', 'unit', 'test/unit/provider/order-connection.test.ts'],
@@ -641,10 +641,10 @@ export const MUTANTS: Mutant[] = [
   },
   {
     name: 'notes no order that a refused token kept from being created',
-    file: 'src/provider/order.ts',
+    file: 'src/provider/create-server.ts',
     find: 'await gate.unsent();',
     replace: '',
-    tests: ['--project', 'unit', 'test/unit/provider/order.test.ts'],
+    tests: ['--project', 'unit', 'test/unit/provider/create-server.test.ts'],
   },
   {
     name: 'lets one account hold all connections',
@@ -656,7 +656,7 @@ export const MUTANTS: Mutant[] = [
   {
     name: 'counts the time in which a call waits for a connection as time of the call',
     file: 'src/provider/caller.ts',
-    find: 'const release = await line.calls.take(holder);',
+    find: 'const release = await line.calls.take(owner);',
     replace: 'const release = (): void => undefined;',
     tests: ['--project', 'unit', 'test/unit/provider/caller.test.ts'],
   },
@@ -676,14 +676,14 @@ export const MUTANTS: Mutant[] = [
   },
   {
     name: 'treats a tunnel that was cut after the order was written as never sent',
-    file: 'src/provider/order.ts',
+    file: 'src/provider/create-server.ts',
     find: "kind: sent.isOut ? 'unknown' : 'notCreated'",
     replace: "kind: (fault as ProviderError).code === 'PROVIDER_UNREACHABLE' ? 'notCreated' : 'unknown'",
     tests: ['--project', 'unit', 'test/unit/provider/dialer-tunnel.test.ts', '-t', 'cut after the order'],
   },
   {
     name: 'treats a connection that ends before the order is written as an unknown outcome',
-    file: 'src/provider/order.ts',
+    file: 'src/provider/create-server.ts',
     find: "kind: sent.isOut ? 'unknown' : 'notCreated'",
     replace: "kind: (fault as ProviderError).code === 'PROVIDER_UNREACHABLE' ? 'unknown' : 'notCreated'",
     tests: ['--project', 'unit', 'test/unit/provider/order-connection.test.ts'],
@@ -718,7 +718,7 @@ export const MUTANTS: Mutant[] = [
   },
   {
     name: 'treats a tunnel that was cut before the order reached the provider as never sent',
-    file: 'src/provider/order.ts',
+    file: 'src/provider/create-server.ts',
     find: "kind: sent.isOut ? 'unknown' : 'notCreated'",
     replace: "kind: (fault as ProviderError).code === 'PROVIDER_UNREACHABLE' ? 'notCreated' : 'unknown'",
     plan: 'crash/proxied/proxy:CONNECT:order/cut',
@@ -767,30 +767,30 @@ export const MUTANTS: Mutant[] = [
   },
   {
     name: 'ignores the owner of a record',
-    file: 'src/virtual-server/decision/record.ts',
+    file: 'src/virtual-server/decision/known-record.ts',
     find: 'const own = parsed.ok && parsed.record?.owner === uid ? parsed.record : undefined;',
     replace: 'const own = parsed.ok ? parsed.record : undefined;',
   },
   {
     name: 'leaves the identifier to the mirror after its server was denied',
-    file: 'src/virtual-server/decision/record.ts',
+    file: 'src/virtual-server/decision/known-record.ts',
     find: 'if (!isOnItsWay || waits || isInQuestion) return merged;',
     replace: 'if (!isOnItsWay || waits) return merged;',
-    tests: ['--project', 'unit', 'test/unit/virtual-server/decision/record.test.ts'],
+    tests: ['--project', 'unit', 'test/unit/virtual-server/decision/known-record.test.ts'],
   },
   {
     name: 'leaves the identifier to the mirror of a paused object',
-    file: 'src/virtual-server/decision/record.ts',
+    file: 'src/virtual-server/decision/known-record.ts',
     find: 'const waits = isPaused(object) || object.metadata.deletionTimestamp !== undefined;',
     replace: 'const waits = object.metadata.deletionTimestamp !== undefined;',
-    tests: ['--project', 'unit', 'test/unit/virtual-server/decision/record.test.ts'],
+    tests: ['--project', 'unit', 'test/unit/virtual-server/decision/known-record.test.ts'],
   },
   {
     name: 'parks an object that adopts another server than its order named',
-    file: 'src/virtual-server/decision/record.ts',
+    file: 'src/virtual-server/decision/known-record.ts',
     find: "if (field === 'identifier' && annotated.mode !== mirror.mode) continue;",
     replace: '',
-    tests: ['--project', 'unit', 'test/unit/virtual-server/decision/record.test.ts'],
+    tests: ['--project', 'unit', 'test/unit/virtual-server/decision/known-record.test.ts'],
   },
   {
     name: 'leaves the identifier to the mirror of an object that is being deleted',
@@ -835,7 +835,7 @@ export const MUTANTS: Mutant[] = [
   },
   {
     name: 'ignores the mirror of the record',
-    file: 'src/virtual-server/decision/record.ts',
+    file: 'src/virtual-server/decision/known-record.ts',
     find: 'const mirror = found?.owner === uid ? found : undefined;',
     replace: 'const mirror = undefined as ServerRecord | undefined;',
   },
@@ -862,7 +862,7 @@ export const MUTANTS: Mutant[] = [
   },
   {
     name: 'ignores the server in a record of a newer format',
-    file: 'src/virtual-server/decision/record.ts',
+    file: 'src/virtual-server/decision/known-record.ts',
     find: "if (view.kind === 'tooNew') return view.held;",
     replace: "if (view.kind === 'tooNew') return undefined;",
     tests: ['test/integration/records/versions.test.ts'],
@@ -896,7 +896,7 @@ export const MUTANTS: Mutant[] = [
   },
   {
     name: 'takes a missing journal entry as proof that nothing was sent',
-    file: 'src/virtual-server/decision/record.ts',
+    file: 'src/virtual-server/decision/known-record.ts',
     find: "if (state === 'minted') return withoutAttempt(record);",
     replace: "if (state !== 'task') return withoutAttempt(record);",
   },
@@ -983,7 +983,7 @@ export const MUTANTS: Mutant[] = [
     file: 'src/base/exact-numbers.ts',
     find: '/^\\d+$/.test(source) ? source : value;',
     replace: '/^\\d+$/.test(source) ? value : value;',
-    tests: ['--project', 'unit', 'test/unit/provider/order.test.ts'],
+    tests: ['--project', 'unit', 'test/unit/provider/create-server.test.ts'],
   },
   {
     name: 'loses digits of a long task number in the journal',
@@ -1034,10 +1034,10 @@ export const MUTANTS: Mutant[] = [
   },
   {
     name: 'leaves the mirror of a superseded attempt unchanged',
-    file: 'src/virtual-server/decision/record.ts',
+    file: 'src/virtual-server/decision/known-record.ts',
     find: 'return mirror?.attempt !== undefined && mirror.attempt !== record.attempt;',
     replace: 'return mirror?.attempt === "none" && mirror.attempt !== record.attempt;',
-    tests: ['--project', 'unit', 'test/unit/virtual-server/decision/record.test.ts'],
+    tests: ['--project', 'unit', 'test/unit/virtual-server/decision/known-record.test.ts'],
   },
   {
     name: 'ignores that two objects hold one server',
@@ -1093,7 +1093,7 @@ export const MUTANTS: Mutant[] = [
     file: 'src/controller/conditions.ts',
     find: 'pointer(quoted ?? reason)',
     replace: 'pointer(reason)',
-    tests: ['test/unit/virtual-server-set/decision/plan.test.ts'],
+    tests: ['test/unit/virtual-server-set/decision/set-plan.test.ts'],
   },
   {
     name: 'treats a server that never answers as booting',
@@ -1443,7 +1443,7 @@ export const MUTANTS: Mutant[] = [
   },
   {
     name: 'keeps a plan to order while it records that an order created nothing',
-    file: 'src/virtual-server/operations/record.ts',
+    file: 'src/virtual-server/operations/write-record.ts',
     find: "const isRead = why === 'restored' && facts.memo.plan?.operation === 'look';",
     replace: 'const isRead = facts.memo.plan !== undefined;',
     tests: ['--project', 'unit', 'test/unit/virtual-server/operations'],
@@ -1464,14 +1464,14 @@ export const MUTANTS: Mutant[] = [
   },
   {
     name: 'never retries a refused key',
-    file: 'src/provider/token.ts',
+    file: 'src/provider/key-refusals.ts',
     find: 'this.#last === undefined || this.#timers.monotonic() >= this.#last.nextTry',
     replace: 'this.#last === undefined || this.#timers.monotonic() >= Infinity',
     tests: ['--project', 'unit', 'test/unit/provider/token.test.ts'],
   },
   {
     name: 'sends a refused key on every request',
-    file: 'src/provider/token.ts',
+    file: 'src/provider/key-refusals.ts',
     find: 'this.#last.at + SHORTEST_PAUSE_MS',
     replace: 'this.#last.at',
     tests: ['--project', 'unit', 'test/unit/provider/token.test.ts'],
@@ -1691,7 +1691,7 @@ export const MUTANTS: Mutant[] = [
   },
   {
     name: 'takes a price below 0 for one',
-    file: 'src/virtual-server/decision/status.ts',
+    file: 'src/virtual-server/decision/server-status.ts',
     find: '(price ?? -1) >= 0',
     replace: '(price ?? -1) >= -Infinity',
     tests: ['--project', 'unit', 'test/unit/virtual-server/decision/price.test.ts'],
@@ -2027,7 +2027,7 @@ export const MUTANTS: Mutant[] = [
   },
   {
     name: 'sends a DELETE for a missing server without reading it',
-    file: 'src/virtual-server/decision/status.ts',
+    file: 'src/virtual-server/decision/server-status.ts',
     find: "|| mode === 'adopt' || missingAt !== undefined) return true;",
     replace: "|| mode === 'adopt') return true;",
     tests: ['--project', 'unit', 'test/unit/virtual-server/operations/cancel.test.ts'],
@@ -2118,14 +2118,14 @@ export const MUTANTS: Mutant[] = [
   },
   {
     name: 'takes an annotation that lacks what the mirror knows for up to date',
-    file: 'src/virtual-server/decision/record.ts',
+    file: 'src/virtual-server/decision/known-record.ts',
     find: 'own !== undefined && !copies.isAdded && isDeepEqual(ofAnnotation(object, own, merged), own)',
     replace: 'own !== undefined && !copies.isAdded',
     tests: ['--project', 'unit', 'test/unit/virtual-server/decision'],
   },
   {
     name: 'takes the annotation for equal to a mirror that knows more',
-    file: 'src/virtual-server/decision/record.ts',
+    file: 'src/virtual-server/decision/known-record.ts',
     find: 'annotated.settled === undefined && isDeepEqual(annotated, mirror)',
     replace: 'annotated.settled === undefined',
     tests: ['--project', 'unit', 'test/unit/virtual-server/decision'],
@@ -2162,7 +2162,7 @@ export const MUTANTS: Mutant[] = [
     name: 'cancels a server without reading the definitions',
     file: 'src/virtual-server/operations/cancel.ts',
     find: 'const definition = await readDefinitions(visit);',
-    replace: 'const definition = undefined as Held | undefined;',
+    replace: 'const definition = undefined as EndangeredDefinition | undefined;',
     tests: ['--project', 'unit', 'test/unit/virtual-server/operations/cancel.test.ts'],
   },
   {
@@ -2264,10 +2264,10 @@ export const MUTANTS: Mutant[] = [
   },
   {
     name: 'never considers an order overdue that only the journal knows',
-    file: 'src/virtual-server/decision/record.ts',
+    file: 'src/virtual-server/decision/known-record.ts',
     find: '...(mintedAt !== undefined && { attemptedAt: mintedAt }),',
     replace: '',
-    tests: ['--project', 'unit', 'test/unit/virtual-server/decision/record.test.ts'],
+    tests: ['--project', 'unit', 'test/unit/virtual-server/decision/known-record.test.ts'],
   },
   {
     name: "makes two overdue orders wait for each other's adoption",
@@ -2313,17 +2313,17 @@ export const MUTANTS: Mutant[] = [
   },
   {
     name: 'drops a rolled-back attempt because a later one exists',
-    file: 'src/virtual-server/decision/record.ts',
+    file: 'src/virtual-server/decision/known-record.ts',
     find: "if (task === undefined && (record.mode === 'adopt' || isSettled)) return record;",
     replace: "if (task === undefined && (record.mode === 'adopt' || record.attempt !== undefined)) return record;",
-    tests: ['--project', 'unit', 'test/unit/virtual-server/decision/record.test.ts'],
+    tests: ['--project', 'unit', 'test/unit/virtual-server/decision/known-record.test.ts'],
   },
   {
     name: 'takes an attempt that you resolved back from the journal of another process',
-    file: 'src/virtual-server/decision/record.ts',
+    file: 'src/virtual-server/decision/known-record.ts',
     find: 'if (!holdsSomething(record) && !isSettled) {',
     replace: 'if (!holdsSomething(record)) {',
-    tests: ['--project', 'unit', 'test/unit/virtual-server/decision/record.test.ts'],
+    tests: ['--project', 'unit', 'test/unit/virtual-server/decision/known-record.test.ts'],
   },
   {
     name: 'counts a forged holder',
@@ -2406,7 +2406,7 @@ export const MUTANTS: Mutant[] = [
   },
   {
     name: 'sends a DELETE after a 404 for a server that was read before',
-    file: 'src/virtual-server/decision/status.ts',
+    file: 'src/virtual-server/decision/server-status.ts',
     find: 'if (fingerprint !== undefined || mode',
     replace: 'if (mode',
     tests: ['--project', 'unit', 'test/unit/virtual-server/operations/cancel.test.ts'],
@@ -2496,7 +2496,7 @@ export const MUTANTS: Mutant[] = [
   },
   {
     name: 'releases an object with a damaged record although a copy is left',
-    file: 'src/virtual-server/decision/record.ts',
+    file: 'src/virtual-server/decision/known-record.ts',
     find: 'isAlone: mirror === undefined && sent.length === 0',
     replace: 'isAlone: true',
     tests: ['--project', 'unit', 'test/unit/virtual-server/decision/checks/record.test.ts'],
@@ -2636,7 +2636,7 @@ export const MUTANTS: Mutant[] = [
   },
   {
     name: 'creates members next to an unresolved one',
-    file: 'src/virtual-server-set/decision/plan.ts',
+    file: 'src/virtual-server-set/decision/set-plan.ts',
     find: 'const isStopped = unresolved.length > 0 || blocked.length > 0 || refused !== undefined;',
     replace: 'const isStopped = blocked.length > 0 || refused !== undefined;',
     tests: ['--project', 'unit', 'test/unit/virtual-server-set/decision'],
@@ -2671,7 +2671,7 @@ export const MUTANTS: Mutant[] = [
   },
   {
     name: 'creates members from a cache',
-    file: 'src/virtual-server-set/decision/plan.ts',
+    file: 'src/virtual-server-set/decision/set-plan.ts',
     find: 'const look = weighty.length > 0 && !seen.live;',
     replace: 'const look = false;',
     tests: ['--project', 'unit', 'test/unit/virtual-server-set/decision'],
@@ -3236,6 +3236,13 @@ export const MUTANTS: Mutant[] = [
     tests: ['--project', 'unit', 'test/unit/plugin/undeletion.test.ts'],
   },
   {
+    name: 'says that an object that is being deleted keeps the server',
+    file: 'src/plugin/undeletion.ts',
+    find: '  if (isDying(object)) {',
+    replace: '  if (isDying(object) && holder === name) {',
+    tests: ['--project', 'unit', 'test/unit/plugin/undeletion.test.ts'],
+  },
+  {
     name: 'creates an object without the mark that tells it from that of another client',
     file: 'src/plugin/undeletion.ts',
     find: 'return { [TAKE_OVER_ANNOTATION]: mark ?? uid };',
@@ -3306,8 +3313,8 @@ export const MUTANTS: Mutant[] = [
   {
     name: 'never says that a server lives on after its DELETE',
     file: 'src/virtual-server/operations/cancel.ts',
-    find: 'const isLag = facts.monotonic - word.since < facts.timing.pollMs;',
-    replace: 'const isLag = facts.monotonic >= word.since;',
+    find: 'const isLag = facts.monotonic - answered.since < facts.timing.pollMs;',
+    replace: 'const isLag = facts.monotonic >= answered.since;',
   },
   {
     name: 'takes over a server that an earlier process may be cancelling',
@@ -3374,7 +3381,7 @@ export const MUTANTS: Mutant[] = [
   },
   {
     name: 'waits for the object that had handed over another server than the one that is held now',
-    file: 'src/virtual-server/decision/record.ts',
+    file: 'src/virtual-server/decision/known-record.ts',
     find: 'return takenFrom?.identifier === identifier ? takenFrom : undefined;',
     replace: 'return takenFrom;',
     tests: ['--project', 'unit', 'test/unit/virtual-server/operations/hand-over.test.ts'],

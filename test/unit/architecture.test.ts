@@ -23,10 +23,10 @@ const MESSAGES_OF_OTHERS: Record<string, string> = {
 const CONDITIONS_READ: Record<string, string> = {
   'controller/conditions.ts': 'renders',
   'observability/metrics.ts': 'counts what objects show',
-  'server-catalog/decision/status.ts': 'renders',
+  'server-catalog/decision/catalog-status.ts': 'renders',
   'server-catalog/reconciler.ts': 'renders, and spreads the first reads after a start',
   'virtual-server-set/decision/member.ts': 'quotes a member, and asks whether it is Ready, as any client does',
-  'virtual-server-set/decision/status.ts': 'renders',
+  'virtual-server-set/decision/set-status.ts': 'renders',
   'virtual-server-set/reconciler.ts': 'renders',
   'virtual-server/decision/compose.ts': 'renders',
   'virtual-server/decision/format-1.ts': 'reads records of format 1, which left things to conditions',
@@ -219,6 +219,14 @@ describe('the code', () => {
     const own = sources.filter(({ path }) => !['kube', 'provider', 'simulator'].includes(folderOf(path)));
     const readers = own.filter(({ text }) => reads.test(text)).map(({ path }) => path);
     expect(readers.sort()).toEqual(Object.keys(MESSAGES_OF_OTHERS).sort());
+  });
+
+  it('gives a name to one exported type only', () => {
+    const paths = new Map<string, string[]>();
+    for (const { path, text } of sources)
+      for (const [, name = ''] of text.matchAll(/^export (?:interface|type|class) (\w+)/gm))
+        paths.set(name, [...(paths.get(name) ?? []), path]);
+    expect([...paths].filter(([, each]) => each.length > 1)).toEqual([]);
   });
 
   it('starts every module with a sentence of purpose', () => {

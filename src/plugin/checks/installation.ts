@@ -2,7 +2,7 @@
 import { API_VERSION, CATALOG_PLURAL, GROUP, SERVER_PLURAL, SET_PLURAL } from '../../api/names.ts';
 import { DEFINITIONS, ONLY_METADATA } from '../../kube/kinds.ts';
 import { collectionOf, pathOf } from '../../kube/resource.ts';
-import { ok, unknown, wrong, type Finding } from '../checkup.ts';
+import { ok, unknown, wrong, type CheckFinding } from '../checkup.ts';
 import { applyDefinitions, type ClusterView } from '../cluster.ts';
 import { CommandError } from '../failure.ts';
 import { duration } from '../progress.ts';
@@ -35,7 +35,7 @@ interface Labelled {
 }
 
 /** Rejects with CommandError if the API server does not answer. */
-export async function checkApiServer(cluster: ClusterView, now: () => number): Promise<Finding[]> {
+export async function checkApiServer(cluster: ClusterView, now: () => number): Promise<CheckFinding[]> {
   const { gitVersion = 'of unknown version' } = (await cluster.ask({ path: '/version' })) as { gitVersion?: string };
   const found = ok('API server', `Kubernetes ${gitVersion} answers`);
   const ahead = now() - (cluster.serverTime() ?? Number.NaN);
@@ -50,7 +50,7 @@ export async function checkApiServer(cluster: ClusterView, now: () => number): P
 }
 
 /** `operator`: its version, if known. */
-export async function checkDefinitions(cluster: ClusterView, operator: string | undefined): Promise<Finding> {
+export async function checkDefinitions(cluster: ClusterView, operator: string | undefined): Promise<CheckFinding> {
   const { groups = [] } = (await cluster.ask({ path: '/apis' })) as { groups?: { name: string }[] };
   const path = `/apis/${API_VERSION}`;
   const found = groups.some(({ name }) => name === GROUP) ? await cluster.ask({ path }) : {};
@@ -84,7 +84,7 @@ async function versionOf(cluster: ClusterView, plural: string): Promise<string |
   return metadata.labels?.[VERSION_LABEL];
 }
 
-export async function checkPolicies(cluster: ClusterView): Promise<Finding[]> {
+export async function checkPolicies(cluster: ClusterView): Promise<CheckFinding[]> {
   const list = async (plural: string): Promise<string[]> => {
     const path = collectionOf({ apiVersion: ADMISSION, plural });
     const { items = [] } = (await cluster.ask({ path })) as { items?: { metadata: { name: string } }[] };

@@ -5,7 +5,7 @@ import type { VirtualServerSet } from '../../api/virtual-server-set.ts';
 import type { VirtualServer } from '../../api/virtual-server.ts';
 import { ONLY_METADATA } from '../../kube/kinds.ts';
 import { pathOf } from '../../kube/resource.ts';
-import { ok, unseen, wrong, type Finding } from '../checkup.ts';
+import { ok, unseen, wrong, type CheckFinding } from '../checkup.ts';
 import type { ClusterView } from '../cluster.ts';
 import { CommandError } from '../failure.ts';
 import { conditionOf, NOT_REPORTED, stalled, type Reported } from '../readiness.ts';
@@ -17,13 +17,13 @@ const REPORT_MS = 60_000;
 const NAMED = 5;
 
 /** Each kind, or why it cannot be read. */
-export interface Held {
+export interface NamespaceObjects {
   catalogs: ServerCatalog[] | CommandError;
   servers: VirtualServer[] | CommandError;
   sets: VirtualServerSet[] | CommandError;
 }
 
-export async function readNamespace(cluster: ClusterView): Promise<Held> {
+export async function readNamespace(cluster: ClusterView): Promise<NamespaceObjects> {
   const read = async <T>(plural: string): Promise<T[] | CommandError> => {
     try {
       return (await cluster.listOf(plural)) as T[];
@@ -43,7 +43,7 @@ export async function readNamespace(cluster: ClusterView): Promise<Held> {
 const seen = <T>(read: readonly T[] | CommandError): readonly T[] => (read instanceof CommandError ? [] : read);
 
 /** The Secrets with API keys that the objects name, each once; the default one if there are no objects. */
-export function secretsOf({ catalogs, servers, sets }: Held): string[] {
+export function secretsOf({ catalogs, servers, sets }: NamespaceObjects): string[] {
   const named = [
     ...[...seen(catalogs), ...seen(servers)].map(({ spec }) => spec.apiKeySecretRef.name),
     ...seen(sets).map(({ spec }) => spec.template.spec.apiKeySecretRef.name),
@@ -55,7 +55,7 @@ export const loginCommand = (where: string, secret: string): string =>
   `kubectl vps login${where}${secret === DEFAULT_API_KEY_SECRET ? '' : ` --secret ${secret}`}`;
 
 /** Whether each Secret that an object names exists. Rejects with CommandError. */
-export async function checkKeys(cluster: ClusterView, held: Held): Promise<Finding[]> {
+export async function checkKeys(cluster: ClusterView, held: NamespaceObjects): Promise<CheckFinding[]> {
   return Promise.all(
     secretsOf(held).map(async (name) => {
       const path = pathOf({ apiVersion: 'v1', plural: 'secrets' }, cluster.namespace, name);
@@ -68,7 +68,7 @@ export async function checkKeys(cluster: ClusterView, held: Held): Promise<Findi
 }
 
 /** `now`: ms since the epoch. */
-export function checkObjects({ where }: ClusterView, { servers, sets }: Held, now: number): Finding[] {
+export function checkObjects({ where }: ClusterView, { servers, sets }: NamespaceObjects, now: number): CheckFinding[] {
   if (servers instanceof CommandError) return [unseen('objects', servers)];
   const all = [
     ...servers.map((object) => ({ name: object.metadata.name, object })),

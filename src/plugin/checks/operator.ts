@@ -3,7 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { OPERATOR_LABELS, OPERATOR_LEASE } from '../../api/names.ts';
 import { quoted } from '../../base/text.ts';
 import type { Lease } from '../../kube/kinds.ts';
-import { ok, wrong, type Finding } from '../checkup.ts';
+import { ok, wrong, type CheckFinding } from '../checkup.ts';
 import type { ClusterView } from '../cluster.ts';
 import { findOperator } from '../operator-pods.ts';
 import { duration } from '../progress.ts';
@@ -14,7 +14,7 @@ const RENEWALS = 5;
 const LOOK_MS = 500;
 
 interface OperatorCheck {
-  findings: Finding[];
+  findings: CheckFinding[];
   /** Undefined if it is unknown. */
   version: string | undefined;
 }

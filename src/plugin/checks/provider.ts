@@ -3,14 +3,14 @@ import type { ReadyReason } from '../../api/conditions.ts';
 import { CATALOG_KIND, CATALOG_SHORT_NAME, RECONCILE_AT_ANNOTATION } from '../../api/names.ts';
 import type { ServerCatalog } from '../../api/server-catalog.ts';
 import { creation } from '../catalogs.ts';
-import { ok, unknown, unseen, wrong, type Finding } from '../checkup.ts';
+import { ok, unknown, unseen, wrong, type CheckFinding } from '../checkup.ts';
 import { CommandError } from '../failure.ts';
 import { conditionOf, inWords, NOT_REPORTED } from '../readiness.ts';
-import { loginCommand, secretsOf, type Held } from './namespace.ts';
+import { loginCommand, secretsOf, type NamespaceObjects } from './namespace.ts';
 
 const CHECK = 'provider';
 
-export function checkProvider({ where }: { where: string }, held: Held): Finding[] {
+export function checkProvider({ where }: { where: string }, held: NamespaceObjects): CheckFinding[] {
   const { catalogs } = held;
   if (catalogs instanceof CommandError) return [unseen(CHECK, catalogs)];
   const shown = new Set(catalogs.map(({ spec }) => spec.apiKeySecretRef.name));
@@ -24,7 +24,7 @@ export function checkProvider({ where }: { where: string }, held: Held): Finding
   ];
 }
 
-function aboutCatalog(catalog: ServerCatalog, where: string): Finding[] {
+function aboutCatalog(catalog: ServerCatalog, where: string): CheckFinding[] {
   const { name } = catalog.metadata;
   const who = `${name} (Secret ${catalog.spec.apiKeySecretRef.name})`;
   // A catalog stays Ready while the provider is down.
@@ -56,7 +56,7 @@ function stepFor(reason: string | undefined, { metadata, spec }: ServerCatalog, 
   return steps[reason as ReadyReason] ?? `kubectl describe ${CATALOG_SHORT_NAME} ${metadata.name}${where}`;
 }
 
-function aboutLists({ metadata, status }: ServerCatalog): Finding {
+function aboutLists({ metadata, status }: ServerCatalog): CheckFinding {
   const { counts: { products = 0, images = 0, diskSizes = 0 } = {}, provider } = status ?? {};
   const form = (shape: 'Array' | 'Object' | undefined): string =>
     shape === undefined ? '' : ` (${shape.toLowerCase()})`;
@@ -68,7 +68,7 @@ function aboutLists({ metadata, status }: ServerCatalog): Finding {
   return wrong(CHECK, `${lists}; an order needs one of each`, step);
 }
 
-function aboutServers({ metadata: { name }, status }: ServerCatalog, where: string): Finding {
+function aboutServers({ metadata: { name }, status }: ServerCatalog, where: string): CheckFinding {
   const again = `kubectl annotate --overwrite ${CATALOG_SHORT_NAME} ${name}${where} ${RECONCILE_AT_ANNOTATION}="$(date)"   # reads it again`;
   switch (status?.provider?.serverList) {
     case 'Available':

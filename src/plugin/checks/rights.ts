@@ -1,6 +1,6 @@
 /** Check of the rights that the commands need, as the page lists them. */
 import { CATALOG_PLURAL, GROUP, SERVER_PLURAL, SET_PLURAL } from '../../api/names.ts';
-import { ok, unknown, wrong, type Finding } from '../checkup.ts';
+import { ok, unknown, wrong, type CheckFinding } from '../checkup.ts';
 import type { ClusterView } from '../cluster.ts';
 
 interface Right {
@@ -54,7 +54,7 @@ function uses(operatorNamespace: string): Use[] {
 }
 
 /** Rejects with CommandError. */
-export async function checkRights(cluster: ClusterView, operatorNamespace: string): Promise<Finding[]> {
+export async function checkRights(cluster: ClusterView, operatorNamespace: string): Promise<CheckFinding[]> {
   const checked = await Promise.all(
     uses(operatorNamespace).map(async (use) => {
       const allowed = await Promise.all(use.rights.map((right) => isAllowed(cluster, right)));

@@ -3,7 +3,7 @@ import type { VirtualServer } from '../../api/virtual-server.ts';
 import { readBackups, type Backup } from '../backups.ts';
 import { agreed, print, tell, type Context } from '../context.ts';
 import { CommandError, EXIT } from '../failure.ts';
-import { planOf, type RestoredRow, type Selected, type Step } from '../restored.ts';
+import { planOf, type RestoredRow, type Selected, type AdoptionStep } from '../restored.ts';
 import { verdict } from '../readiness.ts';
 import { columns } from '../table.ts';
 import { clean } from '../terminal.ts';
@@ -20,7 +20,7 @@ export interface FromRecordOptions {
 }
 
 const HEADER = ['NAME', 'REASON', 'SERVER', 'STEP', 'WHY'];
-const STEPS: Record<Step, string> = { adopt: 'adopt', done: 'done', none: 'skip', you: 'needs you' };
+const STEPS: Record<AdoptionStep, string> = { adopt: 'adopt', done: 'done', none: 'skip', you: 'needs you' };
 
 /**
  * Run it again after an interruption or a failure to finish the rest. Throws CommandError unless each restored object
@@ -93,7 +93,7 @@ function cellsOf({ name, object, identifier = '', step, why }: RestoredRow): str
 
 function finish(context: Context, rows: readonly RestoredRow[], annotated: number, failed: number): void {
   const { where } = context.cluster;
-  const count = (step: Step): number => rows.filter((row) => row.step === step).length;
+  const count = (step: AdoptionStep): number => rows.filter((row) => row.step === step).length;
   const summary = `${annotated} annotated, ${count('done')} already done, ${count('none')} skipped, ${failed} failed, ${count('you')} need you`;
   if (failed + count('you') > 0) {
     throw new CommandError(EXIT.failed, summary, [

@@ -3,7 +3,7 @@ import { tell, type Context } from '../context.ts';
 import { CommandError } from '../failure.ts';
 import { clean } from '../terminal.ts';
 
-export interface Change {
+export interface AnnotationChange {
   /** The object, as the user knows it. */
   what: string;
   /** What the command says after the write. */
@@ -12,7 +12,7 @@ export interface Change {
 }
 
 /** Reports each change. Resolves with the objects that were not annotated. */
-export async function annotateAll(context: Context, changes: readonly Change[]): Promise<string[]> {
+export async function annotateAll(context: Context, changes: readonly AnnotationChange[]): Promise<string[]> {
   const failed: string[] = [];
   for (const { what, done, write } of changes) {
     try {

@@ -5,7 +5,7 @@ import { checkKeys, checkObjects, readNamespace } from '../checks/namespace.ts';
 import { checkOperator } from '../checks/operator.ts';
 import { checkProvider } from '../checks/provider.ts';
 import { checkRights } from '../checks/rights.ts';
-import { checkupScreen, ok, unseen, wrong, type Finding } from '../checkup.ts';
+import { checkupScreen, ok, unseen, wrong, type CheckFinding } from '../checkup.ts';
 import { print, type Context } from '../context.ts';
 import { CommandError, EXIT } from '../failure.ts';
 import { data } from '../table.ts';
@@ -20,7 +20,7 @@ export async function doctor(context: Context, operatorNamespace: string): Promi
   if (count > 0) throw new CommandError(EXIT.failed, `${count === 1 ? 'one check' : `${count} checks`} failed`);
 }
 
-async function examine({ cluster, now }: Context, operatorNamespace: string): Promise<Finding[]> {
+async function examine({ cluster, now }: Context, operatorNamespace: string): Promise<CheckFinding[]> {
   const plugin = version();
   const own = ok('plugin', `version ${plugin}, namespace ${cluster.namespace}`);
   try {
@@ -48,7 +48,7 @@ async function examine({ cluster, now }: Context, operatorNamespace: string): Pr
   }
 }
 
-async function seen(check: string, work: () => Promise<Finding[]>): Promise<Finding[]> {
+async function seen(check: string, work: () => Promise<CheckFinding[]>): Promise<CheckFinding[]> {
   return work().catch((error: unknown) => [unseen(check, known(error))]);
 }
 

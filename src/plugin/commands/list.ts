@@ -7,7 +7,7 @@ import { VIRTUAL_SERVERS } from '../../virtual-server/resource.ts';
 import { print, tell, type Context } from '../context.ts';
 import { customTable, parseColumns } from '../custom-columns.ts';
 import { CommandError, EXIT } from '../failure.ts';
-import { overview, plainRow, type Item, type Order } from '../overview.ts';
+import { overview, plainRow, type Item, type SortOrder } from '../overview.ts';
 import { data } from '../table.ts';
 import { clean } from '../terminal.ts';
 import { watch as watchFor } from '../watch.ts';
@@ -15,7 +15,7 @@ import { watch as watchFor } from '../watch.ts';
 export interface ListOptions {
   allNamespaces: boolean;
   selector?: string | undefined;
-  sort: Order;
+  sort: SortOrder;
   watch: boolean;
   output: string;
 }

@@ -8,7 +8,7 @@ import { planAdoptions, planStartsOver, type ListedRow, type RowOutcome } from '
 import { verdict } from '../readiness.ts';
 import { columns } from '../table.ts';
 import { clean } from '../terminal.ts';
-import { annotateAll, type Change } from './annotate-all.ts';
+import { annotateAll, type AnnotationChange } from './annotate-all.ts';
 import { annotateAdopt, unchanged } from './resolve.ts';
 
 export interface ListedOptions {
@@ -25,7 +25,7 @@ interface Task {
   /** What the user confirms. */
   warnings: string[];
   question: (count: number) => string;
-  change: (row: ListedRow, object: VirtualServer) => Change;
+  change: (row: ListedRow, object: VirtualServer) => AnnotationChange;
 }
 
 export async function adoptListed(context: Context, options: ListedOptions): Promise<void> {

@@ -26,7 +26,7 @@ import {
   changesOrder,
   outcomeOf,
   totalOf,
-  type Change,
+  type PlannedChange,
   type Scene,
 } from '../plan-servers.ts';
 import { outcomeOfSet } from '../plan-sets.ts';
@@ -230,7 +230,7 @@ async function surroundings(
   return { scene: { servers, prices: pricesIn(servers), lists, now }, notes };
 }
 
-function changeOf({ kind, namespace, manifest }: Item, { before, after, refusal }: Tried, scene: Scene): Change {
+function changeOf({ kind, namespace, manifest }: Item, { before, after, refusal }: Tried, scene: Scene): PlannedChange {
   const { name } = manifest.metadata;
   const change = { kind, namespace, name, ordered: [], cancelled: [] };
   if (refusal !== undefined) {
@@ -269,9 +269,13 @@ interface Pruning {
 }
 
 /** What `kubectl apply --prune -l` would delete: objects that kubectl has applied, and that no manifest has. */
-async function pruned(cluster: ClusterView, { items, namespaces, selector }: Pruning, scene: Scene): Promise<Change[]> {
+async function pruned(
+  cluster: ClusterView,
+  { items, namespaces, selector }: Pruning,
+  scene: Scene,
+): Promise<PlannedChange[]> {
   const kept = new Set(items.map(({ kind, namespace, manifest }) => `${kind} ${namespace}/${manifest.metadata.name}`));
-  const changes: Change[] = [];
+  const changes: PlannedChange[] = [];
   for (const [kind, resource] of Object.entries(KINDS)) {
     for (const namespace of namespaces) {
       const path = collectionOf(resource, namespace);
@@ -316,7 +320,7 @@ function endingOfAll({ metadata }: Pick<VirtualServer, 'metadata'>, scene: Scene
 const LIMITS = ['ServerLimit', 'PriceLimit', 'PriceUnknown'];
 
 /** The limits are settings of the operator, which few users may read; objects that wait show them. */
-function limitNotes(changes: readonly Change[], { servers }: Scene): string[] {
+function limitNotes(changes: readonly PlannedChange[], { servers }: Scene): string[] {
   const ordering = new Set(changes.filter(({ ordered }) => ordered.length > 0).map(({ namespace }) => namespace));
   return [...ordering].flatMap((namespace) => {
     const waiting = servers

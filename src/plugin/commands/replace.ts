@@ -11,7 +11,7 @@ import { requireName } from '../cluster.ts';
 import { agreed, cannotAsk, print, tell, type Context } from '../context.ts';
 import { CommandError, EXIT } from '../failure.ts';
 import { follow } from '../follow.ts';
-import { heldServer } from '../order.ts';
+import { heldServer } from '../recorded-order.ts';
 import { progressLine, timeLeft } from '../progress.ts';
 import {
   canTakeOver,

@@ -5,7 +5,7 @@ import type { VirtualServer } from '../../api/virtual-server.ts';
 import type { ClusterView } from '../cluster.ts';
 import { agreed, print, tell, type Context } from '../context.ts';
 import { CommandError, EXIT } from '../failure.ts';
-import { heldServer, orderOf, recordOf, unreadable, unseenServer, type OrderState } from '../order.ts';
+import { heldServer, orderOf, recordOf, unreadable, unseenServer, type OrderState } from '../recorded-order.ts';
 import { inWords, verdict } from '../readiness.ts';
 import { clean } from '../terminal.ts';
 

@@ -6,18 +6,18 @@ import { API_VERSION, CANCEL_NOW_ANNOTATION, HAND_OVER_ANNOTATION, SERVER_PLURAL
 import { isPaused } from '../../api/server-state.ts';
 import type { VirtualServer } from '../../api/virtual-server.ts';
 import { expiring } from '../../virtual-server/decision/expiry.ts';
-import { knownRecord } from '../../virtual-server/decision/record.ts';
+import { knownRecord } from '../../virtual-server/decision/known-record.ts';
 import { requireName } from '../cluster.ts';
 import { agreed, cannotAsk, print, tell, type Context } from '../context.ts';
 import { CommandError, EXIT, MovedError, TerminatingError } from '../failure.ts';
 import { follow } from '../follow.ts';
-import { heldServer, mayHold } from '../order.ts';
+import { heldServer, mayHold } from '../recorded-order.ts';
 import { progressLine } from '../progress.ts';
 import { applierOf } from '../replacement.ts';
 import { setArgument, setOf } from '../set-members.ts';
 import { stuckServer } from '../stuck.ts';
 import { clean, isInteractive } from '../terminal.ts';
-import { naming, nextStep, type Step } from '../undeletion.ts';
+import { naming, nextStep, type UndeletionStep } from '../undeletion.ts';
 
 export interface UndeleteOptions {
   /** Name of the new object; default: the same. */
@@ -65,12 +65,17 @@ async function look(
   name: string,
   as: string | undefined,
   signal?: AbortSignal,
-): Promise<Step | undefined> {
+): Promise<UndeletionStep | undefined> {
   const objects = (await cluster.listOf(SERVER_PLURAL, {}, signal)) as VirtualServer[];
   return nextStep(objects, name, as, { where: cluster.where, now: now() });
 }
 
-async function take(context: Context, step: Exclude<Step, { do: 'end' }>, name: string, options: UndeleteOptions) {
+async function take(
+  context: Context,
+  step: Exclude<UndeletionStep, { do: 'end' }>,
+  name: string,
+  options: UndeleteOptions,
+) {
   const { cluster } = context;
   switch (step.do) {
     case 'name': {
@@ -138,18 +143,18 @@ async function creating({ cluster }: Context, old: VirtualServer, request: () =>
 async function untilNext(
   context: Context,
   name: string,
-  first: Extract<Step, { do: 'wait' }>,
+  first: Extract<UndeletionStep, { do: 'wait' }>,
   { name: as, timeoutMs }: UndeleteOptions,
 ): Promise<void> {
   const { cluster, now } = context;
-  const shownOf = (step: Step | undefined): VirtualServer => (step?.do === 'wait' ? step.shown : first.shown);
+  const shownOf = (step: UndeletionStep | undefined): VirtualServer => (step?.do === 'wait' ? step.shown : first.shown);
   const goal = {
     name: as ?? name,
     look: (signal: AbortSignal) => look(context, name, as, signal),
-    isReached: (step: Step | undefined) =>
+    isReached: (step: UndeletionStep | undefined) =>
       Promise.resolve(step?.do !== 'wait' || shownOf(step).metadata.uid !== first.shown.metadata.uid),
-    progress: (step: Step | undefined, isNarrow: boolean) => progressLine(shownOf(step), isNarrow),
-    stuck: (step: Step | undefined) => stuckServer(shownOf(step), cluster.where, now()),
+    progress: (step: UndeletionStep | undefined, isNarrow: boolean) => progressLine(shownOf(step), isNarrow),
+    stuck: (step: UndeletionStep | undefined) => stuckServer(shownOf(step), cluster.where, now()),
   };
   await follow(context, goal, timeoutMs);
 }

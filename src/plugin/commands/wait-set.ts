@@ -2,7 +2,7 @@
 import { SET_LABEL } from '../../api/names.ts';
 import type { VirtualServer } from '../../api/virtual-server.ts';
 import type { VirtualServerSet } from '../../api/virtual-server-set.ts';
-import { list } from '../../virtual-server-set/decision/words.ts';
+import { list } from '../../virtual-server-set/decision/set-sentences.ts';
 import { tell, type Context } from '../context.ts';
 import type { Goal } from '../follow.ts';
 import { setOf } from '../set-members.ts';

@@ -1,6 +1,6 @@
 /** `kubectl vps wait`: follows a server or a set until it is ready, deleted or stuck. */
 import type { VirtualServer } from '../../api/virtual-server.ts';
-import { knownRecord } from '../../virtual-server/decision/record.ts';
+import { knownRecord } from '../../virtual-server/decision/known-record.ts';
 import { print, tell, type Context } from '../context.ts';
 import { follow, type Goal } from '../follow.ts';
 import { isLive } from '../live.ts';

@@ -19,7 +19,7 @@ export interface Api {
   diskSizes(sizes: Record<string, number[]>): Record<string, number[]>;
   server(server: ServerObject, products: SimulatedProduct[]): unknown;
   /** What a valid order asks for, or the text of the 400. */
-  readOrder(body: Readonly<Record<string, unknown>>, catalog: Catalog): Order | string;
+  readOrder(body: Readonly<Record<string, unknown>>, catalog: Catalog): OrderRequest | string;
   /** Undefined if there is no list of servers, and no order for an identifier. */
   named: NamedServers | undefined;
 }
@@ -30,7 +30,7 @@ interface NamedServers {
   isIdentifier(text: string): boolean;
 }
 
-export interface Order {
+export interface OrderRequest {
   product: SimulatedProduct;
   diskSize: number;
   diskType: string;

@@ -102,7 +102,7 @@ export function ownerOf({ metadata: { name, uid } }: VirtualServerSet): Controll
   return { apiVersion: API_VERSION, kind: SET_KIND, name, uid, controller: true, blockOwnerDeletion: true };
 }
 
-export interface Manifest {
+export interface MemberManifest {
   apiVersion: string;
   kind: string;
   metadata: {
@@ -115,7 +115,7 @@ export interface Manifest {
   spec: VirtualServerSpec;
 }
 
-export function manifestOf(set: VirtualServerSet, ordinal: number): Manifest {
+export function manifestOf(set: VirtualServerSet, ordinal: number): MemberManifest {
   const { name, namespace } = set.metadata;
   const { spec } = set.spec.template;
   const revision = shortName(revisionOf(spec));

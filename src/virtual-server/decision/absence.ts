@@ -9,7 +9,7 @@ import { cut } from '../../base/text.ts';
 import type { Verdict } from '../../controller/conditions.ts';
 import type { ServerRecord } from '../../api/record.ts';
 import type { VirtualServer } from '../../api/virtual-server.ts';
-import { isProvisioned, wasRead } from './status.ts';
+import { isProvisioned, wasRead } from './server-status.ts';
 import {
   isGone as isKnownGone,
   wasRequested,
@@ -18,13 +18,13 @@ import {
   withoutDenials,
   withoutFailures,
   withoutGone,
-  wordOn,
+  answeredCancel,
   type Denials,
   type Memo,
   type Unlisted,
 } from './memo.ts';
 import type { Facts, Outcome, ServerAnswer } from './types.ts';
-import { NO_OTHER, RESTORE_KEY } from './words.ts';
+import { NO_OTHER, RESTORE_KEY } from './sentences.ts';
 import { isToExpire } from './expiry.ts';
 import type { Recognition } from './identity.ts';
 import { saysGone, takerOf } from './inputs.ts';
@@ -202,10 +202,10 @@ export function absent(
   const goes = isEnding(object, record, facts);
   const denials = denial.counts ? denied(facts, `server ${identifier}`, denial.unlisted) : facts.memo.evidence.denials;
   const memo = withEvidence(withoutFailures(facts.memo), { denials });
-  if (goes && denial.counts && wordOn(memo, record.identifier) !== undefined)
+  if (goes && denial.counts && answeredCancel(memo, record.identifier) !== undefined)
     return goOn(withEvidence(memo, { end: { state: 'confirmed', identifier } }));
   const grace = graceOf(object, record, facts, denials);
-  const isKnown = wordOn(memo, identifier) !== undefined || isKnownGone(memo, identifier);
+  const isKnown = answeredCancel(memo, identifier) !== undefined || isKnownGone(memo, identifier);
   const isProvenNow = isKnown || (denials && isProven(denials, grace, facts));
   const isGone = saysGone(object, record) || (denial.counts && isProvenNow);
   if (isGone === true && goes) return goOn(withGone(memo, identifier));

@@ -2,7 +2,7 @@
  * What you can do about each reason. The message of a condition, the plugin and the documentation render these steps, so no
  * program has to read a message. Pure.
  */
-import { annotate, unannotate, type Command, type Step } from '../../controller/commands.ts';
+import { annotate, unannotate, type Command, type Advice } from '../../controller/commands.ts';
 import type { Reason } from '../../api/conditions.ts';
 import { identifierProblem } from '../../api/identifier.ts';
 import {
@@ -24,7 +24,7 @@ import {
 import type { ServerRecord } from '../../api/record.ts';
 import type { VirtualServer } from '../../api/virtual-server.ts';
 import { annotationMeant, namesAsGone, orphanName, takerOf, unknownAnnotations } from './inputs.ts';
-import { viewRecord } from './record.ts';
+import { viewRecord } from './known-record.ts';
 import { isOverdue } from './view.ts';
 
 export interface Case {
@@ -36,7 +36,7 @@ export interface Case {
   now: number;
 }
 
-type Steps = (about: Case) => Step[];
+type Steps = (about: Case) => Advice[];
 
 /** Writes IDENTIFIER where the identifier is unknown, or where the annotation cannot hold it. */
 export function adopt(identifier?: string): Command {
@@ -56,8 +56,8 @@ export function retainedSpec({ spec: { deletionProtection, ttl, expiresAt } }: P
 
 const isBeingDeleted = ({ metadata }: VirtualServer): boolean => metadata.deletionTimestamp !== undefined;
 const patch = (spec: object): Command => ({ verb: 'patch', spec });
-const REMOVE: Step = { text: 'To delete this object', command: { verb: 'delete' } };
-const edit = (text: string, then?: string): Step => ({ text, command: { verb: 'edit' }, then });
+const REMOVE: Advice = { text: 'To delete this object', command: { verb: 'delete' } };
+const edit = (text: string, then?: string): Advice => ({ text, command: { verb: 'edit' }, then });
 /** After the end of a server. */
 const replace: Steps = ({ object }) => {
   const hasSet = object.metadata.ownerReferences?.some(
@@ -71,7 +71,7 @@ const CORRECT_SPEC: Steps = () => [edit('To correct spec')];
 const CORRECT_ADOPTION: Steps = () => [{ text: 'To correct the annotation', command: adopt() }];
 
 /** What you can do about an open attempt; none of it releases the object. */
-export function resolveSteps({ object, record }: Pick<Case, 'object' | 'record'>): Step[] {
+export function resolveSteps({ object, record }: Pick<Case, 'object' | 'record'>): Advice[] {
   const { attempt, attemptedAt, identifier } = record ?? {};
   if (attempt === undefined) return [];
   // An annotation that is still there would be obeyed instead of ordering.
@@ -98,7 +98,7 @@ export function resolveSteps({ object, record }: Pick<Case, 'object' | 'record'>
 }
 
 /** For a server that you know to be gone. The operator obeys an annotation that it has refuted only once you set it again. */
-function goneSteps({ object, record }: Case, text?: string): Step[] {
+function goneSteps({ object, record }: Case, text?: string): Advice[] {
   const { identifier } = record ?? {};
   if (identifier === undefined) return [];
   const then = isBeingDeleted(object)
@@ -161,7 +161,7 @@ const accept: Steps = (about) => {
 };
 
 /** Not while an order is open: the server that would be left running is still unknown. */
-function keep({ object, record }: Case, text: string): Step[] {
+function keep({ object, record }: Case, text: string): Advice[] {
   if (record?.attempt !== undefined && record.identifier === undefined) return [];
   return [{ text, command: patch(retainedSpec(object)) }];
 }
@@ -200,7 +200,7 @@ const correctAnnotations: Steps = ({ object: { metadata } }) => {
   const unknown = unknownAnnotations(metadata);
   const them = unknown.length === 1 ? 'the annotation' : 'them';
   return [
-    ...unknown.flatMap((wrong): Step[] => {
+    ...unknown.flatMap((wrong): Advice[] => {
       const right = annotationMeant(wrong);
       return right === undefined ? [] : [{ text: `If you mean ${right}`, command: { verb: 'rename', wrong, right } }];
     }),
@@ -209,7 +209,7 @@ const correctAnnotations: Steps = ({ object: { metadata } }) => {
 };
 
 /** Releases an object without any record, with no call to the provider. */
-function letGo(object: VirtualServer, text: string): Step[] {
+function letGo(object: VirtualServer, text: string): Advice[] {
   const command = annotate(NOT_CREATED_ANNOTATION, object.metadata.uid);
   if (isBeingDeleted(object)) return [{ text, command, then: '; the object is then released' }];
   return [
@@ -345,6 +345,6 @@ const ADVICE: Partial<Record<Reason, Steps>> = {
 };
 
 /** Empty if there is no command for the reason: its message then says what to do. */
-export function adviceOn(reason: string, about: Case): Step[] {
+export function adviceOn(reason: string, about: Case): Advice[] {
   return Object.hasOwn(ADVICE, reason) ? (ADVICE[reason as Reason]?.(about) ?? []) : [];
 }

@@ -25,8 +25,8 @@ import { isLetGo, isPaused } from '../../api/server-state.ts';
 import { coveredBy } from './open.ts';
 import type { ConnectionCondition } from './connection.ts';
 import type { Reachable } from './reach.ts';
-import { holdsSomething } from './record.ts';
-import { drift, isProvisioned } from './status.ts';
+import { holdsSomething } from './known-record.ts';
+import { drift, isProvisioned } from './server-status.ts';
 import { cancelIsForbidden } from './view.ts';
 
 export interface Parts {

@@ -4,7 +4,7 @@ import type { VirtualServer } from '../../api/virtual-server.ts';
 import type { NewSecret, OwnerReference, Secret, SecretChanges } from '../../kube/kinds.ts';
 import type { Server } from '../../provider/types.ts';
 import { knownHosts, type HostKey } from './host-keys.ts';
-import { SSH_PORT, SSH_USER, serverFields, sshEndpoint } from './status.ts';
+import { SSH_PORT, SSH_USER, serverFields, sshEndpoint } from './server-status.ts';
 
 /**
  * Every key that the operator writes; it leaves other keys of the Secret alone. docs/how-to/connection-secret.md describes

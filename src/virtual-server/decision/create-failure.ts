@@ -11,12 +11,12 @@ import type { ServerRecord } from '../../api/record.ts';
 import { durationText, timestamp } from '../../base/duration.ts';
 import { cut, ended } from '../../base/text.ts';
 import type { ResponseError } from '../../provider/error.ts';
-import { withFailedOrder } from './record.ts';
+import { withFailedOrder } from './known-record.ts';
 import { denied, graceOf, isProven, pauseOf } from './absence.ts';
 import { withEvidence, withoutFailures, type Denials, type Failure } from './memo.ts';
 import { endVisit, failed, goOn, retryLater } from './outcome.ts';
 import { withoutSilence, withSilence } from './silent-task.ts';
-import { taskField } from './status.ts';
+import { taskField } from './server-status.ts';
 import type { Facts, Operation, Outcome, ServerAnswer } from './types.ts';
 import { park, withMemo, type OwnView, type View } from './view.ts';
 

@@ -18,13 +18,13 @@ import {
   unknownAnnotations,
   withoutHandledOrphans,
 } from './inputs.ts';
-import { isProvisioned } from './status.ts';
+import { isProvisioned } from './server-status.ts';
 import type { Facts, Operation } from './types.ts';
-import { isOwnNamespace, namesOf, unknownMessage } from './words.ts';
+import { isOwnNamespace, namesOf, unknownMessage } from './sentences.ts';
 import { firstSeen, isOverdue, notDue, park, taskIsOver, type OwnView, type View } from './view.ts';
 import { isSameIdentifier } from '../../base/identifier.ts';
 import { createHasFailed, nextOrderWaits } from './create-failure.ts';
-import { holdsSomething, withFailedOrder } from './record.ts';
+import { holdsSomething, withFailedOrder } from './known-record.ts';
 import { clockOf, expiryOf, isToExpire } from './expiry.ts';
 import { keepsServer } from './delay.ts';
 import { openReason } from '../../api/open.ts';

@@ -11,7 +11,7 @@ import type { Server } from '../../provider/types.ts';
 import { compare } from './identity.ts';
 import { isKeyType, type KeyType, type ShownKey } from './key-types.ts';
 import { isIPv6, type ProbeResult } from './reach.ts';
-import { isHost, SSH_PORT } from './status.ts';
+import { isHost, SSH_PORT } from './server-status.ts';
 
 export type HostKey = NonNullable<VirtualServerStatus['sshHostKeys']>[number];
 

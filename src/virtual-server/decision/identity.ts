@@ -7,11 +7,11 @@ import { MAX_FINGERPRINT, type Fingerprint, type ServerRecord, mirrorIn } from '
 import type { Server } from '../../provider/types.ts';
 import type { Memo } from './memo.ts';
 import type { Others, ShownServer } from './types.ts';
-import { namesOf } from './words.ts';
+import { namesOf } from './sentences.ts';
 import { doubtIn } from '../../api/open.ts';
 import { without } from '../../base/without.ts';
 import { withoutOpen } from './open.ts';
-import { knownRecord } from './record.ts';
+import { knownRecord } from './known-record.ts';
 import type { View } from './view.ts';
 
 /** Separates the hash of the base URL from the hash of both; names from earlier versions have only the second one. */

@@ -3,7 +3,7 @@
  * it costs time and calls, never safety. Pure.
  */
 import type { TaskNumber } from '../../base/exact-numbers.ts';
-import type { TaskProgress } from './status.ts';
+import type { TaskProgress } from './server-status.ts';
 
 export interface Memo {
   evidence: Evidence;
@@ -126,14 +126,14 @@ export interface Boot {
 export type End =
   /** A DELETE was sent; its answer was lost, or the server was seen to live on since. */
   | { state: 'requested'; identifier: string }
-  | CancelWord
+  | AnsweredCancel
   /** The provider's word, confirmed by what it shows since. */
   | { state: 'confirmed'; identifier: string }
   /** Its absence is proven, without the provider's word. `wasRequested`: a DELETE was sent, and its answer was lost. */
   | { state: 'gone'; identifier: string; wasRequested: boolean };
 
 /** The documented 200 to a DELETE: the provider's word that the server is cancelled, and not proof (operations/cancel.ts). */
-export interface CancelWord {
+export interface AnsweredCancel {
   state: 'answered';
   identifier: string;
   /** The message in the answer. */
@@ -199,7 +199,7 @@ export function withoutGone(memo: Memo): Memo {
 }
 
 /** The provider's word about this server; undefined if it never gave any, or the server was seen to live on since. */
-export function wordOn(memo: Memo, identifier: string | undefined): CancelWord | undefined {
+export function answeredCancel(memo: Memo, identifier: string | undefined): AnsweredCancel | undefined {
   const end = endOf(memo, identifier);
   return end?.state === 'answered' ? end : undefined;
 }

@@ -7,7 +7,7 @@ import type { TaskNumber } from '../../base/exact-numbers.ts';
 import type { ServerRecord } from '../../api/record.ts';
 import type { Polled } from './memo.ts';
 import { jittered } from './outcome.ts';
-import { readProgress, type TaskProgress } from './status.ts';
+import { readProgress, type TaskProgress } from './server-status.ts';
 import type { Facts, Timing } from './types.ts';
 
 export interface NextPoll {

@@ -8,8 +8,8 @@ import type { ServerRecord } from '../../api/record.ts';
 import { timestamp } from '../../base/duration.ts';
 import { without } from '../../base/without.ts';
 import type { Verdict } from '../../controller/conditions.ts';
-import { holdsSomething } from './record.ts';
-import { unknownMessage } from './words.ts';
+import { holdsSomething } from './known-record.ts';
+import { unknownMessage } from './sentences.ts';
 
 /** The provider denies the server of the record, or shows one that may be another. */
 const DOUBTS: ReadonlySet<Reason> = new Set(['AbsenceUnproven', 'IdentityUnproven']);

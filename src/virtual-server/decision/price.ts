@@ -10,8 +10,8 @@ import { timestamp } from '../../base/duration.ts';
 import { isSameIdentifier } from '../../base/identifier.ts';
 import { without } from '../../base/without.ts';
 import type { Server } from '../../provider/types.ts';
-import { knownRecord } from './record.ts';
-import { isPrice, isProvisioned, serverFields } from './status.ts';
+import { knownRecord } from './known-record.ts';
+import { isPrice, isProvisioned, serverFields } from './server-status.ts';
 
 /** What the price of a server is looked up by. */
 export interface Model {

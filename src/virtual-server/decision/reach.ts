@@ -6,7 +6,7 @@ import type { VirtualServer } from '../../api/virtual-server.ts';
 import type { Server } from '../../provider/types.ts';
 import type { ShownKey } from './key-types.ts';
 import type { Boot } from './memo.ts';
-import { isHost, serverFields, SSH_PORT } from './status.ts';
+import { isHost, serverFields, SSH_PORT } from './server-status.ts';
 import type { Facts } from './types.ts';
 import { isOverdue } from './view.ts';
 import type { Result } from '../../base/result.ts';

@@ -13,7 +13,7 @@ import { compose } from './compose.ts';
 import { withOpen } from './open.ts';
 import { wasSent } from './memo.ts';
 import { recordOf } from './outcome.ts';
-import { knownRecord } from './record.ts';
+import { knownRecord } from './known-record.ts';
 import type { Outcome } from './types.ts';
 import type { View } from './view.ts';
 

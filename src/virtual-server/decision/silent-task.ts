@@ -9,7 +9,7 @@ import { cut } from '../../base/text.ts';
 import { denied, isProven, pauseOf, unprovenVerdict } from './absence.ts';
 import { withEvidence, withoutFailures, type Memo, type Silence } from './memo.ts';
 import { endVisit, retryLater } from './outcome.ts';
-import { taskField } from './status.ts';
+import { taskField } from './server-status.ts';
 import type { Outcome } from './types.ts';
 import { isOverdue, withMemo, type View } from './view.ts';
 

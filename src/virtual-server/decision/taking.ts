@@ -19,7 +19,7 @@ import { expiryOf } from './expiry.ts';
 import { isSameAccount } from './identity.ts';
 import { isToCancelNow, namesAsGone, takerOf } from './inputs.ts';
 import { isGone, type Memo } from './memo.ts';
-import { viewRecord } from './record.ts';
+import { viewRecord } from './known-record.ts';
 import type { AttemptNote } from './types.ts';
 import { cancelIsForbidden } from './view.ts';
 

@@ -20,8 +20,8 @@ import {
   withEvidence,
   withoutDenials,
   withoutFailures,
-  wordOn,
-  type CancelWord,
+  answeredCancel,
+  type AnsweredCancel,
   type Memo,
 } from '../decision/memo.ts';
 import { absent, notRecognized } from '../decision/absence.ts';
@@ -32,7 +32,7 @@ import { accountOf, withMemo, type View } from '../decision/view.ts';
 import type { Visit } from '../visit.ts';
 import { readAgain, readServer } from './reads.ts';
 import { isRunning } from '../../api/server-state.ts';
-import { wasRead } from '../decision/status.ts';
+import { wasRead } from '../decision/server-status.ts';
 import { err, ok, type Result } from '../../base/result.ts';
 
 /** How long a live read may justify a DELETE (ms). */
@@ -101,7 +101,7 @@ async function readLive(visit: Visit): Promise<boolean> {
 }
 
 /** A definition that is being deleted by mistake, or may be, with all its objects. */
-interface Held {
+interface EndangeredDefinition {
   of: 'servers' | 'sets';
   definition: 'deleting' | 'missing' | 'forbidden';
 }
@@ -111,7 +111,7 @@ interface Held {
  * deletion of the definition of sets reaches the members of all sets, through the garbage collector. If the deletion of
  * all VirtualServers is allowed, so is that of members.
  */
-async function readDefinitions({ object, services: { kube } }: Visit): Promise<Held | undefined> {
+async function readDefinitions({ object, services: { kube } }: Visit): Promise<EndangeredDefinition | undefined> {
   const servers = await stateOf(kube.getDefinition());
   if (servers === 'deletionAllowed') return undefined;
   if (servers !== 'kept') return { of: 'servers', definition: servers };
@@ -137,11 +137,12 @@ export function beforeDelete(at: View, record: ServerRecord, shown: Found): Outc
   if (shown.type === 'serverNotFound')
     return mayBeUnseen(at, record, shown) && !isTooSoon ? undefined : absent(at, record, 'cancel', shown);
   const known = recognizeFor('cancel', at, record, shown);
-  const word = wordOn(facts.memo, record.identifier);
-  if (known.ok) return word !== undefined && isTooSoon ? unconfirmed(at, record, word, shown.server) : undefined;
+  const answered = answeredCancel(facts.memo, record.identifier);
+  if (known.ok)
+    return answered !== undefined && isTooSoon ? unconfirmed(at, record, answered, shown.server) : undefined;
   // The provider has said that it cancels the server, and now shows another one.
-  if (known.isOther && word !== undefined)
-    return goOn(withEvidence(facts.memo, { end: { state: 'confirmed', identifier: word.identifier } }));
+  if (known.isOther && answered !== undefined)
+    return goOn(withEvidence(facts.memo, { end: { state: 'confirmed', identifier: answered.identifier } }));
   return notRecognized(at, record, 'cancel', known);
 }
 
@@ -214,14 +215,14 @@ export function afterWord(
   // A denial confirms nothing if the provider did not show the server before the DELETE either: it may still appear.
   if (before.type === 'serverNotFound')
     return absent(withMemo(at, withRequest(facts.memo, identifier)), record, 'cancel', before);
-  const word = heard(facts, identifier, said);
+  const answered = heard(facts, identifier, said);
   if (after?.type === 'failed') {
-    const memo = withEvidence(facts.memo, { denials: undefined, end: word });
+    const memo = withEvidence(facts.memo, { denials: undefined, end: answered });
     return notCancelled(withMemo(at, memo), after.error);
   }
   if (after?.type !== 'server' || isConfirmed(at, record, before.server, after))
     return goOn(withEvidence(facts.memo, { end: { state: 'confirmed', identifier } }));
-  return unconfirmed(at, record, word, after.server);
+  return unconfirmed(at, record, answered, after.server);
 }
 
 /** A DELETE was sent, and its answer was lost. The provider's earlier word about the server says more. */
@@ -235,7 +236,12 @@ function notCancelled(at: View, error: ProviderError): Outcome {
 }
 
 /** The operator cancels nothing while all objects of a kind are being deleted by mistake, or may be. Pure. */
-export function heldBack(at: View, record: ServerRecord, identifier: string, { of, definition }: Held): Outcome {
+export function heldBack(
+  at: View,
+  record: ServerRecord,
+  identifier: string,
+  { of, definition }: EndangeredDefinition,
+): Outcome {
   const { facts } = at;
   const plan = { operation: 'cancel', afterMs: jittered(facts.timing.pollMs, facts) } as const;
   const memo = withoutFailures(facts.memo);
@@ -263,18 +269,18 @@ export function heldBack(at: View, record: ServerRecord, identifier: string, { o
 }
 
 /** Waits and asks again. A short lag is no reason for a Warning, so the reason follows after a poll interval. */
-function unconfirmed(at: View, record: ServerRecord, word: CancelWord, server: Server): Outcome {
+function unconfirmed(at: View, record: ServerRecord, answered: AnsweredCancel, server: Server): Outcome {
   const { facts, deleting } = at;
   const afterMs = facts.timing.pollMs;
-  const calm: Verdict = { reason: 'Deleting', message: stillShown(word, server, afterMs, facts) };
-  const isLag = facts.monotonic - word.since < facts.timing.pollMs;
-  const verdict = isLag ? deleting && calm : warning(word, server, afterMs, facts);
-  const memo = withEvidence(withoutFailures(facts.memo), { denials: undefined, end: word });
+  const calm: Verdict = { reason: 'Deleting', message: stillShown(answered, server, afterMs, facts) };
+  const isLag = facts.monotonic - answered.since < facts.timing.pollMs;
+  const verdict = isLag ? deleting && calm : warning(answered, server, afterMs, facts);
+  const memo = withEvidence(withoutFailures(facts.memo), { denials: undefined, end: answered });
   return endVisit(at, { record, ...(verdict !== false && { verdict }) }, { operation: 'cancel', afterMs }, memo);
 }
 
 function stillShown(
-  { identifier, said }: CancelWord,
+  { identifier, said }: AnsweredCancel,
   { status = '' }: Server,
   afterMs: number,
   { now }: Facts,
@@ -286,30 +292,30 @@ function stillShown(
   );
 }
 
-function warning(word: CancelWord, server: Server, afterMs: number, facts: Facts): Verdict {
+function warning(answered: AnsweredCancel, server: Server, afterMs: number, facts: Facts): Verdict {
   return {
     reason: 'CancellationUnconfirmed',
     message:
-      `${stillShown(word, server, afterMs, facts)}. The server still costs money, and the operator keeps asking. If this lasts, cancel ` +
+      `${stillShown(answered, server, afterMs, facts)}. The server still costs money, and the operator keeps asking. If this lasts, cancel ` +
       "the server in the provider's control panel",
   };
 }
 
 /** The provider's word after the documented answer `said` to a DELETE. */
-export function heard({ memo, monotonic }: Facts, identifier: string, said: string): CancelWord {
+export function heard({ memo, monotonic }: Facts, identifier: string, said: string): AnsweredCancel {
   return {
     state: 'answered',
     identifier,
     said,
-    since: wordOn(memo, identifier)?.since ?? monotonic,
+    since: answeredCancel(memo, identifier)?.since ?? monotonic,
     askedAt: monotonic,
   };
 }
 
 /** True while the last DELETE is too recent for another one. */
 export function isAskedLately({ memo, monotonic, timing }: Facts, identifier: string | undefined): boolean {
-  const word = wordOn(memo, identifier);
-  return word !== undefined && monotonic - word.askedAt < timing.absenceMs / 4;
+  const answered = answeredCancel(memo, identifier);
+  return answered !== undefined && monotonic - answered.askedAt < timing.absenceMs / 4;
 }
 
 /**

@@ -11,7 +11,7 @@ import { NOW } from '../decision/next.ts';
 import { parked, retryLater } from '../decision/outcome.ts';
 import type { Outcome } from '../decision/types.ts';
 import type { View } from '../decision/view.ts';
-import { NO_OTHER } from '../decision/words.ts';
+import { NO_OTHER } from '../decision/sentences.ts';
 import type { Visit } from '../visit.ts';
 
 export async function expire(visit: Visit, before: View, { record }: { record: ServerRecord }): Promise<Outcome> {

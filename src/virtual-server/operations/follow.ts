@@ -10,12 +10,12 @@ import { withEvidence, withoutDenials, withoutFailures, type Memo } from '../dec
 import { failed, goOn, goneUnasked, parked, endVisit, retryLater, withoutKey } from '../decision/outcome.ts';
 import { invisible, saysFailure, shorten, taskVerdict, vanished, withSilence } from '../decision/silent-task.ts';
 import { nextPoll, runsForMs } from '../decision/next-poll.ts';
-import { taskField } from '../decision/status.ts';
+import { taskField } from '../decision/server-status.ts';
 import { forgottenFailure, taskFailed, type PolledRecord } from '../decision/create-failure.ts';
 import type { Outcome, Operation, Park, TaskAnswer } from '../decision/types.ts';
 import { withoutOpen } from '../decision/open.ts';
 import { accountOf, isOverdue, withMemo, type View } from '../decision/view.ts';
-import { RESTORE_KEY, namesOf } from '../decision/words.ts';
+import { RESTORE_KEY, namesOf } from '../decision/sentences.ts';
 import type { Visit } from '../visit.ts';
 import { pollTask } from './reads.ts';
 

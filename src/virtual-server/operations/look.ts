@@ -21,13 +21,13 @@ import { hostKeyFinding, knownKeys, NO_KEYS, pinned, typesOf, type PinnedKeys } 
 import { bootOf, sshTarget, type ProbeResult } from '../decision/reach.ts';
 import { readiness } from '../decision/readiness.ts';
 import { priceText, recordedPrice, withPrice } from '../decision/price.ts';
-import { isPrice, isProvisioned, serverFields } from '../decision/status.ts';
+import { isPrice, isProvisioned, serverFields } from '../decision/server-status.ts';
 import type { Outcome, Operation, ServerAnswer, ShownServer } from '../decision/types.ts';
 import type { View } from '../decision/view.ts';
 import type { Visit } from '../visit.ts';
 import { failedUnseen } from '../decision/create-failure.ts';
 import { withoutOpen } from '../decision/open.ts';
-import { withOrphaned } from '../decision/record.ts';
+import { withOrphaned } from '../decision/known-record.ts';
 import { invisible, renamed, unseen, vanished, withoutSilence } from '../decision/silent-task.ts';
 import { lookForFailed, readServer } from './reads.ts';
 

@@ -21,14 +21,14 @@ import { decide } from '../decision/decide.ts';
 import { withEvidence, withoutFailures, withoutPlan } from '../decision/memo.ts';
 import { ON_CHANGE } from '../decision/next.ts';
 import { goOn, jittered, parked, endVisit, retryLater, withoutKey } from '../decision/outcome.ts';
-import { newRecord, withOrderAgain, withoutAttempt } from '../decision/record.ts';
+import { newRecord, withOrderAgain, withoutAttempt } from '../decision/known-record.ts';
 import { priceText, type Model } from '../decision/price.ts';
 import { specProblem } from '../decision/spec.ts';
-import { taskField } from '../decision/status.ts';
+import { taskField } from '../decision/server-status.ts';
 import type { Outcome, Park } from '../decision/types.ts';
 import type { View } from '../decision/view.ts';
 import type { Full, HourlyPlace, NoSum } from '../shared/limits.ts';
-import { unknownMessage } from '../decision/words.ts';
+import { unknownMessage } from '../decision/sentences.ts';
 import { unsentIn } from '../journal/journal.ts';
 import type { Visit } from '../visit.ts';
 import { lookForFailed } from './reads.ts';
@@ -296,7 +296,7 @@ function createLimit(afterMs: number): Park {
 }
 
 /**
- * What the answer to an order means for its object (design.md, "What an answer to the order means"; provider/order.ts made
+ * What the answer to an order means for its object (design.md, "What an answer to the order means"; provider/create-server.ts made
  * it of the HTTP response). Any fields that the status had do not describe a server of this object. Pure.
  */
 export function afterAnswer(at: View, record: ServerRecord, answer: CreateOutcome): Outcome {

@@ -5,11 +5,11 @@ import { ProviderError, ResponseError, isProviderError } from '../../provider/er
 import type { FailedOrder } from '../../api/record.ts';
 import type { VirtualServer } from '../../api/virtual-server.ts';
 import { isSameAccount, isSameProvider } from '../decision/identity.ts';
-import { knownRecord } from '../decision/record.ts';
-import { isProvisioned, wasRead } from '../decision/status.ts';
+import { knownRecord } from '../decision/known-record.ts';
+import { isProvisioned, wasRead } from '../decision/server-status.ts';
 import type { Unlisted } from '../decision/memo.ts';
 import type { Failed, ServerAnswer, ShownServer, TaskAnswer } from '../decision/types.ts';
-import { LISTED, OTHER_KEY, noProducts } from '../decision/words.ts';
+import { LISTED, OTHER_KEY, noProducts } from '../decision/sentences.ts';
 import type { Priority, Session } from '../../provider/types.ts';
 import type { Visit } from '../visit.ts';
 

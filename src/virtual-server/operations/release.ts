@@ -8,7 +8,7 @@ import { orphanMessage } from '../decision/inputs.ts';
 import { wasRequested } from '../decision/memo.ts';
 import { NOW, ON_CHANGE } from '../decision/next.ts';
 import { goOn } from '../decision/outcome.ts';
-import { withOrphaned } from '../decision/record.ts';
+import { withOrphaned } from '../decision/known-record.ts';
 import type { Outcome, Operation } from '../decision/types.ts';
 import type { View } from '../decision/view.ts';
 import type { Visit } from '../visit.ts';

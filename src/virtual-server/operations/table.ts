@@ -14,7 +14,7 @@ import { follow } from './follow.ts';
 import { handOver, takeOver } from './hand-over.ts';
 import { look } from './look.ts';
 import { inputsOfOrder, order } from './order.ts';
-import { recorded } from './record.ts';
+import { recorded } from './write-record.ts';
 import { release } from './release.ts';
 
 /** Undefined: the object is gone, or the process is about to end. */

@@ -6,7 +6,7 @@ import { HAND_OVER_ANNOTATION } from '../../api/names.ts';
 import type { ServerRecord } from '../../api/record.ts';
 import type { VirtualServer } from '../../api/virtual-server.ts';
 import { keyOf } from '../../kube/resource.ts';
-import { sourceKey, sourceOf } from '../decision/record.ts';
+import { sourceKey, sourceOf } from '../decision/known-record.ts';
 import type { HandOver } from '../decision/types.ts';
 import { OwnedIndex } from '../../base/owned-index.ts';
 import type { Reservation } from './limits.ts';

@@ -15,14 +15,14 @@ import {
   isSameProvider,
 } from '../decision/identity.ts';
 import type { Others } from '../decision/types.ts';
-import { sourceKey } from '../decision/record.ts';
+import { sourceKey } from '../decision/known-record.ts';
 import type { Reservation } from './limits.ts';
 import { openReason } from '../../api/open.ts';
 import type { VirtualServer } from '../../api/virtual-server.ts';
 import { OwnedIndex } from '../../base/owned-index.ts';
 import { isPaused } from '../../api/server-state.ts';
 import { adoptionOf } from '../decision/inputs.ts';
-import { isProvisioned } from '../decision/status.ts';
+import { isProvisioned } from '../decision/server-status.ts';
 
 export interface Holding {
   namespace: string;

@@ -6,7 +6,7 @@ import type { VirtualServer } from '../../api/virtual-server.ts';
 import { identifierKey } from '../../base/identifier.ts';
 import { OwnedIndex } from '../../base/owned-index.ts';
 import { Recent } from '../../base/recent.ts';
-import { knownRecord, ordersIn, sourceKey } from '../decision/record.ts';
+import { knownRecord, ordersIn, sourceKey } from '../decision/known-record.ts';
 import type { Journal } from '../journal/journal.ts';
 import { modelKey, sumOf, type Model, type Place, type PricedModel } from '../decision/price.ts';
 

@@ -2,7 +2,7 @@
 import type { TaskNumber } from '../../base/exact-numbers.ts';
 import { FINALIZER, RECORD_ANNOTATION } from '../../api/names.ts';
 import type { VirtualServer } from '../../api/virtual-server.ts';
-import { holdsSomething, knownRecord } from '../decision/record.ts';
+import { holdsSomething, knownRecord } from '../decision/known-record.ts';
 import type { Logger } from '../../base/logger.ts';
 import { counter, type Metrics } from '../../base/metrics.ts';
 import type { Journal } from '../journal/journal.ts';

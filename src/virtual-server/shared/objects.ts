@@ -4,7 +4,7 @@ import type { ServerRecord } from '../../api/record.ts';
 import type { VirtualServer } from '../../api/virtual-server.ts';
 import type { ObjectStore } from '../../controller/controller.ts';
 import { OwnWrites, isNewer } from '../../controller/own-writes.ts';
-import { giverIn, holdsSomething, knownRecord, sourceOf, viewRecord } from '../decision/record.ts';
+import { giverIn, holdsSomething, knownRecord, sourceOf, viewRecord } from '../decision/known-record.ts';
 import { takerOf } from '../decision/inputs.ts';
 import { orphanPlacesOf, placeOf, type Place } from '../decision/price.ts';
 import type { HandOver } from '../decision/types.ts';

@@ -6,12 +6,12 @@
 import type { VirtualServer } from '../../api/virtual-server.ts';
 import { hasRunningServer, isLetGo, isPaused } from '../../api/server-state.ts';
 import { inputsOf } from '../decision/inputs.ts';
-import { isProvisioned } from '../decision/status.ts';
+import { isProvisioned } from '../decision/server-status.ts';
 import type { Timing } from '../decision/types.ts';
 import { createHash } from 'node:crypto';
 import { RECORD_FORMAT, mirrorIn, type ServerRecord } from '../../api/record.ts';
 import { delayEndOf } from '../decision/delay.ts';
-import { knownRecord } from '../decision/record.ts';
+import { knownRecord } from '../decision/known-record.ts';
 import type { TaskTimes } from './task-times.ts';
 import { NEW_MEMO, type Calls, type Memo } from '../decision/memo.ts';
 import type { Objects } from './objects.ts';

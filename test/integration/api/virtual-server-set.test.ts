@@ -6,7 +6,7 @@ import { createClient } from '../../../src/kube/client.ts';
 import type { KubeHttp } from '../../../src/kube/http.ts';
 import { collectionOf } from '../../../src/kube/resource.ts';
 import { VIRTUAL_SERVERS } from '../../../src/virtual-server/resource.ts';
-import { planSet } from '../../../src/virtual-server-set/decision/plan.ts';
+import { planSet } from '../../../src/virtual-server-set/decision/set-plan.ts';
 import { memberOf } from '../../../src/virtual-server-set/decision/member.ts';
 import { changesFor, manifestOf } from '../../../src/virtual-server-set/decision/template.ts';
 import { PRIVATE_KEYS, SECRET } from '../../fixtures/public-keys.ts';

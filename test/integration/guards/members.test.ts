@@ -18,7 +18,7 @@ import { loadCluster } from '../../../src/kube/config.ts';
 import { createKubeHttp, type KubeHttp } from '../../../src/kube/http.ts';
 import { collectionOf, pathOf } from '../../../src/kube/resource.ts';
 import { VIRTUAL_SERVERS } from '../../../src/virtual-server/resource.ts';
-import { manifestOf, type Manifest } from '../../../src/virtual-server-set/decision/template.ts';
+import { manifestOf, type MemberManifest } from '../../../src/virtual-server-set/decision/template.ts';
 import { virtualServer } from '../../fixtures/virtual-server.ts';
 import { adminHttp } from '../kube/support.ts';
 import { OTHER_FINALIZER, patch, RECORD, useGuards } from '../support/guarded-objects.ts';
@@ -62,7 +62,7 @@ async function setCalled(name: string, spec: object = {}): Promise<VirtualServer
 
 let ordinal = 0;
 /** A member of `web` as the operator creates it, with changes. */
-function memberOf(metadata: object = {}, spec: object = {}): Manifest {
+function memberOf(metadata: object = {}, spec: object = {}): MemberManifest {
   const manifest = manifestOf(web, (ordinal += 1));
   return { ...manifest, metadata: { ...manifest.metadata, ...metadata }, spec: { ...manifest.spec, ...spec } };
 }
@@ -98,7 +98,7 @@ describe('the life of a set under the guards', () => {
     const within = ['--namespace', world.namespace];
     const namesOf = async (): Promise<string[]> => {
       const path = collectionOf(VIRTUAL_SERVERS, world.namespace);
-      const { items } = (await admin.call({ path })) as { items: Manifest[] };
+      const { items } = (await admin.call({ path })) as { items: MemberManifest[] };
       return items.map(({ metadata }) => metadata.name);
     };
     const first = await createSet(world, { replicas: 2, template: templateOf({}) });
@@ -217,7 +217,7 @@ describe('a change of a member by the operator', () => {
     };
     await expect(member.patch({ spec: THROUGH, metadata })).resolves.toMatchObject({ spec: THROUGH, metadata });
     const without = { labels: { tier: null }, annotations: { 'example.org/note': null } };
-    const after = (await member.patch({ metadata: without })) as Manifest;
+    const after = (await member.patch({ metadata: without })) as MemberManifest;
     expect(Object.keys(after.metadata.labels).sort()).toEqual([REVISION_LABEL, SET_LABEL].sort());
     expect(after.metadata.annotations).not.toHaveProperty(['example.org/note']);
   });
@@ -279,7 +279,7 @@ describe('a change of a member by the operator', () => {
 });
 
 describe('adoption by the operator', () => {
-  const orphan = (metadata: object = {}): Manifest => memberOf({ ownerReferences: [], ...metadata });
+  const orphan = (metadata: object = {}): MemberManifest => memberOf({ ownerReferences: [], ...metadata });
   const adopt = (change: object = {}, metadata: object = {}): object => ({
     metadata: { ownerReferences: [ownerOf(change)], ...metadata },
   });
@@ -289,7 +289,7 @@ describe('adoption by the operator', () => {
     await expect(object.patch(adopt())).resolves.toMatchObject(adopt());
   });
 
-  it.each<[keyof typeof SAYS, string, () => Manifest, () => object]>([
+  it.each<[keyof typeof SAYS, string, () => MemberManifest, () => object]>([
     ['owners', 'has no label', () => orphan({ labels: {} }), () => adopt()],
     ['owners', 'has the label of another set', () => orphan(labelsOf({ [SET_LABEL]: 'db' })), () => adopt()],
     ['owners', 'has another name', () => orphan({ name: 'unlike' }), () => adopt()],
@@ -334,7 +334,7 @@ describe('release by the operator', () => {
 /** Owners must exist: the garbage collector deletes an object whose owners are all gone. */
 async function configMap(name: string) {
   const path = `/api/v1/namespaces/${guarded.namespace}/configmaps`;
-  const { metadata } = (await admin.call({ method: 'POST', path, body: { metadata: { name } } })) as Manifest & {
+  const { metadata } = (await admin.call({ method: 'POST', path, body: { metadata: { name } } })) as MemberManifest & {
     metadata: { uid: string };
   };
   return { apiVersion: 'v1', kind: 'ConfigMap', name, uid: metadata.uid };

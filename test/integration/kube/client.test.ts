@@ -5,7 +5,7 @@ import type { VirtualServerStatus } from '../../../src/api/virtual-server.ts';
 import { createLogger } from '../../../src/base/logger.ts';
 import { realTimers } from '../../../src/base/timers.ts';
 import { eventOf } from '../../../src/controller/conditions.ts';
-import { Recorder } from '../../../src/controller/event-recorder.ts';
+import { EventRecorder } from '../../../src/controller/event-recorder.ts';
 import { createKube, type Kube } from '../../../src/virtual-server/kube.ts';
 import { loadCluster } from '../../../src/kube/config.ts';
 import { createKubeHttp, type KubeHttp } from '../../../src/kube/http.ts';
@@ -282,7 +282,7 @@ describe('getSecret', () => {
 describe('the recorder of Events', () => {
   it('creates an Event on the object, which kubectl shows, with a note that the API server accepts', async () => {
     const object = await createOne();
-    const recorder = new Recorder(kube.events, realTimers, createLogger({ level: 'silent' }));
+    const recorder = new EventRecorder(kube.events, realTimers, createLogger({ level: 'silent' }));
     const message = 'ü'.repeat(1000);
     recorder.record(SERVER_KIND, object, 'CreateServer', [eventOf({ reason: 'CreateRejected', message })]);
     await recorder.flush();

@@ -1,6 +1,6 @@
 /**
  * Answers to a create that leave open whether a server exists: the operator reports it, and sends nothing again. One row for
- * each kind of answer; test/unit/provider/order.test.ts has every status.
+ * each kind of answer; test/unit/provider/create-server.test.ts has every status.
  */
 import { describe, expect, it } from 'vitest';
 import type { FaultAction } from '../../../src/simulator/index.ts';

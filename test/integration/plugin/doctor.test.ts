@@ -2,7 +2,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { OPERATOR_LEASE, VERSION_ANNOTATION } from '../../../src/api/names.ts';
-import type { Finding } from '../../../src/plugin/checkup.ts';
+import type { CheckFinding } from '../../../src/plugin/checkup.ts';
 import { startEmptyCluster } from '../deploy/cluster.ts';
 import { lostOrder } from '../support/creates.ts';
 import { useGuards } from '../support/guarded-objects.ts';
@@ -63,7 +63,7 @@ describe('kubectl vps doctor', () => {
     ]);
     expect(stdout).not.toContain(world.simulator.secret);
     const json = await doctor('-o', 'json');
-    const { findings } = JSON.parse(json.stdout) as { findings: Finding[] };
+    const { findings } = JSON.parse(json.stdout) as { findings: CheckFinding[] };
     expect([json.code, findings.map(({ state }) => state)]).toEqual([0, Array(13).fill('ok')]);
   });
 

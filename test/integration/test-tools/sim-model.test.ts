@@ -13,7 +13,7 @@ import type { VirtualServerSet } from '../../../src/api/virtual-server-set.ts';
 import { createClient } from '../../../src/kube/client.ts';
 import { collectionOf, pathOf } from '../../../src/kube/resource.ts';
 import { createMembers } from '../../../src/virtual-server-set/members.ts';
-import type { SetAction } from '../../../src/virtual-server-set/decision/plan.ts';
+import type { SetAction } from '../../../src/virtual-server-set/decision/set-plan.ts';
 import { manifestOf } from '../../../src/virtual-server-set/decision/template.ts';
 import { VIRTUAL_SERVER_SETS } from '../../../src/virtual-server-set/resource.ts';
 import { createKube } from '../../../src/virtual-server/kube.ts';

@@ -5,12 +5,12 @@ import { SERVER_KIND } from '../../../src/api/names.ts';
 import { INPUT_ANNOTATIONS } from '../../../src/api/annotations.ts';
 import type { ServerRecord } from '../../../src/api/record.ts';
 import type { VirtualServer, VirtualServerStatus } from '../../../src/api/virtual-server.ts';
-import { Recorder } from '../../../src/controller/event-recorder.ts';
+import { EventRecorder } from '../../../src/controller/event-recorder.ts';
 import type { Server, TaskState } from '../../../src/provider/types.ts';
 import { ResponseError } from '../../../src/provider/error.ts';
 import { KubeError } from '../../../src/kube/error.ts';
 import type { Evidence } from '../../../src/virtual-server/decision/memo.ts';
-import { knownRecord } from '../../../src/virtual-server/decision/record.ts';
+import { knownRecord } from '../../../src/virtual-server/decision/known-record.ts';
 import { createLogger } from '../../../src/base/logger.ts';
 import { ACCOUNT, CATALOG, NOW, SERVER, UID, memo, web } from '../../fixtures/decision.ts';
 import { fakeSecrets } from '../../fixtures/doubles.ts';
@@ -141,7 +141,7 @@ it('keeps conditions, fields, Events and log lines of random objects printable',
     notes.push(note);
     return Promise.reject(new Error(note));
   };
-  const recorder = new Recorder({ create }, timers, log);
+  const recorder = new EventRecorder({ create }, timers, log);
   const reasons = new Set<string>();
   const calls = new Set<string>();
   for (let seed = 1; seed <= RUNS; seed++) {

@@ -1,7 +1,7 @@
 import { API_VERSION, SERVER_KIND } from '../../../src/api/names.ts';
 import type { EventNote } from '../../../src/controller/conditions.ts';
 import { describe, expect, it } from 'vitest';
-import { Recorder } from '../../../src/controller/event-recorder.ts';
+import { EventRecorder } from '../../../src/controller/event-recorder.ts';
 import { KubeError } from '../../../src/kube/error.ts';
 import type { Event } from '../../../src/kube/kinds.ts';
 import { createLogger } from '../../../src/base/logger.ts';
@@ -22,7 +22,7 @@ function setUp(answer: () => Promise<void> = () => Promise.resolve()) {
     return event;
   };
   const visits = { run: false };
-  return { recorder: new Recorder({ create }, timers, log, () => visits.run), visits, timers, events, lines };
+  return { recorder: new EventRecorder({ create }, timers, log, () => visits.run), visits, timers, events, lines };
 }
 
 /** Lets time pass in steps, and what waits in between run. */
@@ -33,7 +33,7 @@ async function pass(timers: FakeTimers, ms: number): Promise<void> {
   }
 }
 
-describe('Recorder', () => {
+describe('EventRecorder', () => {
   it('writes an Event about the object', () => {
     const { recorder, timers, events } = setUp();
     recorder.record(SERVER_KIND, web(), 'park', [note]);

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { Deadlines } from '../../../src/controller/queue.ts';
+import { Deadlines } from '../../../src/controller/deadlines.ts';
 import { FakeTimers } from '../../fixtures/timers.ts';
 
 describe('Deadlines', () => {

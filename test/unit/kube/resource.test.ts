@@ -13,7 +13,7 @@ import { formatRecord, parseRecord, recordSchema, type ServerRecord } from '../.
 import type { VirtualServer } from '../../../src/api/virtual-server.ts';
 import { adoptionOf, saysNotCreated, withoutHandledOrphans } from '../../../src/virtual-server/decision/inputs.ts';
 import { isPaused } from '../../../src/api/server-state.ts';
-import { viewRecord } from '../../../src/virtual-server/decision/record.ts';
+import { viewRecord } from '../../../src/virtual-server/decision/known-record.ts';
 import { isOlder } from '../../../src/kube/resource.ts';
 import { VIRTUAL_SERVERS } from '../../../src/virtual-server/resource.ts';
 import { ATTEMPTED, HELD, web } from '../../fixtures/decision.ts';

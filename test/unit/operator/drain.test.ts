@@ -10,7 +10,7 @@ import { Losses } from '../../../src/virtual-server/shared/losses.ts';
 import { Objects } from '../../../src/virtual-server/shared/objects.ts';
 import { TaskTimes } from '../../../src/virtual-server/shared/task-times.ts';
 import { ACTS, VirtualServerReconciler } from '../../../src/virtual-server/reconciler.ts';
-import { Recorder } from '../../../src/controller/event-recorder.ts';
+import { EventRecorder } from '../../../src/controller/event-recorder.ts';
 import { keyOf } from '../../../src/kube/resource.ts';
 import { createLogger } from '../../../src/base/logger.ts';
 import { Metrics } from '../../../src/base/metrics.ts';
@@ -84,7 +84,7 @@ async function setUp() {
     objects: new Objects({ get: () => object }, holders, new ServerQuota(0)),
     pace: fakePace({ timing: () => TIMING }),
     taskTimes: new TaskTimes(),
-    recorder: new Recorder(kube.events, timers, log),
+    recorder: new EventRecorder(kube.events, timers, log),
     log,
     probe: () => Promise.reject(new Error('nothing asks for an SSH server here')),
     connections: new ConnectionSecrets({ secrets: undefined, kube, leads: () => true, log }),

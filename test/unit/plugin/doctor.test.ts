@@ -5,13 +5,13 @@ import { describe, expect, it } from 'vitest';
 import { parseAllDocuments } from 'yaml';
 import type { ServerCatalog } from '../../../src/api/server-catalog.ts';
 import { checkApiServer, checkDefinitions, GUARDS } from '../../../src/plugin/checks/installation.ts';
-import type { Held } from '../../../src/plugin/checks/namespace.ts';
+import type { NamespaceObjects } from '../../../src/plugin/checks/namespace.ts';
 import { checkProvider } from '../../../src/plugin/checks/provider.ts';
-import type { Finding } from '../../../src/plugin/checkup.ts';
+import type { CheckFinding } from '../../../src/plugin/checkup.ts';
 import type { ClusterView } from '../../../src/plugin/cluster.ts';
 import { CommandError, EXIT } from '../../../src/plugin/failure.ts';
 import { skew } from '../../../src/plugin/skew.ts';
-import { catalogStatus, type Reading } from '../../../src/server-catalog/decision/status.ts';
+import { catalogStatus, type Reading } from '../../../src/server-catalog/decision/catalog-status.ts';
 import { catalogStates } from '../../fixtures/catalog-states.ts';
 import { storedCatalog } from '../../fixtures/server-catalog.ts';
 import { stored } from '../../fixtures/virtual-server.ts';
@@ -103,7 +103,7 @@ it('expects the policies that deploy/guards.yaml installs', () => {
 });
 
 describe('the provider', () => {
-  const found = (catalogs: Held['catalogs'], servers: Held['servers'] = []): Finding[] =>
+  const found = (catalogs: NamespaceObjects['catalogs'], servers: NamespaceObjects['servers'] = []): CheckFinding[] =>
     checkProvider({ where: ' -n team' }, { catalogs, servers, sets: [] });
   const read = (changes: Partial<(Reading & { ok: true })['value']> = {}): ServerCatalog => {
     const catalog = storedCatalog('mine', { secret: 'team-key' });

@@ -12,7 +12,7 @@ import type { VirtualServer } from '../../../src/api/virtual-server.ts';
 import { applyPatch, wasApplied } from '../../../src/plugin/merge-patch.ts';
 import { described, lacksNamespace } from '../../../src/plugin/plan-manifests.ts';
 import { render, totalAfter } from '../../../src/plugin/plan-report.ts';
-import { endingOf, outcomeOf, totalOf, type Change, type Scene } from '../../../src/plugin/plan-servers.ts';
+import { endingOf, outcomeOf, totalOf, type PlannedChange, type Scene } from '../../../src/plugin/plan-servers.ts';
 import { outcomeOfSet, playRollout } from '../../../src/plugin/plan-sets.ts';
 import { pricesIn } from '../../../src/virtual-server/decision/price.ts';
 import { LISTS } from '../../integration/support/catalog.ts';
@@ -401,7 +401,7 @@ describe('a member that a set deletes', () => {
 });
 
 describe('the report', () => {
-  const change = (changes: Partial<Change>): Change => ({
+  const change = (changes: Partial<PlannedChange>): PlannedChange => ({
     ...{ verb: 'order', kind: 'VirtualServer', namespace: 'ns', name: 'web', detail: '', ordered: [], cancelled: [] },
     ...changes,
   });

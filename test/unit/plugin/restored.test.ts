@@ -10,7 +10,7 @@ import { formatRecord, type ServerRecord } from '../../../src/api/record.ts';
 import type { VirtualServer, VirtualServerSpec } from '../../../src/api/virtual-server.ts';
 import type { ObjectMeta } from '../../../src/api/meta.ts';
 import { readBackups, type Backup } from '../../../src/plugin/backups.ts';
-import { planOf, type Step } from '../../../src/plugin/restored.ts';
+import { planOf, type AdoptionStep } from '../../../src/plugin/restored.ts';
 import { stored, storedWith } from '../../fixtures/virtual-server.ts';
 
 const NOW = Date.parse('2026-06-01T00:00:00Z');
@@ -65,7 +65,7 @@ const FOREIGN = { record: record('before') };
 const OWN = record('uid-of-web');
 
 describe('the step for an object', () => {
-  it.each<{ what: string; parts: Parts; backups?: Backup[]; step: Step; why: string; identifier?: string }>([
+  it.each<{ what: string; parts: Parts; backups?: Backup[]; step: AdoptionStep; why: string; identifier?: string }>([
     { what: 'with the record of another uid', parts: FOREIGN, step: 'adopt', why: '', identifier: 'vs1' },
     {
       what: 'with such a record only in status',

@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { Said } from '../../../src/plugin/said.ts';
 import { screen } from '../../../src/plugin/screen.ts';
 import { setScreen } from '../../../src/plugin/set-screen.ts';
-import { planSet } from '../../../src/virtual-server-set/decision/plan.ts';
+import { planSet } from '../../../src/virtual-server-set/decision/set-plan.ts';
 import { groupsOf, situationOf } from '../../../src/virtual-server-set/decision/situation.ts';
 import { states } from '../../fixtures/states.ts';
 import { stored, storedWith } from '../../fixtures/virtual-server.ts';

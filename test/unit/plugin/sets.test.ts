@@ -13,7 +13,7 @@ import { isComplete, rolloutLine, setProgressLine } from '../../../src/plugin/se
 import { setScreen } from '../../../src/plugin/set-screen.ts';
 import { setSteps } from '../../../src/plugin/set-steps.ts';
 import { withVerdict } from '../../../src/controller/conditions.ts';
-import { planSet } from '../../../src/virtual-server-set/decision/plan.ts';
+import { planSet } from '../../../src/virtual-server-set/decision/set-plan.ts';
 import { groupsOf, situationOf, type Situation } from '../../../src/virtual-server-set/decision/situation.ts';
 import { revisionOf } from '../../../src/virtual-server-set/decision/template.ts';
 import { SSH_KEY } from '../../fixtures/virtual-server.ts';

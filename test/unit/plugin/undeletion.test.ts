@@ -14,7 +14,7 @@ import { formatRecord, type ServerRecord } from '../../../src/api/record.ts';
 import type { ObjectMeta } from '../../../src/api/meta.ts';
 import type { VirtualServer, VirtualServerSpec } from '../../../src/api/virtual-server.ts';
 import { requireCancellable } from '../../../src/plugin/commands/undelete.ts';
-import { naming, nextStep, type Step } from '../../../src/plugin/undeletion.ts';
+import { naming, nextStep, type UndeletionStep } from '../../../src/plugin/undeletion.ts';
 import { KNOWN, NOW } from '../../fixtures/decision.ts';
 import { SSH_KEY, stored, storedWith } from '../../fixtures/virtual-server.ts';
 
@@ -62,7 +62,7 @@ function object(
 
 const MARK = JSON.stringify({ name: 'web', uid: 'uid-of-web', labels: { tier: 'front' }, annotations: { note: 'x' } });
 const from = (name: string) => ({ takenFrom: { name, uid: `uid-of-${name}`, identifier: 'srv1' } });
-const next = (objects: VirtualServer[], as?: string): Step | undefined =>
+const next = (objects: VirtualServer[], as?: string): UndeletionStep | undefined =>
   nextStep(objects, 'web', as, { where: '', now: NOW });
 
 describe('an undeletion', () => {

@@ -1,7 +1,7 @@
 /** The options of a provider, and the token bucket that its sessions share. */
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { createProvider } from '../../../src/provider/provider.ts';
-import type { Operation } from '../../../src/provider/error.ts';
+import type { ProviderOperation } from '../../../src/provider/error.ts';
 import type { ProviderAnswer, Wire } from '../../../src/provider/transport.ts';
 import type { Account } from '../../../src/provider/types.ts';
 
@@ -33,7 +33,7 @@ describe('a provider', () => {
 
 describe('the sessions of one key', () => {
   const KEY = { keyId: 'key-4711', secret: 'secret-4711' };
-  const BODIES: Partial<Record<Operation, unknown>> = {
+  const BODIES: Partial<Record<ProviderOperation, unknown>> = {
     login: { access_token: 'token', expires_in: 3600 },
     deleteServer: { message: 'cancelled' },
     products: [],
@@ -49,7 +49,7 @@ describe('the sessions of one key', () => {
   });
 
   function setUp() {
-    const sent: Operation[] = [];
+    const sent: ProviderOperation[] = [];
     const transport: Wire = {
       send: ({ operation }): Promise<ProviderAnswer> => {
         sent.push(operation);

@@ -3,7 +3,7 @@ import { PAUSED_ANNOTATION, RECONCILE_AT_ANNOTATION } from '../../../src/api/nam
 import type { ServerCatalog } from '../../../src/api/server-catalog.ts';
 import { openJournal } from '../../../src/virtual-server/journal/journal.ts';
 import { Accounts } from '../../../src/accounts/accounts.ts';
-import { Recorder } from '../../../src/controller/event-recorder.ts';
+import { EventRecorder } from '../../../src/controller/event-recorder.ts';
 import { CatalogReconciler } from '../../../src/server-catalog/reconciler.ts';
 import { Operator } from '../../../src/operator.ts';
 import { ProviderError, ResponseError } from '../../../src/provider/error.ts';
@@ -187,7 +187,7 @@ describe('a catalog', () => {
         operatorNamespace: undefined,
         onChange: () => undefined,
       }),
-      recorder: new Recorder(kube.events, timers, OPERATOR.log),
+      recorder: new EventRecorder(kube.events, timers, OPERATOR.log),
       timers,
       log: OPERATOR.log,
       stopping: new AbortController().signal,

@@ -5,7 +5,7 @@ import { createLogger } from '../../../src/base/logger.ts';
 import { currentReason } from '../../../src/api/conditions.ts';
 import type { Observer } from '../../../src/controller/observer.ts';
 import { KubeError } from '../../../src/kube/error.ts';
-import type { SetAction } from '../../../src/virtual-server-set/decision/plan.ts';
+import type { SetAction } from '../../../src/virtual-server-set/decision/set-plan.ts';
 import { SetReconciler } from '../../../src/virtual-server-set/reconciler.ts';
 import { member, NOW, webSet } from '../../fixtures/virtual-server-set.ts';
 

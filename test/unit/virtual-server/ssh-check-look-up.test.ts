@@ -3,7 +3,8 @@ import { createSocket } from 'node:dgram';
 import { lookup as systemLookup } from 'node:dns/promises';
 import type { LookupAddress } from 'node:dns';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { createLookUp, createSshProbe } from '../../../src/virtual-server/ssh-check.ts';
+import { createLookUp } from '../../../src/virtual-server/look-up.ts';
+import { createSshProbe } from '../../../src/virtual-server/ssh-check.ts';
 
 const A = 1;
 /** The name of the question, type A, class IN, one minute, four bytes. */

@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { MEMBER_TEMPLATE_ANNOTATION, SET_LABEL } from '../../../../src/api/names.ts';
 import type { VirtualServer } from '../../../../src/api/virtual-server.ts';
 import { RESTARTED_AT, type VirtualServerSet } from '../../../../src/api/virtual-server-set.ts';
-import { planSet, type Plan } from '../../../../src/virtual-server-set/decision/plan.ts';
+import { planSet, type SetPlan } from '../../../../src/virtual-server-set/decision/set-plan.ts';
 import { member, NOW, webSet } from '../../../fixtures/virtual-server-set.ts';
 
 const [FIRST, SECOND] = ['2026-01-02T00:00:00Z', '2026-01-02T01:00:00Z'];
@@ -14,9 +14,9 @@ function restarted(set: VirtualServerSet, at: string): VirtualServerSet {
   return { ...set, spec: { ...set.spec, template: { ...template, metadata: { annotations } } } };
 }
 
-const planned = (set: VirtualServerSet, ...objects: VirtualServer[]): Plan =>
+const planned = (set: VirtualServerSet, ...objects: VirtualServer[]): SetPlan =>
   planSet(set, { objects, live: true }, NOW);
-const weighty = ({ actions }: Plan): string[] =>
+const weighty = ({ actions }: SetPlan): string[] =>
   actions.filter(({ type }) => type === 'create' || type === 'delete').map(({ type }) => type);
 
 const set = webSet({ replicas: 1 });

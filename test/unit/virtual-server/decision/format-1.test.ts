@@ -7,7 +7,7 @@ import { RECORD_FORMAT, type ServerRecord } from '../../../../src/api/record.ts'
 import type { VirtualServer } from '../../../../src/api/virtual-server.ts';
 import { compose } from '../../../../src/virtual-server/decision/compose.ts';
 import { fromFormat1, inThisFormat } from '../../../../src/virtual-server/decision/format-1.ts';
-import { knownRecord } from '../../../../src/virtual-server/decision/record.ts';
+import { knownRecord } from '../../../../src/virtual-server/decision/known-record.ts';
 import { HELD, NOW, SERVER, TASKED, webWith } from '../../../fixtures/decision.ts';
 import { DENIED, shownBy, visit } from '../../../fixtures/visits.ts';
 

@@ -6,7 +6,7 @@ import { NOT_CREATED_ANNOTATION, PAUSED_ANNOTATION } from '../../../../src/api/n
 import type { VirtualServer } from '../../../../src/api/virtual-server.ts';
 import { inputsOf } from '../../../../src/virtual-server/decision/inputs.ts';
 import { parked, waited, withAsked } from '../../../../src/virtual-server/decision/outcome.ts';
-import { recorded } from '../../../../src/virtual-server/operations/record.ts';
+import { recorded } from '../../../../src/virtual-server/operations/write-record.ts';
 import type { Planned } from '../../../../src/virtual-server/decision/memo.ts';
 import type { Outcome, Park } from '../../../../src/virtual-server/decision/types.ts';
 import { viewOf } from '../../../../src/virtual-server/decision/view.ts';

@@ -16,7 +16,7 @@ import { NEW_MEMO, type Memo } from '../../../../src/virtual-server/decision/mem
 import { parked } from '../../../../src/virtual-server/decision/outcome.ts';
 import type { AttemptNote } from '../../../../src/virtual-server/decision/types.ts';
 import { viewOf } from '../../../../src/virtual-server/decision/view.ts';
-import { knownRecord } from '../../../../src/virtual-server/decision/record.ts';
+import { knownRecord } from '../../../../src/virtual-server/decision/known-record.ts';
 import type { Server, TaskState } from '../../../../src/provider/types.ts';
 import { ResponseError } from '../../../../src/provider/error.ts';
 import { HELD, NOW, SERVER, web, webWith, withKey } from '../../../fixtures/decision.ts';

@@ -2,7 +2,7 @@
 import { describe, expect, it } from 'vitest';
 import type { Condition } from '../../../../src/api/meta.ts';
 import type { VirtualServer } from '../../../../src/api/virtual-server.ts';
-import { knownRecord } from '../../../../src/virtual-server/decision/record.ts';
+import { knownRecord } from '../../../../src/virtual-server/decision/known-record.ts';
 import { ACCOUNT, NOW, SERVER, TASKED, TIMING, adopting, record, web, webWith } from '../../../fixtures/decision.ts';
 import { DENIED, shownBy, visit, type Given } from '../../../fixtures/visits.ts';
 

@@ -26,7 +26,7 @@ import {
   type Shape,
 } from '../../../fixtures/decision.ts';
 import { compose } from '../../../../src/virtual-server/decision/compose.ts';
-import { knownRecord } from '../../../../src/virtual-server/decision/record.ts';
+import { knownRecord } from '../../../../src/virtual-server/decision/known-record.ts';
 import { inputsOf } from '../../../../src/virtual-server/decision/inputs.ts';
 import { DENIED, shownBy, visit, type Given, type Visited } from '../../../fixtures/visits.ts';
 

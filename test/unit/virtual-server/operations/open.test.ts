@@ -11,7 +11,7 @@ import { countTotals } from '../../../../src/observability/metrics.ts';
 import { KubeError } from '../../../../src/kube/error.ts';
 import { ResponseError } from '../../../../src/provider/error.ts';
 import { compose } from '../../../../src/virtual-server/decision/compose.ts';
-import { knownRecord } from '../../../../src/virtual-server/decision/record.ts';
+import { knownRecord } from '../../../../src/virtual-server/decision/known-record.ts';
 import { holdingOf } from '../../../../src/virtual-server/shared/holders.ts';
 import { memberOf } from '../../../../src/virtual-server-set/decision/member.ts';
 import {

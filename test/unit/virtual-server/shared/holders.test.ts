@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { Holders, type AccountOf, type Holding } from '../../../../src/virtual-server/shared/holders.ts';
-import { sourceKey } from '../../../../src/virtual-server/decision/record.ts';
+import { sourceKey } from '../../../../src/virtual-server/decision/known-record.ts';
 import type { Others } from '../../../../src/virtual-server/decision/types.ts';
 
 const ACCOUNT = 'provider-key';

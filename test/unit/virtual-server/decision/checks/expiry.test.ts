@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { currentReason } from '../../../../../src/api/conditions.ts';
 import { HAND_OVER_ANNOTATION } from '../../../../../src/api/names.ts';
 import { clockOf, expiryOf } from '../../../../../src/virtual-server/decision/expiry.ts';
-import { knownRecord } from '../../../../../src/virtual-server/decision/record.ts';
+import { knownRecord } from '../../../../../src/virtual-server/decision/known-record.ts';
 import {
   HELD,
   NOW,

@@ -3,7 +3,7 @@ import { FINALIZER, PAUSED_ANNOTATION, START_OVER_ANNOTATION } from '../../../..
 import type { ReadyReason } from '../../../../src/api/conditions.ts';
 import type { ServerRecord } from '../../../../src/api/record.ts';
 import { withVerdict } from '../../../../src/controller/conditions.ts';
-import { knownRecord, viewRecord, type RecordView } from '../../../../src/virtual-server/decision/record.ts';
+import { knownRecord, viewRecord, type RecordView } from '../../../../src/virtual-server/decision/known-record.ts';
 import type { AttemptNote } from '../../../../src/virtual-server/decision/types.ts';
 import { ACCOUNT, ATTEMPTED, HELD, doubted, record, TASKED, UID, web, type Shape } from '../../../fixtures/decision.ts';
 

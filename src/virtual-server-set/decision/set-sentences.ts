@@ -1,5 +1,5 @@
 /** The messages of a set. Pure. */
-import { sentences, unannotate, type Command, type Step } from '../../controller/commands.ts';
+import { sentences, unannotate, type Command, type Advice } from '../../controller/commands.ts';
 import type { SetReason } from '../../api/conditions.ts';
 import { PAUSED_ANNOTATION, SET_LABEL, SET_SHORT_NAME } from '../../api/names.ts';
 import { durationText } from '../../base/duration.ts';
@@ -55,7 +55,7 @@ export function unresolved({ set, outdated }: Situation, members: readonly Membe
 }
 
 /** Without its deletion, an answer that nothing was ordered would order a server that the set then replaces. */
-function abandoned(outdated: readonly Member[], { name, unresolved: open }: Member): Step[] {
+function abandoned(outdated: readonly Member[], { name, unresolved: open }: Member): Advice[] {
   if (open?.reason !== 'CreateOutcomeUnknown' || !outdated.some((member) => member.name === name)) return [];
   const text = `${name} has an earlier template. If you do not want its server`;
   return [{ text, command: { verb: 'delete', name, wait: false }, then: ' first' }];
@@ -65,7 +65,7 @@ export function blocked({ set, blocked: members }: Situation): Quotation {
   const [first, ...others] = members;
   const reason = first?.blocked?.reason;
   const isOfTemplate = reason === 'InvalidSpec' || reason === 'CreateRejected';
-  const template: Step = { text: 'To correct spec.template', command: { verb: 'edit', type: SET_SHORT_NAME } };
+  const template: Advice = { text: 'To correct spec.template', command: { verb: 'edit', type: SET_SHORT_NAME } };
   const own = first?.blocked === undefined ? '' : note(first, first.blocked);
   const also = others.length === 0 ? '' : ` Also blocked: ${list(others.map((other) => other.name))}`;
   const message = `The set creates no further members while one cannot be ordered. ${own}${also}`;
@@ -76,7 +76,7 @@ export function blocked({ set, blocked: members }: Situation): Quotation {
 /** `problem`: of the template, which no member can be ordered from. Nothing is deleted for a member that cannot follow. */
 export function refused({ set }: Situation, problem: string): Quotation {
   const message = `No member can be ordered from spec.template: ${problem}. The set orders nothing and replaces no member until that is corrected`;
-  const template: Step = { text: 'To correct spec.template', command: { verb: 'edit', type: SET_SHORT_NAME } };
+  const template: Advice = { text: 'To correct spec.template', command: { verb: 'edit', type: SET_SHORT_NAME } };
   return { message, advice: sentences([template], set), quoted: 'InvalidSpec' };
 }
 
@@ -92,12 +92,12 @@ export function nameTaken(situation: Situation): Quotation {
 const isFull = ({ members, limits }: Situation): boolean => slotsOf(members) >= limits.replicas;
 
 /** What you can do about an object with the name of a member. */
-export function takenSteps(situation: Situation): Step[] {
+export function takenSteps(situation: Situation): Advice[] {
   const { set, taken } = situation;
   const [name] = taken;
   if (name === undefined) return [];
   const spec = { strategy: { rollingUpdate: { maxUnavailable: 1 } } };
-  const first: Step = isFull(situation)
+  const first: Advice = isFull(situation)
     ? { text: 'To let the set delete a member first', command: { verb: 'patch', type: SET_SHORT_NAME, spec } }
     : {
         text: `To make ${name} a member, if nothing else controls it`,
@@ -116,7 +116,7 @@ export function deletionBlocked({ set, victims: { kept } }: Situation): Quotatio
 }
 
 /** Why a member is kept, and the command that ends it. */
-export function wayOut({ name, kept = 'protected' }: Pick<Member, 'name' | 'kept'>): { why: string; step: Step } {
+export function wayOut({ name, kept = 'protected' }: Pick<Member, 'name' | 'kept'>): { why: string; step: Advice } {
   const patch = (spec: object): Command => ({ verb: 'patch', name, spec });
   const ways = {
     protected: {

@@ -6,9 +6,9 @@ import { ended } from '../../base/text.ts';
 import { eventOf, type EventNote } from '../../controller/conditions.ts';
 import { slotsOf } from './limits.ts';
 import { groupsOf, situationOf, type Groups, type Situation } from './situation.ts';
-import { statusOf, type Held } from './status.ts';
-import { changesFor, manifestOf, type Manifest, type MemberPatch } from './template.ts';
-import { list } from './words.ts';
+import { statusOf, type WithheldAction } from './set-status.ts';
+import { changesFor, manifestOf, type MemberManifest, type MemberPatch } from './template.ts';
+import { list } from './set-sentences.ts';
 
 /** Names exactly the version that the plan was made for: a DELETE or a patch of any other version must fail. */
 export interface Version {
@@ -22,7 +22,7 @@ export type SetAction =
   | ({ type: 'release' } & Version)
   | ({ type: 'update'; patch: MemberPatch } & Version)
   | ({ type: 'delete' } & Version)
-  | { type: 'create'; manifest: Manifest };
+  | { type: 'create'; manifest: MemberManifest };
 
 export const memberNameOf = (action: SetAction): string =>
   action.type === 'create' ? action.manifest.metadata.name : action.name;
@@ -39,7 +39,7 @@ export interface Surroundings {
   live: boolean;
 }
 
-export interface Plan {
+export interface SetPlan {
   /** List the objects at the API server, and plan again: there is something to do that no cache may decide. */
   look: boolean;
   /** In this order. */
@@ -53,7 +53,7 @@ export interface Plan {
 const STEP = 100;
 
 /** `held`: why an action of this plan was not carried out, for the status. */
-export function planSet(set: VirtualServerSet, seen: Surroundings, now: number, held?: Held): Plan {
+export function planSet(set: VirtualServerSet, seen: Surroundings, now: number, held?: WithheldAction): SetPlan {
   const groups = groupsOf(set, seen.objects);
   const situation = situationOf(set, groups, now);
   const isIdle = set.metadata.deletionTimestamp !== undefined || set.spec.paused;
@@ -93,7 +93,7 @@ function versionOf({ metadata: { name, uid, resourceVersion } }: VirtualServer):
 }
 
 /** The status after a rejection. */
-export function rejected({ action, message }: Rejection): Held {
+export function rejected({ action, message }: Rejection): WithheldAction {
   const what: Record<SetAction['type'], string> = {
     create: 'the creation of member',
     delete: 'the deletion of member',
@@ -106,7 +106,7 @@ export function rejected({ action, message }: Rejection): Held {
 }
 
 /** The status of an operator that only observes. */
-export function withheld(actions: readonly SetAction[]): Held | undefined {
+export function withheld(actions: readonly SetAction[]): WithheldAction | undefined {
   if (actions.length === 0) return undefined;
   const verbs = [...new Set(actions.map(({ type }) => type))];
   const each = verbs.map((verb) => `${verb} ${list(actions.filter(({ type }) => type === verb).map(memberNameOf))}`);

@@ -1,6 +1,11 @@
 import { describe, expect, it } from 'vitest';
 import type { ServerCatalog, ServerCatalogStatus, ServerList } from '../../../../src/api/server-catalog.ts';
-import { catalogStatus, isRequested, refreshMs, type Reading } from '../../../../src/server-catalog/decision/status.ts';
+import {
+  catalogStatus,
+  isRequested,
+  refreshMs,
+  type Reading,
+} from '../../../../src/server-catalog/decision/catalog-status.ts';
 import type { Catalog } from '../../../../src/provider/types.ts';
 import { storedCatalog } from '../../../fixtures/server-catalog.ts';
 import { err, ok } from '../../../../src/base/result.ts';

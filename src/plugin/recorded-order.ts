@@ -3,7 +3,7 @@ import { hasTrait } from '../api/conditions.ts';
 import { ADOPT_ANNOTATION } from '../api/names.ts';
 import { mirrorIn, type ServerRecord } from '../api/record.ts';
 import type { VirtualServer } from '../api/virtual-server.ts';
-import { holdsSomething, knownRecord, viewRecord } from '../virtual-server/decision/record.ts';
+import { holdsSomething, knownRecord, viewRecord } from '../virtual-server/decision/known-record.ts';
 import { isOverdue } from '../virtual-server/decision/view.ts';
 import { inWords, verdict } from './readiness.ts';
 

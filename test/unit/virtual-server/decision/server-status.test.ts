@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { statusSchema } from '../../../../src/api/virtual-server.ts';
 import { parked } from '../../../../src/virtual-server/decision/outcome.ts';
-import { drift, readProgress, serverFields } from '../../../../src/virtual-server/decision/status.ts';
+import { drift, readProgress, serverFields } from '../../../../src/virtual-server/decision/server-status.ts';
 import { viewOf } from '../../../../src/virtual-server/decision/view.ts';
 import { afterPoll } from '../../../../src/virtual-server/operations/follow.ts';
 import { cut } from '../../../../src/base/text.ts';

@@ -63,10 +63,10 @@ export async function openOrder(deps: OrderDeps): Promise<OpenOrder> {
 }
 
 async function getReady({ caller, endpoints, now }: OrderDeps, timeoutMs: number): Promise<Ready> {
-  const { transport, line, holder, redactor } = caller;
+  const { transport, line, owner, redactor } = caller;
   return transport.within(timeoutMs, async (signal) => {
     const token = await until(signal, caller.turn('low'));
-    const taking = line.claims.take(holder);
+    const taking = line.claims.take(owner);
     const release = await until(signal, taking).catch((error: unknown) => {
       taking.then((late) => late()).catch(() => undefined);
       throw error;

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { namesOf, unknownMessage } from '../../../../src/virtual-server/decision/words.ts';
+import { namesOf, unknownMessage } from '../../../../src/virtual-server/decision/sentences.ts';
 import { ATTEMPTED, web } from '../../../fixtures/decision.ts';
 
 it.each([

@@ -8,15 +8,18 @@ import { slotsOf } from './limits.ts';
 import { troubleOf } from './member.ts';
 import type { Situation } from './situation.ts';
 import { revisionOf, shortName, withTemplate } from './template.ts';
-import * as words from './words.ts';
+import * as sentences from './set-sentences.ts';
 
 /** Why an action of the set was not carried out. */
-export interface Held {
+export interface WithheldAction {
   reason: 'MemberRejected' | 'ObserveOnly';
   message: string;
 }
 
-export function statusOf(situation: Situation, held?: Held): { status: VirtualServerSetStatus; afterMs?: number } {
+export function statusOf(
+  situation: Situation,
+  held?: WithheldAction,
+): { status: VirtualServerSetStatus; afterMs?: number } {
   const { set, now, members, alive, updated, outdated, isAvailable, limits, unresolved } = situation;
   const { metadata, spec, status: before } = set;
   const { generation } = metadata;
@@ -40,7 +43,7 @@ export function statusOf(situation: Situation, held?: Held): { status: VirtualSe
   const verdict = verdictOf(situation, held, Date.parse(lastProgressTime));
   const prices = members.flatMap(({ price }) => (price === undefined ? [] : [price]));
   const conditions = withVerdict(before?.conditions ?? [], verdict, generation, now);
-  const paused = spec.paused ? { reason: 'Paused' as const, message: words.PAUSED } : undefined;
+  const paused = spec.paused ? { reason: 'Paused' as const, message: sentences.PAUSED } : undefined;
   const status: VirtualServerSetStatus = {
     ...counts,
     currentRevision: outdated.length === 0 || former === undefined ? updateRevision : former,
@@ -72,25 +75,30 @@ function hasProgressed(situation: Situation, counts: Counts): boolean {
   );
 }
 
-function verdictOf(situation: Situation, held: Held | undefined, progressAt: number): Verdict<ReadyReason | SetReason> {
+function verdictOf(
+  situation: Situation,
+  held: WithheldAction | undefined,
+  progressAt: number,
+): Verdict<ReadyReason | SetReason> {
   const { set, now, members, unresolved, blocked, refused, missing, free, taken, leaving, victims } = situation;
-  if (set.metadata.deletionTimestamp !== undefined) return { reason: 'Deleting', ...words.deleting(situation) };
+  if (set.metadata.deletionTimestamp !== undefined) return { reason: 'Deleting', ...sentences.deleting(situation) };
   // An order in flight ends without you.
   const parked = unresolved.filter((member) => !hasTrait(member.unresolved?.reason, 'calm'));
-  if (parked.length > 0) return { reason: 'MemberUnresolved', ...words.unresolved(situation, parked) };
-  if (blocked.length > 0) return { reason: 'MemberBlocked', ...words.blocked(situation) };
-  if (refused !== undefined) return { reason: 'MemberBlocked', ...words.refused(situation, refused) };
+  if (parked.length > 0) return { reason: 'MemberUnresolved', ...sentences.unresolved(situation, parked) };
+  if (blocked.length > 0) return { reason: 'MemberBlocked', ...sentences.blocked(situation) };
+  if (refused !== undefined) return { reason: 'MemberBlocked', ...sentences.refused(situation, refused) };
   if (held !== undefined) return held;
-  if (isComplete(situation)) return { reason: 'Available', message: words.available(situation) };
+  if (isComplete(situation)) return { reason: 'Available', message: sentences.available(situation) };
   const isLeaving = members.some(({ deleting }) => deleting) || leaving.length > 0 || victims.chosen.length > 0;
   const isWaiting = isLeaving || unresolved.length > 0 || comesLater(situation);
   if (missing > 0 && free.length === 0 && taken.length > 0 && !isWaiting)
-    return { reason: 'NameTaken', ...words.nameTaken(situation) };
-  if (victims.kept.length > 0 && !isWaiting) return { reason: 'DeletionBlocked', ...words.deletionBlocked(situation) };
+    return { reason: 'NameTaken', ...sentences.nameTaken(situation) };
+  if (victims.kept.length > 0 && !isWaiting)
+    return { reason: 'DeletionBlocked', ...sentences.deletionBlocked(situation) };
   const { progressDeadlineSeconds, paused } = set.spec;
   const verdict = underWay(situation);
   if (!paused && now - progressAt >= progressDeadlineSeconds * 1000)
-    return { reason: 'ProgressDeadlineExceeded', ...words.overdue(verdict, progressDeadlineSeconds) };
+    return { reason: 'ProgressDeadlineExceeded', ...sentences.overdue(verdict, progressDeadlineSeconds) };
   return verdict;
 }
 
@@ -102,10 +110,10 @@ function comesLater({ alive, isAvailable, missing, free, victims: { postponed, k
 
 function underWay(situation: Situation): Verdict<SetReason> {
   const { alive, isAvailable, rolling, missing } = situation;
-  if (rolling) return { reason: 'RollingOut', ...words.progress(situation) };
+  if (rolling) return { reason: 'RollingOut', ...sentences.progress(situation) };
   const worst = alive.find((member) => !isAvailable(member) && troubleOf(member) !== undefined);
-  if (missing > 0 || worst === undefined) return { reason: 'Scaling', ...words.progress(situation) };
-  return { reason: 'MembersUnavailable', ...words.unavailable(situation, worst) };
+  if (missing > 0 || worst === undefined) return { reason: 'Scaling', ...sentences.progress(situation) };
+  return { reason: 'MembersUnavailable', ...sentences.unavailable(situation, worst) };
 }
 
 function isComplete({ limits, members, alive, isAvailable, rolling }: Situation): boolean {

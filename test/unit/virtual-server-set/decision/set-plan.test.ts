@@ -11,24 +11,25 @@ import { formatRecord } from '../../../../src/api/record.ts';
 import type { VirtualServer } from '../../../../src/api/virtual-server.ts';
 import { setStatusSchema, type VirtualServerSet } from '../../../../src/api/virtual-server-set.ts';
 import { reasonPage } from '../../../../src/api/documentation.ts';
-import { planSet, type Plan } from '../../../../src/virtual-server-set/decision/plan.ts';
+import { planSet, type SetPlan } from '../../../../src/virtual-server-set/decision/set-plan.ts';
 import { member, NOW, webSet, type MemberShape, type SetShape } from '../../../fixtures/virtual-server-set.ts';
 import { CUT_SSH_KEY, stored } from '../../../fixtures/virtual-server.ts';
 
 const OLD: MemberShape = { spec: { image: 'old/image' } };
 
 /** The plan for a set whose members have these shapes, from ordinal 0 on; `undefined` leaves an ordinal free. */
-function plan(shape: SetShape, members: (MemberShape | undefined)[] = [], others: VirtualServer[] = []): Plan {
+function plan(shape: SetShape, members: (MemberShape | undefined)[] = [], others: VirtualServer[] = []): SetPlan {
   const set = webSet(shape);
   const objects = members.flatMap((given, ordinal) => (given === undefined ? [] : [member(set, ordinal, given)]));
   return planSet(set, { objects: [...objects, ...others], live: true }, NOW);
 }
 
-const does = ({ actions }: Plan): string[] =>
+const does = ({ actions }: SetPlan): string[] =>
   actions.map((action) => `${action.type} ${action.type === 'create' ? action.manifest.metadata.name : action.name}`);
-const reasonOf = ({ status }: Plan): string | undefined =>
+const reasonOf = ({ status }: SetPlan): string | undefined =>
   status.conditions?.find(({ type }) => type === 'Ready')?.reason;
-const messageOf = ({ status }: Plan): string => status.conditions?.find(({ type }) => type === 'Ready')?.message ?? '';
+const messageOf = ({ status }: SetPlan): string =>
+  status.conditions?.find(({ type }) => type === 'Ready')?.message ?? '';
 
 describe('the page that the message of a set ends with', () => {
   const lost: MemberShape = { reason: 'CreateOutcomeUnknown', message: 'Lost' };
@@ -142,7 +143,7 @@ describe('scaling up', () => {
   const waiting: MemberShape = { reason: 'CreateLimit', message: 'The namespace has its limit', ordered: false };
   const paused: MemberShape = { reason: 'Pending', annotations: { [PAUSED_ANNOTATION]: 'true' } };
 
-  it.each<[string, Plan, string, string]>([
+  it.each<[string, SetPlan, string, string]>([
     [
       'while it scales',
       plan({ replicas: 2 }, [waiting]),
@@ -457,7 +458,7 @@ describe('the status', () => {
   });
 
   it('is Stalled after progressDeadlineSeconds without progress', () => {
-    const at = (set: VirtualServerSet, now: number): Plan =>
+    const at = (set: VirtualServerSet, now: number): SetPlan =>
       planSet(set, { objects: [member(set, 0, { reason: 'Creating' })], live: false }, now);
     const set = webSet({ replicas: 1, progressDeadlineSeconds: 600 });
     const first = at(set, NOW);
@@ -505,7 +506,7 @@ describe('the status', () => {
 });
 
 describe('what the template writes to members that exist', () => {
-  const later = (shape: SetShape, member: (set: VirtualServerSet) => VirtualServer): Plan => {
+  const later = (shape: SetShape, member: (set: VirtualServerSet) => VirtualServer): SetPlan => {
     const first = webSet({ replicas: 1 });
     const set = webSet({ replicas: 1, ...shape }, first);
     return planSet(set, { objects: [member(first)], live: false }, NOW);
