@@ -51,7 +51,11 @@ const FAILURES: Record<Outage['at'], Record<string, Failure>> = {
       says: unavailable(/cannot be reached/),
     },
     'no answer at all': UNANSWERED,
-    'a connection that is reset': { action: () => ({ kind: 'reset' }), says: unavailable(/cannot be reached/) },
+    'a connection that is reset': {
+      action: () => ({ kind: 'reset' }),
+      says: unavailable(/cannot be reached/),
+      repeatsFirst: true,
+    },
     '302 to another host': {
       action: (port) => ({
         kind: 'status',
