@@ -157,11 +157,51 @@ const shape = {
 };
 
 /** The keys that this version knows, in the order of a record's text. */
-const KEYS = Object.keys(shape) as (keyof ServerRecord)[];
+const KEYS = Object.keys(shape) as Field[];
 const KNOWN: ReadonlySet<string> = new Set(KEYS);
 
 export const recordSchema = open(shape);
-export type ServerRecord = z.infer<typeof recordSchema>;
+/** The fields of a record as they are stored, side by side. */
+export type StoredRecord = z.infer<typeof recordSchema>;
+type Field = keyof StoredRecord;
+type OfOrder = 'attempt' | 'attemptedAt' | 'hintedTask' | 'open';
+type OfTask = 'task' | 'createFailure';
+type OfServer =
+  | 'identifier'
+  | 'fingerprint'
+  | 'doubt'
+  | 'price'
+  | 'goneRefuted'
+  | 'missingAt'
+  | 'readyAt'
+  | 'expiredAt'
+  | 'takenFrom';
+
+/** The fields of a phase, of which it always has `Always`. It has no other field besides those of every record. */
+type Phase<Own extends Field, Always extends Own> = Omit<StoredRecord, OfOrder | OfTask | OfServer> &
+  Pick<StoredRecord, Own> & { [F in Always]: NonNullable<StoredRecord[F]> } & {
+    [F in Exclude<OfOrder | OfTask | OfServer, Own>]?: undefined;
+  };
+
+/** No order is open, and no server is known. */
+export type Unordered = Phase<never, never>;
+/** An order may have been sent, and no answer to it is known. */
+export type Claimed = Phase<OfOrder, 'attempt'>;
+/** The provider has accepted the order, and its task has named no server yet. */
+export type Following = Phase<OfOrder | OfTask, 'task'>;
+/** The server has an identifier. What it was ordered with stays known; its task may still run. */
+export type Held = Phase<OfOrder | OfTask | OfServer, 'identifier'>;
+/** One of four phases, told apart by the first field that is there: identifier, task, attempt. */
+export type ServerRecord = Unordered | Claimed | Following | Held;
+
+/** True until the provider has answered the order with a task, or you have named the server. */
+export const isClaimed = (record: ServerRecord): record is Claimed =>
+  record.attempt !== undefined && record.task === undefined && record.identifier === undefined;
+
+/** The record that these fields are. A field that its phase does not have has no meaning, and nothing reads it. */
+export function inPhase(stored: StoredRecord): ServerRecord {
+  return stored as ServerRecord;
+}
 export type Fingerprint = z.infer<typeof fingerprintSchema>;
 export type RecordedPrice = z.infer<typeof priceSchema>;
 export type Orphan = z.infer<typeof orphanSchema>;
@@ -180,7 +220,7 @@ interface NewerRecord {
   /** The part that this version does not know, such as `format 2`. */
   unknown: string;
   /** The fields of the record that this version can read. */
-  held: Partial<ServerRecord>;
+  held: Partial<StoredRecord>;
 }
 
 type ParsedRecord =
@@ -198,7 +238,7 @@ export function parseRecord(text: string | undefined): ParsedRecord {
   const newer = newerRecord(value);
   if (newer !== undefined) return { ok: false, problem: `it has ${newer.unknown}`, newer };
   const parsed = recordSchema.safeParse(value);
-  if (parsed.success) return { ok: true, record: parsed.data };
+  if (parsed.success) return { ok: true, record: inPhase(parsed.data) };
   return { ok: false, problem: z.prettifyError(parsed.error).replaceAll(/\s+/g, ' ').slice(0, 300) };
 }
 
@@ -218,7 +258,8 @@ const mirrors = new WeakMap<object, ServerRecord | undefined>();
 
 function readMirror(stored: object): ServerRecord | undefined {
   if (newerRecord(stored) !== undefined || recordSchema.safeParse(stored).success) return stored as ServerRecord;
-  return recordSchema.safeParse({ ...unknownIn(stored), ...validIn(stored, KEYS) }).data;
+  const { data } = recordSchema.safeParse({ ...unknownIn(stored), ...validIn(stored, KEYS) });
+  return data && inPhase(data);
 }
 
 /** Undefined for a record that this version understands, and for anything that is not a record. */
@@ -235,12 +276,12 @@ export function newerRecord(value: unknown): NewerRecord | undefined {
 const HELD = ['owner', 'account', 'attempt', 'task', 'identifier', 'orphans'] as const;
 
 /** The readable fields of any record that tell what its object holds. */
-export function heldIn(value: object): Partial<ServerRecord> {
+export function heldIn(value: object): Partial<StoredRecord> {
   return validIn(value, HELD);
 }
 
 /** Of these fields, the ones that are there and valid. */
-function validIn(value: object, keys: readonly (keyof ServerRecord)[]): Partial<ServerRecord> {
+function validIn(value: object, keys: readonly Field[]): Partial<StoredRecord> {
   const entries = keys.map((key) => [key, shape[key].safeParse((value as Record<string, unknown>)[key]).data] as const);
   return Object.fromEntries(entries.filter(([, field]) => field !== undefined));
 }
@@ -251,7 +292,7 @@ export function unknownIn(record: object): object {
 }
 
 /** The record as annotation text, with keys in a fixed order so that equal records have equal texts. */
-export function formatRecord(record: ServerRecord): string {
+export function formatRecord(record: StoredRecord): string {
   const unknown = Object.entries(unknownIn(record)).sort(([a], [b]) => (a < b ? -1 : 1));
   const known: Partial<Record<string, unknown>> = {};
   for (const key of KEYS) if (record[key] !== undefined) known[key] = record[key];

@@ -3,7 +3,7 @@ import { readFileSync, readdirSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { GROUP, SERVER_KIND, RECORD_ANNOTATION } from '../api/names.ts';
-import { parseRecord, recordSchema, type ServerRecord } from '../api/record.ts';
+import { inPhase, parseRecord, recordSchema, type ServerRecord } from '../api/record.ts';
 import { isObject } from '../base/deep-equal.ts';
 import { readDocuments } from '../kube/yaml.ts';
 import { CommandError, EXIT } from './failure.ts';
@@ -126,7 +126,7 @@ function backupOf([{ metadata, status }, file]: [Loose, string]): Backup {
     namespace: typeof namespace === 'string' ? namespace : undefined,
     name,
     file,
-    found: [...(parsed.ok ? [parsed.record] : []), mirror.data]
+    found: [...(parsed.ok ? [parsed.record] : []), mirror.data && inPhase(mirror.data)]
       .filter((record) => record !== undefined)
       .map((record) => ({ place: file, record })),
     ...(!parsed.ok && {

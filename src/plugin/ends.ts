@@ -8,5 +8,8 @@ import { readiness } from './readiness.ts';
 export function endOf(object: VirtualServer, now: number): number | undefined {
   const record = knownRecord(object);
   const wasReady = record?.readyAt !== undefined || readiness(object).status === 'True';
-  return expiryOf(object, record && wasReady ? withReadyAt(object, record, { now }) : undefined);
+  return expiryOf(
+    object,
+    record?.identifier !== undefined && wasReady ? withReadyAt(object, record, { now }) : undefined,
+  );
 }

@@ -4,7 +4,14 @@ import { isPaused } from '../api/server-state.ts';
 import type { VirtualServer } from '../api/virtual-server.ts';
 import type { VirtualServerSet } from '../api/virtual-server-set.ts';
 import { conditionOf } from './readiness.ts';
-import { changedFields, endingsOf, orderProblem, priceOfModel, type PlannedChange, type Scene } from './plan-servers.ts';
+import {
+  changedFields,
+  endingsOf,
+  orderProblem,
+  priceOfModel,
+  type PlannedChange,
+  type Scene,
+} from './plan-servers.ts';
 import { memberNameOf, planSet, type SetAction } from '../virtual-server-set/decision/set-plan.ts';
 import { groupsOf, situationOf } from '../virtual-server-set/decision/situation.ts';
 import { manifestOf } from '../virtual-server-set/decision/template.ts';

@@ -2056,14 +2056,14 @@ export const MUTANTS: Mutant[] = [
   {
     name: 'forgets a doubt that another reason covers',
     file: 'src/virtual-server/decision/open.ts',
-    find: 'return { ...record, doubt: { identifier, reason, since: before?.since ?? timestamp(now) } };',
+    find: 'return { ...record, doubt: { identifier: record.identifier, reason, since: before?.since ?? timestamp(now) } };',
     replace: 'return record;',
     tests: ['--project', 'unit', 'test/unit/virtual-server/operations/open.test.ts'],
   },
   {
     name: 'forgets a doubt with the process that had it',
     file: 'src/virtual-server/decision/open.ts',
-    find: 'return { ...record, doubt: { identifier, reason, since: before?.since ?? timestamp(now) } };',
+    find: 'return { ...record, doubt: { identifier: record.identifier, reason, since: before?.since ?? timestamp(now) } };',
     replace: 'return record;',
     plan: 'crash/doubt-covered/kube:PUT-status:attempt+task+identifier+ready+deleting:DeletionProtected/kill-after',
   },
@@ -2216,8 +2216,8 @@ export const MUTANTS: Mutant[] = [
   {
     name: 'treats a refused DELETE like one whose answer was lost',
     file: 'src/virtual-server/operations/cancel.ts',
-    find: 'const isRequested = identifier !== undefined && mayHaveActed(error);',
-    replace: 'const isRequested = identifier !== undefined;',
+    find: 'const evidence = mayHaveActed(error) ? withRequest(memo, identifier) : memo;',
+    replace: 'const evidence = withRequest(memo, identifier);',
     tests: ['--project', 'unit', 'test/unit/virtual-server/operations/cancel.test.ts'],
   },
   {
@@ -2251,7 +2251,7 @@ export const MUTANTS: Mutant[] = [
   {
     name: 'takes over a server of another account whose task was not polled there',
     file: 'src/virtual-server/decision/identity.ts',
-    find: 'const isVouched = vouched?.identifier === record.identifier && vouched?.account === account;',
+    find: 'const isVouched = vouched?.identifier === record.identifier && vouched.account === account;',
     replace: 'const isVouched = vouched?.account !== account;',
     tests: ['--project', 'unit', 'test/unit/virtual-server/operations/look-identity.test.ts'],
   },

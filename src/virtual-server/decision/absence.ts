@@ -7,7 +7,7 @@
 import { durationText, timestamp } from '../../base/duration.ts';
 import { cut } from '../../base/text.ts';
 import type { Verdict } from '../../controller/conditions.ts';
-import type { ServerRecord } from '../../api/record.ts';
+import type { ServerRecord, Held } from '../../api/record.ts';
 import type { VirtualServer } from '../../api/virtual-server.ts';
 import { isProvisioned, wasRead } from './server-status.ts';
 import {
@@ -109,14 +109,15 @@ function isEnding(object: VirtualServer, record: ServerRecord, facts: Facts): bo
 /** Applies your annotation when the provider does not show the server; undefined if there is none for this server. */
 export function goneByAnnotation(at: View, record: ServerRecord): Outcome | undefined {
   const { object, facts } = at;
-  const { identifier } = record;
-  if (identifier === undefined || !saysGone(object, record)) return undefined;
+  if (record.identifier === undefined || !saysGone(object, record)) return undefined;
   const goes = isEnding(object, record, facts);
-  return goes ? goOn(withGone(facts.memo, identifier)) : sealed(at, record, jittered(facts.timing.resyncMs, facts));
+  return goes
+    ? goOn(withGone(facts.memo, record.identifier))
+    : sealed(at, record, jittered(facts.timing.resyncMs, facts));
 }
 
 /** Records the absence of the server, so that another server with its identifier is not mistaken for it later. */
-export function sealed(at: View, record: ServerRecord, afterMs: number): Outcome {
+export function sealed(at: View, record: Held, afterMs: number): Outcome {
   const { missingAt = timestamp(at.facts.now) } = record;
   // What was open is answered: there is no server.
   const gone = record.missingAt === undefined ? { ...withoutOpen(record), missingAt } : record;
@@ -160,11 +161,11 @@ export function recognized(memo: Memo): Memo {
 /** The operator shows and uses nothing of a server that may be another one. */
 export function notRecognized(
   before: View,
-  record: ServerRecord,
+  record: Held,
   operation: LookOperation,
   { isOther, why, word }: Extract<Recognition, { ok: false }>,
 ): Outcome {
-  const identifier = record.identifier ?? '';
+  const { identifier } = record;
   const at = withMemo(before, withEvidence(before.facts.memo, { unrecognized: identifier }));
   const { object, facts } = at;
   // Either the object's server had counted as gone and another server got its identifier, or your annotation says that
@@ -193,12 +194,12 @@ type LookOperation = 'look' | 'cancel';
  */
 export function absent(
   at: View,
-  record: ServerRecord,
+  record: Held,
   operation: LookOperation,
   denial: Extract<ServerAnswer, { type: 'serverNotFound' }>,
 ): Outcome {
   const { object, facts } = at;
-  const identifier = record.identifier ?? '';
+  const { identifier } = record;
   const goes = isEnding(object, record, facts);
   const denials = denial.counts ? denied(facts, `server ${identifier}`, denial.unlisted) : facts.memo.evidence.denials;
   const memo = withEvidence(withoutFailures(facts.memo), { denials });

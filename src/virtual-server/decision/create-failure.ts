@@ -7,7 +7,7 @@
 import type { TaskNumber } from '../../base/exact-numbers.ts';
 import type { Verdict } from '../../controller/conditions.ts';
 import { RECONCILE_AT_ANNOTATION } from '../../api/names.ts';
-import type { ServerRecord } from '../../api/record.ts';
+import type { ServerRecord, Following, Held } from '../../api/record.ts';
 import { durationText, timestamp } from '../../base/duration.ts';
 import { cut, ended } from '../../base/text.ts';
 import type { ResponseError } from '../../provider/error.ts';
@@ -29,8 +29,8 @@ const MAX_SAID = 200;
 
 /** A record, and the same with the server that the task named before its answer. */
 export interface PolledRecord {
-  known: ServerRecord;
-  record: ServerRecord;
+  known: Following | Held;
+  record: Following | Held;
 }
 
 /** The task has answered with an error that says why the order failed. */
@@ -69,7 +69,7 @@ function confirmed(at: View, { known, record: before }: PolledRecord, said: stri
   if (record.identifier !== undefined)
     return goOn(withSilence(at.facts.memo, { why: 'failed' }), isNew ? { record } : {});
   const verdict = verdictOf(record, 'The task has named no server, but the provider may have created one');
-  const parts = { record, verdict, fields: { task: taskField(record.task ?? 0, said) } };
+  const parts = { record, verdict, fields: { task: taskField(record.task, said) } };
   return retryLater(at, 'follow', parts, at.facts.timing.pollMs, isNew ? record : undefined);
 }
 

@@ -5,7 +5,7 @@
 import { without } from '../../base/without.ts';
 import { cut } from '../../base/text.ts';
 import { HAND_OVER_ANNOTATION, RECORD_ANNOTATION, TAKE_OVER_ANNOTATION } from '../../api/names.ts';
-import { RECORD_FORMAT, RECORD_MODES, type ServerRecord } from '../../api/record.ts';
+import { RECORD_FORMAT, RECORD_MODES, isClaimed, type ServerRecord } from '../../api/record.ts';
 import { isLetGo, isPaused } from '../../api/server-state.ts';
 import {
   namesAsGone,
@@ -233,7 +233,7 @@ export function attemptCreatedNothing(view: OwnView): Operation | undefined {
   if (own.attempt === undefined || !saysNotCreated(object, own)) return undefined;
   const { identifier, task } = own;
   const { denials, asked } = facts.memo.evidence;
-  const lost = task === undefined && identifier === undefined && !mayBeInFlight(view);
+  const lost = isClaimed(own) && !mayBeInFlight(view);
   const isDenied = identifier === undefined || denials?.of === `server ${identifier}`;
   const fruitless = task !== undefined && isDenied && isHopeless(view, own) && asked === inputs && !taskIsOver(view);
   if (!lost && !fruitless) return undefined;
@@ -261,7 +261,7 @@ export function serverHasExpired(view: OwnView): Operation | undefined {
   const taker = takerOf(object);
   if (deleting && taker !== undefined) {
     const message =
-      `Server ${own.identifier ?? ''} was cancelled when its time was up, so it cannot be handed over to ` +
+      `Server ${own.identifier} was cancelled when its time was up, so it cannot be handed over to ` +
       `${cut(taker, 64)}. The operator orders nothing in its place by itself`;
     return park('HandOverRefused', message);
   }
@@ -373,7 +373,7 @@ export function adoptionIsAsked(view: View): Operation | undefined {
 
 export function createIsInFlight(view: OwnView): Operation | undefined {
   const { own, facts } = view;
-  if (!mayBeInFlight(view) || own.attempt === undefined) return undefined;
+  if (!isClaimed(own) || !mayBeInFlight(view)) return undefined;
   return park(
     'CreateInFlight',
     `Another process of the operator claimed order ${own.attempt} and may still be sending it. The operator waits until that process can no longer send it`,
@@ -383,7 +383,7 @@ export function createIsInFlight(view: OwnView): Operation | undefined {
 
 /** True while another process may still be sending the create of the record's attempt. */
 export function mayBeInFlight({ own, facts }: OwnView): boolean {
-  if (own.attempt === undefined || own.task !== undefined || own.identifier !== undefined) return false;
+  if (!isClaimed(own)) return false;
   if (facts.notes.some((note) => note.attempt === own.attempt)) return false;
   return facts.now - firstSeen(own.attempt, facts) < facts.timing.takeoverMs;
 }
@@ -397,7 +397,7 @@ export function isHopeless({ facts }: View, own: ServerRecord): boolean {
 }
 
 export function createOutcomeIsUnknown({ own }: OwnView): Operation | undefined {
-  if (own.attempt === undefined || own.task !== undefined || own.identifier !== undefined) return undefined;
+  if (!isClaimed(own)) return undefined;
   const cause = own.open?.reason === 'CreateOutcomeUnknown' ? own.open.cause : undefined;
   return park('CreateOutcomeUnknown', unknownMessage(own, cause), ON_CHANGE, cause);
 }

@@ -1,6 +1,6 @@
 /** When a server expires, from `spec.expiresAt` or `spec.ttl`. Pure. */
 import { UNITS_MS, durationMs, timestamp } from '../../base/duration.ts';
-import type { ServerRecord } from '../../api/record.ts';
+import type { ServerRecord, Held } from '../../api/record.ts';
 import type { VirtualServer } from '../../api/virtual-server.ts';
 import type { Finding } from '../../controller/conditions.ts';
 import { isPaused } from '../../api/server-state.ts';
@@ -58,9 +58,9 @@ export function untilExpiry(object: VirtualServer, record: ServerRecord | undefi
  */
 export function withReadyAt(
   object: VirtualServer,
-  record: ServerRecord,
+  record: Held,
   { now, apiServerNow }: Pick<Facts, 'now' | 'apiServerNow'>,
-): ServerRecord {
+): Held {
   const { metadata } = object;
   if (record.readyAt !== undefined) return record;
   const ready = readySince(record, object);

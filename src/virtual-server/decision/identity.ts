@@ -3,7 +3,7 @@ import { BOUNDS, type VirtualServer } from '../../api/virtual-server.ts';
 import { canonicalIpv6, isForAnyHost } from '../../base/ip-address.ts';
 import { remembering } from '../../base/recent.ts';
 import { ACCEPT_SERVER_ANNOTATION } from '../../api/names.ts';
-import { MAX_FINGERPRINT, type Fingerprint, type ServerRecord, mirrorIn } from '../../api/record.ts';
+import { MAX_FINGERPRINT, type Fingerprint, type ServerRecord, mirrorIn, type Held } from '../../api/record.ts';
 import type { Server } from '../../provider/types.ts';
 import type { Memo } from './memo.ts';
 import type { Others, ShownServer } from './types.ts';
@@ -137,14 +137,14 @@ export function isOtherFingerprint(a: Fingerprint | undefined, b: Fingerprint | 
 /**
  * The record with the account under which its task has named its server: that account then only has to show the server.
  */
-export function asVouched(record: ServerRecord, account: string, { evidence: { vouched } }: Memo): ServerRecord {
-  const isVouched = vouched?.identifier === record.identifier && vouched?.account === account;
+export function asVouched(record: Held, account: string, { evidence: { vouched } }: Memo): Held {
+  const isVouched = vouched?.identifier === record.identifier && vouched.account === account;
   return isVouched && record.fingerprint === undefined ? { ...record, account } : record;
 }
 
 export type Recognition =
   /** The server of the record; `record` describes it as it was just seen. */
-  | { ok: true; record: ServerRecord }
+  | { ok: true; record: Held }
   /** `isOther`: certainly another server with the same identifier. `word`: the annotation value that accepts it. */
   | { ok: false; isOther: boolean; why: string; word: string };
 
@@ -159,7 +159,7 @@ export type Purpose = 'cancel' | 'doubt' | 'look';
  */
 export function recognize(
   object: VirtualServer,
-  record: ServerRecord,
+  record: Held,
   server: Server,
   account: string,
   purpose: Purpose,
@@ -169,7 +169,7 @@ export function recognize(
   const shared = sharedAddress(object, record, server, account, others);
   const isProven = likeness === 'same' && shared === undefined;
   const isOwnAccount = record.account === undefined || isSameAccount(record.account, account);
-  const word = `${record.identifier ?? ''}@${hardwareIn(server.macs)[0] ?? ipv6In(server.ipv6)[0] ?? account}`;
+  const word = `${record.identifier}@${hardwareIn(server.macs)[0] ?? ipv6In(server.ipv6)[0] ?? account}`;
   const isAccepted = hasAccepted(object, word);
   const isPlausible = likeness !== 'different' && isOwnAccount && record.missingAt === undefined;
   if (isAccepted || isProven || (isPlausible && isEnough(record.fingerprint, purpose))) {
@@ -251,7 +251,7 @@ export function isInDoubt(object: VirtualServer, { evidence }: Memo): boolean {
 export function recognizeFor(
   use: 'cancel' | 'look',
   { object, facts: { memo, others } }: View,
-  record: ServerRecord,
+  record: Held,
   { server, account }: ShownServer,
 ): Recognition {
   const purpose = isInDoubt(object, memo) ? 'doubt' : use;

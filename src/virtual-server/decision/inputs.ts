@@ -12,7 +12,7 @@ import {
   SERVER_GONE_ANNOTATION,
   SERVER_PLURAL,
 } from '../../api/names.ts';
-import type { Orphan, ServerRecord } from '../../api/record.ts';
+import type { Orphan, ServerRecord, Held } from '../../api/record.ts';
 import type { VirtualServer } from '../../api/virtual-server.ts';
 import type { ObjectMeta } from '../../api/meta.ts';
 import { similarTo } from '../../base/similar.ts';
@@ -89,7 +89,7 @@ export function takerProblem(object: VirtualServer): string | undefined {
 }
 
 /** The record of a server that was just seen: an annotation that says it is gone is void until you set it again. */
-export function withRefuted(object: VirtualServer, record: ServerRecord): ServerRecord {
+export function withRefuted(object: VirtualServer, record: Held): Held {
   if (!namesAsGone(object, record) || record.goneRefuted === true) return record;
   return { ...record, goneRefuted: true };
 }

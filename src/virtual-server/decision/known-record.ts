@@ -10,6 +10,7 @@ import {
   MAX_SETTLED,
   RECORD_FORMAT,
   heldIn,
+  inPhase,
   newerRecord,
   parseRecord,
   unknownIn,
@@ -17,6 +18,11 @@ import {
   type Orphan,
   type ServerRecord,
   mirrorIn,
+  type Claimed,
+  type Following,
+  type Held,
+  type Unordered,
+  type StoredRecord,
 } from '../../api/record.ts';
 import type { VirtualServer } from '../../api/virtual-server.ts';
 import { isPaused } from '../../api/server-state.ts';
@@ -40,7 +46,7 @@ export type RecordView =
   | ({ kind: 'conflict' } & Contradiction);
 
 /** True while the record names a server, or something that may become one. */
-export function holdsSomething(record: ServerRecord): boolean {
+export function holdsSomething(record: ServerRecord): record is Claimed | Following | Held {
   return record.attempt !== undefined || record.task !== undefined || record.identifier !== undefined;
 }
 
@@ -86,7 +92,7 @@ function fromCopies(object: VirtualServer, copies: Copies, notes: readonly Attem
  * a long time, so its annotation gets the identifier at once, and so does one whose order is in question. What is in `LATER`
  * comes with the next write of the annotation.
  */
-function ofAnnotation(object: VirtualServer, own: ServerRecord, found: ServerRecord): ServerRecord {
+function ofAnnotation(object: VirtualServer, own: ServerRecord, found: ServerRecord): StoredRecord {
   const mayLag = object.spec.ttl === undefined ? LATER : LATER.filter((field) => field !== 'readyAt');
   const later = mayLag.filter((field) => own[field] === undefined && found[field] !== undefined);
   const shown = later.length === 0 ? found : without(found, ...later);
@@ -146,11 +152,11 @@ function copiesOf(object: VirtualServer): Copies {
 /** Later records win; records of other objects do not count. */
 function heldInAny(uid: string, ...records: (object | undefined)[]): ServerRecord {
   const own = records.map((record) => heldIn(record ?? {})).filter(({ owner }) => owner === uid);
-  return own.reduce<ServerRecord>((held, fields) => ({ ...held, ...fields }), newRecord(uid));
+  return inPhase(own.reduce<StoredRecord>((held, fields) => ({ ...held, ...fields }), newRecord(uid)));
 }
 
 /** The record of an object that had none. */
-export function newRecord(uid: string): ServerRecord {
+export function newRecord(uid: string): Unordered {
   return { format: RECORD_FORMAT, owner: uid, mode: 'create' };
 }
 
@@ -203,15 +209,21 @@ function mergeRecords(annotated: ServerRecord | undefined, mirror: ServerRecord 
   const adopted = [annotated, mirror].find((record) => record.mode === 'adopt' && record.identifier !== undefined);
   // Adopting resolves an attempt: the side that lags behind the adoption still carries the attempt.
   if (adopted !== undefined)
-    return { ...unknownIn(mirror), ...unknownIn(annotated), ...without(adopted, 'failed'), ...ends, ...merged };
+    return inPhase({
+      ...unknownIn(mirror),
+      ...unknownIn(annotated),
+      ...without(adopted, 'failed'),
+      ...ends,
+      ...merged,
+    });
   const later = annotated.identifier === undefined && mirror.identifier !== undefined ? mirror : annotated;
-  return { ...without({ ...mirror, ...annotated, ...definedOf(later) }, 'failed'), ...ends, ...merged };
+  return inPhase({ ...without({ ...mirror, ...annotated, ...definedOf(later) }, 'failed'), ...ends, ...merged });
 }
 
-function definedOf(record: ServerRecord): ServerRecord {
+function definedOf(record: ServerRecord): StoredRecord {
   return Object.fromEntries(
     Object.entries(record).filter(([, value]: [string, unknown]) => value !== undefined),
-  ) as ServerRecord;
+  ) as StoredRecord;
 }
 
 /** Orphans from all lists, without duplicates. */
@@ -310,9 +322,9 @@ export function withFailedOrder(record: ServerRecord, retryAt?: string): ServerR
 }
 
 /** The record without these failed orders. */
-export function withoutFailed(record: ServerRecord, orders: readonly FailedOrder[]): ServerRecord {
+export function withoutFailed<R extends ServerRecord>(record: R, orders: readonly FailedOrder[]): R {
   const left = record.failed?.filter((order) => !orders.includes(order)) ?? [];
-  return left.length === 0 ? without(record, 'failed') : { ...record, failed: left };
+  return left.length === 0 ? (without<ServerRecord, 'failed'>(record, 'failed') as R) : { ...record, failed: left };
 }
 
 /** The record that holds the server of an order again that had counted as failed. */
@@ -332,7 +344,7 @@ export function withOrderAgain(record: ServerRecord, order: FailedOrder): Server
  * The record with the server of a failed order that has appeared all the same, and that this object does not need any more. The
  * order stays as it is while there is no room for another orphan.
  */
-export function withOrphaned(record: ServerRecord, order: FailedOrder): ServerRecord {
+export function withOrphaned<R extends ServerRecord>(record: R, order: FailedOrder): R {
   if ((record.orphans?.length ?? 0) >= MAX_ORPHANS) return record;
   const { attempt, attemptedAt, task, identifier } = order;
   const found = {
@@ -359,19 +371,21 @@ export function sourceOf({ metadata }: VirtualServer, record: ServerRecord | und
   return giver && sourceKey({ namespace: metadata.namespace, uid: giver.uid });
 }
 
+const OF_SERVER = [
+  'identifier',
+  'fingerprint',
+  'price',
+  'doubt',
+  'goneRefuted',
+  'missingAt',
+  'readyAt',
+  'takenFrom',
+] as const;
+
 /** The record without anything about its server. */
 export function withoutServer(record: ServerRecord): ServerRecord {
-  return without(
-    record,
-    'identifier',
-    'fingerprint',
-    'price',
-    'doubt',
-    'goneRefuted',
-    'missingAt',
-    'readyAt',
-    'takenFrom',
-  );
+  const fields: StoredRecord = record;
+  return inPhase(without(fields, ...OF_SERVER));
 }
 
 /** The attempts that you have resolved, including the one in the record; for the record that follows. */

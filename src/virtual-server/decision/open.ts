@@ -21,22 +21,22 @@ const rankOf = (reason: string | undefined): number =>
 /** The record after a visit that ends with this verdict. A question gives way only to one that says as much. */
 export function withOpen(record: ServerRecord, { reason, subject }: Verdict, now: number): ServerRecord {
   if (!holdsSomething(record)) return record;
-  const { identifier, open } = record;
-  if (identifier !== undefined && DOUBTS.has(reason)) {
+  const { open } = record;
+  if (record.identifier !== undefined && DOUBTS.has(reason)) {
     const before = doubtIn(record);
     if (before?.reason === reason) return record;
-    return { ...record, doubt: { identifier, reason, since: before?.since ?? timestamp(now) } };
+    return { ...record, doubt: { identifier: record.identifier, reason, since: before?.since ?? timestamp(now) } };
   }
   // An adoption that is refused says nothing about the order.
-  if (reason === 'IdentifierInUse' && identifier === undefined) return record;
+  if (reason === 'IdentifierInUse' && record.identifier === undefined) return record;
   if (open?.reason === reason || rankOf(reason) < Math.max(0, rankOf(open?.reason))) return record;
   return { ...record, open: questionOf(reason, timestamp(now), subject) };
 }
 
 /** The record once the provider has shown the server, or its task. */
-export function withoutOpen(record: ServerRecord): ServerRecord {
+export function withoutOpen<R extends ServerRecord>(record: R): R {
   if (record.open === undefined && record.doubt === undefined) return record;
-  return without(record, 'open', 'doubt');
+  return without<ServerRecord, 'open' | 'doubt'>(record, 'open', 'doubt') as R;
 }
 
 /** What stays open behind this reason, in sentences, with the reasons that say what you can do; undefined if nothing does. */

@@ -3,7 +3,7 @@
  * does not state, and its lists have none. Pure.
  */
 import { hasReadServer, isLetGo } from '../../api/server-state.ts';
-import { mirrorIn, type RecordedPrice, type ServerRecord } from '../../api/record.ts';
+import { mirrorIn, type RecordedPrice, type ServerRecord, type Held } from '../../api/record.ts';
 import type { VirtualServer } from '../../api/virtual-server.ts';
 import { isDeepEqual } from '../../base/deep-equal.ts';
 import { timestamp } from '../../base/duration.ts';
@@ -43,14 +43,8 @@ export interface Place extends Model {
 export const modelKey = ({ product, diskSize }: Model): string => `${diskSize} ${product}`;
 
 /** The record with what this read of its server says about the price. While the provider states none, the last one stays. */
-export function withPrice(
-  { spec, status }: VirtualServer,
-  record: ServerRecord,
-  server: Server,
-  now: number,
-): ServerRecord {
+export function withPrice({ spec, status }: VirtualServer, record: Held, server: Server, now: number): Held {
   const { identifier, mode } = record;
-  if (identifier === undefined) return record;
   const known = recordedPrice(record);
   const shown = shownPrice(status, record);
   const isStated = isPrice(server.price);

@@ -3,7 +3,7 @@ import type { TaskNumber } from '../../base/exact-numbers.ts';
 import type { Verdict, EventNote } from '../../controller/conditions.ts';
 import type { Withheld } from '../../controller/observer.ts';
 import type { Missing } from '../../accounts/decision/failure.ts';
-import type { ServerRecord } from '../../api/record.ts';
+import type { ServerRecord, Following, Held, Unordered } from '../../api/record.ts';
 import type { VirtualServerStatus } from '../../api/virtual-server.ts';
 import type { Memo, Unlisted } from './memo.ts';
 import type { GrowingPause, Next, Pause } from './next.ts';
@@ -96,21 +96,21 @@ export type RecordChange = 'restored' | 'notCreated' | 'createFailed' | 'orphanH
  */
 export type Operation =
   /** Order a server; nothing is held, and nothing may be on its way. */
-  | { type: 'order'; record: ServerRecord | undefined }
+  | { type: 'order'; record: Unordered | undefined }
   /** Read the server that the annotation names, then hold it. */
   | { type: 'adopt'; record: ServerRecord | undefined; identifier: string }
   /** Take over the server of this deleted object; if it is refused, of one of the others. */
   | { type: 'takeOver'; record: ServerRecord | undefined; giver: string; others: readonly string[] }
   /** Another object holds the server now. */
-  | { type: 'handOver'; record: ServerRecord; taker: string }
+  | { type: 'handOver'; record: Held; taker: string }
   /** Poll the task of the order. */
-  | { type: 'follow'; record: ServerRecord; task: TaskNumber }
+  | { type: 'follow'; record: Following | Held; task: TaskNumber }
   /** Read the server. */
-  | { type: 'look'; record: ServerRecord; identifier: string }
+  | { type: 'look'; record: Held; identifier: string }
   /** Cancel the server of an object that is being deleted, or whose time is up. */
-  | { type: 'cancel'; record: ServerRecord; identifier: string }
+  | { type: 'cancel'; record: Held; identifier: string }
   /** The time of the server is up, and it no longer exists: record that, and order no other. */
-  | { type: 'expire'; record: ServerRecord }
+  | { type: 'expire'; record: Held }
   /** Remove the finalizer. */
   | {
       type: 'release';

@@ -1,7 +1,7 @@
 /** Takes over the server that the annotation `adopt` names: reads it, and holds it if no other object does. */
 import { eventOf, type Verdict } from '../../controller/conditions.ts';
 import { ADOPT_ANNOTATION } from '../../api/names.ts';
-import { unknownIn, type ServerRecord } from '../../api/record.ts';
+import { unknownIn, type ServerRecord, type Held } from '../../api/record.ts';
 import { fingerprintOf } from '../decision/identity.ts';
 import { withEvidence, withoutFailures } from '../decision/memo.ts';
 import { recognized } from '../decision/absence.ts';
@@ -72,15 +72,18 @@ export function othersOrder(
   return { verdict: { reason, message }, when: { afterMs } };
 }
 
+/** The object holds the server from now on. */
+export type Adopted = Outcome & { record: Held };
+
 /** The record comes first: the operator shows and writes nothing about the server until this object holds it. Pure. */
-export function adopted(at: View, known: ServerRecord | undefined, identifier: string, shown: ShownServer): Outcome {
+export function adopted(at: View, known: ServerRecord | undefined, identifier: string, shown: ShownServer): Adopted {
   const { object, facts } = at;
   const { task, attempt, attemptedAt, failed, orphans: others } = known ?? {};
   // If another object follows the same task, its number does not prove that a server is orphaned.
   const isShared = task !== undefined && facts.others.withTask(task, known?.account).length > 0;
   const order = { attempt, attemptedAt };
   const orphans = mergeOrphans(others, task === undefined || isShared ? undefined : [{ task, ...order }]);
-  const held: ServerRecord = {
+  const held: Held = {
     ...(known && unknownIn(known)),
     ...newRecord(object.metadata.uid),
     mode: 'adopt',
@@ -94,7 +97,7 @@ export function adopted(at: View, known: ServerRecord | undefined, identifier: s
   const record = withPrice(object, held, shown.server, facts.now);
   const note = `This object now holds server ${identifier}`;
   const memo = withEvidence(withoutFailures(recognized(facts.memo)), { task: { state: 'over', identifier } });
-  return { ...goOn(memo, { record }), events: [eventOf({ reason: 'ServerAdopted', message: note })] };
+  return { ...goOn(memo), record, events: [eventOf({ reason: 'ServerAdopted', message: note })] };
 }
 
 export function heldByOthers(

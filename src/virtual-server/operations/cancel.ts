@@ -6,7 +6,7 @@
 import type { ReadyReason } from '../../api/conditions.ts';
 import type { Verdict } from '../../controller/conditions.ts';
 import { SERVER_DEFINITION, SET_DEFINITION, SET_KIND } from '../../api/names.ts';
-import type { ServerRecord } from '../../api/record.ts';
+import type { Held } from '../../api/record.ts';
 import { durationText, timestamp } from '../../base/duration.ts';
 import { cut } from '../../base/text.ts';
 import { KubeError } from '../../kube/error.ts';
@@ -131,7 +131,7 @@ async function stateOf(read: Promise<DefinitionState>): Promise<DefinitionState 
 }
 
 /** Why what a read shows permits no DELETE now, and what follows; undefined: it permits one. Pure. */
-export function beforeDelete(at: View, record: ServerRecord, shown: Found): Outcome | undefined {
+export function beforeDelete(at: View, record: Held, shown: Found): Outcome | undefined {
   const { facts } = at;
   const isTooSoon = isAskedLately(facts, record.identifier);
   if (shown.type === 'serverNotFound')
@@ -150,7 +150,7 @@ export function beforeDelete(at: View, record: ServerRecord, shown: Found): Outc
  * A DELETE may find a server that reads do not show yet. This does not apply to a server that was read before: another
  * server may have got its identifier since.
  */
-function mayBeUnseen({ object, facts }: View, record: ServerRecord, shown: Found): boolean {
+function mayBeUnseen({ object, facts }: View, record: Held, shown: Found): boolean {
   const { account } = record;
   const isOther = account !== undefined && !isSameAccount(account, accountOf(facts));
   const counts = shown.type === 'serverNotFound' && shown.counts;
@@ -175,13 +175,12 @@ async function sendDelete(
 }
 
 /** What follows if the provider has not given the documented answer to the DELETE. `shown`: what the read before found. Pure. */
-export function afterRefusal(at: View, record: ServerRecord, shown: Found, error: ProviderError): Outcome {
+export function afterRefusal(at: View, record: Held, shown: Found, error: ProviderError): Outcome {
   // The server was shown right before, and denials count only without a 200 in between.
   const memo = shown.type === 'server' ? withoutDenials(at.facts.memo) : at.facts.memo;
   if (!isProviderError(error, 'PROVIDER_NOT_FOUND')) {
     const { identifier } = record;
-    const isRequested = identifier !== undefined && mayHaveActed(error);
-    const evidence = isRequested ? withRequest(memo, identifier) : memo;
+    const evidence = mayHaveActed(error) ? withRequest(memo, identifier) : memo;
     return notCancelled(withMemo(at, evidence), error);
   }
   if (shown.type === 'serverNotFound') return absent(at, record, 'cancel', shown);
@@ -205,13 +204,13 @@ const REFUSED = new Set(['PROVIDER_INVALID_CREDENTIALS', 'PROVIDER_UNAUTHORIZED'
  */
 export function afterWord(
   at: View,
-  record: ServerRecord,
+  record: Held,
   before: Found,
   said: string,
   after: ServerAnswer | undefined,
 ): Outcome {
   const { facts } = at;
-  const { identifier = '' } = record;
+  const { identifier } = record;
   // A denial confirms nothing if the provider did not show the server before the DELETE either: it may still appear.
   if (before.type === 'serverNotFound')
     return absent(withMemo(at, withRequest(facts.memo, identifier)), record, 'cancel', before);
@@ -238,7 +237,7 @@ function notCancelled(at: View, error: ProviderError): Outcome {
 /** The operator cancels nothing while all objects of a kind are being deleted by mistake, or may be. Pure. */
 export function heldBack(
   at: View,
-  record: ServerRecord,
+  record: Held,
   identifier: string,
   { of, definition }: EndangeredDefinition,
 ): Outcome {
@@ -269,7 +268,7 @@ export function heldBack(
 }
 
 /** Waits and asks again. A short lag is no reason for a Warning, so the reason follows after a poll interval. */
-function unconfirmed(at: View, record: ServerRecord, answered: AnsweredCancel, server: Server): Outcome {
+function unconfirmed(at: View, record: Held, answered: AnsweredCancel, server: Server): Outcome {
   const { facts, deleting } = at;
   const afterMs = facts.timing.pollMs;
   const calm: Verdict = { reason: 'Deleting', message: stillShown(answered, server, afterMs, facts) };
@@ -323,7 +322,7 @@ export function isAskedLately({ memo, monotonic, timing }: Facts, identifier: st
  * another one. `before`: the server as it was read right before the DELETE. A server that did not run then shows nothing
  * new.
  */
-export function isConfirmed(view: View, record: ServerRecord, before: Server, after: ShownServer): boolean {
+export function isConfirmed(view: View, record: Held, before: Server, after: ShownServer): boolean {
   const known = recognizeFor('cancel', view, record, after);
   if (!known.ok && known.isOther) return true;
   const { status = '' } = after.server;

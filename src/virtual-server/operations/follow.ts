@@ -3,7 +3,7 @@ import type { TaskNumber } from '../../base/exact-numbers.ts';
 import { without } from '../../base/without.ts';
 import type { Verdict } from '../../controller/conditions.ts';
 import { timestamp } from '../../base/duration.ts';
-import { MAX_IDENTIFIER, mirrorIn, type ServerRecord } from '../../api/record.ts';
+import { MAX_IDENTIFIER, mirrorIn, type ServerRecord, type Following, type Held } from '../../api/record.ts';
 import { isSameIdentifier } from '../../base/identifier.ts';
 import { hasAccepted, isSameAccount, isSameProvider } from '../decision/identity.ts';
 import { withEvidence, withoutDenials, withoutFailures, type Memo } from '../decision/memo.ts';
@@ -98,7 +98,7 @@ function taskInUse(what: string): string {
 }
 
 /** What the answer means for the object. Pure. */
-export function afterPoll(asked: View, known: ServerRecord, answer: TaskAnswer): Outcome {
+export function afterPoll(asked: View, known: Following | Held, answer: TaskAnswer): Outcome {
   // The provider may have forgotten a task that has ended; the server tells.
   const isForbidden = answer.type === 'failed' && answer.error.code === 'PROVIDER_FORBIDDEN';
   if (isForbidden && known.identifier !== undefined)
@@ -134,10 +134,10 @@ export function afterPoll(asked: View, known: ServerRecord, answer: TaskAnswer):
 /**
  * `isOther`: the task names another server than before, because the provider has reused its number for another order.
  */
-type NamedServer = ServerRecord | { problem: string } | { verdict: Verdict } | { isOther: true };
+type NamedServer = Following | Held | { problem: string } | { verdict: Verdict } | { isOther: true };
 
 /** Adds the server that the task names to the record, if it can be the server of this object. */
-function withIdentifier(at: View, record: ServerRecord, identifier: string | undefined): NamedServer {
+function withIdentifier(at: View, record: Following | Held, identifier: string | undefined): NamedServer {
   const { object, facts } = at;
   const account = accountOf(facts);
   const isOwnAccount = record.account === undefined || account === undefined || isSameAccount(record.account, account);
@@ -163,14 +163,14 @@ function withIdentifier(at: View, record: ServerRecord, identifier: string | und
   }
   const holders = facts.others.withServer(identifier, current);
   if (holders.length === 0) return { ...current, identifier };
-  const what = `Task ${record.task ?? ''} names server ${identifier}, which belongs to ${namesOf(holders, object)}`;
+  const what = `Task ${record.task} names server ${identifier}, which belongs to ${namesOf(holders, object)}`;
   return { verdict: { reason: 'TaskInUse', message: taskInUse(what) } };
 }
 
 /** Adds the server that the task named before it failed, if no status has told of it yet. */
-function withPolled(at: View, known: ServerRecord): PolledRecord {
+function withPolled(at: View, known: Following | Held): PolledRecord {
   const { polled } = at.facts.memo;
-  if (known.identifier !== undefined || polled?.task !== known.task || polled?.identifier === undefined)
+  if (known.identifier !== undefined || polled?.task !== known.task || polled.identifier === undefined)
     return { known, record: known };
   const named = withIdentifier(at, known, polled.identifier);
   return { known, record: 'owner' in named ? named : known };

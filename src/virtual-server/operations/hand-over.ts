@@ -3,7 +3,7 @@
  * before it is written the giver holds the server, and from then on the taker does. Nothing is ordered and nothing is
  * cancelled in between: an object that a giver names orders nothing, and a giver with the annotation cancels nothing.
  */
-import type { ServerRecord } from '../../api/record.ts';
+import type { ServerRecord, Held } from '../../api/record.ts';
 import type { VirtualServer } from '../../api/virtual-server.ts';
 import { compose } from '../decision/compose.ts';
 import { decide } from '../decision/decide.ts';
@@ -110,17 +110,17 @@ export function taken(
   at: View,
   known: ServerRecord | undefined,
   giver: VirtualServer,
-  given: ServerRecord,
+  given: Held,
   shown: ShownServer,
 ): Outcome {
-  const { identifier = '', fingerprint, readyAt } = given;
+  const { identifier, fingerprint, readyAt } = given;
   const {
     metadata: { name, uid },
     status,
   } = giver;
   const next = adopted(at, known, identifier, shown);
-  const orphans = mergeOrphans(next.record?.orphans, given.orphans);
-  const failed = mergeFailed(next.record?.failed, given.failed);
+  const orphans = mergeOrphans(next.record.orphans, given.orphans);
+  const failed = mergeFailed(next.record.failed, given.failed);
   const more = {
     fingerprint,
     orphans,
@@ -128,7 +128,6 @@ export function taken(
     ...(readyAt !== undefined && { readyAt }),
     takenFrom: { name, uid, identifier },
   };
-  if (!next.record) return next;
   // The price that the giver knows stays known when the giver is gone.
   const priced = withPrice(giver, given, shown.server, at.facts.now).price;
   const record = { ...next.record, ...more, price: priced };

@@ -1,7 +1,7 @@
 /** Reads the server: whether it is still there, what it is like, and whether it answers. */
 import { without } from '../../base/without.ts';
 import { ended } from '../../base/text.ts';
-import { RECORD_FORMAT, type ServerRecord } from '../../api/record.ts';
+import { RECORD_FORMAT, type ServerRecord, type Held } from '../../api/record.ts';
 import type { Verdict } from '../../controller/conditions.ts';
 import type { Session } from '../../provider/types.ts';
 import { runsForMs } from '../decision/next-poll.ts';
@@ -65,7 +65,7 @@ export async function look(
 const LOOKED_FOR_MS = 24 * 60 * 60_000;
 
 /** The record with a failed order as an orphan, if its server has appeared. A new server is shown first. */
-async function withAppeared(visit: Visit, record: ServerRecord, session: Session): Promise<ServerRecord> {
+async function withAppeared(visit: Visit, record: Held, session: Session): Promise<Held> {
   const { object, services } = visit;
   if (record.failed === undefined || !isProvisioned(object.status)) return record;
   const recent = record.failed.filter(
@@ -87,7 +87,7 @@ async function withFindings(visit: Visit, current: ServerRecord, shown: ShownSer
 }
 
 /** The provider gave no answer, or denies the server. Pure. */
-export function notShown(at: View, record: ServerRecord, answer: Exclude<ServerAnswer, ShownServer>): Outcome {
+export function notShown(at: View, record: Held, answer: Exclude<ServerAnswer, ShownServer>): Outcome {
   const { task } = at.facts.memo.evidence;
   const hasFailed = task?.state === 'silent' && task.why === 'failed';
   // The record was rolled back since the order failed: the task tells again.
@@ -104,7 +104,7 @@ export function notShown(at: View, record: ServerRecord, answer: Exclude<ServerA
 }
 
 /** The server is this object's. `before`: the record before the read; `known`: with what the read has shown. Pure. */
-export function seen(at: View, before: ServerRecord, known: ServerRecord, found: LookedAt): Outcome {
+export function seen(at: View, before: Held, known: Held, found: LookedAt): Outcome {
   const { facts, object, deleting } = at;
   const { server, probed, connection, hostKeys = NO_KEYS } = found;
   const task = { state: 'over', identifier: server.identifier } as const;
@@ -149,7 +149,7 @@ export function seen(at: View, before: ServerRecord, known: ServerRecord, found:
   return next.record !== undefined && canFollow(at, before, record, isAvailable) ? mirroredFirst(next, when) : next;
 }
 
-function withPriceNote(verdict: Verdict, record: ServerRecord): Verdict {
+function withPriceNote(verdict: Verdict, record: Held): Verdict {
   const { amount, unstatedSince } = recordedPrice(record) ?? {};
   if (amount === undefined || unstatedSince === undefined) return verdict;
   const note = `The provider states no price for it; the last known price, ${priceText(amount)}, counts`;
@@ -157,7 +157,7 @@ function withPriceNote(verdict: Verdict, record: ServerRecord): Verdict {
 }
 
 /** Writes the mirror in the same step, or an outdated absence in the mirror would return to the record. */
-function inBoth({ object, facts }: View, record: ServerRecord): Pick<Outcome, 'record' | 'status'> {
+function inBoth({ object, facts }: View, record: Held): Pick<Outcome, 'record' | 'status'> {
   return { record, ...(object.status?.record && { status: compose(object, { record }, facts.now) }) };
 }
 

@@ -9,7 +9,7 @@ import { timestamp } from '../../base/duration.ts';
 import { ended } from '../../base/text.ts';
 import { RECONCILE_AT_ANNOTATION } from '../../api/names.ts';
 import { orderBody } from '../../api/ordered-fields.ts';
-import { unknownIn, type ServerRecord } from '../../api/record.ts';
+import { isClaimed, unknownIn, type Claimed, type ServerRecord } from '../../api/record.ts';
 import type { VirtualServer, VirtualServerSpec } from '../../api/virtual-server.ts';
 import type { Verdict } from '../../controller/conditions.ts';
 import { callProblem, missing, reasonOf, type Missing } from '../../accounts/decision/failure.ts';
@@ -175,14 +175,14 @@ async function claimAndSend(
  * The record with the claim, as the API server has stored it. Undefined if it has stored something else: versions repeat
  * after a restore of etcd, so the claim may have hit an object that this process has not seen.
  */
-function ownOfClaim(visit: Visit, before: View, attempt: string): ServerRecord | undefined {
+function ownOfClaim(visit: Visit, before: View, attempt: string): Claimed | undefined {
   const { own, deleting } = visit.view();
   if (visit.hasChangedSince(before) || deleting || own?.attempt !== attempt) return undefined;
-  return own.task === undefined && own.identifier === undefined ? own : undefined;
+  return isClaimed(own) ? own : undefined;
 }
 
 /** The record of an object that claims an attempt. */
-export function claimed({ object, own, facts }: View, attempt: string, account: string): ServerRecord {
+export function claimed({ object, own, facts }: View, attempt: string, account: string): Claimed {
   const { orphans, failed, settled } = own ?? {};
   return {
     ...(own && unknownIn(own)),
@@ -299,7 +299,7 @@ function createLimit(afterMs: number): Park {
  * What the answer to an order means for its object (design.md, "What an answer to the order means"; provider/create-server.ts made
  * it of the HTTP response). Any fields that the status had do not describe a server of this object. Pure.
  */
-export function afterAnswer(at: View, record: ServerRecord, answer: CreateOutcome): Outcome {
+export function afterAnswer(at: View, record: Claimed, answer: CreateOutcome): Outcome {
   const { facts } = at;
   switch (answer.kind) {
     case 'created':

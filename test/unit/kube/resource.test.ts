@@ -9,7 +9,7 @@ import {
   SET_LABEL,
   START_OVER_ANNOTATION,
 } from '../../../src/api/names.ts';
-import { formatRecord, parseRecord, recordSchema, type ServerRecord } from '../../../src/api/record.ts';
+import { formatRecord, parseRecord, recordSchema, type StoredRecord } from '../../../src/api/record.ts';
 import type { VirtualServer } from '../../../src/api/virtual-server.ts';
 import { adoptionOf, saysNotCreated, withoutHandledOrphans } from '../../../src/virtual-server/decision/inputs.ts';
 import { isPaused } from '../../../src/api/server-state.ts';
@@ -28,7 +28,7 @@ function parsed(annotations: Record<string, string>, metadata: object = {}): Vir
 }
 
 /** The longest record that the schema allows, with every character escaped in JSON. */
-function longestRecord(): ServerRecord {
+function longestRecord(): StoredRecord {
   const escaped = (length: number): string => '\u0001'.repeat(length);
   const time = `2026-01-01T00:00:00.${'0'.repeat(43)}Z`;
   const task = Number.MAX_SAFE_INTEGER;

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { ADOPT_ANNOTATION, FINALIZER, RECORD_ANNOTATION } from '../../../src/api/names.ts';
-import { formatRecord, type ServerRecord } from '../../../src/api/record.ts';
+import { formatRecord, type StoredRecord } from '../../../src/api/record.ts';
 import type { VirtualServer } from '../../../src/api/virtual-server.ts';
 import type { Condition } from '../../../src/api/meta.ts';
 import { reasonPage } from '../../../src/api/documentation.ts';
@@ -16,8 +16,8 @@ interface State {
   reason: string;
   /** Default: `Stalled`. */
   type?: string;
-  record: Partial<ServerRecord>;
-  mirror?: Partial<ServerRecord>;
+  record: Partial<StoredRecord>;
+  mirror?: Partial<StoredRecord>;
   annotations?: Record<string, string>;
 }
 

@@ -6,7 +6,7 @@ import { Readable } from 'node:stream';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { stringify } from 'yaml';
 import { API_VERSION, FINALIZER, SERVER_KIND, RECORD_ANNOTATION } from '../../../src/api/names.ts';
-import { formatRecord, type ServerRecord } from '../../../src/api/record.ts';
+import { inPhase, formatRecord, type StoredRecord } from '../../../src/api/record.ts';
 import type { VirtualServer, VirtualServerSpec } from '../../../src/api/virtual-server.ts';
 import type { ObjectMeta } from '../../../src/api/meta.ts';
 import { readBackups, type Backup } from '../../../src/plugin/backups.ts';
@@ -16,7 +16,7 @@ import { stored, storedWith } from '../../fixtures/virtual-server.ts';
 const NOW = Date.parse('2026-06-01T00:00:00Z');
 
 /** The record as the operator wrote it for the object with this uid. */
-const record = (owner: string, changes: Partial<ServerRecord> = {}): ServerRecord => ({
+const record = (owner: string, changes: Partial<StoredRecord> = {}): StoredRecord => ({
   owner,
   mode: 'create',
   attempt: 'a1',
@@ -25,12 +25,12 @@ const record = (owner: string, changes: Partial<ServerRecord> = {}): ServerRecor
   ...changes,
 });
 const OPEN = record('before', { identifier: undefined });
-const EMPTY: ServerRecord = { owner: 'before', mode: 'create' };
+const EMPTY: StoredRecord = { owner: 'before', mode: 'create' };
 
 interface Parts {
-  record?: ServerRecord | string;
+  record?: StoredRecord | string;
   /** The record in status. */
-  mirror?: ServerRecord;
+  mirror?: StoredRecord;
   annotations?: Record<string, string>;
   metadata?: Partial<ObjectMeta>;
   spec?: Partial<VirtualServerSpec>;
@@ -46,11 +46,11 @@ function live(name: string, { record: own, mirror, annotations = {}, metadata = 
   );
 }
 
-const backup = (name: string, ...records: ServerRecord[]): Backup => ({
+const backup = (name: string, ...records: StoredRecord[]): Backup => ({
   namespace: 'default',
   name,
   file: 'backup.yaml',
-  found: records.map((each) => ({ place: 'backup.yaml', record: each })),
+  found: records.map((each) => ({ place: 'backup.yaml', record: inPhase(each) })),
 });
 
 /** The row for the object `web`. */

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import type { VirtualServer } from '../../../../src/api/virtual-server.ts';
 import type { Others } from '../../../../src/virtual-server/decision/types.ts';
 import { ACCEPT_SERVER_ANNOTATION } from '../../../../src/api/names.ts';
-import { MAX_FINGERPRINT, recordSchema, type Fingerprint, type ServerRecord } from '../../../../src/api/record.ts';
+import { MAX_FINGERPRINT, recordSchema, type Fingerprint, type Held } from '../../../../src/api/record.ts';
 import {
   compare,
   fingerprintOf,
@@ -137,14 +137,14 @@ describe('recognizing a server', () => {
   const other = { macs: [OTHER_MAC] };
   const accepts = (word: string) => web({ annotations: { [ACCEPT_SERVER_ANNOTATION]: word } });
   const known = (
-    own: ServerRecord,
+    own: Held,
     changes: object,
     account = ACCOUNT,
     object = web(),
     purpose: Purpose = 'look',
   ): ReturnType<typeof recognize> => recognize(object, own, { ...SERVER, ...changes }, account, purpose, others());
 
-  it.each<{ reason: string; own: ServerRecord; changes?: object; account?: string; becomes: ServerRecord }>([
+  it.each<{ reason: string; own: Held; changes?: object; account?: string; becomes: Held }>([
     { reason: 'the first server that it sees', own: HELD, becomes: KNOWN },
     {
       reason: 'a server without any addresses',
@@ -191,7 +191,7 @@ describe('recognizing a server', () => {
   const zeros = { macs: [ZERO], ipv6: [] };
   const local = { ...HELD, fingerprint: { ipv6: [LINK_LOCAL] } };
   const locals = { macs: [], ipv6: [LINK_LOCAL] };
-  it.each<[reason: string, enoughFor: Purpose[], own: ServerRecord, changes: object]>([
+  it.each<[reason: string, enoughFor: Purpose[], own: Held, changes: object]>([
     ['no earlier read', ['look', 'doubt', 'cancel'], HELD, {}],
     ['a first read that showed nothing', ['look', 'cancel'], bare, {}],
     ['no read that showed anything', ['look', 'cancel'], bare, blank],
@@ -209,7 +209,7 @@ describe('recognizing a server', () => {
     expect(enough).toEqual(enoughFor);
   });
 
-  it.each<{ reason: string; own: ServerRecord; changes?: object; account?: string; isOther: boolean }>([
+  it.each<{ reason: string; own: Held; changes?: object; account?: string; isOther: boolean }>([
     { reason: 'another hardware address', own: KNOWN, changes: other, isOther: true },
     {
       reason: 'another hardware address under another key',
@@ -248,7 +248,7 @@ describe('recognizing a server', () => {
     expect(known(own, changes, account, accepts('srv1')).ok).toBe(false);
   });
 
-  it.each<{ reason: string; own: ServerRecord; changes?: object }>([
+  it.each<{ reason: string; own: Held; changes?: object }>([
     { reason: 'only placeholders before', own: zero },
     { reason: 'only placeholders, then and now', own: local, changes: locals },
     { reason: 'other IPv6 addresses before', own: addressed, changes: { ipv6: ['2001:db8::2'] } },
@@ -267,7 +267,7 @@ describe('an address that another server shows too', () => {
   const SHARED: Record<string, string[]> = { [MAC]: ['default/other'], [IPV6]: ['default/other'] };
   const missing = { ...KNOWN, missingAt: '2026-01-01T12:00:00Z' };
   const asked = (
-    own: ServerRecord,
+    own: Held,
     purpose: Purpose,
     given: { object?: VirtualServer; changes?: object; account?: string; holders?: Record<string, string[]> } = {},
   ): ReturnType<typeof recognize> => {
@@ -277,7 +277,7 @@ describe('an address that another server shows too', () => {
     return recognize(object, own, { ...SERVER, ...changes }, account, purpose, others({ withAddress }));
   };
 
-  it.each<{ reason: string; own: ServerRecord; purpose: Purpose; account?: string }>([
+  it.each<{ reason: string; own: Held; purpose: Purpose; account?: string }>([
     { reason: 'to cancel it', own: KNOWN, purpose: 'cancel' },
     { reason: 'after a 404', own: KNOWN, purpose: 'doubt' },
     { reason: 'under another key', own: KNOWN, purpose: 'look', account: OTHER_KEY },

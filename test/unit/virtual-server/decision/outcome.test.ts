@@ -3,6 +3,7 @@ import type { Reason } from '../../../../src/api/conditions.ts';
 import { describe, expect, it } from 'vitest';
 import { isNow, ON_CHANGE, type Pause } from '../../../../src/virtual-server/decision/next.ts';
 import { NOT_CREATED_ANNOTATION, PAUSED_ANNOTATION } from '../../../../src/api/names.ts';
+import type { Following, Held } from '../../../../src/api/record.ts';
 import type { VirtualServer } from '../../../../src/api/virtual-server.ts';
 import { inputsOf } from '../../../../src/virtual-server/decision/inputs.ts';
 import { parked, waited, withAsked } from '../../../../src/virtual-server/decision/outcome.ts';
@@ -163,7 +164,7 @@ describe('your annotation that nothing was created', () => {
   it('continues the visit once, after the first call to the provider since you set it', () => {
     const object = saying('a1');
     const poll = (held = memo()): Outcome => {
-      const [at, own] = owned(object, facts({ memo: held }));
+      const [at, own] = owned<Following | Held>(object, facts({ memo: held }));
       const answer = { type: 'pending', status: 'failed' } as const;
       return withAsked(at, { type: 'follow', record: own, task: 7 }, polled(object, answer, at.facts));
     };

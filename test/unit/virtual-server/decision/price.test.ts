@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { VirtualServerStatus } from '../../../../src/api/virtual-server.ts';
-import type { ServerRecord } from '../../../../src/api/record.ts';
+import type { Held } from '../../../../src/api/record.ts';
 import { timestamp } from '../../../../src/base/duration.ts';
 import { without } from '../../../../src/base/without.ts';
 import type { Server } from '../../../../src/provider/types.ts';
@@ -62,7 +62,7 @@ describe('the place of an object', () => {
 
 describe('what the record keeps of a price', () => {
   const LATER = NOW + 60_000;
-  const read = (own: ServerRecord, server: Partial<Server>, now = NOW) =>
+  const read = (own: Held, server: Partial<Server>, now = NOW) =>
     withPrice(webWith(own), own, { ...SERVER, ...server }, now);
   const since = timestamp(NOW);
 

@@ -1,6 +1,7 @@
 /** What spec.sshCheck asks for, and how the result changes the conditions. */
 import { describe, expect, it } from 'vitest';
 import { ON_CHANGE, untilVisit } from '../../../../src/virtual-server/decision/next.ts';
+import type { Held } from '../../../../src/api/record.ts';
 import type { VirtualServer, VirtualServerSpec } from '../../../../src/api/virtual-server.ts';
 import { sshTarget, type ProbeResult } from '../../../../src/virtual-server/decision/reach.ts';
 import { waited } from '../../../../src/virtual-server/decision/outcome.ts';
@@ -29,7 +30,7 @@ const seen = (
   { now = NOW, before }: { now?: number; before?: Outcome } = {},
 ): Outcome => {
   const view = viewOf(object, facts({ now, ...(before && { memo: before.memo }) }));
-  return afterLook(view, view.own ?? PRICED, { ...shown(changes), ...(probed && { probed }) });
+  return afterLook(view, (view.own ?? PRICED) as Held, { ...shown(changes), ...(probed && { probed }) });
 };
 const messageOf = (next: Outcome, type: string): string =>
   next.status?.conditions?.find((condition) => condition.type === type)?.message ?? '';
@@ -121,7 +122,7 @@ describe('a server that is read with sshCheck', () => {
     });
 
     it('is not booting an hour after its order, although the process has just started', () => {
-      const hour = { now: Date.parse(NEW.attemptedAt ?? '') + 61 * MINUTES };
+      const hour = { now: Date.parse(NEW.attemptedAt) + 61 * MINUTES };
       expect(conditionsOf(seen(checked('Proxy'), REFUSES, {}, hour))).toMatchObject({ Ready: 'False Unreachable' });
     });
 

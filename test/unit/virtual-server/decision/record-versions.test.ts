@@ -194,7 +194,7 @@ describe('keys of a newer version', () => {
 
 describe('a record that a newer version has written in a newer format', () => {
   const newer = { format: 3, orphans: 'none', identifier: { of: 'srv1' }, readyAt: 7 };
-  const strange = Object.assign({ ...HELD }, newer);
+  const strange: Record<string, unknown> = { ...HELD, ...newer };
   const conditions = [
     {
       type: 'Expiring',

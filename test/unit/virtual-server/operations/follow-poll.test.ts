@@ -37,7 +37,7 @@ describe('a task that runs', () => {
 
   it('is not told of while it may be over within seconds', () => {
     const object = web({ annotated: TASKED });
-    const ordered = Date.parse(TASKED.attemptedAt ?? '');
+    const ordered = Date.parse(TASKED.attemptedAt);
     const asked = withKey({ now: ordered + 500 });
     const first = polled(object, pending('srv1'), asked);
     expect(first.status).toBeUndefined();

@@ -2,7 +2,7 @@
 import { describe, expect, it } from 'vitest';
 import { ON_CHANGE, untilVisit } from '../../../../src/virtual-server/decision/next.ts';
 import { FINALIZER } from '../../../../src/api/names.ts';
-import type { ServerRecord } from '../../../../src/api/record.ts';
+import type { Held } from '../../../../src/api/record.ts';
 import type { VirtualServer } from '../../../../src/api/virtual-server.ts';
 import { ProviderError } from '../../../../src/provider/error.ts';
 import type { Memo } from '../../../../src/virtual-server/decision/memo.ts';
@@ -247,8 +247,7 @@ describe('your annotation that the server is gone', () => {
     expect(conditionsOf(next)).toEqual({ Ready: 'True Available' });
     expect(next.record).toEqual({ ...PRICED, goneRefuted: true });
     const refuted = { ...KNOWN, goneRefuted: true as const };
-    const endAfterDenial = (own: ServerRecord) =>
-      cancelDenied(deleted(own, SAID), denied(true), at(0)).memo.evidence.end;
+    const endAfterDenial = (own: Held) => cancelDenied(deleted(own, SAID), denied(true), at(0)).memo.evidence.end;
     expect(endAfterDenial(refuted)).toBeUndefined();
     expect(decide(living(refuted, SAID), at(0))).not.toMatchObject({ why: 'annotationTakenBack' });
     const takenBack = { type: 'record', record: KNOWN, why: 'annotationTakenBack' };
@@ -273,7 +272,7 @@ describe('your annotation that the server is gone', () => {
     }
   });
 
-  it.each<{ what: string; own?: ServerRecord; shape?: Shape; reason: string }>([
+  it.each<{ what: string; own?: Held; shape?: Shape; reason: string }>([
     { what: 'is missing', shape: {}, reason: 'SecretNotFound' },
     { what: 'names another server', shape: saysGone('srv2'), reason: 'SecretNotFound' },
     { what: 'was refuted by a read', own: { ...KNOWN, goneRefuted: true }, reason: 'SecretNotFound' },

@@ -2,7 +2,7 @@
 import { describe, expect, it } from 'vitest';
 import { untilVisit } from '../../../../src/virtual-server/decision/next.ts';
 import { ACCEPT_SERVER_ANNOTATION, FINALIZER } from '../../../../src/api/names.ts';
-import type { ServerRecord } from '../../../../src/api/record.ts';
+import type { Held } from '../../../../src/api/record.ts';
 import type { VirtualServer } from '../../../../src/api/virtual-server.ts';
 import type { TaskAnswer } from '../../../../src/virtual-server/decision/types.ts';
 import {
@@ -74,7 +74,7 @@ describe('a server that may be another one', () => {
     const { object: kept, calls } = await visit(object, given);
     expect(calls).not.toContain('delete');
     expect(conditionsOf(kept).Stalled).toBe('True IdentityUnproven');
-    const before = object.status?.record as ServerRecord;
+    const before = object.status?.record as Held;
     expect(kept?.status?.record).toEqual(doubted(before, 'IdentityUnproven'));
   });
 
@@ -96,7 +96,7 @@ describe('a server that may be another one', () => {
     const next = looked(object, answer);
     expect(conditionsOf(next).Stalled).toBe(`True ${reason}`);
     if (reason === 'ServerMissing') expect(messageOf(next)).toContain('it is a different server');
-    const before = object.status?.record as ServerRecord;
+    const before = object.status?.record as Held;
     const after = reason === 'IdentityUnproven' ? doubted(before, reason) : before;
     expect(next.status?.record).toEqual(after);
     expect(next.record).toEqual(after === before ? undefined : after);

@@ -47,7 +47,7 @@ describe('a server that is shown', () => {
   });
 
   it('is read again soon while its order is young', () => {
-    const [ordered, stopped] = [Date.parse(KNOWN.attemptedAt ?? ''), shown({ status: 'stopped' })];
+    const [ordered, stopped] = [Date.parse(KNOWN.attemptedAt), shown({ status: 'stopped' })];
     const after = (seconds: number): unknown =>
       untilVisit(looked(webWith(KNOWN), stopped, facts({ now: ordered + seconds * 1000, jitter: 1 })).when);
     expect([10, 60, 600, 3_600].map(after)).toEqual([2_000, 3_000, 30_000, 60_000]);

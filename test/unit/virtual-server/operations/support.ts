@@ -6,7 +6,7 @@ import type { Facts, Outcome, ServerAnswer, TaskAnswer } from '../../../../src/v
 import { viewOf, type View } from '../../../../src/virtual-server/decision/view.ts';
 import { afterRefusal, beforeDelete } from '../../../../src/virtual-server/operations/cancel.ts';
 import { afterPoll } from '../../../../src/virtual-server/operations/follow.ts';
-import type { ServerRecord } from '../../../../src/api/record.ts';
+import type { Following, Held, ServerRecord } from '../../../../src/api/record.ts';
 import { KNOWN, denied, facts, shown, webWith, type Shape } from '../../../fixtures/decision.ts';
 import { afterLook } from '../../../fixtures/looks.ts';
 import { DENIED } from '../../../fixtures/visits.ts';
@@ -26,14 +26,14 @@ export const UNREACHABLE = new ProviderError('PROVIDER_UNREACHABLE', 'reset', {}
 export const FAILED = { type: 'failed', error: UNREACHABLE } as const;
 
 /** An object with its own record, as an operation finds it. */
-export function owned(object: VirtualServer, given: Facts): [View, ServerRecord] {
+export function owned<R extends ServerRecord = Held>(object: VirtualServer, given: Facts): [View, R] {
   const at = viewOf(object, given);
   if (at.own === undefined) throw new Error('the object does not own its record');
-  return [at, at.own];
+  return [at, at.own as R];
 }
 
 export const polled = (object: VirtualServer, answer: TaskAnswer, given = facts()): Outcome =>
-  afterPoll(...owned(object, given), answer);
+  afterPoll(...owned<Following | Held>(object, given), answer);
 
 export const looked = (object: VirtualServer, answer: ServerAnswer = shown(), given = facts()): Outcome =>
   afterLook(...owned(object, given), answer);

@@ -135,7 +135,7 @@ describe('the expiry of a server', () => {
     ['72h', 72 * HOUR_MS],
     ['45s', 45_000],
   ])('is %s after it was ready', (ttl, ms) => {
-    expect(expiryOf(web({ spec: { ttl } }), record({ readyAt: at(0) }))).toBe(NOW + ms);
+    expect(expiryOf(web({ spec: { ttl } }), record({ identifier: 'srv1', readyAt: at(0) }))).toBe(NOW + ms);
   });
 
   it.each([

@@ -1,6 +1,6 @@
 /** Helpers for the tests of the checks: a case, and what must hold for the cases of every check. */
 import { describe, expect, it } from 'vitest';
-import type { ServerRecord } from '../../../../../src/api/record.ts';
+import type { Following, Held, ServerRecord } from '../../../../../src/api/record.ts';
 import type { VirtualServer } from '../../../../../src/api/virtual-server.ts';
 import { CHAINS } from '../../../../../src/virtual-server/decision/decide.ts';
 import { inputsOf } from '../../../../../src/virtual-server/decision/inputs.ts';
@@ -53,10 +53,10 @@ export const asking = (reason: string, subject: string | undefined): unknown =>
 export const park = (reason: string, more: object = {}): unknown =>
   expect.objectContaining({ type: 'park', verdict: expect.objectContaining({ reason }) as unknown, ...more });
 
-export const cancels = (record: ServerRecord): Operation => ({ type: 'cancel', record, identifier: 'srv1' });
+export const cancels = (record: Held): Operation => ({ type: 'cancel', record, identifier: 'srv1' });
 
-export const follows = (record: ServerRecord): Operation => ({ type: 'follow', record, task: 7 });
-export const looks = (record: ServerRecord): Operation => ({ type: 'look', record, identifier: 'srv1' });
+export const follows = (record: Following | Held): Operation => ({ type: 'follow', record, task: 7 });
+export const looks = (record: Held): Operation => ({ type: 'look', record, identifier: 'srv1' });
 export const releases = (why: string, record?: ServerRecord) => ({ type: 'release', why, record });
 export const writes = (why: string, record: ServerRecord) => ({ type: 'record', record, why });
 

@@ -1,0 +1,37 @@
+/** A record is in one of four phases. The compiler refuses, in this file, what no phase has. */
+import { expect, it } from 'vitest';
+import {
+  inPhase,
+  isClaimed,
+  type Claimed,
+  type Following,
+  type Held,
+  type Unordered,
+} from '../../../src/api/record.ts';
+
+const bare = { owner: 'u', mode: 'create' } as const;
+const unordered: Unordered = bare;
+const claimed: Claimed = { ...bare, attempt: 'a1' };
+const following: Following = { ...bare, attempt: 'a1', task: 7 };
+const held: Held = { ...bare, attempt: 'a1', task: 7, identifier: 'srv1' };
+const time = '2026-01-01T00:00:00Z';
+
+it('is claimed between the claim and the answer', () => {
+  expect([unordered, claimed, following, held].map(isClaimed)).toEqual([false, true, false, false]);
+});
+
+it('has only the fields of its phase', () => {
+  // @ts-expect-error A claim has the name of its attempt.
+  const nameless: Claimed = bare;
+  // @ts-expect-error Without an identifier, there is no server to doubt.
+  const doubted: Following = { ...following, doubt: { identifier: 'srv1', reason: 'AbsenceUnproven', since: time } };
+  // @ts-expect-error Nothing can be missing that was never named.
+  const missing: Claimed = { ...claimed, missingAt: time };
+  // @ts-expect-error Only a task can fail.
+  const failed: Claimed = { ...claimed, createFailure: { said: 'no' } };
+  // @ts-expect-error No question is open about an order that does not exist.
+  const open: Unordered = { ...unordered, open: { reason: 'TaskNotFound', since: time } };
+  // @ts-expect-error What was never known cannot expire.
+  const expired: Following = { ...following, expiredAt: time };
+  expect([nameless, doubted, missing, failed, open, expired].map(inPhase)).toHaveLength(6);
+});
