@@ -378,7 +378,7 @@ export class Operator {
   }
 }
 
-/** The status itself cannot tell it. */
+/** The status itself was refused, so an Event reports it. */
 function statusRefused(error: KubeError): EventNote {
   const { said, remedy } = refusalOf(error);
   const what = `The API server refuses to write the status: ${said} The status may be out of date`;

@@ -23,9 +23,9 @@ export const TYPES_WITH_EVENT = CONDITION_TYPES.filter((type) => 'event' in COND
 
 /** Properties of an object while this is its current reason. */
 export type Trait =
-  /** Needs no attention: its Event is not a Warning, and its message points to no page of its own. */
+  /** Needs no attention: its Event is not a Warning, and its message links to no page. */
   | 'calm'
-  /** No Event tells of it, because the next reason has one. */
+  /** Has no Event, because the next reason has one. */
   | 'silent'
   /** Fixing the Secret resolves it; the operator checks the Secret without calling the provider. */
   | 'aboutKey'

@@ -1,9 +1,9 @@
-/** What a record says is open about an order or a server, whatever the conditions show at the moment. Pure. */
+/** The open questions in a record, whatever the conditions show at the moment. Pure. */
 import { hasTrait, type Reason, type Trait } from './conditions.ts';
 import type { ServerRecord } from './record.ts';
 import { cut } from '../base/text.ts';
 
-/** It is unclear which server the object has, or whether it has one. A later one says more; the last four say the same amount. */
+/** It is unclear which server the object has, or whether it has one. Later ones say more; the last four rank the same. */
 export const QUESTIONS: readonly Reason[] = [
   'CreateInFlight',
   'IdentifierInUse',

@@ -5,7 +5,7 @@
 import { ECDH } from 'node:crypto';
 import { err, ok, type Result } from '../base/result.ts';
 
-/** One key with any line ends around it, for the API server: it looks at no more than the form. */
+/** One key with any line ends around it, for the API server, which checks only the form. */
 export const KEY_FORM =
   '^[ \\t\\r\\n]*(ssh-|ecdsa-|sk-)[^ \\t\\r\\n]+[ \\t]+[A-Za-z0-9+/=]+([ \\t][^\\r\\n]*)?[ \\t\\r\\n]*$';
 /** In PEM, in PuTTY's format, or the base64 of OpenSSH's format alone. */

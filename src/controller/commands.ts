@@ -19,7 +19,7 @@ export interface Advice {
   then?: string;
 }
 
-/** `type` and `name`: of another object than the one that the step is about. */
+/** `type` and `name`: if the command is about a different object than the step. */
 export type Command = { type?: typeof SERVER_SHORT_NAME | typeof SET_SHORT_NAME; name?: string } & (
   | { verb: 'annotate'; annotation: string; value: string }
   | { verb: 'unannotate'; annotations: readonly string[] }

@@ -1,5 +1,5 @@
 /**
- * An operator that only observes (`--observe-only`): whether it may report, and what it would do. It takes no Lease. While
+ * In observe-only mode: whether the operator may report, and what it would do. It takes no Lease. While
  * another operator renews the Lease, that one writes status and Events, and two writers of one status would fight.
  */
 import { KubeError } from '../kube/error.ts';

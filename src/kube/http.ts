@@ -215,7 +215,7 @@ function withoutAddress(target: buildConnector.Options): buildConnector.Options 
 
 const plainHost = (hostname: string): string => hostname.replace(/^\[(.*)\]$/, '$1');
 
-/** As Go programs trust them: those of the system, which may have one of the company, beside those that Node brings along. */
+/** The CAs that Go programs trust: those of the system, perhaps with a company CA, and those built into Node. */
 function publicAuthorities(): string[] {
   return [...new Set([...getCACertificates('default'), ...getCACertificates('system')])];
 }

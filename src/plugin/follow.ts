@@ -1,4 +1,4 @@
-/** Looks every second until something is as the user wants it, is stuck, or the time is up, and shows the progress. */
+/** Checks every second until the wanted state is reached, the object is stuck, or the timeout ends, and shows the progress. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { MAX_DURATION_DAYS } from '../base/duration.ts';
 import type { Context } from './context.ts';

@@ -51,7 +51,7 @@ function text(report: PlanReport, paint: Paint): string[] {
   ];
 }
 
-/** For a comment on a pull request. Whatever comes from a manifest or the cluster stands in code, where it cannot act. */
+/** For a comment on a pull request. Text from a manifest or the cluster is in code spans, where it has no effect. */
 function markdown(report: PlanReport): string[] {
   const shown = report.changes.filter(({ verb }) => verb !== 'none');
   const rows = shown.map((change) =>

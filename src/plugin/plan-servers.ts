@@ -203,7 +203,7 @@ export function endingOf(object: VirtualServer, scene: Scene): Outcome {
   }
 }
 
-/** The deletion of several objects. `stays`: names of those whose servers nobody cancels. */
+/** The deletion of several objects. `stays`: the objects whose servers are not cancelled. */
 export function endingsOf(objects: readonly VirtualServer[], scene: Scene): { cancelled: Costs[]; stays: string[] } {
   const endings = objects.map((object) => ({ object, ...endingOf(object, scene) }));
   return {

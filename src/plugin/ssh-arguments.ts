@@ -64,7 +64,7 @@ function aliasOf(identifier: string): string {
   return `vps-${name}`;
 }
 
-/** A key that ssh reads as a key and as nothing else, whoever wrote the status. */
+/** A key that ssh can read only as a key, even if the status was forged. */
 function isKey({ type, key }: { type: unknown; key: unknown }): boolean {
   return isText(type, /^[A-Za-z0-9@.-]+$/) && isText(key, /^[A-Za-z0-9+/]+={0,2}$/);
 }

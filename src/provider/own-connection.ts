@@ -25,7 +25,7 @@ interface OwnAnswer {
   cut?: Error;
 }
 
-/** True if the connection can carry a request, as far as this side knows. Data that nobody asked for makes it unusable. */
+/** True if the connection can carry a request, as far as this side knows. Unrequested data makes it unusable. */
 export function isUsable(socket: Socket): boolean {
   return !socket.destroyed && socket.readable && socket.writable && socket.readableLength === 0;
 }
@@ -53,7 +53,7 @@ export function requestOn(socket: Socket, options: OwnRequest, signal: AbortSign
     request.once('error', (error) => reject(isHangUp(error) ? closedError() : error));
     request.once('close', () => {
       signal.removeEventListener('abort', abort);
-      // Without the check, each order would build an error that nobody sees, with its stack.
+      // Without the check, each order would create an unused error with its stack.
       if (!isAnswered) reject(closedError());
     });
     request.end(body);

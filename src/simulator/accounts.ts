@@ -66,7 +66,7 @@ export class SimulatedAccounts {
   }
 
   /**
-   * The key logs in to this account from now on; creates the account if it does not exist. Its tokens stay with the old
+   * The key logs in to this account from now on; creates the account if it does not exist. Its tokens still belong to the old
    * account unless `moveTokens` (the documentation does not say).
    */
   moveKey(keyId: string, account: string, { moveTokens = false }: { moveTokens?: boolean } = {}): void {

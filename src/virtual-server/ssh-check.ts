@@ -62,11 +62,11 @@ const KEX: NonNullable<ConnectConfig['algorithms']>['kex'] = [
 
 interface SshProbeOptions {
   /**
-   * Also connects to addresses that no single host of the Internet has: those of this machine, of its network and of its cloud's
+   * Also connects to addresses that are not public: of this machine, its network and its cloud's
    * metadata service. The provider chooses the address.
    */
   privateAddresses: boolean;
-  /** The others are for tests. */
+  /** The fields below are for tests. */
   timeoutMs?: number;
   atOnce?: number;
   lookup?: LookupFunction;

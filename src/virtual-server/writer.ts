@@ -49,7 +49,7 @@ export interface WriterServices {
 export interface Step {
   name: string;
   next: Outcome;
-  /** Whatever the journal knows and the new record does not name is resolved, by a definite answer or by you. */
+  /** Every attempt in the journal that the new record does not name is resolved, by a definite answer or by you. */
   resolves?: boolean;
 }
 
@@ -198,7 +198,7 @@ class StatusWriter implements Writer {
 }
 
 /**
- * Says in the status that the API server has refused a write of the object, if that is what `error` means. Whoever calls
+ * Reports in the status that the API server refused a write of the object, if `error` is a refusal. A caller of
  * it throws the error: the visit has failed, and is repeated.
  */
 export async function tellRefused(
@@ -214,7 +214,7 @@ export async function tellRefused(
   const { object } = at;
   const { namespace, name, uid } = object.metadata;
   metrics?.add(REFUSED_WRITES, { controller: SERVER_SINGULAR, write: kind });
-  // A plan from before would leave the object as it is once the write is accepted.
+  // An earlier plan would skip the object once the write is accepted.
   objects.remember(uid, { ...withoutPlan(objects.memo(uid)), toldAt: undefined });
   const { status, event } = refusedStatus(at, { ...write, refusal: refusalOf(error) });
   try {

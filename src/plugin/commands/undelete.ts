@@ -234,7 +234,7 @@ export function requireCancellable(
   const taker = metadata.annotations?.[HAND_OVER_ANNOTATION];
   if (taker !== undefined) throw fail(`${name} hands its server over to ${clean(taker)}`);
   const identifier = heldServer(object);
-  // The end of a delay is a word about one server, and there is none yet to say it about.
+  // The end of a delay names one server, and no server is known yet.
   const isUnknown = identifier === undefined && (isDying || (spec.deletionDelay !== undefined && mayHold(object)));
   if (now && isUnknown)
     throw fail(`not yet: the operator does not know the server of ${name}`, `kubectl vps status ${name}${where}`);

@@ -16,7 +16,7 @@ export interface WaitOptions {
   timeoutMs: number;
 }
 
-/** Waits for one after the other: all have to reach the state, within one time. */
+/** Waits for each in turn: all have to reach the state within one timeout. */
 export async function waitForAll(context: Context, targets: readonly Target[], options: WaitOptions): Promise<void> {
   const start = context.now();
   for (const [index, target] of targets.entries()) {

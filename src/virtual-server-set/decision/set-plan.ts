@@ -27,7 +27,7 @@ export type SetAction =
 export const memberNameOf = (action: SetAction): string =>
   action.type === 'create' ? action.manifest.metadata.name : action.name;
 
-/** The API server rejected this action, and will again until somebody changes something. */
+/** The API server rejected this action, and will reject it again until something changes. */
 export interface Rejection {
   action: SetAction;
   message: string;

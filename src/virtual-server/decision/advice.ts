@@ -44,7 +44,7 @@ export function adopt(identifier?: string): Command {
   return annotate(ADOPT_ANNOTATION, isUsable ? identifier : 'IDENTIFIER');
 }
 
-/** The change of spec that lets the object be deleted and keeps the server. The API server accepts no expiry beside it. */
+/** The change of spec that allows the deletion and keeps the server. The API server accepts no expiry with it. */
 export function retainedSpec({ spec: { deletionProtection, ttl, expiresAt } }: Pick<VirtualServer, 'spec'>): object {
   return {
     deletionPolicy: 'Retain',
@@ -240,7 +240,7 @@ const restoreRecord: Steps = ({ object }) => {
   ];
 };
 
-/** The subject is the definition that is being deleted; that of sets may be gone already, and then there is none. */
+/** The subject is the definition that is being deleted; none if the definition of sets is already gone. */
 const definitionDeleting: Steps = (about) => {
   const { record, subject } = about;
   const [which, first] =

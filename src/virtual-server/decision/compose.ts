@@ -60,7 +60,7 @@ function resumed(object: VirtualServer, record: ServerRecord | undefined): Verdi
   return { reason: 'Pending', message: 'The operator continues: the API server accepts its writes again' };
 }
 
-/** Without the verdict about a write that was refused, which is over; a server that was Ready then still is. */
+/** Drops the verdict about a refused write once it is outdated; a server that was Ready then is still Ready. */
 function withoutRefusal(object: VirtualServer, conditions: readonly Condition[]): readonly Condition[] {
   const reason = currentReason(conditions);
   // Whoever finds this object next must not forget that its server is gone.
@@ -121,7 +121,7 @@ export function compose(object: VirtualServer, parts: Parts, now: number): Virtu
   const isKept = cancelIsForbidden(object) !== undefined || record?.identifier === undefined;
   const cancelsAt = isReadable && !isKept ? delayEndOf(object, record) : undefined;
   const identifier = isReadable && record?.expiredAt === undefined ? record?.identifier : undefined;
-  // A record whose owner was lost is no other object's: a DELETE that was sent must not be forgotten.
+  // A record that lost its owner belongs to no other object, and a DELETE that was sent must not be forgotten.
   const isOther = isCopied && typeof before.owner === 'string';
   const isSame = !isOther && object.status?.identifier === identifier;
   const cancelRequestedAt = (isSame ? askedAt : undefined) ?? (parts.isAsked === true ? timestamp(now) : undefined);

@@ -43,7 +43,7 @@ export function taskFailed(before: View, polled: PolledRecord, error: ResponseEr
   return confirmed(at, polled, failure.said);
 }
 
-/** The provider does not know the task any more that has failed. Undefined if it has not. */
+/** The provider has forgotten a failed task. Undefined if the task did not fail. */
 export function forgottenFailure(at: View, polled: PolledRecord): Outcome | undefined {
   const { record } = polled;
   const { failure } = at.facts.memo.evidence;

@@ -121,7 +121,7 @@ export function decide(view: View): Operation {
   throw new Error('no check has an answer');
 }
 
-/** Only finalizers of others keep the object; the operator is done with it. */
+/** Only finalizers of other controllers keep the object; the operator is done with it. */
 export function finalizerIsGone({ object }: View): Operation | undefined {
   return isLetGo(object) ? { type: 'wait', when: ON_CHANGE } : undefined;
 }
@@ -298,7 +298,7 @@ export function serverIsGiven(view: View): Operation | undefined {
   return park('HandOverPending', message);
 }
 
-/** An object that is to give its server away has no use for another one. */
+/** An object that hands its server over needs no other one. */
 export function serverIsNotWanted({ object }: View): Operation | undefined {
   const taker = takerOf(object);
   if (taker === undefined) return undefined;
@@ -308,7 +308,7 @@ export function serverIsNotWanted({ object }: View): Operation | undefined {
   return park(problem === undefined ? 'HandOverPending' : 'HandOverRefused', message);
 }
 
-/** Whoever takes a deletion back wants that server, and not an empty new one. */
+/** A user who takes a deletion back wants that server, not an empty new one. */
 export function serverIsToBeTakenOver({ object, adoption }: View): Operation | undefined {
   if (object.metadata.annotations?.[TAKE_OVER_ANNOTATION] === undefined || adoption !== undefined) return undefined;
   const message =
@@ -317,7 +317,7 @@ export function serverIsToBeTakenOver({ object, adoption }: View): Operation | u
   return park('HandOverRefused', message, ON_CHANGE, object.metadata.name);
 }
 
-/** The operator orders and adopts nothing that it would have to cancel at once. */
+/** Otherwise, the operator would have to cancel the server at once. */
 export function timeIsOver({ own, object, facts }: View): Operation | undefined {
   const at = expiryOf(object, own);
   if (at === undefined || clockOf(facts) < at) return undefined;
@@ -342,7 +342,7 @@ export function serverIsToBeOrdered(view: View): Operation {
   return notDue(view, 'order') ?? journalIsUnavailable(facts) ?? { type: 'order', record: own };
 }
 
-/** The operator claims nothing that it could not send. */
+/** Without a journal the order could not be sent, so claim nothing. */
 function journalIsUnavailable({ journalProblem, timing }: Facts): Operation | undefined {
   if (journalProblem === undefined) return undefined;
   const message =
@@ -449,7 +449,7 @@ export function serverIsRetained({ own, object, facts }: OwnView): Operation | u
   return giverIsStillThere(facts) ?? { type: 'release', why: 'retained', record: own };
 }
 
-/** The protection is about the cancellation. A server that will be retained needs none, even if it is still unknown. */
+/** Protection only concerns the cancellation, so a server to retain needs none, even if it is still unknown. */
 export function serverIsProtected({ object }: View): Operation | undefined {
   if (!object.spec.deletionProtection || object.spec.deletionPolicy === 'Retain') return undefined;
   const message = 'This object is being deleted, but its server is not cancelled while spec.deletionProtection is true';
@@ -462,7 +462,7 @@ export function serverIsProtected({ object }: View): Operation | undefined {
  */
 export function serverIsKept(view: OwnView): Operation | undefined {
   const { own, object, facts } = view;
-  // Whoever waits for the server is told that it is gone, instead of being left without a word.
+  // Report that the server is gone, because you may be waiting for it.
   const isOver = isGone(facts.memo, own.identifier) && takerOf(object) === undefined;
   return !keepsServer(object, own, facts) || isOver ? undefined : serverIsHeld(view);
 }

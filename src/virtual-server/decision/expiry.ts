@@ -46,7 +46,7 @@ export function isToExpire(object: VirtualServer, record: ServerRecord, facts: F
   return at !== undefined && clockOf(facts) >= at && cancelIsForbidden(object) === undefined;
 }
 
-/** ms until the expiry; Infinity if there is none, or if it has passed: from then on other things than time decide. */
+/** ms until the expiry; Infinity if there is none, or if it has passed: after that, time no longer decides. */
 export function untilExpiry(object: VirtualServer, record: ServerRecord | undefined, facts: Facts): number {
   const left = (expiryOf(object, record) ?? Infinity) - clockOf(facts);
   return left > 0 ? left : Infinity;

@@ -19,7 +19,7 @@ export type HostKey = NonNullable<VirtualServerStatus['sshHostKeys']>[number];
  * The keys in the status, if they are keys of the server in the record, which has just shown itself as `server`. They belong to
  * the identifier and, as far as the provider shows any, to the hardware addresses beside them: a server that you accepted in
  * place of another one starts without keys. Without the mirror of the record, which an operator that only
- * observes does not write, they are keys of this server all the same.
+ * observes does not write, they are still keys of this server.
  */
 export function knownKeys({ status }: VirtualServer, record: ServerRecord, server: Server): readonly HostKey[] {
   const { sshHostKeys = [], identifier, macs = [], ipv6 = [] } = status ?? {};

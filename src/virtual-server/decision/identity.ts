@@ -224,8 +224,8 @@ function isEnough(known: Fingerprint | undefined, purpose: Purpose): boolean {
 const isBlank = ({ macs, ipv6 }: Fingerprint): boolean => macs === undefined && ipv6 === undefined;
 
 /**
- * True if `seen` tells more than the record does. Unless it was proven that both are of one server, or nothing was ever
- * shown, the record stays: a server that was only looked at must not become one that may be cancelled.
+ * True if `seen` has more addresses than the record. Unless it was proven that both are of one server, or nothing was ever
+ * shown, the record does not change: a read alone must not make a server cancellable.
  */
 function isRicher(seen: Fingerprint, known: Fingerprint, isProven: boolean): boolean {
   return (isProven && known.macs === undefined && seen.macs !== undefined) || (isBlank(known) && !isBlank(seen));
@@ -236,7 +236,7 @@ export function hasAccepted(object: VirtualServer, word: string): boolean {
   return object.metadata.annotations?.[ACCEPT_SERVER_ANNOTATION] === word;
 }
 
-/** True after a denial, and after a read that was not recognized. The record tells what an earlier process found. */
+/** True after a denial, and after a read that was not recognized. The record has what an earlier process found. */
 export function isInDoubt(object: VirtualServer, { evidence }: Memo): boolean {
   const { denials, unrecognized, task } = evidence;
   const identifier = mirrorIn(object.status)?.identifier;

@@ -41,7 +41,7 @@ function inputsText(object: VirtualServer): string {
 
 export type Adoption = { ok: true; identifier: string } | { ok: false; message: string } | undefined;
 
-/** The server that the annotation names; undefined if there is no annotation. */
+/** The server that the annotation names; undefined without the annotation. */
 export function adoptionOf(object: VirtualServer): Adoption {
   const value = object.metadata.annotations?.[ADOPT_ANNOTATION];
   if (value === undefined) return undefined;

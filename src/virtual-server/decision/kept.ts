@@ -1,4 +1,4 @@
-/** What a deleted object says while it keeps its server, by its delay or because it hands the server over. Pure. */
+/** The verdict for a deleted object that keeps its server, because of a delay or a hand-over. Pure. */
 import { HAND_OVER_ANNOTATION } from '../../api/names.ts';
 import type { ServerRecord } from '../../api/record.ts';
 import type { VirtualServer } from '../../api/virtual-server.ts';
@@ -10,10 +10,10 @@ import { takerOf, takerProblem } from './inputs.ts';
 import type { Evidence } from './memo.ts';
 import type { Facts } from './types.ts';
 
-/** How long a hand-over to an object that does not exist, or is being deleted, is no reason to worry (ms). */
+/** How long the taker of a hand-over may be missing or being deleted before the object reports it (ms). */
 const TAKER_MS = UNITS_MS.h;
 
-/** Whatever the server does: its end is what matters. `missing`: see `missingTaker`. */
+/** The state of the server does not matter here, only its end. `missing`: see `missingTaker`. */
 export function kept(
   object: VirtualServer,
   record: ServerRecord,

@@ -341,8 +341,8 @@ export function withOrderAgain(record: ServerRecord, order: FailedOrder): Server
 }
 
 /**
- * The record with the server of a failed order that has appeared all the same, and that this object does not need any more. The
- * order stays as it is while there is no room for another orphan.
+ * The record with the late server of a failed order, which this object no longer needs, as an orphan. The
+ * order does not change while the record has no room for another orphan.
  */
 export function withOrphaned<R extends ServerRecord>(record: R, order: FailedOrder): R {
   if ((record.orphans?.length ?? 0) >= MAX_ORPHANS) return record;

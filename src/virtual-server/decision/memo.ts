@@ -78,7 +78,7 @@ export interface Evidence {
 export type TaskEvidence =
   /** The task has answered 303, or this process has read the server with this identifier. */
   | { state: 'over'; identifier: string }
-  /** The task cannot tell more, so the server itself is read once. */
+  /** The task reports nothing more, so the server itself is read once. */
   | ({ state: 'silent' } & Silence);
 
 export type Silence =
@@ -97,7 +97,7 @@ export interface Failure {
 }
 
 /**
- * What the list of servers says of a denied server. `yes`: it does not have the server. `perhaps`: nor has it, but it may leave
+ * Whether the list of servers confirms a denial. `yes`: it does not have the server. `perhaps`: nor has it, but it may leave
  * out servers whose task runs, and this one was never read. `no`: there is no list.
  */
 export type Unlisted = 'yes' | 'perhaps' | 'no';
@@ -112,7 +112,7 @@ export interface Denials {
   /** When the last denial of all came, counted or not. */
   lastAt: number;
   counted: number;
-  /** What the list of servers says of all counted denials: the least that it says of any. */
+  /** The weakest evidence that the list of servers gave for any counted denial. */
   unlisted: Unlisted;
 }
 
@@ -124,12 +124,12 @@ export interface Boot {
 
 /** How far the end of a server has come. */
 export type End =
-  /** A DELETE was sent; its answer was lost, or the server was seen to live on since. */
+  /** A DELETE was sent; its answer was lost, or the server was seen running since. */
   | { state: 'requested'; identifier: string }
   | AnsweredCancel
   /** The provider's word, confirmed by what it shows since. */
   | { state: 'confirmed'; identifier: string }
-  /** Its absence is proven, without the provider's word. `wasRequested`: a DELETE was sent, and its answer was lost. */
+  /** Its absence is proven by denials. `wasRequested`: a DELETE was sent, and its answer was lost. */
   | { state: 'gone'; identifier: string; wasRequested: boolean };
 
 /** The documented 200 to a DELETE: the provider's word that the server is cancelled, and not proof (operations/cancel.ts). */
@@ -180,7 +180,7 @@ export function wasRequested(memo: Memo, identifier: string | undefined): boolea
   return end?.state === 'requested' || (end?.state === 'gone' && end.wasRequested);
 }
 
-/** True if a DELETE was sent for this server, whatever was heard of it. */
+/** True if a DELETE was sent for this server, whatever the answer. */
 export function wasSent(memo: Memo, identifier: string | undefined): boolean {
   const end = endOf(memo, identifier);
   return end !== undefined && (end.state !== 'gone' || end.wasRequested);
@@ -198,13 +198,13 @@ export function withoutGone(memo: Memo): Memo {
   return withEvidence(memo, { end: end.wasRequested ? { state: 'requested', identifier } : undefined });
 }
 
-/** The provider's word about this server; undefined if it never gave any, or the server was seen to live on since. */
+/** The provider's word about this server; undefined without one, or if the server was seen running since. */
 export function answeredCancel(memo: Memo, identifier: string | undefined): AnsweredCancel | undefined {
   const end = endOf(memo, identifier);
   return end?.state === 'answered' ? end : undefined;
 }
 
-/** The server lives on: later answers no longer confirm the word. That a DELETE was sent stays known. */
+/** The server still runs, so later answers no longer confirm the word. The memo still knows that a DELETE was sent. */
 export function withoutWord(memo: Memo): Memo {
   const { end } = memo.evidence;
   if (end?.state !== 'answered') return memo;

@@ -29,7 +29,7 @@ const BLIND_PART = 1 / 3;
 const TRUST = 3;
 /** How many polls are spread over the times that tasks took before. */
 const POLLS = 6;
-/** A longer time is no information that anybody can use (ms). */
+/** A longer estimate is of no use (ms). */
 const LONGEST_MS = 24 * 60 * 60_000;
 
 type AboutPoll = Pick<Facts, 'now' | 'monotonic' | 'timing' | 'taskTimes' | 'jitter' | 'memo'>;
@@ -95,7 +95,7 @@ function expected(
   const { percent, secondsRemaining } = progress;
   const usually = usualMs(taskTimes);
   if (secondsRemaining !== undefined) {
-    // The seconds may be those of one step of several.
+    // The text may only count the seconds of the current step.
     const endsInMs = Math.max(secondsRemaining * 1000, (usually ?? 0) - elapsedMs);
     return { waitMs: secondsRemaining * 1000 + MARGIN_MS, endsInMs };
   }

@@ -1,5 +1,5 @@
 /**
- * What a visit leaves open, for the record: conditions show one reason at a time, and any other one may take its place before the
+ * Keeps open questions in the record: a condition shows one reason at a time, and another one may replace it before the
  * question is answered. Pure.
  */
 import { QUESTIONS, doubtIn, openReason, questionOf } from '../../api/open.ts';
@@ -18,7 +18,7 @@ const MOST = 5;
 const rankOf = (reason: string | undefined): number =>
   Math.min(MOST, (QUESTIONS as readonly string[]).indexOf(reason ?? ''));
 
-/** The record after a visit that ends with this verdict. A question gives way only to one that says as much. */
+/** The record after a visit that ends with this verdict. Only a question of the same or a higher rank replaces another. */
 export function withOpen(record: ServerRecord, { reason, subject }: Verdict, now: number): ServerRecord {
   if (!holdsSomething(record)) return record;
   const { open } = record;
@@ -39,7 +39,7 @@ export function withoutOpen<R extends ServerRecord>(record: R): R {
   return without<ServerRecord, 'open' | 'doubt'>(record, 'open', 'doubt') as R;
 }
 
-/** What stays open behind this reason, in sentences, with the reasons that say what you can do; undefined if nothing does. */
+/** The open questions that this reason hides, as sentences, with the reasons whose advice applies; undefined if there are none. */
 export function coveredBy(
   reason: Reason,
   record: ServerRecord | undefined,

@@ -18,7 +18,7 @@ export interface SshEndpoint {
 }
 
 /**
- * The result of the SSH check. `key`: the host key that the host has proven to hold; `noKey`: why there is none. All texts are
+ * The result of the SSH check. `key`: the host key, whose possession the host has proven; `noKey`: why it is missing. All texts are
  * short and printable.
  */
 export type ProbeResult = Result<{ banner: string; key?: ShownKey; noKey?: string }>;

@@ -1,5 +1,5 @@
 /**
- * What an object says while the API server refuses a write of its metadata, or of its connection Secret. The API server may
+ * The status while the API server refuses a write of the metadata or of the connection Secret. The API server may
  * still accept the status, which is a separate resource. Pure.
  */
 import { FINALIZER, RECORD_ANNOTATION } from '../../api/names.ts';
@@ -64,7 +64,7 @@ function careful<R extends object>(stored: R, next: ServerRecord | null | undefi
   return { ...stored, ...(gone && { doubt: gone }), ...(open && { open }) };
 }
 
-/** The provider may give the addresses of a server that is gone to another customer; its host keys prove who it was. */
+/** The provider may give the addresses of a server that is gone to another customer; its host keys still identify it. */
 function leftOf({ status }: VirtualServer): VirtualServerStatus {
   return status?.sshHostKeys === undefined ? {} : { sshHostKeys: status.sshHostKeys };
 }
@@ -85,7 +85,7 @@ export function withMirrorOf(
   return { ...rest, ...(record !== undefined && (status?.record !== undefined || record !== kept) && { record }) };
 }
 
-/** What is the case until the write is accepted. */
+/** What this means until the write is accepted. */
 function consequence({ object, deleting }: View, { record, unwritten }: RefusedWrite['next']): string {
   if (unwritten !== undefined) return unwritten.says;
   const stored = knownRecord(object);

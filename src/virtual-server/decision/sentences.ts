@@ -1,5 +1,5 @@
 /**
- * Messages that several places share: what is the case. A message that only one place needs stands beside its reason;
+ * Messages that several places share. A message that only one place needs is next to its reason;
  * advice.ts adds what you can do, and controller/conditions.ts adds the link and limits the length. Pure.
  */
 import type { ServerRecord } from '../../api/record.ts';
@@ -29,7 +29,7 @@ export function unknownMessage({ attempt = '', hintedTask }: ServerRecord, cause
 
 export const RESTORE_KEY = 'If you changed the API key or the base URL, restore those that were used for the order';
 
-/** Why a denial proves nothing: it came from another account than the one that has the server. */
+/** Why a denial proves nothing: it came from a different account than the server's. */
 export const OTHER_KEY =
   'the API key or the base URL differs from the one with which it was last seen. Restore that key or URL';
 

@@ -1,5 +1,5 @@
 /**
- * What a task says, and what follows when it can tell no more, so that the server was read in its place: the task does not
+ * What a task reports, and what follows once it reports nothing more and the server is read instead: the task does not
  * end, names another server than before, or is denied. Pure.
  */
 import type { Verdict } from '../../controller/conditions.ts';
@@ -110,7 +110,7 @@ function askedInVain(at: View, record: ServerRecord, verdict: Verdict, fields?: 
   return retryLater(withMemo(at, withoutSilence(at.facts.memo)), 'follow', parts, at.facts.timing.pollMs);
 }
 
-/** The task cannot tell more: the server itself is read once. */
+/** The task reports nothing more, so the server itself is read once. */
 export function withSilence(memo: Memo, silence: Silence): Memo {
   return withEvidence(memo, { task: { state: 'silent', ...silence } });
 }

@@ -1,5 +1,5 @@
 /**
- * Whether a deleted object gives its server to another one, which must not change what matters about it: above all, it must
+ * Whether a deleted object hands its server over to another one, which must not treat it worse: above all, it must
  * not end it. The operator, `kubectl vps undelete` and `kubectl vps plan` ask the same. Pure.
  */
 import { durationMs, timestamp, UNITS_MS } from '../../base/duration.ts';
@@ -29,7 +29,7 @@ export type Given =
   | { ok: false; isFinal: false; why: string }
   | ({ ok: false; isFinal: true } & Never);
 
-/** Why a giver does not give its server before one of the two objects changes. `isGone`: it has no server any more. */
+/** Why the giver keeps its server until one of the two objects changes. `isGone`: its server is gone. */
 export interface Never {
   why: string;
   isGone?: true;

@@ -107,9 +107,9 @@ export type Operation =
   | { type: 'follow'; record: Following | Held; task: TaskNumber }
   /** Read the server. */
   | { type: 'look'; record: Held; identifier: string }
-  /** Cancel the server of an object that is being deleted, or whose time is up. */
+  /** Cancel the server of an object that is being deleted or has expired. */
   | { type: 'cancel'; record: Held; identifier: string }
-  /** The time of the server is up, and it no longer exists: record that, and order no other. */
+  /** The server has expired and no longer exists: record that, and order no other one. */
   | { type: 'expire'; record: Held }
   /** Remove the finalizer. */
   | {

@@ -30,7 +30,7 @@ export interface Notes {
   remove(entry: JournalEntry, removed: () => void): Promise<void>;
   /** Orders of the last hour that had ended when the folder was opened. */
   readonly ended: readonly EndedOrder[];
-  /** Resolves when all steps of before have ended. */
+  /** Resolves when all earlier steps have ended. */
   close(): Promise<void>;
 }
 

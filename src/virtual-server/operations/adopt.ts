@@ -19,7 +19,7 @@ type Adopt = Extract<Operation, { type: 'adopt' }>;
 
 export async function adopt(visit: Visit, at: View, { record, identifier }: Adopt): Promise<Outcome> {
   const { holders, objects } = visit.services;
-  // Without a key of the account, no message may tell what other objects hold.
+  // Without a key of the account, no message may reveal what other objects hold.
   const key = await visit.key(at);
   if (!key.ok) return withoutKey(visit.view(), 'adopt', key.error);
   const { session } = key.value;
@@ -55,7 +55,7 @@ export async function adopt(visit: Visit, at: View, { record, identifier }: Adop
 
 const ORDERING_RECHECK_MS = 5_000;
 
-/** The server may be the one that another object has ordered and does not know yet. */
+/** Another object may have ordered this server without knowing it yet. */
 export function othersOrder(
   { object, facts }: View,
   record: ServerRecord | undefined,

@@ -1,5 +1,5 @@
 /**
- * Cancels a server, of an object that is being deleted as of one whose time is up. Right before the DELETE, the server,
+ * Cancels the server of an object that is being deleted or has expired. Right before the DELETE, the server,
  * the object and the definitions are read live, so that no cached state cancels a server. Right after it, the server is
  * read again, since the provider's word alone proves nothing.
  */
@@ -56,7 +56,7 @@ async function cancelOnce(visit: Visit, at: View, { record, identifier }: Cancel
   if (!key.ok) return goneUnasked(visit.view()) ?? withoutKey(visit.view(), 'cancel', key.error);
   const { session } = key.value;
 
-  // Another server may have got the identifier, so the server comes first.
+  // Another server may have the identifier now, so read the server first.
   const shown = await readServer(identifier, record.account, session, visit.object);
   const before = visit.view();
   if (shown.type === 'failed') return notCancelled(before, shown.error);
@@ -75,7 +75,7 @@ async function cancelOnce(visit: Visit, at: View, { record, identifier }: Cancel
   if (!(await readLive(visit))) return undefined;
   const definition = await readDefinitions(visit);
 
-  // The operator decides again on what it has just read: you may have changed your mind, and other objects have moved on.
+  // The operator decides again on what it has just read: you or other objects may have changed in the meantime.
   const view = visit.view();
   const still = decide(view);
   if (visit.hasChangedSince(before) || still.type !== 'cancel' || still.identifier !== identifier)
@@ -199,7 +199,7 @@ function mayHaveActed(error: ProviderError): boolean {
 const REFUSED = new Set(['PROVIDER_INVALID_CREDENTIALS', 'PROVIDER_UNAUTHORIZED', 'PROVIDER_RATE_LIMITED']);
 
 /**
- * What follows from the documented answer with the message `said`. `before`, `after`: what the reads around the DELETE have
+ * The outcome after the documented answer with the message `said`. `before`, `after`: what the reads around the DELETE
  * found; undefined: the provider denies the server. Pure.
  */
 export function afterWord(

@@ -1,5 +1,5 @@
 /**
- * The time of the server is up, and it no longer exists (cancel.ts). The object stays, and the operator orders no other
+ * The server has expired and no longer exists (cancel.ts). The object stays, and the operator orders no other
  * server: a GitOps tool that keeps the object would cost money forever.
  */
 import type { Held } from '../../api/record.ts';

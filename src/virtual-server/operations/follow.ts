@@ -167,7 +167,7 @@ function withIdentifier(at: View, record: Following | Held, identifier: string |
   return { verdict: { reason: 'TaskInUse', message: taskInUse(what) } };
 }
 
-/** Adds the server that the task named before it failed, if no status has told of it yet. */
+/** Adds the server that the task named before it failed, if no status shows it yet. */
 function withPolled(at: View, known: Following | Held): PolledRecord {
   const { polled } = at.facts.memo;
   if (known.identifier !== undefined || polled?.task !== known.task || polled.identifier === undefined)
@@ -238,7 +238,7 @@ function pending(
 }
 
 /**
- * A status that would be replaced at once costs the API server more than it tells. Until then, another process finds the
+ * A status that is replaced at once is not worth its write. Until then, another process finds the
  * identifier as this one did, by the task.
  */
 function isSoonOver({ object, facts }: View, { attemptedAt }: ServerRecord, afterMs: number): boolean {
@@ -246,10 +246,10 @@ function isSoonOver({ object, facts }: View, { attemptedAt }: ServerRecord, afte
   return isFirst && (runsForMs(attemptedAt, facts.now) ?? Infinity) + afterMs <= SHORT_MS;
 }
 
-/** The status tells of a task that runs longer than this (ms). */
+/** The status shows a task only if it runs longer than this (ms). */
 const SHORT_MS = 3_000;
 
-/** Where polls are frequent, progress is told only this often (ms), or after ten polls: each text costs a write. */
+/** With frequent polls, progress is written only this often (ms) or every ten polls, because each text costs a write. */
 const PROGRESS_MS = 10_000;
 
 /** True if the status already says, and has said for a short time only, that this task runs. */

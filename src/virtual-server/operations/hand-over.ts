@@ -23,7 +23,7 @@ import { release } from './release.ts';
 
 /** How long a live read may justify a hand-over (ms). */
 const LIVE_READ_MS = 30_000;
-/** How soon the operator looks again if the other object does not tell it to (ms). */
+/** When to check again if no change of the other object triggers a visit (ms). */
 const RECHECK_MS = 5_000;
 
 type TakeOver = Extract<Operation, { type: 'takeOver' }>;
@@ -104,7 +104,7 @@ async function takeFrom(
 
 /**
  * The record that makes the server this object's. Its age, its host keys and what the giver knows of other servers come with it: no key
- * that somebody else shows since then is trusted. Pure.
+ * that another server shows since then is trusted. Pure.
  */
 export function taken(
   at: View,

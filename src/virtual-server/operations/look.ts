@@ -163,7 +163,7 @@ function inBoth({ object, facts }: View, record: Held): Pick<Outcome, 'record' |
 
 /**
  * Whether the annotation can wait until the status is written: a new server is Ready one write sooner, and the mirror has the
- * whole record. The task in the annotation leads to the server all the same.
+ * whole record. The task in the annotation still leads to the server.
  */
 function canFollow(
   { object, deleting }: View,

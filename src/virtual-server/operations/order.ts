@@ -1,6 +1,6 @@
 /**
  * Orders a server. All that an order has to wait for comes first. Then claim, journal and POST follow each other at once,
- * because from the claim on a crash may leave an order whose outcome nobody knows. The visit continues with the first poll of
+ * because after the claim, a crash may leave an order with an unknown outcome. The visit continues with the first poll of
  * the task (follow.ts).
  */
 import type { TaskNumber } from '../../base/exact-numbers.ts';
@@ -66,7 +66,7 @@ export async function order(visit: Visit, at: View): Promise<Outcome | undefined
 }
 
 /**
- * Nothing is ordered beside the server of a failed order that has appeared all the same, or may. Undefined: there is none. The
+ * Orders nothing if the server of a failed order has appeared after all, or may exist. Undefined: order. The
  * mirror is written in the same step, or it would list the order as failed again.
  */
 async function openedAgain(
@@ -80,7 +80,7 @@ async function openedAgain(
   if (appeared !== undefined) {
     const record = withOrderAgain(own, appeared);
     const status = compose(at.object, { record }, at.facts.now);
-    // Your annotation about this order has been obeyed, and must not count against what was just seen.
+    // The operator has acted on your annotation about this order; it must not outweigh what was just seen.
     const memo = withEvidence(withoutPlan(at.facts.memo), { denials: undefined, asked: undefined });
     return { ...goOn(memo, { record }), status };
   }
@@ -239,7 +239,7 @@ function serverLimit({ maximum }: Extract<Full, { full: 'servers' }>): string {
   );
 }
 
-/** Tells no more of other namespaces than the price of a product, which the provider's price list tells too. */
+/** Reveals only the price of a product, which the provider's price list shows too, about other namespaces. */
 function priceLimit(
   { maximum, sum, price }: Extract<Full, { full: 'price' }>,
   { product, diskSize }: VirtualServerSpec,
@@ -335,7 +335,7 @@ export function afterAnswer(at: View, record: Claimed, answer: CreateOutcome): O
   }
 }
 
-/** The first poll follows at once: the sooner the identifier is known, the less can be mistaken for the server. */
+/** The first poll follows at once: an early identifier leaves less time in which another server could be mistaken for this one. */
 function created({ object, facts }: View, record: ServerRecord, task: TaskNumber): Outcome {
   const goes = goOn(withoutPlan(withoutFailures(facts.memo)), { record });
   const fields = without(object.status ?? {}, 'record', 'conditions', 'observedGeneration');

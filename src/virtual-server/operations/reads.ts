@@ -25,9 +25,9 @@ export async function pollTask(task: TaskNumber, account: string | undefined, se
       return 'detail' in asked ? { type: 'taskNotFound', ...asked } : asked.found;
     } catch (error) {
       if (!isAboutTask(error)) throw error;
-      // Another key may have another task with this number: the error then tells no more than a denial.
+      // Under another key, this number may be a different task, so the error proves no more than a denial.
       if (isOfOther(session, account)) return { type: 'taskNotFound', counts: false, detail: OTHER_KEY };
-      // The provider may be in trouble as a whole, which says nothing about this task.
+      // The whole provider may have an outage, which proves nothing about this task.
       if ((await problemOf(session, account)) !== undefined) throw error;
       return { type: 'taskFailed', error };
     }
@@ -68,7 +68,7 @@ export async function readServer(
   });
 }
 
-/** An empty list may be that of a key that sees nothing, and a list may leave out servers whose task runs. */
+/** A key without rights may get an empty list, and a list may omit servers whose task still runs. */
 function unlistedIn(listed: ReadonlySet<string>, object: VirtualServer, session: Session): Unlisted {
   const own = knownRecord(object);
   const isNew = own !== undefined && !wasRead(object, own);
@@ -209,7 +209,7 @@ async function listsProblem(session: Session): Promise<string | undefined> {
   try {
     return (await session.products()).length === 0 ? noProducts('no products either') : undefined;
   } catch (error) {
-    // A key without rights has a reason of its own.
+    // A key without rights has a separate reason.
     if (!(error instanceof ResponseError && error.status < 500) || error.code === 'PROVIDER_FORBIDDEN') throw error;
     return noProducts(`HTTP status ${error.status} instead of its products`);
   }

@@ -41,7 +41,7 @@ const leftBehind = (secret: string, why: string): string =>
   `${capitalized(secret)} could not be updated when its object was released: ${ended(why)} Delete the Secret if you need it no longer`;
 
 /**
- * The object stays if the server of a failed order has appeared: nobody else knows of it. A call that fails keeps no object:
+ * The object stays if the server of a failed order has appeared, because no other object knows it. A failed call keeps no object:
  * the absence was proven before.
  */
 async function orphanedAtEnd(visit: Visit, record: ServerRecord | undefined): Promise<Outcome | undefined> {
@@ -55,11 +55,11 @@ async function orphanedAtEnd(visit: Visit, record: ServerRecord | undefined): Pr
   return { ...goOn(facts.memo, { record: next }), status: compose(object, { record: next }, facts.now) };
 }
 
-/** What the object is told at its end. Pure. */
+/** The last Events of the object. Pure. */
 export function released({ object, facts }: View, operation: Release): Outcome {
   const { record, why } = operation;
   const unwritten = unwrittenOf(operation);
-  // The object may stay for another finalizer, and then must not say what was true of the server.
+  // If another finalizer keeps the object, its status must not describe the server any longer.
   const when = (object.metadata.finalizers?.length ?? 0) > 1 ? NOW : ON_CHANGE;
   const next: Outcome = { record: null, unwritten, memo: facts.memo, events: [], when };
   const tell = (reason: Reason, message: string): Outcome => ({ ...next, events: [eventOf({ reason, message })] });

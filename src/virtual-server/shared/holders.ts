@@ -111,7 +111,7 @@ export class Holders {
               isMaybe(account, holding) ||
               isSameFingerprint(fingerprint, holding.fingerprint)),
         ),
-      // The key decides, not the record: whoever has a key of the account can cancel the server anyway, but a forged record
+      // The key decides, not the record: a user with a key of the account can cancel the server anyway, but a forged record
       // must not stop the cancellation of another tenant's server.
       withAddress: (address, { account, identifier }) =>
         named(

@@ -12,7 +12,7 @@ import { modelKey, sumOf, type Model, type Place, type PricedModel } from '../de
 
 const HOUR_MS = 60 * 60_000;
 
-/** What a visit has taken before others take it. The visit releases it at its end, unless it keeps it. */
+/** A place or an order that a visit reserves. The visit releases it at its end unless it keeps it. */
 export interface Reservation {
   release: () => void;
 }
@@ -149,7 +149,7 @@ export class ServerQuota {
   readonly #held = new OwnedIndex<string, true>();
   /** By uid: the place that a visit is about to fill with an order. */
   readonly #reserved = new Map<string, Place & { namespace: string }>();
-  /** By identifier: servers that live on without an object, in the namespace that ordered or adopted them. */
+  /** By identifier: servers without an object, in the namespace that ordered or adopted them. */
   readonly #left = new Map<string, Place & { namespace: string }>();
 
   /** `perNamespace` 0: no limit. */
@@ -188,7 +188,7 @@ export class ServerQuota {
     this.#left.set(identifier === undefined ? name : identifierKey(identifier), { ...place, namespace });
   }
 
-  /** Takes a place for the object, until it holds something itself, or says why there is none. */
+  /** Reserves a place for the object until it holds something, or returns why there is no place. */
   reserve(namespace: string, uid: string, wanted: Model & { name?: string }): Reservation | Full {
     const reservation = { release: () => this.#reserved.delete(uid) };
     if (this.#isOff) return reservation;

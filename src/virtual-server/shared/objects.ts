@@ -25,7 +25,7 @@ export class Objects implements ObjectStore<VirtualServer> {
   readonly #memos = new Map<string, Memo>();
   /** By key: objects that are gone and not yet taken by `takeGone`. */
   readonly #gone = new Map<string, VirtualServer[]>();
-  /** Uids whose finalizer this process removed itself, with the server that lives on, until that server is counted. */
+  /** Uids of objects that this process released, with the server that keeps running, until the quota counts it. */
   readonly #released = new Map<string, string | undefined>();
 
   constructor(cache: Pick<Informer<VirtualServer>, 'get'>, holders: Holders, quota: ServerQuota) {
@@ -87,7 +87,7 @@ export class Objects implements ObjectStore<VirtualServer> {
     this.#memos.set(uid, memo);
   }
 
-  /** The finalizer is about to be removed; `left`: the server that lives on without the object. */
+  /** The finalizer is about to be removed; `left`: the server that keeps running without the object. */
   released(uid: string, left?: string): void {
     this.#released.set(uid, left);
   }
@@ -120,7 +120,7 @@ export class Objects implements ObjectStore<VirtualServer> {
     const name = takerOf(object);
     if (name === undefined) return undefined;
     const taker = this.newest(`${namespace}/${name}`);
-    // A deleted object takes no server any more, and two that name each other would wait forever.
+    // A deleted object takes over no server, and two objects that name each other would wait forever.
     if (taker === undefined || taker.metadata.deletionTimestamp !== undefined) return 'missing';
     const record = heldRecord(taker);
     const isOther = record !== undefined && holdsSomething(record) && record.takenFrom?.uid !== uid;
@@ -200,7 +200,7 @@ export class Objects implements ObjectStore<VirtualServer> {
   }
 }
 
-/** A server that lives on without an object is no longer read: its last price stays, and an unknown one stays unknown. */
+/** A server without an object is no longer read, so its last price stays, and an unknown price stays unknown. */
 function leftPlace(place: Place): Place {
   return { ...place, state: place.price === undefined ? 'unstated' : undefined };
 }

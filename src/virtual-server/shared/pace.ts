@@ -25,7 +25,7 @@ export function callsOf(object: VirtualServer, { calls }: Memo): Calls {
   return record.identifier === undefined || object.metadata.deletionTimestamp !== undefined ? 'none' : 'resync';
 }
 
-/** A server that runs on after the deletion of its object is only read again. */
+/** A server that keeps running after the deletion of its object is only read again. */
 function isEnding(object: VirtualServer, now: number): boolean {
   if (object.metadata.deletionTimestamp === undefined) return false;
   return now >= (delayEndOf(object, heldBy(object)) ?? -Infinity);
