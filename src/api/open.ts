@@ -31,7 +31,7 @@ export function openReason(record: Partial<ServerRecord> | undefined, trait: Tra
   return reasons.find((reason) => hasTrait(reason, trait));
 }
 
-/** What the record says of its server or its order that Ready should go on to show while calls fail; undefined: nothing. */
+/** The reason in the record that Ready keeps showing while calls fail; undefined if there is none. */
 export function standingReason(record: Partial<ServerRecord> | undefined): Reason | undefined {
   if (record?.identifier !== undefined && record.missingAt !== undefined) return 'ServerMissing';
   return (doubtIn(record)?.reason ?? openReason(record, 'namedByYou')) as Reason | undefined;

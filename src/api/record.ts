@@ -243,8 +243,8 @@ export function parseRecord(text: string | undefined): ParsedRecord {
 }
 
 /**
- * The record in a status, as far as it is valid: the API server checks nothing of it but the attempt. What only a newer
- * version understands stays as it is. Of any other record the valid fields count; without a valid owner and mode there is none.
+ * The valid part of the record in a status, of which the API server checks only the attempt. A record of a newer version is
+ * returned unchanged. Of any other record, only valid fields count; without a valid owner and mode there is no record.
  */
 export function mirrorIn(status: { record?: object | undefined } | undefined): ServerRecord | undefined {
   const stored = status?.record;

@@ -26,7 +26,7 @@ export function hasRunningServer(object: VirtualServer): boolean {
   return isRunning(object.status?.serverStatus) && hasReadServer(object);
 }
 
-/** True if status shows the server as it is, running or not. The status of a server that is missing shows its last state. */
+/** True if status shows the current server, running or not. The status of a server that is missing shows its last state. */
 export function hasReadServer(object: VirtualServer): boolean {
   const { status } = object;
   return status?.serverStatus !== undefined && mirrorIn(status)?.missingAt === undefined && !isLetGo(object);

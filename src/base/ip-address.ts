@@ -2,7 +2,7 @@
 import { BlockList, isIP, SocketAddress } from 'node:net';
 
 /**
- * The one spelling of an IPv6 address, without a zone and a prefix length. Any other text stays as it is.
+ * The one spelling of an IPv6 address, without a zone and a prefix length. Any other text is returned unchanged.
  */
 export function canonicalIpv6(text: string): string {
   const address = bare(text);

@@ -1,6 +1,6 @@
 /**
- * The metrics of an operator. Each is defined once, next to the code that counts it; each operator of a process has
- * values of its own.
+ * The metrics of an operator. Each is defined once, next to the code that counts it; each operator in a process has
+ * separate values.
  */
 import { Counter, Gauge, Histogram, Registry } from 'prom-client';
 

@@ -17,7 +17,7 @@ export interface Resource<T> {
   plural: string;
   /** Throws KubeError `BadResponse` for anything that is not an object of this kind. */
   parse: (value: unknown) => T;
-  /** The body that is sent for an object or for a patch; default: as it is. */
+  /** The body that is sent for an object or for a patch; default: unchanged. */
   format?: (body: object) => object;
   /** Accept header of a read, if the operator does not use whole objects. */
   accept?: string;

@@ -37,7 +37,7 @@ export function limitOf(text: string): number {
   return /^0[hms]?$/.test(text) ? Infinity : durationOf(text);
 }
 
-/** Checks a duration, and passes it on as it is. */
+/** Checks a duration, and returns it unchanged. */
 export function durationTextOf(text: string): string {
   durationOf(text);
   return text;

@@ -60,7 +60,7 @@ export function liveLine(terminal: Terminal, name: string, now: () => number): L
   const start = now();
   let shown: { text: string; times: string | undefined } = { text: '', times: undefined };
   const draw = (): void => {
-    // A note about the first look has a line of its own.
+    // A note about the first look has a separate line.
     if (shown.text === '') return;
     const elapsed = now() - start;
     const frame = FRAMES[Math.floor(elapsed / FRAME_MS) % FRAMES.length] ?? '';
@@ -108,7 +108,7 @@ function fitted(text: string, times: readonly string[], width: number): string {
 export interface LiveScreen {
   /** In place of what was drawn before. */
   draw: (lines: readonly string[]) => void;
-  /** Leaves the screen as it is. */
+  /** Keeps what the screen shows. */
   end: () => void;
 }
 

@@ -68,7 +68,7 @@ function markdown(report: PlanReport): string[] {
 }
 
 /**
- * A code span, which shows its text as it is: no mention, link or HTML. Nothing in it can end the span or the cell of the
+ * A code span, which shows its text literally: no mention, link or HTML. Nothing in it can end the span or the cell of the
  * table: backslashes and bars have look-alikes, because escapes in a span in a table depend on the renderer.
  */
 function code(value: string): string {

@@ -15,7 +15,7 @@ interface Entry {
   message?: string;
 }
 
-/** A pause this long shows as a line of its own (ms). */
+/** A pause this long gets a separate line (ms). */
 const PAUSE_MS = 60_000;
 
 /** `events`: undefined if the user may not read them. Lines of `TIME  WHAT`, the oldest first. */

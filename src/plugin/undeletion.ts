@@ -62,7 +62,7 @@ export type UndeletionStep =
   | { do: 'create'; manifest: Manifest }
   /** Delete the object between, so that it hands its server over. `loses`: what the object after it does not keep. */
   | { do: 'delete'; object: VirtualServer; loses: string[] }
-  /** Make the object between an object of its own, which keeps the server. */
+  /** Turn the object between into an ordinary object, which keeps the server. */
   | { do: 'keep'; object: VirtualServer; changes: Changes }
   /** Wait for the operator; `shown`: the object that shows how far it is. */
   | { do: 'wait'; shown: VirtualServer; why: string }
@@ -125,7 +125,7 @@ export function nextStep(
   if (old !== undefined && knownRecord(old)?.takenFrom?.uid === between.metadata.uid)
     return { do: 'wait', shown: old, why: `${between.metadata.name} is about to go` };
   requireServer(between, where);
-  // A paused object hands nothing over. The conditions of the object that waits for it say nothing of the pause.
+  // A paused object hands nothing over. The object that waits for it does not show the pause.
   if (isPaused(between)) return { do: 'wait', shown: between, why: 'it is paused' };
   if (old === undefined) {
     requireEnd(between, restoredOf(between).spec as VirtualServer['spec'], where, now);
@@ -191,7 +191,7 @@ function requireTaker(taker: VirtualServer, between: VirtualServer, where: strin
     const keep = `${undeleteAs(name, between.metadata.name, where)}   # ${between.metadata.name} keeps it for good`;
     throw failed(`there is a new ${name} with a server or an order of its own: ${kept}`, keep, status);
   }
-  // The object between has no protection, because it is to be deleted.
+  // The object between has no protection, because this command deletes it.
   const giver = { ...between, spec: restoredOf(between).spec as VirtualServer['spec'] };
   const own = knownRecord(between);
   const differing = orderDifference(giver.spec, taker.spec);

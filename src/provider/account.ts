@@ -156,7 +156,7 @@ function identifierIn(body: Record<string, unknown>): string | undefined {
 }
 
 /**
- * The three lists, read in one shared call and cached with their age. `caller` stands for no tenant: all tenants of the
+ * The three lists, read in one shared call and cached with their age. `caller` belongs to no tenant: all tenants of the
  * key share the result, and none should wait for another.
  */
 export function createLists(caller: Caller, endpoints: Endpoints, now: () => number): Session['catalog'] {

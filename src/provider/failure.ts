@@ -36,7 +36,7 @@ export function failureOf(answer: ProviderAnswer, operation: ProviderOperation, 
 }
 
 /**
- * The server or the task does not exist, in words without punctuation: up to two words of an identifier may stand between. Or the text has no subject ("not authorised or does not exist").
+ * The server or the task does not exist, in words without punctuation: up to two words of an identifier may be in between. Or the text has no subject ("not authorised or does not exist").
  */
 const NO_SUCH =
   /(?:\b(?:servers?|tasks?|vps|vm|machine|instance)(?: [a-z0-9]+){0,2}|^ it|^|\bor) (?:does not|doesn ?t) exist\b/;

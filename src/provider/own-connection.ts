@@ -1,5 +1,5 @@
 /**
- * One request over a connection of its own. Uses node:http, because undici's Client connects again if it believes that a
+ * One request over a separate connection. Uses node:http, because undici's Client connects again if it believes that a
  * request was not sent yet, and ends the connection at a `100 Continue`; an order must be sent at most once, and its
  * answer may follow any number of informational ones.
  */

@@ -72,7 +72,7 @@ export interface Wire {
   send(exchange: Exchange): Promise<ProviderAnswer>;
   /** Opens a connection for one request. Throws ProviderError. */
   connect(call: Pick<Exchange, 'operation' | 'target' | 'redactor'>, signal: AbortSignal): Promise<Connection>;
-  /** Like `send`, over a connection of its own: a POST may get informational answers first. */
+  /** Like `send`, over a separate connection: a POST may get informational answers first. */
   sendAlone(exchange: Exchange): Promise<ProviderAnswer>;
   /** Runs `work` with a signal that fires after `ms` or on close; the reason is a ProviderError. */
   within<T>(ms: number, work: (signal: AbortSignal) => Promise<T>): Promise<T>;
@@ -155,7 +155,7 @@ export class Transport implements Wire {
     };
   }
 
-  /** Sends a request over a connection of its own, within the usual time. */
+  /** Sends a request over a separate connection, within the usual time. */
   async sendAlone(exchange: Exchange): Promise<ProviderAnswer> {
     return this.within(this.#options.timeoutMs, async (signal) => {
       const connection = await this.connect(exchange, signal);

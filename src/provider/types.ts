@@ -29,7 +29,7 @@ export interface Catalog {
   shapes?: { products: ListShape; images: ListShape };
 }
 
-/** The body of an order, with the provider's names of the fields. It is sent as it is. */
+/** The body of an order, with the provider's names of the fields. It is sent unchanged. */
 export type OrderBody = Readonly<Record<string, string | number | boolean>>;
 
 /** The outcome of an order (docs/concepts/design.md, "What an answer to the order means"). */
@@ -139,7 +139,7 @@ export interface Session {
   /** True once the list of servers was seen to have a server whose task runs. */
   listsCreating(): boolean;
   /**
-   * Waits for all that an order has to wait for: its turn, a token and a connection of its own. Throws ProviderError;
+   * Waits for all that an order has to wait for: its turn, a token and a separate connection. Throws ProviderError;
    * nothing was sent then. Close what it resolves with.
    */
   openOrder(): Promise<OpenOrder>;

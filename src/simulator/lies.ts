@@ -11,7 +11,7 @@ type TimeWindow = z.infer<z.ZodObject<typeof window>>;
 
 /**
  * The request has no effect: a create orders nothing, a DELETE cancels nothing, a login returns no token. `param`: the
- * decoded identifier or task number in the path. `account`: that of the token; for a login, that of the key. `says`: what
+ * decoded identifier or task number in the path. `account`: the account of the token; for a login, of the key. `says`: what
  * a 403 says, `not-authorised` by default.
  */
 export const falseAnswerSchema = z.strictObject({
@@ -39,7 +39,7 @@ export const shortListSchema = z.strictObject({
 export type ShortList = z.infer<typeof shortListSchema>;
 export type List = ShortList['list'];
 
-/** What a DELETE gets instead of the documented message; `message` has the documented form, and says nothing of use. */
+/** What a DELETE gets instead of the documented message; `message` has the documented form, but a useless text. */
 export const CANCEL_BODIES = ['html', 'error', 'empty', 'message'] as const;
 
 /** A DELETE that would be answered with 200 gets 200 with this body, and cancels nothing unless `cancels`. */

@@ -67,7 +67,7 @@ interface Look {
 /** What became of a plan. */
 interface StepOutcome {
   done: SetAction[];
-  /** The error that ended the step, or that of the first rejection. */
+  /** The error that ended the step, or the first rejection. */
   failure?: Error;
   rejection?: Rejection;
 }

@@ -121,7 +121,7 @@ export function compose(object: VirtualServer, parts: Parts, now: number): Virtu
   const isKept = cancelIsForbidden(object) !== undefined || record?.identifier === undefined;
   const cancelsAt = isReadable && !isKept ? delayEndOf(object, record) : undefined;
   const identifier = isReadable && record?.expiredAt === undefined ? record?.identifier : undefined;
-  // A record that lost its owner belongs to no other object, and a DELETE that was sent must not be forgotten.
+  // A record that lost its owner belongs to no other object, so a DELETE that was sent stays known.
   const isOther = isCopied && typeof before.owner === 'string';
   const isSame = !isOther && object.status?.identifier === identifier;
   const cancelRequestedAt = (isSame ? askedAt : undefined) ?? (parts.isAsked === true ? timestamp(now) : undefined);

@@ -23,7 +23,7 @@ export function fromFormat1(record: ServerRecord, object: Pick<VirtualServer, 's
     const kind = reason === 'IdentityUnproven' ? reason : 'AbsenceUnproven';
     return { ...record, format: RECORD_FORMAT, doubt: { identifier, reason: kind, since } };
   }
-  // Conditions that an earlier order left say nothing of this one.
+  // Conditions that an earlier order left are not about this one.
   const isOfOrder = attempt !== undefined && mirrorIn(object.status)?.attempt === attempt;
   const isOpen = QUESTIONS.some((question) => question === reason) && createFailure === undefined;
   if (!isOfOrder || !isOpen || open !== undefined) return record;

@@ -27,7 +27,7 @@ export function withOpen(record: ServerRecord, { reason, subject }: Verdict, now
     if (before?.reason === reason) return record;
     return { ...record, doubt: { identifier: record.identifier, reason, since: before?.since ?? timestamp(now) } };
   }
-  // An adoption that is refused says nothing about the order.
+  // A refused adoption answers no question about the order.
   if (reason === 'IdentifierInUse' && record.identifier === undefined) return record;
   if (open?.reason === reason || rankOf(reason) < Math.max(0, rankOf(open?.reason))) return record;
   return { ...record, open: questionOf(reason, timestamp(now), subject) };

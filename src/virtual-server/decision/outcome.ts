@@ -130,7 +130,7 @@ export function withoutKey(at: View, operation: Planned, { reason, message, advi
   return parked(at, { verdict, when: { operation, ...after } });
 }
 
-/** A doubt is more than the call that failed meanwhile. */
+/** A doubt is more important than the call that has just failed. */
 const doubtShown = ({ own }: View): ReadyReason | undefined => {
   const reason = standingReason(own);
   return hasTrait(reason, 'doubt') ? (reason as ReadyReason) : undefined;

@@ -25,7 +25,7 @@ export async function pollTask(task: TaskNumber, account: string | undefined, se
       return 'detail' in asked ? { type: 'taskNotFound', ...asked } : asked.found;
     } catch (error) {
       if (!isAboutTask(error)) throw error;
-      // Under another key, this number may be a different task, so the error proves no more than a denial.
+      // Under another key, this number may be a different task, so the error proves as little as a denial.
       if (isOfOther(session, account)) return { type: 'taskNotFound', counts: false, detail: OTHER_KEY };
       // The whole provider may have an outage, which proves nothing about this task.
       if ((await problemOf(session, account)) !== undefined) throw error;

@@ -50,8 +50,8 @@ export class Holders {
   readonly #accountOf: AccountOf;
   readonly #holdings = new OwnedIndex<string, Holding>();
   /**
-   * By `sourceKey` of an object whose server another one has taken over, with what the other one holds. Once that counts, the
-   * holding of the first object no longer does: in between, nobody else may adopt the server.
+   * By `sourceKey` of an object whose server another one has taken over, with what the other one holds. The first object's
+   * holding counts until the other one's does, so that no third object can adopt the server in between.
    */
   readonly #takers = new OwnedIndex<string, Holding | undefined>();
   readonly #reserved = new Set<string>();

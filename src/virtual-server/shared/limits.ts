@@ -122,7 +122,7 @@ export type Full =
 
 /** The sum is not known, because the servers of the objects `names` have no known price. */
 export interface NoSum {
-  /** `unstated`: the provider states none. `orphaned`: nobody reads them. `unread`: the operator has not read them yet. */
+  /** `unstated`: the provider states none. `orphaned`: no object reads them. `unread`: the operator has not read them yet. */
   full: 'unstated' | 'orphaned' | 'unread';
   maximum: number;
   names: string[];
@@ -143,7 +143,7 @@ export class ServerQuota {
   readonly #learned = new LearnedPrices();
   /** By namespace: what its objects take. */
   readonly #taken = new OwnedIndex<string, Taken>();
-  /** By `sourceKey` of an object whose server another one has taken over: that object takes no place any more. */
+  /** By `sourceKey` of an object whose server another one has taken over: that object no longer takes a place. */
   readonly #takers = new OwnedIndex<string, true>();
   /** By identifier: the servers that objects hold. */
   readonly #held = new OwnedIndex<string, true>();
