@@ -4,6 +4,7 @@
  * to find a server again.
  */
 import * as z from 'zod';
+import { err, ok, type Result } from '../base/result.ts';
 
 /** Maximum length of a stored identifier, a host label at the provider. Longer ones are rejected, never cut. */
 export const MAX_IDENTIFIER = 253;
@@ -223,23 +224,26 @@ interface NewerRecord {
   held: Partial<StoredRecord>;
 }
 
-type ParsedRecord =
-  { ok: true; record: ServerRecord | undefined } | { ok: false; problem: string; newer?: NewerRecord };
+/** Why a text is no record that this version can read. */
+interface Unparsed {
+  problem: string;
+  newer?: NewerRecord;
+}
 
 /** Parses the record annotation: a missing one gives `undefined`, an invalid one a problem. Never throws. */
-export function parseRecord(text: string | undefined): ParsedRecord {
-  if (text === undefined) return { ok: true, record: undefined };
+export function parseRecord(text: string | undefined): Result<ServerRecord | undefined, Unparsed> {
+  if (text === undefined) return ok(undefined);
   let value: unknown;
   try {
     value = JSON.parse(text);
   } catch {
-    return { ok: false, problem: 'it is not JSON' };
+    return err({ problem: 'it is not JSON' });
   }
   const newer = newerRecord(value);
-  if (newer !== undefined) return { ok: false, problem: `it has ${newer.unknown}`, newer };
+  if (newer !== undefined) return err({ problem: `it has ${newer.unknown}`, newer });
   const parsed = recordSchema.safeParse(value);
-  if (parsed.success) return { ok: true, record: inPhase(parsed.data) };
-  return { ok: false, problem: z.prettifyError(parsed.error).replaceAll(/\s+/g, ' ').slice(0, 300) };
+  if (parsed.success) return ok(inPhase(parsed.data));
+  return err({ problem: z.prettifyError(parsed.error).replaceAll(/\s+/g, ' ').slice(0, 300) });
 }
 
 /**

@@ -126,11 +126,11 @@ function backupOf([{ metadata, status }, file]: [Loose, string]): Backup {
     namespace: typeof namespace === 'string' ? namespace : undefined,
     name,
     file,
-    found: [...(parsed.ok ? [parsed.record] : []), mirror.data && inPhase(mirror.data)]
+    found: [...(parsed.ok ? [parsed.value] : []), mirror.data && inPhase(mirror.data)]
       .filter((record) => record !== undefined)
       .map((record) => ({ place: file, record })),
     ...(!parsed.ok && {
-      problem: `annotation ${RECORD_ANNOTATION} in ${file} is not a valid record: ${parsed.problem}`,
+      problem: `annotation ${RECORD_ANNOTATION} in ${file} is not a valid record: ${parsed.error.problem}`,
     }),
   };
 }

@@ -144,9 +144,9 @@ function takeOverBy(after: VirtualServer, names: readonly string[], { servers, n
     const account = (giver && knownRecord(giver)?.account) ?? '';
     const given = giver && givenBy(giver, { taker: after, account, now }, [], NEW_MEMO);
     if (given?.ok === true) return { verb: 'adopt', detail: joined(fields, `takes over the server of ${name}`) };
-    if (given?.isFinal !== true)
+    if (given?.error.isFinal !== true)
       return { verb: 'change', detail: joined(fields, `HandOverPending: it waits for the server of ${name}`) };
-    refusals.push(`cannot take over the server of ${name}, because ${given.why}`);
+    refusals.push(`cannot take over the server of ${name}, because ${given.error.why}`);
   }
   return { verb: 'refuse', detail: joined(fields, `HandOverRefused: ${refusals.join('; ')}`) };
 }

@@ -120,7 +120,7 @@ function knownOf(found: readonly FoundRecord[]): Known {
 /** Includes records of another object, which a restored object carries. */
 function liveRecords({ metadata, status }: VirtualServer): FoundRecord[] {
   const parsed = parseRecord(metadata.annotations?.[RECORD_ANNOTATION]);
-  const annotated = parsed.ok ? parsed.record : undefined;
+  const annotated = parsed.ok ? parsed.value : undefined;
   const mirror = mirrorIn(status);
   return [
     ...(annotated === undefined ? [] : [{ place: 'the annotation', record: annotated }]),

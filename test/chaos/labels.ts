@@ -48,7 +48,7 @@ export function stateOf(object: VirtualServer | undefined): string {
   if (object === undefined) return 'none';
   const { annotations = {}, deletionTimestamp, generation } = object.metadata;
   const parsed = parseRecord(annotations[RECORD_ANNOTATION]);
-  const record = parsed.ok ? parsed.record : undefined;
+  const record = parsed.ok ? parsed.value : undefined;
   const words = [
     ...(['attempt', 'task', 'identifier', 'orphans'] as const).filter((field) => record?.[field] !== undefined),
     ...(record?.mode === 'adopt' ? ['adopted'] : []),
@@ -143,7 +143,7 @@ function written(body: string): string {
   const text = metadata.annotations?.[RECORD_ANNOTATION];
   if (text === null) return 'release';
   const parsed = parseRecord(text);
-  const record = parsed.ok ? parsed.record : undefined;
+  const record = parsed.ok ? parsed.value : undefined;
   const fields = (['attempt', 'task', 'identifier', 'orphans'] as const).filter((name) => record?.[name] !== undefined);
   const finalizer = metadata.finalizers?.includes(FINALIZER) === true ? ['finalizer'] : [];
   return [...finalizer, ...fields].join('+') || 'record';

@@ -71,14 +71,14 @@ export class Restorer {
     const object = this.#any();
     // Losing both copies of the record at once is a documented limit.
     const annotated = parseRecord(object?.metadata.annotations?.[RECORD_ANNOTATION]);
-    if (object === undefined || !annotated.ok || annotated.record === undefined || !holdsSomething(annotated.record))
+    if (object === undefined || !annotated.ok || annotated.value === undefined || !holdsSomething(annotated.value))
       return undefined;
     // Without the identifier, the operator must find the server by its task.
-    const isNamed = annotated.record.identifier !== undefined || mirrorIn(object.status)?.identifier === undefined;
+    const isNamed = annotated.value.identifier !== undefined || mirrorIn(object.status)?.identifier === undefined;
     if (this.#parts.ownership.numbersRepeat && !isNamed) return undefined;
     // Without its status, a record does not stop other objects from adopting the server (documented).
     if (isContested(object, this.#api.servers.list())) return undefined;
-    return this.#wouldForgetItsServer(object, annotated.record) ? undefined : object;
+    return this.#wouldForgetItsServer(object, annotated.value) ? undefined : object;
   }
 
   dropRecord(): void {
@@ -98,7 +98,7 @@ export class Restorer {
     if (object === undefined || mirror === undefined || mirror.owner !== object.metadata.uid) return;
     // While a create is in flight, only the annotation (and the journal) has its attempt: a documented limit.
     const present = parseRecord(object.metadata.annotations?.[RECORD_ANNOTATION]);
-    if (present.ok && present.record?.attempt !== mirror.attempt) return;
+    if (present.ok && present.value?.attempt !== mirror.attempt) return;
     if (this.#wouldForgetItsServer(object, mirror)) return;
     const older = this.#api.servers.changes
       .filter(({ object: { metadata } }) => metadata.uid === object.metadata.uid)
@@ -189,9 +189,6 @@ export class Restorer {
 function isEarlier(text: string, mirror: { attempt?: string | undefined; identifier?: string | undefined }): boolean {
   const parsed = parseRecord(text);
   return (
-    parsed.ok &&
-    parsed.record !== undefined &&
-    parsed.record.mode === 'create' &&
-    parsed.record.attempt === mirror.attempt
+    parsed.ok && parsed.value !== undefined && parsed.value.mode === 'create' && parsed.value.attempt === mirror.attempt
   );
 }

@@ -200,7 +200,7 @@ export class SecretWatch {
     if (text === undefined || text === known.record) return;
     known.record = text;
     const parsed = parseRecord(text);
-    const record = parsed.ok && parsed.record?.owner === uid ? parsed.record : undefined;
+    const record = parsed.ok && parsed.value?.owner === uid ? parsed.value : undefined;
     if (record?.identifier !== undefined) known.held.add(record.identifier);
     if (record?.expiredAt === undefined || this.#expired.has(uid) || name === undefined || !this.#alwaysOn) return;
     this.#expired.set(uid, { uid, namespace, name, at: this.#now() });

@@ -768,8 +768,8 @@ export const MUTANTS: Mutant[] = [
   {
     name: 'ignores the owner of a record',
     file: 'src/virtual-server/decision/known-record.ts',
-    find: 'const own = parsed.ok && parsed.record?.owner === uid ? parsed.record : undefined;',
-    replace: 'const own = parsed.ok ? parsed.record : undefined;',
+    find: 'const own = parsed.ok && parsed.value?.owner === uid ? parsed.value : undefined;',
+    replace: 'const own = parsed.ok ? parsed.value : undefined;',
   },
   {
     name: 'leaves the identifier to the mirror after its server was denied',
@@ -3143,7 +3143,7 @@ export const MUTANTS: Mutant[] = [
     name: 'takes over a server without comparing its addresses',
     file: 'src/virtual-server/operations/hand-over.ts',
     find: 'if (!known.ok) return { refusal: { why: `the provider',
-    replace: "if (!known.ok && known.word === '') return { refusal: { why: `the provider",
+    replace: "if (!known.ok && known.error.accepts === '') return { refusal: { why: `the provider",
     tests: ['--project', 'unit', 'test/unit/virtual-server/operations/hand-over.test.ts'],
   },
   {

@@ -229,6 +229,13 @@ describe('the code', () => {
     expect([...paths].filter(([, each]) => each.length > 1)).toEqual([]);
   });
 
+  it('spells a result only in result.ts', () => {
+    const spelled = sources.filter(
+      ({ path, text }) => path !== 'base/result.ts' && /\bok: (?:true|false)\b/.test(text),
+    );
+    expect(spelled.map(({ path }) => path)).toEqual([]);
+  });
+
   it('starts every module with a sentence of purpose', () => {
     expect(sources.filter(({ text }) => !/^(#!.*\n)?\/\*\*/.test(text)).map(({ path }) => path)).toEqual([]);
   });

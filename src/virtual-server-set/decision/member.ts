@@ -124,7 +124,7 @@ function noteOf({ status }: VirtualServer, name: string | undefined): Note | und
 /** The object's own record, from both places; as much of it as can be read. */
 function recordsOf({ metadata, status }: VirtualServer): Partial<ServerRecord>[] {
   const parsed = parseRecord(metadata.annotations?.[RECORD_ANNOTATION]);
-  const annotated = parsed.ok ? parsed.record : parsed.newer?.held;
+  const annotated = parsed.ok ? parsed.value : parsed.error.newer?.held;
   const records: (Partial<ServerRecord> | undefined)[] = [annotated, mirrorIn(status)];
   return records.filter((record) => record !== undefined).filter(({ owner }) => owner === metadata.uid);
 }

@@ -26,7 +26,7 @@ import {
 import type { Facts, Outcome, ServerAnswer } from './types.ts';
 import { NO_OTHER, RESTORE_KEY } from './sentences.ts';
 import { isToExpire } from './expiry.ts';
-import type { Recognition } from './identity.ts';
+import type { Unrecognized } from './identity.ts';
 import { saysGone, takerOf } from './inputs.ts';
 import { withoutOpen } from './open.ts';
 import { goOn, jittered, endVisit, retryLater } from './outcome.ts';
@@ -163,7 +163,7 @@ export function notRecognized(
   before: View,
   record: Held,
   operation: LookOperation,
-  { isOther, why, word }: Extract<Recognition, { ok: false }>,
+  { isOther, why, accepts }: Unrecognized,
 ): Outcome {
   const { identifier } = record;
   const at = withMemo(before, withEvidence(before.facts.memo, { unrecognized: identifier }));
@@ -181,7 +181,7 @@ export function notRecognized(
   const message =
     `The provider shows a server ${identifier}, but it may not be the server of this object: ${why}. ${RESTORE_KEY}. ` +
     "Otherwise, look at it in the provider's control panel";
-  const verdict = { reason: 'IdentityUnproven', message, subject: word } as const;
+  const verdict = { reason: 'IdentityUnproven', message, subject: accepts } as const;
   return endVisit(at, { record, verdict }, plan, memo);
 }
 

@@ -209,12 +209,12 @@ function collectible(object: VirtualServer): Finding | undefined {
 /** A notice for every verdict while an adoption comes too late. */
 function adoptIgnored(object: VirtualServer, record: ServerRecord | undefined): string | undefined {
   const adoption = adoptionOf(object);
-  if (adoption?.ok !== true || record?.identifier === undefined || adoption.identifier === record.identifier)
+  if (adoption?.ok !== true || record?.identifier === undefined || adoption.value === record.identifier)
     return undefined;
   // The operator tries the adoption in place of a server that was never seen.
   if (record.fingerprint === undefined && openReason(record, 'renamed') !== undefined) return undefined;
   return (
-    `AdoptIgnored: annotation ${ADOPT_ANNOTATION} names ${adoption.identifier}, but the object holds ${record.identifier}. ` +
+    `AdoptIgnored: annotation ${ADOPT_ANNOTATION} names ${adoption.value}, but the object holds ${record.identifier}. ` +
     'The operator ignores the annotation'
   );
 }

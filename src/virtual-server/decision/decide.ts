@@ -354,7 +354,7 @@ function journalIsUnavailable({ journalProblem, timing }: Facts): Operation | un
 /** True if the task named a server that was never seen, and now names another one or none. */
 function isReplaceable({ own, adoption }: View): boolean {
   if (own?.mode !== 'create' || own.fingerprint !== undefined || own.task === undefined) return false;
-  const isOther = adoption?.ok === true && !isSameIdentifier(adoption.identifier, own.identifier);
+  const isOther = adoption?.ok === true && !isSameIdentifier(adoption.value, own.identifier);
   return isOther && openReason(own, 'renamed') !== undefined;
 }
 
@@ -367,8 +367,8 @@ export function adoptionIsAsked(view: View): Operation | undefined {
   if (adoption === undefined || (own?.identifier !== undefined && !isReplaceable(view))) return undefined;
   // A running task will name its own server. Adopting that server earlier would make the task look like an orphan.
   if (own?.task !== undefined && (!isHopeless(view, own) || isAnswered(object, own))) return undefined;
-  if (!adoption.ok) return park('AdoptInvalid', adoption.message);
-  return notDue(view, 'adopt') ?? { type: 'adopt', record: own, identifier: adoption.identifier };
+  if (!adoption.ok) return park('AdoptInvalid', adoption.error);
+  return notDue(view, 'adopt') ?? { type: 'adopt', record: own, identifier: adoption.value };
 }
 
 export function createIsInFlight(view: OwnView): Operation | undefined {

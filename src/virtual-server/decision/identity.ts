@@ -13,6 +13,7 @@ import { without } from '../../base/without.ts';
 import { withoutOpen } from './open.ts';
 import { knownRecord } from './known-record.ts';
 import type { View } from './view.ts';
+import { err, ok, type Result } from '../../base/result.ts';
 
 /** Separates the hash of the base URL from the hash of both; names from earlier versions have only the second one. */
 const SEPARATOR = '-';
@@ -142,11 +143,17 @@ export function asVouched(record: Held, account: string, { evidence: { vouched }
   return isVouched && record.fingerprint === undefined ? { ...record, account } : record;
 }
 
-export type Recognition =
-  /** The server of the record; `record` describes it as it was just seen. */
-  | { ok: true; record: Held }
-  /** `isOther`: certainly another server with the same identifier. `word`: the annotation value that accepts it. */
-  | { ok: false; isOther: boolean; why: string; word: string };
+/** Why a server that was read may not be the one of the record. */
+export interface Unrecognized {
+  /** It is certainly another server with the same identifier. */
+  isOther: boolean;
+  why: string;
+  /** The annotation value that accepts it. */
+  accepts: string;
+}
+
+/** The server of the record, described as it was just seen. */
+export type Recognition = Result<Held, Unrecognized>;
 
 /** The purpose of a read: cancel the server, trust it again after doubts, or only look at it. */
 export type Purpose = 'cancel' | 'doubt' | 'look';
@@ -169,29 +176,29 @@ export function recognize(
   const shared = sharedAddress(object, record, server, account, others);
   const isProven = likeness === 'same' && shared === undefined;
   const isOwnAccount = record.account === undefined || isSameAccount(record.account, account);
-  const word = `${record.identifier}@${hardwareIn(server.macs)[0] ?? ipv6In(server.ipv6)[0] ?? account}`;
-  const isAccepted = hasAccepted(object, word);
+  const accepts = `${record.identifier}@${hardwareIn(server.macs)[0] ?? ipv6In(server.ipv6)[0] ?? account}`;
+  const isAccepted = hasAccepted(object, accepts);
   const isPlausible = likeness !== 'different' && isOwnAccount && record.missingAt === undefined;
   if (isAccepted || isProven || (isPlausible && isEnough(record.fingerprint, purpose))) {
     const known = withoutOpen(record.missingAt === undefined ? record : without(record, 'missingAt'));
     const seen = fingerprintOf(server);
     const isKnown = !isAccepted && known.fingerprint !== undefined && !isRicher(seen, known.fingerprint, isProven);
     const current = isKnown ? known : { ...known, fingerprint: seen };
-    return { ok: true, record: isOwnAccount && known.account !== undefined ? current : { ...current, account } };
+    return ok(isOwnAccount && known.account !== undefined ? current : { ...current, account });
   }
   if (likeness === 'different') {
     const [was, is] = [record.fingerprint?.macs ?? [], server.macs].map((macs) => hardwareIn(macs).join(', '));
-    return { ok: false, isOther: true, why: `its hardware address is ${is}, the object's server had ${was}`, word };
+    return err({ isOther: true, why: `its hardware address is ${is}, the object's server had ${was}`, accepts });
   }
   if (shared !== undefined) {
     const { address, holder } = shared;
     const why = `it has the address ${address}, but the server of ${holder} has it too, so the address proves nothing`;
-    return { ok: false, isOther: false, why, word };
+    return err({ isOther: false, why, accepts });
   }
   const why = isOwnAccount
     ? 'nothing that it shows proves that it is the same one as before'
     : 'it was read with another API key or base URL, and nothing that it shows proves that it is the same one';
-  return { ok: false, isOther: false, why, word };
+  return err({ isOther: false, why, accepts });
 }
 
 /** An address of the record that another server of the account shows too, unless one of its addresses is its own. */
@@ -231,9 +238,9 @@ function isRicher(seen: Fingerprint, known: Fingerprint, isProven: boolean): boo
   return (isProven && known.macs === undefined && seen.macs !== undefined) || (isBlank(known) && !isBlank(seen));
 }
 
-/** True if the annotation accepts exactly this word. */
-export function hasAccepted(object: VirtualServer, word: string): boolean {
-  return object.metadata.annotations?.[ACCEPT_SERVER_ANNOTATION] === word;
+/** True if the annotation has exactly this value. */
+export function hasAccepted(object: VirtualServer, accepts: string): boolean {
+  return object.metadata.annotations?.[ACCEPT_SERVER_ANNOTATION] === accepts;
 }
 
 /** True after a denial, and after a read that was not recognized. The record has what an earlier process found. */

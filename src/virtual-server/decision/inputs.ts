@@ -16,6 +16,7 @@ import type { Orphan, ServerRecord, Held } from '../../api/record.ts';
 import type { VirtualServer } from '../../api/virtual-server.ts';
 import type { ObjectMeta } from '../../api/meta.ts';
 import { similarTo } from '../../base/similar.ts';
+import { err, ok, type Result } from '../../base/result.ts';
 
 /** A visit asks about the same version many times. */
 const texts = new WeakMap<VirtualServer, string>();
@@ -39,15 +40,15 @@ function inputsText(object: VirtualServer): string {
   ]);
 }
 
-export type Adoption = { ok: true; identifier: string } | { ok: false; message: string } | undefined;
+export type Adoption = Result<string> | undefined;
 
 /** The server that the annotation names; undefined without the annotation. */
 export function adoptionOf(object: VirtualServer): Adoption {
   const value = object.metadata.annotations?.[ADOPT_ANNOTATION];
   if (value === undefined) return undefined;
   const problem = identifierProblem(value);
-  if (problem === undefined) return { ok: true, identifier: value };
-  return { ok: false, message: `Annotation ${ADOPT_ANNOTATION} does not name a server: ${problem}` };
+  if (problem === undefined) return ok(value);
+  return err(`Annotation ${ADOPT_ANNOTATION} does not name a server: ${problem}`);
 }
 
 /** True if the annotation says that this attempt created nothing. */

@@ -61,16 +61,16 @@ export function viewRecord(object: VirtualServer, notes: readonly AttemptNote[])
 function fromCopies(object: VirtualServer, copies: Copies, notes: readonly AttemptNote[]): RecordView {
   const { uid, annotations, finalizers } = object.metadata;
   const { parsed, own, mirror } = copies;
-  const newer = (parsed.ok ? undefined : parsed.newer) ?? newerRecord(mirror);
+  const newer = (parsed.ok ? undefined : parsed.error.newer) ?? newerRecord(mirror);
   if (newer !== undefined) {
-    const held = heldInAny(uid, mirror, parsed.ok ? parsed.record : parsed.newer?.held);
+    const held = heldInAny(uid, mirror, parsed.ok ? parsed.value : parsed.error.newer?.held);
     return { kind: 'tooNew', unknown: newer.unknown, held };
   }
   const sent = notes.filter((note) => note.state !== 'minted');
   if (!parsed.ok) {
-    return { kind: 'invalid', problem: parsed.problem, isAlone: mirror === undefined && sent.length === 0 };
+    return { kind: 'invalid', problem: parsed.error.problem, isAlone: mirror === undefined && sent.length === 0 };
   }
-  const annotated = parsed.record;
+  const annotated = parsed.value;
 
   if (own === undefined && mirror === undefined && sent.length === 0) {
     if (annotated !== undefined) {
@@ -139,7 +139,7 @@ function copiesOf(object: VirtualServer): Copies {
   if (known !== undefined) return known;
   const { uid, annotations } = object.metadata;
   const parsed = parsedOf(annotations?.[RECORD_ANNOTATION]);
-  const own = parsed.ok && parsed.record?.owner === uid ? parsed.record : undefined;
+  const own = parsed.ok && parsed.value?.owner === uid ? parsed.value : undefined;
   const found = mirrorIn(object.status);
   const mirror = found?.owner === uid ? found : undefined;
   const stored = mergeRecords(own, mirror);

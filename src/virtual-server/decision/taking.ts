@@ -11,7 +11,7 @@ import {
   TAKE_OVER_ANNOTATION,
 } from '../../api/names.ts';
 import { orderDifference } from '../../api/ordered-fields.ts';
-import type { ServerRecord } from '../../api/record.ts';
+import type { Held, ServerRecord } from '../../api/record.ts';
 import type { VirtualServer } from '../../api/virtual-server.ts';
 import { isLetGo, isPaused } from '../../api/server-state.ts';
 import { isAskedToCancel } from './delay.ts';
@@ -22,12 +22,10 @@ import { isGone, type Memo } from './memo.ts';
 import { viewRecord } from './known-record.ts';
 import type { AttemptNote } from './types.ts';
 import { cancelIsForbidden } from './view.ts';
+import { err, ok, type Result } from '../../base/result.ts';
 
 /** What a giver gives; `why`: why it gives nothing. */
-export type Given =
-  | { ok: true; record: ServerRecord & { identifier: string } }
-  | { ok: false; isFinal: false; why: string }
-  | ({ ok: false; isFinal: true } & Never);
+export type Given = Result<Held, { isFinal: false; why: string } | ({ isFinal: true } & Never)>;
 
 /** Why the giver keeps its server until one of the two objects changes. `isGone`: its server is gone. */
 export interface Never {
@@ -50,8 +48,8 @@ export function givenBy(
   memo: Memo,
 ): Given {
   const { metadata } = live;
-  const later = (why: string): Given => ({ ok: false, isFinal: false, why });
-  const never = (why: string, isGone?: true): Given => ({ ok: false, isFinal: true, why, ...(isGone && { isGone }) });
+  const later = (why: string): Given => err({ isFinal: false, why });
+  const never = (why: string, isGone?: true): Given => err({ isFinal: true, why, ...(isGone && { isGone }) });
   if (metadata.annotations?.[HAND_OVER_ANNOTATION] !== taker.metadata.name || isLetGo(live))
     return later('that object no longer names this one');
   if (metadata.deletionTimestamp === undefined) return later('that object is not being deleted');
@@ -64,10 +62,10 @@ export function givenBy(
   const view = viewRecord(live, notes);
   if (view.kind !== 'own' || view.stale) return later('the record of that object has to be clear first');
   const { record } = view;
-  const { identifier, fingerprint, missingAt, expiredAt } = record;
+  const { missingAt, expiredAt } = record;
   if (expiredAt !== undefined) return never('its server has expired', true);
-  if (missingAt !== undefined || isGone(memo, identifier)) return never('its server no longer exists', true);
-  if (identifier === undefined || fingerprint === undefined) return later('its server is not known yet');
+  if (missingAt !== undefined || isGone(memo, record.identifier)) return never('its server no longer exists', true);
+  if (record.identifier === undefined || record.fingerprint === undefined) return later('its server is not known yet');
   if (isAskedToCancel(live, record, memo)) return never('the provider was already asked to cancel its server');
   if (!isSameAccount(record.account, account)) return never('its server was read with another API key');
   const taking = { giver: live, record, taker, now };
@@ -75,7 +73,7 @@ export function givenBy(
   if (differing.length > 0) return never(`it was ordered with another ${differing.join(', ')}`);
   const problem = takingProblem(taking, 'this object');
   if (problem !== undefined) return never(problem);
-  return { ok: true, record: { ...record, identifier } };
+  return ok(record);
 }
 
 /** A server that ends sooner is not handed over: you could not react to it (ms). */

@@ -141,9 +141,9 @@ export function beforeDelete(at: View, record: Held, shown: Found): Outcome | un
   if (known.ok)
     return answered !== undefined && isTooSoon ? unconfirmed(at, record, answered, shown.server) : undefined;
   // The provider has said that it cancels the server, and now shows another one.
-  if (known.isOther && answered !== undefined)
+  if (known.error.isOther && answered !== undefined)
     return goOn(withEvidence(facts.memo, { end: { state: 'confirmed', identifier: answered.identifier } }));
-  return notRecognized(at, record, 'cancel', known);
+  return notRecognized(at, record, 'cancel', known.error);
 }
 
 /**
@@ -324,7 +324,7 @@ export function isAskedLately({ memo, monotonic, timing }: Facts, identifier: st
  */
 export function isConfirmed(view: View, record: Held, before: Server, after: ShownServer): boolean {
   const known = recognizeFor('cancel', view, record, after);
-  if (!known.ok && known.isOther) return true;
+  if (!known.ok && known.error.isOther) return true;
   const { status = '' } = after.server;
   return isRunning(before.status) && status.trim() !== '' && !isRunning(status);
 }

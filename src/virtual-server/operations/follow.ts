@@ -78,12 +78,12 @@ export function taskOfAnotherAccount(
   const account = accountOf(facts);
   if (record.account === undefined || isSameAccount(record.account, account)) return undefined;
   if (record.identifier !== undefined && isSameProvider(record.account, account)) return undefined;
-  const word = `task-${task}@${account ?? ''}`;
-  if (hasAccepted(object, word)) return undefined;
+  const accepts = `task-${task}@${account ?? ''}`;
+  if (hasAccepted(object, accepts)) return undefined;
   const why = 'the API key or the base URL is not the one that was used for the order';
   const message = unprovenTask(record, why);
   return {
-    verdict: { reason: 'IdentityUnproven', message, subject: word },
+    verdict: { reason: 'IdentityUnproven', message, subject: accepts },
     when: { operation: 'follow', afterMs: facts.timing.pollMs },
   };
 }
@@ -143,14 +143,14 @@ function withIdentifier(at: View, record: Following | Held, identifier: string |
   const isOwnAccount = record.account === undefined || account === undefined || isSameAccount(record.account, account);
   const current = isOwnAccount ? record : { ...record, account };
   const isKnown = identifier !== undefined && isSameIdentifier(identifier, record.identifier);
-  const word = `task-${record.task ?? ''}@${account ?? ''}`;
-  const isAccepted = isOwnAccount || hasAccepted(object, word);
+  const accepts = `task-${record.task ?? ''}@${account ?? ''}`;
+  const isAccepted = isOwnAccount || hasAccepted(object, accepts);
   // Number and identifier may belong to an order of the other account. Keep the record's account, so that a 404 of the
   // other account does not count before that account shows the server.
   if (isKnown) return isAccepted ? current : record;
   if (!isAccepted) {
     const why = 'with the present API key it does not name the server that it named before';
-    return { verdict: { reason: 'IdentityUnproven', message: unprovenTask(record, why), subject: word } };
+    return { verdict: { reason: 'IdentityUnproven', message: unprovenTask(record, why), subject: accepts } };
   }
   if (identifier === undefined) return current;
   if (record.identifier !== undefined) return { isOther: true };

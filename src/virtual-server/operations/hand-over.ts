@@ -68,15 +68,15 @@ async function takeFrom(
   const { now: ownNow, apiServerNow = ownNow } = visit.view().facts;
   const asks = { taker: visit.object, account: session.account, now: Math.max(ownNow, apiServerNow) };
   const given = givenBy(live, asks, journal.entries(from), objects.memo(from));
-  if (!given.ok && given.isFinal) return { refusal: given };
+  if (!given.ok && given.error.isFinal) return { refusal: given.error };
   // A change of the giver leads to the next visit.
-  if (!given.ok) return pending(visit, giver, given.why, at.facts.timing.pollMs);
+  if (!given.ok) return pending(visit, giver, given.error.why, at.facts.timing.pollMs);
   const youngMs = at.facts.timing.takeoverMs - handOvers.ageMs(timers.monotonic());
   if (youngMs > 0)
     return pending(visit, giver, 'an earlier process of the operator may still be cancelling it', youngMs);
 
-  const { identifier } = given.record;
-  const answer = await readServer(identifier, given.record.account, session, visit.object);
+  const { identifier } = given.value;
+  const answer = await readServer(identifier, given.value.account, session, visit.object);
   if (answer.type === 'failed') return failed(visit.view(), 'takeOver', answer.error);
   if (answer.type === 'serverNotFound') {
     if (!answer.counts) visit.suspectKey();
@@ -87,9 +87,9 @@ async function takeFrom(
   // As strict as before a DELETE: the next one would be for the taker.
   const purpose = isInDoubt(live, objects.memo(from)) ? 'doubt' : 'cancel';
   const others = holders.others(from);
-  const known = recognize(live, given.record, answer.server, answer.account, purpose, others);
-  if (!known.ok) return { refusal: { why: `the provider shows a server ${identifier}, but ${known.why}` } };
-  const held = others.withServer(identifier, { ...given.record, held: true });
+  const known = recognize(live, given.value, answer.server, answer.account, purpose, others);
+  if (!known.ok) return { refusal: { why: `the provider shows a server ${identifier}, but ${known.error.why}` } };
+  const held = others.withServer(identifier, { ...given.value, held: true });
   if (held.length > 0) return { refusal: { why: `${namesOf(held, visit.object)} holds server ${identifier} too` } };
 
   // You may have changed your mind, and a process that was suspended must not act on outdated facts.
@@ -99,7 +99,7 @@ async function takeFrom(
   if (!isStill || !leads() || now - liveAt >= LIVE_READ_MS)
     return pending(visit, giver, 'the operator reads both objects again');
   handOvers.tries(from, now);
-  return taken(visit.view(), record, live, known.record, answer);
+  return taken(visit.view(), record, live, known.value, answer);
 }
 
 /**

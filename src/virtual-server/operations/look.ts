@@ -55,9 +55,9 @@ export async function look(
 
   // A server that may be another one gets no check and no Secret: its password does not belong to this object.
   const known = recognizeFor('look', visit.view(), record, answer);
-  if (!known.ok) return notRecognized(visit.view(), record, 'look', known);
-  const found = await withFindings(visit, known.record, answer);
-  const current = await withAppeared(visit, known.record, key.value.session);
+  if (!known.ok) return notRecognized(visit.view(), record, 'look', known.error);
+  const found = await withFindings(visit, known.value, answer);
+  const current = await withAppeared(visit, known.value, key.value.session);
   return seen(visit.view(), record, current, found);
 }
 

@@ -8,8 +8,8 @@ import { condition, type World } from './world.ts';
 /** The record in the annotation; fails if there is none. */
 export function recordOf(object: VirtualServer): ServerRecord {
   const parsed = parseRecord(object.metadata.annotations?.[RECORD_ANNOTATION]);
-  if (!parsed.ok || parsed.record === undefined) throw new Error(`no record in ${JSON.stringify(object.metadata)}`);
-  return parsed.record;
+  if (!parsed.ok || parsed.value === undefined) throw new Error(`no record in ${JSON.stringify(object.metadata)}`);
+  return parsed.value;
 }
 
 /** Creates an object, and waits until its server is Ready and its annotation, which follows the status, says all. */

@@ -5,8 +5,8 @@ import { HELD, KNOWN } from '../../fixtures/decision.ts';
 
 function parsed(text: string): ServerRecord {
   const result = parseRecord(text);
-  if (!result.ok || result.record === undefined) throw new Error(`${text} is not read`);
-  return result.record;
+  if (!result.ok || result.value === undefined) throw new Error(`${text} is not read`);
+  return result.value;
 }
 
 describe('the text of a record', () => {
@@ -50,7 +50,7 @@ describe('a record of a newer version', () => {
     ['format 1000', { ...HELD, format: 1000, mode: 'import' }],
   ])('is recognized by %s', (unknown, record) => {
     expect(newerRecord(record)).toMatchObject({ unknown });
-    expect(parseRecord(JSON.stringify(record))).toMatchObject({ ok: false, newer: { unknown } });
+    expect(parseRecord(JSON.stringify(record))).toMatchObject({ ok: false, error: { newer: { unknown } } });
   });
 
   it.each([undefined, null, 7, 'format 3', [3], {}, HELD, { ...HELD, format: 1 }, { ...HELD, zone: { format: 3 } }])(
@@ -60,8 +60,8 @@ describe('a record of a newer version', () => {
 
   it.each([0, -1, 1.5, '2', null, [2]])('is not recognized by the invalid format %j', (format) => {
     const result = parseRecord(JSON.stringify({ ...HELD, format }));
-    expect(result).toMatchObject({ ok: false, problem: expect.stringContaining('format') as string });
-    expect(result).not.toHaveProperty('newer');
+    expect(result).toMatchObject({ ok: false, error: { problem: expect.stringContaining('format') as string } });
+    expect(result).not.toHaveProperty('error.newer');
   });
 });
 

@@ -89,7 +89,7 @@ describe('an annotation that is too long', () => {
     const padded = parsed({ [RECORD_ANNOTATION]: `${formatRecord(HELD)}${' '.repeat(LONG)}` });
     expect(parseRecord(padded.metadata.annotations?.[RECORD_ANNOTATION])).toEqual({
       ok: false,
-      problem: 'it is not JSON',
+      error: { problem: 'it is not JSON' },
     });
     expect(viewRecord(padded, [])).toEqual({ kind: 'invalid', problem: 'it is not JSON', isAlone: true });
   });

@@ -135,7 +135,7 @@ describe('recognizing a server', () => {
   const missingAt = '2026-01-01T12:00:00Z';
   const blank = { macs: [], ipv6: [] };
   const other = { macs: [OTHER_MAC] };
-  const accepts = (word: string) => web({ annotations: { [ACCEPT_SERVER_ANNOTATION]: word } });
+  const accepts = (value: string) => web({ annotations: { [ACCEPT_SERVER_ANNOTATION]: value } });
   const known = (
     own: Held,
     changes: object,
@@ -181,7 +181,7 @@ describe('recognizing a server', () => {
       becomes: record({ identifier: 'srv1', fingerprint: { macs: [MAC], ipv6: [IPV6] }, account: OTHER_KEY }),
     },
   ])('accepts $reason', ({ own, changes = {}, account, becomes }) => {
-    expect(known(own, changes, account)).toEqual({ ok: true, record: becomes });
+    expect(known(own, changes, account)).toEqual({ ok: true, value: becomes });
   });
 
   const bare = { ...HELD, fingerprint: {} };
@@ -237,10 +237,10 @@ describe('recognizing a server', () => {
     },
   ])('rejects $reason until you set the annotation value that it gives', ({ own, changes = {}, account, isOther }) => {
     const refused = known(own, changes, account);
-    expect(refused).toMatchObject({ ok: false, isOther });
-    const word = refused.ok ? '' : refused.word;
-    const accepted = known(own, changes, account, accepts(word));
-    expect(accepted.ok && accepted.record).toEqual({
+    expect(refused).toMatchObject({ ok: false, error: { isOther } });
+    const value = refused.ok ? '' : refused.error.accepts;
+    const accepted = known(own, changes, account, accepts(value));
+    expect(accepted.ok && accepted.value).toEqual({
       ...HELD,
       account: account ?? ACCOUNT,
       fingerprint: fingerprintOf({ ...SERVER, ...changes }),
@@ -254,12 +254,12 @@ describe('recognizing a server', () => {
     { reason: 'other IPv6 addresses before', own: addressed, changes: { ipv6: ['2001:db8::2'] } },
   ])('does not learn the addresses of a server that showed $reason', ({ own, changes = {} }) => {
     const result = known(own, changes);
-    expect(result.ok && result.record).toBe(own);
+    expect(result.ok && result.value).toBe(own);
   });
 
   it('learns the addresses of a server that had shown none', () => {
     const result = known(bare, {});
-    expect(result.ok && result.record).toEqual(KNOWN);
+    expect(result.ok && result.value).toEqual(KNOWN);
   });
 });
 
@@ -284,10 +284,10 @@ describe('an address that another server shows too', () => {
     { reason: 'after the server had counted as gone', own: missing, purpose: 'look' },
   ])('does not prove the identity $reason, until you accept the server', ({ own, purpose, account = ACCOUNT }) => {
     const refused = asked(own, purpose, { account });
-    expect(refused).toMatchObject({ ok: false, isOther: false, word: `srv1@${MAC}` });
+    expect(refused).toMatchObject({ ok: false, error: { isOther: false, accepts: `srv1@${MAC}` } });
     expect(refused).toHaveProperty('why', expect.stringContaining(`address ${MAC}, but the server of default/other`));
     const object = web({ annotations: { [ACCEPT_SERVER_ANNOTATION]: `srv1@${MAC}` } });
-    expect(asked(own, purpose, { account, object })).toEqual({ ok: true, record: { ...KNOWN, account } });
+    expect(asked(own, purpose, { account, object })).toEqual({ ok: true, value: { ...KNOWN, account } });
   });
 
   it.each<{ own: string; holders: Record<string, string[]> }>([
@@ -309,7 +309,7 @@ describe('an address that another server shows too', () => {
   it('teaches no hardware address', () => {
     const own = { ...HELD, fingerprint: { ipv6: [IPV6] } };
     const result = asked(own, 'look', { holders: { [IPV6]: ['default/other'] } });
-    expect(result.ok && result.record).toBe(own);
+    expect(result.ok && result.value).toBe(own);
   });
 
   it('names an object of the same namespace, and none of another one', () => {

@@ -169,8 +169,8 @@ class Life {
 
 function record({ metadata }: VirtualServer): ServerRecord | undefined {
   const parsed = parseRecord(metadata.annotations?.[RECORD_ANNOTATION]);
-  if (!parsed.ok) throw new Error(parsed.problem);
-  return parsed.record;
+  if (!parsed.ok) throw new Error(parsed.error.problem);
+  return parsed.value;
 }
 
 describe('keys of a newer version', () => {
