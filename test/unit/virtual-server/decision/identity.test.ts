@@ -285,7 +285,10 @@ describe('an address that another server shows too', () => {
   ])('does not prove the identity $reason, until you accept the server', ({ own, purpose, account = ACCOUNT }) => {
     const refused = asked(own, purpose, { account });
     expect(refused).toMatchObject({ ok: false, error: { isOther: false, accepts: `srv1@${MAC}` } });
-    expect(refused).toHaveProperty('why', expect.stringContaining(`address ${MAC}, but the server of default/other`));
+    expect(refused).toHaveProperty(
+      'error.why',
+      expect.stringContaining(`address ${MAC}, but the server of default/other`),
+    );
     const object = web({ annotations: { [ACCEPT_SERVER_ANNOTATION]: `srv1@${MAC}` } });
     expect(asked(own, purpose, { account, object })).toEqual({ ok: true, value: { ...KNOWN, account } });
   });
@@ -314,9 +317,9 @@ describe('an address that another server shows too', () => {
 
   it('names an object of the same namespace, and none of another one', () => {
     const names = (holders: string[]) => asked(KNOWN, 'cancel', { holders: { [MAC]: holders, [IPV6]: holders } });
-    expect(names(['a/first', 'default/other'])).toHaveProperty('why', expect.stringContaining('default/other'));
+    expect(names(['a/first', 'default/other'])).toHaveProperty('error.why', expect.stringContaining('default/other'));
     const hidden = names(['a/first', 'b/second']);
-    expect(hidden).toHaveProperty('why', expect.stringContaining('an object in another namespace'));
+    expect(hidden).toHaveProperty('error.why', expect.stringContaining('an object in another namespace'));
     expect(JSON.stringify(hidden)).not.toContain('first');
   });
 });
