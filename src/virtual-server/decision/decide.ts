@@ -317,7 +317,7 @@ export function serverIsToBeTakenOver({ object, adoption }: View): Operation | u
   return park('HandOverRefused', message, ON_CHANGE, object.metadata.name);
 }
 
-/** Otherwise, the operator would have to cancel the server at once. */
+/** After the expiry, order and adopt nothing: the operator would have to cancel the server at once. */
 export function timeIsOver({ own, object, facts }: View): Operation | undefined {
   const at = expiryOf(object, own);
   if (at === undefined || clockOf(facts) < at) return undefined;

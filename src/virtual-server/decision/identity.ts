@@ -231,8 +231,8 @@ function isEnough(known: Fingerprint | undefined, purpose: Purpose): boolean {
 const isBlank = ({ macs, ipv6 }: Fingerprint): boolean => macs === undefined && ipv6 === undefined;
 
 /**
- * True if `seen` has more addresses than the record. Unless it was proven that both are of one server, or nothing was ever
- * shown, the record does not change: a read alone must not make a server cancellable.
+ * True if `seen` has identifying addresses that the record lacks altogether. They count only if both are proven to be of one
+ * server, or if no address was ever shown: a read alone must not make a server cancellable.
  */
 function isRicher(seen: Fingerprint, known: Fingerprint, isProven: boolean): boolean {
   return (isProven && known.macs === undefined && seen.macs !== undefined) || (isBlank(known) && !isBlank(seen));

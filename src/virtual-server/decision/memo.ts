@@ -124,12 +124,15 @@ export interface Boot {
 
 /** How far the end of a server has come. */
 export type End =
-  /** A DELETE was sent; its answer was lost, or the server was seen running since. */
+  /** A DELETE was sent; its answer was lost, or a later read has shown the server. */
   | { state: 'requested'; identifier: string }
   | AnsweredCancel
   /** The provider's word, confirmed by what it shows since. */
   | { state: 'confirmed'; identifier: string }
-  /** Its absence is proven by denials. `wasRequested`: a DELETE was sent, and its answer was lost. */
+  /**
+   * Its absence is proven by denials, by another server with its identifier or by your annotation. `wasRequested`: a DELETE was
+   * sent, and its answer was lost.
+   */
   | { state: 'gone'; identifier: string; wasRequested: boolean };
 
 /** The documented 200 to a DELETE: the provider's word that the server is cancelled, and not proof (operations/cancel.ts). */
@@ -198,13 +201,13 @@ export function withoutGone(memo: Memo): Memo {
   return withEvidence(memo, { end: end.wasRequested ? { state: 'requested', identifier } : undefined });
 }
 
-/** The provider's word about this server; undefined without one, or if the server was seen running since. */
+/** The provider's word about this server; undefined without one, or if a later read has shown the server. */
 export function answeredCancel(memo: Memo, identifier: string | undefined): AnsweredCancel | undefined {
   const end = endOf(memo, identifier);
   return end?.state === 'answered' ? end : undefined;
 }
 
-/** The server still runs, so later answers no longer confirm the word. The memo still knows that a DELETE was sent. */
+/** A read has shown the server, so later answers do not confirm the word. The memo still knows that a DELETE was sent. */
 export function withoutWord(memo: Memo): Memo {
   const { end } = memo.evidence;
   if (end?.state !== 'answered') return memo;

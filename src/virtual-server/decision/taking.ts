@@ -27,7 +27,7 @@ import { err, ok, type Result } from '../../base/result.ts';
 /** What a giver gives; `why`: why it gives nothing. */
 export type Given = Result<Held, { isFinal: false; why: string } | ({ isFinal: true } & Never)>;
 
-/** Why the giver keeps its server until one of the two objects changes. `isGone`: its server is gone. */
+/** Why the giver hands nothing over until one of the two objects changes. `isGone`: its server is gone. */
 export interface Never {
   why: string;
   isGone?: true;

@@ -75,7 +75,7 @@ async function cancelOnce(visit: Visit, at: View, { record, identifier }: Cancel
   if (!(await readLive(visit))) return undefined;
   const definition = await readDefinitions(visit);
 
-  // The operator decides again on what it has just read: you or other objects may have changed in the meantime.
+  // The operator decides again on what it has just read: this object or others may have changed since.
   const view = visit.view();
   const still = decide(view);
   if (visit.hasChangedSince(before) || still.type !== 'cancel' || still.identifier !== identifier)

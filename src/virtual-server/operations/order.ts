@@ -66,8 +66,8 @@ export async function order(visit: Visit, at: View): Promise<Outcome | undefined
 }
 
 /**
- * Orders nothing if the server of a failed order has appeared after all, or may exist. Undefined: order. The
- * mirror is written in the same step, or it would list the order as failed again.
+ * Stops the order if the server of a failed order has appeared after all, or may exist; undefined if neither is so. The mirror
+ * is written in the same step, or it would list the order as failed again.
  */
 async function openedAgain(
   visit: Visit,

@@ -41,8 +41,8 @@ const leftBehind = (secret: string, why: string): string =>
   `${capitalized(secret)} could not be updated when its object was released: ${ended(why)} Delete the Secret if you need it no longer`;
 
 /**
- * The object stays if the server of a failed order has appeared, because no other object knows it. A failed call keeps no object:
- * the absence was proven before.
+ * The object stays if the server of a failed order has appeared, because no other object knows it. If the call fails, the
+ * object goes: the absence was proven before.
  */
 async function orphanedAtEnd(visit: Visit, record: ServerRecord | undefined): Promise<Outcome | undefined> {
   if (record?.failed === undefined || record.owner !== visit.object.metadata.uid) return undefined;
