@@ -165,33 +165,39 @@ export const recordSchema = open(shape);
 /** The fields of a record as they are stored, side by side. */
 export type StoredRecord = z.infer<typeof recordSchema>;
 type Field = keyof StoredRecord;
-type OfOrder = 'attempt' | 'attemptedAt' | 'hintedTask' | 'open';
-type OfTask = 'task' | 'createFailure';
-type OfServer =
-  | 'identifier'
-  | 'fingerprint'
-  | 'doubt'
-  | 'price'
-  | 'goneRefuted'
-  | 'missingAt'
-  | 'readyAt'
-  | 'expiredAt'
-  | 'takenFrom';
+const OF_CLAIM = ['attempt', 'attemptedAt', 'hintedTask', 'open'] as const;
+const OF_TASK = ['task', 'createFailure'] as const;
+/** The fields about an order, which go when it is resolved. */
+export const OF_ORDER = [...OF_CLAIM, ...OF_TASK] as const;
+/** The fields about one server. `expiredAt` is not among them: no other server is ordered, even if this one is forgotten. */
+export const OF_SERVER = [
+  'identifier',
+  'fingerprint',
+  'doubt',
+  'price',
+  'goneRefuted',
+  'missingAt',
+  'readyAt',
+  'takenFrom',
+] as const;
+type OfClaim = (typeof OF_CLAIM)[number];
+type OfOrder = (typeof OF_ORDER)[number];
+type OfServer = (typeof OF_SERVER)[number];
 
 /** The fields of a phase, of which it always has `Always`. It has no other field besides those of every record. */
-type Phase<Own extends Field, Always extends Own> = Omit<StoredRecord, OfOrder | OfTask | OfServer> &
+type Phase<Own extends Field, Always extends Own> = Omit<StoredRecord, OfOrder | OfServer> &
   Pick<StoredRecord, Own> & { [F in Always]: NonNullable<StoredRecord[F]> } & {
-    [F in Exclude<OfOrder | OfTask | OfServer, Own>]?: undefined;
+    [F in Exclude<OfOrder | OfServer, Own>]?: undefined;
   };
 
 /** No order is open, and no server is known. */
 export type Unordered = Phase<never, never>;
 /** An order may have been sent, and no answer to it is known. */
-export type Claimed = Phase<OfOrder, 'attempt'>;
+export type Claimed = Phase<OfClaim, 'attempt'>;
 /** The provider has accepted the order, and its task has named no server yet. */
-export type Following = Phase<OfOrder | OfTask, 'task'>;
+export type Following = Phase<OfOrder, 'task'>;
 /** The server has an identifier. What it was ordered with stays known; its task may still run. */
-export type Held = Phase<OfOrder | OfTask | OfServer, 'identifier'>;
+export type Held = Phase<OfOrder | OfServer, 'identifier'>;
 /** One of four phases, told apart by the first field that is there: identifier, task, attempt. */
 export type ServerRecord = Unordered | Claimed | Following | Held;
 
@@ -199,7 +205,10 @@ export type ServerRecord = Unordered | Claimed | Following | Held;
 export const isClaimed = (record: ServerRecord): record is Claimed =>
   record.attempt !== undefined && record.task === undefined && record.identifier === undefined;
 
-/** The record that these fields are. A field that its phase does not have has no meaning, and nothing reads it. */
+/**
+ * The record that these fields are. A copy that was damaged, that lags behind, or that was written by hand may have more fields
+ * than its phase: they are kept, because they count again once the rest is known.
+ */
 export function inPhase(stored: StoredRecord): ServerRecord {
   return stored as ServerRecord;
 }

@@ -34,8 +34,8 @@ const notReported = (claimed = ''): Readiness => ({
 });
 
 export function readiness(object: VirtualServer): Readiness {
-  const isClaimed = (): boolean => viewRecord(object, []).kind === 'own';
-  return conditionOf(object, 'Ready') ?? notReported(isClaimed() ? 'has claimed this object but ' : '');
+  const hasRecord = (): boolean => viewRecord(object, []).kind === 'own';
+  return conditionOf(object, 'Ready') ?? notReported(hasRecord() ? 'has claimed this object but ' : '');
 }
 
 export function setReadiness(set: VirtualServerSet): Readiness {

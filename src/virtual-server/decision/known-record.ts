@@ -8,6 +8,8 @@ import {
   MAX_FAILED,
   MAX_ORPHANS,
   MAX_SETTLED,
+  OF_ORDER,
+  OF_SERVER,
   RECORD_FORMAT,
   heldIn,
   inPhase,
@@ -298,7 +300,7 @@ export function ordersIn(record: ServerRecord | undefined): { attempt: string; a
 
 /** The record after an attempt that created nothing. */
 export function withoutAttempt(record: ServerRecord): ServerRecord {
-  return without(record, 'attempt', 'attemptedAt', 'task', 'hintedTask', 'createFailure', 'open');
+  return without(record, ...OF_ORDER);
 }
 
 /**
@@ -370,17 +372,6 @@ export function sourceOf({ metadata }: VirtualServer, record: ServerRecord | und
   const giver = giverIn(record);
   return giver && sourceKey({ namespace: metadata.namespace, uid: giver.uid });
 }
-
-const OF_SERVER = [
-  'identifier',
-  'fingerprint',
-  'price',
-  'doubt',
-  'goneRefuted',
-  'missingAt',
-  'readyAt',
-  'takenFrom',
-] as const;
 
 /** The record without anything about its server. */
 export function withoutServer(record: ServerRecord): ServerRecord {

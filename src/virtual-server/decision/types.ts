@@ -110,7 +110,7 @@ export type Operation =
   /** Cancel the server of an object that is being deleted or has expired. */
   | { type: 'cancel'; record: Held; identifier: string }
   /** The server has expired and no longer exists: record that, and order no other one. */
-  | { type: 'expire'; record: Held }
+  | { type: 'expire'; record: ServerRecord }
   /** Remove the finalizer. */
   | {
       type: 'release';

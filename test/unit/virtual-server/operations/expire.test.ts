@@ -6,6 +6,7 @@ import { waited } from '../../../../src/virtual-server/decision/outcome.ts';
 import type { Outcome } from '../../../../src/virtual-server/decision/types.ts';
 import { viewOf } from '../../../../src/virtual-server/decision/view.ts';
 import {
+  ACCOUNT,
   HELD,
   KNOWN,
   NOW,
@@ -14,6 +15,7 @@ import {
   denied,
   facts,
   memo,
+  record,
   shown,
   webWith,
   withKey,
@@ -88,6 +90,16 @@ describe('the time from which ttl counts', () => {
 });
 
 describe('an object that expires', () => {
+  it('orders no other server even if its record no longer names the one that expired', async () => {
+    const forgotten = webWith(record({ account: ACCOUNT, expiredAt: '2026-01-01T00:00:00Z' }));
+    const visited = await visit(forgotten, { answers: {} });
+    expect(shownBy(visited)).toMatchObject({
+      reason: 'Expired',
+      message: expect.stringMatching(/^The server expired at 2026-01-01T00:00:00Z and no longer exists/) as string,
+    });
+    expect(visited.object?.metadata.annotations).toEqual(forgotten.metadata.annotations);
+  });
+
   const soon = webWith(HELD, { status: { serverStatus: 'running' }, spec: { expiresAt: at(10_000) } });
   const failing = facts({ memo: memo({}, { failures: 20 }) });
 
