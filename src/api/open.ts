@@ -18,16 +18,27 @@ export const QUESTIONS: readonly Reason[] = [
 /** Maximum length of the cause in the record, in characters. */
 const MAX_CAUSE = 200;
 
-/** An open question as the record keeps it. `cause`: why an answer is missing. */
-export function questionOf(reason: string, since: string, cause: string | undefined): ServerRecord['open'] {
+/** An open question about the record's order, as the record keeps it. `cause`: why an answer is missing. */
+export function questionOf(
+  { attempt }: Pick<ServerRecord, 'attempt'>,
+  { reason, since, cause }: { reason: string; since: string; cause: string | undefined },
+): ServerRecord['open'] {
   const isLost = reason === 'CreateOutcomeUnknown' && cause !== undefined;
-  return { reason, since, ...(isLost && { cause: cut(cause, MAX_CAUSE) }) };
+  return { ...(attempt !== undefined && { attempt }), reason, since, ...(isLost && { cause: cut(cause, MAX_CAUSE) }) };
+}
+
+/**
+ * The open question about the order that the record names; undefined if there is none. A copy in the status may keep a question
+ * about an earlier order. One without an attempt, as earlier versions wrote it, is about the order of its record.
+ */
+export function openIn(record: Partial<ServerRecord> | undefined): ServerRecord['open'] {
+  const { attempt, open } = record ?? {};
+  return open?.attempt === undefined || open.attempt === attempt ? open : undefined;
 }
 
 /** The reason with this trait that the record keeps; undefined if nothing of that kind is open. */
 export function openReason(record: Partial<ServerRecord> | undefined, trait: Trait): string | undefined {
-  const { open, createFailure } = record ?? {};
-  const reasons = [open?.reason, createFailure && 'CreateFailed', doubtIn(record)?.reason];
+  const reasons = [openIn(record)?.reason, record?.createFailure && 'CreateFailed', doubtIn(record)?.reason];
   return reasons.find((reason) => hasTrait(reason, trait));
 }
 

@@ -80,6 +80,7 @@ const doubtSchema = open({
 );
 
 const openSchema = open({
+  attempt: attempt.optional(),
   reason: reason.describe('The reason that Ready had when the question came up.'),
   since: z.iso.datetime().max(64).describe('When it came up.'),
   cause: z.string().max(MAX_SAID).optional().describe('Why the answer to the order is missing.'),

@@ -1084,8 +1084,9 @@ export const MUTANTS: Mutant[] = [
   {
     name: 'forgets why an order has no answer',
     file: 'src/virtual-server/decision/decide.ts',
-    find: "own.open?.reason === 'CreateOutcomeUnknown' ? own.open.cause : undefined;",
-    replace: "own.open?.reason === 'CreateOutcomeUnknown' ? own.open.reason : undefined;",
+    find: "open?.reason === 'CreateOutcomeUnknown' ? open.cause : undefined;",
+    replace: "open?.reason === 'CreateOutcomeUnknown' ? open.reason : undefined;",
+
     tests: ['--project', 'unit', 'test/unit/virtual-server/operations/order-answer.test.ts'],
   },
   {
@@ -2070,8 +2071,22 @@ export const MUTANTS: Mutant[] = [
   {
     name: 'forgets a lost order that another reason covers',
     file: 'src/virtual-server/decision/open.ts',
-    find: 'return { ...record, open: questionOf(reason, timestamp(now), subject) };',
+    find: 'return { ...record, open: questionOf(record, { reason, since: timestamp(now), cause: subject }) };',
     replace: 'return record;',
+    tests: ['--project', 'unit', 'test/unit/virtual-server/operations/open.test.ts'],
+  },
+  {
+    name: 'takes a question about an earlier order for one about this order',
+    file: 'src/virtual-server/decision/known-record.ts',
+    find: "return record.open === openIn(record) ? record : without(record, 'open');",
+    replace: 'return record;',
+    tests: ['--project', 'unit', 'test/unit/virtual-server/operations/open.test.ts'],
+  },
+  {
+    name: 'reads a question about an earlier order as one about this order',
+    file: 'src/api/open.ts',
+    find: 'return open?.attempt === undefined || open.attempt === attempt ? open : undefined;',
+    replace: 'return open;',
     tests: ['--project', 'unit', 'test/unit/virtual-server/operations/open.test.ts'],
   },
   {

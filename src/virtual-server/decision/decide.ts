@@ -27,7 +27,7 @@ import { createHasFailed, nextOrderWaits } from './create-failure.ts';
 import { holdsSomething, withFailedOrder } from './known-record.ts';
 import { clockOf, expiryOf, isToExpire } from './expiry.ts';
 import { keepsServer } from './delay.ts';
-import { openReason } from '../../api/open.ts';
+import { openIn, openReason } from '../../api/open.ts';
 import type { VirtualServer } from '../../api/virtual-server.ts';
 import { endOf, isGone } from './memo.ts';
 import { ON_CHANGE } from './next.ts';
@@ -398,7 +398,8 @@ export function isHopeless({ facts }: View, own: ServerRecord): boolean {
 
 export function createOutcomeIsUnknown({ own }: OwnView): Operation | undefined {
   if (!isClaimed(own)) return undefined;
-  const cause = own.open?.reason === 'CreateOutcomeUnknown' ? own.open.cause : undefined;
+  const open = openIn(own);
+  const cause = open?.reason === 'CreateOutcomeUnknown' ? open.cause : undefined;
   return park('CreateOutcomeUnknown', unknownMessage(own, cause), ON_CHANGE, cause);
 }
 

@@ -27,7 +27,7 @@ export function fromFormat1(record: ServerRecord, object: Pick<VirtualServer, 's
   const isOfOrder = attempt !== undefined && mirrorIn(object.status)?.attempt === attempt;
   const isOpen = QUESTIONS.some((question) => question === reason) && createFailure === undefined;
   if (!isOfOrder || !isOpen || open !== undefined) return record;
-  return { ...record, format: RECORD_FORMAT, open: questionOf(reason, since, shown.subject) };
+  return { ...record, format: RECORD_FORMAT, open: questionOf(record, { reason, since, cause: shown.subject }) };
 }
 
 /** What a step writes, with its record in the format of this version, in both copies. */

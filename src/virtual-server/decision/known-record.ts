@@ -27,6 +27,7 @@ import {
   type StoredRecord,
 } from '../../api/record.ts';
 import type { VirtualServer } from '../../api/virtual-server.ts';
+import { openIn } from '../../api/open.ts';
 import { isPaused } from '../../api/server-state.ts';
 import { fromFormat1 } from './format-1.ts';
 import type { AttemptNote } from './types.ts';
@@ -261,7 +262,7 @@ function withNotes(merged: MergeResult | undefined, notes: readonly AttemptNote[
     if ('problem' in next) return next;
     record = next;
   }
-  return record;
+  return record.open === openIn(record) ? record : without(record, 'open');
 }
 
 function withNote(record: ServerRecord, note: AttemptNote): MergeResult {

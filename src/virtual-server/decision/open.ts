@@ -2,7 +2,7 @@
  * Keeps open questions in the record: a condition shows one reason at a time, and another one may replace it before the
  * question is answered. Pure.
  */
-import { QUESTIONS, doubtIn, openReason, questionOf } from '../../api/open.ts';
+import { QUESTIONS, doubtIn, openIn, openReason, questionOf } from '../../api/open.ts';
 import type { Reason } from '../../api/conditions.ts';
 import type { ServerRecord } from '../../api/record.ts';
 import { timestamp } from '../../base/duration.ts';
@@ -21,7 +21,7 @@ const rankOf = (reason: string | undefined): number =>
 /** The record after a visit that ends with this verdict. Only a question of the same or a higher rank replaces another. */
 export function withOpen(record: ServerRecord, { reason, subject }: Verdict, now: number): ServerRecord {
   if (!holdsSomething(record)) return record;
-  const { open } = record;
+  const open = openIn(record);
   if (record.identifier !== undefined && DOUBTS.has(reason)) {
     const before = doubtIn(record);
     if (before?.reason === reason) return record;
@@ -30,7 +30,7 @@ export function withOpen(record: ServerRecord, { reason, subject }: Verdict, now
   // A refused adoption answers no question about the order.
   if (reason === 'IdentifierInUse' && record.identifier === undefined) return record;
   if (open?.reason === reason || rankOf(reason) < Math.max(0, rankOf(open?.reason))) return record;
-  return { ...record, open: questionOf(reason, timestamp(now), subject) };
+  return { ...record, open: questionOf(record, { reason, since: timestamp(now), cause: subject }) };
 }
 
 /** The record once the provider has shown the server, or its task. */
@@ -60,7 +60,7 @@ export function coveredBy(
 }
 
 function parkedMessage(record: ServerRecord, reason: Reason): string {
-  if (reason === 'CreateOutcomeUnknown') return unknownMessage(record, record.open?.cause);
+  if (reason === 'CreateOutcomeUnknown') return unknownMessage(record, openIn(record)?.cause);
   const { attempt = '', task = '' } = record;
   return `What order ${attempt} (task ${task}) has created is unknown (${reason})`;
 }

@@ -9,6 +9,7 @@ import { inputsOf } from '../decision/inputs.ts';
 import { isProvisioned } from '../decision/server-status.ts';
 import type { Timing } from '../decision/types.ts';
 import { createHash } from 'node:crypto';
+import { openIn } from '../../api/open.ts';
 import { RECORD_FORMAT, mirrorIn, type ServerRecord } from '../../api/record.ts';
 import { delayEndOf } from '../decision/delay.ts';
 import { knownRecord } from '../decision/known-record.ts';
@@ -187,7 +188,7 @@ function isSettled(object: VirtualServer): boolean {
   if (record === undefined || !hasRunningServer(object) || object.metadata.deletionTimestamp !== undefined)
     return false;
   const wasReady = record.readyAt !== undefined || record.format !== RECORD_FORMAT;
-  return wasReady && (record.doubt ?? record.open) === undefined;
+  return wasReady && (record.doubt ?? openIn(record)) === undefined;
 }
 
 /** The next time at which this object's part of the interval has passed; a function of the clock, not of the start. */

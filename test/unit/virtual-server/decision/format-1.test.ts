@@ -44,7 +44,7 @@ describe('a record of format 1', () => {
       const tasked = { ...TASKED, format: 1 };
       const open = fromFormat1(tasked, left(tasked, reason as ReadyReason, 'the cause')).open;
       const cause = reason === 'CreateOutcomeUnknown' ? { cause: 'the cause' } : {};
-      expect(open).toEqual({ reason, since: SINCE, ...cause });
+      expect(open).toEqual({ attempt: 'a1', reason, since: SINCE, ...cause });
     },
   );
 

@@ -11,7 +11,7 @@ import { countTotals } from '../../../../src/observability/metrics.ts';
 import { KubeError } from '../../../../src/kube/error.ts';
 import { ResponseError } from '../../../../src/provider/error.ts';
 import { compose } from '../../../../src/virtual-server/decision/compose.ts';
-import { knownRecord } from '../../../../src/virtual-server/decision/known-record.ts';
+import { knownRecord, viewRecord } from '../../../../src/virtual-server/decision/known-record.ts';
 import { holdingOf } from '../../../../src/virtual-server/shared/holders.ts';
 import { memberOf } from '../../../../src/virtual-server-set/decision/member.ts';
 import {
@@ -28,6 +28,7 @@ import {
   doubted,
   memo,
   opened,
+  web,
   webWith,
   withKey,
   type Shape,
@@ -173,6 +174,16 @@ describe('an order that has led to no server', () => {
     expect(memberOf(shown, 0).unresolved).toMatchObject({ reason: 'CreateOutcomeUnknown' });
     const twice = shownBy({ object: covered(lost, 'IdentifierInUse') }).message ?? '';
     expect(twice.split("Look in the provider's control panel")).toHaveLength(2);
+  });
+
+  it('raises no question about the next order, if the write that ended it was lost in the status', () => {
+    const { attempt: _attempt, ...observed } = opened(ATTEMPTED, 'TaskNotFound');
+    const annotations = { [ADOPT_ANNOTATION]: 'srv9' };
+    const next = web({ annotated: { ...TASKED, attempt: 'a2' }, mirror: observed, annotations });
+    const view = viewRecord(next, []);
+    expect(view.kind === 'own' && view.record).toEqual({ ...TASKED, attempt: 'a2' });
+    expect(decide(next, withKey({ now: LATER })).type).toBe('follow');
+    expect(countTotals([next], LATER).parkedCreates).toBe(0);
   });
 
   it('is no longer open once its task answers', async () => {
