@@ -67,6 +67,7 @@ export async function wireOperator(config: Config, log: Logger, onLost: () => vo
     authUrl: config.authUrl,
     timeoutMs: config.providerTimeoutMs,
     createTimeoutMs: config.createTimeoutMs,
+    orders: config.orders,
     qps: config.providerQps,
     userAgent: `vps-operator/${version()}`,
     ...providerMetrics(metrics),

@@ -79,6 +79,11 @@ const doubtSchema = open({
   'The next server with this identifier has to prove that it is the one of this object. Stays until one has.',
 );
 
+const sentSchema = open({
+  at: z.iso.datetime().max(64).describe('When the last request was about to be sent.'),
+  body: z.string().max(64).describe('Hash of what it sent: only the same may be sent again.'),
+}).describe('An order under an identifier that the operator chose. It is sent again until the provider has answered.');
+
 const openSchema = open({
   attempt: attempt.optional(),
   reason: reason.describe('The reason that Ready had when the question came up.'),
@@ -100,7 +105,8 @@ const priceSchema = open({
 
 /** The format that this version writes, and the newest format that it understands. */
 export const RECORD_FORMAT = 2;
-export const RECORD_MODES = ['create', 'adopt'] as const;
+/** `named`: the operator ordered the server under an identifier that it had chosen. An earlier version reports such a record as too new. */
+export const RECORD_MODES = ['create', 'adopt', 'named'] as const;
 
 /** The order of the keys is their order in the text of a record. */
 const shape = {
@@ -114,6 +120,7 @@ const shape = {
     .describe('Hashes of the base URL and the key ID with which the operator last saw the server.'),
   attempt: attempt.optional(),
   attemptedAt,
+  sent: sentSchema.optional(),
   task: task.optional(),
   hintedTask: task
     .optional()
@@ -166,7 +173,7 @@ export const recordSchema = open(shape);
 /** The fields of a record as they are stored, side by side. */
 export type StoredRecord = z.infer<typeof recordSchema>;
 type Field = keyof StoredRecord;
-const OF_CLAIM = ['attempt', 'attemptedAt', 'hintedTask', 'open'] as const;
+const OF_CLAIM = ['attempt', 'attemptedAt', 'sent', 'hintedTask', 'open'] as const;
 const OF_TASK = ['task', 'createFailure'] as const;
 /** The fields about an order, which go when it is resolved. */
 export const OF_ORDER = [...OF_CLAIM, ...OF_TASK] as const;
@@ -199,12 +206,26 @@ export type Claimed = Phase<OfClaim, 'attempt'>;
 export type Following = Phase<OfOrder, 'task'>;
 /** The server has an identifier. What it was ordered with stays known; its task may still run. */
 export type Held = Phase<OfOrder | OfServer, 'identifier'>;
+/**
+ * A `Held` whose server the provider has not shown yet: it was ordered under this identifier, or will be, so the order can be
+ * sent again. Its task is known to the process that got the answer, and to the mirror.
+ */
+export type Named = Held & { mode: 'named'; attempt: string; sent: NonNullable<StoredRecord['sent']> };
 /** One of four phases, told apart by the first field that is there: identifier, task, attempt. */
 export type ServerRecord = Unordered | Claimed | Following | Held;
 
 /** True until the provider has answered the order with a task, or you have named the server. */
 export const isClaimed = (record: ServerRecord): record is Claimed =>
   record.attempt !== undefined && record.task === undefined && record.identifier === undefined;
+
+/** True until the provider has shown the server that was ordered under the operator's identifier, or the server is gone. */
+export const isNamed = (record: ServerRecord): record is Named =>
+  record.mode === 'named' &&
+  record.attempt !== undefined &&
+  record.identifier !== undefined &&
+  record.sent !== undefined &&
+  record.fingerprint === undefined &&
+  record.missingAt === undefined;
 
 /**
  * The record that these fields are. A copy that was damaged, that lags behind, or that was written by hand may have more fields

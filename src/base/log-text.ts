@@ -8,6 +8,7 @@ export type LogLine = Record<string, unknown>;
 export const STEPS: Readonly<Record<string, string>> = {
   claim: 'claiming an order',
   order: 'trying to order a server',
+  repeat: 'repeating its order',
   adopt: 'reading the server to adopt',
   takeOver: 'taking over the server of another object',
   handOver: 'handing the server over',

@@ -40,6 +40,7 @@ export interface FlagSpec {
   fallbackEnv?: string;
 }
 
+const ORDER_WAYS = ['auto', 'named', 'anonymous'] as const;
 const LOG_LEVELS = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'] as const;
 const LOG_FORMATS = ['text', 'json'] as const satisfies LogFormat[];
 const MAX_RECONCILES = 1000;
@@ -106,6 +107,14 @@ export const FLAGS = {
     form: 'a number above 0, such as 10 or 0.5',
     schema: decimal(/^\d+(\.\d+)?$/, Number.MIN_VALUE, Number.MAX_SAFE_INTEGER),
     default: '10',
+  },
+  orders: {
+    flag: 'orders',
+    value: 'WAY',
+    help: `How servers are ordered: \`named\` under an identifier that the operator chooses, which is safe to repeat; \`anonymous\` as the provider's API documents it; \`auto\` named where the provider lists the account's servers, else anonymous.`,
+    form: `one of ${ORDER_WAYS.join(', ')}`,
+    schema: z.string().pipe(z.enum(ORDER_WAYS)),
+    default: 'auto',
   },
   maxCreatesPerHour: {
     flag: 'max-creates-per-hour',

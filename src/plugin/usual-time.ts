@@ -17,7 +17,7 @@ function readyMs(object: VirtualServer): number[] {
   const { mode, attemptedAt, readyAt } = knownRecord(object) ?? {};
   const ready = conditionOf(object, 'Ready');
   const since = readyAt ?? (ready?.status === 'True' ? ready.lastTransitionTime : undefined);
-  if (mode !== 'create' || attemptedAt === undefined || since === undefined) return [];
+  if (mode === 'adopt' || attemptedAt === undefined || since === undefined) return [];
   const ms = Date.parse(since) - Date.parse(attemptedAt);
   return ms > 0 && ms <= LONGEST_MS ? [ms] : [];
 }

@@ -4,11 +4,12 @@ import { createCaller, type CallDeps, type Caller } from './caller.ts';
 import { Redactor } from './redact.ts';
 import { Refusals } from './key-refusals.ts';
 import { createTokens, type TokenDeps } from './token.ts';
-import type { Account, ApiKey, Catalog, Priority, Product, Session, TaskState } from './types.ts';
+import type { Account, ApiKey, Catalog, OrderWay, Priority, Product, Session, TaskState } from './types.ts';
 import { identifierKey, isSameIdentifier } from '../base/identifier.ts';
 import { isIdentifier, type Endpoint, type Endpoints } from './endpoints.ts';
 import { ProviderError, failed, withheldError, type ProviderOperation } from './error.ts';
 import { failure, failureOf } from './failure.ts';
+import { orderNamed } from './create-named.ts';
 import { openOrder } from './create-server.ts';
 import { bodyOf, type ProviderAnswer } from './transport.ts';
 import {
@@ -28,10 +29,10 @@ import {
 /** What all accounts of a provider share. */
 export type ProviderDeps = Omit<TokenDeps, 'redactor' | 'refusals'> &
   Pick<CallDeps, 'transport' | 'line'> &
-  Pick<SessionDeps, 'createTimeoutMs'>;
+  Pick<SessionDeps, 'createTimeoutMs' | 'orders'>;
 
 export function createAccount(key: ApiKey, deps: ProviderDeps): Account {
-  const { endpoints, transport, line, timers, createTimeoutMs } = deps;
+  const { endpoints, transport, line, timers, createTimeoutMs, orders } = deps;
   const name = accountOf(endpoints.base, key.keyId);
   const redactor = new Redactor(key);
   const refusals = new Refusals(timers);
@@ -50,7 +51,16 @@ export function createAccount(key: ApiKey, deps: ProviderDeps): Account {
     retryLogin: () => refusals.retrySoon(),
     hasKey: ({ keyId, secret }) => keyId === key.keyId && secret === key.secret,
     session: (tenant) =>
-      createSession({ account: name, caller: callerOf(tenant), endpoints, catalog, listing, createTimeoutMs, now }),
+      createSession({
+        account: name,
+        caller: callerOf(tenant),
+        endpoints,
+        catalog,
+        listing,
+        createTimeoutMs,
+        orders,
+        now,
+      }),
   };
 }
 
@@ -75,12 +85,13 @@ export interface SessionDeps {
   catalog: Session['catalog'];
   listing: Listing;
   createTimeoutMs: number;
+  orders: OrderWay;
   /** Monotonic clock (ms). */
   now: () => number;
 }
 
 export function createSession(deps: SessionDeps): Session {
-  const { account, caller, endpoints, catalog, listing, createTimeoutMs, now } = deps;
+  const { account, caller, endpoints, catalog, listing, createTimeoutMs, orders, now } = deps;
   const { redactor } = caller;
 
   const get = (operation: ProviderOperation, target: Endpoint, priority: Priority): Promise<ProviderAnswer> =>
@@ -115,6 +126,15 @@ export function createSession(deps: SessionDeps): Session {
     catalog,
     products: () => readProducts(caller, endpoints),
     servers: () => listing.read(() => readServers(caller, endpoints)),
+    async ordersNamed() {
+      if (orders !== 'auto') return orders === 'named';
+      return listing.takesNamed() ?? (await listing.read(() => readServers(caller, endpoints))) !== undefined;
+    },
+    async orderNamed(identifier, body, maySend) {
+      const outcome = await orderNamed({ caller, endpoints, timeoutMs: createTimeoutMs }, identifier, body, maySend);
+      if (outcome.kind === 'notOffered') listing.refusesNamed();
+      return outcome;
+    },
     learnListing: (identifier, runs) =>
       listing.learn(identifier, () => listing.read(() => readServers(caller, endpoints)), runs),
     listsServers: () => listing.exists(),
@@ -205,19 +225,25 @@ export interface Listing {
   learn(identifier: string, read: () => Promise<ServerList>, runs: () => Promise<boolean>): Promise<void>;
   exists(): boolean;
   hasCreating(): boolean;
+  /** Whether the account takes orders under an identifier; undefined: not known, or not known any more. */
+  takesNamed(): boolean | undefined;
+  /** The provider has answered that it has no orders under an identifier. */
+  refusesNamed(): void;
 }
 
-/** How long after a list without a server on its way the next one is read to find out (ms). */
+/** How long the operator believes what it has not found in a list of servers, or the list itself (ms). */
 const LEARN_AGAIN_MS = 10 * 60_000;
 
 export function createListing(now: () => number): Listing {
   let exists = false;
   let hasCreating = false;
   let learnsAt = -Infinity;
+  let anonymousUntil = -Infinity;
   return {
     async read(read) {
       const listed = await read();
       exists ||= listed !== undefined;
+      if (listed === undefined) anonymousUntil = now() + LEARN_AGAIN_MS;
       return listed;
     },
     async learn(identifier, read, runs) {
@@ -233,6 +259,8 @@ export function createListing(now: () => number): Listing {
     },
     exists: () => exists,
     hasCreating: () => hasCreating,
+    takesNamed: () => (now() < anonymousUntil ? false : exists || undefined),
+    refusesNamed: () => void (anonymousUntil = now() + LEARN_AGAIN_MS),
   };
 }
 

@@ -1,18 +1,13 @@
 /** Authorized calls of one tenant with one API key: token, `--provider-qps`, connection; a new login after a 401. */
-import type { Endpoint } from './endpoints.ts';
 import { ProviderError, failed, type ProviderOperation } from './error.ts';
 import type { CallOwner, Line } from './line.ts';
 import type { Redactor } from './redact.ts';
 import type { Refusals } from './key-refusals.ts';
 import type { Tokens } from './token.ts';
-import type { ProviderAnswer, Wire } from './transport.ts';
+import type { Exchange, ProviderAnswer, Wire } from './transport.ts';
 import type { Priority } from './types.ts';
 
-interface Call {
-  operation: ProviderOperation;
-  method: 'GET' | 'DELETE';
-  target: Endpoint;
-}
+type Call = Omit<Exchange, 'headers' | 'redactor'>;
 
 /** What the calls of all tenants with the key share. */
 export interface CallDeps {
@@ -60,7 +55,10 @@ export function createCaller(deps: CallDeps, owner: CallOwner): Caller {
     const release = await line.calls.take(owner);
     try {
       check();
-      const headers = { authorization: `Bearer ${token}` };
+      const headers = {
+        authorization: `Bearer ${token}`,
+        ...(call.body !== undefined && { 'content-type': 'application/json' }),
+      };
       const answer = await transport.send({ ...call, headers, redactor });
       if (answer.status !== 401) refusals.tokenAccepted();
       return { answer, token };

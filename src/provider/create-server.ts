@@ -126,7 +126,8 @@ async function post(
   }
 }
 
-function outcomeOf(answer: ProviderAnswer, caller: Caller, endpoints: Endpoints): CreateOutcome {
+/** The outcome that the answer to an order tells. */
+export function outcomeOf(answer: ProviderAnswer, caller: Caller, endpoints: Endpoints): CreateOutcome {
   const { status } = answer;
   if (status >= 200 && status < 300) return accepted(answer, endpoints);
   const error = refusal(answer, caller);
@@ -168,7 +169,8 @@ function unknown(what: string): Extract<CreateOutcome, { kind: 'unknown' }> {
   return { kind: 'unknown', error: new ProviderError('PROVIDER_PROTOCOL', failed('createServer', what)) };
 }
 
-function asProviderError(fault: unknown, caller: Caller): ProviderError {
+/** What an order failed with. */
+export function asProviderError(fault: unknown, caller: Caller): ProviderError {
   if (fault instanceof ProviderError) return fault;
   return new ProviderError('PROVIDER_UNREACHABLE', failed('createServer', 'unexpected error'), {
     cause: caller.redactor.cause(fault),

@@ -9,7 +9,7 @@ import { createLine } from './line.ts';
 import type { LoginResult } from './token.ts';
 import { Transport } from './transport.ts';
 import type { RequestInfo, Wire } from './transport.ts';
-import type { Provider } from './types.ts';
+import type { OrderWay, Provider } from './types.ts';
 
 export interface ProviderOptions {
   /** An http or https URL; may have a path prefix and a trailing slash. */
@@ -22,6 +22,8 @@ export interface ProviderOptions {
    * default 120,000.
    */
   createTimeoutMs?: number | undefined;
+  /** Default: `auto`. */
+  orders?: OrderWay | undefined;
   /** Requests per second of the process, logins included; also the burst, which is at least 1. */
   qps: number;
   timers?: Timers | undefined;
@@ -39,7 +41,7 @@ export interface ProviderOptions {
 
 /** Throws TypeError or RangeError for invalid options. */
 export function createProvider(options: ProviderOptions): Provider {
-  const { timeoutMs = 30_000, createTimeoutMs = 120_000, qps, timers = realTimers } = options;
+  const { timeoutMs = 30_000, createTimeoutMs = 120_000, qps, orders = 'auto', timers = realTimers } = options;
   if (!(qps > 0 && timeoutMs > 0 && createTimeoutMs > 0)) throw new RangeError('qps and timeouts must be above 0');
   const endpoints = new Endpoints(options.baseUrl, options.authUrl);
   const line = createLine(qps, timers);
@@ -56,7 +58,7 @@ export function createProvider(options: ProviderOptions): Provider {
       ...(options.lookup && { lookup: options.lookup }),
     });
   const onLogin = options.onLogin ?? (() => undefined);
-  const deps = { endpoints, transport, line, timers, createTimeoutMs, moves: () => moves, onLogin };
+  const deps = { endpoints, transport, line, timers, createTimeoutMs, orders, moves: () => moves, onLogin };
   return {
     account: (key) => createAccount(key, deps),
     async close() {

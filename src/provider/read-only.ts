@@ -33,7 +33,9 @@ function readOnly(session: Session): Session {
     listsCreating: () => session.listsCreating(),
     pollTask: (task) => session.pollTask(task),
     readServer: (identifier, priority) => session.readServer(identifier, priority),
+    ordersNamed: () => session.ordersNamed(),
     openOrder: refuse('an order'),
+    orderNamed: refuse('an order'),
     deleteServer: refuse('a DELETE'),
   };
 }

@@ -19,6 +19,10 @@ export interface Exchange {
   headers: Record<string, string>;
   body?: string;
   redactor: Redactor;
+  /** Default: the usual timeout (ms). */
+  timeoutMs?: number;
+  /** A POST that may be sent again. */
+  isRepeatable?: true;
 }
 
 export interface ProviderAnswer {
@@ -101,7 +105,7 @@ export class Transport implements Wire {
   /** Uses shared connections, for calls that are safe to repeat. Throws ProviderError if no headers arrive. */
   async send(exchange: Exchange): Promise<ProviderAnswer> {
     const { redactor } = exchange;
-    return this.#until(this.#options.timeoutMs, (deadline) =>
+    return this.#until(exchange.timeoutMs ?? this.#options.timeoutMs, (deadline) =>
       this.#observed(exchange, async () => {
         const answer = await this.#collected(exchange, deadline);
         // undici uses a connection again only after a cycle of the event loop; until then the caller keeps its place.
@@ -113,8 +117,8 @@ export class Transport implements Wire {
   }
 
   /**
-   * A GET is sent again once, over a new connection, if an idle one turns out to be dead. Not a DELETE: what was read before
-   * it may no longer be true.
+   * What may be repeated is sent again once, over a new connection, if an idle one turns out to be dead. Not a DELETE: what was
+   * read before it may no longer be true.
    */
   async #collected(exchange: Exchange, deadline: Deadline): Promise<Answer> {
     const agent = this.#agent;
@@ -122,7 +126,8 @@ export class Transport implements Wire {
     try {
       return await collect(agent, options, deadline, BODY);
     } catch (error) {
-      if (exchange.method !== 'GET' || !isIdleDeath(error)) throw error;
+      const mayRepeat = exchange.method === 'GET' || exchange.isRepeatable === true;
+      if (!mayRepeat || !isIdleDeath(error)) throw error;
       // The other idle connections may be dead too.
       if (agent === this.#agent) this.#renewAgent();
       return collect(this.#agent, options, deadline, BODY);

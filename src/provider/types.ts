@@ -46,6 +46,22 @@ export type CreateOutcome =
    */
   | { kind: 'unknown'; error: ProviderError; task?: TaskNumber };
 
+/**
+ * The outcome of an order under an identifier that the client has chosen. Sending it again is safe: at most one server at a
+ * time has the identifier.
+ */
+export type NamedOutcome =
+  | Exclude<CreateOutcome, { kind: 'unknown' }>
+  /** The provider has no such call; nothing was created. */
+  | { kind: 'notOffered'; error: ProviderError }
+  /** The identifier is in use, perhaps by an earlier request of the same order. */
+  | { kind: 'inUse'; error: ProviderError }
+  /** A server may or may not exist. `isAnswered`: the request is no longer on its way. */
+  | { kind: 'unclear'; error: ProviderError; isAnswered: boolean };
+
+/** Which way orders go: `named` under an identifier of the operator's choice, `anonymous` as documented; `auto`: as the provider can. */
+export type OrderWay = 'auto' | 'named' | 'anonymous';
+
 export type TaskState =
   | { state: 'pending'; identifier?: string | undefined; status?: string | undefined }
   | { state: 'complete'; identifier: string };
@@ -134,6 +150,16 @@ export interface Session {
    * Ignores errors of the provider.
    */
   learnListing(identifier: string, runs: () => Promise<boolean>): Promise<void>;
+  /**
+   * Whether orders are sent under an identifier of the operator's choice. With `auto`, an account with a list of servers takes
+   * them. Throws ProviderError as long as the provider has not said whether it has one.
+   */
+  ordersNamed(): Promise<boolean>;
+  /**
+   * Orders a server under this identifier. Calls `maySend` right before a request is written: if it returns false, nothing is
+   * sent (`notCreated`). Does not throw.
+   */
+  orderNamed(identifier: string, body: OrderBody, maySend: () => boolean): Promise<NamedOutcome>;
   /** True once the provider has answered with a list of servers. */
   listsServers(): boolean;
   /** True once the list of servers was seen to have a server whose task runs. */

@@ -108,7 +108,7 @@ export class VirtualServerReconciler implements Reconciler<VirtualServer> {
         if (done === undefined) return undefined;
         const next = withAsked(view, operation, done);
         await visit.commit({ name: operation.type, next, resolves: resolvesAttempts(operation) });
-        if (operation.type === 'order') visit.endsOrder();
+        if (operation.type === 'order' || operation.type === 'repeat') visit.endsOrder();
         if (!isNow(next.when) && !visit.hasChangedSince(view)) return untilVisit(next.when);
       }
       throw new Error(`no end after ${MAX_STEPS} steps`);

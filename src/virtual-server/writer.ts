@@ -141,7 +141,7 @@ class RecordWriter implements Writer {
   #observeProvisioned(before: VirtualServer, after: VirtualServerStatus): void {
     const { attemptedAt, mode } = mirrorIn(after) ?? {};
     if (knownRecord(before)?.fingerprint !== undefined || isProvisioned(before.status) || !isProvisioned(after)) return;
-    if (mode !== 'create' || attemptedAt === undefined) return;
+    if (mode === 'adopt' || attemptedAt === undefined) return;
     const durationMs = Math.max(0, this.#services.timers.now() - Date.parse(attemptedAt));
     this.#services.metrics?.observe(PROVISIONING, {}, durationMs / 1000);
   }

@@ -7,7 +7,7 @@ import type { VirtualServer } from '../../src/api/virtual-server.ts';
 import { recordOf } from '../fixtures/records.ts';
 import type { ApiServer, ServerChange } from './api-server.ts';
 import type { SimDisk } from './disk.ts';
-import type { Orders } from './orders.ts';
+import type { Orders, Sent } from './orders.ts';
 
 /** Within this time of the full hour, the clocks of two processes may disagree about an order (ms). */
 const UNSURE_MS = 5 * 60_000;
@@ -29,6 +29,9 @@ interface Sending {
   by: Orderer;
   /** The orders within the hour that its process must know. */
   known: number;
+  isNamed: boolean;
+  /** When it was claimed, or was about to be sent. */
+  at: number;
 }
 
 export class CreateWatch {
@@ -40,7 +43,7 @@ export class CreateWatch {
   readonly #perHour: number;
   /** By attempt. */
   readonly #sending = new Map<string, Sending>();
-  readonly #accepted: (Sending & { at: number })[] = [];
+  readonly #accepted: Sending[] = [];
 
   constructor({ api, orders, now }: { api: ApiServer; orders: Orders; now: () => number }, perHour: number) {
     this.#api = api;
@@ -61,23 +64,21 @@ export class CreateWatch {
   }
 
   /** The process is about to send an order. */
-  sending(uid: string, attempt: string, by: Orderer): void {
+  sending({ uid, attempt, isNamed }: Sent, by: Orderer): void {
     const namespace = namespaceOf(uid, this.#api.servers.changes);
     const since = this.#now() - HOUR_MS + UNSURE_MS;
     const orders = this.#accepted.filter((order) => order.namespace === namespace && order.at > since);
     const others = orders.filter((order) => order.by !== by);
     const recalled = others.filter((order) => this.#isRecalled(order, by)).length;
     const known = orders.length - others.length + recalled;
-    this.#sending.set(attempt, { uid, attempt, namespace, by, known });
+    this.#sending.set(attempt, { uid, attempt, isNamed, namespace, by, known, at: this.#now() });
     if (recalled > 0) this.judged += 1;
   }
 
-  #isRecalled(
-    { uid, attempt, at, by }: Sending & { at: number },
-    { startedAt, disk, listed, cached }: Orderer,
-  ): boolean {
+  #isRecalled({ uid, attempt, at, by, isNamed }: Sending, { startedAt, disk, listed, cached }: Orderer): boolean {
     if (at >= startedAt) return false;
-    if (by.disk === disk && disk.lastLossAt < at) return true;
+    // The journal knows no order under an identifier.
+    if (!isNamed && by.disk === disk && disk.lastLossAt < at) return true;
     const now = cached().find(({ metadata }) => metadata.uid === uid);
     const seen = [listed.get(uid), now];
     return (
@@ -87,8 +88,9 @@ export class CreateWatch {
 
   #accept(attempt: string | undefined): void {
     const order = this.#sending.get(attempt ?? '');
-    if (order === undefined) return;
-    this.#accepted.push({ ...order, at: this.#now() });
+    // An order that is sent again counts once.
+    if (order === undefined || this.#accepted.some((one) => one.attempt === attempt)) return;
+    this.#accepted.push(order);
     if (order.known < this.#perHour) return;
     this.violations.push(
       `namespace ${order.namespace} may order ${this.#perHour} servers an hour, and its operator knew of ${order.known} when it ` +

@@ -35,14 +35,36 @@ async function search(): Promise<void> {
   const first = values.seed === undefined ? Date.now() % 1_000_000_000 : Number(values.seed);
   const wanted = Number(values.lives);
   const startedAt = performance.now();
-  const total = { lives: 0, creates: 0, priced: 0, hourly: 0, refused: 0, crashes: 0, events: 0, runs: 0, failed: 0 };
+  const total = {
+    lives: 0,
+    creates: 0,
+    priced: 0,
+    hourly: 0,
+    refused: 0,
+    named: 0,
+    repeated: 0,
+    crashes: 0,
+    events: 0,
+    runs: 0,
+    failed: 0,
+  };
   const members: NonNullable<RunResult['members']> = { created: 0, deleted: 0, adopted: 0, released: 0, updated: 0 };
   say(`simulation: seed ${first}, ${wanted} lives`);
   const goesOn = (): boolean => total.lives < wanted && !(values['until-violation'] === true && total.failed > 0);
   for (let seed = first; goesOn(); seed++) {
     const result = await watched({ seed });
     total.runs += 1;
-    for (const key of ['lives', 'creates', 'priced', 'hourly', 'refused', 'crashes', 'events'] as const)
+    for (const key of [
+      'lives',
+      'creates',
+      'priced',
+      'hourly',
+      'refused',
+      'named',
+      'repeated',
+      'crashes',
+      'events',
+    ] as const)
       total[key] += result[key];
     for (const [what, count] of Object.entries(result.members ?? {})) members[what as keyof typeof members] += count;
     if (result.violations.length === 0) continue;
@@ -51,11 +73,11 @@ async function search(): Promise<void> {
     say(`  replay: npm run test:lives -- --replay ${seed}`);
   }
   const minutes = (performance.now() - startedAt) / 60_000;
-  const { lives, creates, priced, hourly, refused, crashes, events, runs, failed } = total;
+  const { lives, creates, priced, hourly, refused, named, repeated, crashes, events, runs, failed } = total;
   const share = ((100 * lives) / WHOLE).toFixed(1);
   say(`ran ${lives} lives (${share} % of ${WHOLE}), seed ${first}, ${Math.round(lives / minutes)} lives a minute`);
   say(
-    `${creates} servers, ${priced} of them ordered within a limit in money, ${hourly} after orders of an earlier process within the hour, ${refused} refused writes judged, ${crashes} crashes, ${events} events in ${runs} runs, ${failed} of them with violations`,
+    `${creates} servers, ${priced} of them ordered within a limit in money, ${hourly} after orders of an earlier process within the hour, ${refused} refused writes judged, ${named} orders under an identifier and ${repeated} of them again, ${crashes} crashes, ${events} events in ${runs} runs, ${failed} of them with violations`,
   );
   say(
     `members of sets: ${Object.entries(members)

@@ -49,7 +49,11 @@ export function orderedTwice(
       (serial) => failed.has(serial) && !again.has(orders.attemptOf(serial) ?? ''),
     );
     const allowed = 1 + again.size + found.length;
-    return orderedTooOften(`${keyOf(object)} (${uid})`, ownership.orderedFor(object).size, allowed);
+    // What was sent again under one identifier is one order.
+    const sent = new Set(
+      [...ownership.orderedFor(object)].map((serial) => (orders.isNamed(serial) ? orders.attemptOf(serial) : serial)),
+    );
+    return orderedTooOften(`${keyOf(object)} (${uid})`, sent.size, allowed);
   });
 }
 
@@ -192,15 +196,21 @@ const KEPT = new Set([
 ]);
 
 /** Reports that an operator that only observes replaces such a reason and has not noted why. */
-export function forgottenByObserver({ method = 'GET', path, body }: CallOptions, { servers }: ApiServer): string[] {
+export function forgottenByObserver(
+  { method = 'GET', path, body }: CallOptions,
+  { servers }: ApiServer,
+  exists: (identifier: string) => boolean,
+): string[] {
   if (method !== 'PUT' || !path.includes('/virtualservers/')) return [];
   const { metadata, status } = body as VirtualServer;
   const present = servers.get(metadata.namespace, metadata.name);
   if (present?.metadata.resourceVersion !== metadata.resourceVersion) return [];
   const before = currentReason(present.status?.conditions) ?? '';
   if (!KEPT.has(before) || currentReason(status?.conditions) !== 'ObserveOnly') return [];
-  const { doubt, open, missingAt, createFailure, attempt } = mirrorIn(status) ?? {};
+  const { doubt, open, missingAt, createFailure, attempt, identifier } = mirrorIn(status) ?? {};
   if ((doubt ?? open ?? missingAt ?? createFailure) !== undefined) return [];
+  // The order has succeeded after all.
+  if (before === 'CreateFailed' && identifier !== undefined && exists(identifier)) return [];
   // A user has settled the question.
   if (attempt !== undefined && present.metadata.annotations?.[NOT_CREATED_ANNOTATION] === attempt) return [];
   return [`${keyOf(present)}: an operator that only observes has replaced ${before}`];

@@ -9,11 +9,14 @@ import { logFields } from '../../src/base/logger.ts';
 export interface Sent {
   uid: string;
   attempt: string;
+  /** It is sent under an identifier of the operator, and may be sent again. */
+  isNamed: boolean;
 }
 
 export class Orders {
   /** Called with the serial and the uid of each order that the provider accepts. */
   readonly listeners = new Set<(serial: number, uid: string) => void>();
+  readonly #announced = new Set<string>();
   /** By visit: the order that it is about to send. */
   readonly #visits = new Map<unknown, Sent>();
   /** By serial. */
@@ -24,14 +27,17 @@ export class Orders {
   readonly #serials = new Map<string, Set<number>>();
 
   /** Call it in a visit, before it orders. */
-  announce(uid: string, attempt: string): void {
-    this.#visits.set(logFields()['reconcileID'], { uid, attempt });
+  announce(sent: Sent): 'first' | 'again' {
+    this.#visits.set(logFields()['reconcileID'], sent);
+    const isFirst = !this.#announced.has(sent.attempt);
+    this.#announced.add(sent.attempt);
+    return isFirst ? 'first' : 'again';
   }
 
   /** What the present visit orders. */
   ordering(): Sent {
     const sent = this.#visits.get(logFields()['reconcileID']);
-    if (sent === undefined) throw new Error('an order was sent before the journal knew of it');
+    if (sent === undefined) throw new Error('an order was sent before the journal or its object knew of it');
     return sent;
   }
 
@@ -63,6 +69,11 @@ export class Orders {
   /** Undefined for a server that no operator ordered. */
   uidOf(serial: number): string | undefined {
     return this.#sent.get(serial)?.uid;
+  }
+
+  /** Whether this server was ordered under an identifier of the operator. */
+  isNamed(serial: number): boolean {
+    return this.#sent.get(serial)?.isNamed === true;
   }
 
   /** The attempt that ordered this server; undefined for a server that no operator ordered. */

@@ -20,7 +20,10 @@ import type { ProbeResult } from '../../src/virtual-server/decision/reach.ts';
 import { SERVER_CATALOGS } from '../../src/server-catalog/resource.ts';
 import { createMembers } from '../../src/virtual-server-set/members.ts';
 import { VIRTUAL_SERVER_SETS } from '../../src/virtual-server-set/resource.ts';
-import { createKube } from '../../src/virtual-server/kube.ts';
+import { RECORD_ANNOTATION } from '../../src/api/names.ts';
+import { isNamed, parseRecord } from '../../src/api/record.ts';
+import type { OrderWay } from '../../src/provider/types.ts';
+import { createKube, type Kube } from '../../src/virtual-server/kube.ts';
 import { VIRTUAL_SERVERS } from '../../src/virtual-server/resource.ts';
 import { openJournal } from '../../src/virtual-server/journal/journal.ts';
 import { PROBE_MS } from '../../src/virtual-server/ssh-check.ts';
@@ -46,6 +49,8 @@ export interface ProcessParts {
   hostKeys: HostKeys;
   disk: SimDisk;
   setting: Setting;
+  /** `--orders` of the process. */
+  way: OrderWay;
   /** Reports every step, not only errors. */
   verbose: boolean;
   /** Called with each log line. */
@@ -213,8 +218,9 @@ export class SimProcess {
     const decides = (uid: string): void => parts.prices?.decided(uid, this.#operator?.vitals().objects() ?? [], this);
     const by = parts.creates?.started(disk, parts.staleBy, () => this.#operator?.vitals().objects() ?? []);
     const sends = (uid: string, attempt: string): void => {
-      orders.announce(uid, attempt);
-      if (by !== undefined) parts.creates?.sending(uid, attempt, by);
+      const sent = { uid, attempt, isNamed: false };
+      orders.announce(sent);
+      if (by !== undefined) parts.creates?.sending(sent, by);
     };
     const followed = (attempt: string, task: TaskNumber): void => orders.followed(attempt, task);
     const journal =
@@ -224,6 +230,7 @@ export class SimProcess {
       authUrl: simulation.authUrl,
       createTimeoutMs: FLAGS.createTimeoutMs,
       qps: setting.flags.providerQps,
+      orders: parts.way,
       timers,
       transport: new SimWire({
         network,
@@ -246,7 +253,13 @@ export class SimProcess {
       ...setting.flags,
       ...(elector && { leads: () => elector.held(), leaseDurationMs: setting.leaseMs }),
       ...(observer && { observer, leaseDurationMs: setting.leaseMs }),
-      kube: createKube(http),
+      kube: announcing(createKube(http), (uid, attempt) => {
+        // The next request of the same order needs no other place.
+        const sent = { uid, attempt, isNamed: true };
+        if (orders.announce(sent) === 'again') return;
+        decides(uid);
+        if (by !== undefined) parts.creates?.sending(sent, by);
+      }),
       ...(parts.connectionSecrets && observes === undefined && { secrets: createClient(http, SECRETS) }),
       servers: createInformer(VIRTUAL_SERVERS, following),
       catalogs: {
@@ -301,4 +314,17 @@ function ask(
   const silent = random.chance(silentSsh);
   const probed = (): ProbeResult => (silent ? { ok: false, error: 'no answer' } : answer());
   return new Promise((resolve) => scheduler.after(silent ? PROBE_MS : 5, () => resolve(probed()), owner));
+}
+
+/** Calls `onNamed` before each write that claims an order under an identifier. */
+function announcing(kube: Kube, onNamed: (uid: string, attempt: string) => void): Kube {
+  return {
+    ...kube,
+    patchMetadata: (version, patch) => {
+      const parsed = parseRecord(patch.annotations?.[RECORD_ANNOTATION] ?? undefined);
+      const record = parsed.ok ? parsed.value : undefined;
+      if (record !== undefined && isNamed(record)) onNamed(record.owner, record.attempt);
+      return kube.patchMetadata(version, patch);
+    },
+  };
 }

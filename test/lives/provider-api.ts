@@ -1,5 +1,6 @@
 /** Which API the provider of a world speaks, and what its answers are like where the sources leave that open. */
 import { CHOICES, type ApiName, type VariantOptions } from '../../src/simulator/variants.ts';
+import type { OrderWay } from '../../src/provider/types.ts';
 import type { Random } from './random.ts';
 
 const MINUTE = 60_000;
@@ -7,6 +8,12 @@ const MINUTE = 60_000;
 export interface WorldApi {
   api: ApiName;
   variants: VariantOptions;
+}
+
+/** Which way the orders of a process go. In some worlds, the flag changes with each start. */
+export function drawWay(random: Random): () => OrderWay {
+  const ways = random.pick([['auto'], ['auto'], ['anonymous'], ['auto', 'anonymous']] as const);
+  return () => random.pick<OrderWay>(ways);
 }
 
 /** Both APIs are as likely. Their worlds share the sample. */

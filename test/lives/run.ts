@@ -37,7 +37,9 @@ import { NAMESPACES, OTHER_KEY, People } from './people.ts';
 import { CreateWatch } from './create-watch.ts';
 import { PriceWatch } from './price-watch.ts';
 import { drawPriceLimits, drawSetting, SimProcess, type Setting } from './process.ts';
-import { drawApi, hasList, type WorldApi } from './provider-api.ts';
+import type { OrderWay } from '../../src/provider/types.ts';
+import { NamedWatch } from './named-watch.ts';
+import { drawApi, drawWay, hasList, type WorldApi } from './provider-api.ts';
 import { Random } from './random.ts';
 import { Refusals } from './refusals.ts';
 import { Scheduler } from './scheduler.ts';
@@ -62,6 +64,9 @@ export interface RunResult {
   hourly: number;
   /** Writes that were refused again, to objects that were judged by what they say. */
   refused: number;
+  /** Orders under an identifier that were accepted, and those of them that were accepted again. */
+  named: number;
+  repeated: number;
   /** Number of events that the scheduler fired. */
   events: number;
   violations: string[];
@@ -111,6 +116,8 @@ const REFUSALS_SEED = 0x4ef5e;
 /** The same for the API of the provider, for what goes wrong with it, and for its task numbers. */
 const API_SEED = 0xa91;
 const TASKS_SEED = 0x7a5c5;
+/** The same for `--orders`. */
+const WAYS_SEED = 0x4a395;
 const START = Date.parse('2026-01-01T00:00:00Z');
 const MINUTE = 60_000;
 const waitsForHour = ({ status }: VirtualServer): boolean => currentReason(status?.conditions) === 'CreateLimit';
@@ -170,6 +177,8 @@ class SimWorld {
   /** Only in a world in which the API server refuses writes of metadata at times. */
   readonly #refusals: Refusals | undefined;
   readonly #takers: TakerWatch;
+  readonly #way: () => OrderWay;
+  readonly #named: NamedWatch;
   #processes = 0;
   #crashes = 0;
   #judged = 0;
@@ -238,6 +247,14 @@ class SimWorld {
       now: () => scheduler.now,
       later: (ms, act) => void scheduler.after(ms, act),
       tell,
+    });
+    this.#way = drawWay(new Random(seed ^ WAYS_SEED));
+    this.#named = new NamedWatch({
+      api: this.#api,
+      simulation: this.#simulation,
+      orders: this.#orders,
+      people: this.#people,
+      now: () => scheduler.now,
     });
     this.#takers = new TakerWatch(this.#api, () => scheduler.now);
     this.#servers = new ServerWatch({ api: this.#api, truth, ownership, now: () => scheduler.now });
@@ -350,7 +367,7 @@ class SimWorld {
       ...orderedUnusable(this.#simulation),
     );
     this.#violations.push(...orderedBesideHandOver(this.#api), ...(this.#refusals?.violations ?? []));
-    this.#violations.push(...this.#takers.violations, ...(this.#creates?.violations ?? []));
+    this.#violations.push(...this.#takers.violations, ...(this.#creates?.violations ?? []), ...this.#named.violations);
   }
 
   /** Without faults, but with servers that live on after a DELETE, until that is resolved. */
@@ -395,6 +412,8 @@ class SimWorld {
       priced: this.#prices?.judged ?? 0,
       hourly: this.#creates?.judged ?? 0,
       refused: this.#refusals?.judged ?? 0,
+      named: this.#named.accepted,
+      repeated: this.#named.repeated,
       creates: this.#simulation.ledger.creates().length,
       crashes: this.#crashes,
       events: this.#scheduler.fired,
@@ -433,6 +452,7 @@ class SimWorld {
       hostKeys: this.#hostKeys,
       disk,
       setting: this.#setting,
+      way: this.#way(),
       staleBy,
       skewMs,
       sets: this.#sets?.watch,
@@ -448,13 +468,20 @@ class SimWorld {
       },
       observes: observes
         ? (request) =>
-            void this.#violations.push(...writtenByObserver(request), ...forgottenByObserver(request, this.#api))
+            void this.#violations.push(
+              ...writtenByObserver(request),
+              ...forgottenByObserver(request, this.#api, (identifier) => this.#exists(identifier)),
+            )
         : undefined,
       onFault: (what) => this.#violations.push(what),
       onFailedStart: (error) => this.#startAgain(replica as Replica, process, error),
       ...(name !== 'alone' && { election: { identity, onLost: () => this.#lost(replica as Replica) } }),
     });
     return process;
+  }
+
+  #exists(identifier: string): boolean {
+    return this.#simulation.aliveServers().some((server) => server.identifier === identifier);
   }
 
   /** Restarts all processes with or without --connection-secrets. */

@@ -33,7 +33,7 @@ export class SimWire implements Wire {
   }
 
   send(exchange: Exchange): Promise<ProviderAnswer> {
-    return this.within(TIMEOUT_MS, (signal) => this.#exchange(exchange, signal));
+    return this.within(exchange.timeoutMs ?? TIMEOUT_MS, (signal) => this.#exchange(exchange, signal));
   }
 
   sendAlone(exchange: Exchange): Promise<ProviderAnswer> {
@@ -112,7 +112,9 @@ export class SimWire implements Wire {
   }
 
   /** It has read the answer, so it follows the task at once unless it dies. */
-  #expectFollowed({ attempt }: Sent): void {
+  #expectFollowed({ attempt, isNamed }: Sent): void {
+    // Its task is not stored, and followed after other calls.
+    if (isNamed) return;
     const { orders, onLost } = this.#parts;
     const judge = (): void => {
       const task = orders.unfollowed(attempt);

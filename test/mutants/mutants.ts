@@ -505,7 +505,7 @@ export const MUTANTS: Mutant[] = [
   },
   {
     name: 'claims an order before it has a turn',
-    file: 'src/virtual-server/operations/order.ts',
+    file: 'src/virtual-server/operations/order-anonymous.ts',
     find: 'const opened = await open(session);',
     replace:
       "const early = claimed(visit.view(), 'early', session.account);\n  await visit.commit({ name: 'claim', next: goOn(visit.view().facts.memo, { record: early }) });\n  const opened = await open(session);",
@@ -513,42 +513,42 @@ export const MUTANTS: Mutant[] = [
   },
   {
     name: 'claims an order without another decision after it got its turn',
-    file: 'src/virtual-server/operations/order.ts',
+    file: 'src/virtual-server/operations/order-anonymous.ts',
     find: "if (decide(view).type !== 'order') return",
     replace: 'if (view.facts.now < 0) return',
     tests: ['--project', 'unit', 'test/unit/virtual-server/operations/order-claim.test.ts'],
   },
   {
     name: 'sends an order although the API server stored something else than its claim',
-    file: 'src/virtual-server/operations/order.ts',
+    file: 'src/virtual-server/operations/order-anonymous.ts',
     find: 'const own = ownOfClaim(visit, view, attempt);',
     replace: 'const own = claimed(view, attempt, account) as ServerRecord | undefined;',
     tests: ['--project', 'unit', 'test/unit/virtual-server/operations/order-claim.test.ts'],
   },
   {
     name: 'sends an order of an object that changed while it was claimed',
-    file: 'src/virtual-server/operations/order.ts',
+    file: 'src/virtual-server/operations/order-anonymous.ts',
     find: 'if (visit.hasChangedSince(before) || deleting || own?.attempt !== attempt) return undefined;',
     replace: 'if (deleting || own?.attempt !== attempt) return undefined;',
     tests: ['--project', 'unit', 'test/unit/virtual-server/operations/order-claim.test.ts'],
   },
   {
     name: 'sends an order before its journal knows that it may have been sent',
-    file: 'src/virtual-server/operations/order.ts',
+    file: 'src/virtual-server/operations/order-anonymous.ts',
     find: 'return journal.sending(uid, attempt);',
     replace: 'return Promise.resolve();',
     tests: ['--project', 'unit', 'test/unit/virtual-server/operations/order-claim.test.ts'],
   },
   {
     name: 'does not count an order that was sent',
-    file: 'src/virtual-server/operations/order.ts',
+    file: 'src/virtual-server/operations/order-anonymous.ts',
     find: 'visit.keeps(hourly);',
     replace: '',
     tests: ['--project', 'unit', 'test/unit/virtual-server/operations/order-claim.test.ts'],
   },
   {
     name: 'counts several orders of one object once',
-    file: 'src/virtual-server/operations/order.ts',
+    file: 'src/virtual-server/operations/order-anonymous.ts',
     find: 'hourly.sent(attempt, timers.monotonic());',
     replace: '',
     tests: ['--project', 'unit', 'test/unit/virtual-server/operations/order-claim.test.ts'],
@@ -604,7 +604,7 @@ export const MUTANTS: Mutant[] = [
   },
   {
     name: 'sends an order without waiting for its claim',
-    file: 'src/virtual-server/operations/order.ts',
+    file: 'src/virtual-server/operations/order-anonymous.ts',
     find: "  await visit.commit({ name: 'claim', next: goOn(view.facts.memo, { record: claimed(view, attempt, account) }) });\n  const own = ownOfClaim(visit, view, attempt);",
     replace:
       "  const claim = claimed(view, attempt, account);\n  visit.commit({ name: 'claim', next: goOn(view.facts.memo, { record: claim }) }).catch(() => undefined);\n  const own = claim as ServerRecord | undefined;",
@@ -704,7 +704,7 @@ export const MUTANTS: Mutant[] = [
   },
   {
     name: 'treats a tunnel that the proxy refused with 502 as a refused order',
-    file: 'src/virtual-server/operations/order.ts',
+    file: 'src/virtual-server/operations/order-anonymous.ts',
     find: 'return err(missing(reasonOf(error), `Nothing was ordered',
     replace: "return err(missing('CreateRejected', `Nothing was ordered",
     plan: 'crash/proxied/proxy:CONNECT:order/refused-502',
@@ -788,7 +788,7 @@ export const MUTANTS: Mutant[] = [
   {
     name: 'parks an object that adopts another server than its order named',
     file: 'src/virtual-server/decision/known-record.ts',
-    find: "if (field === 'identifier' && annotated.mode !== mirror.mode) continue;",
+    find: "if (field === 'identifier' && (annotated.mode === 'adopt') !== (mirror.mode === 'adopt')) continue;",
     replace: '',
     tests: ['--project', 'unit', 'test/unit/virtual-server/decision/known-record.test.ts'],
   },
@@ -801,7 +801,7 @@ export const MUTANTS: Mutant[] = [
   },
   {
     name: 'forgets an accepted task when its record write conflicts',
-    file: 'src/virtual-server/operations/order.ts',
+    file: 'src/virtual-server/operations/order-anonymous.ts',
     find: "if (answer.kind === 'created') await journal.task(uid, attempt, answer.task);",
     replace: '',
     tests: ['--project', 'unit', 'test/unit/virtual-server/operations/order-claim.test.ts'],
@@ -848,7 +848,7 @@ export const MUTANTS: Mutant[] = [
   },
   {
     name: 'drops unknown keys of a record with a new order',
-    file: 'src/virtual-server/operations/order.ts',
+    file: 'src/virtual-server/operations/order-anonymous.ts',
     find: '...(own && unknownIn(own)),',
     replace: '',
     tests: ['--project', 'unit', 'test/unit/virtual-server/decision/record-versions.test.ts'],
@@ -869,7 +869,7 @@ export const MUTANTS: Mutant[] = [
   },
   {
     name: 'notes a new attempt for each claim that is refused',
-    file: 'src/virtual-server/operations/order.ts',
+    file: 'src/virtual-server/operations/order-anonymous.ts',
     find: 'const attempt = unsentIn(journal.entries(uid), account) ?? mint();',
     replace: "const attempt = (account === '' ? unsentIn(journal.entries(uid), account) : undefined) ?? mint();",
   },
@@ -953,7 +953,7 @@ export const MUTANTS: Mutant[] = [
   {
     name: 'repeats a DELETE whose idle connection died, without the reads before it',
     file: 'src/provider/transport.ts',
-    find: "if (exchange.method !== 'GET' || !isIdleDeath(error)) throw error;",
+    find: 'if (!mayRepeat || !isIdleDeath(error)) throw error;',
     replace: 'if (!isIdleDeath(error)) throw error;',
     tests: ['--project', 'unit', 'test/unit/provider/idle-connection.test.ts'],
   },
@@ -1417,15 +1417,15 @@ export const MUTANTS: Mutant[] = [
   {
     name: 'leaves the annotation behind the mirror until the next resync',
     file: 'src/virtual-server/operations/look.ts',
-    find: "return { ...without(next, 'record'), when: { ...when, visitAfterMs: 0 } };",
-    replace: "return without(next, 'record');",
+    find: 'when: isInLine ? when : { ...when, visitAfterMs: 0 } };',
+    replace: 'when };',
     tests: ['--project', 'unit', 'test/unit/virtual-server/operations/look.test.ts'],
   },
   {
     name: 'leaves what it has read of an adopted server in the mirror alone',
     file: 'src/virtual-server/operations/look.ts',
-    find: "return isAvailable && mode === 'create' && task !== undefined",
-    replace: 'return isAvailable',
+    find: 'return isAvailable && leads && !isProvisioned(object.status)',
+    replace: 'return isAvailable && !isProvisioned(object.status)',
     tests: ['--project', 'unit', 'test/unit/virtual-server/operations/look.test.ts'],
   },
   {
@@ -1500,7 +1500,7 @@ export const MUTANTS: Mutant[] = [
   },
   {
     name: 'forgets a claim that conflicted but may have been applied',
-    file: 'src/virtual-server/operations/order.ts',
+    file: 'src/virtual-server/operations/order-anonymous.ts',
     find: "  await visit.commit({ name: 'claim', next: goOn(view.facts.memo, { record: claimed(view, attempt, account) }) });",
     replace:
       "  await visit.commit({ name: 'claim', next: goOn(view.facts.memo, { record: claimed(view, attempt, account) }) }).catch(async (error: unknown) => {\n    await journal.settle(uid, attempt);\n    throw error;\n  });",
@@ -1629,7 +1629,7 @@ export const MUTANTS: Mutant[] = [
   },
   {
     name: 'does not look at the limits again right before the claim',
-    file: 'src/virtual-server/operations/order.ts',
+    file: 'src/virtual-server/operations/order-anonymous.ts',
     find: "if ('full' in place) return parked(view, noPlace(view, place));",
     replace: "if ('full' in place && place.maximum < 0) return parked(view, noPlace(view, place));",
     tests: ['--project', 'unit', 'test/unit/virtual-server/operations/order-claim.test.ts'],
@@ -2001,8 +2001,8 @@ export const MUTANTS: Mutant[] = [
   {
     name: 'takes back a missing server without proof',
     file: 'src/virtual-server/decision/identity.ts',
-    find: "const isPlausible = likeness !== 'different' && isOwnAccount && record.missingAt === undefined;",
-    replace: "const isPlausible = likeness !== 'different' && isOwnAccount;",
+    find: "const isPlausible = likeness !== 'different' && (isOwnAccount || isChosen) && record.missingAt === undefined;",
+    replace: "const isPlausible = likeness !== 'different' && (isOwnAccount || isChosen);",
     tests: ['--project', 'unit', 'test/unit/virtual-server/decision/identity.test.ts'],
   },
   {
@@ -2293,9 +2293,9 @@ export const MUTANTS: Mutant[] = [
   },
   {
     name: 'repeats an order that was answered with 404',
-    file: 'src/virtual-server/operations/order.ts',
-    find: 'const hourly = answer.status === 402 || answer.status === 403;',
-    replace: 'const hourly = [402, 403, 404].includes(answer.status);',
+    file: 'src/virtual-server/decision/order-answer.ts',
+    find: 'const hourly = status === 402 || status === 403;',
+    replace: 'const hourly = [402, 403, 404].includes(status);',
     tests: ['--project', 'unit', 'test/unit/virtual-server/operations/order-answer.test.ts'],
   },
   {
@@ -2398,7 +2398,7 @@ export const MUTANTS: Mutant[] = [
   },
   {
     name: 'delays the first poll by an interval',
-    file: 'src/virtual-server/operations/order.ts',
+    file: 'src/virtual-server/operations/order-anonymous.ts',
     find: 'const goes = goOn(withoutPlan(withoutFailures(facts.memo)), { record });',
     replace:
       'const goes = { ...goOn(withoutPlan(withoutFailures(facts.memo)), { record }), when: { afterMs: facts.timing.pollMs } };',

@@ -5,7 +5,7 @@
 import { without } from '../../base/without.ts';
 import { cut } from '../../base/text.ts';
 import { HAND_OVER_ANNOTATION, RECORD_ANNOTATION, TAKE_OVER_ANNOTATION } from '../../api/names.ts';
-import { RECORD_FORMAT, RECORD_MODES, isClaimed, type ServerRecord } from '../../api/record.ts';
+import { RECORD_FORMAT, RECORD_MODES, isClaimed, isNamed, type ServerRecord } from '../../api/record.ts';
 import { isLetGo, isPaused } from '../../api/server-state.ts';
 import {
   namesAsGone,
@@ -25,6 +25,7 @@ import { firstSeen, isOverdue, notDue, park, taskIsOver, type OwnView, type View
 import { isSameIdentifier } from '../../base/identifier.ts';
 import { createHasFailed, nextOrderWaits } from './create-failure.ts';
 import { holdsSomething, withFailedOrder } from './known-record.ts';
+import { arrivesInMs, isTaskLost, mayArrive, orderIsToRepeat } from './named.ts';
 import { clockOf, expiryOf, isToExpire } from './expiry.ts';
 import { keepsServer } from './delay.ts';
 import { openIn, openReason } from '../../api/open.ts';
@@ -92,7 +93,15 @@ export const CHAINS = {
   ),
   living: chain(
     (view): view is OwnView => !view.deleting && holds(view),
-    [createIsInFlight, adoptionIsAsked, createOutcomeIsUnknown, taskRuns, serverIsToExpire, serverIsHeld],
+    [
+      createIsInFlight,
+      adoptionIsAsked,
+      createOutcomeIsUnknown,
+      taskRuns,
+      serverIsToExpire,
+      orderIsToRepeat,
+      serverIsHeld,
+    ],
   ),
   deleting: chain(
     (view): view is OwnView => view.deleting && holds(view),
@@ -132,7 +141,7 @@ export function recordIsTooNew({ record }: View): Operation | undefined {
   return park(
     'RecordTooNew',
     `A newer version of the operator wrote the record: it has ${record.unknown}. This version understands formats up to ` +
-      `${RECORD_FORMAT} with mode ${RECORD_MODES.join(' or ')}. The operator orders, cancels and changes nothing, and a ` +
+      `${RECORD_FORMAT} with mode ${RECORD_MODES.slice(0, -1).join(', ')} or ${RECORD_MODES.at(-1)}. The operator orders, cancels and changes nothing, and a ` +
       'deletion waits. Run the newer version again',
   );
 }
@@ -233,7 +242,7 @@ export function attemptCreatedNothing(view: OwnView): Operation | undefined {
   if (own.attempt === undefined || !saysNotCreated(object, own)) return undefined;
   const { identifier, task } = own;
   const { denials, asked } = facts.memo.evidence;
-  const lost = isClaimed(own) && !mayBeInFlight(view);
+  const lost = (isClaimed(own) || (isNamed(own) && own.task === undefined)) && !mayBeInFlight(view);
   const isDenied = identifier === undefined || denials?.of === `server ${identifier}`;
   const fruitless = task !== undefined && isDenied && isHopeless(view, own) && asked === inputs && !taskIsOver(view);
   if (!lost && !fruitless) return undefined;
@@ -372,17 +381,24 @@ export function adoptionIsAsked(view: View): Operation | undefined {
 }
 
 export function createIsInFlight(view: OwnView): Operation | undefined {
-  const { own, facts } = view;
-  if (!isClaimed(own) || !mayBeInFlight(view)) return undefined;
+  const { own, facts, deleting } = view;
+  if (!mayBeInFlight(view)) return undefined;
+  // A living object looks for the server meanwhile.
+  if (isNamed(own)) {
+    const message = `Order ${own.attempt} under the identifier ${own.identifier} may still be on its way to the provider. The operator waits until it can no longer arrive`;
+    return deleting ? park('CreateInFlight', message, { afterMs: arrivesInMs(own, facts) }) : undefined;
+  }
+  const { attempt = '' } = own;
   return park(
     'CreateInFlight',
-    `Another process of the operator claimed order ${own.attempt} and may still be sending it. The operator waits until that process can no longer send it`,
-    { afterMs: firstSeen(own.attempt, facts) + facts.timing.takeoverMs - facts.now },
+    `Another process of the operator claimed order ${attempt} and may still be sending it. The operator waits until that process can no longer send it`,
+    { afterMs: firstSeen(attempt, facts) + facts.timing.takeoverMs - facts.now },
   );
 }
 
-/** True while another process may still be sending the create of the record's attempt. */
+/** True while the order of the record's attempt may still be on its way, from this process or another one. */
 export function mayBeInFlight({ own, facts }: OwnView): boolean {
+  if (isNamed(own)) return own.task === undefined && mayArrive(own, facts);
   if (!isClaimed(own)) return false;
   if (facts.notes.some((note) => note.attempt === own.attempt)) return false;
   return facts.now - firstSeen(own.attempt, facts) < facts.timing.takeoverMs;
@@ -405,7 +421,7 @@ export function createOutcomeIsUnknown({ own }: OwnView): Operation | undefined 
 
 export function taskRuns(view: OwnView): Operation | undefined {
   const { own, facts } = view;
-  if (own.task === undefined || taskIsOver(view)) return undefined;
+  if (own.task === undefined || taskIsOver(view) || isTaskLost(view)) return undefined;
   const { identifier, task } = own;
   // The task has just failed again: whether its server exists is found out by the cancellation.
   const { task: evidence } = facts.memo.evidence;

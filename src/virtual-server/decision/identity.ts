@@ -3,7 +3,14 @@ import { BOUNDS, type VirtualServer } from '../../api/virtual-server.ts';
 import { canonicalIpv6, isForAnyHost } from '../../base/ip-address.ts';
 import { remembering } from '../../base/recent.ts';
 import { ACCEPT_SERVER_ANNOTATION } from '../../api/names.ts';
-import { MAX_FINGERPRINT, type Fingerprint, type ServerRecord, mirrorIn, type Held } from '../../api/record.ts';
+import {
+  MAX_FINGERPRINT,
+  isNamed,
+  type Fingerprint,
+  type ServerRecord,
+  mirrorIn,
+  type Held,
+} from '../../api/record.ts';
 import type { Server } from '../../provider/types.ts';
 import type { Memo } from './memo.ts';
 import type { Others, ShownServer } from './types.ts';
@@ -178,7 +185,9 @@ export function recognize(
   const isOwnAccount = record.account === undefined || isSameAccount(record.account, account);
   const accepts = `${record.identifier}@${hardwareIn(server.macs)[0] ?? ipv6In(server.ipv6)[0] ?? account}`;
   const isAccepted = hasAccepted(object, accepts);
-  const isPlausible = likeness !== 'different' && isOwnAccount && record.missingAt === undefined;
+  // Nobody else can have guessed an identifier of the operator.
+  const isChosen = isNamed(record) && isSameProvider(record.account, account);
+  const isPlausible = likeness !== 'different' && (isOwnAccount || isChosen) && record.missingAt === undefined;
   if (isAccepted || isProven || (isPlausible && isEnough(record.fingerprint, purpose))) {
     const known = withoutOpen(record.missingAt === undefined ? record : without(record, 'missingAt'));
     const seen = fingerprintOf(server);

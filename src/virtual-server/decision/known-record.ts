@@ -96,7 +96,8 @@ function fromCopies(object: VirtualServer, copies: Copies, notes: readonly Attem
  * comes with the next write of the annotation.
  */
 function ofAnnotation(object: VirtualServer, own: ServerRecord, found: ServerRecord): StoredRecord {
-  const mayLag = object.spec.ttl === undefined ? LATER : LATER.filter((field) => field !== 'readyAt');
+  const lagging = own.mode === 'named' ? [...LATER, ...OF_NAMED] : LATER;
+  const mayLag = object.spec.ttl === undefined ? lagging : lagging.filter((field) => field !== 'readyAt');
   const later = mayLag.filter((field) => own[field] === undefined && found[field] !== undefined);
   const shown = later.length === 0 ? found : without(found, ...later);
   const merged = own.format === found.format ? shown : { ...shown, format: own.format };
@@ -108,6 +109,8 @@ function ofAnnotation(object: VirtualServer, own: ServerRecord, found: ServerRec
 }
 
 const LATER = ['doubt', 'open', 'readyAt'] as const;
+/** The identifier of a named order leads to the rest. */
+const OF_NAMED = ['task', 'fingerprint', 'price'] as const;
 
 /** As much of the object's own record as can be read, even if annotation and mirror contradict each other. */
 export function knownRecord(object: VirtualServer): ServerRecord | undefined {
@@ -184,10 +187,20 @@ interface Contradiction {
  */
 function mergeRecords(annotated: ServerRecord | undefined, mirror: ServerRecord | undefined): MergeResult | undefined {
   if (annotated === undefined || mirror === undefined) return annotated ?? mirror;
+  return mergeBoth(annotated, ofSameRequest(annotated, mirror));
+}
+
+/** The mirror without the task of an earlier request, if the order was sent again since. */
+function ofSameRequest({ sent }: ServerRecord, mirror: ServerRecord): ServerRecord {
+  if (sent === undefined || mirror.sent === undefined || sent.at === mirror.sent.at) return mirror;
+  return inPhase(without<StoredRecord, 'task' | 'createFailure'>(mirror, 'task', 'createFailure'));
+}
+
+function mergeBoth(annotated: ServerRecord, mirror: ServerRecord): MergeResult {
   for (const field of ['identifier', 'task', 'attempt'] as const) {
     const [a, b] = [annotated[field], mirror[field]];
     // An adoption replaces a server that the order led to in vain, and it always comes later than the order.
-    if (field === 'identifier' && annotated.mode !== mirror.mode) continue;
+    if (field === 'identifier' && (annotated.mode === 'adopt') !== (mirror.mode === 'adopt')) continue;
     if (a !== undefined && b !== undefined && a !== b) {
       return { problem: `${field} is ${a} in the annotation and ${b} in status.record`, other: 'status.record' };
     }
@@ -304,13 +317,19 @@ export function withoutAttempt(record: ServerRecord): ServerRecord {
   return without(record, ...OF_ORDER);
 }
 
+/** The record without its order and its server. */
+export function withoutClaim(record: ServerRecord): ServerRecord {
+  const left = withoutServer(withoutAttempt(record));
+  return left.mode === 'named' ? { ...left, mode: 'create' } : left;
+}
+
 /**
  * The record after an order that failed, if it has named a server; the operator looks for that server later. `retryAt`: when
  * the next order may follow, RFC 3339; left out: at once.
  */
 export function withFailedOrder(record: ServerRecord, retryAt?: string): ServerRecord {
   const { attempt, attemptedAt, task, identifier, account, createFailure } = record;
-  const left = { ...withoutServer(withoutAttempt(record)), ...settledWith(record) };
+  const left = { ...withoutClaim(record), ...settledWith(record) };
   if (createFailure === undefined || identifier === undefined) return left;
   const order: FailedOrder = {
     ...(attempt !== undefined && { attempt }),

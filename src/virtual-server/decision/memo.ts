@@ -56,6 +56,9 @@ export interface Evidence {
   /** An attempt of another process, and when it was first seen here (ms). */
   foreignAttempt?: { attempt: string; since: number } | undefined;
   task?: TaskEvidence | undefined;
+  sent?: Sent | undefined;
+  /** The provider has denied this task of a named order, and its server, for a grace period. */
+  lostTask?: TaskNumber | undefined;
   /** The task, polled with this account, has named this server. */
   vouched?: { identifier: string; account: string } | undefined;
   /** The inputs when the provider was last asked about the task or the server, whatever it answered. */
@@ -73,6 +76,17 @@ export interface Evidence {
   boot?: Boot | undefined;
   /** The object that is to get the server does not exist, or is being deleted; `since`: on the monotonic clock (ms). */
   takerMissing?: { name: string; since: number } | undefined;
+}
+
+/** The last request of an order under the operator's identifier that this process has sent. */
+export interface Sent {
+  attempt: string;
+  /** When, as the record has it. */
+  at: string;
+  /** `lost`: it has no answer. `inUse`: the provider answers that the identifier is in use. */
+  answer: 'accepted' | 'lost' | 'inUse' | 'other';
+  /** The task of an accepted order. */
+  task?: TaskNumber | undefined;
 }
 
 export type TaskEvidence =

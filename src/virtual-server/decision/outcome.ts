@@ -130,6 +130,11 @@ export function withoutKey(at: View, operation: Planned, { reason, message, advi
   return parked(at, { verdict, when: { operation, ...after } });
 }
 
+/** An order lacks something, so it has to wait. */
+export function lacking(at: View, { reason, message, retryAfterMs }: Missing): Outcome {
+  return parked(at, { verdict: { reason, message }, when: { operation: 'order', atLeastMs: retryAfterMs } });
+}
+
 /** A doubt is more important than the call that has just failed. */
 const doubtShown = ({ own }: View): ReadyReason | undefined => {
   const reason = standingReason(own);

@@ -51,7 +51,7 @@ export function withPrice({ spec, status }: VirtualServer, record: Held, server:
   const amount = isStated ? server.price : (known?.amount ?? shown);
   const { product, specs } = serverFields(server);
   // What was ordered, if the provider does not say what it has made of the order.
-  const ordered = mode === 'create' ? spec : undefined;
+  const ordered = mode === 'adopt' ? undefined : spec;
   const price: RecordedPrice = {
     ...(known && without(known, 'unstatedSince')),
     identifier,

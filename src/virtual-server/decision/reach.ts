@@ -60,7 +60,7 @@ export function bootOf(
   if (!isRunning(status)) return { identifier, since: 'off' };
   const { boot } = memo.evidence;
   const before = boot?.identifier === identifier ? boot.since : undefined;
-  const isNew = record.mode === 'create' && record.readyAt === undefined && !isOverdue(record, now);
+  const isNew = record.mode !== 'adopt' && record.readyAt === undefined && !isOverdue(record, now);
   if (probed?.ok === true || before === 'over' || (before === undefined && !isNew))
     return { identifier, since: 'over' };
   const since = typeof before === 'number' ? before : monotonic;

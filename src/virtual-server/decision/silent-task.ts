@@ -3,12 +3,12 @@
  * end, names another server than before, or is denied. Pure.
  */
 import type { Verdict } from '../../controller/conditions.ts';
-import type { ServerRecord } from '../../api/record.ts';
+import { isNamed, type ServerRecord } from '../../api/record.ts';
 import type { VirtualServerSpec, VirtualServerStatus } from '../../api/virtual-server.ts';
 import { cut } from '../../base/text.ts';
 import { denied, isProven, pauseOf, unprovenVerdict } from './absence.ts';
 import { withEvidence, withoutFailures, type Memo, type Silence } from './memo.ts';
-import { endVisit, retryLater } from './outcome.ts';
+import { endVisit, goOn, retryLater } from './outcome.ts';
 import { taskField } from './server-status.ts';
 import type { Outcome } from './types.ts';
 import { isOverdue, withMemo, type View } from './view.ts';
@@ -88,6 +88,8 @@ export function vanished(at: View, record: ServerRecord): Outcome {
   const { facts } = settling;
   const grace = facts.timing.absenceMs;
   if (isProven(denials, grace, facts)) {
+    // The same order can be sent again.
+    if (isNamed(record)) return goOn(withEvidence(withoutSilence(facts.memo), { lostTask: task }));
     const server = identifier === undefined ? 'no server is known' : `server ${identifier} is not visible`;
     const message =
       `The provider no longer knows task ${task} of order ${record.attempt ?? ''}, and ${server}. The operator keeps polling. ` +

@@ -3,7 +3,7 @@ import type { TaskNumber } from '../../base/exact-numbers.ts';
 import type { Verdict, EventNote } from '../../controller/conditions.ts';
 import type { Withheld } from '../../controller/observer.ts';
 import type { Missing } from '../../accounts/decision/failure.ts';
-import type { ServerRecord, Following, Held, Unordered } from '../../api/record.ts';
+import type { ServerRecord, Following, Held, Named, Unordered } from '../../api/record.ts';
 import type { VirtualServerStatus } from '../../api/virtual-server.ts';
 import type { Memo, Unlisted } from './memo.ts';
 import type { GrowingPause, Next, Pause } from './next.ts';
@@ -97,6 +97,8 @@ export type RecordChange = 'restored' | 'notCreated' | 'createFailed' | 'orphanH
 export type Operation =
   /** Order a server; nothing is held, and nothing may be on its way. */
   | { type: 'order'; record: Unordered | undefined }
+  /** Send a named order again, unless the provider shows the server or the order may still arrive. */
+  | { type: 'repeat'; record: Named }
   /** Read the server that the annotation names, then hold it. */
   | { type: 'adopt'; record: ServerRecord | undefined; identifier: string }
   /** Take over the server of this deleted object; if it is refused, of one of the others. */

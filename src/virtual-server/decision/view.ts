@@ -1,7 +1,7 @@
 /** One object and everything known about it, as the checks see it, with small questions that several checks share. */
 import type { ReadyReason } from '../../api/conditions.ts';
 import { HAND_OVER_ANNOTATION } from '../../api/names.ts';
-import type { ServerRecord } from '../../api/record.ts';
+import { isNamed, type ServerRecord } from '../../api/record.ts';
 import type { VirtualServer } from '../../api/virtual-server.ts';
 import { cut } from '../../base/text.ts';
 import { adoptionOf, inputsOf, takerOf, type Adoption } from './inputs.ts';
@@ -38,11 +38,17 @@ export function viewOf(object: VirtualServer, facts: Facts): View {
     object,
     facts,
     record,
-    own: record.kind === 'own' ? record.record : undefined,
+    own: record.kind === 'own' ? withTask(record.record, facts.memo) : undefined,
     deleting: object.metadata.deletionTimestamp !== undefined,
     inputs: inputsOf(object),
     adoption: adoptionOf(object),
   };
+}
+
+/** The annotation does not have the task of a named order: a process that does not know it reads the server instead. */
+function withTask(own: ServerRecord, { evidence: { sent } }: Memo): ServerRecord {
+  const { task } = sent?.attempt === own.attempt ? (sent ?? {}) : {};
+  return task === undefined || !isNamed(own) || own.task === task ? own : { ...own, task };
 }
 
 /** `subject`: what the reason is about, for programs (see the schema of conditions). */

@@ -1,7 +1,7 @@
 /** Reads the server: whether it is still there, what it is like, and whether it answers. */
 import { without } from '../../base/without.ts';
 import { ended } from '../../base/text.ts';
-import { RECORD_FORMAT, type ServerRecord, type Held } from '../../api/record.ts';
+import { RECORD_FORMAT, isNamed, type ServerRecord, type Held } from '../../api/record.ts';
 import type { Verdict } from '../../controller/conditions.ts';
 import type { Session } from '../../provider/types.ts';
 import { runsForMs } from '../decision/next-poll.ts';
@@ -99,7 +99,7 @@ export function notShown(at: View, record: Held, answer: Exclude<ServerAnswer, S
   if (gone !== undefined) return gone;
   if (hasFailed) return failedUnseen(at, record, answer);
   if (!answer.counts) return invisible(at, record, answer.detail);
-  if (task.why === 'renamed') return renamed(at, record, task.named);
+  if (task.why === 'renamed' && !isNamed(record)) return renamed(at, record, task.named);
   return task.why === 'overdue' ? unseen(at, record, task.message) : vanished(at, record);
 }
 
@@ -163,7 +163,7 @@ function inBoth({ object, facts }: View, record: Held): Pick<Outcome, 'record' |
 
 /**
  * Whether the annotation can wait until the status is written: a new server is Ready one write sooner, and the mirror has the
- * whole record. The task in the annotation still leads to the server.
+ * whole record. The task or the identifier in the annotation still leads to the server.
  */
 function canFollow(
   { object, deleting }: View,
@@ -173,10 +173,12 @@ function canFollow(
 ): boolean {
   // What the record lost would come back from the annotation.
   if (before.createFailure !== undefined || before.failed !== failed || withoutOpen(before) !== before) return false;
-  return isAvailable && mode === 'create' && task !== undefined && !isProvisioned(object.status) && !deleting;
+  const leads = mode === 'named' || (mode === 'create' && task !== undefined);
+  return isAvailable && leads && !isProvisioned(object.status) && !deleting;
 }
 
 /** The next visit brings the annotation in line, when nothing is more urgent (shared/pace.ts). */
 function mirroredFirst(next: Outcome, when: Pause): Outcome {
-  return { ...without(next, 'record'), when: { ...when, visitAfterMs: 0 } };
+  const isInLine = next.record?.mode === 'named';
+  return { ...without(next, 'record'), when: isInLine ? when : { ...when, visitAfterMs: 0 } };
 }

@@ -14,6 +14,7 @@ import { follow } from './follow.ts';
 import { handOver, takeOver } from './hand-over.ts';
 import { look } from './look.ts';
 import { inputsOfOrder, order } from './order.ts';
+import { dueToRepeat, repeat } from './order-named.ts';
 import { recorded } from './write-record.ts';
 import { release } from './release.ts';
 
@@ -46,6 +47,16 @@ const OPERATIONS: { readonly [T in Operation['type']]: Row<Extract<Operation, { 
       return inputs.ok ? undefined : inputs.error;
     },
     would: ({ object: { spec } }) => `It would order a server: product ${spec.product}, image ${spec.image}`,
+  },
+  repeat: {
+    does: repeat,
+    acts: true,
+    withheld: 'order',
+    reads: async (...asked) => {
+      const due = await dueToRepeat(...asked);
+      return 'session' in due ? undefined : due;
+    },
+    would: (_at, { record: { identifier } }) => `It would send the order of server ${identifier} again`,
   },
   adopt: {
     does: adopt,

@@ -92,6 +92,7 @@ describe('the log as text', () => {
       ...{
         claim: true,
         order: true,
+        repeat: true,
         adopt: true,
         takeOver: true,
         handOver: true,

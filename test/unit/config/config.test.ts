@@ -42,6 +42,7 @@ describe('parseConfig', () => {
       resyncIntervalMs: 600_000,
       maxConcurrentReconciles: 32,
       providerQps: 10,
+      orders: 'auto',
       maxCreatesPerHour: 60,
       maxServersPerNamespace: 0,
       maxPricePerNamespace: { usual: 0, namespaces: {} },
@@ -78,6 +79,7 @@ describe('parseConfig', () => {
     { flag: 'resync-interval', text: '1h', expected: { resyncIntervalMs: 3_600_000 } },
     { flag: 'max-concurrent-reconciles', text: '1000', expected: { maxConcurrentReconciles: 1000 } },
     { flag: 'provider-qps', text: '0.5', expected: { providerQps: 0.5 } },
+    { flag: 'orders', text: 'named', expected: { orders: 'named' } },
     { flag: 'max-creates-per-hour', text: '0', expected: { maxCreatesPerHour: 0 } },
     { flag: 'max-servers-per-namespace', text: '5', expected: { maxServersPerNamespace: 5 } },
     {
@@ -209,6 +211,7 @@ describe('parseConfig', () => {
     ['max-concurrent-reconciles', '0x10'],
     ['provider-qps', '0'],
     ['provider-qps', 'Infinity'],
+    ['orders', 'names'],
     ['max-creates-per-hour', '1e3'],
     ['max-servers-per-namespace', '-1'],
     ['max-price-per-namespace', '1e3'],

@@ -7,7 +7,7 @@ import type { CreateOutcome } from '../../../../src/provider/types.ts';
 import type { Memo } from '../../../../src/virtual-server/decision/memo.ts';
 import type { Outcome } from '../../../../src/virtual-server/decision/types.ts';
 import { viewOf } from '../../../../src/virtual-server/decision/view.ts';
-import { afterAnswer, claimed } from '../../../../src/virtual-server/operations/order.ts';
+import { afterAnswer, claimed } from '../../../../src/virtual-server/operations/order-anonymous.ts';
 import {
   ACCOUNT,
   ATTEMPTED,

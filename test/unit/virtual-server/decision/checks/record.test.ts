@@ -70,7 +70,7 @@ verifyChecks('checks on record and annotations', {
       'a format that this version does not know',
       webWith({ ...HELD, format: 3 }),
       saying(
-        'it has format 3. This version understands formats up to 2 with mode create or adopt. The operator orders, cancels and ' +
+        'it has format 3. This version understands formats up to 2 with mode create, adopt or named. The operator orders, cancels and ' +
           'changes nothing, and a deletion waits. Run the newer version again',
       ),
     ],

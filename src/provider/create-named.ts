@@ -1,0 +1,61 @@
+/**
+ * Orders a server under an identifier that the client has chosen, as the public service offers it: 409 if the identifier is in
+ * use. The request may be repeated, so it goes over a shared connection. What follows for the object:
+ * virtual-server/operations/order-named.ts.
+ */
+import type { Caller } from './caller.ts';
+import { asProviderError, outcomeOf } from './create-server.ts';
+import type { Endpoints } from './endpoints.ts';
+import { ProviderError, ResponseError, withheldError } from './error.ts';
+import type { ProviderAnswer } from './transport.ts';
+import type { NamedOutcome, OrderBody } from './types.ts';
+
+interface NamedDeps {
+  caller: Caller;
+  endpoints: Endpoints;
+  timeoutMs: number;
+}
+
+/** By these statuses a provider says that it has no such call. */
+const NOT_OFFERED = new Set([404, 405, 501]);
+/** The request was not carried out, or has not reached the provider. */
+const UNSENT = new Set<ProviderError['code']>([
+  'PROVIDER_INVALID_CREDENTIALS',
+  'PROVIDER_UNAUTHORIZED',
+  'PROVIDER_RATE_LIMITED',
+  'PROVIDER_WITHHELD',
+]);
+
+/** Does not throw. */
+export async function orderNamed(
+  { caller, endpoints, timeoutMs }: NamedDeps,
+  identifier: string,
+  body: OrderBody,
+  maySend: () => boolean,
+): Promise<NamedOutcome> {
+  let isOut = false;
+  const check = (): void => {
+    if (!maySend()) throw withheldError();
+    isOut = true;
+  };
+  try {
+    const target = endpoints.server(identifier);
+    const request = { operation: 'createServer', method: 'POST', target, timeoutMs, isRepeatable: true } as const;
+    const answer = await caller.call({ ...request, body: JSON.stringify(body) }, 'low', check);
+    return namedOutcome(answer, caller, endpoints);
+  } catch (fault) {
+    const error = asProviderError(fault, caller);
+    return !isOut || UNSENT.has(error.code)
+      ? { kind: 'notCreated', error }
+      : { kind: 'unclear', error, isAnswered: false };
+  }
+}
+
+function namedOutcome(answer: ProviderAnswer, caller: Caller, endpoints: Endpoints): NamedOutcome {
+  const outcome = outcomeOf(answer, caller, endpoints);
+  const error = 'error' in outcome ? outcome.error : undefined;
+  if (error instanceof ResponseError && NOT_OFFERED.has(error.status)) return { kind: 'notOffered', error };
+  if (error instanceof ResponseError && error.status === 409) return { kind: 'inUse', error };
+  if (outcome.kind !== 'unknown') return outcome;
+  return { kind: 'unclear', error: outcome.error, isAnswered: true };
+}

@@ -1,0 +1,90 @@
+/**
+ * An order under an identifier that the operator has chosen (public-service API). It is safe to repeat: at most one server at a
+ * time has the identifier, so a lost answer needs no one's decision. Pure.
+ */
+import { orderBody, type OrderValues } from '../../api/ordered-fields.ts';
+import { isNamed, unknownIn, type Named } from '../../api/record.ts';
+import type { VirtualServer } from '../../api/virtual-server.ts';
+import { timestamp } from '../../base/duration.ts';
+import { without } from '../../base/without.ts';
+import type { OrderBody } from '../../provider/types.ts';
+import { newRecord } from './known-record.ts';
+import type { Facts, Operation } from './types.ts';
+import { notDue, type OwnView, type View } from './view.ts';
+
+/** Of the public service: lower-case letters and digits, of which a letter comes first. */
+const MAX_LENGTH = 20;
+const RANDOM_LENGTH = 12;
+
+/** `random`: 16 random hexadecimal digits. The name at the beginning is for people; the rest cannot be guessed. */
+export function identifierFor({ metadata: { name } }: VirtualServer, random: string): string {
+  const readable = name.replaceAll(/[^a-z0-9]/g, '').replace(/^(?=\d|$)/, 'v');
+  const unique = BigInt(`0x${random}`).toString(36).padStart(RANDOM_LENGTH, '0').slice(-RANDOM_LENGTH);
+  return readable.slice(0, MAX_LENGTH - RANDOM_LENGTH) + unique;
+}
+
+const MAX_NAME = 100;
+
+/** What the order sends. The name tells people in the provider's control panel whose server it is. */
+export function namedBody({ metadata: { namespace, name, uid } }: VirtualServer, values: OrderValues): OrderBody {
+  const mark = ` (${uid.slice(0, 8)})`;
+  return { ...orderBody(values), name: `${namespace}/${name}`.slice(0, MAX_NAME - mark.length) + mark };
+}
+
+/** The record of an object that orders a server under this identifier. `body`: the hash of what is sent. */
+export function namedClaim(
+  { object, own, facts }: View,
+  { attempt, identifier, account, body }: { attempt: string; identifier: string; account: string; body: string },
+): Named {
+  const { orphans, failed, settled } = own ?? {};
+  return {
+    ...(own && unknownIn(own)),
+    ...newRecord(object.metadata.uid),
+    mode: 'named',
+    account,
+    attempt,
+    attemptedAt: timestamp(facts.now),
+    sent: { at: new Date(facts.now).toISOString(), body },
+    identifier,
+    orphans,
+    failed,
+    settled,
+  };
+}
+
+/** The claim of the same order, before its next request. */
+export const sentAgain = (record: Named, account: string, { now }: Facts): Named => ({
+  ...without<Named, 'task' | 'createFailure'>(record, 'task', 'createFailure'),
+  account,
+  sent: { ...record.sent, at: new Date(now).toISOString() },
+});
+
+/** True while an earlier request of this order may still be on its way to the provider. */
+export function mayArrive({ attempt, sent }: Named, { memo, now, timing }: Facts): boolean {
+  const own = memo.evidence.sent;
+  if (own?.attempt === attempt && own.at === sent.at && own.answer !== 'lost') return false;
+  // A time that is far ahead was written under another clock.
+  return Math.abs(now - Date.parse(sent.at)) < timing.takeoverMs;
+}
+
+/** How long until it has arrived (ms). */
+export const arrivesInMs = ({ sent }: Named, { now, timing }: Facts): number =>
+  Math.max(0, Date.parse(sent.at) + timing.takeoverMs - now);
+
+/** For how long an order is repeated (ms). */
+const REPEATED_MS = 24 * 60 * 60_000;
+
+export const isRepeatedTooLong = ({ attemptedAt = '' }: Named, { now }: Facts): boolean =>
+  now - Date.parse(attemptedAt) > REPEATED_MS;
+
+/** The order has no answer that counts, so the same order is sent again unless the provider shows the server. */
+export function orderIsToRepeat(view: OwnView): Operation | undefined {
+  const { own, facts } = view;
+  const { task } = facts.memo.evidence;
+  if (!isNamed(own) || (task?.state === 'over' && task.identifier === own.identifier)) return undefined;
+  return notDue(view, 'order') ?? { type: 'repeat', record: own };
+}
+
+/** True if the task of a named order tells nothing more about it, and its server is not shown. */
+export const isTaskLost = ({ own, facts }: OwnView): boolean =>
+  isNamed(own) && own.task !== undefined && own.task === facts.memo.evidence.lostTask;

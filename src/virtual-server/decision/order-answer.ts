@@ -1,0 +1,37 @@
+/** What follows when the provider certainly has not carried out an order, whichever way it went. Pure. */
+import { RECONCILE_AT_ANNOTATION } from '../../api/names.ts';
+import type { ServerRecord } from '../../api/record.ts';
+import { callProblem, reasonOf } from '../../accounts/decision/failure.ts';
+import { ended } from '../../base/text.ts';
+import type { ProviderError } from '../../provider/error.ts';
+import type { CreateOutcome } from '../../provider/types.ts';
+import { withoutFailures } from './memo.ts';
+import { endVisit, jittered, retryLater } from './outcome.ts';
+import type { Outcome } from './types.ts';
+import type { View } from './view.ts';
+
+const HOUR_MS = 60 * 60_000;
+
+/** The same order may be sent again. `left`: the record without the attempt. */
+export function notCreated(at: View, left: ServerRecord, error: ProviderError): Outcome {
+  const verdict = { reason: reasonOf(error), message: `Nothing was ordered: ${callProblem(error)}` };
+  const parts = { record: left, fields: {}, verdict };
+  return { ...retryLater(at, 'order', parts, error.retryAfterMs, left), error };
+}
+
+/** The provider refuses what was ordered. `left`: the record without the attempt. */
+export function refused(
+  at: View,
+  left: ServerRecord,
+  { error, status }: Extract<CreateOutcome, { kind: 'refused' }>,
+): Outcome {
+  const hourly = status === 402 || status === 403;
+  const then = hourly
+    ? `The operator orders again every hour, and at once when you change spec or the annotation ${RECONCILE_AT_ANNOTATION}. ` +
+      'Fix the cause at the provider'
+    : 'The operator orders again when you change spec';
+  const message = `${ended(error.message)} ${then}`;
+  const afterMs = hourly ? jittered(HOUR_MS, at.facts) : Infinity;
+  const parts = { record: left, fields: {}, verdict: { reason: 'CreateRejected', message } as const };
+  return { ...endVisit(at, parts, { operation: 'order', afterMs }, withoutFailures(at.facts.memo), left), error };
+}

@@ -1,0 +1,99 @@
+/** What the object says while the limits of its namespace leave no room for its order. Pure. */
+import type { VirtualServer, VirtualServerSpec } from '../../api/virtual-server.ts';
+import type { Verdict } from '../../controller/conditions.ts';
+import type { Full, NoSum } from '../shared/limits.ts';
+import { priceText, type Model } from './price.ts';
+import type { Park } from './types.ts';
+import type { View } from './view.ts';
+
+/** What the order asks a place for. */
+export const wantedBy = ({
+  metadata: { name },
+  spec: { product, diskSize },
+}: VirtualServer): Model & { name: string } => ({
+  name,
+  product,
+  diskSize,
+});
+
+export function noPlace({ object, facts }: View, full: Full): Park {
+  return { verdict: limitVerdict(object, full), when: { operation: 'order', afterMs: facts.timing.pollMs } };
+}
+
+function limitVerdict({ metadata: { namespace }, spec }: VirtualServer, full: Full): Verdict {
+  switch (full.full) {
+    case 'servers':
+      return { reason: 'ServerLimit', message: serverLimit(full) };
+    case 'price':
+      return { reason: 'PriceLimit', message: priceLimit(full, spec) };
+    case 'orphaned':
+      return { reason: 'PriceUnknown', message: orphanPriceUnknown(full) };
+    case 'unstated':
+      return { reason: 'PriceUnknown', message: priceUnknown(full, namespace) };
+    case 'unread':
+      return { reason: 'PricePending', message: pricePending(full) };
+  }
+}
+
+function serverLimit({ maximum }: Extract<Full, { full: 'servers' }>): string {
+  return (
+    `The namespace has ${maximum} servers, the maximum that --max-servers-per-namespace allows; retained servers ` +
+    'and those that an object reports as OrphanedServer count too. Delete a server, or ask an administrator for a higher limit. The operator then orders this server'
+  );
+}
+
+/** Reveals only the price of a product, which the provider's price list shows too, about other namespaces. */
+function priceLimit(
+  { maximum, sum, price }: Extract<Full, { full: 'price' }>,
+  { product, diskSize }: VirtualServerSpec,
+): string {
+  const one = `A server with product ${product} and diskSize ${diskSize}`;
+  const costs =
+    price === undefined ? `What ${lowered(one)} costs is unknown, since none runs` : `${one} costs ${priceText(price)}`;
+  return (
+    `The servers of the namespace cost ${priceText(sum)}, and --max-price-per-namespace allows ${priceText(maximum)}, in the ` +
+    `provider's unit; servers on their way, retained servers and those that an object reports as OrphanedServer count too. ${costs}. Delete a server, or ask an ` +
+    'administrator for a higher limit. The operator then orders this server'
+  );
+}
+
+function priceUnknown({ maximum, names }: NoSum, namespace: string): string {
+  return (
+    `The provider states no readable price for the server of ${someOf(names)}, so the operator cannot tell what the servers of ` +
+    `the namespace cost. --max-price-per-namespace allows ${priceText(maximum)}, so the operator orders nothing in this namespace ` +
+    'until the provider states the price. If it never does, delete that object, or ask an administrator to end the limit for ' +
+    `this namespace: add ",${namespace}=0" to the value of --max-price-per-namespace`
+  );
+}
+
+function orphanPriceUnknown({ maximum, names }: NoSum): string {
+  return (
+    `The operator cannot tell what the servers cost that ${someOf(names)} reports as OrphanedServer: no object holds them, and no ` +
+    'server with the same product and disk size was read. --max-price-per-namespace allows ' +
+    `${priceText(maximum)}, so the operator orders nothing in this namespace until you have resolved OrphanedServer there, ` +
+    'or such a server was read'
+  );
+}
+
+function pricePending({ maximum, names }: NoSum): string {
+  return (
+    `The operator does not know yet what the server of ${someOf(names)} costs, and --max-price-per-namespace allows ` +
+    `${priceText(maximum)}. It orders this server after it has read that price, if there is room`
+  );
+}
+
+/** How many objects a message names. */
+const NAMED = 3;
+
+function someOf(names: readonly string[]): string {
+  const more = names.length > NAMED ? ` and ${names.length - NAMED} more` : '';
+  return `${names.slice(0, NAMED).join(', ')}${more}`;
+}
+
+const lowered = (text: string): string => `${text.charAt(0).toLowerCase()}${text.slice(1)}`;
+
+export function createLimit(afterMs: number): Park {
+  const message =
+    'The namespace has reached --max-creates-per-hour. The operator orders the server as soon as the limit allows it';
+  return { verdict: { reason: 'CreateLimit', message }, when: { operation: 'order', afterMs } };
+}

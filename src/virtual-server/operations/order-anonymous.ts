@@ -1,0 +1,168 @@
+/**
+ * Orders a server as the API documents it: the provider chooses the identifier, and an order whose answer is lost cannot be
+ * found again. All that the order has to wait for comes first. Then claim, journal and POST follow each other at once, because
+ * after the claim, a crash may leave an order with an unknown outcome.
+ */
+import type { TaskNumber } from '../../base/exact-numbers.ts';
+import { without } from '../../base/without.ts';
+import { timestamp } from '../../base/duration.ts';
+import { orderBody } from '../../api/ordered-fields.ts';
+import { isClaimed, unknownIn, type Claimed, type ServerRecord } from '../../api/record.ts';
+import { callProblem, missing, reasonOf, type Missing } from '../../accounts/decision/failure.ts';
+import { ProviderError } from '../../provider/error.ts';
+import type { CreateOutcome, OpenOrder, Session } from '../../provider/types.ts';
+import { compose, eventsOf } from '../decision/compose.ts';
+import { decide } from '../decision/decide.ts';
+import { withoutFailures, withoutPlan } from '../decision/memo.ts';
+import { ON_CHANGE } from '../decision/next.ts';
+import { notCreated, refused } from '../decision/order-answer.ts';
+import { noPlace, wantedBy } from '../decision/order-limits.ts';
+import { goOn, lacking, parked, endVisit } from '../decision/outcome.ts';
+import { newRecord, withoutAttempt } from '../decision/known-record.ts';
+import { taskField } from '../decision/server-status.ts';
+import type { Outcome } from '../decision/types.ts';
+import type { View } from '../decision/view.ts';
+import type { HourlyPlace } from '../shared/limits.ts';
+import { unknownMessage } from '../decision/sentences.ts';
+import { unsentIn } from '../journal/journal.ts';
+import type { Visit } from '../visit.ts';
+import { err, ok, type Result } from '../../base/result.ts';
+
+export async function orderAnonymous(
+  visit: Visit,
+  session: Session,
+  sshKeysFrom: readonly string[],
+  hourly: HourlyPlace,
+): Promise<Outcome | undefined> {
+  const opened = await open(session);
+  if (!opened.ok) return lacking(visit.view(), opened.error);
+  try {
+    return await claimAndSend(visit, session.account, sshKeysFrom, opened.value, hourly);
+  } finally {
+    opened.value.close();
+  }
+}
+
+/** Waits for a turn, a token and a connection. */
+async function open(session: Session): Promise<Result<OpenOrder, Missing>> {
+  try {
+    return ok(await session.openOrder());
+  } catch (error) {
+    if (!(error instanceof ProviderError)) throw error;
+    return err(missing(reasonOf(error), `Nothing was ordered: ${callProblem(error)}`, error.retryAfterMs));
+  }
+}
+
+/** From here on, nothing waits but for the disk, the API server and the provider's answer. */
+async function claimAndSend(
+  visit: Visit,
+  account: string,
+  sshKeysFrom: readonly string[],
+  opened: OpenOrder,
+  hourly: HourlyPlace,
+): Promise<Outcome | undefined> {
+  const { journal, leads, mint, quota, timers } = visit.services;
+  const { namespace, name, uid } = visit.object.metadata;
+
+  // Its time may be up after the wait, or the journal broken.
+  const view = visit.view();
+  if (decide(view).type !== 'order') return goOn(view.facts.memo);
+  // A price may have become known during the wait.
+  const place = quota.reserve(namespace, uid, wantedBy(visit.object));
+  if ('full' in place) return parked(view, noPlace(view, place));
+  if (!visit.beginsOrder()) return undefined;
+
+  const attempt = unsentIn(journal.entries(uid), account) ?? mint();
+  const now = timers.now();
+  await journal.minted({ namespace, name, uid, attempt, account, mintedAt: new Date(now).toISOString() });
+  visit.claims(attempt);
+  // If it fails, the journal keeps the attempt: a proxy may answer 409 to an applied claim, and the note proves that
+  // nothing was sent. The next claim names the same attempt.
+  await visit.commit({ name: 'claim', next: goOn(view.facts.memo, { record: claimed(view, attempt, account) }) });
+  const own = ownOfClaim(visit, view, attempt);
+  if (own === undefined) {
+    // Without the claim, the entry in the journal lets the next step take the attempt back.
+    visit.claims(undefined);
+    return goOn(visit.view().facts.memo);
+  }
+
+  const answer = await opened.send(orderBody({ ...visit.object.spec, sshKeysFrom }), {
+    maySend: leads,
+    sending: () => {
+      visit.keeps(hourly);
+      hourly.sent(attempt, timers.monotonic());
+      return journal.sending(uid, attempt);
+    },
+    unsent: () => journal.createdNothing(uid, attempt),
+  });
+  if (answer.kind === 'created') await journal.task(uid, attempt, answer.task);
+  if (answer.kind === 'notCreated' || answer.kind === 'refused') {
+    hourly.release();
+    await journal.createdNothing(uid, attempt);
+  }
+  return afterAnswer(visit.view(), own, answer);
+}
+
+/**
+ * The record with the claim, as the API server has stored it. Undefined if it has stored something else: versions repeat
+ * after a restore of etcd, so the claim may have hit an object that this process has not seen.
+ */
+function ownOfClaim(visit: Visit, before: View, attempt: string): Claimed | undefined {
+  const { own, deleting } = visit.view();
+  if (visit.hasChangedSince(before) || deleting || own?.attempt !== attempt) return undefined;
+  return isClaimed(own) ? own : undefined;
+}
+
+/** The record of an object that claims an attempt. */
+export function claimed({ object, own, facts }: View, attempt: string, account: string): Claimed {
+  const { orphans, failed, settled } = own ?? {};
+  return {
+    ...(own && unknownIn(own)),
+    ...newRecord(object.metadata.uid),
+    account,
+    attempt,
+    attemptedAt: timestamp(facts.now),
+    orphans,
+    failed,
+    settled,
+  };
+}
+
+/**
+ * What the answer to an order means for its object (design.md, "What an answer to the order means"; provider/create-server.ts made
+ * it of the HTTP response). Any fields that the status had do not describe a server of this object. Pure.
+ */
+export function afterAnswer(at: View, record: Claimed, answer: CreateOutcome): Outcome {
+  const { facts } = at;
+  switch (answer.kind) {
+    case 'created':
+      return created(at, { ...record, task: answer.task }, answer.task);
+    case 'notCreated':
+      return notCreated(at, withoutAttempt(record), answer.error);
+    case 'refused':
+      return refused(at, withoutAttempt(record), answer);
+    case 'unknown': {
+      const { error, task } = answer;
+      const hinted = task === undefined ? record : { ...record, hintedTask: task };
+      const { message: subject } = error;
+      const verdict = { reason: 'CreateOutcomeUnknown', message: unknownMessage(hinted, subject), subject } as const;
+      const parts = { record: hinted, fields: {}, verdict };
+      return { ...endVisit(at, parts, ON_CHANGE, facts.memo, hinted === record ? undefined : hinted), error };
+    }
+  }
+}
+
+/** The first poll follows at once: an early identifier leaves less time in which another server could be mistaken for this one. */
+function created({ object, facts }: View, record: ServerRecord, task: TaskNumber): Outcome {
+  const goes = goOn(withoutPlan(withoutFailures(facts.memo)), { record });
+  const fields = without(object.status ?? {}, 'record', 'conditions', 'observedGeneration');
+  if (Object.keys(fields).length === 0) return goes;
+  const message = `Order accepted (task ${task}); the server is being created`;
+  const parts = {
+    record,
+    fields: { task: taskField(task, undefined) },
+    verdict: { reason: 'Creating', message } as const,
+  };
+  const status = compose(object, parts, facts.now);
+  return { ...goes, status, events: eventsOf(object.status, status) };
+}

@@ -1,0 +1,260 @@
+/**
+ * Orders a server under an identifier that the operator chooses, and repeats the order until the provider has answered it. The
+ * claim with the identifier is the only write before the request. Whatever happens after it, the same request can be sent
+ * again, since at most one server at a time has the identifier; so there is no journal, and no question to a person.
+ */
+import { createHash } from 'node:crypto';
+import { isNamed, type Named } from '../../api/record.ts';
+import type { Verdict } from '../../controller/conditions.ts';
+import { durationText, timestamp } from '../../base/duration.ts';
+import { capitalized, ended } from '../../base/text.ts';
+import { callProblem } from '../../accounts/decision/failure.ts';
+import type { NamedOutcome, OrderBody, Session } from '../../provider/types.ts';
+import { denied, graceOf, isProven, pauseOf } from '../decision/absence.ts';
+import { decide } from '../decision/decide.ts';
+import { isSameProvider } from '../decision/identity.ts';
+import { withoutClaim } from '../decision/known-record.ts';
+import { withEvidence, withoutFailures, withoutPlan, type Denials, type Memo, type Sent } from '../decision/memo.ts';
+import {
+  arrivesInMs,
+  identifierFor,
+  isRepeatedTooLong,
+  mayArrive,
+  namedBody,
+  namedClaim,
+  sentAgain,
+} from '../decision/named.ts';
+import { ON_CHANGE } from '../decision/next.ts';
+import { notCreated, refused } from '../decision/order-answer.ts';
+import { endVisit, failed, goOn, lacking, parked, retryLater, withoutKey } from '../decision/outcome.ts';
+import { LISTED, OTHER_KEY } from '../decision/sentences.ts';
+import type { Operation, Outcome } from '../decision/types.ts';
+import { withMemo, type View } from '../decision/view.ts';
+import type { HourlyPlace } from '../shared/limits.ts';
+import type { Visit } from '../visit.ts';
+import { readServer } from './reads.ts';
+import { readSshKeys } from './ssh-keys.ts';
+
+/** How long the write of the claim justifies the request (ms). */
+const CLAIM_MS = 30_000;
+
+/** The first request. Undefined if the process is about to end and orders nothing more. */
+export async function orderNamed(
+  visit: Visit,
+  session: Session,
+  sshKeysFrom: readonly string[],
+  hourly: HourlyPlace,
+): Promise<Outcome | undefined> {
+  const { mint, timers } = visit.services;
+  const view = visit.view();
+  if (decide(view).type !== 'order') return goOn(view.facts.memo);
+  const body = namedBody(visit.object, { ...visit.object.spec, sshKeysFrom });
+  const attempt = mint();
+  const identifier = identifierFor(visit.object, mint());
+  const claim = namedClaim(view, { attempt, identifier, account: session.account, body: digestOf(body) });
+  const sending = (): void => {
+    visit.keeps(hourly);
+    hourly.sent(attempt, timers.monotonic());
+  };
+  return claimAndSend(visit, view, claim, {
+    session,
+    body,
+    first: { sending, createdNothing: () => hourly.release() },
+  });
+}
+
+/** The next request, unless the provider shows the server, or an earlier request may still arrive. */
+export async function repeat(
+  visit: Visit,
+  at: View,
+  operation: Extract<Operation, { type: 'repeat' }>,
+): Promise<Outcome | undefined> {
+  const due = await dueToRepeat(visit, at, operation);
+  return 'session' in due
+    ? claimAndSend(visit, due.view, sentAgain(due.record, due.session.account, due.view.facts), due)
+    : due;
+}
+
+interface Due {
+  session: Session;
+  body: OrderBody;
+  view: View;
+  record: Named;
+}
+
+/** The reading part: what happens instead of another request, if something does. */
+export async function dueToRepeat(
+  visit: Visit,
+  at: View,
+  { record }: Extract<Operation, { type: 'repeat' }>,
+): Promise<Due | Outcome> {
+  const key = await visit.key(at);
+  if (!key.ok) return withoutKey(visit.view(), 'order', key.error);
+  const { session } = key.value;
+  const answer = await readServer(record.identifier, record.account, session, visit.object);
+  const read = visit.view();
+  if (answer.type === 'server') return goOn(shownMemo(read, record.identifier));
+  if (answer.type === 'failed') return failed(read, 'order', answer.error);
+  const { sent } = read.facts.memo.evidence;
+  const isInUse = sent?.attempt === record.attempt && sent.answer === 'inUse';
+  if (!answer.counts) {
+    visit.suspectKey();
+    if (answer.detail === LISTED) return waiting(read, record, capitalized(LISTED));
+    // Identifiers are unique at the provider, so another of its keys may repeat the order unless the server exists.
+    if (answer.detail !== OTHER_KEY || !isSameProvider(record.account, session.account) || isInUse)
+      return invisible(read, record, answer.detail);
+  }
+  const denials = denied(read.facts, `server ${record.identifier}`, answer.unlisted);
+  const view = withMemo(read, withEvidence(read.facts.memo, { denials }));
+  const { facts } = view;
+  if (mayArrive(record, facts))
+    return endVisit(
+      view,
+      { record, verdict: stillOnItsWay(record, view) },
+      {
+        operation: 'order',
+        afterMs: Math.min(arrivesInMs(record, facts), facts.timing.pollMs),
+      },
+    );
+  const sshKeys = await readSshKeys(visit.object, visit.services.kube);
+  if (!sshKeys.ok) return lacking(visit.view(), sshKeys.error);
+  const body = namedBody(visit.object, { ...visit.object.spec, sshKeysFrom: sshKeys.value });
+  const isOther = digestOf(body) !== record.sent.body;
+  if (isOther || isInUse) return unsendable(view, record, denials, isOther);
+  if (isRepeatedTooLong(record, facts)) return unanswered(view, record);
+  return { session, body, view, record };
+}
+
+/** Under this key, nothing proves that an order has led to no server, so none is sent again. */
+function invisible(at: View, record: Named, detail: string): Outcome {
+  const message =
+    `Order ${record.attempt} has no answer, and its server ${record.identifier} is not visible with this API key, which does not prove that there is none: ` +
+    `${detail}. The operator keeps checking`;
+  return retryLater(at, 'order', { record, verdict: { reason: 'ServerNotVisible', message } }, at.facts.timing.pollMs);
+}
+
+/** The server exists: whatever else is to be found out, its own reads tell. */
+function shownMemo({ facts }: View, identifier: string): Memo {
+  const task = { state: 'over', identifier } as const;
+  return withEvidence(withoutPlan(withoutFailures(facts.memo)), { task, denials: undefined });
+}
+
+/** From here on, nothing waits but for the API server and the provider. */
+async function claimAndSend(
+  visit: Visit,
+  view: View,
+  claim: Named,
+  {
+    session,
+    body,
+    first,
+  }: { session: Session; body: OrderBody; first?: { sending: () => void; createdNothing: () => void } },
+): Promise<Outcome | undefined> {
+  const { leads, timers } = visit.services;
+  if (visit.hasChangedSince(view)) return goOn(visit.view().facts.memo);
+  if (!visit.beginsOrder()) return undefined;
+  // The write fails if the object has changed, so it is a live read too: the object exists, and wants a server.
+  // Nothing is on its way if the write fails, whether it was carried out or not.
+  const sent: Sent = { attempt: claim.attempt, at: claim.sent.at, answer: 'other' };
+  const memo = withEvidence(withoutPlan(view.facts.memo), { sent });
+  await visit.commit({ name: 'claim', next: goOn(memo, { record: claim }) });
+  const liveAt = timers.monotonic();
+  const claimed = visit.view();
+  const own = claimed.own;
+  if (visit.hasChangedSince(view) || claimed.deleting || own === undefined || !isNamed(own) || !isOf(own, claim))
+    return goOn(claimed.facts.memo);
+  first?.sending();
+  const maySend = (): boolean => leads() && timers.monotonic() - liveAt < CLAIM_MS;
+  const answer = await session.orderNamed(own.identifier, body, maySend);
+  if ('error' in answer && answer.kind !== 'inUse' && answer.kind !== 'unclear') first?.createdNothing();
+  return afterNamedAnswer(visit.view(), own, answer, first !== undefined);
+}
+
+const digestOf = (body: OrderBody): string =>
+  createHash('sha256').update(JSON.stringify(body)).digest('hex').slice(0, 16);
+
+const isOf = (own: Named, claim: Named): boolean =>
+  own.attempt === claim.attempt && own.identifier === claim.identifier && own.sent.at === claim.sent.at;
+
+/** What the answer means for the object. `isFirst`: no earlier request of this order was sent. Pure. */
+export function afterNamedAnswer(before: View, record: Named, answer: NamedOutcome, isFirst: boolean): Outcome {
+  const { attempt, sent } = record;
+  const heard = (outcome: Sent['answer'], task?: Sent['task']): View =>
+    withMemo(before, withEvidence(before.facts.memo, { sent: { attempt, at: sent.at, answer: outcome, task } }));
+  switch (answer.kind) {
+    case 'created': {
+      const { facts } = heard('accepted', answer.task);
+      const fresh = { task: undefined, denials: undefined, failure: undefined };
+      return goOn(withEvidence(withoutPlan(withoutFailures(facts.memo)), fresh));
+    }
+    case 'notCreated':
+      return isFirst ? notCreated(before, withoutClaim(record), answer.error) : unclear(heard('other'), record, answer);
+    case 'refused':
+      return isFirst ? refused(before, withoutClaim(record), answer) : unclear(heard('other'), record, answer);
+    case 'notOffered':
+      return isFirst ? notCreated(before, withoutClaim(record), answer.error) : unclear(heard('other'), record, answer);
+    case 'inUse':
+      return unclear(heard('inUse'), record, answer);
+    case 'unclear':
+      return unclear(heard(answer.isAnswered ? 'other' : 'lost'), record, answer);
+  }
+}
+
+function unclear(at: View, record: Named, { error }: Extract<NamedOutcome, { error: unknown }>): Outcome {
+  const next = waiting(at, record, capitalized(callProblem(error)), error.retryAfterMs);
+  return { ...next, error };
+}
+
+/** `why`: a sentence. */
+function waiting(at: View, record: Named, why: string, atLeastMs?: number): Outcome {
+  const message = `${ended(why)} The operator looks for server ${record.identifier}, and sends the same order again if there is none`;
+  return retryLater(at, 'order', { record, verdict: { reason: 'Creating', message } }, atLeastMs);
+}
+
+function stillOnItsWay(record: Named, { facts }: View): Verdict {
+  const at = timestamp(facts.now + arrivesInMs(record, facts));
+  return {
+    reason: 'Creating',
+    message:
+      `The order of server ${record.identifier} has no answer, and may still be on its way to the provider. The operator looks for ` +
+      `the server, and sends the same order again at ${at} if there is none`,
+  };
+}
+
+/**
+ * The same order cannot be sent again, or it is of no use: its identifier is in use, by this order or by a failed one. Another
+ * order follows once it is proven that there is no server.
+ */
+function unsendable(view: View, record: Named, denials: Denials, isOther: boolean): Outcome {
+  const { object, facts } = view;
+  const { identifier, attempt } = record;
+  // A list that has servers on their way lacks this one.
+  const grace = denials.unlisted === 'yes' ? facts.timing.absenceMs : graceOf(object, record, facts, denials);
+  const why = isOther
+    ? `The order of server ${identifier} has no answer, and what it was sent with has changed since: spec or an SSH key`
+    : `The provider answers that the identifier ${identifier} is in use, but does not show the server`;
+  if (denials.unlisted !== 'no' && isProven(denials, grace, facts)) {
+    const failedOrder = { ...record, createFailure: { said: why, generation: object.metadata.generation } };
+    const evidence = { createdNothing: { attempt, at: facts.monotonic } };
+    return goOn(withEvidence(facts.memo, evidence), { record: failedOrder });
+  }
+  const afterMs = pauseOf(denials, grace, facts);
+  const at = timestamp(facts.now + Math.max(0, denials.since + grace - facts.monotonic));
+  const message =
+    `${why}. The operator looks for the server, and orders another one if it is not there until ${at}. Next check in ` +
+    `${durationText(afterMs)} (at ${timestamp(facts.now + afterMs)})`;
+  return endVisit(
+    view,
+    { record, verdict: { reason: 'Creating', message } },
+    { operation: 'order', afterMs },
+    withoutFailures(facts.memo),
+  );
+}
+
+/** Asks a person, after a day. */
+function unanswered(view: View, record: Named): Outcome {
+  const message =
+    `Order ${record.attempt} of server ${record.identifier} was sent again for a day, and the provider neither carries it out nor ` +
+    'refuses it';
+  return parked(view, { verdict: { reason: 'CreateOutcomeUnknown', message }, when: ON_CHANGE });
+}

@@ -1,0 +1,62 @@
+/**
+ * Judges each order that the provider accepts: no object has two servers at one time, and nothing is ordered for an object that
+ * is being deleted. An order under an identifier may be sent again and again, so its attempts count once.
+ */
+import { keyOf } from '../../src/kube/resource.ts';
+import type { Simulation } from '../../src/simulator/index.ts';
+import type { ApiServer } from './api-server.ts';
+import { UNDER_WAY_MS } from './oracles.ts';
+import type { Orders } from './orders.ts';
+import type { People } from './people.ts';
+
+interface Around {
+  api: ApiServer;
+  simulation: Simulation;
+  orders: Orders;
+  people: People;
+  now: () => number;
+}
+
+export class NamedWatch {
+  readonly violations: string[] = [];
+  /** Number of orders under an identifier. */
+  accepted = 0;
+  /** Number of orders that were sent again and accepted again. */
+  repeated = 0;
+  readonly #around: Around;
+  /** By uid: since when the object is being deleted. */
+  readonly #deletedAt = new Map<string, number>();
+
+  constructor(around: Around) {
+    this.#around = around;
+    around.api.servers.listeners.add(() => this.#follow());
+    around.orders.listeners.add((serial, uid) => this.#judge(serial, uid));
+  }
+
+  #follow(): void {
+    const { object } = this.#around.api.servers.changes.at(-1) ?? {};
+    const { uid = '', deletionTimestamp } = object?.metadata ?? {};
+    if (deletionTimestamp !== undefined && !this.#deletedAt.has(uid)) this.#deletedAt.set(uid, this.#around.now());
+  }
+
+  #judge(serial: number, uid: string): void {
+    const { api, simulation, orders, people, now } = this.#around;
+    const attempt = orders.attemptOf(serial);
+    if (!orders.isNamed(serial)) return;
+    this.accepted += 1;
+    const alive = new Set(simulation.aliveServers().map((server) => server.serial));
+    const others = [...orders.of(uid)].filter((other) => other !== serial);
+    if (others.some((other) => orders.attemptOf(other) === attempt)) this.repeated += 1;
+    const again = people.truth.again.get(uid) ?? new Set();
+    const beside = others.filter(
+      (other) => alive.has(other) && !people.truth.late.has(other) && !again.has(orders.attemptOf(other) ?? ''),
+    );
+    const object = api.servers.list().find(({ metadata }) => metadata.uid === uid);
+    const name = object === undefined ? uid : keyOf(object);
+    if (beside.length > 0)
+      this.violations.push(`${name} has the servers ${[serial, ...beside].join(', ')} at one time`);
+    const since = this.#deletedAt.get(uid);
+    if (since !== undefined && api.restores === 0 && now() - since > UNDER_WAY_MS)
+      this.violations.push(`server ${serial} was ordered for ${name}, which is being deleted`);
+  }
+}
