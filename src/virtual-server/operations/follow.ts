@@ -3,7 +3,7 @@ import type { TaskNumber } from '../../base/exact-numbers.ts';
 import { without } from '../../base/without.ts';
 import type { Verdict } from '../../controller/conditions.ts';
 import { timestamp } from '../../base/duration.ts';
-import { MAX_IDENTIFIER, mirrorIn, type ServerRecord, type Following, type Held } from '../../api/record.ts';
+import { MAX_IDENTIFIER, isNamed, mirrorIn, type ServerRecord, type Following, type Held } from '../../api/record.ts';
 import { isSameIdentifier } from '../../base/identifier.ts';
 import { hasAccepted, isSameAccount, isSameProvider } from '../decision/identity.ts';
 import { withEvidence, withoutDenials, withoutFailures, type Memo } from '../decision/memo.ts';
@@ -231,8 +231,9 @@ function pending(
   const next = endVisit(settling, parts, plan, memo, isNew && !isInMirror ? record : undefined);
   if (verdict.reason !== 'Creating') return next;
   const untold = { ...without(next, 'status'), memo: { ...next.memo, toldAt: facts.memo.toldAt } };
-  if (!isNew) return isToldAlready(settling, task) ? untold : next;
-  if (isRefused || !isSoonOver(settling, record, afterMs)) return next;
+  const isSoon = isSoonOver(settling, record, afterMs);
+  if (!isNew) return isToldAlready(settling, task) || (isNamed(record) && isSoon) ? untold : next;
+  if (isRefused || !isSoon) return next;
   // The next poll finds the identifier again.
   return { ...untold, memo: withEvidence(untold.memo, { vouched: undefined }) };
 }

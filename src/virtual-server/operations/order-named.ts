@@ -150,7 +150,7 @@ async function claimAndSend(
     first,
   }: { session: Session; body: OrderBody; first?: { sending: () => void; createdNothing: () => void } },
 ): Promise<Outcome | undefined> {
-  const { leads, timers } = visit.services;
+  const { leads, limit, timers } = visit.services;
   if (visit.hasChangedSince(view)) return goOn(visit.view().facts.memo);
   if (!visit.beginsOrder()) return undefined;
   // The write fails if the object has changed, so it is a live read too: the object exists, and wants a server.
@@ -163,7 +163,8 @@ async function claimAndSend(
   const own = claimed.own;
   if (visit.hasChangedSince(view) || claimed.deleting || own === undefined || !isNamed(own) || !isOf(own, claim))
     return goOn(claimed.facts.memo);
-  first?.sending();
+  if (first === undefined) limit.again(visit.object.metadata.namespace, own.attempt, timers.monotonic());
+  else first.sending();
   const maySend = (): boolean => leads() && timers.monotonic() - liveAt < CLAIM_MS;
   const answer = await session.orderNamed(own.identifier, body, maySend);
   if ('error' in answer && answer.kind !== 'inUse' && answer.kind !== 'unclear') first?.createdNothing();

@@ -32,7 +32,9 @@ export async function release(visit: Visit, operation: Release): Promise<Outcome
     await visit.tellRefused('release', { what, next: released(visit.view(), operation), error }, 'secret');
     throw error;
   }
-  objects.released(visit.object.metadata.uid, why === 'retained' ? record?.identifier : undefined);
+  // One that is gone takes no place.
+  const left = why === 'retained' && record?.missingAt === undefined ? record?.identifier : undefined;
+  objects.released(visit.object.metadata.uid, left);
   const next = released(visit.view(), operation);
   return { ...next, events: [...events, ...next.events] };
 }

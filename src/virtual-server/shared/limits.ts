@@ -73,6 +73,11 @@ export class CreateLimit {
     return { release: free, sent };
   }
 
+  /** This order is about to be sent again. It counts once, from now on. */
+  again(namespace: string, attempt: string, now: number): void {
+    if (this.#perHour > 0) this.#put(namespace, attempt, now);
+  }
+
   /** Keeps the namespace with the latest order last. */
   #put(namespace: string, key: string, at: number): void {
     const places = this.#places.get(namespace) ?? new Map<string, number>();

@@ -1,0 +1,182 @@
+/** An order under an identifier of the operator: sent again until the provider has answered it, and never for a deletion. */
+import { describe, expect, it } from 'vitest';
+import { ProviderError, ResponseError } from '../../../../src/provider/error.ts';
+import type { NamedOutcome } from '../../../../src/provider/types.ts';
+import { isNamed, type ServerRecord } from '../../../../src/api/record.ts';
+import type { VirtualServer } from '../../../../src/api/virtual-server.ts';
+import { knownRecord } from '../../../../src/virtual-server/decision/known-record.ts';
+import { annotatedRecordOf } from '../../../fixtures/records.ts';
+import { ACCOUNT, NOW, SERVER, TIMING, UID, web } from '../../../fixtures/decision.ts';
+import { DENIED, shownBy, visit, type Given, type Visited } from '../../../fixtures/visits.ts';
+
+const MINUTE = 60_000;
+const HOUR = 60 * MINUTE;
+const IDENTIFIER = 'web00000000004h';
+const accepted: NamedOutcome = { kind: 'created', task: 7 };
+const error = new ResponseError(503, 'the words of the provider', {});
+const lost: NamedOutcome = {
+  kind: 'unclear',
+  error: new ProviderError('PROVIDER_TIMEOUT', 'no answer'),
+  isAnswered: false,
+};
+const failing: NamedOutcome = { kind: 'unclear', error, isAnswered: true };
+const inUse: NamedOutcome = { kind: 'inUse', error: new ResponseError(409, 'in use', {}) };
+const creating = { state: 'pending', identifier: IDENTIFIER } as const;
+const named = { ...SERVER, identifier: IDENTIFIER };
+
+/** The first visit, which orders. */
+const ordering = (answer: NamedOutcome, given: Given = {}): Promise<Visited> =>
+  visit(web({}), { ordersNamed: true, answers: { named: answer, task: creating, ...given.answers }, ...given });
+
+/** The next visit of the same process, or of another one that knows nothing. */
+function next(before: Visited, now: number, given: Given, process: 'same' | 'other' = 'same'): Promise<Visited> {
+  if (before.object === undefined) throw new Error('the object is gone');
+  return visit(before.object, { ordersNamed: true, now, ...(process === 'same' && { memo: before.memo }), ...given });
+}
+
+const recordIn = ({ object }: Visited): ServerRecord | undefined => object && knownRecord(object);
+const sentIn = ({ calls }: Visited): number => calls.filter((call) => call === 'named').length;
+
+function deleted({ object, ...visited }: Visited): Visited {
+  if (object === undefined) throw new Error('the object is gone');
+  const metadata = { ...object.metadata, deletionTimestamp: '2026-01-02T00:00:10Z' };
+  return { ...visited, object: { ...object, metadata } };
+}
+
+describe('the first order', () => {
+  it('is claimed with its identifier, and sent with the name of its object', async () => {
+    const visited = await ordering(accepted);
+    expect(visited.calls).toEqual(['catalog', 'write', 'named', 'poll']);
+    expect(visited.requests).toEqual([
+      expect.objectContaining({ identifier: IDENTIFIER, product: 'VPSX4', name: `default/web (${UID.slice(0, 8)})` }),
+    ]);
+    const stored = annotatedRecordOf(visited.object as VirtualServer);
+    expect(stored).toMatchObject({ mode: 'named', attempt: 'a1', identifier: IDENTIFIER, account: ACCOUNT });
+    expect(stored).not.toHaveProperty('task');
+  });
+
+  it('is ready with two writes more, the last of which is the status', async () => {
+    const first = await ordering(accepted);
+    const ready = await next(first, NOW + MINUTE, {
+      answers: { task: { state: 'complete', identifier: IDENTIFIER }, server: named },
+    });
+    expect(ready.calls).toEqual(['poll', 'read', 'write']);
+    expect(shownBy(ready).reason).toBe('Available');
+    expect(recordIn(ready)).toMatchObject({ identifier: IDENTIFIER, fingerprint: { macs: SERVER.macs } });
+    const later = await next(ready, NOW + 2 * MINUTE + TIMING.resyncMs, { answers: { server: named } });
+    expect(later.calls).toEqual(['read']);
+  });
+
+  it('leaves nothing if the provider certainly created nothing', async () => {
+    for (const answer of [
+      { kind: 'refused', status: 400, error },
+      { kind: 'notCreated', error },
+      { kind: 'notOffered', error },
+    ] as const) {
+      const visited = await ordering(answer);
+      expect(recordIn(visited)).not.toHaveProperty('attempt');
+      expect(recordIn(visited)).toMatchObject({ mode: 'create' });
+      expect(shownBy(visited).reason).toBe(answer.kind === 'refused' ? 'CreateRejected' : 'ProviderUnavailable');
+    }
+  });
+
+  it('waits while the provider does not say whether it has a list of servers', async () => {
+    const visited = await visit(web({}), { ordersNamed: new ResponseError(500, 'no list', {}) });
+    expect(visited.requests).toEqual([]);
+    expect(recordIn(visited)).toBeUndefined();
+    expect(shownBy(visited)).toMatchObject({ reason: 'ProviderUnavailable' });
+  });
+
+  it('is not sent by a process that no longer leads', async () => {
+    const visited = await ordering(accepted, { leads: false });
+    expect(visited.requests).toEqual([]);
+    expect(recordIn(visited)).not.toHaveProperty('attempt');
+  });
+});
+
+describe('an order without an answer', () => {
+  const denied = { answers: { server: DENIED, servers: [], named: accepted, task: creating } };
+
+  it('asks nobody', async () => {
+    const visited = await ordering(lost);
+    expect(shownBy(visited)).toMatchObject({
+      reason: 'Creating',
+      message: expect.stringContaining('sends the same order again'),
+    });
+    expect(isNamed(recordIn(visited) as ServerRecord)).toBe(true);
+  });
+
+  it('is not sent again while it may still be on its way', async () => {
+    const first = await ordering(lost);
+    for (const process of ['same', 'other'] as const) {
+      const soon = await next(first, NOW + TIMING.takeoverMs - 1, denied, process);
+      expect(soon.calls).toContain('read');
+      expect(sentIn(soon)).toBe(0);
+    }
+  });
+
+  it('is sent again unchanged after that, by any process', async () => {
+    const first = await ordering(lost);
+    for (const process of ['same', 'other'] as const) {
+      const again = await next(first, NOW + TIMING.takeoverMs + 1, denied, process);
+      expect(again.requests).toEqual(first.requests);
+      expect(recordIn(again)).toMatchObject({ attempt: 'a1', identifier: IDENTIFIER, task: 7 });
+    }
+  });
+
+  it('is sent again at once after an error that the provider has answered', async () => {
+    const first = await ordering(failing);
+    const again = await next(first, NOW + MINUTE, denied);
+    expect(sentIn(again)).toBe(1);
+  });
+
+  it('is not sent again if the provider shows the server, or lists it', async () => {
+    const first = await ordering(lost);
+    const shown = await next(first, NOW + TIMING.takeoverMs + 1, { answers: { server: named } }, 'other');
+    expect(sentIn(shown)).toBe(0);
+    expect(shownBy(shown).reason).toBe('Available');
+    const listed = await next(first, NOW + TIMING.takeoverMs + 1, {
+      answers: { server: DENIED, servers: [IDENTIFIER] },
+    });
+    expect(sentIn(listed)).toBe(0);
+    expect(shownBy(listed).reason).toBe('Creating');
+  });
+
+  it('is not sent again once spec has changed: another one follows when the absence is proven', async () => {
+    const first = await ordering(lost);
+    const spec = { ...first.object?.spec, product: 'VPSX8' } as VirtualServer['spec'];
+    let visited: Visited = { ...first, calls: [], object: { ...(first.object as VirtualServer), spec } };
+    let now = NOW + TIMING.takeoverMs;
+    for (; sentIn(visited) === 0 && now < NOW + 2 * HOUR; now += TIMING.absenceMs / 2)
+      visited = await next(visited, now, denied);
+    expect(now - NOW).toBeGreaterThan(12 * TIMING.absenceMs);
+    expect(visited.requests).toEqual([expect.objectContaining({ product: 'VPSX8' })]);
+  });
+
+  it('is not sent again while its identifier is in use', async () => {
+    const first = await ordering(inUse);
+    const again = await next(first, NOW + TIMING.takeoverMs + 1, denied);
+    expect(sentIn(again)).toBe(0);
+    expect(shownBy(again)).toMatchObject({ reason: 'Creating', message: expect.stringContaining('is in use') });
+  });
+
+  it('asks after a day', async () => {
+    const first = await ordering(lost);
+    const late = await next(first, NOW + 25 * HOUR, denied, 'other');
+    expect(sentIn(late)).toBe(0);
+    expect(shownBy(late).reason).toBe('CreateOutcomeUnknown');
+  });
+
+  it('is never sent again for an object that is being deleted', async () => {
+    const first = deleted(await ordering(lost));
+    const soon = await next(first, NOW + MINUTE, denied);
+    expect(shownBy(soon).reason).toBe('CreateInFlight');
+    const later = await next(first, NOW + TIMING.takeoverMs + 1, {
+      answers: { ...denied.answers, removed: DENIED },
+      definition: 'kept',
+    });
+    expect(sentIn(soon) + sentIn(later)).toBe(0);
+    const shown = await next(first, NOW + TIMING.takeoverMs + 1, { answers: { server: named, removed: 'ok' } });
+    expect(shown.calls).toContain('delete');
+  });
+});
