@@ -10,6 +10,6 @@ export function endOf(object: VirtualServer, now: number): number | undefined {
   const wasReady = record?.readyAt !== undefined || readiness(object).status === 'True';
   return expiryOf(
     object,
-    record?.identifier !== undefined && wasReady ? withReadyAt(object, record, { now }) : undefined,
+    record?.identifier !== undefined && wasReady ? withReadyAt({ object, now }, record) : undefined,
   );
 }

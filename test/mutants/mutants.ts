@@ -508,14 +508,14 @@ export const MUTANTS: Mutant[] = [
     file: 'src/virtual-server/operations/order.ts',
     find: 'const opened = await open(session);',
     replace:
-      "const early = claimed(visit.view(), 'early', session.account);\n  await visit.commit({ name: 'claim', next: goOn(visit.view().facts.memo, { record: early }) });\n  const opened = await open(session);",
+      "const early = claimed(visit.view(), 'early', session.account);\n  await visit.commit({ name: 'claim', next: goOn(visit.view().memo, { record: early }) });\n  const opened = await open(session);",
     tests: ['--project', 'unit', 'test/unit/virtual-server/operations/order-claim.test.ts'],
   },
   {
     name: 'claims an order without another decision after it got its turn',
     file: 'src/virtual-server/operations/order.ts',
     find: "if (decide(view).type !== 'order') return",
-    replace: 'if (view.facts.now < 0) return',
+    replace: 'if (view.now < 0) return',
     tests: ['--project', 'unit', 'test/unit/virtual-server/operations/order-claim.test.ts'],
   },
   {
@@ -605,9 +605,9 @@ export const MUTANTS: Mutant[] = [
   {
     name: 'sends an order without waiting for its claim',
     file: 'src/virtual-server/operations/order.ts',
-    find: "  await visit.commit({ name: 'claim', next: goOn(view.facts.memo, { record: claimed(view, attempt, account) }) });\n  const own = ownOfClaim(visit, view, attempt);",
+    find: "  await visit.commit({ name: 'claim', next: goOn(view.memo, { record: claimed(view, attempt, account) }) });\n  const own = ownOfClaim(visit, view, attempt);",
     replace:
-      "  const claim = claimed(view, attempt, account);\n  visit.commit({ name: 'claim', next: goOn(view.facts.memo, { record: claim }) }).catch(() => undefined);\n  const own = claim as ServerRecord | undefined;",
+      "  const claim = claimed(view, attempt, account);\n  visit.commit({ name: 'claim', next: goOn(view.memo, { record: claim }) }).catch(() => undefined);\n  const own = claim as ServerRecord | undefined;",
     tests: ['--project', 'unit', 'test/unit/virtual-server/operations/order-claim.test.ts'],
   },
   {
@@ -762,7 +762,7 @@ export const MUTANTS: Mutant[] = [
   {
     name: 'releases the finalizer before the DELETE',
     file: 'src/virtual-server/decision/decide.ts',
-    find: 'if (isGone(facts.memo, own.identifier)) {',
+    find: 'if (isGone(view.memo, own.identifier)) {',
     replace: "if (own.identifier !== '') {",
   },
   {
@@ -890,7 +890,7 @@ export const MUTANTS: Mutant[] = [
   {
     name: 'waits for the next usual look although the ttl is over',
     file: 'src/virtual-server/operations/look.ts',
-    find: 'if (!deleting && isToExpire(object, record, facts)) return { ...next, when: NOW };',
+    find: 'if (!deleting && isToExpire(at, record)) return { ...next, when: NOW };',
     replace: '',
     tests: ['--project', 'unit', 'test/unit/virtual-server/operations/expire.test.ts'],
   },
@@ -1002,7 +1002,7 @@ export const MUTANTS: Mutant[] = [
   {
     name: 'does not wait for an attempt of another process',
     file: 'src/virtual-server/decision/decide.ts',
-    find: 'return facts.now - firstSeen(own.attempt, facts) < facts.timing.takeoverMs;',
+    find: 'return view.now - firstSeen(own.attempt, view) < view.timing.takeoverMs;',
     replace: 'return false;',
     tests: ['test/integration/orders/crash.test.ts'],
   },
@@ -1175,7 +1175,7 @@ export const MUTANTS: Mutant[] = [
   {
     name: 'does not record that a server was cancelled at its expiry',
     file: 'src/virtual-server/operations/expire.ts',
-    find: 'const record = { ...own, expiredAt: timestamp(facts.now) };',
+    find: 'const record = { ...own, expiredAt: timestamp(now) };',
     replace: 'const record = own;',
     tests: ['--project', 'unit', 'test/unit/virtual-server/operations/look-connection-secret.test.ts'],
   },
@@ -1430,7 +1430,7 @@ export const MUTANTS: Mutant[] = [
   {
     name: 'asks the provider twice in a row because of an annotation',
     file: 'src/virtual-server/decision/outcome.ts',
-    find: 'memo: withPlan(memo, next.when, facts.now, inputs) }',
+    find: 'memo: withPlan(memo, next.when, at.now, inputs) }',
     replace: 'memo }',
     tests: ['--project', 'unit', 'test/unit/virtual-server/decision/outcome.test.ts'],
   },
@@ -1444,8 +1444,8 @@ export const MUTANTS: Mutant[] = [
   {
     name: 'keeps a plan to order while it records that an order created nothing',
     file: 'src/virtual-server/operations/write-record.ts',
-    find: "const isRead = why === 'restored' && facts.memo.plan?.operation === 'look';",
-    replace: 'const isRead = facts.memo.plan !== undefined;',
+    find: "const isRead = why === 'restored' && at.memo.plan?.operation === 'look';",
+    replace: 'const isRead = at.memo.plan !== undefined;',
     tests: ['--project', 'unit', 'test/unit/virtual-server/operations'],
   },
   {
@@ -1500,9 +1500,9 @@ export const MUTANTS: Mutant[] = [
   {
     name: 'forgets a claim that conflicted but may have been applied',
     file: 'src/virtual-server/operations/order.ts',
-    find: "  await visit.commit({ name: 'claim', next: goOn(view.facts.memo, { record: claimed(view, attempt, account) }) });",
+    find: "  await visit.commit({ name: 'claim', next: goOn(view.memo, { record: claimed(view, attempt, account) }) });",
     replace:
-      "  await visit.commit({ name: 'claim', next: goOn(view.facts.memo, { record: claimed(view, attempt, account) }) }).catch(async (error: unknown) => {\n    await journal.settle(uid, attempt);\n    throw error;\n  });",
+      "  await visit.commit({ name: 'claim', next: goOn(view.memo, { record: claimed(view, attempt, account) }) }).catch(async (error: unknown) => {\n    await journal.settle(uid, attempt);\n    throw error;\n  });",
     tests: ['--project', 'unit', 'test/unit/virtual-server/operations/order-claim-conflict.test.ts'],
   },
   {
@@ -2021,7 +2021,7 @@ export const MUTANTS: Mutant[] = [
   {
     name: 'lets an identifier suffice for a DELETE under another account',
     file: 'src/virtual-server/operations/cancel.ts',
-    find: 'const isOther = account !== undefined && !isSameAccount(account, accountOf(facts));',
+    find: 'const isOther = account !== undefined && !isSameAccount(account, accountOf(at));',
     replace: "const isOther = account === '';",
     tests: ['--project', 'unit', 'test/unit/virtual-server/operations/cancel.test.ts'],
   },
@@ -2197,7 +2197,7 @@ export const MUTANTS: Mutant[] = [
     name: 'does not ask again when the read after a DELETE failed',
     file: 'src/virtual-server/operations/cancel.ts',
     find: 'return notCancelled(withMemo(at, memo), after.error);',
-    replace: "return goOn(withEvidence(facts.memo, { end: { state: 'confirmed', identifier } }));",
+    replace: "return goOn(withEvidence(at.memo, { end: { state: 'confirmed', identifier } }));",
     tests: ['--project', 'unit', 'test/unit/virtual-server/operations/cancel.test.ts'],
   },
   {
@@ -2209,8 +2209,8 @@ export const MUTANTS: Mutant[] = [
   {
     name: 'believes a denial after a DELETE for a server that was not shown before either',
     file: 'src/virtual-server/operations/cancel.ts',
-    find: "return absent(withMemo(at, withRequest(facts.memo, identifier)), record, 'cancel', before);",
-    replace: "return goOn(withEvidence(facts.memo, { end: { state: 'confirmed', identifier } }));",
+    find: "return absent(withMemo(at, withRequest(at.memo, identifier)), record, 'cancel', before);",
+    replace: "return goOn(withEvidence(at.memo, { end: { state: 'confirmed', identifier } }));",
     tests: ['--project', 'unit', 'test/unit/virtual-server/operations/cancel.test.ts'],
   },
   {
@@ -2293,15 +2293,15 @@ export const MUTANTS: Mutant[] = [
   {
     name: 'follows a task that two objects hold',
     file: 'src/virtual-server/operations/follow.ts',
-    find: 'const holders = facts.others.withTask(task, record.account);',
-    replace: 'const holders = facts.others.withTask(-1, record.account);',
+    find: 'const holders = others.withTask(task, record.account);',
+    replace: 'const holders = others.withTask(-1, record.account);',
     tests: ['--project', 'unit', 'test/unit/virtual-server/operations/follow-shared.test.ts'],
   },
   {
     name: 'follows a task to a server that another object holds',
     file: 'src/virtual-server/operations/follow.ts',
-    find: 'const holders = facts.others.withServer(identifier, current);',
-    replace: "const holders = facts.others.withServer('', current);",
+    find: 'const holders = at.others.withServer(identifier, current);',
+    replace: "const holders = at.others.withServer('', current);",
     tests: ['--project', 'unit', 'test/unit/virtual-server/operations/follow-task.test.ts'],
   },
   {
@@ -2370,7 +2370,7 @@ export const MUTANTS: Mutant[] = [
   {
     name: 'obeys not-created after a single 404 of the task',
     file: 'src/virtual-server/decision/silent-task.ts',
-    find: 'if (isProven(denials, grace, facts)) {',
+    find: 'if (isProven(denials, grace, settling)) {',
     replace: 'if (denials.counted > 0) {',
     tests: ['--project', 'unit', 'test/unit/virtual-server/operations/reads.test.ts'],
   },
@@ -2384,9 +2384,8 @@ export const MUTANTS: Mutant[] = [
   {
     name: 'delays the first poll by an interval',
     file: 'src/virtual-server/operations/order.ts',
-    find: 'const goes = goOn(withoutPlan(withoutFailures(facts.memo)), { record });',
-    replace:
-      'const goes = { ...goOn(withoutPlan(withoutFailures(facts.memo)), { record }), when: { afterMs: facts.timing.pollMs } };',
+    find: 'const goes = goOn(withoutPlan(withoutFailures(memo)), { record });',
+    replace: 'const goes = { ...goOn(withoutPlan(withoutFailures(memo)), { record }), when: { afterMs: 60_000 } };',
     tests: ['--project', 'unit', 'test/unit/virtual-server/operations/order-claim.test.ts'],
   },
   {
@@ -3066,8 +3065,8 @@ export const MUTANTS: Mutant[] = [
   {
     name: 'counts the delay of a deletion by one clock',
     file: 'src/virtual-server/decision/delay.ts',
-    find: 'return clockOf(facts) < (delayEndOf(object, record) ?? -Infinity);',
-    replace: 'return facts.now < (delayEndOf(object, record) ?? -Infinity);',
+    find: 'return clockOf(view) < (delayEndOf(view.object, record) ?? -Infinity);',
+    replace: 'return view.now < (delayEndOf(view.object, record) ?? -Infinity);',
     tests: ['--project', 'unit', 'test/unit/virtual-server/decision/checks/deleting.test.ts'],
   },
   {
@@ -3094,15 +3093,15 @@ export const MUTANTS: Mutant[] = [
   {
     name: 'visits an object after the end of its delay',
     file: 'src/virtual-server/decision/outcome.ts',
-    find: 'return Math.min(untilExpiry(object, record, facts), untilDelayEnd(object, record, facts));',
-    replace: 'return untilDelayEnd(object, record, facts) < 0 ? 0 : untilExpiry(object, record, facts);',
+    find: 'return Math.min(untilExpiry(at, record), untilDelayEnd(at, record));',
+    replace: 'return untilDelayEnd(at, record) < 0 ? 0 : untilExpiry(at, record);',
     tests: ['--project', 'unit', 'test/unit/virtual-server/operations/look-delayed.test.ts'],
   },
   {
     name: 'cancels the server of an object that hands it over',
     file: 'src/virtual-server/decision/delay.ts',
-    find: 'return takerOf(object) !== undefined || isDelayed(object, record, facts);',
-    replace: 'return isDelayed(object, record, facts);',
+    find: 'return takerOf(view.object) !== undefined || isDelayed(view, record);',
+    replace: 'return isDelayed(view, record);',
     tests: ['--project', 'unit', 'test/unit/virtual-server/operations/hand-over.test.ts'],
   },
   {
@@ -3203,7 +3202,7 @@ export const MUTANTS: Mutant[] = [
   {
     name: 'lets a deleted object go without its server although another object waits for that server',
     file: 'src/virtual-server/decision/absence.ts',
-    find: 'if (takerOf(object) !== undefined) return false;',
+    find: 'if (takerOf(view.object) !== undefined) return false;',
     replace: '',
   },
   {
@@ -3280,7 +3279,7 @@ export const MUTANTS: Mutant[] = [
   {
     name: 'forgets over a restart that the provider was asked to cancel a server',
     file: 'src/virtual-server/decision/kept.ts',
-    find: 'if (isAskedToCancel(object, record, facts.memo)) {',
+    find: 'if (isAskedToCancel(object, record, view.memo)) {',
     replace: "if (server === '') {",
     tests: ['--project', 'unit', 'test/unit/virtual-server/operations/look-delayed.test.ts'],
   },
@@ -3313,8 +3312,8 @@ export const MUTANTS: Mutant[] = [
   {
     name: 'never says that a server lives on after its DELETE',
     file: 'src/virtual-server/operations/cancel.ts',
-    find: 'const isLag = facts.monotonic - answered.since < facts.timing.pollMs;',
-    replace: 'const isLag = facts.monotonic >= answered.since;',
+    find: 'const isLag = at.monotonic - answered.since < at.timing.pollMs;',
+    replace: 'const isLag = at.monotonic >= answered.since;',
   },
   {
     name: 'takes over a server that an earlier process may be cancelling',
@@ -3368,14 +3367,14 @@ export const MUTANTS: Mutant[] = [
   {
     name: 'lets a retained server go back to the object that had handed it over',
     file: 'src/virtual-server/decision/decide.ts',
-    find: "return giverIsStillThere(facts) ?? { type: 'release', why: 'retained', record: own };",
+    find: "return giverIsStillThere(view) ?? { type: 'release', why: 'retained', record: own };",
     replace: "return { type: 'release', why: 'retained', record: own };",
     tests: ['--project', 'unit', 'test/unit/virtual-server/operations/hand-over.test.ts'],
   },
   {
     name: 'lets a server that was handed on go back to the object that had handed it over first',
     file: 'src/virtual-server/decision/decide.ts',
-    find: "return giverIsStillThere(facts) ?? { type: 'handOver', record: own, taker: takenBy };",
+    find: "return giverIsStillThere(view) ?? { type: 'handOver', record: own, taker: takenBy };",
     replace: "return { type: 'handOver', record: own, taker: takenBy };",
     tests: ['--project', 'unit', 'test/unit/virtual-server/operations/hand-over.test.ts'],
   },

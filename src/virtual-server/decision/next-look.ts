@@ -5,7 +5,7 @@ import type { Verdict } from '../../controller/conditions.ts';
 import type { ConnectionSecretState } from './connection.ts';
 import { pauseMs, runsForMs } from './next-poll.ts';
 import { jittered } from './outcome.ts';
-import type { Facts } from './types.ts';
+import type { View } from './view.ts';
 
 /**
  * ms. A new server is about to be ready, so it is read again soon; also one whose connection Secret lacks a host key that the
@@ -15,11 +15,10 @@ export function nextLookMs(
   { attemptedAt }: ServerRecord,
   { reason }: Verdict,
   { connection, isNewKey }: { connection: ConnectionSecretState | undefined; isNewKey: boolean },
-  facts: Facts,
+  { now, timing, jitter }: View,
 ): number {
-  const { now, timing } = facts;
   const isBehind = connection?.state === 'written' && isNewKey;
   if (hasTrait(reason, 'readAtPoll') || isBehind)
-    return jittered(pauseMs(runsForMs(attemptedAt, now) ?? Infinity, timing), facts);
-  return jittered(connection?.state === 'failed' ? timing.pollMs : timing.resyncMs, facts);
+    return jittered(pauseMs(runsForMs(attemptedAt, now) ?? Infinity, timing), { jitter });
+  return jittered(connection?.state === 'failed' ? timing.pollMs : timing.resyncMs, { jitter });
 }

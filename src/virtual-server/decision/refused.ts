@@ -38,7 +38,7 @@ export function patchInWords({ finalizers, annotations = {} }: MetadataPatch): s
  * more careful: it must outlive this visit and its memory.
  */
 export function refusedStatus(at: View, write: RefusedWrite): { status: VirtualServerStatus; event: EventNote } {
-  const { object, facts } = at;
+  const { object } = at;
   const { what, next, refusal } = write;
   const isOver = next.unwritten?.isOver === true;
   const reason = isOver ? 'ReleaseRefused' : 'WriteRefused';
@@ -47,11 +47,11 @@ export function refusedStatus(at: View, write: RefusedWrite): { status: VirtualS
     `${refusal.remedy}. The operator retries automatically`;
   const stored = recordOf(at);
   // Another server may get the identifier while this object stays.
-  const told = isOver && stored ? withOpen(stored, { reason: 'AbsenceUnproven', message }, facts.now) : next.record;
+  const told = isOver && stored ? withOpen(stored, { reason: 'AbsenceUnproven', message }, at.now) : next.record;
   const record = stored && careful(stored, told);
-  const isAsked = wasSent(facts.memo, record?.identifier);
+  const isAsked = wasSent(at.memo, record?.identifier);
   const parts = { record, ...(isOver && { fields: leftOf(object) }), verdict: { reason, message } as const, isAsked };
-  const status = compose(object, parts, facts.now);
+  const status = compose(object, parts, at.now);
   return { status: withMirrorOf(object, status, told, stored), event: eventOf({ reason, message }) };
 }
 

@@ -79,9 +79,9 @@ async function openedAgain(
   const at = visit.view();
   if (appeared !== undefined) {
     const record = withOrderAgain(own, appeared);
-    const status = compose(at.object, { record }, at.facts.now);
+    const status = compose(at.object, { record }, at.now);
     // The operator has acted on your annotation about this order; it must not outweigh what was just seen.
-    const memo = withEvidence(withoutPlan(at.facts.memo), { denials: undefined, asked: undefined });
+    const memo = withEvidence(withoutPlan(at.memo), { denials: undefined, asked: undefined });
     return { ...goOn(memo, { record }), status };
   }
   if (unclear === undefined) return undefined;
@@ -134,7 +134,7 @@ async function claimAndSend(
 
   // Its time may be up after the wait, or the journal broken.
   const view = visit.view();
-  if (decide(view).type !== 'order') return goOn(view.facts.memo);
+  if (decide(view).type !== 'order') return goOn(view.memo);
   // A price may have become known during the wait.
   const place = quota.reserve(namespace, uid, wantedBy(visit.object));
   if ('full' in place) return parked(view, noPlace(view, place));
@@ -146,12 +146,12 @@ async function claimAndSend(
   visit.claims(attempt);
   // If it fails, the journal keeps the attempt: a proxy may answer 409 to an applied claim, and the note proves that
   // nothing was sent. The next claim names the same attempt.
-  await visit.commit({ name: 'claim', next: goOn(view.facts.memo, { record: claimed(view, attempt, account) }) });
+  await visit.commit({ name: 'claim', next: goOn(view.memo, { record: claimed(view, attempt, account) }) });
   const own = ownOfClaim(visit, view, attempt);
   if (own === undefined) {
     // Without the claim, the entry in the journal lets the next step take the attempt back.
     visit.claims(undefined);
-    return goOn(visit.view().facts.memo);
+    return goOn(visit.view().memo);
   }
 
   const answer = await opened.send(orderBody({ ...visit.object.spec, sshKeysFrom }), {
@@ -182,14 +182,14 @@ function ownOfClaim(visit: Visit, before: View, attempt: string): Claimed | unde
 }
 
 /** The record of an object that claims an attempt. */
-export function claimed({ object, own, facts }: View, attempt: string, account: string): Claimed {
+export function claimed({ object, own, now }: View, attempt: string, account: string): Claimed {
   const { orphans, failed, settled } = own ?? {};
   return {
     ...(own && unknownIn(own)),
     ...newRecord(object.metadata.uid),
     account,
     attempt,
-    attemptedAt: timestamp(facts.now),
+    attemptedAt: timestamp(now),
     orphans,
     failed,
     settled,
@@ -201,9 +201,9 @@ function lacking(visit: Visit, { reason, message, retryAfterMs }: Missing): Outc
   return parked(visit.view(), { verdict, when: { operation: 'order', atLeastMs: retryAfterMs } });
 }
 
-function invalidSpec({ facts }: View, problem: string): Park {
+function invalidSpec({ timing }: View, problem: string): Park {
   const message = `${problem}. The operator ordered nothing`;
-  const afterMs = Math.max(RECHECK_MS, facts.timing.resyncMs);
+  const afterMs = Math.max(RECHECK_MS, timing.resyncMs);
   return { verdict: { reason: 'InvalidSpec', message }, when: { operation: 'order', afterMs } };
 }
 
@@ -213,8 +213,8 @@ const wantedBy = ({ metadata: { name }, spec: { product, diskSize } }: VirtualSe
   diskSize,
 });
 
-function noPlace({ object, facts }: View, full: Full): Park {
-  return { verdict: limitVerdict(object, full), when: { operation: 'order', afterMs: facts.timing.pollMs } };
+function noPlace({ object, timing }: View, full: Full): Park {
+  return { verdict: limitVerdict(object, full), when: { operation: 'order', afterMs: timing.pollMs } };
 }
 
 function limitVerdict({ metadata: { namespace }, spec }: VirtualServer, full: Full): Verdict {
@@ -300,7 +300,6 @@ function createLimit(afterMs: number): Park {
  * it of the HTTP response). Any fields that the status had do not describe a server of this object. Pure.
  */
 export function afterAnswer(at: View, record: Claimed, answer: CreateOutcome): Outcome {
-  const { facts } = at;
   switch (answer.kind) {
     case 'created':
       return created(at, { ...record, task: answer.task }, answer.task);
@@ -320,9 +319,9 @@ export function afterAnswer(at: View, record: Claimed, answer: CreateOutcome): O
           'Fix the cause at the provider'
         : 'The operator orders again when you change spec';
       const message = `${ended(error.message)} ${then}`;
-      const afterMs = hourly ? jittered(HOUR_MS, facts) : Infinity;
+      const afterMs = hourly ? jittered(HOUR_MS, at) : Infinity;
       const parts = { record: left, fields: {}, verdict: { reason: 'CreateRejected', message } as const };
-      return { ...endVisit(at, parts, { operation: 'order', afterMs }, withoutFailures(facts.memo), left), error };
+      return { ...endVisit(at, parts, { operation: 'order', afterMs }, withoutFailures(at.memo), left), error };
     }
     case 'unknown': {
       const { error, task } = answer;
@@ -330,14 +329,14 @@ export function afterAnswer(at: View, record: Claimed, answer: CreateOutcome): O
       const { message: subject } = error;
       const verdict = { reason: 'CreateOutcomeUnknown', message: unknownMessage(hinted, subject), subject } as const;
       const parts = { record: hinted, fields: {}, verdict };
-      return { ...endVisit(at, parts, ON_CHANGE, facts.memo, hinted === record ? undefined : hinted), error };
+      return { ...endVisit(at, parts, ON_CHANGE, at.memo, hinted === record ? undefined : hinted), error };
     }
   }
 }
 
 /** The first poll follows at once: an early identifier leaves less time in which another server could be mistaken for this one. */
-function created({ object, facts }: View, record: ServerRecord, task: TaskNumber): Outcome {
-  const goes = goOn(withoutPlan(withoutFailures(facts.memo)), { record });
+function created({ object, memo, now }: View, record: ServerRecord, task: TaskNumber): Outcome {
+  const goes = goOn(withoutPlan(withoutFailures(memo)), { record });
   const fields = without(object.status ?? {}, 'record', 'conditions', 'observedGeneration');
   if (Object.keys(fields).length === 0) return goes;
   const message = `Order accepted (task ${task}); the server is being created`;
@@ -346,6 +345,6 @@ function created({ object, facts }: View, record: ServerRecord, task: TaskNumber
     fields: { task: taskField(task, undefined) },
     verdict: { reason: 'Creating', message } as const,
   };
-  const status = compose(object, parts, facts.now);
+  const status = compose(object, parts, now);
   return { ...goes, status, events: eventsOf(object.status, status) };
 }

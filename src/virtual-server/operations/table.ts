@@ -135,5 +135,5 @@ function unhurried(next: Done): Done {
 function reported(at: View, what: string): Outcome {
   const message = `The operator only observes (--observe-only). ${what}`;
   const reason = (standingReason(at.own) ?? 'ObserveOnly') as ReadyReason;
-  return parked(at, { verdict: { reason, message }, when: { afterMs: at.facts.timing.resyncMs } });
+  return parked(at, { verdict: { reason, message }, when: { afterMs: at.timing.resyncMs } });
 }
