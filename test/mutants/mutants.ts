@@ -897,8 +897,8 @@ export const MUTANTS: Mutant[] = [
   {
     name: 'takes a missing journal entry as proof that nothing was sent',
     file: 'src/virtual-server/decision/known-record.ts',
-    find: "if (state === 'minted') return withoutAttempt(record);",
-    replace: "if (state !== 'task') return withoutAttempt(record);",
+    find: "if (state === 'minted') return ok(withoutAttempt(record));",
+    replace: "if (state !== 'task') return ok(withoutAttempt(record));",
   },
   {
     name: 'loses the compressed answer to an order',
@@ -2119,7 +2119,7 @@ export const MUTANTS: Mutant[] = [
   {
     name: 'takes an annotation that lacks what the mirror knows for up to date',
     file: 'src/virtual-server/decision/known-record.ts',
-    find: 'own !== undefined && !copies.isAdded && isDeepEqual(ofAnnotation(object, own, merged), own)',
+    find: 'own !== undefined && !copies.isAdded && isDeepEqual(ofAnnotation(object, own, record), own)',
     replace: 'own !== undefined && !copies.isAdded',
     tests: ['--project', 'unit', 'test/unit/virtual-server/decision'],
   },
@@ -2244,8 +2244,8 @@ export const MUTANTS: Mutant[] = [
   {
     name: 'accepts another account because of a task alone',
     file: 'src/virtual-server/operations/follow.ts',
-    find: 'if (isKnown) return isAccepted ? current : record;',
-    replace: 'if (isKnown) return current;',
+    find: "if (isKnown) return { type: 'accepted', record: isAccepted ? current : record };",
+    replace: "if (isKnown) return { type: 'accepted', record: current };",
     tests: ['--project', 'unit', 'test/unit/virtual-server/operations/look-identity.test.ts'],
   },
   {
@@ -2314,8 +2314,8 @@ export const MUTANTS: Mutant[] = [
   {
     name: 'drops a rolled-back attempt because a later one exists',
     file: 'src/virtual-server/decision/known-record.ts',
-    find: "if (task === undefined && (record.mode === 'adopt' || isSettled)) return record;",
-    replace: "if (task === undefined && (record.mode === 'adopt' || record.attempt !== undefined)) return record;",
+    find: "if (task === undefined && (record.mode === 'adopt' || isSettled)) return ok(record);",
+    replace: "if (task === undefined && (record.mode === 'adopt' || record.attempt !== undefined)) return ok(record);",
     tests: ['--project', 'unit', 'test/unit/virtual-server/decision/known-record.test.ts'],
   },
   {

@@ -114,24 +114,28 @@ export function afterPoll(asked: View, known: Following | Held, answer: TaskAnsw
   // The error of the task has passed.
   const record = known.createFailure === undefined ? known : without(known, 'createFailure');
   const named = withIdentifier(at, record, answer.identifier);
-  if ('problem' in named) return mistaken(at, record, named.problem);
-  if ('isOther' in named) return goOn(withSilence(memo, { why: 'renamed', named: answer.identifier ?? '' }));
-  if ('verdict' in named) return retryLater(at, 'follow', { record, verdict: named.verdict }, at.timing.pollMs);
-  const vouched = withEvidence(vouchedBy(at, named), { failure: undefined });
+  if (named.type === 'other') return goOn(withSilence(memo, { why: 'renamed', named: answer.identifier ?? '' }));
+  if (named.type === 'refused') return retryLater(at, 'follow', { record, verdict: named.verdict }, at.timing.pollMs);
+  const found = named.record;
+  const vouched = withEvidence(vouchedBy(at, found), { failure: undefined });
   if (answer.type === 'pending') {
     // The API server has refused the status that was to keep the identifier.
-    const isRefused = before !== undefined && before.identifier === named.identifier;
-    return pending(withMemo(at, vouched), named, answer.status, { known, isRefused });
+    const isRefused = before !== undefined && before.identifier === found.identifier;
+    return pending(withMemo(at, vouched), found, answer.status, { known, isRefused });
   }
-  const task = { state: 'over', identifier: named.identifier ?? answer.identifier } as const;
+  const task = { state: 'over', identifier: found.identifier ?? answer.identifier } as const;
   const over = withEvidence(withoutFailures(withoutDenials(without(vouched, 'polled'))), { task });
-  return goOn(over, named === known ? {} : { record: named });
+  return goOn(over, found === known ? {} : { record: found });
 }
 
-/**
- * `isOther`: the task names another server than before, because the provider has reused its number for another order.
- */
-type NamedServer = Following | Held | { problem: string } | { verdict: Verdict } | { isOther: true };
+/** What the answer of a task says about the server of this object. */
+type NamedServer =
+  /** The record, with the server that the task names, if it names one. */
+  | { type: 'accepted'; record: Following | Held }
+  /** The server cannot be the one of this object, or it is not certain that it is. */
+  | { type: 'refused'; verdict: Verdict }
+  /** The task names another server than before, because the provider has reused its number for another order. */
+  | { type: 'other' };
 
 /** Adds the server that the task names to the record, if it can be the server of this object. */
 function withIdentifier(at: View, record: Following | Held, identifier: string | undefined): NamedServer {
@@ -144,24 +148,24 @@ function withIdentifier(at: View, record: Following | Held, identifier: string |
   const isAccepted = isOwnAccount || hasAccepted(object, accepts);
   // Number and identifier may belong to an order of the other account. Keep the record's account, so that a 404 of the
   // other account does not count before that account shows the server.
-  if (isKnown) return isAccepted ? current : record;
+  if (isKnown) return { type: 'accepted', record: isAccepted ? current : record };
   if (!isAccepted) {
     const why = 'with the present API key it does not name the server that it named before';
-    return { verdict: { reason: 'IdentityUnproven', message: unprovenTask(record, why), subject: accepts } };
+    const verdict = { reason: 'IdentityUnproven', message: unprovenTask(record, why), subject: accepts } as const;
+    return { type: 'refused', verdict };
   }
-  if (identifier === undefined) return current;
-  if (record.identifier !== undefined) return { isOther: true };
+  if (identifier === undefined) return { type: 'accepted', record: current };
+  if (record.identifier !== undefined) return { type: 'other' };
   if (identifier.length === 0 || identifier.length > MAX_IDENTIFIER) {
-    return {
-      problem:
-        `The task names a server whose identifier has ${identifier.length} characters (${shorten(identifier)}), but the ` +
-        `operator supports 1 to ${MAX_IDENTIFIER}. The operator keeps polling. Report this to the provider`,
-    };
+    const message =
+      `The task names a server whose identifier has ${identifier.length} characters (${shorten(identifier)}), but the ` +
+      `operator supports 1 to ${MAX_IDENTIFIER}. The operator keeps polling. Report this to the provider`;
+    return { type: 'refused', verdict: { reason: 'ProviderProtocolError', message } };
   }
   const holders = at.others.withServer(identifier, current);
-  if (holders.length === 0) return { ...current, identifier };
+  if (holders.length === 0) return { type: 'accepted', record: { ...current, identifier } };
   const what = `Task ${record.task} names server ${identifier}, which belongs to ${namesOf(holders, object)}`;
-  return { verdict: { reason: 'TaskInUse', message: taskInUse(what) } };
+  return { type: 'refused', verdict: { reason: 'TaskInUse', message: taskInUse(what) } };
 }
 
 /** Adds the server that the task named before it failed, if no status shows it yet. */
@@ -170,7 +174,7 @@ function withPolled(at: View, known: Following | Held): PolledRecord {
   if (known.identifier !== undefined || polled?.task !== known.task || polled.identifier === undefined)
     return { known, record: known };
   const named = withIdentifier(at, known, polled.identifier);
-  return { known, record: 'owner' in named ? named : known };
+  return { known, record: named.type === 'accepted' ? named.record : known };
 }
 
 /** The memo after a task has named a server. */
@@ -178,15 +182,6 @@ function vouchedBy(at: View, { identifier }: ServerRecord): Memo {
   const account = accountOf(at);
   if (identifier === undefined || account === undefined) return at.memo;
   return withEvidence(at.memo, { vouched: { identifier, account } });
-}
-
-function mistaken(at: View, record: ServerRecord, problem: string): Outcome {
-  return retryLater(
-    at,
-    'follow',
-    { record, verdict: { reason: 'ProviderProtocolError', message: problem } },
-    at.timing.pollMs,
-  );
 }
 
 /** `known`: the record before the task answered. `isRefused`: the mirror cannot be written. */
