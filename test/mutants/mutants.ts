@@ -2148,7 +2148,7 @@ export const MUTANTS: Mutant[] = [
     name: 'cancels a server without another decision on the live object',
     file: 'src/virtual-server/operations/cancel.ts',
     find: 'const still = decide(view);',
-    replace: "const still = { type: 'cancel', record, identifier } as Cancel;",
+    replace: "const still = { type: 'cancel', record } as Cancel;",
     tests: ['--project', 'unit', 'test/unit/virtual-server/operations/cancel.test.ts'],
   },
   {
@@ -2168,8 +2168,8 @@ export const MUTANTS: Mutant[] = [
   {
     name: 'shows what holds a cancellation back with an outdated record',
     file: 'src/virtual-server/operations/cancel.ts',
-    find: 'return heldBack(view, still.record, identifier, definition);',
-    replace: 'return heldBack(view, record, identifier, definition);',
+    find: 'return heldBack(view, still.record, definition);',
+    replace: 'return heldBack(view, record, definition);',
     tests: ['--project', 'unit', 'test/unit/virtual-server/operations/cancel.test.ts'],
   },
   {

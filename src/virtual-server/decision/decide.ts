@@ -408,13 +408,13 @@ export function createOutcomeIsUnknown({ own }: OwnView): Operation | undefined 
 export function taskRuns(view: OwnView): Operation | undefined {
   const { own } = view;
   if (own.task === undefined || taskIsOver(view)) return undefined;
-  const { identifier, task } = own;
+  const { task } = own;
   // The task has just failed again: whether its server exists is found out by the cancellation.
   const { task: evidence } = view.memo.evidence;
-  const isFailed = evidence?.state === 'silent' && evidence.why === 'failed' && identifier !== undefined;
+  const isFailed = evidence?.state === 'silent' && evidence.why === 'failed' && own.identifier !== undefined;
   if (isFailed && (view.deleting || isToExpire(view, own))) return undefined;
-  if (view.memo.evidence.task?.state === 'silent' && identifier !== undefined)
-    return notDue(view, 'look') ?? { type: 'look', record: own, identifier };
+  if (view.memo.evidence.task?.state === 'silent' && own.identifier !== undefined)
+    return notDue(view, 'look') ?? { type: 'look', record: own };
   return notDue(view, 'follow') ?? { type: 'follow', record: own, task };
 }
 
@@ -423,7 +423,7 @@ export function serverIsToExpire(view: OwnView): Operation | undefined {
   const { own } = view;
   if (own.identifier === undefined || !isToExpire(view, own)) return undefined;
   if (isGone(view.memo, own.identifier)) return { type: 'expire', record: own };
-  return notDue(view, 'cancel') ?? { type: 'cancel', record: own, identifier: own.identifier };
+  return notDue(view, 'cancel') ?? { type: 'cancel', record: own };
 }
 
 export function serverIsHeld(view: OwnView): Operation | undefined {
@@ -432,7 +432,7 @@ export function serverIsHeld(view: OwnView): Operation | undefined {
   // Fill in a wiped status at once, unless the last call failed.
   const known = isProvisioned(object.status) || view.memo.failures > 0;
   const wait = known ? notDue(view, 'look') : undefined;
-  return wait ?? { type: 'look', record: own, identifier: own.identifier };
+  return wait ?? { type: 'look', record: own };
 }
 
 /** If nothing was created, no credentials are needed. */
@@ -483,5 +483,5 @@ export function serverIsToBeCancelled(view: OwnView): Operation | undefined {
       record: own,
     };
   }
-  return notDue(view, 'cancel') ?? { type: 'cancel', record: own, identifier: own.identifier };
+  return notDue(view, 'cancel') ?? { type: 'cancel', record: own };
 }

@@ -81,9 +81,9 @@ export type Operation =
   /** Poll the task of the order. */
   | { type: 'follow'; record: Following | Held; task: TaskNumber }
   /** Read the server. */
-  | { type: 'look'; record: Held; identifier: string }
+  | { type: 'look'; record: Held }
   /** Cancel the server of an object that is being deleted or has expired. */
-  | { type: 'cancel'; record: Held; identifier: string }
+  | { type: 'cancel'; record: Held }
   /** The server has expired and no longer exists: record that, and order no other one. */
   | { type: 'expire'; record: ServerRecord }
   /** Remove the finalizer. */

@@ -51,7 +51,8 @@ export async function cancel(visit: Visit, at: View, operation: Cancel): Promise
   return next && { ...next, memo: withoutSilence(next.memo) };
 }
 
-async function cancelOnce(visit: Visit, at: View, { record, identifier }: Cancel): Promise<Outcome | undefined> {
+async function cancelOnce(visit: Visit, at: View, { record }: Cancel): Promise<Outcome | undefined> {
+  const { identifier } = record;
   const key = await visit.key(at);
   if (!key.ok) return goneUnasked(visit.view()) ?? withoutKey(visit.view(), 'cancel', key.error);
   const { session } = key.value;
@@ -78,11 +79,11 @@ async function cancelOnce(visit: Visit, at: View, { record, identifier }: Cancel
   // The operator decides again on what it has just read: this object or others may have changed since.
   const view = visit.view();
   const still = decide(view);
-  if (visit.hasChangedSince(before) || still.type !== 'cancel' || still.identifier !== identifier)
+  if (visit.hasChangedSince(before) || still.type !== 'cancel' || still.record.identifier !== identifier)
     return goOn(view.memo);
   const newer = beforeDelete(view, still.record, shown);
   if (newer !== undefined) return newer;
-  if (definition !== undefined) return heldBack(view, still.record, identifier, definition);
+  if (definition !== undefined) return heldBack(view, still.record, definition);
 
   const sent = await sendDelete(visit, session, identifier, liveAt);
   if (!sent.ok) return afterRefusal(visit.view(), still.record, shown, sent.error);
@@ -234,12 +235,7 @@ function notCancelled(at: View, error: ProviderError): Outcome {
 }
 
 /** The operator cancels nothing while all objects of a kind are being deleted by mistake, or may be. Pure. */
-export function heldBack(
-  at: View,
-  record: Held,
-  identifier: string,
-  { of, definition }: EndangeredDefinition,
-): Outcome {
+export function heldBack(at: View, record: Held, { of, definition }: EndangeredDefinition): Outcome {
   const plan = { operation: 'cancel', afterMs: jittered(at.timing.pollMs, at) } as const;
   const memo = withoutFailures(at.memo);
   const [name, kind, objects] =
@@ -247,7 +243,7 @@ export function heldBack(
       ? [SERVER_DEFINITION, 'VirtualServer', 'all VirtualServers']
       : [SET_DEFINITION, 'VirtualServerSet', 'the members of all sets'];
   const held = (reason: ReadyReason, why: string, subject?: string): Outcome => {
-    const message = `Server ${identifier} is not cancelled, because ${why}`;
+    const message = `Server ${record.identifier} is not cancelled, because ${why}`;
     return endVisit(at, { record, verdict: { reason, message, subject } }, plan, memo);
   };
   if (definition === 'forbidden')

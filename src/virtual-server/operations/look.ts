@@ -41,15 +41,11 @@ export type LookedAt = ShownServer & {
   hostKeys?: PinnedKeys;
 };
 
-export async function look(
-  visit: Visit,
-  at: View,
-  { record, identifier }: Extract<Operation, { type: 'look' }>,
-): Promise<Outcome> {
+export async function look(visit: Visit, at: View, { record }: Extract<Operation, { type: 'look' }>): Promise<Outcome> {
   const key = await visit.key(at);
   if (!key.ok) return goneUnasked(visit.view()) ?? withoutKey(visit.view(), 'look', key.error);
 
-  const answer = await readServer(identifier, record.account, key.value.session, visit.object);
+  const answer = await readServer(record.identifier, record.account, key.value.session, visit.object);
   if (answer.type === 'serverNotFound' && !answer.counts) visit.suspectKey();
   if (answer.type !== 'server') return notShown(visit.view(), record, answer);
 

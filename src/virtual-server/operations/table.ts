@@ -72,11 +72,11 @@ const OPERATIONS: { readonly [T in Operation['type']]: Row<Extract<Operation, { 
     does: cancel,
     acts: true,
     withheld: 'cancel',
-    would: ({ own, deleting }, { identifier }) => {
+    would: ({ own, deleting }, { record }) => {
       const why = deleting ? 'The object is being deleted' : 'The time of the server is up';
       const isInDoubt = hasTrait(standingReason(own), 'doubt');
       const proof = isInDoubt ? ', once it proves to be that of this object' : '';
-      return `${why}: it would cancel server ${identifier}${proof}`;
+      return `${why}: it would cancel server ${record.identifier}${proof}`;
     },
   },
   expire: {

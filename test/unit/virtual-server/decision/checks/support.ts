@@ -53,10 +53,10 @@ export const asking = (reason: string, subject: string | undefined): unknown =>
 export const park = (reason: string, more: object = {}): unknown =>
   expect.objectContaining({ type: 'park', verdict: expect.objectContaining({ reason }) as unknown, ...more });
 
-export const cancels = (record: Held): Operation => ({ type: 'cancel', record, identifier: 'srv1' });
+export const cancels = (record: Held): Operation => ({ type: 'cancel', record });
 
 export const follows = (record: Following | Held): Operation => ({ type: 'follow', record, task: 7 });
-export const looks = (record: Held): Operation => ({ type: 'look', record, identifier: 'srv1' });
+export const looks = (record: Held): Operation => ({ type: 'look', record });
 export const releases = (why: string, record?: ServerRecord) => ({ type: 'release', why, record });
 export const writes = (why: string, record: ServerRecord) => ({ type: 'record', record, why });
 
