@@ -6,7 +6,7 @@ import { until } from '../base/deadline.ts';
 import type { Caller } from './caller.ts';
 import { toTask } from '../base/exact-numbers.ts';
 import type { Endpoints } from './endpoints.ts';
-import { ProviderError, ResponseError, failed, withheldError } from './error.ts';
+import { ProviderError, ResponseError, failureMessage, withheldError } from './error.ts';
 import { failure } from './failure.ts';
 import type { Connection, ProviderAnswer } from './transport.ts';
 import type { CreateOutcome, OpenOrder, OrderBody, OrderGate } from './types.ts';
@@ -165,12 +165,12 @@ function accepted({ status, body, headers }: ProviderAnswer, endpoints: Endpoint
 }
 
 function unknown(what: string): Extract<CreateOutcome, { kind: 'unknown' }> {
-  return { kind: 'unknown', error: new ProviderError('PROVIDER_PROTOCOL', failed('createServer', what)) };
+  return { kind: 'unknown', error: new ProviderError('PROVIDER_PROTOCOL', failureMessage('createServer', what)) };
 }
 
 function asProviderError(fault: unknown, caller: Caller): ProviderError {
   if (fault instanceof ProviderError) return fault;
-  return new ProviderError('PROVIDER_UNREACHABLE', failed('createServer', 'unexpected error'), {
+  return new ProviderError('PROVIDER_UNREACHABLE', failureMessage('createServer', 'unexpected error'), {
     cause: caller.redactor.cause(fault),
   });
 }

@@ -2182,9 +2182,9 @@ export const MUTANTS: Mutant[] = [
   {
     name: 'takes any 200 to a DELETE as a cancellation',
     file: 'src/provider/account.ts',
-    find: "return redactor.clean(parseMessage(parseJson(bodyOf(answer), 'deleteServer')));",
+    find: "return redactor.clean(parseMessage(parseJson(wholeBody(answer), 'deleteServer')));",
     replace:
-      "return redactor.clean(target.path === '' ? parseMessage(parseJson(bodyOf(answer), 'deleteServer')) : '');",
+      "return redactor.clean(target.path === '' ? parseMessage(parseJson(wholeBody(answer), 'deleteServer')) : '');",
     tests: ['--project', 'unit', 'test/unit/provider/caller.test.ts'],
   },
   {

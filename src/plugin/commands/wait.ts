@@ -2,10 +2,10 @@
 import type { VirtualServer } from '../../api/virtual-server.ts';
 import { knownRecord } from '../../virtual-server/decision/known-record.ts';
 import { print, tell, type Context } from '../context.ts';
-import { follow, type Goal } from '../follow.ts';
+import { followGoal, type Goal } from '../follow.ts';
 import { isLive } from '../live.ts';
 import { duration, progressLine, timeLeft } from '../progress.ts';
-import { isCurrent, readiness } from '../readiness.ts';
+import { isCurrent, serverReadiness } from '../readiness.ts';
 import { stuckServer } from '../stuck.ts';
 import type { Target } from '../target.ts';
 import { usualReadyMs } from '../usual-time.ts';
@@ -28,9 +28,9 @@ export async function waitForAll(context: Context, targets: readonly Target[], o
 /** Resolves when the state is reached. Throws CommandError if the object is not there or stuck, or at the timeout. */
 async function waitFor(context: Context, { kind, name }: Target, options: WaitOptions): Promise<void> {
   const { for: wanted, timeoutMs } = options;
-  if (kind === 'server') await follow(context, server(context, name, wanted), timeoutMs);
-  else if (wanted === 'ready') await follow(context, readySet(context, name), timeoutMs);
-  else await follow(context, deletedSet(context, name), timeoutMs);
+  if (kind === 'server') await followGoal(context, server(context, name, wanted), timeoutMs);
+  else if (wanted === 'ready') await followGoal(context, readySet(context, name), timeoutMs);
+  else await followGoal(context, deletedSet(context, name), timeoutMs);
   print(context, [`${kind === 'set' ? 'set/' : ''}${name} is ${wanted === 'ready' ? 'ready' : 'gone'}`]);
 }
 
@@ -85,7 +85,7 @@ async function usualTime({ cluster }: Context, object: VirtualServer, signal: Ab
 function isReached(object: VirtualServer | undefined, uid: string | undefined, wanted: WaitOptions['for']): boolean {
   if (wanted === 'deleted') return object === undefined || (uid !== undefined && object.metadata.uid !== uid);
   if (object === undefined || object.metadata.deletionTimestamp !== undefined) return false;
-  return readiness(object).status === 'True' && isCurrent(object);
+  return serverReadiness(object).status === 'True' && isCurrent(object);
 }
 
 /** Whether the operator works toward the awaited state: `deleted` requires that the object is being deleted. */

@@ -88,13 +88,13 @@ export function retryLater(at: View, operation: Planned, parts: Parts, atLeastMs
 }
 
 /** The record to mirror: the object's own, or the present mirror if annotation and mirror cannot be merged. */
-export function recordOf({ object, own }: View): ServerRecord | undefined {
+export function recordToMirror({ object, own }: View): ServerRecord | undefined {
   return own ?? mirrorIn(object.status);
 }
 
 export function waited(at: View, when: Pause): Outcome {
   const { object } = at;
-  const record = recordOf(at);
+  const record = recordToMirror(at);
   const idle = { memo: at.memo, events: [], when: atLatest(when, untilEnd(at, record)) };
   if (object.metadata.deletionTimestamp !== undefined && object.metadata.finalizers === undefined) return idle;
   const status = compose(object, { record }, at.now);
@@ -103,7 +103,7 @@ export function waited(at: View, when: Pause): Outcome {
 
 /** `more`: what else changes in the status. */
 export function parked(at: View, { verdict, when = ON_CHANGE }: Park, more: Omit<Parts, 'record'> = {}): Outcome {
-  const parts = { record: recordOf(at), ...more, verdict };
+  const parts = { record: recordToMirror(at), ...more, verdict };
   if (!('afterMs' in when)) return retryLater(at, when.operation, parts, when.atLeastMs);
   const next = endVisit(at, parts, when);
   // If the object stays for another reason, the absence of its server has to be proven again.
@@ -112,7 +112,7 @@ export function parked(at: View, { verdict, when = ON_CHANGE }: Park, more: Omit
 
 /** The wait for another process's create starts when its attempt was first seen here. */
 function rememberForeign(memo: Memo, at: View, verdict: Verdict): Memo {
-  const attempt = recordOf(at)?.attempt;
+  const attempt = recordToMirror(at)?.attempt;
   if (verdict.reason !== 'CreateInFlight' || attempt === undefined) return memo;
   return withEvidence(memo, { foreignAttempt: { attempt, since: firstSeen(attempt, at) } });
 }
@@ -136,7 +136,7 @@ export function failed(at: View, operation: Planned, error: ProviderError): Outc
     reason: doubtShown(at) ?? reasonOf(error),
     message: capitalized(callProblem(error)),
   };
-  return { ...retryLater(at, operation, { record: recordOf(at), verdict }, error.retryAfterMs), error };
+  return { ...retryLater(at, operation, { record: recordToMirror(at), verdict }, error.retryAfterMs), error };
 }
 
 /**

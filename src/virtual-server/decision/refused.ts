@@ -12,7 +12,7 @@ import type { Refusal } from '../../kube/error.ts';
 import { compose } from './compose.ts';
 import { withOpen } from './open.ts';
 import { wasSent } from './memo.ts';
-import { recordOf } from './outcome.ts';
+import { recordToMirror } from './outcome.ts';
 import { knownRecord } from './known-record.ts';
 import type { Outcome } from './types.ts';
 import type { View } from './view.ts';
@@ -45,7 +45,7 @@ export function refusedStatus(at: View, write: RefusedWrite): { status: VirtualS
   const message =
     `The API server refuses to ${what}: ${refusal.said} ${ended(consequence(at, next))} ` +
     `${refusal.remedy}. The operator retries automatically`;
-  const stored = recordOf(at);
+  const stored = recordToMirror(at);
   // Another server may get the identifier while this object stays.
   const told = isOver && stored ? withOpen(stored, { reason: 'AbsenceUnproven', message }, at.now) : next.record;
   const record = stored && careful(stored, told);
