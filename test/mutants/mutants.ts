@@ -2858,7 +2858,7 @@ export const MUTANTS: Mutant[] = [
   },
   {
     name: 'leaves a new host key out of the connection Secret until the usual read',
-    file: 'src/virtual-server/decision/next-look.ts',
+    file: 'src/virtual-server/operations/look.ts',
     find: "connection?.state === 'written' && isNewKey;",
     replace: "connection?.state === 'failed' && isNewKey;",
     tests: ['--project', 'unit', 'test/unit/virtual-server/operations/look-host-keys.test.ts'],

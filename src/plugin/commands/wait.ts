@@ -1,14 +1,14 @@
 /** `kubectl vps wait`: follows a server or a set until it is ready, deleted or stuck. */
 import type { VirtualServer } from '../../api/virtual-server.ts';
 import { knownRecord } from '../../virtual-server/decision/known-record.ts';
+import { usualMs } from '../../virtual-server/decision/next-poll.ts';
 import { print, tell, type Context } from '../context.ts';
 import { followGoal, type Goal } from '../follow.ts';
 import { isLive } from '../live.ts';
 import { duration, progressLine, timeLeft } from '../progress.ts';
-import { isCurrent, serverReadiness } from '../readiness.ts';
+import { conditionOf, isCurrent, serverReadiness } from '../readiness.ts';
 import { stuckServer } from '../stuck.ts';
 import type { Target } from '../target.ts';
-import { usualReadyMs } from '../usual-time.ts';
 import { deletedSet, readySet } from './wait-set.ts';
 
 export interface WaitOptions {
@@ -79,6 +79,27 @@ async function usualTime({ cluster }: Context, object: VirtualServer, signal: Ab
   const all = await cluster.list(false, undefined, inTime).catch(() => []);
   const ms = usualReadyMs(object, all);
   return ms === undefined ? '' : `usually ${duration(ms)}`;
+}
+
+/**
+ * How long other servers of the product took from their order until they were first ready: the median (ms). Undefined if none
+ * tells.
+ */
+export function usualReadyMs({ metadata, spec }: VirtualServer, all: readonly VirtualServer[]): number | undefined {
+  const others = all.filter((other) => other.metadata.uid !== metadata.uid && other.spec.product === spec.product);
+  return usualMs(others.flatMap(readyMs).sort((a, b) => a - b));
+}
+
+/** A longer time includes an outage of the server, or your own work: Ready shows only when it became True the last time. */
+const LONGEST_MS = 60 * 60_000;
+
+function readyMs(object: VirtualServer): number[] {
+  const { mode, attemptedAt, readyAt } = knownRecord(object) ?? {};
+  const ready = conditionOf(object, 'Ready');
+  const since = readyAt ?? (ready?.status === 'True' ? ready.lastTransitionTime : undefined);
+  if (mode !== 'create' || attemptedAt === undefined || since === undefined) return [];
+  const ms = Date.parse(since) - Date.parse(attemptedAt);
+  return ms > 0 && ms <= LONGEST_MS ? [ms] : [];
 }
 
 /** `uid`: of the object that was seen first. An object created since with the same name is another object. */

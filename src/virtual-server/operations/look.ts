@@ -1,10 +1,11 @@
 /** Reads the server: whether it is still there, what it is like, and whether it answers. */
 import { without } from '../../base/without.ts';
 import { ended } from '../../base/text.ts';
+import { hasTrait } from '../../api/conditions.ts';
 import { RECORD_FORMAT, type ServerRecord, type Held } from '../../api/record.ts';
 import type { Verdict } from '../../controller/conditions.ts';
 import type { Session } from '../../provider/types.ts';
-import { runsForMs } from '../decision/next-poll.ts';
+import { pauseMs, runsForMs } from '../decision/next-poll.ts';
 import { compose } from '../decision/compose.ts';
 import { connectionCondition, type ConnectionSecretState } from '../decision/connection.ts';
 import { recognizeFor } from '../decision/identity.ts';
@@ -15,8 +16,7 @@ import { kept, missingTaker } from '../decision/kept.ts';
 import { withEvidence, withoutFailures, withoutWord } from '../decision/memo.ts';
 import { absent, goneByAnnotation, notRecognized, recognized } from '../decision/absence.ts';
 import { NOW, type Pause } from '../decision/next.ts';
-import { nextLookMs } from '../decision/next-look.ts';
-import { failed, goOn, goneUnasked, endVisit, withoutKey } from '../decision/outcome.ts';
+import { failed, goOn, goneUnasked, endVisit, jittered, withoutKey } from '../decision/outcome.ts';
 import { hostKeyFinding, knownKeys, NO_KEYS, pinned, typesOf, type PinnedKeys } from '../decision/host-keys.ts';
 import { bootOf, sshTarget, type ProbeResult } from '../decision/reach.ts';
 import { readiness } from '../decision/readiness.ts';
@@ -143,6 +143,22 @@ export function seen(at: View, before: Held, known: Held, found: LookedAt): Outc
   // With the time of readiness, a ttl may be over already, and nothing else would lead to the next visit.
   if (!deleting && isToExpire(at, record)) return { ...next, when: NOW };
   return next.record !== undefined && canFollow(at, before, record, isAvailable) ? mirroredFirst(next, when) : next;
+}
+
+/**
+ * When to read the server again (ms). A new server is about to be ready, so it is read again soon; also one whose connection Secret lacks a host key that the
+ * status gets now (`isNewKey`).
+ */
+function nextLookMs(
+  { attemptedAt }: ServerRecord,
+  { reason }: Verdict,
+  { connection, isNewKey }: { connection: ConnectionSecretState | undefined; isNewKey: boolean },
+  { now, timing, jitter }: View,
+): number {
+  const isBehind = connection?.state === 'written' && isNewKey;
+  if (hasTrait(reason, 'readAtPoll') || isBehind)
+    return jittered(pauseMs(runsForMs(attemptedAt, now) ?? Infinity, timing), { jitter });
+  return jittered(connection?.state === 'failed' ? timing.pollMs : timing.resyncMs, { jitter });
 }
 
 function withPriceNote(verdict: Verdict, record: Held): Verdict {
