@@ -224,7 +224,9 @@ describe('the code', () => {
   it('gives a name to one export only', () => {
     const paths = new Map<string, string[]>();
     for (const { path, text } of sources)
-      for (const [, name = ''] of text.matchAll(/^export (?:async )?(?:interface|type|class|function\*?|const) (\w+)/gm))
+      for (const [, name = ''] of text.matchAll(
+        /^export (?:async )?(?:interface|type|class|function\*?|const) (\w+)/gm,
+      ))
         paths.set(name, [...(paths.get(name) ?? []), path]);
     expect([...paths].filter(([, each]) => each.length > 1)).toEqual([]);
   });
