@@ -12,7 +12,7 @@ export interface CheckFinding {
   steps: readonly string[];
 }
 
-export const ok = (check: string, message: string): CheckFinding => ({ check, state: 'ok', message, steps: [] });
+export const fine = (check: string, message: string): CheckFinding => ({ check, state: 'ok', message, steps: [] });
 
 export const wrong = (check: string, message: string, ...steps: string[]): CheckFinding => ({
   check,
@@ -29,7 +29,7 @@ export const unknown = (check: string, message: string, ...steps: string[]): Che
 });
 
 /** What the user cannot see is neither right nor wrong. */
-export const unseen = (check: string, { message, hints }: CommandError): CheckFinding =>
+export const cannotSee = (check: string, { message, hints }: CommandError): CheckFinding =>
   unknown(check, `cannot be seen: ${message}`, ...hints);
 
 export function checkupScreen(findings: readonly CheckFinding[], paint: Paint): string[] {

@@ -240,7 +240,7 @@ export class ClusterView {
     const path = `/api/v1/namespaces/${encodeURIComponent(metadata.namespace)}/events`;
     try {
       const list = (await this.#http.call({ path, query })) as { items?: EventView[] };
-      return (list.items ?? []).sort((a, b) => timeOf(a) - timeOf(b)).slice(-newest);
+      return (list.items ?? []).sort((a, b) => timeOfEvent(a) - timeOfEvent(b)).slice(-newest);
     } catch (error) {
       if (error instanceof KubeError && error.code === 'Forbidden') return undefined;
       throw explained(error, this.where);
@@ -354,7 +354,7 @@ function absent(kind: string, name: string, namespace: string, hints: readonly s
 }
 
 /** ms since the epoch; 0 if the Event has no time. */
-export function timeOf({ lastTimestamp, eventTime }: EventView): number {
+export function timeOfEvent({ lastTimestamp, eventTime }: EventView): number {
   return Date.parse(lastTimestamp ?? eventTime ?? '') || 0;
 }
 

@@ -41,7 +41,7 @@ export async function readAdoptions(
 }
 
 /** Like `readAdoptions`, for files without identifiers. */
-export async function readServers(
+export async function readServerNames(
   files: readonly string[],
   namespace: string,
   input: NodeJS.ReadableStream,

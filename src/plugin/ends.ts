@@ -2,14 +2,14 @@
 import type { VirtualServer } from '../api/virtual-server.ts';
 import { expiryOf, withReadyAt } from '../virtual-server/decision/expiry.ts';
 import { knownRecord } from '../virtual-server/decision/known-record.ts';
-import { readiness } from './readiness.ts';
+import { serverReadiness } from './readiness.ts';
 
 /** ms since the epoch; undefined: never, or not known before the server is ready. */
-export function endOf(object: VirtualServer, now: number): number | undefined {
+export function endTimeOf(object: VirtualServer, now: number): number | undefined {
   const record = knownRecord(object);
-  const wasReady = record?.readyAt !== undefined || readiness(object).status === 'True';
+  const wasReady = record?.readyAt !== undefined || serverReadiness(object).status === 'True';
   return expiryOf(
     object,
-    record?.identifier !== undefined && wasReady ? withReadyAt(object, record, { now }) : undefined,
+    record?.identifier !== undefined && wasReady ? withReadyAt({ object, now }, record) : undefined,
   );
 }

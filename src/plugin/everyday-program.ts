@@ -2,9 +2,17 @@
 import { Option, type Command } from 'commander';
 import { DEFAULT_API_KEY_SECRET } from '../api/names.ts';
 import { durationOf, durationTextOf, NAME, SERVER_OR_SET } from './arguments.ts';
-import { act, extending, pausing, protecting, reconciling, type Action, type Chosen } from './commands/everyday.ts';
+import {
+  actOnEach,
+  extending,
+  pausing,
+  protecting,
+  reconciling,
+  type Action,
+  type Chosen,
+} from './commands/everyday.ts';
 import { login, logout, type LoginOptions, type LogoutOptions } from './commands/login.ts';
-import { cancel, undelete, type CancelOptions } from './commands/undelete.ts';
+import { deleteAndCancel, undelete, type CancelOptions } from './commands/undelete.ts';
 import { replace, type ReplaceOptions } from './commands/replace.ts';
 import type { Run } from './rollout-program.ts';
 import { addSpecFlags } from './spec-flags.ts';
@@ -23,7 +31,7 @@ export function addEveryday(program: Command, run: Run): void {
       .argument(`[${SERVER_OR_SET.name}...]`, SERVER_OR_SET.description)
       .option('-l, --selector <selector>', 'select servers by label, instead of names')
       .action((names: string[], options: O, command: Command) =>
-        run(command, (context) => act(context, names, options, action(options))),
+        run(command, (context) => actOnEach(context, names, options, action(options))),
       );
   add('pause', {
     description: 'let the operator make no calls for servers, or change nothing in sets',
@@ -91,7 +99,7 @@ export function addUndelete(program: Command, run: Run): void {
     .option('--now', 'do not wait for the end of deletionDelay', false)
     .option('-y, --yes', 'do not ask for confirmation', false)
     .action((name: string, options: CancelOptions, command: Command) =>
-      run(command, (context) => cancel(context, serverNameOf(name), options)),
+      run(command, (context) => deleteAndCancel(context, serverNameOf(name), options)),
     );
 }
 

@@ -38,7 +38,7 @@ export interface Stuck {
 }
 
 /** `timeoutMs`: Infinity for no limit. Throws CommandError if something is stuck, or at the timeout. */
-export async function follow<T>(context: Context, goal: Goal<T>, timeoutMs: number): Promise<void> {
+export async function followGoal<T>(context: Context, goal: Goal<T>, timeoutMs: number): Promise<void> {
   const { now } = context;
   const live = liveLine(context.terminal, goal.name, now);
   let stuckSince: number | undefined;

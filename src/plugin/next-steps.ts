@@ -18,7 +18,7 @@ import { quoted } from '../base/text.ts';
 import { adviceOn, resolveSteps, type Case } from '../virtual-server/decision/advice.ts';
 import { knownRecord } from '../virtual-server/decision/known-record.ts';
 import { orderOf, unseenServer } from './recorded-order.ts';
-import { NOT_REPORTED, paused, readiness, stalled } from './readiness.ts';
+import { NOT_REPORTED, paused, serverReadiness, stalled } from './readiness.ts';
 import { setOf } from './set-members.ts';
 
 /** How to find out why the operator has not reported; the object itself does not show it. */
@@ -120,7 +120,7 @@ const OF_READY = ['Ready', 'Reconciling', 'Stalled', 'Paused'];
  */
 export function nextSteps(object: VirtualServer, where: string, now: number): string[] {
   const { conditions = [] } = object.status ?? {};
-  const verdict = stalled(object) ?? readiness(object);
+  const verdict = stalled(object) ?? serverReadiness(object);
   const isOpen = orderOf(object, now).kind === 'open';
   const stepsOn = ({ reason, subject }: { reason: string; subject?: string }): string[] => {
     const about: Case = { object, record: knownRecord(object), subject, now };

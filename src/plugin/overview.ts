@@ -6,7 +6,7 @@ import type { VirtualServer } from '../api/virtual-server.ts';
 import { expiryOf } from '../virtual-server/decision/expiry.ts';
 import { knownRecord } from '../virtual-server/decision/known-record.ts';
 import { duration, inTime, percentOf } from './progress.ts';
-import { inWords, paused, readiness, setReadiness, stalled, verdict } from './readiness.ts';
+import { inWords, paused, serverReadiness, setReadiness, stalled, verdict } from './readiness.ts';
 import { clean, type Paint } from './terminal.ts';
 import { plural, priceText, sumUp } from './totals.ts';
 
@@ -134,7 +134,7 @@ function nameOf({ kind, object }: Item): string {
 const verdictOf = (item: Item) => (item.kind === 'set' ? setReadiness(item.object) : verdict(item.object));
 
 function isReady({ kind, object }: Item): boolean {
-  const { status } = kind === 'set' ? setReadiness(object) : readiness(object);
+  const { status } = kind === 'set' ? setReadiness(object) : serverReadiness(object);
   return status === 'True' && object.metadata.deletionTimestamp === undefined;
 }
 

@@ -23,7 +23,7 @@ import { HandOvers } from '../virtual-server/shared/hand-overs.ts';
 import { Holders, holdingOf } from '../virtual-server/shared/holders.ts';
 import { heldRecord } from '../virtual-server/shared/objects.ts';
 import { timestamp } from '../base/duration.ts';
-import { endOf } from './ends.ts';
+import { endTimeOf } from './ends.ts';
 import { expiryOf } from '../virtual-server/decision/expiry.ts';
 
 /** `none`: nothing to do. `refuse`: the API server or the operator would not do it. */
@@ -95,7 +95,7 @@ export function outcomeOf(before: VirtualServer | undefined, after: VirtualServe
     }
     default: {
       // The server ends by its time only: an earlier version has not recorded since when it is ready.
-      const isOver = (endOf(after, scene.now) ?? Infinity) <= scene.now && cancelIsForbidden(after) === undefined;
+      const isOver = (endTimeOf(after, scene.now) ?? Infinity) <= scene.now && cancelIsForbidden(after) === undefined;
       const what = `cancels ${serverOf(after)}, because its time is over: ${endText(after, scene.now)}`;
       if (isOver && wasLetLive(before, scene))
         return { verb: 'cancel', detail: joined(fields, what), cancelled: [costsOf(after, scene)] };
@@ -106,7 +106,7 @@ export function outcomeOf(before: VirtualServer | undefined, after: VirtualServe
 
 /** Whether the server does not end anyway. */
 const wasLetLive = (before: VirtualServer | undefined, { now }: Scene): boolean =>
-  before === undefined || (endOf(before, now) ?? Infinity) > now || cancelIsForbidden(before) !== undefined;
+  before === undefined || (endTimeOf(before, now) ?? Infinity) > now || cancelIsForbidden(before) !== undefined;
 
 /** What an order, an adoption, or a change to another Secret lacks. */
 function secretProblem(
@@ -322,7 +322,7 @@ function delayOf({ spec: { deletionDelay } }: VirtualServer): string {
 /** When the server will end. */
 function endText(object: VirtualServer, now: number): string {
   const { ttl, expiresAt } = object.spec;
-  const end = endOf(object, now);
+  const end = endTimeOf(object, now);
   if (end !== undefined) return `ends at ${timestamp(end)}`;
   return ttl === undefined ? (expiresAt ?? '') : `ends ${ttl} after it is first ready`;
 }

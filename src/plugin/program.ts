@@ -8,7 +8,7 @@ import { showCatalog } from './commands/catalog.ts';
 import { showCost } from './commands/cost.ts';
 import { list, LIST_FORMATS, listFormat, type ListOptions } from './commands/list.ts';
 import { adoptListed, startOver, type ListedOptions } from './commands/listed.ts';
-import { adopt, resolveAdopt, resolveGone, resolveNotCreated } from './commands/resolve.ts';
+import { adoptServer, resolveAdopt, resolveGone, resolveNotCreated } from './commands/resolve.ts';
 import { runScp, runSsh, showConsole, type ScpOptions, type SshOptions } from './commands/ssh.ts';
 import { showStatus, showTimeline } from './commands/status.ts';
 import { waitForAll, type WaitOptions } from './commands/wait.ts';
@@ -345,5 +345,5 @@ async function takeOver(
   if (name === undefined || identifier === undefined) {
     throw new CommandError(EXIT.usage, 'pass NAME and IDENTIFIER, --filename FILE, or --from-record');
   }
-  await adopt(context, serverNameOf(name), identifier, options.yes);
+  await adoptServer(context, serverNameOf(name), identifier, options.yes);
 }

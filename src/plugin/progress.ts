@@ -1,6 +1,6 @@
 /** Shows how far a server is, as a bar and in words. Pure. */
 import type { VirtualServer } from '../api/virtual-server.ts';
-import { inWords, readiness } from './readiness.ts';
+import { inWords, serverReadiness } from './readiness.ts';
 import { clean } from './terminal.ts';
 
 const WIDTH = 24;
@@ -13,13 +13,13 @@ export function bar(percent: number | undefined): string {
 }
 
 export function percentOf(object: VirtualServer): number | undefined {
-  return readiness(object).status === 'True' ? 100 : object.status?.task?.percent;
+  return serverReadiness(object).status === 'True' ? 100 : object.status?.task?.percent;
 }
 
 /** One line: bar, reason, the provider's text for the task or else the message of Ready. `isNarrow`: without the bar. */
 export function progressLine(object: VirtualServer, isNarrow = false): string {
   const { task } = object.status ?? {};
-  const ready = readiness(object);
+  const ready = serverReadiness(object);
   const words = clean(task?.message ?? (ready.reason === 'Available' ? 'ready' : inWords(ready)));
   return `${isNarrow ? '' : `${bar(percentOf(object))}  `}${clean(ready.reason)}: ${words}`;
 }

@@ -8,7 +8,7 @@ import { CommandError, EXIT } from './failure.ts';
 const FILE_NAME = /^.{1,255}$/;
 
 /** The public key in a text or in a file. Throws CommandError for anything else, without a word of a private key. */
-export function keyOf(textOrFile: string): string {
+export function readPublicKey(textOrFile: string): string {
   const problem = publicKeyProblem(textOrFile);
   if (problem === undefined) return textOrFile.trim();
   const text = FILE_NAME.test(textOrFile) ? contentOf(textOrFile) : undefined;

@@ -6,7 +6,7 @@ import { input, search, select } from '@inquirer/prompts';
 import type { ServerCatalogStatus } from '../api/server-catalog.ts';
 import { specSchema } from '../api/virtual-server.ts';
 import type { PricedModel } from '../virtual-server/decision/price.ts';
-import { keyOf } from './public-key.ts';
+import { readPublicKey } from './public-key.ts';
 import { clean } from './terminal.ts';
 import { priceText } from './totals.ts';
 
@@ -73,9 +73,9 @@ export async function askForKey(io: Io): Promise<string> {
   const another = { value: undefined, name: 'another key' };
   const chosen =
     keys.length === 0 ? undefined : await select({ message: 'SSH public key', choices: [...keys, another] }, io);
-  if (chosen !== undefined) return keyOf(chosen);
+  if (chosen !== undefined) return readPublicKey(chosen);
   const validate = (text: string): true | string => keyProblem(text) ?? true;
-  return keyOf(await input({ message: 'SSH public key (text or file)', required: true, validate }, io));
+  return readPublicKey(await input({ message: 'SSH public key (text or file)', required: true, validate }, io));
 }
 
 /** Lets the user search values and descriptions; takes free text if there are no values. */
@@ -103,7 +103,7 @@ function problemOf({ error }: { error?: { issues: readonly { message: string }[]
 
 function keyProblem(textOrFile: string): string | undefined {
   try {
-    return problemOf(specSchema.shape.sshKeys.safeParse([keyOf(textOrFile)]));
+    return problemOf(specSchema.shape.sshKeys.safeParse([readPublicKey(textOrFile)]));
   } catch (error) {
     return error instanceof Error ? error.message : String(error);
   }

@@ -33,7 +33,7 @@ const notReported = (claimed = ''): Readiness => ({
   message: `The operator ${claimed}has not reported on ${claimed === '' ? 'this object' : 'it'} yet`,
 });
 
-export function readiness(object: VirtualServer): Readiness {
+export function serverReadiness(object: VirtualServer): Readiness {
   const hasRecord = (): boolean => viewRecord(object, []).kind === 'own';
   return conditionOf(object, 'Ready') ?? notReported(hasRecord() ? 'has claimed this object but ' : '');
 }
@@ -45,7 +45,7 @@ export function setReadiness(set: VirtualServerSet): Readiness {
 /** The reason that matters now. A server stays Ready while another condition keeps the operator from checking it. */
 export function verdict(object: VirtualServer): Readiness {
   const reason = currentReason(object.status?.conditions);
-  return object.status?.conditions?.find((condition) => condition.reason === reason) ?? readiness(object);
+  return object.status?.conditions?.find((condition) => condition.reason === reason) ?? serverReadiness(object);
 }
 
 /** Whether the conditions describe the current spec. */

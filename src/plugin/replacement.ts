@@ -8,14 +8,14 @@ import type { VirtualServer } from '../api/virtual-server.ts';
 import { isObject } from '../base/deep-equal.ts';
 import { CommandError, EXIT } from './failure.ts';
 import { orderOf } from './recorded-order.ts';
-import { isCurrent, readiness } from './readiness.ts';
+import { isCurrent, serverReadiness } from './readiness.ts';
 import { setArgument, setOf } from './set-members.ts';
 
 /** What the replacement carries about the server that it replaces, so that a second run continues the first. */
 const markSchema = z.object({ name: z.string(), uid: z.string(), spec: z.string() });
 export type ReplacementMark = z.infer<typeof markSchema>;
 
-export function markOf(object: VirtualServer): ReplacementMark | undefined {
+export function replacementMark(object: VirtualServer): ReplacementMark | undefined {
   try {
     return markSchema.parse(JSON.parse(object.metadata.annotations?.[REPLACES_ANNOTATION] ?? ''));
   } catch {
@@ -77,7 +77,7 @@ export interface Pair {
 export function pairOf(objects: readonly VirtualServer[], name: string): Pair {
   const old = objects.find(({ metadata }) => metadata.name === name);
   const claims = objects.filter((object) => {
-    const mark = markOf(object);
+    const mark = replacementMark(object);
     return old === undefined ? mark?.name === name : mark?.uid === old.metadata.uid;
   });
   if (old === undefined || claims.length <= 1) {
@@ -91,7 +91,7 @@ export function pairOf(objects: readonly VirtualServer[], name: string): Pair {
 /** Whether the replacement can take over: Ready for its present spec, with nothing left to do, and with an address. */
 export function canTakeOver(object: VirtualServer): boolean {
   const { conditions, ipv4 = [], ipv6 = [] } = object.status ?? {};
-  const ready = readiness(object);
+  const ready = serverReadiness(object);
   return (
     object.metadata.deletionTimestamp === undefined &&
     ready.status === 'True' &&

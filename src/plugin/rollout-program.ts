@@ -1,7 +1,7 @@
 /** The commands of `kubectl vps rollout`, their arguments and flags. */
 import { type Command, Option } from 'commander';
 import { limitOf, outputOption, SET } from './arguments.ts';
-import { act, pausing } from './commands/everyday.ts';
+import { actOnEach, pausing } from './commands/everyday.ts';
 import { restart, rolloutHistory, rolloutStatus } from './commands/rollout.ts';
 import { undo, type UndoOptions } from './commands/undo.ts';
 import type { Context } from './context.ts';
@@ -38,7 +38,7 @@ export function addRollout(program: Command, run: Run): void {
       .description(description)
       .argument(`<${SET.name}>`, SET.description)
       .action((name: string, _options: object, command: Command) =>
-        run(command, (context) => act(context, [`set/${setNameOf(name)}`], {}, pausing(paused))),
+        run(command, (context) => actOnEach(context, [`set/${setNameOf(name)}`], {}, pausing(paused))),
       );
   }
   rollout

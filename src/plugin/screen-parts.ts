@@ -1,6 +1,6 @@
 /** The parts that the screens of a server and of a set share. Pure. */
 import { hasTrait } from '../api/conditions.ts';
-import { timeOf, type EventView } from './cluster.ts';
+import { timeOfEvent, type EventView } from './cluster.ts';
 import { duration } from './progress.ts';
 import type { Said } from './said.ts';
 import { conditionOf, inWords, isCurrent, stalled, type Readiness, type Reported } from './readiness.ts';
@@ -69,7 +69,7 @@ export function events({ events: list, now, paint, said }: Shown): string[] {
   if (list === undefined) return [paint.faint('No Events: you are not allowed to read them.')];
   if (list.length === 0) return [];
   const lines = list.map((event) => {
-    const ago = duration(now - timeOf(event)).padStart(4);
+    const ago = duration(now - timeOfEvent(event)).padStart(4);
     const { reason = '', message = '' } = event;
     // What an earlier Event told you to do may be wrong by now.
     const words = hasTrait(reason, 'calm') ? said.say(message) : '';

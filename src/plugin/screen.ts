@@ -8,7 +8,7 @@ import type { EventView } from './cluster.ts';
 import { nextSteps } from './next-steps.ts';
 import { recordOf } from './recorded-order.ts';
 import { bar, duration, inTime, timeLeft } from './progress.ts';
-import { conditionOf, readiness } from './readiness.ts';
+import { conditionOf, serverReadiness } from './readiness.ts';
 import { Said } from './said.ts';
 import { conditions, events, facts, head, next, sectioned, type Row } from './screen-parts.ts';
 import { setArgument, setOf } from './set-members.ts';
@@ -29,7 +29,7 @@ interface ScreenInput {
 /** Omits empty sections. */
 export function screen(input: ScreenInput): string[] {
   const { object, now, where, paint } = input;
-  const shown = { ...input, readiness: readiness(object), said: new Said() };
+  const shown = { ...input, readiness: serverReadiness(object), said: new Said() };
   return sectioned([
     head(shown, object.metadata.name),
     warnings(input),

@@ -4,7 +4,7 @@ import type { Member } from '../virtual-server-set/decision/member.ts';
 import type { Situation } from '../virtual-server-set/decision/situation.ts';
 import type { EventView } from './cluster.ts';
 import { duration } from './progress.ts';
-import { readiness, setReadiness, stalled, verdict } from './readiness.ts';
+import { serverReadiness, setReadiness, stalled, verdict } from './readiness.ts';
 import { Said } from './said.ts';
 import { conditions, events, facts, head, next, sectioned, type Row, type Shown } from './screen-parts.ts';
 import { needy, noteOf, setSteps } from './set-steps.ts';
@@ -78,7 +78,7 @@ function tree(situation: Situation, paint: Paint): string[] {
   const ordered = [...members].sort((a, b) => (a.ordinal ?? Infinity) - (b.ordinal ?? Infinity));
   const leaves = ordered.map((member, index) => [
     `${index === ordered.length - 1 ? '└─' : '├─'} ${member.name}`,
-    member.deleting ? 'False' : readiness(member.object).status,
+    member.deleting ? 'False' : serverReadiness(member.object).status,
     reasonOf(member),
     yesNo(updated.includes(member)),
     yesNo(isAvailable(member)),

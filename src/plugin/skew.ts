@@ -24,7 +24,7 @@ export function versionOn(lease: Lease | undefined): string | undefined {
 
 /** One sentence if the versions differ; undefined if they agree, or if one runs from source. Pure. */
 export function skew(operator: string, plugin: string): string | undefined {
-  const order = compare(operator, plugin);
+  const order = compareVersions(operator, plugin);
   if (order === undefined || order === 0) return undefined;
   return order < 0
     ? `the operator is version ${operator}, older than this plugin (${plugin}): it may not know what the plugin asks for`
@@ -44,7 +44,7 @@ export async function withSkew(error: unknown, cluster: ClusterView, plugin: str
 }
 
 /** Undefined for anything but released versions. */
-export function compare(a: string, b: string): number | undefined {
+export function compareVersions(a: string, b: string): number | undefined {
   const [first, second] = [numbers(a), numbers(b)];
   if (first === undefined || second === undefined) return undefined;
   for (const [index, part] of first.entries()) {

@@ -4,7 +4,7 @@ import type * as z from 'zod';
 import { specSchema, type VirtualServerSpec } from '../api/virtual-server.ts';
 import { collect, wholeNumber } from './arguments.ts';
 import { CommandError, EXIT } from './failure.ts';
-import { keyOf } from './public-key.ts';
+import { readPublicKey } from './public-key.ts';
 
 export interface SpecFlags {
   product?: string | undefined;
@@ -50,7 +50,7 @@ const FIELDS: { [F in keyof Required<VirtualServerSpec>]: (flags: SpecFlags) => 
   product: ({ product }) => product,
   image: ({ image }) => image,
   diskSize: ({ diskSize }) => diskSize,
-  sshKeys: ({ sshKey }) => (sshKey.length > 0 ? sshKey.map(keyOf) : undefined),
+  sshKeys: ({ sshKey }) => (sshKey.length > 0 ? sshKey.map(readPublicKey) : undefined),
   sshKeysFrom: ({ sshKeyFrom }) => (sshKeyFrom.length > 0 ? sshKeyFrom.map(reference) : undefined),
   apiKeySecretRef: ({ secret }) => (secret === undefined ? undefined : { name: secret }),
   deletionPolicy: ({ retain }) => (retain ? 'Retain' : undefined),

@@ -1,7 +1,7 @@
 /** What happened to a server, in the order of time: creation, order, conditions, Events, end. Pure. */
 import type { VirtualServer } from '../api/virtual-server.ts';
 import { knownRecord } from '../virtual-server/decision/known-record.ts';
-import { timeOf, type EventView } from './cluster.ts';
+import { timeOfEvent, type EventView } from './cluster.ts';
 import { duration } from './progress.ts';
 import { inWords } from './readiness.ts';
 import { Said } from './said.ts';
@@ -60,5 +60,5 @@ function conditions({ status }: VirtualServer): Entry[] {
 function ofEvent(event: EventView): Entry {
   const { count = 1, reason = '', message = '' } = event;
   const repeated = count > 1 ? ` (${count} times)` : '';
-  return { at: timeOf(event), text: `Event ${reason}${repeated}`, message };
+  return { at: timeOfEvent(event), text: `Event ${reason}${repeated}`, message };
 }

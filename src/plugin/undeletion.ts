@@ -39,7 +39,7 @@ const markSchema = z.object({
 });
 export type UndeletionMark = z.infer<typeof markSchema>;
 
-export function markOf({ metadata: { annotations } }: VirtualServer): UndeletionMark | undefined {
+export function undeletionMark({ metadata: { annotations } }: VirtualServer): UndeletionMark | undefined {
   try {
     return markSchema.parse(JSON.parse(annotations?.[UNDELETES_ANNOTATION] ?? ''));
   } catch {
@@ -120,7 +120,7 @@ export function nextStep(
       : { do: 'wait', shown: taker, why: 'the operator hands over' };
   }
   if (as !== undefined) return kept(named(as), old, name, where) ?? endOf(named(as), name, where);
-  const between = objects.find((object) => targetOf(object) === name && markOf(object)?.name === name);
+  const between = objects.find((object) => targetOf(object) === name && undeletionMark(object)?.name === name);
   if (between === undefined) return endOf(old, name, where);
   if (old !== undefined && knownRecord(old)?.takenFrom?.uid === between.metadata.uid)
     return { do: 'wait', shown: old, why: `${between.metadata.name} is about to go` };
@@ -148,7 +148,7 @@ function kept(
   where: string,
 ): UndeletionStep | undefined {
   if (between === undefined || isDying(between)) return undefined;
-  const mark = markOf(between);
+  const mark = undeletionMark(between);
   if (targetOf(between) !== name || mark?.name !== name) return undefined;
   requireServer(between, where);
   const { name: ownName } = between.metadata;
@@ -346,7 +346,7 @@ export function naming({ metadata: { name, annotations } }: Manifest): Record<st
 
 /** The object with the old name, as it was. */
 function restoredOf(between: VirtualServer): Manifest {
-  const { name = '', labels = {}, annotations = {}, deletionProtection } = markOf(between) ?? {};
+  const { name = '', labels = {}, annotations = {}, deletionProtection } = undeletionMark(between) ?? {};
   const spec = { ...between.spec, deletionProtection: deletionProtection ?? between.spec.deletionProtection };
   return { kind: SERVER_KIND, metadata: { name, labels, annotations }, spec };
 }

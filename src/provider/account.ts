@@ -7,11 +7,11 @@ import { createTokens, type TokenDeps } from './token.ts';
 import type { Account, ApiKey, Catalog, OrderWay, Priority, Product, Session, TaskState } from './types.ts';
 import { identifierKey, isSameIdentifier } from '../base/identifier.ts';
 import { isIdentifier, type Endpoint, type Endpoints } from './endpoints.ts';
-import { ProviderError, failed, withheldError, type ProviderOperation } from './error.ts';
+import { ProviderError, failureMessage, withheldError, type ProviderOperation } from './error.ts';
 import { failure, failureOf } from './failure.ts';
-import { orderNamed } from './create-named.ts';
+import { sendNamedOrder } from './create-named.ts';
 import { openOrder } from './create-server.ts';
-import { bodyOf, type ProviderAnswer } from './transport.ts';
+import { wholeBody, type ProviderAnswer } from './transport.ts';
 import {
   asObject,
   objectIn,
@@ -33,7 +33,7 @@ export type ProviderDeps = Omit<TokenDeps, 'redactor' | 'refusals'> &
 
 export function createAccount(key: ApiKey, deps: ProviderDeps): Account {
   const { endpoints, transport, line, timers, createTimeoutMs, orders } = deps;
-  const name = accountOf(endpoints.base, key.keyId);
+  const name = accountName(endpoints.base, key.keyId);
   const redactor = new Redactor(key);
   const refusals = new Refusals(timers);
   const tokens = createTokens(key, name, { ...deps, redactor, refusals });
@@ -68,7 +68,7 @@ export function createAccount(key: ApiKey, deps: ProviderDeps): Account {
  * Names the account by `<hash of the base URL>-<hash of base URL and key ID>`, which contains no secret; see
  * virtual-server/decision/identity.ts.
  */
-export function accountOf(base: string, keyId: string): string {
+export function accountName(base: string, keyId: string): string {
   return `${hash(base)}-${hash(`${base}\0${keyId}`)}`;
 }
 
@@ -109,12 +109,12 @@ export function createSession(deps: SessionDeps): Session {
     if (inBody !== undefined && inLocation !== undefined && !isSameIdentifier(inBody, inLocation)) {
       throw new ProviderError(
         'PROVIDER_PROTOCOL',
-        failed('pollTask', 'body and Location of the completed task name different servers'),
+        failureMessage('pollTask', 'body and Location of the completed task name different servers'),
       );
     }
     const identifier = inBody ?? inLocation;
     if (identifier === undefined)
-      throw new ProviderError('PROVIDER_PROTOCOL', failed('pollTask', 'the completed task names no server'));
+      throw new ProviderError('PROVIDER_PROTOCOL', failureMessage('pollTask', 'the completed task names no server'));
     return { state: 'complete', identifier };
   }
 
@@ -131,7 +131,12 @@ export function createSession(deps: SessionDeps): Session {
       return listing.takesNamed() ?? (await listing.read(() => readServers(caller, endpoints))) !== undefined;
     },
     async orderNamed(identifier, body, maySend) {
-      const outcome = await orderNamed({ caller, endpoints, timeoutMs: createTimeoutMs }, identifier, body, maySend);
+      const outcome = await sendNamedOrder(
+        { caller, endpoints, timeoutMs: createTimeoutMs },
+        identifier,
+        body,
+        maySend,
+      );
       if (outcome.kind === 'notOffered') listing.refusesNamed();
       return outcome;
     },
@@ -142,14 +147,14 @@ export function createSession(deps: SessionDeps): Session {
     openOrder: () => openOrder({ caller, endpoints, timeoutMs: createTimeoutMs, now }),
     async pollTask(task) {
       const answer = await get('pollTask', endpoints.task(task), 'normal');
-      if (answer.status === 200) return pending(asObject(parseJson(bodyOf(answer), 'pollTask'), 'pollTask'));
+      if (answer.status === 200) return pending(asObject(parseJson(wholeBody(answer), 'pollTask'), 'pollTask'));
       if (answer.status === 303) return complete(answer);
       throw failureOf(answer, 'pollTask', redactor);
     },
     async readServer(identifier, priority) {
       const answer = await get('readServer', endpoints.server(identifier), priority);
       if (answer.status !== 200) throw failureOf(answer, 'readServer', redactor);
-      return parseServer(parseJson(bodyOf(answer), 'readServer'), identifier);
+      return parseServer(parseJson(wholeBody(answer), 'readServer'), identifier);
     },
     async deleteServer(identifier, maySend = () => true) {
       const target = endpoints.server(identifier);
@@ -158,7 +163,7 @@ export function createSession(deps: SessionDeps): Session {
       };
       const answer = await caller.call({ operation: 'deleteServer', method: 'DELETE', target }, 'high', check);
       if (answer.status !== 200) throw failureOf(answer, 'deleteServer', redactor);
-      return redactor.clean(parseMessage(parseJson(bodyOf(answer), 'deleteServer')));
+      return redactor.clean(parseMessage(parseJson(wholeBody(answer), 'deleteServer')));
     },
   };
 }
@@ -170,7 +175,7 @@ function identifierIn(body: Record<string, unknown>): string | undefined {
   if (!isIdentifier(identifier))
     throw new ProviderError(
       'PROVIDER_PROTOCOL',
-      failed('pollTask', 'the identifier is too long, or cannot be part of a URL'),
+      failureMessage('pollTask', 'the identifier is too long, or cannot be part of a URL'),
     );
   return identifier;
 }
@@ -271,11 +276,11 @@ async function readServers(caller: Caller, endpoints: Endpoints): Promise<Readon
   const answer = await caller.call({ operation: 'listServers', method: 'GET', target: endpoints.servers }, 'high');
   if (NO_LIST.has(answer.status)) return undefined;
   if (answer.status !== 200) throw failure(answer, 'listServers', caller.redactor);
-  return parseServerList(parseJson(bodyOf(answer), 'listServers'));
+  return parseServerList(parseJson(wholeBody(answer), 'listServers'));
 }
 
 async function readList(caller: Caller, operation: ProviderOperation, target: Endpoint): Promise<unknown> {
   const answer = await caller.call({ operation, method: 'GET', target }, 'high');
   if (answer.status !== 200) throw failure(answer, operation, caller.redactor);
-  return parseJson(bodyOf(answer), operation);
+  return parseJson(wholeBody(answer), operation);
 }

@@ -1,5 +1,5 @@
 /** Authorized calls of one tenant with one API key: token, `--provider-qps`, connection; a new login after a 401. */
-import { ProviderError, failed, type ProviderOperation } from './error.ts';
+import { ProviderError, failureMessage, type ProviderOperation } from './error.ts';
 import type { CallOwner, Line } from './line.ts';
 import type { Redactor } from './redact.ts';
 import type { Refusals } from './key-refusals.ts';
@@ -69,7 +69,7 @@ export function createCaller(deps: CallDeps, owner: CallOwner): Caller {
 
   function unauthorized(operation: ProviderOperation): ProviderError {
     refusals.tokenRefused();
-    const message = failed(operation, 'the provider refuses a token that it has just issued');
+    const message = failureMessage(operation, 'the provider refuses a token that it has just issued');
     return new ProviderError('PROVIDER_UNAUTHORIZED', message);
   }
 

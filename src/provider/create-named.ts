@@ -4,7 +4,7 @@
  * virtual-server/operations/order-named.ts.
  */
 import type { Caller } from './caller.ts';
-import { asProviderError, outcomeOf } from './create-server.ts';
+import { asProviderError, answeredOutcome } from './create-server.ts';
 import type { Endpoints } from './endpoints.ts';
 import { ProviderError, ResponseError, withheldError } from './error.ts';
 import type { ProviderAnswer } from './transport.ts';
@@ -27,32 +27,32 @@ const UNSENT = new Set<ProviderError['code']>([
 ]);
 
 /** Does not throw. */
-export async function orderNamed(
+export async function sendNamedOrder(
   { caller, endpoints, timeoutMs }: NamedDeps,
   identifier: string,
   body: OrderBody,
   maySend: () => boolean,
 ): Promise<NamedOutcome> {
-  let isOut = false;
+  const request = { isOut: false };
   const check = (): void => {
     if (!maySend()) throw withheldError();
-    isOut = true;
+    request.isOut = true;
   };
   try {
     const target = endpoints.server(identifier);
-    const request = { operation: 'createServer', method: 'POST', target, timeoutMs, isRepeatable: true } as const;
-    const answer = await caller.call({ ...request, body: JSON.stringify(body) }, 'low', check);
+    const call = { operation: 'createServer', method: 'POST', target, timeoutMs, isRepeatable: true } as const;
+    const answer = await caller.call({ ...call, body: JSON.stringify(body) }, 'low', check);
     return namedOutcome(answer, caller, endpoints);
   } catch (fault) {
     const error = asProviderError(fault, caller);
-    return !isOut || UNSENT.has(error.code)
+    return !request.isOut || UNSENT.has(error.code)
       ? { kind: 'notCreated', error }
       : { kind: 'unclear', error, isAnswered: false };
   }
 }
 
 function namedOutcome(answer: ProviderAnswer, caller: Caller, endpoints: Endpoints): NamedOutcome {
-  const outcome = outcomeOf(answer, caller, endpoints);
+  const outcome = answeredOutcome(answer, caller, endpoints);
   const error = 'error' in outcome ? outcome.error : undefined;
   if (error instanceof ResponseError && NOT_OFFERED.has(error.status)) return { kind: 'notOffered', error };
   if (error instanceof ResponseError && error.status === 409) return { kind: 'inUse', error };

@@ -6,7 +6,7 @@ import { until } from '../base/deadline.ts';
 import type { Caller } from './caller.ts';
 import { toTask } from '../base/exact-numbers.ts';
 import type { Endpoints } from './endpoints.ts';
-import { ProviderError, ResponseError, failed, withheldError } from './error.ts';
+import { ProviderError, ResponseError, failureMessage, withheldError } from './error.ts';
 import { failure } from './failure.ts';
 import type { Connection, ProviderAnswer } from './transport.ts';
 import type { CreateOutcome, OpenOrder, OrderBody, OrderGate } from './types.ts';
@@ -113,7 +113,7 @@ async function post(
       const answer = await connection.send({ ...exchange, headers, body: JSON.stringify(body) }, signal, mayWrite);
       if (answer.status !== 401) {
         caller.refusals.tokenAccepted();
-        return outcomeOf(answer, caller, endpoints);
+        return answeredOutcome(answer, caller, endpoints);
       }
       sent.isOut = false;
       signal.throwIfAborted();
@@ -127,7 +127,7 @@ async function post(
 }
 
 /** The outcome that the answer to an order tells. */
-export function outcomeOf(answer: ProviderAnswer, caller: Caller, endpoints: Endpoints): CreateOutcome {
+export function answeredOutcome(answer: ProviderAnswer, caller: Caller, endpoints: Endpoints): CreateOutcome {
   const { status } = answer;
   if (status >= 200 && status < 300) return accepted(answer, endpoints);
   const error = refusal(answer, caller);
@@ -166,13 +166,13 @@ function accepted({ status, body, headers }: ProviderAnswer, endpoints: Endpoint
 }
 
 function unknown(what: string): Extract<CreateOutcome, { kind: 'unknown' }> {
-  return { kind: 'unknown', error: new ProviderError('PROVIDER_PROTOCOL', failed('createServer', what)) };
+  return { kind: 'unknown', error: new ProviderError('PROVIDER_PROTOCOL', failureMessage('createServer', what)) };
 }
 
 /** What an order failed with. */
 export function asProviderError(fault: unknown, caller: Caller): ProviderError {
   if (fault instanceof ProviderError) return fault;
-  return new ProviderError('PROVIDER_UNREACHABLE', failed('createServer', 'unexpected error'), {
+  return new ProviderError('PROVIDER_UNREACHABLE', failureMessage('createServer', 'unexpected error'), {
     cause: caller.redactor.cause(fault),
   });
 }

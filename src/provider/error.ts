@@ -24,7 +24,7 @@ const WORDS: Record<ProviderOperation, string> = {
 };
 
 /** The message of an error: which call failed, and why. */
-export function failed(operation: ProviderOperation, why: string): string {
+export function failureMessage(operation: ProviderOperation, why: string): string {
   return `${WORDS[operation]} failed: ${why}`;
 }
 

@@ -1,5 +1,5 @@
 /** Turns an unsuccessful response into an error that quotes the provider's text, redacted and bounded. */
-import { ProviderError, ResponseError, failed, type ProviderOperation } from './error.ts';
+import { ProviderError, ResponseError, failureMessage, type ProviderOperation } from './error.ts';
 import type { Redactor } from './redact.ts';
 import type { ProviderAnswer } from './transport.ts';
 import { objectIn } from './wire.ts';
@@ -14,7 +14,7 @@ export function failure(answer: ProviderAnswer, operation: ProviderOperation, re
   const { status } = answer;
   const said = excerpt(answer.body, redactor);
   const answered = `the provider answered ${status}`;
-  const message = failed(operation, said === '' ? answered : `${answered}: ${said}`);
+  const message = failureMessage(operation, said === '' ? answered : `${answered}: ${said}`);
   const retryAfterMs = retryAfter(answer.headers['retry-after']);
   if (status === 429) return new ProviderError('PROVIDER_RATE_LIMITED', message, { retryAfterMs });
   if (status === 403) return new ResponseError(status, message, { code: 'PROVIDER_FORBIDDEN', said });
@@ -22,9 +22,9 @@ export function failure(answer: ProviderAnswer, operation: ProviderOperation, re
   if (status >= 300)
     return new ProviderError(
       'PROVIDER_PROTOCOL',
-      failed(operation, `${answered}, a redirect that the operator does not follow`),
+      failureMessage(operation, `${answered}, a redirect that the operator does not follow`),
     );
-  return new ProviderError('PROVIDER_PROTOCOL', failed(operation, `${answered}, which is unexpected`));
+  return new ProviderError('PROVIDER_PROTOCOL', failureMessage(operation, `${answered}, which is unexpected`));
 }
 
 /** Like `failure`, for a call about one server or task: the answer may be that it does not exist. */

@@ -1,6 +1,6 @@
 /** The bearer token of one API key: shared by all callers, kept only in memory, renewed before it expires. */
 import type { Timers } from '../base/timers.ts';
-import { ProviderError, failed, isProviderError } from './error.ts';
+import { ProviderError, failureMessage, isProviderError } from './error.ts';
 import type { Endpoints } from './endpoints.ts';
 import { excerpt, failure } from './failure.ts';
 import type { Refusals } from './key-refusals.ts';
@@ -107,7 +107,7 @@ export function createTokens(key: ApiKey, account: string, deps: TokenDeps): Tok
     const body = asObject(parseJson(answer.body, 'login'), 'login');
     const value = body.access_token;
     if (typeof value !== 'string' || !/^[\x21-\x7e]+$/.test(value) || value.length > MAX_TOKEN) {
-      throw new ProviderError('PROVIDER_PROTOCOL', failed('login', 'the answer has no usable access token'));
+      throw new ProviderError('PROVIDER_PROTOCOL', failureMessage('login', 'the answer has no usable access token'));
     }
     redactor.addToken(value);
     const lifetimeMs = lifetime(body.expires_in);

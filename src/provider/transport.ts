@@ -254,7 +254,7 @@ export class Transport implements Wire {
 }
 
 /** Returns the body; throws the error that cut it off. */
-export function bodyOf({ body }: ProviderAnswer): string {
+export function wholeBody({ body }: ProviderAnswer): string {
   if (typeof body !== 'string') throw body;
   return body;
 }

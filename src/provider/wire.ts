@@ -2,7 +2,7 @@
 import * as z from 'zod';
 import { isObject } from '../base/deep-equal.ts';
 import { parseExact } from '../base/exact-numbers.ts';
-import { ProviderError, failed, type ProviderOperation } from './error.ts';
+import { ProviderError, failureMessage, type ProviderOperation } from './error.ts';
 import { identifierKey, isSameIdentifier } from '../base/identifier.ts';
 import type { Image, ListShape, Product, Server } from './types.ts';
 
@@ -79,7 +79,7 @@ export function parseImages(body: unknown): Image[] {
 export function parseServerList(body: unknown): ReadonlySet<string> {
   const identifiers = Array.isArray(body) ? body.map(identifierOf) : isObject(body) ? identifiersIn(body) : [undefined];
   if (identifiers.includes(undefined))
-    throw new ProviderError('PROVIDER_PROTOCOL', failed('listServers', 'the answer is no list of servers'));
+    throw new ProviderError('PROVIDER_PROTOCOL', failureMessage('listServers', 'the answer is no list of servers'));
   return new Set(identifiers.filter((identifier) => identifier !== undefined).map(identifierKey));
 }
 
@@ -117,7 +117,7 @@ export function parseDiskSizes(body: unknown): Record<string, number[]> {
     Array.isArray(values) ? [[type, values.filter((value) => Number.isSafeInteger(value))]] : [],
   );
   if (entries.length > 0 && sizes.length === 0)
-    throw new ProviderError('PROVIDER_PROTOCOL', failed('diskSizes', 'the answer lists no disk sizes'));
+    throw new ProviderError('PROVIDER_PROTOCOL', failureMessage('diskSizes', 'the answer lists no disk sizes'));
   return Object.fromEntries(sizes) as Record<string, number[]>;
 }
 
@@ -141,7 +141,7 @@ export function parseServer(body: unknown, identifier: string): Server {
 export function parseMessage(body: unknown): string {
   const { message } = asObject(body, 'deleteServer');
   if (typeof message === 'string') return message;
-  throw new ProviderError('PROVIDER_PROTOCOL', failed('deleteServer', 'the answer has no message'));
+  throw new ProviderError('PROVIDER_PROTOCOL', failureMessage('deleteServer', 'the answer has no message'));
 }
 
 /** Throws PROVIDER_PROTOCOL without the parser's own message, which quotes the text. */
@@ -149,14 +149,14 @@ export function parseJson(text: string, operation: ProviderOperation): unknown {
   try {
     return parseExact(text);
   } catch {
-    throw new ProviderError('PROVIDER_PROTOCOL', failed(operation, 'the answer is not JSON'));
+    throw new ProviderError('PROVIDER_PROTOCOL', failureMessage(operation, 'the answer is not JSON'));
   }
 }
 
 /** Throws PROVIDER_PROTOCOL for anything but a JSON object. */
 export function asObject(value: unknown, operation: ProviderOperation): Record<string, unknown> {
   if (isObject(value)) return value;
-  throw new ProviderError('PROVIDER_PROTOCOL', failed(operation, 'the answer is not a JSON object'));
+  throw new ProviderError('PROVIDER_PROTOCOL', failureMessage(operation, 'the answer is not a JSON object'));
 }
 
 /** The JSON object in a body; empty if the body is anything else. */
@@ -177,7 +177,10 @@ export function objectIn(text: unknown): Record<string, unknown> {
 function entries<T>(body: unknown, operation: ProviderOperation, key: string, schema: z.ZodType<T>): T[] {
   const values = Array.isArray(body) ? (body as unknown[]) : keyedValues(body, key);
   if (values === undefined)
-    throw new ProviderError('PROVIDER_PROTOCOL', failed(operation, 'the answer is neither a JSON array nor an object'));
+    throw new ProviderError(
+      'PROVIDER_PROTOCOL',
+      failureMessage(operation, 'the answer is neither a JSON array nor an object'),
+    );
   return values.flatMap((value) => {
     const result = schema.safeParse(value);
     return result.success ? [result.data] : [];
@@ -199,5 +202,8 @@ function keyedValues(body: unknown, key: string): object[] | undefined {
 /** An array may be empty. An object without any valid entry is another answer, such as an error. */
 function nonEmpty<T>(found: T[], body: unknown, operation: ProviderOperation): T[] {
   if (found.length > 0 || Array.isArray(body)) return found;
-  throw new ProviderError('PROVIDER_PROTOCOL', failed(operation, 'the answer is an object without any valid entry'));
+  throw new ProviderError(
+    'PROVIDER_PROTOCOL',
+    failureMessage(operation, 'the answer is an object without any valid entry'),
+  );
 }

@@ -5,7 +5,7 @@ import type { VirtualServerSet } from '../api/virtual-server-set.ts';
 import { keyOf } from '../kube/resource.ts';
 import type { Informer } from '../controller/informer.ts';
 import { limitsOf } from './decision/limits.ts';
-import { nameOf, setOf } from './decision/template.ts';
+import { nameOf, givingSet } from './decision/template.ts';
 
 export interface CandidatesOptions {
   servers: Pick<Informer<VirtualServer>, 'subscribe'>;
@@ -33,7 +33,7 @@ export class Candidates {
   /** The keys of the sets whose next step may depend on this object. */
   setsOf(object: VirtualServer): string[] {
     const { namespace, name } = object.metadata;
-    const namesake = setOf(name);
+    const namesake = givingSet(name);
     const keys = namesake === undefined ? claims(object) : new Set([...claims(object), `${namespace}/${namesake}`]);
     return [...keys].filter((key) => this.#options.sets.get(key) !== undefined);
   }

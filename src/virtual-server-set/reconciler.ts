@@ -14,7 +14,7 @@ import { isRefusal, KubeError, refusalOf } from '../kube/error.ts';
 import { isDeepEqual } from '../base/deep-equal.ts';
 import { keyOf } from '../kube/resource.ts';
 import {
-  eventsOf,
+  eventsOfActions,
   memberNameOf,
   planSet,
   rejected,
@@ -104,7 +104,7 @@ export class SetReconciler implements Reconciler<VirtualServerSet> {
     const { done, failure, rejection } = await this.#act(look, seenAt);
     const { status } =
       rejection === undefined ? look.plan : planSet(look.set, look.seen, timers.now(), rejected(rejection));
-    await this.#writeStatus(look.set, status, eventsOf(done));
+    await this.#writeStatus(look.set, status, eventsOfActions(done));
     if (failure !== undefined) throw failure;
     // What was done shows only in the next plan. A cache that is behind triggers a visit when it catches up.
     const pauseAfterMs = done.length > 0 || look.seen.live ? PAUSE_MS : BEHIND_MS;

@@ -11,8 +11,8 @@ import { inputsOf } from './decision/inputs.ts';
 import { withPlan } from './decision/next.ts';
 import { holdsSomething, knownRecord } from './decision/known-record.ts';
 import { patchInWords, type RefusedWrite } from './decision/refused.ts';
-import type { Facts, Outcome } from './decision/types.ts';
-import { viewOf, type View } from './decision/view.ts';
+import type { Outcome } from './decision/types.ts';
+import { viewOf, type Circumstances, type View } from './decision/view.ts';
 import type { CreateLimit, Reservation, ServerQuota } from './shared/limits.ts';
 import type { Holders } from './shared/holders.ts';
 import type { Pace } from './shared/pace.ts';
@@ -71,7 +71,7 @@ export class Visit {
   /** The object, with all that is known now. */
   view(): View {
     this.services.progress?.mark();
-    return viewOf(this.object, this.#facts());
+    return viewOf(this.object, this.#circumstances());
   }
 
   /** A read of the API server has returned this version of the object. */
@@ -80,8 +80,8 @@ export class Visit {
   }
 
   /** The session for calls to the provider, with the key of the Secret that the object names; read once a visit. */
-  async key({ object, own, inputs, deleting, facts }: View): Promise<Result<{ session: Session }, Missing>> {
-    const { plan } = facts.memo;
+  async key({ object, own, inputs, deleting, memo }: View): Promise<Result<{ session: Session }, Missing>> {
+    const { plan } = memo;
     const secret = object.spec.apiKeySecretRef.name;
     if (this.#key?.secret !== secret) {
       // A plan no longer counts once you have changed something, above all the annotation.
@@ -162,7 +162,7 @@ export class Visit {
     for (const reservation of this.#reservations) reservation.release();
   }
 
-  #facts(): Facts {
+  #circumstances(): Circumstances {
     const { journal, holders, objects, pace, taskTimes, timers, kube } = this.services;
     const { metadata, spec } = this.object;
     const { uid, namespace } = metadata;

@@ -508,14 +508,14 @@ export const MUTANTS: Mutant[] = [
     file: 'src/virtual-server/operations/order-anonymous.ts',
     find: 'const opened = await open(session);',
     replace:
-      "const early = claimed(visit.view(), 'early', session.account);\n  await visit.commit({ name: 'claim', next: goOn(visit.view().facts.memo, { record: early }) });\n  const opened = await open(session);",
+      "const early = claimed(visit.view(), 'early', session.account);\n  await visit.commit({ name: 'claim', next: goOn(visit.view().memo, { record: early }) });\n  const opened = await open(session);",
     tests: ['--project', 'unit', 'test/unit/virtual-server/operations/order-claim.test.ts'],
   },
   {
     name: 'claims an order without another decision after it got its turn',
     file: 'src/virtual-server/operations/order-anonymous.ts',
     find: "if (decide(view).type !== 'order') return",
-    replace: 'if (view.facts.now < 0) return',
+    replace: 'if (view.now < 0) return',
     tests: ['--project', 'unit', 'test/unit/virtual-server/operations/order-claim.test.ts'],
   },
   {
@@ -605,9 +605,9 @@ export const MUTANTS: Mutant[] = [
   {
     name: 'sends an order without waiting for its claim',
     file: 'src/virtual-server/operations/order-anonymous.ts',
-    find: "  await visit.commit({ name: 'claim', next: goOn(view.facts.memo, { record: claimed(view, attempt, account) }) });\n  const own = ownOfClaim(visit, view, attempt);",
+    find: "  await visit.commit({ name: 'claim', next: goOn(view.memo, { record: claimed(view, attempt, account) }) });\n  const own = ownOfClaim(visit, view, attempt);",
     replace:
-      "  const claim = claimed(view, attempt, account);\n  visit.commit({ name: 'claim', next: goOn(view.facts.memo, { record: claim }) }).catch(() => undefined);\n  const own = claim as ServerRecord | undefined;",
+      "  const claim = claimed(view, attempt, account);\n  visit.commit({ name: 'claim', next: goOn(view.memo, { record: claim }) }).catch(() => undefined);\n  const own = claim as ServerRecord | undefined;",
     tests: ['--project', 'unit', 'test/unit/virtual-server/operations/order-claim.test.ts'],
   },
   {
@@ -762,7 +762,7 @@ export const MUTANTS: Mutant[] = [
   {
     name: 'releases the finalizer before the DELETE',
     file: 'src/virtual-server/decision/decide.ts',
-    find: 'if (isGone(facts.memo, own.identifier)) {',
+    find: 'if (isGone(view.memo, own.identifier)) {',
     replace: "if (own.identifier !== '') {",
   },
   {
@@ -890,15 +890,15 @@ export const MUTANTS: Mutant[] = [
   {
     name: 'waits for the next usual look although the ttl is over',
     file: 'src/virtual-server/operations/look.ts',
-    find: 'if (!deleting && isToExpire(object, record, facts)) return { ...next, when: NOW };',
+    find: 'if (!deleting && isToExpire(at, record)) return { ...next, when: NOW };',
     replace: '',
     tests: ['--project', 'unit', 'test/unit/virtual-server/operations/expire.test.ts'],
   },
   {
     name: 'takes a missing journal entry as proof that nothing was sent',
     file: 'src/virtual-server/decision/known-record.ts',
-    find: "if (state === 'minted') return withoutAttempt(record);",
-    replace: "if (state !== 'task') return withoutAttempt(record);",
+    find: "if (state === 'minted') return ok(withoutAttempt(record));",
+    replace: "if (state !== 'task') return ok(withoutAttempt(record));",
   },
   {
     name: 'loses the compressed answer to an order',
@@ -1002,7 +1002,7 @@ export const MUTANTS: Mutant[] = [
   {
     name: 'does not wait for an attempt of another process',
     file: 'src/virtual-server/decision/decide.ts',
-    find: 'return facts.now - firstSeen(own.attempt, facts) < facts.timing.takeoverMs;',
+    find: 'return view.now - firstSeen(own.attempt, view) < view.timing.takeoverMs;',
     replace: 'return false;',
     tests: ['test/integration/orders/crash.test.ts'],
   },
@@ -1176,7 +1176,7 @@ export const MUTANTS: Mutant[] = [
   {
     name: 'does not record that a server was cancelled at its expiry',
     file: 'src/virtual-server/operations/expire.ts',
-    find: 'const record = { ...own, expiredAt: timestamp(facts.now) };',
+    find: 'const record = { ...own, expiredAt: timestamp(now) };',
     replace: 'const record = own;',
     tests: ['--project', 'unit', 'test/unit/virtual-server/operations/look-connection-secret.test.ts'],
   },
@@ -1403,7 +1403,7 @@ export const MUTANTS: Mutant[] = [
   {
     name: 'keeps no identifier of a task that runs on, because its first poll came soon after the order',
     file: 'src/virtual-server/operations/follow.ts',
-    find: 'if (isRefused || !isSoonOver(settling, record, afterMs)) return next;',
+    find: 'if (isRefused || !isSoon) return next;',
     replace: 'if (isRefused) return next;',
     tests: ['--project', 'unit', 'test/unit/virtual-server/operations/follow-poll.test.ts'],
   },
@@ -1431,7 +1431,7 @@ export const MUTANTS: Mutant[] = [
   {
     name: 'asks the provider twice in a row because of an annotation',
     file: 'src/virtual-server/decision/outcome.ts',
-    find: 'memo: withPlan(memo, next.when, facts.now, inputs) }',
+    find: 'memo: withPlan(memo, next.when, at.now, inputs) }',
     replace: 'memo }',
     tests: ['--project', 'unit', 'test/unit/virtual-server/decision/outcome.test.ts'],
   },
@@ -1445,8 +1445,8 @@ export const MUTANTS: Mutant[] = [
   {
     name: 'keeps a plan to order while it records that an order created nothing',
     file: 'src/virtual-server/operations/write-record.ts',
-    find: "const isRead = why === 'restored' && facts.memo.plan?.operation === 'look';",
-    replace: 'const isRead = facts.memo.plan !== undefined;',
+    find: "const isRead = why === 'restored' && at.memo.plan?.operation === 'look';",
+    replace: 'const isRead = at.memo.plan !== undefined;',
     tests: ['--project', 'unit', 'test/unit/virtual-server/operations'],
   },
   {
@@ -1501,9 +1501,9 @@ export const MUTANTS: Mutant[] = [
   {
     name: 'forgets a claim that conflicted but may have been applied',
     file: 'src/virtual-server/operations/order-anonymous.ts',
-    find: "  await visit.commit({ name: 'claim', next: goOn(view.facts.memo, { record: claimed(view, attempt, account) }) });",
+    find: "  await visit.commit({ name: 'claim', next: goOn(view.memo, { record: claimed(view, attempt, account) }) });",
     replace:
-      "  await visit.commit({ name: 'claim', next: goOn(view.facts.memo, { record: claimed(view, attempt, account) }) }).catch(async (error: unknown) => {\n    await journal.settle(uid, attempt);\n    throw error;\n  });",
+      "  await visit.commit({ name: 'claim', next: goOn(view.memo, { record: claimed(view, attempt, account) }) }).catch(async (error: unknown) => {\n    await journal.settle(uid, attempt);\n    throw error;\n  });",
     tests: ['--project', 'unit', 'test/unit/virtual-server/operations/order-claim-conflict.test.ts'],
   },
   {
@@ -1537,8 +1537,8 @@ export const MUTANTS: Mutant[] = [
   {
     name: 'does not count a retained server for its namespace',
     file: 'src/virtual-server/operations/release.ts',
-    find: "why === 'retained' ? record?.identifier : undefined",
-    replace: "why === 'foreign' ? record?.identifier : undefined",
+    find: "why === 'retained' && record?.missingAt",
+    replace: "why === 'foreign' && record?.missingAt",
     tests: ['test/integration/orders/limits.test.ts'],
   },
   {
@@ -2022,7 +2022,7 @@ export const MUTANTS: Mutant[] = [
   {
     name: 'lets an identifier suffice for a DELETE under another account',
     file: 'src/virtual-server/operations/cancel.ts',
-    find: 'const isOther = account !== undefined && !isSameAccount(account, accountOf(facts));',
+    find: 'const isOther = account !== undefined && !isSameAccount(account, accountOf(at));',
     replace: "const isOther = account === '';",
     tests: ['--project', 'unit', 'test/unit/virtual-server/operations/cancel.test.ts'],
   },
@@ -2078,8 +2078,8 @@ export const MUTANTS: Mutant[] = [
   {
     name: 'takes a question about an earlier order for one about this order',
     file: 'src/virtual-server/decision/known-record.ts',
-    find: "return record.open === openIn(record) ? record : without(record, 'open');",
-    replace: 'return record;',
+    find: "return ok(record.open === openIn(record) ? record : without(record, 'open'));",
+    replace: 'return ok(record);',
     tests: ['--project', 'unit', 'test/unit/virtual-server/operations/open.test.ts'],
   },
   {
@@ -2134,7 +2134,7 @@ export const MUTANTS: Mutant[] = [
   {
     name: 'takes an annotation that lacks what the mirror knows for up to date',
     file: 'src/virtual-server/decision/known-record.ts',
-    find: 'own !== undefined && !copies.isAdded && isDeepEqual(ofAnnotation(object, own, merged), own)',
+    find: 'own !== undefined && !copies.isAdded && isDeepEqual(ofAnnotation(object, own, record), own)',
     replace: 'own !== undefined && !copies.isAdded',
     tests: ['--project', 'unit', 'test/unit/virtual-server/decision'],
   },
@@ -2163,7 +2163,7 @@ export const MUTANTS: Mutant[] = [
     name: 'cancels a server without another decision on the live object',
     file: 'src/virtual-server/operations/cancel.ts',
     find: 'const still = decide(view);',
-    replace: "const still = { type: 'cancel', record, identifier } as Cancel;",
+    replace: "const still = { type: 'cancel', record } as Cancel;",
     tests: ['--project', 'unit', 'test/unit/virtual-server/operations/cancel.test.ts'],
   },
   {
@@ -2183,8 +2183,8 @@ export const MUTANTS: Mutant[] = [
   {
     name: 'shows what holds a cancellation back with an outdated record',
     file: 'src/virtual-server/operations/cancel.ts',
-    find: 'return heldBack(view, still.record, identifier, definition);',
-    replace: 'return heldBack(view, record, identifier, definition);',
+    find: 'return heldBack(view, still.record, definition);',
+    replace: 'return heldBack(view, record, definition);',
     tests: ['--project', 'unit', 'test/unit/virtual-server/operations/cancel.test.ts'],
   },
   {
@@ -2197,9 +2197,9 @@ export const MUTANTS: Mutant[] = [
   {
     name: 'takes any 200 to a DELETE as a cancellation',
     file: 'src/provider/account.ts',
-    find: "return redactor.clean(parseMessage(parseJson(bodyOf(answer), 'deleteServer')));",
+    find: "return redactor.clean(parseMessage(parseJson(wholeBody(answer), 'deleteServer')));",
     replace:
-      "return redactor.clean(target.path === '' ? parseMessage(parseJson(bodyOf(answer), 'deleteServer')) : '');",
+      "return redactor.clean(target.path === '' ? parseMessage(parseJson(wholeBody(answer), 'deleteServer')) : '');",
     tests: ['--project', 'unit', 'test/unit/provider/caller.test.ts'],
   },
   {
@@ -2212,7 +2212,7 @@ export const MUTANTS: Mutant[] = [
     name: 'does not ask again when the read after a DELETE failed',
     file: 'src/virtual-server/operations/cancel.ts',
     find: 'return notCancelled(withMemo(at, memo), after.error);',
-    replace: "return goOn(withEvidence(facts.memo, { end: { state: 'confirmed', identifier } }));",
+    replace: "return goOn(withEvidence(at.memo, { end: { state: 'confirmed', identifier } }));",
     tests: ['--project', 'unit', 'test/unit/virtual-server/operations/cancel.test.ts'],
   },
   {
@@ -2224,8 +2224,8 @@ export const MUTANTS: Mutant[] = [
   {
     name: 'believes a denial after a DELETE for a server that was not shown before either',
     file: 'src/virtual-server/operations/cancel.ts',
-    find: "return absent(withMemo(at, withRequest(facts.memo, identifier)), record, 'cancel', before);",
-    replace: "return goOn(withEvidence(facts.memo, { end: { state: 'confirmed', identifier } }));",
+    find: "return absent(withMemo(at, withRequest(at.memo, identifier)), record, 'cancel', before);",
+    replace: "return goOn(withEvidence(at.memo, { end: { state: 'confirmed', identifier } }));",
     tests: ['--project', 'unit', 'test/unit/virtual-server/operations/cancel.test.ts'],
   },
   {
@@ -2259,8 +2259,8 @@ export const MUTANTS: Mutant[] = [
   {
     name: 'accepts another account because of a task alone',
     file: 'src/virtual-server/operations/follow.ts',
-    find: 'if (isKnown) return isAccepted ? current : record;',
-    replace: 'if (isKnown) return current;',
+    find: "if (isKnown) return { type: 'accepted', record: isAccepted ? current : record };",
+    replace: "if (isKnown) return { type: 'accepted', record: current };",
     tests: ['--project', 'unit', 'test/unit/virtual-server/operations/look-identity.test.ts'],
   },
   {
@@ -2308,15 +2308,15 @@ export const MUTANTS: Mutant[] = [
   {
     name: 'follows a task that two objects hold',
     file: 'src/virtual-server/operations/follow.ts',
-    find: 'const holders = facts.others.withTask(task, record.account);',
-    replace: 'const holders = facts.others.withTask(-1, record.account);',
+    find: 'const holders = others.withTask(task, record.account);',
+    replace: 'const holders = others.withTask(-1, record.account);',
     tests: ['--project', 'unit', 'test/unit/virtual-server/operations/follow-shared.test.ts'],
   },
   {
     name: 'follows a task to a server that another object holds',
     file: 'src/virtual-server/operations/follow.ts',
-    find: 'const holders = facts.others.withServer(identifier, current);',
-    replace: "const holders = facts.others.withServer('', current);",
+    find: 'const holders = at.others.withServer(identifier, current);',
+    replace: "const holders = at.others.withServer('', current);",
     tests: ['--project', 'unit', 'test/unit/virtual-server/operations/follow-task.test.ts'],
   },
   {
@@ -2329,8 +2329,8 @@ export const MUTANTS: Mutant[] = [
   {
     name: 'drops a rolled-back attempt because a later one exists',
     file: 'src/virtual-server/decision/known-record.ts',
-    find: "if (task === undefined && (record.mode === 'adopt' || isSettled)) return record;",
-    replace: "if (task === undefined && (record.mode === 'adopt' || record.attempt !== undefined)) return record;",
+    find: "if (task === undefined && (record.mode === 'adopt' || isSettled)) return ok(record);",
+    replace: "if (task === undefined && (record.mode === 'adopt' || record.attempt !== undefined)) return ok(record);",
     tests: ['--project', 'unit', 'test/unit/virtual-server/decision/known-record.test.ts'],
   },
   {
@@ -2385,7 +2385,7 @@ export const MUTANTS: Mutant[] = [
   {
     name: 'obeys not-created after a single 404 of the task',
     file: 'src/virtual-server/decision/silent-task.ts',
-    find: 'if (isProven(denials, grace, facts)) {',
+    find: 'if (isProven(denials, grace, settling)) {',
     replace: 'if (denials.counted > 0) {',
     tests: ['--project', 'unit', 'test/unit/virtual-server/operations/reads.test.ts'],
   },
@@ -2399,9 +2399,8 @@ export const MUTANTS: Mutant[] = [
   {
     name: 'delays the first poll by an interval',
     file: 'src/virtual-server/operations/order-anonymous.ts',
-    find: 'const goes = goOn(withoutPlan(withoutFailures(facts.memo)), { record });',
-    replace:
-      'const goes = { ...goOn(withoutPlan(withoutFailures(facts.memo)), { record }), when: { afterMs: facts.timing.pollMs } };',
+    find: 'const goes = goOn(withoutPlan(withoutFailures(memo)), { record });',
+    replace: 'const goes = { ...goOn(withoutPlan(withoutFailures(memo)), { record }), when: { afterMs: 60_000 } };',
     tests: ['--project', 'unit', 'test/unit/virtual-server/operations/order-claim.test.ts'],
   },
   {
@@ -2874,7 +2873,7 @@ export const MUTANTS: Mutant[] = [
   },
   {
     name: 'leaves a new host key out of the connection Secret until the usual read',
-    file: 'src/virtual-server/decision/next-look.ts',
+    file: 'src/virtual-server/operations/look.ts',
     find: "connection?.state === 'written' && isNewKey;",
     replace: "connection?.state === 'failed' && isNewKey;",
     tests: ['--project', 'unit', 'test/unit/virtual-server/operations/look-host-keys.test.ts'],
@@ -3081,8 +3080,8 @@ export const MUTANTS: Mutant[] = [
   {
     name: 'counts the delay of a deletion by one clock',
     file: 'src/virtual-server/decision/delay.ts',
-    find: 'return clockOf(facts) < (delayEndOf(object, record) ?? -Infinity);',
-    replace: 'return facts.now < (delayEndOf(object, record) ?? -Infinity);',
+    find: 'return clockOf(view) < (delayEndOf(view.object, record) ?? -Infinity);',
+    replace: 'return view.now < (delayEndOf(view.object, record) ?? -Infinity);',
     tests: ['--project', 'unit', 'test/unit/virtual-server/decision/checks/deleting.test.ts'],
   },
   {
@@ -3109,15 +3108,15 @@ export const MUTANTS: Mutant[] = [
   {
     name: 'visits an object after the end of its delay',
     file: 'src/virtual-server/decision/outcome.ts',
-    find: 'return Math.min(untilExpiry(object, record, facts), untilDelayEnd(object, record, facts));',
-    replace: 'return untilDelayEnd(object, record, facts) < 0 ? 0 : untilExpiry(object, record, facts);',
+    find: 'return Math.min(untilExpiry(at, record), untilDelayEnd(at, record));',
+    replace: 'return untilDelayEnd(at, record) < 0 ? 0 : untilExpiry(at, record);',
     tests: ['--project', 'unit', 'test/unit/virtual-server/operations/look-delayed.test.ts'],
   },
   {
     name: 'cancels the server of an object that hands it over',
     file: 'src/virtual-server/decision/delay.ts',
-    find: 'return takerOf(object) !== undefined || isDelayed(object, record, facts);',
-    replace: 'return isDelayed(object, record, facts);',
+    find: 'return takerOf(view.object) !== undefined || isDelayed(view, record);',
+    replace: 'return isDelayed(view, record);',
     tests: ['--project', 'unit', 'test/unit/virtual-server/operations/hand-over.test.ts'],
   },
   {
@@ -3218,7 +3217,7 @@ export const MUTANTS: Mutant[] = [
   {
     name: 'lets a deleted object go without its server although another object waits for that server',
     file: 'src/virtual-server/decision/absence.ts',
-    find: 'if (takerOf(object) !== undefined) return false;',
+    find: 'if (takerOf(view.object) !== undefined) return false;',
     replace: '',
   },
   {
@@ -3295,7 +3294,7 @@ export const MUTANTS: Mutant[] = [
   {
     name: 'forgets over a restart that the provider was asked to cancel a server',
     file: 'src/virtual-server/decision/kept.ts',
-    find: 'if (isAskedToCancel(object, record, facts.memo)) {',
+    find: 'if (isAskedToCancel(object, record, view.memo)) {',
     replace: "if (server === '') {",
     tests: ['--project', 'unit', 'test/unit/virtual-server/operations/look-delayed.test.ts'],
   },
@@ -3328,8 +3327,8 @@ export const MUTANTS: Mutant[] = [
   {
     name: 'never says that a server lives on after its DELETE',
     file: 'src/virtual-server/operations/cancel.ts',
-    find: 'const isLag = facts.monotonic - answered.since < facts.timing.pollMs;',
-    replace: 'const isLag = facts.monotonic >= answered.since;',
+    find: 'const isLag = at.monotonic - answered.since < at.timing.pollMs;',
+    replace: 'const isLag = at.monotonic >= answered.since;',
   },
   {
     name: 'takes over a server that an earlier process may be cancelling',
@@ -3383,14 +3382,14 @@ export const MUTANTS: Mutant[] = [
   {
     name: 'lets a retained server go back to the object that had handed it over',
     file: 'src/virtual-server/decision/decide.ts',
-    find: "return giverIsStillThere(facts) ?? { type: 'release', why: 'retained', record: own };",
+    find: "return giverIsStillThere(view) ?? { type: 'release', why: 'retained', record: own };",
     replace: "return { type: 'release', why: 'retained', record: own };",
     tests: ['--project', 'unit', 'test/unit/virtual-server/operations/hand-over.test.ts'],
   },
   {
     name: 'lets a server that was handed on go back to the object that had handed it over first',
     file: 'src/virtual-server/decision/decide.ts',
-    find: "return giverIsStillThere(facts) ?? { type: 'handOver', record: own, taker: takenBy };",
+    find: "return giverIsStillThere(view) ?? { type: 'handOver', record: own, taker: takenBy };",
     replace: "return { type: 'handOver', record: own, taker: takenBy };",
     tests: ['--project', 'unit', 'test/unit/virtual-server/operations/hand-over.test.ts'],
   },

@@ -221,10 +221,12 @@ describe('the code', () => {
     expect(readers.sort()).toEqual(Object.keys(MESSAGES_OF_OTHERS).sort());
   });
 
-  it('gives a name to one exported type only', () => {
+  it('gives a name to one export only', () => {
     const paths = new Map<string, string[]>();
     for (const { path, text } of sources)
-      for (const [, name = ''] of text.matchAll(/^export (?:interface|type|class) (\w+)/gm))
+      for (const [, name = ''] of text.matchAll(
+        /^export (?:async )?(?:interface|type|class|function\*?|const) (\w+)/gm,
+      ))
         paths.set(name, [...(paths.get(name) ?? []), path]);
     expect([...paths].filter(([, each]) => each.length > 1)).toEqual([]);
   });

@@ -2,11 +2,11 @@
 import { API_VERSION, CATALOG_PLURAL, GROUP, SERVER_PLURAL, SET_PLURAL } from '../../api/names.ts';
 import { DEFINITIONS, ONLY_METADATA } from '../../kube/kinds.ts';
 import { collectionOf, pathOf } from '../../kube/resource.ts';
-import { ok, unknown, wrong, type CheckFinding } from '../checkup.ts';
+import { fine, unknown, wrong, type CheckFinding } from '../checkup.ts';
 import { applyDefinitions, type ClusterView } from '../cluster.ts';
 import { CommandError } from '../failure.ts';
 import { duration } from '../progress.ts';
-import { compare } from '../skew.ts';
+import { compareVersions } from '../skew.ts';
 
 /** Date headers have whole seconds, and an answer takes time. */
 const CLOCK_MS = 5000;
@@ -37,14 +37,14 @@ interface Labelled {
 /** Rejects with CommandError if the API server does not answer. */
 export async function checkApiServer(cluster: ClusterView, now: () => number): Promise<CheckFinding[]> {
   const { gitVersion = 'of unknown version' } = (await cluster.ask({ path: '/version' })) as { gitVersion?: string };
-  const found = ok('API server', `Kubernetes ${gitVersion} answers`);
+  const found = fine('API server', `Kubernetes ${gitVersion} answers`);
   const ahead = now() - (cluster.serverTime() ?? Number.NaN);
   if (Number.isNaN(ahead)) return [found, unknown('clock', 'the API server does not send its time')];
   const off = `this computer's clock is ${duration(Math.abs(ahead))} ${ahead > 0 ? 'ahead of' : 'behind'} the API server's`;
   return [
     found,
     Math.abs(ahead) < CLOCK_MS
-      ? ok('clock', "this computer's clock agrees with the API server's")
+      ? fine('clock', "this computer's clock agrees with the API server's")
       : wrong('clock', off, 'set this clock: the plugin compares it with the times in objects'),
   ];
 }
@@ -63,7 +63,7 @@ export async function checkDefinitions(cluster: ClusterView, operator: string | 
   const read = await Promise.all(PLURALS.map((plural) => versionOf(cluster, plural))).catch((error: unknown) => error);
   if (!Array.isArray(read)) {
     if (!(read instanceof CommandError)) throw read;
-    return ok('CRDs', 'installed; you may not read their version');
+    return fine('CRDs', 'installed; you may not read their version');
   }
   const versions = new Set(read as Awaited<ReturnType<typeof versionOf>>[]);
   const [version, ...others] = [...versions];
@@ -71,9 +71,9 @@ export async function checkDefinitions(cluster: ClusterView, operator: string | 
     const all = [...versions].map((each) => each ?? 'none').join(', ');
     return wrong('CRDs', `installed in different versions: ${all}`, 'apply the CRDs of one release again');
   }
-  if (version === undefined) return ok('CRDs', 'installed, without a label that tells their version');
-  const order = operator === undefined ? undefined : compare(version, operator);
-  if (order === undefined || order === 0) return ok('CRDs', `installed, version ${version}`);
+  if (version === undefined) return fine('CRDs', 'installed, without a label that tells their version');
+  const order = operator === undefined ? undefined : compareVersions(version, operator);
+  if (order === undefined || order === 0) return fine('CRDs', `installed, version ${version}`);
   const what = `version ${version}, but the operator is ${operator}: the API server drops or refuses fields that they lack`;
   return wrong('CRDs', what, 'upgrade both to one release: docs/how-to/upgrade.md');
 }
@@ -99,13 +99,13 @@ export async function checkPolicies(cluster: ClusterView): Promise<CheckFinding[
   const apply = `kubectl apply${cluster.where} --server-side -f deploy/guards.yaml`;
   const some = missing.length === GUARDS.length ? 'none is installed' : `not installed: ${missing.join(', ')}`;
   return [
-    missing.length === 0 ? ok('guards', `all ${GUARDS.length} policies are installed`) : wrong('guards', some, apply),
+    missing.length === 0 ? fine('guards', `all ${GUARDS.length} policies are installed`) : wrong('guards', some, apply),
     isMissing(ORDERED_FIELDS)
       ? wrong(
           'ordered fields',
           `${ORDERED_FIELDS} is not installed: a change of an ordered field is accepted, and has no effect`,
           applyDefinitions(cluster.where),
         )
-      : ok('ordered fields', 'the policy is installed'),
+      : fine('ordered fields', 'the policy is installed'),
   ];
 }

@@ -5,7 +5,7 @@ import type { VirtualServerSet } from '../../api/virtual-server-set.ts';
 import type { VirtualServer } from '../../api/virtual-server.ts';
 import { ONLY_METADATA } from '../../kube/kinds.ts';
 import { pathOf } from '../../kube/resource.ts';
-import { ok, unseen, wrong, type CheckFinding } from '../checkup.ts';
+import { fine, cannotSee, wrong, type CheckFinding } from '../checkup.ts';
 import type { ClusterView } from '../cluster.ts';
 import { CommandError } from '../failure.ts';
 import { conditionOf, NOT_REPORTED, stalled, type Reported } from '../readiness.ts';
@@ -61,7 +61,7 @@ export async function checkKeys(cluster: ClusterView, held: NamespaceObjects): P
       const path = pathOf({ apiVersion: 'v1', plural: 'secrets' }, cluster.namespace, name);
       // The API server then sends no data of the Secret.
       const secret = await cluster.ask({ path, accept: ONLY_METADATA, absent: name });
-      if (secret !== undefined) return ok('key', `Secret ${name} exists`);
+      if (secret !== undefined) return fine('key', `Secret ${name} exists`);
       return wrong('key', `there is no Secret ${name}`, loginCommand(cluster.where, name));
     }),
   );
@@ -69,7 +69,7 @@ export async function checkKeys(cluster: ClusterView, held: NamespaceObjects): P
 
 /** `now`: ms since the epoch. */
 export function checkObjects({ where }: ClusterView, { servers, sets }: NamespaceObjects, now: number): CheckFinding[] {
-  if (servers instanceof CommandError) return [unseen('objects', servers)];
+  if (servers instanceof CommandError) return [cannotSee('objects', servers)];
   const all = [
     ...servers.map((object) => ({ name: object.metadata.name, object })),
     ...seen(sets).map((object) => ({ name: `set/${object.metadata.name}`, object })),
@@ -79,8 +79,8 @@ export function checkObjects({ where }: ClusterView, { servers, sets }: Namespac
     return reason === undefined ? [] : [{ name, reason }];
   });
   const counts = `${plural(servers.length, 'server')}, ${plural(seen(sets).length, 'set')}`;
-  const others = sets instanceof CommandError ? [unseen('objects', sets)] : [];
-  if (waiting.length === 0) return [ok('objects', `${counts}; none needs you`), ...others];
+  const others = sets instanceof CommandError ? [cannotSee('objects', sets)] : [];
+  if (waiting.length === 0) return [fine('objects', `${counts}; none needs you`), ...others];
   const named = waiting.slice(0, NAMED);
   const more = waiting.length > named.length ? `, and ${waiting.length - named.length} more` : '';
   const list = named.map(({ name, reason }) => `${name} (${reason})`).join(', ');

@@ -3,7 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { OPERATOR_LABELS, OPERATOR_LEASE } from '../../api/names.ts';
 import { quoted } from '../../base/text.ts';
 import type { Lease } from '../../kube/kinds.ts';
-import { ok, wrong, type CheckFinding } from '../checkup.ts';
+import { fine, wrong, type CheckFinding } from '../checkup.ts';
 import type { ClusterView } from '../cluster.ts';
 import { findOperator } from '../operator-pods.ts';
 import { duration } from '../progress.ts';
@@ -44,7 +44,7 @@ export async function checkOperator(
   if (!(await isAlive(cluster, namespace, lease))) {
     return { findings: [wrong('operator', `${pod} last renewed its Lease ${ago} ago`, look)], version };
   }
-  const alive = ok('operator', `${pod} is alive, version ${version ?? 'unknown'}`);
+  const alive = fine('operator', `${pod} is alive, version ${version ?? 'unknown'}`);
   const difference = version === undefined ? undefined : skew(version, plugin);
   const versions = difference === undefined ? [] : [wrong('versions', difference, 'use one release of both')];
   return { findings: [alive, ...versions], version };

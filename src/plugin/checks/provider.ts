@@ -3,7 +3,7 @@ import type { ReadyReason } from '../../api/conditions.ts';
 import { CATALOG_KIND, CATALOG_SHORT_NAME, RECONCILE_AT_ANNOTATION } from '../../api/names.ts';
 import type { ServerCatalog } from '../../api/server-catalog.ts';
 import { creation } from '../catalogs.ts';
-import { ok, unknown, unseen, wrong, type CheckFinding } from '../checkup.ts';
+import { fine, unknown, cannotSee, wrong, type CheckFinding } from '../checkup.ts';
 import { CommandError } from '../failure.ts';
 import { conditionOf, inWords, NOT_REPORTED } from '../readiness.ts';
 import { loginCommand, secretsOf, type NamespaceObjects } from './namespace.ts';
@@ -12,7 +12,7 @@ const CHECK = 'provider';
 
 export function checkProvider({ where }: { where: string }, held: NamespaceObjects): CheckFinding[] {
   const { catalogs } = held;
-  if (catalogs instanceof CommandError) return [unseen(CHECK, catalogs)];
+  if (catalogs instanceof CommandError) return [cannotSee(CHECK, catalogs)];
   const shown = new Set(catalogs.map(({ spec }) => spec.apiKeySecretRef.name));
   const others = secretsOf(held).filter((name) => !shown.has(name));
   return [
@@ -37,7 +37,7 @@ function aboutCatalog(catalog: ServerCatalog, where: string): CheckFinding[] {
     const words = why === undefined ? NOT_REPORTED : `${why.reason}: ${inWords(why)}`;
     return [wrong(CHECK, `${who} ${words}`, stepFor(why?.reason, catalog, where))];
   }
-  return [ok(CHECK, `${who}: login works`), aboutLists(catalog), aboutServers(catalog, where)];
+  return [fine(CHECK, `${who}: login works`), aboutLists(catalog), aboutServers(catalog, where)];
 }
 
 /** The one thing to do. */
@@ -63,7 +63,7 @@ function aboutLists({ metadata, status }: ServerCatalog): CheckFinding {
   const lists =
     `${metadata.name}: ${products} products${form(provider?.productList)}, ` +
     `${images} images${form(provider?.imageList)}, ${diskSizes} disk sizes`;
-  if (products > 0 && images > 0 && diskSizes > 0) return ok(CHECK, `${lists}; an order names one of each`);
+  if (products > 0 && images > 0 && diskSizes > 0) return fine(CHECK, `${lists}; an order names one of each`);
   const step = "look in the provider's control panel whether the account is suspended";
   return wrong(CHECK, `${lists}; an order needs one of each`, step);
 }
@@ -72,9 +72,9 @@ function aboutServers({ metadata: { name }, status }: ServerCatalog, where: stri
   const again = `kubectl annotate --overwrite ${CATALOG_SHORT_NAME} ${name}${where} ${RECONCILE_AT_ANNOTATION}="$(date)"   # reads it again`;
   switch (status?.provider?.serverList) {
     case 'Available':
-      return ok(CHECK, `${name}: the provider lists your servers, which confirms that a server is gone`);
+      return fine(CHECK, `${name}: the provider lists your servers, which confirms that a server is gone`);
     case 'Unavailable':
-      return ok(CHECK, `${name}: the provider has no list of servers; a server counts as gone after several denials`);
+      return fine(CHECK, `${name}: the provider has no list of servers; a server counts as gone after several denials`);
     case 'Forbidden':
       return unknown(
         CHECK,

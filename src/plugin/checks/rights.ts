@@ -1,6 +1,6 @@
 /** Check of the rights that the commands need, as the page lists them. */
 import { CATALOG_PLURAL, GROUP, SERVER_PLURAL, SET_PLURAL } from '../../api/names.ts';
-import { ok, unknown, wrong, type CheckFinding } from '../checkup.ts';
+import { fine, unknown, wrong, type CheckFinding } from '../checkup.ts';
 import type { ClusterView } from '../cluster.ts';
 
 interface Right {
@@ -68,7 +68,7 @@ export async function checkRights(cluster: ClusterView, operatorNamespace: strin
       const what = `you may not ${use}; missing: ${missing.map(inWords).join(', ')}`;
       return isNeeded ? wrong('rights', what) : unknown('rights', what);
     });
-  return granted.length === 0 ? refused : [ok('rights', `you may ${granted.join('; ')}`), ...refused];
+  return granted.length === 0 ? refused : [fine('rights', `you may ${granted.join('; ')}`), ...refused];
 }
 
 const inWords = ({ verb, resource, subresource, namespace }: Right): string =>

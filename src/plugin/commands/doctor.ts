@@ -5,7 +5,7 @@ import { checkKeys, checkObjects, readNamespace } from '../checks/namespace.ts';
 import { checkOperator } from '../checks/operator.ts';
 import { checkProvider } from '../checks/provider.ts';
 import { checkRights } from '../checks/rights.ts';
-import { checkupScreen, ok, unseen, wrong, type CheckFinding } from '../checkup.ts';
+import { checkupScreen, fine, cannotSee, wrong, type CheckFinding } from '../checkup.ts';
 import { print, type Context } from '../context.ts';
 import { CommandError, EXIT } from '../failure.ts';
 import { data } from '../table.ts';
@@ -22,7 +22,7 @@ export async function doctor(context: Context, operatorNamespace: string): Promi
 
 async function examine({ cluster, now }: Context, operatorNamespace: string): Promise<CheckFinding[]> {
   const plugin = version();
-  const own = ok('plugin', `version ${plugin}, namespace ${cluster.namespace}`);
+  const own = fine('plugin', `version ${plugin}, namespace ${cluster.namespace}`);
   try {
     const server = await checkApiServer(cluster, now);
     let operator: string | undefined;
@@ -49,7 +49,7 @@ async function examine({ cluster, now }: Context, operatorNamespace: string): Pr
 }
 
 async function seen(check: string, work: () => Promise<CheckFinding[]>): Promise<CheckFinding[]> {
-  return work().catch((error: unknown) => [unseen(check, known(error))]);
+  return work().catch((error: unknown) => [cannotSee(check, known(error))]);
 }
 
 /** Throws everything that is not about the cluster. */

@@ -5,7 +5,7 @@ import type { VirtualServerSet } from '../../api/virtual-server-set.ts';
 import type { VirtualServer } from '../../api/virtual-server.ts';
 import { timestamp } from '../../base/duration.ts';
 import { print, tell, type Context } from '../context.ts';
-import { endOf } from '../ends.ts';
+import { endTimeOf } from '../ends.ts';
 import { CommandError, EXIT } from '../failure.ts';
 import { duration } from '../progress.ts';
 import { requireAlive } from './rollout.ts';
@@ -26,7 +26,7 @@ export interface Chosen {
 }
 
 /** Runs the action on each named or selected object. Throws CommandError after the last one if any failed. */
-export async function act(
+export async function actOnEach(
   context: Context,
   names: readonly string[],
   { selector }: Chosen,
@@ -160,7 +160,7 @@ export const extending = ({ ttl, expiresAt }: Extension): Action => {
     server: async (context, server) => {
       requireOwn(server, context, 'status');
       if (server.spec.ttl === ttl && server.spec.expiresAt === expiresAt) return undefined;
-      const end = endOf({ ...server, spec: { ...server.spec, ttl, expiresAt } }, context.now());
+      const end = endTimeOf({ ...server, spec: { ...server.spec, ttl, expiresAt } }, context.now());
       requireFuture(end, server, context);
       await context.cluster.changeSpec(server, { ttl: ttl ?? null, expiresAt: expiresAt ?? null });
       if (ttl === undefined) return `ends at ${expiresAt}`;

@@ -2,7 +2,7 @@
 import { START_OVER_ANNOTATION } from '../../api/names.ts';
 import type { VirtualServer } from '../../api/virtual-server.ts';
 import { agreed, print, tell, type Context } from '../context.ts';
-import { readAdoptions, readServers, type ListedServer } from '../csv.ts';
+import { readAdoptions, readServerNames, type ListedServer } from '../csv.ts';
 import { CommandError, EXIT } from '../failure.ts';
 import { planAdoptions, planStartsOver, type ListedRow, type RowOutcome } from '../listed.ts';
 import { verdict } from '../readiness.ts';
@@ -52,7 +52,7 @@ export async function startOver(context: Context, name: string | undefined, opti
   const { cluster, now, terminal } = context;
   const { namespace } = cluster;
   const list =
-    name === undefined ? await readServers(options.filename, namespace, terminal.input) : [{ namespace, name }];
+    name === undefined ? await readServerNames(options.filename, namespace, terminal.input) : [{ namespace, name }];
   const rows = planStartsOver(list, await objectsNear(context, list), now());
   await carryOut(context, rows, options, {
     step: 'order',

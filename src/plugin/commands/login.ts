@@ -22,7 +22,7 @@ import type { VirtualServer } from '../../api/virtual-server.ts';
 import { findCatalog } from '../catalogs.ts';
 import { agreed, print, tell, type Context } from '../context.ts';
 import { CommandError, EXIT } from '../failure.ts';
-import { follow } from '../follow.ts';
+import { followGoal } from '../follow.ts';
 import { conditionOf, inWords } from '../readiness.ts';
 import { isInteractive } from '../terminal.ts';
 
@@ -163,7 +163,7 @@ async function read(
     progress: () => 'the operator asks the provider',
     stuck: () => undefined,
   };
-  await follow(context, goal, timeoutMs);
+  await followGoal(context, goal, timeoutMs);
   return seen;
 }
 

@@ -10,12 +10,12 @@ import { readServers } from '../backups.ts';
 import { requireName } from '../cluster.ts';
 import { agreed, cannotAsk, print, tell, type Context } from '../context.ts';
 import { CommandError, EXIT } from '../failure.ts';
-import { follow } from '../follow.ts';
+import { followGoal } from '../follow.ts';
 import { heldServer } from '../recorded-order.ts';
 import { progressLine, timeLeft } from '../progress.ts';
 import {
   canTakeOver,
-  markOf,
+  replacementMark,
   nextName,
   pairOf,
   replacementOf,
@@ -140,7 +140,7 @@ function requireWanted(next: VirtualServer, { name, fields }: Wanted): VirtualSe
     ...Object.keys(fields).filter((field) => !isDeepEqual(fields[field], given[field])),
   ];
   if (others.length === 0) return next;
-  const replaced = markOf(next)?.name ?? '';
+  const replaced = replacementMark(next)?.name ?? '';
   throw new CommandError(
     EXIT.usage,
     `${metadata.name} already replaces ${replaced}, with another ${others.join(', ')}: leave these flags out, or delete it first`,
@@ -166,7 +166,7 @@ async function untilReady(
     times: ({ status }: VirtualServer) => timeLeft(status?.task, now()),
     stuck: (seen: VirtualServer) => stuckServer(seen, cluster.where, now()),
   };
-  await follow(context, goal, timeoutMs);
+  await followGoal(context, goal, timeoutMs);
 }
 
 /** The object that is being deleted; undefined if it is gone already. Throws CommandError if it must stay. */
@@ -210,7 +210,7 @@ async function presentOld(
   if (ready?.metadata.uid !== next.metadata.uid || !canTakeOver(ready))
     throw fail(`${nextName} is no longer ready; ${name} stays`, `kubectl vps status ${nextName}${cluster.where}`);
   requireReplaceable(old, cluster.where, now());
-  if (markOf(ready)?.spec === specHash(old)) return old;
+  if (replacementMark(ready)?.spec === specHash(old)) return old;
   throw fail(
     `the spec of ${name} has changed since ${nextName} was ordered; ${name} stays`,
     `kubectl delete vps ${name}${cluster.where}   # if ${nextName} replaces it all the same`,
@@ -244,5 +244,5 @@ async function untilGone(context: Context, { metadata }: VirtualServer, timeoutM
     progress: (seen: VirtualServer | undefined, isNarrow: boolean) => seen && progressLine(seen, isNarrow),
     stuck: (seen: VirtualServer | undefined) => seen && stuckServer(seen, cluster.where, now()),
   };
-  await follow(context, goal, timeoutMs);
+  await followGoal(context, goal, timeoutMs);
 }

@@ -51,7 +51,7 @@ export async function resolveGone(context: Context, name: string, yes: boolean):
   print(context, [`server ${clean(identifier)} is marked as gone`, howToFollow(object, cluster.where)]);
 }
 
-export async function adopt(context: Context, name: string, identifier: string, yes: boolean): Promise<void> {
+export async function adoptServer(context: Context, name: string, identifier: string, yes: boolean): Promise<void> {
   requireIdentifier(identifier);
   const object = await context.cluster.get(name);
   // Adopting drops the order: if the order still completed, its server would belong to no object.

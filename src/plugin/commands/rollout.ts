@@ -4,7 +4,7 @@ import { RESTARTED_AT, type VirtualServerSet } from '../../api/virtual-server-se
 import { timestamp } from '../../base/duration.ts';
 import { print, tell, type Context } from '../context.ts';
 import { CommandError, EXIT } from '../failure.ts';
-import { follow, givenUp } from '../follow.ts';
+import { followGoal, givenUp } from '../follow.ts';
 import { inWords, setReadiness } from '../readiness.ts';
 import { isTemplate, type Revision } from '../revisions.ts';
 import { isComplete, rolloutLine } from '../set-progress.ts';
@@ -37,7 +37,7 @@ export async function rolloutStatus(context: Context, name: string, options: Rol
     progress: (set: VirtualServerSet) => (isComplete(set) ? undefined : rolloutLine(set)),
     stuck: (set: VirtualServerSet) => stuckSet(set, cluster.where),
   };
-  await follow(context, goal, options.timeoutMs);
+  await followGoal(context, goal, options.timeoutMs);
   print(context, [done]);
 }
 

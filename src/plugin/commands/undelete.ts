@@ -10,7 +10,7 @@ import { knownRecord } from '../../virtual-server/decision/known-record.ts';
 import { requireName } from '../cluster.ts';
 import { agreed, cannotAsk, print, tell, type Context } from '../context.ts';
 import { CommandError, EXIT, MovedError, TerminatingError } from '../failure.ts';
-import { follow } from '../follow.ts';
+import { followGoal } from '../follow.ts';
 import { heldServer, mayHold } from '../recorded-order.ts';
 import { progressLine } from '../progress.ts';
 import { applierOf } from '../replacement.ts';
@@ -156,7 +156,7 @@ async function untilNext(
     progress: (step: UndeletionStep | undefined, isNarrow: boolean) => progressLine(shownOf(step), isNarrow),
     stuck: (step: UndeletionStep | undefined) => stuckServer(shownOf(step), cluster.where, now()),
   };
-  await follow(context, goal, timeoutMs);
+  await followGoal(context, goal, timeoutMs);
 }
 
 export interface CancelOptions {
@@ -166,7 +166,7 @@ export interface CancelOptions {
 }
 
 /** Deletes the object, and ends the delay if asked. Throws CommandError if the operator would not cancel the server. */
-export async function cancel(context: Context, name: string, { now, yes }: CancelOptions): Promise<void> {
+export async function deleteAndCancel(context: Context, name: string, { now, yes }: CancelOptions): Promise<void> {
   const { cluster, terminal } = context;
   requireName(name);
   if (!yes && !isInteractive(terminal)) throw cannotAsk();

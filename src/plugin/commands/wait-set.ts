@@ -2,7 +2,7 @@
 import { SET_LABEL } from '../../api/names.ts';
 import type { VirtualServer } from '../../api/virtual-server.ts';
 import type { VirtualServerSet } from '../../api/virtual-server-set.ts';
-import { list } from '../../virtual-server-set/decision/set-sentences.ts';
+import { listNames } from '../../virtual-server-set/decision/set-sentences.ts';
 import { tell, type Context } from '../context.ts';
 import type { Goal } from '../follow.ts';
 import { setOf } from '../set-members.ts';
@@ -49,7 +49,7 @@ export function deletedSet(context: Context, name: string): Goal<Remains> {
     progress({ set, members }, isNarrow) {
       if (set !== undefined) return setProgressLine(set, isNarrow);
       if (members.length === 0) return undefined;
-      return `${members.length} left: ${list(members.map(({ metadata }) => metadata.name))}`;
+      return `${members.length} left: ${listNames(members.map(({ metadata }) => metadata.name))}`;
     },
     stuck: ({ members }) =>
       members.filter(isDeleting).flatMap((member) => stuckServer(member, cluster.where, now()) ?? [])[0],

@@ -1,14 +1,14 @@
 /** `kubectl vps wait`: follows a server or a set until it is ready, deleted or stuck. */
 import type { VirtualServer } from '../../api/virtual-server.ts';
 import { knownRecord } from '../../virtual-server/decision/known-record.ts';
+import { usualMs } from '../../virtual-server/decision/next-poll.ts';
 import { print, tell, type Context } from '../context.ts';
-import { follow, type Goal } from '../follow.ts';
+import { followGoal, type Goal } from '../follow.ts';
 import { isLive } from '../live.ts';
 import { duration, progressLine, timeLeft } from '../progress.ts';
-import { isCurrent, readiness } from '../readiness.ts';
+import { conditionOf, isCurrent, serverReadiness } from '../readiness.ts';
 import { stuckServer } from '../stuck.ts';
 import type { Target } from '../target.ts';
-import { usualReadyMs } from '../usual-time.ts';
 import { deletedSet, readySet } from './wait-set.ts';
 
 export interface WaitOptions {
@@ -28,9 +28,9 @@ export async function waitForAll(context: Context, targets: readonly Target[], o
 /** Resolves when the state is reached. Throws CommandError if the object is not there or stuck, or at the timeout. */
 async function waitFor(context: Context, { kind, name }: Target, options: WaitOptions): Promise<void> {
   const { for: wanted, timeoutMs } = options;
-  if (kind === 'server') await follow(context, server(context, name, wanted), timeoutMs);
-  else if (wanted === 'ready') await follow(context, readySet(context, name), timeoutMs);
-  else await follow(context, deletedSet(context, name), timeoutMs);
+  if (kind === 'server') await followGoal(context, server(context, name, wanted), timeoutMs);
+  else if (wanted === 'ready') await followGoal(context, readySet(context, name), timeoutMs);
+  else await followGoal(context, deletedSet(context, name), timeoutMs);
   print(context, [`${kind === 'set' ? 'set/' : ''}${name} is ${wanted === 'ready' ? 'ready' : 'gone'}`]);
 }
 
@@ -81,11 +81,32 @@ async function usualTime({ cluster }: Context, object: VirtualServer, signal: Ab
   return ms === undefined ? '' : `usually ${duration(ms)}`;
 }
 
+/**
+ * How long other servers of the product took from their order until they were first ready: the median (ms). Undefined if none
+ * tells.
+ */
+export function usualReadyMs({ metadata, spec }: VirtualServer, all: readonly VirtualServer[]): number | undefined {
+  const others = all.filter((other) => other.metadata.uid !== metadata.uid && other.spec.product === spec.product);
+  return usualMs(others.flatMap(readyMs).sort((a, b) => a - b));
+}
+
+/** A longer time includes an outage of the server, or your own work: Ready shows only when it became True the last time. */
+const LONGEST_MS = 60 * 60_000;
+
+function readyMs(object: VirtualServer): number[] {
+  const { mode, attemptedAt, readyAt } = knownRecord(object) ?? {};
+  const ready = conditionOf(object, 'Ready');
+  const since = readyAt ?? (ready?.status === 'True' ? ready.lastTransitionTime : undefined);
+  if (mode === 'adopt' || attemptedAt === undefined || since === undefined) return [];
+  const ms = Date.parse(since) - Date.parse(attemptedAt);
+  return ms > 0 && ms <= LONGEST_MS ? [ms] : [];
+}
+
 /** `uid`: of the object that was seen first. An object created since with the same name is another object. */
 function isReached(object: VirtualServer | undefined, uid: string | undefined, wanted: WaitOptions['for']): boolean {
   if (wanted === 'deleted') return object === undefined || (uid !== undefined && object.metadata.uid !== uid);
   if (object === undefined || object.metadata.deletionTimestamp !== undefined) return false;
-  return readiness(object).status === 'True' && isCurrent(object);
+  return serverReadiness(object).status === 'True' && isCurrent(object);
 }
 
 /** Whether the operator works toward the awaited state: `deleted` requires that the object is being deleted. */

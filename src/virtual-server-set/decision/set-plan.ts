@@ -8,7 +8,7 @@ import { slotsOf } from './limits.ts';
 import { groupsOf, situationOf, type Groups, type Situation } from './situation.ts';
 import { statusOf, type WithheldAction } from './set-status.ts';
 import { changesFor, manifestOf, type MemberManifest, type MemberPatch } from './template.ts';
-import { list } from './set-sentences.ts';
+import { listNames } from './set-sentences.ts';
 
 /** Names exactly the version that the plan was made for: a DELETE or a patch of any other version must fail. */
 export interface Version {
@@ -109,7 +109,9 @@ export function rejected({ action, message }: Rejection): WithheldAction {
 export function withheld(actions: readonly SetAction[]): WithheldAction | undefined {
   if (actions.length === 0) return undefined;
   const verbs = [...new Set(actions.map(({ type }) => type))];
-  const each = verbs.map((verb) => `${verb} ${list(actions.filter(({ type }) => type === verb).map(memberNameOf))}`);
+  const each = verbs.map(
+    (verb) => `${verb} ${listNames(actions.filter(({ type }) => type === verb).map(memberNameOf))}`,
+  );
   return {
     reason: 'ObserveOnly',
     message: `The operator only observes (--observe-only). The set would ${each.join(', and ')}`,
@@ -124,9 +126,9 @@ const EVENTS = {
 } as const satisfies Partial<Record<SetAction['type'], [AnyReason, string]>>;
 
 /** One Event for each kind of action that was carried out, however many members it changed. */
-export function eventsOf(done: readonly SetAction[]): EventNote[] {
+export function eventsOfActions(done: readonly SetAction[]): EventNote[] {
   return Object.entries(EVENTS).flatMap(([type, [reason, verb]]) => {
     const names = done.filter((action) => action.type === type).map(memberNameOf);
-    return names.length === 0 ? [] : [eventOf({ reason, message: `${verb} ${list(names)}` })];
+    return names.length === 0 ? [] : [eventOf({ reason, message: `${verb} ${listNames(names)}` })];
   });
 }

@@ -12,7 +12,7 @@ import type { Situation } from './situation.ts';
 const NAMED = 5;
 
 /** The first few names, and how many there are besides. */
-export function list(names: readonly string[]): string {
+export function listNames(names: readonly string[]): string {
   const more = names.length - NAMED;
   return names.slice(0, NAMED).join(', ') + (more > 0 ? ` and ${more} more` : '');
 }
@@ -48,7 +48,7 @@ export function deleting({ set, members, unresolved }: Situation): Quotation {
 export function unresolved({ set, outdated }: Situation, members: readonly Member[]): Quotation {
   const [first, ...others] = members;
   const own = first?.unresolved === undefined ? '' : note(first, first.unresolved);
-  const also = others.length === 0 ? '' : ` Also unresolved: ${list(others.map(({ name }) => name))}`;
+  const also = others.length === 0 ? '' : ` Also unresolved: ${listNames(others.map(({ name }) => name))}`;
   const message = `The set orders nothing while a member is unresolved. ${own}${also}`;
   const advice = first && joined(first.unresolved?.advice, sentences(abandoned(outdated, first), set));
   return { message, advice, quoted: first?.unresolved?.reason };
@@ -67,7 +67,7 @@ export function blocked({ set, blocked: members }: Situation): Quotation {
   const isOfTemplate = reason === 'InvalidSpec' || reason === 'CreateRejected';
   const template: Advice = { text: 'To correct spec.template', command: { verb: 'edit', type: SET_SHORT_NAME } };
   const own = first?.blocked === undefined ? '' : note(first, first.blocked);
-  const also = others.length === 0 ? '' : ` Also blocked: ${list(others.map((other) => other.name))}`;
+  const also = others.length === 0 ? '' : ` Also blocked: ${listNames(others.map((other) => other.name))}`;
   const message = `The set creates no further members while one cannot be ordered. ${own}${also}`;
   // The next rollout would replace a spec that you correct in the member.
   return { message, advice: isOfTemplate ? sentences([template], set) : first?.blocked?.advice, quoted: reason };
@@ -83,8 +83,8 @@ export function refused({ set }: Situation, problem: string): Quotation {
 export function nameTaken(situation: Situation): Quotation {
   const { set, taken, missing } = situation;
   const message = isFull(situation)
-    ? `${servers(missing)} to replace, but no name is free for a new one: objects that are not members have ${list(taken)}`
-    : `${servers(missing)} missing, but objects that are not members have their names: ${list(taken)}`;
+    ? `${servers(missing)} to replace, but no name is free for a new one: objects that are not members have ${listNames(taken)}`
+    : `${servers(missing)} missing, but objects that are not members have their names: ${listNames(taken)}`;
   return { message, advice: sentences(takenSteps(situation), set) };
 }
 
@@ -110,7 +110,7 @@ export function takenSteps(situation: Situation): Advice[] {
 export function deletionBlocked({ set, victims: { kept } }: Situation): Quotation {
   const [first, ...others] = kept;
   if (first === undefined) return { message: '' };
-  const also = others.length > 0 ? `. The same is true of ${list(others.map(({ name }) => name))}` : '';
+  const also = others.length > 0 ? `. The same is true of ${listNames(others.map(({ name }) => name))}` : '';
   const { why, step } = wayOut(first);
   return { message: `The set cannot delete member ${first.name}: ${why}${also}`, advice: sentences([step], set) };
 }
@@ -147,8 +147,8 @@ export function progress(situation: Situation): Quotation {
   const booting = (rolling ? updated : alive).filter((member) => !isAvailable(member));
   const leaving = [...members.filter((member) => member.deleting).map(({ name }) => name), ...situation.leaving];
   const waits = [
-    ...(booting.length > 0 ? [`${list(booting.map(({ name }) => name))} to become available`] : []),
-    ...(leaving.length > 0 ? [`the cancellation of ${list(leaving)}`] : []),
+    ...(booting.length > 0 ? [`${listNames(booting.map(({ name }) => name))} to become available`] : []),
+    ...(leaving.length > 0 ? [`the cancellation of ${listNames(leaving)}`] : []),
     ...(victims.postponed.length > 0 ? ['enough available members before the next deletion'] : []),
   ];
   const rest = rolling ? `, ${outdated.length} an earlier one` : missing > 0 ? `, ${missing} missing` : '';

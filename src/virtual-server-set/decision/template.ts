@@ -26,7 +26,7 @@ export function ordinalOf(set: string, name: string): number | undefined {
 }
 
 /** The name of the set that would give this name; undefined if none would. */
-export function setOf(name: string): string | undefined {
+export function givingSet(name: string): string | undefined {
   const set = name.slice(0, name.lastIndexOf('-'));
   return ordinalOf(set, name) === undefined ? undefined : set;
 }

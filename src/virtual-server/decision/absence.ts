@@ -23,7 +23,7 @@ import {
   type Memo,
   type Unlisted,
 } from './memo.ts';
-import type { Facts, Outcome, ServerAnswer } from './types.ts';
+import type { Outcome, ServerAnswer } from './types.ts';
 import { NO_OTHER, RESTORE_KEY } from './sentences.ts';
 import { isToExpire } from './expiry.ts';
 import type { Unrecognized } from './identity.ts';
@@ -42,7 +42,7 @@ const UNSEEN_PERIODS = 12;
  * Adds one denial of `what` (a server or a task) to the denials in the memo. Denials that come too fast count as one. A
  * gap longer than the grace period restarts the count, since it may hide a 200.
  */
-export function denied({ memo, monotonic, timing }: Facts, what: string, unlisted: Unlisted = 'no'): Denials {
+export function denied({ memo, monotonic, timing }: View, what: string, unlisted: Unlisted = 'no'): Denials {
   const before = memo.evidence.denials?.of === what ? memo.evidence.denials : undefined;
   const isStale = before !== undefined && monotonic - before.lastAt > timing.absenceMs;
   const lastAt = monotonic;
@@ -54,26 +54,21 @@ export function denied({ memo, monotonic, timing }: Facts, what: string, unliste
 }
 
 /** How long the denials of the record's server have to last (ms). */
-export function graceOf(
-  object: VirtualServer,
-  record: ServerRecord,
-  { memo, timing }: Facts,
-  denials: Denials | undefined,
-): number {
+export function graceOf({ object, memo, timing }: View, record: ServerRecord, denials: Denials | undefined): number {
   // A DELETE whose answer was lost explains why the server is gone. So does a failed order, if the list confirms it.
   const hasFailed = record.createFailure !== undefined && denials?.unlisted === 'yes';
   const isExplained = wasRequested(memo, record.identifier) || hasFailed;
   return timing.absenceMs * (wasRead(object, record) || isExplained ? 1 : UNSEEN_PERIODS);
 }
 
-export function isProven(denials: Denials, graceMs: number, { monotonic }: Facts): boolean {
+export function isProven(denials: Denials, graceMs: number, { monotonic }: View): boolean {
   return denials.counted >= neededFor(denials) && monotonic - denials.since >= graceMs;
 }
 
 const neededFor = ({ unlisted }: Denials): number => (unlisted === 'yes' ? NEEDED_UNLISTED : NEEDED);
 
 /** How long until the next check (ms). */
-export function pauseOf({ since }: Denials, graceMs: number, { monotonic, timing }: Facts): number {
+export function pauseOf({ since }: Denials, graceMs: number, { monotonic, timing }: View): number {
   const left = since + graceMs - monotonic;
   // The pause grows, but stays short enough that no gap restarts the count.
   const pause = Math.min(Math.max(timing.pollMs, (monotonic - since) / 8), timing.absenceMs / 2);
@@ -86,9 +81,8 @@ export function unprovenVerdict(
   what: string,
   graceMs: number,
   pauseMs: number,
-  facts: Facts,
+  { now, monotonic }: View,
 ): Verdict {
-  const { now, monotonic } = facts;
   const earliest = timestamp(now + Math.max(0, denials.since + graceMs - monotonic));
   const needed = neededFor(denials);
   return {
@@ -101,30 +95,28 @@ export function unprovenVerdict(
 }
 
 /** True if the object needs its server no longer. One that names a taker stays without its server, and tells you. */
-function isEnding(object: VirtualServer, record: ServerRecord, facts: Facts): boolean {
-  if (takerOf(object) !== undefined) return false;
-  return object.metadata.deletionTimestamp !== undefined || isToExpire(object, record, facts);
+function isEnding(view: View, record: ServerRecord): boolean {
+  if (takerOf(view.object) !== undefined) return false;
+  return view.deleting || isToExpire(view, record);
 }
 
 /** Applies your annotation when the provider does not show the server; undefined if there is none for this server. */
 export function goneByAnnotation(at: View, record: ServerRecord): Outcome | undefined {
-  const { object, facts } = at;
+  const { object } = at;
   if (record.identifier === undefined || !saysGone(object, record)) return undefined;
-  const goes = isEnding(object, record, facts);
-  return goes
-    ? goOn(withGone(facts.memo, record.identifier))
-    : sealed(at, record, jittered(facts.timing.resyncMs, facts));
+  const goes = isEnding(at, record);
+  return goes ? goOn(withGone(at.memo, record.identifier)) : sealed(at, record, jittered(at.timing.resyncMs, at));
 }
 
 /** Records the absence of the server, so that another server with its identifier is not mistaken for it later. */
 export function sealed(at: View, record: Held, afterMs: number): Outcome {
-  const { missingAt = timestamp(at.facts.now) } = record;
+  const { missingAt = timestamp(at.now) } = record;
   // What was open is answered: there is no server.
   const gone = record.missingAt === undefined ? { ...withoutOpen(record), missingAt } : record;
   const plan = { operation: 'look', afterMs } as const;
   const changed = gone === record ? undefined : gone;
   const parts = { record: gone, verdict: missingVerdict(at.object, gone) };
-  return endVisit(at, parts, plan, withoutFailures(at.facts.memo), changed);
+  return endVisit(at, parts, plan, withoutFailures(at.memo), changed);
 }
 
 function missingVerdict(
@@ -166,15 +158,15 @@ export function notRecognized(
   { isOther, why, accepts }: Unrecognized,
 ): Outcome {
   const { identifier } = record;
-  const at = withMemo(before, withEvidence(before.facts.memo, { unrecognized: identifier }));
-  const { object, facts } = at;
+  const at = withMemo(before, withEvidence(before.memo, { unrecognized: identifier }));
+  const { object } = at;
   // Either the object's server had counted as gone and another server got its identifier, or your annotation says that
   // it is gone.
   const isGone = (record.missingAt !== undefined && isOther) || saysGone(object, record);
-  if (isGone && isEnding(object, record, facts)) return goOn(withGone(facts.memo, identifier));
-  const pause = isProvisioned(object.status) ? facts.timing.resyncMs : facts.timing.pollMs;
-  const plan = { operation, afterMs: jittered(pause, facts) };
-  const memo = withoutFailures(facts.memo);
+  if (isGone && isEnding(at, record)) return goOn(withGone(at.memo, identifier));
+  const pause = isProvisioned(object.status) ? at.timing.resyncMs : at.timing.pollMs;
+  const plan = { operation, afterMs: jittered(pause, at) };
+  const memo = withoutFailures(at.memo);
   if (record.missingAt !== undefined && isOther)
     return endVisit(at, { record, verdict: missingVerdict(object, record, why) }, plan, memo);
   if (isGone) return sealed(at, record, plan.afterMs);
@@ -198,32 +190,32 @@ export function absent(
   operation: LookOperation,
   denial: Extract<ServerAnswer, { type: 'serverNotFound' }>,
 ): Outcome {
-  const { object, facts } = at;
+  const { object } = at;
   const { identifier } = record;
-  const goes = isEnding(object, record, facts);
-  const denials = denial.counts ? denied(facts, `server ${identifier}`, denial.unlisted) : facts.memo.evidence.denials;
-  const memo = withEvidence(withoutFailures(facts.memo), { denials });
+  const goes = isEnding(at, record);
+  const denials = denial.counts ? denied(at, `server ${identifier}`, denial.unlisted) : at.memo.evidence.denials;
+  const memo = withEvidence(withoutFailures(at.memo), { denials });
   if (goes && denial.counts && answeredCancel(memo, record.identifier) !== undefined)
     return goOn(withEvidence(memo, { end: { state: 'confirmed', identifier } }));
-  const grace = graceOf(object, record, facts, denials);
+  const grace = graceOf(at, record, denials);
   const isKnown = answeredCancel(memo, identifier) !== undefined || isKnownGone(memo, identifier);
-  const isProvenNow = isKnown || (denials && isProven(denials, grace, facts));
+  const isProvenNow = isKnown || (denials && isProven(denials, grace, at));
   const isGone = saysGone(object, record) || (denial.counts && isProvenNow);
   if (isGone === true && goes) return goOn(withGone(memo, identifier));
-  const resync = isProvisioned(object.status) ? facts.timing.resyncMs : facts.timing.pollMs;
+  const resync = isProvisioned(object.status) ? at.timing.resyncMs : at.timing.pollMs;
   if (record.missingAt !== undefined && !goes) {
-    const plan = { operation, afterMs: jittered(resync, facts) };
+    const plan = { operation, afterMs: jittered(resync, at) };
     return endVisit(at, { record, verdict: missingVerdict(object, record) }, plan, memo);
   }
-  if (isGone === true) return sealed(withMemo(at, withoutGone(memo)), record, jittered(resync, facts));
+  if (isGone === true) return sealed(withMemo(at, withoutGone(memo)), record, jittered(resync, at));
   if (!denial.counts || denials === undefined) {
-    const pause = goes ? facts.timing.pollMs : resync;
+    const pause = goes ? at.timing.pollMs : resync;
     const message =
       `Server ${identifier} is not visible with this API key, which does not prove that it is gone: ${denial.detail}. ` +
       'The operator keeps checking';
     return retryLater(at, operation, { record, verdict: { reason: 'ServerNotVisible', message } }, pause);
   }
-  const afterMs = pauseOf(denials, grace, facts);
-  const verdict = unprovenVerdict(denials, `server ${identifier}`, grace, afterMs, facts);
+  const afterMs = pauseOf(denials, grace, at);
+  const verdict = unprovenVerdict(denials, `server ${identifier}`, grace, afterMs, at);
   return endVisit(at, { record, verdict }, { operation, afterMs }, memo);
 }

@@ -39,7 +39,7 @@ export interface Case {
 type Steps = (about: Case) => Advice[];
 
 /** Writes IDENTIFIER where the identifier is unknown, or where the annotation cannot hold it. */
-export function adopt(identifier?: string): Command {
+export function adoptCommand(identifier?: string): Command {
   const isUsable = identifier !== undefined && identifierProblem(identifier) === undefined;
   return annotate(ADOPT_ANNOTATION, isUsable ? identifier : 'IDENTIFIER');
 }
@@ -68,7 +68,7 @@ const replace: Steps = ({ object }) => {
     : [REMOVE, { text: 'If you want another server, create a new object' }];
 };
 const CORRECT_SPEC: Steps = () => [edit('To correct spec')];
-const CORRECT_ADOPTION: Steps = () => [{ text: 'To correct the annotation', command: adopt() }];
+const CORRECT_ADOPTION: Steps = () => [{ text: 'To correct the annotation', command: adoptCommand() }];
 
 /** What you can do about an open attempt; none of it releases the object. */
 export function resolveSteps({ object, record }: Pick<Case, 'object' | 'record'>): Advice[] {
@@ -92,7 +92,7 @@ export function resolveSteps({ object, record }: Pick<Case, 'object' | 'record'>
         `Look in the provider's control panel, at least a minute after the order, for a server that ${created}no ` +
         'VirtualServer in any cluster holds',
     },
-    { text: 'If there is one', command: adopt(), then: ' with its identifier' },
+    { text: 'If there is one', command: adoptCommand(), then: ' with its identifier' },
     { text: 'If you are sure that there is none', ...none },
   ];
 }
@@ -223,7 +223,7 @@ const copied: Steps = ({ object }) => {
   const identifier = view.kind === 'foreign' ? view.record.identifier : undefined;
   const server = identifier === undefined ? 'its server' : `server ${identifier}`;
   return [
-    { text: `Otherwise, to take over ${server}`, command: adopt(identifier) },
+    { text: `Otherwise, to take over ${server}`, command: adoptCommand(identifier) },
     {
       text: `To leave ${server} alone and order a new one`,
       command: annotate(START_OVER_ANNOTATION, object.metadata.uid),
@@ -266,7 +266,7 @@ const ADVICE: Partial<Record<Reason, Steps>> = {
   TaskInUse: (about) => [
     ...(about.subject === undefined
       ? []
-      : [{ text: 'If the server that it names now belongs to this order', command: adopt(about.subject) }]),
+      : [{ text: 'If the server that it names now belongs to this order', command: adoptCommand(about.subject) }]),
     ...resolveSteps(about),
   ],
   CreateOutcomeUnknown: resolveSteps,
@@ -298,7 +298,7 @@ const ADVICE: Partial<Record<Reason, Steps>> = {
         ]
       : letGo(object, "If you have none and the provider's control panel shows no server that you need"),
   RecordMissing: ({ object }) => [
-    { text: "If the provider's control panel shows the server of this object", command: adopt() },
+    { text: "If the provider's control panel shows the server of this object", command: adoptCommand() },
     ...letGo(object, 'If it shows none'),
   ],
   RecordMismatch: copied,

@@ -17,7 +17,7 @@ import { withEvidence, withoutFailures, type Denials, type Failure } from './mem
 import { endVisit, failed, goOn, retryLater } from './outcome.ts';
 import { withoutSilence, withSilence } from './silent-task.ts';
 import { taskField } from './server-status.ts';
-import type { Facts, Operation, Outcome, ServerAnswer } from './types.ts';
+import type { Operation, Outcome, ServerAnswer } from './types.ts';
 import { park, withMemo, type OwnView, type View } from './view.ts';
 
 /** How many answers in a row say that an order failed. */
@@ -36,28 +36,27 @@ export interface PolledRecord {
 /** The task has answered with an error that says why the order failed. */
 export function taskFailed(before: View, polled: PolledRecord, error: ResponseError): Outcome {
   const { record } = polled;
-  const { facts } = before;
-  const failure = failedAgain(facts, record.task ?? 0, cut(error.said, MAX_SAID));
-  const at = withMemo(before, withEvidence(facts.memo, { failure }));
-  if (record.createFailure === undefined && !stays(failure, error.status, facts)) return failed(at, 'follow', error);
+  const failure = failedAgain(before, record.task ?? 0, cut(error.said, MAX_SAID));
+  const at = withMemo(before, withEvidence(before.memo, { failure }));
+  if (record.createFailure === undefined && !stays(failure, error.status, before)) return failed(at, 'follow', error);
   return confirmed(at, polled, failure.said);
 }
 
 /** The provider has forgotten a failed task. Undefined if the task did not fail. */
 export function forgottenFailure(at: View, polled: PolledRecord): Outcome | undefined {
   const { record } = polled;
-  const { failure } = at.facts.memo.evidence;
+  const { failure } = at.memo.evidence;
   const said = record.createFailure?.said ?? (failure?.task === record.task ? failure?.said : undefined);
   return said === undefined ? undefined : confirmed(at, polled, said);
 }
 
-function failedAgain({ memo, monotonic }: Facts, task: TaskNumber, said: string): Failure {
+function failedAgain({ memo, monotonic }: View, task: TaskNumber, said: string): Failure {
   const { failure } = memo.evidence;
   if (failure?.task !== task) return { task, said, count: 1, since: monotonic };
   return { ...failure, said, count: failure.count + 1 };
 }
 
-function stays({ count, since }: Failure, status: number, { monotonic, timing }: Facts): boolean {
+function stays({ count, since }: Failure, status: number, { monotonic, timing }: View): boolean {
   return count >= NEEDED && (!PASSING.has(status) || monotonic - since >= timing.absenceMs);
 }
 
@@ -66,11 +65,10 @@ function confirmed(at: View, { known, record: before }: PolledRecord, said: stri
   const generation = before.createFailure?.generation ?? at.object.metadata.generation;
   const record = before.createFailure?.said === said ? before : { ...before, createFailure: { said, generation } };
   const isNew = record !== known;
-  if (record.identifier !== undefined)
-    return goOn(withSilence(at.facts.memo, { why: 'failed' }), isNew ? { record } : {});
+  if (record.identifier !== undefined) return goOn(withSilence(at.memo, { why: 'failed' }), isNew ? { record } : {});
   const verdict = verdictOf(record, 'The task has named no server, but the provider may have created one');
   const parts = { record, verdict, fields: { task: taskField(record.task, said) } };
-  return retryLater(at, 'follow', parts, at.facts.timing.pollMs, isNew ? record : undefined);
+  return retryLater(at, 'follow', parts, at.timing.pollMs, isNew ? record : undefined);
 }
 
 /** The order has failed, and the provider does not show its server. */
@@ -84,24 +82,23 @@ export function failedUnseen(
   if (answer.type === 'failed' || !answer.counts) {
     const detail = answer.type === 'failed' ? ended(answer.error.message) : `${answer.detail}.`;
     const situation = `Whether server ${identifier} exists is not known: ${detail} The operator keeps checking`;
-    const at = withMemo(before, withoutSilence(before.facts.memo));
-    return retryLater(at, 'follow', { record, fields, verdict: verdictOf(record, situation) }, at.facts.timing.pollMs);
+    const at = withMemo(before, withoutSilence(before.memo));
+    return retryLater(at, 'follow', { record, fields, verdict: verdictOf(record, situation) }, at.timing.pollMs);
   }
-  const denials = denied(before.facts, `server ${identifier}`, answer.unlisted);
-  const at = withMemo(before, withEvidence(withoutSilence(before.facts.memo), { denials }));
-  const { facts, object } = at;
-  const grace = graceOf(object, record, facts, denials);
-  const isDenied = isProven(denials, grace, facts);
+  const denials = denied(before, `server ${identifier}`, answer.unlisted);
+  const at = withMemo(before, withEvidence(withoutSilence(before.memo), { denials }));
+  const grace = graceOf(at, record, denials);
+  const isDenied = isProven(denials, grace, at);
   if (isDenied && denials.unlisted !== 'no' && record.attempt !== undefined)
-    return goOn(withEvidence(facts.memo, { createdNothing: { attempt: record.attempt, at: facts.monotonic } }));
+    return goOn(withEvidence(at.memo, { createdNothing: { attempt: record.attempt, at: at.monotonic } }));
   const parts = { record, fields, verdict: verdictOf(record, situationOf(at, record, denials, grace)) };
-  if (isDenied) return retryLater(at, 'follow', parts, facts.timing.pollMs);
-  const plan = { operation: 'follow', afterMs: pauseOf(denials, grace, facts) } as const;
-  return endVisit(at, parts, plan, withoutFailures(facts.memo));
+  if (isDenied) return retryLater(at, 'follow', parts, at.timing.pollMs);
+  const plan = { operation: 'follow', afterMs: pauseOf(denials, grace, at) } as const;
+  return endVisit(at, parts, plan, withoutFailures(at.memo));
 }
 
 function situationOf(
-  { facts }: View,
+  { now, monotonic }: View,
   { identifier = '' }: ServerRecord,
   { unlisted, since }: Denials,
   grace: number,
@@ -111,7 +108,7 @@ function situationOf(
       `The provider does not show server ${identifier}, but it has no list of servers that proves that none was created. ` +
       'So the operator orders no other one without you'
     );
-  const at = timestamp(facts.now + Math.max(0, since + grace - facts.monotonic));
+  const at = timestamp(now + Math.max(0, since + grace - monotonic));
   return (
     `The provider does not show server ${identifier}, and its list of servers does not have it. If this lasts until ${at}, ` +
     'the operator orders again'
@@ -137,23 +134,22 @@ export function pauseAfterFailed(count: number): number {
 const PROOF_MS = 30_000;
 
 /** The order has failed, and the list of servers proves that it created no server: another order may follow after a pause. */
-export function createHasFailed({ own, object, facts }: OwnView): Operation | undefined {
-  const { createdNothing } = facts.memo.evidence;
+export function createHasFailed({ own, object, memo, monotonic, now }: OwnView): Operation | undefined {
+  const { createdNothing } = memo.evidence;
   if (own.createFailure === undefined || createdNothing?.attempt !== own.attempt) return undefined;
-  if (createdNothing === undefined || facts.monotonic - createdNothing.at > PROOF_MS) return undefined;
-  const retryAt = timestamp(facts.now + pauseAfterFailed((own.failed?.length ?? 0) + 1));
+  if (createdNothing === undefined || monotonic - createdNothing.at > PROOF_MS) return undefined;
+  const retryAt = timestamp(now + pauseAfterFailed((own.failed?.length ?? 0) + 1));
   const isEdited = own.createFailure.generation !== object.metadata.generation;
   return { type: 'record', record: withFailedOrder(own, isEdited ? undefined : retryAt), why: 'createFailed' };
 }
 
 /** The next order waits; a plan that this process has made already knows what you have changed since. */
-export function nextOrderWaits({ own, facts }: View): Operation | undefined {
+export function nextOrderWaits({ own, memo, now }: View): Operation | undefined {
   const last = own?.failed?.at(-1);
-  if (own?.failed === undefined || last?.retryAt === undefined || facts.memo.plan?.operation === 'order')
-    return undefined;
-  const left = Math.min(Date.parse(last.retryAt) - facts.now, pauseAfterFailed(own.failed.length));
+  if (own?.failed === undefined || last?.retryAt === undefined || memo.plan?.operation === 'order') return undefined;
+  const left = Math.min(Date.parse(last.retryAt) - now, pauseAfterFailed(own.failed.length));
   if (left <= 0) return undefined;
-  const at = timestamp(facts.now + left);
+  const at = timestamp(now + left);
   const message =
     `${ended(last.said ?? '')} The last order failed and created no server: the provider's list of servers does not have ` +
     `server ${last.identifier}. The operator orders again in ${durationText(left)} (at ${at}), and at once when you change ` +

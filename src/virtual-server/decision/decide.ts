@@ -19,7 +19,7 @@ import {
   withoutHandledOrphans,
 } from './inputs.ts';
 import { isProvisioned } from './server-status.ts';
-import type { Facts, Operation } from './types.ts';
+import type { Operation } from './types.ts';
 import { isOwnNamespace, namesOf, unknownMessage } from './sentences.ts';
 import { firstSeen, isOverdue, notDue, park, taskIsOver, type OwnView, type View } from './view.ts';
 import { isSameIdentifier } from '../../base/identifier.ts';
@@ -213,16 +213,17 @@ export function recordIsStale({ record }: View): Operation | undefined {
  * Another object has taken the server over, so this one must not cancel it. Comes before `objectIsPaused`: no call to the
  * provider is needed.
  */
-export function serverIsTakenOver({ own, deleting, facts }: View): Operation | undefined {
-  const { takenBy } = facts.handOver;
+export function serverIsTakenOver(view: View): Operation | undefined {
+  const { own, deleting } = view;
+  const { takenBy } = view.handOver;
   if (!deleting || takenBy === undefined || own?.identifier === undefined) return undefined;
-  return giverIsStillThere(facts) ?? { type: 'handOver', record: own, taker: takenBy };
+  return giverIsStillThere(view) ?? { type: 'handOver', record: own, taker: takenBy };
 }
 
 const GIVER_RECHECK_MS = 5_000;
 
 /** Only this object keeps its giver from the server: without this one, the giver holds the server again, and may cancel it. */
-function giverIsStillThere({ handOver: { giver } }: Facts): Operation | undefined {
+function giverIsStillThere({ handOver: { giver } }: View): Operation | undefined {
   if (giver === undefined) return undefined;
   const message = `This object has taken over the server of ${giver}, and the server stays. The object goes as soon as ${giver} is gone`;
   return park('HandOverPending', message, { afterMs: GIVER_RECHECK_MS });
@@ -238,10 +239,10 @@ export function objectIsPaused({ object }: View): Operation | undefined {
  * has named a server, the provider must have denied that server.
  */
 export function attemptCreatedNothing(view: OwnView): Operation | undefined {
-  const { own, object, facts, inputs } = view;
+  const { own, object, inputs } = view;
   if (own.attempt === undefined || !saysNotCreated(object, own)) return undefined;
   const { identifier, task } = own;
-  const { denials, asked } = facts.memo.evidence;
+  const { denials, asked } = view.memo.evidence;
   const lost = (isClaimed(own) || (isNamed(own) && own.task === undefined)) && !mayBeInFlight(view);
   const isDenied = identifier === undefined || denials?.of === `server ${identifier}`;
   const fruitless = task !== undefined && isDenied && isHopeless(view, own) && asked === inputs && !taskIsOver(view);
@@ -279,14 +280,14 @@ export function serverHasExpired(view: OwnView): Operation | undefined {
   return { type: 'release', why: 'cancelled', record: own };
 }
 
-export function identifierIsHeldTwice({ own, facts, object, deleting }: OwnView): Operation | undefined {
+export function identifierIsHeldTwice({ own, object, deleting, others, timing }: OwnView): Operation | undefined {
   if (own.identifier === undefined || (deleting && object.spec.deletionPolicy === 'Retain')) return undefined;
   const { account, fingerprint } = own;
   // An object that is only about to adopt the server is left out: it will see this object as the holder.
-  const holders = facts.others.withServer(own.identifier, { account, fingerprint, held: true });
+  const holders = others.withServer(own.identifier, { account, fingerprint, held: true });
   if (holders.length === 0) return undefined;
   const message = `Server ${own.identifier} is also held by ${namesOf(holders, object)}. The operator makes no calls for this server`;
-  const when = { afterMs: facts.timing.pollMs };
+  const when = { afterMs: timing.pollMs };
   // If you can see only one of the objects, you must not give the server away.
   if (holders.every((holder) => isOwnNamespace(holder, object)))
     return park('IdentifierInUse', message, when, holders.join(', '));
@@ -296,8 +297,8 @@ export function identifierIsHeldTwice({ own, facts, object, deleting }: OwnView)
 
 /** Another object of the namespace names this one as the one that gets its server. */
 export function serverIsGiven(view: View): Operation | undefined {
-  const { record, own, facts } = view;
-  const [giver, ...rest] = facts.handOver.givers;
+  const { record, own } = view;
+  const [giver, ...rest] = view.handOver.givers;
   if (giver === undefined || record.kind === 'missing') return undefined;
   const others = rest.filter(({ isEnding }) => isEnding).map(({ name }) => name);
   if (giver.isEnding) return notDue(view, 'takeOver') ?? { type: 'takeOver', record: own, giver: giver.name, others };
@@ -327,9 +328,10 @@ export function serverIsToBeTakenOver({ object, adoption }: View): Operation | u
 }
 
 /** After the expiry, order and adopt nothing: the operator would have to cancel the server at once. */
-export function timeIsOver({ own, object, facts }: View): Operation | undefined {
+export function timeIsOver(view: View): Operation | undefined {
+  const { own, object } = view;
   const at = expiryOf(object, own);
-  if (at === undefined || clockOf(facts) < at) return undefined;
+  if (at === undefined || clockOf(view) < at) return undefined;
   return park('Expired', 'spec.expiresAt is in the past, so the operator orders and adopts nothing');
 }
 
@@ -345,14 +347,14 @@ export function annotationIsUnknown({ object }: View): Operation | undefined {
 }
 
 export function serverIsToBeOrdered(view: View): Operation {
-  const { facts, own, deleting } = view;
+  const { own, deleting } = view;
   // The last line of defense against a second order: no earlier check may let such an object through.
   if (deleting || (own !== undefined && holdsSomething(own))) throw new Error('a server is held, or may be: no create');
-  return notDue(view, 'order') ?? journalIsUnavailable(facts) ?? { type: 'order', record: own };
+  return notDue(view, 'order') ?? journalIsUnavailable(view) ?? { type: 'order', record: own };
 }
 
 /** Without a journal the order could not be sent, so claim nothing. */
-function journalIsUnavailable({ journalProblem, timing }: Facts): Operation | undefined {
+function journalIsUnavailable({ journalProblem, timing }: View): Operation | undefined {
   if (journalProblem === undefined) return undefined;
   const message =
     `The operator cannot write its journal in --journal-dir: ${journalProblem}. The operator orders nothing until it can, ` +
@@ -381,35 +383,36 @@ export function adoptionIsAsked(view: View): Operation | undefined {
 }
 
 export function createIsInFlight(view: OwnView): Operation | undefined {
-  const { own, facts, deleting } = view;
+  const { own, deleting } = view;
   if (!mayBeInFlight(view)) return undefined;
   // A living object looks for the server meanwhile.
   if (isNamed(own)) {
     const message = `Order ${own.attempt} under the identifier ${own.identifier} may still be on its way to the provider. The operator waits until it can no longer arrive`;
-    return deleting ? park('CreateInFlight', message, { afterMs: arrivesInMs(own, facts) }) : undefined;
+    return deleting ? park('CreateInFlight', message, { afterMs: arrivesInMs(own, view) }) : undefined;
   }
   const { attempt = '' } = own;
   return park(
     'CreateInFlight',
     `Another process of the operator claimed order ${attempt} and may still be sending it. The operator waits until that process can no longer send it`,
-    { afterMs: firstSeen(attempt, facts) + facts.timing.takeoverMs - facts.now },
+    { afterMs: firstSeen(attempt, view) + view.timing.takeoverMs - view.now },
   );
 }
 
 /** True while the order of the record's attempt may still be on its way, from this process or another one. */
-export function mayBeInFlight({ own, facts }: OwnView): boolean {
-  if (isNamed(own)) return own.task === undefined && mayArrive(own, facts);
+export function mayBeInFlight(view: OwnView): boolean {
+  const { own } = view;
+  if (isNamed(own)) return own.task === undefined && mayArrive(own, view);
   if (!isClaimed(own)) return false;
-  if (facts.notes.some((note) => note.attempt === own.attempt)) return false;
-  return facts.now - firstSeen(own.attempt, facts) < facts.timing.takeoverMs;
+  if (view.notes.some((note) => note.attempt === own.attempt)) return false;
+  return view.now - firstSeen(own.attempt, view) < view.timing.takeoverMs;
 }
 
 /**
  * True if waiting will not resolve the order (what is open is `hopeless`, or the order has failed), or if its task has run for
  * more than an hour.
  */
-export function isHopeless({ facts }: View, own: ServerRecord): boolean {
-  return openReason(own, 'hopeless') !== undefined || isOverdue(own, facts.now);
+export function isHopeless({ now }: View, own: ServerRecord): boolean {
+  return openReason(own, 'hopeless') !== undefined || isOverdue(own, now);
 }
 
 export function createOutcomeIsUnknown({ own }: OwnView): Operation | undefined {
@@ -420,33 +423,33 @@ export function createOutcomeIsUnknown({ own }: OwnView): Operation | undefined 
 }
 
 export function taskRuns(view: OwnView): Operation | undefined {
-  const { own, facts } = view;
+  const { own } = view;
   if (own.task === undefined || taskIsOver(view) || isTaskLost(view)) return undefined;
-  const { identifier, task } = own;
+  const { task } = own;
   // The task has just failed again: whether its server exists is found out by the cancellation.
-  const { task: evidence } = facts.memo.evidence;
-  const isFailed = evidence?.state === 'silent' && evidence.why === 'failed' && identifier !== undefined;
-  if (isFailed && (view.deleting || isToExpire(view.object, own, facts))) return undefined;
-  if (facts.memo.evidence.task?.state === 'silent' && identifier !== undefined)
-    return notDue(view, 'look') ?? { type: 'look', record: own, identifier };
+  const { task: evidence } = view.memo.evidence;
+  const isFailed = evidence?.state === 'silent' && evidence.why === 'failed' && own.identifier !== undefined;
+  if (isFailed && (view.deleting || isToExpire(view, own))) return undefined;
+  if (view.memo.evidence.task?.state === 'silent' && own.identifier !== undefined)
+    return notDue(view, 'look') ?? { type: 'look', record: own };
   return notDue(view, 'follow') ?? { type: 'follow', record: own, task };
 }
 
 /** The same guards as for a deletion: a live read, the lease, one holder, protection. */
 export function serverIsToExpire(view: OwnView): Operation | undefined {
-  const { own, object, facts } = view;
-  if (own.identifier === undefined || !isToExpire(object, own, facts)) return undefined;
-  if (isGone(facts.memo, own.identifier)) return { type: 'expire', record: own };
-  return notDue(view, 'cancel') ?? { type: 'cancel', record: own, identifier: own.identifier };
+  const { own } = view;
+  if (own.identifier === undefined || !isToExpire(view, own)) return undefined;
+  if (isGone(view.memo, own.identifier)) return { type: 'expire', record: own };
+  return notDue(view, 'cancel') ?? { type: 'cancel', record: own };
 }
 
 export function serverIsHeld(view: OwnView): Operation | undefined {
-  const { own, facts, object } = view;
+  const { own, object } = view;
   if (own.identifier === undefined) return undefined;
   // Fill in a wiped status at once, unless the last call failed.
-  const known = isProvisioned(object.status) || facts.memo.failures > 0;
+  const known = isProvisioned(object.status) || view.memo.failures > 0;
   const wait = known ? notDue(view, 'look') : undefined;
-  return wait ?? { type: 'look', record: own, identifier: own.identifier };
+  return wait ?? { type: 'look', record: own };
 }
 
 /** If nothing was created, no credentials are needed. */
@@ -460,10 +463,11 @@ export function nothingIsOwed({ own, record, adoption }: View): Operation | unde
  * A retained server must have an identifier. Until then the operator follows the order, or waits until you resolve its
  * outcome.
  */
-export function serverIsRetained({ own, object, facts }: OwnView): Operation | undefined {
+export function serverIsRetained(view: OwnView): Operation | undefined {
+  const { own, object } = view;
   if (object.spec.deletionPolicy !== 'Retain' || own.identifier === undefined) return undefined;
   if (takerOf(object) !== undefined) return undefined;
-  return giverIsStillThere(facts) ?? { type: 'release', why: 'retained', record: own };
+  return giverIsStillThere(view) ?? { type: 'release', why: 'retained', record: own };
 }
 
 /** Protection only concerns the cancellation, so a server to retain needs none, even if it is still unknown. */
@@ -478,23 +482,23 @@ export function serverIsProtected({ object }: View): Operation | undefined {
  * followed first: only a server that is known can be cancelled, or taken over.
  */
 export function serverIsKept(view: OwnView): Operation | undefined {
-  const { own, object, facts } = view;
+  const { own, object } = view;
   // Report that the server is gone, because you may be waiting for it.
-  const isOver = isGone(facts.memo, own.identifier) && takerOf(object) === undefined;
-  return !keepsServer(object, own, facts) || isOver ? undefined : serverIsHeld(view);
+  const isOver = isGone(view.memo, own.identifier) && takerOf(object) === undefined;
+  return !keepsServer(view, own) || isOver ? undefined : serverIsHeld(view);
 }
 
 export function serverIsToBeCancelled(view: OwnView): Operation | undefined {
-  const { own, facts } = view;
+  const { own } = view;
   if (own.identifier === undefined) return undefined;
-  if (isGone(facts.memo, own.identifier)) {
+  if (isGone(view.memo, own.identifier)) {
     // The object's own server no longer exists, so the message must not advise to keep it.
     if (own.orphans !== undefined) return park('OrphanedServer', orphanMessage({ orphans: own.orphans }));
     return {
       type: 'release',
-      why: endOf(facts.memo, own.identifier)?.state === 'confirmed' ? 'cancelled' : 'gone',
+      why: endOf(view.memo, own.identifier)?.state === 'confirmed' ? 'cancelled' : 'gone',
       record: own,
     };
   }
-  return notDue(view, 'cancel') ?? { type: 'cancel', record: own, identifier: own.identifier };
+  return notDue(view, 'cancel') ?? { type: 'cancel', record: own };
 }

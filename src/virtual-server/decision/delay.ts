@@ -5,7 +5,7 @@ import type { VirtualServer } from '../../api/virtual-server.ts';
 import { clockOf, expiryOf, timeOf } from './expiry.ts';
 import { isToCancelNow, takerOf } from './inputs.ts';
 import { endOf, type Memo } from './memo.ts';
-import type { Facts } from './types.ts';
+import type { View } from './view.ts';
 
 /**
  * When the operator may cancel the server of a deleted object (ms since the epoch): at the end of the delay, or at its
@@ -21,13 +21,13 @@ export function delayEndOf(object: VirtualServer, record: ServerRecord | undefin
 }
 
 /** True while the deleted object keeps its server. The clock is the one that decides about expiry. */
-export function isDelayed(object: VirtualServer, record: ServerRecord | undefined, facts: Facts): boolean {
-  return clockOf(facts) < (delayEndOf(object, record) ?? -Infinity);
+export function isDelayed(view: View, record: ServerRecord | undefined): boolean {
+  return clockOf(view) < (delayEndOf(view.object, record) ?? -Infinity);
 }
 
 /** True while the deleted object keeps its server, by its delay or because it is to hand the server over. */
-export function keepsServer(object: VirtualServer, record: ServerRecord | undefined, facts: Facts): boolean {
-  return takerOf(object) !== undefined || isDelayed(object, record, facts);
+export function keepsServer(view: View, record: ServerRecord | undefined): boolean {
+  return takerOf(view.object) !== undefined || isDelayed(view, record);
 }
 
 /**
@@ -40,7 +40,7 @@ export function isAskedToCancel({ status }: VirtualServer, { identifier }: Serve
 }
 
 /** ms until the delay ends; Infinity if there is none, or if it has ended. */
-export function untilDelayEnd(object: VirtualServer, record: ServerRecord | undefined, facts: Facts): number {
-  const left = (delayEndOf(object, record) ?? Infinity) - clockOf(facts);
+export function untilDelayEnd(view: View, record: ServerRecord | undefined): number {
+  const left = (delayEndOf(view.object, record) ?? Infinity) - clockOf(view);
   return left > 0 ? left : Infinity;
 }

@@ -5,8 +5,7 @@ import type { VirtualServer } from '../../api/virtual-server.ts';
 import type { Finding } from '../../controller/conditions.ts';
 import { isPaused } from '../../api/server-state.ts';
 import { readySince } from './format-1.ts';
-import { cancelIsForbidden } from './view.ts';
-import type { Facts } from './types.ts';
+import { cancelIsForbidden, type View } from './view.ts';
 
 /** How long before its expiry the object announces it (ms). */
 const NOTICE_MS = 24 * UNITS_MS.h;
@@ -36,19 +35,19 @@ export function timeOf(text: string): number | undefined {
  * The time that decides about expiry (ms): the earlier of this machine's clock and the API server's, so that one clock
  * that jumps ahead cancels nothing.
  */
-export function clockOf({ now, apiServerNow }: Facts): number {
+export function clockOf({ now, apiServerNow }: Pick<View, 'now' | 'apiServerNow'>): number {
   return Math.min(now, apiServerNow ?? now);
 }
 
 /** True if the server has expired and nothing forbids cancelling it. */
-export function isToExpire(object: VirtualServer, record: ServerRecord, facts: Facts): boolean {
-  const at = expiryOf(object, record);
-  return at !== undefined && clockOf(facts) >= at && cancelIsForbidden(object) === undefined;
+export function isToExpire(view: View, record: ServerRecord): boolean {
+  const at = expiryOf(view.object, record);
+  return at !== undefined && clockOf(view) >= at && cancelIsForbidden(view.object) === undefined;
 }
 
 /** ms until the expiry; Infinity if there is none, or if it has passed: after that, time no longer decides. */
-export function untilExpiry(object: VirtualServer, record: ServerRecord | undefined, facts: Facts): number {
-  const left = (expiryOf(object, record) ?? Infinity) - clockOf(facts);
+export function untilExpiry(view: View, record: ServerRecord | undefined): number {
+  const left = (expiryOf(view.object, record) ?? Infinity) - clockOf(view);
   return left > 0 ? left : Infinity;
 }
 
@@ -57,9 +56,8 @@ export function untilExpiry(object: VirtualServer, record: ServerRecord | undefi
  * behind must not shorten the life of a server.
  */
 export function withReadyAt(
-  object: VirtualServer,
+  { object, now, apiServerNow }: Pick<View, 'object' | 'now' | 'apiServerNow'>,
   record: Held,
-  { now, apiServerNow }: Pick<Facts, 'now' | 'apiServerNow'>,
 ): Held {
   const { metadata } = object;
   if (record.readyAt !== undefined) return record;

@@ -266,7 +266,7 @@ export function isInDoubt(object: VirtualServer, { evidence }: Memo): boolean {
 /** Whether a server that was just read is the one in the record. `use`: the purpose, unless there is doubt. */
 export function recognizeFor(
   use: 'cancel' | 'look',
-  { object, facts: { memo, others } }: View,
+  { object, memo, others }: View,
   record: Held,
   { server, account }: ShownServer,
 ): Recognition {

@@ -29,6 +29,7 @@ import {
 import type { VirtualServer } from '../../api/virtual-server.ts';
 import { openIn } from '../../api/open.ts';
 import { isPaused } from '../../api/server-state.ts';
+import { err, ok, type Result } from '../../base/result.ts';
 import { fromFormat1 } from './format-1.ts';
 import type { AttemptNote } from './types.ts';
 
@@ -82,11 +83,12 @@ function fromCopies(object: VirtualServer, copies: Copies, notes: readonly Attem
     return finalizers?.includes(FINALIZER) === true ? { kind: 'missing' } : { kind: 'none' };
   }
   const merged = withNotes(copies.merged, notes, uid);
-  if ('problem' in merged) return { kind: 'conflict', ...merged };
+  if (!merged.ok) return { kind: 'conflict', ...merged.error };
+  const record = merged.value;
   const held = finalizers?.includes(FINALIZER) === true || object.metadata.deletionTimestamp !== undefined;
   // A different key order is not a change, or two versions that run in turn would keep rewriting the record.
-  const isWritten = own !== undefined && !copies.isAdded && isDeepEqual(ofAnnotation(object, own, merged), own);
-  return { kind: 'own', record: merged, stale: !isWritten || !held || isOutlived(mirror, merged) };
+  const isWritten = own !== undefined && !copies.isAdded && isDeepEqual(ofAnnotation(object, own, record), own);
+  return { kind: 'own', record, stale: !isWritten || !held || isOutlived(mirror, record) };
 }
 
 /**
@@ -126,7 +128,7 @@ interface Copies {
   /** The record from its two places, if it belongs to this object. */
   own: ServerRecord | undefined;
   mirror: ServerRecord | undefined;
-  merged: MergeResult | undefined;
+  merged: Result<ServerRecord | undefined, Contradiction>;
   /** The merged record has something that neither copy has. */
   isAdded: boolean;
   /** What follows from them without the journal; computed when first asked for. */
@@ -149,8 +151,9 @@ function copiesOf(object: VirtualServer): Copies {
   const found = mirrorIn(object.status);
   const mirror = found?.owner === uid ? found : undefined;
   const stored = mergeRecords(own, mirror);
-  const merged = stored === undefined || 'problem' in stored ? stored : fromFormat1(stored, object);
-  const copies: Copies = { parsed, own, mirror, merged, isAdded: merged !== stored };
+  const record = stored.ok && stored.value !== undefined ? fromFormat1(stored.value, object) : undefined;
+  const merged = stored.ok ? ok(record) : stored;
+  const copies: Copies = { parsed, own, mirror, merged, isAdded: stored.ok && record !== stored.value };
   recent.set(object, copies);
   return copies;
 }
@@ -171,8 +174,6 @@ function isOutlived(mirror: ServerRecord | undefined, record: ServerRecord): boo
   return mirror?.attempt !== undefined && mirror.attempt !== record.attempt;
 }
 
-type MergeResult = ServerRecord | Contradiction;
-
 interface Contradiction {
   /** Names the field and both values. */
   problem: string;
@@ -185,8 +186,11 @@ interface Contradiction {
  * apply, and while the server is being created, the annotation may lag instead. Either way the later one has everything
  * that the earlier one has, and more. Anything else is a contradiction that only you can resolve.
  */
-function mergeRecords(annotated: ServerRecord | undefined, mirror: ServerRecord | undefined): MergeResult | undefined {
-  if (annotated === undefined || mirror === undefined) return annotated ?? mirror;
+function mergeRecords(
+  annotated: ServerRecord | undefined,
+  mirror: ServerRecord | undefined,
+): Result<ServerRecord | undefined, Contradiction> {
+  if (annotated === undefined || mirror === undefined) return ok(annotated ?? mirror);
   return mergeBoth(annotated, ofSameRequest(annotated, mirror));
 }
 
@@ -196,17 +200,17 @@ function ofSameRequest({ sent }: ServerRecord, mirror: ServerRecord): ServerReco
   return inPhase(without<StoredRecord, 'task' | 'createFailure'>(mirror, 'task', 'createFailure'));
 }
 
-function mergeBoth(annotated: ServerRecord, mirror: ServerRecord): MergeResult {
+function mergeBoth(annotated: ServerRecord, mirror: ServerRecord): Result<ServerRecord, Contradiction> {
   for (const field of ['identifier', 'task', 'attempt'] as const) {
     const [a, b] = [annotated[field], mirror[field]];
     // An adoption replaces a server that the order led to in vain, and it always comes later than the order.
     if (field === 'identifier' && (annotated.mode === 'adopt') !== (mirror.mode === 'adopt')) continue;
     if (a !== undefined && b !== undefined && a !== b) {
-      return { problem: `${field} is ${a} in the annotation and ${b} in status.record`, other: 'status.record' };
+      return err({ problem: `${field} is ${a} in the annotation and ${b} in status.record`, other: 'status.record' });
     }
   }
   if (annotated.orphans === undefined && annotated.settled === undefined && isDeepEqual(annotated, mirror))
-    return annotated;
+    return ok(annotated);
   const orphans = mergeOrphans(annotated.orphans, mirror.orphans);
   const settled = mergeSettled(annotated.settled, mirror.settled);
   // The side that lags may still list an order that is open again, or that has not been listed yet.
@@ -225,15 +229,11 @@ function mergeBoth(annotated: ServerRecord, mirror: ServerRecord): MergeResult {
   const adopted = [annotated, mirror].find((record) => record.mode === 'adopt' && record.identifier !== undefined);
   // Adopting resolves an attempt: the side that lags behind the adoption still carries the attempt.
   if (adopted !== undefined)
-    return inPhase({
-      ...unknownIn(mirror),
-      ...unknownIn(annotated),
-      ...without(adopted, 'failed'),
-      ...ends,
-      ...merged,
-    });
+    return ok(
+      inPhase({ ...unknownIn(mirror), ...unknownIn(annotated), ...without(adopted, 'failed'), ...ends, ...merged }),
+    );
   const later = annotated.identifier === undefined && mirror.identifier !== undefined ? mirror : annotated;
-  return inPhase({ ...without({ ...mirror, ...annotated, ...definedOf(later) }, 'failed'), ...ends, ...merged });
+  return ok(inPhase({ ...without({ ...mirror, ...annotated, ...definedOf(later) }, 'failed'), ...ends, ...merged }));
 }
 
 function definedOf(record: ServerRecord): StoredRecord {
@@ -267,43 +267,47 @@ function mergeSettled(...lists: (readonly string[] | undefined)[]): string[] | u
 }
 
 /** Adds what journal and memory know. Never drops a task, never forgets an attempt that may have been sent. */
-function withNotes(merged: MergeResult | undefined, notes: readonly AttemptNote[], uid: string): MergeResult {
-  if (merged !== undefined && 'problem' in merged) return merged;
-  let record = merged ?? newRecord(uid);
+function withNotes(
+  merged: Copies['merged'],
+  notes: readonly AttemptNote[],
+  uid: string,
+): Result<ServerRecord, Contradiction> {
+  if (!merged.ok) return merged;
+  let record = merged.value ?? newRecord(uid);
   for (const note of notes) {
     const next = withNote(record, note);
-    if ('problem' in next) return next;
-    record = next;
+    if (!next.ok) return next;
+    record = next.value;
   }
-  return record.open === openIn(record) ? record : without(record, 'open');
+  return ok(record.open === openIn(record) ? record : without(record, 'open'));
 }
 
-function withNote(record: ServerRecord, note: AttemptNote): MergeResult {
+function withNote(record: ServerRecord, note: AttemptNote): Result<ServerRecord, Contradiction> {
   const { attempt, mintedAt, state, task } = note;
   if (record.attempt === attempt) {
-    if (state === 'minted') return withoutAttempt(record);
-    if (task === undefined || record.task === task) return record;
-    if (record.task === undefined) return { ...record, task };
-    return { problem: `task is ${record.task} in the record and ${task} in the journal`, other: 'the journal' };
+    if (state === 'minted') return ok(withoutAttempt(record));
+    if (task === undefined || record.task === task) return ok(record);
+    if (record.task === undefined) return ok({ ...record, task });
+    return err({ problem: `task is ${record.task} in the record and ${task} in the journal`, other: 'the journal' });
   }
-  if (state === 'minted') return record;
-  if (record.failed?.some((order) => order.attempt === attempt) === true) return record;
+  if (state === 'minted') return ok(record);
+  if (record.failed?.some((order) => order.attempt === attempt) === true) return ok(record);
   const isSettled = record.settled?.includes(attempt) === true;
   if (!holdsSomething(record) && !isSettled) {
-    return {
+    return ok({
       ...record,
       attempt,
       ...(mintedAt !== undefined && { attemptedAt: mintedAt }),
       ...(note.account !== undefined && { account: note.account }),
       ...(task !== undefined && { task }),
-    };
+    });
   }
   // You resolved it after checking with the provider, and this process did not notice. A later attempt alone proves
   // nothing: a rolled-back etcd may have lost the earlier one.
-  if (task === undefined && (record.mode === 'adopt' || isSettled)) return record;
+  if (task === undefined && (record.mode === 'adopt' || isSettled)) return ok(record);
   const time = mintedAt === undefined ? {} : { attemptedAt: mintedAt };
   const orphans = mergeOrphans(record.orphans, [{ attempt, ...time, ...(task !== undefined && { task }) }]);
-  return { ...record, ...(orphans && { orphans }) };
+  return ok({ ...record, ...(orphans && { orphans }) });
 }
 
 /** The orders that the record names, and when each was claimed. */

@@ -9,7 +9,7 @@ import { timestamp } from '../../base/duration.ts';
 import { without } from '../../base/without.ts';
 import type { OrderBody } from '../../provider/types.ts';
 import { newRecord } from './known-record.ts';
-import type { Facts, Operation } from './types.ts';
+import type { Operation } from './types.ts';
 import { notDue, type OwnView, type View } from './view.ts';
 
 /** Of the public service: lower-case letters and digits, of which a letter comes first. */
@@ -33,7 +33,7 @@ export function namedBody({ metadata: { namespace, name, uid } }: VirtualServer,
 
 /** The record of an object that orders a server under this identifier. `body`: the hash of what is sent. */
 export function namedClaim(
-  { object, own, facts }: View,
+  { object, own, now }: View,
   { attempt, identifier, account, body }: { attempt: string; identifier: string; account: string; body: string },
 ): Named {
   const { orphans, failed, settled } = own ?? {};
@@ -43,8 +43,8 @@ export function namedClaim(
     mode: 'named',
     account,
     attempt,
-    attemptedAt: timestamp(facts.now),
-    sent: { at: new Date(facts.now).toISOString(), body },
+    attemptedAt: timestamp(now),
+    sent: { at: new Date(now).toISOString(), body },
     identifier,
     orphans,
     failed,
@@ -53,14 +53,14 @@ export function namedClaim(
 }
 
 /** The claim of the same order, before its next request. */
-export const sentAgain = (record: Named, account: string, { now }: Facts): Named => ({
+export const sentAgain = (record: Named, account: string, { now }: View): Named => ({
   ...without<Named, 'task' | 'createFailure'>(record, 'task', 'createFailure'),
   account,
   sent: { ...record.sent, at: new Date(now).toISOString() },
 });
 
 /** True while an earlier request of this order may still be on its way to the provider. */
-export function mayArrive({ attempt, sent }: Named, { memo, now, timing }: Facts): boolean {
+export function mayArrive({ attempt, sent }: Named, { memo, now, timing }: View): boolean {
   const own = memo.evidence.sent;
   if (own?.attempt === attempt && own.at === sent.at && own.answer !== 'lost') return false;
   // A time that is far ahead was written under another clock.
@@ -68,23 +68,23 @@ export function mayArrive({ attempt, sent }: Named, { memo, now, timing }: Facts
 }
 
 /** How long until it has arrived (ms). */
-export const arrivesInMs = ({ sent }: Named, { now, timing }: Facts): number =>
+export const arrivesInMs = ({ sent }: Named, { now, timing }: View): number =>
   Math.max(0, Date.parse(sent.at) + timing.takeoverMs - now);
 
 /** For how long an order is repeated (ms). */
 const REPEATED_MS = 24 * 60 * 60_000;
 
-export const isRepeatedTooLong = ({ attemptedAt = '' }: Named, { now }: Facts): boolean =>
+export const isRepeatedTooLong = ({ attemptedAt = '' }: Named, { now }: View): boolean =>
   now - Date.parse(attemptedAt) > REPEATED_MS;
 
 /** The order has no answer that counts, so the same order is sent again unless the provider shows the server. */
 export function orderIsToRepeat(view: OwnView): Operation | undefined {
-  const { own, facts } = view;
-  const { task } = facts.memo.evidence;
+  const { own, memo } = view;
+  const { task } = memo.evidence;
   if (!isNamed(own) || (task?.state === 'over' && task.identifier === own.identifier)) return undefined;
   return notDue(view, 'order') ?? { type: 'repeat', record: own };
 }
 
 /** True if the task of a named order tells nothing more about it, and its server is not shown. */
-export const isTaskLost = ({ own, facts }: OwnView): boolean =>
-  isNamed(own) && own.task !== undefined && own.task === facts.memo.evidence.lostTask;
+export const isTaskLost = ({ own, memo }: OwnView): boolean =>
+  isNamed(own) && own.task !== undefined && own.task === memo.evidence.lostTask;

@@ -8,7 +8,8 @@ import type { ServerRecord } from '../../api/record.ts';
 import type { Polled } from './memo.ts';
 import { jittered } from './outcome.ts';
 import { readProgress, type TaskProgress } from './server-status.ts';
-import type { Facts, Timing } from './types.ts';
+import type { Timing } from './types.ts';
+import type { View } from './view.ts';
 
 export interface NextPoll {
   afterMs: number;
@@ -32,23 +33,19 @@ const POLLS = 6;
 /** A longer estimate is of no use (ms). */
 const LONGEST_MS = 24 * 60 * 60_000;
 
-type AboutPoll = Pick<Facts, 'now' | 'monotonic' | 'timing' | 'taskTimes' | 'jitter' | 'memo'>;
+type AboutPoll = Pick<View, 'now' | 'monotonic' | 'timing' | 'taskTimes' | 'jitter' | 'memo'>;
 
 /** After the task has answered that it runs, with this text. */
-export function nextPoll(
-  { task = 0, attemptedAt }: ServerRecord,
-  text: string | undefined,
-  facts: AboutPoll,
-): NextPoll {
-  const { monotonic, timing, taskTimes } = facts;
-  const before = facts.memo.polled?.task === task ? facts.memo.polled : undefined;
+export function nextPoll({ task = 0, attemptedAt }: ServerRecord, text: string | undefined, view: AboutPoll): NextPoll {
+  const { monotonic, timing, taskTimes } = view;
+  const before = view.memo.polled?.task === task ? view.memo.polled : undefined;
   const polled = answered(before, task, readProgress(text), monotonic);
-  const elapsedMs = Math.max(monotonic - polled.since, runsForMs(attemptedAt, facts.now) ?? 0);
+  const elapsedMs = Math.max(monotonic - polled.since, runsForMs(attemptedAt, view.now) ?? 0);
   const { waitMs, endsInMs } = expected(polled, elapsedMs, taskTimes);
   const leastMs = pauseMs(elapsedMs, timing) * 2 ** polled.stale;
   const afterMs = Math.min(timing.pollMs, Math.max(leastMs, waitMs));
   return {
-    afterMs: endsInMs === undefined ? jittered(afterMs, facts) : Math.round(afterMs),
+    afterMs: endsInMs === undefined ? jittered(afterMs, view) : Math.round(afterMs),
     endsInMs: endsInMs !== undefined && endsInMs <= LONGEST_MS ? Math.round(endsInMs) : undefined,
     polled,
   };

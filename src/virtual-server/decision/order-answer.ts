@@ -13,14 +13,14 @@ import type { View } from './view.ts';
 const HOUR_MS = 60 * 60_000;
 
 /** The same order may be sent again. `left`: the record without the attempt. */
-export function notCreated(at: View, left: ServerRecord, error: ProviderError): Outcome {
+export function orderNotCreated(at: View, left: ServerRecord, error: ProviderError): Outcome {
   const verdict = { reason: reasonOf(error), message: `Nothing was ordered: ${callProblem(error)}` };
   const parts = { record: left, fields: {}, verdict };
   return { ...retryLater(at, 'order', parts, error.retryAfterMs, left), error };
 }
 
 /** The provider refuses what was ordered. `left`: the record without the attempt. */
-export function refused(
+export function orderRefused(
   at: View,
   left: ServerRecord,
   { error, status }: Extract<CreateOutcome, { kind: 'refused' }>,
@@ -31,7 +31,7 @@ export function refused(
       'Fix the cause at the provider'
     : 'The operator orders again when you change spec';
   const message = `${ended(error.message)} ${then}`;
-  const afterMs = hourly ? jittered(HOUR_MS, at.facts) : Infinity;
+  const afterMs = hourly ? jittered(HOUR_MS, at) : Infinity;
   const parts = { record: left, fields: {}, verdict: { reason: 'CreateRejected', message } as const };
-  return { ...endVisit(at, parts, { operation: 'order', afterMs }, withoutFailures(at.facts.memo), left), error };
+  return { ...endVisit(at, parts, { operation: 'order', afterMs }, withoutFailures(at.memo), left), error };
 }

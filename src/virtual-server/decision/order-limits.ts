@@ -16,8 +16,8 @@ export const wantedBy = ({
   diskSize,
 });
 
-export function noPlace({ object, facts }: View, full: Full): Park {
-  return { verdict: limitVerdict(object, full), when: { operation: 'order', afterMs: facts.timing.pollMs } };
+export function noPlace({ object, timing }: View, full: Full): Park {
+  return { verdict: limitVerdict(object, full), when: { operation: 'order', afterMs: timing.pollMs } };
 }
 
 function limitVerdict({ metadata: { namespace }, spec }: VirtualServer, full: Full): Verdict {

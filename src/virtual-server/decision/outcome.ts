@@ -2,7 +2,6 @@
 import { hasTrait, type ReadyReason } from '../../api/conditions.ts';
 import { standingReason } from '../../api/open.ts';
 import { mirrorIn, type ServerRecord } from '../../api/record.ts';
-import type { VirtualServer } from '../../api/virtual-server.ts';
 import { capitalized, ended } from '../../base/text.ts';
 import type { Verdict } from '../../controller/conditions.ts';
 import { backoffMs, callProblem, keyPauseMs, reasonOf, type Missing } from '../../accounts/decision/failure.ts';
@@ -23,24 +22,19 @@ import {
   type Planned,
 } from './memo.ts';
 import { atLatest, NOW, ON_CHANGE, withPlan, type Pause } from './next.ts';
-import type { Facts, Operation, Outcome, Park } from './types.ts';
+import type { Operation, Outcome, Park } from './types.ts';
 import { firstSeen, type View } from './view.ts';
 
 /**
  * Ends the visit: the status shows `verdict`. The next visit comes as planned, or when the server expires or its delay ends.
  */
-export function endVisit(
-  { object, own, facts }: View,
-  parts: Parts,
-  when: Pause,
-  memo: Memo = facts.memo,
-  record?: ServerRecord,
-): Outcome {
+export function endVisit(at: View, parts: Parts, when: Pause, memo: Memo = at.memo, record?: ServerRecord): Outcome {
+  const { object, own } = at;
   const isAsked = wasSent(memo, parts.record?.identifier);
-  const known = own && parts.record && parts.verdict && withOpen(parts.record, parts.verdict, facts.now);
+  const known = own && parts.record && parts.verdict && withOpen(parts.record, parts.verdict, at.now);
   const isOpened = known !== undefined && known !== parts.record;
   const shown = isOpened ? { ...parts, record: known } : parts;
-  const status = compose(object, { ...withKeyNote(shown, facts), isAsked }, facts.now);
+  const status = compose(object, { ...withKeyNote(shown, at), isAsked }, at.now);
   return {
     record: isOpened ? known : record,
     status,
@@ -50,7 +44,7 @@ export function endVisit(
       ...(parts.verdict?.reason !== 'Creating' && { toldAt: undefined }),
     },
     events: eventsOf(object.status, status),
-    when: atLatest(when, untilEnd(object, parts.record, facts)),
+    when: atLatest(when, untilEnd(at, parts.record)),
   };
 }
 
@@ -62,18 +56,18 @@ function callsOf(planned: Planned | undefined, { verdict, connection }: Parts): 
 }
 
 /** ms until time alone changes what the operator may do: the server expires, or the delay of a deletion ends. */
-function untilEnd(object: VirtualServer, record: ServerRecord | undefined, facts: Facts): number {
-  return Math.min(untilExpiry(object, record, facts), untilDelayEnd(object, record, facts));
+function untilEnd(at: View, record: ServerRecord | undefined): number {
+  return Math.min(untilExpiry(at, record), untilDelayEnd(at, record));
 }
 
 /** Adds a note to the verdict while a key other than the Secret's is in use, since that cannot last. */
-function withKeyNote(parts: Parts, { key }: Facts): Parts {
+function withKeyNote(parts: Parts, { key }: View): Parts {
   if (parts.verdict === undefined || key?.ok !== true || key.value.note === undefined) return parts;
   return { ...parts, verdict: { ...parts.verdict, message: `${ended(parts.verdict.message)} ${key.value.note}` } };
 }
 
 /** Spreads a pause over its last tenth, so that objects created together do not stay in step. */
-export function jittered(ms: number, { jitter }: Pick<Facts, 'jitter'>): number {
+export function jittered(ms: number, { jitter }: Pick<View, 'jitter'>): number {
   return Math.round(ms * (0.9 + 0.1 * jitter));
 }
 
@@ -84,7 +78,7 @@ export function goOn(memo: Memo, more: Pick<Outcome, 'record'> = {}): Outcome {
 
 /** Retries a failed operation after a growing pause, or after the time that the provider asks for. */
 export function retryLater(at: View, operation: Planned, parts: Parts, atLeastMs = 0, record?: ServerRecord): Outcome {
-  const { memo, jitter, timing } = at.facts;
+  const { memo, jitter, timing } = at;
   const failures = memo.failures + 1;
   // After you fix a Secret, the operator should not wait for the longest pause.
   const afterMs = hasTrait(parts.verdict?.reason, 'aboutKey')
@@ -94,22 +88,22 @@ export function retryLater(at: View, operation: Planned, parts: Parts, atLeastMs
 }
 
 /** The record to mirror: the object's own, or the present mirror if annotation and mirror cannot be merged. */
-export function recordOf({ object, own }: View): ServerRecord | undefined {
+export function recordToMirror({ object, own }: View): ServerRecord | undefined {
   return own ?? mirrorIn(object.status);
 }
 
 export function waited(at: View, when: Pause): Outcome {
-  const { object, facts } = at;
-  const record = recordOf(at);
-  const idle = { memo: facts.memo, events: [], when: atLatest(when, untilEnd(object, record, facts)) };
+  const { object } = at;
+  const record = recordToMirror(at);
+  const idle = { memo: at.memo, events: [], when: atLatest(when, untilEnd(at, record)) };
   if (object.metadata.deletionTimestamp !== undefined && object.metadata.finalizers === undefined) return idle;
-  const status = compose(object, { record }, facts.now);
+  const status = compose(object, { record }, at.now);
   return { ...idle, status, events: eventsOf(object.status, status) };
 }
 
 /** `more`: what else changes in the status. */
 export function parked(at: View, { verdict, when = ON_CHANGE }: Park, more: Omit<Parts, 'record'> = {}): Outcome {
-  const parts = { record: recordOf(at), ...more, verdict };
+  const parts = { record: recordToMirror(at), ...more, verdict };
   if (!('afterMs' in when)) return retryLater(at, when.operation, parts, when.atLeastMs);
   const next = endVisit(at, parts, when);
   // If the object stays for another reason, the absence of its server has to be proven again.
@@ -118,9 +112,9 @@ export function parked(at: View, { verdict, when = ON_CHANGE }: Park, more: Omit
 
 /** The wait for another process's create starts when its attempt was first seen here. */
 function rememberForeign(memo: Memo, at: View, verdict: Verdict): Memo {
-  const attempt = recordOf(at)?.attempt;
+  const attempt = recordToMirror(at)?.attempt;
   if (verdict.reason !== 'CreateInFlight' || attempt === undefined) return memo;
-  return withEvidence(memo, { foreignAttempt: { attempt, since: firstSeen(attempt, at.facts) } });
+  return withEvidence(memo, { foreignAttempt: { attempt, since: firstSeen(attempt, at) } });
 }
 
 /** There is no key to make calls with, so the operation has to wait. */
@@ -147,26 +141,27 @@ export function failed(at: View, operation: Planned, error: ProviderError): Outc
     reason: doubtShown(at) ?? reasonOf(error),
     message: capitalized(callProblem(error)),
   };
-  return { ...retryLater(at, operation, { record: recordOf(at), verdict }, error.retryAfterMs), error };
+  return { ...retryLater(at, operation, { record: recordToMirror(at), verdict }, error.retryAfterMs), error };
 }
 
 /**
  * Your annotation that the server is gone is enough if the provider cannot be asked. Undefined if there is none, or if the
  * object is not being deleted, or is to hand the server over.
  */
-export function goneUnasked({ object, own, facts, deleting }: View): Outcome | undefined {
+export function goneUnasked({ object, own, deleting, memo }: View): Outcome | undefined {
   if (!deleting || own?.identifier === undefined || !saysGone(object, own) || takerOf(object) !== undefined)
     return undefined;
-  return goOn(withGone(facts.memo, own.identifier));
+  return goOn(withGone(memo, own.identifier));
 }
 
 /** A `not-created` annotation waits until the operator has asked the provider again, and no longer. */
-export function withAsked({ object, facts, inputs }: View, operation: Operation, next: Outcome): Outcome {
+export function withAsked(at: View, operation: Operation, next: Outcome): Outcome {
+  const { object, inputs } = at;
   if (!ABOUT_SERVER.has(operation.type)) return next;
   const record = mirrorIn(object.status);
-  const isFirst = facts.memo.evidence.asked !== inputs && record !== undefined && saysNotCreated(object, record);
+  const isFirst = at.memo.evidence.asked !== inputs && record !== undefined && saysNotCreated(object, record);
   const memo = withEvidence(next.memo, { asked: inputs });
-  return isFirst ? { ...next, when: NOW, memo: withPlan(memo, next.when, facts.now, inputs) } : { ...next, memo };
+  return isFirst ? { ...next, when: NOW, memo: withPlan(memo, next.when, at.now, inputs) } : { ...next, memo };
 }
 
 /** Operations that ask the provider about a task or a server, or had no key to ask with. */

@@ -7,8 +7,7 @@ import type { Server } from '../../provider/types.ts';
 import type { ShownKey } from './key-types.ts';
 import type { Boot } from './memo.ts';
 import { isHost, serverFields, SSH_PORT } from './server-status.ts';
-import type { Facts } from './types.ts';
-import { isOverdue } from './view.ts';
+import { isOverdue, type View } from './view.ts';
 import type { Result } from '../../base/result.ts';
 
 export interface SshEndpoint {
@@ -52,7 +51,7 @@ const BOOT_MS = 5 * 60_000;
  * process has seen it not running.
  */
 export function bootOf(
-  { memo, monotonic, now }: Facts,
+  { memo, monotonic, now }: View,
   record: ServerRecord,
   { identifier, status }: Server,
   probed: ProbeResult | undefined,

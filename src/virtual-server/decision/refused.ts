@@ -12,7 +12,7 @@ import type { Refusal } from '../../kube/error.ts';
 import { compose } from './compose.ts';
 import { withOpen } from './open.ts';
 import { wasSent } from './memo.ts';
-import { recordOf } from './outcome.ts';
+import { recordToMirror } from './outcome.ts';
 import { knownRecord } from './known-record.ts';
 import type { Outcome } from './types.ts';
 import type { View } from './view.ts';
@@ -38,20 +38,20 @@ export function patchInWords({ finalizers, annotations = {} }: MetadataPatch): s
  * more careful: it must outlive this visit and its memory.
  */
 export function refusedStatus(at: View, write: RefusedWrite): { status: VirtualServerStatus; event: EventNote } {
-  const { object, facts } = at;
+  const { object } = at;
   const { what, next, refusal } = write;
   const isOver = next.unwritten?.isOver === true;
   const reason = isOver ? 'ReleaseRefused' : 'WriteRefused';
   const message =
     `The API server refuses to ${what}: ${refusal.said} ${ended(consequence(at, next))} ` +
     `${refusal.remedy}. The operator retries automatically`;
-  const stored = recordOf(at);
+  const stored = recordToMirror(at);
   // Another server may get the identifier while this object stays.
-  const told = isOver && stored ? withOpen(stored, { reason: 'AbsenceUnproven', message }, facts.now) : next.record;
+  const told = isOver && stored ? withOpen(stored, { reason: 'AbsenceUnproven', message }, at.now) : next.record;
   const record = stored && careful(stored, told);
-  const isAsked = wasSent(facts.memo, record?.identifier);
+  const isAsked = wasSent(at.memo, record?.identifier);
   const parts = { record, ...(isOver && { fields: leftOf(object) }), verdict: { reason, message } as const, isAsked };
-  const status = compose(object, parts, facts.now);
+  const status = compose(object, parts, at.now);
   return { status: withMirrorOf(object, status, told, stored), event: eventOf({ reason, message }) };
 }
 

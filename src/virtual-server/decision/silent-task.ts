@@ -51,10 +51,9 @@ export const shorten = (text: string): string => (text.length > 64 ? `${cut(text
 
 /** The task does not end, and the provider does not show its server. */
 export function unseen(at: View, record: ServerRecord, message: string | undefined): Outcome {
-  const { facts } = at;
   const { task = 0, identifier = '' } = record;
-  const memo = withEvidence(facts.memo, { denials: denied(facts, `server ${identifier}`) });
-  const overdue = isOverdue(record, facts.now);
+  const memo = withEvidence(at.memo, { denials: denied(at, `server ${identifier}`) });
+  const overdue = isOverdue(record, at.now);
   const failed = saysFailure(message);
   const { reason, message: text } = taskVerdict(record, message, { overdue, failed });
   const verdict = { reason, message: `The provider does not show server ${identifier}. ${text}` };
@@ -72,7 +71,7 @@ export function invisible(at: View, record: ServerRecord, detail: string): Outco
 /** The task names another server than before, and the provider does not show the earlier one. */
 export function renamed(at: View, record: ServerRecord, named: string): Outcome {
   const { identifier = '' } = record;
-  const memo = withEvidence(at.facts.memo, { denials: denied(at.facts, `server ${identifier}`) });
+  const memo = withEvidence(at.memo, { denials: denied(at, `server ${identifier}`) });
   const message =
     `Task ${record.task ?? ''} now names server ${shorten(named)}. Before, it named server ${identifier}, which the provider ` +
     'does not show';
@@ -83,25 +82,24 @@ export function renamed(at: View, record: ServerRecord, named: string): Outcome 
 export function vanished(at: View, record: ServerRecord): Outcome {
   const { task = 0, identifier } = record;
   const what = identifier === undefined ? `task ${task}` : `server ${identifier}`;
-  const denials = denied(at.facts, what);
-  const settling = withMemo(at, withEvidence(at.facts.memo, { denials }));
-  const { facts } = settling;
-  const grace = facts.timing.absenceMs;
-  if (isProven(denials, grace, facts)) {
+  const denials = denied(at, what);
+  const settling = withMemo(at, withEvidence(at.memo, { denials }));
+  const grace = settling.timing.absenceMs;
+  if (isProven(denials, grace, settling)) {
     // The same order can be sent again.
-    if (isNamed(record)) return goOn(withEvidence(withoutSilence(facts.memo), { lostTask: task }));
+    if (isNamed(record)) return goOn(withEvidence(withoutSilence(settling.memo), { lostTask: task }));
     const server = identifier === undefined ? 'no server is known' : `server ${identifier} is not visible`;
     const message =
       `The provider no longer knows task ${task} of order ${record.attempt ?? ''}, and ${server}. The operator keeps polling. ` +
       'If the API key is now one of another account, restore the old key';
     return askedInVain(settling, record, { reason: 'TaskNotFound', message });
   }
-  const afterMs = pauseOf(denials, grace, facts);
-  const isNew = record.attemptedAt !== undefined && facts.now - Date.parse(record.attemptedAt) < grace;
+  const afterMs = pauseOf(denials, grace, settling);
+  const isNew = record.attemptedAt !== undefined && settling.now - Date.parse(record.attemptedAt) < grace;
   const verdict: Verdict = isNew
     ? { reason: 'Creating', message: `Order accepted (task ${task}); the provider does not show the task yet` }
-    : unprovenVerdict(denials, identifier === undefined ? what : `task ${task} and ${what}`, grace, afterMs, facts);
-  const memo = withoutFailures(withoutSilence(facts.memo));
+    : unprovenVerdict(denials, identifier === undefined ? what : `task ${task} and ${what}`, grace, afterMs, settling);
+  const memo = withoutFailures(withoutSilence(settling.memo));
   const parts = { record, fields: { task: taskField(task, at.object.status?.task?.message) }, verdict };
   return endVisit(settling, parts, { operation: 'follow', afterMs }, memo);
 }
@@ -109,7 +107,7 @@ export function vanished(at: View, record: ServerRecord): Outcome {
 /** The server was read in place of its task, without success. The operator polls the task again. */
 function askedInVain(at: View, record: ServerRecord, verdict: Verdict, fields?: VirtualServerStatus): Outcome {
   const parts = { record, verdict, fields };
-  return retryLater(withMemo(at, withoutSilence(at.facts.memo)), 'follow', parts, at.facts.timing.pollMs);
+  return retryLater(withMemo(at, withoutSilence(at.memo)), 'follow', parts, at.timing.pollMs);
 }
 
 /** The task reports nothing more, so the server itself is read once. */

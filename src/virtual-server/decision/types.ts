@@ -1,15 +1,13 @@
-/** What is known about an object (facts), what to do next (operation), and what to write (next). Plain data. */
+/** What to do next for an object (operation), and what to write (outcome), with what both are made of. Plain data. */
 import type { TaskNumber } from '../../base/exact-numbers.ts';
 import type { Verdict, EventNote } from '../../controller/conditions.ts';
 import type { Withheld } from '../../controller/observer.ts';
-import type { Missing } from '../../accounts/decision/failure.ts';
 import type { ServerRecord, Following, Held, Named, Unordered } from '../../api/record.ts';
 import type { VirtualServerStatus } from '../../api/virtual-server.ts';
 import type { Memo, Unlisted } from './memo.ts';
 import type { GrowingPause, Next, Pause } from './next.ts';
 import type { ProviderError, ResponseError } from '../../provider/error.ts';
 import type { Server } from '../../provider/types.ts';
-import type { Result } from '../../base/result.ts';
 
 /** What this process or its own journal knows about an attempt; see journal/journal.ts. */
 export interface AttemptNote {
@@ -20,29 +18,6 @@ export interface AttemptNote {
   mintedAt?: string;
   task?: TaskNumber;
   account?: string;
-}
-
-export interface Facts {
-  /** ms since the epoch. */
-  now: number;
-  /** ms on a clock that only moves forward. */
-  monotonic: number;
-  /** ms since the epoch by the API server's clock, if known. */
-  apiServerNow?: number | undefined;
-  memo: Memo;
-  notes: readonly AttemptNote[];
-  /** What other objects hold, as far as it may concern this one. */
-  others: Others;
-  timing: Timing;
-  /** How long the last tasks of this product took here, in ascending order (ms). */
-  taskTimes: readonly number[];
-  /** Why the journal cannot be written; nothing is ordered without it. Undefined if it can. */
-  journalProblem?: string | undefined;
-  /** A number in [0, 1) for jitter. */
-  jitter: number;
-  handOver: HandOver;
-  /** The API key of this visit; undefined: not read yet. */
-  key?: Result<{ account: string; note?: string | undefined }, Missing> | undefined;
 }
 
 /** Which objects of the namespace hand their servers over to this one, or have got its server. */
@@ -108,9 +83,9 @@ export type Operation =
   /** Poll the task of the order. */
   | { type: 'follow'; record: Following | Held; task: TaskNumber }
   /** Read the server. */
-  | { type: 'look'; record: Held; identifier: string }
+  | { type: 'look'; record: Held }
   /** Cancel the server of an object that is being deleted or has expired. */
-  | { type: 'cancel'; record: Held; identifier: string }
+  | { type: 'cancel'; record: Held }
   /** The server has expired and no longer exists: record that, and order no other one. */
   | { type: 'expire'; record: ServerRecord }
   /** Remove the finalizer. */

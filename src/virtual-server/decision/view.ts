@@ -1,26 +1,50 @@
-/** One object and everything known about it, as the checks see it, with small questions that several checks share. */
+/** One object and everything known about it, with small questions that several checks share. */
 import type { ReadyReason } from '../../api/conditions.ts';
 import { HAND_OVER_ANNOTATION } from '../../api/names.ts';
 import { isNamed, type ServerRecord } from '../../api/record.ts';
 import type { VirtualServer } from '../../api/virtual-server.ts';
+import type { Missing } from '../../accounts/decision/failure.ts';
+import type { Result } from '../../base/result.ts';
 import { cut } from '../../base/text.ts';
 import { adoptionOf, inputsOf, takerOf, type Adoption } from './inputs.ts';
 import { viewRecord, type RecordView } from './known-record.ts';
 import { wasRead } from './server-status.ts';
 import { endOf, type Memo, type Planned } from './memo.ts';
 import { ON_CHANGE } from './next.ts';
-import type { Facts, Operation, Park } from './types.ts';
+import type { AttemptNote, HandOver, Operation, Others, Park, Timing } from './types.ts';
 
 export interface View {
   object: VirtualServer;
-  facts: Facts;
   record: RecordView;
   /** The object's own record; undefined if it has none, e.g. if it is new or a copy. */
   own: ServerRecord | undefined;
   deleting: boolean;
   inputs: string;
   adoption: Adoption;
+  /** ms since the epoch. */
+  now: number;
+  /** ms on a clock that only moves forward. */
+  monotonic: number;
+  /** ms since the epoch by the API server's clock, if known. */
+  apiServerNow?: number | undefined;
+  memo: Memo;
+  notes: readonly AttemptNote[];
+  /** What other objects hold, as far as it may concern this one. */
+  others: Others;
+  timing: Timing;
+  /** How long the last tasks of this product took here, in ascending order (ms). */
+  taskTimes: readonly number[];
+  /** Why the journal cannot be written; nothing is ordered without it. Undefined if it can. */
+  journalProblem?: string | undefined;
+  /** A number in [0, 1) for jitter. */
+  jitter: number;
+  handOver: HandOver;
+  /** The API key of this visit; undefined: not read yet. */
+  key?: Result<{ account: string; note?: string | undefined }, Missing> | undefined;
 }
+
+/** What the object itself does not say. */
+export type Circumstances = Omit<View, 'object' | 'record' | 'own' | 'deleting' | 'inputs' | 'adoption'>;
 
 /** For an object with its own record. */
 export interface OwnView extends View {
@@ -29,16 +53,16 @@ export interface OwnView extends View {
 
 /** The same version of the object, with a newer memo. */
 export function withMemo<V extends View>(view: V, memo: Memo): V {
-  return { ...view, facts: { ...view.facts, memo } };
+  return { ...view, memo };
 }
 
-export function viewOf(object: VirtualServer, facts: Facts): View {
-  const record = viewRecord(object, facts.notes);
+export function viewOf(object: VirtualServer, circumstances: Circumstances): View {
+  const record = viewRecord(object, circumstances.notes);
   return {
+    ...circumstances,
     object,
-    facts,
     record,
-    own: record.kind === 'own' ? withTask(record.record, facts.memo) : undefined,
+    own: record.kind === 'own' ? withTask(record.record, circumstances.memo) : undefined,
     deleting: object.metadata.deletionTimestamp !== undefined,
     inputs: inputsOf(object),
     adoption: adoptionOf(object),
@@ -63,7 +87,7 @@ export function park(
 
 /** `wait` while this operation is planned for later and the inputs have not changed since. */
 export function notDue(view: View, operation: Planned): Operation | undefined {
-  const { memo, now } = view.facts;
+  const { memo, now } = view;
   if (memo.plan?.operation !== operation || memo.plan.inputs !== view.inputs) return undefined;
   const { from, at } = memo.plan;
   if (now < from || now >= at) return undefined;
@@ -71,15 +95,16 @@ export function notDue(view: View, operation: Planned): Operation | undefined {
 }
 
 /** True once the task has ended: it answered 303, or this very server was read, or counts as gone. */
-export function taskIsOver({ object, own, facts }: OwnView): boolean {
+export function taskIsOver({ object, own, memo }: OwnView): boolean {
   if (own.identifier === undefined) return false;
-  if (endOf(facts.memo, own.identifier)?.state === 'gone') return true;
-  const { task } = facts.memo.evidence;
+  if (endOf(memo, own.identifier)?.state === 'gone') return true;
+  const { task } = memo.evidence;
   return wasRead(object, own) || (task?.state === 'over' && task.identifier === own.identifier);
 }
 
 /** The account of the key in use; undefined if there is no key. */
-export const accountOf = ({ key }: Facts): string | undefined => (key?.ok === true ? key.value.account : undefined);
+export const accountOf = ({ key }: Pick<View, 'key'>): string | undefined =>
+  key?.ok === true ? key.value.account : undefined;
 
 /** Why the server may not be cancelled before its object is deleted; undefined if it may. */
 export function cancelIsForbidden(object: VirtualServer): string | undefined {
@@ -91,7 +116,7 @@ export function cancelIsForbidden(object: VirtualServer): string | undefined {
 }
 
 /** When an attempt of another process was first seen here (ms); now if the clock was set back since. */
-export function firstSeen(attempt: string, { memo, now }: Facts): number {
+export function firstSeen(attempt: string, { memo, now }: Pick<View, 'memo' | 'now'>): number {
   const seen = memo.evidence.foreignAttempt;
   return seen?.attempt === attempt && seen.since <= now ? seen.since : now;
 }

@@ -57,18 +57,18 @@ const ORDERING_RECHECK_MS = 5_000;
 
 /** Another object may have ordered this server without knowing it yet. */
 export function othersOrder(
-  { object, facts }: View,
+  { object, others, now, timing }: View,
   record: ServerRecord | undefined,
   identifier: string,
   account: string,
 ): Park | undefined {
-  const ordering = facts.others.ordering(account);
+  const ordering = others.ordering(account);
   if (ordering.length === 0) return undefined;
   const message = `The operator adopts server ${identifier} as soon as it knows which server ${namesOf(ordering, object)} ordered`;
   // Two overdue orders would wait for each other: the reason TaskOverdue lets the other one go first (see isStuck).
-  const isLate = record?.task !== undefined && isOverdue(record, facts.now);
+  const isLate = record?.task !== undefined && isOverdue(record, now);
   const reason = isLate ? 'TaskOverdue' : 'Pending';
-  const afterMs = Math.min(facts.timing.pollMs, ORDERING_RECHECK_MS);
+  const afterMs = Math.min(timing.pollMs, ORDERING_RECHECK_MS);
   return { verdict: { reason, message }, when: { afterMs } };
 }
 
@@ -77,10 +77,10 @@ export type Adopted = Outcome & { record: Held };
 
 /** The record comes first: the operator shows and writes nothing about the server until this object holds it. Pure. */
 export function adopted(at: View, known: ServerRecord | undefined, identifier: string, shown: ShownServer): Adopted {
-  const { object, facts } = at;
+  const { object } = at;
   const { task, attempt, attemptedAt, failed, orphans: others } = known ?? {};
   // If another object follows the same task, its number does not prove that a server is orphaned.
-  const isShared = task !== undefined && facts.others.withTask(task, known?.account).length > 0;
+  const isShared = task !== undefined && at.others.withTask(task, known?.account).length > 0;
   const order = { attempt, attemptedAt };
   const orphans = mergeOrphans(others, task === undefined || isShared ? undefined : [{ task, ...order }]);
   const held: Held = {
@@ -94,9 +94,9 @@ export function adopted(at: View, known: ServerRecord | undefined, identifier: s
     ...(failed && { failed }),
     ...(known && settledWith(known)),
   };
-  const record = withPrice(object, held, shown.server, facts.now);
+  const record = withPrice(object, held, shown.server, at.now);
   const note = `This object now holds server ${identifier}`;
-  const memo = withEvidence(withoutFailures(recognized(facts.memo)), { task: { state: 'over', identifier } });
+  const memo = withEvidence(withoutFailures(recognized(at.memo)), { task: { state: 'over', identifier } });
   return { ...goOn(memo), record, events: [eventOf({ reason: 'ServerAdopted', message: note })] };
 }
 
@@ -109,7 +109,7 @@ export function heldByOthers(
   const { object } = at;
   const message = `Server ${identifier}, named by annotation ${ADOPT_ANNOTATION}, is held by ${namesOf(holders, object)}, so the operator does not adopt it`;
   const verdict = { reason: 'IdentifierInUse', message } as const;
-  return endVisit(at, { record, verdict }, { operation: 'adopt', afterMs: jittered(at.facts.timing.pollMs, at.facts) });
+  return endVisit(at, { record, verdict }, { operation: 'adopt', afterMs: jittered(at.timing.pollMs, at) });
 }
 
 export function notAdopted(
@@ -125,5 +125,5 @@ export function notAdopted(
       `Server ${identifier}, named by annotation ${ADOPT_ANNOTATION}, is not visible with this API key. The operator keeps ` +
       'checking. If the key is wrong, correct the Secret',
   };
-  return retryLater(at, 'adopt', { record: known, verdict }, at.facts.timing.pollMs);
+  return retryLater(at, 'adopt', { record: known, verdict }, at.timing.pollMs);
 }

@@ -27,7 +27,7 @@ import {
 import { absent, notRecognized } from '../decision/absence.ts';
 import { failed, goOn, goneUnasked, jittered, endVisit, waited, withoutKey } from '../decision/outcome.ts';
 import { withoutSilence } from '../decision/silent-task.ts';
-import type { Facts, Outcome, Operation, ServerAnswer, ShownServer } from '../decision/types.ts';
+import type { Outcome, Operation, ServerAnswer, ShownServer } from '../decision/types.ts';
 import { accountOf, withMemo, type View } from '../decision/view.ts';
 import type { Visit } from '../visit.ts';
 import { readAgain, readServer } from './reads.ts';
@@ -51,7 +51,8 @@ export async function cancel(visit: Visit, at: View, operation: Cancel): Promise
   return next && { ...next, memo: withoutSilence(next.memo) };
 }
 
-async function cancelOnce(visit: Visit, at: View, { record, identifier }: Cancel): Promise<Outcome | undefined> {
+async function cancelOnce(visit: Visit, at: View, { record }: Cancel): Promise<Outcome | undefined> {
+  const { identifier } = record;
   const key = await visit.key(at);
   if (!key.ok) return goneUnasked(visit.view()) ?? withoutKey(visit.view(), 'cancel', key.error);
   const { session } = key.value;
@@ -69,7 +70,7 @@ async function cancelOnce(visit: Visit, at: View, { record, identifier }: Cancel
   const { uid } = visit.object.metadata;
   // From here to the end of the visit, no other object takes the server over.
   const reservation = handOvers.begin(uid, visit);
-  if (reservation === undefined || handOvers.wasTriedWithin(before.facts.timing.takeoverMs, uid, liveAt))
+  if (reservation === undefined || handOvers.wasTriedWithin(before.timing.takeoverMs, uid, liveAt))
     return waited(before, { afterMs: HANDED_OVER_MS });
   visit.reserves(reservation);
   if (!(await readLive(visit))) return undefined;
@@ -78,11 +79,11 @@ async function cancelOnce(visit: Visit, at: View, { record, identifier }: Cancel
   // The operator decides again on what it has just read: this object or others may have changed since.
   const view = visit.view();
   const still = decide(view);
-  if (visit.hasChangedSince(before) || still.type !== 'cancel' || still.identifier !== identifier)
-    return goOn(view.facts.memo);
+  if (visit.hasChangedSince(before) || still.type !== 'cancel' || still.record.identifier !== identifier)
+    return goOn(view.memo);
   const newer = beforeDelete(view, still.record, shown);
   if (newer !== undefined) return newer;
-  if (definition !== undefined) return heldBack(view, still.record, identifier, definition);
+  if (definition !== undefined) return heldBack(view, still.record, definition);
 
   const sent = await sendDelete(visit, session, identifier, liveAt);
   if (!sent.ok) return afterRefusal(visit.view(), still.record, shown, sent.error);
@@ -132,17 +133,16 @@ async function stateOf(read: Promise<DefinitionState>): Promise<DefinitionState 
 
 /** Why what a read shows permits no DELETE now, and what follows; undefined: it permits one. Pure. */
 export function beforeDelete(at: View, record: Held, shown: Found): Outcome | undefined {
-  const { facts } = at;
-  const isTooSoon = isAskedLately(facts, record.identifier);
+  const isTooSoon = isAskedLately(at, record.identifier);
   if (shown.type === 'serverNotFound')
     return mayBeUnseen(at, record, shown) && !isTooSoon ? undefined : absent(at, record, 'cancel', shown);
   const known = recognizeFor('cancel', at, record, shown);
-  const answered = answeredCancel(facts.memo, record.identifier);
+  const answered = answeredCancel(at.memo, record.identifier);
   if (known.ok)
     return answered !== undefined && isTooSoon ? unconfirmed(at, record, answered, shown.server) : undefined;
   // The provider has said that it cancels the server, and now shows another one.
   if (known.error.isOther && answered !== undefined)
-    return goOn(withEvidence(facts.memo, { end: { state: 'confirmed', identifier: answered.identifier } }));
+    return goOn(withEvidence(at.memo, { end: { state: 'confirmed', identifier: answered.identifier } }));
   return notRecognized(at, record, 'cancel', known.error);
 }
 
@@ -150,11 +150,12 @@ export function beforeDelete(at: View, record: Held, shown: Found): Outcome | un
  * A DELETE may find a server that reads do not show yet. This does not apply to a server that was read before: another
  * server may have got its identifier since.
  */
-function mayBeUnseen({ object, facts }: View, record: Held, shown: Found): boolean {
+function mayBeUnseen(at: View, record: Held, shown: Found): boolean {
+  const { object } = at;
   const { account } = record;
-  const isOther = account !== undefined && !isSameAccount(account, accountOf(facts));
+  const isOther = account !== undefined && !isSameAccount(account, accountOf(at));
   const counts = shown.type === 'serverNotFound' && shown.counts;
-  return counts && !wasRead(object, record) && !isOther && !isInDoubt(object, facts.memo);
+  return counts && !wasRead(object, record) && !isOther && !isInDoubt(object, at.memo);
 }
 
 /** Resolves with the message of the documented answer. */
@@ -177,7 +178,7 @@ async function sendDelete(
 /** What follows if the provider has not given the documented answer to the DELETE. `shown`: what the read before found. Pure. */
 export function afterRefusal(at: View, record: Held, shown: Found, error: ProviderError): Outcome {
   // The server was shown right before, and denials count only without a 200 in between.
-  const memo = shown.type === 'server' ? withoutDenials(at.facts.memo) : at.facts.memo;
+  const memo = shown.type === 'server' ? withoutDenials(at.memo) : at.memo;
   if (!isProviderError(error, 'PROVIDER_NOT_FOUND')) {
     const { identifier } = record;
     const evidence = mayHaveActed(error) ? withRequest(memo, identifier) : memo;
@@ -209,18 +210,17 @@ export function afterWord(
   said: string,
   after: ServerAnswer | undefined,
 ): Outcome {
-  const { facts } = at;
   const { identifier } = record;
   // A denial confirms nothing if the provider did not show the server before the DELETE either: it may still appear.
   if (before.type === 'serverNotFound')
-    return absent(withMemo(at, withRequest(facts.memo, identifier)), record, 'cancel', before);
-  const answered = heard(facts, identifier, said);
+    return absent(withMemo(at, withRequest(at.memo, identifier)), record, 'cancel', before);
+  const answered = heard(at, identifier, said);
   if (after?.type === 'failed') {
-    const memo = withEvidence(facts.memo, { denials: undefined, end: answered });
+    const memo = withEvidence(at.memo, { denials: undefined, end: answered });
     return notCancelled(withMemo(at, memo), after.error);
   }
   if (after?.type !== 'server' || isConfirmed(at, record, before.server, after))
-    return goOn(withEvidence(facts.memo, { end: { state: 'confirmed', identifier } }));
+    return goOn(withEvidence(at.memo, { end: { state: 'confirmed', identifier } }));
   return unconfirmed(at, record, answered, after.server);
 }
 
@@ -235,21 +235,15 @@ function notCancelled(at: View, error: ProviderError): Outcome {
 }
 
 /** The operator cancels nothing while all objects of a kind are being deleted by mistake, or may be. Pure. */
-export function heldBack(
-  at: View,
-  record: Held,
-  identifier: string,
-  { of, definition }: EndangeredDefinition,
-): Outcome {
-  const { facts } = at;
-  const plan = { operation: 'cancel', afterMs: jittered(facts.timing.pollMs, facts) } as const;
-  const memo = withoutFailures(facts.memo);
+export function heldBack(at: View, record: Held, { of, definition }: EndangeredDefinition): Outcome {
+  const plan = { operation: 'cancel', afterMs: jittered(at.timing.pollMs, at) } as const;
+  const memo = withoutFailures(at.memo);
   const [name, kind, objects] =
     of === 'servers'
       ? [SERVER_DEFINITION, 'VirtualServer', 'all VirtualServers']
       : [SET_DEFINITION, 'VirtualServerSet', 'the members of all sets'];
   const held = (reason: ReadyReason, why: string, subject?: string): Outcome => {
-    const message = `Server ${identifier} is not cancelled, because ${why}`;
+    const message = `Server ${record.identifier} is not cancelled, because ${why}`;
     return endVisit(at, { record, verdict: { reason, message, subject } }, plan, memo);
   };
   if (definition === 'forbidden')
@@ -269,12 +263,12 @@ export function heldBack(
 
 /** Waits and asks again. A short lag is no reason for a Warning, so the reason follows after a poll interval. */
 function unconfirmed(at: View, record: Held, answered: AnsweredCancel, server: Server): Outcome {
-  const { facts, deleting } = at;
-  const afterMs = facts.timing.pollMs;
-  const calm: Verdict = { reason: 'Deleting', message: stillShown(answered, server, afterMs, facts) };
-  const isLag = facts.monotonic - answered.since < facts.timing.pollMs;
-  const verdict = isLag ? deleting && calm : warning(answered, server, afterMs, facts);
-  const memo = withEvidence(withoutFailures(facts.memo), { denials: undefined, end: answered });
+  const { deleting } = at;
+  const afterMs = at.timing.pollMs;
+  const calm: Verdict = { reason: 'Deleting', message: stillShown(answered, server, afterMs, at) };
+  const isLag = at.monotonic - answered.since < at.timing.pollMs;
+  const verdict = isLag ? deleting && calm : warning(answered, server, afterMs, at);
+  const memo = withEvidence(withoutFailures(at.memo), { denials: undefined, end: answered });
   return endVisit(at, { record, ...(verdict !== false && { verdict }) }, { operation: 'cancel', afterMs }, memo);
 }
 
@@ -282,7 +276,7 @@ function stillShown(
   { identifier, said }: AnsweredCancel,
   { status = '' }: Server,
   afterMs: number,
-  { now }: Facts,
+  { now }: View,
 ): string {
   const state = status === '' ? '' : ` (status "${cut(status, 128)}")`;
   return (
@@ -291,17 +285,17 @@ function stillShown(
   );
 }
 
-function warning(answered: AnsweredCancel, server: Server, afterMs: number, facts: Facts): Verdict {
+function warning(answered: AnsweredCancel, server: Server, afterMs: number, at: View): Verdict {
   return {
     reason: 'CancellationUnconfirmed',
     message:
-      `${stillShown(answered, server, afterMs, facts)}. The server still costs money, and the operator keeps asking. If this lasts, cancel ` +
+      `${stillShown(answered, server, afterMs, at)}. The server still costs money, and the operator keeps asking. If this lasts, cancel ` +
       "the server in the provider's control panel",
   };
 }
 
 /** The provider's word after the documented answer `said` to a DELETE. */
-export function heard({ memo, monotonic }: Facts, identifier: string, said: string): AnsweredCancel {
+export function heard({ memo, monotonic }: View, identifier: string, said: string): AnsweredCancel {
   return {
     state: 'answered',
     identifier,
@@ -312,7 +306,7 @@ export function heard({ memo, monotonic }: Facts, identifier: string, said: stri
 }
 
 /** True while the last DELETE is too recent for another one. */
-export function isAskedLately({ memo, monotonic, timing }: Facts, identifier: string | undefined): boolean {
+export function isAskedLately({ memo, monotonic, timing }: View, identifier: string | undefined): boolean {
   const answered = answeredCancel(memo, identifier);
   return answered !== undefined && monotonic - answered.askedAt < timing.absenceMs / 4;
 }

@@ -29,11 +29,11 @@ export async function expire(visit: Visit, before: View, { record }: { record: S
   return parked(at, { verdict }, { fields: {} });
 }
 
-function expired({ object, facts }: View, own: ServerRecord): Outcome {
-  const record = { ...own, expiredAt: timestamp(facts.now) };
-  const isCancelled = endOf(facts.memo, own.identifier)?.state === 'confirmed';
+function expired({ object, now, memo }: View, own: ServerRecord): Outcome {
+  const record = { ...own, expiredAt: timestamp(now) };
+  const isCancelled = endOf(memo, own.identifier)?.state === 'confirmed';
   const end = isCancelled ? 'The operator cancelled the server' : 'The server no longer exists at the provider';
   const message = `Server ${own.identifier ?? ''} has expired. ${end}. ${NO_OTHER}`;
-  const status = compose(object, { record, fields: {}, verdict: { reason: 'Expired', message } }, facts.now);
-  return { record, status, memo: withoutPlan(facts.memo), events: eventsOf(object.status, status), when: NOW };
+  const status = compose(object, { record, fields: {}, verdict: { reason: 'Expired', message } }, now);
+  return { record, status, memo: withoutPlan(memo), events: eventsOf(object.status, status), when: NOW };
 }

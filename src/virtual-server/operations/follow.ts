@@ -46,11 +46,11 @@ export async function follow(
 }
 
 /** The task has ended somewhere between the last two polls. */
-function learn({ object, services }: Visit, { facts }: View, { task, attemptedAt }: ServerRecord): void {
-  const { polled } = facts.memo;
-  const took = runsForMs(attemptedAt, facts.now);
+function learn({ object, services }: Visit, { memo, now, monotonic }: View, { task, attemptedAt }: ServerRecord): void {
+  const { polled } = memo;
+  const took = runsForMs(attemptedAt, now);
   if (took === undefined) return;
-  const since = polled !== undefined && polled.task === task ? facts.monotonic - polled.at : took;
+  const since = polled !== undefined && polled.task === task ? monotonic - polled.at : took;
   services.taskTimes.add(object.spec.product, Math.max(0, took - since / 2));
 }
 
@@ -58,24 +58,21 @@ function learn({ object, services }: Visit, { facts }: View, { task, attemptedAt
  * The provider has restarted its task numbers, so following this task could lead both objects to one server. An object
  * that already knows its server can tell when the task names another one.
  */
-export function taskInTwo({ object, facts }: View, record: ServerRecord, task: TaskNumber): Park | undefined {
+export function taskInTwo({ object, others, timing }: View, record: ServerRecord, task: TaskNumber): Park | undefined {
   if (record.identifier !== undefined) return undefined;
-  const holders = facts.others.withTask(task, record.account);
+  const holders = others.withTask(task, record.account);
   if (holders.length === 0) return undefined;
   const message = taskInUse(`Task ${task} is also the task of ${namesOf(holders, object)}`);
-  return { verdict: { reason: 'TaskInUse', message }, when: { operation: 'follow', afterMs: facts.timing.pollMs } };
+  return { verdict: { reason: 'TaskInUse', message }, when: { operation: 'follow', afterMs: timing.pollMs } };
 }
 
 /**
  * Each account counts its own tasks. Under another key of the same base URL, the identifier that the task named before
  * can prove that it is the same task. Without an identifier, the task may belong to any other order.
  */
-export function taskOfAnotherAccount(
-  { object, facts }: View,
-  record: ServerRecord,
-  task: TaskNumber,
-): Park | undefined {
-  const account = accountOf(facts);
+export function taskOfAnotherAccount(at: View, record: ServerRecord, task: TaskNumber): Park | undefined {
+  const { object } = at;
+  const account = accountOf(at);
   if (record.account === undefined || isSameAccount(record.account, account)) return undefined;
   if (record.identifier !== undefined && isSameProvider(record.account, account)) return undefined;
   const accepts = `task-${task}@${account ?? ''}`;
@@ -84,7 +81,7 @@ export function taskOfAnotherAccount(
   const message = unprovenTask(record, why);
   return {
     verdict: { reason: 'IdentityUnproven', message, subject: accepts },
-    when: { operation: 'follow', afterMs: facts.timing.pollMs },
+    when: { operation: 'follow', afterMs: at.timing.pollMs },
   };
 }
 
@@ -102,10 +99,10 @@ export function afterPoll(asked: View, known: Following | Held, answer: TaskAnsw
   // The provider may have forgotten a task that has ended; the server tells.
   const isForbidden = answer.type === 'failed' && answer.error.code === 'PROVIDER_FORBIDDEN';
   if (isForbidden && known.identifier !== undefined)
-    return goneUnasked(asked) ?? goOn(withSilence(asked.facts.memo, { why: 'taskNotFound' }));
+    return goneUnasked(asked) ?? goOn(withSilence(asked.memo, { why: 'taskNotFound' }));
   if (answer.type === 'failed') return goneUnasked(asked) ?? failed(asked, 'follow', answer.error);
-  const { vouched: before } = asked.facts.memo.evidence;
-  const memo = withEvidence(asked.facts.memo, { vouched: undefined });
+  const { vouched: before } = asked.memo.evidence;
+  const memo = withEvidence(asked.memo, { vouched: undefined });
   const at = withMemo(asked, memo);
   if (answer.type === 'taskFailed') return taskFailed(at, withPolled(at, known), answer.error);
   if (answer.type === 'taskNotFound') {
@@ -117,29 +114,33 @@ export function afterPoll(asked: View, known: Following | Held, answer: TaskAnsw
   // The error of the task has passed.
   const record = known.createFailure === undefined ? known : without(known, 'createFailure');
   const named = withIdentifier(at, record, answer.identifier);
-  if ('problem' in named) return mistaken(at, record, named.problem);
-  if ('isOther' in named) return goOn(withSilence(memo, { why: 'renamed', named: answer.identifier ?? '' }));
-  if ('verdict' in named) return retryLater(at, 'follow', { record, verdict: named.verdict }, at.facts.timing.pollMs);
-  const vouched = withEvidence(vouchedBy(at, named), { failure: undefined });
+  if (named.type === 'other') return goOn(withSilence(memo, { why: 'renamed', named: answer.identifier ?? '' }));
+  if (named.type === 'refused') return retryLater(at, 'follow', { record, verdict: named.verdict }, at.timing.pollMs);
+  const found = named.record;
+  const vouched = withEvidence(vouchedBy(at, found), { failure: undefined });
   if (answer.type === 'pending') {
     // The API server has refused the status that was to keep the identifier.
-    const isRefused = before !== undefined && before.identifier === named.identifier;
-    return pending(withMemo(at, vouched), named, answer.status, { known, isRefused });
+    const isRefused = before !== undefined && before.identifier === found.identifier;
+    return pending(withMemo(at, vouched), found, answer.status, { known, isRefused });
   }
-  const task = { state: 'over', identifier: named.identifier ?? answer.identifier } as const;
+  const task = { state: 'over', identifier: found.identifier ?? answer.identifier } as const;
   const over = withEvidence(withoutFailures(withoutDenials(without(vouched, 'polled'))), { task });
-  return goOn(over, named === known ? {} : { record: named });
+  return goOn(over, found === known ? {} : { record: found });
 }
 
-/**
- * `isOther`: the task names another server than before, because the provider has reused its number for another order.
- */
-type NamedServer = Following | Held | { problem: string } | { verdict: Verdict } | { isOther: true };
+/** What the answer of a task says about the server of this object. */
+type NamedServer =
+  /** The record, with the server that the task names, if it names one. */
+  | { type: 'accepted'; record: Following | Held }
+  /** The server cannot be the one of this object, or it is not certain that it is. */
+  | { type: 'refused'; verdict: Verdict }
+  /** The task names another server than before, because the provider has reused its number for another order. */
+  | { type: 'other' };
 
 /** Adds the server that the task names to the record, if it can be the server of this object. */
 function withIdentifier(at: View, record: Following | Held, identifier: string | undefined): NamedServer {
-  const { object, facts } = at;
-  const account = accountOf(facts);
+  const { object } = at;
+  const account = accountOf(at);
   const isOwnAccount = record.account === undefined || account === undefined || isSameAccount(record.account, account);
   const current = isOwnAccount ? record : { ...record, account };
   const isKnown = identifier !== undefined && isSameIdentifier(identifier, record.identifier);
@@ -147,49 +148,40 @@ function withIdentifier(at: View, record: Following | Held, identifier: string |
   const isAccepted = isOwnAccount || hasAccepted(object, accepts);
   // Number and identifier may belong to an order of the other account. Keep the record's account, so that a 404 of the
   // other account does not count before that account shows the server.
-  if (isKnown) return isAccepted ? current : record;
+  if (isKnown) return { type: 'accepted', record: isAccepted ? current : record };
   if (!isAccepted) {
     const why = 'with the present API key it does not name the server that it named before';
-    return { verdict: { reason: 'IdentityUnproven', message: unprovenTask(record, why), subject: accepts } };
+    const verdict = { reason: 'IdentityUnproven', message: unprovenTask(record, why), subject: accepts } as const;
+    return { type: 'refused', verdict };
   }
-  if (identifier === undefined) return current;
-  if (record.identifier !== undefined) return { isOther: true };
+  if (identifier === undefined) return { type: 'accepted', record: current };
+  if (record.identifier !== undefined) return { type: 'other' };
   if (identifier.length === 0 || identifier.length > MAX_IDENTIFIER) {
-    return {
-      problem:
-        `The task names a server whose identifier has ${identifier.length} characters (${shorten(identifier)}), but the ` +
-        `operator supports 1 to ${MAX_IDENTIFIER}. The operator keeps polling. Report this to the provider`,
-    };
+    const message =
+      `The task names a server whose identifier has ${identifier.length} characters (${shorten(identifier)}), but the ` +
+      `operator supports 1 to ${MAX_IDENTIFIER}. The operator keeps polling. Report this to the provider`;
+    return { type: 'refused', verdict: { reason: 'ProviderProtocolError', message } };
   }
-  const holders = facts.others.withServer(identifier, current);
-  if (holders.length === 0) return { ...current, identifier };
+  const holders = at.others.withServer(identifier, current);
+  if (holders.length === 0) return { type: 'accepted', record: { ...current, identifier } };
   const what = `Task ${record.task} names server ${identifier}, which belongs to ${namesOf(holders, object)}`;
-  return { verdict: { reason: 'TaskInUse', message: taskInUse(what) } };
+  return { type: 'refused', verdict: { reason: 'TaskInUse', message: taskInUse(what) } };
 }
 
 /** Adds the server that the task named before it failed, if no status shows it yet. */
 function withPolled(at: View, known: Following | Held): PolledRecord {
-  const { polled } = at.facts.memo;
+  const { polled } = at.memo;
   if (known.identifier !== undefined || polled?.task !== known.task || polled.identifier === undefined)
     return { known, record: known };
   const named = withIdentifier(at, known, polled.identifier);
-  return { known, record: 'owner' in named ? named : known };
+  return { known, record: named.type === 'accepted' ? named.record : known };
 }
 
 /** The memo after a task has named a server. */
-function vouchedBy({ facts }: View, { identifier }: ServerRecord): Memo {
-  const account = accountOf(facts);
-  if (identifier === undefined || account === undefined) return facts.memo;
-  return withEvidence(facts.memo, { vouched: { identifier, account } });
-}
-
-function mistaken(at: View, record: ServerRecord, problem: string): Outcome {
-  return retryLater(
-    at,
-    'follow',
-    { record, verdict: { reason: 'ProviderProtocolError', message: problem } },
-    at.facts.timing.pollMs,
-  );
+function vouchedBy(at: View, { identifier }: ServerRecord): Memo {
+  const account = accountOf(at);
+  if (identifier === undefined || account === undefined) return at.memo;
+  return withEvidence(at.memo, { vouched: { identifier, account } });
 }
 
 /** `known`: the record before the task answered. `isRefused`: the mirror cannot be written. */
@@ -199,14 +191,14 @@ function pending(
   message: string | undefined,
   { known, isRefused }: { known: ServerRecord; isRefused: boolean },
 ): Outcome {
-  const settling = withMemo(at, withoutTaskDenials(at.facts.memo));
-  const { object, facts, deleting } = settling;
+  const settling = withMemo(at, withoutTaskDenials(at.memo));
+  const { object, deleting } = settling;
   const task = found.task ?? 0;
-  const overdue = isOverdue(found, facts.now);
+  const overdue = isOverdue(found, settling.now);
   const failed = saysFailure(message);
   // The task may never end, or its number may belong to another order now. Reading the server itself can tell.
-  if ((overdue || failed) && found.identifier !== undefined && facts.memo.evidence.task?.state !== 'silent') {
-    return goOn(withSilence(facts.memo, { why: 'overdue', message }), found === known ? {} : { record: found });
+  if ((overdue || failed) && found.identifier !== undefined && settling.memo.evidence.task?.state !== 'silent') {
+    return goOn(withSilence(settling.memo, { why: 'overdue', message }), found === known ? {} : { record: found });
   }
   const verdict = taskVerdict(found, message, {
     deleting: deleting ? object.spec.deletionPolicy : undefined,
@@ -216,21 +208,21 @@ function pending(
   const isAsBefore = found.open?.reason === verdict.reason && found.doubt === undefined;
   const record = isAsBefore ? found : withoutOpen(found);
   const isNew = record !== known;
-  const { afterMs, endsInMs, polled: answers } = nextPoll(record, message, facts);
+  const { afterMs, endsInMs, polled: answers } = nextPoll(record, message, settling);
   const polled = { ...answers, identifier: record.identifier };
   const isExpected = endsInMs !== undefined && !overdue && !failed;
-  const expectedAt = isExpected ? timestamp(facts.now + endsInMs) : undefined;
+  const expectedAt = isExpected ? timestamp(settling.now + endsInMs) : undefined;
   const parts = { record, fields: { task: taskField(task, message, expectedAt) }, verdict };
-  if (overdue) return retryLater(settling, 'follow', parts, facts.timing.pollMs, isNew ? record : undefined);
+  if (overdue) return retryLater(settling, 'follow', parts, settling.timing.pollMs, isNew ? record : undefined);
   const plan = { operation: 'follow', afterMs } as const;
   // The annotation may lack the identifier while the server is being created (record.ts): one write less.
   const wasOpen = known.createFailure !== undefined || withoutOpen(known) !== known;
   const isSame = record.account === known.account && !wasOpen;
   const isInMirror = verdict.reason === 'Creating' && isSame && !isRefused;
-  const memo = { ...withoutFailures(facts.memo), polled, toldAt: facts.monotonic };
+  const memo = { ...withoutFailures(settling.memo), polled, toldAt: settling.monotonic };
   const next = endVisit(settling, parts, plan, memo, isNew && !isInMirror ? record : undefined);
   if (verdict.reason !== 'Creating') return next;
-  const untold = { ...without(next, 'status'), memo: { ...next.memo, toldAt: facts.memo.toldAt } };
+  const untold = { ...without(next, 'status'), memo: { ...next.memo, toldAt: settling.memo.toldAt } };
   const isSoon = isSoonOver(settling, record, afterMs);
   if (!isNew) return isToldAlready(settling, task) || (isNamed(record) && isSoon) ? untold : next;
   if (isRefused || !isSoon) return next;
@@ -242,9 +234,9 @@ function pending(
  * A status that is replaced at once is not worth its write. Until then, another process finds the
  * identifier as this one did, by the task.
  */
-function isSoonOver({ object, facts }: View, { attemptedAt }: ServerRecord, afterMs: number): boolean {
+function isSoonOver({ object, now }: View, { attemptedAt }: ServerRecord, afterMs: number): boolean {
   const isFirst = mirrorIn(object.status) === undefined;
-  return isFirst && (runsForMs(attemptedAt, facts.now) ?? Infinity) + afterMs <= SHORT_MS;
+  return isFirst && (runsForMs(attemptedAt, now) ?? Infinity) + afterMs <= SHORT_MS;
 }
 
 /** The status shows a task only if it runs longer than this (ms). */
@@ -254,12 +246,12 @@ const SHORT_MS = 3_000;
 const PROGRESS_MS = 10_000;
 
 /** True if the status already says, and has said for a short time only, that this task runs. */
-function isToldAlready({ object, facts }: View, task: TaskNumber): boolean {
+function isToldAlready({ object, memo, monotonic, timing }: View, task: TaskNumber): boolean {
   const { status, metadata } = object;
   const isCurrent = status?.observedGeneration === metadata.generation && status.task?.id === task;
   if (!isCurrent) return false;
-  const { toldAt = -Infinity } = facts.memo;
-  return facts.monotonic - toldAt < Math.min(PROGRESS_MS, 10 * facts.timing.pollMs);
+  const { toldAt = -Infinity } = memo;
+  return monotonic - toldAt < Math.min(PROGRESS_MS, 10 * timing.pollMs);
 }
 
 /** Keeps denials of the server when the task answers: a `not-created` annotation counts only with them. */

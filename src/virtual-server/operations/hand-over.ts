@@ -65,13 +65,13 @@ async function takeFrom(
   if (reservation === undefined) return pending(visit, giver, 'the operator is about to cancel it, or hands it over');
   visit.reserves(reservation);
   // What this process has asked the provider for is known only now.
-  const { now: ownNow, apiServerNow = ownNow } = visit.view().facts;
+  const { now: ownNow, apiServerNow = ownNow } = visit.view();
   const asks = { taker: visit.object, account: session.account, now: Math.max(ownNow, apiServerNow) };
   const given = givenBy(live, asks, journal.entries(from), objects.memo(from));
   if (!given.ok && given.error.isFinal) return { refusal: given.error };
   // A change of the giver leads to the next visit.
-  if (!given.ok) return pending(visit, giver, given.error.why, at.facts.timing.pollMs);
-  const youngMs = at.facts.timing.takeoverMs - handOvers.ageMs(timers.monotonic());
+  if (!given.ok) return pending(visit, giver, given.error.why, at.timing.pollMs);
+  const youngMs = at.timing.takeoverMs - handOvers.ageMs(timers.monotonic());
   if (youngMs > 0)
     return pending(visit, giver, 'an earlier process of the operator may still be cancelling it', youngMs);
 
@@ -82,7 +82,7 @@ async function takeFrom(
     if (!answer.counts) visit.suspectKey();
     const message = `This object takes server ${identifier} over from ${giver} as soon as the provider shows it: ${answer.detail}`;
     const parts = { record, verdict: { reason: 'HandOverPending', message } as const };
-    return retryLater(visit.view(), 'takeOver', parts, at.facts.timing.pollMs);
+    return retryLater(visit.view(), 'takeOver', parts, at.timing.pollMs);
   }
   // As strict as before a DELETE: the next one would be for the taker.
   const purpose = isInDoubt(live, objects.memo(from)) ? 'doubt' : 'cancel';
@@ -129,14 +129,14 @@ export function taken(
     takenFrom: { name, uid, identifier },
   };
   // The price that the giver knows stays known when the giver is gone.
-  const priced = withPrice(giver, given, shown.server, at.facts.now).price;
+  const priced = withPrice(giver, given, shown.server, at.now).price;
   const record = { ...next.record, ...more, price: priced };
   const { sshHostKeys } = status ?? {};
   const fields = {
     ...serverFields(shown.server, recordedPrice(record)?.amount),
     ...(sshHostKeys !== undefined && { sshHostKeys }),
   };
-  return { ...next, record, status: compose(at.object, { record, fields }, at.facts.now) };
+  return { ...next, record, status: compose(at.object, { record, fields }, at.now) };
 }
 
 function pending(visit: Visit, giver: string, why: string, afterMs = RECHECK_MS): Outcome {
@@ -158,7 +158,7 @@ function refused(visit: Visit, refusals: readonly Refusal[]): Outcome {
   const kept = gone === undefined ? `, and ${keeping}` : '';
   const message = `This object cannot take over ${reasons.join('; nor ')}${more}. It orders nothing${kept}`;
   const verdict = { reason: 'HandOverRefused', message, subject: gone } as const;
-  return parked(at, { verdict, when: { afterMs: at.facts.timing.pollMs } });
+  return parked(at, { verdict, when: { afterMs: at.timing.pollMs } });
 }
 
 /** Another object holds the server now: this one goes, and its server stays. */

@@ -1,10 +1,11 @@
 /** Reads the server: whether it is still there, what it is like, and whether it answers. */
 import { without } from '../../base/without.ts';
 import { ended } from '../../base/text.ts';
+import { hasTrait } from '../../api/conditions.ts';
 import { RECORD_FORMAT, isNamed, type ServerRecord, type Held } from '../../api/record.ts';
 import type { Verdict } from '../../controller/conditions.ts';
 import type { Session } from '../../provider/types.ts';
-import { runsForMs } from '../decision/next-poll.ts';
+import { pauseMs, runsForMs } from '../decision/next-poll.ts';
 import { compose } from '../decision/compose.ts';
 import { connectionCondition, type ConnectionSecretState } from '../decision/connection.ts';
 import { recognizeFor } from '../decision/identity.ts';
@@ -15,8 +16,7 @@ import { kept, missingTaker } from '../decision/kept.ts';
 import { withEvidence, withoutFailures, withoutWord } from '../decision/memo.ts';
 import { absent, goneByAnnotation, notRecognized, recognized } from '../decision/absence.ts';
 import { NOW, type Pause } from '../decision/next.ts';
-import { nextLookMs } from '../decision/next-look.ts';
-import { failed, goOn, goneUnasked, endVisit, withoutKey } from '../decision/outcome.ts';
+import { failed, goOn, goneUnasked, endVisit, jittered, withoutKey } from '../decision/outcome.ts';
 import { hostKeyFinding, knownKeys, NO_KEYS, pinned, typesOf, type PinnedKeys } from '../decision/host-keys.ts';
 import { bootOf, sshTarget, type ProbeResult } from '../decision/reach.ts';
 import { readiness } from '../decision/readiness.ts';
@@ -41,15 +41,11 @@ export type LookedAt = ShownServer & {
   hostKeys?: PinnedKeys;
 };
 
-export async function look(
-  visit: Visit,
-  at: View,
-  { record, identifier }: Extract<Operation, { type: 'look' }>,
-): Promise<Outcome> {
+export async function look(visit: Visit, at: View, { record }: Extract<Operation, { type: 'look' }>): Promise<Outcome> {
   const key = await visit.key(at);
   if (!key.ok) return goneUnasked(visit.view()) ?? withoutKey(visit.view(), 'look', key.error);
 
-  const answer = await readServer(identifier, record.account, key.value.session, visit.object);
+  const answer = await readServer(record.identifier, record.account, key.value.session, visit.object);
   if (answer.type === 'serverNotFound' && !answer.counts) visit.suspectKey();
   if (answer.type !== 'server') return notShown(visit.view(), record, answer);
 
@@ -88,10 +84,10 @@ async function withFindings(visit: Visit, current: ServerRecord, shown: ShownSer
 
 /** The provider gave no answer, or denies the server. Pure. */
 export function notShown(at: View, record: Held, answer: Exclude<ServerAnswer, ShownServer>): Outcome {
-  const { task } = at.facts.memo.evidence;
+  const { task } = at.memo.evidence;
   const hasFailed = task?.state === 'silent' && task.why === 'failed';
   // The record was rolled back since the order failed: the task tells again.
-  if (hasFailed && record.createFailure === undefined) return goOn(withoutSilence(at.facts.memo));
+  if (hasFailed && record.createFailure === undefined) return goOn(withoutSilence(at.memo));
   if (answer.type === 'failed')
     return goneUnasked(at) ?? (hasFailed ? failedUnseen(at, record, answer) : failed(at, 'look', answer.error));
   if (record.task === undefined || task?.state !== 'silent') return absent(at, record, 'look', answer);
@@ -105,25 +101,25 @@ export function notShown(at: View, record: Held, answer: Exclude<ServerAnswer, S
 
 /** The server is this object's. `before`: the record before the read; `known`: with what the read has shown. Pure. */
 export function seen(at: View, before: Held, known: Held, found: LookedAt): Outcome {
-  const { facts, object, deleting } = at;
+  const { object, deleting } = at;
   const { server, probed, connection, hostKeys = NO_KEYS } = found;
   const task = { state: 'over', identifier: server.identifier } as const;
-  const present = withEvidence(recognized(facts.memo), { task, failure: undefined });
+  const present = withEvidence(recognized(at.memo), { task, failure: undefined });
   const current = withRefuted(object, known.createFailure === undefined ? known : without(known, 'createFailure'));
-  const isEnding = deleting ? !keepsServer(object, current, facts) : isToExpire(object, current, facts);
+  const isEnding = deleting ? !keepsServer(at, current) : isToExpire(at, current);
   if (isEnding) return { ...goOn(present), ...(current !== before && inBoth(at, current)) };
 
-  const boot = bootOf(facts, current, server, probed);
+  const boot = bootOf(at, current, server, probed);
   const ready = readiness(object, server, probed, boot);
   const isAvailable = ready.verdict.reason === 'Available';
-  const takerMissing = deleting ? missingTaker(object, facts) : undefined;
+  const takerMissing = deleting ? missingTaker(at) : undefined;
   // An upgrade rewrites no record: an earlier one gets what it lacks with the next change, or when it is needed.
   const isEarlier = current === before && current.format !== RECORD_FORMAT && object.spec.ttl === undefined;
   const isToStay = isEarlier && current.price === undefined && isPrice(server.price);
-  const priced = isToStay ? current : withPrice(object, current, server, facts.now);
-  const verdict = deleting ? kept(object, current, facts, takerMissing) : withPriceNote(ready.verdict, priced);
+  const priced = isToStay ? current : withPrice(object, current, server, at.now);
+  const verdict = deleting ? kept(at, current, takerMissing) : withPriceNote(ready.verdict, priced);
   const isDue = isAvailable && (!isEarlier || priced !== current);
-  const record = isDue ? withReadyAt(object, priced, facts) : priced;
+  const record = isDue ? withReadyAt(at, priced) : priced;
   const { keys, isNew: isNewKey } = hostKeys;
   const parts = {
     record,
@@ -138,15 +134,31 @@ export function seen(at: View, before: Held, known: Held, found: LookedAt): Outc
   };
   const when = {
     operation: 'look',
-    afterMs: nextLookMs(current, verdict, { connection, isNewKey }, facts),
+    afterMs: nextLookMs(current, verdict, { connection, isNewKey }, at),
   } as const;
   const memo = withEvidence(withoutFailures(withoutWord(present)), { takerMissing, boot });
   // The mirror alone has it, which costs no write, until a `ttl` counts from it.
   const isNoted = priced === before && object.spec.ttl === undefined;
   const next = endVisit(at, parts, when, memo, record === before || isNoted ? undefined : record);
   // With the time of readiness, a ttl may be over already, and nothing else would lead to the next visit.
-  if (!deleting && isToExpire(object, record, facts)) return { ...next, when: NOW };
+  if (!deleting && isToExpire(at, record)) return { ...next, when: NOW };
   return next.record !== undefined && canFollow(at, before, record, isAvailable) ? mirroredFirst(next, when) : next;
+}
+
+/**
+ * When to read the server again (ms). A new server is about to be ready, so it is read again soon; also one whose connection Secret lacks a host key that the
+ * status gets now (`isNewKey`).
+ */
+function nextLookMs(
+  { attemptedAt }: ServerRecord,
+  { reason }: Verdict,
+  { connection, isNewKey }: { connection: ConnectionSecretState | undefined; isNewKey: boolean },
+  { now, timing, jitter }: View,
+): number {
+  const isBehind = connection?.state === 'written' && isNewKey;
+  if (hasTrait(reason, 'readAtPoll') || isBehind)
+    return jittered(pauseMs(runsForMs(attemptedAt, now) ?? Infinity, timing), { jitter });
+  return jittered(connection?.state === 'failed' ? timing.pollMs : timing.resyncMs, { jitter });
 }
 
 function withPriceNote(verdict: Verdict, record: Held): Verdict {
@@ -157,8 +169,8 @@ function withPriceNote(verdict: Verdict, record: Held): Verdict {
 }
 
 /** Writes the mirror in the same step, or an outdated absence in the mirror would return to the record. */
-function inBoth({ object, facts }: View, record: Held): Pick<Outcome, 'record' | 'status'> {
-  return { record, ...(object.status?.record && { status: compose(object, { record }, facts.now) }) };
+function inBoth({ object, now }: View, record: Held): Pick<Outcome, 'record' | 'status'> {
+  return { record, ...(object.status?.record && { status: compose(object, { record }, now) }) };
 }
 
 /**

@@ -15,7 +15,7 @@ import { compose, eventsOf } from '../decision/compose.ts';
 import { decide } from '../decision/decide.ts';
 import { withoutFailures, withoutPlan } from '../decision/memo.ts';
 import { ON_CHANGE } from '../decision/next.ts';
-import { notCreated, refused } from '../decision/order-answer.ts';
+import { orderNotCreated, orderRefused } from '../decision/order-answer.ts';
 import { noPlace, wantedBy } from '../decision/order-limits.ts';
 import { goOn, lacking, parked, endVisit } from '../decision/outcome.ts';
 import { newRecord, withoutAttempt } from '../decision/known-record.ts';
@@ -66,7 +66,7 @@ async function claimAndSend(
 
   // Its time may be up after the wait, or the journal broken.
   const view = visit.view();
-  if (decide(view).type !== 'order') return goOn(view.facts.memo);
+  if (decide(view).type !== 'order') return goOn(view.memo);
   // A price may have become known during the wait.
   const place = quota.reserve(namespace, uid, wantedBy(visit.object));
   if ('full' in place) return parked(view, noPlace(view, place));
@@ -78,12 +78,12 @@ async function claimAndSend(
   visit.claims(attempt);
   // If it fails, the journal keeps the attempt: a proxy may answer 409 to an applied claim, and the note proves that
   // nothing was sent. The next claim names the same attempt.
-  await visit.commit({ name: 'claim', next: goOn(view.facts.memo, { record: claimed(view, attempt, account) }) });
+  await visit.commit({ name: 'claim', next: goOn(view.memo, { record: claimed(view, attempt, account) }) });
   const own = ownOfClaim(visit, view, attempt);
   if (own === undefined) {
     // Without the claim, the entry in the journal lets the next step take the attempt back.
     visit.claims(undefined);
-    return goOn(visit.view().facts.memo);
+    return goOn(visit.view().memo);
   }
 
   const answer = await opened.send(orderBody({ ...visit.object.spec, sshKeysFrom }), {
@@ -114,14 +114,14 @@ function ownOfClaim(visit: Visit, before: View, attempt: string): Claimed | unde
 }
 
 /** The record of an object that claims an attempt. */
-export function claimed({ object, own, facts }: View, attempt: string, account: string): Claimed {
+export function claimed({ object, own, now }: View, attempt: string, account: string): Claimed {
   const { orphans, failed, settled } = own ?? {};
   return {
     ...(own && unknownIn(own)),
     ...newRecord(object.metadata.uid),
     account,
     attempt,
-    attemptedAt: timestamp(facts.now),
+    attemptedAt: timestamp(now),
     orphans,
     failed,
     settled,
@@ -133,28 +133,27 @@ export function claimed({ object, own, facts }: View, attempt: string, account: 
  * it of the HTTP response). Any fields that the status had do not describe a server of this object. Pure.
  */
 export function afterAnswer(at: View, record: Claimed, answer: CreateOutcome): Outcome {
-  const { facts } = at;
   switch (answer.kind) {
     case 'created':
       return created(at, { ...record, task: answer.task }, answer.task);
     case 'notCreated':
-      return notCreated(at, withoutAttempt(record), answer.error);
+      return orderNotCreated(at, withoutAttempt(record), answer.error);
     case 'refused':
-      return refused(at, withoutAttempt(record), answer);
+      return orderRefused(at, withoutAttempt(record), answer);
     case 'unknown': {
       const { error, task } = answer;
       const hinted = task === undefined ? record : { ...record, hintedTask: task };
       const { message: subject } = error;
       const verdict = { reason: 'CreateOutcomeUnknown', message: unknownMessage(hinted, subject), subject } as const;
       const parts = { record: hinted, fields: {}, verdict };
-      return { ...endVisit(at, parts, ON_CHANGE, facts.memo, hinted === record ? undefined : hinted), error };
+      return { ...endVisit(at, parts, ON_CHANGE, at.memo, hinted === record ? undefined : hinted), error };
     }
   }
 }
 
 /** The first poll follows at once: an early identifier leaves less time in which another server could be mistaken for this one. */
-function created({ object, facts }: View, record: ServerRecord, task: TaskNumber): Outcome {
-  const goes = goOn(withoutPlan(withoutFailures(facts.memo)), { record });
+function created({ object, memo, now }: View, record: ServerRecord, task: TaskNumber): Outcome {
+  const goes = goOn(withoutPlan(withoutFailures(memo)), { record });
   const fields = without(object.status ?? {}, 'record', 'conditions', 'observedGeneration');
   if (Object.keys(fields).length === 0) return goes;
   const message = `Order accepted (task ${task}); the server is being created`;
@@ -163,6 +162,6 @@ function created({ object, facts }: View, record: ServerRecord, task: TaskNumber
     fields: { task: taskField(task, undefined) },
     verdict: { reason: 'Creating', message } as const,
   };
-  const status = compose(object, parts, facts.now);
+  const status = compose(object, parts, now);
   return { ...goes, status, events: eventsOf(object.status, status) };
 }

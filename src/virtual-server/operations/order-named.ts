@@ -25,7 +25,7 @@ import {
   sentAgain,
 } from '../decision/named.ts';
 import { ON_CHANGE } from '../decision/next.ts';
-import { notCreated, refused } from '../decision/order-answer.ts';
+import { orderNotCreated, orderRefused } from '../decision/order-answer.ts';
 import { endVisit, failed, goOn, lacking, parked, retryLater, withoutKey } from '../decision/outcome.ts';
 import { LISTED, OTHER_KEY } from '../decision/sentences.ts';
 import type { Operation, Outcome } from '../decision/types.ts';
@@ -47,7 +47,7 @@ export async function orderNamed(
 ): Promise<Outcome | undefined> {
   const { mint, timers } = visit.services;
   const view = visit.view();
-  if (decide(view).type !== 'order') return goOn(view.facts.memo);
+  if (decide(view).type !== 'order') return goOn(view.memo);
   const body = namedBody(visit.object, { ...visit.object.spec, sshKeysFrom });
   const attempt = mint();
   const identifier = identifierFor(visit.object, mint());
@@ -71,7 +71,7 @@ export async function repeat(
 ): Promise<Outcome | undefined> {
   const due = await dueToRepeat(visit, at, operation);
   return 'session' in due
-    ? claimAndSend(visit, due.view, sentAgain(due.record, due.session.account, due.view.facts), due)
+    ? claimAndSend(visit, due.view, sentAgain(due.record, due.session.account, due.view), due)
     : due;
 }
 
@@ -95,7 +95,7 @@ export async function dueToRepeat(
   const read = visit.view();
   if (answer.type === 'server') return goOn(shownMemo(read, record.identifier));
   if (answer.type === 'failed') return failed(read, 'order', answer.error);
-  const { sent } = read.facts.memo.evidence;
+  const { sent } = read.memo.evidence;
   const isInUse = sent?.attempt === record.attempt && sent.answer === 'inUse';
   if (!answer.counts) {
     visit.suspectKey();
@@ -104,16 +104,15 @@ export async function dueToRepeat(
     if (answer.detail !== OTHER_KEY || !isSameProvider(record.account, session.account) || isInUse)
       return invisible(read, record, answer.detail);
   }
-  const denials = denied(read.facts, `server ${record.identifier}`, answer.unlisted);
-  const view = withMemo(read, withEvidence(read.facts.memo, { denials }));
-  const { facts } = view;
-  if (mayArrive(record, facts))
+  const denials = denied(read, `server ${record.identifier}`, answer.unlisted);
+  const view = withMemo(read, withEvidence(read.memo, { denials }));
+  if (mayArrive(record, view))
     return endVisit(
       view,
       { record, verdict: stillOnItsWay(record, view) },
       {
         operation: 'order',
-        afterMs: Math.min(arrivesInMs(record, facts), facts.timing.pollMs),
+        afterMs: Math.min(arrivesInMs(record, view), view.timing.pollMs),
       },
     );
   const sshKeys = await readSshKeys(visit.object, visit.services.kube);
@@ -121,7 +120,7 @@ export async function dueToRepeat(
   const body = namedBody(visit.object, { ...visit.object.spec, sshKeysFrom: sshKeys.value });
   const isOther = digestOf(body) !== record.sent.body;
   if (isOther || isInUse) return unsendable(view, record, denials, isOther);
-  if (isRepeatedTooLong(record, facts)) return unanswered(view, record);
+  if (isRepeatedTooLong(record, view)) return unanswered(view, record);
   return { session, body, view, record };
 }
 
@@ -130,13 +129,13 @@ function invisible(at: View, record: Named, detail: string): Outcome {
   const message =
     `Order ${record.attempt} has no answer, and its server ${record.identifier} is not visible with this API key, which does not prove that there is none: ` +
     `${detail}. The operator keeps checking`;
-  return retryLater(at, 'order', { record, verdict: { reason: 'ServerNotVisible', message } }, at.facts.timing.pollMs);
+  return retryLater(at, 'order', { record, verdict: { reason: 'ServerNotVisible', message } }, at.timing.pollMs);
 }
 
 /** The server exists: whatever else is to be found out, its own reads tell. */
-function shownMemo({ facts }: View, identifier: string): Memo {
+function shownMemo({ memo }: View, identifier: string): Memo {
   const task = { state: 'over', identifier } as const;
-  return withEvidence(withoutPlan(withoutFailures(facts.memo)), { task, denials: undefined });
+  return withEvidence(withoutPlan(withoutFailures(memo)), { task, denials: undefined });
 }
 
 /** From here on, nothing waits but for the API server and the provider. */
@@ -151,18 +150,18 @@ async function claimAndSend(
   }: { session: Session; body: OrderBody; first?: { sending: () => void; createdNothing: () => void } },
 ): Promise<Outcome | undefined> {
   const { leads, limit, timers } = visit.services;
-  if (visit.hasChangedSince(view)) return goOn(visit.view().facts.memo);
+  if (visit.hasChangedSince(view)) return goOn(visit.view().memo);
   if (!visit.beginsOrder()) return undefined;
   // The write fails if the object has changed, so it is a live read too: the object exists, and wants a server.
   // Nothing is on its way if the write fails, whether it was carried out or not.
   const sent: Sent = { attempt: claim.attempt, at: claim.sent.at, answer: 'other' };
-  const memo = withEvidence(withoutPlan(view.facts.memo), { sent });
+  const memo = withEvidence(withoutPlan(view.memo), { sent });
   await visit.commit({ name: 'claim', next: goOn(memo, { record: claim }) });
   const liveAt = timers.monotonic();
   const claimed = visit.view();
   const own = claimed.own;
   if (visit.hasChangedSince(view) || claimed.deleting || own === undefined || !isNamed(own) || !isOf(own, claim))
-    return goOn(claimed.facts.memo);
+    return goOn(claimed.memo);
   if (first === undefined) limit.again(visit.object.metadata.namespace, own.attempt, timers.monotonic());
   else first.sending();
   const maySend = (): boolean => leads() && timers.monotonic() - liveAt < CLAIM_MS;
@@ -181,19 +180,23 @@ const isOf = (own: Named, claim: Named): boolean =>
 export function afterNamedAnswer(before: View, record: Named, answer: NamedOutcome, isFirst: boolean): Outcome {
   const { attempt, sent } = record;
   const heard = (outcome: Sent['answer'], task?: Sent['task']): View =>
-    withMemo(before, withEvidence(before.facts.memo, { sent: { attempt, at: sent.at, answer: outcome, task } }));
+    withMemo(before, withEvidence(before.memo, { sent: { attempt, at: sent.at, answer: outcome, task } }));
   switch (answer.kind) {
     case 'created': {
-      const { facts } = heard('accepted', answer.task);
+      const { memo } = heard('accepted', answer.task);
       const fresh = { task: undefined, denials: undefined, failure: undefined };
-      return goOn(withEvidence(withoutPlan(withoutFailures(facts.memo)), fresh));
+      return goOn(withEvidence(withoutPlan(withoutFailures(memo)), fresh));
     }
     case 'notCreated':
-      return isFirst ? notCreated(before, withoutClaim(record), answer.error) : unclear(heard('other'), record, answer);
+      return isFirst
+        ? orderNotCreated(before, withoutClaim(record), answer.error)
+        : unclear(heard('other'), record, answer);
     case 'refused':
-      return isFirst ? refused(before, withoutClaim(record), answer) : unclear(heard('other'), record, answer);
+      return isFirst ? orderRefused(before, withoutClaim(record), answer) : unclear(heard('other'), record, answer);
     case 'notOffered':
-      return isFirst ? notCreated(before, withoutClaim(record), answer.error) : unclear(heard('other'), record, answer);
+      return isFirst
+        ? orderNotCreated(before, withoutClaim(record), answer.error)
+        : unclear(heard('other'), record, answer);
     case 'inUse':
       return unclear(heard('inUse'), record, answer);
     case 'unclear':
@@ -212,8 +215,8 @@ function waiting(at: View, record: Named, why: string, atLeastMs?: number): Outc
   return retryLater(at, 'order', { record, verdict: { reason: 'Creating', message } }, atLeastMs);
 }
 
-function stillOnItsWay(record: Named, { facts }: View): Verdict {
-  const at = timestamp(facts.now + arrivesInMs(record, facts));
+function stillOnItsWay(record: Named, view: View): Verdict {
+  const at = timestamp(view.now + arrivesInMs(record, view));
   return {
     reason: 'Creating',
     message:
@@ -227,28 +230,28 @@ function stillOnItsWay(record: Named, { facts }: View): Verdict {
  * order follows once it is proven that there is no server.
  */
 function unsendable(view: View, record: Named, denials: Denials, isOther: boolean): Outcome {
-  const { object, facts } = view;
+  const { object, memo, now, monotonic, timing } = view;
   const { identifier, attempt } = record;
   // A list that has servers on their way lacks this one.
-  const grace = denials.unlisted === 'yes' ? facts.timing.absenceMs : graceOf(object, record, facts, denials);
+  const grace = denials.unlisted === 'yes' ? timing.absenceMs : graceOf(view, record, denials);
   const why = isOther
     ? `The order of server ${identifier} has no answer, and what it was sent with has changed since: spec or an SSH key`
     : `The provider answers that the identifier ${identifier} is in use, but does not show the server`;
-  if (denials.unlisted !== 'no' && isProven(denials, grace, facts)) {
+  if (denials.unlisted !== 'no' && isProven(denials, grace, view)) {
     const failedOrder = { ...record, createFailure: { said: why, generation: object.metadata.generation } };
-    const evidence = { createdNothing: { attempt, at: facts.monotonic } };
-    return goOn(withEvidence(facts.memo, evidence), { record: failedOrder });
+    const evidence = { createdNothing: { attempt, at: monotonic } };
+    return goOn(withEvidence(memo, evidence), { record: failedOrder });
   }
-  const afterMs = pauseOf(denials, grace, facts);
-  const at = timestamp(facts.now + Math.max(0, denials.since + grace - facts.monotonic));
+  const afterMs = pauseOf(denials, grace, view);
+  const at = timestamp(now + Math.max(0, denials.since + grace - monotonic));
   const message =
     `${why}. The operator looks for the server, and orders another one if it is not there until ${at}. Next check in ` +
-    `${durationText(afterMs)} (at ${timestamp(facts.now + afterMs)})`;
+    `${durationText(afterMs)} (at ${timestamp(now + afterMs)})`;
   return endVisit(
     view,
     { record, verdict: { reason: 'Creating', message } },
     { operation: 'order', afterMs },
-    withoutFailures(facts.memo),
+    withoutFailures(memo),
   );
 }
 

@@ -76,9 +76,9 @@ async function openedAgain(
   const at = visit.view();
   if (appeared !== undefined) {
     const record = withOrderAgain(own, appeared);
-    const status = compose(at.object, { record }, at.facts.now);
+    const status = compose(at.object, { record }, at.now);
     // The operator has acted on your annotation about this order; it must not outweigh what was just seen.
-    const memo = withEvidence(withoutPlan(at.facts.memo), { denials: undefined, asked: undefined });
+    const memo = withEvidence(withoutPlan(at.memo), { denials: undefined, asked: undefined });
     return { ...goOn(memo, { record }), status };
   }
   if (unclear === undefined) return undefined;
@@ -108,8 +108,8 @@ export async function inputsOfOrder(visit: Visit, at: View): Promise<OrderInputs
   return ok({ session, sshKeysFrom: sshKeys.value });
 }
 
-function invalidSpec({ facts }: View, problem: string): Park {
+function invalidSpec({ timing }: View, problem: string): Park {
   const message = `${problem}. The operator ordered nothing`;
-  const afterMs = Math.max(RECHECK_MS, facts.timing.resyncMs);
+  const afterMs = Math.max(RECHECK_MS, timing.resyncMs);
   return { verdict: { reason: 'InvalidSpec', message }, when: { operation: 'order', afterMs } };
 }

@@ -53,23 +53,23 @@ async function orphanedAtEnd(visit: Visit, record: ServerRecord | undefined): Pr
   const { appeared } = await lookForFailed(visit, record.failed, key.value.session);
   const next = appeared === undefined ? record : withOrphaned(record, appeared);
   if (next === record) return undefined;
-  const { object, facts } = visit.view();
-  return { ...goOn(facts.memo, { record: next }), status: compose(object, { record: next }, facts.now) };
+  const { object, memo, now } = visit.view();
+  return { ...goOn(memo, { record: next }), status: compose(object, { record: next }, now) };
 }
 
 /** The last Events of the object. Pure. */
-export function released({ object, facts }: View, operation: Release): Outcome {
+export function released({ object, memo }: View, operation: Release): Outcome {
   const { record, why } = operation;
   const unwritten = unwrittenOf(operation);
   // If another finalizer keeps the object, its status must not describe the server any longer.
   const when = (object.metadata.finalizers?.length ?? 0) > 1 ? NOW : ON_CHANGE;
-  const next: Outcome = { record: null, unwritten, memo: facts.memo, events: [], when };
+  const next: Outcome = { record: null, unwritten, memo, events: [], when };
   const tell = (reason: Reason, message: string): Outcome => ({ ...next, events: [eventOf({ reason, message })] });
   const server = nameOf(record);
   if (why === 'nothingCreated' || why === 'foreign') return next;
   if (why === 'handedOver') return tell('ServerHandedOver', `Object ${operation.taker} now holds server ${server}`);
   // A DELETE whose answer was lost explains why the server is gone.
-  const isExplained = record?.identifier !== undefined && wasRequested(facts.memo, record.identifier);
+  const isExplained = record?.identifier !== undefined && wasRequested(memo, record.identifier);
   if (why === 'cancelled' || (why === 'gone' && isExplained))
     return tell('ServerCancelled', `Server ${server} was cancelled`);
   if (why === 'gone') {

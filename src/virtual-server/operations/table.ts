@@ -83,11 +83,11 @@ const OPERATIONS: { readonly [T in Operation['type']]: Row<Extract<Operation, { 
     does: cancel,
     acts: true,
     withheld: 'cancel',
-    would: ({ own, deleting }, { identifier }) => {
+    would: ({ own, deleting }, { record }) => {
       const why = deleting ? 'The object is being deleted' : 'The time of the server is up';
       const isInDoubt = hasTrait(standingReason(own), 'doubt');
       const proof = isInDoubt ? ', once it proves to be that of this object' : '';
-      return `${why}: it would cancel server ${identifier}${proof}`;
+      return `${why}: it would cancel server ${record.identifier}${proof}`;
     },
   },
   expire: {
@@ -146,5 +146,5 @@ function unhurried(next: Done): Done {
 function reported(at: View, what: string): Outcome {
   const message = `The operator only observes (--observe-only). ${what}`;
   const reason = (standingReason(at.own) ?? 'ObserveOnly') as ReadyReason;
-  return parked(at, { verdict: { reason, message }, when: { afterMs: at.facts.timing.resyncMs } });
+  return parked(at, { verdict: { reason, message }, when: { afterMs: at.timing.resyncMs } });
 }

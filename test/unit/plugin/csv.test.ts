@@ -1,7 +1,7 @@
 /** Lists of servers for the plugin: which files it accepts, and what it says about the others. */
 import { Readable } from 'node:stream';
 import { describe, expect, it } from 'vitest';
-import { readAdoptions, readServers } from '../../../src/plugin/csv.ts';
+import { readAdoptions, readServerNames } from '../../../src/plugin/csv.ts';
 import { CommandError, EXIT } from '../../../src/plugin/failure.ts';
 
 const adoptions = (text: string) => readAdoptions(['-'], 'team', Readable.from([text]));
@@ -51,6 +51,6 @@ describe('a list of servers to adopt', () => {
 describe('a list of servers to start over', () => {
   it('has no identifiers', async () => {
     const input = Readable.from(['namespace,name\nshop,web\n']);
-    expect(await readServers(['-'], 'team', input)).toMatchObject([{ namespace: 'shop', name: 'web' }]);
+    expect(await readServerNames(['-'], 'team', input)).toMatchObject([{ namespace: 'shop', name: 'web' }]);
   });
 });

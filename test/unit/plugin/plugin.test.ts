@@ -13,7 +13,7 @@ import { sshArguments, sshDestination } from '../../../src/plugin/ssh-arguments.
 import { columns, data } from '../../../src/plugin/table.ts';
 import { quoted } from '../../../src/base/text.ts';
 import { priceText, sumUp } from '../../../src/plugin/totals.ts';
-import { usualReadyMs } from '../../../src/plugin/usual-time.ts';
+import { usualReadyMs } from '../../../src/plugin/commands/wait.ts';
 import { stored, storedWith } from '../../fixtures/virtual-server.ts';
 
 const HOSTILE = 'red \u001b[31m, C1 \u009b2J, turned \u202e, bell \u0007\r\n, no width \u200b, line \u2028, tab \t';

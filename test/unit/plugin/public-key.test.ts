@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, expect, it } from 'vitest';
-import { keyOf } from '../../../src/plugin/public-key.ts';
+import { readPublicKey } from '../../../src/plugin/public-key.ts';
 import { specFrom, type SpecFlags } from '../../../src/plugin/spec-flags.ts';
 import { CERTIFICATE, DSA, ED25519, PRIVATE_KEYS, RSA, SECRET } from '../../fixtures/public-keys.ts';
 
@@ -19,7 +19,7 @@ function fileWith(text: string): string {
 
 const messageOf = (textOrFile: string): string => {
   try {
-    return `taken: ${keyOf(textOrFile)}`;
+    return `taken: ${readPublicKey(textOrFile)}`;
   } catch (error) {
     return (error as Error).message;
   }
@@ -27,8 +27,8 @@ const messageOf = (textOrFile: string): string => {
 
 describe('the key of a flag', () => {
   it('is the text, or the only key in a file', () => {
-    expect(keyOf(`${ED25519}\n`)).toBe(ED25519);
-    expect(keyOf(fileWith(`# mine\r\n${ED25519}\r\n`))).toBe(ED25519);
+    expect(readPublicKey(`${ED25519}\n`)).toBe(ED25519);
+    expect(readPublicKey(fileWith(`# mine\r\n${ED25519}\r\n`))).toBe(ED25519);
   });
 
   it.each([

@@ -4,7 +4,7 @@ import { REPLACES_ANNOTATION } from '../../../src/api/names.ts';
 import { ordinalOf } from '../../../src/virtual-server-set/decision/template.ts';
 import {
   canTakeOver,
-  markOf,
+  replacementMark,
   nextName,
   pairOf,
   replacementOf,
@@ -42,13 +42,13 @@ describe('the mark of a replacement', () => {
     const { metadata } = replacementOf(web, 'web-v2', web.spec, described);
     expect(metadata.labels).toEqual({ tier: 'front' });
     expect(Object.keys(metadata.annotations)).toEqual([REPLACES_ANNOTATION]);
-    expect(markOf(replacing('web-v2'))).toEqual({ name: 'web', uid: 'uid-of-web', spec: specHash(web) });
+    expect(replacementMark(replacing('web-v2'))).toEqual({ name: 'web', uid: 'uid-of-web', spec: specHash(web) });
   });
 
   it.each(['', 'web', '{}', 'null', '{"name":1,"uid":"u","spec":"s"}'])('is none if it is %j', (text) => {
-    expect(markOf(stored('x', storedWith({ metadata: { annotations: { [REPLACES_ANNOTATION]: text } } })))).toBe(
-      undefined,
-    );
+    expect(
+      replacementMark(stored('x', storedWith({ metadata: { annotations: { [REPLACES_ANNOTATION]: text } } }))),
+    ).toBe(undefined);
   });
 
   it('has the same hash whatever the order of the fields, and another one for another value', () => {

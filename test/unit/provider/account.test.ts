@@ -1,11 +1,11 @@
 import { createHash } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
-import { accountOf } from '../../../src/provider/account.ts';
+import { accountName } from '../../../src/provider/account.ts';
 
 const BASE = 'https://api.example.org/x';
-const own = accountOf(BASE, 'key-1');
-const otherKey = accountOf(BASE, 'key-2');
-const elsewhere = accountOf('https://api.example.org/y', 'key-1');
+const own = accountName(BASE, 'key-1');
+const otherKey = accountName(BASE, 'key-2');
+const elsewhere = accountName('https://api.example.org/y', 'key-1');
 /** The name as written by versions that did not put the hash of the base URL first. */
 const legacy = createHash('sha256').update(`${BASE}\0key-1`).digest('hex').slice(0, 16);
 

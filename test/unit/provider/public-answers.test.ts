@@ -1,6 +1,6 @@
 /** Answers as the public service gives them: keyed lists, a 403 for a server that does not exist, a list of servers. */
 import { describe, expect, it } from 'vitest';
-import { accountOf } from '../../../src/provider/account.ts';
+import { accountName } from '../../../src/provider/account.ts';
 import { Endpoints } from '../../../src/provider/endpoints.ts';
 import { realTimers } from '../../../src/base/timers.ts';
 import { errorOf, sessionFor, startStub, type StubProvider } from './stub-provider.ts';
@@ -238,7 +238,7 @@ describe('a base URL', () => {
     expect(at(versioned).base).toBe(plain);
     expect(at(versioned).products).toEqual(at(plain).products);
     expect(at(versioned).task(7)).toEqual(at(plain).task(7));
-    expect(accountOf(at(versioned).base, 'key')).toBe(accountOf(plain, 'key'));
+    expect(accountName(at(versioned).base, 'key')).toBe(accountName(plain, 'key'));
   });
 
   it('keeps a prefix that only ends like the version', () => {

@@ -7,14 +7,14 @@ import {
   unprovenVerdict,
 } from '../../../../src/virtual-server/decision/absence.ts';
 import { type Denials, type Evidence, type Memo, type Unlisted } from '../../../../src/virtual-server/decision/memo.ts';
-import type { Facts } from '../../../../src/virtual-server/decision/types.ts';
+import { viewOf, type View } from '../../../../src/virtual-server/decision/view.ts';
 import { HELD, KNOWN, TIMING, denials, facts, memo, record, web, webWith } from '../../../fixtures/decision.ts';
 
 const WHAT = 'server srv1';
 const REQUESTED: Evidence = { end: { state: 'requested', identifier: 'srv1' } };
 const GRACE = TIMING.absenceMs;
 /** Only `monotonic` moves, since the wall clock may be changed. */
-const at = (monotonic: number, held: Memo = memo()): Facts => facts({ monotonic, memo: held });
+const at = (monotonic: number, held: Memo = memo()): View => viewOf(webWith(HELD), facts({ monotonic, memo: held }));
 
 /** The denials after one at each of these times. */
 function after(...moments: number[]): Denials {
@@ -171,14 +171,14 @@ describe('the grace period', () => {
       held: memo({ end: { state: 'requested', identifier: 'srv0' } }),
       periods: 12,
     },
-  ])('is $periods times absenceMs for $reason', ({ object, own, held, periods }) => {
-    expect(graceOf(object, own, at(0, held), undefined)).toBe(periods * GRACE);
+  ])('is $periods times absenceMs for $reason', ({ object, own, held = memo(), periods }) => {
+    expect(graceOf(viewOf(object, facts({ memo: held })), own, undefined)).toBe(periods * GRACE);
   });
 
   it('is one period for the server of a failed order only if the list of servers confirms the denials', () => {
     const failed = { ...HELD, createFailure: { said: 'Out of stock' } };
     const given = (unlisted: Unlisted): number =>
-      graceOf(webWith(failed), failed, at(0), { ...denials(WHAT), unlisted });
+      graceOf(viewOf(webWith(failed), facts()), failed, { ...denials(WHAT), unlisted });
     expect([given('yes'), given('perhaps'), given('no')]).toEqual([GRACE, 12 * GRACE, 12 * GRACE]);
   });
 });
@@ -215,7 +215,7 @@ describe('the verdict before the proof', () => {
       WHAT,
       GRACE,
       60_000,
-      facts({ now: Date.UTC(2026, 0, 2), monotonic: 80_000 }),
+      viewOf(webWith(HELD), facts({ now: Date.UTC(2026, 0, 2), monotonic: 80_000 })),
     );
     expect(reason).toBe('AbsenceUnproven');
     expect(message).toContain(

@@ -5,7 +5,7 @@ import { ADOPT_ANNOTATION, NOT_CREATED_ANNOTATION, SERVER_GONE_ANNOTATION } from
 import type { ServerRecord } from '../../../../src/api/record.ts';
 import type { VirtualServer } from '../../../../src/api/virtual-server.ts';
 import { timestamp } from '../../../../src/base/duration.ts';
-import { adopt, adviceOn } from '../../../../src/virtual-server/decision/advice.ts';
+import { adoptCommand, adviceOn } from '../../../../src/virtual-server/decision/advice.ts';
 import { ATTEMPTED, HELD, NOW, TASKED, web } from '../../../fixtures/decision.ts';
 
 const advice = (reason: Reason, object: VirtualServer, record?: ServerRecord, subject?: string): string =>
@@ -17,7 +17,7 @@ it.each([
   ['no identifier', '`kubectl annotate --overwrite vps web -n default vps-operator.dev/adopt=IDENTIFIER`'],
   ['x'.repeat(300), '`kubectl annotate --overwrite vps web -n default vps-operator.dev/adopt=IDENTIFIER`'],
 ])('gives a command that adopts %s only if the annotation can name it', (identifier, command) => {
-  expect(sentences([{ text: 'If so', command: adopt(identifier) }], web())).toBe(`If so, run ${command}`);
+  expect(sentences([{ text: 'If so', command: adoptCommand(identifier) }], web())).toBe(`If so, run ${command}`);
 });
 
 it('keeps the server of a protected object with an expiry by one patch that the API server accepts', () => {

@@ -1,12 +1,12 @@
 import { createHash } from 'node:crypto';
 import { expect, it } from 'vitest';
 import { isSameAccount, isSameProvider } from '../../../../src/virtual-server/decision/identity.ts';
-import { accountOf } from '../../../../src/provider/account.ts';
+import { accountName } from '../../../../src/provider/account.ts';
 
 const BASE = 'https://api.example.org/x';
-const own = accountOf(BASE, 'key-1');
-const otherKey = accountOf(BASE, 'key-2');
-const elsewhere = accountOf('https://api.example.org/y', 'key-1');
+const own = accountName(BASE, 'key-1');
+const otherKey = accountName(BASE, 'key-2');
+const elsewhere = accountName('https://api.example.org/y', 'key-1');
 /** The format of versions that did not yet put the hash of the base URL first. */
 const legacy = createHash('sha256').update(`${BASE}\0key-1`).digest('hex').slice(0, 16);
 

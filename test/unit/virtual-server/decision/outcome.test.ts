@@ -166,7 +166,7 @@ describe('your annotation that nothing was created', () => {
     const poll = (held = memo()): Outcome => {
       const [at, own] = owned<Following | Held>(object, facts({ memo: held }));
       const answer = { type: 'pending', status: 'failed' } as const;
-      return withAsked(at, { type: 'follow', record: own, task: 7 }, polled(object, answer, at.facts));
+      return withAsked(at, { type: 'follow', record: own, task: 7 }, polled(object, answer, at));
     };
     const first = poll();
     const { evidence, plan } = first.memo;

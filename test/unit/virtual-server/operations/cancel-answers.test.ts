@@ -33,7 +33,7 @@ describe('a cancellation', () => {
     ['sets', 'missing', 'CRDDeleting', 'virtualserversets.vps-operator.dev is missing'],
     ['sets', 'forbidden', 'CRDForbidden', 'not read the CustomResourceDefinition virtualserversets.vps-operator.dev'],
   ] as const)('waits while the definition of %s is %s (%s)', (of, definition, reason, text) => {
-    const next = heldBack(...owned(UNREAD, facts()), 'srv1', { of, definition });
+    const next = heldBack(...owned(UNREAD, facts()), { of, definition });
     expect(conditionsOf(next).Stalled).toBe(`True ${reason}`);
     expect(messageOf(next)).toContain(text);
     expect(messageOf(next)).toContain(

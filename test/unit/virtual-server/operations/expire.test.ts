@@ -133,7 +133,6 @@ describe('an object that expires', () => {
     expect(decide(object, { ...late, memo: found.memo })).toEqual({
       type: 'cancel',
       record: HELD,
-      identifier: 'srv1',
     });
     const unseen = looked(object, denied(true), { ...late, memo: next.memo });
     expect(conditionsOf(unseen).Ready).toBe('False TaskOverdue');

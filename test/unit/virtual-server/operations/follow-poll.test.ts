@@ -100,7 +100,6 @@ describe('the server that a task names', () => {
       expect(decide(webWith(HELD), withKey({ memo: next.memo }))).toEqual({
         type: 'look',
         record: HELD,
-        identifier: 'srv1',
       });
     },
   );

@@ -6,8 +6,9 @@ import type { Held } from '../../../../src/api/record.ts';
 import type { VirtualServer } from '../../../../src/api/virtual-server.ts';
 import { ProviderError } from '../../../../src/provider/error.ts';
 import type { Memo } from '../../../../src/virtual-server/decision/memo.ts';
-import type { Facts, Outcome } from '../../../../src/virtual-server/decision/types.ts';
+import type { Outcome } from '../../../../src/virtual-server/decision/types.ts';
 import { afterRefusal } from '../../../../src/virtual-server/operations/cancel.ts';
+import type { Circumstances } from '../../../../src/virtual-server/decision/view.ts';
 import {
   ACCOUNT,
   HELD,
@@ -50,10 +51,10 @@ const NO_TASK = { type: 'taskNotFound', counts: true, detail: '' } as const;
 const SILENT = memo({ task: { state: 'silent', why: 'taskNotFound' } });
 const GONE = { state: 'gone', identifier: 'srv1', wasRequested: false };
 
-const at = (ms: number, held = memo(), changes: Partial<Facts> = {}): Facts =>
+const at = (ms: number, held = memo(), changes: Partial<Circumstances> = {}): Circumstances =>
   withKey({ now: NOW + ms, memo: held, ...changes });
 
-type Denied = (given: Facts) => Outcome;
+type Denied = (given: Circumstances) => Outcome;
 const lookDenied =
   (object: VirtualServer): Denied =>
   (given) =>
@@ -88,7 +89,7 @@ describe('a 404 for the server of a living object', () => {
   });
 
   it('neither counts nor resets the count with a key that sees nothing', () => {
-    const blind = (given: Facts): Outcome => looked(living(), denied(false), given);
+    const blind = (given: Circumstances): Outcome => looked(living(), denied(false), given);
     const before = deniedAt(deny, [0, 150_000]).memo;
     const next = blind(at(400_000, before));
     expect(conditionsOf(next).Stalled).toBe('True ServerNotVisible');

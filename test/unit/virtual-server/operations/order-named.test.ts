@@ -101,7 +101,7 @@ describe('an order without an answer', () => {
     const visited = await ordering(lost);
     expect(shownBy(visited)).toMatchObject({
       reason: 'Creating',
-      message: expect.stringContaining('sends the same order again'),
+      message: expect.stringContaining('sends the same order again') as string,
     });
     expect(isNamed(recordIn(visited) as ServerRecord)).toBe(true);
   });
@@ -157,7 +157,10 @@ describe('an order without an answer', () => {
     const first = await ordering(inUse);
     const again = await next(first, NOW + TIMING.takeoverMs + 1, denied);
     expect(sentIn(again)).toBe(0);
-    expect(shownBy(again)).toMatchObject({ reason: 'Creating', message: expect.stringContaining('is in use') });
+    expect(shownBy(again)).toMatchObject({
+      reason: 'Creating',
+      message: expect.stringContaining('is in use') as string,
+    });
   });
 
   it('asks after a day', async () => {

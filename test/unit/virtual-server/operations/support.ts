@@ -2,8 +2,8 @@
 import { SERVER_GONE_ANNOTATION } from '../../../../src/api/names.ts';
 import type { VirtualServer, VirtualServerStatus } from '../../../../src/api/virtual-server.ts';
 import { ProviderError } from '../../../../src/provider/error.ts';
-import type { Facts, Outcome, ServerAnswer, TaskAnswer } from '../../../../src/virtual-server/decision/types.ts';
-import { viewOf, type View } from '../../../../src/virtual-server/decision/view.ts';
+import type { Outcome, ServerAnswer, TaskAnswer } from '../../../../src/virtual-server/decision/types.ts';
+import { viewOf, type Circumstances, type View } from '../../../../src/virtual-server/decision/view.ts';
 import { afterRefusal, beforeDelete } from '../../../../src/virtual-server/operations/cancel.ts';
 import { afterPoll } from '../../../../src/virtual-server/operations/follow.ts';
 import type { Following, Held, ServerRecord } from '../../../../src/api/record.ts';
@@ -26,7 +26,7 @@ export const UNREACHABLE = new ProviderError('PROVIDER_UNREACHABLE', 'reset', {}
 export const FAILED = { type: 'failed', error: UNREACHABLE } as const;
 
 /** An object with its own record, as an operation finds it. */
-export function owned<R extends ServerRecord = Held>(object: VirtualServer, given: Facts): [View, R] {
+export function owned<R extends ServerRecord = Held>(object: VirtualServer, given: Circumstances): [View, R] {
   const at = viewOf(object, given);
   if (at.own === undefined) throw new Error('the object does not own its record');
   return [at, at.own as R];

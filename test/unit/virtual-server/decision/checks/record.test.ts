@@ -8,7 +8,7 @@ import {
 import type { VirtualServer } from '../../../../../src/api/virtual-server.ts';
 import type { Condition } from '../../../../../src/api/meta.ts';
 import { inputsOf } from '../../../../../src/virtual-server/decision/inputs.ts';
-import type { Facts } from '../../../../../src/virtual-server/decision/types.ts';
+import type { Circumstances } from '../../../../../src/virtual-server/decision/view.ts';
 import {
   adopting,
   ACCOUNT,
@@ -47,7 +47,7 @@ const said = { annotations: { [NOT_CREATED_ANNOTATION]: 'a1' } };
 const saidNothing = { annotations: { [NOT_CREATED_ANNOTATION]: UID }, deleting: true };
 const released = releases('nothingCreated');
 /** The provider was asked after the annotation was set, and has denied `of`. */
-const asked = (object: VirtualServer, of?: string): Facts =>
+const asked = (object: VirtualServer, of?: string): Circumstances =>
   facts({ memo: memo({ asked: inputsOf(object), ...(of !== undefined && { denials: denials(of) }) }) });
 const vanished = webWith({ ...opened(HELD, 'TaskNotFound'), goneRefuted: true, readyAt: TIME }, said);
 const read = webWith(opened(KNOWN, 'TaskNotFound'), said);

@@ -5,15 +5,15 @@ import type { VirtualServer } from '../../../../../src/api/virtual-server.ts';
 import { CHAINS } from '../../../../../src/virtual-server/decision/decide.ts';
 import { inputsOf } from '../../../../../src/virtual-server/decision/inputs.ts';
 import type { Memo, Planned } from '../../../../../src/virtual-server/decision/memo.ts';
-import type { Facts, Operation } from '../../../../../src/virtual-server/decision/types.ts';
-import { viewOf } from '../../../../../src/virtual-server/decision/view.ts';
+import type { Operation } from '../../../../../src/virtual-server/decision/types.ts';
+import { viewOf, type Circumstances } from '../../../../../src/virtual-server/decision/view.ts';
 import { NOW, memo, withKey } from '../../../../fixtures/decision.ts';
 
 /** The case, the object, and the operation that the check answers with; undefined: it has no answer. Default: a valid key. */
-export type Row = [reason: string, object: VirtualServer, operation: unknown, given?: Facts];
+export type Row = [reason: string, object: VirtualServer, operation: unknown, given?: Circumstances];
 
 /** The answer of one check alone, ignoring the checks before it; none if no chain with it admits the object. */
-export function answer(name: string, object: VirtualServer, given: Facts): Operation | undefined {
+export function answer(name: string, object: VirtualServer, given: Circumstances): Operation | undefined {
   const view = viewOf(object, given);
   const asked = Object.values(CHAINS).flatMap(({ admits, checks }) =>
     checks.filter((check) => check.name === name).map((check) => ({ check, admits })),
@@ -53,13 +53,13 @@ export const asking = (reason: string, subject: string | undefined): unknown =>
 export const park = (reason: string, more: object = {}): unknown =>
   expect.objectContaining({ type: 'park', verdict: expect.objectContaining({ reason }) as unknown, ...more });
 
-export const cancels = (record: Held): Operation => ({ type: 'cancel', record, identifier: 'srv1' });
+export const cancels = (record: Held): Operation => ({ type: 'cancel', record });
 
 export const follows = (record: Following | Held): Operation => ({ type: 'follow', record, task: 7 });
-export const looks = (record: Held): Operation => ({ type: 'look', record, identifier: 'srv1' });
+export const looks = (record: Held): Operation => ({ type: 'look', record });
 export const releases = (why: string, record?: ServerRecord) => ({ type: 'release', why, record });
 export const writes = (why: string, record: ServerRecord) => ({ type: 'record', record, why });
 
 /** The next step of the operation is due in 50 ms. */
-export const soon = (object: VirtualServer, operation: Planned): Facts =>
+export const soon = (object: VirtualServer, operation: Planned): Circumstances =>
   withKey({ memo: planned(object, operation, NOW + 50) });
