@@ -35,6 +35,13 @@ export const MUTANTS: Mutant[] = [
     tests: ['test/unit/virtual-server/decision/format-1.test.ts'],
   },
   {
+    name: 'forgets what only one copy of the record of an adopted server says',
+    file: 'src/virtual-server/decision/known-record.ts',
+    find: 'if (adopted !== undefined && annotated.mode !== mirror.mode)',
+    replace: 'if (adopted !== undefined)',
+    tests: ['test/unit/virtual-server/decision/known-record.test.ts'],
+  },
+  {
     name: 'reads conditions also beside a record that says everything',
     file: 'src/virtual-server/decision/format-1.ts',
     find: 'if (record.format === RECORD_FORMAT) return record;',

@@ -210,7 +210,7 @@ function mergeRecords(annotated: ServerRecord | undefined, mirror: ServerRecord 
   const ends = { ...(readyAt !== undefined && { readyAt }), ...(expiredAt !== undefined && { expiredAt }) };
   const adopted = [annotated, mirror].find((record) => record.mode === 'adopt' && record.identifier !== undefined);
   // Adopting resolves an attempt: the side that lags behind the adoption still carries the attempt.
-  if (adopted !== undefined)
+  if (adopted !== undefined && annotated.mode !== mirror.mode)
     return inPhase({
       ...unknownIn(mirror),
       ...unknownIn(annotated),
