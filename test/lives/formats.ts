@@ -151,7 +151,9 @@ export class Formats {
     }
     const present = knownIn(object);
     for (const what of ['doubt', 'open'] as const) {
-      if (known[what] === undefined || present[what] === known[what]) continue;
+      // A question may become another one: an order in flight, one without an answer.
+      const isKept = what === 'open' ? present.open !== undefined : present.doubt === known.doubt;
+      if (known[what] === undefined || isKept) continue;
       this.violations.push(`${keyOf(object)} has lost what only conditions said: ${what} ${known[what]}`);
       this.#left.delete(uid);
     }

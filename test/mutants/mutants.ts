@@ -42,6 +42,13 @@ export const MUTANTS: Mutant[] = [
     tests: ['test/unit/virtual-server/decision/known-record.test.ts'],
   },
   {
+    name: 'forgets that it has asked for a cancellation while it cannot read the record',
+    file: 'src/virtual-server/decision/compose.ts',
+    find: 'const named = isReadable ? record?.identifier : object.status?.identifier;',
+    replace: 'const named = isReadable ? record?.identifier : undefined;',
+    tests: ['test/unit/virtual-server/decision/record-versions.test.ts'],
+  },
+  {
     name: 'reads conditions also beside a record that says everything',
     file: 'src/virtual-server/decision/format-1.ts',
     find: 'if (record.format === RECORD_FORMAT) return record;',
