@@ -3,7 +3,12 @@
  * this version starts. A downgrade: such a version parks each object whose record it does not understand, then this one returns.
  */
 import { currentReason } from '../../src/api/conditions.ts';
-import { RECORD_ANNOTATION } from '../../src/api/names.ts';
+import {
+  ACCEPT_SERVER_ANNOTATION,
+  NOT_CREATED_ANNOTATION,
+  RECORD_ANNOTATION,
+  SERVER_GONE_ANNOTATION,
+} from '../../src/api/names.ts';
 import { RECORD_FORMAT, mirrorIn } from '../../src/api/record.ts';
 import type { VirtualServer, VirtualServerStatus } from '../../src/api/virtual-server.ts';
 import { isDeepEqual } from '../../src/base/deep-equal.ts';
@@ -24,6 +29,8 @@ const SHOWN_FOR: Record<string, readonly string[]> = {
   AbsenceUnproven: ['AbsenceUnproven', 'ServerMissing', 'ReleaseRefused'],
   IdentityUnproven: ['IdentityUnproven'],
 };
+
+const ANSWERS = [NOT_CREATED_ANNOTATION, SERVER_GONE_ANNOTATION, ACCEPT_SERVER_ANNOTATION];
 
 type Copy = Readonly<Record<string, unknown>>;
 type Left = 'doubt' | 'open' | 'readyAt';
@@ -61,7 +68,9 @@ export class Formats {
     const { servers } = parts.api;
     servers.listeners.add(() => {
       const last = servers.changes.at(-1);
-      if (last !== undefined && !last.deleted) this.#judge(last.object);
+      // A restore of etcd brings back what was known before.
+      if (last?.restored === true) this.#left.clear();
+      else if (last?.deleted === false) this.#judge(last.object);
     });
   }
 
@@ -144,8 +153,8 @@ export class Formats {
     const { uid } = object.metadata;
     const known = this.#left.get(uid);
     if (known === undefined) return;
-    const copies = [annotationOf(object), object.status?.record as Copy | undefined];
-    if (copies.some((copy) => copy?.['format'] === RECORD_FORMAT)) {
+    // What users say about the order or the server ends it too.
+    if (!needsConditions(object) || ANSWERS.some((name) => object.metadata.annotations?.[name] !== undefined)) {
       this.#left.delete(uid);
       return;
     }
