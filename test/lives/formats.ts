@@ -124,8 +124,8 @@ export class Formats {
     if (which !== 'annotation' && mirror !== undefined)
       api.servers.replaceStatus(namespace, name, {
         ...status,
-        record: inFormat1(mirror as Copy, left),
-      } as VirtualServerStatus);
+        record: inFormat1(mirror, left),
+      });
     if (left.every((field) => field === 'readyAt')) return;
     this.left += 1;
     this.#left.set(uid, before);
@@ -138,7 +138,7 @@ export class Formats {
     const { api, now } = this.#parts;
     const { namespace, name } = object.metadata;
     const mirror = object.status?.record;
-    const formats = [annotationOf(object)?.['format'], (mirror as Copy | undefined)?.['format']];
+    const formats = [annotationOf(object)?.['format'], (mirror)?.['format']];
     if (!formats.includes(RECORD_FORMAT)) return;
     const message = `A newer version of the operator wrote the record: it has format ${RECORD_FORMAT}`;
     // To this version, a record is as unknown with the next format as its own record is to the older version.
@@ -186,7 +186,7 @@ function inFormat1(copy: Copy, left: readonly Left[]): Copy {
 
 /** Whether only annotation and mirror together with the conditions say what the operator knows. */
 export function needsConditions(object: VirtualServer): boolean {
-  const copies = [annotationOf(object), object.status?.record as Copy | undefined];
+  const copies = [annotationOf(object), object.status?.record];
   return !copies.some((copy) => copy?.['format'] === RECORD_FORMAT);
 }
 
@@ -205,7 +205,7 @@ function leftToConditions(object: VirtualServer): Left[] {
   const reason = currentReason(status?.conditions) ?? '';
   const subject = status?.conditions?.find((condition) => condition.reason === reason)?.subject;
   const isSame = (field: 'doubt' | 'open', value: unknown): boolean =>
-    [annotationOf(object), status?.record as Copy | undefined].every(
+    [annotationOf(object), status?.record].every(
       (copy) => copy?.[field] === undefined || isDeepEqual(copy[field], value),
     );
   const left: Left[] = spec.ttl === undefined ? ['readyAt'] : [];
