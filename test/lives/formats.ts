@@ -10,7 +10,7 @@ import {
   SERVER_GONE_ANNOTATION,
 } from '../../src/api/names.ts';
 import { RECORD_FORMAT, mirrorIn } from '../../src/api/record.ts';
-import type { VirtualServer, VirtualServerStatus } from '../../src/api/virtual-server.ts';
+import type { VirtualServer } from '../../src/api/virtual-server.ts';
 import { isDeepEqual } from '../../src/base/deep-equal.ts';
 import { without } from '../../src/base/without.ts';
 import { KubeError } from '../../src/kube/error.ts';
@@ -128,7 +128,11 @@ export class Formats {
       });
     if (left.every((field) => field === 'readyAt')) return;
     this.left += 1;
-    this.#left.set(uid, before);
+    const { doubt, open } = before;
+    this.#left.set(uid, {
+      doubt: left.includes('doubt') ? doubt : undefined,
+      open: left.includes('open') ? open : undefined,
+    });
     const after = api.servers.get(namespace, name);
     if (after !== undefined) this.#judge(after);
   }
@@ -138,7 +142,7 @@ export class Formats {
     const { api, now } = this.#parts;
     const { namespace, name } = object.metadata;
     const mirror = object.status?.record;
-    const formats = [annotationOf(object)?.['format'], (mirror)?.['format']];
+    const formats = [annotationOf(object)?.['format'], mirror?.['format']];
     if (!formats.includes(RECORD_FORMAT)) return;
     const message = `A newer version of the operator wrote the record: it has format ${RECORD_FORMAT}`;
     // To this version, a record is as unknown with the next format as its own record is to the older version.
