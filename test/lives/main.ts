@@ -48,6 +48,7 @@ async function search(): Promise<void> {
     runs: 0,
     failed: 0,
   };
+  const versions = { forgotten: 0, upgrades: 0, downgrades: 0, left: 0 };
   const members: NonNullable<RunResult['members']> = { created: 0, deleted: 0, adopted: 0, released: 0, updated: 0 };
   say(`simulation: seed ${first}, ${wanted} lives`);
   const goesOn = (): boolean => total.lives < wanted && !(values['until-violation'] === true && total.failed > 0);
@@ -66,6 +67,7 @@ async function search(): Promise<void> {
       'events',
     ] as const)
       total[key] += result[key];
+    for (const key of ['forgotten', 'upgrades', 'downgrades', 'left'] as const) versions[key] += result[key];
     for (const [what, count] of Object.entries(result.members ?? {})) members[what as keyof typeof members] += count;
     if (result.violations.length === 0) continue;
     total.failed += 1;
@@ -78,6 +80,10 @@ async function search(): Promise<void> {
   say(`ran ${lives} lives (${share} % of ${WHOLE}), seed ${first}, ${Math.round(lives / minutes)} lives a minute`);
   say(
     `${creates} servers, ${priced} of them ordered within a limit in money, ${hourly} after orders of an earlier process within the hour, ${refused} refused writes judged, ${named} orders under an identifier and ${repeated} of them again, ${crashes} crashes, ${events} events in ${runs} runs, ${failed} of them with violations`,
+  );
+  const { forgotten, upgrades, downgrades, left } = versions;
+  say(
+    `${forgotten} crashes lost nothing but memory; ${upgrades} upgrades from format 1 of the record, which left ${left} doubts and questions to conditions, ${downgrades} downgrades to it`,
   );
   say(
     `members of sets: ${Object.entries(members)

@@ -30,14 +30,13 @@ import { PROBE_MS } from '../../src/virtual-server/ssh-check.ts';
 import type { ApiServer } from './api-server.ts';
 import type { SimDisk } from './disk.ts';
 import type { HostKeys } from './host-keys.ts';
-import { SimKubeHttp } from './kube-http.ts';
+import { SimKubeHttp, type KubeHttpParts } from './kube-http.ts';
 import type { Network } from './network.ts';
 import type { Orders } from './orders.ts';
 import type { PriceLimits } from '../../src/virtual-server/shared/limits.ts';
 import type { CreateWatch } from './create-watch.ts';
 import type { PriceWatch } from './price-watch.ts';
 import type { Random } from './random.ts';
-import type { Refusals } from './refusals.ts';
 import type { SetWatch } from './set-watch.ts';
 import { SimWire } from './wire.ts';
 
@@ -63,8 +62,8 @@ export interface ProcessParts {
   observes?: ((request: CallOptions) => void) | undefined;
   /** Follows the requests about sets; without it, the process ignores sets. */
   sets?: SetWatch | undefined;
-  /** Undefined in a world in which no write of metadata is refused. */
-  refusals?: Refusals | undefined;
+  /** What the API server answers to a request that it refuses. */
+  refuse: KubeHttpParts['refuse'];
   /** Judges the orders of the process by the limit in money; undefined in a world without such a limit. */
   prices?: PriceWatch | undefined;
   /** Judges the orders of the process by the limit of orders an hour; undefined in a world without one. */
@@ -141,12 +140,11 @@ export class SimProcess {
   #isEnding = false;
 
   constructor(parts: ProcessParts) {
-    const { network, api, staleBy, sets, skewMs, election } = parts;
+    const { network, api, staleBy, sets, skewMs, election, refuse } = parts;
     this.#network = network;
     const suspend = (ms: number): void => this.suspend(ms);
     const acts = parts.observes === undefined;
     const follow = acts ? sets?.follower({ identity: election?.identity, skewMs, suspend }) : undefined;
-    const refuse = parts.refusals && parts.refusals.answer.bind(parts.refusals);
     this.http = new SimKubeHttp({ network, api, owner: this.#owner, staleBy, follow, refuse });
     this.#start(parts).catch((error: unknown) => {
       if (!this.#isEnding) parts.onFailedStart(error as Error);

@@ -10,6 +10,7 @@ import { sshKeyOf, virtualServer, withAnnotations, withSpec } from '../fixtures/
 import type { ApiServer } from './api-server.ts';
 import { abandon } from './caretaker.ts';
 import type { Surroundings } from './connections.ts';
+import { needsConditions } from './formats.ts';
 import { isAlive, isContested, isUnconfirmed } from './ownership.ts';
 import { recordOf } from '../fixtures/records.ts';
 import type { Random } from './random.ts';
@@ -78,6 +79,8 @@ export class Restorer {
     if (this.#parts.ownership.numbersRepeat && !isNamed) return undefined;
     // Without its status, a record does not stop other objects from adopting the server (documented).
     if (isContested(object, this.#api.servers.list())) return undefined;
+    // A version with format 1 left some of it to the conditions.
+    if (needsConditions(object)) return undefined;
     return this.#wouldForgetItsServer(object, annotated.value) ? undefined : object;
   }
 
@@ -99,7 +102,7 @@ export class Restorer {
     // While a create is in flight, only the annotation (and the journal) has its attempt: a documented limit.
     const present = parseRecord(object.metadata.annotations?.[RECORD_ANNOTATION]);
     if (present.ok && present.value?.attempt !== mirror.attempt) return;
-    if (this.#wouldForgetItsServer(object, mirror)) return;
+    if (this.#wouldForgetItsServer(object, mirror) || needsConditions(object)) return;
     const older = this.#api.servers.changes
       .filter(({ object: { metadata } }) => metadata.uid === object.metadata.uid)
       .map(({ object: { metadata } }) => metadata.annotations?.[RECORD_ANNOTATION])

@@ -9,6 +9,7 @@ import { ApiMisfortunes } from './api-misfortunes.ts';
 import { ApiServer } from './api-server.ts';
 import { CancelWatch } from './cancel-watch.ts';
 import { SimDisk } from './disk.ts';
+import { Formats } from './formats.ts';
 import { drawProvider, drawTasks, Misfortunes, OTHER_ACCOUNT, OWN_ACCOUNT } from './misfortunes.ts';
 import { HostKeys } from './host-keys.ts';
 import { orderedBesideHandOver } from './hand-overs.ts';
@@ -67,6 +68,13 @@ export interface RunResult {
   /** Orders under an identifier that were accepted, and those of them that were accepted again. */
   named: number;
   repeated: number;
+  /** Crashes that lost nothing but the memory of a process. */
+  forgotten: number;
+  /** How often all processes were replaced: by this version, or by one that only knows format 1 of the record. */
+  upgrades: number;
+  downgrades: number;
+  /** Doubts and open questions that an upgrade found in the conditions alone. */
+  left: number;
   /** Number of events that the scheduler fired. */
   events: number;
   violations: string[];
@@ -113,6 +121,9 @@ const HASTY_SEED = 0x4a57e;
 /** Share of the worlds, 0 to 1, in which the API server refuses writes of metadata at times. */
 const WITH_REFUSALS = 0.3;
 const REFUSALS_SEED = 0x4ef5e;
+/** Share of the worlds, 0 to 1, in which other versions of the operator run at times. */
+const WITH_VERSIONS = 0.25;
+const FORMATS_SEED = 0xf0c47;
 /** The same for the API of the provider, for what goes wrong with it, and for its task numbers. */
 const API_SEED = 0xa91;
 const TASKS_SEED = 0x7a5c5;
@@ -176,11 +187,14 @@ class SimWorld {
   readonly #servers: ServerWatch;
   /** Only in a world in which the API server refuses writes of metadata at times. */
   readonly #refusals: Refusals | undefined;
+  /** Only in a world in which other versions of the operator run at times. */
+  readonly #formats: Formats | undefined;
   readonly #takers: TakerWatch;
   readonly #way: () => OrderWay;
   readonly #named: NamedWatch;
   #processes = 0;
   #crashes = 0;
+  #forgotten = 0;
   #judged = 0;
   #events = 0;
 
@@ -272,6 +286,10 @@ class SimWorld {
     const refusing = new Random(seed ^ REFUSALS_SEED);
     const refused = { api: this.#api, network: this.#network, ownership, random: refusing, tell };
     this.#refusals = refusing.chance(WITH_REFUSALS) ? new Refusals(refused) : undefined;
+    const versions = new Random(seed ^ FORMATS_SEED);
+    const replaceAll = (act: () => void, ms: number): void => this.#replaceAll(act, ms);
+    const replaced = { api: this.#api, random: versions, now: () => scheduler.now, tell, replaceAll };
+    this.#formats = versions.chance(WITH_VERSIONS) ? new Formats(replaced) : undefined;
     const { maxPricePerNamespace, maxCreatesPerHour } = this.#setting.flags;
     const parts = { api: this.#api, orders: this.#orders, now: () => scheduler.now };
     this.#prices = maxPricePerNamespace.usual === 0 ? undefined : new PriceWatch(parts, maxPricePerNamespace);
@@ -302,6 +320,7 @@ class SimWorld {
       this.#hostKeys.act();
       this.#cancels?.act();
       this.#refusals?.act();
+      this.#formats?.act();
       if (this.#sets?.random.chance(0.8) === true) this.#sets.people.act();
       if (this.#isWorse && this.#random.chance(0.4)) this.#misfortunes.act();
       if (this.#isWorse && this.#apiRandom.chance(0.3)) this.#apiMisfortunes.act();
@@ -323,6 +342,7 @@ class SimWorld {
     this.#misfortunes.end();
     this.#apiMisfortunes.end();
     this.#refusals?.end();
+    this.#formats?.end();
     const isOn = this.#flagged === 1 || (this.#flagged > 0 && this.#random.chance(0.7));
     if (this.#flagged === 0.5) this.#restartAll(isOn);
     if (this.#cancels !== undefined) await this.#endSlowly(this.#cancels);
@@ -367,7 +387,8 @@ class SimWorld {
       ...orderedUnusable(this.#simulation),
     );
     this.#violations.push(...orderedBesideHandOver(this.#api), ...(this.#refusals?.violations ?? []));
-    this.#violations.push(...this.#takers.violations, ...(this.#creates?.violations ?? []), ...this.#named.violations);
+    this.#violations.push(...(this.#formats?.violations ?? []), ...this.#named.violations);
+    this.#violations.push(...this.#takers.violations, ...(this.#creates?.violations ?? []));
   }
 
   /** Without faults, but with servers that live on after a DELETE, until that is resolved. */
@@ -414,6 +435,10 @@ class SimWorld {
       refused: this.#refusals?.judged ?? 0,
       named: this.#named.accepted,
       repeated: this.#named.repeated,
+      forgotten: this.#forgotten,
+      upgrades: this.#formats?.upgrades ?? 0,
+      downgrades: this.#formats?.downgrades ?? 0,
+      left: this.#formats?.left ?? 0,
       creates: this.#simulation.ledger.creates().length,
       crashes: this.#crashes,
       events: this.#scheduler.fired,
@@ -458,7 +483,7 @@ class SimWorld {
       sets: this.#sets?.watch,
       prices: this.#prices,
       creates: this.#creates,
-      refusals: this.#refusals,
+      refuse: (call, place, by) => this.#formats?.interrupt(call, place) ?? this.#refusals?.answer(call, place, by),
       connectionSecrets: this.#random.chance(this.#flagged),
       verbose: this.#tracing || this.#seed % LOGGED === 0,
       onLog: (line) => this.#hear({ replica: identity, ...line }),
@@ -602,6 +627,7 @@ class SimWorld {
       this.#tell(
         `${replica.name} crashes${losesPower ? ' with its machine' : ''}, ${keepsJournal ? 'with' : 'without'} the journal`,
       );
+      if (keepsJournal && !losesPower) this.#forgotten += 1;
       replica.process.kill();
       if (losesPower) replica.disk.losePower(this.#network);
       if (!keepsJournal) replica.disk = new SimDisk(random);
@@ -610,16 +636,26 @@ class SimWorld {
   }
 
   /** All processes die now, and start again after `act`. */
-  #crashAll(act: () => void): void {
-    for (const { process } of this.#replicas) process.kill();
+  #crashAll(act: () => void, replicas = this.#replicas): void {
+    for (const { process } of replicas) process.kill();
     this.#scheduler.after(0, () => {
       act();
-      for (const replica of this.#replicas) {
+      for (const replica of replicas) {
         // Another crash of the same moment has started it already.
         replica.process.kill();
         replica.process = this.#start(replica, 0);
       }
     });
+  }
+
+  /** The same with the watcher, which is of the same version; then the processes of this version are suspended. */
+  #replaceAll(act: () => void, ms: number): void {
+    const replicas = this.#watcher === undefined ? this.#replicas : [...this.#replicas, this.#watcher];
+    this.#crashAll(act, replicas);
+    if (ms > 0)
+      this.#scheduler.after(0, () => {
+        for (const { process } of replicas) process.suspend(ms);
+      });
   }
 
   #suspendLater(replica: Replica, ms: number): void {

@@ -35,6 +35,35 @@ export const MUTANTS: Mutant[] = [
     tests: ['test/unit/virtual-server/decision/format-1.test.ts'],
   },
   {
+    name: 'forgets what only one copy of the record of an adopted server says',
+    file: 'src/virtual-server/decision/known-record.ts',
+    find: 'if (adopted !== undefined && annotated.mode !== mirror.mode)',
+    replace: 'if (adopted !== undefined)',
+    tests: ['test/unit/virtual-server/decision/known-record.test.ts'],
+  },
+  {
+    name: 'forgets that it has asked for a cancellation while it cannot read the record',
+    file: 'src/virtual-server/decision/compose.ts',
+    find: 'const named = isReadable ? record?.identifier : object.status?.identifier;',
+    replace: 'const named = isReadable ? record?.identifier : undefined;',
+    tests: ['test/unit/virtual-server/decision/record-versions.test.ts'],
+  },
+  {
+    name: 'takes no open question from the conditions of format 1',
+    file: 'src/virtual-server/decision/format-1.ts',
+    find: 'if (!isOfOrder || !isOpen || open !== undefined) return record;',
+    replace: 'if (!isOfOrder || !isOpen || open === undefined) return record;',
+    tests: ['test/unit/virtual-server/decision/format-1.test.ts'],
+  },
+  {
+    name: 'stores a record of format 1 as one that says everything, without what its conditions say',
+    file: 'src/virtual-server/decision/known-record.ts',
+    find: "const merged = stored === undefined || 'problem' in stored ? stored : fromFormat1(stored, object);",
+    replace:
+      "const merged = stored === undefined || 'problem' in stored ? stored : fromFormat1(stored, { status: {} });",
+    tests: ['test/unit/lives/formats.test.ts'],
+  },
+  {
     name: 'reads conditions also beside a record that says everything',
     file: 'src/virtual-server/decision/format-1.ts',
     find: 'if (record.format === RECORD_FORMAT) return record;',

@@ -120,7 +120,9 @@ export function compose(object: VirtualServer, parts: Parts, now: number): Virtu
     conditions = withCondition(conditions, type, finding && advised(finding), generation, now);
   const isKept = cancelIsForbidden(object) !== undefined || record?.identifier === undefined;
   const cancelsAt = isReadable && !isKept ? delayEndOf(object, record) : undefined;
-  const identifier = isReadable && record?.expiredAt === undefined ? record?.identifier : undefined;
+  // A record that this version cannot read is about the server that the status names.
+  const named = isReadable ? record?.identifier : object.status?.identifier;
+  const identifier = isReadable && record?.expiredAt !== undefined ? undefined : named;
   // A record that lost its owner belongs to no other object, so a DELETE that was sent stays known.
   const isOther = isCopied && typeof before.owner === 'string';
   const isSame = !isOther && object.status?.identifier === identifier;

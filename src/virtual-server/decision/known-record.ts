@@ -228,7 +228,7 @@ function mergeBoth(annotated: ServerRecord, mirror: ServerRecord): Result<Server
   const ends = { ...(readyAt !== undefined && { readyAt }), ...(expiredAt !== undefined && { expiredAt }) };
   const adopted = [annotated, mirror].find((record) => record.mode === 'adopt' && record.identifier !== undefined);
   // Adopting resolves an attempt: the side that lags behind the adoption still carries the attempt.
-  if (adopted !== undefined)
+  if (adopted !== undefined && annotated.mode !== mirror.mode)
     return ok(
       inPhase({ ...unknownIn(mirror), ...unknownIn(annotated), ...without(adopted, 'failed'), ...ends, ...merged }),
     );

@@ -12,6 +12,7 @@ const sending: AttemptNote = { attempt: 'a1', state: 'sending', account: ACCOUNT
 const accepted: AttemptNote = { attempt: 'a1', state: 'task', task: 7, account: ACCOUNT };
 const foreign = { ...HELD, owner: 'another-uid' };
 const adopted = record({ mode: 'adopt', account: ACCOUNT, identifier: 'srv1' });
+const DOUBT = { identifier: 'srv1', reason: 'AbsenceUnproven', since: '2026-01-02T00:00:00Z' };
 const unknown = (keys: object): ServerRecord => ({ ...HELD, ...keys });
 const tooNew = (what: string, held: object): RecordView => ({
   kind: 'tooNew',
@@ -281,6 +282,11 @@ const cases: Case[] = [
     'an adoption that only the mirror still has replaces the server that the order had named',
     { annotated: HELD, mirror: { ...adopted, identifier: 'srv2' } },
     own({ ...adopted, identifier: 'srv2' }, true),
+  ],
+  [
+    'a doubt about an adopted server that only the mirror has, after a write of the annotation that was refused',
+    { annotated: adopted, mirror: { ...adopted, doubt: DOUBT } },
+    own({ ...adopted, doubt: DOUBT }, false),
   ],
   [
     'an adoption keeps the unknown keys that only the other side has',

@@ -212,13 +212,14 @@ describe('a record that a newer version has written in a newer format', () => {
     ['after the expiry of the server', { spec: { expiresAt: '2026-01-01T00:00:00Z' } }],
   ])('is kept unchanged, and so are its conditions, %s', (_, shape) => {
     const text = JSON.stringify(strange);
-    const status = { identifier: 'srv1', conditions: [...conditions] };
+    const asked = { identifier: 'srv1', cancelRequestedAt: '2026-01-01T00:00:00Z' };
+    const status = { ...asked, conditions: [...conditions] };
     const view = viewOf(webWith(HELD, { annotated: text, mirror: strange, status, ...shape }), withKey());
     const operation = decide(view);
     if (operation.type !== 'park') throw new Error(operation.type);
     const next = parked(view, operation);
     expect(next.record).toBeUndefined();
-    expect(next.status).toMatchObject({ identifier: 'srv1', record: strange });
+    expect(next.status).toMatchObject({ ...asked, record: strange });
     expect(next.status?.conditions).toContainEqual(conditions[0]);
     expect(next.events).toMatchObject([{ type: 'Warning', reason: 'RecordTooNew' }]);
     expect(next.when).toEqual(ON_CHANGE);

@@ -1,0 +1,15 @@
+/** A few worlds in which other versions of the operator run at times; `npm run test:lives` has them among its own. */
+import { expect, it } from 'vitest';
+import { run } from '../../lives/run.ts';
+
+const UPGRADES = 10;
+const LEFT = 2;
+
+it('forgets nothing and cancels nothing wrongly over upgrades and downgrades', async () => {
+  const total = { upgrades: 0, downgrades: 0, left: 0 };
+  for (let seed = 1; total.upgrades < UPGRADES || total.downgrades === 0 || total.left < LEFT; seed++) {
+    const result = await run({ seed });
+    expect(result.violations, `replay: npm run test:lives -- --replay ${seed}`).toEqual([]);
+    for (const key of ['upgrades', 'downgrades', 'left'] as const) total[key] += result[key];
+  }
+}, 600_000);
