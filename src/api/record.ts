@@ -82,6 +82,12 @@ const doubtSchema = open({
 const sentSchema = open({
   at: z.iso.datetime().max(64).describe('When the last request was about to be sent.'),
   body: z.string().max(64).describe('Hash of what it sent: only the same may be sent again.'),
+  inUse: z
+    .literal(true)
+    .optional()
+    .describe(
+      'The provider answered that the identifier is in use, so no denial alone proves that there is no server.',
+    ),
 }).describe('An order under an identifier that the operator chose. It is sent again until the provider has answered.');
 
 const openSchema = open({

@@ -58,9 +58,8 @@ export const MUTANTS: Mutant[] = [
   {
     name: 'stores a record of format 1 as one that says everything, without what its conditions say',
     file: 'src/virtual-server/decision/known-record.ts',
-    find: "const merged = stored === undefined || 'problem' in stored ? stored : fromFormat1(stored, object);",
-    replace:
-      "const merged = stored === undefined || 'problem' in stored ? stored : fromFormat1(stored, { status: {} });",
+    find: 'fromFormat1(stored.value, object) : undefined;',
+    replace: 'fromFormat1(stored.value, { status: {} }) : undefined;',
     tests: ['test/unit/lives/formats.test.ts'],
   },
   {

@@ -7,7 +7,7 @@
 import { durationText, timestamp } from '../../base/duration.ts';
 import { cut } from '../../base/text.ts';
 import type { Verdict } from '../../controller/conditions.ts';
-import type { ServerRecord, Held } from '../../api/record.ts';
+import { isNamed, type ServerRecord, type Held } from '../../api/record.ts';
 import type { VirtualServer } from '../../api/virtual-server.ts';
 import { isProvisioned, wasRead } from './server-status.ts';
 import {
@@ -91,6 +91,15 @@ export function unprovenVerdict(
       `The provider answers that ${what} does not exist, which may be an error of the provider. The operator has counted ` +
       `${Math.min(denials.counted, needed)} of at least ${needed} such answers, and believes them at ${earliest} at the earliest. ` +
       `Next check in ${durationText(pauseMs)} (at ${timestamp(now + pauseMs)})`,
+  };
+}
+
+function inUseVerdict(identifier: string): Verdict {
+  return {
+    reason: 'AbsenceUnproven',
+    message:
+      `The provider does not show server ${identifier}, but has answered that its identifier is in use: the server may still be on its ` +
+      'way. The operator keeps checking, and cancels it as soon as the provider shows it',
   };
 }
 
@@ -199,7 +208,9 @@ export function absent(
     return goOn(withEvidence(memo, { end: { state: 'confirmed', identifier } }));
   const grace = graceOf(at, record, denials);
   const isKnown = answeredCancel(memo, identifier) !== undefined || isKnownGone(memo, identifier);
-  const isProvenNow = isKnown || (denials && isProven(denials, grace, at));
+  // Its identifier is in use, so it may be on its way for longer than any grace.
+  const mayCome = isNamed(record) && record.sent.inUse === true;
+  const isProvenNow = isKnown || (!mayCome && denials && isProven(denials, grace, at));
   const isGone = saysGone(object, record) || (denial.counts && isProvenNow);
   if (isGone === true && goes) return goOn(withGone(memo, identifier));
   const resync = isProvisioned(object.status) ? at.timing.resyncMs : at.timing.pollMs;
@@ -216,6 +227,8 @@ export function absent(
     return retryLater(at, operation, { record, verdict: { reason: 'ServerNotVisible', message } }, pause);
   }
   const afterMs = pauseOf(denials, grace, at);
-  const verdict = unprovenVerdict(denials, `server ${identifier}`, grace, afterMs, at);
+  const verdict = mayCome
+    ? inUseVerdict(identifier)
+    : unprovenVerdict(denials, `server ${identifier}`, grace, afterMs, at);
   return endVisit(at, { record, verdict }, { operation, afterMs }, memo);
 }

@@ -83,8 +83,8 @@ export interface Sent {
   attempt: string;
   /** When, as the record has it. */
   at: string;
-  /** `lost`: it has no answer. `inUse`: the provider answers that the identifier is in use. */
-  answer: 'accepted' | 'lost' | 'inUse' | 'other';
+  /** `lost`: it has no answer, so it may still be on its way. */
+  answer: 'accepted' | 'lost' | 'other';
   /** The task of an accepted order. */
   task?: TaskNumber | undefined;
 }

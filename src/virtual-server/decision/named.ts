@@ -53,9 +53,8 @@ export function namedClaim(
 }
 
 /** The claim of the same order, before its next request. */
-export const sentAgain = (record: Named, account: string, { now }: View): Named => ({
+export const sentAgain = (record: Named, { now }: View): Named => ({
   ...without<Named, 'task' | 'createFailure'>(record, 'task', 'createFailure'),
-  account,
   sent: { ...record.sent, at: new Date(now).toISOString() },
 });
 

@@ -70,9 +70,7 @@ export async function repeat(
   operation: Extract<Operation, { type: 'repeat' }>,
 ): Promise<Outcome | undefined> {
   const due = await dueToRepeat(visit, at, operation);
-  return 'session' in due
-    ? claimAndSend(visit, due.view, sentAgain(due.record, due.session.account, due.view), due)
-    : due;
+  return 'session' in due ? claimAndSend(visit, due.view, sentAgain(due.record, due.view), due) : due;
 }
 
 interface Due {
@@ -95,8 +93,7 @@ export async function dueToRepeat(
   const read = visit.view();
   if (answer.type === 'server') return goOn(shownMemo(read, record.identifier));
   if (answer.type === 'failed') return failed(read, 'order', answer.error);
-  const { sent } = read.memo.evidence;
-  const isInUse = sent?.attempt === record.attempt && sent.answer === 'inUse';
+  const isInUse = record.sent.inUse === true;
   if (!answer.counts) {
     visit.suspectKey();
     if (answer.detail === LISTED) return waiting(read, record, capitalized(LISTED));
@@ -167,7 +164,9 @@ async function claimAndSend(
   const maySend = (): boolean => leads() && timers.monotonic() - liveAt < CLAIM_MS;
   const answer = await session.orderNamed(own.identifier, body, maySend);
   if ('error' in answer && answer.kind !== 'inUse' && answer.kind !== 'unclear') first?.createdNothing();
-  return afterNamedAnswer(visit.view(), own, answer, first !== undefined);
+  // Until then, what this key does not show may be shown by the key of the earlier requests.
+  const record = answer.kind === 'created' ? { ...own, account: session.account } : own;
+  return afterNamedAnswer(visit.view(), record, answer, first !== undefined);
 }
 
 const digestOf = (body: OrderBody): string =>
@@ -185,7 +184,8 @@ export function afterNamedAnswer(before: View, record: Named, answer: NamedOutco
     case 'created': {
       const { memo } = heard('accepted', answer.task);
       const fresh = { task: undefined, denials: undefined, failure: undefined };
-      return goOn(withEvidence(withoutPlan(withoutFailures(memo)), fresh));
+      const isSame = before.own?.account === record.account;
+      return goOn(withEvidence(withoutPlan(withoutFailures(memo)), fresh), isSame ? {} : { record });
     }
     case 'notCreated':
       return isFirst
@@ -197,8 +197,10 @@ export function afterNamedAnswer(before: View, record: Named, answer: NamedOutco
       return isFirst
         ? orderNotCreated(before, withoutClaim(record), answer.error)
         : unclear(heard('other'), record, answer);
-    case 'inUse':
-      return unclear(heard('inUse'), record, answer);
+    case 'inUse': {
+      const used: Named = { ...record, sent: { ...record.sent, inUse: true } };
+      return { ...unclear(heard('other'), used, answer), record: used };
+    }
     case 'unclear':
       return unclear(heard(answer.isAnswered ? 'other' : 'lost'), record, answer);
   }
@@ -230,10 +232,9 @@ function stillOnItsWay(record: Named, view: View): Verdict {
  * order follows once it is proven that there is no server.
  */
 function unsendable(view: View, record: Named, denials: Denials, isOther: boolean): Outcome {
-  const { object, memo, now, monotonic, timing } = view;
+  const { object, memo, now, monotonic } = view;
   const { identifier, attempt } = record;
-  // A list that has servers on their way lacks this one.
-  const grace = denials.unlisted === 'yes' ? timing.absenceMs : graceOf(view, record, denials);
+  const grace = graceOf(view, record, denials);
   const why = isOther
     ? `The order of server ${identifier} has no answer, and what it was sent with has changed since: spec or an SSH key`
     : `The provider answers that the identifier ${identifier} is in use, but does not show the server`;
