@@ -115,8 +115,8 @@ export class Caretaker {
     if (words?.[NOT_CREATED_ANNOTATION] !== undefined && attempt !== undefined) this.#excuse(object, attempt);
     if (words !== undefined) this.#annotate(object, words);
     if (identifier !== undefined && reason === 'IdentityUnproven') this.#identify(object, identifier);
-    if (identifier !== undefined && reason === 'ServerNotVisible' && !this.#isAlive(object))
-      this.#sayGone(object, identifier);
+    const isUnseen = reason === 'ServerNotVisible' || (reason === 'AbsenceUnproven' && isInUse(object));
+    if (identifier !== undefined && isUnseen && !this.#isAlive(object)) this.#sayGone(object, identifier);
     if (identifier !== undefined && reason === 'IdentifierInUse') this.#giveUp(object);
     // A Ready object reports orphans in another condition.
     const isAsked = object.status?.conditions?.some((condition) => condition.reason === 'OrphanedServer') === true;
@@ -250,3 +250,6 @@ export class Caretaker {
     return this.#simulation.aliveServers().filter(({ serial }) => own.has(serial) && !hidden.has(serial));
   }
 }
+
+/** The provider has answered that the identifier of the order is in use, so denials prove nothing. */
+const isInUse = (object: VirtualServer): boolean => recordOf(object)?.sent?.inUse === true;

@@ -240,15 +240,19 @@ export function objectIsPaused({ object }: View): Operation | undefined {
  */
 export function attemptCreatedNothing(view: OwnView): Operation | undefined {
   const { own, object, inputs } = view;
-  if (own.attempt === undefined || !saysNotCreated(object, own)) return undefined;
+  if (own.attempt === undefined || !(saysNotCreated(object, own) || deniesNamed(view))) return undefined;
   const { identifier, task } = own;
   const { denials, asked } = view.memo.evidence;
-  const lost = (isClaimed(own) || (isNamed(own) && own.task === undefined)) && !mayBeInFlight(view);
   const isDenied = identifier === undefined || denials?.of === `server ${identifier}`;
+  const isUnanswered = isClaimed(own) || (isNamed(own) && task === undefined && asked === inputs && !taskIsOver(view));
+  const lost = isUnanswered && !mayBeInFlight(view);
   const fruitless = task !== undefined && isDenied && isHopeless(view, own) && asked === inputs && !taskIsOver(view);
   if (!lost && !fruitless) return undefined;
   return { type: 'record', record: withFailedOrder(own), why: 'notCreated' };
 }
+
+/** You say that a living object's server, which the provider has never shown, does not exist. */
+const deniesNamed = ({ own, object, deleting }: OwnView): boolean => isNamed(own) && !deleting && saysGone(object, own);
 
 export function orphanIsHandled({ own, object }: OwnView): Operation | undefined {
   const record = withoutHandledOrphans(object, own);

@@ -165,4 +165,4 @@ export function withAsked(at: View, operation: Operation, next: Outcome): Outcom
 }
 
 /** Operations that ask the provider about a task or a server, or had no key to ask with. */
-const ABOUT_SERVER = new Set<Operation['type']>(['follow', 'look', 'cancel']);
+const ABOUT_SERVER = new Set<Operation['type']>(['follow', 'look', 'cancel', 'repeat']);

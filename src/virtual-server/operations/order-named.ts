@@ -12,9 +12,17 @@ import { callProblem } from '../../accounts/decision/failure.ts';
 import type { NamedOutcome, OrderBody, Session } from '../../provider/types.ts';
 import { denied, graceOf, isProven, pauseOf } from '../decision/absence.ts';
 import { decide } from '../decision/decide.ts';
-import { isSameProvider } from '../decision/identity.ts';
 import { withoutClaim } from '../decision/known-record.ts';
-import { withEvidence, withoutFailures, withoutPlan, type Denials, type Memo, type Sent } from '../decision/memo.ts';
+import {
+  withEvidence,
+  withoutDenials,
+  withoutFailures,
+  withoutPlan,
+  type Denials,
+  type Memo,
+  type Sent,
+  type Unlisted,
+} from '../decision/memo.ts';
 import {
   arrivesInMs,
   identifierFor,
@@ -27,7 +35,7 @@ import {
 import { ON_CHANGE } from '../decision/next.ts';
 import { orderNotCreated, orderRefused } from '../decision/order-answer.ts';
 import { endVisit, failed, goOn, lacking, parked, retryLater, withoutKey } from '../decision/outcome.ts';
-import { LISTED, OTHER_KEY } from '../decision/sentences.ts';
+import { LISTED } from '../decision/sentences.ts';
 import type { Operation, Outcome } from '../decision/types.ts';
 import { withMemo, type View } from '../decision/view.ts';
 import type { HourlyPlace } from '../shared/limits.ts';
@@ -96,12 +104,12 @@ export async function dueToRepeat(
   const isInUse = record.sent.inUse === true;
   if (!answer.counts) {
     visit.suspectKey();
-    if (answer.detail === LISTED) return waiting(read, record, capitalized(LISTED));
-    // Identifiers are unique at the provider, so another of its keys may repeat the order unless the server exists.
-    if (answer.detail !== OTHER_KEY || !isSameProvider(record.account, session.account) || isInUse)
-      return invisible(read, record, answer.detail);
+    // Another key may see another account, in which the same order would create a second server.
+    return answer.detail === LISTED
+      ? waiting(read, record, capitalized(LISTED))
+      : invisible(read, record, answer.detail);
   }
-  const denials = denied(read, `server ${record.identifier}`, answer.unlisted);
+  const denials = deniedBy(read, record, answer.unlisted);
   const view = withMemo(read, withEvidence(read.memo, { denials }));
   if (mayArrive(record, view))
     return endVisit(
@@ -119,6 +127,15 @@ export async function dueToRepeat(
   if (isOther || isInUse) return unsendable(view, record, denials, isOther);
   if (isRepeatedTooLong(record, view)) return unanswered(view, record);
   return { session, body, view, record };
+}
+
+/** Denials count together only if the list of servers confirms each, or if it confirms none. */
+function deniedBy(at: View, { identifier }: Named, unlisted: Unlisted): Denials {
+  const what = `server ${identifier}`;
+  const { denials: before } = at.memo.evidence;
+  if (before?.of !== what) return denied(at, what, unlisted);
+  if (unlisted === 'no') return before;
+  return denied(before.unlisted === 'no' ? withMemo(at, withoutDenials(at.memo)) : at, what, unlisted);
 }
 
 /** Under this key, nothing proves that an order has led to no server, so none is sent again. */
@@ -164,9 +181,7 @@ async function claimAndSend(
   const maySend = (): boolean => leads() && timers.monotonic() - liveAt < CLAIM_MS;
   const answer = await session.orderNamed(own.identifier, body, maySend);
   if ('error' in answer && answer.kind !== 'inUse' && answer.kind !== 'unclear') first?.createdNothing();
-  // Until then, what this key does not show may be shown by the key of the earlier requests.
-  const record = answer.kind === 'created' ? { ...own, account: session.account } : own;
-  return afterNamedAnswer(visit.view(), record, answer, first !== undefined);
+  return afterNamedAnswer(visit.view(), own, answer, first !== undefined);
 }
 
 const digestOf = (body: OrderBody): string =>
@@ -184,8 +199,7 @@ export function afterNamedAnswer(before: View, record: Named, answer: NamedOutco
     case 'created': {
       const { memo } = heard('accepted', answer.task);
       const fresh = { task: undefined, denials: undefined, failure: undefined };
-      const isSame = before.own?.account === record.account;
-      return goOn(withEvidence(withoutPlan(withoutFailures(memo)), fresh), isSame ? {} : { record });
+      return goOn(withEvidence(withoutPlan(withoutFailures(memo)), fresh));
     }
     case 'notCreated':
       return isFirst
