@@ -2463,8 +2463,8 @@ export const MUTANTS: Mutant[] = [
   {
     name: 'never obeys not-created while another object follows the task',
     file: 'src/virtual-server/decision/outcome.ts',
-    find: "(['follow', 'look', 'cancel'])",
-    replace: "(['look', 'cancel'])",
+    find: "(['follow', 'look', 'cancel', 'repeat'])",
+    replace: "(['look', 'cancel', 'repeat'])",
     tests: ['--project', 'unit', 'test/unit/virtual-server/operations/follow-task.test.ts'],
   },
   {
