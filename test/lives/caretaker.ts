@@ -116,7 +116,11 @@ export class Caretaker {
     if (words !== undefined) this.#annotate(object, words);
     if (identifier !== undefined && reason === 'IdentityUnproven') this.#identify(object, identifier);
     const isUnseen = reason === 'ServerNotVisible' || (reason === 'AbsenceUnproven' && isInUse(object));
-    if (identifier !== undefined && isUnseen && !this.#isAlive(object)) this.#sayGone(object, identifier);
+    if (identifier !== undefined && isUnseen && !this.#isAlive(object)) {
+      // The next order of an object whose order has led to no server.
+      if (attempt !== undefined && recordOf(object)?.sent !== undefined) this.#excuse(object, attempt);
+      this.#sayGone(object, identifier);
+    }
     if (identifier !== undefined && reason === 'IdentifierInUse') this.#giveUp(object);
     // A Ready object reports orphans in another condition.
     const isAsked = object.status?.conditions?.some((condition) => condition.reason === 'OrphanedServer') === true;

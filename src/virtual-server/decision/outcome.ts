@@ -1,7 +1,7 @@
 /** The ways a step ends: wait until a time, park with a reason, retry later, or continue at once. Pure. */
 import { hasTrait, type ReadyReason } from '../../api/conditions.ts';
 import { standingReason } from '../../api/open.ts';
-import { mirrorIn, type ServerRecord } from '../../api/record.ts';
+import { isNamed, mirrorIn, type ServerRecord } from '../../api/record.ts';
 import { capitalized, ended } from '../../base/text.ts';
 import type { Verdict } from '../../controller/conditions.ts';
 import { backoffMs, callProblem, keyPauseMs, reasonOf, type Missing } from '../../accounts/decision/failure.ts';
@@ -154,12 +154,14 @@ export function goneUnasked({ object, own, deleting, memo }: View): Outcome | un
   return goOn(withGone(memo, own.identifier));
 }
 
-/** A `not-created` annotation waits until the operator has asked the provider again, and no longer. */
+/** What you say of an order waits until the operator has asked the provider again, and no longer. */
 export function withAsked(at: View, operation: Operation, next: Outcome): Outcome {
   const { object, inputs } = at;
   if (!ABOUT_SERVER.has(operation.type)) return next;
   const record = mirrorIn(object.status);
-  const isFirst = at.memo.evidence.asked !== inputs && record !== undefined && saysNotCreated(object, record);
+  const isSaid =
+    record !== undefined && (saysNotCreated(object, record) || (isNamed(record) && saysGone(object, record)));
+  const isFirst = at.memo.evidence.asked !== inputs && isSaid;
   const memo = withEvidence(next.memo, { asked: inputs });
   return isFirst ? { ...next, when: NOW, memo: withPlan(memo, next.when, at.now, inputs) } : { ...next, memo };
 }

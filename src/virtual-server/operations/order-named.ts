@@ -12,6 +12,7 @@ import { callProblem } from '../../accounts/decision/failure.ts';
 import type { NamedOutcome, OrderBody, Session } from '../../provider/types.ts';
 import { denied, graceOf, isProven, pauseOf } from '../decision/absence.ts';
 import { decide } from '../decision/decide.ts';
+import { saysGone, saysNotCreated } from '../decision/inputs.ts';
 import { withoutClaim } from '../decision/known-record.ts';
 import {
   withEvidence,
@@ -101,6 +102,8 @@ export async function dueToRepeat(
   const read = visit.view();
   if (answer.type === 'server') return goOn(shownMemo(read, record.identifier));
   if (answer.type === 'failed') return failed(read, 'order', answer.error);
+  // Your word is about what was sent before it, so nothing is sent after it (decide.ts, attemptCreatedNothing).
+  if (saysNotCreated(read.object, record) || saysGone(read.object, record)) return answered(read, record);
   const isInUse = record.sent.inUse === true;
   if (!answer.counts) {
     visit.suspectKey();
@@ -127,6 +130,15 @@ export async function dueToRepeat(
   if (isOther || isInUse) return unsendable(view, record, denials, isOther);
   if (isRepeatedTooLong(record, view)) return unanswered(view, record);
   return { session, body, view, record };
+}
+
+/** You say that the order has led to no server. */
+function answered(at: View, record: Named): Outcome {
+  const message =
+    `You say that order ${record.attempt} has created no server, and the provider does not show server ${record.identifier}. The operator ` +
+    'orders again when the order can no longer be on its way';
+  const afterMs = Math.min(arrivesInMs(record, at), at.timing.pollMs);
+  return endVisit(at, { record, verdict: { reason: 'Creating', message } }, { operation: 'order', afterMs });
 }
 
 /** Denials count together only if the list of servers confirms each, or if it confirms none. */

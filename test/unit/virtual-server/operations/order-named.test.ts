@@ -2,6 +2,7 @@
 import { describe, expect, it } from 'vitest';
 import { ProviderError, ResponseError } from '../../../../src/provider/error.ts';
 import type { NamedOutcome } from '../../../../src/provider/types.ts';
+import { NOT_CREATED_ANNOTATION, SERVER_GONE_ANNOTATION } from '../../../../src/api/names.ts';
 import { isNamed, type ServerRecord } from '../../../../src/api/record.ts';
 import type { VirtualServer } from '../../../../src/api/virtual-server.ts';
 import { knownRecord } from '../../../../src/virtual-server/decision/known-record.ts';
@@ -151,6 +152,31 @@ describe('an order without an answer', () => {
       visited = await next(visited, now, denied);
     expect(now - NOW).toBeGreaterThan(12 * TIMING.absenceMs);
     expect(visited.requests).toEqual([expect.objectContaining({ product: 'VPSX8' })]);
+  });
+
+  it('is not sent again once you have said that it created nothing: another one follows', async () => {
+    const first = await ordering(lost);
+    const words: Record<string, string>[] = [
+      { [NOT_CREATED_ANNOTATION]: 'a1' },
+      { [SERVER_GONE_ANNOTATION]: IDENTIFIER },
+    ];
+    for (const said of words) {
+      const object = first.object as VirtualServer;
+      const annotations = { ...object.metadata.annotations, ...said };
+      const asked = { ...first, object: { ...object, metadata: { ...object.metadata, annotations } } };
+      const soon = await next(asked, NOW + MINUTE, denied);
+      expect(sentIn(soon)).toBe(0);
+      expect(recordIn(soon)).toMatchObject({ attempt: 'a1' });
+      const later = await next(asked, NOW + TIMING.takeoverMs + 1, denied, 'other');
+      expect(recordIn(later)?.settled).toEqual(['a1']);
+    }
+  });
+
+  it('is not sent again with another key', async () => {
+    const first = await ordering(lost);
+    const other = await next(first, NOW + TIMING.takeoverMs + 1, { ...denied, account: 'another-account' });
+    expect(sentIn(other)).toBe(0);
+    expect(shownBy(other).reason).toBe('ServerNotVisible');
   });
 
   it('is not sent again while its identifier is in use', async () => {
