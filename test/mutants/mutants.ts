@@ -1775,10 +1775,10 @@ export const MUTANTS: Mutant[] = [
   },
   {
     name: 'claims a create while the journal cannot be written',
-    file: 'src/virtual-server/decision/decide.ts',
+    file: 'src/virtual-server/operations/order-anonymous.ts',
     find: 'if (journalProblem === undefined) return undefined;',
     replace: "if (journalProblem !== '') return undefined;",
-    tests: ['--project', 'unit', 'test/unit/virtual-server/decision/checks/ordering.test.ts'],
+    tests: ['--project', 'unit', 'test/unit/virtual-server/operations/order-claim.test.ts'],
   },
   {
     name: 'sends comment lines of a Secret to the provider',

@@ -354,16 +354,7 @@ export function serverIsToBeOrdered(view: View): Operation {
   const { own, deleting } = view;
   // The last line of defense against a second order: no earlier check may let such an object through.
   if (deleting || (own !== undefined && holdsSomething(own))) throw new Error('a server is held, or may be: no create');
-  return notDue(view, 'order') ?? journalIsUnavailable(view) ?? { type: 'order', record: own };
-}
-
-/** Without a journal the order could not be sent, so claim nothing. */
-function journalIsUnavailable({ journalProblem, timing }: View): Operation | undefined {
-  if (journalProblem === undefined) return undefined;
-  const message =
-    `The operator cannot write its journal in --journal-dir: ${journalProblem}. The operator orders nothing until it can, ` +
-    'and retries automatically. Ask an administrator to free space there, or to make the folder writable';
-  return park('JournalUnavailable', message, { operation: 'order', afterMs: timing.pollMs });
+  return notDue(view, 'order') ?? { type: 'order', record: own };
 }
 
 /** True if the task named a server that was never seen, and now names another one or none. */

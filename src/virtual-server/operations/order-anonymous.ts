@@ -20,7 +20,7 @@ import { noPlace, wantedBy } from '../decision/order-limits.ts';
 import { goOn, lacking, parked, endVisit } from '../decision/outcome.ts';
 import { newRecord, withoutAttempt } from '../decision/known-record.ts';
 import { taskField } from '../decision/server-status.ts';
-import type { Outcome } from '../decision/types.ts';
+import type { Outcome, Park } from '../decision/types.ts';
 import type { View } from '../decision/view.ts';
 import type { HourlyPlace } from '../shared/limits.ts';
 import { unknownMessage } from '../decision/sentences.ts';
@@ -34,6 +34,8 @@ export async function orderAnonymous(
   sshKeysFrom: readonly string[],
   hourly: HourlyPlace,
 ): Promise<Outcome | undefined> {
+  const broken = journalIsUnavailable(visit.view());
+  if (broken !== undefined) return parked(visit.view(), broken);
   const opened = await open(session);
   if (!opened.ok) return lacking(visit.view(), opened.error);
   try {
@@ -41,6 +43,15 @@ export async function orderAnonymous(
   } finally {
     opened.value.close();
   }
+}
+
+/** Without a journal the order could not be sent, so claim nothing. */
+function journalIsUnavailable({ journalProblem, timing }: View): Park | undefined {
+  if (journalProblem === undefined) return undefined;
+  const message =
+    `The operator cannot write its journal in --journal-dir: ${journalProblem}. The operator orders nothing until it can, ` +
+    'and retries automatically. Ask an administrator to free space there, or to make the folder writable';
+  return { verdict: { reason: 'JournalUnavailable', message }, when: { operation: 'order', afterMs: timing.pollMs } };
 }
 
 /** Waits for a turn, a token and a connection. */
@@ -67,6 +78,8 @@ async function claimAndSend(
   // Its time may be up after the wait, or the journal broken.
   const view = visit.view();
   if (decide(view).type !== 'order') return goOn(view.memo);
+  const broken = journalIsUnavailable(view);
+  if (broken !== undefined) return parked(view, broken);
   // A price may have become known during the wait.
   const place = quota.reserve(namespace, uid, wantedBy(visit.object));
   if ('full' in place) return parked(view, noPlace(view, place));

@@ -111,8 +111,13 @@ describe('an order', () => {
 
   it('is not claimed without the note in the journal that it was minted', async () => {
     const visited = await order({ journalProblem: 'the disk is full' });
-    expect(visited.calls).toEqual(['write']);
-    expect(shownBy(visited).reason).toBe('JournalUnavailable');
+    expect(visited.calls).toEqual(['catalog', 'write']);
+    expect(shownBy(visited)).toMatchObject({
+      reason: 'JournalUnavailable',
+      message: expect.stringContaining(
+        'The operator cannot write its journal in --journal-dir: the disk is full.',
+      ) as string,
+    });
     expect(recordOf(visited)).toBeUndefined();
   });
 });

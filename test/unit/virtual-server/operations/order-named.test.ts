@@ -88,6 +88,11 @@ describe('the first order', () => {
     expect(shownBy(visited)).toMatchObject({ reason: 'ProviderUnavailable' });
   });
 
+  it('needs no journal', async () => {
+    const visited = await ordering(accepted, { journalProblem: 'the disk is full' });
+    expect(sentIn(visited)).toBe(1);
+  });
+
   it('is not sent by a process that no longer leads', async () => {
     const visited = await ordering(accepted, { leads: false });
     expect(visited.requests).toEqual([]);

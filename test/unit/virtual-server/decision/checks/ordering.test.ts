@@ -198,21 +198,6 @@ verifyChecks('checks on the way to a server', {
       { type: 'wait', when: { afterMs: Infinity } },
       withKey({ memo: planned(fresh, 'order', Infinity) }),
     ],
-    [
-      'the operator makes no call and no claim while it cannot write the journal',
-      fresh,
-      {
-        type: 'park',
-        verdict: {
-          reason: 'JournalUnavailable',
-          message:
-            'The operator cannot write its journal in --journal-dir: no space left on device. The operator orders nothing ' +
-            'until it can, and retries automatically. Ask an administrator to free space there, or to make the folder writable',
-        },
-        when: { operation: 'order', afterMs: TIMING.pollMs },
-      },
-      facts({ journalProblem: 'no space left on device' }),
-    ],
     ['nothing is held, and nothing may be on its way', fresh, { type: 'order', record: undefined }],
   ],
 });
