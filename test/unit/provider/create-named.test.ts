@@ -1,0 +1,99 @@
+/** Orders under an identifier of the client: docs/concepts/design.md, "An order under an identifier". */
+import { describe, expect, it } from 'vitest';
+import type { NamedOutcome, OrderWay } from '../../../src/provider/types.ts';
+import { FakeTimers } from '../../fixtures/timers.ts';
+import { REQUEST, sessionFor, startStub, type Reply, type StubProvider } from './stub-provider.ts';
+
+const LIST = '/beta/vps/servers';
+const SERVER = `${LIST}/web0k3y`;
+
+/** A session that sees the list, if there is a reply for it. */
+async function session(list?: Reply, orders: OrderWay = 'auto', timers = new FakeTimers(0)) {
+  const stub = await startStub();
+  if (list !== undefined) stub.on(`GET ${LIST}`, list);
+  return { stub, session: sessionFor(stub, { orders, timers }) };
+}
+
+async function order(reply: Reply): Promise<{ outcome: NamedOutcome; stub: StubProvider }> {
+  const { stub, session: opened } = await session();
+  stub.on(`POST ${SERVER}`, reply);
+  return { outcome: await opened.orderNamed('web0k3y', REQUEST, () => true), stub };
+}
+
+describe('an order under an identifier', () => {
+  it('sends the body to the identifier', async () => {
+    const { stub, outcome } = await order({ status: 202, body: { task: 7 } });
+    expect(outcome).toEqual({ kind: 'created', task: 7 });
+    const post = stub.seen.find(({ path }) => path === SERVER);
+    expect(JSON.parse(post?.body ?? '')).toEqual(REQUEST);
+    expect(post?.headers).toMatchObject({ authorization: 'Bearer token-1', 'content-type': 'application/json' });
+  });
+
+  it.each([
+    [400, { kind: 'refused', status: 400 }],
+    [402, { kind: 'refused', status: 402 }],
+    [403, { kind: 'refused', status: 403 }],
+    [404, { kind: 'notOffered' }],
+    [405, { kind: 'notOffered' }],
+    [501, { kind: 'notOffered' }],
+    [409, { kind: 'inUse' }],
+    [429, { kind: 'notCreated' }],
+    [500, { kind: 'unclear', isAnswered: true }],
+    [503, { kind: 'unclear', isAnswered: true }],
+    [200, { kind: 'unclear', isAnswered: true }],
+    [202, { kind: 'unclear', isAnswered: true }],
+  ])('reads the status %i', async (status, expected) => {
+    const { outcome } = await order({ status, body: { error: 'the words of the provider' } });
+    expect(outcome).toMatchObject(expected);
+  });
+
+  it('says whether a request without an answer may still be on its way', async () => {
+    const { outcome } = await order((_request, response) => void response.destroy());
+    expect(outcome).toMatchObject({ kind: 'unclear', isAnswered: false });
+    const { session: withheld, stub } = await session();
+    expect(await withheld.orderNamed('web0k3y', REQUEST, () => false)).toMatchObject({ kind: 'notCreated' });
+    expect(stub.seen.filter(({ method }) => method === 'POST').map(({ path }) => path)).not.toContain(SERVER);
+  });
+});
+
+describe('which way orders go', () => {
+  const listed = { status: 200, body: { web1: { identifier: 'web1' } } };
+
+  it('is named where the provider lists the servers, and anonymous where it has no list', async () => {
+    expect(await (await session(listed)).session.ordersNamed()).toBe(true);
+    for (const status of [404, 405, 501])
+      expect(await (await session({ status, body: {} })).session.ordersNamed()).toBe(false);
+  });
+
+  it.each([401, 403, 429, 500, 503])('is open while the list answers %i', async (status) => {
+    const { session: opened } = await session({ status, body: { error: 'no' } });
+    await expect(opened.ordersNamed()).rejects.toThrow('Reading the list of servers failed');
+  });
+
+  it('is asked once, and again ten minutes after the provider had no list', async () => {
+    const timers = new FakeTimers(0);
+    const { session: opened, stub } = await session({ status: 404, body: {} }, 'auto', timers);
+    const asked = (): number => stub.seen.filter(({ method, path }) => method === 'GET' && path === LIST).length;
+    await opened.ordersNamed();
+    await opened.ordersNamed();
+    expect(asked()).toBe(1);
+    stub.on(`GET ${LIST}`, listed);
+    timers.advance(10 * 60_000);
+    expect(await opened.ordersNamed()).toBe(true);
+    await opened.ordersNamed();
+    expect(asked()).toBe(2);
+  });
+
+  it('is anonymous for a while after the provider has refused the call', async () => {
+    const { session: opened, stub } = await session(listed);
+    stub.on(`POST ${SERVER}`, { status: 405, body: {} });
+    expect(await opened.ordersNamed()).toBe(true);
+    await opened.orderNamed('web0k3y', REQUEST, () => true);
+    expect(await opened.ordersNamed()).toBe(false);
+  });
+
+  it('is what the flag says', async () => {
+    expect(await (await session({ status: 404, body: {} }, 'named')).session.ordersNamed()).toBe(true);
+    expect(await (await session(listed, 'anonymous')).session.ordersNamed()).toBe(false);
+  });
+});
