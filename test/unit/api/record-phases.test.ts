@@ -5,7 +5,9 @@ import {
   isClaimed,
   type Claimed,
   type Following,
+  isNamed,
   type Held,
+  type Named,
   type ServerRecord,
   type Unordered,
 } from '../../../src/api/record.ts';
@@ -16,9 +18,16 @@ const claimed: Claimed = { ...bare, attempt: 'a1' };
 const following: Following = { ...bare, attempt: 'a1', task: 7 };
 const held: Held = { ...bare, attempt: 'a1', task: 7, identifier: 'srv1' };
 const time = '2026-01-01T00:00:00Z';
+const named: Named = { ...held, attempt: 'a1', mode: 'named', sent: { at: time, body: 'b1' } };
 
 it('is claimed between the claim and the answer', () => {
   expect([unordered, claimed, following, held].map(isClaimed)).toEqual([false, true, false, false]);
+});
+
+it('is named until the provider has shown the server, or it is gone', () => {
+  const shown: Held = { ...named, fingerprint: {} };
+  const gone: Held = { ...named, missingAt: time };
+  expect([named, held, shown, gone].map(isNamed)).toEqual([true, false, false, false]);
 });
 
 it('has only the fields of its phase', () => {
