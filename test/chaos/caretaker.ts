@@ -39,7 +39,7 @@ export class Caretaker {
   /** Does what the objects' conditions currently ask for. */
   async look(): Promise<void> {
     for (const object of this.#options.objects.all()) {
-      if (this.asksNobody && isUnanswered(object) && !isProvable(object))
+      if (this.asksNobody && isAsking(object) && !isProvable(object))
         this.#options.violated([`${object.metadata.name} asks a person: ${currentReason(object.status?.conditions)}`]);
       const said = this.#answer(object);
       if (said === undefined) continue;
@@ -74,6 +74,9 @@ export class Caretaker {
     await people.viewOf(name);
   }
 }
+
+/** An order that has ended asks nothing, though status may say for a moment that it does. */
+const isAsking = (object: VirtualServer): boolean => isUnanswered(object) && recordOf(object)?.attempt !== undefined;
 
 /** The operator can prove by the list of servers that the order has created none. */
 export const isProvable = (object: VirtualServer): boolean =>

@@ -24,11 +24,12 @@ async function failedOrder(stage: Stage): Promise<void> {
 }
 
 /** The operator polls the task, looks for the server, or asks. */
-function isFollowed({ simulator, panel, objects, reason }: Stage): boolean {
+function isFollowed(stage: Stage): boolean {
+  const { simulator, panel, objects } = stage;
   const [first] = simulator.ledger.creates();
   const object = objects.object('web');
   if (first === undefined || object === undefined) return false;
-  return panel.polls(first.task) > 0 || panel.isLookedFor(object) || reason('web') === 'CreateOutcomeUnknown';
+  return panel.polls(first.task) > 0 || panel.isLookedFor(object) || stage.reason('web') === 'CreateOutcomeUnknown';
 }
 
 /** Each order but the last has failed, and the object remembers those whose server it has known. */
