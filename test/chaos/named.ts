@@ -38,13 +38,12 @@ async function hasOne(stage: Stage): Promise<void> {
   if (alive.length !== 1) stage.violations.push(`the servers [${alive.join(', ')}] exist beside one object`);
 }
 
-const ordered = (provider: Unusual, meanwhile?: (stage: Stage) => Promise<void>): Scenario => ({
+const ordered = (provider: Unusual): Scenario => ({
   ...NAMED,
   provider,
   async act(stage) {
     await begin(stage);
     await stage.people.apply('web');
-    await meanwhile?.(stage);
     await hasOne(stage);
     await removed(stage, 'web');
   },
@@ -68,10 +67,6 @@ export const NAMED_ORDERS: Readonly<Record<string, Scenario>> = {
   'named-repeated': ordered(firstAnswer(503, false)),
   'named-found': ordered(firstAnswer(503, true)),
   'named-in-use': ordered(firstAnswer(409, false)),
-  'named-edited': ordered(firstAnswer(503, false), async (stage) => {
-    await stage.reaches('web', 'Creating', 'Available');
-    await stage.people.edit('web', { spec: { product: 'VPSX8' } });
-  }),
   'named-deleted-without-server': deleted(false),
   'named-deleted-with-server': deleted(true),
 };

@@ -67,6 +67,18 @@ describe('the first order', () => {
     expect(later.calls).toEqual(['read']);
   });
 
+  it.each([
+    ['a ttl', { ttl: '2m' }],
+    ['an expiry', { expiresAt: '2026-01-02T00:03:00Z' }],
+  ])('is visited when its server expires by %s, before the next resync', async (_, spec) => {
+    const first = await visit(web({ spec }), { ordersNamed: true, answers: { named: accepted, task: creating } });
+    const ready = await next(first, NOW + MINUTE, {
+      answers: { task: { state: 'complete', identifier: IDENTIFIER }, server: named },
+    });
+    expect(shownBy(ready).reason).toBe('Available');
+    expect(ready.requeueAfterMs).toBe(2 * MINUTE);
+  });
+
   it('leaves nothing if the provider certainly created nothing', async () => {
     for (const answer of [
       { kind: 'refused', status: 400, error },
