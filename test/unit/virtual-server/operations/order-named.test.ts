@@ -6,7 +6,8 @@ import { isNamed, type ServerRecord } from '../../../../src/api/record.ts';
 import type { VirtualServer } from '../../../../src/api/virtual-server.ts';
 import { knownRecord } from '../../../../src/virtual-server/decision/known-record.ts';
 import { annotatedRecordOf } from '../../../fixtures/records.ts';
-import { ACCOUNT, NOW, SERVER, TIMING, UID, web } from '../../../fixtures/decision.ts';
+import { CreateLimit } from '../../../../src/virtual-server/shared/limits.ts';
+import { ACCOUNT, CATALOG, NOW, SERVER, TIMING, UID, web } from '../../../fixtures/decision.ts';
 import { DENIED, shownBy, visit, type Given, type Visited } from '../../../fixtures/visits.ts';
 
 const MINUTE = 60_000;
@@ -134,6 +135,44 @@ describe('an order without an answer', () => {
       expect(again.requests).toEqual(first.requests);
       expect(recordIn(again)).toMatchObject({ attempt: 'a1', identifier: IDENTIFIER, task: 7 });
     }
+  });
+
+  it('is sent again the same way when the account no longer takes such orders', async () => {
+    const first = await ordering(lost);
+    const again = await next(first, NOW + TIMING.takeoverMs + 1, { ...denied, ordersNamed: false });
+    expect(again.requests).toEqual(first.requests);
+    expect(recordIn(again)).toMatchObject({ mode: 'named', attempt: 'a1', identifier: IDENTIFIER });
+  });
+
+  it('counts once in --max-creates-per-hour, however often it is sent', async () => {
+    const limit = new CreateLimit(2);
+    let visited = await ordering(lost, { limit });
+    for (let times = 1; times <= 3; times++)
+      visited = await next(visited, NOW + times * (TIMING.takeoverMs + 1), {
+        answers: { ...denied.answers, named: lost },
+        limit,
+      });
+    expect(sentIn(visited)).toBe(1);
+    const now = 3 * (TIMING.takeoverMs + 1);
+    expect(limit.reserve('default', 'of-another', now)).not.toHaveProperty('freeInMs');
+    expect(limit.reserve('default', 'of-a-third', now)).toHaveProperty('freeInMs');
+  });
+
+  it('forgets the task of an earlier request before it is sent again', async () => {
+    const first = await ordering(accepted);
+    const gone = { task: DENIED, server: DENIED, servers: [], products: CATALOG.products, named: lost };
+    let visited = first;
+    let now = NOW;
+    for (; sentIn(visited) === 0 || visited === first; now += TIMING.absenceMs / 2) {
+      expect(now).toBeLessThan(NOW + 2 * HOUR);
+      visited = await next(visited, now, { answers: gone });
+    }
+    expect(visited.requests).toEqual(first.requests);
+    expect(recordIn(visited)).not.toHaveProperty('task');
+    // The task of the earlier request is not polled again either.
+    const later = await next(visited, now + TIMING.takeoverMs, { answers: { server: named } });
+    expect(later.calls).not.toContain('poll');
+    expect(shownBy(later).reason).toBe('Available');
   });
 
   it('is sent again at once after an error that the provider has answered', async () => {
