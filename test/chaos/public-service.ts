@@ -88,7 +88,7 @@ const BASE: Readonly<Record<string, Scenario>> = {
   },
 };
 
-export const PUBLIC_SERVICE: Readonly<Record<string, Scenario>> = Object.fromEntries(
+export const PUBLIC_SERVICE: Readonly<Record<string, Scenario>> = Object.fromEntries<Scenario>(
   Object.entries(BASE).flatMap(([name, scenario]) => [
     [`public-${name}`, { ...scenario, ...ANONYMOUS }],
     [`named-${name}`, { ...scenario, ...NAMED }],

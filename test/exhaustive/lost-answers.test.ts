@@ -42,7 +42,10 @@ it('orders each of 200 servers once, although every answer is lost and no leader
   const world = await createWorld({
     operator: false,
     simulator: { api: 'public' },
-    flags: ['--create-timeout=1s', '--takeover-grace=500ms', '--max-concurrent-reconciles=16', '--poll-interval=500ms'],
+    flags: [
+      ...['--create-timeout=1s', '--takeover-grace=500ms', '--poll-interval=500ms', '--max-concurrent-reconciles=16'],
+      ...['--max-creates-per-hour=0', '--max-servers-per-namespace=0'],
+    ],
   });
   const { faults, ledger } = world.simulator;
   const match = orderIn('named');
