@@ -14,6 +14,20 @@ export interface Mutant {
 
 export const MUTANTS: Mutant[] = [
   {
+    name: 'believes the refusal of a repeated named order although an earlier request may have created the server',
+    file: 'src/virtual-server/operations/order-named.ts',
+    find: 'return afterNamedAnswer(visit.view(), own, answer, isAbsent);',
+    replace: 'return afterNamedAnswer(visit.view(), own, answer, isAbsent || first === undefined);',
+    tests: ['test/unit/virtual-server/operations/order-named.test.ts'],
+  },
+  {
+    name: 'repeats a named order over and over although the provider refuses it',
+    file: 'src/virtual-server/operations/order-named.ts',
+    find: "sent.answer === 'refused';",
+    replace: "sent.answer === 'lost';",
+    tests: ['test/unit/virtual-server/operations/order-named.test.ts'],
+  },
+  {
     name: 'repeats a named order without reading its server',
     file: 'src/virtual-server/operations/order-named.ts',
     find: 'const answer = await readServer(record.identifier, record.account, session, visit.object);',
@@ -66,9 +80,9 @@ export const MUTANTS: Mutant[] = [
   {
     name: 'orders anonymously what was ordered by name once the account takes no such orders',
     file: 'src/virtual-server/operations/order-named.ts',
-    find: 'return { session, body, view, record };',
+    find: ': { session, body, view, record, isAbsent };',
     replace:
-      'return (await session.ordersNamed()) ? { session, body, view, record } : goOn(view.memo, { record: withoutClaim(record) });',
+      ': (await session.ordersNamed()) ? { session, body, view, record, isAbsent } : goOn(view.memo, { record: withoutClaim(record) });',
     tests: ['test/unit/virtual-server/operations/order-named.test.ts'],
   },
   {

@@ -83,8 +83,11 @@ export interface Sent {
   attempt: string;
   /** When, as the record has it. */
   at: string;
-  /** `lost`: it has no answer. `inUse`: the provider answers that the identifier is in use. */
-  answer: 'accepted' | 'lost' | 'inUse' | 'other';
+  /**
+   * `lost`: it has no answer. `inUse`: the provider answers that the identifier is in use. `refused`: it refuses the order, of
+   * which an earlier request may have created the server.
+   */
+  answer: 'accepted' | 'lost' | 'inUse' | 'refused' | 'other';
   /** The task of an accepted order. */
   task?: TaskNumber | undefined;
 }

@@ -80,6 +80,8 @@ interface Due {
   body: OrderBody;
   view: View;
   record: Named;
+  /** It is proven that no earlier request has led to a server. */
+  isAbsent: boolean;
 }
 
 /** The reading part: what happens instead of another request, if something does. */
@@ -121,7 +123,9 @@ export async function dueToRepeat(
   const isOther = digestOf(body) !== record.sent.body;
   if (isOther || isInUse) return unsendable(view, record, denials, isOther);
   if (isRepeatedTooLong(record, view)) return unanswered(view, record);
-  return { session, body, view, record };
+  const isAbsent = denials.unlisted !== 'no' && isProven(denials, graceOfOrder(view, record, denials), view);
+  const isRefused = sent?.attempt === record.attempt && sent.answer === 'refused';
+  return isRefused && !isAbsent ? refusedBefore(view, record, denials) : { session, body, view, record, isAbsent };
 }
 
 /** Under this key, nothing proves that an order has led to no server, so none is sent again. */
@@ -147,7 +151,13 @@ async function claimAndSend(
     session,
     body,
     first,
-  }: { session: Session; body: OrderBody; first?: { sending: () => void; createdNothing: () => void } },
+    isAbsent = first !== undefined,
+  }: {
+    session: Session;
+    body: OrderBody;
+    first?: { sending: () => void; createdNothing: () => void };
+    isAbsent?: boolean;
+  },
 ): Promise<Outcome | undefined> {
   const { leads, limit, timers } = visit.services;
   if (visit.hasChangedSince(view)) return goOn(visit.view().memo);
@@ -167,7 +177,7 @@ async function claimAndSend(
   const maySend = (): boolean => leads() && timers.monotonic() - liveAt < CLAIM_MS;
   const answer = await session.orderNamed(own.identifier, body, maySend);
   if ('error' in answer && answer.kind !== 'inUse' && answer.kind !== 'unclear') first?.createdNothing();
-  return afterNamedAnswer(visit.view(), own, answer, first !== undefined);
+  return afterNamedAnswer(visit.view(), own, answer, isAbsent);
 }
 
 const digestOf = (body: OrderBody): string =>
@@ -176,8 +186,8 @@ const digestOf = (body: OrderBody): string =>
 const isOf = (own: Named, claim: Named): boolean =>
   own.attempt === claim.attempt && own.identifier === claim.identifier && own.sent.at === claim.sent.at;
 
-/** What the answer means for the object. `isFirst`: no earlier request of this order was sent. Pure. */
-export function afterNamedAnswer(before: View, record: Named, answer: NamedOutcome, isFirst: boolean): Outcome {
+/** What the answer means for the object. `isAbsent`: no earlier request of this order has led to a server. Pure. */
+export function afterNamedAnswer(before: View, record: Named, answer: NamedOutcome, isAbsent: boolean): Outcome {
   const { attempt, sent } = record;
   const heard = (outcome: Sent['answer'], task?: Sent['task']): View =>
     withMemo(before, withEvidence(before.memo, { sent: { attempt, at: sent.at, answer: outcome, task } }));
@@ -188,15 +198,15 @@ export function afterNamedAnswer(before: View, record: Named, answer: NamedOutco
       return goOn(withEvidence(withoutPlan(withoutFailures(memo)), fresh));
     }
     case 'notCreated':
-      return isFirst
+      return isAbsent
         ? orderNotCreated(before, withoutClaim(record), answer.error)
         : unclear(heard('other'), record, answer);
     case 'refused':
-      return isFirst ? orderRefused(before, withoutClaim(record), answer) : unclear(heard('other'), record, answer);
+      return isAbsent ? orderRefused(before, withoutClaim(record), answer) : unclear(heard('refused'), record, answer);
     case 'notOffered':
-      return isFirst
+      return isAbsent
         ? orderNotCreated(before, withoutClaim(record), answer.error)
-        : unclear(heard('other'), record, answer);
+        : unclear(heard('refused'), record, answer);
     case 'inUse':
       return unclear(heard('inUse'), record, answer);
     case 'unclear':
@@ -230,10 +240,9 @@ function stillOnItsWay(record: Named, view: View): Verdict {
  * order follows once it is proven that there is no server.
  */
 function unsendable(view: View, record: Named, denials: Denials, isOther: boolean): Outcome {
-  const { object, memo, now, monotonic, timing } = view;
+  const { object, memo, now, monotonic } = view;
   const { identifier, attempt } = record;
-  // A list that has servers on their way lacks this one.
-  const grace = denials.unlisted === 'yes' ? timing.absenceMs : graceOf(view, record, denials);
+  const grace = graceOfOrder(view, record, denials);
   const why = isOther
     ? `The order of server ${identifier} has no answer, and what it was sent with has changed since: spec or an SSH key`
     : `The provider answers that the identifier ${identifier} is in use, but does not show the server`;
@@ -253,6 +262,20 @@ function unsendable(view: View, record: Named, denials: Denials, isOther: boolea
     { operation: 'order', afterMs },
     withoutFailures(memo),
   );
+}
+
+/** How long the denials have to last (ms). A list that has servers on their way lacks this one. */
+const graceOfOrder = (view: View, record: Named, denials: Denials): number =>
+  denials.unlisted === 'yes' ? view.timing.absenceMs : graceOf(view, record, denials);
+
+/** The provider has refused the last request, which proves nothing about those before it. */
+function refusedBefore(view: View, record: Named, denials: Denials): Outcome {
+  const afterMs = pauseOf(denials, graceOfOrder(view, record, denials), view);
+  const message =
+    `The provider refuses order ${record.attempt}, of which an earlier request may have created server ${record.identifier}. The operator ` +
+    'looks for the server, and sends the same order a last time when it is proven that there is none';
+  const parts = { record, verdict: { reason: 'Creating', message } as const };
+  return endVisit(view, parts, { operation: 'order', afterMs }, withoutFailures(view.memo));
 }
 
 /** Asks a person, after a day. */

@@ -144,6 +144,25 @@ describe('an order without an answer', () => {
     expect(recordIn(again)).toMatchObject({ mode: 'named', attempt: 'a1', identifier: IDENTIFIER });
   });
 
+  it('is refused once it is proven that no earlier request has led to a server', async () => {
+    const refused: NamedOutcome = { kind: 'refused', status: 422, error: new ResponseError(422, 'sold out', {}) };
+    let visited = await ordering(lost);
+    let sent = 0;
+    let now = NOW + TIMING.takeoverMs + 1;
+    const answers = { ...denied.answers, servers: ['another'], named: refused };
+    for (; shownBy(visited).reason !== 'CreateRejected' && now < NOW + 2 * HOUR; now += TIMING.absenceMs / 2) {
+      visited = await next(visited, now, { answers, listsCreating: true });
+      sent += sentIn(visited);
+    }
+    expect(shownBy(visited)).toMatchObject({
+      reason: 'CreateRejected',
+      message: expect.stringContaining('sold out') as string,
+    });
+    expect(now - NOW).toBeGreaterThan(TIMING.takeoverMs + TIMING.absenceMs);
+    expect(sent).toBe(2);
+    expect(recordIn(visited)).not.toHaveProperty('attempt');
+  });
+
   it('counts once in --max-creates-per-hour, however often it is sent', async () => {
     const limit = new CreateLimit(2);
     let visited = await ordering(lost, { limit });
