@@ -15,7 +15,7 @@ import { createWorld, type World } from '../integration/support/world.ts';
 
 const OBJECTS = 200;
 /** As many requests do not even reach the provider. */
-const UNHEARD = 100;
+const UNHEARD = 600;
 const REIGN_MS = 2_000;
 
 /** Two operators, of which one leads, until `stop`; resolves to the number of leaders that were killed. */
@@ -43,7 +43,7 @@ it('orders each of 200 servers once, although every answer is lost and no leader
     operator: false,
     simulator: { api: 'public' },
     flags: [
-      ...['--create-timeout=1s', '--takeover-grace=500ms', '--poll-interval=500ms', '--max-concurrent-reconciles=16'],
+      ...['--create-timeout=1s', '--takeover-grace=500ms', '--poll-interval=500ms', '--max-concurrent-reconciles=4'],
       ...['--max-creates-per-hour=0', '--max-servers-per-namespace=0'],
     ],
   });

@@ -1561,8 +1561,8 @@ export const MUTANTS: Mutant[] = [
   {
     name: 'leaves the annotation behind the mirror until the next resync',
     file: 'src/virtual-server/operations/look.ts',
-    find: 'when: isInLine ? when : { ...when, visitAfterMs: 0 } };',
-    replace: 'when };',
+    find: '{ ...mirrored, when: { ...when, visitAfterMs: 0 } };',
+    replace: '{ ...mirrored, when };',
     tests: ['--project', 'unit', 'test/unit/virtual-server/operations/look.test.ts'],
   },
   {
