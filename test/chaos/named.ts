@@ -1,6 +1,6 @@
 /**
  * Scenarios with orders under an identifier of the operator, in the public API; added to those in `scenarios.ts`. Whatever the
- * fault, each order ends by itself, with one server, and nobody is asked.
+ * fault, each order ends without a person, with one server.
  */
 import { jsonAnswer } from './exchange.ts';
 import { isOrder } from './labels.ts';

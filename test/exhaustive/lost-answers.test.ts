@@ -1,6 +1,6 @@
 /**
  * Named orders whose answers are all lost, while the leader is killed every two seconds and its folder is thrown away: each
- * object ends with one server, and asks nobody.
+ * object ends with one server, and asks no one.
  */
 import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
