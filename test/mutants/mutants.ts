@@ -23,8 +23,8 @@ export const MUTANTS: Mutant[] = [
   {
     name: 'repeats a named order over and over although the provider refuses it',
     file: 'src/virtual-server/operations/order-named.ts',
-    find: "sent.answer === 'refused';",
-    replace: "sent.answer === 'lost';",
+    find: "last.answer === 'refused';",
+    replace: "last.answer === 'lost';",
     tests: ['test/unit/virtual-server/operations/order-named.test.ts'],
   },
   {

@@ -124,7 +124,8 @@ export async function dueToRepeat(
   if (isOther || isInUse) return unsendable(view, record, denials, isOther);
   if (isRepeatedTooLong(record, view)) return unanswered(view, record);
   const isAbsent = denials.unlisted !== 'no' && isProven(denials, graceOfOrder(view, record, denials), view);
-  const isRefused = sent?.attempt === record.attempt && sent.answer === 'refused';
+  const { sent: last } = view.memo.evidence;
+  const isRefused = last?.attempt === record.attempt && last.answer === 'refused';
   return isRefused && !isAbsent ? refusedBefore(view, record, denials) : { session, body, view, record, isAbsent };
 }
 
