@@ -1,6 +1,8 @@
 /** The simulated user who resolves parked objects, with annotations or with the kubectl plugin. */
 import { ADOPT_ANNOTATION, NOT_CREATED_ANNOTATION } from '../../src/api/names.ts';
+import { currentReason } from '../../src/api/conditions.ts';
 import type { VirtualServer } from '../../src/api/virtual-server.ts';
+import { recordOf } from '../fixtures/records.ts';
 import { isSaid, isUnanswered, wordsAboutOrder, wordsAboutOrphans, type Words } from '../oracles/person.ts';
 import type { Arena } from './arena.ts';
 import { isOrdering, sshKeysOf, type KnownObjects } from './objects.ts';
@@ -24,6 +26,8 @@ export class Caretaker {
   hasPlugin = false;
   /** Whether the caretaker has said anything about an order. */
   hasAnswered = false;
+  /** Whether no order may ask a person. */
+  asksNobody = false;
   /** Objects that the operator has to resolve without help. */
   leaves: (object: VirtualServer) => boolean = () => false;
   readonly #options: CaretakerOptions;
@@ -35,6 +39,8 @@ export class Caretaker {
   /** Does what the objects' conditions currently ask for. */
   async look(): Promise<void> {
     for (const object of this.#options.objects.all()) {
+      if (this.asksNobody && isAsking(object) && !isProvable(object))
+        this.#options.violated([`${object.metadata.name} asks a person: ${currentReason(object.status?.conditions)}`]);
       const said = this.#answer(object);
       if (said === undefined) continue;
       const words = this.hasPlugin ? wordsFor(said) : undefined;
@@ -53,7 +59,7 @@ export class Caretaker {
     // A request that was cut off may arrive later than its sender knows, and the answer to another order with these keys may
     // not be in its record yet.
     const mayCome = traffic.isOnItsWay(keys) || others.some((other) => isOrdering(other) && !isUnanswered(other));
-    if (!isUnanswered(object) || mayCome || this.leaves(object)) return undefined;
+    if (!isUnanswered(object) || mayCome || this.leaves(object) || this.asksNobody) return undefined;
     const words = wordsAboutOrder(object, panel.serverOf(object, others));
     if (words === undefined || isSaid(object, words)) return undefined;
     this.hasAnswered = true;
@@ -68,6 +74,13 @@ export class Caretaker {
     await people.viewOf(name);
   }
 }
+
+/** An order that has ended asks nothing, though status may say for a moment that it does. */
+const isAsking = (object: VirtualServer): boolean => isUnanswered(object) && recordOf(object)?.attempt !== undefined;
+
+/** The operator can prove by the list of servers that the order has created none. */
+export const isProvable = (object: VirtualServer): boolean =>
+  currentReason(object.status?.conditions) === 'CreateFailed' && recordOf(object)?.identifier !== undefined;
 
 /** Arguments for the plugin; undefined if the plugin has no command for these annotations. */
 function wordsFor(said: Words): string[] | undefined {

@@ -19,14 +19,25 @@ const FAULTS = [
  */
 const TUNNEL_FAULTS = { 'refused-407': 407, 'refused-502': 502, 'refused-504': 504, cut: 200 } as const;
 
+/** What is answered to an order under an identifier, which may be repeated; `served`: the provider has carried it out. */
+const ORDER_FAULTS = {
+  'unserved-500': { status: 500, isServed: false },
+  'unserved-503': { status: 503, isServed: false },
+  'unserved-409': { status: 409, isServed: false },
+  'served-503': { status: 503, isServed: true },
+  'served-409': { status: 409, isServed: true },
+} as const;
+type OrderFault = keyof typeof ORDER_FAULTS;
+
 /** A policy refuses a write of metadata, of which nothing is stored. */
 const DENIED = 'denied';
 
-export type CrashFault = (typeof FAULTS)[number] | keyof typeof TUNNEL_FAULTS | typeof DENIED;
+export type CrashFault = (typeof FAULTS)[number] | keyof typeof TUNNEL_FAULTS | OrderFault | typeof DENIED;
 
 /** The faults that can hit a request with this label. */
 export function faultsAt(label: string): readonly CrashFault[] {
   if (isForTunnel(label)) return [...FAULTS, ...(Object.keys(TUNNEL_FAULTS) as CrashFault[])];
+  if (label.startsWith('provider:POST-server:')) return [...FAULTS, ...(Object.keys(ORDER_FAULTS) as OrderFault[])];
   return label.startsWith('kube:PATCH-object:') ? [...FAULTS, DENIED] : FAULTS;
 }
 
@@ -83,6 +94,16 @@ export async function strike(fault: CrashFault, exchange: Passing, kill: Kill): 
       const message = "ValidatingAdmissionPolicy 'p' with binding 'p' denied request: no metadata is written here";
       const status = { kind: 'Status', apiVersion: 'v1', status: 'Failure', reason: 'Forbidden', code: 403, message };
       exchange.reply(jsonAnswer(403, status));
+      return;
+    }
+    case 'unserved-500':
+    case 'unserved-503':
+    case 'unserved-409':
+    case 'served-503':
+    case 'served-409': {
+      const { status, isServed } = ORDER_FAULTS[fault];
+      if (isServed) await exchange.forward();
+      exchange.reply(jsonAnswer(status, {}));
       return;
     }
     case 'refused-407':

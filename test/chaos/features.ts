@@ -2,9 +2,10 @@
 import { CANCEL_NOW_ANNOTATION, HAND_OVER_ANNOTATION, RECONCILE_AT_ANNOTATION } from '../../src/api/names.ts';
 import type { SimulatedProduct } from '../../src/simulator/index.ts';
 import { recordOf } from '../fixtures/records.ts';
-import { begin, isCreate, removed } from './acts.ts';
+import { begin, removed } from './acts.ts';
 import { shows } from '../oracles/catalogs.ts';
 import { checkTrusted, keepsFirstKey, SECRET } from './host-keys.ts';
+import { isOrder } from './labels.ts';
 import type { Scenario, Unusual } from './scenarios.ts';
 import type { Stage } from './stage.ts';
 
@@ -17,7 +18,7 @@ const CATALOG = 'catalog';
 const behindSshHost: Unusual = async (exchange, forward, stage) => {
   const answer = await forward();
   const ssh_proxy = { hostname: '127.0.0.1', port: stage.sshHost.port };
-  if (isCreate(exchange))
+  if (isOrder(exchange))
     for (const { identifier } of stage.simulator.aliveServers())
       stage.simulator.fleet.updateServer(identifier, { ssh_proxy });
   return answer;
@@ -50,7 +51,7 @@ async function catalogShows(stage: Stage): Promise<void> {
 /** There is room for one server in the limit, and its price is known. */
 const oneAtATime: Unusual = (exchange, forward, stage) => {
   const alive = stage.simulator.aliveServers().map(({ identifier }) => identifier);
-  if (isCreate(exchange) && alive.length > 0)
+  if (isOrder(exchange) && alive.length > 0)
     stage.violations.push(`a server was ordered beside ${alive.join()}, which passes the limit in money`);
   return forward();
 };

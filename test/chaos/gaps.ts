@@ -1,13 +1,17 @@
 /** What people do while the operator cannot see it, and how the object's life ends. */
 import { PAUSED_ANNOTATION } from '../../src/api/names.ts';
 import type { VirtualServer } from '../../src/api/virtual-server.ts';
+import type { ApiName } from '../../src/simulator/index.ts';
 import { RETAINED_CONNECTION } from './connections.ts';
+import { NAMED } from './named.ts';
 import { emptied, isSettled, template } from './sets.ts';
 import type { Stage } from './stage.ts';
 
 export interface Gap {
   /** Additional operator flags. */
   flags?: string[];
+  api?: ApiName;
+  asksNobody?: true;
   /** Additional spec fields of the object. */
   spec?: Partial<VirtualServer['spec']>;
   /** Applies something else than one object. */
@@ -89,6 +93,11 @@ async function replacedAndEmptied(stage: Stage): Promise<void> {
 
 export const GAPS: Readonly<Record<string, Gap>> = {
   deleted: {
+    act: (stage) => stage.people.remove(NAME),
+    end: (stage) => stage.gone(NAME),
+  },
+  'named-deleted': {
+    ...NAMED,
     act: (stage) => stage.people.remove(NAME),
     end: (stage) => stage.gone(NAME),
   },

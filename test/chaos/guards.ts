@@ -2,7 +2,7 @@
 import { CATALOG_PLURAL, SERVER_PLURAL, RECORD_ANNOTATION } from '../../src/api/names.ts';
 import type { VirtualServer } from '../../src/api/virtual-server.ts';
 import type { Simulator } from '../../src/simulator/index.ts';
-import type { Request } from './labels.ts';
+import { isOrder, type Request } from './labels.ts';
 import { sshKeysOf } from './objects.ts';
 import { recordOf } from '../fixtures/records.ts';
 import { asksToCancel, wronglyCancelled } from '../oracles/servers.ts';
@@ -51,18 +51,15 @@ export function checkWrite(request: Request): string[] {
 }
 
 /** `objects`: all objects in the namespace, read just now. */
-export function checkProviderCall(
-  { method, path, body }: Request,
-  objects: readonly VirtualServer[],
-  simulator: Simulator,
-): string[] {
-  if (method === 'POST' && path.endsWith('/servers')) return checkCreate(body, objects, simulator);
+export function checkProviderCall(request: Request, objects: readonly VirtualServer[], simulator: Simulator): string[] {
+  if (isOrder(request)) return checkCreate(request, objects, simulator);
+  const { method, path } = request;
   const identifier = /\/beta\/vps\/servers\/(.+)$/.exec(path)?.[1];
   if (method !== 'DELETE' || identifier === undefined) return [];
   return checkCancel(decodeURIComponent(identifier), objects, simulator);
 }
 
-function checkCreate(body: string, objects: readonly VirtualServer[], simulator: Simulator): string[] {
+function checkCreate({ path, body }: Request, objects: readonly VirtualServer[], simulator: Simulator): string[] {
   const { ssh_keys } = JSON.parse(body) as { ssh_keys: unknown };
   const asking = objects.filter((object) => sshKeysOf(object) === ssh_keys);
   if (asking.length === 0) return [`a create arrives for ${String(ssh_keys)}, but no object asks for it`];
@@ -70,6 +67,11 @@ function checkCreate(body: string, objects: readonly VirtualServer[], simulator:
     (object) => recordOf(object)?.attempt !== undefined && object.metadata.finalizers !== undefined,
   );
   const alive = new Set(simulator.aliveServers().map((server) => server.identifier));
+  const named = /\/servers\/(.+)$/.exec(path)?.[1];
+  if (named !== undefined && claimed.every((object) => recordOf(object)?.identifier !== named))
+    return [`an order of server ${named} arrives, but no object has claimed it`];
+  // An order that is sent again creates nothing while its server exists.
+  if (named !== undefined) alive.delete(named);
   // An object that has adopted a server holds that one, and claims no other.
   for (const record of asking.map(recordOf)) {
     if (record?.attempt === undefined && record?.identifier !== undefined) alive.delete(record.identifier);

@@ -30,6 +30,10 @@ export interface Request {
   body: string;
 }
 
+/** An order, with or without an identifier of the operator in its path. */
+export const isOrder = ({ method, path }: Pick<Request, 'method' | 'path'>): boolean =>
+  method === 'POST' && /\/vps\/servers(\/[^/]+)?$/.test(path);
+
 /** What is needed to label a request. */
 export interface World {
   /** The namespace's catalog, if there is one. */

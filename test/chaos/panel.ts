@@ -61,10 +61,21 @@ export class Panel {
     return this.#simulator.ledger.requests(filter).length;
   }
 
-  /** Ends tasks that were polled often enough. */
+  /** Whether its server has been asked for by its identifier, as for an order whose answer, and so its task, was lost. */
+  isLookedFor(object: VirtualServer): boolean {
+    const { mode, identifier } = recordOf(object) ?? {};
+    return mode === 'named' && identifier !== undefined && this.#looks(identifier) >= POLLS;
+  }
+
+  #looks(identifier: string): number {
+    const filter = { method: 'GET', route: '/beta/vps/servers/{identifier}', param: identifier } as const;
+    return this.#simulator.ledger.requests(filter).length;
+  }
+
+  /** Ends tasks that were polled often enough, or whose server was looked for often enough. */
   endTasks(): void {
-    for (const { task, state, account } of this.#simulator.aliveServers())
-      if (task !== undefined && state === 'creating' && this.polls(task) >= POLLS)
+    for (const { task, state, account, identifier } of this.#simulator.aliveServers())
+      if (task !== undefined && state === 'creating' && Math.max(this.polls(task), this.#looks(identifier)) >= POLLS)
         this.#simulator.fleet.completeTask(task, account);
   }
 

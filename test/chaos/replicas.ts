@@ -41,6 +41,10 @@ const PLAYED = [
   'two-at-once',
   'handed-over',
   'public-failed-task',
+  'named-life',
+  'named-repeated',
+  'named-found',
+  'named-deleted-during-task',
 ];
 /** Scenarios of one feature; other scenarios cover their remaining requests. */
 const FEATURES = ['catalog', 'connection', 'connection-expired', 'set-of-two', 'set-scaled-up', 'set-rolled-out'];
@@ -90,7 +94,7 @@ class ReplicaPlan {
   }
 
   async run(arena: Arena, name: string): Promise<Result> {
-    const { provider, api, flags = [] } = this.#scenario;
+    const { provider, api, asksNobody, flags = [] } = this.#scenario;
     const { skewMs = 0, earlyWord } = this.#trouble ?? {};
     const intercept: Interceptor = (label, exchange, sender) => this.#meet(label, exchange, sender);
     const stage = await Stage.open({
@@ -101,6 +105,7 @@ class ReplicaPlan {
       intercept,
       ...(provider && { provider }),
       ...(api && { api }),
+      ...(asksNobody && { asksNobody }),
       flags: [...flags, ...(earlyWord ? [PATIENT_CREATE] : [])],
     });
     stage.tend = () => this.#tend(stage);

@@ -4,10 +4,12 @@
  */
 import { ADOPT_ANNOTATION } from '../../src/api/names.ts';
 import { DEFAULT_KEY, type ApiName } from '../../src/simulator/index.ts';
-import { begin, isCreate, removed } from './acts.ts';
+import { begin, removed } from './acts.ts';
 import { CONNECTIONS } from './connections.ts';
 import { jsonAnswer, type Answer, type Exchange } from './exchange.ts';
 import { FEATURES } from './features.ts';
+import { isOrder } from './labels.ts';
+import { ANONYMOUS, NAMED, NAMED_ORDERS } from './named.ts';
 import { OBSERVED } from './observed.ts';
 import { PUBLIC_SERVICE } from './public-service.ts';
 import { recordOf } from '../fixtures/records.ts';
@@ -21,9 +23,11 @@ export interface Scenario {
   /** The provider's API; as documented if left out. */
   api?: ApiName;
   /** Additional operator flags. */
-  flags?: string[];
+  flags?: readonly string[];
   /** Whether the operator reaches the provider only through an HTTP proxy. */
   isProxied?: true;
+  /** Every order has to end without a person. */
+  asksNobody?: true;
   act: (stage: Stage) => Promise<void>;
 }
 
@@ -39,7 +43,7 @@ const isPoll = ({ path }: Exchange): boolean => path.includes('/queue/vps/');
 function firstCreateFails(acts: boolean): Unusual {
   const seen = new WeakSet<Stage>();
   return async (exchange, forward, stage) => {
-    if (!isCreate(exchange) || seen.has(stage)) return forward();
+    if (!isOrder(exchange) || seen.has(stage)) return forward();
     seen.add(stage);
     if (acts) await forward();
     return jsonAnswer(503, {});
@@ -48,7 +52,7 @@ function firstCreateFails(acts: boolean): Unusual {
 
 /** The order fails while an object asks for this product. */
 const soldOut = async (exchange: Exchange, forward: () => Promise<Answer>): Promise<Answer> => {
-  if (!isCreate(exchange)) return forward();
+  if (!isOrder(exchange)) return forward();
   const { product } = JSON.parse(exchange.body) as { product?: string };
   return product === 'VPSX8' ? jsonAnswer(422, { message: 'sold out' }) : forward();
 };
@@ -64,8 +68,9 @@ async function taskRuns(stage: Stage, name: string): Promise<void> {
   await stage.until(`the task of ${name} to be polled`, () => {
     const object = stage.objects.object(name);
     const task = object && recordOf(object)?.task;
-    // If the answer was lost, a person has to resolve the order, and the server exists by then.
-    return (task !== undefined && stage.panel.polls(task) >= POLLS) || stage.reason(name) === 'Available';
+    const isPolled = task !== undefined && stage.panel.polls(task) >= POLLS;
+    // If the answer was lost, either the server is looked for, or a person has to resolve the order, and it exists by then.
+    return isPolled || (object && stage.panel.isLookedFor(object)) === true || stage.reason(name) === 'Available';
   });
 }
 
@@ -241,7 +246,7 @@ const DOCUMENTED: Readonly<Record<string, Scenario>> = {
 };
 
 /** Played with the public API too: what a 403, or the list of servers, says decides in each of them. */
-const IN_BOTH = [
+const PUBLIC = [
   'life',
   'deleted-during-task',
   'adopted',
@@ -249,13 +254,28 @@ const IN_BOTH = [
   'lagging-reads',
   'cancelled-elsewhere',
 ];
+/** Played with named orders too. */
+const WITH_NAMES = [
+  'life',
+  'deleted-during-task',
+  'refused-then-fixed',
+  'retained-during-task',
+  'lagging-reads',
+  'two-at-once',
+  'cancelled-elsewhere',
+];
+
+const playedAgain = (prefix: string, names: readonly string[], way: Partial<Scenario>): Record<string, Scenario> =>
+  Object.fromEntries(
+    Object.entries(DOCUMENTED).flatMap(([name, scenario]) =>
+      names.includes(name) ? [[`${prefix}-${name}`, { ...scenario, ...way }]] : [],
+    ),
+  );
 
 export const SCENARIOS: Readonly<Record<string, Scenario>> = {
   ...DOCUMENTED,
-  ...Object.fromEntries(
-    Object.entries(DOCUMENTED).flatMap(([name, scenario]) =>
-      IN_BOTH.includes(name) ? [[`public-${name}`, { ...scenario, api: 'public' as const }]] : [],
-    ),
-  ),
+  ...playedAgain('public', PUBLIC, ANONYMOUS),
+  ...playedAgain('named', WITH_NAMES, NAMED),
   ...PUBLIC_SERVICE,
+  ...NAMED_ORDERS,
 };

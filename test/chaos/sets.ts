@@ -5,9 +5,9 @@ import { RESTARTED_AT, type VirtualServerSet } from '../../src/api/virtual-serve
 import { currentReason } from '../../src/api/conditions.ts';
 import { sshKeyOf } from '../fixtures/virtual-server.ts';
 import { limitsOf, mostOf } from '../oracles/set-limits.ts';
-import { begin, isCreate } from './acts.ts';
+import { begin } from './acts.ts';
 import { jsonAnswer } from './exchange.ts';
-import type { Request } from './labels.ts';
+import { isOrder, type Request } from './labels.ts';
 import type { Scenario, Unusual } from './scenarios.ts';
 import type { Stage } from './stage.ts';
 
@@ -90,7 +90,7 @@ export async function emptied(stage: Stage): Promise<void> {
 }
 
 const firstOrderIsLost: Unusual = async (exchange, forward, stage) => {
-  if (!isCreate(exchange) || stage.simulator.ledger.creates().length > 0) return forward();
+  if (!isOrder(exchange) || stage.simulator.ledger.creates().length > 0) return forward();
   await forward();
   return jsonAnswer(503, {});
 };

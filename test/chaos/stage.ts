@@ -34,8 +34,9 @@ interface StageOptions {
   provider?: Unusual;
   /** The provider's API; as documented if left out. */
   api?: ApiName;
-  flags?: string[];
+  flags?: readonly string[];
   isProxied?: true;
+  asksNobody?: true;
   /** One entry per operator, the offset of its clock (ms). Several operators elect a leader. */
   skews?: readonly number[];
 }
@@ -108,6 +109,7 @@ export class Stage {
     this.calm = new Calm(this.objects, this.panel, this.traffic);
     const { objects, panel, people, traffic } = this;
     this.caretaker = new Caretaker({ arena, namespace: name, objects, panel, people, traffic, violated });
+    this.caretaker.asksNobody = options.asksNobody === true;
     this.onEnd = (replica, code) =>
       this.violations.push(`${replica.name} exited unexpectedly with code ${code ?? 'none'}`);
   }

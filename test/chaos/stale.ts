@@ -59,7 +59,9 @@ class StalePlan {
     let stage: Stage | undefined = undefined as Stage | undefined;
     const intercept: Interceptor = async (label, exchange, sender) =>
       stage === undefined ? false : this.#meet(stage, label, exchange, sender);
-    stage = await Stage.open({ arena, name, boundMs: BOUND_MS, intercept, flags: this.#gap.flags ?? [] });
+    const { flags = [], api, asksNobody } = this.#gap;
+    const way = { ...(api && { api }), ...(asksNobody && { asksNobody }) };
+    stage = await Stage.open({ arena, name, boundMs: BOUND_MS, intercept, flags, ...way });
     const opened = stage;
     stage.tend = () => this.#see(opened);
     return stage.play({ act: () => this.#act(opened) }, () => this.#label === undefined || this.#state !== 'waiting');

@@ -6,7 +6,7 @@ import type { VirtualServerSet } from '../../src/api/virtual-server-set.ts';
 import type { Route, Simulator } from '../../src/simulator/index.ts';
 import type { Answer, Exchange, Passing } from './exchange.ts';
 import { checkProviderCall, checkWrite } from './guards.ts';
-import { kubeLabel, providerLabel, stateOf } from './labels.ts';
+import { isOrder, kubeLabel, providerLabel, stateOf } from './labels.ts';
 import type { KnownObjects } from './objects.ts';
 import type { Replica } from './replica.ts';
 import { checkLimit } from './sets.ts';
@@ -187,7 +187,7 @@ export class Traffic {
 }
 
 /** The SSH keys of a create; undefined for any other request. */
-export function orderedBy({ method, path, body }: Passing): unknown {
-  if (method !== 'POST' || !path.endsWith('/servers')) return undefined;
-  return (JSON.parse(body) as { ssh_keys?: unknown }).ssh_keys;
+export function orderedBy(request: Passing): unknown {
+  if (!isOrder(request)) return undefined;
+  return (JSON.parse(request.body) as { ssh_keys?: unknown }).ssh_keys;
 }

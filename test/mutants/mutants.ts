@@ -14,6 +14,121 @@ export interface Mutant {
 
 export const MUTANTS: Mutant[] = [
   {
+    name: 'believes the refusal of a repeated named order although an earlier request may have created the server',
+    file: 'src/virtual-server/operations/order-named.ts',
+    find: 'return afterNamedAnswer(visit.view(), own, answer, isAbsent);',
+    replace: 'return afterNamedAnswer(visit.view(), own, answer, isAbsent || first === undefined);',
+    tests: ['test/unit/virtual-server/operations/order-named.test.ts'],
+  },
+  {
+    name: 'repeats a named order over and over although the provider refuses it',
+    file: 'src/virtual-server/operations/order-named.ts',
+    find: "last.answer === 'refused';",
+    replace: "last.answer === 'lost';",
+    tests: ['test/unit/virtual-server/operations/order-named.test.ts'],
+  },
+  {
+    name: 'repeats a named order without reading its server',
+    file: 'src/virtual-server/operations/order-named.ts',
+    find: 'const answer = await readServer(record.identifier, record.account, session, visit.object);',
+    replace:
+      "const answer = await Promise.resolve({ type: 'serverNotFound', counts: true, detail: '', unlisted: 'yes' } as never as Awaited<ReturnType<typeof readServer>>);",
+    tests: ['test/unit/virtual-server/operations/order-named.test.ts'],
+  },
+  {
+    name: 'repeats a named order for an object that is being deleted',
+    file: 'src/virtual-server/decision/decide.ts',
+    find: `      taskRuns,
+      serverIsKept,`,
+    replace: `      orderIsToRepeat,
+      taskRuns,
+      serverIsKept,`,
+    tests: ['test/unit/virtual-server/operations/order-named.test.ts'],
+  },
+  {
+    name: 'repeats a named order with another body',
+    file: 'src/virtual-server/operations/order-named.ts',
+    find: 'if (isOther || isInUse) return unsendable(',
+    replace: 'if (isInUse) return unsendable(',
+    tests: ['test/unit/virtual-server/operations/order-named.test.ts'],
+  },
+  {
+    name: 'repeats a named order while an earlier request may still be on its way',
+    file: 'src/virtual-server/operations/order-named.ts',
+    find: 'if (mayArrive(record, view))',
+    replace: 'if (mayArrive(record, view) && isInUse)',
+    tests: ['test/unit/virtual-server/operations/order-named.test.ts'],
+  },
+  {
+    name: 'repeats a named order under a new identifier',
+    file: 'src/virtual-server/decision/named.ts',
+    find: "...without<Named, 'task' | 'createFailure'>(record, 'task', 'createFailure'),",
+    replace: `...without<Named, 'task' | 'createFailure'>(record, 'task', 'createFailure'),
+  identifier: \`v\${record.identifier.slice(1)}\`,`,
+    tests: ['test/unit/virtual-server/operations/order-named.test.ts'],
+  },
+  {
+    name: 'sends a named order without having written its claim',
+    file: 'src/virtual-server/operations/order-named.ts',
+    find: `  await visit.commit({ name: 'claim', next: goOn(memo, { record: claim }) });
+  const liveAt = timers.monotonic();
+  const claimed = visit.view();`,
+    replace: `  const liveAt = timers.monotonic();
+  const claimed = { ...visit.view(), memo, own: claim };`,
+    tests: ['test/unit/virtual-server/operations/order-named.test.ts'],
+  },
+  {
+    name: 'orders anonymously what was ordered by name once the account takes no such orders',
+    file: 'src/virtual-server/operations/order-named.ts',
+    find: ': { session, body, view, record, isAbsent };',
+    replace:
+      ': (await session.ordersNamed()) ? { session, body, view, record, isAbsent } : goOn(view.memo, { record: withoutClaim(record) });',
+    tests: ['test/unit/virtual-server/operations/order-named.test.ts'],
+  },
+  {
+    name: 'counts each repeat of a named order in --max-creates-per-hour',
+    file: 'src/virtual-server/operations/order-named.ts',
+    find: 'limit.again(visit.object.metadata.namespace, own.attempt, timers.monotonic());',
+    replace: 'limit.again(visit.object.metadata.namespace, own.sent.at, timers.monotonic());',
+    tests: ['test/unit/virtual-server/operations/order-named.test.ts'],
+  },
+  {
+    name: 'takes an identifier in use for an order that created nothing',
+    file: 'src/virtual-server/operations/order-named.ts',
+    find: "      return { ...unclear(heard('other'), used, answer), record: used };",
+    replace: '      return orderNotCreated(before, withoutClaim(used), answer.error);',
+    tests: ['test/unit/virtual-server/operations/order-named.test.ts'],
+  },
+  {
+    name: 'drops the claim of a named order whose answer was lost',
+    file: 'src/virtual-server/operations/order-named.ts',
+    find: "      return unclear(heard(answer.isAnswered ? 'other' : 'lost'), record, answer);",
+    replace: '      return orderNotCreated(before, withoutClaim(record), answer.error);',
+    tests: ['test/unit/virtual-server/operations/order-named.test.ts'],
+  },
+  {
+    name: 'keeps the task of an earlier request in the record of a named order that is sent again',
+    file: 'src/virtual-server/decision/named.ts',
+    find: "...without<Named, 'task' | 'createFailure'>(record, 'task', 'createFailure'),",
+    replace: "...without<Named, 'createFailure'>(record, 'createFailure'),",
+    tests: ['test/unit/virtual-server/operations/order-named.test.ts'],
+  },
+  {
+    name: 'keeps in memory the task of an earlier request of a named order that is sent again',
+    file: 'src/virtual-server/operations/order-named.ts',
+    find: "const sent: Sent = { attempt: claim.attempt, at: claim.sent.at, answer: 'other' };",
+    replace:
+      "const sent: Sent = { attempt: claim.attempt, at: claim.sent.at, answer: 'other', task: view.memo.evidence.sent?.task };",
+    tests: ['test/unit/virtual-server/operations/order-named.test.ts'],
+  },
+  {
+    name: 'visits a server that was ordered by name only at the next resync, whenever it expires',
+    file: 'src/virtual-server/operations/look.ts',
+    find: "return next.record?.mode === 'named' ? mirrored :",
+    replace: "return next.record?.mode === 'named' ? { ...mirrored, when } :",
+    tests: ['test/unit/virtual-server/operations/order-named.test.ts'],
+  },
+  {
     name: 'deletes a member for a template that no member can be ordered from',
     file: 'src/virtual-server-set/decision/situation.ts',
     find: 'const refused = keysProblem(spec.template.spec);',
@@ -1445,8 +1560,8 @@ export const MUTANTS: Mutant[] = [
   {
     name: 'leaves the annotation behind the mirror until the next resync',
     file: 'src/virtual-server/operations/look.ts',
-    find: 'when: isInLine ? when : { ...when, visitAfterMs: 0 } };',
-    replace: 'when };',
+    find: '{ ...mirrored, when: { ...when, visitAfterMs: 0 } };',
+    replace: '{ ...mirrored, when };',
     tests: ['--project', 'unit', 'test/unit/virtual-server/operations/look.test.ts'],
   },
   {

@@ -83,8 +83,11 @@ export interface Sent {
   attempt: string;
   /** When, as the record has it. */
   at: string;
-  /** `lost`: it has no answer, so it may still be on its way. */
-  answer: 'accepted' | 'lost' | 'other';
+  /**
+   * `lost`: it has no answer, so it may still be on its way. `refused`: the provider refuses the order, of which an earlier
+   * request may have created the server.
+   */
+  answer: 'accepted' | 'lost' | 'refused' | 'other';
   /** The task of an accepted order. */
   task?: TaskNumber | undefined;
 }

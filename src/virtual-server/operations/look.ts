@@ -189,8 +189,10 @@ function canFollow(
   return isAvailable && leads && !isProvisioned(object.status) && !deleting;
 }
 
-/** The next visit brings the annotation in line, when nothing is more urgent (shared/pace.ts). */
+/**
+ * The next visit brings the annotation in line, when nothing is more urgent (shared/pace.ts); that of a named order is in line.
+ */
 function mirroredFirst(next: Outcome, when: Pause): Outcome {
-  const isInLine = next.record?.mode === 'named';
-  return { ...without(next, 'record'), when: isInLine ? when : { ...when, visitAfterMs: 0 } };
+  const mirrored = without(next, 'record');
+  return next.record?.mode === 'named' ? mirrored : { ...mirrored, when: { ...when, visitAfterMs: 0 } };
 }

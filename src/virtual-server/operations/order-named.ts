@@ -87,6 +87,8 @@ interface Due {
   body: OrderBody;
   view: View;
   record: Named;
+  /** It is proven that no earlier request has led to a server. */
+  isAbsent: boolean;
 }
 
 /** The reading part: what happens instead of another request, if something does. */
@@ -129,7 +131,10 @@ export async function dueToRepeat(
   const isOther = digestOf(body) !== record.sent.body;
   if (isOther || isInUse) return unsendable(view, record, denials, isOther);
   if (isRepeatedTooLong(record, view)) return unanswered(view, record);
-  return { session, body, view, record };
+  const isAbsent = denials.unlisted !== 'no' && isProven(denials, graceOf(view, record, denials), view);
+  const { sent: last } = view.memo.evidence;
+  const isRefused = last?.attempt === record.attempt && last.answer === 'refused';
+  return isRefused && !isAbsent ? refusedBefore(view, record, denials) : { session, body, view, record, isAbsent };
 }
 
 /** You say that the order has led to no server. */
@@ -173,7 +178,13 @@ async function claimAndSend(
     session,
     body,
     first,
-  }: { session: Session; body: OrderBody; first?: { sending: () => void; createdNothing: () => void } },
+    isAbsent = first !== undefined,
+  }: {
+    session: Session;
+    body: OrderBody;
+    first?: { sending: () => void; createdNothing: () => void };
+    isAbsent?: boolean;
+  },
 ): Promise<Outcome | undefined> {
   const { leads, limit, timers } = visit.services;
   if (visit.hasChangedSince(view)) return goOn(visit.view().memo);
@@ -193,7 +204,7 @@ async function claimAndSend(
   const maySend = (): boolean => leads() && timers.monotonic() - liveAt < CLAIM_MS;
   const answer = await session.orderNamed(own.identifier, body, maySend);
   if ('error' in answer && answer.kind !== 'inUse' && answer.kind !== 'unclear') first?.createdNothing();
-  return afterNamedAnswer(visit.view(), own, answer, first !== undefined);
+  return afterNamedAnswer(visit.view(), own, answer, isAbsent);
 }
 
 const digestOf = (body: OrderBody): string =>
@@ -202,8 +213,8 @@ const digestOf = (body: OrderBody): string =>
 const isOf = (own: Named, claim: Named): boolean =>
   own.attempt === claim.attempt && own.identifier === claim.identifier && own.sent.at === claim.sent.at;
 
-/** What the answer means for the object. `isFirst`: no earlier request of this order was sent. Pure. */
-export function afterNamedAnswer(before: View, record: Named, answer: NamedOutcome, isFirst: boolean): Outcome {
+/** What the answer means for the object. `isAbsent`: no earlier request of this order has led to a server. Pure. */
+export function afterNamedAnswer(before: View, record: Named, answer: NamedOutcome, isAbsent: boolean): Outcome {
   const { attempt, sent } = record;
   const heard = (outcome: Sent['answer'], task?: Sent['task']): View =>
     withMemo(before, withEvidence(before.memo, { sent: { attempt, at: sent.at, answer: outcome, task } }));
@@ -214,15 +225,15 @@ export function afterNamedAnswer(before: View, record: Named, answer: NamedOutco
       return goOn(withEvidence(withoutPlan(withoutFailures(memo)), fresh));
     }
     case 'notCreated':
-      return isFirst
+      return isAbsent
         ? orderNotCreated(before, withoutClaim(record), answer.error)
         : unclear(heard('other'), record, answer);
     case 'refused':
-      return isFirst ? orderRefused(before, withoutClaim(record), answer) : unclear(heard('other'), record, answer);
+      return isAbsent ? orderRefused(before, withoutClaim(record), answer) : unclear(heard('refused'), record, answer);
     case 'notOffered':
-      return isFirst
+      return isAbsent
         ? orderNotCreated(before, withoutClaim(record), answer.error)
-        : unclear(heard('other'), record, answer);
+        : unclear(heard('refused'), record, answer);
     case 'inUse': {
       const used: Named = { ...record, sent: { ...record.sent, inUse: true } };
       return { ...unclear(heard('other'), used, answer), record: used };
@@ -280,6 +291,16 @@ function unsendable(view: View, record: Named, denials: Denials, isOther: boolea
     { operation: 'order', afterMs },
     withoutFailures(memo),
   );
+}
+
+/** The provider has refused the last request, which proves nothing about those before it. */
+function refusedBefore(view: View, record: Named, denials: Denials): Outcome {
+  const afterMs = pauseOf(denials, graceOf(view, record, denials), view);
+  const message =
+    `The provider refuses order ${record.attempt}, of which an earlier request may have created server ${record.identifier}. The operator ` +
+    'looks for the server, and sends the same order a last time when it is proven that there is none';
+  const parts = { record, verdict: { reason: 'Creating', message } as const };
+  return endVisit(view, parts, { operation: 'order', afterMs }, withoutFailures(view.memo));
 }
 
 /** Asks a person, after a day. */

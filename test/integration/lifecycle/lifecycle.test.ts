@@ -1,16 +1,19 @@
 /** The main task: create, Ready, deleted, with the exact status. */
 import { describe, expect, it } from 'vitest';
 import { RECORD_ANNOTATION } from '../../../src/api/names.ts';
-import { API_NAMES } from '../../../src/simulator/index.ts';
 import { SSH_KEY } from '../../fixtures/virtual-server.ts';
-import { readyServer } from '../support/records.ts';
+import { readyServer, recordOf } from '../support/records.ts';
 import { condition, createWorld } from '../support/world.ts';
 
 describe('the life of a server', () => {
-  it.each(API_NAMES)(
-    '(%s API) orders a server once, reports its exact status, follows it, and cancels it when the object is deleted',
-    async (api) => {
-      const world = await createWorld({ simulator: { api }, flags: ['--resync-interval=150ms'] });
+  it.each([
+    ['documented', 'create', []],
+    ['public', 'named', []],
+    ['public', 'create', ['--orders=anonymous']],
+  ] as const)(
+    '(%s API, mode %s) orders a server once, reports its exact status, follows it, and cancels it when the object is deleted',
+    async (api, mode, way) => {
+      const world = await createWorld({ simulator: { api }, flags: ['--resync-interval=150ms', ...way] });
       const ready = await readyServer(world, 'web');
 
       const [created] = world.simulator.ledger.creates();
@@ -20,15 +23,15 @@ describe('the life of a server', () => {
         image: 'cloudinit-debian-trixie.raw.gz',
         ssh_keys: SSH_KEY,
         disk_size: 10240,
+        ...(mode === 'named' && { name: `${world.namespace}/web (${ready.metadata.uid.slice(0, 8)})` }),
       });
-      const record = JSON.parse(ready.metadata.annotations?.[RECORD_ANNOTATION] ?? '') as Record<string, unknown>;
-      expect(record).toMatchObject({
-        owner: ready.metadata.uid,
-        mode: 'create',
-        task: created?.task,
-        identifier: created?.identifier,
-      });
-      expect(ready.status?.record).toEqual(record);
+      const owner = ready.metadata.uid;
+      const { identifier, task } = created ?? {};
+      const annotated = JSON.parse(ready.metadata.annotations?.[RECORD_ANNOTATION] ?? '') as Record<string, unknown>;
+      // The claim of a named order says what leads to its server, and status the rest.
+      expect(annotated).toMatchObject({ owner, mode, identifier, ...(mode === 'create' && { task }) });
+      expect(recordOf(ready)).toMatchObject({ owner, mode, identifier, task });
+      expect(ready.status?.record).toEqual(recordOf(ready));
       expect(ready.metadata.finalizers).toEqual(['vps-operator.dev/virtualserver']);
       expect(condition(ready, 'Ready')).toMatchObject({ status: 'True', reason: 'Available', observedGeneration: 1 });
       expect(ready.status?.conditions).toHaveLength(1);

@@ -3,7 +3,7 @@ import { describe, expect, it, vi } from 'vitest';
 import { createClient } from '../../../src/kube/client.ts';
 import { SECRETS } from '../../../src/kube/kinds.ts';
 import { SSH_KEY, virtualServer, withSpec } from '../../fixtures/virtual-server.ts';
-import { publicWorld, totals } from '../support/public-service.ts';
+import { publicWorld, totals, WAYS } from '../support/public-service.ts';
 import { readyServer, recordOf } from '../support/records.ts';
 import { condition } from '../support/world.ts';
 
@@ -11,6 +11,22 @@ import { condition } from '../support/world.ts';
 vi.setConfig({ maxConcurrency: 12 });
 
 describe.concurrent('a server at the public service', () => {
+  it.for(WAYS)('is ordered once with what its object says, in a %s order', async (orders, context) => {
+    const world = await publicWorld(context, { orders });
+    const { status, metadata } = await readyServer(world, 'web');
+    const [created] = world.simulator.ledger.creates();
+    const name = `${world.namespace}/web (${metadata.uid.slice(0, 8)})`;
+    expect(created?.body).toEqual({
+      product: 'VPSX4',
+      image: 'cloudinit-debian-trixie.raw.gz',
+      ssh_keys: SSH_KEY,
+      disk_size: 10240,
+      ...(orders === 'named' && { name }),
+    });
+    expect(status?.name).toBe(orders === 'named' ? name : undefined);
+    expect(status?.identifier).toBe(created?.identifier);
+  });
+
   it.for(['', '/', '/beta', '/beta/'])(
     'is ordered once, Ready and cancelled with a base URL that ends with "%s"',
     async (end, context) => {
@@ -18,12 +34,6 @@ describe.concurrent('a server at the public service', () => {
       await world.startOperator({ flags: [`--base-url=${world.simulator.baseUrl}${end}`] });
       const ready = await readyServer(world, 'web');
       const [created] = world.simulator.ledger.creates();
-      expect(created?.body).toEqual({
-        product: 'VPSX4',
-        image: 'cloudinit-debian-trixie.raw.gz',
-        ssh_keys: SSH_KEY,
-        disk_size: 10240,
-      });
       expect(ready.status).toMatchObject({
         identifier: created?.identifier,
         serverStatus: 'running',
@@ -31,7 +41,6 @@ describe.concurrent('a server at the public service', () => {
         specs: { diskSize: 10240, diskType: 'ssd', ram: 1024 },
         price: 1018,
       });
-      expect(ready.status).not.toHaveProperty('name');
       expect(ready.status).not.toHaveProperty('adminConsole');
       expect(ready.status?.conditions).toHaveLength(1);
       await world.delete('web');

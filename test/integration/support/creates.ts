@@ -4,7 +4,7 @@ import { API_VERSION, SERVER_PLURAL, RECORD_ANNOTATION } from '../../../src/api/
 import type { ServerRecord } from '../../../src/api/record.ts';
 import type { VirtualServer } from '../../../src/api/virtual-server.ts';
 import type { Condition } from '../../../src/api/meta.ts';
-import type { RequestEntry } from '../../../src/simulator/index.ts';
+import type { RequestEntry, Route } from '../../../src/simulator/index.ts';
 import { virtualServer, type Manifest, type Modifier } from '../../fixtures/virtual-server.ts';
 import { refusalOfPatch } from './dry-run.ts';
 import { condition, type World } from './world.ts';
@@ -12,8 +12,8 @@ import { condition, type World } from './world.ts';
 export const CREATE = { method: 'POST', route: '/beta/vps/servers' } as const;
 
 /** Creates that reached the provider, whatever it did with them. */
-export function sent(world: World): RequestEntry[] {
-  return world.simulator.ledger.requests(CREATE);
+export function sent(world: World, order: { method: 'POST'; route: Route } = CREATE): RequestEntry[] {
+  return world.simulator.ledger.requests(order);
 }
 
 /** Creates an object whose order gets no answer, and waits for the condition; `created`: the provider acted on it. */

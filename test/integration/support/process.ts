@@ -17,6 +17,8 @@ interface OperatorProcess {
   kill(signal: 'SIGTERM' | 'SIGKILL'): Promise<number | null>;
   /** Sends SIGTERM and does not wait for the exit. */
   terminate(): boolean;
+  /** Its log so far. */
+  readonly lines: readonly string[];
 }
 
 /**
@@ -28,7 +30,11 @@ export function spawnOperator(world: World, flags: string[] = [], env: Record<st
     stdio: ['ignore', 'pipe', 'inherit'],
     env: { ...process.env, ...env },
   });
-  createInterface({ input: child.stdout }).on('line', (line) => world.logged(line));
+  const lines: string[] = [];
+  createInterface({ input: child.stdout }).on('line', (line) => {
+    lines.push(line);
+    world.logged(line);
+  });
   const exited = new Promise<number | null>((resolve) => child.once('close', (code) => resolve(code)));
   const kill = (signal: 'SIGTERM' | 'SIGKILL'): Promise<number | null> => {
     child.kill(signal);
@@ -37,7 +43,7 @@ export function spawnOperator(world: World, flags: string[] = [], env: Record<st
   onTestFinished(async () => {
     await kill('SIGKILL');
   });
-  return { exited, kill, terminate: () => child.kill('SIGTERM') };
+  return { exited, kill, terminate: () => child.kill('SIGTERM'), lines };
 }
 
 /** A connection to the API server that can be cut; `flag` makes an operator use it. */

@@ -7,14 +7,28 @@ import { createWorld, type World, type WorldOptions } from './world.ts';
 export const SERVER = '/beta/vps/servers/{identifier}';
 export const TASK = '/beta/queue/vps/{task}';
 
-type Options = WorldOptions & Pick<SimulatorOptions, 'variants'>;
+/** Both ways in which orders go. */
+export const WAYS = ['named', 'anonymous'] as const;
+export type Way = (typeof WAYS)[number];
+
+/** The order itself. */
+export const orderIn = (way: Way) =>
+  ({ method: 'POST', route: way === 'named' ? SERVER : '/beta/vps/servers' }) as const;
+
+type Options = WorldOptions & Pick<SimulatorOptions, 'variants'> & { orders?: Way };
 
 /** For tests that run side by side, because they mostly wait. */
 export function publicWorld(
   { onTestFinished }: Pick<TestContext, 'onTestFinished'>,
-  { variants = {}, simulator, ...options }: Options = {},
+  { variants = {}, simulator, orders = 'named', flags = [], ...options }: Options = {},
 ): Promise<World> {
-  return createWorld({ ...options, onTestFinished, simulator: { api: 'public', variants, ...simulator } });
+  const way = orders === 'anonymous' ? ['--orders=anonymous'] : [];
+  return createWorld({
+    ...options,
+    flags: [...way, ...flags],
+    onTestFinished,
+    simulator: { api: 'public', variants, ...simulator },
+  });
 }
 
 interface Totals {

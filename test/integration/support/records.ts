@@ -2,14 +2,15 @@
 import { RECORD_ANNOTATION } from '../../../src/api/names.ts';
 import { parseRecord, type ServerRecord } from '../../../src/api/record.ts';
 import type { VirtualServer } from '../../../src/api/virtual-server.ts';
+import { knownRecord } from '../../../src/virtual-server/decision/known-record.ts';
 import { virtualServer, type Manifest, type Modifier } from '../../fixtures/virtual-server.ts';
 import { condition, type World } from './world.ts';
 
-/** The record in the annotation; fails if there is none. */
+/** The record in the annotation, which status completes for a named order; fails if there is none. */
 export function recordOf(object: VirtualServer): ServerRecord {
   const parsed = parseRecord(object.metadata.annotations?.[RECORD_ANNOTATION]);
   if (!parsed.ok || parsed.value === undefined) throw new Error(`no record in ${JSON.stringify(object.metadata)}`);
-  return parsed.value;
+  return parsed.value.mode === 'named' ? (knownRecord(object) ?? parsed.value) : parsed.value;
 }
 
 /** Creates an object, and waits until its server is Ready and its annotation, which follows the status, says all. */

@@ -39,7 +39,7 @@ export class TestNamespace {
     return (await this.http.call({ method: 'POST', path: this.#path(), body: manifest })) as VirtualServer;
   }
 
-  protected async list(): Promise<VirtualServer[]> {
+  async list(): Promise<VirtualServer[]> {
     return ((await this.http.call({ path: this.#path() })) as { items: VirtualServer[] }).items;
   }
 

@@ -7,7 +7,8 @@ import { isNamed, type ServerRecord } from '../../../../src/api/record.ts';
 import type { VirtualServer } from '../../../../src/api/virtual-server.ts';
 import { knownRecord } from '../../../../src/virtual-server/decision/known-record.ts';
 import { annotatedRecordOf } from '../../../fixtures/records.ts';
-import { ACCOUNT, NOW, SERVER, TIMING, UID, web } from '../../../fixtures/decision.ts';
+import { CreateLimit } from '../../../../src/virtual-server/shared/limits.ts';
+import { ACCOUNT, CATALOG, NOW, SERVER, TIMING, UID, web } from '../../../fixtures/decision.ts';
 import { DENIED, shownBy, visit, type Given, type Visited } from '../../../fixtures/visits.ts';
 
 const MINUTE = 60_000;
@@ -66,6 +67,18 @@ describe('the first order', () => {
     expect(recordIn(ready)).toMatchObject({ identifier: IDENTIFIER, fingerprint: { macs: SERVER.macs } });
     const later = await next(ready, NOW + 2 * MINUTE + TIMING.resyncMs, { answers: { server: named } });
     expect(later.calls).toEqual(['read']);
+  });
+
+  it.each([
+    ['a ttl', { ttl: '2m' }],
+    ['an expiry', { expiresAt: '2026-01-02T00:03:00Z' }],
+  ])('is visited when its server expires by %s, before the next resync', async (_, spec) => {
+    const first = await visit(web({ spec }), { ordersNamed: true, answers: { named: accepted, task: creating } });
+    const ready = await next(first, NOW + MINUTE, {
+      answers: { task: { state: 'complete', identifier: IDENTIFIER }, server: named },
+    });
+    expect(shownBy(ready).reason).toBe('Available');
+    expect(ready.requeueAfterMs).toBe(2 * MINUTE);
   });
 
   it('leaves nothing if the provider certainly created nothing', async () => {
@@ -128,6 +141,63 @@ describe('an order without an answer', () => {
       expect(again.requests).toEqual(first.requests);
       expect(recordIn(again)).toMatchObject({ attempt: 'a1', identifier: IDENTIFIER, task: 7 });
     }
+  });
+
+  it('is sent again the same way when the account no longer takes such orders', async () => {
+    const first = await ordering(lost);
+    const again = await next(first, NOW + TIMING.takeoverMs + 1, { ...denied, ordersNamed: false });
+    expect(again.requests).toEqual(first.requests);
+    expect(recordIn(again)).toMatchObject({ mode: 'named', attempt: 'a1', identifier: IDENTIFIER });
+  });
+
+  it('is refused once it is proven that no earlier request has led to a server', async () => {
+    const refused: NamedOutcome = { kind: 'refused', status: 422, error: new ResponseError(422, 'sold out', {}) };
+    let visited = await ordering(lost);
+    let sent = 0;
+    let now = NOW + TIMING.takeoverMs + 1;
+    const answers = { ...denied.answers, servers: ['another'], named: refused };
+    for (; shownBy(visited).reason !== 'CreateRejected' && now < NOW + 2 * HOUR; now += TIMING.absenceMs / 2) {
+      visited = await next(visited, now, { answers, listsCreating: true });
+      sent += sentIn(visited);
+    }
+    expect(shownBy(visited)).toMatchObject({
+      reason: 'CreateRejected',
+      message: expect.stringContaining('sold out') as string,
+    });
+    expect(now - NOW).toBeGreaterThan(TIMING.takeoverMs + TIMING.absenceMs);
+    expect(sent).toBe(2);
+    expect(recordIn(visited)).not.toHaveProperty('attempt');
+  });
+
+  it('counts once in --max-creates-per-hour, however often it is sent', async () => {
+    const limit = new CreateLimit(2);
+    let visited = await ordering(lost, { limit });
+    for (let times = 1; times <= 3; times++)
+      visited = await next(visited, NOW + times * (TIMING.takeoverMs + 1), {
+        answers: { ...denied.answers, named: lost },
+        limit,
+      });
+    expect(sentIn(visited)).toBe(1);
+    const now = 3 * (TIMING.takeoverMs + 1);
+    expect(limit.reserve('default', 'of-another', now)).not.toHaveProperty('freeInMs');
+    expect(limit.reserve('default', 'of-a-third', now)).toHaveProperty('freeInMs');
+  });
+
+  it('forgets the task of an earlier request before it is sent again', async () => {
+    const first = await ordering(accepted);
+    const gone = { task: DENIED, server: DENIED, servers: [], products: CATALOG.products, named: lost };
+    let visited = first;
+    let now = NOW;
+    for (; sentIn(visited) === 0 || visited === first; now += TIMING.absenceMs / 2) {
+      expect(now).toBeLessThan(NOW + 2 * HOUR);
+      visited = await next(visited, now, { answers: gone });
+    }
+    expect(visited.requests).toEqual(first.requests);
+    expect(recordIn(visited)).not.toHaveProperty('task');
+    // The task of the earlier request is not polled again either.
+    const later = await next(visited, now + TIMING.takeoverMs, { answers: { server: named } });
+    expect(later.calls).not.toContain('poll');
+    expect(shownBy(later).reason).toBe('Available');
   });
 
   it('is sent again at once after an error that the provider has answered', async () => {
