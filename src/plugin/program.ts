@@ -19,6 +19,7 @@ import { takeNamespace } from './dotted-names.ts';
 import { addEveryday, addLogin, addReplace, addUndelete } from './everyday-program.ts';
 import { addExamples } from './examples.ts';
 import { addOperator } from './operator-program.ts';
+import { groupCommands } from './help-groups.ts';
 import { addNew } from './new-program.ts';
 import { addSshHosts } from './ssh-hosts-program.ts';
 import { addPlan } from './plan-program.ts';
@@ -280,6 +281,7 @@ export function createProgram({ terminal, version, exitWith }: ProgramOptions): 
     );
   });
   addExamples(program);
+  groupCommands(program);
   return program;
 }
 
