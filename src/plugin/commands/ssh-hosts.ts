@@ -18,6 +18,7 @@ import {
   type SshHost,
 } from '../ssh-hosts.ts';
 import { data } from '../table.ts';
+import { plural } from '../totals.ts';
 
 interface Chosen {
   allNamespaces: boolean;
@@ -49,7 +50,7 @@ export async function writeSshConfig(
   const path = join(folder(), 'config');
   await replaceFile(path, config);
   tell(context, [
-    `wrote ${hosts.length} hosts to ${path}`,
+    `wrote ${plural(hosts.length, 'host')} to ${path}`,
     `put this line at the top of ~/.ssh/config, once: Include ${INCLUDED}`,
   ]);
 }
