@@ -1,4 +1,5 @@
 /** Reads and writes the cluster for the commands, with the rights of the user who runs them. */
+import { accessSync, constants } from 'node:fs';
 import { API_VERSION, GROUP, SERVER_KIND, SET_KIND } from '../api/names.ts';
 import type { VirtualServer } from '../api/virtual-server.ts';
 import type { VirtualServerSet } from '../api/virtual-server-set.ts';
@@ -75,7 +76,25 @@ export class ClusterView {
   /** Throws CommandError if the kubeconfig is invalid. */
   constructor({ kubeconfig, namespace, timeoutMs, ...overrides }: ClusterFlags) {
     const terminal = { isInteractive: isAtTerminal() };
-    const cluster = failing(() => loadCluster(kubeconfig, { ...overrides, environmentProxy: true }, { terminal }));
+    const { certificateAuthority, clientCertificate, clientKey } = overrides;
+    const files = {
+      'certificate-authority': certificateAuthority,
+      'client-certificate': clientCertificate,
+      'client-key': clientKey,
+    };
+    for (const [flag, file] of Object.entries(files))
+      if (file)
+        failing(
+          () => accessSync(file, constants.R_OK),
+          () => flag,
+        );
+    const { context, cluster: entry, user, server } = overrides;
+    const chosen = Object.entries({ context, cluster: entry, user, server });
+    const cluster = failing(
+      () => loadCluster(kubeconfig, { ...overrides, environmentProxy: true }, { terminal }),
+      // The kubeconfig may hold the mistake as well as a flag.
+      ({ message }) => chosen.find(([, value]) => value && message.includes(`"${value}"`))?.[0],
+    );
     this.namespace = namespace || (cluster.namespace ?? 'default');
     const { asGroup = [] } = overrides;
     const flags: readonly (readonly [flag: string, value: string | undefined])[] = [
@@ -328,6 +347,9 @@ export class ClusterView {
     try {
       return await this.#http.call(options);
     } catch (error) {
+      const selector = options.query?.labelSelector;
+      if (selector !== undefined && error instanceof KubeError && error.status === BAD_REQUEST)
+        throw new CommandError(EXIT.usage, `--selector ${JSON.stringify(selector)}: ${error.message}`);
       throw explained(error, this.where);
     }
   }
@@ -371,6 +393,7 @@ export const applyDefinitions = (where: string): string => `kubectl apply${where
 /** How the API server refuses a new object in a namespace that is being deleted. */
 const TERMINATING = 'because it is being terminated';
 
+const BAD_REQUEST = 400;
 const UNAUTHORIZED = 401;
 
 const TRANSIENT: ReadonlySet<KubeErrorCode> = new Set(['Unreachable', 'ServerError', 'TooManyRequests']);
@@ -435,10 +458,12 @@ const ACCOUNTS = 'system:serviceaccount:';
 const isAtTerminal = (): boolean => process.stdin.isTTY && process.stderr.isTTY;
 
 /** A kubeconfig that cannot be used is a mistake in the command or its environment. */
-function failing<T>(work: () => T): T {
+function failing<T>(work: () => T, flagIn: (error: Error) => string | undefined = () => undefined): T {
   try {
     return work();
   } catch (error) {
-    throw new CommandError(EXIT.usage, error instanceof Error ? error.message : String(error));
+    if (!(error instanceof Error)) throw error;
+    const flag = flagIn(error);
+    throw new CommandError(EXIT.usage, flag === undefined ? error.message : `--${flag}: ${error.message}`);
   }
 }

@@ -166,7 +166,9 @@ export function outcomeOfSet(
     created.length > 0 && !isRefused ? `orders ${listed(created)}` : '',
     adopted.length > 0 ? `adopts ${listed(adopted)} as members` : '',
     cancelled.length > 0 ? `cancels ${listed(cancelled.map(({ name }) => name))}` : '',
-    stays.length > 0 ? `deletes ${listed(stays)}, whose ${stays.length === 1 ? 'server is' : 'servers are'} not cancelled` : '',
+    stays.length > 0
+      ? `deletes ${listed(stays)}, whose ${stays.length === 1 ? 'server is' : 'servers are'} not cancelled`
+      : '',
     created.length > 0 && deleted.length > 0 && !isRefused ? `at most ${plural(most, 'server')} at once` : '',
     updated.length > 0 ? `changes ${listed(updated)} without a new server` : '',
     problem !== undefined && !isRefused ? problem.text : '',

@@ -2,7 +2,16 @@
 import { Command, Option } from 'commander';
 import { similarTo } from '../base/similar.ts';
 import { quoted } from '../base/text.ts';
-import { collect, durationOf, NAME, outputOption, PATH, SERVER_OR_SET } from './arguments.ts';
+import {
+  collect,
+  durationOf,
+  identifierOf,
+  NAME,
+  namespaceOf,
+  outputOption,
+  PATH,
+  SERVER_OR_SET,
+} from './arguments.ts';
 import { adoptFromRecord, type FromRecordOptions } from './commands/adopt-from-record.ts';
 import { showCatalog } from './commands/catalog.ts';
 import { showCost } from './commands/cost.ts';
@@ -61,7 +70,7 @@ export function createProgram({ terminal, version, exitWith }: ProgramOptions): 
     .option('--client-certificate <file>', 'client certificate, with --client-key')
     .option('--client-key <file>', 'key of the client certificate')
     .option('--token <token>', 'bearer token for the API server')
-    .option('-n, --namespace <name>', 'namespace (default: the namespace of the context)')
+    .option('-n, --namespace <name>', 'namespace (default: the namespace of the context)', namespaceOf)
     .exitOverride()
     .configureOutput({
       writeOut: (text) => void terminal.out.write(text),
@@ -254,7 +263,7 @@ export function createProgram({ terminal, version, exitWith }: ProgramOptions): 
     .description('tell the operator what happened to an order or a server that it cannot see')
     .argument(`<${NAME.name}>`, NAME.description)
     .option('--not-created', 'you checked: the order created no server', false)
-    .option('--adopt <identifier>', 'you checked: the order created this server')
+    .option('--adopt <identifier>', 'you checked: the order created this server', identifierOf)
     .option('--gone', 'you checked: the server of the object no longer exists', false)
     .option('-y, --yes', 'do not ask for confirmation', false)
     .action((name: string, options: Resolution, command: Command) =>

@@ -47,6 +47,18 @@ const FIELDS: { [F in keyof Omit<Required<VirtualServerSetSpec>, 'template'>]: (
   progressDeadlineSeconds: ({ progressDeadlineSeconds }) => progressDeadlineSeconds,
 };
 
+/** The flag of each field. */
+export const SET_FLAGS: Readonly<Record<string, string>> = {
+  replicas: '--replicas',
+  minReadySeconds: '--min-ready-seconds',
+  maxSurge: '--max-surge',
+  maxUnavailable: '--max-unavailable',
+  strategy: '--strategy',
+  scaleDown: '--scale-down-order',
+  paused: '--paused',
+  progressDeadlineSeconds: '--progress-deadline-seconds',
+};
+
 /** The fields that flags set, without the template: not checked yet. */
 export function setSpecFrom(flags: SetFlags): Record<string, unknown> {
   const values = Object.entries(FIELDS).map(([field, valueFrom]) => [field, valueFrom(flags)]);

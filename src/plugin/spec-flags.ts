@@ -2,7 +2,7 @@
 import { Option, type Command } from 'commander';
 import type * as z from 'zod';
 import { specSchema, type VirtualServerSpec } from '../api/virtual-server.ts';
-import { collect, wholeNumber } from './arguments.ts';
+import { collect, inHours, wholeNumber } from './arguments.ts';
 import { CommandError, EXIT } from './failure.ts';
 import { keyOf } from './public-key.ts';
 
@@ -34,9 +34,9 @@ export function addSpecFlags(command: Command): Command {
     .option('--ssh-key <key>', 'SSH public key, or a file with one; repeatable', collect, [])
     .option('--ssh-key-from <secret/key>', 'SSH public key in a Secret; repeatable', collect, [])
     .option('--secret <name>', 'Secret with the API key')
-    .option('--ttl <duration>', 'cancel the server this long after it is first ready, such as 72h')
+    .option('--ttl <duration>', 'cancel the server this long after it is first ready, such as 4d', inHours)
     .option('--expires-at <time>', 'cancel the server at this time, such as 2027-01-31T18:00:00Z')
-    .option('--deletion-delay <duration>', 'keep the server this long after a deletion, such as 24h')
+    .option('--deletion-delay <duration>', 'keep the server this long after a deletion, such as 1d', inHours)
     .addOption(
       new Option('--ssh-check <place>', 'count the server as ready only while SSH answers there').choices(SSH_CHECKS),
     )
@@ -50,7 +50,7 @@ const FIELDS: { [F in keyof Required<VirtualServerSpec>]: (flags: SpecFlags) => 
   product: ({ product }) => product,
   image: ({ image }) => image,
   diskSize: ({ diskSize }) => diskSize,
-  sshKeys: ({ sshKey }) => (sshKey.length > 0 ? sshKey.map(keyOf) : undefined),
+  sshKeys: ({ sshKey }) => (sshKey.length > 0 ? sshKey.map(keyFor) : undefined),
   sshKeysFrom: ({ sshKeyFrom }) => (sshKeyFrom.length > 0 ? sshKeyFrom.map(reference) : undefined),
   apiKeySecretRef: ({ secret }) => (secret === undefined ? undefined : { name: secret }),
   deletionPolicy: ({ retain }) => (retain ? 'Retain' : undefined),
@@ -68,12 +68,58 @@ export function specFrom(flags: SpecFlags): Record<string, unknown> {
   return Object.fromEntries(values.filter(([, value]) => value !== undefined));
 }
 
-/** Throws CommandError that names the field. */
-export function checkSpec(spec: unknown, schema: z.ZodType = specSchema): void {
+/** The compiler demands a line here for every field of spec. */
+const FLAGS: { [F in keyof Required<VirtualServerSpec>]: string } = {
+  product: '--product',
+  image: '--image',
+  diskSize: '--disk-size',
+  sshKeys: '--ssh-key',
+  sshKeysFrom: '--ssh-key-from',
+  apiKeySecretRef: '--secret',
+  deletionPolicy: '--retain',
+  deletionProtection: '--protect',
+  sshCheck: '--ssh-check',
+  connectionSecretName: '--connection-secret',
+  expiresAt: '--expires-at',
+  ttl: '--ttl',
+  deletionDelay: '--deletion-delay',
+};
+
+/** Throws CommandError that names the flag, or the field of the file with the spec. `setFlags`: of a set, by field. */
+export function checkSpec(
+  spec: unknown,
+  {
+    schema = specSchema,
+    file,
+    setFlags = {},
+  }: { schema?: z.ZodType; file?: string | undefined; setFlags?: Readonly<Record<string, string>> } = {},
+): void {
   const parsed = schema.safeParse(spec);
   if (parsed.success) return;
-  const [issue] = parsed.error.issues;
-  throw new CommandError(EXIT.usage, `${['spec', ...(issue?.path ?? [])].join('.')}: ${issue?.message ?? ''}`);
+  const [{ path, message } = { path: [], message: '' }] = parsed.error.issues;
+  const flags: Readonly<Record<string, string>> = { ...setFlags, ...FLAGS };
+  const field = path.findLast((part) => Object.hasOwn(flags, part));
+  const where =
+    file === undefined && field !== undefined
+      ? flags[String(field)]
+      : [...(file === undefined ? [] : [`--filename ${file}:`]), ['spec', ...path].join('.')].join(' ');
+  throw new CommandError(EXIT.usage, `${where}: ${file === undefined ? withFlags(message, flags) : message}`);
+}
+
+/** The message with flags in place of the fields that they set; `deletionPolicy: Delete` is not a flag. */
+function withFlags(message: string, flags: Readonly<Record<string, string>>): string {
+  return message.replaceAll(/\b([a-z]+[A-Za-z]+)\b(?!: [A-Z])/g, (word) =>
+    Object.hasOwn(flags, word) ? (flags[word] ?? word) : word,
+  );
+}
+
+/** The public key that a flag names. Throws CommandError that names the flag. */
+function keyFor(textOrFile: string): string {
+  try {
+    return keyOf(textOrFile);
+  } catch (error) {
+    throw error instanceof CommandError ? new CommandError(error.exitCode, `--ssh-key: ${error.message}`) : error;
+  }
 }
 
 function reference(text: string): { name: string; key: string } {

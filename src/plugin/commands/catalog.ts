@@ -74,7 +74,9 @@ function remarks(catalog: ServerCatalog, now: number): string[] {
   return [
     "RAM and disk sizes in the provider's units",
     ...(observedAt === undefined ? [] : [`unchanged for ${duration(now - Date.parse(observedAt))}`]),
-    ...(cut ? [`shortened: the provider lists ${plural(counts.products, 'product')} and ${plural(counts.images, 'image')}`] : []),
+    ...(cut
+      ? [`shortened: the provider lists ${plural(counts.products, 'product')} and ${plural(counts.images, 'image')}`]
+      : []),
     ...(readyOf(catalog)?.status === 'True' ? [] : [state(catalog)]),
   ];
 }

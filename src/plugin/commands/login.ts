@@ -80,7 +80,8 @@ export async function login(context: Context, options: LoginOptions): Promise<vo
       `kubectl vps doctor${cluster.where}`,
     ]);
   const { counts } = seen?.status ?? {};
-  const offers = counts === undefined ? '' : `: ${plural(counts.products, 'product')}, ${plural(counts.images, 'image')}`;
+  const offers =
+    counts === undefined ? '' : `: ${plural(counts.products, 'product')}, ${plural(counts.images, 'image')}`;
   print(context, [`the provider accepts the key${offers}`, show]);
 }
 

@@ -11,7 +11,6 @@ import {
   SET_PLURAL,
   SET_SINGULAR,
 } from '../../api/names.ts';
-import { specSchema } from '../../api/virtual-server.ts';
 import { pricesIn } from '../../virtual-server/decision/price.ts';
 import { SET_NAME, setSpecSchema } from '../../api/virtual-server-set.ts';
 import type { ServerCatalog } from '../../api/server-catalog.ts';
@@ -20,11 +19,10 @@ import { requireName } from '../cluster.ts';
 import { print, type Context } from '../context.ts';
 import { CommandError, EXIT } from '../failure.ts';
 import { askForDiskSize, askForImage, askForKey, askForProduct } from '../questions.ts';
-import { setSpecFrom, type SetFlags } from '../set-flags.ts';
+import { SET_FLAGS, setSpecFrom, type SetFlags } from '../set-flags.ts';
 import { checkSpec, specFrom, type SpecFlags } from '../spec-flags.ts';
 import { data } from '../table.ts';
 import { isInteractive, type Terminal } from '../terminal.ts';
-import { requireIdentifier } from './resolve.ts';
 
 export type NewOptions = SpecFlags &
   SetFlags & {
@@ -86,10 +84,9 @@ function requireKind(name: string, options: NewOptions): void {
   requireName(name, set ? SET_KIND : SERVER_KIND);
   if (set && !SET_NAME.holds(name)) throw new CommandError(EXIT.usage, SET_NAME.message);
   const [field] = set ? [] : Object.keys(setSpecFrom(options));
-  if (field !== undefined) throw new CommandError(EXIT.usage, `${field} is a field of a set: pass --set`);
+  if (field !== undefined) throw new CommandError(EXIT.usage, `${SET_FLAGS[field] ?? field} is for a set: pass --set`);
   if (adopt === undefined) return;
   if (set) throw new CommandError(EXIT.usage, 'pass either --set or --adopt, not both: a set orders its servers');
-  requireIdentifier(adopt);
 }
 
 type Spec = Record<string, unknown>;
@@ -102,7 +99,7 @@ function whole(spec: Spec, options: NewOptions): Spec {
 }
 
 function check(spec: Spec, options: NewOptions): void {
-  checkSpec(whole(spec, options), options.set ? setSpecSchema : specSchema);
+  checkSpec(whole(spec, options), options.set ? { schema: setSpecSchema, setFlags: SET_FLAGS } : {});
 }
 
 function missingFlags({ product, image, diskSize, sshKeys, sshKeysFrom }: Spec): string[] {

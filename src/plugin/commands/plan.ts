@@ -121,7 +121,8 @@ export async function showPlan(context: Context, options: PlanOptions): Promise<
   const report: PlanReport = { changes, prices, notes };
   terminal.out.write(render(report, output, terminal.paint));
   const refused = changes.filter(({ verb }) => verb === 'refuse').length;
-  if (refused > 0) throw new CommandError(EXIT.failed, `${refused} of ${plural(changes.length, 'object')} would be refused`);
+  if (refused > 0)
+    throw new CommandError(EXIT.failed, `${refused} of ${plural(changes.length, 'object')} would be refused`);
   return changes.some(({ verb }) => verb !== 'none');
 }
 
