@@ -1,6 +1,6 @@
 /** Reads and writes the cluster for the commands, with the rights of the user who runs them. */
 import { accessSync, constants } from 'node:fs';
-import { API_VERSION, GROUP, SERVER_KIND, SET_KIND } from '../api/names.ts';
+import { API_VERSION, SERVER_KIND, SET_KIND } from '../api/names.ts';
 import type { VirtualServer } from '../api/virtual-server.ts';
 import type { VirtualServerSet } from '../api/virtual-server-set.ts';
 import { loadCluster, type Overrides } from '../kube/config.ts';
@@ -11,6 +11,7 @@ import { VIRTUAL_SERVERS } from '../virtual-server/resource.ts';
 import { VIRTUAL_SERVER_SETS } from '../virtual-server-set/resource.ts';
 import { MERGE_PATCH } from '../kube/client.ts';
 import { CommandError, EXIT, MovedError, TerminatingError, TransientError } from './failure.ts';
+import { grantFor, REFUSAL } from './grants.ts';
 import { applyPatch } from './merge-patch.ts';
 import { quoted } from '../base/text.ts';
 
@@ -418,7 +419,7 @@ function explained(error: unknown, where: string): Error {
     ]);
   }
   if (error.message.includes(UNKNOWN_IN_CREATE)) return new CommandError(EXIT.failed, error.message, [OLD_CRD]);
-  if (error.code === 'Forbidden') return new CommandError(EXIT.failed, error.message, rightsFor(error.message));
+  if (error.code === 'Forbidden') return new CommandError(EXIT.failed, error.message, grantFor(error.message));
   if (error.code !== 'NotFound') return new CommandError(EXIT.failed, error.message);
   if (error.reason === 'NotFound') return new CommandError(EXIT.notFound, error.message);
   return new CommandError(
@@ -427,32 +428,6 @@ function explained(error: unknown, where: string): Error {
     [`install the operator, or only its CRDs: ${applyDefinitions(where)}`],
   );
 }
-
-/** How an administrator grants what the API server has refused; nothing for a text of another form. */
-function rightsFor(message: string): string[] {
-  const [, user = '', verb = '', resource = '', group = ''] = REFUSAL.exec(message) ?? [];
-  if (verb === '') return [];
-  const isRead = ['get', 'list', 'watch'].includes(verb);
-  const isOurs = group === GROUP;
-  // The role view of Kubernetes shows no Secrets.
-  const role = isOurs ? `vps-operator-${isRead ? 'view' : 'edit'}` : isRead && resource !== 'secrets' ? 'view' : 'edit';
-  const [, namespace] = /in the namespace "([^"]+)"/.exec(message) ?? [];
-  const kind = namespace === undefined ? 'clusterrole' : 'role';
-  const where = namespace === undefined ? '' : ` --namespace=${quoted(namespace)}`;
-  const subject = user.startsWith(ACCOUNTS)
-    ? `--serviceaccount=${quoted(user.slice(ACCOUNTS.length))}`
-    : `--user=${quoted(user)}`;
-  const bind = (name: string, ofKind: string): string =>
-    `kubectl create ${kind}binding ${quoted(`${name}-of-${user.split(':').at(-1)}`)}${where} --${ofKind}=${name} ${subject}`;
-  if (isOurs || group === '') return [`an administrator can grant it: ${bind(role, 'clusterrole')}`];
-  // No role of Kubernetes that is made for reading has the other groups that the plugin reads.
-  const own = `${verb}-${resource}`;
-  const create = `kubectl create ${kind} ${own}${where} --verb=${verb} --resource=${resource}.${group}`;
-  return [`an administrator can grant it: ${create} && ${bind(own, kind)}`];
-}
-
-const REFUSAL = /User "([^"]+)" cannot (\w+) resource "([\w/]+)" in API group "([^"]*)"/;
-const ACCOUNTS = 'system:serviceaccount:';
 
 /** A credential plugin may ask the user there. */
 const isAtTerminal = (): boolean => process.stdin.isTTY && process.stderr.isTTY;

@@ -80,6 +80,9 @@ function rightOf(text: string): Right {
   return { verb, resource, group: GROUPS[resource] ?? '' };
 }
 
+/** The reviews of the user's own name and rights. */
+const OF_EVERY_USER = ['authentication.k8s.io', 'authorization.k8s.io'];
+
 interface AuditLine {
   verb: string;
   objectRef?: { resource: string; subresource?: string; apiGroup?: string };
@@ -94,7 +97,7 @@ async function asked(user: string): Promise<{ allowed: string[]; refused: string
     .filter((line) => line.includes(`"username":"${user}"`))
     .map((line) => JSON.parse(line) as AuditLine)
     .flatMap(({ verb, objectRef, annotations }) => {
-      if (objectRef === undefined || objectRef.apiGroup === 'authorization.k8s.io') return [];
+      if (objectRef === undefined || OF_EVERY_USER.includes(objectRef.apiGroup ?? '')) return [];
       const { resource, subresource } = objectRef;
       const text = `${verb} ${resource}${subresource === undefined ? '' : `/${subresource}`}`;
       return [{ text, decision: annotations['authorization.k8s.io/decision'] }];

@@ -92,17 +92,22 @@ it('names the flag of each mistake, and exits with 2', async () => {
   const world = await createWorld({ operator: false });
   const plugin = await createPlugin(folder(), world.namespace);
   await world.create(virtualServer('web'));
-  const files = {
-    FILE: join(world.journalDir, 'web.yaml'),
-    EMPTY: join(world.journalDir, 'empty.yaml'),
-    WRONG: join(world.journalDir, 'wrong.yaml'),
-  };
-  await writeFile(files.FILE, JSON.stringify(virtualServer('web')));
-  await writeFile(files.EMPTY, '');
-  await writeFile(files.WRONG, JSON.stringify(virtualServer('web2', withSpec({ ttl: 'soon' }))));
+  const [file, empty, bad] = ['web.yaml', 'empty.yaml', 'wrong.yaml'].map((name) => join(world.journalDir, name)) as [
+    string,
+    string,
+    string,
+  ];
+  const files = new Map([
+    ['FILE', file],
+    ['EMPTY', empty],
+    ['WRONG', bad],
+  ]);
+  await writeFile(file, JSON.stringify(virtualServer('web')));
+  await writeFile(empty, '');
+  await writeFile(bad, JSON.stringify(virtualServer('web2', withSpec({ ttl: 'soon' }))));
   const wrong: string[] = [];
   for (const [flag, ...call] of MISTAKES) {
-    const words = call.map((word) => files[word as keyof typeof files] ?? word);
+    const words = call.map((word) => files.get(word) ?? word);
     const { code, stderr } = await plugin.kubectl(['vps', ...words]);
     const named = new RegExp(`${flag}(?![-a-z])`).test(stderr);
     if (code !== EXIT.usage || !named) wrong.push(`${words.join(' ')}: ${flag}, exit code ${code}: ${stderr}`);
@@ -111,7 +116,7 @@ it('names the flag of each mistake, and exits with 2', async () => {
   // 2 then means that there is something to do.
   for (const call of [
     ['-f', '/nosuch'],
-    ['-f', files.FILE, '-o', 'xml'],
+    ['-f', file, '-o', 'xml'],
   ]) {
     const { code } = await plugin.kubectl(['vps', 'plan', ...call, '--detailed-exitcode']);
     expect(code).toBe(EXIT.failed);
