@@ -47,17 +47,25 @@ const FIELDS: { [F in keyof Omit<Required<VirtualServerSetSpec>, 'template'>]: (
   progressDeadlineSeconds: ({ progressDeadlineSeconds }) => progressDeadlineSeconds,
 };
 
-/** The flag of each field. */
-export const SET_FLAGS: Readonly<Record<string, string>> = {
+/** By attribute. */
+const SPELLED: { [F in keyof Required<SetFlags>]: string } = {
   replicas: '--replicas',
-  minReadySeconds: '--min-ready-seconds',
   maxSurge: '--max-surge',
   maxUnavailable: '--max-unavailable',
   strategy: '--strategy',
-  scaleDown: '--scale-down-order',
-  paused: '--paused',
+  minReadySeconds: '--min-ready-seconds',
   progressDeadlineSeconds: '--progress-deadline-seconds',
+  scaleDownOrder: '--scale-down-order',
+  paused: '--paused',
 };
+
+/** By the field of spec that the flag sets. */
+export const SET_FLAGS: Readonly<Record<string, string>> = { ...SPELLED, order: SPELLED.scaleDownOrder };
+
+/** A flag for sets that is given. */
+export function setFlagIn(flags: SetFlags): string | undefined {
+  return Object.entries(SPELLED).find(([name]) => flags[name as keyof SetFlags])?.[1];
+}
 
 /** The fields that flags set, without the template: not checked yet. */
 export function setSpecFrom(flags: SetFlags): Record<string, unknown> {

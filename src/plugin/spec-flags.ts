@@ -103,7 +103,10 @@ export function checkSpec(
     file === undefined && field !== undefined
       ? flags[String(field)]
       : [...(file === undefined ? [] : [`--filename ${file}:`]), ['spec', ...path].join('.')].join(' ');
-  throw new CommandError(EXIT.usage, `${where}: ${file === undefined ? withFlags(message, flags) : message}`);
+  throw new CommandError(
+    EXIT.usage,
+    `${where}: ${file === undefined && field === undefined ? withFlags(message, flags) : message}`,
+  );
 }
 
 /** The message with flags in place of the fields that they set; `deletionPolicy: Delete` is not a flag. */
