@@ -48,9 +48,9 @@ const NAMED = 12;
 
 /** Values of flags, as in spec. */
 interface Chosen {
-  product?: unknown;
-  image?: unknown;
-  diskSize?: unknown;
+  product?: string;
+  image?: string;
+  diskSize?: number;
 }
 
 /** Throws CommandError that names the flag and the valid values, for a value that a catalog with complete lists does not have. */
@@ -62,11 +62,12 @@ export function requireOffered(
   const { products, images, diskSizes, counts } = status ?? {};
   const sizes = diskSizes?.find(({ type }) => type === 'ssd')?.sizes;
   // A list that was cut has other values too.
-  const lists: [flag: string, value: unknown, offered: readonly (string | number)[] | undefined][] = [
-    ['--product', product, counts?.products === products?.length ? products?.map(({ code }) => code) : undefined],
-    ['--image', image, counts?.images === images?.length ? images?.map(({ name }) => name) : undefined],
-    ['--disk-size', diskSize, counts?.diskSizes === sumOfSizes(diskSizes) ? sizes : undefined],
-  ];
+  const lists: [flag: string, value: string | number | undefined, offered: readonly (string | number)[] | undefined][] =
+    [
+      ['--product', product, counts?.products === products?.length ? products?.map(({ code }) => code) : undefined],
+      ['--image', image, counts?.images === images?.length ? images?.map(({ name }) => name) : undefined],
+      ['--disk-size', diskSize, counts?.diskSizes === sumOfSizes(diskSizes) ? sizes : undefined],
+    ];
   for (const [flag, value, offered] of lists) {
     if (value === undefined || offered === undefined || offered.some((each) => each === value)) continue;
     const meant = similarTo(String(value), offered.map(String));

@@ -235,7 +235,7 @@ describe('kubectl vps new', () => {
       [['--expires-at', 'tomorrow'], /--expires-at: .*such as 2027-01-31T18:00:00Z/],
       [['--expires-at', '2099-01-31T18:00:00Z', '--ttl', '72h'], /spec: set --expires-at or --ttl, not both/],
       [['--ssh-check', 'direct'], /--ssh-check.* choices are None, Proxy, Direct/],
-      [['--image', ''], /spec\.image: /],
+      [['--image', ''], /--image: /],
       [['--retain', '--ttl', '72h'], /spec: .*ttl require deletionPolicy: Delete/],
     ] as const) {
       const { code, stdout, stderr } = await run('web', ...COMPLETE, ...key, ...words);
