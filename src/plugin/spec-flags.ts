@@ -85,35 +85,36 @@ const FLAGS: { [F in keyof Required<VirtualServerSpec>]: string } = {
   deletionDelay: '--deletion-delay',
 };
 
-/** Throws CommandError that names the flag, or the field of the file with the spec. `setFlags`: of a set, by field. */
-export function checkSpec(
-  spec: unknown,
-  {
-    schema = specSchema,
-    file,
-    setFlags = {},
-  }: { schema?: z.ZodType; file?: string | undefined; setFlags?: Readonly<Record<string, string>> } = {},
-): void {
+interface SpecSource {
+  schema?: z.ZodType;
+  /** The file with the spec, if no flags set it. */
+  file?: string | undefined;
+  /** The flags for a set, by field. */
+  setFlags?: Readonly<Record<string, string>>;
+}
+
+/** Throws CommandError that names the flags, or the field of the file with the spec. */
+export function checkSpec(spec: object, { schema = specSchema, file, setFlags = {} }: SpecSource = {}): void {
   const parsed = schema.safeParse(spec);
   if (parsed.success) return;
   const [{ path, message } = { path: [], message: '' }] = parsed.error.issues;
+  const field = ['spec', ...path].join('.');
+  if (file !== undefined) throw new CommandError(EXIT.usage, `--filename ${file}: ${field}: ${message}`);
   const flags: Readonly<Record<string, string>> = { ...setFlags, ...FLAGS };
-  const field = path.findLast((part) => Object.hasOwn(flags, part));
-  const where =
-    file === undefined && field !== undefined
-      ? flags[String(field)]
-      : [...(file === undefined ? [] : [`--filename ${file}:`]), ['spec', ...path].join('.')].join(' ');
-  throw new CommandError(
-    EXIT.usage,
-    `${where}: ${file === undefined && field === undefined ? withFlags(message, flags) : message}`,
-  );
+  const own = path.findLast((part) => Object.hasOwn(flags, part));
+  const named = own === undefined ? culprits(spec, schema).map((each) => flags[each] ?? each) : [flags[String(own)]];
+  throw new CommandError(EXIT.usage, `${named.length === 0 ? field : named.join(', ')}: ${message}`);
 }
 
-/** The message with flags in place of the fields that they set; `deletionPolicy: Delete` is not a flag. */
-function withFlags(message: string, flags: Readonly<Record<string, string>>): string {
-  return message.replaceAll(/\b([a-z]+[A-Za-z]+)\b(?!: [A-Z])/g, (word) =>
-    Object.hasOwn(flags, word) ? (flags[word] ?? word) : word,
-  );
+/** The fields that contradict each other: without one of them, the spec would be valid. */
+function culprits(spec: object, schema: z.ZodType): string[] {
+  const { template } = spec as { template?: { spec: object } };
+  const fields = template === undefined ? spec : template.spec;
+  return Object.keys(fields).filter((field) => {
+    const { [field as keyof object]: _, ...others } = fields;
+    const rest = template === undefined ? others : { ...spec, template: { ...template, spec: others } };
+    return schema.safeParse(rest).success;
+  });
 }
 
 /** The public key that a flag names. Throws CommandError that names the flag. */

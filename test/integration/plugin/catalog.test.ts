@@ -233,10 +233,10 @@ describe('kubectl vps new', () => {
     for (const [words, field] of [
       [['--ttl', 'banana'], /--ttl: .*such as 72h/],
       [['--expires-at', 'tomorrow'], /--expires-at: .*such as 2027-01-31T18:00:00Z/],
-      [['--expires-at', '2099-01-31T18:00:00Z', '--ttl', '72h'], /spec: set --expires-at or --ttl, not both/],
+      [['--expires-at', '2099-01-31T18:00:00Z', '--ttl', '72h'], /--expires-at, --ttl: set expiresAt or ttl, not both/],
       [['--ssh-check', 'direct'], /--ssh-check.* choices are None, Proxy, Direct/],
       [['--image', ''], /--image: /],
-      [['--retain', '--ttl', '72h'], /spec: .*ttl require deletionPolicy: Delete/],
+      [['--retain', '--ttl', '72h'], /--retain, --ttl: .*ttl require deletionPolicy: Delete/],
     ] as const) {
       const { code, stdout, stderr } = await run('web', ...COMPLETE, ...key, ...words);
       expect([code, stdout, stderr]).toEqual([2, '', expect.stringMatching(field)]);

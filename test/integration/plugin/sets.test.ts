@@ -199,7 +199,7 @@ describe('kubectl vps new --set', () => {
   });
 
   it.each([
-    [['--ttl', '72h'], /spec\.template: --expires-at and --ttl are not allowed in a set/],
+    [['--ttl', '72h'], /--ttl: expiresAt and ttl are not allowed in a set/],
     [['--image', ''], /--image: /],
     [['--replicas', '10001'], /--replicas: /],
     [['--replicas', 'many'], /--replicas.* Use a number of servers, such as 3/],

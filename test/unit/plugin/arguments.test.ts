@@ -47,9 +47,9 @@ describe('a spec from flags', () => {
   it.each([
     [{ expiresAt: 'tomorrow' }, '--expires-at: must be a time'],
     [{ sshKeyFrom: ['UP/key'] }, '--ssh-key-from: must be the name of a Secret'],
-    [{ ttl: '1h', expiresAt: '2099-01-01T00:00:00Z' }, 'spec: set --expires-at or --ttl, not both'],
-    [{ ttl: '1h', retain: true }, 'spec: --expires-at and --ttl require deletionPolicy: Delete'],
-    [{ sshKey: [] }, 'in --ssh-key or --ssh-key-from'],
+    [{ ttl: '1h', expiresAt: '2099-01-01T00:00:00Z' }, '--expires-at, --ttl: set expiresAt or ttl, not both'],
+    [{ ttl: '1h', retain: true }, '--retain, --ttl: expiresAt and ttl require deletionPolicy: Delete'],
+    [{ sshKey: [] }, 'spec: set at least one SSH key'],
   ])('that is wrong (%j) names the flag', (more, error) => expect(check(more)).toThrow(error));
 
   it('from a file names the file and the field', () => {
