@@ -1,5 +1,5 @@
 /** Reads and writes the cluster for the commands, with the rights of the user who runs them. */
-import { accessSync, constants } from 'node:fs';
+import { readFileSync } from 'node:fs';
 import { API_VERSION, SERVER_KIND, SET_KIND } from '../api/names.ts';
 import type { VirtualServer } from '../api/virtual-server.ts';
 import type { VirtualServerSet } from '../api/virtual-server-set.ts';
@@ -86,7 +86,7 @@ export class ClusterView {
     for (const [flag, file] of Object.entries(files))
       if (file)
         failing(
-          () => accessSync(file, constants.R_OK),
+          () => readFileSync(file),
           () => flag,
         );
     const { context, cluster: entry, user, server } = overrides;

@@ -7,6 +7,7 @@ import {
   durationOf,
   identifierOf,
   NAME,
+  nameOfA,
   namespaceOf,
   outputOption,
   PATH,
@@ -215,7 +216,7 @@ export function createProgram({ terminal, version, exitWith }: ProgramOptions): 
   program
     .command('catalog')
     .description('list what you can order')
-    .option('--secret <name>', 'Secret with the API key, if the namespace has several catalogs')
+    .option('--secret <name>', 'Secret with the API key, if the namespace has several catalogs', nameOfA('Secret'))
     .addOption(outputOption())
     .action(({ secret }: { secret?: string }, command: Command) =>
       run(command, (context) => showCatalog(context, secret)),
