@@ -1,6 +1,9 @@
 /** The arguments that commands share, and the parsers of their flags. */
 import { InvalidArgumentError, Option } from 'commander';
+import { identifierProblem } from '../api/identifier.ts';
+import { specSchema, type VirtualServerSpec } from '../api/virtual-server.ts';
 import { parseDuration } from '../base/duration.ts';
+import { nameProblem } from './cluster.ts';
 import { FORMATS } from './table.ts';
 
 /** complete.ts offers names for the arguments with these names. */
@@ -34,17 +37,53 @@ export function wholeNumber(text: string): number {
 
 /** As for kubectl, 0 means no limit. */
 export function limitOf(text: string): number {
-  return /^0[hms]?$/.test(text) ? Infinity : durationOf(text);
-}
-
-/** Checks a duration, and returns it unchanged. */
-export function durationTextOf(text: string): string {
-  durationOf(text);
-  return text;
+  return /^0[dhms]?$/.test(text) ? Infinity : durationOf(text);
 }
 
 export function durationOf(text: string): number {
-  const ms = parseDuration(text);
-  if (ms === undefined) throw new InvalidArgumentError('Use a duration, such as 90s or 15m.');
+  const ms = parseDuration(inHours(text));
+  if (ms === undefined) throw new InvalidArgumentError('Use a duration, such as 90s, 15m or 2d.');
   return ms;
+}
+
+/** Days as hours, because a spec has no days: `4d` is `96h`, and `1d12h` is `36h`. */
+export function inHours(text: string): string {
+  const [, days, hours = '0', rest = ''] = /^(\d+)d(?:(\d+)h)?(.*)$/.exec(text) ?? [];
+  return days === undefined ? text : `${BigInt(days) * 24n + BigInt(hours)}h${rest}`;
+}
+
+/** A value for this field of spec, as the API server accepts it. */
+export function fieldOf(field: keyof VirtualServerSpec): (text: string) => string {
+  return (text) => {
+    const { error } = specSchema.shape[field].safeParse(text);
+    if (error !== undefined) throw new InvalidArgumentError(`${error.issues[0]?.message ?? ''}.`);
+    return text;
+  };
+}
+
+/** A duration for this field of spec. */
+export const durationFor =
+  (field: 'ttl' | 'deletionDelay') =>
+  (text: string): string =>
+    fieldOf(field)(inHours(text));
+
+/** The name of an object of this kind. */
+export const nameOfA =
+  (kind: string) =>
+  (text: string): string => {
+    const problem = nameProblem(text, kind);
+    if (problem !== undefined) throw new InvalidArgumentError(`${problem}.`);
+    return text;
+  };
+
+/** As in kubectl, an empty namespace counts as not given. */
+export function namespaceOf(text: string): string {
+  if (text === '' || (/^[a-z0-9]([-a-z0-9]*[a-z0-9])?$/.test(text) && text.length <= 63)) return text;
+  throw new InvalidArgumentError('Use the name of a namespace: lowercase letters, digits and "-".');
+}
+
+export function identifierOf(text: string): string {
+  const problem = identifierProblem(text);
+  if (problem !== undefined) throw new InvalidArgumentError(`${problem}.`);
+  return text;
 }

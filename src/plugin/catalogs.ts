@@ -3,11 +3,16 @@ import { API_VERSION, CATALOG_KIND, CATALOG_PLURAL, CATALOG_SHORT_NAME } from '.
 import type { ServerCatalog } from '../api/server-catalog.ts';
 import type { ClusterView } from './cluster.ts';
 import { CommandError, EXIT } from './failure.ts';
+import { similarTo } from '../base/similar.ts';
 import { quoted } from '../base/text.ts';
 
 /** The catalog that uses this Secret, or any catalog if none is given; undefined if there is no such catalog. */
-export async function findCatalog(cluster: ClusterView, secret?: string): Promise<ServerCatalog | undefined> {
-  const catalogs = (await cluster.listOf(CATALOG_PLURAL)) as ServerCatalog[];
+export async function findCatalog(
+  cluster: ClusterView,
+  secret?: string,
+  signal?: AbortSignal,
+): Promise<ServerCatalog | undefined> {
+  const catalogs = (await cluster.listOf(CATALOG_PLURAL, {}, signal)) as ServerCatalog[];
   const fitting = catalogs.filter(({ spec }) => secret === undefined || spec.apiKeySecretRef.name === secret);
   // Prefer a catalog that has read its lists.
   return fitting.find(({ status }) => status?.products !== undefined) ?? fitting[0];
@@ -36,4 +41,56 @@ export function creation(where: string, secret?: string): { create: string; wait
     create: `printf %s ${quoted(JSON.stringify(manifest))} | kubectl apply${where} -f -`,
     wait: `kubectl wait${where} --for=condition=Ready ${quoted(`${CATALOG_SHORT_NAME}/${name}`)}`,
   };
+}
+
+/** How many values an error names. */
+const NAMED = 12;
+
+/** Values of flags, as in spec. */
+interface Chosen {
+  product?: string;
+  image?: string;
+  diskSize?: number;
+}
+
+/** Throws CommandError that names the flag and the valid values, for a value that a catalog with complete lists does not have. */
+export function requireOffered(
+  { metadata, status }: ServerCatalog,
+  { product, image, diskSize }: Chosen,
+  where: string,
+): void {
+  const { products, images, diskSizes, counts } = status ?? {};
+  const sizes = diskSizes?.find(({ type }) => type === 'ssd')?.sizes;
+  // A list that was cut has other values too.
+  const lists: [flag: string, value: string | number | undefined, offered: readonly (string | number)[] | undefined][] =
+    [
+      ['--product', product, counts?.products === products?.length ? products?.map(({ code }) => code) : undefined],
+      ['--image', image, counts?.images === images?.length ? images?.map(({ name }) => name) : undefined],
+      ['--disk-size', diskSize, counts?.diskSizes === sumOfSizes(diskSizes) ? sizes : undefined],
+    ];
+  for (const [flag, value, offered] of lists) {
+    if (value === undefined || offered === undefined || offered.some((each) => each === value)) continue;
+    const meant = similarTo(String(value), offered.map(String));
+    const more = offered.length > NAMED ? `, and ${offered.length - NAMED} more` : '';
+    throw new CommandError(
+      EXIT.usage,
+      `${flag} ${JSON.stringify(value)} is not in the catalog ${metadata.name}, which has ${offered.slice(0, NAMED).join(', ')}${more}`,
+      [
+        ...(meant === undefined ? [] : [`did you mean ${flag} ${quoted(meant)}?`]),
+        `kubectl vps catalog${where}   # shows what you can order`,
+      ],
+    );
+  }
+}
+
+function sumOfSizes(lists: readonly { sizes: readonly number[] }[] = []): number {
+  return lists.reduce((sum, { sizes }) => sum + sizes.length, 0);
+}
+
+const MB_PER_GB = 1024;
+
+/** A product with 1 GB has 1024. */
+export function memoryText(ram: number | undefined): string | undefined {
+  if (ram === undefined) return undefined;
+  return ram >= MB_PER_GB && ram % (MB_PER_GB / 2) === 0 ? `${ram / MB_PER_GB} GB RAM` : `${ram} MB RAM`;
 }

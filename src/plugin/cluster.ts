@@ -1,5 +1,6 @@
 /** Reads and writes the cluster for the commands, with the rights of the user who runs them. */
-import { API_VERSION, GROUP, SERVER_KIND, SET_KIND } from '../api/names.ts';
+import { readFileSync } from 'node:fs';
+import { API_VERSION, SERVER_KIND, SET_KIND } from '../api/names.ts';
 import type { VirtualServer } from '../api/virtual-server.ts';
 import type { VirtualServerSet } from '../api/virtual-server-set.ts';
 import { loadCluster, type Overrides } from '../kube/config.ts';
@@ -10,6 +11,7 @@ import { VIRTUAL_SERVERS } from '../virtual-server/resource.ts';
 import { VIRTUAL_SERVER_SETS } from '../virtual-server-set/resource.ts';
 import { MERGE_PATCH } from '../kube/client.ts';
 import { CommandError, EXIT, MovedError, TerminatingError, TransientError } from './failure.ts';
+import { grantFor, REFUSAL } from './grants.ts';
 import { applyPatch } from './merge-patch.ts';
 import { quoted } from '../base/text.ts';
 
@@ -75,7 +77,25 @@ export class ClusterView {
   /** Throws CommandError if the kubeconfig is invalid. */
   constructor({ kubeconfig, namespace, timeoutMs, ...overrides }: ClusterFlags) {
     const terminal = { isInteractive: isAtTerminal() };
-    const cluster = failing(() => loadCluster(kubeconfig, { ...overrides, environmentProxy: true }, { terminal }));
+    const { certificateAuthority, clientCertificate, clientKey } = overrides;
+    const files = {
+      'certificate-authority': certificateAuthority,
+      'client-certificate': clientCertificate,
+      'client-key': clientKey,
+    };
+    for (const [flag, file] of Object.entries(files))
+      if (file)
+        failing(
+          () => readFileSync(file),
+          () => flag,
+        );
+    const { context, cluster: entry, user, server } = overrides;
+    const chosen = Object.entries({ context, cluster: entry, user, server });
+    const cluster = failing(
+      () => loadCluster(kubeconfig, { ...overrides, environmentProxy: true }, { terminal }),
+      // The kubeconfig may hold the mistake as well as a flag.
+      ({ message }) => chosen.find(([, value]) => value && message.includes(`"${value}"`))?.[0],
+    );
     this.namespace = namespace || (cluster.namespace ?? 'default');
     const { asGroup = [] } = overrides;
     const flags: readonly (readonly [flag: string, value: string | undefined])[] = [
@@ -328,6 +348,9 @@ export class ClusterView {
     try {
       return await this.#http.call(options);
     } catch (error) {
+      const selector = options.query?.labelSelector;
+      if (selector !== undefined && error instanceof KubeError && error.status === BAD_REQUEST)
+        throw new CommandError(EXIT.usage, `--selector ${JSON.stringify(selector)}: ${error.message}`);
       throw explained(error, this.where);
     }
   }
@@ -371,6 +394,7 @@ export const applyDefinitions = (where: string): string => `kubectl apply${where
 /** How the API server refuses a new object in a namespace that is being deleted. */
 const TERMINATING = 'because it is being terminated';
 
+const BAD_REQUEST = 400;
 const UNAUTHORIZED = 401;
 
 const TRANSIENT: ReadonlySet<KubeErrorCode> = new Set(['Unreachable', 'ServerError', 'TooManyRequests']);
@@ -395,7 +419,7 @@ function explained(error: unknown, where: string): Error {
     ]);
   }
   if (error.message.includes(UNKNOWN_IN_CREATE)) return new CommandError(EXIT.failed, error.message, [OLD_CRD]);
-  if (error.code === 'Forbidden') return new CommandError(EXIT.failed, error.message, rightsFor(error.message));
+  if (error.code === 'Forbidden') return new CommandError(EXIT.failed, error.message, grantFor(error.message));
   if (error.code !== 'NotFound') return new CommandError(EXIT.failed, error.message);
   if (error.reason === 'NotFound') return new CommandError(EXIT.notFound, error.message);
   return new CommandError(
@@ -405,40 +429,16 @@ function explained(error: unknown, where: string): Error {
   );
 }
 
-/** How an administrator grants what the API server has refused; nothing for a text of another form. */
-function rightsFor(message: string): string[] {
-  const [, user = '', verb = '', resource = '', group = ''] = REFUSAL.exec(message) ?? [];
-  if (verb === '') return [];
-  const isRead = ['get', 'list', 'watch'].includes(verb);
-  const isOurs = group === GROUP;
-  // The role view of Kubernetes shows no Secrets.
-  const role = isOurs ? `vps-operator-${isRead ? 'view' : 'edit'}` : isRead && resource !== 'secrets' ? 'view' : 'edit';
-  const [, namespace] = /in the namespace "([^"]+)"/.exec(message) ?? [];
-  const kind = namespace === undefined ? 'clusterrole' : 'role';
-  const where = namespace === undefined ? '' : ` --namespace=${quoted(namespace)}`;
-  const subject = user.startsWith(ACCOUNTS)
-    ? `--serviceaccount=${quoted(user.slice(ACCOUNTS.length))}`
-    : `--user=${quoted(user)}`;
-  const bind = (name: string, ofKind: string): string =>
-    `kubectl create ${kind}binding ${quoted(`${name}-of-${user.split(':').at(-1)}`)}${where} --${ofKind}=${name} ${subject}`;
-  if (isOurs || group === '') return [`an administrator can grant it: ${bind(role, 'clusterrole')}`];
-  // No role of Kubernetes that is made for reading has the other groups that the plugin reads.
-  const own = `${verb}-${resource}`;
-  const create = `kubectl create ${kind} ${own}${where} --verb=${verb} --resource=${resource}.${group}`;
-  return [`an administrator can grant it: ${create} && ${bind(own, kind)}`];
-}
-
-const REFUSAL = /User "([^"]+)" cannot (\w+) resource "([\w/]+)" in API group "([^"]*)"/;
-const ACCOUNTS = 'system:serviceaccount:';
-
 /** A credential plugin may ask the user there. */
 const isAtTerminal = (): boolean => process.stdin.isTTY && process.stderr.isTTY;
 
 /** A kubeconfig that cannot be used is a mistake in the command or its environment. */
-function failing<T>(work: () => T): T {
+function failing<T>(work: () => T, flagIn: (error: Error) => string | undefined = () => undefined): T {
   try {
     return work();
   } catch (error) {
-    throw new CommandError(EXIT.usage, error instanceof Error ? error.message : String(error));
+    if (!(error instanceof Error)) throw error;
+    const flag = flagIn(error);
+    throw new CommandError(EXIT.usage, flag === undefined ? error.message : `--${flag}: ${error.message}`);
   }
 }

@@ -3,10 +3,11 @@ import type { Command, Option } from 'commander';
 import { CATALOG_PLURAL } from '../api/names.ts';
 import type { ServerCatalog } from '../api/server-catalog.ts';
 import { contextNames } from '../kube/config.ts';
-import type { KubeObject } from '../kube/resource.ts';
 import { NAME, PATH, SERVER_OR_SET, SET } from './arguments.ts';
+import { memoryText } from './catalogs.ts';
 import { ClusterView } from './cluster.ts';
 import { LIST_FORMATS } from './commands/list.ts';
+import { conditionOf, NOT_REPORTED, type Reported } from './readiness.ts';
 import { isPlain } from '../base/text.ts';
 
 /** Directives of cobra: whether the shell may fall back to file names, and whether the word is complete. */
@@ -18,8 +19,24 @@ const FILE_FLAGS = ['kubeconfig', 'identityFile', 'sshKey', 'filename'];
 /** A user who pressed Tab does not wait longer. */
 const TIMEOUT_MS = 3000;
 
+interface Candidate {
+  word: string;
+  /** Shown beside the word. */
+  about?: string | undefined;
+}
+
+const bare = (words: readonly string[]): Candidate[] => words.map((word) => ({ word }));
+
+/** What is left of a text that a shell may show: the provider and other users write some of them. */
+const harmless = (text: string): string => text.replaceAll(/[^\w.,:;%()/=-]+/g, ' ').trim();
+
+const lineOf = ({ word, about = '' }: Candidate): string => {
+  const shown = harmless(about);
+  return shown === '' ? word : `${word}\t${shown}`;
+};
+
 /**
- * Resolves with lines for kubectl: candidates, then a directive. Never rejects: a failed completion has no candidates.
+ * Resolves with lines for kubectl: candidates, each with a tab and a description if there is one, then a directive. Never rejects: a failed completion has no candidates.
  * A credential plugin may still be running when it resolves.
  */
 export async function complete(program: Command, words: readonly string[]): Promise<string[]> {
@@ -35,22 +52,22 @@ export async function complete(program: Command, words: readonly string[]): Prom
   if (awaited !== undefined && FILE_FLAGS.includes(awaited.attributeName())) return [FILES];
   const found = awaited === undefined ? wordsOf(path, rest, given, typed) : valuesOf(awaited, given);
   const prefix = inline === undefined ? '' : `${flag}=`;
-  const candidates = (await found.catch(() => [])).map((candidate) => prefix + candidate);
+  const candidates = (await found.catch(() => [])).map((each) => ({ ...each, word: prefix + each.word }));
   // Scripts of older kubectl versions pass candidates to `compgen -W`, which would run a command in a product code.
   const takesPaths = awaited === undefined && path.at(-1)?.registeredArguments[0]?.name() === PATH.name;
   const directive = takesPaths && !typed.startsWith('-') ? FILES_OR_MORE : NO_FILES;
-  return [...candidates.filter((candidate) => isPlain(candidate) && candidate.startsWith(typed)), directive];
+  return [...candidates.filter(({ word }) => isPlain(word) && word.startsWith(typed)).map(lineOf), directive];
 }
 
-async function valuesOf(option: Option, { values }: Given): Promise<string[]> {
-  if (option.argChoices !== undefined) return option.argChoices;
+async function valuesOf(option: Option, { values }: Given): Promise<Candidate[]> {
+  if (option.argChoices !== undefined) return bare(option.argChoices);
   switch (option.attributeName()) {
     case 'output':
-      return [...LIST_FORMATS];
+      return bare(LIST_FORMATS);
     case 'context':
-      return contextNames(values.kubeconfig?.at(-1));
+      return bare(contextNames(values.kubeconfig?.at(-1)));
     case 'namespace':
-      return withCluster({ ...values, namespace: [] }, (cluster) => cluster.namespaces());
+      return bare(await withCluster({ ...values, namespace: [] }, (cluster) => cluster.namespaces()));
     default:
       return fromCatalog(option.attributeName(), values);
   }
@@ -70,28 +87,35 @@ async function wordsOf(
   rest: readonly string[],
   { values }: Given,
   typed: string,
-): Promise<string[]> {
+): Promise<Candidate[]> {
   if (typed.startsWith('-'))
-    return path.flatMap(({ options }) => options.map(({ long }) => long ?? '')).filter(Boolean);
+    return path
+      .flatMap(({ options }) => options.map(({ long, description }) => ({ word: long ?? '', about: description })))
+      .filter(({ word }) => word !== '');
   const command = path.at(-1);
   const isFull = rest.length > 0 && command?.registeredArguments[0]?.variadic !== true;
   if (command === undefined || isFull) return [];
-  if (command.commands.length > 0) return command.commands.map((each) => each.name());
+  if (command.commands.length > 0)
+    return command.commands.map((each) => ({ word: each.name(), about: each.description() }));
   const argument = command.name() === 'new' ? undefined : command.registeredArguments[0]?.name();
   const names = await withCluster(values, (cluster) => namesFor(argument, cluster));
-  return names.filter((name) => !rest.includes(name));
+  return names.filter(({ word }) => !rest.includes(word));
 }
 
-async function namesFor(argument: string | undefined, cluster: ClusterView): Promise<string[]> {
-  const named = (objects: readonly KubeObject[]): string[] => objects.map(({ metadata }) => metadata.name);
+async function namesFor(argument: string | undefined, cluster: ClusterView): Promise<Candidate[]> {
+  const named = (objects: readonly Reported[], spelled = (name: string): string => name): Candidate[] =>
+    objects.map((object) => ({
+      word: spelled(object.metadata.name),
+      about: conditionOf(object, 'Ready')?.reason ?? NOT_REPORTED,
+    }));
   if (argument === NAME.name) return named(await cluster.list(false));
-  if (argument === PATH.name) return named(await cluster.list(false)).map((name) => `${name}:`);
+  if (argument === PATH.name) return named(await cluster.list(false), (name) => `${name}:`);
   if (argument === SET.name) return named(await cluster.listSets());
   if (argument !== SERVER_OR_SET.name) return [];
   const servers = named(await cluster.list(false));
   // The user may have no right to read sets.
   const sets = await cluster.listSets().catch(() => []);
-  return [...servers, ...named(sets).map((name) => `set/${name}`)];
+  return [...servers, ...named(sets, (name) => `set/${name}`)];
 }
 
 interface Given {
@@ -137,15 +161,21 @@ async function withCluster<T>(values: Given['values'], work: (cluster: ClusterVi
   }
 }
 
-async function fromCatalog(flag: string, values: Given['values']): Promise<string[]> {
+async function fromCatalog(flag: string, values: Given['values']): Promise<Candidate[]> {
   const catalogs = await withCluster(
     values,
     async (cluster) => (await cluster.listOf(CATALOG_PLURAL)) as ServerCatalog[],
   );
   const statuses = catalogs.map(({ status }) => status ?? {});
-  if (flag === 'product') return statuses.flatMap(({ products = [] }) => products.map(({ code }) => code));
-  if (flag === 'image') return statuses.flatMap(({ images = [] }) => images.map(({ name }) => name));
+  if (flag === 'product')
+    return statuses.flatMap(({ products = [] }) =>
+      products.map(({ code, ram }) => ({ word: code, about: memoryText(ram) })),
+    );
+  if (flag === 'image')
+    return statuses.flatMap(({ images = [] }) =>
+      images.map(({ name, description }) => ({ word: name, about: description })),
+    );
   if (flag !== 'diskSize') return [];
   const ssd = statuses.flatMap(({ diskSizes = [] }) => diskSizes.filter(({ type }) => type === 'ssd'));
-  return ssd.flatMap(({ sizes }) => sizes.map(String));
+  return bare(ssd.flatMap(({ sizes }) => sizes.map(String)));
 }

@@ -1,4 +1,5 @@
 /** `-o custom-columns=NAME:.metadata.name,...`, as kubectl has it. Pure. */
+import { InvalidArgumentError } from 'commander';
 import { JSONPath } from 'jsonpath-plus';
 import { CommandError, EXIT } from './failure.ts';
 import { columns } from './table.ts';
@@ -10,13 +11,13 @@ interface CustomColumn {
 
 const EXAMPLE = 'custom-columns=NAME:.metadata.name,READY:.status.conditions[?(@.type=="Ready")].status';
 
-/** Throws CommandError for anything that does not name columns. */
+/** Throws InvalidArgumentError for anything that does not name columns. */
 export function parseColumns(spec: string): CustomColumn[] {
   const parsed = spec.split(',').map((column) => /^([^:]+):\{?(\.[^{}]+)\}?$/.exec(column));
   return parsed.map((match) => {
     const [, header, path] = match ?? [];
     if (header !== undefined && path !== undefined) return { header, path };
-    throw new CommandError(EXIT.usage, `invalid columns ${JSON.stringify(spec)}: use for example ${EXAMPLE}`);
+    throw new InvalidArgumentError(`Use for example ${EXAMPLE}.`);
   });
 }
 
@@ -39,7 +40,7 @@ function read(object: unknown, path: string): unknown {
     return JSONPath({ path: `$${path}`, json: object as object, eval: 'safe', wrap: true });
   } catch (error) {
     const why = error instanceof Error ? error.message : String(error);
-    throw new CommandError(EXIT.usage, `invalid path ${JSON.stringify(path)} in custom-columns: ${why}`);
+    throw new CommandError(EXIT.usage, `--output custom-columns: invalid path ${JSON.stringify(path)}: ${why}`);
   }
 }
 

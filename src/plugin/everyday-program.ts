@@ -1,7 +1,7 @@
 /** The commands that change servers and sets in daily life, their arguments and flags. */
 import { Option, type Command } from 'commander';
-import { DEFAULT_API_KEY_SECRET } from '../api/names.ts';
-import { durationOf, durationTextOf, NAME, SERVER_OR_SET } from './arguments.ts';
+import { DEFAULT_API_KEY_SECRET, SERVER_KIND } from '../api/names.ts';
+import { durationFor, durationOf, fieldOf, NAME, nameOfA, SERVER_OR_SET } from './arguments.ts';
 import {
   actOnEach,
   extending,
@@ -51,12 +51,19 @@ export function addEveryday(program: Command, run: Run): void {
     description: 'let servers end later, or earlier',
     action: extending,
   })
-    .option('--ttl <duration>', 'cancel the server this long after it was first ready, such as 72h', durationTextOf)
-    .option('--expires-at <time>', 'cancel the server at this time, such as 2027-01-31T18:00:00Z');
+    .option('--ttl <duration>', 'cancel the server this long after it was first ready, such as 4d', durationFor('ttl'))
+    .option(
+      '--expires-at <time>',
+      'cancel the server at this time, such as 2027-01-31T18:00:00Z',
+      fieldOf('expiresAt'),
+    );
 }
 
 export function addLogin(program: Command, run: Run): void {
-  const secret = (): Option => new Option('--secret <name>', 'Secret with the API key').default(DEFAULT_API_KEY_SECRET);
+  const secret = (): Option =>
+    new Option('--secret <name>', 'Secret with the API key')
+      .argParser(nameOfA('Secret'))
+      .default(DEFAULT_API_KEY_SECRET);
   program
     .command('login')
     .description('check an API key at the provider, and store it')
@@ -83,7 +90,7 @@ export function addUndelete(program: Command, run: Run): void {
     .command('undelete')
     .description('take the deletion of a server back, before its server is cancelled')
     .argument(`<${NAME.name}>`, NAME.description)
-    .option('--name <name>', 'name of the object that gets the server (default: the same)')
+    .option('--name <name>', 'name of the object that gets the server (default: the same)', nameOfA(SERVER_KIND))
     .addOption(
       new Option('--timeout <duration>', 'give up after this time, for each of the waits')
         .argParser(durationOf)
@@ -107,7 +114,7 @@ export function addReplace(program: Command, run: Run): void {
   addSpecFlags(program.command('replace'))
     .description('order a new server, and cancel the old one when the new one is ready')
     .argument(`<${NAME.name}>`, NAME.description)
-    .option('--name <name>', 'name of the new object (default: NAME-v2, then -v3, ...)')
+    .option('--name <name>', 'name of the new object (default: NAME-v2, then -v3, ...)', nameOfA(SERVER_KIND))
     .option('-f, --filename <file>', 'manifest of the new server, instead of flags; - for standard input')
     .addOption(
       new Option('--timeout <duration>', 'give up after this time, for each of the two waits')

@@ -1,6 +1,6 @@
 /** The arguments and flags of `kubectl vps new`. */
 import { InvalidArgumentError, Option, type Command } from 'commander';
-import { NAME } from './arguments.ts';
+import { identifierOf, NAME } from './arguments.ts';
 import { applyManifest, writeManifest, type NewOptions } from './commands/new.ts';
 import { CommandError, EXIT } from './failure.ts';
 import type { Run } from './rollout-program.ts';
@@ -14,7 +14,7 @@ export function addNew(program: Command, run: Run): void {
     .argument(`<${NAME.name}>`, NAME.description);
   addSetFlags(
     addSpecFlags(command)
-      .option('--adopt <identifier>', 'adopt an existing server instead of ordering one')
+      .option('--adopt <identifier>', 'adopt an existing server instead of ordering one', identifierOf)
       .option('--label <key=value>', 'label of the server, or with --set of each member; repeatable', entry, {})
       .option(
         '--annotation <key=value>',

@@ -1,14 +1,16 @@
 /** The commands about the operator itself, their arguments and flags. */
 import { InvalidArgumentError, Option, type Command } from 'commander';
 import { OPERATOR_NAMESPACE } from '../api/names.ts';
-import { durationOf, outputOption, SERVER_OR_SET } from './arguments.ts';
+import { durationOf, namespaceOf, outputOption, SERVER_OR_SET } from './arguments.ts';
 import { doctor } from './commands/doctor.ts';
 import { showLogs, type LogsOptions } from './commands/logs.ts';
 import type { Run } from './rollout-program.ts';
 import { targetOf } from './target.ts';
 
 const operatorNamespace = (): Option =>
-  new Option('--operator-namespace <name>', 'namespace of the operator').default(OPERATOR_NAMESPACE);
+  new Option('--operator-namespace <name>', 'namespace of the operator')
+    .argParser(namespaceOf)
+    .default(OPERATOR_NAMESPACE);
 
 /** As in kubectl, -1 means all lines. */
 function linesOf(text: string): number {

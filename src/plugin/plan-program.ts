@@ -26,11 +26,15 @@ export function addPlan(program: Command, run: Run, exitWith: (code: number) => 
           if (hasChanges && options.detailedExitcode) exitWith(CHANGES);
         });
       } catch (error) {
+        if (!(error instanceof CommandError)) throw error;
         // So that 2 can only mean changes.
-        throw error instanceof CommandError ? new CommandError(EXIT.failed, error.message, error.hints) : error;
+        const code = options.detailedExitcode || error.exitCode !== EXIT.usage ? EXIT.failed : EXIT.usage;
+        throw new CommandError(code, error.message, error.hints);
       }
     });
   command.exitOverride((error: CommanderError) => {
-    throw error.exitCode === 0 ? error : new UsageFailure(error.exitCode, error.code, error.message);
+    // The mistake may stand before this flag.
+    const isDetailed = program.args.includes('--detailed-exitcode');
+    throw isDetailed && error.exitCode !== 0 ? new UsageFailure(error.exitCode, error.code, error.message) : error;
   });
 }

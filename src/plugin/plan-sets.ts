@@ -4,6 +4,7 @@ import { isPaused } from '../api/server-state.ts';
 import type { VirtualServer } from '../api/virtual-server.ts';
 import type { VirtualServerSet } from '../api/virtual-server-set.ts';
 import { conditionOf } from './readiness.ts';
+import { plural } from './totals.ts';
 import {
   changedFields,
   endingsOf,
@@ -72,7 +73,7 @@ export function playRollout(
     adopted: named('adopt'),
     most,
     stop: waits
-      ? `with OnDelete, ${situation.outdated.length} members keep the old template until you delete them`
+      ? `with OnDelete, ${keeping(situation.outdated.length)}`
       : isDone
         ? undefined
         : (ready0?.summary ?? ready0?.message),
@@ -165,8 +166,10 @@ export function outcomeOfSet(
     created.length > 0 && !isRefused ? `orders ${listed(created)}` : '',
     adopted.length > 0 ? `adopts ${listed(adopted)} as members` : '',
     cancelled.length > 0 ? `cancels ${listed(cancelled.map(({ name }) => name))}` : '',
-    stays.length > 0 ? `deletes ${listed(stays)}, whose servers are not cancelled` : '',
-    created.length > 0 && deleted.length > 0 && !isRefused ? `at most ${most} servers at once` : '',
+    stays.length > 0
+      ? `deletes ${listed(stays)}, whose ${stays.length === 1 ? 'server is' : 'servers are'} not cancelled`
+      : '',
+    created.length > 0 && deleted.length > 0 && !isRefused ? `at most ${plural(most, 'server')} at once` : '',
     updated.length > 0 ? `changes ${listed(updated)} without a new server` : '',
     problem !== undefined && !isRefused ? problem.text : '',
     after.spec.paused ? 'the set is paused: it changes no member' : '',
@@ -190,4 +193,10 @@ const SHOWN = 8;
 function listed(names: readonly string[]): string {
   const more = names.length - SHOWN;
   return more > 0 ? `${names.slice(0, SHOWN).join(', ')} and ${more} more` : names.join(', ');
+}
+
+function keeping(count: number): string {
+  return count === 1
+    ? '1 member keeps the old template until you delete it'
+    : `${count} members keep the old template until you delete them`;
 }

@@ -2,7 +2,17 @@
 import { Command, Option } from 'commander';
 import { similarTo } from '../base/similar.ts';
 import { quoted } from '../base/text.ts';
-import { collect, durationOf, NAME, outputOption, PATH, SERVER_OR_SET } from './arguments.ts';
+import {
+  collect,
+  durationOf,
+  identifierOf,
+  NAME,
+  nameOfA,
+  namespaceOf,
+  outputOption,
+  PATH,
+  SERVER_OR_SET,
+} from './arguments.ts';
 import { adoptFromRecord, type FromRecordOptions } from './commands/adopt-from-record.ts';
 import { showCatalog } from './commands/catalog.ts';
 import { showCost } from './commands/cost.ts';
@@ -19,6 +29,7 @@ import { takeNamespace } from './dotted-names.ts';
 import { addEveryday, addLogin, addReplace, addUndelete } from './everyday-program.ts';
 import { addExamples } from './examples.ts';
 import { addOperator } from './operator-program.ts';
+import { groupCommands } from './help-groups.ts';
 import { addNew } from './new-program.ts';
 import { addSshHosts } from './ssh-hosts-program.ts';
 import { addPlan } from './plan-program.ts';
@@ -60,7 +71,7 @@ export function createProgram({ terminal, version, exitWith }: ProgramOptions): 
     .option('--client-certificate <file>', 'client certificate, with --client-key')
     .option('--client-key <file>', 'key of the client certificate')
     .option('--token <token>', 'bearer token for the API server')
-    .option('-n, --namespace <name>', 'namespace (default: the namespace of the context)')
+    .option('-n, --namespace <name>', 'namespace (default: the namespace of the context)', namespaceOf)
     .exitOverride()
     .configureOutput({
       writeOut: (text) => void terminal.out.write(text),
@@ -205,7 +216,7 @@ export function createProgram({ terminal, version, exitWith }: ProgramOptions): 
   program
     .command('catalog')
     .description('list what you can order')
-    .option('--secret <name>', 'Secret with the API key, if the namespace has several catalogs')
+    .option('--secret <name>', 'Secret with the API key, if the namespace has several catalogs', nameOfA('Secret'))
     .addOption(outputOption())
     .action(({ secret }: { secret?: string }, command: Command) =>
       run(command, (context) => showCatalog(context, secret)),
@@ -253,7 +264,7 @@ export function createProgram({ terminal, version, exitWith }: ProgramOptions): 
     .description('tell the operator what happened to an order or a server that it cannot see')
     .argument(`<${NAME.name}>`, NAME.description)
     .option('--not-created', 'you checked: the order created no server', false)
-    .option('--adopt <identifier>', 'you checked: the order created this server')
+    .option('--adopt <identifier>', 'you checked: the order created this server', identifierOf)
     .option('--gone', 'you checked: the server of the object no longer exists', false)
     .option('-y, --yes', 'do not ask for confirmation', false)
     .action((name: string, options: Resolution, command: Command) =>
@@ -280,6 +291,7 @@ export function createProgram({ terminal, version, exitWith }: ProgramOptions): 
     );
   });
   addExamples(program);
+  groupCommands(program);
   return program;
 }
 

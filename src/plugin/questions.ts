@@ -7,6 +7,7 @@ import type { ServerCatalogStatus } from '../api/server-catalog.ts';
 import { specSchema } from '../api/virtual-server.ts';
 import type { PricedModel } from '../virtual-server/decision/price.ts';
 import { readPublicKey } from './public-key.ts';
+import { memoryText } from './catalogs.ts';
 import { clean } from './terminal.ts';
 import { priceText } from './totals.ts';
 
@@ -28,17 +29,11 @@ export function askForProduct(
       .filter(({ product }) => product === code)
       .sort((a, b) => a.diskSize - b.diskSize)
       .map(({ price, diskSize }) => `${priceText(price)} with disk ${diskSize}`);
-    return [code, [...(ram === undefined ? [] : [memory(ram)]), ...costs].join(', ')] as const;
+    return [code, [memoryText(ram) ?? [], ...costs].flat().join(', ')] as const;
   });
   const message = prices.length === 0 ? 'Product' : "Product (prices: of your running servers, in the provider's unit)";
   return askFor(message, values, (text) => problemOf(productSchema.safeParse(text)), io);
 }
-
-/** A product with 1 GB has 1024. */
-function memory(ram: number): string {
-  return ram >= MB_PER_GB && ram % (MB_PER_GB / 2) === 0 ? `${ram / MB_PER_GB} GB RAM` : `${ram} MB RAM`;
-}
-const MB_PER_GB = 1024;
 
 export function askForImage(io: Io, { images = [] }: ServerCatalogStatus): Promise<string> {
   const values = images.map(({ name, description = '' }) => [name, description] as const);

@@ -47,6 +47,26 @@ const FIELDS: { [F in keyof Omit<Required<VirtualServerSetSpec>, 'template'>]: (
   progressDeadlineSeconds: ({ progressDeadlineSeconds }) => progressDeadlineSeconds,
 };
 
+/** By attribute. */
+const SPELLED: { [F in keyof Required<SetFlags>]: string } = {
+  replicas: '--replicas',
+  maxSurge: '--max-surge',
+  maxUnavailable: '--max-unavailable',
+  strategy: '--strategy',
+  minReadySeconds: '--min-ready-seconds',
+  progressDeadlineSeconds: '--progress-deadline-seconds',
+  scaleDownOrder: '--scale-down-order',
+  paused: '--paused',
+};
+
+/** By the field of spec that the flag sets. */
+export const SET_FLAGS: Readonly<Record<string, string>> = { ...SPELLED, order: SPELLED.scaleDownOrder };
+
+/** A flag for sets that is given. */
+export function setFlagIn(flags: SetFlags): string | undefined {
+  return Object.entries(SPELLED).find(([name]) => flags[name as keyof SetFlags])?.[1];
+}
+
 /** The fields that flags set, without the template: not checked yet. */
 export function setSpecFrom(flags: SetFlags): Record<string, unknown> {
   const values = Object.entries(FIELDS).map(([field, valueFrom]) => [field, valueFrom(flags)]);

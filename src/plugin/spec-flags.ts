@@ -2,7 +2,7 @@
 import { Option, type Command } from 'commander';
 import type * as z from 'zod';
 import { specSchema, type VirtualServerSpec } from '../api/virtual-server.ts';
-import { collect, wholeNumber } from './arguments.ts';
+import { collect, inHours, wholeNumber } from './arguments.ts';
 import { CommandError, EXIT } from './failure.ts';
 import { readPublicKey } from './public-key.ts';
 
@@ -34,9 +34,9 @@ export function addSpecFlags(command: Command): Command {
     .option('--ssh-key <key>', 'SSH public key, or a file with one; repeatable', collect, [])
     .option('--ssh-key-from <secret/key>', 'SSH public key in a Secret; repeatable', collect, [])
     .option('--secret <name>', 'Secret with the API key')
-    .option('--ttl <duration>', 'cancel the server this long after it is first ready, such as 72h')
+    .option('--ttl <duration>', 'cancel the server this long after it is first ready, such as 4d', inHours)
     .option('--expires-at <time>', 'cancel the server at this time, such as 2027-01-31T18:00:00Z')
-    .option('--deletion-delay <duration>', 'keep the server this long after a deletion, such as 24h')
+    .option('--deletion-delay <duration>', 'keep the server this long after a deletion, such as 1d', inHours)
     .addOption(
       new Option('--ssh-check <place>', 'count the server as ready only while SSH answers there').choices(SSH_CHECKS),
     )
@@ -50,7 +50,7 @@ const FIELDS: { [F in keyof Required<VirtualServerSpec>]: (flags: SpecFlags) => 
   product: ({ product }) => product,
   image: ({ image }) => image,
   diskSize: ({ diskSize }) => diskSize,
-  sshKeys: ({ sshKey }) => (sshKey.length > 0 ? sshKey.map(readPublicKey) : undefined),
+  sshKeys: ({ sshKey }) => (sshKey.length > 0 ? sshKey.map(keyFor) : undefined),
   sshKeysFrom: ({ sshKeyFrom }) => (sshKeyFrom.length > 0 ? sshKeyFrom.map(reference) : undefined),
   apiKeySecretRef: ({ secret }) => (secret === undefined ? undefined : { name: secret }),
   deletionPolicy: ({ retain }) => (retain ? 'Retain' : undefined),
@@ -68,12 +68,62 @@ export function specFrom(flags: SpecFlags): Record<string, unknown> {
   return Object.fromEntries(values.filter(([, value]) => value !== undefined));
 }
 
-/** Throws CommandError that names the field. */
-export function checkSpec(spec: unknown, schema: z.ZodType = specSchema): void {
+/** The compiler demands a line here for every field of spec. */
+const FLAGS: { [F in keyof Required<VirtualServerSpec>]: string } = {
+  product: '--product',
+  image: '--image',
+  diskSize: '--disk-size',
+  sshKeys: '--ssh-key',
+  sshKeysFrom: '--ssh-key-from',
+  apiKeySecretRef: '--secret',
+  deletionPolicy: '--retain',
+  deletionProtection: '--protect',
+  sshCheck: '--ssh-check',
+  connectionSecretName: '--connection-secret',
+  expiresAt: '--expires-at',
+  ttl: '--ttl',
+  deletionDelay: '--deletion-delay',
+};
+
+interface SpecSource {
+  schema?: z.ZodType;
+  /** The file with the spec, if no flags set it. */
+  file?: string | undefined;
+  /** The flags for a set, by field. */
+  setFlags?: Readonly<Record<string, string>>;
+}
+
+/** Throws CommandError that names the flags, or the field of the file with the spec. */
+export function checkSpec(spec: object, { schema = specSchema, file, setFlags = {} }: SpecSource = {}): void {
   const parsed = schema.safeParse(spec);
   if (parsed.success) return;
-  const [issue] = parsed.error.issues;
-  throw new CommandError(EXIT.usage, `${['spec', ...(issue?.path ?? [])].join('.')}: ${issue?.message ?? ''}`);
+  const [{ path, message } = { path: [], message: '' }] = parsed.error.issues;
+  const field = ['spec', ...path].join('.');
+  if (file !== undefined) throw new CommandError(EXIT.usage, `--filename ${file}: ${field}: ${message}`);
+  const flags: Readonly<Record<string, string>> = { ...setFlags, ...FLAGS };
+  const own = path.findLast((part) => Object.hasOwn(flags, part));
+  const named = own === undefined ? culprits(spec, schema).map((each) => flags[each] ?? each) : [flags[String(own)]];
+  throw new CommandError(EXIT.usage, `${named.length === 0 ? field : named.join(', ')}: ${message}`);
+}
+
+/** The fields that contradict each other: without one of them, the spec would be valid. */
+function culprits(spec: object, schema: z.ZodType): string[] {
+  const { template } = spec as { template?: { spec: object } };
+  const fields = template === undefined ? spec : template.spec;
+  return Object.keys(fields).filter((field) => {
+    const { [field as keyof object]: _, ...others } = fields;
+    const rest = template === undefined ? others : { ...spec, template: { ...template, spec: others } };
+    return schema.safeParse(rest).success;
+  });
+}
+
+/** The public key that a flag names. Throws CommandError that names the flag. */
+function keyFor(textOrFile: string): string {
+  try {
+    return readPublicKey(textOrFile);
+  } catch (error) {
+    throw error instanceof CommandError ? new CommandError(error.exitCode, `--ssh-key: ${error.message}`) : error;
+  }
 }
 
 function reference(text: string): { name: string; key: string } {

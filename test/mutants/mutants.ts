@@ -129,6 +129,13 @@ export const MUTANTS: Mutant[] = [
     tests: ['test/unit/virtual-server/operations/order-named.test.ts'],
   },
   {
+    name: 'lists the members of a set in the order of a cache',
+    file: 'src/virtual-server-set/decision/situation.ts',
+    find: 'groups.members.sort((a, b) => inOrder(name, a.name, b.name));',
+    replace: 'groups.members.sort(() => 0);',
+    tests: ['test/unit/virtual-server-set/decision/set-plan.test.ts'],
+  },
+  {
     name: 'deletes a member for a template that no member can be ordered from',
     file: 'src/virtual-server-set/decision/situation.ts',
     find: 'const refused = keysProblem(spec.template.spec);',

@@ -179,6 +179,19 @@ describe('the chart', () => {
     expect(deployment).toHaveProperty('spec.template.metadata.labels.team', 'platform');
   });
 
+  it('gives commonAnnotations to every object that it can create, beside the annotations that it sets itself', async () => {
+    const all = ['connectionSecrets', 'sshCheck', 'metrics.secure'].map((name) => `${name}.enabled=true`);
+    const render = async (...more: string[]): Promise<Manifest[]> =>
+      manifestsIn(
+        await helm.render('--values', LEAST, ...set([...all, ...MONITORING, 'watchNamespaces={team-a}', ...more])),
+      );
+    const [before, after] = [await render(), await render('commonAnnotations.team=platform')];
+    expect(after.map(nameOf)).toEqual(before.map(nameOf));
+    expect(after.map(({ metadata }) => metadata.annotations)).toEqual(
+      before.map(({ metadata }) => ({ team: 'platform', ...metadata.annotations })),
+    );
+  });
+
   it('creates the ConfigMap that the Deployment mounts', async () => {
     const rendered = await helm.render('--values', LEAST, '--set=settings.resyncInterval=5m');
     const [config] = manifestsIn(rendered).filter(({ kind }) => kind === 'ConfigMap');
@@ -208,6 +221,21 @@ describe('the chart', () => {
     [String.raw`commonLabels.app\.kubernetes\.io/name=mine`, '/commonLabels/app.kubernetes.io~1name'],
     [String.raw`podLabels.app\.kubernetes\.io/component=mine`, '/podLabels/app.kubernetes.io~1component'],
     [String.raw`podLabels.helm\.sh/chart=mine`, '/podLabels/helm.sh~1chart'],
+    [String.raw`commonAnnotations.helm\.sh/hook=test`, '/commonAnnotations/helm.sh~1hook'],
+    [
+      String.raw`commonAnnotations.vps-operator\.dev/allow-deletion=true`,
+      '/commonAnnotations/vps-operator.dev~1allow-deletion',
+    ],
+    [
+      String.raw`commonAnnotations.argocd\.argoproj\.io/sync-options=Prune`,
+      '/commonAnnotations/argocd.argoproj.io~1sync-options',
+    ],
+    ['nameOverride=Web', '/nameOverride'],
+    ['strategy.type=Rolling', '/strategy/type'],
+    ['dnsPolicy=Host', '/dnsPolicy'],
+    ['hostAliases=web', '/hostAliases'],
+    ['extraObjects={1}', '/extraObjects/0'],
+    ['metrics.serviceMonitor.relabelings=drop', '/metrics/serviceMonitor/relabelings'],
   ])('refuses the value %s, and names it', async (value, named) => {
     await expect(helm.render('--values', LEAST, '--set', value)).rejects.toThrow(named);
   });

@@ -115,6 +115,20 @@ it('takes the token from a Secret if the chart is set to', async () => {
   }
 });
 
+it('takes the relabelings of the chart', async () => {
+  const relabelings = [{ sourceLabels: ['__meta_kubernetes_pod_node_name'], targetLabel: 'node' }];
+  const metricRelabelings = [{ action: 'drop', sourceLabels: ['__name__'], regex: 'nodejs_.*' }];
+  const values = join(folder, 'values.json');
+  const serviceMonitor = { enabled: true, relabelings, metricRelabelings };
+  await writeFile(values, JSON.stringify({ metrics: { serviceMonitor } }));
+  const only = '--show-only=templates/servicemonitor.yaml';
+  const file = join(folder, 'relabeled.yaml');
+  await writeFile(file, await helm.render('--values', LEAST, '--values', values, only));
+  const args = ['create', '--dry-run=server', '--validate=strict', '-o', 'json', '-f', file];
+  const { spec } = JSON.parse(await cluster.kubectl(...args)) as Found;
+  expect(spec?.endpoints).toMatchObject([{ relabelings, metricRelabelings }]);
+});
+
 interface Found {
   kind: string;
   metadata: { name: string; namespace?: string; labels: Record<string, string> };

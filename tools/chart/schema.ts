@@ -12,9 +12,19 @@ const OWN_LABELS = [
 ];
 /** Without the chart's own labels, whose keys would be in the object twice. Helm's error for `propertyNames` has a wrong path. */
 const LABELS: Schema = { ...STRINGS, properties: Object.fromEntries(OWN_LABELS.map((label) => [label, false])) };
+/**
+ * Without annotations that the chart sets itself, that make an object a hook, or that the operator obeys: `allow-deletion` would
+ * unprotect the CRDs.
+ */
+const COMMON_ANNOTATIONS: Schema = {
+  ...STRINGS,
+  properties: { 'argocd.argoproj.io/sync-options': false, 'kustomize.toolkit.fluxcd.io/prune': false },
+  patternProperties: { [String.raw`^(helm\.sh|vps-operator\.dev)/`]: false },
+};
 const ANY_OBJECT: Schema = { type: 'object' };
 const OBJECTS: Schema = { type: 'array', items: { type: 'object' } };
 const NAME = '^[a-z0-9]([-a-z0-9]*[a-z0-9])?$';
+const OVERRIDE: Schema = { type: 'string', maxLength: 50, pattern: `^(${NAME.slice(1, -1)})?$` };
 const NAMESPACED_NAME: Schema = { type: 'string', maxLength: 253, pattern: '^([a-z0-9]([-a-z0-9.]*[a-z0-9])?)?$' };
 /** A key of a ConfigMap or Secret. */
 const KEY: Schema = { type: 'string', pattern: '^[-._a-zA-Z0-9]+$' };
@@ -63,7 +73,8 @@ const OVERRIDES: Record<string, Schema> = {
       properties: { name: { type: 'string', minLength: 1 } },
     },
   },
-  fullnameOverride: { type: 'string', maxLength: 50, pattern: `^(${NAME.slice(1, -1)})?$` },
+  nameOverride: OVERRIDE,
+  fullnameOverride: OVERRIDE,
   // The names become part of an expression of the policies.
   'guards.operators': { type: 'array', items: { type: 'string', pattern: '^[^\'"\\\\\\s]+$' } },
   'metrics.secure.secretName': { type: 'string', minLength: 1 },
@@ -72,6 +83,8 @@ const OVERRIDES: Record<string, Schema> = {
   'metrics.serviceMonitor.interval': PROMETHEUS_DURATION,
   'metrics.serviceMonitor.scrapeTimeout': PROMETHEUS_DURATION,
   'metrics.serviceMonitor.labels': LABELS,
+  'metrics.serviceMonitor.relabelings': OBJECTS,
+  'metrics.serviceMonitor.metricRelabelings': OBJECTS,
   'metrics.prometheusRule.labels': LABELS,
   'metrics.dashboard.labels': LABELS,
   'metrics.dashboard.annotations': STRINGS,
@@ -92,13 +105,18 @@ const OVERRIDES: Record<string, Schema> = {
   'serviceAccount.name': NAMESPACED_NAME,
   replicas: { type: 'integer', minimum: 0 },
   resources: ANY_OBJECT,
+  strategy: { type: 'object', properties: { type: { enum: ['RollingUpdate', 'Recreate'] } } },
   terminationGracePeriodSeconds: { type: 'integer', minimum: 1 },
   nodeSelector: STRINGS,
   tolerations: OBJECTS,
   affinity: ANY_OBJECT,
   topologySpreadConstraints: { type: ['array', 'null'], items: { type: 'object' } },
+  hostAliases: OBJECTS,
+  dnsPolicy: { enum: ['', 'ClusterFirst', 'ClusterFirstWithHostNet', 'Default', 'None'] },
+  dnsConfig: ANY_OBJECT,
   podSecurityContext: ANY_OBJECT,
   commonLabels: LABELS,
+  commonAnnotations: COMMON_ANNOTATIONS,
   podLabels: LABELS,
   extraEnv: {
     type: 'array',
@@ -106,6 +124,7 @@ const OVERRIDES: Record<string, Schema> = {
   },
   extraVolumes: OBJECTS,
   extraVolumeMounts: OBJECTS,
+  extraObjects: { type: 'array', items: { type: ['object', 'string'] } },
 };
 
 function settingsSchema(): Schema {

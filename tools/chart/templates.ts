@@ -32,13 +32,24 @@ interface Manifest {
 }
 
 /** A key that `rendered` replaces by lines of a template. The yaml library would quote the lines. */
-const placeholder = (name: 'labels' | 'keep' | 'keepCrd' | 'moreLabels'): string => `TEMPLATE_${name}`;
+const placeholder = (
+  name: 'labels' | 'keep' | 'keepCrd' | 'moreLabels' | 'commonAnnotations' | 'annotations',
+): string => `TEMPLATE_${name}`;
 const LINES: Record<string, (indent: number) => string> = {
   [placeholder('labels')]: (indent) => `{{- include "vps-operator.labels" . | nindent ${indent} }}`,
   [placeholder('keep')]: () => 'helm.sh/resource-policy: keep',
   [placeholder('keepCrd')]: (indent) => {
     const margin = ' '.repeat(indent);
     return `{{- if .Values.crds.keep }}\n${margin}helm.sh/resource-policy: keep\n${margin}{{- end }}`;
+  },
+  // Beside other annotations.
+  [placeholder('commonAnnotations')]: (indent) => {
+    const margin = ' '.repeat(indent);
+    return `{{- with .Values.commonAnnotations }}\n${margin}{{- toYaml . | nindent ${indent} }}\n${margin}{{- end }}`;
+  },
+  [placeholder('annotations')]: (indent) => {
+    const margin = ' '.repeat(indent);
+    return `{{- with include "vps-operator.annotations" (list . dict) }}\n${margin}{{- . | nindent ${indent} }}\n${margin}{{- end }}`;
   },
   [placeholder('moreLabels')]: (indent) => {
     const margin = ' '.repeat(indent);
@@ -64,14 +75,18 @@ function templated(manifest: Manifest, { labels = [], annotations = [] }: Record
   const { name, namespace, labels: own = {}, annotations: ownAnnotations = {} } = manifest.metadata;
   const added = (names: string[]): [string, string][] => names.map((one) => [one, '']);
   const rest = Object.entries(own).filter(([label]) => !COMMON.test(label));
-  const all = Object.fromEntries([...added(annotations), ...Object.entries(ownAnnotations)]);
+  const entries = [...added(annotations), ...Object.entries(ownAnnotations)];
+  const all =
+    entries.length === 0
+      ? { [placeholder('annotations')]: '' }
+      : { annotations: Object.fromEntries([...added([placeholder('commonAnnotations')]), ...entries]) };
   return rendered({
     ...manifest,
     metadata: {
       name,
       ...(namespace !== undefined && { namespace: NAMESPACE }),
       labels: Object.fromEntries([...added([placeholder('labels')]), ...rest, ...added(labels)]),
-      ...(Object.keys(all).length > 0 && { annotations: all }),
+      ...all,
     },
   });
 }

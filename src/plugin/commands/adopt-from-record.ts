@@ -43,7 +43,9 @@ export async function adoptFromRecord(context: Context, options: FromRecordOptio
       'The operator cancels each server when its object is deleted, unless deletionPolicy is Retain.',
       'Make sure that no object in another cluster holds one of these servers.',
     ]);
-    if (!(await agreed(context, `Adopt the servers as shown (${adoptions.length})?`))) throw unchanged();
+    const { length } = adoptions;
+    const question = length === 1 ? 'Adopt the server as shown?' : `Adopt the servers as shown (${length})?`;
+    if (!(await agreed(context, question))) throw unchanged();
   }
   const failed = await annotateAll(
     context,

@@ -7,6 +7,7 @@ import { CommandError, EXIT } from '../failure.ts';
 import { duration } from '../progress.ts';
 import { NOT_REPORTED } from '../readiness.ts';
 import { columns, data } from '../table.ts';
+import { plural } from '../totals.ts';
 import { clean } from '../terminal.ts';
 
 export async function showCatalog(context: Context, secret: string | undefined): Promise<void> {
@@ -73,7 +74,9 @@ function remarks(catalog: ServerCatalog, now: number): string[] {
   return [
     "RAM and disk sizes in the provider's units",
     ...(observedAt === undefined ? [] : [`unchanged for ${duration(now - Date.parse(observedAt))}`]),
-    ...(cut ? [`shortened: the provider lists ${counts.products} products and ${counts.images} images`] : []),
+    ...(cut
+      ? [`shortened: the provider lists ${plural(counts.products, 'product')} and ${plural(counts.images, 'image')}`]
+      : []),
     ...(readyOf(catalog)?.status === 'True' ? [] : [state(catalog)]),
   ];
 }

@@ -1,7 +1,7 @@
 /** `kubectl vps doctor`: what a maintainer asks first, on one screen. It only reads, and shows no Secret. */
 import { version } from '../../base/version.ts';
 import { checkDefinitions, checkApiServer, checkPolicies } from '../checks/installation.ts';
-import { checkKeys, checkObjects, readNamespace } from '../checks/namespace.ts';
+import { checkKeys, checkObjects, readNamespace, secretsOf } from '../checks/namespace.ts';
 import { checkOperator } from '../checks/operator.ts';
 import { checkProvider } from '../checks/provider.ts';
 import { checkRights } from '../checks/rights.ts';
@@ -26,16 +26,16 @@ async function examine({ cluster, now }: Context, operatorNamespace: string): Pr
   try {
     const server = await checkApiServer(cluster, now);
     let operator: string | undefined;
-    const [operators, policies, rights, held] = await Promise.all([
+    const [operators, policies, held] = await Promise.all([
       seen('operator', async () => {
         const { findings, version: found } = await checkOperator(cluster, { namespace: operatorNamespace, plugin });
         operator = found;
         return findings;
       }),
       seen('guards', () => checkPolicies(cluster)),
-      seen('rights', () => checkRights(cluster, operatorNamespace)),
       readNamespace(cluster),
     ]);
+    const rights = await seen('rights', () => checkRights(cluster, operatorNamespace, secretsOf(held)));
     const definitions = await seen('CRDs', async () => [await checkDefinitions(cluster, operator)]);
     const namespace = [
       ...(await seen('key', () => checkKeys(cluster, held))),

@@ -1,4 +1,5 @@
 /** `kubectl vps list`: all servers and sets in a table, once or whenever one changes. */
+import { InvalidArgumentError } from 'commander';
 import { GROUP, SERVER_PLURAL, SERVER_SINGULAR, SET_PLURAL, SET_SINGULAR } from '../../api/names.ts';
 import { isDeepEqual } from '../../base/deep-equal.ts';
 import { keyOf } from '../../kube/resource.ts';
@@ -24,12 +25,12 @@ const CUSTOM = 'custom-columns=';
 
 export const LIST_FORMATS = ['table', 'wide', 'name', 'json', 'yaml'] as const;
 
-/** The formats of `list`, and `custom-columns=...`. Throws CommandError for any other. */
+/** The formats of `list`, and `custom-columns=...`. Throws InvalidArgumentError for any other. */
 export function listFormat(text: string): string {
   if (text.startsWith(CUSTOM)) parseColumns(text.slice(CUSTOM.length));
   else if (!LIST_FORMATS.some((format) => format === text)) {
     const valid = [...LIST_FORMATS, `${CUSTOM}HEADER:PATH`].join(', ');
-    throw new CommandError(EXIT.usage, `unknown output format ${JSON.stringify(text)}: use one of ${valid}`);
+    throw new InvalidArgumentError(`Use one of ${valid}.`);
   }
   return text;
 }

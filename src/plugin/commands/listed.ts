@@ -38,7 +38,7 @@ export async function adoptListed(context: Context, options: ListedOptions): Pro
       'The operator cancels each server when its object is deleted, unless deletionPolicy is Retain.',
       'Make sure that no object in another namespace or cluster holds one of these servers.',
     ],
-    question: (count) => `Adopt the servers as shown (${count})?`,
+    question: (count) => (count === 1 ? 'Adopt the server as shown?' : `Adopt the servers as shown (${count})?`),
     change: ({ namespace, name, identifier = '' }, object) => ({
       what: `${namespace}/${name}`,
       done: `adopts ${identifier}`,
@@ -60,7 +60,7 @@ export async function startOver(context: Context, name: string | undefined, opti
       'The operator orders a new server for each object, which costs money.',
       'It leaves the old servers alone.',
     ],
-    question: (count) => `Order new servers as shown (${count})?`,
+    question: (count) => (count === 1 ? 'Order a new server as shown?' : `Order new servers as shown (${count})?`),
     change: (row, object) => ({
       what: `${row.namespace}/${row.name}`,
       done: 'starts over',

@@ -25,6 +25,7 @@ import { CommandError, EXIT } from '../failure.ts';
 import { followGoal } from '../follow.ts';
 import { conditionOf, inWords } from '../readiness.ts';
 import { isInteractive } from '../terminal.ts';
+import { plural } from '../totals.ts';
 
 export interface LoginOptions {
   /** Name of the Secret. */
@@ -79,7 +80,8 @@ export async function login(context: Context, options: LoginOptions): Promise<vo
       `kubectl vps doctor${cluster.where}`,
     ]);
   const { counts } = seen?.status ?? {};
-  const offers = counts === undefined ? '' : `: ${counts.products} products, ${counts.images} images`;
+  const offers =
+    counts === undefined ? '' : `: ${plural(counts.products, 'product')}, ${plural(counts.images, 'image')}`;
   print(context, [`the provider accepts the key${offers}`, show]);
 }
 
@@ -263,16 +265,17 @@ export async function logout(context: Context, { secret, yes }: LogoutOptions): 
   if (users.length > 0) {
     const names = users.slice(0, 3).map(({ metadata }) => metadata.name);
     const more = users.length > names.length ? ` and ${users.length - names.length} more` : '';
+    const [use, whose] = users.length === 1 ? ['uses', 'of it'] : ['use', 'of them'];
     throw new CommandError(
       EXIT.failed,
-      `${names.join(', ')}${more} use Secret ${secret}: without the key, the operator could not cancel their servers`,
+      `${names.join(', ')}${more} ${use} Secret ${secret}: without the key, the operator could cancel no server ${whose}`,
       [`kubectl vps list${cluster.where}`],
     );
   }
   const catalogs = ((await cluster.listOf(CATALOG_PLURAL)) as ServerCatalog[]).filter(
     ({ spec }) => spec.apiKeySecretRef.name === secret,
   );
-  if (!yes && !(await agreed(context, `Delete Secret ${secret} and ${catalogs.length} catalogs?`))) {
+  if (!yes && !(await agreed(context, `Delete Secret ${secret} and ${plural(catalogs.length, 'catalog')}?`))) {
     tell(context, ['nothing was changed']);
     return;
   }

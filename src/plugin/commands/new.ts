@@ -11,20 +11,18 @@ import {
   SET_PLURAL,
   SET_SINGULAR,
 } from '../../api/names.ts';
-import { specSchema } from '../../api/virtual-server.ts';
 import { pricesIn } from '../../virtual-server/decision/price.ts';
 import { SET_NAME, setSpecSchema } from '../../api/virtual-server-set.ts';
 import type { ServerCatalog } from '../../api/server-catalog.ts';
-import { findCatalog } from '../catalogs.ts';
+import { findCatalog, requireOffered } from '../catalogs.ts';
 import { requireName } from '../cluster.ts';
 import { print, type Context } from '../context.ts';
 import { CommandError, EXIT } from '../failure.ts';
 import { askForDiskSize, askForImage, askForKey, askForProduct } from '../questions.ts';
-import { setSpecFrom, type SetFlags } from '../set-flags.ts';
+import { SET_FLAGS, setFlagIn, setSpecFrom, type SetFlags } from '../set-flags.ts';
 import { checkSpec, specFrom, type SpecFlags } from '../spec-flags.ts';
 import { data } from '../table.ts';
 import { isInteractive, type Terminal } from '../terminal.ts';
-import { requireIdentifier } from './resolve.ts';
 
 export type NewOptions = SpecFlags &
   SetFlags & {
@@ -34,6 +32,9 @@ export type NewOptions = SpecFlags &
     label: Readonly<Record<string, string>>;
     annotation: Readonly<Record<string, string>>;
   };
+
+/** A manifest can be written without an API server, so the command does not wait long for one. */
+const CATALOG_MS = 3000;
 
 /** Values for missing answers, to check the flags before asking. */
 const EXAMPLE = { product: 'product', image: 'image', diskSize: 1, sshKeys: ['ssh-ed25519 AAAA'] };
@@ -64,7 +65,10 @@ async function manifestOf(context: Context, name: string, options: NewOptions) {
   check({ ...(missing.length > 0 && EXAMPLE), ...given }, options);
   if (missing.length > 0 && !isInteractive(context.terminal))
     throw new CommandError(EXIT.usage, `not a terminal: pass ${missing.join(', ')}`);
-  const spec = missing.length > 0 ? await ask(context, given, options) : given;
+  const catalog = await catalogFor(context, options);
+  // A server that exists may have a product that the provider no longer sells.
+  if (catalog !== undefined && options.adopt === undefined) requireOffered(catalog, given, context.cluster.where);
+  const spec = missing.length > 0 ? await ask(context, given, catalog) : given;
   check(spec, options);
   const { set, adopt } = options;
   const adopts: Record<string, string> = adopt === undefined ? {} : { [ADOPT_ANNOTATION]: adopt };
@@ -85,11 +89,10 @@ function requireKind(name: string, options: NewOptions): void {
   const { set, adopt } = options;
   requireName(name, set ? SET_KIND : SERVER_KIND);
   if (set && !SET_NAME.holds(name)) throw new CommandError(EXIT.usage, SET_NAME.message);
-  const [field] = set ? [] : Object.keys(setSpecFrom(options));
-  if (field !== undefined) throw new CommandError(EXIT.usage, `${field} is a field of a set: pass --set`);
+  const flag = set ? undefined : setFlagIn(options);
+  if (flag !== undefined) throw new CommandError(EXIT.usage, `${flag} is for a set: pass --set too`);
   if (adopt === undefined) return;
   if (set) throw new CommandError(EXIT.usage, 'pass either --set or --adopt, not both: a set orders its servers');
-  requireIdentifier(adopt);
 }
 
 type Spec = Record<string, unknown>;
@@ -102,7 +105,7 @@ function whole(spec: Spec, options: NewOptions): Spec {
 }
 
 function check(spec: Spec, options: NewOptions): void {
-  checkSpec(whole(spec, options), options.set ? setSpecSchema : specSchema);
+  checkSpec(whole(spec, options), options.set ? { schema: setSpecSchema, setFlags: SET_FLAGS } : {});
 }
 
 function missingFlags({ product, image, diskSize, sshKeys, sshKeysFrom }: Spec): string[] {
@@ -114,13 +117,15 @@ function missingFlags({ product, image, diskSize, sshKeys, sshKeysFrom }: Spec):
   ];
 }
 
+/** The command also works without a catalog, without the right to read it, and without an API server. */
+async function catalogFor({ cluster }: Context, { secret }: NewOptions): Promise<ServerCatalog | undefined> {
+  const signal = AbortSignal.timeout(CATALOG_MS);
+  return findCatalog(cluster, secret ?? DEFAULT_API_KEY_SECRET, signal).catch(() => undefined);
+}
+
 /** Asks for the values that no flag sets. */
-async function ask({ terminal, cluster }: Context, given: Spec, { secret }: NewOptions): Promise<Spec> {
-  // The prompts also work without a catalog, or without the right to read it.
-  const [catalog, servers] = await Promise.all([
-    findCatalog(cluster, secret ?? DEFAULT_API_KEY_SECRET).catch(() => undefined),
-    cluster.list(false).catch(() => []),
-  ]);
+async function ask({ terminal, cluster }: Context, given: Spec, catalog: ServerCatalog | undefined): Promise<Spec> {
+  const servers = await cluster.list(false).catch(() => []);
   if (catalog?.status?.products === undefined) sayUnknown(terminal, catalog);
   const io = { input: terminal.input, output: terminal.err };
   const lists = catalog?.status ?? {};

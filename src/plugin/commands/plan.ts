@@ -30,6 +30,7 @@ import {
   type Scene,
 } from '../plan-servers.ts';
 import { outcomeOfSet } from '../plan-sets.ts';
+import { plural } from '../totals.ts';
 
 export interface PlanOptions {
   filename: string[];
@@ -120,7 +121,8 @@ export async function showPlan(context: Context, options: PlanOptions): Promise<
   const report: PlanReport = { changes, prices, notes };
   terminal.out.write(render(report, output, terminal.paint));
   const refused = changes.filter(({ verb }) => verb === 'refuse').length;
-  if (refused > 0) throw new CommandError(EXIT.failed, `${refused} of ${changes.length} objects would be refused`);
+  if (refused > 0)
+    throw new CommandError(EXIT.failed, `${refused} of ${plural(changes.length, 'object')} would be refused`);
   return changes.some(({ verb }) => verb !== 'none');
 }
 

@@ -75,6 +75,8 @@ interface Wanted {
   fields: Record<string, unknown>;
   spec: object;
   described: { labels?: Record<string, string>; annotations?: Record<string, string> };
+  /** The file with the spec, if no flags set it. */
+  file?: string;
 }
 
 async function wantedBy({ terminal }: Context, old: VirtualServer, options: ReplaceOptions): Promise<Wanted> {
@@ -100,6 +102,7 @@ async function wantedBy({ terminal }: Context, old: VirtualServer, options: Repl
     fields: isObject(spec) ? spec : {},
     spec: isObject(spec) ? spec : {},
     described: metadata as Wanted['described'],
+    file,
   };
 }
 
@@ -109,7 +112,7 @@ async function order(context: Context, old: VirtualServer, wanted: Wanted): Prom
   const { name: oldName } = old.metadata;
   const name = wanted.name ?? nextName(oldName);
   requireName(name);
-  checkSpec(wanted.spec);
+  checkSpec(wanted.spec, { file: wanted.file });
   const { connectionSecretName, expiresAt = '' } = wanted.spec as Partial<VirtualServer['spec']>;
   if ((timeOf(expiresAt) ?? Infinity) <= now())
     throw new CommandError(

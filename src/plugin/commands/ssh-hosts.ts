@@ -18,6 +18,7 @@ import {
   type SshHost,
 } from '../ssh-hosts.ts';
 import { data } from '../table.ts';
+import { plural } from '../totals.ts';
 
 interface Chosen {
   allNamespaces: boolean;
@@ -39,7 +40,7 @@ export async function writeSshConfig(
   const { hosts, notes } = await chosen(context, names, options);
   const file = knownHostsFile(options);
   const config = sshConfig(hosts, file, notes);
-  if (options.write || options.knownHosts !== undefined) await writeKnownHosts(file, hosts);
+  if (options.write || options.knownHosts !== undefined) await writeKnownHosts(file, hosts, options);
   if (!options.write) {
     context.terminal.out.write(config);
     if (options.knownHosts === undefined)
@@ -49,7 +50,7 @@ export async function writeSshConfig(
   const path = join(folder(), 'config');
   await replaceFile(path, config);
   tell(context, [
-    `wrote ${hosts.length} hosts to ${path}`,
+    `wrote ${plural(hosts.length, 'host')} to ${path}`,
     `put this line at the top of ~/.ssh/config, once: Include ${INCLUDED}`,
   ]);
 }
@@ -65,7 +66,7 @@ export async function showInventory(context: Context, options: InventoryOptions)
   // First, because a path that ssh cannot read is refused before anything is written.
   const found = inventory(hosts, file);
   const host = hosts.find(({ name }) => name === wanted);
-  await writeKnownHosts(file, hosts);
+  await writeKnownHosts(file, hosts, options);
   if (wanted !== undefined) {
     context.terminal.out.write(data(host === undefined ? {} : hostVariables(host, file), 'json'));
     return;
@@ -106,12 +107,17 @@ function withLabels(listed: unknown): VirtualServer {
   return { ...object, metadata: { ...object.metadata, ...(labels && { labels }) } };
 }
 
-async function writeKnownHosts(file: string, hosts: readonly SshHost[]): Promise<void> {
-  const before = await readFile(file, 'utf8').catch((error: unknown) => {
-    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return '';
-    throw unwritable(file, error as Error);
-  });
-  await replaceFile(file, knownHostsText(before, hosts));
+async function writeKnownHosts(file: string, hosts: readonly SshHost[], { knownHosts }: Chosen): Promise<void> {
+  try {
+    const before = await readFile(file, 'utf8').catch((error: unknown) => {
+      if ((error as NodeJS.ErrnoException).code === 'ENOENT') return '';
+      throw unwritable(file, error as Error);
+    });
+    await replaceFile(file, knownHostsText(before, hosts));
+  } catch (error) {
+    const isWrongFlag = knownHosts !== undefined && error instanceof CommandError;
+    throw isWrongFlag ? new CommandError(EXIT.usage, `--known-hosts: ${error.message}`) : error;
+  }
 }
 
 /** In one step, so that no ssh reads half a file. A link stays, and the file that it names is replaced. */

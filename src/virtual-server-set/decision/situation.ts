@@ -36,8 +36,18 @@ export function groupsOf(set: VirtualServerSet, objects: readonly VirtualServer[
         groups.orphans.push(object);
     }
   }
-  groups.orphans.sort((a, b) => (ordinalOf(name, a.metadata.name) ?? 0) - (ordinalOf(name, b.metadata.name) ?? 0));
+  groups.members.sort((a, b) => inOrder(name, a.name, b.name));
+  for (const objects of [groups.orphans, groups.released])
+    objects.sort((a, b) => inOrder(name, a.metadata.name, b.metadata.name));
   return groups;
+}
+
+/** By ordinal: a cache has objects in the order of their last change, and the messages would change with each one. */
+function inOrder(set: string, a: string, b: string): number {
+  const [first, second] = [ordinalOf(set, a), ordinalOf(set, b)];
+  if (first !== undefined && second !== undefined) return first - second;
+  if (first !== second) return first === undefined ? 1 : -1;
+  return a < b ? -1 : 1;
 }
 
 /** Everything that the rules and the status need to know about a set at one moment. */

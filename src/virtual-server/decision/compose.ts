@@ -9,7 +9,7 @@ import {
 } from '../../controller/conditions.ts';
 import { sentences } from '../../controller/commands.ts';
 import { currentReason, TYPES_WITH_EVENT, hasTrait, type ConditionType, type Reason } from '../../api/conditions.ts';
-import { ADOPT_ANNOTATION, PAUSED_ANNOTATION } from '../../api/names.ts';
+import { ADOPT_ANNOTATION, PAUSED_ANNOTATION, TAKE_OVER_ANNOTATION } from '../../api/names.ts';
 import { openReason } from '../../api/open.ts';
 import { newerRecord, type ServerRecord } from '../../api/record.ts';
 import type { VirtualServer, VirtualServerStatus } from '../../api/virtual-server.ts';
@@ -45,18 +45,28 @@ export interface Parts {
   connection?: ConnectionCondition | undefined;
 }
 
-const pending = (isPaused: boolean): Verdict => ({
-  reason: 'Pending',
-  message: isPaused
-    ? 'The operator orders nothing while the object is paused'
-    : 'The operator is about to order the server',
-});
+/** The first verdict. An object may get its record before its first status, as one does that takes over a server. */
+function pending(object: VirtualServer, record: ServerRecord | undefined): Verdict {
+  const message = isPaused(object) ? 'orders nothing while the object is paused' : nextStep(object, record);
+  return { reason: 'Pending', message: `The operator ${message}` };
+}
+
+function nextStep(object: VirtualServer, record: ServerRecord | undefined): string {
+  const { identifier, task } = record ?? {};
+  if (identifier !== undefined) return `is about to read server ${identifier}`;
+  return task === undefined ? announcedIn(object) : `is about to look at task ${task} of its order`;
+}
+
+function announcedIn({ metadata: { annotations = {} } }: VirtualServer): string {
+  if (annotations[TAKE_OVER_ANNOTATION] !== undefined) return 'is about to take over the server of a deleted object';
+  return annotations[ADOPT_ANNOTATION] === undefined ? 'is about to order the server' : 'is about to adopt a server';
+}
 
 /** The API server has accepted what it had refused. */
 function resumed(object: VirtualServer, record: ServerRecord | undefined): Verdict {
   if (isLetGo(object))
     return { reason: 'Deleting', message: 'The operator is done with this object. Other finalizers keep it' };
-  if (record === undefined || !holdsSomething(record)) return pending(isPaused(object));
+  if (record === undefined || !holdsSomething(record)) return pending(object, record);
   return { reason: 'Pending', message: 'The operator continues: the API server accepts its writes again' };
 }
 
@@ -85,7 +95,7 @@ export function compose(object: VirtualServer, parts: Parts, now: number): Virtu
   // Fields copied from another object describe another server, so they must not appear next to this object's record.
   const isCopied = before !== undefined && before.owner !== parts.record?.owner;
   const fields = parts.fields ?? (isCopied ? {} : ofSameServer(kept, parts.record));
-  const first = present === last ? pending(paused) : resumed(object, parts.record);
+  const first = present === last ? pending(object, parts.record) : resumed(object, parts.record);
   const verdict = parts.verdict ?? (present.some(({ type }) => type === 'Ready') ? undefined : first);
   const { record } = parts;
   const advised = <F extends Finding>(finding: F, ...more: Reason[]): F => {

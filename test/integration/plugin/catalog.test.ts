@@ -83,6 +83,44 @@ describe('kubectl vps catalog of a catalog that is not ready', () => {
 });
 
 describe('kubectl vps new', () => {
+  it('refuses what the catalog does not have, if there is a catalog with whole lists', async () => {
+    const world = await createWorld({ operator: false });
+    const plugin = await createPlugin(folder(), world.namespace);
+    const run = (...words: string[]) =>
+      plugin.kubectl(['vps', 'new', 'web', ...COMPLETE, '--ssh-key', SSH_KEY, ...words]);
+    expect((await run('--product', 'VPSX5')).code).toBe(0);
+    await putCatalog(world);
+    expect(await run()).toMatchObject({ code: 0, stderr: '' });
+    const refused = await run('--product', 'VPSX5');
+    expect([refused.code, refused.stdout]).toEqual([2, '']);
+    expect(refused.stderr).toBe(
+      'kubectl vps: --product "VPSX5" is not in the catalog catalog, which has VPSX4, VPSX8, VPSX16, VPSX32\n' +
+        '  did you mean --product VPSX4?\n' +
+        '  kubectl vps catalog   # shows what you can order\n',
+    );
+    for (const [flag = '', value = '', valid] of [
+      ['--image', 'debian', 'cloudinit-debian-trixie.raw.gz, '],
+      // Of the other type of disk.
+      ['--disk-size', '81920', '5120, 10240, 20480, 40960'],
+    ]) {
+      const { code, stderr } = await run(flag, value, '--apply');
+      expect([code, stderr]).toEqual([2, expect.stringMatching(`^kubectl vps: ${flag} .* which has ${valid}`)]);
+    }
+    expect(await world.get('web')).toBeUndefined();
+    // A server that exists may have a product that is no longer sold.
+    expect((await run('--product', 'VPSX5', '--adopt', 'vs1')).code).toBe(0);
+    // Another Secret may be of another provider account.
+    expect((await run('--product', 'VPSX5', '--secret', 'other')).code).toBe(0);
+  });
+
+  it('takes what a list that was cut may lack', async () => {
+    const world = await createWorld({ operator: false });
+    const plugin = await createPlugin(folder(), world.namespace);
+    await putCatalog(world, { ...LISTS, counts: { products: 5, images: 4, diskSizes: 9 } });
+    const words = ['--product=VPSX5', '--image=debian', '--disk-size=1', '--ssh-key', SSH_KEY];
+    expect((await plugin.kubectl(['vps', 'new', 'web', ...words])).code).toBe(0);
+  });
+
   it('writes a manifest that the API server accepts, and applies nothing', async () => {
     const flags = [
       ...COMPLETE,
@@ -169,10 +207,10 @@ describe('kubectl vps new', () => {
     });
     expect(template).toMatchObject({ metadata: { labels: { tier: 'front' } }, spec: { product: 'VPSX4' } });
     for (const [words, says] of [
-      [['--paused'], 'paused is a field of a set: pass --set'],
-      [['--max-surge', '1'], 'strategy is a field of a set: pass --set'],
+      [['--paused'], '--paused is for a set: pass --set too'],
+      [['--max-surge', '1'], '--max-surge is for a set: pass --set too'],
       [['--set', '--max-surge', 'some'], '--max-surge'],
-      [['--set', '--max-surge', '101%'], 'spec.strategy.rollingUpdate.maxSurge: '],
+      [['--set', '--max-surge', '101%'], '--max-surge: '],
       [['--set', '--label', 'vps-operator.dev/set=x'], 'spec.template.metadata.labels: '],
       [['--label', 'front'], 'Use KEY=VALUE.'],
     ] as const)
@@ -193,12 +231,12 @@ describe('kubectl vps new', () => {
     expect(await codes('web', ...COMPLETE, ...key, '--adopt', 'two words')).toEqual([2, '']);
     expect(await codes('web', ...COMPLETE, '--ssh-key-from', 'nonsense')).toEqual([2, '']);
     for (const [words, field] of [
-      [['--ttl', 'banana'], /spec\.ttl: .*such as 72h/],
-      [['--expires-at', 'tomorrow'], /spec\.expiresAt: .*such as 2027-01-31T18:00:00Z/],
-      [['--expires-at', '2099-01-31T18:00:00Z', '--ttl', '72h'], /spec: set expiresAt or ttl, not both/],
+      [['--ttl', 'banana'], /--ttl: .*such as 72h/],
+      [['--expires-at', 'tomorrow'], /--expires-at: .*such as 2027-01-31T18:00:00Z/],
+      [['--expires-at', '2099-01-31T18:00:00Z', '--ttl', '72h'], /--expires-at, --ttl: set expiresAt or ttl, not both/],
       [['--ssh-check', 'direct'], /--ssh-check.* choices are None, Proxy, Direct/],
-      [['--image', ''], /spec\.image: /],
-      [['--retain', '--ttl', '72h'], /spec: .*ttl require deletionPolicy: Delete/],
+      [['--image', ''], /--image: /],
+      [['--retain', '--ttl', '72h'], /--retain, --ttl: .*ttl require deletionPolicy: Delete/],
     ] as const) {
       const { code, stdout, stderr } = await run('web', ...COMPLETE, ...key, ...words);
       expect([code, stdout, stderr]).toEqual([2, '', expect.stringMatching(field)]);
@@ -306,7 +344,7 @@ describe.skipIf(noTerminal !== undefined)('kubectl vps new on a terminal', () =>
   it('refuses an invalid flag before it asks', async () => {
     const session = plugin.terminal('kubectl vps new web --ttl banana');
     expect([await session.ended, session.text()]).toEqual([2, expect.not.stringContaining('Product')]);
-    expect(session.text()).toMatch(/spec\.ttl: .*such as 72h/);
+    expect(session.text()).toMatch(/--ttl: .*such as 72h/);
   });
 
   it.each([

@@ -26,14 +26,33 @@ describe('completion', () => {
     await putCatalog(world);
     await world.startOperator();
     await readyServer(world, 'web');
-    expect(await offered('sta')).toEqual(['status', 'start-over', ':4']);
-    expect(await offered('status', '')).toEqual(['web', ':4']);
+    expect(await offered('sta')).toEqual([
+      'status\tshow one server or one set on one screen; without a name, list all',
+      'start-over\torder new servers for copied or restored objects, and leave the old servers alone',
+      ':4',
+    ]);
+    expect(await offered('rollout', 'h')).toEqual(['history\tlist the revisions of a set', ':4']);
+    expect(await offered('status', '')).toEqual(['web\tAvailable', ':4']);
     expect(await offered('status', 'web', '')).toEqual([':4']);
     expect(await offered('wait', '--for', '')).toEqual(['ready', 'deleted', 'delete', ':4']);
-    expect(await offered('new', 'db', '--product', '')).toEqual(['VPSX4', 'VPSX8', 'VPSX16', 'VPSX32', ':4']);
-    expect(await offered('new', 'db', '--product=VPSX8')).toEqual(['--product=VPSX8', ':4']);
+    expect(await offered('new', 'db', '--product', '')).toEqual([
+      'VPSX4\t1 GB RAM',
+      'VPSX8\t2 GB RAM',
+      'VPSX16\t4 GB RAM',
+      'VPSX32\t8 GB RAM',
+      ':4',
+    ]);
+    expect(await offered('new', 'db', '--product=VPSX8')).toEqual(['--product=VPSX8\t2 GB RAM', ':4']);
+    expect(await offered('new', 'db', '--image', 'cloudinit-d')).toEqual([
+      'cloudinit-debian-trixie.raw.gz\tDebian 13 (trixie)',
+      ':4',
+    ]);
     expect(await offered('new', 'db', '--disk-size', '4')).toEqual(['40960', ':4']);
-    expect(await offered('resolve', 'web', '--n')).toEqual(['--namespace', '--not-created', ':4']);
+    expect(await offered('resolve', 'web', '--n')).toEqual([
+      '--namespace\tnamespace (default: the namespace of the context)',
+      '--not-created\tyou checked: the order created no server',
+      ':4',
+    ]);
     expect(await offered('ssh', 'web', '-i', '')).toEqual([':0']);
     expect(await offered('status', '--context', 'none', '')).toEqual([':4']);
     expect(await offered('list', '-o', '')).toEqual(['table', 'wide', 'name', 'json', 'yaml', ':4']);
@@ -41,9 +60,20 @@ describe('completion', () => {
     expect(await offered('status', '--namespace', world.namespace.slice(0, -1))).toContain(world.namespace);
     expect(await offered('status', '--context', '')).toHaveLength(2);
     expect(await offered('wait', 'web', '')).toEqual([':4']);
-    expect(await offered('wait', 'other', '')).toEqual(['web', ':4']);
-    expect(await offered('scp', 'notes.txt', 'w')).toEqual(['web:', ':2']);
+    expect(await offered('wait', 'other', '')).toEqual(['web\tAvailable', ':4']);
+    expect(await offered('scp', 'notes.txt', 'w')).toEqual(['web:\tAvailable', ':2']);
     expect(await offered('replace', 'web', '-f', '')).toEqual([':0']);
+  });
+
+  it('offers bare words to a shell that asks for no descriptions', async () => {
+    const { stdout } = await plugin.kubectl(['__completeNoDesc', 'vps', 'sta']);
+    expect(stdout.trim().split('\n')).toEqual(['status', 'start-over', ':4']);
+  });
+
+  it('shows no control characters or shell syntax in a description of the provider', async () => {
+    const images = [{ name: 'i', description: 'Debian\t13\n`touch code` $(touch code) \u001b[31m \u202e "x"' }];
+    await putCatalog(world, { ...LISTS, images });
+    expect(await offered('new', 'db', '--image', '')).toEqual(['i\tDebian 13 touch code (touch code) 31m x', ':4']);
   });
 
   it('offers no text of the provider that the completion scripts of older kubectl versions would expand', async () => {
@@ -55,7 +85,7 @@ describe('completion', () => {
       ['--product', 'VPSX9'],
       ['--image', 'cloudinit-debian-trixie.raw.gz'],
     ]) {
-      const completed = await plugin.shell(`kubectl __complete vps new db ${flag} '' | sed '$d' > words
+      const completed = await plugin.shell(`kubectl __completeNoDesc vps new db ${flag} '' | sed '$d' > words
         bash -c 'compgen -W "$(cat words)"'`);
       expect([completed.code, completed.stdout.trim()]).toEqual([0, only]);
     }

@@ -127,7 +127,7 @@ describe('kubectl vps doctor', () => {
     expect([code, stderr]).toEqual([1, 'kubectl vps: one check failed\n']);
     expect(stdout).toMatch(/^✓ CRDs +installed; you may not read their version$/m);
     expect(stdout).toMatch(
-      /^– operator +cannot be seen: .*cannot get resource "leases".*\n +an administrator can grant it: kubectl create role get-leases .* --resource=leases.coordination.k8s.io && kubectl create rolebinding get-leases-of-stranger /m,
+      /^– operator +cannot be seen: .*cannot get resource "leases".*\n +an administrator can grant it: kubectl create role get-leases-\S+-of-stranger .* --resource=leases.coordination.k8s.io --resource-name=\S+ && kubectl create rolebinding get-leases-\S+-of-stranger /m,
     );
     expect(stdout).toMatch(
       /^– guards +cannot be seen: .*validatingadmissionpolic.*\n.* clusterrole list-validatingadmissionpolic/m,
@@ -140,6 +140,22 @@ describe('kubectl vps doctor', () => {
       /^– +you may not read the operator's log \(logs\); missing: list pods in \S+, get pods\/log in \S+$/m,
     );
     expect(stdout).toMatch(/^– objects +cannot be seen: .*virtualservers/m);
+    expect(stdout).not.toMatch(/vps-operator-edit|clusterrole=edit/);
+    // An administrator pastes what is printed for the rights; then nothing is missing.
+    const plugin = await createPlugin(folder(), world.namespace);
+    const grants = [...stdout.matchAll(/grant it: (kubectl create role (?:read|change|order|store)-.*)$/gm)];
+    expect(grants.length).toBe(7);
+    for (const [, grant = ''] of grants) expect((await plugin.shell(grant)).stderr).toBe('');
+    const rights = async (): Promise<string> => {
+      const again = await stranger.kubectl(['vps', 'doctor', `--operator-namespace=${world.namespace}`]);
+      return again.stdout.split('\n').find((line) => / rights /.test(line)) ?? '';
+    };
+    await world.until(async () => (await rights()).includes("read the operator's log"), 'the roles to take effect');
+    expect(await rights()).toContain('store and delete keys');
+    const role = await plugin.kubectl(['get', 'role', 'store-keys-of-stranger', '-o', 'jsonpath={.rules}']);
+    expect(JSON.parse(role.stdout)).toEqual([
+      { apiGroups: [''], resources: ['secrets'], resourceNames: ['vps-api-key'], verbs: ['get', 'patch'] },
+    ]);
   });
 
   it('works without operator and guards, without CRDs, and without an API server', async () => {

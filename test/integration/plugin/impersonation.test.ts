@@ -75,7 +75,7 @@ describe('impersonation', () => {
     expect([pasted.code, pasted.stderr]).toEqual([1, expect.stringContaining('User "jane" cannot patch')]);
 
     const completed = await plugin.kubectl(['__complete', 'vps', 'status', ...flags, '']);
-    expect(completed.stdout).toMatch(/^web\n/);
+    expect(completed.stdout).toMatch(/^web\t/);
     const withoutRights = await plugin.kubectl(['__complete', 'vps', 'status', '--as=jane', '']);
     expect(withoutRights.stdout).toMatch(/^:4\n/);
   });

@@ -49,7 +49,7 @@ describe('kubectl vps list', () => {
   it.each([
     [
       ['list', '-o', 'xml'],
-      'unknown output format "xml": use one of table, wide, name, json, yaml, custom-columns=HEADER:PATH',
+      "option '-o, --output <format>' argument 'xml' is invalid. Use one of table, wide, name, json, yaml, custom-columns=HEADER:PATH.",
     ],
     [['list', '--sort', 'size'], 'Allowed choices are name, state, product, price, ends, age'],
     [['list', '--watch', '-o', 'json'], '--watch shows a table'],

@@ -37,7 +37,7 @@ describe('kubectl vps login', () => {
 
     const refused = await plugin.kubectl(['vps', 'logout', '--secret', 'mine', '--yes']);
     expect([refused.code, refused.stdout]).toEqual([1, '']);
-    expect(refused.stderr).toMatch(/web use Secret mine: without the key, the operator could not cancel their servers/);
+    expect(refused.stderr).toMatch(/web uses Secret mine: without the key, the operator could cancel no server of it/);
     await world.delete('web');
     await world.waitGone('web');
     const removed = await plugin.kubectl(['vps', 'logout', '--secret', 'mine', '--yes']);

@@ -149,7 +149,7 @@ describe('kubectl vps logs', () => {
     const refused = await stranger.kubectl(['vps', 'logs', 'web', `--operator-namespace=${world.namespace}`]);
     expect([refused.code, refused.stdout]).toEqual([1, '']);
     expect(refused.stderr).toMatch(
-      /cannot list resource "pods".*\n {2}an administrator can grant it: kubectl create rolebinding \S+ --namespace=\S+ --clusterrole=view/,
+      /cannot list resource "pods".*\n {2}an administrator can grant it: kubectl create role list-pods-of-\S+ --namespace=\S+ --verb=list --resource=pods && /,
     );
     // This control plane fills no view role: grant what the page lists.
     const rights = 'kubectl create role logs --verb=get,list --resource=pods,pods/log';

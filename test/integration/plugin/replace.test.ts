@@ -116,7 +116,7 @@ describe('kubectl vps replace', () => {
       [['--yes'], 1, /there is already a VirtualServer web-v2: pass another name with --name/],
       [['--yes', '--name', 'web'], 1, /there is already a VirtualServer web:/],
       [['--yes', '--name', 'Web'], 2, /invalid VirtualServer name/],
-      [['--yes', '--image', ''], 2, /spec\.image: /],
+      [['--yes', '--image', ''], 2, /--image: /],
       [['--yes', '--expires-at', '2020-01-01T00:00:00Z'], 2, /expired at 2020-01-01T00:00:00Z/],
     ] as const) {
       const result = await plugin.kubectl(['vps', 'replace', 'web', ...flags]);

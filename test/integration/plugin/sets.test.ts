@@ -199,9 +199,9 @@ describe('kubectl vps new --set', () => {
   });
 
   it.each([
-    [['--ttl', '72h'], /spec\.template: expiresAt and ttl are not allowed in a set/],
-    [['--image', ''], /spec\.template\.spec\.image: /],
-    [['--replicas', '10001'], /spec\.replicas: /],
+    [['--ttl', '72h'], /--ttl: expiresAt and ttl are not allowed in a set/],
+    [['--image', ''], /--image: /],
+    [['--replicas', '10001'], /--replicas: /],
     [['--replicas', 'many'], /--replicas.* Use a number of servers, such as 3/],
     [['--adopt', 'vs1'], /either --set or --adopt/],
   ])('refuses %j', async (flags, why) => {
@@ -216,7 +216,7 @@ describe('kubectl vps new --set', () => {
       [['--set', 'a'.repeat(58)], /the name of a set must be a DNS label of at most 57 characters/],
       [['--set', 'a.b'], /the name of a set must be a DNS label/],
       [['--set', 'set/web'], /invalid VirtualServerSet name "set\/web"/],
-      [['web', '--replicas', '2'], /replicas is a field of a set: pass --set/],
+      [['web', '--replicas', '2'], /--replicas is for a set: pass --set too/],
     ] as const) {
       const { code, stdout, stderr } = await plugin.kubectl(['vps', 'new', ...words, ...COMPLETE]);
       expect([code, stdout, stderr]).toEqual([2, '', expect.stringMatching(why)]);
@@ -233,17 +233,25 @@ describe('completion', () => {
     const program = createProgram({ terminal, version: '1', exitWith: () => undefined });
     const where = ['--kubeconfig', cluster().kubeconfigPath, '-n', world.namespace];
     const offered = (...words: string[]): Promise<string[]> => complete(program, [...where, ...words]);
-    expect(await offered('status', '')).toEqual(['web-0', 'set/web', ':4']);
-    expect(await offered('wait', 's')).toEqual(['set/web', ':4']);
-    expect(await offered('ssh', '')).toEqual(['web-0', ':4']);
-    expect(await offered('rollout', '')).toEqual(['status', 'pause', 'resume', 'restart', 'undo', 'history', ':4']);
-    expect(await offered('rollout', 'undo', '')).toEqual(['web', ':4']);
+    expect(await offered('status', '')).toEqual(['web-0\tNotReported', 'set/web\tScaling', ':4']);
+    expect(await offered('wait', 's')).toEqual(['set/web\tScaling', ':4']);
+    expect(await offered('ssh', '')).toEqual(['web-0\tNotReported', ':4']);
+    expect((await offered('rollout', '')).map((line) => line.split('\t')[0])).toEqual([
+      'status',
+      'pause',
+      'resume',
+      'restart',
+      'undo',
+      'history',
+      ':4',
+    ]);
+    expect(await offered('rollout', 'undo', '')).toEqual(['web\tScaling', ':4']);
     expect(await offered('rollout', 'undo', 'web', '')).toEqual([':4']);
-    expect(await offered('rollout', 'status', '--w')).toEqual(['--watch', ':4']);
+    expect(await offered('rollout', 'status', '--w')).toEqual(['--watch\twait until it is finished', ':4']);
     expect(await offered('rollout', 'status', '--watch=')).toEqual(['--watch=true', '--watch=false', ':4']);
     expect(await offered('new', '--set', '')).toEqual([':4']);
     const path = collectionOf(VIRTUAL_SERVERS, world.namespace);
     await cluster().http.call({ method: 'DELETE', path });
-    expect(await offered('status', '')).toEqual(['set/web', ':4']);
+    expect(await offered('status', '')).toEqual(['set/web\tScaling', ':4']);
   });
 });

@@ -79,7 +79,7 @@ it.skipIf(!hasRootSshd)(
     await plugin.shell('echo "other ssh-rsa AAAA" > real; ln -s real link; kubectl vps ssh-config --known-hosts link');
     expect((await plugin.shell('readlink link; cat real')).stdout).toMatch(/^real\nother ssh-rsa AAAA\nvps-/);
     // A folder cannot be replaced, and no draft stays behind.
-    expect(await plugin.shell('mkdir full; kubectl vps ssh-config --known-hosts full')).toMatchObject({ code: 1 });
+    expect(await plugin.shell('mkdir full; kubectl vps ssh-config --known-hosts full')).toMatchObject({ code: 2 });
     expect((await plugin.shell('ls | grep -E "^(full|real|link|kh)[.]"')).stdout).toBe('');
     expect(await plugin.shell('kubectl vps ssh-config none')).toMatchObject({ code: 3 });
     expect(await plugin.shell('kubectl vps ssh-config web -A')).toMatchObject({ code: 2 });

@@ -329,9 +329,22 @@ describe('the plugin, if it cannot do its work', () => {
     const refused = await stranger.kubectl(['vps', 'status']);
     expect([refused.code, refused.stderr]).toEqual([1, expect.stringMatching(/cannot list resource "virtualservers"/)]);
     const [, grant = ''] = /an administrator can grant it: (kubectl .*)$/m.exec(refused.stderr) ?? [];
-    expect(grant).toMatch(/--clusterrole=vps-operator-view --serviceaccount=\S+:stranger$/);
-    expect((await plugin.shell(grant)).code).toBe(0);
-    await world.until(async () => (await stranger.kubectl(['vps', 'status'])).code === 0, 'the role to take effect');
+    expect(grant).toMatch(
+      /create role list-virtualservers-of-stranger .*--verb=list --resource=virtualservers\.vps-operator\.dev &&/,
+    );
+    expect(grant).toMatch(/--role=list-virtualservers-of-stranger --serviceaccount=\S+:stranger$/);
+    const granted = async (text: string, words: string[]): Promise<void> => {
+      expect((await plugin.shell(text)).code).toBe(0);
+      await world.until(async () => (await stranger.kubectl(words)).code === 0, 'the role to take effect');
+    };
+    await granted(grant, ['vps', 'cost']);
+    // The right to one server is no right to another one.
+    for (const name of ['web', 'db']) await world.create(virtualServer(name));
+    const [, ofWeb = ''] =
+      /grant it: (kubectl .*)$/m.exec((await stranger.kubectl(['vps', 'status', 'web'])).stderr) ?? [];
+    expect(ofWeb).toMatch(/ --verb=get --resource=virtualservers\.vps-operator\.dev --resource-name=web &&/);
+    await granted(ofWeb, ['vps', 'status', 'web']);
+    expect((await stranger.kubectl(['vps', 'status', 'db'])).stderr).toContain('cannot get resource "virtualservers"');
   });
 
   it('reports that the CRD is not installed', async () => {

@@ -1,7 +1,7 @@
 /** Peers hold connections to the probe port of a real operator while orders are in flight. */
 import { describe, expect, it, onTestFinished } from 'vitest';
 import type { VirtualServer } from '../../../src/api/virtual-server.ts';
-import { probe, slowPeers, type Target } from '../../fixtures/slow-peers.ts';
+import { probe, slowPeers, type SlowPeers, type Target } from '../../fixtures/slow-peers.ts';
 import { SSH_KEY, virtualServer, withSpec } from '../../fixtures/virtual-server.ts';
 import { CREATE } from '../support/creates.ts';
 import { spawnOperator } from '../support/process.ts';
@@ -25,10 +25,15 @@ function ordered(world: World, name: string): string[] {
   return own.map(({ identifier }) => identifier);
 }
 
+interface Attacked {
+  target: Target;
+  attack: SlowPeers;
+}
+
 /** Starts an operator with a probe port, and 140 slow connections to it until the test ends. */
-async function attackedOperator(world: World) {
+async function attackedOperator(world: World): Promise<Attacked> {
   // Orders stay in flight for as long as the test needs.
-  const operator = spawnOperator(world, [`--health-probe-bind-address=${HOST}:0`, '--create-timeout=60s']);
+  spawnOperator(world, [`--health-probe-bind-address=${HOST}:0`, '--create-timeout=60s']);
   const served = () => world.log.find(({ msg }) => msg === 'serving pages');
   await world.until(() => served() !== undefined, 'the pages to be served');
   const target: Target = { host: HOST, port: Number(served()?.['port']) };
@@ -37,7 +42,7 @@ async function attackedOperator(world: World) {
   const attack = slowPeers(target, { count: 140, from, talk: true });
   onTestFinished(() => attack.stop());
   await world.until(() => attack.made() >= 140, 'the connections');
-  return { operator, target, attack };
+  return { target, attack };
 }
 
 function allReady(world: World): Promise<VirtualServer[]> {
@@ -45,11 +50,11 @@ function allReady(world: World): Promise<VirtualServer[]> {
 }
 
 /** The answers that the kubelet gets during the work. */
-async function probesDuring(target: Target, work: Promise<unknown>): Promise<(number | string)[]> {
+async function probesDuring({ target, attack }: Attacked, work: Promise<unknown>): Promise<(number | string)[]> {
   const answers = [];
   const over = new AbortController();
   const done = work.finally(() => over.abort());
-  while (!over.signal.aborted) answers.push(await probe(target, '/livez', KUBELET));
+  while (!over.signal.aborted) answers.push(await probe(target, '/livez', KUBELET, attack));
   await done;
   return answers;
 }
@@ -57,21 +62,22 @@ async function probesDuring(target: Target, work: Promise<unknown>): Promise<(nu
 describe('an operator whose probe port is full of slow connections', () => {
   it('stays alive for the kubelet, and orders each server once', async () => {
     const world = await createWorld({ operator: false });
-    const { target, attack } = await attackedOperator(world);
+    const attacked = await attackedOperator(world);
+    const { attack } = attacked;
     const held = world.simulator.faults.inject({
       match: CREATE,
       times: NAMES.length,
       action: { kind: 'hang', after: true },
     });
     await createServers(world);
-    const answers = await probesDuring(target, held.met);
+    const answers = await probesDuring(attacked, held.met);
     // Long enough for every limit and deadline to take effect, and for the peers to reconnect.
     const before = attack.made();
     const again = world.until(() => attack.made() >= before + 280, 'the connections to be made again');
-    answers.push(...(await probesDuring(target, again)));
+    answers.push(...(await probesDuring(attacked, again)));
     held.release();
     const ready = allReady(world);
-    answers.push(...(await probesDuring(target, ready)));
+    answers.push(...(await probesDuring(attacked, ready)));
     expect(answers.length).toBeGreaterThan(10);
     expect(answers.filter((status) => status !== 200)).toEqual([]);
     for (const { metadata, status } of await ready) expect(ordered(world, metadata.name)).toEqual([status?.identifier]);

@@ -88,7 +88,7 @@ async function probesBeside(peers: SlowPeersOptions, probesFrom: string): Promis
   const answers = [];
   // Long enough to reach every limit and deadline, and for the peers to reconnect.
   for (const before = attack.made(); attack.made() < before + 2 * peers.count;) {
-    answers.push(await probe(target, '/livez', probesFrom));
+    answers.push(await probe(target, '/livez', probesFrom, attack));
     expect(attack.open()).toBeGreaterThan(0);
   }
   return answers;

@@ -59,3 +59,17 @@ describe.each(commands.map((command) => [command.name(), command] as const))('ku
     expect(anchors).toContain(anchor);
   });
 });
+
+it('groups the commands by what a user wants', () => {
+  const { program: fresh, shown } = program();
+  fresh.outputHelp();
+  const headings = [...shown().matchAll(/^([A-Z][a-z ]+):$/gm)].map(([, heading]) => heading);
+  expect(headings).toEqual(['Options', 'See', 'Change', 'Log in', 'Plan and undo', 'Set up']);
+  const [, setUp = ''] = shown().split('\nSet up:\n');
+  expect([...setUp.matchAll(/^ {2}([a-z-]+) /gm)].map(([, name]) => name)).toEqual([
+    'login',
+    'logout',
+    'doctor',
+    'help',
+  ]);
+});

@@ -233,7 +233,7 @@ describe('custom columns', () => {
   });
 
   it.each(['', 'NAME', 'NAME:', ':.metadata.name', 'NAME:metadata.name'])('are refused: %j', (spec) => {
-    expect(() => parseColumns(spec)).toThrow('use for example custom-columns=NAME:.metadata.name');
+    expect(() => parseColumns(spec)).toThrow('Use for example custom-columns=NAME:.metadata.name');
   });
 
   it('run no code', () => {

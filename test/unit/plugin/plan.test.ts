@@ -381,7 +381,7 @@ describe('a member that a set deletes', () => {
       metadata: { ...object.metadata, annotations: { ...object.metadata.annotations, ...giving } },
     }));
     expect([verb, cancelled]).toEqual(['release', []]);
-    expect(detail).toContain('deletes web-1, whose servers are not cancelled');
+    expect(detail).toContain('deletes web-1, whose server is not cancelled');
   });
 
   it.each([
@@ -396,7 +396,7 @@ describe('a member that a set deletes', () => {
       sceneOf(members),
     );
     expect([verb, cancelled]).toEqual(['release', []]);
-    expect(detail).toMatch(/deletes web-\d, whose servers are not cancelled/);
+    expect(detail).toMatch(/deletes web-\d, whose server is not cancelled/);
   });
 });
 

@@ -52,6 +52,42 @@ describe('the page that the message of a set ends with', () => {
   });
 });
 
+describe('the order in which a cache has the members', () => {
+  const lost: MemberShape = { reason: 'CreateOutcomeUnknown', message: 'Lost' };
+  const gone: MemberShape = { reason: 'ServerMissing', message: 'Gone' };
+  const wrong: MemberShape = { reason: 'InvalidSpec', message: 'Wrong', ordered: false };
+  const kept: MemberShape = { spec: { deletionProtection: true } };
+  const slow: MemberShape = { reason: 'Creating', message: 'Starting' };
+  const OLDER: MemberShape = { spec: { image: 'older/image' } };
+
+  it.each<[string, SetShape, MemberShape[], string]>([
+    [
+      'unresolved ones',
+      { replicas: 3 },
+      [lost, lost, lost],
+      'web-0 is CreateOutcomeUnknown: Lost. Also unresolved: web-1, web-2',
+    ],
+    ['blocked ones', { replicas: 3 }, [wrong, wrong, wrong], 'web-0 is InvalidSpec: Wrong. Also blocked: web-1, web-2'],
+    ['unavailable ones', { replicas: 3 }, [gone, gone, gone], 'web-0 is ServerMissing: Gone.'],
+    ['new ones', { replicas: 3 }, [slow, slow, slow], 'waiting for web-0, web-1, web-2 to become available'],
+    ['protected ones', { replicas: 0 }, [kept, kept, kept], 'The same is true of'],
+    ['ones with several earlier templates', { replicas: 3 }, [OLD, OLDER, OLD], '3 members to replace'],
+  ])('changes nothing in the plan for %s', (_what, shape, shapes, message) => {
+    const set = webSet(shape);
+    const objects = shapes.map((given, ordinal) => member(set, ordinal, given));
+    const released = [3, 4].map((ordinal) => {
+      const object = member(set, ordinal);
+      return { ...object, metadata: { ...object.metadata, labels: {} } };
+    });
+    const all = [...objects, ...released];
+    const [first, ...others] = [all, all.toReversed(), [...all.slice(2), ...all.slice(0, 2)]].map((given) =>
+      planSet(set, { objects: given, live: true }, NOW),
+    );
+    expect(first && messageOf(first)).toContain(message);
+    for (const other of others) expect(other).toEqual(first);
+  });
+});
+
 describe('scaling up', () => {
   it('creates the lowest free ordinals', () => {
     expect(does(plan({ replicas: 3 }, [undefined, {}]))).toEqual(['create web-0', 'create web-2']);
