@@ -124,8 +124,8 @@ export const MUTANTS: Mutant[] = [
   {
     name: 'visits a server that was ordered by name only at the next resync, whenever it expires',
     file: 'src/virtual-server/operations/look.ts',
-    find: "return next.record?.mode === 'named' ? mirrored :",
-    replace: "return next.record?.mode === 'named' ? { ...mirrored, when } :",
+    find: "return isInLine ? without(next, 'record') : mirroredFirst(next, when);",
+    replace: "return isInLine ? { ...without(next, 'record'), when } : mirroredFirst(next, when);",
     tests: ['test/unit/virtual-server/operations/order-named.test.ts'],
   },
   {
@@ -1567,8 +1567,8 @@ export const MUTANTS: Mutant[] = [
   {
     name: 'leaves the annotation behind the mirror until the next resync',
     file: 'src/virtual-server/operations/look.ts',
-    find: '{ ...mirrored, when: { ...when, visitAfterMs: 0 } };',
-    replace: '{ ...mirrored, when };',
+    find: "return { ...without(next, 'record'), when: { ...when, visitAfterMs: 0 } };",
+    replace: "return { ...without(next, 'record'), when };",
     tests: ['--project', 'unit', 'test/unit/virtual-server/operations/look.test.ts'],
   },
   {

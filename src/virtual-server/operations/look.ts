@@ -142,7 +142,10 @@ export function seen(at: View, before: Held, known: Held, found: LookedAt): Outc
   const next = endVisit(at, parts, when, memo, record === before || isNoted ? undefined : record);
   // With the time of readiness, a ttl may be over already, and nothing else would lead to the next visit.
   if (!deleting && isToExpire(at, record)) return { ...next, when: NOW };
-  return next.record !== undefined && canFollow(at, before, record, isAvailable) ? mirroredFirst(next, when) : next;
+  if (next.record === undefined || !canFollow(at, before, record, isAvailable)) return next;
+  // The identifier in the annotation leads to the server, but not to the time from which a ttl counts.
+  const isInLine = record.mode === 'named' && object.spec.ttl === undefined;
+  return isInLine ? without(next, 'record') : mirroredFirst(next, when);
 }
 
 /**
@@ -193,6 +196,5 @@ function canFollow(
  * The next visit brings the annotation in line, when nothing is more urgent (shared/pace.ts); that of a named order is in line.
  */
 function mirroredFirst(next: Outcome, when: Pause): Outcome {
-  const mirrored = without(next, 'record');
-  return next.record?.mode === 'named' ? mirrored : { ...mirrored, when: { ...when, visitAfterMs: 0 } };
+  return { ...without(next, 'record'), when: { ...when, visitAfterMs: 0 } };
 }

@@ -74,11 +74,26 @@ describe('the first order', () => {
     ['an expiry', { expiresAt: '2026-01-02T00:03:00Z' }],
   ])('is visited when its server expires by %s, before the next resync', async (_, spec) => {
     const first = await visit(web({ spec }), { ordersNamed: true, answers: { named: accepted, task: creating } });
-    const ready = await next(first, NOW + MINUTE, {
+    let ready = await next(first, NOW + MINUTE, {
       answers: { task: { state: 'complete', identifier: IDENTIFIER }, server: named },
     });
     expect(shownBy(ready).reason).toBe('Available');
+    // The annotation gets the start of the ttl first.
+    if ('ttl' in spec) ready = await next(ready, NOW + MINUTE, { answers: { server: named } });
     expect(ready.requeueAfterMs).toBe(2 * MINUTE);
+  });
+
+  it('gets the start of a ttl into the annotation at once, since the status may be lost', async () => {
+    const fresh = web({});
+    const first = await visit(
+      { ...fresh, spec: { ...fresh.spec, ttl: '72h' } },
+      { ordersNamed: true, answers: { named: accepted, task: creating } },
+    );
+    const over = { task: { state: 'complete', identifier: IDENTIFIER }, server: named } as const;
+    const ready = await next(first, NOW + MINUTE, { answers: over });
+    expect(ready.requeueAfterMs).toBe(0);
+    const later = await next(ready, NOW + MINUTE, { answers: over });
+    expect(annotatedRecordOf(later.object as VirtualServer)).toHaveProperty('readyAt');
   });
 
   it('leaves nothing if the provider certainly created nothing', async () => {
