@@ -3,7 +3,7 @@
  * still accept the status, which is a separate resource. Pure.
  */
 import { FINALIZER, RECORD_ANNOTATION } from '../../api/names.ts';
-import type { ServerRecord } from '../../api/record.ts';
+import { isNamed, type ServerRecord } from '../../api/record.ts';
 import type { VirtualServer, VirtualServerStatus } from '../../api/virtual-server.ts';
 import { ended } from '../../base/text.ts';
 import { eventOf, type EventNote } from '../../controller/conditions.ts';
@@ -90,6 +90,7 @@ function consequence({ object, deleting }: View, { record, unwritten }: RefusedW
   if (unwritten !== undefined) return unwritten.says;
   const stored = knownRecord(object);
   const isNew = (field: keyof ServerRecord): boolean => record?.[field] !== undefined && stored?.[field] === undefined;
+  if (record && isNamed(record) && isNew('attempt')) return 'The operator orders nothing before the order is stored';
   if (isNew('identifier')) return `Server ${record?.identifier ?? ''} may run and cost money`;
   if (isNew('task'))
     return `The provider has accepted the order as task ${record?.task ?? ''}, and its server may cost money`;

@@ -9,6 +9,7 @@ import type { Verdict } from '../../controller/conditions.ts';
 import { durationText, timestamp } from '../../base/duration.ts';
 import { capitalized, ended } from '../../base/text.ts';
 import { callProblem } from '../../accounts/decision/failure.ts';
+import { ResponseError } from '../../provider/error.ts';
 import type { NamedOutcome, OrderBody, Session } from '../../provider/types.ts';
 import { denied, graceOf, isProven, pauseOf } from '../decision/absence.ts';
 import { decide } from '../decision/decide.ts';
@@ -33,9 +34,8 @@ import {
   namedClaim,
   sentAgain,
 } from '../decision/named.ts';
-import { ON_CHANGE } from '../decision/next.ts';
 import { orderNotCreated, orderRefused } from '../decision/order-answer.ts';
-import { endVisit, failed, goOn, lacking, parked, retryLater, withoutKey } from '../decision/outcome.ts';
+import { endVisit, failed, goOn, jittered, lacking, parked, retryLater, withoutKey } from '../decision/outcome.ts';
 import { LISTED } from '../decision/sentences.ts';
 import type { Operation, Outcome } from '../decision/types.ts';
 import { withMemo, type View } from '../decision/view.ts';
@@ -103,7 +103,11 @@ export async function dueToRepeat(
   const answer = await readServer(record.identifier, record.account, session, visit.object);
   const read = visit.view();
   if (answer.type === 'server') return goOn(shownMemo(read, record.identifier));
-  if (answer.type === 'failed') return failed(read, 'order', answer.error);
+  if (answer.type === 'failed') {
+    // As the provider answers for a server that is still being created.
+    const exists = answer.error instanceof ResponseError && answer.error.status === 409;
+    return exists ? waiting(read, record, capitalized(callProblem(answer.error))) : failed(read, 'order', answer.error);
+  }
   // Your word is about what was sent before it, so nothing is sent after it (decide.ts, attemptCreatedNothing).
   if (saysNotCreated(read.object, record) || saysGone(read.object, record)) return answered(read, record);
   const isInUse = record.sent.inUse === true;
@@ -308,5 +312,6 @@ function unanswered(view: View, record: Named): Outcome {
   const message =
     `Order ${record.attempt} of server ${record.identifier} was sent again for a day, and the provider neither carries it out nor ` +
     'refuses it';
-  return parked(view, { verdict: { reason: 'CreateOutcomeUnknown', message }, when: ON_CHANGE });
+  const afterMs = jittered(view.timing.resyncMs, view);
+  return parked(view, { verdict: { reason: 'CreateOutcomeUnknown', message }, when: { operation: 'order', afterMs } });
 }

@@ -1,5 +1,6 @@
 /** An order under an identifier of the operator: sent again until the provider has answered it, and never for a deletion. */
 import { describe, expect, it } from 'vitest';
+import { KubeError } from '../../../../src/kube/error.ts';
 import { ProviderError, ResponseError } from '../../../../src/provider/error.ts';
 import type { NamedOutcome } from '../../../../src/provider/types.ts';
 import { NOT_CREATED_ANNOTATION, SERVER_GONE_ANNOTATION } from '../../../../src/api/names.ts';
@@ -233,6 +234,21 @@ describe('an order without an answer', () => {
     expect(shownBy(listed).reason).toBe('Creating');
   });
 
+  it('waits for a server of which the provider says that it is being created', async () => {
+    const first = await ordering(lost);
+    const answers = { server: new ResponseError(409, 'still being created', { said: 'still being created' }) };
+    const busy = await next(first, NOW + TIMING.takeoverMs + 1, { answers });
+    expect(sentIn(busy)).toBe(0);
+    expect(shownBy(busy).reason).toBe('Creating');
+  });
+
+  it('is not sent if the API server refuses to store the claim', async () => {
+    const refusesMetadata = new KubeError('Forbidden', 'a policy forbids it', { status: 403 });
+    const refused = await ordering(accepted, { refusesMetadata, fails: true });
+    expect(refused.requests).toEqual([]);
+    expect(shownBy(refused).message).toContain('The operator orders nothing before the order is stored');
+  });
+
   it('is not sent again once spec has changed: another one follows when the absence is proven', async () => {
     const first = await ordering(lost);
     const spec = { ...first.object?.spec, product: 'VPSX8' } as VirtualServer['spec'];
@@ -284,6 +300,8 @@ describe('an order without an answer', () => {
     const late = await next(first, NOW + 25 * HOUR, denied, 'other');
     expect(sentIn(late)).toBe(0);
     expect(shownBy(late).reason).toBe('CreateOutcomeUnknown');
+    // The server may appear all the same.
+    expect(late.requeueAfterMs).toBeLessThanOrEqual(TIMING.resyncMs);
   });
 
   it('is never sent again for an object that is being deleted', async () => {
