@@ -1,6 +1,6 @@
 /**
  * Orders a server under an identifier that the client has chosen, as the public service offers it: 409 if the identifier is in
- * use. The request may be repeated, so it goes over a shared connection. What follows for the object:
+ * use. It goes over a shared connection. What follows for the object:
  * virtual-server/operations/order-named.ts.
  */
 import type { Caller } from './caller.ts';
@@ -40,7 +40,7 @@ export async function sendNamedOrder(
   };
   try {
     const target = endpoints.server(identifier);
-    const call = { operation: 'createServer', method: 'POST', target, timeoutMs, isRepeatable: true } as const;
+    const call = { operation: 'createServer', method: 'POST', target, timeoutMs } as const;
     const answer = await caller.call({ ...call, body: JSON.stringify(body) }, 'low', check);
     return namedOutcome(answer, caller, endpoints);
   } catch (fault) {

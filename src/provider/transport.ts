@@ -21,8 +21,6 @@ export interface Exchange {
   redactor: Redactor;
   /** Default: the usual timeout (ms). */
   timeoutMs?: number;
-  /** A POST that may be sent again. */
-  isRepeatable?: true;
 }
 
 export interface ProviderAnswer {
@@ -117,8 +115,8 @@ export class Transport implements Wire {
   }
 
   /**
-   * What may be repeated is sent again once, over a new connection, if an idle one turns out to be dead. Not a DELETE: what was
-   * read before it may no longer be true.
+   * A GET is sent again once, over a new connection, if an idle one turns out to be dead. Not a DELETE: what was read before
+   * it may no longer be true; and not a POST, of whose two answers the second would hide what the first request did.
    */
   async #collected(exchange: Exchange, deadline: Deadline): Promise<Answer> {
     const agent = this.#agent;
@@ -126,8 +124,7 @@ export class Transport implements Wire {
     try {
       return await collect(agent, options, deadline, BODY);
     } catch (error) {
-      const mayRepeat = exchange.method === 'GET' || exchange.isRepeatable === true;
-      if (!mayRepeat || !isIdleDeath(error)) throw error;
+      if (exchange.method !== 'GET' || !isIdleDeath(error)) throw error;
       // The other idle connections may be dead too.
       if (agent === this.#agent) this.#renewAgent();
       return collect(this.#agent, options, deadline, BODY);

@@ -16,8 +16,22 @@ export const MUTANTS: Mutant[] = [
   {
     name: 'believes the refusal of a repeated named order although an earlier request may have created the server',
     file: 'src/virtual-server/operations/order-named.ts',
-    find: 'return afterNamedAnswer(visit.view(), own, answer, isAbsent);',
-    replace: 'return afterNamedAnswer(visit.view(), own, answer, isAbsent || first === undefined);',
+    find: "first === undefined ? (isAbsent ? 'absent' : 'unknown') : 'none'",
+    replace: "first === undefined ? 'absent' : 'none'",
+    tests: ['test/unit/virtual-server/operations/order-named.test.ts'],
+  },
+  {
+    name: 'takes denials from before a request of a named order for denials of what it created',
+    file: 'src/virtual-server/operations/order-named.ts',
+    find: 'withEvidence(withoutPlan(view.memo), { sent, denials: undefined });',
+    replace: 'withEvidence(withoutPlan(view.memo), { sent });',
+    tests: ['test/unit/virtual-server/operations/order-named.test.ts'],
+  },
+  {
+    name: 'forgets the server of a named order that was refused in the end',
+    file: 'src/virtual-server/operations/order-named.ts',
+    find: "if (earlier === 'none') return withoutClaim(record);",
+    replace: "if (earlier !== 'unknown') return withoutClaim(record);",
     tests: ['test/unit/virtual-server/operations/order-named.test.ts'],
   },
   {
@@ -1103,7 +1117,7 @@ export const MUTANTS: Mutant[] = [
   {
     name: 'repeats a DELETE whose idle connection died, without the reads before it',
     file: 'src/provider/transport.ts',
-    find: 'if (!mayRepeat || !isIdleDeath(error)) throw error;',
+    find: "if (exchange.method !== 'GET' || !isIdleDeath(error)) throw error;",
     replace: 'if (!isIdleDeath(error)) throw error;',
     tests: ['--project', 'unit', 'test/unit/provider/idle-connection.test.ts'],
   },

@@ -4,17 +4,17 @@
  * again, since at most one server at a time has the identifier; so there is no journal, and no question to a person.
  */
 import { createHash } from 'node:crypto';
-import { isNamed, type Named } from '../../api/record.ts';
+import { isNamed, type Named, type ServerRecord } from '../../api/record.ts';
 import type { Verdict } from '../../controller/conditions.ts';
 import { durationText, timestamp } from '../../base/duration.ts';
-import { capitalized, ended } from '../../base/text.ts';
+import { capitalized, cut, ended } from '../../base/text.ts';
 import { callProblem } from '../../accounts/decision/failure.ts';
 import { ResponseError } from '../../provider/error.ts';
 import type { NamedOutcome, OrderBody, Session } from '../../provider/types.ts';
 import { denied, graceOf, isProven, pauseOf } from '../decision/absence.ts';
 import { decide } from '../decision/decide.ts';
 import { saysGone, saysNotCreated } from '../decision/inputs.ts';
-import { withoutClaim } from '../decision/known-record.ts';
+import { withFailedOrder, withoutClaim } from '../decision/known-record.ts';
 import {
   withEvidence,
   withoutDenials,
@@ -44,6 +44,8 @@ import type { Visit } from '../visit.ts';
 import { readServer } from './reads.ts';
 import { readSshKeys } from './ssh-keys.ts';
 
+/** Maximum length of the provider's text in the record, in characters. */
+const MAX_SAID = 200;
 /** How long the write of the claim justifies the request (ms). */
 const CLAIM_MS = 30_000;
 
@@ -114,7 +116,7 @@ export async function dueToRepeat(
   if (!answer.counts) {
     visit.suspectKey();
     // Another key may see another account, in which the same order would create a second server.
-    return answer.detail === LISTED
+    return answer.detail === LISTED && !isRepeatedTooLong(record, read)
       ? waiting(read, record, capitalized(LISTED))
       : invisible(read, record, answer.detail);
   }
@@ -182,7 +184,7 @@ async function claimAndSend(
     session,
     body,
     first,
-    isAbsent = first !== undefined,
+    isAbsent = false,
   }: {
     session: Session;
     body: OrderBody;
@@ -196,7 +198,8 @@ async function claimAndSend(
   // The write fails if the object has changed, so it is a live read too: the object exists, and wants a server.
   // Nothing is on its way if the write fails, whether it was carried out or not.
   const sent: Sent = { attempt: claim.attempt, at: claim.sent.at, answer: 'other' };
-  const memo = withEvidence(withoutPlan(view.memo), { sent });
+  // What was denied before says nothing about this request.
+  const memo = withEvidence(withoutPlan(view.memo), { sent, denials: undefined });
   await visit.commit({ name: 'claim', next: goOn(memo, { record: claim }) });
   const liveAt = timers.monotonic();
   const claimed = visit.view();
@@ -207,8 +210,10 @@ async function claimAndSend(
   else first.sending();
   const maySend = (): boolean => leads() && timers.monotonic() - liveAt < CLAIM_MS;
   const answer = await session.orderNamed(own.identifier, body, maySend);
-  if ('error' in answer && answer.kind !== 'inUse' && answer.kind !== 'unclear') first?.createdNothing();
-  return afterNamedAnswer(visit.view(), own, answer, isAbsent);
+  if (answer.kind === 'notCreated' || answer.kind === 'refused' || answer.kind === 'notOffered')
+    first?.createdNothing();
+  const before = first === undefined ? (isAbsent ? 'absent' : 'unknown') : 'none';
+  return afterNamedAnswer(visit.view(), own, answer, before);
 }
 
 const digestOf = (body: OrderBody): string =>
@@ -217,8 +222,11 @@ const digestOf = (body: OrderBody): string =>
 const isOf = (own: Named, claim: Named): boolean =>
   own.attempt === claim.attempt && own.identifier === claim.identifier && own.sent.at === claim.sent.at;
 
-/** What the answer means for the object. `isAbsent`: no earlier request of this order has led to a server. Pure. */
-export function afterNamedAnswer(before: View, record: Named, answer: NamedOutcome, isAbsent: boolean): Outcome {
+/** What is known of the earlier requests of an order: there were none, or it is proven that they have led to no server. */
+type Earlier = 'none' | 'absent' | 'unknown';
+
+/** What the answer means for the object. Pure. */
+export function afterNamedAnswer(before: View, record: Named, answer: NamedOutcome, earlier: Earlier): Outcome {
   const { attempt, sent } = record;
   const heard = (outcome: Sent['answer'], task?: Sent['task']): View =>
     withMemo(before, withEvidence(before.memo, { sent: { attempt, at: sent.at, answer: outcome, task } }));
@@ -229,15 +237,17 @@ export function afterNamedAnswer(before: View, record: Named, answer: NamedOutco
       return goOn(withEvidence(withoutPlan(withoutFailures(memo)), fresh));
     }
     case 'notCreated':
-      return isAbsent
+      return earlier === 'none'
         ? orderNotCreated(before, withoutClaim(record), answer.error)
         : unclear(heard('other'), record, answer);
     case 'refused':
-      return isAbsent ? orderRefused(before, withoutClaim(record), answer) : unclear(heard('refused'), record, answer);
+      return earlier === 'unknown'
+        ? unclear(heard('refused'), record, answer)
+        : orderRefused(before, leftOf(before, record, answer, earlier), answer);
     case 'notOffered':
-      return isAbsent
-        ? orderNotCreated(before, withoutClaim(record), answer.error)
-        : unclear(heard('refused'), record, answer);
+      return earlier === 'unknown'
+        ? unclear(heard('refused'), record, answer)
+        : orderNotCreated(before, leftOf(before, record, answer, earlier), answer.error);
     case 'inUse': {
       const used: Named = { ...record, sent: { ...record.sent, inUse: true } };
       return { ...unclear(heard('other'), used, answer), record: used };
@@ -245,6 +255,13 @@ export function afterNamedAnswer(before: View, record: Named, answer: NamedOutco
     case 'unclear':
       return unclear(heard(answer.isAnswered ? 'other' : 'lost'), record, answer);
   }
+}
+
+/** The record after a refusal. An order of several requests is looked for like one that failed. */
+function leftOf({ object }: View, record: Named, { error }: { error: Error }, earlier: Earlier): ServerRecord {
+  if (earlier === 'none') return withoutClaim(record);
+  const createFailure = { said: cut(error.message, MAX_SAID), generation: object.metadata.generation };
+  return withFailedOrder({ ...record, createFailure });
 }
 
 function unclear(at: View, record: Named, { error }: Extract<NamedOutcome, { error: unknown }>): Outcome {
@@ -284,11 +301,14 @@ function unsendable(view: View, record: Named, denials: Denials, isOther: boolea
     const evidence = { createdNothing: { attempt, at: monotonic } };
     return goOn(withEvidence(memo, evidence), { record: failedOrder });
   }
+  if (isRepeatedTooLong(record, view)) return unanswered(view, record);
   const afterMs = pauseOf(denials, grace, view);
   const at = timestamp(now + Math.max(0, denials.since + grace - monotonic));
-  const message =
-    `${why}. The operator looks for the server, and orders another one if it is not there until ${at}. Next check in ` +
-    `${durationText(afterMs)} (at ${timestamp(now + afterMs)})`;
+  const then =
+    denials.unlisted === 'no'
+      ? 'The operator looks for the server: no list of servers proves that there is none'
+      : `The operator looks for the server, and orders another one if it is not there until ${at}`;
+  const message = `${why}. ${then}. Next check in ${durationText(afterMs)} (at ${timestamp(now + afterMs)})`;
   return endVisit(
     view,
     { record, verdict: { reason: 'Creating', message } },

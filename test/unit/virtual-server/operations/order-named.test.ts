@@ -6,6 +6,7 @@ import type { NamedOutcome } from '../../../../src/provider/types.ts';
 import { NOT_CREATED_ANNOTATION, SERVER_GONE_ANNOTATION } from '../../../../src/api/names.ts';
 import { isNamed, type ServerRecord } from '../../../../src/api/record.ts';
 import type { VirtualServer } from '../../../../src/api/virtual-server.ts';
+import { withEvidence } from '../../../../src/virtual-server/decision/memo.ts';
 import { knownRecord } from '../../../../src/virtual-server/decision/known-record.ts';
 import { annotatedRecordOf } from '../../../fixtures/records.ts';
 import { CreateLimit } from '../../../../src/virtual-server/shared/limits.ts';
@@ -183,6 +184,43 @@ describe('an order without an answer', () => {
     expect(now - NOW).toBeGreaterThan(TIMING.takeoverMs + TIMING.absenceMs);
     expect(sent).toBe(2);
     expect(recordIn(visited)).not.toHaveProperty('attempt');
+    expect(recordIn(visited)?.failed).toEqual([expect.objectContaining({ attempt: 'a1', identifier: IDENTIFIER })]);
+  });
+
+  it('is looked for anew after each request: earlier denials prove nothing about a later one', async () => {
+    const proof = {
+      of: `server ${IDENTIFIER}`,
+      since: -2 * HOUR,
+      countedAt: -MINUTE,
+      lastAt: -MINUTE,
+      counted: 9,
+      unlisted: 'yes',
+    } as const;
+    const first = await ordering(lost);
+    const proven = {
+      ...first,
+      memo: withEvidence(first.memo, { denials: { ...proof, since: proof.since, lastAt: 0 } }),
+    };
+    const refusals: NamedOutcome[] = [
+      { kind: 'refused', status: 402, error },
+      { kind: 'notCreated', error },
+      { kind: 'notOffered', error },
+      inUse,
+    ];
+    for (const refusal of refusals) {
+      const now = NOW + TIMING.takeoverMs + 1;
+      const again = await next(proven, now, { answers: { ...denied.answers, named: failing } });
+      expect(sentIn(again)).toBe(1);
+      const later = await next(again, now + 10_000, { answers: { ...denied.answers, named: refusal } });
+      expect(sentIn(later)).toBe(1);
+      expect(recordIn(later)).toMatchObject({ attempt: 'a1', identifier: IDENTIFIER });
+    }
+  });
+
+  it('asks after a day if no list of servers can prove that there is none', async () => {
+    const first = await ordering(inUse);
+    const late = await next(first, NOW + 25 * HOUR, { answers: { server: DENIED } }, 'other');
+    expect(shownBy(late).reason).toBe('CreateOutcomeUnknown');
   });
 
   it('counts once in --max-creates-per-hour, however often it is sent', async () => {
