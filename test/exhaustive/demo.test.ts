@@ -35,7 +35,7 @@ describe('the demo', () => {
     expect(stdout).toMatch(/^web +Ready [^]*"web" deleted [^]*\/web created\n[^]*web is ready\n$/m);
     const shell = script.slice(0, script.indexOf('  kubectl'));
     await expect(sh(shell, 'kubectl delete crd virtualservers.vps-operator.dev')).rejects.toThrow('denied request');
-    expect((await sh(shell, `kubectl __complete vps status ''`)).stdout).toMatch(/^web\n/);
+    expect((await sh(shell, `kubectl __complete vps status ''`)).stdout).toMatch(/^web\tAvailable\n/);
 
     const kubeconfig = /export KUBECONFIG=(\S+)/.exec(script)?.[1] ?? '';
     const server = /server: (\S+)/.exec(await readFile(kubeconfig, 'utf8'))?.[1] ?? '';

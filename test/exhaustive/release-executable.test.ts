@@ -48,7 +48,7 @@ describe('the executable of the plugin', () => {
     expect((await kubectl('vps', 'wait', 'web', ...inNamespace)).stdout).toBe('web is ready\n');
     const status = JSON.parse((await kubectl('vps', 'status', 'web', '-o', 'json', ...inNamespace)).stdout) as object;
     expect(status).toMatchObject({ kind: 'VirtualServer', metadata: { name: 'web', namespace: world.namespace } });
-    expect((await kubectl('__complete', 'vps', 'status', ...inNamespace, '')).stdout).toBe('web\n:4\n');
+    expect((await kubectl('__complete', 'vps', 'status', ...inNamespace, '')).stdout).toBe('web\tAvailable\n:4\n');
   });
 
   it('exits with the code of its failure', async () => {
