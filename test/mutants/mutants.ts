@@ -670,9 +670,9 @@ export const MUTANTS: Mutant[] = [
   {
     name: 'claims an order before it has a turn',
     file: 'src/virtual-server/operations/order-anonymous.ts',
-    find: 'const opened = await open(session);',
+    find: 'const opened = await orLacking(() => session.openOrder());',
     replace:
-      "const early = claimed(visit.view(), 'early', session.account);\n  await visit.commit({ name: 'claim', next: goOn(visit.view().memo, { record: early }) });\n  const opened = await open(session);",
+      "const early = claimed(visit.view(), 'early', session.account);\n  await visit.commit({ name: 'claim', next: goOn(visit.view().memo, { record: early }) });\n  const opened = await orLacking(() => session.openOrder());",
     tests: ['--project', 'unit', 'test/unit/virtual-server/operations/order-claim.test.ts'],
   },
   {
@@ -868,7 +868,7 @@ export const MUTANTS: Mutant[] = [
   },
   {
     name: 'treats a tunnel that the proxy refused with 502 as a refused order',
-    file: 'src/virtual-server/operations/order-anonymous.ts',
+    file: 'src/virtual-server/operations/reads.ts',
     find: 'return err(missing(reasonOf(error), `Nothing was ordered',
     replace: "return err(missing('CreateRejected', `Nothing was ordered",
     plan: 'crash/proxied/proxy:CONNECT:order/refused-502',

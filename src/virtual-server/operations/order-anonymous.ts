@@ -8,8 +8,6 @@ import { without } from '../../base/without.ts';
 import { timestamp } from '../../base/duration.ts';
 import { orderBody } from '../../api/ordered-fields.ts';
 import { isClaimed, unknownIn, type Claimed, type ServerRecord } from '../../api/record.ts';
-import { callProblem, missing, reasonOf, type Missing } from '../../accounts/decision/failure.ts';
-import { ProviderError } from '../../provider/error.ts';
 import type { CreateOutcome, OpenOrder, Session } from '../../provider/types.ts';
 import { compose, eventsOf } from '../decision/compose.ts';
 import { decide } from '../decision/decide.ts';
@@ -26,7 +24,7 @@ import type { HourlyPlace } from '../shared/limits.ts';
 import { unknownMessage } from '../decision/sentences.ts';
 import { unsentIn } from '../journal/journal.ts';
 import type { Visit } from '../visit.ts';
-import { err, ok, type Result } from '../../base/result.ts';
+import { orLacking } from './reads.ts';
 
 export async function orderAnonymous(
   visit: Visit,
@@ -36,7 +34,8 @@ export async function orderAnonymous(
 ): Promise<Outcome | undefined> {
   const broken = journalIsUnavailable(visit.view());
   if (broken !== undefined) return parked(visit.view(), broken);
-  const opened = await open(session);
+  // Waits for a turn, a token and a connection.
+  const opened = await orLacking(() => session.openOrder());
   if (!opened.ok) return lacking(visit.view(), opened.error);
   try {
     return await claimAndSend(visit, session.account, sshKeysFrom, opened.value, hourly);
@@ -52,16 +51,6 @@ function journalIsUnavailable({ journalProblem, timing }: View): Park | undefine
     `The operator cannot write its journal in --journal-dir: ${journalProblem}. The operator orders nothing until it can, ` +
     'and retries automatically. Ask an administrator to free space there, or to make the folder writable';
   return { verdict: { reason: 'JournalUnavailable', message }, when: { operation: 'order', afterMs: timing.pollMs } };
-}
-
-/** Waits for a turn, a token and a connection. */
-async function open(session: Session): Promise<Result<OpenOrder, Missing>> {
-  try {
-    return ok(await session.openOrder());
-  } catch (error) {
-    if (!(error instanceof ProviderError)) throw error;
-    return err(missing(reasonOf(error), `Nothing was ordered: ${callProblem(error)}`, error.retryAfterMs));
-  }
 }
 
 /** From here on, nothing waits but for the disk, the API server and the provider's answer. */

@@ -5,9 +5,7 @@
  */
 import { ended } from '../../base/text.ts';
 import type { ServerRecord } from '../../api/record.ts';
-import { callProblem, missing, reasonOf, type Missing } from '../../accounts/decision/failure.ts';
 import { readCatalog } from '../../accounts/accounts.ts';
-import { ProviderError } from '../../provider/error.ts';
 import type { Session } from '../../provider/types.ts';
 import { compose } from '../decision/compose.ts';
 import { withEvidence, withoutPlan } from '../decision/memo.ts';
@@ -20,7 +18,7 @@ import type { View } from '../decision/view.ts';
 import type { Visit } from '../visit.ts';
 import { orderAnonymous } from './order-anonymous.ts';
 import { orderNamed } from './order-named.ts';
-import { lookForFailed } from './reads.ts';
+import { lookForFailed, orLacking } from './reads.ts';
 import { readSshKeys } from './ssh-keys.ts';
 import { err, ok, type Result } from '../../base/result.ts';
 
@@ -37,7 +35,8 @@ export async function order(visit: Visit, at: View): Promise<Outcome | undefined
   if (!inputs.ok) return inputs.error;
   const { session, sshKeysFrom } = inputs.value;
 
-  const named = await goesNamed(session);
+  // The ways are told apart here alone: the record knows the way of an order that was claimed.
+  const named = await orLacking(() => session.ordersNamed());
   if (!named.ok) return lacking(visit.view(), named.error);
 
   const place = quota.reserve(namespace, uid, wantedBy(visit.object));
@@ -50,16 +49,6 @@ export async function order(visit: Visit, at: View): Promise<Outcome | undefined
   return named.value
     ? orderNamed(visit, session, sshKeysFrom, hourly)
     : orderAnonymous(visit, session, sshKeysFrom, hourly);
-}
-
-/** Which way the order goes. Told apart here alone: the record knows the way of an order that was claimed. */
-async function goesNamed(session: Session): Promise<Result<boolean, Missing>> {
-  try {
-    return ok(await session.ordersNamed());
-  } catch (error) {
-    if (!(error instanceof ProviderError)) throw error;
-    return err(missing(reasonOf(error), `Nothing was ordered: ${callProblem(error)}`, error.retryAfterMs));
-  }
 }
 
 /**

@@ -1,6 +1,8 @@
 /** Reads tasks and servers at the provider, and tells whether a denial of the provider proves anything. */
 import type { TaskNumber } from '../../base/exact-numbers.ts';
+import { callProblem, missing, reasonOf, type Missing } from '../../accounts/decision/failure.ts';
 import { identifierKey, isSameIdentifier } from '../../base/identifier.ts';
+import { err, ok, type Result } from '../../base/result.ts';
 import { ProviderError, ResponseError, isProviderError } from '../../provider/error.ts';
 import type { FailedOrder } from '../../api/record.ts';
 import type { VirtualServer } from '../../api/virtual-server.ts';
@@ -146,6 +148,16 @@ const stillListed = ({ status }: ResponseError): ResponseError =>
 async function show(identifier: string, priority: Priority, session: Session): Promise<ShownServer> {
   const server = await session.readServer(identifier, priority);
   return { type: 'server', server: { ...server, identifier }, account: session.account };
+}
+
+/** Turns an error of the provider client into what an order lacks; rejects with any other error. */
+export async function orLacking<T>(ask: () => Promise<T>): Promise<Result<T, Missing>> {
+  try {
+    return ok(await ask());
+  } catch (error) {
+    if (!(error instanceof ProviderError)) throw error;
+    return err(missing(reasonOf(error), `Nothing was ordered: ${callProblem(error)}`, error.retryAfterMs));
+  }
 }
 
 /** Turns an error of the provider client into an answer; rejects with any other error. */
