@@ -31,6 +31,7 @@ import { Holders } from './virtual-server/shared/holders.ts';
 import { Losses, Unrecorded } from './virtual-server/shared/losses.ts';
 import { Pace, pollLagMs, spread, urgencyOf } from './virtual-server/shared/pace.ts';
 import { TaskTimes } from './virtual-server/shared/task-times.ts';
+import { claimsOf } from './virtual-server/decision/claims.ts';
 import { knownRecord } from './virtual-server/decision/known-record.ts';
 import { Objects } from './virtual-server/shared/objects.ts';
 import { ACTS, VirtualServerReconciler, observes } from './virtual-server/reconciler.ts';
@@ -293,12 +294,14 @@ export class Operator {
   }
 
   #serverCatalogs({ informer, client }: NonNullable<OperatorOptions['catalogs']>): Kind {
+    const { servers } = this.#options;
     const objects = new OwnWrites(informer);
     const reconciler = new CatalogReconciler({
       informer,
       client,
       wrote: (catalog) => objects.saw(catalog),
       accounts: this.#accounts,
+      claims: () => servers.list().map((server) => claimsOf(this.#objects.newest(keyOf(server)) ?? server)),
       recorder: this.#recorder,
       timers: this.#timers,
       observer: this.#options.observer,

@@ -1,6 +1,7 @@
 /** ServerCatalog: the provider's offers. The types and the CustomResourceDefinition are derived from these schemas. */
 import * as z from 'zod';
 import { DEFAULT_API_KEY_SECRET, RECONCILE_AT_ANNOTATION } from './names.ts';
+import { MAX_IDENTIFIER } from './record.ts';
 import { conditionsSchema, secretName, type ObjectMeta } from './meta.ts';
 
 /** Maximum number of entries per list; with more, the object would be unreadable. */
@@ -15,6 +16,9 @@ export const CATALOG_BOUNDS = { text: 256, diskType: 64 } as const;
 const DURATION = "self.matches(r'^([0-9]{1,5}h)?([0-9]{1,5}m)?([0-9]{1,5}s)?$') && self != ''";
 
 const name = z.string().max(CATALOG_BOUNDS.text);
+/** Whether a VirtualServer holds a server. */
+const SERVER_STATES = ['Orphaned', 'Unclear', 'Held'] as const;
+
 const shape = z.enum(['Array', 'Object']);
 const total = z.int().min(0).max(Number.MAX_SAFE_INTEGER);
 
@@ -41,6 +45,13 @@ export const catalogSpecSchema = z
         ],
       })
       .describe('How often the operator reads the lists again, e.g. 1h; at least 5m.'),
+    listServers: z
+      .boolean()
+      .optional()
+      .describe(
+        "Whether status.servers shows the account's servers, and which of them no VirtualServer holds. Leave it out if " +
+          'other clusters order servers with the same account: this cluster cannot see their objects.',
+      ),
   })
   .describe('Which lists to read.');
 
@@ -84,6 +95,39 @@ export const catalogStatusSchema = z
       })
       .optional()
       .describe('How many the provider lists. Larger than the lists above if they were cut.'),
+    servers: z
+      .array(
+        z.object({
+          identifier: z.string().max(MAX_IDENTIFIER).describe("The provider's identifier of the server."),
+          name: name
+            .optional()
+            .describe('Its name at the provider. The operator names a server NAMESPACE/NAME (start of the uid).'),
+          product: name.optional().describe('Its product code.'),
+          state: z
+            .enum(SERVER_STATES)
+            .describe(
+              'Held: a VirtualServer holds it. Orphaned: you pay for it, and no VirtualServer that the operator sees holds it. ' +
+                'Unclear: it may belong to a VirtualServer, such as one whose order is open.',
+            ),
+          heldBy: name.optional().describe('The VirtualServer that holds it, if that is in the same namespace.'),
+          unheldSince: z.iso
+            .datetime()
+            .max(64)
+            .optional()
+            .describe('Since when the operator has seen that no VirtualServer holds it.'),
+        }),
+      )
+      .max(MAX_ENTRIES)
+      .optional()
+      .describe("The account's servers, those that no VirtualServer holds first. Only with spec.listServers."),
+    serverCounts: z
+      .object({
+        all: total.describe('Number of servers.'),
+        orphaned: total.describe('How many of them no VirtualServer holds.'),
+        unclear: total.describe('How many of them may belong to a VirtualServer.'),
+      })
+      .optional()
+      .describe('How many servers the provider lists. Larger than status.servers if that was cut.'),
     provider: z
       .object({
         productList: shape.describe(
@@ -117,6 +161,7 @@ export const catalogStatusSchema = z
 
 export type ServerCatalogSpec = z.infer<typeof catalogSpecSchema>;
 export type ServerCatalogStatus = z.infer<typeof catalogStatusSchema>;
+export type CatalogServer = NonNullable<ServerCatalogStatus['servers']>[number];
 export type ServerList = NonNullable<ServerCatalogStatus['provider']>['serverList'];
 
 /** An object as the API server returns it. */

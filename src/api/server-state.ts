@@ -18,6 +18,17 @@ export function isLetGo({ metadata }: VirtualServer): boolean {
   return metadata.deletionTimestamp !== undefined && metadata.finalizers?.includes(FINALIZER) !== true;
 }
 
+/** Which servers an object is about, for questions about servers that no object holds. */
+export interface ServerClaims {
+  namespace: string;
+  name: string;
+  /** Identifiers. */
+  holds: readonly string[];
+  mayHold: readonly string[];
+  /** Since when it may hold a server whose identifier is not known; empty: since ever. */
+  orderedAt?: string | undefined;
+}
+
 /** `status` is the provider's own word. */
 export const isRunning = (status: string | undefined): boolean => status?.trim().toLowerCase() === 'running';
 

@@ -2,6 +2,7 @@
 import { openReason } from '../api/open.ts';
 import { mirrorIn, type ServerRecord } from '../api/record.ts';
 import { currentReason, REASONS, SET_REASONS } from '../api/conditions.ts';
+import type { ServerCatalog } from '../api/server-catalog.ts';
 import type { VirtualServer } from '../api/virtual-server.ts';
 import type { Condition } from '../api/meta.ts';
 import { hasRunningServer, isLetGo } from '../api/server-state.ts';
@@ -210,6 +211,15 @@ const ofSets = (name: string, help: string, read: (set: VirtualServerSet) => num
 
 const namesOf = ({ metadata }: VirtualServerSet) => ({ object_namespace: metadata.namespace, set: metadata.name });
 
+const listedIn = ({ metadata, status }: ServerCatalog) => {
+  const { serverCounts } = status ?? {};
+  if (serverCounts === undefined) return [];
+  const { all, orphaned, unclear } = serverCounts;
+  const states = { held: all - orphaned - unclear, orphaned, unclear };
+  const named = { object_namespace: metadata.namespace, catalog: metadata.name };
+  return Object.entries(states).map(([state, count]) => ({ ...named, state, value: count }));
+};
+
 const MEMBER_STATES = {
   all: 'replicas',
   ready: 'readyReplicas',
@@ -308,6 +318,12 @@ const GAUGES: readonly GaugeDefinition[] = [
     'vps_operator_orphaned_servers',
     'Servers that may exist without a VirtualServer, as named by OrphanedServer conditions.',
     ({ totals }) => totals.orphans,
+  ),
+  values(
+    'vps_operator_catalog_servers',
+    'Servers that the provider lists, by whether a VirtualServer holds them, as the status of a ServerCatalog with listServers counts them.',
+    ['object_namespace', 'catalog', 'state'],
+    ({ vitals }) => vitals.catalogs().flatMap(listedIn),
   ),
   value(
     'vps_operator_deleting_servers',

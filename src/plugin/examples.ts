@@ -42,6 +42,7 @@ const EXAMPLES: Record<string, readonly string[]> = {
   'start-over': ['start-over web'],
   resolve: ['resolve web --not-created', 'resolve web --adopt vs1001'],
   cost: ['cost -A'],
+  orphans: ['orphans', 'orphans -A -o json'],
   logs: ['logs web --since 1h', 'logs set/web --follow'],
   doctor: ['doctor', 'doctor -o json'],
   plan: ['plan -f deploy -R', 'plan -f deploy -o markdown', 'plan -f deploy --detailed-exitcode'],

@@ -4,7 +4,17 @@ import { createCaller, type CallDeps, type Caller } from './caller.ts';
 import { Redactor } from './redact.ts';
 import { Refusals } from './key-refusals.ts';
 import { createTokens, type TokenDeps } from './token.ts';
-import type { Account, ApiKey, Catalog, OrderWay, Priority, Product, Session, TaskState } from './types.ts';
+import type {
+  Account,
+  ApiKey,
+  Catalog,
+  ListedServer,
+  OrderWay,
+  Priority,
+  Product,
+  Session,
+  TaskState,
+} from './types.ts';
 import { identifierKey, isSameIdentifier } from '../base/identifier.ts';
 import { isIdentifier, type Endpoint, type Endpoints } from './endpoints.ts';
 import { ProviderError, failureMessage, withheldError, type ProviderOperation } from './error.ts';
@@ -18,6 +28,7 @@ import {
   parseDiskSizes,
   parseImages,
   parseJson,
+  parseListedServers,
   parseMessage,
   parseProducts,
   parseServer,
@@ -126,6 +137,15 @@ export function createSession(deps: SessionDeps): Session {
     catalog,
     products: () => readProducts(caller, endpoints),
     servers: () => listing.read(() => readServers(caller, endpoints)),
+    async listedServers() {
+      let listed: ListedServer[] | undefined;
+      await listing.read(async () => {
+        const body = await readServerList(caller, endpoints);
+        listed = body && parseListedServers(body.value).map((server) => cleaned(server, redactor));
+        return body && parseServerList(body.value);
+      });
+      return listed;
+    },
     async ordersNamed() {
       if (orders !== 'auto') return orders === 'named';
       return listing.takesNamed() ?? (await listing.read(() => readServers(caller, endpoints))) !== undefined;
@@ -272,12 +292,25 @@ export function createListing(now: () => number): Listing {
 /** The statuses by which a provider says that it has no list of servers. */
 const NO_LIST = new Set([404, 405, 501]);
 
-async function readServers(caller: Caller, endpoints: Endpoints): Promise<ReadonlySet<string> | undefined> {
+async function readServers(caller: Caller, endpoints: Endpoints): Promise<ServerList> {
+  const body = await readServerList(caller, endpoints);
+  return body && parseServerList(body.value);
+}
+
+/** Undefined if the provider has no such list. */
+async function readServerList(caller: Caller, endpoints: Endpoints): Promise<{ value: unknown } | undefined> {
   const answer = await caller.call({ operation: 'listServers', method: 'GET', target: endpoints.servers }, 'high');
   if (NO_LIST.has(answer.status)) return undefined;
   if (answer.status !== 200) throw failure(answer, 'listServers', caller.redactor);
-  return parseServerList(parseJson(wholeBody(answer), 'listServers'));
+  return { value: parseJson(wholeBody(answer), 'listServers') };
 }
+
+/** The provider's texts must not repeat a secret. */
+const cleaned = ({ name, product, ...server }: ListedServer, redactor: Redactor): ListedServer => ({
+  ...server,
+  name: name === undefined ? undefined : redactor.clean(name),
+  product: product === undefined ? undefined : redactor.clean(product),
+});
 
 async function readList(caller: Caller, operation: ProviderOperation, target: Endpoint): Promise<unknown> {
   const answer = await caller.call({ operation, method: 'GET', target }, 'high');

@@ -28,6 +28,7 @@ function readOnly(session: Session): Session {
     catalog: (maxAgeMs) => session.catalog(maxAgeMs),
     products: () => session.products(),
     servers: () => session.servers(),
+    listedServers: () => session.listedServers(),
     learnListing: (identifier, runs) => session.learnListing(identifier, runs),
     listsServers: () => session.listsServers(),
     listsCreating: () => session.listsCreating(),

@@ -17,6 +17,14 @@ export interface Image {
   name: string;
   description?: string | undefined;
 }
+/** A server in the list of the account's servers. */
+export interface ListedServer {
+  identifier: string;
+  /** The key of its entry, if that is another identifier. */
+  alias?: string | undefined;
+  name?: string | undefined;
+  product?: string | undefined;
+}
 /** How the provider writes a list: an array, or an object keyed by the code or the name. */
 export type ListShape = 'Array' | 'Object';
 
@@ -145,6 +153,8 @@ export interface Session {
    * list, as documented. Throws PROVIDER_FORBIDDEN if the key may not list servers.
    */
   servers(): Promise<ReadonlySet<string> | undefined>;
+  /** The same list, with what it says of each server. */
+  listedServers(): Promise<ListedServer[] | undefined>;
   /**
    * Finds out once whether the list of servers has those whose task runs. `runs`: whether the task of this server still does.
    * Ignores errors of the provider.

@@ -4,7 +4,7 @@ import { isObject } from '../base/deep-equal.ts';
 import { parseExact } from '../base/exact-numbers.ts';
 import { ProviderError, failureMessage, type ProviderOperation } from './error.ts';
 import { identifierKey, isSameIdentifier } from '../base/identifier.ts';
-import type { Image, ListShape, Product, Server } from './types.ts';
+import type { Image, ListedServer, ListShape, Product, Server } from './types.ts';
 
 const text = z.string().optional().catch(undefined);
 const count = z.int().min(0).optional().catch(undefined);
@@ -82,6 +82,23 @@ export function parseServerList(body: unknown): ReadonlySet<string> {
     throw new ProviderError('PROVIDER_PROTOCOL', failureMessage('listServers', 'the answer is no list of servers'));
   return new Set(identifiers.filter((identifier) => identifier !== undefined).map(identifierKey));
 }
+
+/** What the list says of each server. Throws like `parseServerList`. */
+export function parseListedServers(body: unknown): ListedServer[] {
+  parseServerList(body);
+  const entries: [string | undefined, unknown][] = Array.isArray(body)
+    ? body.map((value: unknown) => [undefined, value])
+    : Object.entries(asObject(body, 'listServers'));
+  return entries.flatMap(([key, value]) => {
+    const found = (key === undefined || isObject(value) ? identifierOf(value) : undefined) ?? key;
+    if (found === undefined) return [];
+    const { name, product } = isObject(value) ? value : {};
+    const alias = isSameIdentifier(key, found) ? undefined : key;
+    return [{ identifier: found, alias, name: textIn(name), product: textIn(product) }];
+  });
+}
+
+const textIn = (value: unknown): string | undefined => text.parse(value);
 
 /** `[undefined]` for an object that is another answer, such as an error, or a list inside of another object. */
 function identifiersIn(body: Record<string, unknown>): (string | undefined)[] {

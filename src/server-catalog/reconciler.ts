@@ -3,6 +3,7 @@ import type { ServerCatalog, ServerCatalogStatus, ServerList } from '../api/serv
 import { CATALOG_KIND } from '../api/names.ts';
 import { readCatalog, type Accounts } from '../accounts/accounts.ts';
 import { backoffMs, keyPauseMs } from '../accounts/decision/failure.ts';
+import type { ServerClaims } from '../api/server-state.ts';
 import { currentReason, hasTrait } from '../api/conditions.ts';
 import { transitions } from '../controller/conditions.ts';
 import type { Logger } from '../base/logger.ts';
@@ -16,6 +17,7 @@ import type { Client } from '../kube/client.ts';
 import type { Informer } from '../controller/informer.ts';
 import { ProviderError } from '../provider/error.ts';
 import type { Session } from '../provider/types.ts';
+import type { ServersRead } from './decision/listed-servers.ts';
 import { catalogStatus, isRequested, refreshMs, type Reading } from './decision/catalog-status.ts';
 import { ok } from '../base/result.ts';
 
@@ -28,6 +30,8 @@ export interface CatalogReconcilerOptions {
   /** Called with every version that a write returned. */
   wrote: (catalog: ServerCatalog) => void;
   accounts: Accounts;
+  /** Which servers the VirtualServers hold, in the newest versions that the operator knows. */
+  claims: () => readonly ServerClaims[];
   recorder: EventRecorder;
   timers: Timers;
   /** Given if the operator only observes. */
@@ -143,7 +147,27 @@ export class CatalogReconciler implements Reconciler<ServerCatalog> {
     if (!found.ok) return found;
     const { session } = found.value;
     const lists = await readCatalog(session, maxAgeMs);
-    return lists.ok ? ok({ catalog: lists.value, serverList: await serverListOf(session) }) : lists;
+    if (!lists.ok) return lists;
+    return ok({ catalog: lists.value, ...(await this.#serversOf(session, spec.listServers === true)) });
+  }
+
+  /** The lists above are complete without this one, so no failure of it makes the catalog fail. */
+  async #serversOf(
+    session: Session,
+    isListed: boolean,
+  ): Promise<{ serverList: ServerList; servers?: ServersRead | undefined }> {
+    const { claims } = this.#options;
+    try {
+      if (!isListed) return { serverList: (await session.servers()) === undefined ? 'Unavailable' : 'Available' };
+      // An object may order or release its server while the list is read.
+      const before = claims();
+      const listed = await session.listedServers();
+      if (listed === undefined) return { serverList: 'Unavailable' };
+      return { serverList: 'Available', servers: { listed, claims: [...before, ...claims()] } };
+    } catch (error) {
+      if (!(error instanceof ProviderError)) throw error;
+      return { serverList: error.code === 'PROVIDER_FORBIDDEN' ? 'Forbidden' : 'Unknown' };
+    }
   }
 
   /**
@@ -156,15 +180,5 @@ export class CatalogReconciler implements Reconciler<ServerCatalog> {
     const isKey = hasTrait(reason, 'aboutKey');
     const pauseMs = (isKey ? keyPauseMs : backoffMs)(failures, timers.random(), retryAfterMs);
     return isKey ? Math.min(LONGEST_KEY_PAUSE_MS, pauseMs) : pauseMs;
-  }
-}
-
-/** The lists above are complete without this one, so no failure of it makes the catalog fail. */
-async function serverListOf(session: Session): Promise<ServerList> {
-  try {
-    return (await session.servers()) === undefined ? 'Unavailable' : 'Available';
-  } catch (error) {
-    if (!(error instanceof ProviderError)) throw error;
-    return error.code === 'PROVIDER_FORBIDDEN' ? 'Forbidden' : 'Unknown';
   }
 }

@@ -12,6 +12,7 @@ import {
   type ServerCatalogStatus,
   type ServerList,
 } from '../../api/server-catalog.ts';
+import { serversOf, type ServersRead } from './listed-servers.ts';
 import type { Catalog } from '../../provider/types.ts';
 import { cut } from '../../base/text.ts';
 import type { Result } from '../../base/result.ts';
@@ -21,7 +22,14 @@ type CatalogLists = {
 };
 
 /** What a read has found, or why it found nothing. */
-export type Reading = Result<{ catalog: Catalog; serverList: ServerList }, Missing>;
+export type Reading = Result<Read, Missing>;
+
+interface Read {
+  catalog: Catalog;
+  serverList: ServerList;
+  /** With spec.listServers, if the list could be read. */
+  servers?: ServersRead | undefined;
+}
 
 /** `now` in ms since the epoch. A status that equals the present one need not be written. */
 export function catalogStatus(object: ServerCatalog, reading: Reading, now: number): ServerCatalogStatus {
@@ -31,13 +39,14 @@ export function catalogStatus(object: ServerCatalog, reading: Reading, now: numb
   const request = requestOf(object) ?? present.lastHandledReconcileAt;
   const handled = request === undefined ? {} : { lastHandledReconcileAt: request };
   if (reading.ok) {
-    const { catalog, serverList } = reading.value;
+    const { catalog, serverList, servers } = reading.value;
     const { shapes } = catalog;
     const lists = listsOf(catalog);
     const same = present.observedAt !== undefined && textOf(present) === textOf(lists);
     return {
       ...lists,
       ...(shapes && { provider: { productList: shapes.products, imageList: shapes.images, serverList } }),
+      ...serversIn(object, serverList, servers, now),
       observedAt: same ? present.observedAt : timestamp(now),
       ...handled,
       observedGeneration: generation,
@@ -59,6 +68,7 @@ export function catalogStatus(object: ServerCatalog, reading: Reading, now: numb
     : conditions.filter(({ type, status }) => type !== 'Ready' || status !== 'True');
   return {
     ...(current && listsIn(present)),
+    ...(current && lastServersIn(present)),
     ...(current && present.provider !== undefined && { provider: present.provider }),
     ...(current && present.observedAt !== undefined && { observedAt: present.observedAt }),
     ...handled,
@@ -66,6 +76,29 @@ export function catalogStatus(object: ServerCatalog, reading: Reading, now: numb
     conditions: withVerdict(before, reading.error, generation, now),
   };
 }
+
+/** The last list stays while only the read of it fails, so that its servers keep the times from which they were unheld. */
+function serversIn(
+  { metadata, spec, status = {} }: ServerCatalog,
+  serverList: ServerList,
+  servers: ServersRead | undefined,
+  now: number,
+): Pick<ServerCatalogStatus, 'servers' | 'serverCounts'> {
+  if (spec.listServers !== true) return {};
+  // Another spec may name another account.
+  const isCurrent = status.observedGeneration === metadata.generation;
+  const before = isCurrent ? status.servers : undefined;
+  if (servers !== undefined) return serversOf(servers, { namespace: metadata.namespace, before, now });
+  return isCurrent && serverList === 'Unknown' ? lastServersIn(status) : {};
+}
+
+const lastServersIn = ({
+  servers,
+  serverCounts,
+}: ServerCatalogStatus): Pick<ServerCatalogStatus, 'servers' | 'serverCounts'> => ({
+  ...(servers && { servers }),
+  ...(serverCounts && { serverCounts }),
+});
 
 const UNLISTED = '. The API key may not list servers, so no list can confirm that a server is gone';
 

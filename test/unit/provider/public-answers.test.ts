@@ -134,6 +134,39 @@ describe('the list of servers', () => {
     expect([...((await listed({ status: 200, body })) ?? [])]).toEqual(['web1', 'db2']);
   });
 
+  it.each<[unknown, object[]]>([
+    [
+      {
+        web1: { identifier: 'web1', product: 'VPSX4', name: 'default/web (0123abcd)' },
+        Db2: { product: 8, name: null },
+      },
+      [{ identifier: 'web1', product: 'VPSX4', name: 'default/web (0123abcd)' }, { identifier: 'Db2' }],
+    ],
+    [
+      [{ identifier: 'web1', name: 'a' }, 'web2'],
+      [{ identifier: 'web1', name: 'a' }, { identifier: 'web2' }],
+    ],
+    [
+      { 1: { identifier: 'web1' }, web2: '/beta/vps/servers/web2' },
+      [{ identifier: 'web1', alias: '1' }, { identifier: 'web2' }],
+    ],
+    [{ web1: { name: 'my hunter2hunter2' } }, [{ identifier: 'web1', name: 'my ***' }]],
+    [{}, []],
+  ])('tells what each server is: %j', async (body, servers) => {
+    const stub = await startStub();
+    stub.on('GET /beta/vps/servers', { status: 200, body });
+    const found = await sessionFor(stub, {}, { keyId: 'k', secret: 'hunter2hunter2' }).listedServers();
+    expect(found?.map((server) => JSON.parse(JSON.stringify(server)) as object)).toEqual(servers);
+  });
+
+  it('tells nothing if there is none, or if it is another answer', async () => {
+    const stub = await startStub();
+    stub.on('GET /beta/vps/servers', { status: 404, body: {} });
+    expect(await sessionFor(stub).listedServers()).toBeUndefined();
+    stub.on('GET /beta/vps/servers', { status: 200, body: { error: 'later' } });
+    expect(await errorOf(sessionFor(stub).listedServers())).toMatchObject({ code: 'PROVIDER_PROTOCOL' });
+  });
+
   it.each([{}, []])('may be empty: %j', async (body) => {
     expect(await listed({ status: 200, body })).toEqual(new Set());
   });

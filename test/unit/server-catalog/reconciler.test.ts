@@ -1,6 +1,8 @@
 import { describe, expect, it } from 'vitest';
-import { PAUSED_ANNOTATION, RECONCILE_AT_ANNOTATION } from '../../../src/api/names.ts';
+import { FINALIZER, PAUSED_ANNOTATION, RECONCILE_AT_ANNOTATION, RECORD_ANNOTATION } from '../../../src/api/names.ts';
 import type { ServerCatalog } from '../../../src/api/server-catalog.ts';
+import { formatRecord } from '../../../src/api/record.ts';
+import type { VirtualServer } from '../../../src/api/virtual-server.ts';
 import { openJournal } from '../../../src/virtual-server/journal/journal.ts';
 import { Accounts } from '../../../src/accounts/accounts.ts';
 import { EventRecorder } from '../../../src/controller/event-recorder.ts';
@@ -24,7 +26,12 @@ async function settled(): Promise<void> {
 }
 
 /** A running operator over these catalogs and one paused server, each Secret with a key of its name. */
-async function running(catalogs: ServerCatalog[], product = 'a', calls: Partial<Session> = {}) {
+async function running(
+  catalogs: ServerCatalog[],
+  product = 'a',
+  calls: Partial<Session> = {},
+  others: VirtualServer[] = [],
+) {
   const timers = new FakeTimers();
   timers.chance = 1;
   const lists: Catalog = {
@@ -37,7 +44,7 @@ async function running(catalogs: ServerCatalog[], product = 'a', calls: Partial<
   /** The key IDs for which an account was created. */
   const accounts: string[] = [];
   const paused = stored('web', storedWith({ metadata: { annotations: { [PAUSED_ANNOTATION]: 'true' } } }));
-  const servers = feedOf(paused);
+  const servers = feedOf(paused, ...others);
   const shelf = feedOf(...catalogs);
   const operator = new Operator({
     ...OPERATOR,
@@ -127,6 +134,62 @@ describe('the list of servers', () => {
   });
 });
 
+describe('the servers of a catalog', () => {
+  const listed = (...identifiers: string[]) => Promise.resolve(identifiers.map((identifier) => ({ identifier })));
+  const holding = (name: string, identifier: string): VirtualServer => {
+    const record = formatRecord({ owner: `uid-of-${name}`, mode: 'adopt', account: 'acc', identifier });
+    const annotations = { [PAUSED_ANNOTATION]: 'true', [RECORD_ANNOTATION]: record };
+    return stored(name, storedWith({ metadata: { annotations, finalizers: [FINALIZER] } }));
+  };
+  const statesOf = (catalog: ServerCatalog | undefined) =>
+    catalog?.status?.servers?.map(({ identifier, state }) => [identifier, state]);
+
+  it('are not shown, nor is the list read for them, unless spec asks for it', async () => {
+    const { shelf } = await running([storedCatalog('c')], 'a', {
+      servers: () => Promise.resolve(new Set(['vs1'])),
+      listedServers: () => Promise.reject(new Error('was asked for')),
+    });
+    expect(shelf.get('c')?.status).toMatchObject({ provider: { serverList: 'Available' } });
+    expect(shelf.get('c')?.status).not.toHaveProperty('servers');
+  });
+
+  it('are held as long as an object held them at any time of the read', async () => {
+    const holder = holding('old', 'vs1');
+    const later = holding('new', 'vs2');
+    let during = (): void => undefined;
+    const catalog = storedCatalog('c', { listServers: true });
+    const calls = {
+      listedServers: () => {
+        during();
+        return listed('vs1', 'vs2', 'vs3');
+      },
+    };
+    const { servers, shelf } = await running([catalog], 'a', calls, [holder]);
+    during = () => {
+      servers.remove(holder);
+      servers.put(later);
+    };
+    shelf.put({ ...catalog, metadata: { ...catalog.metadata, generation: 2 } });
+    await settled();
+    expect(statesOf(shelf.get('c'))).toEqual([
+      ['vs3', 'Orphaned'],
+      ['vs1', 'Held'],
+      ['vs2', 'Held'],
+    ]);
+  });
+
+  it('are not written again while nothing changes', async () => {
+    const { shelf, pass } = await running([storedCatalog('c', { listServers: true })], 'a', {
+      listedServers: () => listed('vs1'),
+    });
+    const before = shelf.get('c');
+    expect(statesOf(before)).toEqual([['vs1', 'Orphaned']]);
+    await pass(HOUR_MS);
+    await pass(HOUR_MS);
+    expect(shelf.get('c')).toBe(before);
+  });
+});
+
 describe('a catalog', () => {
   const asked = { annotations: { [RECONCILE_AT_ANNOTATION]: 'now' } };
 
@@ -187,6 +250,7 @@ describe('a catalog', () => {
         operatorNamespace: undefined,
         onChange: () => undefined,
       }),
+      claims: () => [],
       recorder: new EventRecorder(kube.events, timers, OPERATOR.log),
       timers,
       log: OPERATOR.log,

@@ -1,0 +1,61 @@
+/** `kubectl vps orphans`: servers that you pay for and that no object of this cluster holds. */
+import { CATALOG_PLURAL, CATALOG_SHORT_NAME, RECONCILE_AT_ANNOTATION } from '../../api/names.ts';
+import type { ServerCatalog } from '../../api/server-catalog.ts';
+import type { VirtualServer } from '../../api/virtual-server.ts';
+import { print, tell, type Context } from '../context.ts';
+import { CommandError } from '../failure.ts';
+import { unheldIn, type UnheldServers } from '../orphans.ts';
+import { duration } from '../progress.ts';
+import { columns, data } from '../table.ts';
+import { plural } from '../totals.ts';
+
+/** For cron and CI: whether there are orphans, or whether it cannot be told. */
+export const ORPHANS_EXIT = { none: 0, some: 1, unknown: 2 } as const;
+
+export async function showOrphans(context: Context, allNamespaces: boolean): Promise<number> {
+  const { format, now, terminal } = context;
+  const found = await unheldServers(context, allNamespaces);
+  const { servers, unknown } = found;
+  if (format !== 'table') terminal.out.write(data(found, format));
+  else if (servers.length > 0) {
+    const rows = servers.map(({ identifier, name = '', product = '', state, unheldSince, catalog }) => [
+      ...(allNamespaces ? [catalog.namespace] : []),
+      identifier,
+      name,
+      product,
+      state,
+      unheldSince === undefined ? '' : duration(Math.max(0, now() - Date.parse(unheldSince))),
+    ]);
+    const header = ['IDENTIFIER', 'NAME', 'PRODUCT', 'STATE', 'UNHELD FOR'];
+    print(context, columns(allNamespaces ? ['NAMESPACE', ...header] : header, rows));
+  }
+  tell(context, remarks(found, context.cluster.where));
+  if (servers.some(({ state }) => state === 'Orphaned')) return ORPHANS_EXIT.some;
+  return servers.length > 0 || unknown.length > 0 ? ORPHANS_EXIT.unknown : ORPHANS_EXIT.none;
+}
+
+export async function unheldServers({ cluster }: Context, allNamespaces: boolean): Promise<UnheldServers> {
+  const catalogs = (await cluster.listOf(CATALOG_PLURAL, { allNamespaces })) as ServerCatalog[];
+  return unheldIn(catalogs, await objectsOf(cluster, allNamespaces));
+}
+
+/** The operator has compared the list with the objects of all namespaces, which you need not be allowed to read. */
+async function objectsOf(cluster: Context['cluster'], allNamespaces: boolean): Promise<VirtualServer[]> {
+  if (allNamespaces) return cluster.list(true);
+  return cluster.list(true).catch((error: unknown) => {
+    if (!(error instanceof CommandError)) throw error;
+    return cluster.list(false);
+  });
+}
+
+function remarks({ servers, unknown }: UnheldServers, where: string): string[] {
+  const unclear = servers.filter(({ state }) => state === 'Unclear').length;
+  const orphaned = servers.length - unclear;
+  const again = `kubectl annotate --overwrite ${CATALOG_SHORT_NAME}${where} --all ${RECONCILE_AT_ANNOTATION}="$(date)"   # reads the lists again`;
+  return [
+    ...(orphaned > 0 ? [`${plural(orphaned, 'server')} that you pay for, and that no object holds`] : []),
+    ...(unclear > 0 ? [`${plural(unclear, 'server')} that an object may hold, such as one whose order is open`] : []),
+    ...unknown.map((why) => `cannot tell whether there are more: ${why}`),
+    ...(servers.length + unknown.length === 0 ? ['no server without an object'] : [again]),
+  ];
+}
