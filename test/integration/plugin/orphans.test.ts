@@ -1,0 +1,64 @@
+/** `kubectl vps orphans`, with the list of servers of the public service. */
+import { expect, it } from 'vitest';
+import { API_VERSION, CATALOG_KIND, CATALOG_PLURAL, RECONCILE_AT_ANNOTATION } from '../../../src/api/names.ts';
+import type { ServerCatalog } from '../../../src/api/server-catalog.ts';
+import { virtualServer } from '../../fixtures/virtual-server.ts';
+import { publicWorld, totals } from '../support/public-service.ts';
+import { createPlugin, usePlugin } from '../support/plugin.ts';
+import type { World } from '../support/world.ts';
+
+const folder = usePlugin();
+
+const pathOf = ({ namespace }: World): string => `/apis/${API_VERSION}/namespaces/${namespace}/${CATALOG_PLURAL}`;
+
+async function createCatalog(world: World, spec: object): Promise<void> {
+  const body = { apiVersion: API_VERSION, kind: CATALOG_KIND, metadata: { name: 'catalog' }, spec };
+  await world.http.call({ method: 'POST', path: pathOf(world), body });
+  await readAgain(world, 'first');
+}
+
+/** Has the operator read the lists, and waits until it has. */
+async function readAgain(world: World, request: string, spec: object = {}): Promise<void> {
+  const path = `${pathOf(world)}/catalog`;
+  const body = { metadata: { annotations: { [RECONCILE_AT_ANNOTATION]: request } }, spec };
+  await world.http.call({ method: 'PATCH', path, body, contentType: 'application/merge-patch+json' });
+  const handled = async () => ((await world.http.call({ path })) as ServerCatalog).status?.lastHandledReconcileAt;
+  await world.until(async () => (await handled()) === request, 'the operator reads the catalog');
+}
+
+it('lists the servers that no object holds, and says with its exit code whether it can tell', async (context) => {
+  const world = await publicWorld(context, { flags: ['--orders=named'] });
+  const plugin = await createPlugin(folder(), world.namespace);
+  const orphans = async (flags: string[] = []) => plugin.kubectl(['vps', 'orphans', ...flags]);
+
+  for (const name of ['web', 'left']) await world.create(virtualServer(name));
+  await world.waitForReason('web', 'Available', 'Ready');
+  const left = await world.waitForReason('left', 'Available', 'Ready');
+  const { identifier = '' } = left.status ?? {};
+  expect(await orphans()).toMatchObject({ code: 2, stdout: '' });
+  await createCatalog(world, {});
+  expect((await orphans()).stderr).toContain('none has spec.listServers: true');
+
+  await readAgain(world, 'listing', { listServers: true });
+  expect(await orphans()).toMatchObject({ code: 0, stdout: '', stderr: 'no server without an object\n' });
+
+  await world.patch('left', { spec: { deletionPolicy: 'Retain' } });
+  await world.delete('left');
+  await world.waitGone('left');
+  await readAgain(world, 'left');
+  const found = await orphans();
+  expect(found.code).toBe(1);
+  const mark = left.metadata.uid.slice(0, 8);
+  expect(found.stdout).toMatch(
+    new RegExp(`^${identifier} +${world.namespace}/left \\(${mark}\\) +VPSX4 +Orphaned +\\d+s$`, 'm'),
+  );
+  const data = await orphans(['-o', 'json']);
+  expect(data.code).toBe(1);
+  expect(JSON.parse(data.stdout)).toMatchObject({ servers: [{ identifier, state: 'Orphaned' }], unknown: [] });
+
+  world.simulator.provider.falsify({ route: '/beta/vps/servers', status: 500 });
+  await readAgain(world, 'failing');
+  expect((await orphans()).stderr).toContain('the last read of the list of servers failed');
+  expect(totals(world)).toMatchObject({ ordered: 2, alive: 2 });
+  expect((await orphans(['--nonsense'])).code).toBe(2);
+});
