@@ -23,13 +23,15 @@ export interface UnheldServers {
 export function unheldIn(catalogs: readonly ServerCatalog[], objects: readonly VirtualServer[]): UnheldServers {
   const asked = catalogs.filter(({ spec }) => spec.listServers === true);
   const claims = objects.map(claimsOf);
-  const held = keysOf(claims.flatMap(({ holds }) => holds));
+  const listed = asked.flatMap(({ status }) => status?.servers ?? []);
+  const heldThen = listed.filter(({ state }) => state === 'Held').map(({ identifier }) => identifier);
+  const held = keysOf([...heldThen, ...claims.flatMap(({ holds }) => holds)]);
   const unclear = keysOf(claims.flatMap(({ mayHold }) => mayHold));
   const found = new Map<string, UnheldServer>();
   for (const { metadata, spec, status } of asked)
     for (const { state, heldBy: _heldBy, ...server } of status?.servers ?? []) {
       const key = identifierKey(server.identifier);
-      if (state === 'Held' || held.has(key)) continue;
+      if (held.has(key)) continue;
       const { namespace, name } = metadata;
       const catalog = { namespace, name, secret: spec.apiKeySecretRef.name };
       const isUnclear = state === 'Unclear' || unclear.has(key) || found.get(key)?.state === 'Unclear';

@@ -8,7 +8,7 @@ import type {
   Account,
   ApiKey,
   Catalog,
-  ListedServer,
+  AccountServer,
   OrderWay,
   Priority,
   Product,
@@ -138,7 +138,7 @@ export function createSession(deps: SessionDeps): Session {
     products: () => readProducts(caller, endpoints),
     servers: () => listing.read(() => readServers(caller, endpoints)),
     async listedServers() {
-      let listed: ListedServer[] | undefined;
+      let listed: AccountServer[] | undefined;
       await listing.read(async () => {
         const body = await readServerList(caller, endpoints);
         listed = body && parseListedServers(body.value).map((server) => cleaned(server, redactor));
@@ -306,7 +306,7 @@ async function readServerList(caller: Caller, endpoints: Endpoints): Promise<{ v
 }
 
 /** The provider's texts must not repeat a secret. */
-const cleaned = ({ name, product, ...server }: ListedServer, redactor: Redactor): ListedServer => ({
+const cleaned = ({ name, product, ...server }: AccountServer, redactor: Redactor): AccountServer => ({
   ...server,
   name: name === undefined ? undefined : redactor.clean(name),
   product: product === undefined ? undefined : redactor.clean(product),

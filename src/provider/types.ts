@@ -18,7 +18,7 @@ export interface Image {
   description?: string | undefined;
 }
 /** A server in the list of the account's servers. */
-export interface ListedServer {
+export interface AccountServer {
   identifier: string;
   /** The key of its entry, if that is another identifier. */
   alias?: string | undefined;
@@ -154,7 +154,7 @@ export interface Session {
    */
   servers(): Promise<ReadonlySet<string> | undefined>;
   /** The same list, with what it says of each server. */
-  listedServers(): Promise<ListedServer[] | undefined>;
+  listedServers(): Promise<AccountServer[] | undefined>;
   /**
    * Finds out once whether the list of servers has those whose task runs. `runs`: whether the task of this server still does.
    * Ignores errors of the provider.

@@ -4,7 +4,7 @@ import { isObject } from '../base/deep-equal.ts';
 import { parseExact } from '../base/exact-numbers.ts';
 import { ProviderError, failureMessage, type ProviderOperation } from './error.ts';
 import { identifierKey, isSameIdentifier } from '../base/identifier.ts';
-import type { Image, ListedServer, ListShape, Product, Server } from './types.ts';
+import type { Image, AccountServer, ListShape, Product, Server } from './types.ts';
 
 const text = z.string().optional().catch(undefined);
 const count = z.int().min(0).optional().catch(undefined);
@@ -84,7 +84,7 @@ export function parseServerList(body: unknown): ReadonlySet<string> {
 }
 
 /** What the list says of each server. Throws like `parseServerList`. */
-export function parseListedServers(body: unknown): ListedServer[] {
+export function parseListedServers(body: unknown): AccountServer[] {
   parseServerList(body);
   const entries: [string | undefined, unknown][] = Array.isArray(body)
     ? body.map((value: unknown) => [undefined, value])

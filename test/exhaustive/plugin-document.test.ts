@@ -306,6 +306,7 @@ describe('docs/reference/kubectl-plugin.md', () => {
       'resolve and adopt': 8,
       'start-over': 2,
       cost: 1,
+      orphans: 1,
       plan: 3,
       logs: 2,
       doctor: 1,

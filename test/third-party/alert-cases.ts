@@ -11,6 +11,8 @@ const LOST = 'vps_operator_lost_servers_total';
 const servers = (ready: string, reason: string): string => `vps_operator_servers{ready="${ready}",reason="${reason}"}`;
 const members = (state: string): string => `vps_operator_set_status_replicas{${SET},state="${state}"}`;
 const sets = (reason: string): string => `vps_operator_sets{ready="False",reason="${reason}"}`;
+const listed = (state: string): string =>
+  `vps_operator_catalog_servers{object_namespace="team",catalog="catalog",state="${state}"}`;
 const stretch = (interval: string): string => `vps_operator_interval_stretch_ratio{interval="${interval}"}`;
 
 /** A gauge of the leader; the standby's is zero. */
@@ -248,6 +250,26 @@ export const CASES: Record<string, AlertCase[]> = {
       sentence: 'is silent once the orphan is handled',
       change: gauge('vps_operator_orphaned_servers', '0x30 1x20 0x400'),
       minutes: 55,
+      fires: [],
+    },
+  ],
+  VPSOperatorServerUnheld: [
+    {
+      sentence: 'fires for a server that nothing holds for two hours',
+      change: { [listed('orphaned')]: { leader: from(30, 0, 1) } },
+      minutes: 155,
+      fires: ['VPSOperatorServerUnheld'],
+    },
+    {
+      sentence: 'is silent if the next read of the list finds it held',
+      change: { [listed('orphaned')]: { leader: '0x30 1x60 0x400' } },
+      minutes: 155,
+      fires: [],
+    },
+    {
+      sentence: 'is silent while no catalog lists servers, and for servers that an object may hold',
+      change: { [listed('unclear')]: { leader: from(30, 0, 3) } },
+      minutes: 200,
       fires: [],
     },
   ],

@@ -5,11 +5,11 @@ import type { ServerClaims } from '../../api/server-state.ts';
 import { timestamp } from '../../base/duration.ts';
 import { identifierKey } from '../../base/identifier.ts';
 import { cut } from '../../base/text.ts';
-import type { ListedServer } from '../../provider/types.ts';
+import type { AccountServer } from '../../provider/types.ts';
 
 /** `claims`: of all objects, as they were before the list was read and as they are now. */
 export interface ServersRead {
-  listed: readonly ListedServer[];
+  listed: readonly AccountServer[];
   claims: readonly ServerClaims[];
 }
 

@@ -14,6 +14,7 @@ import {
   SET_KIND,
   SET_PLURAL,
 } from '../../../src/api/names.ts';
+import { ORPHANS_EXIT } from '../../../src/plugin/commands/orphans.ts';
 import { EXIT } from '../../../src/plugin/failure.ts';
 import { createProgram } from '../../../src/plugin/program.ts';
 import type { Terminal } from '../../../src/plugin/terminal.ts';
@@ -206,6 +207,9 @@ function spelled(call: string, { simulator, namespace }: World): Spelled {
       return { flags: `--operator-namespace=${namespace}` };
     case 'doctor':
       return { flags: `--operator-namespace=${namespace}`, codes: [EXIT.ok, EXIT.failed] };
+    case 'orphans':
+      // Here, no catalog lists servers.
+      return { codes: [ORPHANS_EXIT.unknown] };
     case 'login':
       return { before: `printf '%s\\n' '${simulator.keyId}' '${simulator.secret}' |`, flags: '--yes' };
     case 'new':
@@ -259,8 +263,8 @@ it.each(rows)('needs what the page lists: $what', async (row) => {
     if (row.what.includes('--apply')) await world.delete('web2').then(() => world.waitGone('web2'));
   }
   const all = [...row.needed, ...row.useful].sort();
-  // A plan asks for the servers of all namespaces first.
-  const refused = row.what.includes('plan') ? ['list virtualservers'] : [];
+  // These ask for the servers of all namespaces first.
+  const refused = /plan|orphans/.test(row.what) ? ['list virtualservers'] : [];
   expect(await as('all', all)).toEqual({ failures: [], allowed: all, refused });
 });
 

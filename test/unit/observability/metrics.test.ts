@@ -69,6 +69,18 @@ describe('metrics', () => {
     expect(await servers()).toEqual([available]);
   });
 
+  it('count the servers of catalogs that list them', async () => {
+    const { page } = metricsPage();
+    const status = { serverCounts: { all: 10, orphaned: 2, unclear: 1 } };
+    const catalogs = [storedCatalog('a'), storedCatalog('b', { status })];
+    const { body } = await page({ vitals: { ...VITALS, catalogs: () => catalogs }, leads: true, now: 0 });
+    expect(body.split('\n').filter((line) => line.startsWith('vps_operator_catalog_servers{'))).toEqual([
+      'vps_operator_catalog_servers{object_namespace="default",catalog="b",state="held"} 7',
+      'vps_operator_catalog_servers{object_namespace="default",catalog="b",state="orphaned"} 2',
+      'vps_operator_catalog_servers{object_namespace="default",catalog="b",state="unclear"} 1',
+    ]);
+  });
+
   it('count catalogs by readiness and reason', async () => {
     const { page } = metricsPage();
     const conditions = [condition('Ready', 'False', 'SecretNotFound'), condition('Stalled', 'True', 'SecretNotFound')];

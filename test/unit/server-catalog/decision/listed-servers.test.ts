@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import type { CatalogServer, ServerCatalogStatus } from '../../../../src/api/server-catalog.ts';
 import type { ServerClaims } from '../../../../src/api/server-state.ts';
-import type { ListedServer } from '../../../../src/provider/types.ts';
+import type { AccountServer } from '../../../../src/provider/types.ts';
 import { catalogStatus, type Reading } from '../../../../src/server-catalog/decision/catalog-status.ts';
 import { serversOf } from '../../../../src/server-catalog/decision/listed-servers.ts';
 import { storedCatalog } from '../../../fixtures/server-catalog.ts';
@@ -18,7 +18,7 @@ const claim = (name: string, changes: Partial<ServerClaims> = {}): ServerClaims 
   ...changes,
 });
 
-const of = (listed: ListedServer[], claims: ServerClaims[], before?: CatalogServer[]): CatalogServer[] =>
+const of = (listed: AccountServer[], claims: ServerClaims[], before?: CatalogServer[]): CatalogServer[] =>
   serversOf({ listed, claims }, { namespace: 'default', before, now: NOW }).servers;
 
 describe('a listed server', () => {

@@ -1,0 +1,95 @@
+import { describe, expect, it } from 'vitest';
+import { FINALIZER, RECORD_ANNOTATION } from '../../../src/api/names.ts';
+import { formatRecord } from '../../../src/api/record.ts';
+import type { CatalogServer, ServerCatalog, ServerCatalogStatus } from '../../../src/api/server-catalog.ts';
+import type { VirtualServer } from '../../../src/api/virtual-server.ts';
+import { withVerdict } from '../../../src/controller/conditions.ts';
+import { unheldIn } from '../../../src/plugin/orphans.ts';
+import { storedCatalog } from '../../fixtures/server-catalog.ts';
+import { stored, storedWith } from '../../fixtures/virtual-server.ts';
+
+const server = (identifier: string, state: CatalogServer['state']): CatalogServer => ({ identifier, state });
+
+function catalogOf(name: string, servers: CatalogServer[], changes: ServerCatalogStatus = {}): ServerCatalog {
+  const count = (state: string): number => servers.filter((one) => one.state === state).length;
+  const status: ServerCatalogStatus = {
+    servers,
+    serverCounts: { all: servers.length, orphaned: count('Orphaned'), unclear: count('Unclear') },
+    provider: { productList: 'Object', imageList: 'Object', serverList: 'Available' },
+    observedGeneration: 1,
+    conditions: withVerdict([], { reason: 'Available', message: 'lists' }, 1, 0),
+    ...changes,
+  };
+  return storedCatalog(name, { listServers: true, status });
+}
+
+const holding = (identifier: string, owner = 'uid-of-web'): VirtualServer => {
+  const annotations = { [RECORD_ANNOTATION]: formatRecord({ owner, mode: 'adopt', identifier }) };
+  return stored('web', storedWith({ metadata: { annotations, finalizers: [FINALIZER] } }));
+};
+
+const statesOf = (catalogs: ServerCatalog[], objects: VirtualServer[] = []) =>
+  unheldIn(catalogs, objects).servers.map(({ identifier, state }) => `${identifier} ${state}`);
+
+describe('servers that no object holds', () => {
+  it('are those of the list, orphaned ones first', () => {
+    const catalog = catalogOf('c', [server('vs1', 'Held'), server('vs3', 'Unclear'), server('vs2', 'Orphaned')]);
+    expect(statesOf([catalog])).toEqual(['vs2 Orphaned', 'vs3 Unclear']);
+    expect(unheldIn([catalog], []).unknown).toEqual([]);
+  });
+
+  it('are not those that an object holds or may hold by now', () => {
+    const catalog = catalogOf('c', [server('vs1', 'Orphaned')]);
+    expect(statesOf([catalog], [holding('VS1')])).toEqual([]);
+    expect(statesOf([catalog], [holding('vs1', 'another-uid')])).toEqual(['vs1 Unclear']);
+  });
+
+  it('count once if two catalogs list them, and are unclear if one of them cannot tell', () => {
+    const catalogs = [catalogOf('a', [server('vs1', 'Orphaned')]), catalogOf('b', [server('VS1', 'Unclear')])];
+    expect(statesOf(catalogs)).toEqual(['vs1 Unclear']);
+    expect(statesOf([...catalogs].reverse())).toEqual(['VS1 Unclear']);
+  });
+
+  it('are not shown if one catalog knows who holds them', () => {
+    const catalogs = [catalogOf('a', [server('vs1', 'Orphaned')]), catalogOf('b', [server('vs1', 'Held')])];
+    expect(statesOf(catalogs)).toEqual([]);
+  });
+
+  it('are unknown if no catalog lists them', () => {
+    const catalog = { ...catalogOf('c', [server('vs1', 'Orphaned')]), spec: storedCatalog('c').spec };
+    expect(unheldIn([catalog], [])).toEqual({
+      servers: [],
+      unknown: ['no ServerCatalog lists servers: none has spec.listServers: true'],
+    });
+  });
+
+  it.each<[string, ServerCatalogStatus, string]>([
+    ['the operator has not read the new spec', { observedGeneration: 0 }, 'since its spec changed'],
+    [
+      'the key does not work',
+      { conditions: withVerdict([], { reason: 'InvalidCredentials', message: 'no' }, 1, 0) },
+      'InvalidCredentials: no',
+    ],
+    ['nothing is reported', { conditions: [] }, 'NotReported'],
+    [
+      'the provider has no list',
+      { provider: { productList: 'Array', imageList: 'Array', serverList: 'Unavailable' } },
+      'the provider has no list of servers',
+    ],
+    [
+      'the key may not list them',
+      { provider: { productList: 'Array', imageList: 'Array', serverList: 'Forbidden' } },
+      'the API key may not list servers',
+    ],
+    [
+      'the last read failed',
+      { provider: { productList: 'Array', imageList: 'Array', serverList: 'Unknown' } },
+      'the last read of the list of servers failed',
+    ],
+    ['there are too many', { serverCounts: { all: 700, orphaned: 600, unclear: 0 } }, '600 more servers'],
+  ])('may be more if %s', (_why, changes, says) => {
+    expect(unheldIn([catalogOf('c', [], changes)], []).unknown).toEqual([
+      expect.stringMatching(new RegExp(`^ServerCatalog default/c: .*${says}`)),
+    ]);
+  });
+});
