@@ -2,7 +2,7 @@
 import type { Command } from 'commander';
 
 const GROUPS: readonly (readonly [heading: string, commands: readonly string[]])[] = [
-  ['See:', ['list', 'status', 'timeline', 'wait', 'cost', 'catalog', 'logs']],
+  ['See:', ['list', 'status', 'timeline', 'wait', 'cost', 'catalog', 'orphans', 'logs']],
   [
     'Change:',
     ['new', 'pause', 'resume', 'reconcile', 'protect', 'unprotect', 'extend', 'replace', 'rollout', 'cancel'],
