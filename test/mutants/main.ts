@@ -1,6 +1,6 @@
 /**
- * `npm run test:mutants -- [--only TEXT] [--lives N] [--jobs N]`: injects faults into the product, one at a time, and prints which
- * seed, test or plan caught each one.
+ * `npm run test:mutants -- [--only TEXT] [--shard 2/3] [--lives N] [--jobs N]`: injects faults into the product, one at a time, and
+ * prints which seed, test or plan caught each one. A shard is that part of the list, in its order: all of it takes hours.
  */
 import { execFile } from 'node:child_process';
 import { cp, mkdtemp, readFile, rm, symlink, writeFile } from 'node:fs/promises';
@@ -25,13 +25,14 @@ const COPIED = [
 const { values } = parseArgs({
   options: {
     only: { type: 'string' },
+    shard: { type: 'string', default: '1/1' },
     lives: { type: 'string', default: '10000' },
     jobs: { type: 'string', default: String(availableParallelism()) },
   },
 });
 
 const folders = await mkdtemp(join(tmpdir(), 'vps-operator-mutants-'));
-const queue = MUTANTS.filter(({ name }) => name.includes(values.only ?? '')).values();
+const queue = shardOf(MUTANTS.filter(({ name }) => name.includes(values.only ?? ''))).values();
 let survived = 0;
 let caught = 0;
 try {
@@ -41,6 +42,16 @@ try {
 }
 process.stdout.write(`${caught} mutants caught, ${survived} survived\n`);
 process.exitCode = survived === 0 ? 0 : 1;
+
+function shardOf(mutants: readonly Mutant[]): readonly Mutant[] {
+  const [, number, count] = (/^(\d+)\/(\d+)$/.exec(values.shard) ?? []).map(Number);
+  if (number === undefined || count === undefined || number < 1 || number > count)
+    throw new Error(`--shard ${values.shard}: write which part of how many, for example 2/3`);
+  return mutants.slice(
+    Math.ceil(((number - 1) * mutants.length) / count),
+    Math.ceil((number * mutants.length) / count),
+  );
+}
 
 /** Tries one mutant after another in a copy of the project. */
 async function work(folder: string): Promise<void> {
