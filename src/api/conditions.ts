@@ -129,6 +129,7 @@ export const REASONS = {
   RecordConflict: blind('noCalls', 'unresolved'),
   RecordMismatch: stuck('noCalls', 'unresolved'),
   IdentifierInUse: blind('noCalls', 'hopeless', 'unresolved'),
+  IdentifierTaken: stuck(),
   AdoptInvalid: stuck(),
   UnknownAnnotation: stuck('noCalls'),
   WriteRefused: blind('taskMayRun'),

@@ -27,8 +27,11 @@ export type OrderValues = Pick<VirtualServerSpec, Exclude<OrderedField, 'sshKeys
 type Sent = string | number | boolean;
 
 interface Row<Value> {
-  /** The provider's name of the field. Lists under one name are sent together. */
-  sentAs: string;
+  /**
+   * The provider's name of the field in the body. Lists under one name are sent together. Undefined: the field is sent in the path
+   * of the order.
+   */
+  sentAs: string | undefined;
   /** The value that is sent; a list is sent as one text with a line for each entry. */
   encode: (value: Value) => Sent | readonly string[];
   /** What counts when two values are compared, in TypeScript (also for a manifest, whose spec may be anything) and in CEL. */
@@ -44,6 +47,7 @@ const ROWS: Rows = {
   product: { sentAs: 'product', encode: asIs },
   image: { sentAs: 'image', encode: asIs },
   diskSize: { sentAs: 'disk_size', encode: asIs },
+  identifier: { sentAs: undefined, encode: asIs },
   sshKeys: {
     sentAs: 'ssh_keys',
     encode: (keys) => keys.map((key) => key.trim()),
@@ -63,8 +67,8 @@ export function orderBody(values: OrderValues): Readonly<Record<string, Sent>> {
   const body = new Map<string, Sent | readonly string[]>();
   for (const field of ORDERED_FIELDS) {
     const sent = encoded(field, values);
-    if (sent === undefined) continue;
     const { sentAs } = ROWS[field];
+    if (sent === undefined || sentAs === undefined) continue;
     const before = body.get(sentAs);
     body.set(sentAs, isList(sent) && isList(before) ? [...before, ...sent] : sent);
   }

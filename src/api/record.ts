@@ -42,6 +42,10 @@ const orphanSchema = open({
   identifier: identifier.optional(),
 }).describe('A server, or a task that creates one, that this object no longer refers to.');
 
+const chosen = z
+  .literal(true)
+  .optional()
+  .describe('spec.identifier named the server. Others can choose the same identifier, so it alone proves nothing.');
 const reason = z.string().max(64);
 const said = z.string().max(MAX_SAID).describe('What the provider said about the order.');
 
@@ -57,6 +61,7 @@ const failedSchema = open({
     .max(64)
     .optional()
     .describe('Until then the operator sends no other order, unless you change the object.'),
+  chosen,
 }).describe(
   'An order that failed, with the server that it named. The operator looks for this server from time to time.',
 );
@@ -88,6 +93,7 @@ const sentSchema = open({
     .describe(
       'The provider answered that the identifier is in use, so no denial alone proves that there is no server.',
     ),
+  chosen,
 }).describe('An order under an identifier that the operator chose. It is sent again until the provider has answered.');
 
 const openSchema = open({

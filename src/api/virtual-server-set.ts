@@ -116,6 +116,11 @@ const templateSchema = ruled(
     holds: ({ spec }) => (spec.expiresAt ?? spec.ttl) === undefined,
   },
   {
+    rule: '!has(self.spec.identifier)',
+    message: 'identifier is not allowed in a set: each member has its own, chosen by the operator',
+    holds: ({ spec }) => spec.identifier === undefined,
+  },
+  {
     rule: '!has(self.spec.connectionSecretName) || size(self.spec.connectionSecretName) <= 240',
     message: 'connectionSecretName must have at most 240 characters, because the number of the member is appended',
     holds: ({ spec }) => (spec.connectionSecretName ?? '').length <= 240,
@@ -165,6 +170,7 @@ const orderedFields = {
   product: z.string().max(128).describe('Product code.'),
   image: z.string().max(256).describe('Image name.'),
   diskSize: count.describe('Disk size.'),
+  identifier: z.string().max(20).optional().describe('Never set: a set takes no identifier.'),
   sshKeys: z.array(z.string().max(8192)).max(16).optional().describe('SSH public keys.'),
   sshKeysFrom: z
     .array(

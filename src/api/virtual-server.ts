@@ -7,7 +7,7 @@ import * as z from 'zod';
 import { conditionsSchema, secretName, type ObjectMeta } from './meta.ts';
 import { DEFAULT_API_KEY_SECRET } from './names.ts';
 import { MAX_IDENTIFIER, storedRecordSchema } from './record.ts';
-import { ruled } from './rules.ts';
+import { matching, ruled } from './rules.ts';
 import { sshKeyFromSchema, sshKeysSchema } from './ssh-keys.ts';
 
 /** Bounds of the status; the operator cuts text from the provider to these lengths before writing it. */
@@ -51,6 +51,15 @@ export const specSchema = ruled(
       .max(2147483647)
       .describe(
         "Disk size, one of the provider's list of sizes for disk type ssd, in the unit of that list: MB at the public service of Mythic Beasts.",
+      ),
+    identifier: matching(
+      z.string().min(1).max(20),
+      '^[a-z][a-z0-9]*$',
+      'identifier must begin with a letter, and have only lower-case letters and digits, at most 20',
+    )
+      .optional()
+      .describe(
+        'Identifier of the server, which is part of its host name. Only where orders go under an identifier (--orders). The operator chooses one if it is not set.',
       ),
     sshKeys: sshKeysSchema.optional().describe('SSH public keys that may log in as root.'),
     sshKeysFrom: z

@@ -10,6 +10,7 @@ export interface SpecFlags {
   product?: string | undefined;
   image?: string | undefined;
   diskSize?: number | undefined;
+  identifier?: string | undefined;
   /** Each is a public key, or the path of a file with one. */
   sshKey: readonly string[];
   /** Each in the form `secret/key`. */
@@ -31,6 +32,10 @@ export function addSpecFlags(command: Command): Command {
     .option('--product <code>', 'product code')
     .option('--image <name>', 'image name')
     .option('--disk-size <size>', 'disk size', wholeNumber)
+    .option(
+      '--identifier <identifier>',
+      'identifier of the server, part of its host name; default: one that the operator chooses',
+    )
     .option('--ssh-key <key>', 'SSH public key, or a file with one; repeatable', collect, [])
     .option('--ssh-key-from <secret/key>', 'SSH public key in a Secret; repeatable', collect, [])
     .option('--secret <name>', 'Secret with the API key')
@@ -50,6 +55,7 @@ const FIELDS: { [F in keyof Required<VirtualServerSpec>]: (flags: SpecFlags) => 
   product: ({ product }) => product,
   image: ({ image }) => image,
   diskSize: ({ diskSize }) => diskSize,
+  identifier: ({ identifier }) => identifier,
   sshKeys: ({ sshKey }) => (sshKey.length > 0 ? sshKey.map(keyFor) : undefined),
   sshKeysFrom: ({ sshKeyFrom }) => (sshKeyFrom.length > 0 ? sshKeyFrom.map(reference) : undefined),
   apiKeySecretRef: ({ secret }) => (secret === undefined ? undefined : { name: secret }),
@@ -73,6 +79,7 @@ const FLAGS: { [F in keyof Required<VirtualServerSpec>]: string } = {
   product: '--product',
   image: '--image',
   diskSize: '--disk-size',
+  identifier: '--identifier',
   sshKeys: '--ssh-key',
   sshKeysFrom: '--ssh-key-from',
   apiKeySecretRef: '--secret',

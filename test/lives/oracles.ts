@@ -75,23 +75,26 @@ export function orderedUnusable({ ledger }: Simulation): string[] {
   return unusable.map(({ serial }) => `server ${serial} was ordered with an SSH key that is cut off`);
 }
 
-/** The fields of the body, by the provider's specification. The lives use no keys of Secrets. */
-const SENT: { [F in OrderedField]-?: (body: Readonly<Record<string, unknown>>, spec: VirtualServerSpec) => boolean } = {
+type IsSent = (body: Readonly<Record<string, unknown>>, spec: VirtualServerSpec, identifier: string) => boolean;
+
+/** The fields of the order, by the provider's specification. The lives use no keys of Secrets. */
+const SENT: { [F in OrderedField]-?: IsSent } = {
   product: (body, { product }) => body['product'] === product,
   image: (body, { image }) => body['image'] === image,
   diskSize: (body, { diskSize }) => body['disk_size'] === diskSize,
+  identifier: (_body, spec, identifier) => spec.identifier === undefined || spec.identifier === identifier,
   sshKeys: (body, { sshKeys }) => body['ssh_keys'] === sshKeys?.join('\n'),
   sshKeysFrom: (_body, { sshKeysFrom }) => sshKeysFrom === undefined,
 };
 
 /** Every order has the fields of the object that it was sent for. */
 export function orderedOtherwise(simulation: Simulation, orders: Orders, api: ApiServer): string[] {
-  return simulation.ledger.creates().flatMap(({ serial, body }) => {
+  return simulation.ledger.creates().flatMap(({ serial, body, identifier }) => {
     const uid = orders.uidOf(serial);
     if (uid === undefined) return [];
     const versions = api.servers.changes.filter(({ object }) => object.metadata.uid === uid);
     const isRight = ({ object: { spec } }: ServerChange): boolean =>
-      Object.values(SENT).every((isSent) => isSent(body, spec));
+      Object.values(SENT).every((isSent) => isSent(body, spec, identifier));
     return versions.some(isRight) ? [] : [`the order of server ${serial} does not match its object ${uid}`];
   });
 }

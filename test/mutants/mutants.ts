@@ -573,10 +573,45 @@ export const MUTANTS: Mutant[] = [
     tests: ['--project', 'unit', 'test/unit/api/ordered-fields.test.ts'],
   },
   {
+    name: 'orders under a chosen identifier without reading it',
+    file: 'src/virtual-server/operations/order-named.ts',
+    find: 'const found = chosen === undefined ? undefined : await lookFor(visit, session, chosen);',
+    replace: 'const found = undefined;',
+    tests: ['--project', 'unit', 'test/unit/virtual-server/operations/order-chosen.test.ts'],
+  },
+  {
+    name: 'takes over any server under a chosen identifier',
+    file: 'src/virtual-server/decision/named.ts',
+    find: "if (sent.chosen === undefined) return 'own';",
+    replace: "if (sent.at !== '') return 'own';",
+    tests: ['--project', 'unit', 'test/unit/virtual-server/operations/order-chosen.test.ts'],
+  },
+  {
+    name: 'cancels the server of another object under a chosen identifier',
+    file: 'src/virtual-server/decision/identity.ts',
+    find: "const isClaimable = ordered === undefined || ordered === 'own';",
+    replace: 'const isClaimable = ordered !== null;',
+    tests: ['--project', 'unit', 'test/unit/virtual-server/operations/order-chosen.test.ts'],
+  },
+  {
+    name: 'forgets that the identifier of a failed order was chosen',
+    file: 'src/virtual-server/decision/known-record.ts',
+    find: '...(sent?.chosen && { chosen: true }),',
+    replace: '',
+    tests: ['--project', 'unit', 'test/unit/virtual-server/operations/order-chosen.test.ts'],
+  },
+  {
+    name: 'orders a chosen identifier where it cannot be sent',
+    file: 'src/virtual-server/operations/order.ts',
+    find: 'if (visit.object.spec.identifier !== undefined && !named.value)',
+    replace: 'if (visit.object.spec.identifier === null && !named.value)',
+    tests: ['--project', 'unit', 'test/unit/virtual-server/operations/order-chosen.test.ts'],
+  },
+  {
     name: 'sends no disk size',
     file: 'src/api/ordered-fields.ts',
-    find: 'if (sent === undefined) continue;',
-    replace: "if (sent === undefined || field === 'diskSize') continue;",
+    find: 'if (sent === undefined || sentAs === undefined) continue;',
+    replace: "if (sent === undefined || sentAs === undefined || field === 'diskSize') continue;",
   },
   {
     name: 'orders an image of another name',
@@ -2165,8 +2200,8 @@ export const MUTANTS: Mutant[] = [
   {
     name: 'takes back a missing server without proof',
     file: 'src/virtual-server/decision/identity.ts',
-    find: "const isPlausible = likeness !== 'different' && (isOwnAccount || isChosen) && record.missingAt === undefined;",
-    replace: "const isPlausible = likeness !== 'different' && (isOwnAccount || isChosen);",
+    find: "const isPlausible = likeness !== 'different' && isNear && isClaimable && record.missingAt === undefined;",
+    replace: "const isPlausible = likeness !== 'different' && isNear && isClaimable;",
     tests: ['--project', 'unit', 'test/unit/virtual-server/decision/identity.test.ts'],
   },
   {

@@ -282,6 +282,12 @@ const ADVICE: Partial<Record<Reason, Steps>> = {
   ServerMissing: replace,
   Expired: (about) => (about.record?.expiredAt === undefined ? [edit('To set a later time')] : replace(about)),
   IdentifierInUse: (about) => (about.record?.identifier === undefined ? misadopted : heldTwice)(about),
+  IdentifierTaken: ({ subject }) => [
+    edit('To order under another identifier', '; set spec.identifier, or remove it so that the operator chooses one'),
+    ...(subject === undefined
+      ? []
+      : [{ text: 'If the server is yours, and this object shall have it', command: adoptCommand(subject) }]),
+  ],
   AdoptInvalid: CORRECT_ADOPTION,
   AdoptIgnored: () => [{ text: 'To remove the annotation', command: unannotate(ADOPT_ANNOTATION) }],
   UnknownAnnotation: correctAnnotations,

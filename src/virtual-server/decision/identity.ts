@@ -1,5 +1,6 @@
 /** Whether the server that the provider shows is the server of this object: by account, addresses, and your word. Pure. */
 import { BOUNDS, type VirtualServer } from '../../api/virtual-server.ts';
+import { cut } from '../../base/text.ts';
 import { canonicalIpv6, isForAnyHost } from '../../base/ip-address.ts';
 import { remembering } from '../../base/recent.ts';
 import { ACCEPT_SERVER_ANNOTATION } from '../../api/names.ts';
@@ -17,6 +18,7 @@ import type { Others, ShownServer } from './types.ts';
 import { namesOf } from './sentences.ts';
 import { doubtIn } from '../../api/open.ts';
 import { without } from '../../base/without.ts';
+import { whoOrdered } from './named.ts';
 import { withoutOpen } from './open.ts';
 import { knownRecord } from './known-record.ts';
 import type { View } from './view.ts';
@@ -185,9 +187,10 @@ export function recognize(
   const isOwnAccount = record.account === undefined || isSameAccount(record.account, account);
   const accepts = `${record.identifier}@${hardwareIn(server.macs)[0] ?? ipv6In(server.ipv6)[0] ?? account}`;
   const isAccepted = hasAccepted(object, accepts);
-  // Nobody else can have guessed an identifier of the operator.
-  const isChosen = isNamed(record) && isSameProvider(record.account, account);
-  const isPlausible = likeness !== 'different' && (isOwnAccount || isChosen) && record.missingAt === undefined;
+  const ordered = isNamed(record) ? whoOrdered(object, record, server) : undefined;
+  const isNear = isOwnAccount || (ordered === 'own' && isSameProvider(record.account, account));
+  const isClaimable = ordered === undefined || ordered === 'own';
+  const isPlausible = likeness !== 'different' && isNear && isClaimable && record.missingAt === undefined;
   if (isAccepted || isProven || (isPlausible && isEnough(record.fingerprint, purpose))) {
     const known = withoutOpen(record.missingAt === undefined ? record : without(record, 'missingAt'));
     const seen = fingerprintOf(server);
@@ -203,6 +206,14 @@ export function recognize(
     const { address, holder } = shared;
     const why = `it has the address ${address}, but the server of ${holder} has it too, so the address proves nothing`;
     return err({ isOther: false, why, accepts });
+  }
+  if (!isClaimable) {
+    const name = server.name === undefined ? 'it has no name' : `its name is ${cut(server.name, BOUNDS.address)}`;
+    return err({
+      isOther: ordered === 'other',
+      why: `${name}, which is not the one that this object ordered it with`,
+      accepts,
+    });
   }
   const why = isOwnAccount
     ? 'nothing that it shows proves that it is the same one as before'

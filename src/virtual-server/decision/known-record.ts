@@ -332,7 +332,7 @@ export function withoutClaim(record: ServerRecord): ServerRecord {
  * the next order may follow, RFC 3339; left out: at once.
  */
 export function withFailedOrder(record: ServerRecord, retryAt?: string): ServerRecord {
-  const { attempt, attemptedAt, task, identifier, account, createFailure } = record;
+  const { attempt, attemptedAt, task, identifier, account, createFailure, sent } = record;
   const left = { ...withoutClaim(record), ...settledWith(record) };
   if (createFailure === undefined || identifier === undefined) return left;
   const order: FailedOrder = {
@@ -343,6 +343,7 @@ export function withFailedOrder(record: ServerRecord, retryAt?: string): ServerR
     ...(account !== undefined && { account }),
     said: createFailure.said,
     ...(retryAt !== undefined && { retryAt }),
+    ...(sent?.chosen && { chosen: true }),
   };
   return { ...left, failed: mergeFailed(record.failed, [order]) };
 }

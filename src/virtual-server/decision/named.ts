@@ -5,9 +5,11 @@
 import { orderBody, type OrderValues } from '../../api/ordered-fields.ts';
 import { isNamed, unknownIn, type Named } from '../../api/record.ts';
 import type { VirtualServer } from '../../api/virtual-server.ts';
+import type { Verdict } from '../../controller/conditions.ts';
 import { timestamp } from '../../base/duration.ts';
+import { ended } from '../../base/text.ts';
 import { without } from '../../base/without.ts';
-import type { OrderBody } from '../../provider/types.ts';
+import type { OrderBody, Server } from '../../provider/types.ts';
 import { newRecord } from './known-record.ts';
 import type { Operation } from './types.ts';
 import { notDue, type OwnView, type View } from './view.ts';
@@ -26,9 +28,41 @@ export function identifierFor({ metadata: { name } }: VirtualServer, random: str
 const MAX_NAME = 100;
 
 /** What the order sends. The name tells people in the provider's control panel whose server it is. */
-export function namedBody({ metadata: { namespace, name, uid } }: VirtualServer, values: OrderValues): OrderBody {
-  const mark = ` (${uid.slice(0, 8)})`;
+export function namedBody(object: VirtualServer, values: OrderValues): OrderBody {
+  const { namespace, name } = object.metadata;
+  const mark = ` ${markOf(object)}`;
   return { ...orderBody(values), name: `${namespace}/${name}`.slice(0, MAX_NAME - mark.length) + mark };
+}
+
+const markOf = ({ metadata: { uid } }: VirtualServer): string => `(${uid.slice(0, 8)})`;
+const MARKED = /\([0-9a-f]{8}\)$/;
+
+/** Whose server it is by its name: every order of the operator sends a name that ends with a mark of its object. */
+export function namesOwner(object: VirtualServer, { name = '' }: Pick<Server, 'name'>): 'own' | 'other' | 'unknown' {
+  const shown = name.trim();
+  if (shown.endsWith(markOf(object))) return 'own';
+  return MARKED.test(shown) ? 'other' : 'unknown';
+}
+
+/**
+ * Whether this object's order has led to the server that the provider shows under the identifier. Nobody else can have guessed
+ * an identifier of the operator. One that you chose may be that of another order: in another cluster, or by hand.
+ */
+export function whoOrdered(object: VirtualServer, { sent, task }: Named, server: Server): 'own' | 'other' | 'unknown' {
+  if (sent.chosen === undefined) return 'own';
+  const owner = namesOwner(object, server);
+  if (owner !== 'unknown') return owner;
+  if (task !== undefined) return 'own';
+  return sent.inUse === undefined ? 'unknown' : 'other';
+}
+
+/** What an object says whose order would find its identifier in use. `why`: a sentence; `shown`: the API key can read the server. */
+export function takenVerdict(identifier: string, why: string, shown: boolean): Verdict {
+  return {
+    reason: 'IdentifierTaken',
+    message: `${ended(why)} The operator ordered nothing, and tries again later`,
+    ...(shown && { subject: identifier }),
+  };
 }
 
 /** The record of an object that orders a server under this identifier. `body`: the hash of what is sent. */
@@ -36,6 +70,7 @@ export function namedClaim(
   { object, own, now }: View,
   { attempt, identifier, account, body }: { attempt: string; identifier: string; account: string; body: string },
 ): Named {
+  const isChosen = object.spec.identifier === identifier;
   const { orphans, failed, settled } = own ?? {};
   return {
     ...(own && unknownIn(own)),
@@ -44,7 +79,7 @@ export function namedClaim(
     account,
     attempt,
     attemptedAt: timestamp(now),
-    sent: { at: new Date(now).toISOString(), body },
+    sent: { at: new Date(now).toISOString(), body, ...(isChosen && { chosen: true }) },
     identifier,
     orphans,
     failed,

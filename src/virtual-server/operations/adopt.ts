@@ -18,7 +18,6 @@ import { readServer } from './reads.ts';
 type Adopt = Extract<Operation, { type: 'adopt' }>;
 
 export async function adopt(visit: Visit, at: View, { record, identifier }: Adopt): Promise<Outcome> {
-  const { holders, objects } = visit.services;
   // Without a key of the account, no message may reveal what other objects hold.
   const key = await visit.key(at);
   if (!key.ok) return withoutKey(visit.view(), 'adopt', key.error);
@@ -29,16 +28,9 @@ export async function adopt(visit: Visit, at: View, { record, identifier }: Adop
   if (ordering !== undefined) return parked(known, ordering);
 
   // Reserved until the visit ends, so that only one of two adopters gets to hold the server.
-  const { metadata, spec } = visit.object;
-  const { namespace, name, uid } = metadata;
-  const others = holders.others(uid);
+  const others = visit.services.holders.others(visit.object.metadata.uid);
   const before = others.withServer(identifier, { account });
-  const secret = spec.apiKeySecretRef.name;
-  if (before.length === 0) {
-    const holding = { namespace, name, secret, account, identifier };
-    const without = (): Holding | undefined => objects.holding(uid, `${namespace}/${name}`);
-    visit.reserves(holders.reserve(uid, holding, without));
-  }
+  if (before.length === 0) reserveServer(visit, account, identifier);
 
   const answer = await readServer(identifier, undefined, session, visit.object);
   if (answer.type !== 'server') {
@@ -51,6 +43,15 @@ export async function adopt(visit: Visit, at: View, { record, identifier }: Adop
   const held = before.length > 0 ? before : others.withServer(identifier, { account, fingerprint, held: true });
   if (held.length > 0) return heldByOthers(visit.view(), record, identifier, held);
   return adopted(visit.view(), record, identifier, answer);
+}
+
+/** Until the visit ends, the object counts as the holder of this server. */
+export function reserveServer(visit: Visit, account: string, identifier: string): void {
+  const { object, services } = visit;
+  const { namespace, name, uid } = object.metadata;
+  const holding = { namespace, name, secret: object.spec.apiKeySecretRef.name, account, identifier };
+  const without = (): Holding | undefined => services.objects.holding(uid, `${namespace}/${name}`);
+  visit.reserves(services.holders.reserve(uid, holding, without));
 }
 
 const ORDERING_RECHECK_MS = 5_000;

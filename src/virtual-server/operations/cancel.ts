@@ -6,7 +6,7 @@
 import type { ReadyReason } from '../../api/conditions.ts';
 import type { Verdict } from '../../controller/conditions.ts';
 import { SERVER_DEFINITION, SET_DEFINITION, SET_KIND } from '../../api/names.ts';
-import type { Held } from '../../api/record.ts';
+import { isNamed, type Held } from '../../api/record.ts';
 import { durationText, timestamp } from '../../base/duration.ts';
 import { cut } from '../../base/text.ts';
 import { KubeError } from '../../kube/error.ts';
@@ -25,6 +25,9 @@ import {
   type Memo,
 } from '../decision/memo.ts';
 import { absent, notRecognized } from '../decision/absence.ts';
+import { compose } from '../decision/compose.ts';
+import { withFailedOrder } from '../decision/known-record.ts';
+import { whoOrdered } from '../decision/named.ts';
 import { failed, goOn, goneUnasked, jittered, endVisit, waited, withoutKey } from '../decision/outcome.ts';
 import { withoutSilence } from '../decision/silent-task.ts';
 import type { Outcome, Operation, ServerAnswer, ShownServer } from '../decision/types.ts';
@@ -136,6 +139,11 @@ export function beforeDelete(at: View, record: Held, shown: Found): Outcome | un
   const isTooSoon = isAskedLately(at, record.identifier);
   if (shown.type === 'serverNotFound')
     return mayBeUnseen(at, record, shown) && !isTooSoon ? undefined : absent(at, record, 'cancel', shown);
+  // While another order has the identifier, this object's has led to nothing.
+  if (isNamed(record) && whoOrdered(at.object, record, shown.server) === 'other') {
+    const left = withFailedOrder(record);
+    return { ...goOn(at.memo, { record: left }), status: compose(at.object, { record: left }, at.now) };
+  }
   const known = recognizeFor('cancel', at, record, shown);
   const answered = answeredCancel(at.memo, record.identifier);
   if (known.ok)

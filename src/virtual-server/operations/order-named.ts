@@ -32,15 +32,19 @@ import {
   mayArrive,
   namedBody,
   namedClaim,
+  namesOwner,
+  whoOrdered,
   sentAgain,
+  takenVerdict,
 } from '../decision/named.ts';
 import { orderNotCreated, orderRefused } from '../decision/order-answer.ts';
 import { endVisit, failed, goOn, jittered, lacking, parked, retryLater, withoutKey } from '../decision/outcome.ts';
-import { LISTED } from '../decision/sentences.ts';
+import { LISTED, namesOf } from '../decision/sentences.ts';
 import type { Operation, Outcome } from '../decision/types.ts';
 import { withMemo, type View } from '../decision/view.ts';
 import type { HourlyPlace } from '../shared/limits.ts';
 import type { Visit } from '../visit.ts';
+import { reserveServer } from './adopt.ts';
 import { readServer } from './reads.ts';
 import { readSshKeys } from './ssh-keys.ts';
 
@@ -57,12 +61,17 @@ export async function orderNamed(
   hourly: HourlyPlace,
 ): Promise<Outcome | undefined> {
   const { mint, timers } = visit.services;
+  const chosen = visit.object.spec.identifier;
+  const found = chosen === undefined ? undefined : await lookFor(visit, session, chosen);
+  if (found !== undefined && found !== 'own') return found;
   const view = visit.view();
-  if (decide(view).type !== 'order') return goOn(view.memo);
+  if (decide(view).type !== 'order' || view.object.spec.identifier !== chosen) return goOn(view.memo);
   const body = namedBody(visit.object, { ...visit.object.spec, sshKeysFrom });
   const attempt = mint();
-  const identifier = identifierFor(visit.object, mint());
+  const identifier = chosen ?? identifierFor(visit.object, mint());
   const claim = namedClaim(view, { attempt, identifier, account: session.account, body: digestOf(body) });
+  // An earlier order of this object, whose record was lost, has led to it.
+  if (found === 'own') return goOn(shownMemo(view, identifier), { record: claim });
   const sending = (): void => {
     visit.keeps(hourly);
     hourly.sent(attempt, timers.monotonic());
@@ -72,6 +81,44 @@ export async function orderNamed(
     body,
     first: { sending, createdNothing: () => hourly.release() },
   });
+}
+
+/**
+ * Whether the identifier that you chose is free: undefined if so, `own` if the server is this object's; otherwise what happens
+ * in place of the order.
+ */
+async function lookFor(visit: Visit, session: Session, identifier: string): Promise<Outcome | 'own' | undefined> {
+  const { account } = session;
+  const holders = visit.services.holders.others(visit.object.metadata.uid).withServer(identifier, { account });
+  if (holders.length > 0) {
+    const view = visit.view();
+    return taken(
+      view,
+      view.own,
+      `The identifier ${identifier} is that of the server of ${namesOf(holders, view.object)}`,
+    );
+  }
+  reserveServer(visit, account, identifier);
+  const answer = await readServer(identifier, undefined, session, visit.object);
+  const view = visit.view();
+  if (answer.type === 'server') {
+    if (namesOwner(view.object, answer.server) === 'own') return 'own';
+    const { name } = answer.server;
+    const named = name === undefined ? '' : `, with the name ${cut(name, MAX_SAID)}`;
+    return taken(view, view.own, `A server with the identifier ${identifier} is there already${named}`, true);
+  }
+  if (answer.type === 'failed') return failed(view, 'order', answer.error);
+  if (answer.counts) return undefined;
+  visit.suspectKey();
+  if (answer.detail === LISTED) return taken(view, view.own, `The identifier ${identifier} is in use: ${LISTED}`, true);
+  const message = `Nothing was ordered, because it is not known whether the identifier ${identifier} is in use: ${answer.detail}`;
+  return retryLater(view, 'order', { record: view.own, verdict: { reason: 'ServerNotVisible', message } });
+}
+
+/** Another order has the identifier. `left`: the record without an order of this object. */
+function taken(at: View, left: ServerRecord | undefined, why: string, isShown = false): Outcome {
+  const verdict = takenVerdict(at.object.spec.identifier ?? '', why, isShown);
+  return retryLater(at, 'order', { record: left, fields: {}, verdict }, undefined, left === at.own ? undefined : left);
 }
 
 /** The next request, unless the provider shows the server, or an earlier request may still arrive. */
@@ -104,7 +151,11 @@ export async function dueToRepeat(
   const { session } = key.value;
   const answer = await readServer(record.identifier, record.account, session, visit.object);
   const read = visit.view();
-  if (answer.type === 'server') return goOn(shownMemo(read, record.identifier));
+  if (answer.type === 'server') {
+    if (whoOrdered(read.object, record, answer.server) !== 'other') return goOn(shownMemo(read, record.identifier));
+    const why = `The identifier ${record.identifier} is that of another server, with the name ${cut(answer.server.name ?? '', MAX_SAID)}`;
+    return mayArrive(record, read) ? waiting(read, record, why) : taken(read, withFailedOrder(record), why, true);
+  }
   if (answer.type === 'failed') {
     // As the provider answers for a server that is still being created.
     const exists = answer.error instanceof ResponseError && answer.error.status === 409;
@@ -249,6 +300,11 @@ export function afterNamedAnswer(before: View, record: Named, answer: NamedOutco
         ? unclear(heard('refused'), record, answer)
         : orderNotCreated(before, leftOf(before, record, answer, earlier), answer.error);
     case 'inUse': {
+      // Right before the only request, nobody saw a server with the identifier that you chose.
+      if (sent.chosen && earlier === 'none') {
+        const why = `${ended(answer.error.message)} The API key sees no server with the identifier ${record.identifier}, so another customer may have it`;
+        return { ...taken(before, withoutClaim(record), why), error: answer.error };
+      }
       const used: Named = { ...record, sent: { ...record.sent, inUse: true } };
       return { ...unclear(heard('other'), used, answer), record: used };
     }

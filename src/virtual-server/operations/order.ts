@@ -25,6 +25,8 @@ import { err, ok, type Result } from '../../base/result.ts';
 /** How old the provider's lists may be when the operator decides on an order (ms). */
 const CATALOG_AGE_MS = 5_000;
 const RECHECK_MS = 60_000;
+const UNNAMED =
+  'spec.identifier must not be set here: orders go without an identifier, because the provider takes none, or by --orders=anonymous';
 
 /** Undefined if the process is about to end and orders nothing more. */
 export async function order(visit: Visit, at: View): Promise<Outcome | undefined> {
@@ -38,6 +40,9 @@ export async function order(visit: Visit, at: View): Promise<Outcome | undefined
   // The ways are told apart here alone: the record knows the way of an order that was claimed.
   const named = await orLacking(() => session.ordersNamed());
   if (!named.ok) return lacking(visit.view(), named.error);
+
+  if (visit.object.spec.identifier !== undefined && !named.value)
+    return parked(visit.view(), invalidSpec(visit.view(), UNNAMED));
 
   const place = quota.reserve(namespace, uid, wantedBy(visit.object));
   if ('full' in place) return parked(visit.view(), noPlace(visit.view(), place));

@@ -8,6 +8,7 @@ import type { FailedOrder } from '../../api/record.ts';
 import type { VirtualServer } from '../../api/virtual-server.ts';
 import { isSameAccount, isSameProvider } from '../decision/identity.ts';
 import { knownRecord } from '../decision/known-record.ts';
+import { namesOwner } from '../decision/named.ts';
 import { isProvisioned, wasRead } from '../decision/server-status.ts';
 import type { Unlisted } from '../decision/memo.ts';
 import type { Failed, ServerAnswer, ShownServer, TaskAnswer } from '../decision/types.ts';
@@ -112,6 +113,7 @@ export async function lookForFailed(
     const isNear = isOwn || isSameProvider(order.account, account);
     if (!isNear || others.withServer(order.identifier, { account }).length > 0) continue;
     const answer = await readServer(order.identifier, order.account, session, object);
+    if (answer.type === 'server' && order.chosen && namesOwner(object, answer.server) !== 'own') continue;
     if (answer.type === 'server') return { appeared: order };
     // Another key of the provider may show the server, but cannot deny it.
     if (!isOwn) continue;

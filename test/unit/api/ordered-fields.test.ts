@@ -8,12 +8,12 @@ import { orderedOf, revisionOf } from '../../../src/virtual-server-set/decision/
 import { ONE, OTHER } from '../../fixtures/ordered-values.ts';
 import { CATALOG, web } from '../../fixtures/decision.ts';
 import { P256, RSA } from '../../fixtures/public-keys.ts';
-import { visit } from '../../fixtures/visits.ts';
+import { DENIED, visit } from '../../fixtures/visits.ts';
 
 describe.each(ORDERED_FIELDS)('spec.%s', (field) => {
   const changed = { ...ONE, [field]: OTHER[field] };
 
-  it('changes the body of the order', async () => {
+  it('changes the order', async () => {
     expect(await sent(changed)).not.toEqual(await sent(ONE));
   });
 
@@ -39,11 +39,12 @@ describe.each(ORDERED_FIELDS)('spec.%s', (field) => {
   });
 });
 
-/** The body of the order of an object with these fields. */
+/** The order of an object with these fields: the identifier in its path, and its body. */
 async function sent(spec: typeof ONE): Promise<unknown> {
   const catalog = { ...CATALOG, images: [{ name: ONE.image }, { name: OTHER.image }] };
-  const answers = { catalog, order: { kind: 'created', task: 7 }, task: { state: 'pending' } } as const;
-  const { requests } = await visit(web({ spec }), { answers, sshKeys: { team: P256, others: RSA } });
+  const free = { server: DENIED, servers: [] };
+  const answers = { ...free, catalog, named: { kind: 'created', task: 7 }, task: { state: 'pending' } } as const;
+  const { requests } = await visit(web({ spec }), { ordersNamed: true, answers, sshKeys: { team: P256, others: RSA } });
   expect(requests).toHaveLength(1);
   return requests[0];
 }

@@ -25,7 +25,8 @@ const ADOPTABLE = [
     'RecordMismatch',
   ],
   ...[
-    'InvalidSpec',
+    'IdentifierTaken',
+  'InvalidSpec',
     'SSHKeyNotFound',
     'CreateLimit',
     'ServerLimit',

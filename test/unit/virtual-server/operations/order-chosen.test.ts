@@ -1,0 +1,234 @@
+/** An order under an identifier that the user chose: others may choose the same one, so a server that has it proves nothing. */
+import { describe, expect, it } from 'vitest';
+import { ProviderError, ResponseError } from '../../../../src/provider/error.ts';
+import type { NamedOutcome, Server } from '../../../../src/provider/types.ts';
+import { SERVER_GONE_ANNOTATION } from '../../../../src/api/names.ts';
+import type { ServerRecord } from '../../../../src/api/record.ts';
+import type { VirtualServer } from '../../../../src/api/virtual-server.ts';
+import { Holders } from '../../../../src/virtual-server/shared/holders.ts';
+import { knownRecord } from '../../../../src/virtual-server/decision/known-record.ts';
+import { ACCOUNT, NOW, SERVER, TIMING, UID, web } from '../../../fixtures/decision.ts';
+import { DENIED, shownBy, visit, type Given, type Visited } from '../../../fixtures/visits.ts';
+
+const MINUTE = 60_000;
+const IDENTIFIER = 'shop';
+const OWN_NAME = `default/web (${UID.slice(0, 8)})`;
+const OTHER_NAME = 'default/web (0123abcd)';
+const accepted: NamedOutcome = { kind: 'created', task: 7 };
+const inUse: NamedOutcome = { kind: 'inUse', error: new ResponseError(409, 'identifier in use', {}) };
+const lost: NamedOutcome = {
+  kind: 'unclear',
+  error: new ProviderError('PROVIDER_TIMEOUT', 'no answer'),
+  isAnswered: false,
+};
+const chosen = (): VirtualServer => web({ spec: { identifier: IDENTIFIER } });
+const shop = (name?: string): Server => ({ ...SERVER, identifier: IDENTIFIER, name });
+const creating = { state: 'pending', identifier: IDENTIFIER } as const;
+
+const ordering = (given: Given = {}, object = chosen()): Promise<Visited> =>
+  visit(object, {
+    ordersNamed: true,
+    ...given,
+    answers: { server: DENIED, servers: [], named: accepted, task: creating, ...given.answers },
+  });
+
+function next(before: Visited, now: number, given: Given, process: 'same' | 'other' = 'same'): Promise<Visited> {
+  if (before.object === undefined) throw new Error('the object is gone');
+  return visit(before.object, { ordersNamed: true, now, ...(process === 'same' && { memo: before.memo }), ...given });
+}
+
+const recordIn = ({ object }: Visited): ServerRecord | undefined => object && knownRecord(object);
+const sentIn = ({ calls }: Visited): number => calls.filter((call) => call === 'named').length;
+
+function deleted({ object, ...visited }: Visited): Visited {
+  if (object === undefined) throw new Error('the object is gone');
+  return {
+    ...visited,
+    object: { ...object, metadata: { ...object.metadata, deletionTimestamp: '2026-01-02T00:00:10Z' } },
+  };
+}
+
+/** Its only request has no answer; a later visit finds a server with this name. */
+async function foundAfterLoss(name: string | undefined, process: 'same' | 'other'): Promise<Visited> {
+  const first = await ordering({ answers: { named: lost } });
+  return next(
+    first,
+    NOW + TIMING.takeoverMs + MINUTE,
+    { answers: { server: shop(name), servers: [IDENTIFIER] } },
+    process,
+  );
+}
+
+describe('an identifier that is free', () => {
+  it('is read before it is claimed, and ordered', async () => {
+    const visited = await ordering();
+    expect(visited.calls.slice(0, 4)).toEqual(['catalog', 'read', 'products', 'servers']);
+    expect(visited.requests).toEqual([expect.objectContaining({ identifier: IDENTIFIER, name: OWN_NAME })]);
+    expect(visited.requests[0]).not.toHaveProperty('spec');
+    expect(recordIn(visited)).toMatchObject({ identifier: IDENTIFIER, mode: 'named', sent: { chosen: true } });
+  });
+
+  it('becomes the server, whatever name the provider gives it once the order is accepted', async () => {
+    for (const name of [OWN_NAME, undefined, 'another one']) {
+      const first = await ordering();
+      const over = { task: { state: 'complete', identifier: IDENTIFIER }, server: shop(name) } as const;
+      const ready = await next(first, NOW + MINUTE, { answers: over });
+      expect(shownBy(ready).reason).toBe('Available');
+    }
+  });
+});
+
+describe('an identifier in use before the order', () => {
+  it.each([
+    ['a stranger', 'theirs'],
+    ['an object of another cluster', OTHER_NAME],
+    ['somebody who gave it no name', undefined],
+  ])('by %s is not taken over, and nothing is claimed or ordered', async (_, name) => {
+    const visited = await ordering({ answers: { server: shop(name) } });
+    expect(visited.requests).toEqual([]);
+    expect(recordIn(visited)).toBeUndefined();
+    const { reason, message } = shownBy(visited);
+    expect(reason).toBe('IdentifierTaken');
+    expect(message).toContain('A server with the identifier shop is there already');
+    expect(message).toContain('vps-operator.dev/adopt=shop');
+  });
+
+  it('by this object, whose record was lost, is its server', async () => {
+    const visited = await ordering({ answers: { server: shop(OWN_NAME) } });
+    expect(visited.requests).toEqual([]);
+    expect(shownBy(visited).reason).toBe('Available');
+    expect(recordIn(visited)).toMatchObject({ identifier: IDENTIFIER, fingerprint: { macs: SERVER.macs } });
+  });
+
+  it('by an object of this cluster is told without a call', async () => {
+    const holders = new Holders(() => ACCOUNT);
+    const holding = {
+      namespace: 'default',
+      name: 'first',
+      secret: 'provider',
+      account: ACCOUNT,
+      identifier: IDENTIFIER,
+    };
+    holders.set('uid-first', holding);
+    const visited = await ordering({ holders });
+    expect(visited.calls).not.toContain('read');
+    expect(visited.requests).toEqual([]);
+    expect(shownBy(visited)).toMatchObject({ reason: 'IdentifierTaken' });
+    expect(shownBy(visited).message).toContain('default/first');
+  });
+
+  it('that only the list shows is in use', async () => {
+    const visited = await ordering({ answers: { servers: [IDENTIFIER] } });
+    expect(visited.requests).toEqual([]);
+    expect(shownBy(visited).reason).toBe('IdentifierTaken');
+  });
+
+  it('cannot be told while the account shows no products', async () => {
+    const visited = await ordering({ answers: { products: [] } });
+    expect(visited.requests).toEqual([]);
+    expect(shownBy(visited).reason).toBe('ServerNotVisible');
+  });
+});
+
+describe('an identifier that another customer has', () => {
+  it('is told at once, with nothing left of the order, so that you can choose another one', async () => {
+    const visited = await ordering({ answers: { named: inUse } });
+    expect(recordIn(visited)).not.toHaveProperty('attempt');
+    expect(recordIn(visited)).not.toHaveProperty('identifier');
+    const { reason, message } = shownBy(visited);
+    expect(reason).toBe('IdentifierTaken');
+    expect(message).toContain('identifier in use');
+    expect(message).not.toContain('vps-operator.dev/adopt');
+    const other = visited.object as VirtualServer;
+    other.spec = { ...other.spec, identifier: 'shop2' };
+    const again = await next(visited, NOW + 1000, {
+      answers: { server: DENIED, servers: [], named: accepted, task: creating },
+    });
+    expect(again.requests).toEqual([expect.objectContaining({ identifier: 'shop2' })]);
+  });
+
+  it('may be that of this order if an earlier request had no answer', async () => {
+    const first = await ordering({ answers: { named: lost } });
+    const now = NOW + TIMING.takeoverMs + MINUTE;
+    const again = await next(first, now, { answers: { server: DENIED, servers: [], named: inUse } });
+    expect(sentIn(again)).toBe(1);
+    expect(recordIn(again)).toMatchObject({ identifier: IDENTIFIER, sent: { inUse: true } });
+  });
+});
+
+describe('a server that appears after a lost answer', () => {
+  it.each(['same', 'other'] as const)('is that of the object if its name says so (%s process)', async (process) => {
+    const found = await foundAfterLoss(OWN_NAME, process);
+    expect(shownBy(found).reason).toBe('Available');
+  });
+
+  it.each(['same', 'other'] as const)('is not if its name is that of another object (%s process)', async (process) => {
+    const found = await foundAfterLoss(OTHER_NAME, process);
+    expect(shownBy(found)).toMatchObject({ reason: 'IdentifierTaken' });
+    expect(recordIn(found)).not.toHaveProperty('identifier');
+    expect(sentIn(found)).toBe(0);
+  });
+
+  it('is asked about if nothing tells whose it is', async () => {
+    const found = await foundAfterLoss(undefined, 'same');
+    expect(shownBy(found)).toMatchObject({ reason: 'IdentityUnproven' });
+  });
+});
+
+describe('a deletion after a lost answer', () => {
+  const answers = (name: string | undefined): Given => ({
+    answers: { server: shop(name), servers: [IDENTIFIER], removed: 'removed' },
+  });
+  const later = NOW + TIMING.takeoverMs + MINUTE;
+
+  it('cancels the server that its name shows to be that of the object', async () => {
+    const first = await ordering({ answers: { named: lost } });
+    expect((await next(deleted(first), later, answers(OWN_NAME))).calls).toContain('delete');
+  });
+
+  it('releases the object, and leaves the server of another object alone', async () => {
+    const first = await ordering({ answers: { named: lost } });
+    const gone = await next(deleted(first), later, answers(OTHER_NAME));
+    expect(gone.calls).not.toContain('delete');
+    expect(gone.object).toBeUndefined();
+  });
+
+  it('asks about a server of which nothing tells whose it is', async () => {
+    const first = await ordering({ answers: { named: lost } });
+    const kept = await next(deleted(first), later, answers(undefined));
+    expect(kept.calls).not.toContain('delete');
+    expect(shownBy(kept).reason).toBe('IdentityUnproven');
+  });
+});
+
+describe('an order that failed', () => {
+  it('does not take the server over that another object has under its identifier since', async () => {
+    const first = await ordering();
+    const failing = { task: new ResponseError(500, 'no room', { said: 'no room' }), servers: [], server: DENIED };
+    let visited = await next(first, NOW + MINUTE, { answers: failing });
+    for (let pause = 5; pause < 240 && recordIn(visited)?.failed === undefined; pause += 1)
+      visited = await next(visited, NOW + pause * 20_000, { listsCreating: true, answers: failing });
+    expect(recordIn(visited)?.failed).toMatchObject([{ identifier: IDENTIFIER, chosen: true }]);
+    const answers = { server: shop(OTHER_NAME), servers: [IDENTIFIER] };
+    const taken = await next(visited, NOW + 5 * 60 * MINUTE, { answers });
+    expect(shownBy(taken).reason).toBe('IdentifierTaken');
+    expect(recordIn(taken)).not.toHaveProperty('attempt');
+  });
+});
+
+it('refuses an identifier where orders go without one, and names the field', async () => {
+  const visited = await visit(chosen(), { ordersNamed: false });
+  expect(visited.requests).toEqual([]);
+  expect(shownBy(visited)).toMatchObject({ reason: 'InvalidSpec' });
+  expect(shownBy(visited).message).toContain('spec.identifier');
+});
+
+it('is not ordered again for a word about a server that was never there', async () => {
+  const first = await ordering({ answers: { named: lost } });
+  const object = first.object as VirtualServer;
+  object.metadata.annotations = { ...object.metadata.annotations, [SERVER_GONE_ANNOTATION]: IDENTIFIER };
+  const visited = await next(first, NOW + TIMING.takeoverMs + MINUTE, {
+    answers: { server: shop(OTHER_NAME), servers: [IDENTIFIER] },
+  });
+  expect(sentIn(visited)).toBe(0);
+});
