@@ -26,7 +26,7 @@ const ADOPTABLE = [
   ],
   ...[
     'IdentifierTaken',
-  'InvalidSpec',
+    'InvalidSpec',
     'SSHKeyNotFound',
     'CreateLimit',
     'ServerLimit',
