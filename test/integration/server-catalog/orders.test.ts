@@ -66,7 +66,7 @@ it('the first order under an identifier that the provider refuses is told once, 
   const catalog = await told(world);
   await catalog.orders('Named');
   world.simulator.faults.inject({
-    match: { method: 'POST', route: [SERVER] },
+    match: { method: 'POST', route: SERVER },
     action: { kind: 'status', status: 405, body: { error: 'Method not allowed' } },
     times: Infinity,
   });
