@@ -105,6 +105,8 @@ interface Kind {
   keys: () => string[];
   /** The keys of the objects that are waiting for this Secret. */
   wake: (namespace: string, secret: string) => readonly string[];
+  /** The keys of the objects that show which way the orders of this Secret's account go. */
+  wakeForOrders: (namespace: string, secret: string) => readonly string[];
 }
 
 export class Operator {
@@ -143,6 +145,10 @@ export class Operator {
       operatorNamespace,
       onChange: (namespace, name) => {
         for (const { controller, wake } of this.#kinds) wake(namespace, name).forEach((key) => controller.enqueue(key));
+      },
+      onOrders: (namespace, name) => {
+        for (const { controller, wakeForOrders } of this.#kinds)
+          wakeForOrders(namespace, name).forEach((key) => controller.enqueue(key));
       },
     });
     this.#accounts = accounts;
@@ -250,6 +256,7 @@ export class Operator {
       stretch: () => this.#pace.factors(this.#timers.monotonic()),
       journalBroken: this.#options.journal.problem !== undefined,
       withheld: this.#options.observer?.withheld(),
+      ordersGo: () => this.#accounts.ordersGo(),
     };
   }
 
@@ -290,6 +297,7 @@ export class Operator {
       secrets: () => servers.list().map(secretOf),
       keys: () => servers.list().map(keyOf),
       wake: (...secret) => reconciler.wake(...secret),
+      wakeForOrders: () => [],
     };
   }
 
@@ -320,6 +328,7 @@ export class Operator {
       secrets: () => informer.list().map(secretOf),
       keys: () => informer.list().map(keyOf),
       wake: (...secret) => reconciler.wake(...secret),
+      wakeForOrders: (...secret) => reconciler.wakeForOrders(...secret),
     };
   }
 
@@ -359,6 +368,7 @@ export class Operator {
       secrets: () => [],
       keys: () => informer.list().map(keyOf),
       wake: () => [],
+      wakeForOrders: () => [],
     };
   }
 

@@ -11,7 +11,7 @@ import type { Timers } from '../base/timers.ts';
 import { KubeError } from '../kube/error.ts';
 import type { ReadSecret, SecretReader } from '../kube/kinds.ts';
 import { ProviderError } from '../provider/error.ts';
-import type { Account, ApiKey, Catalog, Provider, Session } from '../provider/types.ts';
+import type { Account, ApiKey, Catalog, OrdersGo, OrdersTold, Provider, Session } from '../provider/types.ts';
 import { err, ok, type Result } from '../base/result.ts';
 
 export type Found = Result<{ session: Session; note?: string | undefined }, Missing>;
@@ -43,6 +43,8 @@ export interface AccountsOptions {
   operatorNamespace: string | undefined;
   /** Called when this Secret has a new key or its key works again: objects that failed with it should be visited. */
   onChange: (namespace: string, name: string) => void;
+  /** Called when the orders of the account of this Secret go another way than before. */
+  onOrders: (namespace: string, name: string) => void;
 }
 
 /** What is known of a Secret. */
@@ -67,6 +69,17 @@ interface Entry extends SecretName {
 }
 
 const UNREAD = { recoveries: 0, readAt: -Infinity, fruitless: 0, notBefore: -Infinity, suspect: false };
+
+/** The line of the log when the orders of an account go this way from now on. */
+const ORDERS_GO: Record<OrdersGo, readonly ['info' | 'warn', string]> = {
+  named: ['info', 'orders go under an identifier'],
+  anonymous: ['info', 'orders go without an identifier: the provider has no list of servers'],
+  refused: ['warn', 'orders go without an identifier: the provider lists servers, but takes no order under one'],
+  unknown: [
+    'warn',
+    'orders wait: with --orders=auto the list of servers decides, and it cannot be read; see --orders=named and --orders=anonymous',
+  ],
+};
 
 const FIRST_PAUSE_MS = 1_000;
 const BACKOFF = { baseMs: FIRST_PAUSE_MS, maxMs: 60_000, jitter: [1, 1] } as const;
@@ -134,6 +147,14 @@ export class Accounts {
   /** Records that the key of this Secret or of its fallback cannot see what an object holds. */
   suspect(namespace: string, name: string): void {
     for (const entry of this.#known({ namespace, name })) entry.suspect = true;
+  }
+
+  /** How many accounts there are by the way of their orders. */
+  ordersGo(): Record<OrdersGo, number> {
+    const counts: Record<OrdersGo, number> = { named: 0, anonymous: 0, refused: 0, unknown: 0 };
+    const accounts = new Set([...this.#entries.values()].flatMap(({ account }) => account ?? []));
+    for (const account of accounts) counts[account.ordersGo()] += 1;
+    return counts;
   }
 
   /** Forgets every other Secret, except the fallbacks of these. */
@@ -237,7 +258,17 @@ export class Accounts {
   /** Secrets with the same key share its account. */
   #accountOf(key: ApiKey): Account {
     const accounts = [...this.#entries.values()].flatMap(({ account }) => account ?? []);
-    return accounts.find((account) => account.hasKey(key)) ?? this.#options.provider.account(key);
+    const known = accounts.find((account) => account.hasKey(key));
+    if (known !== undefined) return known;
+    const created: Account = this.#options.provider.account(key, (...change) => this.#tellOrders(created, ...change));
+    return created;
+  }
+
+  #tellOrders(account: Account, ...[now, before]: Parameters<OrdersTold>): void {
+    const entries = [...this.#entries.values()].filter((entry) => entry.account === account);
+    const [level, message] = ORDERS_GO[now];
+    this.#options.log[level]({ account: account.name, secrets: entries.map(idOf) }, message);
+    if (before !== undefined) for (const { namespace, name } of entries) this.#options.onOrders(namespace, name);
   }
 
   /** Wakes all objects whose key has worked again since it was refused, from whichever Secret it comes. */

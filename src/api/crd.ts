@@ -72,6 +72,7 @@ const CATALOG_COLUMNS = [
   { name: 'Disks', type: 'integer', jsonPath: '.status.counts.diskSizes' },
   { name: 'Age', type: 'date', jsonPath: '.metadata.creationTimestamp' },
   { name: 'Server-List', type: 'string', jsonPath: '.status.provider.serverList', priority: 1 },
+  { name: 'Orders', type: 'string', jsonPath: '.status.provider.orders', priority: 1 },
   { name: 'Reason', type: 'string', jsonPath: ready('reason'), priority: 1 },
   { name: 'Message', type: 'string', jsonPath: ready('message'), priority: 1 },
 ];

@@ -141,6 +141,14 @@ export const catalogStatusSchema = z
               'gone. Unavailable: it has no such list, as the specification says. Forbidden: the API key may not list servers. ' +
               'Unknown: the last read of this list failed in another way.',
           ),
+        orders: z
+          .enum(['Named', 'Anonymous', 'Unknown'])
+          .optional()
+          .describe(
+            'Which way orders go with this API key. Named: under an identifier that the operator chooses, so an order without an ' +
+              'answer is safe to repeat. Anonymous: without one, as the specification says. Unknown: the list of servers could not ' +
+              'be read, so with --orders=auto new orders wait.',
+          ),
       })
       .optional()
       .describe('What kind of provider this is, as it answered the last successful read of the lists.'),
@@ -162,6 +170,7 @@ export const catalogStatusSchema = z
 export type ServerCatalogSpec = z.infer<typeof catalogSpecSchema>;
 export type ServerCatalogStatus = z.infer<typeof catalogStatusSchema>;
 export type CatalogServer = NonNullable<ServerCatalogStatus['servers']>[number];
+export type Orders = NonNullable<NonNullable<ServerCatalogStatus['provider']>['orders']>;
 export type ServerList = NonNullable<ServerCatalogStatus['provider']>['serverList'];
 
 /** An object as the API server returns it. */

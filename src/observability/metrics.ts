@@ -351,6 +351,16 @@ const GAUGES: readonly GaugeDefinition[] = [
     '1 while the journal cannot be written: nothing is ordered until it can.',
     ({ vitals }) => (vitals.journalBroken ? 1 : 0),
   ),
+  values(
+    'vps_operator_accounts',
+    "API keys in use, by the way in which their orders go: named (under the operator's identifier), anonymous, or unknown (orders wait).",
+    ['orders'],
+    ({ vitals }) => {
+      const { named, anonymous, refused, unknown } = vitals.ordersGo();
+      const counts = { named, anonymous: anonymous + refused, unknown };
+      return Object.entries(counts).map(([orders, count]) => ({ orders, value: count }));
+    },
+  ),
   value('vps_operator_observe_only', '1 if the operator only observes (--observe-only).', ({ vitals }) =>
     vitals.withheld === undefined ? 0 : 1,
   ),

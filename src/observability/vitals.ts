@@ -4,6 +4,7 @@ import type { VirtualServer } from '../api/virtual-server.ts';
 import type { VirtualServerSet } from '../api/virtual-server-set.ts';
 import type { LoopVitals } from '../controller/controller.ts';
 import type { Withheld } from '../controller/observer.ts';
+import type { OrdersGo } from '../provider/types.ts';
 
 /** All durations are in ms. */
 export interface Vitals {
@@ -23,4 +24,6 @@ export interface Vitals {
   journalBroken: boolean;
   /** What an operator that only observes would do, by action; undefined for any other operator. */
   withheld?: Readonly<Record<Withheld, number>> | undefined;
+  /** How many accounts there are by the way of their orders. */
+  ordersGo: () => Readonly<Record<OrdersGo, number>>;
 }

@@ -9,6 +9,8 @@ import type {
   ApiKey,
   Catalog,
   AccountServer,
+  OrdersGo,
+  OrdersTold,
   OrderWay,
   Priority,
   Product,
@@ -42,7 +44,7 @@ export type ProviderDeps = Omit<TokenDeps, 'redactor' | 'refusals'> &
   Pick<CallDeps, 'transport' | 'line'> &
   Pick<SessionDeps, 'createTimeoutMs' | 'orders'>;
 
-export function createAccount(key: ApiKey, deps: ProviderDeps): Account {
+export function createAccount(key: ApiKey, deps: ProviderDeps, told?: OrdersTold): Account {
   const { endpoints, transport, line, timers, createTimeoutMs, orders } = deps;
   const name = accountName(endpoints.base, key.keyId);
   const redactor = new Redactor(key);
@@ -53,7 +55,7 @@ export function createAccount(key: ApiKey, deps: ProviderDeps): Account {
   const now = (): number => timers.monotonic();
   // What all tenants of the key share waits in a separate line.
   const catalog = createLists(callerOf(name), endpoints, now);
-  const listing = createListing(now);
+  const listing = createListing(now, { orders, told });
   return {
     name,
     isAccepted: () => tokens.isAccepted(),
@@ -61,6 +63,7 @@ export function createAccount(key: ApiKey, deps: ProviderDeps): Account {
     recoveries: () => refusals.recoveries,
     retryLogin: () => refusals.retrySoon(),
     hasKey: ({ keyId, secret }) => keyId === key.keyId && secret === key.secret,
+    ordersGo: () => listing.ordersGo(),
     session: (tenant) =>
       createSession({
         account: name,
@@ -158,8 +161,10 @@ export function createSession(deps: SessionDeps): Session {
         maySend,
       );
       if (outcome.kind === 'notOffered') listing.refusesNamed();
+      if (outcome.kind === 'created') listing.acceptsNamed();
       return outcome;
     },
+    ordersGo: () => listing.ordersGo(),
     learnListing: (identifier, runs) =>
       listing.learn(identifier, () => listing.read(() => readServers(caller, endpoints)), runs),
     listsServers: () => listing.exists(),
@@ -254,22 +259,47 @@ export interface Listing {
   takesNamed(): boolean | undefined;
   /** The provider has answered that it has no orders under an identifier. */
   refusesNamed(): void;
+  /** The provider has accepted an order under an identifier. */
+  acceptsNamed(): void;
+  ordersGo(): OrdersGo;
 }
 
 /** How long the operator believes what it has not found in a list of servers, or the list itself (ms). */
 const LEARN_AGAIN_MS = 10 * 60_000;
 
-export function createListing(now: () => number): Listing {
+export function createListing(
+  now: () => number,
+  { orders = 'auto', told }: { orders?: OrderWay; told?: OrdersTold | undefined } = {},
+): Listing {
   let exists = false;
   let hasCreating = false;
   let learnsAt = -Infinity;
   let anonymousUntil = -Infinity;
+  /** Stays until an order under an identifier is accepted, so that each new attempt is not told as a change. */
+  let isRefused = false;
+  let last: OrdersGo | undefined;
+  const takesNamed = (): boolean | undefined => (now() < anonymousUntil ? false : exists || undefined);
+  const tell = (): void => {
+    const before = last;
+    const takes = takesNamed();
+    if (takes === undefined) last = 'unknown';
+    else if (isRefused) last = 'refused';
+    else last = takes ? 'named' : 'anonymous';
+    if (last !== before && orders === 'auto') told?.(last, before);
+  };
   return {
     async read(read) {
-      const listed = await read();
-      exists ||= listed !== undefined;
-      if (listed === undefined) anonymousUntil = now() + LEARN_AGAIN_MS;
-      return listed;
+      try {
+        const listed = await read();
+        exists ||= listed !== undefined;
+        if (listed === undefined) {
+          anonymousUntil = now() + LEARN_AGAIN_MS;
+          isRefused = false;
+        } else if (!isRefused) anonymousUntil = -Infinity;
+        return listed;
+      } finally {
+        tell();
+      }
     },
     async learn(identifier, read, runs) {
       if (hasCreating || now() < learnsAt) return;
@@ -284,8 +314,17 @@ export function createListing(now: () => number): Listing {
     },
     exists: () => exists,
     hasCreating: () => hasCreating,
-    takesNamed: () => (now() < anonymousUntil ? false : exists || undefined),
-    refusesNamed: () => void (anonymousUntil = now() + LEARN_AGAIN_MS),
+    takesNamed,
+    refusesNamed() {
+      anonymousUntil = now() + LEARN_AGAIN_MS;
+      isRefused = true;
+      tell();
+    },
+    acceptsNamed() {
+      isRefused = false;
+      tell();
+    },
+    ordersGo: () => (orders === 'auto' ? (last ?? 'unknown') : orders),
   };
 }
 

@@ -60,7 +60,7 @@ export function createProvider(options: ProviderOptions): Provider {
   const onLogin = options.onLogin ?? (() => undefined);
   const deps = { endpoints, transport, line, timers, createTimeoutMs, orders, moves: () => moves, onLogin };
   return {
-    account: (key) => createAccount(key, deps),
+    account: (key, told) => createAccount(key, deps, told),
     async close() {
       line.close(new ProviderError('PROVIDER_UNREACHABLE', 'the provider client is closed'));
       await transport.close();

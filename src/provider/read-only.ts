@@ -3,8 +3,8 @@ import type { Provider, Session } from './types.ts';
 
 export function readOnlyProvider(provider: Provider): Provider {
   return {
-    account(key) {
-      const account = provider.account(key);
+    account(key, told) {
+      const account = provider.account(key, told);
       return {
         name: account.name,
         isAccepted: () => account.isAccepted(),
@@ -12,6 +12,7 @@ export function readOnlyProvider(provider: Provider): Provider {
         recoveries: () => account.recoveries(),
         retryLogin: () => account.retryLogin(),
         hasKey: (other) => account.hasKey(other),
+        ordersGo: () => account.ordersGo(),
         session: (tenant) => readOnly(account.session(tenant)),
       };
     },
@@ -35,6 +36,7 @@ function readOnly(session: Session): Session {
     pollTask: (task) => session.pollTask(task),
     readServer: (identifier, priority) => session.readServer(identifier, priority),
     ordersNamed: () => session.ordersNamed(),
+    ordersGo: () => session.ordersGo(),
     openOrder: refuse('an order'),
     orderNamed: refuse('an order'),
     deleteServer: refuse('a DELETE'),

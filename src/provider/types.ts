@@ -70,6 +70,18 @@ export type NamedOutcome =
 /** Which way orders go: `named` under an identifier of the operator's choice, `anonymous` as documented; `auto`: as the provider can. */
 export type OrderWay = 'auto' | 'named' | 'anonymous';
 
+/** Which way an account's next order goes, as far as it is known. */
+export type OrdersGo =
+  | 'named'
+  | 'anonymous'
+  /** Anonymous, because the provider has refused an order under an identifier, although it lists servers. */
+  | 'refused'
+  /** The list of servers has not told yet. Orders wait until it does. */
+  | 'unknown';
+
+/** `before`: undefined if nothing was told yet. */
+export type OrdersTold = (now: OrdersGo, before: OrdersGo | undefined) => void;
+
 export type TaskState =
   | { state: 'pending'; identifier?: string | undefined; status?: string | undefined }
   | { state: 'complete'; identifier: string };
@@ -165,6 +177,8 @@ export interface Session {
    * them. Throws ProviderError as long as the provider has not said whether it has one.
    */
   ordersNamed(): Promise<boolean>;
+  /** What is known of that, without a call. */
+  ordersGo(): OrdersGo;
   /**
    * Orders a server under this identifier. Calls `maySend` right before a request is written: if it returns false, nothing is
    * sent (`notCreated`). Does not throw.
@@ -204,13 +218,14 @@ export interface Account {
   /** Lets the next call log in with a refused key, but no sooner than 5 seconds after its last login. */
   retryLogin(): void;
   hasKey(key: ApiKey): boolean;
+  ordersGo(): OrdersGo;
   /** Tenants take turns when requests have to wait. */
   session(tenant: string): Session;
 }
 
 /** The provider client of one process: one base URL, one token bucket, one source address. */
 export interface Provider {
-  /** A new account, which shares no token with other accounts of the same key. */
-  account(key: ApiKey): Account;
+  /** A new account, which shares no token with other accounts of the same key. `told` is called when `ordersGo` changes. */
+  account(key: ApiKey, told?: OrdersTold): Account;
   close(): Promise<void>;
 }

@@ -59,8 +59,10 @@ export class CatalogReconciler implements Reconciler<ServerCatalog> {
   readonly #options: CatalogReconcilerOptions;
   /** By uid. */
   readonly #plans = new Map<string, NextRead>();
-  /** Uids of catalogs whose Secret has a new key since their last read. */
+  /** Uids of catalogs to read again before their time. */
   readonly #woken = new Set<string>();
+  /** Uids of catalogs whose lists are being read. */
+  readonly #reading = new Set<string>();
 
   constructor(options: CatalogReconcilerOptions) {
     this.#options = options;
@@ -85,12 +87,24 @@ export class CatalogReconciler implements Reconciler<ServerCatalog> {
 
   /** After a new key was read from this Secret: the keys of the catalogs that use it, so that all are read now. */
   wake(namespace: string, secret: string): string[] {
-    return this.#options.informer.list().flatMap((catalog) => {
-      const { metadata, spec } = catalog;
-      if (metadata.namespace !== namespace || spec.apiKeySecretRef.name !== secret) return [];
-      this.#woken.add(metadata.uid);
-      return [keyOf(catalog)];
-    });
+    return this.#wakeAll(this.#catalogsOf(namespace, secret));
+  }
+
+  /** The same after the orders of the key go another way, except for catalogs whose read is about to show it. */
+  wakeForOrders(namespace: string, secret: string): string[] {
+    const catalogs = this.#catalogsOf(namespace, secret);
+    return this.#wakeAll(catalogs.filter(({ metadata }) => !this.#reading.has(metadata.uid)));
+  }
+
+  #wakeAll(catalogs: ServerCatalog[]): string[] {
+    for (const { metadata } of catalogs) this.#woken.add(metadata.uid);
+    return catalogs.map(keyOf);
+  }
+
+  #catalogsOf(namespace: string, secret: string): ServerCatalog[] {
+    return this.#options.informer
+      .list()
+      .filter(({ metadata, spec }) => metadata.namespace === namespace && spec.apiKeySecretRef.name === secret);
   }
 
   /** After a start, healthy catalogs are read spread over one interval, not all at once. */
@@ -118,7 +132,8 @@ export class CatalogReconciler implements Reconciler<ServerCatalog> {
     this.#woken.delete(uid);
     // After a failure, only a fresh answer proves that the failure has ended.
     const isFreshNeeded = isRequested(catalog) || failuresBefore > 0;
-    const lists = await this.#read(catalog, isFreshNeeded ? 0 : SHARED_AGE_MS);
+    this.#reading.add(uid);
+    const lists = await this.#read(catalog, isFreshNeeded ? 0 : SHARED_AGE_MS).finally(() => this.#reading.delete(uid));
     if (stopping.aborted) return 0;
     const status = catalogStatus(catalog, lists, timers.now());
     const isChanged = !isDeepEqual(catalog.status, status);
@@ -148,7 +163,8 @@ export class CatalogReconciler implements Reconciler<ServerCatalog> {
     const { session } = found.value;
     const lists = await readCatalog(session, maxAgeMs);
     if (!lists.ok) return lists;
-    return ok({ catalog: lists.value, ...(await this.#serversOf(session, spec.listServers === true)) });
+    const servers = await this.#serversOf(session, spec.listServers === true);
+    return ok({ catalog: lists.value, ...servers, ordersGo: session.ordersGo() });
   }
 
   /** The lists above are complete without this one, so no failure of it makes the catalog fail. */

@@ -128,7 +128,7 @@ export class Fault implements FaultHandle {
     const { method, route, param, account, status, nth } = this.#match;
     if (this.#strikesAfter() !== (response !== undefined)) return false;
     if (method !== undefined && method !== entry.method) return false;
-    if (route !== undefined && route !== entry.route && !route.includes(entry.route)) return false;
+    if (route !== undefined && ![route].flat().includes(entry.route)) return false;
     if (param !== undefined && param !== entry.param) return false;
     if (account !== undefined && account !== entry.account) return false;
     if (status !== undefined && status !== response?.status) return false;

@@ -1,5 +1,5 @@
 /** Scenarios in which the operator only observes for a while; added to those in `scenarios.ts`. */
-import { begin, removed } from './acts.ts';
+import { begin, removed, stopped } from './acts.ts';
 import type { Scenario } from './scenarios.ts';
 import type { Stage } from './stage.ts';
 
@@ -8,13 +8,8 @@ const ACTS = /^provider:(POST-servers|DELETE-server)|^kube:(?!POST-event)(POST|P
 
 /** Stops the operator if one runs, and starts one with these flags besides its own; resolves with the number of requests before. */
 async function restarted(stage: Stage, ...flags: string[]): Promise<number> {
+  await stopped(stage);
   const replica = stage.leader;
-  // The fault may hit a request of a process that stops, and start another one.
-  while (replica.pid !== undefined || stage.traffic.isStruck) {
-    stage.violations.push(...(await replica.stop()));
-    await stage.until('the fault to be over', () => !stage.traffic.isStruck);
-  }
-  stage.calm.clear();
   replica.further = flags;
   const { length } = stage.traffic.labels;
   replica.start();

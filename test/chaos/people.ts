@@ -5,6 +5,7 @@ import {
   CATALOG_KIND,
   CATALOG_PLURAL,
   DEFAULT_API_KEY_SECRET,
+  RECORD_ANNOTATION,
   SERVER_PLURAL,
   SET_KIND,
   SET_PLURAL,
@@ -68,6 +69,23 @@ export class People {
   async edit(name: string, change: { spec?: object; annotations?: Record<string, string | null> }): Promise<void> {
     const { spec, annotations } = change;
     await this.#patch(name, { ...(spec && { spec }), ...(annotations && { metadata: { annotations } }) });
+  }
+
+  /** Both copies of the record become what another version has left of them. */
+  async rewriteRecord(name: string, change: (copy: Record<string, unknown>) => object): Promise<void> {
+    const { metadata, status } = (await this.#http.call({ path: this.#path(name) })) as VirtualServer;
+    const text = metadata.annotations?.[RECORD_ANNOTATION];
+    if (text !== undefined) {
+      const copy = JSON.parse(text) as Record<string, unknown>;
+      await this.edit(name, { annotations: { [RECORD_ANNOTATION]: JSON.stringify(change(copy)) } });
+    }
+    if (status?.record === undefined) return;
+    const record = change(status.record);
+    // A merge patch keeps what it does not name.
+    const removed = Object.fromEntries(Object.keys(status.record).map((key) => [key, null]));
+    const body = { status: { record: { ...removed, ...record } } };
+    const path = `${this.#path(name)}/status`;
+    this.#saw(await this.#http.call({ method: 'PATCH', path, body, contentType: MERGE_PATCH }));
   }
 
   async remove(name: string): Promise<void> {

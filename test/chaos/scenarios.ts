@@ -8,6 +8,7 @@ import { begin, removed } from './acts.ts';
 import { CONNECTIONS } from './connections.ts';
 import { jsonAnswer, type Answer, type Exchange } from './exchange.ts';
 import { FEATURES } from './features.ts';
+import { FORMATS } from './formats.ts';
 import { isOrder } from './labels.ts';
 import { ANONYMOUS, NAMED, NAMED_ORDERS } from './named.ts';
 import { OBSERVED } from './observed.ts';
@@ -240,6 +241,7 @@ const DOCUMENTED: Readonly<Record<string, Scenario>> = {
   },
   ...CONNECTIONS,
   ...FEATURES,
+  ...FORMATS,
   ...OBSERVED,
   ...SETS,
   ...WORSE,

@@ -100,6 +100,20 @@ export const MUTANTS: Mutant[] = [
     tests: ['test/unit/virtual-server/operations/order-named.test.ts'],
   },
   {
+    name: 'orders under an identifier again at once after the provider has refused such an order',
+    file: 'src/provider/account.ts',
+    find: "if (outcome.kind === 'notOffered') listing.refusesNamed();",
+    replace: '',
+    tests: ['test/unit/provider/create-named.test.ts'],
+  },
+  {
+    name: 'tells that orders go under an identifier while they wait for the list of servers',
+    file: 'src/provider/account.ts',
+    find: "if (takes === undefined) last = 'unknown';",
+    replace: "if (takes === undefined) last = 'named';",
+    tests: ['test/unit/provider/create-named.test.ts'],
+  },
+  {
     name: 'counts each repeat of a named order in --max-creates-per-hour',
     file: 'src/virtual-server/operations/order-named.ts',
     find: 'limit.again(visit.object.metadata.namespace, own.attempt, timers.monotonic());',
@@ -1430,8 +1444,8 @@ export const MUTANTS: Mutant[] = [
   {
     name: 'does not wake a catalog when its Secret changes',
     file: 'src/server-catalog/reconciler.ts',
-    find: 'if (metadata.namespace !== namespace || spec.apiKeySecretRef.name !== secret) return [];',
-    replace: "if (metadata.namespace !== '' || spec.apiKeySecretRef.name !== secret) return [];",
+    find: 'metadata.namespace === namespace && spec.apiKeySecretRef.name === secret',
+    replace: "metadata.namespace === '' && spec.apiKeySecretRef.name === secret",
     tests: ['test/integration/server-catalog/catalog.test.ts'],
   },
   {

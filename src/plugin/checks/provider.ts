@@ -37,7 +37,12 @@ function aboutCatalog(catalog: ServerCatalog, where: string): CheckFinding[] {
     const words = why === undefined ? NOT_REPORTED : `${why.reason}: ${inWords(why)}`;
     return [wrong(CHECK, `${who} ${words}`, stepFor(why?.reason, catalog, where))];
   }
-  return [fine(CHECK, `${who}: login works`), aboutLists(catalog), aboutServers(catalog, where)];
+  return [
+    fine(CHECK, `${who}: login works`),
+    aboutLists(catalog),
+    aboutServers(catalog, where),
+    ...aboutOrders(catalog, where),
+  ];
 }
 
 /** The one thing to do. */
@@ -68,8 +73,11 @@ function aboutLists({ metadata, status }: ServerCatalog): CheckFinding {
   return wrong(CHECK, `${lists}; an order needs one of each`, step);
 }
 
+const readAgain = (name: string, where: string): string =>
+  `kubectl annotate --overwrite ${CATALOG_SHORT_NAME} ${name}${where} ${RECONCILE_AT_ANNOTATION}="$(date)"   # reads it again`;
+
 function aboutServers({ metadata: { name }, status }: ServerCatalog, where: string): CheckFinding {
-  const again = `kubectl annotate --overwrite ${CATALOG_SHORT_NAME} ${name}${where} ${RECONCILE_AT_ANNOTATION}="$(date)"   # reads it again`;
+  const again = readAgain(name, where);
   switch (status?.provider?.serverList) {
     case 'Available':
       return fine(CHECK, `${name}: the provider lists your servers, which confirms that a server is gone`);
@@ -85,5 +93,32 @@ function aboutServers({ metadata: { name }, status }: ServerCatalog, where: stri
       return unknown(CHECK, `${name}: the last read of the list of servers failed`, again);
     case undefined:
       return unknown(CHECK, `${name}: the operator has not read yet whether the provider lists servers`, again);
+  }
+}
+
+/** Nothing if an earlier version of the operator has read the lists. */
+function aboutOrders({ metadata: { name }, status }: ServerCatalog, where: string): CheckFinding[] {
+  const { orders, serverList } = status?.provider ?? {};
+  switch (orders) {
+    case 'Named':
+      return [fine(CHECK, `${name}: orders go under an identifier, so an order without an answer is sent again`)];
+    case 'Anonymous': {
+      const why =
+        serverList === 'Available'
+          ? ' although the provider lists servers: --orders=anonymous is set, or the provider takes no other orders'
+          : '';
+      return [fine(CHECK, `${name}: orders go without an identifier${why}; an order without an answer needs you`)];
+    }
+    case 'Unknown':
+      return [
+        wrong(
+          CHECK,
+          `${name}: new orders wait, because the list of servers, which tells which way orders go, could not be read`,
+          readAgain(name, where),
+          '# if this persists, start the operator with --orders=named or --orders=anonymous',
+        ),
+      ];
+    case undefined:
+      return [];
   }
 }

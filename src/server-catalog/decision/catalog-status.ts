@@ -9,11 +9,12 @@ import {
   MAX_DISK_TYPES,
   MAX_ENTRIES,
   type ServerCatalog,
+  type Orders,
   type ServerCatalogStatus,
   type ServerList,
 } from '../../api/server-catalog.ts';
 import { serversOf, type ServersRead } from './listed-servers.ts';
-import type { Catalog } from '../../provider/types.ts';
+import type { Catalog, OrdersGo } from '../../provider/types.ts';
 import { cut } from '../../base/text.ts';
 import type { Result } from '../../base/result.ts';
 
@@ -27,6 +28,7 @@ export type Reading = Result<Read, Missing>;
 interface Read {
   catalog: Catalog;
   serverList: ServerList;
+  ordersGo: OrdersGo;
   /** With spec.listServers, if the list could be read. */
   servers?: ServersRead | undefined;
 }
@@ -39,20 +41,25 @@ export function catalogStatus(object: ServerCatalog, reading: Reading, now: numb
   const request = requestOf(object) ?? present.lastHandledReconcileAt;
   const handled = request === undefined ? {} : { lastHandledReconcileAt: request };
   if (reading.ok) {
-    const { catalog, serverList, servers } = reading.value;
+    const { catalog, serverList, servers, ordersGo } = reading.value;
     const { shapes } = catalog;
     const lists = listsOf(catalog);
     const same = present.observedAt !== undefined && textOf(present) === textOf(lists);
     return {
       ...lists,
-      ...(shapes && { provider: { productList: shapes.products, imageList: shapes.images, serverList } }),
+      ...(shapes && {
+        provider: { productList: shapes.products, imageList: shapes.images, serverList, orders: ORDERS[ordersGo] },
+      }),
       ...serversIn(object, serverList, servers, now),
       observedAt: same ? present.observedAt : timestamp(now),
       ...handled,
       observedGeneration: generation,
       conditions: withVerdict(
         conditions,
-        { reason: 'Available', message: summary(lists) + (serverList === 'Forbidden' ? UNLISTED : '') },
+        {
+          reason: 'Available',
+          message: summary(lists) + (serverList === 'Forbidden' ? UNLISTED : '') + (REMARKS[ordersGo] ?? ''),
+        },
         generation,
         now,
       ),
@@ -101,6 +108,23 @@ const lastServersIn = ({
 });
 
 const UNLISTED = '. The API key may not list servers, so no list can confirm that a server is gone';
+
+const ORDERS: Record<OrdersGo, Orders> = {
+  named: 'Named',
+  anonymous: 'Anonymous',
+  refused: 'Anonymous',
+  unknown: 'Unknown',
+};
+
+/** What the message of Ready adds. */
+const REMARKS: Partial<Record<OrdersGo, string>> = {
+  refused:
+    '. The provider lists servers, but has refused an order under an identifier, so orders go without one: if an answer is lost, ' +
+    'the object asks you',
+  unknown:
+    '. New orders wait: with --orders=auto, the list of servers decides which way orders go, and it cannot be read. If this ' +
+    'persists, start the operator with --orders=named or --orders=anonymous',
+};
 
 /** The provider refuses the key's calls, so its last lists may no longer be for this key. */
 const REFUSED = new Set<string>(['Unauthorized', 'PermissionDenied']);

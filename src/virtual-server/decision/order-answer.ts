@@ -12,9 +12,9 @@ import type { View } from './view.ts';
 
 const HOUR_MS = 60 * 60_000;
 
-/** The same order may be sent again. `left`: the record without the attempt. */
-export function orderNotCreated(at: View, left: ServerRecord, error: ProviderError): Outcome {
-  const verdict = { reason: reasonOf(error), message: `Nothing was ordered: ${callProblem(error)}` };
+/** The same order may be sent again. `left`: the record without the attempt. `why`: a sentence. */
+export function orderNotCreated(at: View, left: ServerRecord, error: ProviderError, why = callProblem(error)): Outcome {
+  const verdict = { reason: reasonOf(error), message: `Nothing was ordered: ${why}` };
   const parts = { record: left, fields: {}, verdict };
   return { ...retryLater(at, 'order', parts, error.retryAfterMs, left), error };
 }

@@ -298,7 +298,7 @@ export function afterNamedAnswer(before: View, record: Named, answer: NamedOutco
     case 'notOffered':
       return earlier === 'unknown'
         ? unclear(heard('refused'), record, answer)
-        : orderNotCreated(before, leftOf(before, record, answer, earlier), answer.error);
+        : orderNotCreated(before, leftOf(before, record, answer, earlier), answer.error, notOffered(answer.error));
     case 'inUse': {
       // Right before the only request, nobody saw a server with the identifier that you chose.
       if (sent.chosen && earlier === 'none') {
@@ -312,6 +312,10 @@ export function afterNamedAnswer(before: View, record: Named, answer: NamedOutco
       return unclear(heard(answer.isAnswered ? 'other' : 'lost'), record, answer);
   }
 }
+
+const notOffered = ({ message }: Error): string =>
+  `${ended(message)} The provider takes no orders under an identifier. With --orders=auto, the operator orders without one next. ` +
+  'With --orders=named, it cannot order here: start it with --orders=auto or --orders=anonymous';
 
 /** The record after a refusal. An order of several requests is looked for like one that failed. */
 function leftOf({ object }: View, record: Named, { error }: { error: Error }, earlier: Earlier): ServerRecord {

@@ -6,6 +6,7 @@
 import { ended } from '../../base/text.ts';
 import type { ServerRecord } from '../../api/record.ts';
 import { readCatalog } from '../../accounts/accounts.ts';
+import type { Missing } from '../../accounts/decision/failure.ts';
 import type { Session } from '../../provider/types.ts';
 import { compose } from '../decision/compose.ts';
 import { withEvidence, withoutPlan } from '../decision/memo.ts';
@@ -39,7 +40,7 @@ export async function order(visit: Visit, at: View): Promise<Outcome | undefined
 
   // The ways are told apart here alone: the record knows the way of an order that was claimed.
   const named = await orLacking(() => session.ordersNamed());
-  if (!named.ok) return lacking(visit.view(), named.error);
+  if (!named.ok) return lacking(visit.view(), undecided(named.error));
 
   if (visit.object.spec.identifier !== undefined && !named.value)
     return parked(visit.view(), invalidSpec(visit.view(), UNNAMED));
@@ -100,6 +101,13 @@ export async function inputsOfOrder(visit: Visit, at: View): Promise<OrderInputs
   const problem = specProblem(object.spec, lists.value);
   if (problem !== undefined) return err(parked(visit.view(), invalidSpec(visit.view(), problem)));
   return ok({ session, sshKeysFrom: sshKeys.value });
+}
+
+/** With --orders=auto, the order waits for the list of servers. */
+function undecided({ message, ...problem }: Missing): Missing {
+  const what = 'With --orders=auto, this list decides which way orders go, so the order waits for it';
+  const instead = 'If this persists, start the operator with --orders=named or --orders=anonymous';
+  return { ...problem, message: `${ended(message)} ${what}. ${instead}` };
 }
 
 function invalidSpec({ timing }: View, problem: string): Park {

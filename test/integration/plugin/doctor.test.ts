@@ -58,13 +58,14 @@ describe('kubectl vps doctor', () => {
         /^✓ {17}vps-api-key: \d+ products \(array\), \d+ images \(array\), \d+ disk sizes; an order names one of each$/,
       ),
       '✓                 vps-api-key: the provider has no list of servers; a server counts as gone after several denials',
+      '✓                 vps-api-key: orders go without an identifier; an order without an answer needs you',
       '✓ objects         1 server, 0 sets; none needs you',
       '',
     ]);
     expect(stdout).not.toContain(world.simulator.secret);
     const json = await doctor('-o', 'json');
     const { findings } = JSON.parse(json.stdout) as { findings: CheckFinding[] };
-    expect([json.code, findings.map(({ state }) => state)]).toEqual([0, Array(13).fill('ok')]);
+    expect([json.code, findings.map(({ state }) => state)]).toEqual([0, Array(14).fill('ok')]);
   });
 
   it('lists what needs you, with the commands', async () => {

@@ -78,7 +78,12 @@ describe('a catalog', () => {
     ]);
     expect(status?.counts).toEqual({ products: 4, images: 3, diskSizes: 8 });
     expect(Date.parse(status?.observedAt ?? '')).toBeGreaterThan(Date.now() - 60_000);
-    expect(status?.provider).toEqual({ productList: 'Array', imageList: 'Array', serverList: 'Unavailable' });
+    expect(status?.provider).toEqual({
+      productList: 'Array',
+      imageList: 'Array',
+      serverList: 'Unavailable',
+      orders: 'Anonymous',
+    });
     const kubeconfig = ['--kubeconfig', inject('kubeconfigPath'), '-n', world.namespace];
     const { stdout } = await run(inject('kubectl'), [...kubeconfig, 'get', 'vpscat']);
     const [header = '', row = ''] = stdout.split('\n');

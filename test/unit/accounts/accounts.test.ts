@@ -1,9 +1,9 @@
 import { describe, expect, it } from 'vitest';
 import { Accounts, type Use } from '../../../src/accounts/accounts.ts';
+import { createLogger } from '../../../src/base/logger.ts';
 import { KubeError } from '../../../src/kube/error.ts';
 import type { ReadSecret } from '../../../src/kube/kinds.ts';
-import type { ApiKey, Session } from '../../../src/provider/types.ts';
-import { OPERATOR } from '../../fixtures/operator.ts';
+import type { ApiKey, OrdersGo, OrdersTold, Session } from '../../../src/provider/types.ts';
 import { fakeProvider } from '../../fixtures/provider.ts';
 import { FakeTimers } from '../../fixtures/timers.ts';
 
@@ -24,6 +24,12 @@ function setUp(operatorNamespace: string | undefined = 'operator') {
   /** The keys for which there is an account, in order of creation. */
   const created: ApiKey[] = [];
   const changed: string[] = [];
+  const redirected: string[] = [];
+  const told: OrdersTold[] = [];
+  let way: OrdersGo | undefined;
+  const lines: { level: string; msg: string; secrets?: string[] }[] = [];
+  const write = (line: string): void => void lines.push(JSON.parse(line) as (typeof lines)[number]);
+  const log = createLogger({ level: 'info', destination: { write } });
   const tenants: (string | undefined)[] = [];
   const retried: ApiKey[] = [];
   const accepted = new Set<string>();
@@ -44,9 +50,11 @@ function setUp(operatorNamespace: string | undefined = 'operator') {
         tenants.push(tenant);
         return { account: key.keyId } as Session;
       },
-      (key) => {
+      (key, tell) => {
         created.push(key);
+        if (tell !== undefined) told.push(tell);
         return {
+          ordersGo: () => way ?? 'unknown',
           isAccepted: () => accepted.has(key.keyId),
           isRefused: () => refused.has(key.keyId),
           recoveries: () => (key.keyId === KEY.keyId ? recoveries : 0),
@@ -55,10 +63,11 @@ function setUp(operatorNamespace: string | undefined = 'operator') {
       },
     ),
     timers,
-    log: OPERATOR.log,
+    log,
     refreshMs: REFRESH_MS,
     operatorNamespace,
     onChange: (namespace, name) => changed.push(`${namespace}/${name}`),
+    onOrders: (namespace, name) => redirected.push(`${namespace}/${name}`),
   });
   const account = async (use: Use, name = 'vps-api-key'): Promise<string> => {
     const found = await accounts.get('ns', name, use);
@@ -69,7 +78,28 @@ function setUp(operatorNamespace: string | undefined = 'operator') {
     refused.delete(KEY.keyId);
     recoveries += 1;
   };
-  return { accounts, secrets, reads, created, changed, tenants, retried, accepted, refused, recover, timers, account };
+  /** The orders of the first account go another way. */
+  const redirect = (next: OrdersGo): void => {
+    told[0]?.(next, way);
+    way = next;
+  };
+  return {
+    accounts,
+    secrets,
+    reads,
+    created,
+    changed,
+    tenants,
+    retried,
+    accepted,
+    refused,
+    recover,
+    timers,
+    account,
+    redirect,
+    redirected,
+    lines,
+  };
 }
 
 function isRead(secret: ReadSecret['data'] | ReadSecret): secret is ReadSecret {
@@ -378,5 +408,25 @@ describe('once a minute', () => {
     recover();
     timers.advance(60_000);
     expect(changed).toHaveLength(1);
+  });
+});
+
+describe('which way orders go', () => {
+  it('is logged once for all Secrets with the key, and counted by account', async () => {
+    const { accounts, secrets, account, redirect, redirected, lines } = setUp();
+    secrets.set('ns/vps-api-key', KEY).set('ns/same', KEY);
+    for (const name of ['vps-api-key', 'same']) await account(fresh, name);
+    expect(accounts.ordersGo()).toEqual({ named: 0, anonymous: 0, refused: 0, unknown: 1 });
+    redirect('named');
+    expect(lines).toMatchObject([{ level: 'info', msg: 'orders go under an identifier' }]);
+    // Nothing was shown before.
+    expect(redirected).toEqual([]);
+    redirect('refused');
+    expect(lines.slice(1)).toMatchObject([
+      { level: 'warn', msg: expect.stringContaining('go without an identifier') as string, secrets: redirected },
+    ]);
+    expect(redirected).toEqual(['ns/vps-api-key', 'ns/same']);
+    expect(accounts.ordersGo()).toEqual({ named: 0, anonymous: 0, refused: 1, unknown: 0 });
+    expect(JSON.stringify(lines)).not.toContain(KEY.secret);
   });
 });

@@ -21,6 +21,7 @@ const VITALS: Vitals = {
   pollLagMs: () => 1_500,
   stretch: () => ({ poll: 1.5, resync: 2 }),
   journalBroken: true,
+  ordersGo: () => ({ named: 3, anonymous: 2, refused: 1, unknown: 0 }),
 };
 
 function condition(type: string, status: Condition['status'], reason: string): Condition {
@@ -78,6 +79,15 @@ describe('metrics', () => {
       'vps_operator_catalog_servers{object_namespace="default",catalog="b",state="held"} 7',
       'vps_operator_catalog_servers{object_namespace="default",catalog="b",state="orphaned"} 2',
       'vps_operator_catalog_servers{object_namespace="default",catalog="b",state="unclear"} 1',
+    ]);
+  });
+
+  it('count accounts by the way of their orders', async () => {
+    const { body } = await metricsPage().page({ vitals: VITALS, leads: true, now: 0 });
+    expect(body.split('\n').filter((line) => line.startsWith('vps_operator_accounts{'))).toEqual([
+      'vps_operator_accounts{orders="named"} 3',
+      'vps_operator_accounts{orders="anonymous"} 3',
+      'vps_operator_accounts{orders="unknown"} 0',
     ]);
   });
 

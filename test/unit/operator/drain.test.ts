@@ -79,6 +79,7 @@ async function setUp() {
       refreshMs: 1_000,
       operatorNamespace: undefined,
       onChange: () => undefined,
+      onOrders: () => undefined,
     }),
     timers,
     objects: new Objects({ get: () => object }, holders, new ServerQuota(0)),

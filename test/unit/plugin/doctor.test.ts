@@ -113,7 +113,10 @@ describe('the provider', () => {
       diskSizes: { ssd: [10_240, 20_480], hdd: [10_240] },
       shapes: { products: 'Object', images: 'Array' },
     } as const;
-    const reading = { ok: true, value: { catalog: lists, serverList: 'Available', ...changes } } as Reading;
+    const reading = {
+      ok: true,
+      value: { catalog: lists, serverList: 'Available', ordersGo: 'named', ...changes },
+    } as Reading;
     return { ...catalog, status: catalogStatus(catalog, reading, NOW) };
   };
 
@@ -130,6 +133,12 @@ describe('the provider', () => {
         check: 'provider',
         state: 'ok',
         message: 'mine: the provider lists your servers, which confirms that a server is gone',
+        steps: [],
+      },
+      {
+        check: 'provider',
+        state: 'ok',
+        message: 'mine: orders go under an identifier, so an order without an answer is sent again',
         steps: [],
       },
     ]);
@@ -151,10 +160,32 @@ describe('the provider', () => {
     expect(servers).toEqual({ check: 'provider', state, message: expect.stringContaining(says) as string, steps });
   });
 
+  it.each([
+    [
+      'Unavailable',
+      'anonymous',
+      'ok',
+      'mine: orders go without an identifier; an order without an answer needs you',
+      [],
+    ],
+    ['Available', 'refused', 'ok', 'although the provider lists servers: --orders=anonymous is set, or ', []],
+    [
+      'Unknown',
+      'unknown',
+      'wrong',
+      'mine: new orders wait, because the list of servers',
+      [AGAIN, expect.stringContaining('--orders=named or --orders=anonymous') as string],
+    ],
+  ] as const)('tells which way orders go: with a list that is %s, %s', (serverList, ordersGo, state, says, steps) => {
+    const [, , , orders] = found([read({ serverList, ordersGo })]);
+    expect(orders).toEqual({ check: 'provider', state, message: expect.stringContaining(says) as string, steps });
+  });
+
   it('claims nothing about lists that an earlier version of the operator has read', () => {
     const catalog = read();
     delete catalog.status?.provider;
-    const [, lists, servers] = found([catalog]);
+    const [, lists, servers, ...others] = found([catalog]);
+    expect(others).toEqual([]);
     expect(lists?.message).toContain('mine: 2 products, 1 images, 3 disk sizes;');
     expect(servers).toMatchObject({ state: 'unknown', steps: [AGAIN] });
   });
@@ -197,8 +228,8 @@ describe('the provider', () => {
       },
     ]);
     const findings = found([read()], [stored('web')]);
-    expect(findings.map(({ state }) => state)).toEqual(['ok', 'ok', 'ok', 'unknown']);
-    expect(findings[3]?.message).toContain('Secret vps-api-key');
+    expect(findings.map(({ state }) => state)).toEqual(['ok', 'ok', 'ok', 'ok', 'unknown']);
+    expect(findings[4]?.message).toContain('Secret vps-api-key');
   });
 
   it('is unknown to a user who may not list catalogs', () => {

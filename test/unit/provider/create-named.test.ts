@@ -2,7 +2,7 @@
 import { describe, expect, it } from 'vitest';
 import type { NamedOutcome, OrderWay } from '../../../src/provider/types.ts';
 import { FakeTimers } from '../../fixtures/timers.ts';
-import { REQUEST, sessionFor, startStub, type Reply, type StubProvider } from './stub-provider.ts';
+import { KEY, REQUEST, providerFor, sessionFor, startStub, type Reply, type StubProvider } from './stub-provider.ts';
 
 const LIST = '/beta/vps/servers';
 const SERVER = `${LIST}/web0k3y`;
@@ -95,5 +95,58 @@ describe('which way orders go', () => {
   it('is what the flag says', async () => {
     expect(await (await session({ status: 404, body: {} }, 'named')).session.ordersNamed()).toBe(true);
     expect(await (await session(listed, 'anonymous')).session.ordersNamed()).toBe(false);
+  });
+
+  it('is told when it changes, and once if several orders are refused', async () => {
+    const stub = await startStub();
+    const timers = new FakeTimers(0);
+    const told: (string | undefined)[][] = [];
+    const account = providerFor(stub, { timers }).account(KEY, (...change) => void told.push(change));
+    const opened = account.session('');
+    const order = () => opened.orderNamed('web0k3y', REQUEST, () => true);
+    expect(account.ordersGo()).toBe('unknown');
+    stub.on(`GET ${LIST}`, { status: 500, body: {} });
+    await expect(opened.ordersNamed()).rejects.toThrow();
+    stub.on(`GET ${LIST}`, listed);
+    await opened.ordersNamed();
+    stub.on(`POST ${SERVER}`, { status: 404, body: {} });
+    await Promise.all([order(), order()]);
+    expect(account.ordersGo()).toBe('refused');
+    // The next order under an identifier is an attempt, and a list proves nothing about it.
+    timers.advance(10 * 60_000);
+    expect(await opened.ordersNamed()).toBe(true);
+    await opened.servers();
+    await order();
+    expect(opened.ordersGo()).toBe('refused');
+    stub.on(`POST ${SERVER}`, { status: 202, body: { task: 7 } });
+    timers.advance(10 * 60_000);
+    await order();
+    expect(told).toEqual([
+      ['unknown', undefined],
+      ['named', 'unknown'],
+      ['refused', 'named'],
+      ['named', 'refused'],
+    ]);
+  });
+
+  it('is known without a list if the flag says it, and never told', async () => {
+    const told: unknown[] = [];
+    for (const orders of ['named', 'anonymous'] as const) {
+      const stub = await startStub();
+      const account = providerFor(stub, { orders }).account(KEY, (...change) => void told.push(change));
+      stub.on(`GET ${LIST}`, { status: 404, body: {} });
+      expect(account.ordersGo()).toBe(orders);
+      await account.session('').servers();
+      expect(account.session('').ordersGo()).toBe(orders);
+    }
+    expect(told).toEqual([]);
+  });
+
+  it('is named as soon as the provider has a list, even if it had none a moment ago', async () => {
+    const { session: opened, stub } = await session({ status: 404, body: {} });
+    expect(await opened.ordersNamed()).toBe(false);
+    stub.on(`GET ${LIST}`, listed);
+    await opened.servers();
+    expect([await opened.ordersNamed(), opened.ordersGo()]).toEqual([true, 'named']);
   });
 });

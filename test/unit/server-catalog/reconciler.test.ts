@@ -9,7 +9,7 @@ import { EventRecorder } from '../../../src/controller/event-recorder.ts';
 import { CatalogReconciler } from '../../../src/server-catalog/reconciler.ts';
 import { Operator } from '../../../src/operator.ts';
 import { ProviderError, ResponseError } from '../../../src/provider/error.ts';
-import type { Catalog, Session } from '../../../src/provider/types.ts';
+import type { Catalog, OrdersGo, OrdersTold, Session } from '../../../src/provider/types.ts';
 import { fakeKube, fakeSession } from '../../fixtures/doubles.ts';
 import { feedOf } from '../../fixtures/feed.ts';
 import { OPERATOR } from '../../fixtures/operator.ts';
@@ -31,6 +31,7 @@ async function running(
   product = 'a',
   calls: Partial<Session> = {},
   others: VirtualServer[] = [],
+  onTold: (told: OrdersTold | undefined) => void = () => undefined,
 ) {
   const timers = new FakeTimers();
   timers.chance = 1;
@@ -62,8 +63,9 @@ async function running(
     },
     provider: fakeProvider(
       () => session,
-      ({ keyId }) => {
+      ({ keyId }, told) => {
         accounts.push(keyId);
+        onTold(told);
         return {};
       },
     ),
@@ -117,7 +119,7 @@ describe('the list of servers', () => {
   ])('that %s leaves the catalog Ready', async (_what, servers, serverList) => {
     const { shelf, products } = await running([storedCatalog('c')], 'a', { servers });
     const catalog = shelf.get('c') as ServerCatalog;
-    expect(catalog.status?.provider).toEqual({ productList: 'Object', imageList: 'Array', serverList });
+    expect(catalog.status?.provider).toMatchObject({ productList: 'Object', imageList: 'Array', serverList });
     expect(readyOf(catalog)).toMatchObject({ status: 'True', reason: 'Available' });
     expect(products('c')).toEqual(['a']);
   });
@@ -131,6 +133,35 @@ describe('the list of servers', () => {
     const catalog = shelf.get('c') as ServerCatalog;
     expect(readyOf(catalog)).toMatchObject({ status: 'False', reason: 'PermissionDenied' });
     expect(catalog.status).not.toHaveProperty('provider');
+  });
+});
+
+describe('the way of orders', () => {
+  it('is shown, and shown anew as soon as it changes', async () => {
+    let way: OrdersGo = 'named';
+    let told: OrdersTold | undefined;
+    const calls = { ordersGo: () => way };
+    const { shelf, pass } = await running([storedCatalog('c')], 'a', calls, [], (tell) => (told = tell));
+    expect(shelf.get('c')?.status?.provider?.orders).toBe('Named');
+    way = 'refused';
+    told?.('refused', 'named');
+    await pass(0);
+    expect(shelf.get('c')?.status?.provider?.orders).toBe('Anonymous');
+  });
+
+  it('is not read twice if the read itself changes it', async () => {
+    let reads = 0;
+    let told: OrdersTold | undefined;
+    const calls = {
+      servers: () => {
+        reads += 1;
+        told?.('named', 'unknown');
+        return Promise.resolve(new Set<string>());
+      },
+    };
+    const { pass } = await running([storedCatalog('c')], 'a', calls, [], (tell) => (told = tell));
+    await pass(0);
+    expect(reads).toBe(1);
   });
 });
 
@@ -249,6 +280,7 @@ describe('a catalog', () => {
         refreshMs: HOUR_MS,
         operatorNamespace: undefined,
         onChange: () => undefined,
+        onOrders: () => undefined,
       }),
       claims: () => [],
       recorder: new EventRecorder(kube.events, timers, OPERATOR.log),

@@ -18,6 +18,13 @@ describe('the match of a fault', () => {
     expect((await get(PRODUCTS)).status).toBe(503);
   });
 
+  it('takes a route whole: a fault at one server does not strike the list', async () => {
+    const { get, create, inject } = await start();
+    inject({ kind: 'status', status: 500 }, { match: { route: '/beta/vps/servers/{identifier}' } });
+    expect((await create()).status).toBe(202);
+    expect((await get('/beta/vps/servers/unknown')).status).toBe(500);
+  });
+
   it('starts at the nth request and strikes the given number of times', async () => {
     const { get, inject } = await start();
     const fault = inject({ kind: 'status', status: 500 }, { match: { nth: 2 }, times: 2 });

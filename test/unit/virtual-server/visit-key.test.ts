@@ -40,6 +40,7 @@ function setUp() {
     refreshMs: 1_000,
     operatorNamespace: undefined,
     onChange: () => undefined,
+    onOrders: () => undefined,
   });
   const run = (object: VirtualServer, known?: Memo): Promise<Visited> =>
     visit(object, {

@@ -6,7 +6,7 @@ import {
   refreshMs,
   type Reading,
 } from '../../../../src/server-catalog/decision/catalog-status.ts';
-import type { Catalog } from '../../../../src/provider/types.ts';
+import type { Catalog, OrdersGo } from '../../../../src/provider/types.ts';
 import { storedCatalog } from '../../../fixtures/server-catalog.ts';
 import { err, ok } from '../../../../src/base/result.ts';
 
@@ -16,9 +16,14 @@ const LATER = NOW + 3_600_000;
 const object = (status?: ServerCatalogStatus, generation = 1, refreshInterval = '1h'): ServerCatalog =>
   storedCatalog('c', { generation, refreshInterval, ...(status && { status }) });
 
-const lists = (changes: Partial<Catalog> = {}, serverList: ServerList = 'Unavailable'): Reading & { ok: true } =>
+const lists = (
+  changes: Partial<Catalog> = {},
+  serverList: ServerList = 'Unavailable',
+  ordersGo: OrdersGo = 'anonymous',
+): Reading & { ok: true } =>
   ok({
     serverList,
+    ordersGo,
     catalog: {
       products: [
         { code: 'b', ram: 2048 },
@@ -108,7 +113,7 @@ describe('the provider', () => {
     (serverList) => {
       const shapes = { products: 'Object', images: 'Array' } as const;
       const status = catalogStatus(object(), lists({ shapes }, serverList), NOW);
-      expect(status.provider).toEqual({ productList: 'Object', imageList: 'Array', serverList });
+      expect(status.provider).toEqual({ productList: 'Object', imageList: 'Array', serverList, orders: 'Anonymous' });
       expect(condition(status, 'Ready')).toMatchObject({
         status: 'True',
         message: '2 products, 1 images, 3 disk sizes',
@@ -127,6 +132,19 @@ describe('the provider', () => {
     });
     expect(condition(status, 'Stalled')).toBeUndefined();
     expect(catalogStatus(object(status), lists({}, 'Forbidden'), LATER)).toEqual(status);
+  });
+
+  it.each([
+    ['named', 'Named', /disk sizes$/],
+    ['anonymous', 'Anonymous', /disk sizes$/],
+    ['refused', 'Anonymous', /has refused an order under an identifier, so orders go without one/],
+    ['unknown', 'Unknown', /New orders wait: .* --orders=named or --orders=anonymous$/],
+  ] as const)('says which way orders go: %s', (ordersGo, orders, message) => {
+    const status = catalogStatus(object(), lists({}, 'Available', ordersGo), NOW);
+    expect(status.provider?.orders).toBe(orders);
+    expect(condition(status, 'Ready')).toMatchObject({ status: 'True', reason: 'Available' });
+    expect(condition(status, 'Ready')?.message).toMatch(message);
+    expect(catalogStatus(object(status), lists({}, 'Available', ordersGo), LATER)).toEqual(status);
   });
 
   it('may change without a change of the lists', () => {

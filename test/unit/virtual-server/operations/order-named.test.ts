@@ -116,6 +116,16 @@ describe('the first order', () => {
     expect(visited.requests).toEqual([]);
     expect(recordIn(visited)).toBeUndefined();
     expect(shownBy(visited)).toMatchObject({ reason: 'ProviderUnavailable' });
+    expect(shownBy(visited).message).toMatch(
+      /With --orders=auto, this list decides .* so the order waits for it\..* --orders=named or --orders=anonymous/,
+    );
+  });
+
+  it('says what follows if the provider takes no orders under an identifier', async () => {
+    const { message } = shownBy(await ordering({ kind: 'notOffered', error }));
+    expect(message).toMatch(/^Nothing was ordered: .* takes no orders under an identifier\. With --orders=auto, /);
+    expect(message).toContain('With --orders=named, it cannot order here');
+    expect(message).not.toContain('--base-url');
   });
 
   it('needs no journal', async () => {
