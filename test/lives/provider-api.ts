@@ -16,6 +16,11 @@ export function drawWay(random: Random): () => OrderWay {
   return () => random.pick<OrderWay>(ways);
 }
 
+/** What the sources leave open about an order under an identifier. */
+export function drawOrders(random: Random): VariantOptions {
+  return { sameOrder: random.pick(CHOICES.sameOrder) };
+}
+
 /** Both APIs are as likely. Their worlds share the sample. */
 export function drawApi(random: Random): WorldApi {
   if (random.chance(0.5)) {

@@ -40,7 +40,7 @@ import { PriceWatch } from './price-watch.ts';
 import { drawPriceLimits, drawSetting, SimProcess, type Setting } from './process.ts';
 import type { OrderWay } from '../../src/provider/types.ts';
 import { NamedWatch } from './named-watch.ts';
-import { drawApi, drawWay, hasList, type WorldApi } from './provider-api.ts';
+import { drawApi, drawOrders, drawWay, hasList, type WorldApi } from './provider-api.ts';
 import { Random } from './random.ts';
 import { Refusals } from './refusals.ts';
 import { Scheduler } from './scheduler.ts';
@@ -127,8 +127,9 @@ const FORMATS_SEED = 0xf0c47;
 /** The same for the API of the provider, for what goes wrong with it, and for its task numbers. */
 const API_SEED = 0xa91;
 const TASKS_SEED = 0x7a5c5;
-/** The same for `--orders`. */
+/** The same for `--orders`, and for what the provider does with an order under an identifier. */
 const WAYS_SEED = 0x4a395;
+const NAMED_SEED = 0x7a3ed;
 const START = Date.parse('2026-01-01T00:00:00Z');
 const MINUTE = 60_000;
 const waitsForHour = ({ status }: VirtualServer): boolean => currentReason(status?.conditions) === 'CreateLimit';
@@ -210,6 +211,8 @@ class SimWorld {
     const isLimited = priceRandom.chance(WITH_PRICE_LIMIT);
     this.#apiRandom = new Random(seed ^ API_SEED);
     this.#worldApi = drawApi(this.#apiRandom);
+    if (this.#worldApi.api === 'public')
+      Object.assign(this.#worldApi.variants, drawOrders(new Random(seed ^ NAMED_SEED)));
     const { api } = this.#worldApi;
     if (isLimited) this.#setting.flags.maxPricePerNamespace = drawPriceLimits(priceRandom, api === 'public' ? 100 : 1);
     const scheduler = this.#scheduler;

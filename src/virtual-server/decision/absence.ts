@@ -94,12 +94,13 @@ export function unprovenVerdict(
   };
 }
 
-function inUseVerdict(identifier: string): Verdict {
+function inUseVerdict(identifier: string, { deletionPolicy }: VirtualServer['spec']): Verdict {
+  const then = deletionPolicy === 'Retain' ? '' : ', and cancels it as soon as the provider shows it';
   return {
     reason: 'AbsenceUnproven',
     message:
       `The provider does not show server ${identifier}, but has answered that its identifier is in use: the server may still be on its ` +
-      'way. The operator keeps checking, and cancels it as soon as the provider shows it',
+      `way. The operator keeps checking${then}`,
   };
 }
 
@@ -228,7 +229,7 @@ export function absent(
   }
   const afterMs = pauseOf(denials, grace, at);
   const verdict = mayCome
-    ? inUseVerdict(identifier)
+    ? inUseVerdict(identifier, object.spec)
     : unprovenVerdict(denials, `server ${identifier}`, grace, afterMs, at);
   return endVisit(at, { record, verdict }, { operation, afterMs }, memo);
 }

@@ -355,3 +355,53 @@ describe('an order without an answer', () => {
     expect(shown.calls).toContain('delete');
   });
 });
+
+describe('an order whose object is deleted with Retain before its server was shown', () => {
+  const denied = { answers: { server: DENIED, servers: [] } };
+  const retained = (visited: Visited): Visited => {
+    const before = deleted(visited);
+    if (before.object === undefined) throw new Error('the object is gone');
+    const { spec } = before.object;
+    return { ...before, object: { ...before.object, spec: { ...spec, deletionPolicy: 'Retain' } } };
+  };
+  const eventsOf = ({ events }: Visited): (string | undefined)[] => events.map(({ reason }) => reason);
+
+  it('is kept until the provider shows the server, which is then left running', async () => {
+    const first = retained(await ordering(failing));
+    const unseen = await next(first, NOW + MINUTE, denied);
+    expect(unseen.object).toBeDefined();
+    expect(shownBy(unseen).reason).toBe('AbsenceUnproven');
+    const seen = await next(unseen, NOW + 2 * MINUTE, { answers: { server: named } });
+    expect(seen.object).toBeUndefined();
+    expect(eventsOf(seen)).toEqual(['RetainedServer']);
+    expect([...unseen.calls, ...seen.calls]).not.toContain('delete');
+  });
+
+  it('leaves nothing once its absence is proven', async () => {
+    let visited = retained(await ordering(failing));
+    const seen: string[] = [];
+    let ms = MINUTE;
+    for (; visited.object !== undefined && ms < 2 * HOUR; ms += MINUTE) {
+      const { object } = visited;
+      visited = await next(visited, NOW + ms, denied);
+      seen.push(...visited.calls);
+      if (visited.object !== undefined) expect(visited.object.metadata.uid).toBe(object.metadata.uid);
+    }
+    expect(visited.object).toBeUndefined();
+    expect(ms).toBeGreaterThan(12 * TIMING.absenceMs);
+    expect(eventsOf(visited)).toEqual([]);
+    expect(seen).not.toContain('delete');
+    expect(seen).not.toContain('named');
+  });
+
+  it('waits for a running task', async () => {
+    const first = retained(await ordering(accepted));
+    const runs = await next(first, NOW + 2 * MINUTE, { answers: { task: creating } });
+    expect(runs.object).toBeDefined();
+    expect(runs.calls).toContain('poll');
+    const over = { task: { state: 'complete', identifier: IDENTIFIER }, server: named } as const;
+    const seen = await next(runs, NOW + 4 * MINUTE, { answers: over });
+    expect(seen.object).toBeUndefined();
+    expect(eventsOf(seen)).toEqual(['RetainedServer']);
+  });
+});
