@@ -20,6 +20,7 @@ export const CHOICES = {
   readDuringTask: [403, 409, 200, 404],
   deleteDuringTask: [403, 409, 200, 404],
   sameOrder: [409, 202],
+  secondOrder: ['fails', 'wins'],
   outOfStock: [503, 400, 'task'],
   failedTask: ['error', 'error-then-denied', 'error-then-pending', 'text'],
   taskOfCancelled: ['remembered', 'forgotten'],
@@ -29,7 +30,7 @@ export const CHOICES = {
 const denied = 'unknown, gone, or of another account: 403 says that it does not exist or that access is denied';
 const duringTask = '403 and 404 deny it, 409 says that it is still being created';
 
-/** All are valid with both APIs. `sameOrder` and `listsCreating` need calls that only `public` has. */
+/** All are valid with both APIs. Those about orders for an identifier, and `listsCreating`, need calls that only `public` has. */
 export const variantsSchema = z.strictObject({
   readDenied: z.literal(CHOICES.readDenied).exactOptional().describe(`status of a GET of a server that is ${denied}`),
   deleteDenied: z.literal(CHOICES.deleteDenied).exactOptional().describe(`status of a DELETE of such a server`),
@@ -46,6 +47,19 @@ export const variantsSchema = z.strictObject({
     .literal(CHOICES.sameOrder)
     .exactOptional()
     .describe('status of an equal order for the same identifier while its task runs; 202 returns that task'),
+  nameReservedAfterMs: z
+    .number()
+    .min(0)
+    .exactOptional()
+    .describe(
+      'an order for an identifier takes it this long after its 202; until then no call shows the server, and another order for it is accepted too',
+    ),
+  secondOrder: z
+    .enum(CHOICES.secondOrder)
+    .exactOptional()
+    .describe(
+      'what becomes of the later one of two accepted orders for an identifier; the task of the other one fails',
+    ),
   taskRememberedMs: msOrForever
     .exactOptional()
     .describe('a finished or failed task is denied after this many milliseconds; null: never'),
@@ -78,6 +92,8 @@ export type FailedTask = Variants['failedTask'];
 
 const SIMPLE = {
   sameOrder: 409,
+  nameReservedAfterMs: 0,
+  secondOrder: 'fails',
   taskRememberedMs: Infinity,
   taskOfCancelled: 'remembered',
   outOfStock: 503,

@@ -48,7 +48,8 @@ export class NamedWatch {
     const others = [...orders.of(uid)].filter((other) => other !== serial);
     if (others.some((other) => orders.attemptOf(other) === attempt)) this.repeated += 1;
     const again = people.truth.again.get(uid) ?? new Set();
-    const beside = others.filter(
+    // Of two accepted orders for one identifier, one creates no server.
+    const beside = (alive.has(serial) ? others : []).filter(
       (other) => alive.has(other) && !people.truth.late.has(other) && !again.has(orders.attemptOf(other) ?? ''),
     );
     const object = api.servers.list().find(({ metadata }) => metadata.uid === uid);

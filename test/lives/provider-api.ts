@@ -18,7 +18,11 @@ export function drawWay(random: Random): () => OrderWay {
 
 /** What the sources leave open about an order under an identifier. */
 export function drawOrders(random: Random): VariantOptions {
-  return { sameOrder: random.pick(CHOICES.sameOrder) };
+  return {
+    sameOrder: random.pick(CHOICES.sameOrder),
+    nameReservedAfterMs: random.pick([0, 0, 5_000, MINUTE, 2 * MINUTE]),
+    secondOrder: random.pick(CHOICES.secondOrder),
+  };
 }
 
 /** Both APIs are as likely. Their worlds share the sample. */
