@@ -128,7 +128,8 @@ export class Fleet {
 
   /** Whether an order of any account has taken this identifier. */
   isInUse(identifier: string): boolean {
-    return this.#servers.isAlive(identifier) && this.#servers.unreserved(identifier) === undefined;
+    if (this.#servers.isAlive(identifier)) return this.#servers.unreserved(identifier) === undefined;
+    return this.#chosen.has(identifier) && this.#servers.isKept(identifier);
   }
 
   /** The number of the running task of an equal order for this identifier; undefined if there is none. */

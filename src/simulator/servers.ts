@@ -138,6 +138,13 @@ export class Servers {
     return server === undefined || this.#isReserved(server) ? undefined : server;
   }
 
+  /** Whether an order for this identifier has failed, and keeps it. */
+  isKept(identifier: string): boolean {
+    const { end, reservedAt = Infinity } = this.#lookUp(this.#gone, identifier) ?? {};
+    if (end?.how !== 'failed' || end.at < reservedAt) return false;
+    return this.#settings.clock.now() < end.at + this.#settings.variants.failedNameMs;
+  }
+
   #isReserved({ reservedAt }: SimulatedServer): boolean {
     return this.#settings.clock.now() >= reservedAt;
   }

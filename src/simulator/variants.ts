@@ -76,6 +76,9 @@ export const variantsSchema = z.strictObject({
    * `error-then-pending`: once, and then the task continues and creates its server. `text`: 200 with the text, forever.
    */
   failedTask: z.enum(CHOICES.failedTask).exactOptional().describe('how the URL of a failed task answers'),
+  failedNameMs: msOrForever
+    .exactOptional()
+    .describe('an identifier that was ordered stays in use for this long after its task has failed; null: forever'),
   failedTaskIdentifier: z
     .boolean()
     .exactOptional()
@@ -97,6 +100,7 @@ const SIMPLE = {
   taskRememberedMs: Infinity,
   taskOfCancelled: 'remembered',
   outOfStock: 503,
+  failedNameMs: 0,
   failedTaskIdentifier: true,
   taskFailsAfterMs: 0,
   listsCreating: true,

@@ -22,6 +22,7 @@ export function drawOrders(random: Random): VariantOptions {
     sameOrder: random.pick(CHOICES.sameOrder),
     nameReservedAfterMs: random.pick([0, 0, 5_000, MINUTE, 2 * MINUTE]),
     secondOrder: random.pick(CHOICES.secondOrder),
+    failedNameMs: random.pick([0, 0, 20 * MINUTE, Infinity]),
   };
 }
 

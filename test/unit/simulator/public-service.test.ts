@@ -509,6 +509,21 @@ describe('the sources leave open:', () => {
     });
   });
 
+  it.each([0, 30_000, Infinity])(
+    'D5: the identifier of a failed order stays in use for %s ms',
+    async (failedNameMs) => {
+      const { post, clock, simulation } = await world({ variants: { failedNameMs } });
+      const answer = await post(`${SERVERS}/web1`, CREATE);
+      simulation.fleet.failTask((answer.json as { task: number }).task, { afterMs: 1_000 });
+      const again = async (ms: number) => {
+        clock.advance(ms);
+        return (await post(`${SERVERS}/web1`, CREATE)).status;
+      };
+      if (failedNameMs > 0) expect(await again(10_000)).toBe(409);
+      expect(await again(60_000)).toBe(failedNameMs === Infinity ? 409 : 202);
+    },
+  );
+
   it.each(CHOICES.taskDenied)('D6: an unknown task gets %i, and a finished one after a while', async (taskDenied) => {
     const variants: VariantOptions = { taskDenied, taskRememberedMs: 10_000 };
     const { poll, order, clock, theirs, get, simulation } = await world({ variants });
