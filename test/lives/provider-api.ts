@@ -1,4 +1,5 @@
 /** Which API the provider of a world speaks, and what its answers are like where the sources leave that open. */
+import type { Lag } from '../../src/simulator/settings.ts';
 import { CHOICES, type ApiName, type VariantOptions } from '../../src/simulator/variants.ts';
 import type { OrderWay } from '../../src/provider/types.ts';
 import type { Random } from './random.ts';
@@ -8,6 +9,7 @@ const MINUTE = 60_000;
 export interface WorldApi {
   api: ApiName;
   variants: VariantOptions;
+  lag?: Pick<Lag, 'listMs'>;
 }
 
 /** Which way the orders of a process go. In some worlds, the flag changes with each start. */
@@ -16,13 +18,19 @@ export function drawWay(random: Random): () => OrderWay {
   return () => random.pick<OrderWay>(ways);
 }
 
-/** What the sources leave open about an order under an identifier. */
-export function drawOrders(random: Random): VariantOptions {
-  return {
+/** Adds what the sources leave open about an order under an identifier, and about the list of servers. */
+export function withOrders({ api, variants }: WorldApi, random: Random): WorldApi {
+  if (api === 'documented') return { api, variants };
+  const drawn = {
     sameOrder: random.pick(CHOICES.sameOrder),
     nameReservedAfterMs: random.pick([0, 0, 5_000, MINUTE, 2 * MINUTE]),
     secondOrder: random.pick(CHOICES.secondOrder),
     failedNameMs: random.pick([0, 0, 20 * MINUTE, Infinity]),
+  } satisfies VariantOptions;
+  return {
+    api,
+    variants: { ...variants, ...drawn },
+    lag: { listMs: random.pick([0, 0, 20_000, 3 * MINUTE, 20 * MINUTE]) },
   };
 }
 
@@ -56,3 +64,6 @@ export const hasList = ({ api }: WorldApi): boolean => api === 'public';
 /** Whether neither a list nor a read shows a server that is on its way. */
 export const hidesCreating = ({ api, variants }: WorldApi): boolean =>
   variants.readDuringTask !== 200 && (api === 'documented' || variants.listsCreating === false);
+
+/** Whether the list of servers shows a server soon after reads have shown it. */
+export const listsSoon = ({ lag }: WorldApi): boolean => (lag?.listMs ?? 0) <= 3 * MINUTE;

@@ -40,7 +40,7 @@ import { PriceWatch } from './price-watch.ts';
 import { drawPriceLimits, drawSetting, SimProcess, type Setting } from './process.ts';
 import type { OrderWay } from '../../src/provider/types.ts';
 import { NamedWatch } from './named-watch.ts';
-import { drawApi, drawOrders, drawWay, hasList, type WorldApi } from './provider-api.ts';
+import { drawApi, drawWay, hasList, withOrders, type WorldApi } from './provider-api.ts';
 import { Random } from './random.ts';
 import { Refusals } from './refusals.ts';
 import { Scheduler } from './scheduler.ts';
@@ -210,9 +210,7 @@ class SimWorld {
     const priceRandom = new Random(seed ^ PRICES_SEED);
     const isLimited = priceRandom.chance(WITH_PRICE_LIMIT);
     this.#apiRandom = new Random(seed ^ API_SEED);
-    this.#worldApi = drawApi(this.#apiRandom);
-    if (this.#worldApi.api === 'public')
-      Object.assign(this.#worldApi.variants, drawOrders(new Random(seed ^ NAMED_SEED)));
+    this.#worldApi = withOrders(drawApi(this.#apiRandom), new Random(seed ^ NAMED_SEED));
     const { api } = this.#worldApi;
     if (isLimited) this.#setting.flags.maxPricePerNamespace = drawPriceLimits(priceRandom, api === 'public' ? 100 : 1);
     const scheduler = this.#scheduler;
