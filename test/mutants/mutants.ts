@@ -14,6 +14,27 @@ export interface Mutant {
 
 export const MUTANTS: Mutant[] = [
   {
+    name: 'takes the answer of a gateway to a named order for one of the provider',
+    file: 'src/provider/create-named.ts',
+    find: 'isAnswered: !isPage && !mayArriveLater(answer.status) };',
+    replace: 'isAnswered: !isPage };',
+    tests: ['test/unit/provider/create-named.test.ts'],
+  },
+  {
+    name: 'takes a page of a gateway with the status 200 for an answer to a named order',
+    file: 'src/provider/create-named.ts',
+    find: 'isAnswered: !isPage && !mayArriveLater(answer.status) };',
+    replace: 'isAnswered: !mayArriveLater(answer.status) };',
+    tests: ['test/unit/provider/create-named.test.ts'],
+  },
+  {
+    name: 'takes a 408 to a DELETE for a refusal',
+    file: 'src/virtual-server/operations/cancel.ts',
+    find: 'error.status < 500 && !mayArriveLater(error.status);',
+    replace: 'error.status < 500;',
+    tests: ['test/unit/virtual-server/operations/cancel-answers.test.ts'],
+  },
+  {
     name: 'retains a server that was ordered by name and that may not exist',
     file: 'src/virtual-server/decision/decide.ts',
     find: "if (!mayNotExist(view)) return { type: 'release', why: 'retained', record: own };",
