@@ -21,12 +21,15 @@ export const CHOICES = {
   deleteDuringTask: [403, 409, 200, 404],
   sameOrder: [409, 202],
   secondOrder: ['fails', 'wins'],
+  heldStatus: [502, 504, 408],
   outOfStock: [503, 400, 'task'],
   failedTask: ['error', 'error-then-denied', 'error-then-pending', 'text'],
   taskOfCancelled: ['remembered', 'forgotten'],
   missingCall: [404, 405, 501],
 } as const;
 
+/** A timer cannot wait for longer. */
+const MAX_HELD_MS = 2 ** 31 - 1;
 const denied = 'unknown, gone, or of another account: 403 says that it does not exist or that access is denied';
 const duringTask = '403 and 404 deny it, 409 says that it is still being created';
 
@@ -60,6 +63,16 @@ export const variantsSchema = z.strictObject({
     .describe(
       'what becomes of the later one of two accepted orders for an identifier; the task of the other one fails',
     ),
+  heldEvery: z
+    .int()
+    .min(0)
+    .exactOptional()
+    .describe('a proxy holds back every n-th order for an identifier, and delivers it later; 0: none'),
+  heldMs: z.number().min(0).max(MAX_HELD_MS).exactOptional().describe('for how long it holds an order back'),
+  heldStatus: z
+    .literal(CHOICES.heldStatus)
+    .exactOptional()
+    .describe('what it answers at once to an order that it holds back'),
   taskRememberedMs: msOrForever
     .exactOptional()
     .describe('a finished or failed task is denied after this many milliseconds; null: never'),
@@ -97,6 +110,9 @@ const SIMPLE = {
   sameOrder: 409,
   nameReservedAfterMs: 0,
   secondOrder: 'fails',
+  heldEvery: 0,
+  heldMs: 60 * 60_000,
+  heldStatus: 504,
   taskRememberedMs: Infinity,
   taskOfCancelled: 'remembered',
   outOfStock: 503,

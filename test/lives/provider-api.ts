@@ -12,6 +12,9 @@ export interface WorldApi {
   lag?: Pick<Lag, 'listMs'>;
 }
 
+/** The share of the orders under an identifier, 0 to 1, that are answered with an error although they were accepted. */
+export const drawOrderErrors = (random: Random): number => random.pick([0, 0, 0.3, 0.7]);
+
 /** Which way the orders of a process go. In some worlds, the flag changes with each start. */
 export function drawWay(random: Random): () => OrderWay {
   const ways = random.pick([['auto'], ['auto'], ['anonymous'], ['auto', 'anonymous']] as const);
@@ -26,6 +29,9 @@ export function withOrders({ api, variants }: WorldApi, random: Random): WorldAp
     nameReservedAfterMs: random.pick([0, 0, 5_000, MINUTE, 2 * MINUTE]),
     secondOrder: random.pick(CHOICES.secondOrder),
     failedNameMs: random.pick([0, 0, 20 * MINUTE, Infinity]),
+    heldEvery: random.pick([0, 0, 1, 2, 3]),
+    heldMs: random.pick([MINUTE, 10 * MINUTE, 40 * MINUTE, 120 * MINUTE]),
+    heldStatus: random.pick(CHOICES.heldStatus),
   } satisfies VariantOptions;
   return {
     api,
@@ -67,3 +73,19 @@ export const hidesCreating = ({ api, variants }: WorldApi): boolean =>
 
 /** Whether the list of servers shows a server soon after reads have shown it. */
 export const listsSoon = ({ lag }: WorldApi): boolean => (lag?.listMs ?? 0) <= 3 * MINUTE;
+
+/** Names what was drawn about orders under an identifier, for the summary. */
+export function drawnIn(world: WorldApi): string[] {
+  if (world.api === 'documented') return [];
+  const { sameOrder, nameReservedAfterMs = 0, secondOrder, failedNameMs = 0, heldEvery = 0 } = world.variants;
+  const drawn = {
+    'an equal order gets its task': sameOrder === 202,
+    'the name is reserved later, and the second order fails': nameReservedAfterMs > 0 && secondOrder === 'fails',
+    'the name is reserved later, and the second order wins': nameReservedAfterMs > 0 && secondOrder === 'wins',
+    'a failed order keeps its name': failedNameMs > 0,
+    'the list lags': (world.lag?.listMs ?? 0) > 0,
+    'the list misses servers in the making': world.variants.listsCreating === false,
+    'a proxy holds orders back': heldEvery > 0,
+  };
+  return Object.entries(drawn).flatMap(([name, isDrawn]) => (isDrawn ? [name] : []));
+}

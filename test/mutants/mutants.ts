@@ -14,6 +14,20 @@ export interface Mutant {
 
 export const MUTANTS: Mutant[] = [
   {
+    name: 'gives up a named order when the task of a later request fails, although an earlier request may still arrive',
+    file: 'src/virtual-server/decision/absence.ts',
+    find: 'isNamed(record) && (record.task === undefined || isSentAgain(record));',
+    replace: 'isNamed(record) && record.task === undefined;',
+    tests: ['test/unit/virtual-server/operations/order-named.test.ts'],
+  },
+  {
+    name: 'believes that a lost DELETE has ended a named order that may still arrive',
+    file: 'src/virtual-server/decision/absence.ts',
+    find: 'isNamed(record) && (record.task === undefined || isSentAgain(record));',
+    replace: 'isNamed(record) && record.task !== undefined && isSentAgain(record);',
+    tests: ['test/unit/virtual-server/operations/order-named.test.ts'],
+  },
+  {
     name: 'takes the answer of a gateway to a named order for one of the provider',
     file: 'src/provider/create-named.ts',
     find: 'isAnswered: !isPage && !mayArriveLater(answer.status) };',

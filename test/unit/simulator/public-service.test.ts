@@ -524,6 +524,16 @@ describe('the sources leave open:', () => {
     },
   );
 
+  it.each(CHOICES.heldStatus)('a proxy holds back every second order, and answers %i', async (heldStatus) => {
+    const { post, clock, simulation } = await world({ variants: { heldEvery: 2, heldMs: 60_000, heldStatus } });
+    expect((await post(`${SERVERS}/web1`, CREATE)).status).toBe(202);
+    expect((await post(`${SERVERS}/web2`, CREATE)).status).toBe(heldStatus);
+    expect(simulation.aliveServers().map(({ identifier }) => identifier)).toEqual(['web1']);
+    clock.advance(60_000);
+    await Promise.resolve();
+    expect(simulation.aliveServers().map(({ identifier }) => identifier)).toEqual(['web1', 'web2']);
+  });
+
   it.each(CHOICES.taskDenied)('D6: an unknown task gets %i, and a finished one after a while', async (taskDenied) => {
     const variants: VariantOptions = { taskDenied, taskRememberedMs: 10_000 };
     const { poll, order, clock, theirs, get, simulation } = await world({ variants });

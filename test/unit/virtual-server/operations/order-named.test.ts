@@ -405,3 +405,38 @@ describe('an order whose object is deleted with Retain before its server was sho
     expect(eventsOf(seen)).toEqual(['RetainedServer']);
   });
 });
+
+describe('an order of which a proxy may hold back a request', () => {
+  const GRACE = TIMING.absenceMs;
+  const text = 'No host has room';
+  const fails = new ResponseError(500, `failed: ${text}`, { said: text });
+  const gone = { server: DENIED, servers: [], products: CATALOG.products };
+
+  /** Visits of one process, a minute apart, until `ends`; how long that took (ms). */
+  async function lasts(first: Visited, given: Given, ends: (visited: Visited) => boolean): Promise<number> {
+    let visited = first;
+    const from = NOW + TIMING.takeoverMs + 1;
+    for (let ms = 0; ms < 3 * HOUR; ms += MINUTE) {
+      visited = await next(visited, from + ms, { listsCreating: true, definition: 'kept', ...given });
+      if (ends(visited)) return ms;
+    }
+    return Infinity;
+  }
+
+  it('is given up as late as one without an answer if the task of a later request fails', async () => {
+    const hasFailed = (visited: Visited): boolean => recordIn(visited)?.failed !== undefined;
+    const answers = { ...gone, named: accepted, task: fails };
+    expect(await lasts(await ordering(lost), { answers }, hasFailed)).toBeGreaterThan(12 * GRACE);
+    // If there was one request, its task says all.
+    expect(await lasts(await ordering(accepted), { answers }, hasFailed)).toBeLessThan(2 * GRACE);
+  });
+
+  it('keeps its object as long after a DELETE whose answer was lost', async () => {
+    const isGone = ({ object }: Visited): boolean => object === undefined;
+    const from = NOW + TIMING.takeoverMs + 1;
+    const answers = { ...gone, removed: new ResponseError(500, 'down', {}) };
+    const asked = await next(deleted(await ordering(lost)), from, { answers, definition: 'kept' });
+    expect(asked.memo.evidence.end).toMatchObject({ state: 'requested' });
+    expect(await lasts(asked, { answers: { ...gone, removed: DENIED } }, isGone)).toBeGreaterThanOrEqual(12 * GRACE);
+  });
+});
