@@ -6,7 +6,7 @@
 import type { Caller } from './caller.ts';
 import { asProviderError, answeredOutcome } from './create-server.ts';
 import type { Endpoints } from './endpoints.ts';
-import { ProviderError, ResponseError, withheldError } from './error.ts';
+import { ProviderError, ResponseError, mayArriveLater, withheldError } from './error.ts';
 import type { ProviderAnswer } from './transport.ts';
 import type { NamedOutcome, OrderBody } from './types.ts';
 
@@ -57,5 +57,7 @@ function namedOutcome(answer: ProviderAnswer, caller: Caller, endpoints: Endpoin
   if (error instanceof ResponseError && NOT_OFFERED.has(error.status)) return { kind: 'notOffered', error };
   if (error instanceof ResponseError && error.status === 409) return { kind: 'inUse', error };
   if (outcome.kind !== 'unknown') return outcome;
-  return { kind: 'unclear', error: outcome.error, isAnswered: true };
+  // A page of a gateway may have the status 200 too, and a 202 may say that a gateway keeps the request.
+  const isPage = answer.status < 300 && outcome.task === undefined;
+  return { kind: 'unclear', error: outcome.error, isAnswered: !isPage && !mayArriveLater(answer.status) };
 }

@@ -107,3 +107,9 @@ export function isProviderError(error: unknown, code: ProviderErrorCode): boolea
 export function withheldError(): ProviderError {
   return new ProviderError('PROVIDER_WITHHELD', 'the request was withheld: it may no longer be sent');
 }
+
+/**
+ * True for statuses by which a gateway answers for itself: it may have delivered the request, or deliver it later. 500 and 503
+ * are the provider's own.
+ */
+export const mayArriveLater = (status: number): boolean => status === 408 || status === 502 || status >= 504;

@@ -43,6 +43,8 @@ interface StallOptions {
   account?: string;
 }
 
+const NAME_TAKEN = 'Failed: identifier is already in use';
+
 export class Fleet {
   readonly #settings: Settings;
   readonly #ledger: Ledger;
@@ -74,7 +76,13 @@ export class Fleet {
     { identifier: chosen, name = null, diskType = 'ssd' }: Asked = {},
   ): TaskNumber {
     const now = this.#settings.clock.now();
-    if (chosen !== undefined) this.#chosen.add(chosen);
+    if (chosen !== undefined) {
+      this.#chosen.add(chosen);
+      const rival = this.#servers.unreserved(chosen);
+      if (rival !== undefined && this.#settings.variants.secondOrder === 'fails')
+        return this.#lose(account, chosen, body, rival.reservedAt);
+      if (rival !== undefined) this.#giveWay(rival);
+    }
     const server = this.#newServer(account, chosen ?? this.#nextIdentifier(), product, diskSize);
     const { serial, object } = server;
     const { identifier } = object;
@@ -83,13 +91,45 @@ export class Fleet {
     const task = this.#tasks.open(account, { serial, identifier }, this.#taskDurationMs);
     server.task = task;
     server.readyAt = now + task.durationMs;
+    if (chosen !== undefined) server.reservedAt = now + this.#settings.variants.nameReservedAfterMs;
     this.#ledger.append({ kind: 'create', at: now, serial, task: task.number, identifier, account, body });
     return task.number;
   }
 
-  /** Whether a server of any account has this identifier now, or is being created with it. */
+  /** An accepted order that creates no server, because an earlier one takes the identifier at this time. */
+  #lose(account: string, identifier: string, body: Record<string, unknown>, at: number): TaskNumber {
+    const serial = ++this.#serial;
+    const task = this.#tasks.open(account, { serial, identifier }, Infinity);
+    this.#failForName(task, at);
+    this.#ledger.append({
+      kind: 'create',
+      at: task.createdAt,
+      serial,
+      task: task.number,
+      identifier,
+      account,
+      body,
+    });
+    return task.number;
+  }
+
+  /** A later order takes the identifier. */
+  #giveWay(rival: SimulatedServer): void {
+    const now = this.#settings.clock.now();
+    if (rival.task) this.#failForName(rival.task, now);
+    this.#servers.end(rival, { how: 'failed', by: undefined });
+  }
+
+  #failForName(task: Task, at: number): void {
+    const { failedTask } = this.#settings.variants;
+    const as = failedTask === 'error-then-pending' ? 'error' : failedTask;
+    task.failure = { at, text: NAME_TAKEN, as, told: false };
+  }
+
+  /** Whether an order of any account has taken this identifier. */
   isInUse(identifier: string): boolean {
-    return this.#servers.isAlive(identifier);
+    if (this.#servers.isAlive(identifier)) return this.#servers.unreserved(identifier) === undefined;
+    return this.#chosen.has(identifier) && this.#servers.isKept(identifier);
   }
 
   /** The number of the running task of an equal order for this identifier; undefined if there is none. */
@@ -306,7 +346,7 @@ export class Fleet {
     const serial = ++this.#serial;
     const object = newServerObject(identifier, serial, product, diskSize);
     const shows = this.#settings.addresses;
-    const ready = { task: undefined, readyAt: -Infinity, body: undefined };
+    const ready = { task: undefined, readyAt: -Infinity, reservedAt: -Infinity, body: undefined };
     const server = { serial, account, ...ready, object, shows, renumbered: 0, wasRead: false };
     return this.#servers.add(server);
   }

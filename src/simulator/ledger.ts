@@ -34,7 +34,7 @@ export interface RequestEntry extends Timed {
   status: number | undefined;
   /** False if a fault or a false answer kept the provider from acting on the request. */
   processed: boolean;
-  /** Kind of the last fault that struck the request; `falsified` after a false answer. */
+  /** Kind of the last fault that struck the request; `falsified` after a false answer, `held` by a proxy. */
   fault: string | undefined;
   readonly account: string | undefined;
   readonly keyId: string | undefined;

@@ -19,6 +19,8 @@ export interface SimulatedServer {
   task: Task | undefined;
   /** Milliseconds since the epoch; Infinity if the server never becomes ready. */
   readyAt: number;
+  /** From this time on, no other order can have the identifier, and calls show the server. */
+  reservedAt: number;
   object: ServerObject;
   shows: Addresses;
   /** How often its IPv6 addresses were changed. */
@@ -130,6 +132,23 @@ export class Servers {
     return this.#settings.clock.now() >= server.readyAt;
   }
 
+  /** The server that no call shows yet, since its order has not taken the identifier. */
+  unreserved(identifier: string): SimulatedServer | undefined {
+    const server = this.#lookUp(this.#alive, identifier);
+    return server === undefined || this.#isReserved(server) ? undefined : server;
+  }
+
+  /** Whether an order for this identifier has failed, and keeps it. */
+  isKept(identifier: string): boolean {
+    const { end, reservedAt = Infinity } = this.#lookUp(this.#gone, identifier) ?? {};
+    if (end?.how !== 'failed' || end.at < reservedAt) return false;
+    return this.#settings.clock.now() < end.at + this.#settings.variants.failedNameMs;
+  }
+
+  #isReserved({ reservedAt }: SimulatedServer): boolean {
+    return this.#settings.clock.now() >= reservedAt;
+  }
+
   isAlive(identifier: string): boolean {
     return this.#lookUp(this.#alive, identifier) !== undefined;
   }
@@ -165,7 +184,8 @@ export class Servers {
 
   find(account: string, identifier: string): FoundServer | undefined {
     const server = this.#lookUp(this.#alive, identifier);
-    if (server?.account === account) return this.#found(server, this.#stateOf(server), identifier);
+    if (server?.account === account && this.#isReserved(server))
+      return this.#found(server, this.#stateOf(server), identifier);
     const gone = this.#lookUp(this.#gone, identifier);
     if (gone?.account !== account || !this.#isStillShown(gone)) return undefined;
     return this.#found(gone, 'cancelled', identifier);
@@ -182,7 +202,8 @@ export class Servers {
       for (const server of this.#gone.values())
         if (server.account === account && this.#isStillShown(server)) show(server);
     for (const server of this.#alive.values()) {
-      if (server.account !== account || (server.task && now < server.task.createdAt + lag.listMs)) continue;
+      if (server.account !== account || !this.#isReserved(server)) continue;
+      if (server.task && now < server.task.createdAt + lag.listMs) continue;
       if (variants.listsCreating || this.#stateOf(server) === 'ready') show(server);
     }
     return shown;

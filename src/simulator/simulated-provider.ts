@@ -42,6 +42,8 @@ export class SimulatedProvider {
   readonly #windows = new Map<string, { startedAt: number; requests: number }>();
   /** Codes of products that are out of stock. */
   readonly #soldOut = new Set<string>();
+  /** Number of orders for an identifier. */
+  #named = 0;
 
   constructor(settings: Settings, accounts: SimulatedAccounts, fleet: Fleet, baseUrl: () => string) {
     this.#settings = settings;
@@ -194,7 +196,27 @@ export class SimulatedProvider {
     const { named } = this.#api;
     if (!named) return this.#missing();
     if (!named.isIdentifier(identifier)) return this.#error(400, 'Invalid identifier');
-    return this.#create(account, request, entry, identifier);
+    const deliver = (): WireResponse => this.#create(account, request, entry, identifier);
+    this.#named += 1;
+    const { heldEvery } = this.#settings.variants;
+    return heldEvery > 0 && this.#named % heldEvery === 0 ? this.#hold(deliver, entry) : deliver();
+  }
+
+  /** What a proxy answers that delivers the request later, whatever the key may do by then. */
+  #hold(deliver: () => WireResponse, entry: Entry): WireResponse {
+    const { variants, clock } = this.#settings;
+    entry.fault = 'held';
+    entry.processed = false;
+    void clock.sleep(variants.heldMs).then(() => {
+      entry.processed = true;
+      deliver();
+    });
+    const headers = { 'content-type': 'text/html' };
+    return {
+      status: variants.heldStatus,
+      headers,
+      body: '<html><body>The gateway has waited for too long</body></html>',
+    };
   }
 
   /** Without an identifier, the provider chooses one. */

@@ -20,16 +20,20 @@ export const CHOICES = {
   readDuringTask: [403, 409, 200, 404],
   deleteDuringTask: [403, 409, 200, 404],
   sameOrder: [409, 202],
+  secondOrder: ['fails', 'wins'],
+  heldStatus: [502, 504, 408],
   outOfStock: [503, 400, 'task'],
   failedTask: ['error', 'error-then-denied', 'error-then-pending', 'text'],
   taskOfCancelled: ['remembered', 'forgotten'],
   missingCall: [404, 405, 501],
 } as const;
 
+/** A timer cannot wait for longer. */
+const MAX_HELD_MS = 2 ** 31 - 1;
 const denied = 'unknown, gone, or of another account: 403 says that it does not exist or that access is denied';
 const duringTask = '403 and 404 deny it, 409 says that it is still being created';
 
-/** All are valid with both APIs. `sameOrder` and `listsCreating` need calls that only `public` has. */
+/** All are valid with both APIs. Those about orders for an identifier, and `listsCreating`, need calls that only `public` has. */
 export const variantsSchema = z.strictObject({
   readDenied: z.literal(CHOICES.readDenied).exactOptional().describe(`status of a GET of a server that is ${denied}`),
   deleteDenied: z.literal(CHOICES.deleteDenied).exactOptional().describe(`status of a DELETE of such a server`),
@@ -46,6 +50,29 @@ export const variantsSchema = z.strictObject({
     .literal(CHOICES.sameOrder)
     .exactOptional()
     .describe('status of an equal order for the same identifier while its task runs; 202 returns that task'),
+  nameReservedAfterMs: z
+    .number()
+    .min(0)
+    .exactOptional()
+    .describe(
+      'an order for an identifier takes it this long after its 202; until then no call shows the server, and another order for it is accepted too',
+    ),
+  secondOrder: z
+    .enum(CHOICES.secondOrder)
+    .exactOptional()
+    .describe(
+      'what becomes of the later one of two accepted orders for an identifier; the task of the other one fails',
+    ),
+  heldEvery: z
+    .int()
+    .min(0)
+    .exactOptional()
+    .describe('a proxy holds back every n-th order for an identifier, and delivers it later; 0: none'),
+  heldMs: z.number().min(0).max(MAX_HELD_MS).exactOptional().describe('for how long it holds an order back'),
+  heldStatus: z
+    .literal(CHOICES.heldStatus)
+    .exactOptional()
+    .describe('what it answers at once to an order that it holds back'),
   taskRememberedMs: msOrForever
     .exactOptional()
     .describe('a finished or failed task is denied after this many milliseconds; null: never'),
@@ -62,6 +89,9 @@ export const variantsSchema = z.strictObject({
    * `error-then-pending`: once, and then the task continues and creates its server. `text`: 200 with the text, forever.
    */
   failedTask: z.enum(CHOICES.failedTask).exactOptional().describe('how the URL of a failed task answers'),
+  failedNameMs: msOrForever
+    .exactOptional()
+    .describe('an identifier that was ordered stays in use for this long after its task has failed; null: forever'),
   failedTaskIdentifier: z
     .boolean()
     .exactOptional()
@@ -78,9 +108,15 @@ export type FailedTask = Variants['failedTask'];
 
 const SIMPLE = {
   sameOrder: 409,
+  nameReservedAfterMs: 0,
+  secondOrder: 'fails',
+  heldEvery: 0,
+  heldMs: 60 * 60_000,
+  heldStatus: 504,
   taskRememberedMs: Infinity,
   taskOfCancelled: 'remembered',
   outOfStock: 503,
+  failedNameMs: 0,
   failedTaskIdentifier: true,
   taskFailsAfterMs: 0,
   listsCreating: true,

@@ -8,7 +8,7 @@ import { type Absences, LONGEST_ABSENCE_MS } from './absences.ts';
 import type { LateServers } from './late-servers.ts';
 import { OTHER_ACCOUNT, OWN_ACCOUNT } from './misfortunes.ts';
 import type { Orders } from './orders.ts';
-import { hasList, hidesCreating, type WorldApi } from './provider-api.ts';
+import { hasList, hidesCreating, listsSoon, type WorldApi } from './provider-api.ts';
 import type { Random } from './random.ts';
 
 const MINUTE = 60_000;
@@ -72,7 +72,9 @@ export class ApiMisfortunes {
       () => this.#hidePrices(),
       () => this.#hidePrices(),
       ...(hidesCreating(world) ? [() => this.#comeLate(), () => this.#comeLate()] : []),
-      ...(hasList(world) ? [() => this.#shorten(), () => this.#denyListed()] : []),
+      ...(hasList(world)
+        ? [() => this.#shorten(), () => (listsSoon(world) ? this.#denyListed() : this.#shorten())]
+        : []),
     ];
     random.pick(acts)();
   }

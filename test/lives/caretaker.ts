@@ -63,6 +63,8 @@ export interface Truth {
   late: Set<number>;
   /** The late servers that do not exist yet, so no call shows them. */
   hidden: Set<number>;
+  /** Attempts of which a person said, by what the provider showed, that they have led to no server. */
+  denied: Set<string>;
   /** When the CustomResourceDefinition was last deleted; a DELETE already in flight cannot know about it. */
   definitionDeletedAt: number;
   /** The same for the definition of sets, or when a restore of etcd brought that state back. */
@@ -112,7 +114,10 @@ export class Caretaker {
     if (reason === 'RecordMismatch') this.#annotate(object, { [START_OVER_ANNOTATION]: object.metadata.uid });
     if (BLIND.has(reason)) this.#restoreKey(object);
     const words = this.#mayWait(object) ? undefined : wordsAboutOrder(object, this.#living(object, identifier));
-    if (words?.[NOT_CREATED_ANNOTATION] !== undefined && attempt !== undefined) this.#excuse(object, attempt);
+    if (words?.[NOT_CREATED_ANNOTATION] !== undefined && attempt !== undefined) {
+      this.#truth.denied.add(attempt);
+      this.#excuse(object, attempt);
+    }
     if (words !== undefined) this.#annotate(object, words);
     if (identifier !== undefined && reason === 'IdentityUnproven') this.#identify(object, identifier);
     const isUnseen = reason === 'ServerNotVisible' || (reason === 'AbsenceUnproven' && isInUse(object));
@@ -179,6 +184,7 @@ export class Caretaker {
   #sayGone(object: VirtualServer, identifier: string): void {
     const { serial = -1 } = this.#ownership.serverOf(object) ?? {};
     if (this.#truth.hidden.has(serial)) abandon(object, this.#truth, this.#ownership);
+    this.#truth.denied.add(recordOf(object)?.attempt ?? '');
     const said = object.metadata.annotations?.[SERVER_GONE_ANNOTATION] === identifier;
     const isVoid = said && recordOf(object)?.goneRefuted !== undefined;
     this.#annotate(object, { [SERVER_GONE_ANNOTATION]: isVoid ? null : identifier });

@@ -43,6 +43,10 @@ async function search(): Promise<void> {
     refused: 0,
     named: 0,
     repeated: 0,
+    held: 0,
+    tooLate: 0,
+    requests: 0,
+    repeats: 0,
     crashes: 0,
     events: 0,
     runs: 0,
@@ -51,6 +55,7 @@ async function search(): Promise<void> {
   const versions = { forgotten: 0, upgrades: 0, downgrades: 0, left: 0 };
   const members: NonNullable<RunResult['members']> = { created: 0, deleted: 0, adopted: 0, released: 0, updated: 0 };
   say(`simulation: seed ${first}, ${wanted} lives`);
+  const drawn = new Map<string, number>();
   const goesOn = (): boolean => total.lives < wanted && !(values['until-violation'] === true && total.failed > 0);
   for (let seed = first; goesOn(); seed++) {
     const result = await watched({ seed });
@@ -63,11 +68,16 @@ async function search(): Promise<void> {
       'refused',
       'named',
       'repeated',
+      'held',
+      'tooLate',
+      'requests',
+      'repeats',
       'crashes',
       'events',
     ] as const)
       total[key] += result[key];
     for (const key of ['forgotten', 'upgrades', 'downgrades', 'left'] as const) versions[key] += result[key];
+    for (const name of result.variants) drawn.set(name, (drawn.get(name) ?? 0) + 1);
     for (const [what, count] of Object.entries(result.members ?? {})) members[what as keyof typeof members] += count;
     if (result.violations.length === 0) continue;
     total.failed += 1;
@@ -75,12 +85,17 @@ async function search(): Promise<void> {
     say(`  replay: npm run test:lives -- --replay ${seed}`);
   }
   const minutes = (performance.now() - startedAt) / 60_000;
-  const { lives, creates, priced, hourly, refused, named, repeated, crashes, events, runs, failed } = total;
+  const { lives, creates, priced, hourly, refused, crashes, events, runs, failed } = total;
   const share = ((100 * lives) / WHOLE).toFixed(1);
   say(`ran ${lives} lives (${share} % of ${WHOLE}), seed ${first}, ${Math.round(lives / minutes)} lives a minute`);
   say(
-    `${creates} servers, ${priced} of them ordered within a limit in money, ${hourly} after orders of an earlier process within the hour, ${refused} refused writes judged, ${named} orders under an identifier and ${repeated} of them again, ${crashes} crashes, ${events} events in ${runs} runs, ${failed} of them with violations`,
+    `${creates} servers, ${priced} of them ordered within a limit in money, ${hourly} after orders of an earlier process within the hour, ${refused} refused writes judged, ${crashes} crashes, ${events} events in ${runs} runs, ${failed} of them with violations`,
   );
+  const { named, repeated, held, tooLate, requests, repeats } = total;
+  say(
+    `orders under an identifier: ${requests} requests, ${repeats} of them repeats; ${named} accepted, ${repeated} of them accepted again, ${held} after a proxy had held them back, ${tooLate} of those too late to be found`,
+  );
+  say(`worlds in which ${[...drawn].map(([name, count]) => `${name}: ${count}`).join('; ')}`);
   const { forgotten, upgrades, downgrades, left } = versions;
   say(
     `${forgotten} crashes lost nothing but memory; ${upgrades} upgrades from format 1 of the record, which left ${left} doubts and questions to conditions, ${downgrades} downgrades to it`,

@@ -6,6 +6,7 @@ import { keyOf } from '../../src/kube/resource.ts';
 import type { Simulation } from '../../src/simulator/index.ts';
 import type { ApiServer } from './api-server.ts';
 import { UNDER_WAY_MS } from './oracles.ts';
+import { FLAGS } from './process.ts';
 import type { Orders } from './orders.ts';
 import type { People } from './people.ts';
 
@@ -15,7 +16,11 @@ interface Around {
   orders: Orders;
   people: People;
   now: () => number;
+  tell: (what: string) => void;
 }
+
+/** For how long an object looks for a server that was never shown before it gives it up: twelve grace periods. */
+const LOOKED_FOR_MS = 12 * FLAGS.absenceGraceMs;
 
 export class NamedWatch {
   readonly violations: string[] = [];
@@ -23,6 +28,10 @@ export class NamedWatch {
   accepted = 0;
   /** Number of orders that were sent again and accepted again. */
   repeated = 0;
+  /** Number of orders that a proxy had held back. */
+  held = 0;
+  /** Number of those that came too late to be found (documented limit). */
+  tooLate = 0;
   readonly #around: Around;
   /** By uid: since when the object is being deleted. */
   readonly #deletedAt = new Map<string, number>();
@@ -31,6 +40,36 @@ export class NamedWatch {
     this.#around = around;
     around.api.servers.listeners.add(() => this.#follow());
     around.orders.listeners.add((serial, uid) => this.#judge(serial, uid));
+  }
+
+  /** A proxy delivers an order that it had held back for `ms`. */
+  delivered(ms: number): void {
+    const { simulation, orders, people, tell } = this.#around;
+    for (const { serial, identifier, task } of simulation.ledger.creates()) {
+      const sent = orders.sentUnder(identifier);
+      if (sent === undefined || orders.uidOf(serial) !== undefined) continue;
+      this.held += 1;
+      const isDenied = people.truth.denied.has(sent.attempt);
+      const isTooLate = isDenied || ms >= LOOKED_FOR_MS || this.#hasEnded(sent.attempt);
+      if (isTooLate) {
+        this.tooLate += 1;
+        people.truth.late.add(serial);
+      }
+      // The operator believes a person.
+      if (isDenied) people.truth.abandonedServers.add(serial);
+      tell(`a proxy delivers the order of server ${identifier} after ${ms} ms${isTooLate ? ', too late' : ''}`);
+      orders.accepted(serial, sent, task, ms);
+    }
+  }
+
+  /** Whether the order has had a server that was cancelled or removed, so that its identifier is free again. */
+  #hasEnded(attempt: string): boolean {
+    const { simulation, orders } = this.#around;
+    return simulation.fleet
+      .history()
+      .some(
+        ({ serial, state }) => orders.attemptOf(serial) === attempt && (state === 'cancelled' || state === 'removed'),
+      );
   }
 
   #follow(): void {
@@ -48,7 +87,8 @@ export class NamedWatch {
     const others = [...orders.of(uid)].filter((other) => other !== serial);
     if (others.some((other) => orders.attemptOf(other) === attempt)) this.repeated += 1;
     const again = people.truth.again.get(uid) ?? new Set();
-    const beside = others.filter(
+    // Of two accepted orders for one identifier, one creates no server.
+    const beside = (alive.has(serial) ? others : []).filter(
       (other) => alive.has(other) && !people.truth.late.has(other) && !again.has(orders.attemptOf(other) ?? ''),
     );
     const object = api.servers.list().find(({ metadata }) => metadata.uid === uid);
@@ -56,7 +96,7 @@ export class NamedWatch {
     if (beside.length > 0)
       this.violations.push(`${name} has the servers ${[serial, ...beside].join(', ')} at one time`);
     const since = this.#deletedAt.get(uid);
-    if (since !== undefined && api.restores === 0 && now() - since > UNDER_WAY_MS)
+    if (since !== undefined && api.restores === 0 && now() - orders.heldFor(serial) - since > UNDER_WAY_MS)
       this.violations.push(`server ${serial} was ordered for ${name}, which is being deleted`);
   }
 }

@@ -10,6 +10,8 @@ export interface Network {
   kube: Weather;
   /** Between operator and provider. */
   provider: Weather;
+  /** Probability that an accepted order under an identifier is answered with an error, 0 to 1, with random numbers of its own. */
+  orderErrors?: { share: number; random: Random } | undefined;
   /** Probability that an SSH server does not answer, 0 to 1. */
   silentSsh: number;
   /** Whether the journals' disks are full. */

@@ -23,6 +23,13 @@ export class Orders {
   readonly #sent = new Map<number, Sent>();
   /** By attempt: the task that the provider has accepted, and whether the process that ordered has followed it. */
   readonly #tasks = new Map<string, { task: TaskNumber; isFollowed: boolean }>();
+  /** By identifier: the order that was sent under it. */
+  readonly #names = new Map<string, Sent>();
+  /** By serial: for how long a proxy held the order back (ms). */
+  readonly #held = new Map<number, number>();
+  /** Number of requests under an identifier, and of those that were not the first under theirs. */
+  requests = 0;
+  repeats = 0;
   /** By uid. */
   readonly #serials = new Map<string, Set<number>>();
 
@@ -41,8 +48,25 @@ export class Orders {
     return sent;
   }
 
-  accepted(serial: number, sent: Sent, task: TaskNumber): void {
+  /** A request under this identifier leaves. */
+  sends(identifier: string, sent: Sent): void {
+    this.requests += 1;
+    if (this.#names.has(identifier)) this.repeats += 1;
+    this.#names.set(identifier, sent);
+  }
+
+  sentUnder(identifier: string): Sent | undefined {
+    return this.#names.get(identifier);
+  }
+
+  /** How long before the provider accepted it the order was sent, because a proxy held it back (ms). */
+  heldFor(serial: number): number {
+    return this.#held.get(serial) ?? 0;
+  }
+
+  accepted(serial: number, sent: Sent, task: TaskNumber, heldMs = 0): void {
     const { uid } = sent;
+    if (heldMs > 0) this.#held.set(serial, heldMs);
     this.#tasks.set(sent.attempt, { task, isFollowed: false });
     this.#sent.set(serial, sent);
     this.#serials.set(uid, (this.#serials.get(uid) ?? new Set()).add(serial));

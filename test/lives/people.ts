@@ -65,6 +65,7 @@ export class People {
     handedAt: new Map(),
     late: new Set(),
     hidden: new Set(),
+    denied: new Set(),
     definitionDeletedAt: -Infinity,
     setDefinitionDeletedAt: -Infinity,
   };

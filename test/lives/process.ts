@@ -82,7 +82,7 @@ export interface ProcessParts {
 
 const OPERATOR_NAMESPACE = 'vps-operator';
 
-const FLAGS = {
+export const FLAGS = {
   pollIntervalMs: 60_000,
   resyncIntervalMs: 600_000,
   createTimeoutMs: 120_000,

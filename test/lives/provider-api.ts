@@ -1,4 +1,5 @@
 /** Which API the provider of a world speaks, and what its answers are like where the sources leave that open. */
+import type { Lag } from '../../src/simulator/settings.ts';
 import { CHOICES, type ApiName, type VariantOptions } from '../../src/simulator/variants.ts';
 import type { OrderWay } from '../../src/provider/types.ts';
 import type { Random } from './random.ts';
@@ -8,12 +9,35 @@ const MINUTE = 60_000;
 export interface WorldApi {
   api: ApiName;
   variants: VariantOptions;
+  lag?: Pick<Lag, 'listMs'>;
 }
+
+/** The share of the orders under an identifier, 0 to 1, that are answered with an error although they were accepted. */
+export const drawOrderErrors = (random: Random): number => random.pick([0, 0, 0.3, 0.7]);
 
 /** Which way the orders of a process go. In some worlds, the flag changes with each start. */
 export function drawWay(random: Random): () => OrderWay {
   const ways = random.pick([['auto'], ['auto'], ['anonymous'], ['auto', 'anonymous']] as const);
   return () => random.pick<OrderWay>(ways);
+}
+
+/** Adds what the sources leave open about an order under an identifier, and about the list of servers. */
+export function withOrders({ api, variants }: WorldApi, random: Random): WorldApi {
+  if (api === 'documented') return { api, variants };
+  const drawn = {
+    sameOrder: random.pick(CHOICES.sameOrder),
+    nameReservedAfterMs: random.pick([0, 0, 5_000, MINUTE, 2 * MINUTE]),
+    secondOrder: random.pick(CHOICES.secondOrder),
+    failedNameMs: random.pick([0, 0, 20 * MINUTE, Infinity]),
+    heldEvery: random.pick([0, 0, 1, 2, 3]),
+    heldMs: random.pick([MINUTE, 10 * MINUTE, 40 * MINUTE, 120 * MINUTE]),
+    heldStatus: random.pick(CHOICES.heldStatus),
+  } satisfies VariantOptions;
+  return {
+    api,
+    variants: { ...variants, ...drawn },
+    lag: { listMs: random.pick([0, 0, 20_000, 3 * MINUTE, 20 * MINUTE]) },
+  };
 }
 
 /** Both APIs are as likely. Their worlds share the sample. */
@@ -46,3 +70,22 @@ export const hasList = ({ api }: WorldApi): boolean => api === 'public';
 /** Whether neither a list nor a read shows a server that is on its way. */
 export const hidesCreating = ({ api, variants }: WorldApi): boolean =>
   variants.readDuringTask !== 200 && (api === 'documented' || variants.listsCreating === false);
+
+/** Whether the list of servers shows a server soon after reads have shown it. */
+export const listsSoon = ({ lag }: WorldApi): boolean => (lag?.listMs ?? 0) <= 3 * MINUTE;
+
+/** Names what was drawn about orders under an identifier, for the summary. */
+export function drawnIn(world: WorldApi): string[] {
+  if (world.api === 'documented') return [];
+  const { sameOrder, nameReservedAfterMs = 0, secondOrder, failedNameMs = 0, heldEvery = 0 } = world.variants;
+  const drawn = {
+    'an equal order gets its task': sameOrder === 202,
+    'the name is reserved later, and the second order fails': nameReservedAfterMs > 0 && secondOrder === 'fails',
+    'the name is reserved later, and the second order wins': nameReservedAfterMs > 0 && secondOrder === 'wins',
+    'a failed order keeps its name': failedNameMs > 0,
+    'the list lags': (world.lag?.listMs ?? 0) > 0,
+    'the list misses servers in the making': world.variants.listsCreating === false,
+    'a proxy holds orders back': heldEvery > 0,
+  };
+  return Object.entries(drawn).flatMap(([name, isDrawn]) => (isDrawn ? [name] : []));
+}

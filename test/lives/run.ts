@@ -40,7 +40,7 @@ import { PriceWatch } from './price-watch.ts';
 import { drawPriceLimits, drawSetting, SimProcess, type Setting } from './process.ts';
 import type { OrderWay } from '../../src/provider/types.ts';
 import { NamedWatch } from './named-watch.ts';
-import { drawApi, drawWay, hasList, type WorldApi } from './provider-api.ts';
+import { drawApi, drawnIn, drawOrderErrors, drawWay, hasList, withOrders, type WorldApi } from './provider-api.ts';
 import { Random } from './random.ts';
 import { Refusals } from './refusals.ts';
 import { Scheduler } from './scheduler.ts';
@@ -68,6 +68,14 @@ export interface RunResult {
   /** Orders under an identifier that were accepted, and those of them that were accepted again. */
   named: number;
   repeated: number;
+  /** Requests for them that a proxy delivered late and the provider accepted, and those of them that were too late. */
+  held: number;
+  tooLate: number;
+  /** Requests under an identifier, and those of them that were not the first under theirs. */
+  requests: number;
+  repeats: number;
+  /** What was drawn about orders under an identifier. */
+  variants: readonly string[];
   /** Crashes that lost nothing but the memory of a process. */
   forgotten: number;
   /** How often all processes were replaced: by this version, or by one that only knows format 1 of the record. */
@@ -127,8 +135,9 @@ const FORMATS_SEED = 0xf0c47;
 /** The same for the API of the provider, for what goes wrong with it, and for its task numbers. */
 const API_SEED = 0xa91;
 const TASKS_SEED = 0x7a5c5;
-/** The same for `--orders`. */
+/** The same for `--orders`, and for what the provider does with an order under an identifier. */
 const WAYS_SEED = 0x4a395;
+const NAMED_SEED = 0x7a3ed;
 const START = Date.parse('2026-01-01T00:00:00Z');
 const MINUTE = 60_000;
 const waitsForHour = ({ status }: VirtualServer): boolean => currentReason(status?.conditions) === 'CreateLimit';
@@ -209,16 +218,30 @@ class SimWorld {
     const priceRandom = new Random(seed ^ PRICES_SEED);
     const isLimited = priceRandom.chance(WITH_PRICE_LIMIT);
     this.#apiRandom = new Random(seed ^ API_SEED);
-    this.#worldApi = drawApi(this.#apiRandom);
+    const named = new Random(seed ^ NAMED_SEED);
+    this.#worldApi = withOrders(drawApi(this.#apiRandom), named);
     const { api } = this.#worldApi;
     if (isLimited) this.#setting.flags.maxPricePerNamespace = drawPriceLimits(priceRandom, api === 'public' ? 100 : 1);
     const scheduler = this.#scheduler;
-    this.#network = { scheduler, random: this.#random, kube: { ...CALM }, provider: { ...CALM }, silentSsh: 0 };
+    const orderErrors = this.#isWorse ? { share: drawOrderErrors(named), random: named } : undefined;
+    this.#network = {
+      scheduler,
+      random: this.#random,
+      kube: { ...CALM },
+      provider: { ...CALM },
+      orderErrors,
+      silentSsh: 0,
+    };
     this.#api = new ApiServer(() => scheduler.now);
     this.#simulation = new Simulation({
       clock: {
         now: () => scheduler.now,
-        sleep: () => Promise.reject(new Error('the simulation does not order faults')),
+        // Only a proxy that holds an order back waits here.
+        sleep: (ms) =>
+          new Promise((resolve) => {
+            scheduler.after(ms, resolve);
+            scheduler.after(ms, () => this.#named.delivered(ms));
+          }),
       },
       origin: 'http://provider.example',
       accounts: [
@@ -269,6 +292,7 @@ class SimWorld {
       orders: this.#orders,
       people: this.#people,
       now: () => scheduler.now,
+      tell,
     });
     this.#takers = new TakerWatch(this.#api, () => scheduler.now);
     this.#servers = new ServerWatch({ api: this.#api, truth, ownership, now: () => scheduler.now });
@@ -338,9 +362,11 @@ class SimWorld {
     this.#network.kube = { ...CALM };
     this.#network.provider = { ...CALM };
     this.#network.silentSsh = 0;
+    this.#network.orderErrors = undefined;
     this.#network.diskFull = false;
     this.#misfortunes.end();
     this.#apiMisfortunes.end();
+    this.#simulation.provider.setVariants({ heldEvery: 0 });
     this.#refusals?.end();
     this.#formats?.end();
     const isOn = this.#flagged === 1 || (this.#flagged > 0 && this.#random.chance(0.7));
@@ -435,6 +461,11 @@ class SimWorld {
       refused: this.#refusals?.judged ?? 0,
       named: this.#named.accepted,
       repeated: this.#named.repeated,
+      held: this.#named.held,
+      tooLate: this.#named.tooLate,
+      requests: this.#orders.requests,
+      repeats: this.#orders.repeats,
+      variants: drawnIn(this.#worldApi),
       forgotten: this.#forgotten,
       upgrades: this.#formats?.upgrades ?? 0,
       downgrades: this.#formats?.downgrades ?? 0,

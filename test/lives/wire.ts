@@ -85,6 +85,7 @@ export class SimWire implements Wire {
     const { scheduler, random, provider } = this.#network;
     this.#parts.onExchange(exchange);
     const sent = exchange.operation === 'createServer' ? this.#parts.orders.ordering() : undefined;
+    if (sent?.isNamed === true) this.#parts.orders.sends(exchange.target.path.split('/').at(-1) ?? '', sent);
     return new Promise((resolve, reject) => {
       signal.addEventListener('abort', () => reject(signal.reason as Error), { once: true });
       const isLost = random.chance(provider.lost);
@@ -101,14 +102,21 @@ export class SimWire implements Wire {
           return;
         }
         void this.#process(exchange, sent).then((processed) => {
-          const failed = answer !== undefined && processed.status < 300;
-          this.#answer(failed ? { status: answer, headers: {}, body: '' } : processed, isLost, (received) => {
+          const status = processed.status < 300 ? (answer ?? this.#errorFor(sent)) : undefined;
+          this.#answer(status === undefined ? processed : { status, headers: {}, body: '' }, isLost, (received) => {
             resolve(received);
             if (sent !== undefined && received.status === 202 && !signal.aborted) this.#expectFollowed(sent);
           });
         });
       });
     });
+  }
+
+  /** Undefined unless the answer to this order is replaced. */
+  #errorFor(sent: Sent | undefined): number | undefined {
+    const { orderErrors } = this.#network;
+    if (sent?.isNamed !== true || orderErrors?.random.chance(orderErrors.share) !== true) return undefined;
+    return orderErrors.random.pick([500, 503, 502]);
   }
 
   /** It has read the answer, so it follows the task at once unless it dies. */

@@ -14,6 +14,69 @@ export interface Mutant {
 
 export const MUTANTS: Mutant[] = [
   {
+    name: 'gives up a named order when the task of a later request fails, although an earlier request may still arrive',
+    file: 'src/virtual-server/decision/absence.ts',
+    find: 'isNamed(record) && (record.task === undefined || isSentAgain(record));',
+    replace: 'isNamed(record) && record.task === undefined;',
+    tests: ['test/unit/virtual-server/operations/order-named.test.ts'],
+  },
+  {
+    name: 'believes that a lost DELETE has ended a named order that may still arrive',
+    file: 'src/virtual-server/decision/absence.ts',
+    find: 'isNamed(record) && (record.task === undefined || isSentAgain(record));',
+    replace: 'isNamed(record) && record.task !== undefined && isSentAgain(record);',
+    tests: ['test/unit/virtual-server/operations/order-named.test.ts'],
+  },
+  {
+    name: 'takes the answer of a gateway to a named order for one of the provider',
+    file: 'src/provider/create-named.ts',
+    find: 'isAnswered: !isPage && !mayArriveLater(answer.status) };',
+    replace: 'isAnswered: !isPage };',
+    tests: ['test/unit/provider/create-named.test.ts'],
+  },
+  {
+    name: 'takes a page of a gateway with the status 200 for an answer to a named order',
+    file: 'src/provider/create-named.ts',
+    find: 'isAnswered: !isPage && !mayArriveLater(answer.status) };',
+    replace: 'isAnswered: !mayArriveLater(answer.status) };',
+    tests: ['test/unit/provider/create-named.test.ts'],
+  },
+  {
+    name: 'takes a 408 to a DELETE for a refusal',
+    file: 'src/virtual-server/operations/cancel.ts',
+    find: 'error.status < 500 && !mayArriveLater(error.status);',
+    replace: 'error.status < 500;',
+    tests: ['test/unit/virtual-server/operations/cancel-answers.test.ts'],
+  },
+  {
+    name: 'retains a server that was ordered by name and that may not exist',
+    file: 'src/virtual-server/decision/decide.ts',
+    find: "if (!mayNotExist(view)) return { type: 'release', why: 'retained', record: own };",
+    replace: "return { type: 'release', why: 'retained', record: own };",
+    tests: ['test/unit/virtual-server/operations/order-named.test.ts'],
+  },
+  {
+    name: 'retains the server of an order that failed',
+    file: 'src/virtual-server/decision/decide.ts',
+    find: '(isNamed(view.own) || view.own.createFailure !== undefined) && !taskIsOver(view);',
+    replace: 'isNamed(view.own) && !taskIsOver(view);',
+    tests: ['test/unit/virtual-server/operations/create-failure.test.ts'],
+  },
+  {
+    name: 'keeps an object with Retain forever whose order failed, if the provider has no list of servers',
+    file: 'src/virtual-server/operations/look.ts',
+    find: "if (hasFailed && isRetained && answer.type !== 'failed' && takerOf(at.object) === undefined)",
+    replace: "if (hasFailed && isRetained && answer.type === 'failed' && takerOf(at.object) === undefined)",
+    tests: ['test/unit/virtual-server/operations/create-failure.test.ts'],
+  },
+  {
+    name: 'says of a server that never existed that it keeps running',
+    file: 'src/virtual-server/decision/decide.ts',
+    find: 'return wasRead(object, own) ? serverIsToBeCancelled(view) : nothingIsOwed(view);',
+    replace: "return { type: 'release', why: 'retained', record: own };",
+    tests: ['test/unit/virtual-server/operations/order-named.test.ts'],
+  },
+  {
     name: 'believes the refusal of a repeated named order although an earlier request may have created the server',
     file: 'src/virtual-server/operations/order-named.ts',
     find: "first === undefined ? (isAbsent ? 'absent' : 'unknown') : 'none'",
@@ -3595,8 +3658,8 @@ export const MUTANTS: Mutant[] = [
   {
     name: 'lets a retained server go back to the object that had handed it over',
     file: 'src/virtual-server/decision/decide.ts',
-    find: "return giverIsStillThere(view) ?? { type: 'release', why: 'retained', record: own };",
-    replace: "return { type: 'release', why: 'retained', record: own };",
+    find: 'if (waits !== undefined) return waits;',
+    replace: '',
     tests: ['--project', 'unit', 'test/unit/virtual-server/operations/hand-over.test.ts'],
   },
   {

@@ -29,6 +29,7 @@ import { isToExpire } from './expiry.ts';
 import type { Unrecognized } from './identity.ts';
 import { saysGone, takerOf } from './inputs.ts';
 import { withoutOpen } from './open.ts';
+import { isSentAgain } from './named.ts';
 import { goOn, jittered, endVisit, retryLater } from './outcome.ts';
 import { withMemo, type View } from './view.ts';
 
@@ -57,9 +58,13 @@ export function denied({ memo, monotonic, timing }: View, what: string, unlisted
 export function graceOf({ object, memo, timing }: View, record: ServerRecord, denials: Denials | undefined): number {
   // A DELETE whose answer was lost explains why the server is gone. So does a failed order, if the list confirms it.
   const hasFailed = record.createFailure !== undefined && denials?.unlisted === 'yes';
-  const isExplained = wasRequested(memo, record.identifier) || hasFailed;
+  const isExplained = (wasRequested(memo, record.identifier) || hasFailed) && !mayComeLate(record);
   return timing.absenceMs * (wasRead(object, record) || isExplained ? 1 : UNSEEN_PERIODS);
 }
+
+/** A proxy may hold back a request of this order, whatever became of a later request, or of a DELETE. */
+const mayComeLate = (record: ServerRecord): boolean =>
+  isNamed(record) && (record.task === undefined || isSentAgain(record));
 
 export function isProven(denials: Denials, graceMs: number, { monotonic }: View): boolean {
   return denials.counted >= neededFor(denials) && monotonic - denials.since >= graceMs;
@@ -94,12 +99,13 @@ export function unprovenVerdict(
   };
 }
 
-function inUseVerdict(identifier: string): Verdict {
+function inUseVerdict(identifier: string, { deletionPolicy }: VirtualServer['spec']): Verdict {
+  const then = deletionPolicy === 'Retain' ? '' : ', and cancels it as soon as the provider shows it';
   return {
     reason: 'AbsenceUnproven',
     message:
       `The provider does not show server ${identifier}, but has answered that its identifier is in use: the server may still be on its ` +
-      'way. The operator keeps checking, and cancels it as soon as the provider shows it',
+      `way. The operator keeps checking${then}`,
   };
 }
 
@@ -228,7 +234,7 @@ export function absent(
   }
   const afterMs = pauseOf(denials, grace, at);
   const verdict = mayCome
-    ? inUseVerdict(identifier)
+    ? inUseVerdict(identifier, object.spec)
     : unprovenVerdict(denials, `server ${identifier}`, grace, afterMs, at);
   return endVisit(at, { record, verdict }, { operation, afterMs }, memo);
 }

@@ -18,7 +18,7 @@ import {
   unknownAnnotations,
   withoutHandledOrphans,
 } from './inputs.ts';
-import { isProvisioned } from './server-status.ts';
+import { isProvisioned, wasRead } from './server-status.ts';
 import type { Operation } from './types.ts';
 import { isOwnNamespace, namesOf, unknownMessage } from './sentences.ts';
 import { firstSeen, isOverdue, notDue, park, taskIsOver, type OwnView, type View } from './view.ts';
@@ -455,15 +455,23 @@ export function nothingIsOwed({ own, record, adoption }: View): Operation | unde
 }
 
 /**
- * A retained server must have an identifier. Until then the operator follows the order, or waits until you resolve its
- * outcome.
+ * A retained server must have an identifier, and must exist. Until then the operator follows the order and looks for the server,
+ * or waits until you resolve the outcome of the order.
  */
 export function serverIsRetained(view: OwnView): Operation | undefined {
-  const { own, object } = view;
+  const { own, object, memo } = view;
   if (object.spec.deletionPolicy !== 'Retain' || own.identifier === undefined) return undefined;
   if (takerOf(object) !== undefined) return undefined;
-  return giverIsStillThere(view) ?? { type: 'release', why: 'retained', record: own };
+  const waits = giverIsStillThere(view);
+  if (waits !== undefined) return waits;
+  if (isGone(memo, own.identifier)) return wasRead(object, own) ? serverIsToBeCancelled(view) : nothingIsOwed(view);
+  if (!mayNotExist(view)) return { type: 'release', why: 'retained', record: own };
+  return taskRuns(view) ?? notDue(view, 'look') ?? { type: 'look', record: own };
 }
+
+/** The order named the server, or its task did before it failed, and no read has shown it. */
+const mayNotExist = (view: OwnView): boolean =>
+  (isNamed(view.own) || view.own.createFailure !== undefined) && !taskIsOver(view);
 
 /** Protection only concerns the cancellation, so a server to retain needs none, even if it is still unknown. */
 export function serverIsProtected({ object }: View): Operation | undefined {

@@ -93,6 +93,13 @@ export const sentAgain = (record: Named, { now }: View): Named => ({
   sent: { ...record.sent, at: new Date(now).toISOString() },
 });
 
+/** `attemptedAt` has no fraction of a second. */
+const SECOND_MS = 1000;
+
+/** True if the last request of this order was not the first. */
+export const isSentAgain = ({ attemptedAt = '', sent }: Named): boolean =>
+  Math.abs(Date.parse(sent.at) - Date.parse(attemptedAt)) >= SECOND_MS;
+
 /** True while an earlier request of this order may still be on its way to the provider. */
 export function mayArrive({ attempt, sent }: Named, { memo, now, timing }: View): boolean {
   const own = memo.evidence.sent;

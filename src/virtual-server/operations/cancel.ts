@@ -11,7 +11,7 @@ import { durationText, timestamp } from '../../base/duration.ts';
 import { cut } from '../../base/text.ts';
 import { KubeError } from '../../kube/error.ts';
 import type { DefinitionState } from '../kube.ts';
-import { ProviderError, ResponseError, isProviderError } from '../../provider/error.ts';
+import { ProviderError, ResponseError, isProviderError, mayArriveLater } from '../../provider/error.ts';
 import type { Server, Session } from '../../provider/types.ts';
 import { isInDoubt, isSameAccount, recognizeFor } from '../decision/identity.ts';
 import { decide } from '../decision/decide.ts';
@@ -200,7 +200,7 @@ export function afterRefusal(at: View, record: Held, shown: Found, error: Provid
 
 /** True if the DELETE was sent and no answer of the provider refuses it. */
 function mayHaveActed(error: ProviderError): boolean {
-  const isAnswered = error instanceof ResponseError && error.status < 500;
+  const isAnswered = error instanceof ResponseError && error.status < 500 && !mayArriveLater(error.status);
   return !isAnswered && !isProviderError(error, 'PROVIDER_WITHHELD') && !REFUSED.has(error.code);
 }
 

@@ -11,7 +11,7 @@ import { connectionCondition, type ConnectionSecretState } from '../decision/con
 import { recognizeFor } from '../decision/identity.ts';
 import { keepsServer } from '../decision/delay.ts';
 import { isToExpire, withReadyAt } from '../decision/expiry.ts';
-import { withRefuted } from '../decision/inputs.ts';
+import { takerOf, withRefuted } from '../decision/inputs.ts';
 import { kept, missingTaker } from '../decision/kept.ts';
 import { withEvidence, withoutFailures, withoutWord } from '../decision/memo.ts';
 import { absent, goneByAnnotation, notRecognized, recognized } from '../decision/absence.ts';
@@ -23,7 +23,7 @@ import { readiness } from '../decision/readiness.ts';
 import { priceText, recordedPrice, withPrice } from '../decision/price.ts';
 import { isPrice, isProvisioned, serverFields } from '../decision/server-status.ts';
 import type { Outcome, Operation, ServerAnswer, ShownServer } from '../decision/types.ts';
-import type { View } from '../decision/view.ts';
+import { withMemo, type View } from '../decision/view.ts';
 import type { Visit } from '../visit.ts';
 import { failedUnseen } from '../decision/create-failure.ts';
 import { withoutOpen } from '../decision/open.ts';
@@ -88,6 +88,10 @@ export function notShown(at: View, record: Held, answer: Exclude<ServerAnswer, S
   const hasFailed = task?.state === 'silent' && task.why === 'failed';
   // The record was rolled back since the order failed: the task tells again.
   if (hasFailed && record.createFailure === undefined) return goOn(withoutSilence(at.memo));
+  // As before a cancellation: the task is asked again, and the proof needs no list.
+  const isRetained = at.deleting && at.object.spec.deletionPolicy === 'Retain';
+  if (hasFailed && isRetained && answer.type !== 'failed' && takerOf(at.object) === undefined)
+    return absent(withMemo(at, withoutSilence(at.memo)), record, 'look', answer);
   if (answer.type === 'failed')
     return goneUnasked(at) ?? (hasFailed ? failedUnseen(at, record, answer) : failed(at, 'look', answer.error));
   if (record.task === undefined || task?.state !== 'silent') return absent(at, record, 'look', answer);

@@ -40,11 +40,22 @@ describe('an order under an identifier', () => {
     [429, { kind: 'notCreated' }],
     [500, { kind: 'unclear', isAnswered: true }],
     [503, { kind: 'unclear', isAnswered: true }],
-    [200, { kind: 'unclear', isAnswered: true }],
-    [202, { kind: 'unclear', isAnswered: true }],
+    [302, { kind: 'unclear', isAnswered: true }],
+    [410, { kind: 'unclear', isAnswered: true }],
+    [200, { kind: 'unclear', isAnswered: false }],
+    [202, { kind: 'unclear', isAnswered: false }],
+    [408, { kind: 'unclear', isAnswered: false }],
+    [502, { kind: 'unclear', isAnswered: false }],
+    [504, { kind: 'unclear', isAnswered: false }],
+    [524, { kind: 'unclear', isAnswered: false }],
   ])('reads the status %i', async (status, expected) => {
     const { outcome } = await order({ status, body: { error: 'the words of the provider' } });
     expect(outcome).toMatchObject(expected);
+  });
+
+  it('has reached the provider if a 200 names a task', async () => {
+    const { outcome } = await order({ status: 200, body: { task: 7 } });
+    expect(outcome).toMatchObject({ kind: 'unclear', isAnswered: true });
   });
 
   it('says whether a request without an answer may still be on its way', async () => {

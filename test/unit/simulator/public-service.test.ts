@@ -476,6 +476,64 @@ describe('the sources leave open:', () => {
     expect(simulation.ledger.creates()).toHaveLength(1);
   });
 
+  describe('D5: an order for an identifier that is reserved only after the 202', () => {
+    const late = (secondOrder: 'fails' | 'wins') =>
+      world({ variants: { nameReservedAfterMs: 10_000, secondOrder, readDuringTask: 200 } });
+
+    it('is shown by no call until then, and then keeps other orders out', async () => {
+      const { get, del, post, clock } = await late('fails');
+      await post(`${SERVERS}/web1`, CREATE);
+      expect((await get(`${SERVERS}/web1`)).status).toBe(403);
+      expect((await del(`${SERVERS}/web1`)).status).toBe(403);
+      expect((await get(SERVERS)).json).toEqual({});
+      clock.advance(10_000);
+      expect((await get(`${SERVERS}/web1`)).status).toBe(200);
+      expect(Object.keys((await get(SERVERS)).json as object)).toEqual(['web1']);
+      expect((await post(`${SERVERS}/web1`, CREATE)).status).toBe(409);
+    });
+
+    it.each(CHOICES.secondOrder)('leads to one server, whichever task fails; the second one %s', async (second) => {
+      const { get, post, poll, clock, simulation } = await late(second);
+      const tasks: number[] = [];
+      for (let count = 0; count < 2; count += 1) {
+        const answer = await post(`${SERVERS}/web1`, CREATE);
+        expect(answer.status).toBe(202);
+        tasks.push((answer.json as { task: number }).task);
+      }
+      clock.advance(DURATION_MS);
+      const statuses = await Promise.all(tasks.map(async (task) => (await poll(task)).status));
+      expect(statuses).toEqual(second === 'fails' ? [303, 500] : [500, 303]);
+      expect((await get(`${SERVERS}/web1`)).status).toBe(200);
+      expect(simulation.aliveServers()).toHaveLength(1);
+      expect(simulation.ledger.creates()).toHaveLength(2);
+    });
+  });
+
+  it.each([0, 30_000, Infinity])(
+    'D5: the identifier of a failed order stays in use for %s ms',
+    async (failedNameMs) => {
+      const { post, clock, simulation } = await world({ variants: { failedNameMs } });
+      const answer = await post(`${SERVERS}/web1`, CREATE);
+      simulation.fleet.failTask((answer.json as { task: number }).task, { afterMs: 1_000 });
+      const again = async (ms: number) => {
+        clock.advance(ms);
+        return (await post(`${SERVERS}/web1`, CREATE)).status;
+      };
+      if (failedNameMs > 0) expect(await again(10_000)).toBe(409);
+      expect(await again(60_000)).toBe(failedNameMs === Infinity ? 409 : 202);
+    },
+  );
+
+  it.each(CHOICES.heldStatus)('a proxy holds back every second order, and answers %i', async (heldStatus) => {
+    const { post, clock, simulation } = await world({ variants: { heldEvery: 2, heldMs: 60_000, heldStatus } });
+    expect((await post(`${SERVERS}/web1`, CREATE)).status).toBe(202);
+    expect((await post(`${SERVERS}/web2`, CREATE)).status).toBe(heldStatus);
+    expect(simulation.aliveServers().map(({ identifier }) => identifier)).toEqual(['web1']);
+    clock.advance(60_000);
+    await Promise.resolve();
+    expect(simulation.aliveServers().map(({ identifier }) => identifier)).toEqual(['web1', 'web2']);
+  });
+
   it.each(CHOICES.taskDenied)('D6: an unknown task gets %i, and a finished one after a while', async (taskDenied) => {
     const variants: VariantOptions = { taskDenied, taskRememberedMs: 10_000 };
     const { poll, order, clock, theirs, get, simulation } = await world({ variants });

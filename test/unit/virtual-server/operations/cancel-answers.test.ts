@@ -48,6 +48,8 @@ describe('a cancellation', () => {
     { error: TIMEOUT, isRequested: true },
     { error: UNREACHABLE, isRequested: true },
     { error: new ResponseError(500, 'fault'), isRequested: true },
+    { error: new ResponseError(408, 'a gateway has waited for too long'), isRequested: true },
+    { error: new ResponseError(504, 'a gateway has waited for too long'), isRequested: true },
     { error: new ResponseError(409, 'locked'), isRequested: false },
     { error: withheldError(), isRequested: false },
     { error: new ProviderError('PROVIDER_INVALID_CREDENTIALS', 'refused'), isRequested: false },

@@ -386,6 +386,46 @@ describe('the deletion of an object whose order failed', () => {
   });
 });
 
+describe('the deletion with Retain of an object whose order failed', () => {
+  const failed = { ...HELD, createFailure: { said: 'Out of stock' } };
+  const doomed = webWith(failed, { deleting: true, spec: { deletionPolicy: 'Retain' } });
+  // A DELETE would fail the test.
+  const gone: Answers = { task: FAILED, server: DENIED };
+
+  it('ends once the list of servers has not had the server for a grace period', async () => {
+    const answers = { ...gone, servers: [] };
+    const early = await visits(doomed, { answers, forMs: GRACE - 10_000, listsCreating: true });
+    expect(early.object).toBeDefined();
+    const late = await visits(doomed, { answers, forMs: 2 * GRACE, listsCreating: true });
+    expect(late.object).toBeUndefined();
+    expect(late.events).toEqual([]);
+  });
+
+  it('ends without a list after the time that a server needs which was never read', async () => {
+    expect((await visits(doomed, { answers: gone, forMs: 6 * GRACE })).object).toBeDefined();
+    const late = await visits(doomed, { answers: gone, forMs: 14 * GRACE });
+    expect(late.object).toBeUndefined();
+    expect(late.events).toEqual([]);
+  });
+
+  it('leaves the server running if there is one', async () => {
+    const last = await visits(doomed, { answers: { task: FAILED, server: SERVER }, forMs: 0 });
+    expect(last.object).toBeUndefined();
+    expect(last.events.map(({ reason }) => reason)).toEqual(['RetainedServer']);
+  });
+
+  it('asks the task again before each look, and follows an order that still runs to its end', async () => {
+    const task = (count: number): Answers['task'] => (count <= 2 ? FAILED : { state: 'complete', identifier: 'srv1' });
+    const answers = (count: number): Answers => ({
+      task: task(count),
+      server: count <= 2 ? DENIED : SERVER,
+      servers: [],
+    });
+    const last = await visits(doomed, { answers, forMs: 10 * GRACE, listsCreating: true });
+    expect(last.events.map(({ reason }) => reason)).toEqual(['RetainedServer']);
+  });
+});
+
 it('does not count an order as failed that only was claimed', async () => {
   const last = await visits(webWith(ATTEMPTED), { answers: {}, forMs: HOUR });
   expect(shownBy(last).reason).toBe('CreateOutcomeUnknown');

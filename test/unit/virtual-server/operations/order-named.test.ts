@@ -365,3 +365,88 @@ describe('an order without an answer', () => {
     expect(shown.calls).toContain('delete');
   });
 });
+
+describe('an order whose object is deleted with Retain before its server was shown', () => {
+  const denied = { answers: { server: DENIED, servers: [] } };
+  const retained = (visited: Visited): Visited => {
+    const before = deleted(visited);
+    if (before.object === undefined) throw new Error('the object is gone');
+    const { spec } = before.object;
+    return { ...before, object: { ...before.object, spec: { ...spec, deletionPolicy: 'Retain' } } };
+  };
+  const eventsOf = ({ events }: Visited): (string | undefined)[] => events.map(({ reason }) => reason);
+
+  it('is kept until the provider shows the server, which is then left running', async () => {
+    const first = retained(await ordering(failing));
+    const unseen = await next(first, NOW + MINUTE, denied);
+    expect(unseen.object).toBeDefined();
+    expect(shownBy(unseen).reason).toBe('AbsenceUnproven');
+    const seen = await next(unseen, NOW + 2 * MINUTE, { answers: { server: named } });
+    expect(seen.object).toBeUndefined();
+    expect(eventsOf(seen)).toEqual(['RetainedServer']);
+    expect([...unseen.calls, ...seen.calls]).not.toContain('delete');
+  });
+
+  it('leaves nothing once its absence is proven', async () => {
+    let visited = retained(await ordering(failing));
+    const seen: string[] = [];
+    let ms = MINUTE;
+    for (; visited.object !== undefined && ms < 2 * HOUR; ms += MINUTE) {
+      const { object } = visited;
+      visited = await next(visited, NOW + ms, denied);
+      seen.push(...visited.calls);
+      if (visited.object !== undefined) expect(visited.object.metadata.uid).toBe(object.metadata.uid);
+    }
+    expect(visited.object).toBeUndefined();
+    expect(ms).toBeGreaterThan(12 * TIMING.absenceMs);
+    expect(eventsOf(visited)).toEqual([]);
+    expect(seen).not.toContain('delete');
+    expect(seen).not.toContain('named');
+  });
+
+  it('waits for a running task', async () => {
+    const first = retained(await ordering(accepted));
+    const runs = await next(first, NOW + 2 * MINUTE, { answers: { task: creating } });
+    expect(runs.object).toBeDefined();
+    expect(runs.calls).toContain('poll');
+    const over = { task: { state: 'complete', identifier: IDENTIFIER }, server: named } as const;
+    const seen = await next(runs, NOW + 4 * MINUTE, { answers: over });
+    expect(seen.object).toBeUndefined();
+    expect(eventsOf(seen)).toEqual(['RetainedServer']);
+  });
+});
+
+describe('an order of which a proxy may hold back a request', () => {
+  const GRACE = TIMING.absenceMs;
+  const text = 'No host has room';
+  const fails = new ResponseError(500, `failed: ${text}`, { said: text });
+  const gone = { server: DENIED, servers: [], products: CATALOG.products };
+
+  /** Visits of one process, a minute apart, until `ends`; how long that took (ms). */
+  async function lasts(first: Visited, given: Given, ends: (visited: Visited) => boolean): Promise<number> {
+    let visited = first;
+    const from = NOW + TIMING.takeoverMs + 1;
+    for (let ms = 0; ms < 3 * HOUR; ms += MINUTE) {
+      visited = await next(visited, from + ms, { listsCreating: true, definition: 'kept', ...given });
+      if (ends(visited)) return ms;
+    }
+    return Infinity;
+  }
+
+  it('is given up as late as one without an answer if the task of a later request fails', async () => {
+    const hasFailed = (visited: Visited): boolean => recordIn(visited)?.failed !== undefined;
+    const answers = { ...gone, named: accepted, task: fails };
+    expect(await lasts(await ordering(lost), { answers }, hasFailed)).toBeGreaterThan(12 * GRACE);
+    // If there was one request, its task says all.
+    expect(await lasts(await ordering(accepted), { answers }, hasFailed)).toBeLessThan(2 * GRACE);
+  });
+
+  it('keeps its object as long after a DELETE whose answer was lost', async () => {
+    const isGone = ({ object }: Visited): boolean => object === undefined;
+    const from = NOW + TIMING.takeoverMs + 1;
+    const answers = { ...gone, removed: new ResponseError(500, 'down', {}) };
+    const asked = await next(deleted(await ordering(lost)), from, { answers, definition: 'kept' });
+    expect(asked.memo.evidence.end).toMatchObject({ state: 'requested' });
+    expect(await lasts(asked, { answers: { ...gone, removed: DENIED } }, isGone)).toBeGreaterThanOrEqual(12 * GRACE);
+  });
+});
