@@ -139,7 +139,12 @@ export class Caretaker {
     // For a member, the template is what has to change.
     if (object.metadata.ownerReferences !== undefined) return;
     if (reason === 'InvalidSpec')
-      this.#api.servers.editSpec(object.metadata.namespace, object.metadata.name, { product: 'VPSX4' });
+      this.#api.servers.editSpec(object.metadata.namespace, object.metadata.name, {
+        product: 'VPSX4',
+        identifier: undefined,
+      });
+    if (reason === 'IdentifierTaken')
+      this.#api.servers.editSpec(object.metadata.namespace, object.metadata.name, { identifier: undefined });
     // A rejected order is sent again when the spec changes.
     if (reason === 'CreateRejected') {
       const product = object.spec.product === 'VPSX4' ? 'VPSX8' : 'VPSX4';

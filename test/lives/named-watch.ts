@@ -88,8 +88,9 @@ export class NamedWatch {
     if (others.some((other) => orders.attemptOf(other) === attempt)) this.repeated += 1;
     const again = people.truth.again.get(uid) ?? new Set();
     // Of two accepted orders for one identifier, one creates no server.
-    const beside = (alive.has(serial) ? others : []).filter(
-      (other) => alive.has(other) && !people.truth.late.has(other) && !again.has(orders.attemptOf(other) ?? ''),
+    const { late } = people.truth;
+    const beside = (alive.has(serial) && !late.has(serial) ? others : []).filter(
+      (other) => alive.has(other) && !late.has(other) && !again.has(orders.attemptOf(other) ?? ''),
     );
     const object = api.servers.list().find(({ metadata }) => metadata.uid === uid);
     const name = object === undefined ? uid : keyOf(object);

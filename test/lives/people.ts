@@ -15,8 +15,8 @@ import { Caretaker, KEY_SECRET, OTHER_KEY_SECRET, type Truth } from './caretaker
 import { CatalogPeople } from './catalogs.ts';
 import { Connections } from './connections.ts';
 import { HandOverPeople, type Hasty } from './hand-overs.ts';
-import { OWN_ACCOUNT } from './misfortunes.ts';
-import { identifierOf, isUnconfirmed, Ownership } from './ownership.ts';
+import { OTHER_ACCOUNT, OWN_ACCOUNT } from './misfortunes.ts';
+import { identifierOf, isSame, isUnconfirmed, Ownership } from './ownership.ts';
 import type { Orders } from './orders.ts';
 import type { Random } from './random.ts';
 import { Restorer } from './restorer.ts';
@@ -30,6 +30,8 @@ const FEW_MODELS = [
   { product: 'VPSX8', diskSize: 5120, price: 4.5 },
   { product: 'VPSX8', diskSize: 20480, price: 12 },
 ];
+/** So few that objects, other customers and people in the control panel want the same ones. */
+const CHOSEN = ['shop', 'web1', 'db1'] as const;
 const CHECKS = ['None', 'Proxy', 'Direct'] as const;
 const NAMES = 8;
 const NOTE = 'example.org/note';
@@ -47,6 +49,8 @@ export interface PeopleParts {
   /** In a world with a limit in money: most objects ask for one of few models, so that their prices are known. */
   models: Random | undefined;
   hasty: Hasty;
+  /** In a world in which people choose identifiers. */
+  choosing: Random | undefined;
   /** Whether the provider has a list of servers. */
   hasList: boolean;
 }
@@ -82,10 +86,12 @@ export class People {
   readonly #now: () => number;
   readonly #tell: (what: string) => void;
   readonly #models: Random | undefined;
+  readonly #choosing: Random | undefined;
   #secretVersion = 0;
   #keyId: (typeof KEY_IDS)[number] = 'key';
 
-  constructor({ api, simulation, orders, random, now, tell, models, hasty, hasList }: PeopleParts) {
+  constructor({ api, simulation, orders, random, now, tell, models, hasty, choosing, hasList }: PeopleParts) {
+    this.#choosing = choosing;
     this.#models = models;
     this.#api = api;
     this.#simulation = simulation;
@@ -199,6 +205,7 @@ export class People {
         // Shows in the provider's ledger which object a server was ordered for.
         sshKeys: [sshKeyOf(`serial-${this.lives + 1}`), ...(this.lives % 8 === 7 ? [CUT_SSH_KEY] : [])],
         ...this.#fewModels(),
+        ...this.#chosen(),
         deletionPolicy: random.chance(0.1) ? 'Retain' : 'Delete',
         deletionProtection: random.chance(0.05),
         ...(random.chance(0.3) && { sshCheck: random.pick(CHECKS) }),
@@ -223,6 +230,21 @@ export class People {
     this.#tell(
       `create ${namespace}/${name} serial ${this.lives} ${metadata.uid} ${named === undefined ? '' : `${annotation}=${named}`}`,
     );
+  }
+
+  /** Sometimes somebody else has a server under the identifier, or gets one. */
+  #chosen(): { identifier?: string } {
+    const random = this.#choosing;
+    if (random?.chance(0.4) !== true) return {};
+    const identifier = random.pick(CHOSEN);
+    const isFree = !this.#simulation.aliveServers().some((server) => isSame(identifier, server.identifier));
+    if (isFree && random.chance(0.2)) {
+      const account = random.pick([OWN_ACCOUNT, OTHER_ACCOUNT]);
+      const name = random.pick(['theirs', 'c/s1 (0123abcd)', null]);
+      this.#simulation.fleet.addServer(account, { identifier, name });
+      this.#tell(`somebody has server ${identifier} in account ${account}`);
+    }
+    return { identifier };
   }
 
   /** Objects that know from the start what a server of each of the few models costs. */

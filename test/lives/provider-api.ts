@@ -40,6 +40,9 @@ export function withOrders({ api, variants }: WorldApi, random: Random): WorldAp
   };
 }
 
+/** People may choose identifiers. The watch tells orders that a proxy held back apart by theirs, so no two share one then. */
+export const isChoice = ({ api, variants }: WorldApi): boolean => api === 'public' && (variants.heldEvery ?? 0) === 0;
+
 /** Both APIs are as likely. Their worlds share the sample. */
 export function drawApi(random: Random): WorldApi {
   if (random.chance(0.5)) {

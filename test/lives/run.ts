@@ -40,7 +40,16 @@ import { PriceWatch } from './price-watch.ts';
 import { drawPriceLimits, drawSetting, SimProcess, type Setting } from './process.ts';
 import type { OrderWay } from '../../src/provider/types.ts';
 import { NamedWatch } from './named-watch.ts';
-import { drawApi, drawnIn, drawOrderErrors, drawWay, hasList, withOrders, type WorldApi } from './provider-api.ts';
+import {
+  drawApi,
+  drawnIn,
+  drawOrderErrors,
+  drawWay,
+  hasList,
+  isChoice,
+  withOrders,
+  type WorldApi,
+} from './provider-api.ts';
 import { Random } from './random.ts';
 import { Refusals } from './refusals.ts';
 import { Scheduler } from './scheduler.ts';
@@ -138,6 +147,9 @@ const TASKS_SEED = 0x7a5c5;
 /** The same for `--orders`, and for what the provider does with an order under an identifier. */
 const WAYS_SEED = 0x4a395;
 const NAMED_SEED = 0x7a3ed;
+/** Share of the worlds with such orders, 0 to 1, in which people choose identifiers. */
+const WITH_CHOSEN = 0.4;
+const CHOSEN_SEED = 0xc405e;
 const START = Date.parse('2026-01-01T00:00:00Z');
 const MINUTE = 60_000;
 const waitsForHour = ({ status }: VirtualServer): boolean => currentReason(status?.conditions) === 'CreateLimit';
@@ -257,6 +269,7 @@ class SimWorld {
     });
     const tell = (what: string): void => this.#tell(what);
     const cancelRandom = new Random(seed ^ CANCEL_SEED);
+    const choosing = new Random(seed ^ CHOSEN_SEED);
     const isSlowToCancel = cancelRandom.chance(SLOW_TO_CANCEL);
     this.#people = new People({
       api: this.#api,
@@ -267,6 +280,7 @@ class SimWorld {
       tell,
       models: isLimited ? priceRandom : undefined,
       hasty: { random: new Random(seed ^ HASTY_SEED), crash: (act) => this.#crashAll(act) },
+      choosing: choosing.chance(WITH_CHOSEN) && isChoice(this.#worldApi) ? choosing : undefined,
       hasList: hasList(this.#worldApi),
     });
     const { ownership, truth } = this.#people;
