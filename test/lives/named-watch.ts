@@ -87,10 +87,10 @@ export class NamedWatch {
     const others = [...orders.of(uid)].filter((other) => other !== serial);
     if (others.some((other) => orders.attemptOf(other) === attempt)) this.repeated += 1;
     const again = people.truth.again.get(uid) ?? new Set();
-    // Of two accepted orders for one identifier, one creates no server.
-    const { late } = people.truth;
-    const beside = (alive.has(serial) && !late.has(serial) ? others : []).filter(
-      (other) => alive.has(other) && !late.has(other) && !again.has(orders.attemptOf(other) ?? ''),
+    // Of two accepted orders for one identifier, one creates no server. One that came too late is a documented limit.
+    const isJudged = alive.has(serial) && !people.truth.late.has(serial);
+    const beside = (isJudged ? others : []).filter(
+      (other) => alive.has(other) && !people.truth.late.has(other) && !again.has(orders.attemptOf(other) ?? ''),
     );
     const object = api.servers.list().find(({ metadata }) => metadata.uid === uid);
     const name = object === undefined ? uid : keyOf(object);

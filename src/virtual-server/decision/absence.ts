@@ -58,13 +58,18 @@ export function denied({ memo, monotonic, timing }: View, what: string, unlisted
 export function graceOf({ object, memo, timing }: View, record: ServerRecord, denials: Denials | undefined): number {
   // A DELETE whose answer was lost explains why the server is gone. So does a failed order, if the list confirms it.
   const hasFailed = record.createFailure !== undefined && denials?.unlisted === 'yes';
-  const isExplained = (wasRequested(memo, record.identifier) || hasFailed) && !mayComeLate(record);
+  const isExplained = (wasRequested(memo, record.identifier) || hasFailed) && !mayComeLate(memo, record);
   return timing.absenceMs * (wasRead(object, record) || isExplained ? 1 : UNSEEN_PERIODS);
 }
 
-/** A proxy may hold back a request of this order, whatever became of a later request, or of a DELETE. */
-const mayComeLate = (record: ServerRecord): boolean =>
-  isNamed(record) && (record.task === undefined || isSentAgain(record));
+/**
+ * A proxy may hold back a request of this order, whatever became of a later request, or of a DELETE. Not once this process has
+ * seen the server.
+ */
+function mayComeLate({ evidence: { task } }: Memo, record: ServerRecord): boolean {
+  if (!isNamed(record) || (task?.state === 'over' && task.identifier === record.identifier)) return false;
+  return record.task === undefined || isSentAgain(record);
+}
 
 export function isProven(denials: Denials, graceMs: number, { monotonic }: View): boolean {
   return denials.counted >= neededFor(denials) && monotonic - denials.since >= graceMs;

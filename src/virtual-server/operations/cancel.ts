@@ -186,7 +186,8 @@ async function sendDelete(
 /** What follows if the provider has not given the documented answer to the DELETE. `shown`: what the read before found. Pure. */
 export function afterRefusal(at: View, record: Held, shown: Found, error: ProviderError): Outcome {
   // The server was shown right before, and denials count only without a 200 in between.
-  const memo = shown.type === 'server' ? withoutDenials(at.memo) : at.memo;
+  const task = { state: 'over', identifier: record.identifier } as const;
+  const memo = shown.type === 'server' ? withEvidence(withoutDenials(at.memo), { task }) : at.memo;
   if (!isProviderError(error, 'PROVIDER_NOT_FOUND')) {
     const { identifier } = record;
     const evidence = mayHaveActed(error) ? withRequest(memo, identifier) : memo;

@@ -448,5 +448,9 @@ describe('an order of which a proxy may hold back a request', () => {
     const asked = await next(deleted(await ordering(lost)), from, { answers, definition: 'kept' });
     expect(asked.memo.evidence.end).toMatchObject({ state: 'requested' });
     expect(await lasts(asked, { answers: { ...gone, removed: DENIED } }, isGone)).toBeGreaterThanOrEqual(12 * GRACE);
+    // If the process has seen the server, the DELETE explains its absence.
+    const shown = { ...answers, server: named };
+    const seen = await next(deleted(await ordering(lost)), from, { answers: shown, definition: 'kept' });
+    expect(await lasts(seen, { answers: { ...gone, removed: DENIED } }, isGone)).toBeLessThan(2 * GRACE);
   });
 });
