@@ -8,7 +8,15 @@ export default tseslint.config(
   {
     languageOptions: {
       parserOptions: {
-        projectService: { allowDefaultProject: ['*.mjs', 'tools/*.mjs', 'deploy/chart/files/*.mjs'] },
+        projectService: {
+          allowDefaultProject: [
+            '*.mjs',
+            'tools/*.mjs',
+            'tools/site/.vitepress/*.mjs',
+            'tools/site/.vitepress/theme/*.mjs',
+            'deploy/chart/files/*.mjs',
+          ],
+        },
         tsconfigRootDir: import.meta.dirname,
       },
     },

@@ -46,6 +46,7 @@ const textOf = ({ os, arch }: Platform): string => `the plugin for ${os} on ${ar
 
 let folder: string;
 let executables: string;
+let site: string;
 let out: string;
 let number: string;
 let names: string[];
@@ -58,7 +59,11 @@ beforeAll(async () => {
   await mkdir(executables);
   for (const platform of PLATFORMS) await writeFile(join(executables, executableOf(platform)), textOf(platform));
   await writeFile(join(executables, NODE_LICENSE), 'the license of Node\n');
-  names = await writeRelease(out, { node: IMAGE_NODE, digest: DIGEST, executables });
+  // In place of the site, which test/third-party/site.test.ts builds.
+  site = join(folder, 'site');
+  await mkdir(join(site, number), { recursive: true });
+  await writeFile(join(site, number, 'index.html'), 'the documentation\n');
+  names = await writeRelease(out, { node: IMAGE_NODE, digest: DIGEST, executables, site });
   const built = join(folder, 'built');
   await bundle(built);
   ({ outputs } = JSON.parse(await readFile(join(built, METAFILE), 'utf8')) as Metafile);
@@ -85,7 +90,11 @@ async function packagesIn(name: string): Promise<string[]> {
 describe('a release', () => {
   it('has these files, and their checksums', async () => {
     const bills = BUNDLES.map((name) => name.replace('.js', `-${number}.cdx.json`));
-    const archives = [`vps-operator-${number}.tar.gz`, ...PLATFORMS.map(archiveOf)];
+    const archives = [
+      `vps-operator-${number}.tar.gz`,
+      `vps-operator-docs-${number}.tar.gz`,
+      ...PLATFORMS.map(archiveOf),
+    ];
     expect(names.sort()).toEqual([...bills, ...archives, 'guards.yaml', 'install.yaml', 'vps.yaml', CHECKSUMS].sort());
     const { stdout } = await run('sha256sum', ['--check', '--strict', CHECKSUMS], { cwd: out });
     expect(stdout.trim().split('\n')).toHaveLength(names.length - 1);
@@ -125,6 +134,14 @@ describe('a release', () => {
     await rm(join(incomplete, 'kubectl-vps-windows-arm64.exe'));
     const release = writeRelease(join(folder, 'lacking'), { node: IMAGE_NODE, executables: incomplete });
     await expect(release).rejects.toThrow('lacks kubectl-vps-windows-arm64.exe');
+  });
+
+  it('has the documentation of its version, as npm run site writes it', async () => {
+    const archive = join(out, `vps-operator-docs-${number}.tar.gz`);
+    const { stdout } = await run('tar', ['-xzOf', archive, `${number}/index.html`]);
+    expect(stdout).toBe('the documentation\n');
+    const wrong = writeRelease(join(folder, 'undocumented'), { node: IMAGE_NODE, site: join(site, number) });
+    await expect(wrong).rejects.toThrow(`${number}/index.html is missing: run npm run site`);
   });
 
   it('has an archive of working programs', async () => {

@@ -1,14 +1,14 @@
 /** The files of a release: bundles, plugin, manifests, bills of materials and checksums. See docs/how-to/release.md. */
 import { execFile } from 'node:child_process';
 import { createHash } from 'node:crypto';
-import { createReadStream } from 'node:fs';
+import { createReadStream, existsSync } from 'node:fs';
 import { chmod, copyFile, mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { pipeline } from 'node:stream/promises';
 import { promisify } from 'node:util';
 import { bundle, BUNDLES, METAFILE, PLUGIN } from '../bundle.ts';
-import { imageName, ROOT } from '../image-build.ts';
+import { imageName, ROOT, version as projectVersion } from '../image-build.ts';
 import { embeddedNode } from './executable.ts';
 import { writeKrewManifest, type PluginArchive } from './krew.ts';
 import { executableOf, NODE_LICENSE, PLATFORMS, programOf } from './platforms.ts';
@@ -24,12 +24,18 @@ export interface ReleaseOptions {
   node: string;
   /** Folder with the plugin's executable of each platform; without it, the release has neither them nor Krew's manifest. */
   executables?: string | undefined;
+  /** Folder that `npm run site` has written; without it, the release has no archive of the documentation. */
+  site?: string | undefined;
 }
 
 /** Empties `out` and writes the release to it; resolves with the file names. Throws an error that says what failed. */
-export async function writeRelease(out: string, { digest, node, executables }: ReleaseOptions): Promise<string[]> {
+export async function writeRelease(
+  out: string,
+  { digest, node, executables, site }: ReleaseOptions,
+): Promise<string[]> {
   const manifest = await pinned(digest);
   if (executables !== undefined) await checkExecutables(executables);
+  if (site !== undefined) await checkSite(site);
   await rm(out, { recursive: true, force: true });
   await mkdir(out, { recursive: true });
   const staging = await mkdtemp(join(tmpdir(), 'vps-operator-release-'));
@@ -41,6 +47,7 @@ export async function writeRelease(out: string, { digest, node, executables }: R
       const archives = await packExecutables(executables, staging, out, version);
       await writeKrewManifest(archives, version, join(out, 'vps.yaml'));
     }
+    if (site !== undefined) await pack(site, join(out, `vps-operator-docs-${version}.tar.gz`), [version]);
     for (const name of BUNDLES) {
       const bill = join(out, `${name.replace(/\.js$/, '')}-${version}.cdx.json`);
       const runtime = name === PLUGIN ? await embeddedNode() : node;
@@ -58,6 +65,11 @@ async function checkExecutables(folder: string): Promise<void> {
   const found = new Set(await readdir(folder));
   const missing = [...PLATFORMS.map(executableOf), NODE_LICENSE].filter((name) => !found.has(name));
   if (missing.length > 0) throw new Error(`${folder} lacks ${missing.join(', ')}`);
+}
+
+async function checkSite(folder: string): Promise<void> {
+  const page = join(folder, await projectVersion(), 'index.html');
+  if (!existsSync(page)) throw new Error(`${page} is missing: run npm run site`);
 }
 
 /** One archive for each platform; Windows has had tar since version 10, so it gets the same format. */

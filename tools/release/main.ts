@@ -21,6 +21,7 @@ interface Flags {
   digest?: string | undefined;
   node?: string | undefined;
   executables?: string | undefined;
+  site?: string | undefined;
   out?: string | undefined;
   registry?: string | undefined;
   'plain-http'?: boolean | undefined;
@@ -73,11 +74,11 @@ const STEPS: Record<string, Step> = {
     },
   },
   files: {
-    usage: '[--digest sha256:...] [--node VERSION] [--executables FOLDER]',
-    async run({ digest, node = '', executables }) {
+    usage: '[--digest sha256:...] [--node VERSION] [--executables FOLDER] [--site FOLDER]',
+    async run({ digest, node = '', executables, site }) {
       // Without an image, the Node of the source, which the image also uses.
       const used = node || (await readFile(join(ROOT, '.nvmrc'), 'utf8')).trim();
-      for (const name of await writeRelease(OUT, { digest, node: used, executables })) {
+      for (const name of await writeRelease(OUT, { digest, node: used, executables, site })) {
         const { size } = await stat(join(OUT, name));
         console.log(`dist/release/${name}  ${(size / 1024 / 1024).toFixed(2)} MiB`);
       }
@@ -114,6 +115,7 @@ async function main(): Promise<void> {
       digest: { type: 'string' },
       node: { type: 'string' },
       executables: { type: 'string' },
+      site: { type: 'string' },
       out: { type: 'string' },
       registry: { type: 'string' },
       'plain-http': { type: 'boolean' },

@@ -48,7 +48,7 @@ describe('the workflows', () => {
 
   it('let only the jobs that publish write, and the tested code of others only read', () => {
     const writers = jobs.filter(([, { permissions = {} }]) => Object.values(permissions).includes('write'));
-    expect(writers.map(([name]) => name).sort()).toEqual(['chart', 'image', 'publish']);
+    expect(writers.map(([name]) => name).sort()).toEqual(['chart', 'image', 'pages', 'publish']);
   });
 
   it('never paste an expression into a command, where its text would be code', () => {
