@@ -116,6 +116,11 @@ const templateSchema = ruled(
     holds: ({ spec }) => (spec.expiresAt ?? spec.ttl) === undefined,
   },
   {
+    rule: '!has(self.spec.hostname) && !has(self.spec.serverName)',
+    message: 'hostname and serverName are not allowed in a set, because all its members would get the same one',
+    holds: ({ spec }) => (spec.hostname ?? spec.serverName) === undefined,
+  },
+  {
     rule: '!has(self.spec.connectionSecretName) || size(self.spec.connectionSecretName) <= 240',
     message: 'connectionSecretName must have at most 240 characters, because the number of the member is appended',
     holds: ({ spec }) => (spec.connectionSecretName ?? '').length <= 240,
@@ -160,6 +165,8 @@ export const setSpecSchema = z
   })
   .describe('The servers you want.');
 
+const orderedText = (description: string) => z.string().max(256).optional().describe(description);
+
 /** The fields that an order sends, as a status keeps them. */
 const orderedFields = {
   product: z.string().max(128).describe('Product code.'),
@@ -176,6 +183,14 @@ const orderedFields = {
     .max(16)
     .optional()
     .describe('Keys of Secrets that hold SSH public keys.'),
+  ipv4: z.boolean().optional().describe('Whether with an IPv4 address.'),
+  zone: orderedText('Code of the zone.'),
+  hostname: orderedText('Hostname.'),
+  serverName: orderedText('Name at the provider.'),
+  diskType: orderedText('Disk type.'),
+  forwardDNS: z.boolean().optional().describe('Whether with DNS records of the hostname.'),
+  reverseDNS: z.boolean().optional().describe('Whether with DNS records of the addresses.'),
+  storedUserData: orderedText('Number or name of stored user data.'),
 } satisfies Record<OrderedField, z.ZodType>;
 const orderedSchema = z.object(orderedFields);
 

@@ -14,6 +14,14 @@ export interface SpecFlags {
   sshKey: readonly string[];
   /** Each in the form `secret/key`. */
   sshKeyFrom: readonly string[];
+  ipv4: boolean;
+  zone?: string | undefined;
+  hostname?: string | undefined;
+  serverName?: string | undefined;
+  diskType?: string | undefined;
+  forwardDns: boolean;
+  reverseDns: boolean;
+  storedUserData?: string | undefined;
   secret?: string | undefined;
   ttl?: string | undefined;
   expiresAt?: string | undefined;
@@ -33,6 +41,14 @@ export function addSpecFlags(command: Command): Command {
     .option('--disk-size <size>', 'disk size', wholeNumber)
     .option('--ssh-key <key>', 'SSH public key, or a file with one; repeatable', collect, [])
     .option('--ssh-key-from <secret/key>', 'SSH public key in a Secret; repeatable', collect, [])
+    .option('--ipv4', 'order an IPv4 address too, which costs extra', false)
+    .option('--zone <code>', 'zone that the server is created in')
+    .option('--hostname <name>', 'hostname of the server')
+    .option('--server-name <text>', 'name that the provider shows')
+    .option('--disk-type <type>', 'disk type, such as hdd')
+    .option('--forward-dns', 'let the provider create DNS records from the hostname to the addresses', false)
+    .option('--reverse-dns', 'let the provider create DNS records from the addresses to the hostname', false)
+    .option('--stored-user-data <id>', 'number or name of user data that is stored at the provider')
     .option('--secret <name>', 'Secret with the API key')
     .option('--ttl <duration>', 'cancel the server this long after it is first ready, such as 4d', inHours)
     .option('--expires-at <time>', 'cancel the server at this time, such as 2027-01-31T18:00:00Z')
@@ -52,6 +68,14 @@ const FIELDS: { [F in keyof Required<VirtualServerSpec>]: (flags: SpecFlags) => 
   diskSize: ({ diskSize }) => diskSize,
   sshKeys: ({ sshKey }) => (sshKey.length > 0 ? sshKey.map(keyFor) : undefined),
   sshKeysFrom: ({ sshKeyFrom }) => (sshKeyFrom.length > 0 ? sshKeyFrom.map(reference) : undefined),
+  ipv4: ({ ipv4 }) => (ipv4 ? true : undefined),
+  zone: ({ zone }) => zone,
+  hostname: ({ hostname }) => hostname,
+  serverName: ({ serverName }) => serverName,
+  diskType: ({ diskType }) => diskType,
+  forwardDNS: ({ forwardDns }) => (forwardDns ? true : undefined),
+  reverseDNS: ({ reverseDns }) => (reverseDns ? true : undefined),
+  storedUserData: ({ storedUserData }) => storedUserData,
   apiKeySecretRef: ({ secret }) => (secret === undefined ? undefined : { name: secret }),
   deletionPolicy: ({ retain }) => (retain ? 'Retain' : undefined),
   deletionProtection: ({ protect }) => (protect ? true : undefined),
@@ -75,6 +99,14 @@ const FLAGS: { [F in keyof Required<VirtualServerSpec>]: string } = {
   diskSize: '--disk-size',
   sshKeys: '--ssh-key',
   sshKeysFrom: '--ssh-key-from',
+  ipv4: '--ipv4',
+  zone: '--zone',
+  hostname: '--hostname',
+  serverName: '--server-name',
+  diskType: '--disk-type',
+  forwardDNS: '--forward-dns',
+  reverseDNS: '--reverse-dns',
+  storedUserData: '--stored-user-data',
   apiKeySecretRef: '--secret',
   deletionPolicy: '--retain',
   deletionProtection: '--protect',

@@ -24,6 +24,7 @@ export const CHOICES = {
   failedTask: ['error', 'error-then-denied', 'error-then-pending', 'text'],
   taskOfCancelled: ['remembered', 'forgotten'],
   missingCall: [404, 405, 501],
+  furtherFields: ['taken', 'ignored', 'refused'],
 } as const;
 
 const denied = 'unknown, gone, or of another account: 403 says that it does not exist or that access is denied';
@@ -70,6 +71,10 @@ export const variantsSchema = z.strictObject({
   listsCreating: z.boolean().exactOptional().describe('whether the list of servers has those whose task runs'),
   pausedMs: z.number().min(0).exactOptional().describe('a new server is paused for this long before it is running'),
   missingCall: z.literal(CHOICES.missingCall).exactOptional().describe('status of calls that only the public API has'),
+  furtherFields: z
+    .enum(CHOICES.furtherFields)
+    .exactOptional()
+    .describe('fields of an order that the specification does not have, such as zone; refused: with 400'),
 });
 
 export type VariantOptions = z.infer<typeof variantsSchema>;
@@ -97,6 +102,7 @@ export const DEFAULT_VARIANTS: Record<ApiName, Variants> = {
     readDuringTask: 404,
     deleteDuringTask: 404,
     failedTask: 'text',
+    furtherFields: 'refused',
   },
   public: {
     ...SIMPLE,
@@ -106,5 +112,6 @@ export const DEFAULT_VARIANTS: Record<ApiName, Variants> = {
     readDuringTask: 403,
     deleteDuringTask: 403,
     failedTask: 'error',
+    furtherFields: 'taken',
   },
 };

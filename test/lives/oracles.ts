@@ -82,6 +82,15 @@ const SENT: { [F in OrderedField]-?: (body: Readonly<Record<string, unknown>>, s
   diskSize: (body, { diskSize }) => body['disk_size'] === diskSize,
   sshKeys: (body, { sshKeys }) => body['ssh_keys'] === sshKeys?.join('\n'),
   sshKeysFrom: (_body, { sshKeysFrom }) => sshKeysFrom === undefined,
+  ipv4: (body, { ipv4 }) => body['ipv4'] === ipv4,
+  zone: (body, { zone }) => body['zone'] === zone,
+  hostname: (body, { hostname }) => body['hostname'] === hostname,
+  // Without one, an order under a chosen identifier names its object.
+  serverName: (body, { serverName }) => serverName === undefined || body['name'] === serverName,
+  diskType: (body, { diskType }) => body['disk_type'] === diskType,
+  forwardDNS: (body, { forwardDNS }) => body['set_forward_dns'] === forwardDNS,
+  reverseDNS: (body, { reverseDNS }) => body['set_reverse_dns'] === reverseDNS,
+  storedUserData: (body, { storedUserData }) => body['user_data'] === storedUserData,
 };
 
 /** Every order has the fields of the object that it was sent for. */

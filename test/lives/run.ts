@@ -40,7 +40,7 @@ import { PriceWatch } from './price-watch.ts';
 import { drawPriceLimits, drawSetting, SimProcess, type Setting } from './process.ts';
 import type { OrderWay } from '../../src/provider/types.ts';
 import { NamedWatch } from './named-watch.ts';
-import { drawApi, drawWay, hasList, type WorldApi } from './provider-api.ts';
+import { drawApi, drawWay, hasList, withFurtherFields, type WorldApi } from './provider-api.ts';
 import { Random } from './random.ts';
 import { Refusals } from './refusals.ts';
 import { Scheduler } from './scheduler.ts';
@@ -129,6 +129,8 @@ const API_SEED = 0xa91;
 const TASKS_SEED = 0x7a5c5;
 /** The same for `--orders`. */
 const WAYS_SEED = 0x4a395;
+/** The same for the fields of an order that few objects have. */
+const FIELDS_SEED = 0xf1e1d;
 const START = Date.parse('2026-01-01T00:00:00Z');
 const MINUTE = 60_000;
 const waitsForHour = ({ status }: VirtualServer): boolean => currentReason(status?.conditions) === 'CreateLimit';
@@ -209,7 +211,7 @@ class SimWorld {
     const priceRandom = new Random(seed ^ PRICES_SEED);
     const isLimited = priceRandom.chance(WITH_PRICE_LIMIT);
     this.#apiRandom = new Random(seed ^ API_SEED);
-    this.#worldApi = drawApi(this.#apiRandom);
+    this.#worldApi = withFurtherFields(drawApi(this.#apiRandom), new Random(seed ^ FIELDS_SEED));
     const { api } = this.#worldApi;
     if (isLimited) this.#setting.flags.maxPricePerNamespace = drawPriceLimits(priceRandom, api === 'public' ? 100 : 1);
     const scheduler = this.#scheduler;
@@ -243,6 +245,7 @@ class SimWorld {
       now: () => scheduler.now,
       tell,
       models: isLimited ? priceRandom : undefined,
+      fields: new Random(seed ^ FIELDS_SEED),
       hasty: { random: new Random(seed ^ HASTY_SEED), crash: (act) => this.#crashAll(act) },
       hasList: hasList(this.#worldApi),
     });

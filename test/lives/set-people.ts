@@ -179,7 +179,11 @@ export class SetPeople {
 
   #changeOrder(set: VirtualServerSet): void {
     const { random } = this.#parts;
-    const spec = random.pick([{ product: this.#product() }, { diskSize: random.pick([5120, 10240, 20480]) }]);
+    const spec = random.pick<Nested<SetSpecInput['template']>['spec']>([
+      { product: this.#product() },
+      { diskSize: random.pick([5120, 10240, 20480]) },
+      { zone: random.pick([null, 'lon', 'cam']) },
+    ]);
     this.#edit(set, { template: { spec } });
   }
 
@@ -286,7 +290,7 @@ export class SetPeople {
     const reasons = new Set(members.map(({ status }) => currentReason(status?.conditions)));
     if (reason === 'MemberBlocked' && (reasons.has('InvalidSpec') || reasons.has('CreateRejected'))) {
       const product = set.spec.template.spec.product === 'VPSX4' ? 'VPSX8' : 'VPSX4';
-      this.#edit(set, { template: { spec: { product } } });
+      this.#edit(set, { template: { spec: { product, zone: null } } });
     }
     if (reason === 'DeletionBlocked') {
       for (const { metadata } of members) {

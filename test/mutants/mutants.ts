@@ -579,6 +579,34 @@ export const MUTANTS: Mutant[] = [
     replace: "if (sent === undefined || field === 'diskSize') continue;",
   },
   {
+    name: 'sends no zone',
+    file: 'src/api/ordered-fields.ts',
+    find: 'if (sent === undefined) continue;',
+    replace: "if (sent === undefined || field === 'zone') continue;",
+    tests: ['--project', 'unit', 'test/unit/api/ordered-fields.test.ts'],
+  },
+  {
+    name: 'sends the name of the object in place of the one that was chosen',
+    file: 'src/virtual-server/decision/named.ts',
+    find: 'if (values.serverName !== undefined) return body;',
+    replace: "if (values.serverName === '') return body;",
+    tests: ['--project', 'unit', 'test/unit/virtual-server/operations/order-named.test.ts'],
+  },
+  {
+    name: 'takes the price of a server without an IPv4 address for one with it',
+    file: 'src/virtual-server/decision/price.ts',
+    find: "${ipv4 ? 'ipv4 ' : ''}",
+    replace: "${ipv4 ? '' : ''}",
+    tests: ['--project', 'unit', 'test/unit/virtual-server/decision/price.test.ts'],
+  },
+  {
+    name: 'compares the disk size with the sizes of another disk type',
+    file: 'src/virtual-server/decision/spec.ts',
+    find: 'const { diskType = DEFAULT_DISK_TYPE } = spec;',
+    replace: 'const diskType = DEFAULT_DISK_TYPE;',
+    tests: ['--project', 'unit', 'test/unit/virtual-server/decision/spec.test.ts'],
+  },
+  {
     name: 'orders an image of another name',
     file: 'src/api/ordered-fields.ts',
     find: "image: { sentAs: 'image', encode: asIs },",
@@ -1720,8 +1748,8 @@ export const MUTANTS: Mutant[] = [
   {
     name: 'takes the price of a server with another disk size',
     file: 'src/virtual-server/decision/price.ts',
-    find: '`${diskSize} ${product}`',
-    replace: '`${diskSize > 0} ${product}`',
+    find: "`${diskSize} ${diskType} ${ipv4 ? 'ipv4 ' : ''}${product}`",
+    replace: "`${diskSize > 0} ${diskType} ${ipv4 ? 'ipv4 ' : ''}${product}`",
   },
   {
     name: 'takes the lowest price of several',
@@ -1787,7 +1815,7 @@ export const MUTANTS: Mutant[] = [
   {
     name: 'gives orders of the same moment the same place',
     file: 'src/virtual-server/shared/limits.ts',
-    find: 'this.#reserved.set(uid, { product, diskSize, name, namespace });',
+    find: 'this.#reserved.set(uid, { ...wanted, namespace });',
     replace: '',
     tests: ['--project', 'unit', 'test/unit/virtual-server/shared/limits-quota.test.ts'],
   },

@@ -25,10 +25,15 @@ export function identifierFor({ metadata: { name } }: VirtualServer, random: str
 
 const MAX_NAME = 100;
 
-/** What the order sends. The name tells people in the provider's control panel whose server it is. */
+/**
+ * What the order sends. The name tells people in the provider's control panel whose server it is, unless you choose another.
+ * The text of a body must not change from version to version: its hash is stored.
+ */
 export function namedBody({ metadata: { namespace, name, uid } }: VirtualServer, values: OrderValues): OrderBody {
+  const body = orderBody(values);
+  if (values.serverName !== undefined) return body;
   const mark = ` (${uid.slice(0, 8)})`;
-  return { ...orderBody(values), name: `${namespace}/${name}`.slice(0, MAX_NAME - mark.length) + mark };
+  return { ...body, name: `${namespace}/${name}`.slice(0, MAX_NAME - mark.length) + mark };
 }
 
 /** The record of an object that orders a server under this identifier. `body`: the hash of what is sent. */

@@ -69,6 +69,12 @@ describe('spec', () => {
     ['image', 'x'.repeat(257), 'spec.image'],
     ['diskSize', undefined, 'spec.diskSize'],
     ['product', 'x'.repeat(129), 'spec.product'],
+    ['hostname', 'web_1.example.org', 'must be a DNS name, such as web.example.org'],
+    ['hostname', `${'h'.repeat(64)}.example.org`, 'must be a DNS name'],
+    ['zone', '', 'spec.zone'],
+    ['serverName', 'x'.repeat(257), 'spec.serverName'],
+    ['storedUserData', 12, 'spec.storedUserData'],
+    ['ipv4', 'yes', 'spec.ipv4'],
     ['deletionPolicy', 'Orphan', 'spec.deletionPolicy'],
   ])('is rejected with %s %o', async (field, value, message) => {
     await expect(createWith({ [field]: value })).rejects.toThrow(message);
@@ -202,7 +208,7 @@ describe('the lock on the fields of an order', () => {
     );
     const all = Object.fromEntries(changes);
     await expect(edit(http, object, { spec: all })).rejects.toThrow(
-      ': spec.product, spec.image, spec.diskSize, spec.sshKeys, spec.sshKeysFrom, which the order sent, cannot be changed after',
+      `: ${ORDERED_FIELDS.map((field) => `spec.${field}`).join(', ')}, which the order sent, cannot be changed after`,
     );
   });
 
