@@ -62,6 +62,7 @@ const ROWS: Rows = {
   forwardDNS: { sentAs: 'set_forward_dns', encode: asIs },
   reverseDNS: { sentAs: 'set_reverse_dns', encode: asIs },
   storedUserData: { sentAs: 'user_data', encode: asIs },
+  userData: { sentAs: 'user_data_string', encode: asIs },
 };
 
 export const ORDERED_FIELDS = Object.keys(ROWS) as readonly OrderedField[];

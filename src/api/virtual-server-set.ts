@@ -4,7 +4,7 @@ import { conditionsSchema, type ObjectMeta } from './meta.ts';
 import { GROUP } from './names.ts';
 import type { OrderedField } from './ordered-fields.ts';
 import { matching, ruled } from './rules.ts';
-import { specSchema } from './virtual-server.ts';
+import { specSchema, type VirtualServerSpec } from './virtual-server.ts';
 
 export const MAX_REPLICAS = 10_000;
 /** Maximum length of a set's name: a member's name adds a hyphen and five digits, and must be a DNS label. */
@@ -116,6 +116,12 @@ const templateSchema = ruled(
     holds: ({ spec }) => (spec.expiresAt ?? spec.ttl) === undefined,
   },
   {
+    rule: '!has(self.spec.userData)',
+    message:
+      'userData is not allowed in a set, whose status keeps earlier templates: store it at the provider, and set storedUserData',
+    holds: ({ spec }) => spec.userData === undefined,
+  },
+  {
     rule: '!has(self.spec.hostname) && !has(self.spec.serverName)',
     message: 'hostname and serverName are not allowed in a set, because all its members would get the same one',
     holds: ({ spec }) => (spec.hostname ?? spec.serverName) === undefined,
@@ -191,7 +197,7 @@ const orderedFields = {
   forwardDNS: z.boolean().optional().describe('Whether with DNS records of the hostname.'),
   reverseDNS: z.boolean().optional().describe('Whether with DNS records of the addresses.'),
   storedUserData: orderedText('Number or name of stored user data.'),
-} satisfies Record<OrderedField, z.ZodType>;
+} satisfies Record<Exclude<OrderedField, 'userData'>, z.ZodType>;
 const orderedSchema = z.object(orderedFields);
 
 export const setStatusSchema = z
@@ -227,7 +233,8 @@ export const setStatusSchema = z
 
 export type VirtualServerSetSpec = z.infer<typeof setSpecSchema>;
 export type VirtualServerSetStatus = z.infer<typeof setStatusSchema>;
-export type Ordered = z.infer<typeof orderedSchema>;
+/** A set refuses user data, which no status may show; a single server may have some. */
+export type Ordered = z.infer<typeof orderedSchema> & Pick<VirtualServerSpec, 'userData'>;
 
 /** An object as the API server returns it, with defaults filled in and the schema enforced. */
 export interface VirtualServerSet {

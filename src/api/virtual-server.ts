@@ -44,6 +44,9 @@ const count = z.int().min(0).max(Number.MAX_SAFE_INTEGER);
 /** What the provider takes if the order names no disk type. */
 export const DEFAULT_DISK_TYPE = 'ssd';
 
+/** In characters. The provider's limit is not known; cloud-init itself has none. */
+const MAX_USER_DATA = 32_768;
+
 const LABEL = '[A-Za-z0-9]([-A-Za-z0-9]{0,61}[A-Za-z0-9])?';
 
 /** Fields that the order sends if they are set. The provider's own limits are not known, so the provider decides. */
@@ -93,6 +96,14 @@ const furtherOrderFields = {
     .max(BOUNDS.text)
     .optional()
     .describe('Number or name of user data (cloud-init) that is stored at the provider.'),
+  userData: z
+    .string()
+    .min(1)
+    .max(MAX_USER_DATA)
+    .optional()
+    .describe(
+      'User data for cloud-init, such as a script or a cloud-config. Everyone who may read this object can read it, so it must not contain passwords.',
+    ),
 };
 
 export const specSchema = ruled(
@@ -168,6 +179,11 @@ export const specSchema = ruled(
     rule: '(has(self.sshKeys) && size(self.sshKeys) > 0) || (has(self.sshKeysFrom) && size(self.sshKeysFrom) > 0)',
     message: 'set at least one SSH key, in sshKeys or sshKeysFrom: without one, you could not log in',
     holds: ({ sshKeys = [], sshKeysFrom = [] }) => sshKeys.length + sshKeysFrom.length > 0,
+  },
+  {
+    rule: '!(has(self.userData) && has(self.storedUserData))',
+    message: 'set userData or storedUserData, not both',
+    holds: ({ userData, storedUserData }) => userData === undefined || storedUserData === undefined,
   },
   {
     rule: '!(has(self.expiresAt) && has(self.ttl))',

@@ -365,6 +365,8 @@ function differences(path: string, old: unknown, now: unknown): string[] {
     const keys = [...new Set([...Object.keys(old), ...Object.keys(now)])].sort();
     return keys.flatMap((key) => differences(`${path}.${key}`, old[key], now[key]));
   }
+  // User data is for the server alone.
+  if (path.endsWith('.userData')) return [path];
   const [from, to] = [old, now].map((value) => (value === undefined ? 'unset' : textOf(value)));
   const isShort = from !== undefined && to !== undefined && from.length <= SHOWN && to.length <= SHOWN;
   return [isShort ? `${path} (${from} → ${to})` : path];

@@ -4,7 +4,15 @@ import type { VirtualServerSpec } from '../api/virtual-server.ts';
 type Asked = Partial<
   Pick<
     VirtualServerSpec,
-    'ipv4' | 'zone' | 'hostname' | 'serverName' | 'diskType' | 'forwardDNS' | 'reverseDNS' | 'storedUserData'
+    | 'ipv4'
+    | 'zone'
+    | 'hostname'
+    | 'serverName'
+    | 'diskType'
+    | 'forwardDNS'
+    | 'reverseDNS'
+    | 'storedUserData'
+    | 'userData'
   >
 >;
 
@@ -14,7 +22,7 @@ export const diskText = ({ diskSize, diskType }: Asked & { diskSize: number }): 
 
 /** What the order asks for besides product, image, disk and keys. */
 export function furtherTexts(spec: Asked): string[] {
-  const { ipv4, zone, hostname, serverName, forwardDNS, reverseDNS, storedUserData } = spec;
+  const { ipv4, zone, hostname, serverName, forwardDNS, reverseDNS, storedUserData, userData } = spec;
   return [
     ...(ipv4 === true ? ['IPv4'] : []),
     ...(zone === undefined ? [] : [`zone ${zone}`]),
@@ -22,6 +30,7 @@ export function furtherTexts(spec: Asked): string[] {
     ...(serverName === undefined ? [] : [`name ${serverName}`]),
     ...(forwardDNS === true ? ['forward DNS'] : []),
     ...(reverseDNS === true ? ['reverse DNS'] : []),
+    ...(userData === undefined ? [] : ['user data']),
     ...(storedUserData === undefined ? [] : [`stored user data ${storedUserData}`]),
   ];
 }

@@ -1,4 +1,5 @@
 /** The flags for the fields of spec that `kubectl vps new` and `replace` share, and what they make of spec. */
+import { readFileSync } from 'node:fs';
 import { Option, type Command } from 'commander';
 import type * as z from 'zod';
 import { specSchema, type VirtualServerSpec } from '../api/virtual-server.ts';
@@ -22,6 +23,8 @@ export interface SpecFlags {
   forwardDns: boolean;
   reverseDns: boolean;
   storedUserData?: string | undefined;
+  /** The path of a file. */
+  userData?: string | undefined;
   secret?: string | undefined;
   ttl?: string | undefined;
   expiresAt?: string | undefined;
@@ -49,6 +52,7 @@ export function addSpecFlags(command: Command): Command {
     .option('--forward-dns', 'let the provider create DNS records from the hostname to the addresses', false)
     .option('--reverse-dns', 'let the provider create DNS records from the addresses to the hostname', false)
     .option('--stored-user-data <id>', 'number or name of user data that is stored at the provider')
+    .option('--user-data <file>', 'file with user data for cloud-init')
     .option('--secret <name>', 'Secret with the API key')
     .option('--ttl <duration>', 'cancel the server this long after it is first ready, such as 4d', inHours)
     .option('--expires-at <time>', 'cancel the server at this time, such as 2027-01-31T18:00:00Z')
@@ -76,6 +80,7 @@ const FIELDS: { [F in keyof Required<VirtualServerSpec>]: (flags: SpecFlags) => 
   forwardDNS: ({ forwardDns }) => (forwardDns ? true : undefined),
   reverseDNS: ({ reverseDns }) => (reverseDns ? true : undefined),
   storedUserData: ({ storedUserData }) => storedUserData,
+  userData: ({ userData }) => userData && contentOf(userData),
   apiKeySecretRef: ({ secret }) => (secret === undefined ? undefined : { name: secret }),
   deletionPolicy: ({ retain }) => (retain ? 'Retain' : undefined),
   deletionProtection: ({ protect }) => (protect ? true : undefined),
@@ -107,6 +112,7 @@ const FLAGS: { [F in keyof Required<VirtualServerSpec>]: string } = {
   forwardDNS: '--forward-dns',
   reverseDNS: '--reverse-dns',
   storedUserData: '--stored-user-data',
+  userData: '--user-data',
   apiKeySecretRef: '--secret',
   deletionPolicy: '--retain',
   deletionProtection: '--protect',
@@ -155,6 +161,18 @@ function keyFor(textOrFile: string): string {
     return readPublicKey(textOrFile);
   } catch (error) {
     throw error instanceof CommandError ? new CommandError(error.exitCode, `--ssh-key: ${error.message}`) : error;
+  }
+}
+
+/** Throws CommandError that names the flag. */
+function contentOf(file: string): string {
+  try {
+    return new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(readFileSync(file));
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException;
+    const why =
+      error instanceof TypeError ? 'is no text in UTF-8' : `cannot be read${code === undefined ? '' : ` (${code})`}`;
+    throw new CommandError(EXIT.usage, `--user-data: ${JSON.stringify(file)} ${why}`);
   }
 }
 

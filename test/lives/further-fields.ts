@@ -5,12 +5,25 @@ import type { Random } from './random.ts';
 type Further = Partial<
   Pick<
     VirtualServerSpec,
-    'ipv4' | 'zone' | 'hostname' | 'serverName' | 'diskType' | 'forwardDNS' | 'reverseDNS' | 'storedUserData'
+    | 'ipv4'
+    | 'zone'
+    | 'hostname'
+    | 'serverName'
+    | 'diskType'
+    | 'forwardDNS'
+    | 'reverseDNS'
+    | 'storedUserData'
+    | 'userData'
   >
 >;
 
 /** Share of the objects, 0 to 1, that have some of the fields. */
 const WITH_FIELDS = 0.3;
+
+/** The provider refuses the last one, and repeats it. */
+const FORMATS = ['#cloud-config\n', '#cloud-config\n', ''];
+/** In all user data, and in nothing else. */
+export const USER_DATA_MARK = 'mark-of-the-user-data';
 
 export function drawFurther(random: Random): Further {
   if (!random.chance(WITH_FIELDS)) return {};
@@ -20,7 +33,8 @@ export function drawFurther(random: Random): Further {
     ...(random.chance(0.2) && { hostname: 'web.example.org', forwardDNS: true, reverseDNS: random.chance(0.5) }),
     ...(random.chance(0.2) && { serverName: `Shop ${random.int(1, 9)}` }),
     ...(random.chance(0.3) && { diskType: random.pick(['ssd', 'hdd']) }),
-    ...(random.chance(0.2) && { storedUserData: random.pick(['base', '12']) }),
+    ...(random.chance(0.4) &&
+      random.pick([{ storedUserData: 'base' }, { userData: `${random.pick(FORMATS)}hostname: ${USER_DATA_MARK}\n` }])),
   };
 }
 
@@ -34,4 +48,5 @@ export const NO_FURTHER: { [F in keyof Required<Further>]: undefined } = {
   forwardDNS: undefined,
   reverseDNS: undefined,
   storedUserData: undefined,
+  userData: undefined,
 };

@@ -179,11 +179,7 @@ export class SetPeople {
 
   #changeOrder(set: VirtualServerSet): void {
     const { random } = this.#parts;
-    const spec = random.pick<Nested<SetSpecInput['template']>['spec']>([
-      { product: this.#product() },
-      { diskSize: random.pick([5120, 10240, 20480]) },
-      { zone: random.pick([null, 'lon', 'cam']) },
-    ]);
+    const spec = random.pick([{ product: this.#product() }, { diskSize: random.pick([5120, 10240, 20480]) }]);
     this.#edit(set, { template: { spec } });
   }
 
@@ -290,7 +286,7 @@ export class SetPeople {
     const reasons = new Set(members.map(({ status }) => currentReason(status?.conditions)));
     if (reason === 'MemberBlocked' && (reasons.has('InvalidSpec') || reasons.has('CreateRejected'))) {
       const product = set.spec.template.spec.product === 'VPSX4' ? 'VPSX8' : 'VPSX4';
-      this.#edit(set, { template: { spec: { product, zone: null } } });
+      this.#edit(set, { template: { spec: { product } } });
     }
     if (reason === 'DeletionBlocked') {
       for (const { metadata } of members) {

@@ -54,5 +54,8 @@ export function readFurther(
   if (zone !== undefined && place === undefined) return 'Invalid zone';
   const wrong = given.find((field) => TYPES[field]?.includes(typeof body[field]) === false);
   if (wrong !== undefined) return `Invalid ${wrong}`;
+  const { user_data_string: userData = '#' } = body;
+  // As cloud-init knows its formats.
+  if (!/^(#|Content-Type:)/.test(String(userData))) return `Invalid user data: ${JSON.stringify(userData)}`;
   return { diskType, name, ipv4, zone: place };
 }

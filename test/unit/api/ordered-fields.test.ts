@@ -64,6 +64,7 @@ describe('the body of an order', () => {
       set_forward_dns: true,
       set_reverse_dns: true,
       user_data: 'base',
+      user_data_string: '#cloud-config\npackages: [nginx]\n',
     });
   });
 
