@@ -58,6 +58,15 @@ const ROWS: Rows = {
     },
   },
   sshKeysFrom: { sentAs: 'ssh_keys', encode: asIs },
+  ipv4: { sentAs: 'ipv4', encode: asIs },
+  zone: { sentAs: 'zone', encode: asIs },
+  hostname: { sentAs: 'hostname', encode: asIs },
+  serverName: { sentAs: 'name', encode: asIs },
+  diskType: { sentAs: 'disk_type', encode: asIs },
+  forwardDNS: { sentAs: 'set_forward_dns', encode: asIs },
+  reverseDNS: { sentAs: 'set_reverse_dns', encode: asIs },
+  storedUserData: { sentAs: 'user_data', encode: asIs },
+  userData: { sentAs: 'user_data_string', encode: asIs },
 };
 
 export const ORDERED_FIELDS = Object.keys(ROWS) as readonly OrderedField[];

@@ -81,7 +81,7 @@ export const catalogStatusSchema = z
       .array(
         z.object({
           type: z.string().max(CATALOG_BOUNDS.diskType).describe('Disk type.'),
-          sizes: z.array(total).max(MAX_ENTRIES).describe('For spec.diskSize of a VirtualServer, if the type is ssd.'),
+          sizes: z.array(total).max(MAX_ENTRIES).describe('For spec.diskSize of a VirtualServer with this diskType.'),
         }),
       )
       .max(MAX_DISK_TYPES)

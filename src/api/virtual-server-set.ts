@@ -4,7 +4,7 @@ import { conditionsSchema, type ObjectMeta } from './meta.ts';
 import { GROUP } from './names.ts';
 import type { OrderedField } from './ordered-fields.ts';
 import { matching, ruled } from './rules.ts';
-import { specSchema } from './virtual-server.ts';
+import { specSchema, type VirtualServerSpec } from './virtual-server.ts';
 
 export const MAX_REPLICAS = 10_000;
 /** Maximum length of a set's name: a member's name adds a hyphen and five digits, and must be a DNS label. */
@@ -116,6 +116,17 @@ const templateSchema = ruled(
     holds: ({ spec }) => (spec.expiresAt ?? spec.ttl) === undefined,
   },
   {
+    rule: '!has(self.spec.userData)',
+    message:
+      'userData is not allowed in a set, whose status keeps earlier templates: store it at the provider, and set storedUserData',
+    holds: ({ spec }) => spec.userData === undefined,
+  },
+  {
+    rule: '!has(self.spec.hostname) && !has(self.spec.serverName)',
+    message: 'hostname and serverName are not allowed in a set, because all its members would get the same one',
+    holds: ({ spec }) => (spec.hostname ?? spec.serverName) === undefined,
+  },
+  {
     rule: '!has(self.spec.identifier)',
     message: 'identifier is not allowed in a set: each member has its own, chosen by the operator',
     holds: ({ spec }) => spec.identifier === undefined,
@@ -165,12 +176,13 @@ export const setSpecSchema = z
   })
   .describe('The servers you want.');
 
+const orderedText = (description: string) => z.string().max(256).optional().describe(description);
+
 /** The fields that an order sends, as a status keeps them. */
 const orderedFields = {
   product: z.string().max(128).describe('Product code.'),
   image: z.string().max(256).describe('Image name.'),
   diskSize: count.describe('Disk size.'),
-  identifier: z.string().max(20).optional().describe('Never set: a set takes no identifier.'),
   sshKeys: z.array(z.string().max(8192)).max(16).optional().describe('SSH public keys.'),
   sshKeysFrom: z
     .array(
@@ -182,7 +194,15 @@ const orderedFields = {
     .max(16)
     .optional()
     .describe('Keys of Secrets that hold SSH public keys.'),
-} satisfies Record<OrderedField, z.ZodType>;
+  ipv4: z.boolean().optional().describe('Whether with an IPv4 address.'),
+  zone: orderedText('Code of the zone.'),
+  hostname: orderedText('Hostname.'),
+  serverName: orderedText('Name at the provider.'),
+  diskType: orderedText('Disk type.'),
+  forwardDNS: z.boolean().optional().describe('Whether with DNS records of the hostname.'),
+  reverseDNS: z.boolean().optional().describe('Whether with DNS records of the addresses.'),
+  storedUserData: orderedText('Number or name of stored user data.'),
+} satisfies Record<Exclude<OrderedField, 'userData' | 'identifier'>, z.ZodType>;
 const orderedSchema = z.object(orderedFields);
 
 export const setStatusSchema = z
@@ -218,7 +238,8 @@ export const setStatusSchema = z
 
 export type VirtualServerSetSpec = z.infer<typeof setSpecSchema>;
 export type VirtualServerSetStatus = z.infer<typeof setStatusSchema>;
-export type Ordered = z.infer<typeof orderedSchema>;
+/** A set refuses user data, which no status may show; a single server may have some. */
+export type Ordered = z.infer<typeof orderedSchema> & Pick<VirtualServerSpec, 'identifier' | 'userData'>;
 
 /** An object as the API server returns it, with defaults filled in and the schema enforced. */
 export interface VirtualServerSet {

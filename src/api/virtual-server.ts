@@ -41,6 +41,71 @@ const text = z.string().max(BOUNDS.text);
 const port = z.int().min(1).max(65535);
 const count = z.int().min(0).max(Number.MAX_SAFE_INTEGER);
 
+/** What the provider takes if the order names no disk type. */
+export const DEFAULT_DISK_TYPE = 'ssd';
+
+/** In characters. The provider's limit is not known; cloud-init itself has none. */
+const MAX_USER_DATA = 32_768;
+
+const LABEL = '[A-Za-z0-9]([-A-Za-z0-9]{0,61}[A-Za-z0-9])?';
+
+/** Fields that the order sends if they are set. The provider's own limits are not known, so the provider decides. */
+const furtherOrderFields = {
+  ipv4: z
+    .boolean()
+    .optional()
+    .describe('Whether the server gets an IPv4 address, which costs extra. By default it has IPv6 only.'),
+  zone: z
+    .string()
+    .min(1)
+    .max(64)
+    .optional()
+    .describe('Code of the zone that the server is created in. By default the provider chooses.'),
+  hostname: matching(
+    z.string().min(1).max(BOUNDS.hostname),
+    `^${LABEL}([.]${LABEL})*$`,
+    'must be a DNS name, such as web.example.org: labels of letters, digits and "-", with "." between them',
+  )
+    .optional()
+    .describe('Hostname of the server. By default the provider makes one of the identifier.'),
+  serverName: z
+    .string()
+    .min(1)
+    .max(BOUNDS.text)
+    .optional()
+    .describe(
+      'Name that the provider shows, for people. By default it is made of namespace, name and uid of this object if the operator chooses the identifier.',
+    ),
+  diskType: z
+    .string()
+    .min(1)
+    .max(64)
+    .optional()
+    .describe("Disk type, from the provider's list of disk sizes. By default ssd."),
+  forwardDNS: z
+    .boolean()
+    .optional()
+    .describe('Whether the provider creates the DNS records from the hostname to the addresses.'),
+  reverseDNS: z
+    .boolean()
+    .optional()
+    .describe('Whether the provider creates the DNS records from the addresses to the hostname.'),
+  storedUserData: z
+    .string()
+    .min(1)
+    .max(BOUNDS.text)
+    .optional()
+    .describe('Number or name of user data (cloud-init) that is stored at the provider.'),
+  userData: z
+    .string()
+    .min(1)
+    .max(MAX_USER_DATA)
+    .optional()
+    .describe(
+      'User data for cloud-init, such as a script or a cloud-config. Everyone who may read this object can read it, so it must not contain passwords.',
+    ),
+};
+
 export const specSchema = ruled(
   z.object({
     product: z.string().min(1).max(128).describe("Product code, from the provider's list of products."),
@@ -50,7 +115,7 @@ export const specSchema = ruled(
       .min(1)
       .max(2147483647)
       .describe(
-        "Disk size, one of the provider's list of sizes for disk type ssd, in the unit of that list: MB at the public service of Mythic Beasts.",
+        "Disk size, one of the provider's list of sizes for the disk type, in the unit of that list: MB at the public service of Mythic Beasts.",
       ),
     identifier: matching(
       z.string().min(1).max(20),
@@ -67,6 +132,7 @@ export const specSchema = ruled(
       .max(16)
       .optional()
       .describe('Keys of Secrets in the same namespace that hold more SSH public keys for root.'),
+    ...furtherOrderFields,
     apiKeySecretRef: z
       .object({ name: secretName.default(DEFAULT_API_KEY_SECRET).describe('Name of the Secret.') })
       .default({ name: DEFAULT_API_KEY_SECRET })
@@ -122,6 +188,11 @@ export const specSchema = ruled(
     rule: '(has(self.sshKeys) && size(self.sshKeys) > 0) || (has(self.sshKeysFrom) && size(self.sshKeysFrom) > 0)',
     message: 'set at least one SSH key, in sshKeys or sshKeysFrom: without one, you could not log in',
     holds: ({ sshKeys = [], sshKeysFrom = [] }) => sshKeys.length + sshKeysFrom.length > 0,
+  },
+  {
+    rule: '!(has(self.userData) && has(self.storedUserData))',
+    message: 'set userData or storedUserData, not both',
+    holds: ({ userData, storedUserData }) => userData === undefined || storedUserData === undefined,
   },
   {
     rule: '!(has(self.expiresAt) && has(self.ttl))',

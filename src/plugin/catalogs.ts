@@ -1,6 +1,7 @@
 /** Finds the ServerCatalog of a namespace, which lists what the provider offers. */
 import { API_VERSION, CATALOG_KIND, CATALOG_PLURAL, CATALOG_SHORT_NAME } from '../api/names.ts';
 import type { ServerCatalog } from '../api/server-catalog.ts';
+import { DEFAULT_DISK_TYPE } from '../api/virtual-server.ts';
 import type { ClusterView } from './cluster.ts';
 import { CommandError, EXIT } from './failure.ts';
 import { similarTo } from '../base/similar.ts';
@@ -51,21 +52,24 @@ interface Chosen {
   product?: string;
   image?: string;
   diskSize?: number;
+  diskType?: string;
 }
 
 /** Throws CommandError that names the flag and the valid values, for a value that a catalog with complete lists does not have. */
 export function requireOffered(
   { metadata, status }: ServerCatalog,
-  { product, image, diskSize }: Chosen,
+  { product, image, diskSize, diskType }: Chosen,
   where: string,
 ): void {
   const { products, images, diskSizes, counts } = status ?? {};
-  const sizes = diskSizes?.find(({ type }) => type === 'ssd')?.sizes;
+  const types = diskSizes?.map(({ type }) => type);
+  const sizes = diskSizes?.find(({ type }) => type === (diskType ?? DEFAULT_DISK_TYPE))?.sizes;
   // A list that was cut has other values too.
   const lists: [flag: string, value: string | number | undefined, offered: readonly (string | number)[] | undefined][] =
     [
       ['--product', product, counts?.products === products?.length ? products?.map(({ code }) => code) : undefined],
       ['--image', image, counts?.images === images?.length ? images?.map(({ name }) => name) : undefined],
+      ['--disk-type', diskType, types],
       ['--disk-size', diskSize, counts?.diskSizes === sumOfSizes(diskSizes) ? sizes : undefined],
     ];
   for (const [flag, value, offered] of lists) {

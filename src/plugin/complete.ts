@@ -2,6 +2,7 @@
 import type { Command, Option } from 'commander';
 import { CATALOG_PLURAL } from '../api/names.ts';
 import type { ServerCatalog } from '../api/server-catalog.ts';
+import { DEFAULT_DISK_TYPE } from '../api/virtual-server.ts';
 import { contextNames } from '../kube/config.ts';
 import { NAME, PATH, SERVER_OR_SET, SET } from './arguments.ts';
 import { memoryText } from './catalogs.ts';
@@ -175,7 +176,9 @@ async function fromCatalog(flag: string, values: Given['values']): Promise<Candi
     return statuses.flatMap(({ images = [] }) =>
       images.map(({ name, description }) => ({ word: name, about: description })),
     );
+  const disks = statuses.flatMap(({ diskSizes = [] }) => diskSizes);
+  if (flag === 'diskType') return bare(disks.map(({ type }) => type));
   if (flag !== 'diskSize') return [];
-  const ssd = statuses.flatMap(({ diskSizes = [] }) => diskSizes.filter(({ type }) => type === 'ssd'));
-  return bare(ssd.flatMap(({ sizes }) => sizes.map(String)));
+  const diskType = values['diskType']?.at(-1) ?? DEFAULT_DISK_TYPE;
+  return bare(disks.filter(({ type }) => type === diskType).flatMap(({ sizes }) => sizes.map(String)));
 }

@@ -25,6 +25,7 @@ import { heldRecord } from '../virtual-server/shared/objects.ts';
 import { timestamp } from '../base/duration.ts';
 import { endTimeOf } from './ends.ts';
 import { expiryOf } from '../virtual-server/decision/expiry.ts';
+import { diskText, furtherTexts } from './requested.ts';
 
 /** `none`: nothing to do. `refuse`: the API server or the operator would not do it. */
 export const VERBS = ['order', 'adopt', 'replace', 'cancel', 'release', 'change', 'delete', 'refuse', 'none'] as const;
@@ -231,10 +232,10 @@ function adoptionBy(after: VirtualServer, identifier: string, { servers }: Scene
 }
 
 function orderOf(after: VirtualServer, scene: Scene, fields: string): Outcome {
-  const { product, diskSize } = after.spec;
+  const { product } = after.spec;
   const problem = orderProblem(after, scene);
   if (problem?.isCertain === true) return { verb: 'refuse', detail: joined(fields, problem.text) };
-  const what = `orders ${product}, disk ${diskSize}`;
+  const what = [`orders ${product}`, `disk ${diskText(after.spec)}`, ...furtherTexts(after.spec)].join(', ');
   return {
     verb: 'order',
     detail: [joined(fields, what), problem?.text, endText(after, scene.now)].filter(Boolean).join('; '),
@@ -364,6 +365,8 @@ function differences(path: string, old: unknown, now: unknown): string[] {
     const keys = [...new Set([...Object.keys(old), ...Object.keys(now)])].sort();
     return keys.flatMap((key) => differences(`${path}.${key}`, old[key], now[key]));
   }
+  // User data is for the server alone.
+  if (path.endsWith('.userData')) return [path];
   const [from, to] = [old, now].map((value) => (value === undefined ? 'unset' : textOf(value)));
   const isShort = from !== undefined && to !== undefined && from.length <= SHOWN && to.length <= SHOWN;
   return [isShort ? `${path} (${from} → ${to})` : path];

@@ -4,12 +4,13 @@ import { homedir } from 'node:os';
 import { join } from 'node:path';
 import { input, search, select } from '@inquirer/prompts';
 import type { ServerCatalogStatus } from '../api/server-catalog.ts';
-import { specSchema } from '../api/virtual-server.ts';
-import type { PricedModel } from '../virtual-server/decision/price.ts';
+import { DEFAULT_DISK_TYPE, specSchema } from '../api/virtual-server.ts';
+import { modelKey, type Model, type PricedModel } from '../virtual-server/decision/price.ts';
 import { readPublicKey } from './public-key.ts';
 import { memoryText } from './catalogs.ts';
 import { clean } from './terminal.ts';
 import { priceText } from './totals.ts';
+import { diskText, furtherTexts } from './requested.ts';
 
 interface Io {
   input: NodeJS.ReadStream;
@@ -28,7 +29,10 @@ export function askForProduct(
     const costs = prices
       .filter(({ product }) => product === code)
       .sort((a, b) => a.diskSize - b.diskSize)
-      .map(({ price, diskSize }) => `${priceText(price)} with disk ${diskSize}`);
+      .map(
+        ({ price, ...model }) =>
+          `${priceText(price)} with disk ${[diskText(model), ...furtherTexts(model)].join(', ')}`,
+      );
     return [code, [memoryText(ram) ?? [], ...costs].flat().join(', ')] as const;
   });
   const message = prices.length === 0 ? 'Product' : "Product (prices: of your running servers, in the provider's unit)";
@@ -40,15 +44,18 @@ export function askForImage(io: Io, { images = [] }: ServerCatalogStatus): Promi
   return askFor('Image', values, (text) => problemOf(imageSchema.safeParse(text)), io);
 }
 
-/** `prices`: of servers of the chosen product. */
+/** `prices`: of servers that exist. `asked`: what the order asks for besides. */
 export async function askForDiskSize(
   io: Io,
   { diskSizes = [] }: ServerCatalogStatus,
   prices: readonly PricedModel[],
+  asked: Omit<Model, 'diskSize'>,
 ): Promise<number> {
-  const sizes = diskSizes.find(({ type }) => type === 'ssd')?.sizes ?? [];
-  const costs = (size: number): string => {
-    const price = prices.find(({ diskSize }) => diskSize === size)?.price;
+  const { diskType = DEFAULT_DISK_TYPE } = asked;
+  const sizes = diskSizes.find(({ type }) => type === diskType)?.sizes ?? [];
+  const costs = (diskSize: number): string => {
+    const wanted = modelKey({ ...asked, diskSize });
+    const price = prices.find((model) => modelKey(model) === wanted)?.price;
     return price === undefined ? '' : priceText(price);
   };
   const values = sizes.map((size) => [String(size), costs(size)] as const);

@@ -14,6 +14,7 @@ import { conditions, events, facts, head, next, sectioned, type Row } from './sc
 import { setArgument, setOf } from './set-members.ts';
 import { clean, type Paint } from './terminal.ts';
 import { plural, priceText } from './totals.ts';
+import { requestText } from './requested.ts';
 
 interface ScreenInput {
   object: VirtualServer;
@@ -62,7 +63,7 @@ function rows({ object, where, now, said }: ScreenInput & { said: Said }): Row[]
     ['SSH', status.ssh && `kubectl vps ssh ${metadata.name}${where}`, status.ssh && `(ssh ${status.ssh})`],
     ['Console', adminConsole && `${adminConsole.username} at ${adminConsole.hostname}`],
     ['Secret', conditionOf(object, 'ConnectionSecret')?.status === 'True' ? spec.connectionSecretName : undefined],
-    ['Requested', `${spec.product}, ${spec.image}, disk ${spec.diskSize}`],
+    ['Requested', requestText(spec)],
     ['Expires', ends(object, record, now)],
     ['Cancels', cancels(object, now)],
     [

@@ -11,6 +11,7 @@ import { needy, noteOf, setSteps } from './set-steps.ts';
 import { columns } from './table.ts';
 import { clean, type Paint } from './terminal.ts';
 import { priceText } from './totals.ts';
+import { requestText } from './requested.ts';
 
 interface SetScreenInput {
   situation: Situation;
@@ -52,7 +53,7 @@ function rows({ set: { spec, status = {} } }: Situation): Row[] {
   const known = counts.flatMap(([word, count]) => (count === undefined ? [] : [`${count} ${word}`]));
   return [
     ['Members', [`${replicas} wanted`, ...known].join(', ')],
-    ['Template', `${template.spec.product}, ${template.spec.image}, disk ${template.spec.diskSize}`],
+    ['Template', requestText(template.spec)],
     ['Revision', currentRevision === updateRevision ? updateRevision : `from ${currentRevision} to ${updateRevision}`],
     ['Strategy', `${strategy.type}, maxSurge ${maxSurge}, maxUnavailable ${maxUnavailable}`],
   ];

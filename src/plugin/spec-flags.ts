@@ -1,4 +1,5 @@
 /** The flags for the fields of spec that `kubectl vps new` and `replace` share, and what they make of spec. */
+import { readFileSync } from 'node:fs';
 import { Option, type Command } from 'commander';
 import type * as z from 'zod';
 import { specSchema, type VirtualServerSpec } from '../api/virtual-server.ts';
@@ -15,6 +16,16 @@ export interface SpecFlags {
   sshKey: readonly string[];
   /** Each in the form `secret/key`. */
   sshKeyFrom: readonly string[];
+  ipv4: boolean;
+  zone?: string | undefined;
+  hostname?: string | undefined;
+  serverName?: string | undefined;
+  diskType?: string | undefined;
+  forwardDns: boolean;
+  reverseDns: boolean;
+  storedUserData?: string | undefined;
+  /** The path of a file. */
+  userData?: string | undefined;
   secret?: string | undefined;
   ttl?: string | undefined;
   expiresAt?: string | undefined;
@@ -38,6 +49,15 @@ export function addSpecFlags(command: Command): Command {
     )
     .option('--ssh-key <key>', 'SSH public key, or a file with one; repeatable', collect, [])
     .option('--ssh-key-from <secret/key>', 'SSH public key in a Secret; repeatable', collect, [])
+    .option('--ipv4', 'order an IPv4 address too, which costs extra', false)
+    .option('--zone <code>', 'zone that the server is created in')
+    .option('--hostname <name>', 'hostname of the server')
+    .option('--server-name <text>', 'name that the provider shows')
+    .option('--disk-type <type>', 'disk type, such as hdd')
+    .option('--forward-dns', 'let the provider create DNS records from the hostname to the addresses', false)
+    .option('--reverse-dns', 'let the provider create DNS records from the addresses to the hostname', false)
+    .option('--stored-user-data <id>', 'number or name of user data that is stored at the provider')
+    .option('--user-data <file>', 'file with user data for cloud-init')
     .option('--secret <name>', 'Secret with the API key')
     .option('--ttl <duration>', 'cancel the server this long after it is first ready, such as 4d', inHours)
     .option('--expires-at <time>', 'cancel the server at this time, such as 2027-01-31T18:00:00Z')
@@ -58,6 +78,15 @@ const FIELDS: { [F in keyof Required<VirtualServerSpec>]: (flags: SpecFlags) => 
   identifier: ({ identifier }) => identifier,
   sshKeys: ({ sshKey }) => (sshKey.length > 0 ? sshKey.map(keyFor) : undefined),
   sshKeysFrom: ({ sshKeyFrom }) => (sshKeyFrom.length > 0 ? sshKeyFrom.map(reference) : undefined),
+  ipv4: ({ ipv4 }) => (ipv4 ? true : undefined),
+  zone: ({ zone }) => zone,
+  hostname: ({ hostname }) => hostname,
+  serverName: ({ serverName }) => serverName,
+  diskType: ({ diskType }) => diskType,
+  forwardDNS: ({ forwardDns }) => (forwardDns ? true : undefined),
+  reverseDNS: ({ reverseDns }) => (reverseDns ? true : undefined),
+  storedUserData: ({ storedUserData }) => storedUserData,
+  userData: ({ userData }) => userData && contentOf(userData),
   apiKeySecretRef: ({ secret }) => (secret === undefined ? undefined : { name: secret }),
   deletionPolicy: ({ retain }) => (retain ? 'Retain' : undefined),
   deletionProtection: ({ protect }) => (protect ? true : undefined),
@@ -82,6 +111,15 @@ const FLAGS: { [F in keyof Required<VirtualServerSpec>]: string } = {
   identifier: '--identifier',
   sshKeys: '--ssh-key',
   sshKeysFrom: '--ssh-key-from',
+  ipv4: '--ipv4',
+  zone: '--zone',
+  hostname: '--hostname',
+  serverName: '--server-name',
+  diskType: '--disk-type',
+  forwardDNS: '--forward-dns',
+  reverseDNS: '--reverse-dns',
+  storedUserData: '--stored-user-data',
+  userData: '--user-data',
   apiKeySecretRef: '--secret',
   deletionPolicy: '--retain',
   deletionProtection: '--protect',
@@ -130,6 +168,18 @@ function keyFor(textOrFile: string): string {
     return readPublicKey(textOrFile);
   } catch (error) {
     throw error instanceof CommandError ? new CommandError(error.exitCode, `--ssh-key: ${error.message}`) : error;
+  }
+}
+
+/** Throws CommandError that names the flag. */
+function contentOf(file: string): string {
+  try {
+    return new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(readFileSync(file));
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException;
+    const why =
+      error instanceof TypeError ? 'is no text in UTF-8' : `cannot be read${code === undefined ? '' : ` (${code})`}`;
+    throw new CommandError(EXIT.usage, `--user-data: ${JSON.stringify(file)} ${why}`);
   }
 }
 

@@ -1,7 +1,7 @@
 /** An API key at the provider: its token, its lists and whether it is refused, all of which its sessions share. */
 import { createHash } from 'node:crypto';
 import { createCaller, type CallDeps, type Caller } from './caller.ts';
-import { Redactor } from './redact.ts';
+import { Redactor, hiding, type Cleaner } from './redact.ts';
 import { Refusals } from './key-refusals.ts';
 import { createTokens, type TokenDeps } from './token.ts';
 import type {
@@ -134,6 +134,7 @@ export function createSession(deps: SessionDeps): Session {
 
   return {
     account,
+    hiding: (secret) => createSession({ ...deps, caller: { ...caller, redactor: hiding(redactor, secret) } }),
     async ensureToken() {
       await caller.tokens.get(caller.owner.tenant, 'low');
     },
@@ -345,7 +346,7 @@ async function readServerList(caller: Caller, endpoints: Endpoints): Promise<{ v
 }
 
 /** The provider's texts must not repeat a secret. */
-const cleaned = ({ name, product, ...server }: AccountServer, redactor: Redactor): AccountServer => ({
+const cleaned = ({ name, product, ...server }: AccountServer, redactor: Cleaner): AccountServer => ({
   ...server,
   name: name === undefined ? undefined : redactor.clean(name),
   product: product === undefined ? undefined : redactor.clean(product),

@@ -1,7 +1,7 @@
 /** Authorized calls of one tenant with one API key: token, `--provider-qps`, connection; a new login after a 401. */
 import { ProviderError, failureMessage, type ProviderOperation } from './error.ts';
 import type { CallOwner, Line } from './line.ts';
-import type { Redactor } from './redact.ts';
+import type { Cleaner } from './redact.ts';
 import type { Refusals } from './key-refusals.ts';
 import type { Tokens } from './token.ts';
 import type { Exchange, ProviderAnswer, Wire } from './transport.ts';
@@ -11,7 +11,7 @@ type Call = Omit<Exchange, 'headers' | 'redactor'>;
 
 /** What the calls of all tenants with the key share. */
 export interface CallDeps {
-  redactor: Redactor;
+  redactor: Cleaner;
   refusals: Refusals;
   tokens: Tokens;
   transport: Wire;

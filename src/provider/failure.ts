@@ -1,6 +1,6 @@
 /** Turns an unsuccessful response into an error that quotes the provider's text, redacted and bounded. */
 import { ProviderError, ResponseError, failureMessage, type ProviderOperation } from './error.ts';
-import type { Redactor } from './redact.ts';
+import type { Cleaner } from './redact.ts';
 import type { ProviderAnswer } from './transport.ts';
 import { objectIn } from './wire.ts';
 
@@ -10,7 +10,7 @@ const MAX_ERROR_BODY = 64 * 1024;
 const MAX_RETRY_AFTER_MS = 60 * 60 * 1000;
 
 /** The error for any response that the operation does not treat as a success. */
-export function failure(answer: ProviderAnswer, operation: ProviderOperation, redactor: Redactor): ProviderError {
+export function failure(answer: ProviderAnswer, operation: ProviderOperation, redactor: Cleaner): ProviderError {
   const { status } = answer;
   const said = excerpt(answer.body, redactor);
   const answered = `the provider answered ${status}`;
@@ -28,7 +28,7 @@ export function failure(answer: ProviderAnswer, operation: ProviderOperation, re
 }
 
 /** Like `failure`, for a call about one server or task: the answer may be that it does not exist. */
-export function failureOf(answer: ProviderAnswer, operation: ProviderOperation, redactor: Redactor): ProviderError {
+export function failureOf(answer: ProviderAnswer, operation: ProviderOperation, redactor: Cleaner): ProviderError {
   const error = failure(answer, operation, redactor);
   if (!deniesExistence(answer)) return error;
   const said = error instanceof ResponseError ? error.said : '';
@@ -71,7 +71,7 @@ export function retryAfter(header: string | string[] | undefined): number | unde
 }
 
 /** The readable message in an error body, in one line; empty if there is none. Never HTML. */
-export function excerpt(body: unknown, redactor: Redactor): string {
+export function excerpt(body: unknown, redactor: Cleaner): string {
   if (typeof body !== 'string' || body.length > MAX_ERROR_BODY) return '';
   const text = redactor.clean(messageIn(body));
   return text.slice(0, MAX_EXCERPT).toWellFormed();

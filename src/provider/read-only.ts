@@ -25,6 +25,7 @@ function readOnly(session: Session): Session {
     Promise.reject(new Error(`--observe-only: ${what} is not sent`));
   return {
     account: session.account,
+    hiding: (secret) => readOnly(session.hiding(secret)),
     ensureToken: () => session.ensureToken(),
     catalog: (maxAgeMs) => session.catalog(maxAgeMs),
     products: () => session.products(),

@@ -63,6 +63,49 @@ export class Redactor {
   }
 }
 
+export type Cleaner = Pick<Redactor, 'clean' | 'cause'>;
+
+/** As long as what is quoted must be, in characters, to be masked: every word is in some text. */
+const RUN = 8;
+
+/** Also masks each passage of `secret`, a text of any length: an error message may quote a part of it. */
+export function hiding(cleaner: Cleaner, secret: string): Cleaner {
+  let runs: ReadonlySet<string> | undefined;
+  const clean = (text: string): string => {
+    runs ??= runsIn(secret);
+    return withoutRuns(cleaner.clean(text), runs);
+  };
+  return {
+    clean,
+    cause(error) {
+      const copy = cleaner.cause(error);
+      copy.message = clean(copy.message);
+      return copy;
+    },
+  };
+}
+
+/** Every passage of this length, in the text and in the forms in which a message may quote it. */
+function runsIn(secret: string): ReadonlySet<string> {
+  const forms = [secret, JSON.stringify(secret), Buffer.from(secret).toString('base64')].map(oneLine);
+  return new Set(
+    forms.flatMap((form) => Array.from({ length: form.length - RUN + 1 }, (_, at) => form.slice(at, at + RUN))),
+  );
+}
+
+function withoutRuns(text: string, runs: ReadonlySet<string>): string {
+  let result = '';
+  let hiddenUntil = 0;
+  for (let at = 0; at < text.length; at++) {
+    if (runs.has(text.slice(at, at + RUN))) {
+      if (at >= hiddenUntil) result += MASK;
+      hiddenUntil = at + RUN;
+    }
+    if (at >= hiddenUntil) result += text.charAt(at);
+  }
+  return result;
+}
+
 function mask(text: string, secrets: string[]): string {
   return secrets.reduce((result, secret) => (secret === '' ? result : result.replaceAll(secret, MASK)), text);
 }

@@ -10,7 +10,7 @@ import type { Endpoint } from './endpoints.ts';
 import { ProviderError, type ProviderOperation, type ProviderErrorCode } from './error.ts';
 import { CALL_CONNECTIONS } from './line.ts';
 import { isUsable, requestOn } from './own-connection.ts';
-import type { Redactor } from './redact.ts';
+import type { Cleaner } from './redact.ts';
 
 export interface Exchange {
   operation: ProviderOperation;
@@ -18,7 +18,7 @@ export interface Exchange {
   target: Endpoint;
   headers: Record<string, string>;
   body?: string;
-  redactor: Redactor;
+  redactor: Cleaner;
   /** Default: the usual timeout (ms). */
   timeoutMs?: number;
 }
@@ -273,7 +273,7 @@ function undecodable(why: string): ProviderError {
   return new ProviderError('PROVIDER_PROTOCOL', `the provider's answer cannot be decoded: ${why}`);
 }
 
-function toProviderError(fault: unknown, redactor: Redactor): ProviderError {
+function toProviderError(fault: unknown, redactor: Cleaner): ProviderError {
   if (fault instanceof ProviderError) return fault;
   const cause = redactor.cause(fault);
   const { code = '' } = cause as NodeJS.ErrnoException;

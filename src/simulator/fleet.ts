@@ -10,7 +10,7 @@ import type {
   SimulatedProduct,
   TaskNumbering,
 } from './settings.ts';
-import { ipv6Of, macOf, newServerObject, type ServerObject } from './server-object.ts';
+import { ipv6Of, macOf, ipv4Of, newServerObject, type ServerObject } from './server-object.ts';
 import { type AliveServer, type FoundServer, type ServerLife, Servers, type SimulatedServer } from './servers.ts';
 import { type Task, type TaskResponse, Tasks } from './tasks.ts';
 import type { FailedTask } from './variants.ts';
@@ -35,6 +35,8 @@ interface Asked {
   identifier?: string | undefined;
   name?: string | null;
   diskType?: string;
+  ipv4?: boolean;
+  zone?: ServerObject['zone'] | undefined;
 }
 
 interface StallOptions {
@@ -73,7 +75,7 @@ export class Fleet {
     product: SimulatedProduct,
     diskSize: number,
     body: Record<string, unknown>,
-    { identifier: chosen, name = null, diskType = 'ssd' }: Asked = {},
+    { identifier: chosen, name = null, diskType = 'ssd', ipv4 = false, zone }: Asked = {},
   ): TaskNumber {
     const now = this.#settings.clock.now();
     if (chosen !== undefined) {
@@ -86,7 +88,13 @@ export class Fleet {
     const server = this.#newServer(account, chosen ?? this.#nextIdentifier(), product, diskSize);
     const { serial, object } = server;
     const { identifier } = object;
-    server.object = { ...object, name, specs: { ...object.specs, disk_type: diskType } };
+    server.object = {
+      ...object,
+      name,
+      specs: { ...object.specs, disk_type: diskType },
+      zone: zone ?? object.zone,
+      ...(ipv4 && { ipv4: [ipv4Of(serial)], price: object.price + (product.ipv4Price ?? 0) }),
+    };
     server.body = body;
     const task = this.#tasks.open(account, { serial, identifier }, this.#taskDurationMs);
     server.task = task;

@@ -80,6 +80,11 @@ export function ipv6Of(serial: number, renumbered: number): string {
   return `2001:db8:${(serial >>> 16).toString(16)}:${(serial & 0xffff).toString(16)}::${(renumbered + 2).toString(16)}`;
 }
 
+/** In 10.0.0.0/8; unique up to 16 million servers. */
+export function ipv4Of(serial: number): string {
+  return `10.${(serial >>> 16) & 0xff}.${(serial >>> 8) & 0xff}.${serial & 0xff}`;
+}
+
 /** Unique up to 4 billion servers and 256 network cards, and constant for the life of a server. */
 export function macOf(serial: number, card = 0): string {
   const hex = (serial >>> 0).toString(16).padStart(8, '0');

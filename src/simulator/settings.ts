@@ -126,6 +126,8 @@ export interface SimulatedProduct {
   price: number;
   /** What one unit of the disk adds to the price; 0 by default. */
   diskPrice?: number;
+  /** What an IPv4 address adds to the price; 0 by default. */
+  ipv4Price?: number;
   /** Shown by the public API. */
   name?: string;
   description?: string;

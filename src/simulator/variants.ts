@@ -26,6 +26,7 @@ export const CHOICES = {
   failedTask: ['error', 'error-then-denied', 'error-then-pending', 'text'],
   taskOfCancelled: ['remembered', 'forgotten'],
   missingCall: [404, 405, 501],
+  furtherFields: ['taken', 'ignored', 'refused'],
 } as const;
 
 /** A timer cannot wait for longer. */
@@ -100,6 +101,10 @@ export const variantsSchema = z.strictObject({
   listsCreating: z.boolean().exactOptional().describe('whether the list of servers has those whose task runs'),
   pausedMs: z.number().min(0).exactOptional().describe('a new server is paused for this long before it is running'),
   missingCall: z.literal(CHOICES.missingCall).exactOptional().describe('status of calls that only the public API has'),
+  furtherFields: z
+    .enum(CHOICES.furtherFields)
+    .exactOptional()
+    .describe('fields of an order that the specification does not have, such as zone; refused: with 400'),
 });
 
 export type VariantOptions = z.infer<typeof variantsSchema>;
@@ -133,6 +138,7 @@ export const DEFAULT_VARIANTS: Record<ApiName, Variants> = {
     readDuringTask: 404,
     deleteDuringTask: 404,
     failedTask: 'text',
+    furtherFields: 'refused',
   },
   public: {
     ...SIMPLE,
@@ -142,5 +148,6 @@ export const DEFAULT_VARIANTS: Record<ApiName, Variants> = {
     readDuringTask: 403,
     deleteDuringTask: 403,
     failedTask: 'error',
+    furtherFields: 'taken',
   },
 };

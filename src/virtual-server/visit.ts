@@ -87,7 +87,13 @@ export class Visit {
       // A plan no longer counts once you have changed something, above all the annotation.
       const asked = plan !== undefined && plan.inputs !== inputs;
       const use = { held: own !== undefined && holdsSomething(own), deleting, asked };
-      this.#key = { secret, found: await this.services.accounts.get(object.metadata.namespace, secret, use) };
+      const found = await this.services.accounts.get(object.metadata.namespace, secret, use);
+      const { userData } = object.spec;
+      const hides = found.ok && userData !== undefined;
+      this.#key = {
+        secret,
+        found: hides ? ok({ ...found.value, session: found.value.session.hiding(userData) }) : found,
+      };
     }
     return this.#key.found;
   }

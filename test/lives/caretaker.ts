@@ -11,6 +11,7 @@ import { unknownAnnotations } from '../../src/virtual-server/decision/inputs.ts'
 import type { AliveServer, Simulation } from '../../src/simulator/index.ts';
 import type { ApiServer } from './api-server.ts';
 import { OTHER_ACCOUNT } from './misfortunes.ts';
+import { NO_FURTHER } from './further-fields.ts';
 import { identifierOf, isAlive, isSame, type Ownership } from './ownership.ts';
 import { recordOf } from '../fixtures/records.ts';
 import { wordsAboutOrder, wordsAboutOrphans } from '../oracles/person.ts';
@@ -148,7 +149,7 @@ export class Caretaker {
     // A rejected order is sent again when the spec changes.
     if (reason === 'CreateRejected') {
       const product = object.spec.product === 'VPSX4' ? 'VPSX8' : 'VPSX4';
-      this.#api.servers.editSpec(object.metadata.namespace, object.metadata.name, { product });
+      this.#api.servers.editSpec(object.metadata.namespace, object.metadata.name, { product, ...NO_FURTHER });
     }
   }
 

@@ -11,10 +11,12 @@ import type { Random } from './random.ts';
 
 /** A disk of 5120 adds 2.5. Sums of such prices are exact. */
 const diskPrice = 2.5 / 5120;
-const PRODUCTS = [1, 2, 4].map((gb) => ({ code: `VPSX${gb * 4}`, ram: gb * 1024, cores: gb, price: gb, diskPrice }));
+const ipv4Price = 1;
+const extra = { diskPrice, ipv4Price };
+const PRODUCTS = [1, 2, 4].map((gb) => ({ code: `VPSX${gb * 4}`, ram: gb * 1024, cores: gb, price: gb, ...extra }));
 const IMAGES = [{ name: 'cloudinit-debian-trixie.raw.gz', description: 'Debian 13' }];
 /** Products that the provider lists only some of the time. */
-const MORE_PRODUCTS = [{ code: 'VPSX32', ram: 8192, cores: 4, price: 8, diskPrice }];
+const MORE_PRODUCTS = [{ code: 'VPSX32', ram: 8192, cores: 4, price: 8, ...extra }];
 const MORE_IMAGES = [{ name: 'cloudinit-ubuntu-resolute.raw.gz', description: 'Ubuntu' }];
 const SIZES = [5120, 10240, 20480, 40960];
 /** The public API always lists both types. */

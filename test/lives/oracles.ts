@@ -17,6 +17,7 @@ import { annotatedRecordOf, recordOf } from '../fixtures/records.ts';
 import { asksToCancel, orderedTooOften, unaccounted, wronglyCancelled } from '../oracles/servers.ts';
 import { isHandedOver, leftByTaker } from './hand-overs.ts';
 import { keyOf } from './object-store.ts';
+import { USER_DATA_MARK } from './further-fields.ts';
 import type { Orders } from './orders.ts';
 import type { PriceWatch } from './price-watch.ts';
 import type { People } from './people.ts';
@@ -85,6 +86,16 @@ const SENT: { [F in OrderedField]-?: IsSent } = {
   identifier: (_body, spec, identifier) => spec.identifier === undefined || spec.identifier === identifier,
   sshKeys: (body, { sshKeys }) => body['ssh_keys'] === sshKeys?.join('\n'),
   sshKeysFrom: (_body, { sshKeysFrom }) => sshKeysFrom === undefined,
+  ipv4: (body, { ipv4 }) => body['ipv4'] === ipv4,
+  zone: (body, { zone }) => body['zone'] === zone,
+  hostname: (body, { hostname }) => body['hostname'] === hostname,
+  // Without one, an order under a chosen identifier names its object.
+  serverName: (body, { serverName }) => serverName === undefined || body['name'] === serverName,
+  diskType: (body, { diskType }) => body['disk_type'] === diskType,
+  forwardDNS: (body, { forwardDNS }) => body['set_forward_dns'] === forwardDNS,
+  reverseDNS: (body, { reverseDNS }) => body['set_reverse_dns'] === reverseDNS,
+  userData: (body, { userData }) => body['user_data_string'] === userData,
+  storedUserData: (body, { storedUserData }) => body['user_data'] === storedUserData,
 };
 
 /** Every order has the fields of the object that it was sent for. */
@@ -401,7 +412,7 @@ export function wronglyCached({ caches }: Pick<SimProcess, 'caches'>, api: ApiSe
 }
 
 /** Matches keys, tokens, SSH keys and VNC passwords of the simulation, the passwords also in base64. */
-const SECRET = /secret-\d|simulated-token-\d|ssh-ed25519|vnc-password|dm5jLXBhc3N3b3Jk/;
+const SECRET = /mark-of-the-user-data|secret-\d|simulated-token-\d|ssh-ed25519|vnc-password|dm5jLXBhc3N3b3Jk/;
 
 export interface LogLine extends Record<string, unknown> {
   err?: { name?: string; message?: string };
@@ -427,11 +438,12 @@ export function wronglySaid(line: LogLine, isRestored: boolean): string[] {
   ];
 }
 
-/** Reports a VNC password in an object that everyone can read. */
+/** Reports a VNC password or user data in an object that everyone can read. */
 export function tellsPasswords({ servers: { changes }, events }: ApiServer): string[] {
   // Consecutive versions of an object share what did not change.
   const parts = new Set(changes.flatMap(({ object: { status, metadata } }) => [status, metadata.annotations]));
-  return JSON.stringify([events, ...parts]).includes('vnc-password')
-    ? ['a status, a record or an Event contains a VNC password']
-    : [];
+  const text = JSON.stringify([events, ...parts]);
+  return ['vnc-password', USER_DATA_MARK]
+    .filter((secret) => text.includes(secret))
+    .map((secret) => `a status, a record or an Event contains ${secret}`);
 }

@@ -14,6 +14,7 @@ import type { ApiServer } from './api-server.ts';
 import { Caretaker, KEY_SECRET, OTHER_KEY_SECRET, type Truth } from './caretaker.ts';
 import { CatalogPeople } from './catalogs.ts';
 import { Connections } from './connections.ts';
+import { drawFurther } from './further-fields.ts';
 import { HandOverPeople, type Hasty } from './hand-overs.ts';
 import { OTHER_ACCOUNT, OWN_ACCOUNT } from './misfortunes.ts';
 import { identifierOf, isSame, isUnconfirmed, Ownership } from './ownership.ts';
@@ -48,6 +49,8 @@ export interface PeopleParts {
   tell: (what: string) => void;
   /** In a world with a limit in money: most objects ask for one of few models, so that their prices are known. */
   models: Random | undefined;
+  /** For the fields that few objects have. */
+  fields: Random;
   hasty: Hasty;
   /** In a world in which people choose identifiers. */
   choosing: Random | undefined;
@@ -87,12 +90,14 @@ export class People {
   readonly #tell: (what: string) => void;
   readonly #models: Random | undefined;
   readonly #choosing: Random | undefined;
+  readonly #fields: Random;
   #secretVersion = 0;
   #keyId: (typeof KEY_IDS)[number] = 'key';
 
-  constructor({ api, simulation, orders, random, now, tell, models, hasty, choosing, hasList }: PeopleParts) {
+  constructor({ api, simulation, orders, random, now, tell, models, fields, hasty, choosing, hasList }: PeopleParts) {
     this.#choosing = choosing;
     this.#models = models;
+    this.#fields = fields;
     this.#api = api;
     this.#simulation = simulation;
     this.#random = random;
@@ -206,6 +211,7 @@ export class People {
         sshKeys: [sshKeyOf(`serial-${this.lives + 1}`), ...(this.lives % 8 === 7 ? [CUT_SSH_KEY] : [])],
         ...this.#fewModels(),
         ...this.#chosen(),
+        ...drawFurther(this.#fields),
         deletionPolicy: random.chance(0.1) ? 'Retain' : 'Delete',
         deletionProtection: random.chance(0.05),
         ...(random.chance(0.3) && { sshCheck: random.pick(CHECKS) }),

@@ -154,7 +154,18 @@ function versionsSince(cached: VirtualServer | undefined, all: readonly ServerCh
   return from === -1 ? [] : all.slice(from);
 }
 
-const modelOf = (object: VirtualServer | undefined): string => `${object?.spec.product} ${object?.spec.diskSize}`;
+function modelOf(object: VirtualServer | undefined): string {
+  const { product, diskSize, diskType = 'ssd', ipv4 = false } = object?.spec ?? {};
+  return `${product} ${diskSize} ${diskType} ${ipv4}`;
+}
+
+/** What the server of an object is, as far as the object shows it. An address may be assigned late. */
+function modelOfServer(object: VirtualServer, product = '', diskSize = 0): string {
+  const { specs, ipv4 = [] } = object.status ?? {};
+  const ordered = recordOf(object)?.mode === 'adopt' ? undefined : object.spec;
+  const diskType = specs?.diskType ?? ordered?.diskType ?? 'ssd';
+  return `${product} ${diskSize} ${diskType} ${ipv4.length > 0 || ordered?.ipv4 === true}`;
+}
 
 function holds({ object, deleted }: ServerChange): boolean {
   const { attempt, task, identifier, expiredAt } = recordOf(object) ?? {};
@@ -199,8 +210,8 @@ function pricesEver(changes: readonly ServerChange[]): Prices {
     const { product, specs, price } = object.status ?? {};
     const kept = priceInRecord(object);
     const shown = [
-      { model: `${product} ${specs?.diskSize}`, price },
-      { model: `${kept?.product} ${kept?.diskSize}`, price: kept?.amount },
+      { model: modelOfServer(object, product, specs?.diskSize), price },
+      { model: modelOfServer(object, kept?.product, kept?.diskSize), price: kept?.amount },
     ];
     for (const one of shown)
       if (one.price !== undefined) prices.set(one.model, Math.max(one.price, prices.get(one.model) ?? 0));
@@ -225,7 +236,9 @@ function pricesOf(seen: readonly (readonly ServerChange[])[]): Prices {
       const { product, specs, price, serverStatus } = object.status ?? {};
       const isGone = deleted || isLetGo(object) || mirrorIn(object.status)?.missingAt !== undefined;
       const isRead = serverStatus !== undefined && !isGone && holds({ object, deleted, type: 'MODIFIED' });
-      return isRead && price !== undefined ? { model: `${product} ${specs?.diskSize}`, price } : undefined;
+      return isRead && price !== undefined
+        ? { model: modelOfServer(object, product, specs?.diskSize), price }
+        : undefined;
     });
     const [first] = taught;
     if (first === undefined || taught.some((one) => one?.model !== first.model)) continue;

@@ -67,6 +67,11 @@ export function drawApi(random: Random): WorldApi {
   return { api: 'public', variants };
 }
 
+/** What the provider makes of fields of an order that the specification does not have. */
+export function withFurtherFields({ api, variants }: WorldApi, random: Random): WorldApi {
+  return { api, variants: { ...variants, furtherFields: random.pick(CHOICES.furtherFields) } };
+}
+
 /** Whether an operator can find out from the list of servers that a failed order created none. */
 export const hasList = ({ api }: WorldApi): boolean => api === 'public';
 

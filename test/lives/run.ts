@@ -47,6 +47,7 @@ import {
   drawWay,
   hasList,
   isChoice,
+  withFurtherFields,
   withOrders,
   type WorldApi,
 } from './provider-api.ts';
@@ -150,6 +151,8 @@ const NAMED_SEED = 0x7a3ed;
 /** Share of the worlds with such orders, 0 to 1, in which people choose identifiers. */
 const WITH_CHOSEN = 0.4;
 const CHOSEN_SEED = 0xc405e;
+/** The same for the fields of an order that few objects have. */
+const FIELDS_SEED = 0xf1e1d;
 const START = Date.parse('2026-01-01T00:00:00Z');
 const MINUTE = 60_000;
 const waitsForHour = ({ status }: VirtualServer): boolean => currentReason(status?.conditions) === 'CreateLimit';
@@ -231,7 +234,7 @@ class SimWorld {
     const isLimited = priceRandom.chance(WITH_PRICE_LIMIT);
     this.#apiRandom = new Random(seed ^ API_SEED);
     const named = new Random(seed ^ NAMED_SEED);
-    this.#worldApi = withOrders(drawApi(this.#apiRandom), named);
+    this.#worldApi = withFurtherFields(withOrders(drawApi(this.#apiRandom), named), new Random(seed ^ FIELDS_SEED));
     const { api } = this.#worldApi;
     if (isLimited) this.#setting.flags.maxPricePerNamespace = drawPriceLimits(priceRandom, api === 'public' ? 100 : 1);
     const scheduler = this.#scheduler;
@@ -279,6 +282,7 @@ class SimWorld {
       now: () => scheduler.now,
       tell,
       models: isLimited ? priceRandom : undefined,
+      fields: new Random(seed ^ FIELDS_SEED),
       hasty: { random: new Random(seed ^ HASTY_SEED), crash: (act) => this.#crashAll(act) },
       choosing: choosing.chance(WITH_CHOSEN) && isChoice(this.#worldApi) ? choosing : undefined,
       hasList: hasList(this.#worldApi),

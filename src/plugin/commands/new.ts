@@ -11,6 +11,7 @@ import {
   SET_PLURAL,
   SET_SINGULAR,
 } from '../../api/names.ts';
+import type { VirtualServerSpec } from '../../api/virtual-server.ts';
 import { pricesIn } from '../../virtual-server/decision/price.ts';
 import { SET_NAME, setSpecSchema } from '../../api/virtual-server-set.ts';
 import type { ServerCatalog } from '../../api/server-catalog.ts';
@@ -130,12 +131,12 @@ async function ask({ terminal, cluster }: Context, given: Spec, catalog: ServerC
   const io = { input: terminal.input, output: terminal.err };
   const lists = catalog?.status ?? {};
   const prices = [...pricesIn(servers).values()];
-  const product = given.product ?? (await askForProduct(io, lists, prices));
-  const ofProduct = prices.filter((model) => model.product === product);
+  const product = (given.product as string | undefined) ?? (await askForProduct(io, lists, prices));
+  const { diskType, ipv4 } = given as Partial<VirtualServerSpec>;
   return {
     product,
     image: given.image ?? (await askForImage(io, lists)),
-    diskSize: given.diskSize ?? (await askForDiskSize(io, lists, ofProduct)),
+    diskSize: given.diskSize ?? (await askForDiskSize(io, lists, prices, { product, diskType, ipv4 })),
     ...((given.sshKeys ?? given.sshKeysFrom) === undefined && { sshKeys: [await askForKey(io)] }),
     ...given,
   };

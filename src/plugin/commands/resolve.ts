@@ -8,6 +8,7 @@ import { CommandError, EXIT } from '../failure.ts';
 import { heldServer, orderOf, recordOf, unreadable, unseenServer, type OrderState } from '../recorded-order.ts';
 import { inWords, verdict } from '../readiness.ts';
 import { clean } from '../terminal.ts';
+import { requestText } from '../requested.ts';
 
 /** Also removes the annotation `adopt`, or the operator would still adopt the server that it names. */
 export async function resolveNotCreated(context: Context, name: string, yes: boolean): Promise<void> {
@@ -148,7 +149,7 @@ function known(object: VirtualServer): string[] {
   const { attempt, attemptedAt, task, identifier } = recordOf(object) ?? {};
   const deleting = isDeleting(object) ? ', being deleted' : '';
   const rows: [string, string | number | undefined][] = [
-    ['requested', `${spec.product}, ${spec.image}, disk ${spec.diskSize}`],
+    ['requested', requestText(spec)],
     ['attempt', attempt],
     ['started at', attemptedAt && `${attemptedAt}: look for a server created around that time`],
     ['task', task],

@@ -10,6 +10,7 @@ import { isTemplate, type Revision } from '../revisions.ts';
 import { isComplete, rolloutLine } from '../set-progress.ts';
 import { stuckSet } from '../stuck.ts';
 import { columns, data } from '../table.ts';
+import { diskText, furtherTexts } from '../requested.ts';
 
 export interface RolloutStatusOptions {
   watch: boolean;
@@ -87,7 +88,9 @@ export function nextOf({ metadata: { name }, spec }: VirtualServerSet, where: st
     : [`follow the progress: kubectl vps rollout status ${name}${where}`];
 }
 
-const HEADER = ['REVISION', 'PRODUCT', 'IMAGE', 'DISK', 'SSH KEYS', 'SSH SECRETS', 'NOTE'];
+const HEADER = ['REVISION', 'PRODUCT', 'IMAGE', 'DISK', 'SSH KEYS', 'SSH SECRETS', 'FURTHER', 'NOTE'];
+/** Few sets order more than all sets do. */
+const FURTHER = HEADER.indexOf('FURTHER');
 
 /** The newest revision first. */
 export async function rolloutHistory(context: Context, name: string): Promise<void> {
@@ -99,17 +102,14 @@ export async function rolloutHistory(context: Context, name: string): Promise<vo
     tell(context, [`${name} has no history: ${inWords(setReadiness(set))}`]);
     return;
   }
-  print(
-    context,
-    columns(
-      HEADER,
-      revisions.map((revision) => row(set, revision)),
-    ),
-  );
+  const rows = revisions.map((revision) => row(set, revision));
+  const hasFurther = rows.some((cells) => cells[FURTHER] !== '');
+  const shown = (cells: string[]): string[] => cells.filter((_, index) => hasFurther || index !== FURTHER);
+  print(context, columns(shown(HEADER), rows.map(shown)));
 }
 
 function row(set: VirtualServerSet, revision: Revision): string[] {
-  const { product, image, diskSize, sshKeys = [], sshKeysFrom = [] } = revision.spec;
+  const { product, image, sshKeys = [], sshKeysFrom = [] } = revision.spec;
   const { currentRevision, updateRevision } = set.status ?? {};
   const isReplaced = currentRevision !== updateRevision && revision.revision === currentRevision;
   const note = isTemplate(set, revision) ? 'template' : isReplaced ? 'being replaced' : '';
@@ -117,9 +117,10 @@ function row(set: VirtualServerSet, revision: Revision): string[] {
     revision.revision,
     product,
     image,
-    String(diskSize),
+    diskText(revision.spec),
     String(sshKeys.length),
     sshKeysFrom.map((from) => from.name).join(', '),
+    furtherTexts(revision.spec).join(', '),
     note,
   ];
 }

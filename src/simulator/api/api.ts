@@ -1,8 +1,9 @@
 /** What the two APIs spell in different ways; the endpoints ask for it, and decide everything else. */
 import type { ServerObject } from '../server-object.ts';
+import type { Further } from './further-fields.ts';
 import type { Settings, SimulatedImage, SimulatedProduct } from '../settings.ts';
 
-type Catalog = Pick<Settings, 'products' | 'images' | 'diskSizes'>;
+type Catalog = Pick<Settings, 'products' | 'images' | 'diskSizes' | 'variants'>;
 
 export interface Api {
   /** The body of an error. */
@@ -30,11 +31,9 @@ interface NamedServers {
   isIdentifier(text: string): boolean;
 }
 
-export interface OrderRequest {
+export interface OrderRequest extends Further {
   product: SimulatedProduct;
   diskSize: number;
-  diskType: string;
-  name: string | null;
 }
 
 /** A 403 in place of a 404 has the same text in both APIs: only one was ever seen. */

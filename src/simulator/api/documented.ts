@@ -1,5 +1,6 @@
 /** The API of the specification. */
 import { type Api, documentedTaskStatus, NOT_THERE } from './api.ts';
+import { readFurther } from './further-fields.ts';
 
 const CREATE_FIELDS = ['product', 'image', 'ssh_keys', 'disk_size'];
 
@@ -13,17 +14,17 @@ export const documented: Api = {
   images: (images) => images.map(({ name, description }) => ({ name, description })),
   diskSizes: (sizes) => sizes,
   server: (server) => server,
-  readOrder(body, { products, images, diskSizes }) {
+  readOrder(body, { products, images, diskSizes, variants }) {
     const { product: code, image, ssh_keys: sshKeys, disk_size: diskSize } = body;
     const product = products.find((one) => one.code === code);
     if (!product) return 'product is not one of the products';
     if (!images.some(({ name }) => name === image)) return 'image is not one of the images';
     if (typeof sshKeys !== 'string' || sshKeys.trim() === '') return 'ssh_keys must be a text';
-    if (typeof diskSize !== 'number' || !diskSizes['ssd']?.includes(diskSize))
+    const further = readFurther(body, CREATE_FIELDS, variants.furtherFields);
+    if (typeof further === 'string') return further;
+    if (typeof diskSize !== 'number' || !diskSizes[further.diskType]?.includes(diskSize))
       return 'disk_size is not one of the sizes';
-    const unknown = Object.keys(body).find((name) => !CREATE_FIELDS.includes(name));
-    if (unknown !== undefined) return `${unknown} is not a documented field`;
-    return { product, diskSize, diskType: 'ssd', name: null };
+    return { product, diskSize, ...further };
   },
   named: undefined,
 };

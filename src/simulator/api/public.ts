@@ -5,16 +5,13 @@
 import type { ServerObject } from '../server-object.ts';
 import type { SimulatedProduct } from '../settings.ts';
 import { type Api, documentedTaskStatus, NOT_THERE } from './api.ts';
+import { readFurther } from './further-fields.ts';
 
 const PERIOD = 'on-demand';
 /** Part of the duration of a task in which a host is selected. */
 const SELECTING = 1 / 6;
 
-const IGNORED_FIELDS = [
-  ...['hostname', 'host_server', 'set_forward_dns', 'set_reverse_dns', 'extra_cores', 'extra_ram', 'ipv4', 'zone'],
-  ...['user_data', 'user_data_string', 'cpu_mode', 'net_device', 'disk_bus', 'tablet'],
-];
-const CREATE_FIELDS = new Set(['product', 'image', 'ssh_keys', 'disk_size', 'disk_type', 'name', ...IGNORED_FIELDS]);
+const CREATE_FIELDS = ['product', 'image', 'ssh_keys', 'disk_size', 'name'];
 
 const byKey = <Value extends object>(entries: (readonly [string, Value])[]): Record<string, Value> =>
   Object.fromEntries(entries);
@@ -80,26 +77,18 @@ export const publicApi: Api = {
       ssh_proxy: { ...ssh_proxy, enabled: true },
     };
   },
-  readOrder(body, { products, images, diskSizes }) {
-    const {
-      product: code,
-      image,
-      ssh_keys: sshKeys,
-      disk_size: diskSize,
-      disk_type: diskType = 'ssd',
-      name = null,
-    } = body;
+  readOrder(body, { products, images, diskSizes, variants }) {
+    const { product: code, image, ssh_keys: sshKeys, disk_size: diskSize } = body;
     const product = products.find((one) => one.code === code);
     if (!product) return 'Invalid product';
     if (image !== undefined && !images.some((one) => one.name === image)) return 'Invalid image';
     if (sshKeys !== undefined && typeof sshKeys !== 'string') return 'Invalid SSH keys';
-    if (diskType !== 'ssd' && diskType !== 'hdd') return 'Invalid disk type';
-    const sizes = publicApi.diskSizes(diskSizes)[diskType];
-    if (typeof diskSize !== 'number' || !sizes?.includes(diskSize)) return 'Invalid disk size';
-    if (name !== null && typeof name !== 'string') return 'Invalid name';
-    const unknown = Object.keys(body).find((field) => !CREATE_FIELDS.has(field));
-    if (unknown !== undefined) return `Unknown parameter ${unknown}`;
-    return { product, diskSize, diskType, name };
+    const further = readFurther(body, CREATE_FIELDS, variants.furtherFields);
+    if (typeof further === 'string') return further;
+    const sizes = publicApi.diskSizes(diskSizes)[further.diskType];
+    if (sizes === undefined) return 'Invalid disk type';
+    if (typeof diskSize !== 'number' || !sizes.includes(diskSize)) return 'Invalid disk size';
+    return { product, diskSize, ...further };
   },
   named: {
     list: (servers, products) => byKey(servers.map((server) => [server.identifier, summary(server, products)])),

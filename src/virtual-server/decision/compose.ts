@@ -198,7 +198,7 @@ function drifted({ spec }: VirtualServer, fields: VirtualServerStatus): Finding 
   if (differences === undefined) return undefined;
   const message =
     `The server differs from spec: ${differences}. The operator changes nothing. To accept it for an adopted server, ` +
-    'change product or diskSize. To get another server, create a new object';
+    'change product, diskSize, diskType or ipv4. To get another server, create a new object';
   return { reason: 'Drifted', message };
 }
 

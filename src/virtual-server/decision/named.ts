@@ -27,11 +27,16 @@ export function identifierFor({ metadata: { name } }: VirtualServer, random: str
 
 const MAX_NAME = 100;
 
-/** What the order sends. The name tells people in the provider's control panel whose server it is. */
+/**
+ * What the order sends. The name tells people in the provider's control panel whose server it is, unless you choose another.
+ * The text of a body must not change from version to version: its hash is stored.
+ */
 export function namedBody(object: VirtualServer, values: OrderValues): OrderBody {
+  const body = orderBody(values);
+  if (values.serverName !== undefined) return body;
   const { namespace, name } = object.metadata;
   const mark = ` ${markOf(object)}`;
-  return { ...orderBody(values), name: `${namespace}/${name}`.slice(0, MAX_NAME - mark.length) + mark };
+  return { ...body, name: `${namespace}/${name}`.slice(0, MAX_NAME - mark.length) + mark };
 }
 
 const markOf = ({ metadata: { uid } }: VirtualServer): string => `(${uid.slice(0, 8)})`;

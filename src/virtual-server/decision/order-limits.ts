@@ -2,18 +2,14 @@
 import type { VirtualServer, VirtualServerSpec } from '../../api/virtual-server.ts';
 import type { Verdict } from '../../controller/conditions.ts';
 import type { Full, NoSum } from '../shared/limits.ts';
-import { priceText, type Model } from './price.ts';
+import { modelOf, priceText, type Model } from './price.ts';
 import type { Park } from './types.ts';
 import type { View } from './view.ts';
 
 /** What the order asks a place for. */
-export const wantedBy = ({
-  metadata: { name },
-  spec: { product, diskSize },
-}: VirtualServer): Model & { name: string } => ({
+export const wantedBy = ({ metadata: { name }, spec }: VirtualServer): Model & { name: string } => ({
   name,
-  product,
-  diskSize,
+  ...modelOf(spec),
 });
 
 export function noPlace({ object, timing }: View, full: Full): Park {
@@ -45,9 +41,11 @@ function serverLimit({ maximum }: Extract<Full, { full: 'servers' }>): string {
 /** Reveals only the price of a product, which the provider's price list shows too, about other namespaces. */
 function priceLimit(
   { maximum, sum, price }: Extract<Full, { full: 'price' }>,
-  { product, diskSize }: VirtualServerSpec,
+  { product, diskSize, diskType, ipv4 }: VirtualServerSpec,
 ): string {
-  const one = `A server with product ${product} and diskSize ${diskSize}`;
+  const further = [...(diskType === undefined ? [] : [`diskType ${diskType}`]), ...(ipv4 === true ? ['ipv4'] : [])];
+  const parts = [`product ${product}`, `diskSize ${diskSize}`, ...further];
+  const one = `A server with ${parts.slice(0, -1).join(', ')} and ${parts.at(-1)}`;
   const costs =
     price === undefined ? `What ${lowered(one)} costs is unknown, since none runs` : `${one} costs ${priceText(price)}`;
   return (

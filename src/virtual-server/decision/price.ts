@@ -4,7 +4,7 @@
  */
 import { hasReadServer, isLetGo } from '../../api/server-state.ts';
 import { mirrorIn, type RecordedPrice, type ServerRecord, type Held } from '../../api/record.ts';
-import type { VirtualServer } from '../../api/virtual-server.ts';
+import { DEFAULT_DISK_TYPE, type VirtualServer, type VirtualServerSpec } from '../../api/virtual-server.ts';
 import { isDeepEqual } from '../../base/deep-equal.ts';
 import { timestamp } from '../../base/duration.ts';
 import { isSameIdentifier } from '../../base/identifier.ts';
@@ -17,6 +17,10 @@ import { isPrice, isProvisioned, serverFields } from './server-status.ts';
 export interface Model {
   product: string;
   diskSize: number;
+  /** By default ssd. */
+  diskType?: string | undefined;
+  /** Whether with an IPv4 address, which costs extra. */
+  ipv4?: boolean | undefined;
 }
 
 export interface PricedModel extends Model {
@@ -40,7 +44,16 @@ export interface Place extends Model {
 }
 
 /** Text that is the same for two models with the same price. */
-export const modelKey = ({ product, diskSize }: Model): string => `${diskSize} ${product}`;
+export const modelKey = ({ product, diskSize, diskType = DEFAULT_DISK_TYPE, ipv4 = false }: Model): string =>
+  `${diskSize} ${diskType} ${ipv4 ? 'ipv4 ' : ''}${product}`;
+
+/** What an order of this spec asks for, as far as it decides about the price. */
+export const modelOf = ({ product, diskSize, diskType, ipv4 }: VirtualServerSpec): Model => ({
+  product,
+  diskSize,
+  diskType,
+  ipv4,
+});
 
 /** The record with what this read of its server says about the price. While the provider states none, the last one stays. */
 export function withPrice({ spec, status }: VirtualServer, record: Held, server: Server, now: number): Held {
@@ -87,13 +100,25 @@ function isShown(status: VirtualServer['status'], { identifier, owner }: ServerR
 /** The model and price of the object's server; undefined if not all of it is known. */
 export function pricedModel(object: VirtualServer, record = knownRecord(object)): PricedModel | undefined {
   const { product, specs, price } = object.status ?? {};
+  const further = furtherOf(object, record);
   if (hasReadServer(object) && product !== undefined && specs?.diskSize !== undefined && isPrice(price))
-    return { product, diskSize: specs.diskSize, price };
+    return { product, diskSize: specs.diskSize, ...further, price };
   const kept = recordedPrice(record);
   const isThere = record?.missingAt === undefined && record?.expiredAt === undefined && !isLetGo(object);
   if (!isThere || kept?.product === undefined || kept.diskSize === undefined || kept.amount === undefined)
     return undefined;
-  return { product: kept.product, diskSize: kept.diskSize, price: kept.amount };
+  return { product: kept.product, diskSize: kept.diskSize, ...further, price: kept.amount };
+}
+
+/** Besides what the server shows counts what was ordered: an address may be assigned late. Of an adopted server, nothing was. */
+function furtherOf(
+  { spec, status }: VirtualServer,
+  record: ServerRecord | undefined,
+): Pick<Model, 'diskType' | 'ipv4'> {
+  const ordered = record?.mode === 'adopt' ? undefined : spec;
+  const hasIpv4 = (status?.ipv4 ?? []).length > 0 || ordered?.ipv4 === true;
+  const diskType = status?.specs?.diskType ?? ordered?.diskType ?? DEFAULT_DISK_TYPE;
+  return { ...(diskType !== DEFAULT_DISK_TYPE && { diskType }), ...(hasIpv4 && { ipv4: true }) };
 }
 
 /**
@@ -122,15 +147,13 @@ export function placeOf(object: VirtualServer, record: ServerRecord | undefined)
       ? record !== undefined && isShown(status, record) && price === undefined
       : kept.unstatedSince !== undefined;
   const state = record?.missingAt === undefined ? (isUnstated ? 'unstated' : undefined) : 'gone';
-  const { product, diskSize } = spec;
   const { identifier } = record ?? {};
-  return { name: metadata.name, identifier, product, diskSize, price, state, teaches: pricedModel(object, record) };
+  return { name: metadata.name, identifier, ...modelOf(spec), price, state, teaches: pricedModel(object, record) };
 }
 
 /** The servers that the object reports, and that no object holds. What was ordered is what the object orders. */
 export function orphanPlacesOf({ metadata: { name }, spec }: VirtualServer, record: ServerRecord | undefined): Place[] {
-  const { product, diskSize } = spec;
-  return (record?.orphans ?? []).map(({ identifier }) => ({ name, identifier, product, diskSize, state: 'orphaned' }));
+  return (record?.orphans ?? []).map(({ identifier }) => ({ name, identifier, ...modelOf(spec), state: 'orphaned' }));
 }
 
 /** Enough for hourly prices. */

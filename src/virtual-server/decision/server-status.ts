@@ -2,6 +2,7 @@
 import type { TaskNumber } from '../../base/exact-numbers.ts';
 import {
   BOUNDS,
+  DEFAULT_DISK_TYPE,
   type VirtualServer,
   type VirtualServerSpec,
   type VirtualServerStatus,
@@ -98,7 +99,8 @@ export function drift(spec: VirtualServerSpec, status: VirtualServerStatus): str
   };
   compare('product', spec.product, status.product);
   compare('disk size', spec.diskSize, status.specs?.diskSize);
-  compare('disk type', 'ssd', status.specs?.diskType);
+  compare('disk type', spec.diskType ?? DEFAULT_DISK_TYPE, status.specs?.diskType);
+  if (spec.ipv4 === true && (status.ipv4 ?? []).length === 0) differences.push('it has no IPv4 address');
   return differences.length === 0 ? undefined : differences.join('; ');
 }
 

@@ -1,6 +1,6 @@
 /** Finds what is wrong with a spec before it is ordered: SSH keys, and what the provider's lists lack. Pure. */
 import { PRIVATE_KEY, keysProblem } from '../../api/public-key.ts';
-import type { VirtualServerSpec } from '../../api/virtual-server.ts';
+import { DEFAULT_DISK_TYPE, type VirtualServerSpec } from '../../api/virtual-server.ts';
 import { MAX_COMPARED, closest } from '../../base/similar.ts';
 import { cut } from '../../base/text.ts';
 import type { Catalog } from '../../provider/types.ts';
@@ -14,11 +14,15 @@ const NEAREST = 5;
 export function specProblem(spec: VirtualServerSpec, catalog: Catalog): string | undefined {
   const products = catalog.products.map((product) => product.code);
   const images = catalog.images.map((image) => image.name);
-  const sizes = catalog.diskSizes.ssd ?? [];
+  const { diskType = DEFAULT_DISK_TYPE } = spec;
+  const sizes = Object.hasOwn(catalog.diskSizes, diskType) ? catalog.diskSizes[diskType] : undefined;
+  const types = Object.keys(catalog.diskSizes);
   const problems = [
     unknownName('spec.product', spec.product, products),
     unknownName('spec.image', spec.image, images),
-    unknownSize('spec.diskSize', spec.diskSize, sizes),
+    sizes === undefined && spec.diskType !== undefined
+      ? unknownName('spec.diskType', diskType, types)
+      : unknownSize('spec.diskSize', spec.diskSize, sizes ?? []),
     keysProblem(spec),
   ].filter((problem) => problem !== undefined);
   return problems.length === 0 ? undefined : problems.join('; ');

@@ -200,8 +200,7 @@ export class ServerQuota {
     const others = this.#others(namespace, uid);
     const full = this.#fullByNumber(others) ?? this.#fullByPrice(namespace, others, wanted);
     if (full !== undefined) return full;
-    const { product, diskSize, name } = wanted;
-    this.#reserved.set(uid, { product, diskSize, name, namespace });
+    this.#reserved.set(uid, { ...wanted, namespace });
     return reservation;
   }
 
@@ -268,8 +267,8 @@ class LearnedPrices {
 
   set(uid: string, model: PricedModel | undefined): void {
     const before = this.#models.get(uid);
-    if (before?.price === model?.price && before?.product === model?.product && before?.diskSize === model?.diskSize)
-      return;
+    const keyOf = (one: Model | undefined): string | undefined => one && modelKey(one);
+    if (before?.price === model?.price && keyOf(before) === keyOf(model)) return;
     this.#prices.put(uid, model === undefined ? [] : [[modelKey(model), model.price]]);
     if (model === undefined) this.#models.delete(uid);
     else this.#models.set(uid, model);

@@ -86,7 +86,7 @@ describe('the examples', () => {
   it('let Argo CD delete no server without a confirmation', async () => {
     const texts = await Promise.all(examples.map(example));
     const servers = texts.flatMap(objectsIn).filter(({ kind }) => kind === SERVER_KIND || kind === SET_KIND);
-    expect(servers).toHaveLength(5);
+    expect(servers).toHaveLength(7);
     for (const { metadata } of servers) {
       // Argo CD 3.2 ignores these options of an Application; 3.6 does not.
       expect(metadata.annotations?.['argocd.argoproj.io/sync-options']).toBe('Prune=confirm,Delete=confirm');

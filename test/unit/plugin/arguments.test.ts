@@ -39,6 +39,9 @@ describe('a spec from flags', () => {
     diskSize: 1,
     sshKey: [SSH_KEY],
     sshKeyFrom: [],
+    ipv4: false,
+    forwardDns: false,
+    reverseDns: false,
     retain: false,
     protect: false,
   };
@@ -49,8 +52,18 @@ describe('a spec from flags', () => {
     [{ sshKeyFrom: ['UP/key'] }, '--ssh-key-from: must be the name of a Secret'],
     [{ ttl: '1h', expiresAt: '2099-01-01T00:00:00Z' }, '--expires-at, --ttl: set expiresAt or ttl, not both'],
     [{ ttl: '1h', retain: true }, '--retain, --ttl: expiresAt and ttl require deletionPolicy: Delete'],
+    [{ hostname: 'a_b' }, '--hostname: must be a DNS name'],
+    [{ storedUserData: '' }, '--stored-user-data: '],
     [{ sshKey: [] }, 'spec: set at least one SSH key'],
   ])('that is wrong (%j) names the flag', (more, error) => expect(check(more)).toThrow(error));
+
+  it('has the further fields of the order', () => {
+    const more = { ipv4: true, zone: 'lon', hostname: 'web.example.org', serverName: 'Shop', diskType: 'hdd' };
+    const dns = { forwardDns: true, reverseDns: true };
+    const spec = specFrom({ ...flags, ...more, ...dns, storedUserData: '12' });
+    expect(spec).toMatchObject({ ...more, forwardDNS: true, reverseDNS: true, storedUserData: '12' });
+    expect(Object.keys(specFrom(flags))).toEqual(['product', 'image', 'diskSize', 'sshKeys']);
+  });
 
   it('from a file names the file and the field', () => {
     const spec = specFrom({ ...flags, ttl: 'soon' });

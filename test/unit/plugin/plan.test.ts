@@ -85,6 +85,17 @@ describe('the plan for a server', () => {
     expect(verbOf(after, before)).toBe(verb);
   });
 
+  it('names user data without showing it', () => {
+    const [before, after] = ['#!/bin/sh\ntrue', '#!/bin/sh\nfalse'].map((userData) => web({ spec: { userData } })) as [
+      VirtualServer,
+      VirtualServer,
+    ];
+    const { detail } = outcomeOf(before, after, sceneOf([before]));
+    expect(detail).toContain('spec.userData');
+    expect(detail).not.toContain('#!');
+    expect(detail).toContain('orders VPSX4, disk 10240, user data');
+  });
+
   it.each([
     ['removes the delay', { deletionDelay: '24h' }, {}, 'cancel'],
     ['lifts the protection', { deletionProtection: true }, {}, 'cancel'],

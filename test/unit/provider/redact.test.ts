@@ -2,7 +2,7 @@
 import { inspect } from 'node:util';
 import { describe, expect, it } from 'vitest';
 import { excerpt } from '../../../src/provider/failure.ts';
-import { Redactor } from '../../../src/provider/redact.ts';
+import { hiding, Redactor } from '../../../src/provider/redact.ts';
 import type { ApiKey } from '../../../src/provider/types.ts';
 import { errorOf, providerFor, REQUEST, sessionFor, startRaw, startStub, order } from './stub-provider.ts';
 
@@ -32,6 +32,35 @@ function expectClean(error: unknown): void {
   for (const secret of FORBIDDEN) expect(exposed(error)).not.toContain(secret);
   expect((error as Error).message.length).toBeLessThanOrEqual(512);
 }
+
+describe('a text that is hidden', () => {
+  const data = '#cloud-config\nusers:\n  - name: deploy\n    passwd: "s3cr3t hash"\n';
+  const { clean } = hiding(new Redactor(KEY), data);
+
+  it.each([
+    ['whole', data],
+    ['in part', 'passwd: "s3cr3t hash"'],
+    ['as JSON', JSON.stringify({ user_data_string: data })],
+    ['as base64', Buffer.from(data).toString('base64')],
+    ['cut in the middle of a word', data.slice(30, 55)],
+  ])('is masked where a message quotes it %s', (_how, quoted) => {
+    const cleaned = clean(`Invalid user data: ${quoted} in line 1`);
+    expect(cleaned).toMatch(/^Invalid user data.*\*\*\*/);
+    expect(cleaned).toMatch(/line 1$/);
+    for (const part of ['s3cr3t', 'deploy', 'passwd', 'czNjcjN0']) expect(cleaned).not.toContain(part);
+  });
+
+  it('leaves other messages as they are, and keeps on masking the key', () => {
+    expect(clean('No host has room for this product')).toBe('No host has room for this product');
+    expect(clean(KEY.secret)).toBe('***');
+    expect(hiding(new Redactor(KEY), 'short').clean('short and long')).toBe('short and long');
+  });
+
+  it('does not reach a cause', () => {
+    const cause = hiding(new Redactor(KEY), data).cause(new Error(`odd: ${data}`));
+    expect(exposed(cause)).not.toContain('s3cr3t');
+  });
+});
 
 const ECHO = `key ${KEY.keyId} secret ${KEY.secret} basic ${BASIC} Bearer token-1 ${REQUEST['ssh_keys']}`;
 

@@ -42,6 +42,26 @@ describe('the price of a model', () => {
     expect(pricedModel(showing(status))).toBeUndefined();
   });
 
+  it('differs by disk type and IPv4 address', () => {
+    const objects = [
+      showing(),
+      showing({ specs: { diskSize: 10240, diskType: 'hdd' }, price: 2 }),
+      showing({ ipv4: ['192.0.2.1'], price: 7 }),
+    ];
+    expect([...pricesIn(objects).values()]).toEqual([
+      { product: 'VPSX4', diskSize: 10240, price: 4.5 },
+      { product: 'VPSX4', diskSize: 10240, diskType: 'hdd', price: 2 },
+      { product: 'VPSX4', diskSize: 10240, ipv4: true, price: 7 },
+    ]);
+  });
+
+  it('counts an ordered IPv4 address that the provider has not assigned yet, but claims nothing of an adopted server', () => {
+    const ordered = showing();
+    const object = { ...ordered, spec: { ...ordered.spec, ipv4: true, diskType: 'hdd' } };
+    expect(pricedModel(object)).toMatchObject({ diskType: 'hdd', ipv4: true });
+    expect(pricedModel(object, { ...HELD, mode: 'adopt' })).toEqual({ product: 'VPSX4', diskSize: 10240, price: 4.5 });
+  });
+
   it('is the highest of several', () => {
     const objects = [4.5, 9, 1].map((price) => showing({ price }));
     expect([...pricesIn([...objects, showing({ specs: { diskSize: 20480 } })]).values()]).toEqual([

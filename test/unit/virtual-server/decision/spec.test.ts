@@ -26,6 +26,11 @@ describe('specProblem', () => {
       changes: { diskSize: 11264 },
       problem: 'spec.diskSize 11264 is not offered; nearest valid values: 10240, 5120, 20480',
     },
+    {
+      reason: 'a disk type that is not listed',
+      changes: { diskType: 'hd' },
+      problem: 'spec.diskType "hd" is not offered; nearest valid values: ssd',
+    },
   ])('names the field and the nearest valid values: $reason', ({ changes, problem }) => {
     expect(specProblem({ ...spec, ...changes }, CATALOG)).toBe(problem);
   });
@@ -52,6 +57,15 @@ describe('specProblem', () => {
   it('calls values the nearest only if it has compared all', () => {
     const products = Array.from({ length: 3_000 }, (_, index) => ({ code: `VPSX${1_000 + index}` }));
     expect(specProblem(spec, { ...CATALOG, products })).toContain('is not offered; some valid values: VPSX');
+  });
+
+  it('compares the disk size with the sizes of the disk type', () => {
+    const catalog = { ...CATALOG, diskSizes: { ssd: [10240], hdd: [40960] } };
+    expect(specProblem({ ...spec, diskType: 'hdd', diskSize: 40960 }, catalog)).toBeUndefined();
+    expect(specProblem({ ...spec, diskType: 'hdd', diskSize: 10240 }, catalog)).toBe(
+      'spec.diskSize 10240 is not offered; nearest valid values: 40960',
+    );
+    expect(specProblem({ ...spec, diskType: 'constructor' }, catalog)).toContain('nearest valid values: ssd, hdd');
   });
 
   it('reports that the provider offers nothing', () => {

@@ -59,6 +59,14 @@ describe('the first order', () => {
     expect(stored).not.toHaveProperty('task');
   });
 
+  it('has the name that you choose in its place', async () => {
+    const { requests } = await visit(web({ spec: { ...web().spec, serverName: 'Shop' } }), {
+      ordersNamed: true,
+      answers: { named: accepted, task: creating },
+    });
+    expect(requests).toEqual([expect.objectContaining({ name: 'Shop' })]);
+  });
+
   it('is ready with two writes more, the last of which is the status', async () => {
     const first = await ordering(accepted);
     const ready = await next(first, NOW + MINUTE, {

@@ -1,0 +1,61 @@
+/** The fields of an order that may be left out, as public sources name them. */
+import type { Settings } from '../settings.ts';
+
+/** What an order asks for with them. */
+export interface Further {
+  diskType: string;
+  name: string | null;
+  ipv4: boolean;
+  /** Undefined: the provider chooses. */
+  zone: { name: string; code: string } | undefined;
+}
+
+const LONDON = { name: 'London', code: 'lon' };
+/** By the code in the order; `uk` contains the others. */
+const ZONES = new Map([
+  ['uk', LONDON],
+  ['lon', LONDON],
+  ['cam', { name: 'Cambridge', code: 'cam' }],
+]);
+
+/** The types of the fields that change nothing here. */
+const TYPES: Readonly<Record<string, readonly string[]>> = {
+  hostname: ['string'],
+  host_server: ['string'],
+  set_forward_dns: ['boolean'],
+  set_reverse_dns: ['boolean'],
+  extra_cores: ['number'],
+  extra_ram: ['number'],
+  user_data: ['string', 'number'],
+  user_data_string: ['string'],
+  cpu_mode: ['string'],
+  net_device: ['string'],
+  disk_bus: ['string'],
+  tablet: ['boolean'],
+};
+const FIELDS = new Set(['disk_type', 'ipv4', 'zone', ...Object.keys(TYPES)]);
+const NONE: Further = { diskType: 'ssd', name: null, ipv4: false, zone: undefined };
+
+/** What the order asks for, or the text of the 400. `known`: the fields that the API itself reads. */
+export function readFurther(
+  body: Readonly<Record<string, unknown>>,
+  known: readonly string[],
+  furtherFields: Settings['variants']['furtherFields'],
+): Further | string {
+  const given = Object.keys(body).filter((field) => !known.includes(field));
+  const refused = given.find((field) => furtherFields === 'refused' || (field !== 'name' && !FIELDS.has(field)));
+  if (refused !== undefined) return `Unknown parameter ${refused}`;
+  const { disk_type: diskType = NONE.diskType, name = null, ipv4 = false, zone } = body;
+  if (name !== null && typeof name !== 'string') return 'Invalid name';
+  if (furtherFields === 'ignored') return { ...NONE, name: known.includes('name') ? name : null };
+  if (typeof diskType !== 'string') return 'Invalid disk type';
+  if (typeof ipv4 !== 'boolean') return 'Invalid ipv4';
+  const place = ZONES.get(String(zone));
+  if (zone !== undefined && place === undefined) return 'Invalid zone';
+  const wrong = given.find((field) => TYPES[field]?.includes(typeof body[field]) === false);
+  if (wrong !== undefined) return `Invalid ${wrong}`;
+  const { user_data_string: userData = '#' } = body;
+  // As cloud-init knows its formats.
+  if (!/^(#|Content-Type:)/.test(String(userData))) return `Invalid user data: ${JSON.stringify(userData)}`;
+  return { diskType, name, ipv4, zone: place };
+}

@@ -1,0 +1,40 @@
+/** User data reaches the provider as it is, and nothing else: no status, record, Event or log line. */
+import { expect, it, vi } from 'vitest';
+import { virtualServer, withSpec } from '../../fixtures/virtual-server.ts';
+import { stalled } from '../support/creates.ts';
+import { orderIn, publicWorld, totals, WAYS } from '../support/public-service.ts';
+
+// The tests mostly wait.
+vi.setConfig({ maxConcurrency: 12 });
+
+const SECRET = 'correct-horse-battery';
+const USER_DATA = `#cloud-config\r\nwrite_files:\n  - path: /etc/motd\n    content: "ü — \\"${SECRET}\\" \u{1F512}"\n\n`;
+
+it.concurrent.for(WAYS)(
+  '%s: the provider gets it byte by byte, and it cannot be changed afterwards',
+  async (orders, context) => {
+    const world = await publicWorld(context, { orders });
+    await world.create(virtualServer('web', withSpec({ userData: USER_DATA })));
+    const ready = await world.waitForReason('web', 'Available', 'Ready');
+    const sent = world.simulator.ledger.creates()[0]?.body['user_data_string'];
+    expect(Buffer.from(String(sent))).toEqual(Buffer.from(USER_DATA));
+    const edit = world.patch('web', { spec: { userData: '#!/bin/sh\n' } });
+    await expect(edit).rejects.toThrow('spec.userData, which the order sent');
+    await expect(edit).rejects.not.toThrow(SECRET);
+    const { status, metadata } = ready;
+    const events = await world.events('web');
+    expect(JSON.stringify([status, metadata.annotations, events, world.log])).not.toContain(SECRET);
+  },
+);
+
+it.concurrent.for(WAYS)('%s: a provider that repeats it in a refusal is quoted without it', async (orders, context) => {
+  const world = await publicWorld(context, { orders });
+  const text = `Invalid user data: ${USER_DATA}, which is no cloud-config`;
+  world.simulator.faults.inject({ match: orderIn(orders), action: { kind: 'error', status: 400, text } });
+  await world.create(virtualServer('web', withSpec({ userData: USER_DATA })));
+  const parked = await world.waitForReason('web', 'CreateRejected', 'Stalled');
+  expect(stalled(parked).message).toMatch(/^Invalid user data: \*\*\*/);
+  const events = await world.events('web');
+  expect(JSON.stringify([parked.status, parked.metadata.annotations, events, world.log])).not.toContain(SECRET);
+  expect(totals(world)).toEqual({ ordered: 0, cancelled: 0, alive: 0 });
+});

@@ -1,0 +1,52 @@
+/** Fields of an order that few objects have, and that the provider may refuse. */
+import type { VirtualServerSpec } from '../../src/api/virtual-server.ts';
+import type { Random } from './random.ts';
+
+type Further = Partial<
+  Pick<
+    VirtualServerSpec,
+    | 'ipv4'
+    | 'zone'
+    | 'hostname'
+    | 'serverName'
+    | 'diskType'
+    | 'forwardDNS'
+    | 'reverseDNS'
+    | 'storedUserData'
+    | 'userData'
+  >
+>;
+
+/** Share of the objects, 0 to 1, that have some of the fields. */
+const WITH_FIELDS = 0.3;
+
+/** The provider refuses the last one, and repeats it. */
+const FORMATS = ['#cloud-config\n', '#cloud-config\n', ''];
+/** In all user data, and in nothing else. */
+export const USER_DATA_MARK = 'mark-of-the-user-data';
+
+export function drawFurther(random: Random): Further {
+  if (!random.chance(WITH_FIELDS)) return {};
+  return {
+    ...(random.chance(0.4) && { ipv4: random.chance(0.8) }),
+    ...(random.chance(0.3) && { zone: random.pick(['lon', 'cam', 'uk']) }),
+    ...(random.chance(0.2) && { hostname: 'web.example.org', forwardDNS: true, reverseDNS: random.chance(0.5) }),
+    ...(random.chance(0.2) && { serverName: `Shop ${random.int(1, 9)}` }),
+    ...(random.chance(0.3) && { diskType: random.pick(['ssd', 'hdd']) }),
+    ...(random.chance(0.4) &&
+      random.pick([{ storedUserData: 'base' }, { userData: `${random.pick(FORMATS)}hostname: ${USER_DATA_MARK}\n` }])),
+  };
+}
+
+/** None of the fields: what people change after the provider has refused one. */
+export const NO_FURTHER: { [F in keyof Required<Further>]: undefined } = {
+  ipv4: undefined,
+  zone: undefined,
+  hostname: undefined,
+  serverName: undefined,
+  diskType: undefined,
+  forwardDNS: undefined,
+  reverseDNS: undefined,
+  storedUserData: undefined,
+  userData: undefined,
+};
