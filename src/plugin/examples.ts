@@ -40,7 +40,7 @@ const EXAMPLES: Record<string, readonly string[]> = {
   new: ['new web > web.yaml', 'new web --product VPSX4 --ttl 72h --apply', 'new web --set --replicas 3 > set.yaml'],
   adopt: ['adopt web vs1001', 'adopt --from-record --all --dry-run', 'adopt -f servers.csv'],
   'start-over': ['start-over web'],
-  resolve: ['resolve web --not-created', 'resolve web --adopt vs1001'],
+  resolve: ['resolve web', 'resolve web --not-created', 'resolve web --adopt vs1001'],
   cost: ['cost -A'],
   orphans: ['orphans', 'orphans -A -o json'],
   logs: ['logs web --since 1h', 'logs set/web --follow'],

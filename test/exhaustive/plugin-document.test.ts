@@ -13,7 +13,7 @@ import { startKubelet } from '../integration/support/kubelet.ts';
 import { createPlugin, noTerminal, usePlugin, type Plugin } from '../integration/support/plugin.ts';
 import { readyServer } from '../integration/support/records.ts';
 import { createSetWorld, useSets, type SetWorld } from '../integration/support/set-world.ts';
-import { createWorld, type World } from '../integration/support/world.ts';
+import { createWorld, type World, type WorldOptions } from '../integration/support/world.ts';
 
 const page = await readFile(join(import.meta.dirname, '../../docs/reference/kubectl-plugin.md'), 'utf8');
 const folder = usePlugin();
@@ -31,8 +31,10 @@ function commandWith(heading: string, text: string): string {
 }
 
 /** A world with a plugin whose home has an SSH key, and with an `ssh` that only prints its arguments. */
-async function createReader(): Promise<{ world: World; plugin: Plugin; type: (command: string) => Promise<string> }> {
-  const world = await createWorld();
+async function createReader(
+  options?: WorldOptions,
+): Promise<{ world: World; plugin: Plugin; type: (command: string) => Promise<string> }> {
+  const world = await createWorld(options);
   const plugin = await createPlugin(folder(), world.namespace);
   return { world, plugin, type: await typing(plugin) };
 }
@@ -80,6 +82,14 @@ async function rollOut(world: SetWorld): Promise<void> {
     },
   });
   await world.reconcile();
+}
+
+/** A catalog that lists the account's servers. */
+async function createListingCatalog(type: (command: string) => Promise<string>): Promise<void> {
+  const spec = { listServers: true };
+  const catalog = { apiVersion: API_VERSION, kind: CATALOG_KIND, metadata: { name: 'catalog' }, spec };
+  await type(`echo '${JSON.stringify(catalog)}' | kubectl apply -f -`);
+  await type('kubectl wait --for=condition=Ready vpscat/catalog');
 }
 
 describe('docs/reference/kubectl-plugin.md', () => {
@@ -303,7 +313,7 @@ describe('docs/reference/kubectl-plugin.md', () => {
       'ssh, scp and console': 6,
       'ssh-config and inventory': 4,
       'catalog and new': 6,
-      'resolve and adopt': 8,
+      'resolve and adopt': 9,
       'start-over': 2,
       cost: 1,
       orphans: 1,
@@ -398,6 +408,15 @@ describe.skipIf(noTerminal !== undefined)('docs/reference/kubectl-plugin.md, int
     const { world, plugin } = await createReader();
     await lostOrder(world, 'web', true);
     await answer(plugin, commandWith('resolve and adopt', '--adopt'), [YES]);
+    const { status } = await world.waitForReason('web', 'Available', 'Ready');
+    expect(status?.identifier).toBe(world.simulator.ledger.creates()[0]?.identifier);
+  });
+
+  it('finds the server of a lost order', async () => {
+    const { world, plugin, type } = await createReader({ simulator: { api: 'public' }, flags: ['--orders=anonymous'] });
+    await createListingCatalog(type);
+    await lostOrder(world, 'web', true);
+    await answer(plugin, commandWith('resolve and adopt', 'looks in the list'), [YES]);
     const { status } = await world.waitForReason('web', 'Available', 'Ready');
     expect(status?.identifier).toBe(world.simulator.ledger.creates()[0]?.identifier);
   });

@@ -40,7 +40,7 @@ export async function unheldServers({ cluster }: Context, allNamespaces: boolean
 }
 
 /** The operator has compared the list with the objects of all namespaces, which you need not be allowed to read. */
-async function objectsOf(cluster: Context['cluster'], allNamespaces: boolean): Promise<VirtualServer[]> {
+export async function objectsOf(cluster: Context['cluster'], allNamespaces: boolean): Promise<VirtualServer[]> {
   if (allNamespaces) return cluster.list(true);
   return cluster.list(true).catch((error: unknown) => {
     if (!(error instanceof CommandError)) throw error;
