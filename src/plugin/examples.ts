@@ -41,6 +41,7 @@ const EXAMPLES: Record<string, readonly string[]> = {
   adopt: ['adopt web vs1001', 'adopt --from-record --all --dry-run', 'adopt -f servers.csv'],
   'start-over': ['start-over web'],
   resolve: ['resolve web', 'resolve web --not-created', 'resolve web --adopt vs1001'],
+  import: ['import --all > servers.yaml', 'import vs1001 vs1002'],
   cost: ['cost -A'],
   orphans: ['orphans', 'orphans -A -o json'],
   logs: ['logs web --since 1h', 'logs set/web --follow'],

@@ -33,7 +33,7 @@ import { addOperator } from './operator-program.ts';
 import { groupCommands } from './help-groups.ts';
 import { addNew } from './new-program.ts';
 import { addSshHosts } from './ssh-hosts-program.ts';
-import { addOrphans } from './orphans-program.ts';
+import { addImport, addOrphans } from './orphans-program.ts';
 import { addPlan } from './plan-program.ts';
 import { addRollout, type Run } from './rollout-program.ts';
 import { ORDERS } from './overview.ts';
@@ -282,6 +282,7 @@ export function createProgram({ terminal, version, exitWith }: ProgramOptions): 
       run(command, (context) => showCost(context, allNamespaces)),
     );
   addOrphans(program, run, exitWith);
+  addImport(program, run);
   addReplace(program, run);
   addUndelete(program, run);
   addRollout(program, run);

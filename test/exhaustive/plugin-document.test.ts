@@ -296,6 +296,26 @@ describe('docs/reference/kubectl-plugin.md', () => {
     expect(await type(commandWith('cost', 'vps cost'))).toMatch(new RegExp(`^${world.namespace} +1 +1018.00`, 'm'));
   });
 
+  it("lists servers that no object holds like the document's example, and imports them", async () => {
+    const { world, plugin, type } = await createReader({ simulator: { api: 'public' } });
+    const { metadata, status } = await readyServer(world, 'web', withSpec({ deletionPolicy: 'Retain' }));
+    await world.delete('web');
+    await world.waitGone('web');
+    await createListingCatalog(type);
+    const generic = (text: string): string =>
+      steady(text)
+        .replaceAll(status?.identifier ?? '', 'vs1001')
+        .replaceAll(world.namespace, 'default')
+        .replaceAll(metadata.uid.slice(0, 8), '1f0c2b7a')
+        .replaceAll(/(?<=\S) {2,}/g, ' ');
+    const [listing, importing] = [typedBelow('orphans'), typedBelow('import')].map(([first]) => first);
+    const listed = await plugin.shell(`${listing?.command ?? ''} 2>&1`);
+    expect([listed.code, generic(listed.stdout)]).toEqual([1, generic(listing?.shown ?? '')]);
+    expect(generic(await type(`{ ${importing?.command ?? ''}\n} 2>&1`))).toBe(generic(importing?.shown ?? ''));
+    const manifest = blocksOf(page, 'import').find(({ language }) => language === 'yaml');
+    expect(generic(await type('cat servers.yaml'))).toBe(generic(manifest?.text ?? ''));
+  });
+
   it('contains only commands that these tests type', () => {
     const headings = [...page.matchAll(/^## (.*)$/gm)].map(([, heading = '']) => heading);
     const typed = headings.map((heading) => [heading, typedBelow(heading).length]).filter(([, count]) => count !== 0);
@@ -317,6 +337,7 @@ describe('docs/reference/kubectl-plugin.md', () => {
       'start-over': 2,
       cost: 1,
       orphans: 1,
+      import: 1,
       plan: 3,
       logs: 2,
       doctor: 1,

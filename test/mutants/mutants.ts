@@ -3683,4 +3683,32 @@ export const MUTANTS: Mutant[] = [
     replace: 'Date.parse(attemptedAt) + 0 * ORDER_MS',
     tests: ['--project', 'unit', 'test/unit/plugin/lost-order.test.ts'],
   },
+  {
+    name: 'makes the plugin import a server under the name of an object that exists',
+    file: 'src/plugin/import-manifests.ts',
+    find: 'const used = new Set(taken);',
+    replace: 'const used = new Set([...taken].slice(0, 0));',
+    tests: ['--project', 'unit', 'test/unit/plugin/import-manifests.test.ts'],
+  },
+  {
+    name: 'makes the plugin import a server that ends with its object',
+    file: 'src/plugin/import-manifests.ts',
+    find: 'deletionPolicy: Retain',
+    replace: 'deletionPolicy: Delete',
+    tests: ['--project', 'unit', 'test/unit/plugin/import-manifests.test.ts'],
+  },
+  {
+    name: 'makes the plugin import a server without the annotation adopt',
+    file: 'src/plugin/import-manifests.ts',
+    find: 'annotations: { [ADOPT_ANNOTATION]: identifier }',
+    replace: 'annotations: { [`${ADOPT_ANNOTATION}ed`]: identifier }',
+    tests: ['--project', 'unit', 'test/unit/plugin/import-manifests.test.ts'],
+  },
+  {
+    name: 'makes the plugin import a server that an object may hold',
+    file: 'src/plugin/commands/import.ts',
+    find: "if (found?.state === 'Orphaned') return found;",
+    replace: 'if (found !== undefined) return found;',
+    tests: ['--project', 'integration', 'test/integration/plugin/import.test.ts'],
+  },
 ];

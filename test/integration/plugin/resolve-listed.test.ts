@@ -1,7 +1,7 @@
 /** `kubectl vps resolve` without an answer, with the list of servers of the public service. */
 import { expect, it, type TestContext } from 'vitest';
-import { API_VERSION, CATALOG_KIND, CATALOG_PLURAL } from '../../../src/api/names.ts';
 import { lostOrder, sent } from '../support/creates.ts';
+import { createListing } from '../support/listing.ts';
 import { createPlugin, noTerminal, usePlugin, type Plugin } from '../support/plugin.ts';
 import { publicWorld, totals } from '../support/public-service.ts';
 import type { World } from '../support/world.ts';
@@ -9,15 +9,9 @@ import type { World } from '../support/world.ts';
 const folder = usePlugin();
 
 /** An order that got no answer; `created`: the provider has acted on it. */
-async function lost(
-  context: TestContext,
-  created: boolean,
-  spec: object = { listServers: true },
-): Promise<{ world: World; plugin: Plugin }> {
+async function lost(context: TestContext, created: boolean, spec?: object): Promise<{ world: World; plugin: Plugin }> {
   const world = await publicWorld(context, { orders: 'anonymous' });
-  const path = `/apis/${API_VERSION}/namespaces/${world.namespace}/${CATALOG_PLURAL}`;
-  const body = { apiVersion: API_VERSION, kind: CATALOG_KIND, metadata: { name: 'catalog' }, spec };
-  await world.http.call({ method: 'POST', path, body });
+  await createListing(world, spec);
   await lostOrder(world, 'web', created);
   return { world, plugin: await createPlugin(folder(), world.namespace) };
 }

@@ -211,6 +211,8 @@ function spelled(call: string, { simulator, namespace }: World): Spelled {
     case 'orphans':
       // Here, no catalog lists servers.
       return { codes: [ORPHANS_EXIT.unknown] };
+    case 'import':
+      return { codes: [EXIT.failed] };
     case 'login':
       return { before: `printf '%s\\n' '${simulator.keyId}' '${simulator.secret}' |`, flags: '--yes' };
     case 'new':
@@ -267,7 +269,7 @@ it.each(rows)('needs what the page lists: $what', async (row) => {
   }
   const all = [...row.needed, ...row.useful].sort();
   // These ask for the servers of all namespaces first.
-  const refused = /plan|orphans|resolve lost`/.test(row.what) ? ['list virtualservers'] : [];
+  const refused = /plan|orphans|import|resolve lost`/.test(row.what) ? ['list virtualservers'] : [];
   expect(await as('all', all)).toEqual({ failures: [], allowed: all, refused });
 });
 
