@@ -159,12 +159,11 @@ function absence(
       `the list has denied ${what} since ${timestamp(request.since)}, more than an hour after the order began. ${account} Then run:`,
       [`${call} --not-created`],
     );
-  const wait = Number.isFinite(from)
-    ? `run the same command again ${inTime(from - now())}`
-    : 'look in the control panel';
+  const when = Number.isFinite(from) ? `; the list can prove it ${inTime(from - now())} at the earliest` : '';
   return new CommandError(
     EXIT.failed,
-    `the list does not have ${what}, which does not prove yet that there is none: ${wait}`,
+    `the list does not have ${what}, which does not prove yet that there is none: a server that is being created may be missing. ` +
+      `Run the same command again later${when}`,
     [call],
   );
 }

@@ -20,3 +20,9 @@ export async function readAgain(world: World, request: string, spec: object = {}
   const handled = async () => ((await world.http.call({ path })) as ServerCatalog).status?.lastHandledReconcileAt;
   await world.until(async () => (await handled()) === request, 'the operator reads the catalog');
 }
+
+/** Waits until no server of the provider is being created: its list has only those that are ready. */
+export async function untilListed(world: World): Promise<void> {
+  const servers = () => world.simulator.aliveServers();
+  await world.until(() => servers().every(({ state }) => state === 'running'), 'the end of the creation');
+}
