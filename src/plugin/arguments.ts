@@ -14,6 +14,9 @@ export const SERVER_OR_SET = {
   description: 'NAME of a VirtualServer, or set/NAME of a VirtualServerSet',
 };
 
+/** Servers that a ServerCatalog lists and no object holds. */
+export const UNHELD = { name: 'identifier', description: "the provider's identifiers of servers" };
+
 /** A local path, or one on a server. */
 export const PATH = { name: 'path', description: 'files; those of the server as NAME:PATH' };
 

@@ -4,10 +4,11 @@ import { CATALOG_PLURAL } from '../api/names.ts';
 import type { ServerCatalog } from '../api/server-catalog.ts';
 import { DEFAULT_DISK_TYPE } from '../api/virtual-server.ts';
 import { contextNames } from '../kube/config.ts';
-import { NAME, PATH, SERVER_OR_SET, SET } from './arguments.ts';
+import { UNHELD, NAME, PATH, SERVER_OR_SET, SET } from './arguments.ts';
 import { memoryText } from './catalogs.ts';
 import { ClusterView } from './cluster.ts';
 import { LIST_FORMATS } from './commands/list.ts';
+import { unheldIn } from './orphans.ts';
 import { conditionOf, NOT_REPORTED, type Reported } from './readiness.ts';
 import { isPlain } from '../base/text.ts';
 
@@ -112,6 +113,11 @@ async function namesFor(argument: string | undefined, cluster: ClusterView): Pro
   if (argument === NAME.name) return named(await cluster.list(false));
   if (argument === PATH.name) return named(await cluster.list(false), (name) => `${name}:`);
   if (argument === SET.name) return named(await cluster.listSets());
+  if (argument === UNHELD.name) {
+    const catalogs = (await cluster.listOf(CATALOG_PLURAL)) as ServerCatalog[];
+    const { servers } = unheldIn(catalogs, await cluster.list(false));
+    return servers.map(({ identifier, name }) => ({ word: identifier, about: name }));
+  }
   if (argument !== SERVER_OR_SET.name) return [];
   const servers = named(await cluster.list(false));
   // The user may have no right to read sets.

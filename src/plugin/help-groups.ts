@@ -8,7 +8,7 @@ const GROUPS: readonly (readonly [heading: string, commands: readonly string[]])
     ['new', 'pause', 'resume', 'reconcile', 'protect', 'unprotect', 'extend', 'replace', 'rollout', 'cancel'],
   ],
   ['Log in:', ['ssh', 'scp', 'console', 'ssh-config', 'inventory']],
-  ['Plan and undo:', ['plan', 'undelete', 'resolve', 'adopt', 'start-over']],
+  ['Plan and undo:', ['plan', 'undelete', 'resolve', 'adopt', 'import', 'start-over']],
   ['Set up:', ['login', 'logout', 'doctor']],
 ];
 const ORDER = GROUPS.flatMap(([, names]) => names);

@@ -1,6 +1,7 @@
-/** The arguments and flags of `kubectl vps orphans`. */
+/** The arguments and flags of `kubectl vps orphans` and `import`. */
 import { CommanderError, type Command } from 'commander';
-import { outputOption } from './arguments.ts';
+import { UNHELD, nameOfA, outputOption } from './arguments.ts';
+import { importServers, type ImportOptions } from './commands/import.ts';
 import { ORPHANS_EXIT, showOrphans } from './commands/orphans.ts';
 import { CommandError, EXIT } from './failure.ts';
 import type { Run } from './rollout-program.ts';
@@ -18,6 +19,18 @@ export function addOrphans(program: Command, run: Run, exitWith: (code: number) 
         throw untold(error);
       }
     });
+}
+
+export function addImport(program: Command, run: Run): void {
+  program
+    .command('import')
+    .description('write manifests that adopt servers that no object holds, for you to review')
+    .argument(`[${UNHELD.name}...]`, UNHELD.description)
+    .option('--all', 'import every orphaned server of the namespace', false)
+    .option('--secret <name>', 'only servers of this Secret with an API key', nameOfA('Secret'))
+    .action((identifiers: string[], options: ImportOptions, command: Command) =>
+      run(command, (context) => importServers(context, identifiers, options)),
+    );
 }
 
 /** So that 1 can only mean orphans. */

@@ -16,6 +16,7 @@ import {
 import { adoptFromRecord, type FromRecordOptions } from './commands/adopt-from-record.ts';
 import { showCatalog } from './commands/catalog.ts';
 import { showCost } from './commands/cost.ts';
+import { findLost } from './commands/find-lost.ts';
 import { list, LIST_FORMATS, listFormat, type ListOptions } from './commands/list.ts';
 import { adoptListed, startOver, type ListedOptions } from './commands/listed.ts';
 import { adoptServer, resolveAdopt, resolveGone, resolveNotCreated } from './commands/resolve.ts';
@@ -32,7 +33,7 @@ import { addOperator } from './operator-program.ts';
 import { groupCommands } from './help-groups.ts';
 import { addNew } from './new-program.ts';
 import { addSshHosts } from './ssh-hosts-program.ts';
-import { addOrphans } from './orphans-program.ts';
+import { addImport, addOrphans } from './orphans-program.ts';
 import { addPlan } from './plan-program.ts';
 import { addRollout, type Run } from './rollout-program.ts';
 import { ORDERS } from './overview.ts';
@@ -262,7 +263,7 @@ export function createProgram({ terminal, version, exitWith }: ProgramOptions): 
 
   program
     .command('resolve')
-    .description('tell the operator what happened to an order or a server that it cannot see')
+    .description('tell the operator what happened to an order or a server that it cannot see, or look for the server')
     .argument(`<${NAME.name}>`, NAME.description)
     .option('--not-created', 'you checked: the order created no server', false)
     .option('--adopt <identifier>', 'you checked: the order created this server', identifierOf)
@@ -281,6 +282,7 @@ export function createProgram({ terminal, version, exitWith }: ProgramOptions): 
       run(command, (context) => showCost(context, allNamespaces)),
     );
   addOrphans(program, run, exitWith);
+  addImport(program, run);
   addReplace(program, run);
   addUndelete(program, run);
   addRollout(program, run);
@@ -328,7 +330,9 @@ async function resolve(
   name: string,
   { notCreated, adopt: identifier, gone, yes }: Resolution,
 ): Promise<void> {
-  if ([notCreated, identifier !== undefined, gone].filter(Boolean).length !== 1) {
+  const given = [notCreated, identifier !== undefined, gone].filter(Boolean).length;
+  if (given === 0) return findLost(context, name, yes);
+  if (given > 1) {
     throw new CommandError(EXIT.usage, 'pass exactly one of --not-created, --adopt IDENTIFIER and --gone');
   }
   if (identifier !== undefined) await resolveAdopt(context, name, identifier, yes);

@@ -10,10 +10,11 @@ import { SSH_KEY, virtualServer, withAnnotations, withSpec, type Manifest } from
 import { lostOrder } from '../integration/support/creates.ts';
 import { blocksOf, patternOf, steady, typedIn } from '../integration/support/document.ts';
 import { startKubelet } from '../integration/support/kubelet.ts';
+import { untilListed } from '../integration/support/listing.ts';
 import { createPlugin, noTerminal, usePlugin, type Plugin } from '../integration/support/plugin.ts';
 import { readyServer } from '../integration/support/records.ts';
 import { createSetWorld, useSets, type SetWorld } from '../integration/support/set-world.ts';
-import { createWorld, type World } from '../integration/support/world.ts';
+import { createWorld, type World, type WorldOptions } from '../integration/support/world.ts';
 
 const page = await readFile(join(import.meta.dirname, '../../docs/reference/kubectl-plugin.md'), 'utf8');
 const folder = usePlugin();
@@ -31,8 +32,10 @@ function commandWith(heading: string, text: string): string {
 }
 
 /** A world with a plugin whose home has an SSH key, and with an `ssh` that only prints its arguments. */
-async function createReader(): Promise<{ world: World; plugin: Plugin; type: (command: string) => Promise<string> }> {
-  const world = await createWorld();
+async function createReader(
+  options?: WorldOptions,
+): Promise<{ world: World; plugin: Plugin; type: (command: string) => Promise<string> }> {
+  const world = await createWorld(options);
   const plugin = await createPlugin(folder(), world.namespace);
   return { world, plugin, type: await typing(plugin) };
 }
@@ -80,6 +83,14 @@ async function rollOut(world: SetWorld): Promise<void> {
     },
   });
   await world.reconcile();
+}
+
+/** A catalog that lists the account's servers. */
+async function createListingCatalog(type: (command: string) => Promise<string>): Promise<void> {
+  const spec = { listServers: true };
+  const catalog = { apiVersion: API_VERSION, kind: CATALOG_KIND, metadata: { name: 'catalog' }, spec };
+  await type(`echo '${JSON.stringify(catalog)}' | kubectl apply -f -`);
+  await type('kubectl wait --for=condition=Ready vpscat/catalog');
 }
 
 describe('docs/reference/kubectl-plugin.md', () => {
@@ -286,6 +297,26 @@ describe('docs/reference/kubectl-plugin.md', () => {
     expect(await type(commandWith('cost', 'vps cost'))).toMatch(new RegExp(`^${world.namespace} +1 +1018.00`, 'm'));
   });
 
+  it("lists servers that no object holds like the document's example, and imports them", async () => {
+    const { world, plugin, type } = await createReader({ simulator: { api: 'public' } });
+    const { metadata, status } = await readyServer(world, 'web', withSpec({ deletionPolicy: 'Retain' }));
+    await world.delete('web');
+    await world.waitGone('web');
+    await createListingCatalog(type);
+    const generic = (text: string): string =>
+      steady(text)
+        .replaceAll(status?.identifier ?? '', 'vs1001')
+        .replaceAll(world.namespace, 'default')
+        .replaceAll(metadata.uid.slice(0, 8), '1f0c2b7a')
+        .replaceAll(/(?<=\S) {2,}/g, ' ');
+    const [listing, importing] = [typedBelow('orphans'), typedBelow('import')].map(([first]) => first);
+    const listed = await plugin.shell(`${listing?.command ?? ''} 2>&1`);
+    expect([listed.code, generic(listed.stdout)]).toEqual([1, generic(listing?.shown ?? '')]);
+    expect(generic(await type(`{ ${importing?.command ?? ''}\n} 2>&1`))).toBe(generic(importing?.shown ?? ''));
+    const manifest = blocksOf(page, 'import').find(({ language }) => language === 'yaml');
+    expect(generic(await type('cat servers.yaml'))).toBe(generic(manifest?.text ?? ''));
+  });
+
   it('contains only commands that these tests type', () => {
     const headings = [...page.matchAll(/^## (.*)$/gm)].map(([, heading = '']) => heading);
     const typed = headings.map((heading) => [heading, typedBelow(heading).length]).filter(([, count]) => count !== 0);
@@ -303,10 +334,11 @@ describe('docs/reference/kubectl-plugin.md', () => {
       'ssh, scp and console': 6,
       'ssh-config and inventory': 4,
       'catalog and new': 6,
-      'resolve and adopt': 8,
+      'resolve and adopt': 9,
       'start-over': 2,
       cost: 1,
       orphans: 1,
+      import: 1,
       plan: 3,
       logs: 2,
       doctor: 1,
@@ -398,6 +430,16 @@ describe.skipIf(noTerminal !== undefined)('docs/reference/kubectl-plugin.md, int
     const { world, plugin } = await createReader();
     await lostOrder(world, 'web', true);
     await answer(plugin, commandWith('resolve and adopt', '--adopt'), [YES]);
+    const { status } = await world.waitForReason('web', 'Available', 'Ready');
+    expect(status?.identifier).toBe(world.simulator.ledger.creates()[0]?.identifier);
+  });
+
+  it('finds the server of a lost order', async () => {
+    const { world, plugin, type } = await createReader({ simulator: { api: 'public' }, flags: ['--orders=anonymous'] });
+    await createListingCatalog(type);
+    await lostOrder(world, 'web', true);
+    await untilListed(world);
+    await answer(plugin, commandWith('resolve and adopt', 'looks in the list'), [YES]);
     const { status } = await world.waitForReason('web', 'Available', 'Ready');
     expect(status?.identifier).toBe(world.simulator.ledger.creates()[0]?.identifier);
   });

@@ -4,6 +4,7 @@ import { beforeAll, describe, expect, it } from 'vitest';
 import { REASONS, SET_REASONS } from '../../src/api/conditions.ts';
 import { DASHBOARD_FILE } from '../../tools/dashboard/main.ts';
 import type { Dashboard, Panel } from '../../tools/dashboard/grafana.ts';
+import { createListing } from '../integration/support/listing.ts';
 import { readyServer } from '../integration/support/records.ts';
 import { spawnOperator } from '../integration/support/process.ts';
 import { pageUrl, scrape, type Sample } from '../integration/support/scrape.ts';
@@ -26,6 +27,7 @@ const KNOWN: Readonly<Record<string, readonly string[]>> = {
   'vps_operator_sets ready': ['True', 'False', 'Unknown'],
   'vps_operator_set_status_replicas object_namespace': ['default'],
   'vps_operator_set_min_available object_namespace': ['default'],
+  'vps_operator_catalog_servers object_namespace': ['team'],
 };
 
 let samples: Sample[];
@@ -34,18 +36,19 @@ beforeAll(async () => {
   await buildPromql();
 }, BUILD_MS);
 
-/** Samples of an operator that leads, has ordered one server, and keeps one set, which wants none. */
+/** Samples of an operator that leads, has ordered one server, lists it, and keeps one set, which wants none. */
 async function realSamples(): Promise<Sample[]> {
-  const world = await createWorld({ operator: false });
+  const world = await createWorld({ operator: false, simulator: { api: 'public' } });
   spawnOperator(world, ['--metrics-bind-address=127.0.0.1:0']);
   const url = await pageUrl(world, '/metrics');
   await readyServer(world, 'web');
+  await createListing(world);
   await createSet(world, { replicas: 0 });
   // The operator counts from its cache, which may see the Ready server later than the test.
   let running: Sample[] = [];
   const counts = async (): Promise<string[]> =>
     (running = (await scrape(url)).flatMap((family) => family.samples)).map(({ name }) => name);
-  const wanted = ['vps_operator_namespace_servers', 'vps_operator_set_spec_replicas'];
+  const wanted = ['vps_operator_namespace_servers', 'vps_operator_set_spec_replicas', 'vps_operator_catalog_servers'];
   await expect.poll(counts).toEqual(expect.arrayContaining(wanted));
   return running;
 }

@@ -29,7 +29,7 @@ export async function showOrphans(context: Context, allNamespaces: boolean): Pro
     const header = ['IDENTIFIER', 'NAME', 'PRODUCT', 'STATE', 'UNHELD FOR'];
     print(context, columns(allNamespaces ? ['NAMESPACE', ...header] : header, rows));
   }
-  tell(context, remarks(found, context.cluster.where));
+  tell(context, remarks(found, context.cluster.where, allNamespaces));
   if (servers.some(({ state }) => state === 'Orphaned')) return ORPHANS_EXIT.some;
   return servers.length > 0 || unknown.length > 0 ? ORPHANS_EXIT.unknown : ORPHANS_EXIT.none;
 }
@@ -40,7 +40,7 @@ export async function unheldServers({ cluster }: Context, allNamespaces: boolean
 }
 
 /** The operator has compared the list with the objects of all namespaces, which you need not be allowed to read. */
-async function objectsOf(cluster: Context['cluster'], allNamespaces: boolean): Promise<VirtualServer[]> {
+export async function objectsOf(cluster: Context['cluster'], allNamespaces: boolean): Promise<VirtualServer[]> {
   if (allNamespaces) return cluster.list(true);
   return cluster.list(true).catch((error: unknown) => {
     if (!(error instanceof CommandError)) throw error;
@@ -48,14 +48,20 @@ async function objectsOf(cluster: Context['cluster'], allNamespaces: boolean): P
   });
 }
 
-function remarks({ servers, unknown }: UnheldServers, where: string): string[] {
+export const readAgainCommand = (where: string): string =>
+  `kubectl annotate --overwrite ${CATALOG_SHORT_NAME}${where} --all ${RECONCILE_AT_ANNOTATION}="$(date)"   # reads the lists again`;
+
+function remarks({ servers, unknown }: UnheldServers, where: string, allNamespaces: boolean): string[] {
   const unclear = servers.filter(({ state }) => state === 'Unclear').length;
   const orphaned = servers.length - unclear;
-  const again = `kubectl annotate --overwrite ${CATALOG_SHORT_NAME}${where} --all ${RECONCILE_AT_ANNOTATION}="$(date)"   # reads the lists again`;
   return [
     ...(orphaned > 0 ? [`${plural(orphaned, 'server')} that you pay for, and that no object holds`] : []),
+    // It writes manifests for one namespace.
+    ...(orphaned > 0 && !allNamespaces
+      ? [`kubectl vps import --all${where} > servers.yaml   # manifests that adopt them`]
+      : []),
     ...(unclear > 0 ? [`${plural(unclear, 'server')} that an object may hold, such as one whose order is open`] : []),
     ...unknown.map((why) => `cannot tell whether there are more: ${why}`),
-    ...(servers.length + unknown.length === 0 ? ['no server without an object'] : [again]),
+    ...(servers.length + unknown.length === 0 ? ['no server without an object'] : [readAgainCommand(where)]),
   ];
 }

@@ -14,7 +14,7 @@ import { requestText } from '../requested.ts';
 export async function resolveNotCreated(context: Context, name: string, yes: boolean): Promise<void> {
   const { cluster } = context;
   const object = await cluster.get(name);
-  const { attempt } = openOrder(object, context);
+  const { attempt } = requireOpenOrder(object, context);
   tell(context, known(object));
   const named = object.metadata.annotations?.[ADOPT_ANNOTATION];
   const removal = named === undefined ? '' : ` This also removes the annotation ${ADOPT_ANNOTATION}=${clean(named)}.`;
@@ -32,7 +32,7 @@ export async function resolveNotCreated(context: Context, name: string, yes: boo
 export async function resolveAdopt(context: Context, name: string, identifier: string, yes: boolean): Promise<void> {
   requireIdentifier(identifier);
   const object = await context.cluster.get(name);
-  openOrder(object, context);
+  requireOpenOrder(object, context);
   await take(context, object, identifier, yes);
 }
 
@@ -56,7 +56,7 @@ export async function adoptServer(context: Context, name: string, identifier: st
   requireIdentifier(identifier);
   const object = await context.cluster.get(name);
   // Adopting drops the order: if the order still completed, its server would belong to no object.
-  if (orderOf(object, context.now()).kind === 'notYet') openOrder(object, context);
+  if (orderOf(object, context.now()).kind === 'notYet') requireOpenOrder(object, context);
   await take(context, object, identifier, yes);
 }
 
@@ -66,7 +66,7 @@ export function requireIdentifier(identifier: string): void {
   if (problem !== undefined) throw new CommandError(EXIT.usage, problem);
 }
 
-async function take(context: Context, object: VirtualServer, identifier: string, yes: boolean): Promise<void> {
+export async function take(context: Context, object: VirtualServer, identifier: string, yes: boolean): Promise<void> {
   const { cluster } = context;
   const { name } = object.metadata;
   const held = heldServer(object);
@@ -99,7 +99,10 @@ export async function annotateAdopt(cluster: ClusterView, object: VirtualServer,
 }
 
 /** Throws CommandError if no order waits for the user, or none does yet. */
-function openOrder(object: VirtualServer, { cluster, now }: Context): Extract<OrderState, { kind: 'open' }> {
+export function requireOpenOrder(
+  object: VirtualServer,
+  { cluster, now }: Context,
+): Extract<OrderState, { kind: 'open' }> {
   const { name } = object.metadata;
   const order = orderOf(object, now());
   if (order.kind === 'open') return order;

@@ -89,8 +89,8 @@ export function resolveSteps({ object, record }: Pick<Case, 'object' | 'record'>
   return [
     {
       text:
-        `Look in the provider's control panel, at least a minute after the order, for a server that ${created}no ` +
-        'VirtualServer in any cluster holds',
+        `Look in the provider's control panel, or with kubectl vps resolve ${object.metadata.name} if the provider lists ` +
+        `servers, at least a minute after the order, for a server that ${created}no VirtualServer in any cluster holds`,
     },
     { text: 'If there is one', command: adoptCommand(), then: ' with its identifier' },
     { text: 'If you are sure that there is none', ...none },

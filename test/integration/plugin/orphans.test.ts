@@ -1,30 +1,11 @@
 /** `kubectl vps orphans`, with the list of servers of the public service. */
 import { expect, it } from 'vitest';
-import { API_VERSION, CATALOG_KIND, CATALOG_PLURAL, RECONCILE_AT_ANNOTATION } from '../../../src/api/names.ts';
-import type { ServerCatalog } from '../../../src/api/server-catalog.ts';
 import { virtualServer } from '../../fixtures/virtual-server.ts';
+import { createListing, readAgain } from '../support/listing.ts';
 import { publicWorld, totals } from '../support/public-service.ts';
 import { createPlugin, usePlugin } from '../support/plugin.ts';
-import type { World } from '../support/world.ts';
 
 const folder = usePlugin();
-
-const pathOf = ({ namespace }: World): string => `/apis/${API_VERSION}/namespaces/${namespace}/${CATALOG_PLURAL}`;
-
-async function createCatalog(world: World, spec: object): Promise<void> {
-  const body = { apiVersion: API_VERSION, kind: CATALOG_KIND, metadata: { name: 'catalog' }, spec };
-  await world.http.call({ method: 'POST', path: pathOf(world), body });
-  await readAgain(world, 'first');
-}
-
-/** Has the operator read the lists, and waits until it has. */
-async function readAgain(world: World, request: string, spec: object = {}): Promise<void> {
-  const path = `${pathOf(world)}/catalog`;
-  const body = { metadata: { annotations: { [RECONCILE_AT_ANNOTATION]: request } }, spec };
-  await world.http.call({ method: 'PATCH', path, body, contentType: 'application/merge-patch+json' });
-  const handled = async () => ((await world.http.call({ path })) as ServerCatalog).status?.lastHandledReconcileAt;
-  await world.until(async () => (await handled()) === request, 'the operator reads the catalog');
-}
 
 it('lists the servers that no object holds, and says with its exit code whether it can tell', async (context) => {
   const world = await publicWorld(context, { flags: ['--orders=named'] });
@@ -36,7 +17,7 @@ it('lists the servers that no object holds, and says with its exit code whether 
   const left = await world.waitForReason('left', 'Available', 'Ready');
   const { identifier = '' } = left.status ?? {};
   expect(await orphans()).toMatchObject({ code: 2, stdout: '' });
-  await createCatalog(world, {});
+  await createListing(world, {});
   expect((await orphans()).stderr).toContain('none has spec.listServers: true');
 
   await readAgain(world, 'listing', { listServers: true });

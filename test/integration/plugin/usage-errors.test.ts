@@ -62,7 +62,7 @@ const MISTAKES: (readonly [flag: string, ...call: string[]])[] = [
   ['--name', 'replace', 'web', '--name', 'UP', '--yes'],
   ['--name', 'undelete', 'web', '--name', 'UP'],
   ['--adopt', 'resolve', 'web', '--adopt', 'a b'],
-  ['--not-created', 'resolve', 'web'],
+  ['--not-created', 'resolve', 'web', '--not-created', '--gone'],
   ['--for', 'wait', 'web', '--for', 'lunch'],
   ['--timeout', 'wait', 'web', '--timeout', 'soon'],
   ['--timeout', 'rollout', 'status', 'web', '--timeout', 'soon'],
