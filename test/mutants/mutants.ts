@@ -700,8 +700,8 @@ export const MUTANTS: Mutant[] = [
   {
     name: 'sends no zone',
     file: 'src/api/ordered-fields.ts',
-    find: 'if (sent === undefined) continue;',
-    replace: "if (sent === undefined || field === 'zone') continue;",
+    find: 'if (sent === undefined || sentAs === undefined) continue;',
+    replace: "if (sent === undefined || sentAs === undefined || field === 'zone') continue;",
     tests: ['--project', 'unit', 'test/unit/api/ordered-fields.test.ts'],
   },
   {
@@ -728,8 +728,8 @@ export const MUTANTS: Mutant[] = [
   {
     name: 'sends no user data',
     file: 'src/api/ordered-fields.ts',
-    find: 'if (sent === undefined) continue;',
-    replace: "if (sent === undefined || field === 'userData') continue;",
+    find: 'if (sent === undefined || sentAs === undefined) continue;',
+    replace: "if (sent === undefined || sentAs === undefined || field === 'userData') continue;",
     tests: ['--project', 'unit', 'test/unit/api/ordered-fields.test.ts'],
   },
   {

@@ -35,6 +35,7 @@ export const GROUPS: readonly Group[] = [
     title: 'How to manage servers',
     pages: {
       'docs/how-to/catalog.md': 'List what you can order',
+      'docs/how-to/user-data.md': 'Set a server up with cloud-init',
       'docs/how-to/ssh.md': 'Log in over SSH',
       'docs/how-to/connection-secret.md': 'Login data as a Secret',
       'docs/how-to/server-set.md': 'Sets of equal servers',
