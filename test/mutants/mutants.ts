@@ -1782,7 +1782,7 @@ export const MUTANTS: Mutant[] = [
     tests: ['--project', 'unit', 'test/unit/virtual-server/operations/follow-shared.test.ts'],
   },
   {
-    name: 'keeps a plan to order while it records that an order created nothing',
+    name: 'waits for the planned poll of a task after the record was restored',
     file: 'src/virtual-server/operations/write-record.ts',
     find: "const isRead = why === 'restored' && at.memo.plan?.operation === 'look';",
     replace: 'const isRead = at.memo.plan !== undefined;',
@@ -3313,11 +3313,11 @@ export const MUTANTS: Mutant[] = [
     tests: ['--project', 'unit', 'test/unit/virtual-server/refused-writes.test.ts'],
   },
   {
-    name: 'forgets in the next process that the server of an object that may not go is gone',
+    name: 'forgets the doubt about a gone server in a record of an earlier version',
     file: 'src/api/conditions.ts',
     find: "ReleaseRefused: stuck('doubt')",
     replace: 'ReleaseRefused: stuck()',
-    tests: ['--project', 'unit', 'test/unit/virtual-server/refused-writes.test.ts'],
+    tests: ['--project', 'unit', 'test/unit/virtual-server/decision/format-1.test.ts'],
   },
   {
     name: 'says that a write was refused after it was accepted',

@@ -111,6 +111,25 @@ describe('scaling up', () => {
     expect(does(planSet(set, { objects, live: true }, NOW))).toEqual(['create web-0']);
   });
 
+  it.each<[string, MemberShape]>([
+    ['are not ready', { ...OLD, reason: 'Creating' }],
+    ['are being deleted', { ...OLD, deleting: true }],
+  ])('counts the servers of members that %s', (_, shape) => {
+    const set = webSet({ replicas: 3, maxSurge: 1, spec: { image: 'new/image' } });
+    const objects = [7, 8, 9].map((ordinal) => member(set, ordinal, shape));
+    expect(does(planSet(set, { objects, live: true }, NOW))).toEqual(['create web-0']);
+  });
+
+  it('adopts no object in place of a server that a record has lost', () => {
+    const set = webSet({ replicas: 2 });
+    const { metadata, ...orphan } = member(set, 1);
+    const unowned = { ...orphan, metadata: { ...metadata, ownerReferences: [] } };
+    const full = planSet(set, { objects: [member(set, 0, { orphans: 1 }), unowned], live: true }, NOW);
+    expect(does(full)).toEqual([]);
+    const free = planSet(set, { objects: [member(set, 0), unowned], live: true }, NOW);
+    expect(does(free)).toEqual(['adopt web-1']);
+  });
+
   it.each(['CreateOutcomeUnknown', 'TaskNotFound', 'RecordConflict', 'IdentityUnproven'] as const)(
     'stops while a member is %s',
     (reason) => {
