@@ -3191,6 +3191,13 @@ export const MUTANTS: Mutant[] = [
     tests: ['--project', 'unit', 'test/unit/virtual-server/operations/look-host-keys.test.ts'],
   },
   {
+    name: 'trusts the first key of a server that shows nothing to know it by',
+    file: 'src/virtual-server/decision/host-keys.ts',
+    find: 'const isShown = hardwareIn(server.macs).length > 0;',
+    replace: 'const isShown = server.macs.length >= 0;',
+    tests: ['--project', 'unit', 'test/unit/virtual-server/decision/host-keys.test.ts'],
+  },
+  {
     name: 'forgets the host keys of a server with many network cards',
     file: 'src/virtual-server/decision/host-keys.ts',
     find: 'compare({ macs: [...recorded, ...server.macs] }, { macs, ipv6 })',

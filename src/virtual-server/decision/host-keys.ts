@@ -8,7 +8,7 @@ import type { ServerRecord } from '../../api/record.ts';
 import type { VirtualServer, VirtualServerStatus } from '../../api/virtual-server.ts';
 import type { Finding } from '../../controller/conditions.ts';
 import type { Server } from '../../provider/types.ts';
-import { compare } from './identity.ts';
+import { compare, hardwareIn } from './identity.ts';
 import { isKeyType, type KeyType, type ShownKey } from './key-types.ts';
 import { isIPv6, type ProbeResult } from './reach.ts';
 import { isHost, SSH_PORT } from './server-status.ts';
@@ -23,9 +23,10 @@ export type HostKey = NonNullable<VirtualServerStatus['sshHostKeys']>[number];
  */
 export function knownKeys({ status }: VirtualServer, record: ServerRecord, server: Server): readonly HostKey[] {
   const { sshHostKeys = [], identifier, macs = [], ipv6 = [] } = status ?? {};
-  // Status and record each hold some of the addresses of a server with many network cards.
+  // Status and record each hold some of the addresses of a server with many network cards: only what it shows now tells.
   const { macs: recorded = [] } = record.fingerprint ?? {};
-  const isOther = compare({ macs: [...recorded, ...server.macs] }, { macs, ipv6 }) === 'different';
+  const isShown = hardwareIn(server.macs).length > 0;
+  const isOther = isShown && compare({ macs: [...recorded, ...server.macs] }, { macs, ipv6 }) === 'different';
   return identifier === record.identifier && !isOther ? sshHostKeys : [];
 }
 

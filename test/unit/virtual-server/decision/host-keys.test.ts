@@ -102,6 +102,12 @@ describe('the keys in a status', () => {
     expect(knownKeys(webWith(KNOWN, { status }), renumbered, SERVER)).toEqual(known);
   });
 
+  it('stay while the server shows no network card, although record and status hold different ones', () => {
+    const macs = ['02:01:00:00:00:06', '02:02:00:00:00:06'];
+    const object = webWith(KNOWN, { status: { ...status, macs } });
+    expect(knownKeys(object, KNOWN, { ...SERVER, macs: [], ipv6: ['2001:db8::7'] })).toEqual(known);
+  });
+
   it.each([8, 16])('stay when the server gets %i network cards, of which status and record hold a part', (count) => {
     const added = Array.from({ length: count }, (_, index) => `00:00:00:00:00:${(index + 16).toString(16)}`);
     const macs = [...added, ...SERVER.macs];
