@@ -63,10 +63,17 @@ export const MUTANTS: Mutant[] = [
     tests: ['test/unit/virtual-server/operations/order-named.test.ts'],
   },
   {
+    name: 'retains the server of an order whose failure only this process remembers',
+    file: 'src/virtual-server/decision/decide.ts',
+    find: '(own.createFailure ?? memo.evidence.failure) !== undefined;',
+    replace: 'own.createFailure !== undefined;',
+    tests: ['--project', 'unit', 'test/unit/virtual-server/decision/checks/deleting.test.ts'],
+  },
+  {
     name: 'retains the server of an order that failed',
     file: 'src/virtual-server/decision/decide.ts',
-    find: '(isNamed(view.own) || view.own.createFailure !== undefined) && !taskIsOver(view);',
-    replace: 'isNamed(view.own) && !taskIsOver(view);',
+    find: 'return (isNamed(own) || hasFailed) && !taskIsOver(view);',
+    replace: 'return isNamed(own) && hasFailed !== undefined && !taskIsOver(view);',
     tests: ['test/unit/virtual-server/operations/create-failure.test.ts'],
   },
   {

@@ -469,9 +469,15 @@ export function serverIsRetained(view: OwnView): Operation | undefined {
   return taskRuns(view) ?? notDue(view, 'look') ?? { type: 'look', record: own };
 }
 
-/** The order named the server, or its task did before it failed, and no read has shown it. */
-const mayNotExist = (view: OwnView): boolean =>
-  (isNamed(view.own) || view.own.createFailure !== undefined) && !taskIsOver(view);
+/**
+ * The order named the server, or its task did before it failed, and no read has shown it. A record that was restored may not
+ * know of the failure that this process has seen.
+ */
+const mayNotExist = (view: OwnView): boolean => {
+  const { own, memo } = view;
+  const hasFailed = (own.createFailure ?? memo.evidence.failure) !== undefined;
+  return (isNamed(own) || hasFailed) && !taskIsOver(view);
+};
 
 /** Protection only concerns the cancellation, so a server to retain needs none, even if it is still unknown. */
 export function serverIsProtected({ object }: View): Operation | undefined {

@@ -17,7 +17,7 @@ import {
   type Shape,
 } from '../../../../fixtures/decision.ts';
 import type { VirtualServer } from '../../../../../src/api/virtual-server.ts';
-import { cancels, looks, park, planned, releases, verifyChecks } from './support.ts';
+import { cancels, follows, looks, park, planned, releases, verifyChecks } from './support.ts';
 
 const READY = { serverStatus: 'running' };
 const MISSING = { ...HELD, missingAt: '2026-01-01T12:00:00Z' };
@@ -76,6 +76,12 @@ verifyChecks('checks on an object that is being deleted', {
       'a task is followed until its server is known',
       webWith(TASKED, { deleting: true, spec: { deletionPolicy: 'Retain' } }),
       undefined,
+    ],
+    [
+      'the task has failed, which a restored record does not say',
+      webWith(HELD, { deleting: true, spec: { deletionPolicy: 'Retain' } }),
+      follows(HELD),
+      withKey({ memo: memo({ failure: { task: 7, said: 'no room', count: 3, since: 0 } }) }),
     ],
     ['the policy is Delete', deletingReady, undefined],
   ],
