@@ -63,10 +63,48 @@ const deleted = (acts: boolean): Scenario => ({
   },
 });
 
+const CHOSEN = 'shop';
+
+/** The object is the only one whose server has the identifier that it chose. */
+const chosen = (provider?: Unusual): Scenario => ({
+  ...NAMED,
+  ...(provider && { provider }),
+  async act(stage) {
+    await begin(stage);
+    await stage.people.apply('web', { identifier: CHOSEN });
+    await hasOne(stage);
+    await removed(stage, 'web');
+  },
+});
+
+/** Another cluster has the server: it is neither taken over nor cancelled. `then`: what people do about it. */
+const taken = (then: (stage: Stage) => Promise<void>): Scenario => ({
+  ...NAMED,
+  async act(stage) {
+    stage.simulator.fleet.addServer('default', { identifier: CHOSEN, name: 'shop/web (0123abcd)' });
+    await begin(stage);
+    await stage.people.apply('web', { identifier: CHOSEN });
+    await stage.reaches('web', 'IdentifierTaken');
+    await then(stage);
+    await removed(stage, 'web');
+    if (!stage.simulator.aliveServers().some(({ identifier }) => identifier === CHOSEN))
+      stage.violations.push('the server of another cluster was cancelled');
+    // Every server that is left at the end has to belong to an object.
+    else stage.simulator.fleet.removeServer(CHOSEN);
+  },
+});
+
 export const NAMED_ORDERS: Readonly<Record<string, Scenario>> = {
   'named-repeated': ordered(firstAnswer(503, false)),
   'named-found': ordered(firstAnswer(503, true)),
   'named-in-use': ordered(firstAnswer(409, false)),
   'named-deleted-without-server': deleted(false),
   'named-deleted-with-server': deleted(true),
+  'named-chosen': chosen(),
+  'named-chosen-found': chosen(firstAnswer(503, true)),
+  'named-chosen-taken': taken(() => Promise.resolve()),
+  'named-chosen-again': taken(async (stage) => {
+    await stage.people.edit('web', { spec: { identifier: 'shop2' } });
+    await stage.rests('web');
+  }),
 };
