@@ -18,7 +18,7 @@ const CALLS = [
   ...['rollout status none', 'rollout undo none', 'rollout pause none', 'rollout resume none', 'rollout restart none'],
   ...['replace none', 'replace none --yes', 'ssh-config', 'ssh-config --write', 'inventory', 'inventory --host none'],
   ...['plan -f none', 'plan -f - -o markdown'],
-  ...['undelete none', 'cancel none', 'cancel none --yes --now'],
+  ...['undelete none', 'cancel none', 'cancel none --yes --now', 'orphans', 'import', 'import vs1'],
 ];
 
 const ESC = '\u001b';

@@ -1,8 +1,8 @@
 /** `kubectl vps resolve` without an answer, with the list of servers of the public service. */
 import { expect, it, type TestContext } from 'vitest';
 import { lostOrder, sent } from '../support/creates.ts';
-import { createListing, untilListed } from '../support/listing.ts';
-import { createPlugin, noTerminal, usePlugin, type Plugin } from '../support/plugin.ts';
+import { createListing, pluginIn, untilListed } from '../support/listing.ts';
+import { noTerminal, usePlugin, type Plugin } from '../support/plugin.ts';
 import { publicWorld, totals } from '../support/public-service.ts';
 import type { World } from '../support/world.ts';
 
@@ -14,7 +14,7 @@ async function lost(context: TestContext, created: boolean, spec?: object): Prom
   await createListing(world, spec);
   await lostOrder(world, 'web', created);
   if (created) await untilListed(world);
-  return { world, plugin: await createPlugin(folder(), world.namespace) };
+  return { world, plugin: await pluginIn(world, folder()) };
 }
 
 it('finds the server of a lost order, and adopts it only once you say so', async (context) => {

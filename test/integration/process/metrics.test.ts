@@ -42,8 +42,9 @@ const isOfNode = ({ name }: Family): boolean => name.startsWith('process_') || n
 
 /** The only label with a user's name in it, a namespace; an administrator has to enable it. */
 const NAMESPACE_LABEL = 'object_namespace';
-/** Families without a sample before the first server or set, and the labels of their samples. */
+/** Families without a sample before the first server, set or listing catalog, and the labels of their samples. */
 const LATER: Readonly<Record<string, readonly string[]>> = {
+  vps_operator_catalog_servers: [NAMESPACE_LABEL, 'catalog', 'state'],
   vps_operator_namespace_servers: [NAMESPACE_LABEL],
   vps_operator_namespace_servers_price: [NAMESPACE_LABEL],
   vps_operator_set_spec_replicas: [NAMESPACE_LABEL, 'set'],

@@ -1,6 +1,8 @@
 /** ServerCatalogs that list the servers of the account. */
-import { API_VERSION, CATALOG_KIND, CATALOG_PLURAL, RECONCILE_AT_ANNOTATION } from '../../../src/api/names.ts';
+import { API_VERSION, CATALOG_KIND, CATALOG_PLURAL, GROUP, RECONCILE_AT_ANNOTATION } from '../../../src/api/names.ts';
 import type { ServerCatalog } from '../../../src/api/server-catalog.ts';
+import { createPlugin, type Plugin } from './plugin.ts';
+import { accountIn, grant } from './service-account.ts';
 import type { World } from './world.ts';
 
 const pathOf = ({ namespace }: World): string => `/apis/${API_VERSION}/namespaces/${namespace}/${CATALOG_PLURAL}`;
@@ -25,4 +27,18 @@ export async function readAgain(world: World, request: string, spec: object = {}
 export async function untilListed(world: World): Promise<void> {
   const servers = () => world.simulator.aliveServers();
   await world.until(() => servers().every(({ state }) => state === 'running'), 'the end of the creation');
+}
+
+/**
+ * The plugin of a user who sees only the namespace of the world. Objects of other worlds hold servers with the same identifiers, at
+ * other providers.
+ */
+export async function pluginIn(world: World, folder: string): Promise<Plugin> {
+  const group = GROUP;
+  const rights = ['virtualservers', 'servercatalogs'].flatMap((resource) =>
+    ['get', 'list', 'watch', 'patch'].map((verb) => ({ verb, resource, group })),
+  );
+  const kubeconfig = await accountIn(world, 'user');
+  await grant(world, 'user', rights);
+  return createPlugin(folder, world.namespace, kubeconfig);
 }
