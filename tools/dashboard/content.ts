@@ -126,6 +126,14 @@ const SERVERS: Unplaced[] = [
     stacked: true,
   }),
   timeSeries({
+    title: 'API keys by the way of their orders',
+    description: 'Orders of a key with "unknown" wait, because the provider has not said whether it lists servers.',
+    queries: {
+      '{{orders}}': `sum by (orders) (max by (namespace, orders) (vps_operator_accounts{${JOB}}))`,
+    },
+    stacked: true,
+  }),
+  timeSeries({
     title: 'Oldest deletion',
     description: 'How long the oldest deletion has been waiting.',
     unit: 's',
