@@ -10,7 +10,7 @@ import { SSH_KEY, virtualServer, withAnnotations, withSpec, type Manifest } from
 import { lostOrder } from '../integration/support/creates.ts';
 import { blocksOf, patternOf, steady, typedIn } from '../integration/support/document.ts';
 import { startKubelet } from '../integration/support/kubelet.ts';
-import { untilListed } from '../integration/support/listing.ts';
+import { pluginIn, untilListed } from '../integration/support/listing.ts';
 import { createPlugin, noTerminal, usePlugin, type Plugin } from '../integration/support/plugin.ts';
 import { readyServer } from '../integration/support/records.ts';
 import { createSetWorld, useSets, type SetWorld } from '../integration/support/set-world.ts';
@@ -435,11 +435,11 @@ describe.skipIf(noTerminal !== undefined)('docs/reference/kubectl-plugin.md, int
   });
 
   it('finds the server of a lost order', async () => {
-    const { world, plugin, type } = await createReader({ simulator: { api: 'public' }, flags: ['--orders=anonymous'] });
+    const { world, type } = await createReader({ simulator: { api: 'public' }, flags: ['--orders=anonymous'] });
     await createListingCatalog(type);
     await lostOrder(world, 'web', true);
     await untilListed(world);
-    await answer(plugin, commandWith('resolve and adopt', 'looks in the list'), [YES]);
+    await answer(await pluginIn(world, folder()), commandWith('resolve and adopt', 'looks in the list'), [YES]);
     const { status } = await world.waitForReason('web', 'Available', 'Ready');
     expect(status?.identifier).toBe(world.simulator.ledger.creates()[0]?.identifier);
   });
