@@ -74,7 +74,7 @@ const furtherOrderFields = {
     .max(BOUNDS.text)
     .optional()
     .describe(
-      'Name that the provider shows, for people. By default it is made of namespace, name and uid of this object if the operator chooses the identifier.',
+      'Name that the provider shows, for people. By default it is made of namespace, name and uid of this object if the order has an identifier. With spec.identifier, the start of the uid follows it.',
     ),
   diskType: z
     .string()

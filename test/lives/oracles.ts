@@ -90,7 +90,9 @@ const SENT: { [F in OrderedField]-?: IsSent } = {
   zone: (body, { zone }) => body['zone'] === zone,
   hostname: (body, { hostname }) => body['hostname'] === hostname,
   // Without one, an order under a chosen identifier names its object.
-  serverName: (body, { serverName }) => serverName === undefined || body['name'] === serverName,
+  serverName: (body, { serverName, identifier }) =>
+    serverName === undefined ||
+    (identifier === undefined ? body['name'] === serverName : String(body['name']).startsWith(`${serverName} (`)),
   diskType: (body, { diskType }) => body['disk_type'] === diskType,
   forwardDNS: (body, { forwardDNS }) => body['set_forward_dns'] === forwardDNS,
   reverseDNS: (body, { reverseDNS }) => body['set_reverse_dns'] === reverseDNS,

@@ -84,6 +84,8 @@ async function wantedBy({ terminal }: Context, old: VirtualServer, options: Repl
   const { filename: file } = options;
   if (file === undefined) {
     const spec: Record<string, unknown> = { ...old.spec, ...fields };
+    // The old server has it until the new one is ready.
+    if (fields.identifier === undefined) delete spec.identifier;
     // Of these two, the spec may have one.
     if (fields.ttl !== undefined && fields.expiresAt === undefined) delete spec.expiresAt;
     if (fields.expiresAt !== undefined && fields.ttl === undefined) delete spec.ttl;

@@ -37,7 +37,7 @@ const NEEDED = 3;
 /** If the list of servers confirms each of them. */
 const NEEDED_UNLISTED = 2;
 /** A server that was never read with 200 may be slow to appear, so it needs this many grace periods. */
-const UNSEEN_PERIODS = 12;
+export const UNSEEN_PERIODS = 12;
 
 /**
  * Adds one denial of `what` (a server or a task) to the denials in the memo. Denials that come too fast count as one. A
@@ -197,8 +197,8 @@ export function notRecognized(
   return endVisit(at, { record, verdict }, plan, memo);
 }
 
-/** Both start by reading the server. */
-type LookOperation = 'look' | 'cancel';
+/** Each starts by reading the server. */
+type LookOperation = 'look' | 'cancel' | 'order';
 
 /**
  * The provider denies the server, in the answer to a read or a DELETE: one hint, and proof together with enough others. Your

@@ -286,7 +286,12 @@ const ADVICE: Partial<Record<Reason, Steps>> = {
     edit('To order under another identifier', '; set spec.identifier, or remove it so that the operator chooses one'),
     ...(subject === undefined
       ? []
-      : [{ text: 'If the server is yours, and this object shall have it', command: adoptCommand(subject) }]),
+      : [
+          {
+            text: 'If the server is yours, no VirtualServer in any cluster holds it, and this object shall have it',
+            command: adoptCommand(subject),
+          },
+        ]),
   ],
   AdoptInvalid: CORRECT_ADOPTION,
   AdoptIgnored: () => [{ text: 'To remove the annotation', command: unannotate(ADOPT_ANNOTATION) }],

@@ -33,10 +33,12 @@ const MAX_NAME = 100;
  */
 export function namedBody(object: VirtualServer, values: OrderValues): OrderBody {
   const body = orderBody(values);
-  if (values.serverName !== undefined) return body;
-  const { namespace, name } = object.metadata;
+  const { metadata, spec } = object;
+  // An identifier that others can choose too needs the mark.
+  if (values.serverName !== undefined && spec.identifier === undefined) return body;
+  const { serverName = `${metadata.namespace}/${metadata.name}` } = values;
   const mark = ` ${markOf(object)}`;
-  return { ...body, name: `${namespace}/${name}`.slice(0, MAX_NAME - mark.length) + mark };
+  return { ...body, name: serverName.slice(0, MAX_NAME - mark.length) + mark };
 }
 
 const markOf = ({ metadata: { uid } }: VirtualServer): string => `(${uid.slice(0, 8)})`;
@@ -53,20 +55,23 @@ export function namesOwner(object: VirtualServer, { name = '' }: Pick<Server, 'n
  * Whether this object's order has led to the server that the provider shows under the identifier. Nobody else can have guessed
  * an identifier of the operator. One that you chose may be that of another order: in another cluster, or by hand.
  */
-export function whoOrdered(object: VirtualServer, { sent, task }: Named, server: Server): 'own' | 'other' | 'unknown' {
+export function whoOrdered(
+  object: VirtualServer,
+  { sent, task, createFailure }: Named,
+  server: Server,
+): 'own' | 'other' | 'unknown' {
   if (sent.chosen === undefined) return 'own';
   const owner = namesOwner(object, server);
   if (owner !== 'unknown') return owner;
-  if (task !== undefined) return 'own';
-  return sent.inUse === undefined ? 'unknown' : 'other';
+  return task !== undefined && createFailure === undefined ? 'own' : 'unknown';
 }
 
-/** What an object says whose order would find its identifier in use. `why`: a sentence; `shown`: the API key can read the server. */
-export function takenVerdict(identifier: string, why: string, shown: boolean): Verdict {
+/** What an object says whose order would find its identifier in use. `why`: a sentence; `shown`: if the API key can read the server. */
+export function takenVerdict(why: string, shown: string | undefined): Verdict {
   return {
     reason: 'IdentifierTaken',
     message: `${ended(why)} The operator ordered nothing, and tries again later`,
-    ...(shown && { subject: identifier }),
+    ...(shown !== undefined && { subject: shown }),
   };
 }
 

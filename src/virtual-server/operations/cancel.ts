@@ -25,14 +25,12 @@ import {
   type Memo,
 } from '../decision/memo.ts';
 import { absent, notRecognized } from '../decision/absence.ts';
-import { compose } from '../decision/compose.ts';
-import { withFailedOrder } from '../decision/known-record.ts';
-import { whoOrdered } from '../decision/named.ts';
 import { failed, goOn, goneUnasked, jittered, endVisit, waited, withoutKey } from '../decision/outcome.ts';
 import { withoutSilence } from '../decision/silent-task.ts';
 import type { Outcome, Operation, ServerAnswer, ShownServer } from '../decision/types.ts';
 import { accountOf, withMemo, type View } from '../decision/view.ts';
 import type { Visit } from '../visit.ts';
+import { lostToAnother } from './order-named.ts';
 import { readAgain, readServer } from './reads.ts';
 import { isRunning } from '../../api/server-state.ts';
 import { wasRead } from '../decision/server-status.ts';
@@ -139,11 +137,8 @@ export function beforeDelete(at: View, record: Held, shown: Found): Outcome | un
   const isTooSoon = isAskedLately(at, record.identifier);
   if (shown.type === 'serverNotFound')
     return mayBeUnseen(at, record, shown) && !isTooSoon ? undefined : absent(at, record, 'cancel', shown);
-  // While another order has the identifier, this object's has led to nothing.
-  if (isNamed(record) && whoOrdered(at.object, record, shown.server) === 'other') {
-    const left = withFailedOrder(record);
-    return { ...goOn(at.memo, { record: left }), status: compose(at.object, { record: left }, at.now) };
-  }
+  const lost = lostToAnother(at, record, shown.server, 'cancel');
+  if (lost !== undefined) return lost;
   const known = recognizeFor('cancel', at, record, shown);
   const answered = answeredCancel(at.memo, record.identifier);
   if (known.ok)
@@ -159,6 +154,8 @@ export function beforeDelete(at: View, record: Held, shown: Found): Outcome | un
  * server may have got its identifier since.
  */
 function mayBeUnseen(at: View, record: Held, shown: Found): boolean {
+  // Somebody else's order may be on its way under an identifier that you chose.
+  if (isNamed(record) && record.sent.chosen) return false;
   const { object } = at;
   const { account } = record;
   const isOther = account !== undefined && !isSameAccount(account, accountOf(at));

@@ -29,6 +29,7 @@ import { failedUnseen } from '../decision/create-failure.ts';
 import { withoutOpen } from '../decision/open.ts';
 import { withOrphaned } from '../decision/known-record.ts';
 import { invisible, renamed, unseen, vanished, withoutSilence } from '../decision/silent-task.ts';
+import { lostToAnother } from './order-named.ts';
 import { lookForFailed, readServer } from './reads.ts';
 
 /**
@@ -49,6 +50,8 @@ export async function look(visit: Visit, at: View, { record }: Extract<Operation
   if (answer.type === 'serverNotFound' && !answer.counts) visit.suspectKey();
   if (answer.type !== 'server') return notShown(visit.view(), record, answer);
 
+  const lost = lostToAnother(visit.view(), record, answer.server, 'look');
+  if (lost !== undefined) return lost;
   // A server that may be another one gets no check and no Secret: its password does not belong to this object.
   const known = recognizeFor('look', visit.view(), record, answer);
   if (!known.ok) return notRecognized(visit.view(), record, 'look', known.error);

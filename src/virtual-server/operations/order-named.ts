@@ -4,15 +4,17 @@
  * again, since at most one server at a time has the identifier; so there is no journal, and no question to a person.
  */
 import { createHash } from 'node:crypto';
-import { isNamed, type Named, type ServerRecord } from '../../api/record.ts';
+import { isNamed, type Held, type Named, type ServerRecord } from '../../api/record.ts';
 import type { Verdict } from '../../controller/conditions.ts';
 import { durationText, timestamp } from '../../base/duration.ts';
 import { capitalized, cut, ended } from '../../base/text.ts';
 import { callProblem } from '../../accounts/decision/failure.ts';
 import { ResponseError } from '../../provider/error.ts';
-import type { NamedOutcome, OrderBody, Session } from '../../provider/types.ts';
-import { denied, graceOf, isProven, pauseOf } from '../decision/absence.ts';
+import type { NamedOutcome, OrderBody, Server, Session } from '../../provider/types.ts';
+import { UNSEEN_PERIODS, denied, graceOf, isProven, notRecognized, pauseOf } from '../decision/absence.ts';
+import { compose } from '../decision/compose.ts';
 import { decide } from '../decision/decide.ts';
+import { recognizeFor } from '../decision/identity.ts';
 import { saysGone, saysNotCreated } from '../decision/inputs.ts';
 import { withFailedOrder, withoutClaim } from '../decision/known-record.ts';
 import {
@@ -22,6 +24,7 @@ import {
   withoutPlan,
   type Denials,
   type Memo,
+  type Planned,
   type Sent,
   type Unlisted,
 } from '../decision/memo.ts';
@@ -105,20 +108,41 @@ async function lookFor(visit: Visit, session: Session, identifier: string): Prom
     if (namesOwner(view.object, answer.server) === 'own') return 'own';
     const { name } = answer.server;
     const named = name === undefined ? '' : `, with the name ${cut(name, MAX_SAID)}`;
-    return taken(view, view.own, `A server with the identifier ${identifier} is there already${named}`, true);
+    return taken(view, view.own, `A server with the identifier ${identifier} is there already${named}`, identifier);
   }
   if (answer.type === 'failed') return failed(view, 'order', answer.error);
   if (answer.counts) return undefined;
   visit.suspectKey();
-  if (answer.detail === LISTED) return taken(view, view.own, `The identifier ${identifier} is in use: ${LISTED}`, true);
+  if (answer.detail === LISTED)
+    return taken(view, view.own, `The identifier ${identifier} is in use: ${LISTED}`, identifier);
   const message = `Nothing was ordered, because it is not known whether the identifier ${identifier} is in use: ${answer.detail}`;
   return retryLater(view, 'order', { record: view.own, verdict: { reason: 'ServerNotVisible', message } });
 }
 
 /** Another order has the identifier. `left`: the record without an order of this object. */
-function taken(at: View, left: ServerRecord | undefined, why: string, isShown = false): Outcome {
-  const verdict = takenVerdict(at.object.spec.identifier ?? '', why, isShown);
-  return retryLater(at, 'order', { record: left, fields: {}, verdict }, undefined, left === at.own ? undefined : left);
+function taken(at: View, left: ServerRecord | undefined, why: string, shown?: string): Outcome {
+  const parts = { record: left, fields: {}, verdict: takenVerdict(why, shown) };
+  return retryLater(at, 'order', parts, undefined, left === at.own ? undefined : left);
+}
+
+/**
+ * What follows if the server under the identifier is that of another order: this object's has led to nothing. Not before a proxy
+ * can deliver no earlier request any more: the identifier may be free again by then. Undefined for any other server.
+ */
+export function lostToAnother(at: View, record: Held, server: Server, operation: Planned): Outcome | undefined {
+  if (!isNamed(record) || whoOrdered(at.object, record, server) !== 'other') return undefined;
+  const { identifier, attempt, sent } = record;
+  const why = `The identifier ${identifier} is that of another server, with the name ${cut(server.name ?? '', MAX_SAID)}`;
+  const lateMs = Date.parse(sent.at) + UNSEEN_PERIODS * at.timing.absenceMs - at.now;
+  if (lateMs > 0) {
+    const message = `${why}. A request of order ${attempt} may still arrive until ${timestamp(at.now + lateMs)}, so the operator waits`;
+    const parts = { record, verdict: { reason: 'IdentifierTaken', message } as const };
+    const afterMs = Math.min(lateMs, at.timing.resyncMs);
+    return endVisit(at, parts, { operation, afterMs }, withoutFailures(at.memo));
+  }
+  const left = withFailedOrder(record);
+  if (!at.deleting) return taken(at, left, why, identifier);
+  return { ...goOn(at.memo, { record: left }), status: compose(at.object, { record: left }, at.now) };
 }
 
 /** The next request, unless the provider shows the server, or an earlier request may still arrive. */
@@ -152,9 +176,12 @@ export async function dueToRepeat(
   const answer = await readServer(record.identifier, record.account, session, visit.object);
   const read = visit.view();
   if (answer.type === 'server') {
-    if (whoOrdered(read.object, record, answer.server) !== 'other') return goOn(shownMemo(read, record.identifier));
-    const why = `The identifier ${record.identifier} is that of another server, with the name ${cut(answer.server.name ?? '', MAX_SAID)}`;
-    return mayArrive(record, read) ? waiting(read, record, why) : taken(read, withFailedOrder(record), why, true);
+    const lost = lostToAnother(read, record, answer.server, 'order');
+    if (lost !== undefined) return lost;
+    const known = recognizeFor('look', read, record, answer);
+    if (record.sent.chosen === undefined || known.ok) return goOn(shownMemo(read, record.identifier));
+    const isDenied = saysNotCreated(read.object, record) || saysGone(read.object, record);
+    return isDenied ? answered(read, record) : notRecognized(read, record, 'order', known.error);
   }
   if (answer.type === 'failed') {
     // As the provider answers for a server that is still being created.
@@ -197,7 +224,7 @@ export async function dueToRepeat(
 /** You say that the order has led to no server. */
 function answered(at: View, record: Named): Outcome {
   const message =
-    `You say that order ${record.attempt} has created no server, and the provider does not show server ${record.identifier}. The operator ` +
+    `You say that order ${record.attempt} has not created server ${record.identifier}. The operator ` +
     'orders again when the order can no longer be on its way';
   const afterMs = Math.min(arrivesInMs(record, at), at.timing.pollMs);
   return endVisit(at, { record, verdict: { reason: 'Creating', message } }, { operation: 'order', afterMs });

@@ -2,7 +2,7 @@
 import { describe, expect, it } from 'vitest';
 import { ProviderError, ResponseError } from '../../../../src/provider/error.ts';
 import type { NamedOutcome, Server } from '../../../../src/provider/types.ts';
-import { SERVER_GONE_ANNOTATION } from '../../../../src/api/names.ts';
+import { ACCEPT_SERVER_ANNOTATION, SERVER_GONE_ANNOTATION } from '../../../../src/api/names.ts';
 import type { ServerRecord } from '../../../../src/api/record.ts';
 import type { VirtualServer } from '../../../../src/api/virtual-server.ts';
 import { Holders } from '../../../../src/virtual-server/shared/holders.ts';
@@ -48,15 +48,13 @@ function deleted({ object, ...visited }: Visited): Visited {
   };
 }
 
+/** When a proxy can deliver no request of an order any more: twelve grace periods later. */
+const TOO_LATE = NOW + 12 * TIMING.absenceMs;
+
 /** Its only request has no answer; a later visit finds a server with this name. */
-async function foundAfterLoss(name: string | undefined, process: 'same' | 'other'): Promise<Visited> {
+async function foundAfterLoss(name: string | undefined, process: 'same' | 'other', now: number): Promise<Visited> {
   const first = await ordering({ answers: { named: lost } });
-  return next(
-    first,
-    NOW + TIMING.takeoverMs + MINUTE,
-    { answers: { server: shop(name), servers: [IDENTIFIER] } },
-    process,
-  );
+  return next(first, now, { answers: { server: shop(name), servers: [IDENTIFIER] } }, process);
 }
 
 describe('an identifier that is free', () => {
@@ -157,21 +155,51 @@ describe('an identifier that another customer has', () => {
 });
 
 describe('a server that appears after a lost answer', () => {
+  const soon = NOW + TIMING.takeoverMs + MINUTE;
+
   it.each(['same', 'other'] as const)('is that of the object if its name says so (%s process)', async (process) => {
-    const found = await foundAfterLoss(OWN_NAME, process);
-    expect(shownBy(found).reason).toBe('Available');
+    expect(shownBy(await foundAfterLoss(OWN_NAME, process, soon)).reason).toBe('Available');
   });
 
   it.each(['same', 'other'] as const)('is not if its name is that of another object (%s process)', async (process) => {
-    const found = await foundAfterLoss(OTHER_NAME, process);
+    const found = await foundAfterLoss(OTHER_NAME, process, TOO_LATE);
     expect(shownBy(found)).toMatchObject({ reason: 'IdentifierTaken' });
     expect(recordIn(found)).not.toHaveProperty('identifier');
     expect(sentIn(found)).toBe(0);
   });
 
-  it('is asked about if nothing tells whose it is', async () => {
-    const found = await foundAfterLoss(undefined, 'same');
+  it('ends no order of which a proxy may still deliver a request', async () => {
+    const found = await foundAfterLoss(OTHER_NAME, 'other', soon);
+    expect(shownBy(found)).toMatchObject({ reason: 'IdentifierTaken' });
+    expect(recordIn(found)).toMatchObject({ identifier: IDENTIFIER });
+    expect(sentIn(found)).toBe(0);
+  });
+
+  it('is asked about if nothing tells whose it is, and never counts as missing', async () => {
+    const found = await foundAfterLoss(undefined, 'same', soon);
     expect(shownBy(found)).toMatchObject({ reason: 'IdentityUnproven' });
+    const gone = await next(found, soon + 20 * MINUTE, {
+      answers: { server: DENIED, servers: [], named: accepted, task: creating },
+    });
+    expect(recordIn(gone)).not.toHaveProperty('missingAt');
+    expect(sentIn(gone)).toBe(1);
+  });
+
+  it('is the one that you accept', async () => {
+    const found = await foundAfterLoss(undefined, 'same', soon);
+    const object = found.object as VirtualServer;
+    const subject = object.status?.conditions?.find(({ reason }) => reason === 'IdentityUnproven')?.subject ?? '';
+    object.metadata.annotations = { ...object.metadata.annotations, [ACCEPT_SERVER_ANNOTATION]: subject };
+    const held = await next(found, soon + MINUTE, { answers: { server: shop(undefined), servers: [IDENTIFIER] } });
+    expect(shownBy(held).reason).toBe('Available');
+  });
+
+  it('is not that of an object to whose repeat the provider answered 409, unless its name says so', async () => {
+    const first = await ordering({ answers: { named: lost } });
+    const again = await next(first, soon, { answers: { server: DENIED, servers: [], named: inUse } });
+    const answers = (name: string | undefined) => ({ answers: { server: shop(name), servers: [IDENTIFIER] } });
+    expect(shownBy(await next(again, soon + MINUTE, answers(undefined))).reason).toBe('IdentityUnproven');
+    expect(shownBy(await next(again, soon + MINUTE, answers(OWN_NAME))).reason).toBe('Available');
   });
 });
 
@@ -188,9 +216,27 @@ describe('a deletion after a lost answer', () => {
 
   it('releases the object, and leaves the server of another object alone', async () => {
     const first = await ordering({ answers: { named: lost } });
-    const gone = await next(deleted(first), later, answers(OTHER_NAME));
+    const kept = await next(deleted(first), later, answers(OTHER_NAME));
+    expect(kept.calls).not.toContain('delete');
+    expect(shownBy(kept).reason).toBe('IdentifierTaken');
+    const gone = await next(kept, TOO_LATE, answers(OTHER_NAME));
     expect(gone.calls).not.toContain('delete');
     expect(gone.object).toBeUndefined();
+  });
+
+  it('releases an object with Retain in the same way', async () => {
+    const first = await ordering(
+      { answers: { named: lost } },
+      web({ spec: { identifier: IDENTIFIER, deletionPolicy: 'Retain' } }),
+    );
+    const gone = await next(deleted(first), TOO_LATE, answers(OTHER_NAME));
+    expect(gone.object).toBeUndefined();
+  });
+
+  it('sends no DELETE for a server that is not shown, because it may be that of another object', async () => {
+    const first = await ordering({ answers: { named: lost } });
+    const unseen = { answers: { server: DENIED, servers: [], removed: 'removed' } };
+    expect((await next(deleted(first), later, unseen)).calls).not.toContain('delete');
   });
 
   it('asks about a server of which nothing tells whose it is', async () => {
@@ -199,6 +245,11 @@ describe('a deletion after a lost answer', () => {
     expect(kept.calls).not.toContain('delete');
     expect(shownBy(kept).reason).toBe('IdentityUnproven');
   });
+});
+
+it('sends its mark after a name that you chose', async () => {
+  const { requests } = await ordering({}, web({ spec: { identifier: IDENTIFIER, serverName: 'Shop' } }));
+  expect(requests).toEqual([expect.objectContaining({ name: `Shop (${UID.slice(0, 8)})` })]);
 });
 
 describe('an order that failed', () => {
