@@ -40,7 +40,8 @@ export function suspectsAmong(
     if (Date.parse(attemptedAt ?? '') - Date.parse(unheldSince ?? '') > SKEW_MS)
       return { server, verdict: 'excluded', note: 'was there before the order' };
     // Its own name may look so too; otherwise only orders under an identifier send such a name, and their servers need no search.
-    if (name !== object.spec.serverName && OPERATOR_NAME.test(name ?? '')) return { server, verdict: 'excluded', note: 'has the name of another order' };
+    if (name !== object.spec.serverName && OPERATOR_NAME.test(name ?? ''))
+      return { server, verdict: 'excluded', note: 'has the name of another order' };
     if (product !== undefined && product !== object.spec.product)
       return { server, verdict: 'unlikely', note: `not ${object.spec.product}, which was ordered` };
     const rivals = others.filter((other) => mayBeOf(other, server)).map(({ metadata }) => metadata.name);

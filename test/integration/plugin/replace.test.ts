@@ -6,6 +6,7 @@ import { namedFault } from '../../../src/simulator/index.ts';
 import { lostOrder, sent } from '../support/creates.ts';
 import { createPlugin, noTerminal, usePlugin, type Plugin, type Result } from '../support/plugin.ts';
 import { interruptedAt, pluginBehindProxy } from '../support/plugin-proxy.ts';
+import { publicWorld } from '../support/public-service.ts';
 import { readyServer } from '../support/records.ts';
 import { createWorld, type World } from '../support/world.ts';
 
@@ -30,6 +31,17 @@ const identifierOf = async (world: World, name: string): Promise<string | undefi
 const cancelled = (world: World): string[] => world.simulator.ledger.cancels().map(({ identifier }) => identifier);
 
 describe('kubectl vps replace', () => {
+  it('leaves the identifier that you chose to the old server, which has it until the end', async (context) => {
+    const world = await publicWorld(context);
+    const plugin = await createPlugin(folder(), world.namespace);
+    await readyServer(world, 'web', withSpec({ identifier: 'shop' }));
+    const { code, stdout } = await plugin.kubectl(['vps', 'replace', 'web', '--yes']);
+    expect([code, stdout]).toEqual([0, 'web is replaced by web-v2\n']);
+    const next = await world.get('web-v2');
+    expect(next?.spec).not.toHaveProperty('identifier');
+    expect(next?.status?.identifier).toMatch(/^webv2/);
+  });
+
   it('orders one server, and cancels the old one when the new one is ready', async () => {
     const { world, plugin } = await ready('web');
     await world.patch('web', {

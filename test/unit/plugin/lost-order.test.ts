@@ -51,6 +51,12 @@ describe('a server that no object holds', () => {
     expect(judged(changes)).toEqual([[verdict, expect.stringMatching(note)]]);
   });
 
+  it('is a candidate with the name that the order has sent, whatever it looks like', () => {
+    const name = 'shop/web (0a1b2c3d)';
+    const named = { ...order, object: stored('web', storedWith({ spec: { serverName: name } })) };
+    expect(judged({ name }, [], named)).toEqual([['candidate', '']]);
+  });
+
   it('may belong to another object as well', () => {
     const record = { owner: 'uid-of-db', mode: 'create', attempt: 'b2', attemptedAt: text(ATTEMPTED) } as const;
     const open = other({ [RECORD_ANNOTATION]: formatRecord(record) }, [FINALIZER]);
