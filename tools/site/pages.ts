@@ -55,6 +55,8 @@ export const GROUPS: readonly Group[] = [
     title: 'Concepts',
     pages: {
       'docs/concepts/reliability.md': 'What is promised',
+      'docs/concepts/limits.md': 'What it cannot do',
+      'docs/concepts/comparison.md': 'Compared with other tools',
       'docs/concepts/security.md': 'Security',
       'docs/concepts/design.md': 'Design',
       'docs/concepts/virtual-server-set.md': 'Design of sets',
