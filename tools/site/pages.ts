@@ -11,6 +11,7 @@ export const GROUPS: readonly Group[] = [
     pages: {
       'README.md': 'Overview',
       'docs/getting-started.md': 'Getting started',
+      'docs/how-to/troubleshooting.md': 'Troubleshoot',
       'docs/faq.md': 'FAQ',
     },
   },
