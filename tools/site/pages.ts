@@ -78,6 +78,7 @@ export const GROUPS: readonly Group[] = [
       'docs/reference/versions.md': 'Versions',
       'docs/reference/performance.md': 'Performance',
       'docs/reference/simulator.md': 'Simulated provider',
+      'docs/reference/glossary.md': 'Glossary',
     },
   },
   {
