@@ -11,6 +11,7 @@ export const GROUPS: readonly Group[] = [
     pages: {
       'README.md': 'Overview',
       'docs/getting-started.md': 'Getting started',
+      'docs/how-to/troubleshooting.md': 'Troubleshoot',
       'docs/faq.md': 'FAQ',
     },
   },
@@ -55,6 +56,8 @@ export const GROUPS: readonly Group[] = [
     title: 'Concepts',
     pages: {
       'docs/concepts/reliability.md': 'What is promised',
+      'docs/concepts/limits.md': 'What it cannot do',
+      'docs/concepts/comparison.md': 'Compared with other tools',
       'docs/concepts/security.md': 'Security',
       'docs/concepts/design.md': 'Design',
       'docs/concepts/virtual-server-set.md': 'Design of sets',
@@ -75,6 +78,7 @@ export const GROUPS: readonly Group[] = [
       'docs/reference/versions.md': 'Versions',
       'docs/reference/performance.md': 'Performance',
       'docs/reference/simulator.md': 'Simulated provider',
+      'docs/reference/glossary.md': 'Glossary',
     },
   },
   {
