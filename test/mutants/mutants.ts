@@ -742,9 +742,9 @@ export const MUTANTS: Mutant[] = [
   {
     name: 'sends the name of the object in place of the one that was chosen',
     file: 'src/virtual-server/decision/named.ts',
-    find: 'if (values.serverName !== undefined) return body;',
-    replace: "if (values.serverName === '') return body;",
-    tests: ['--project', 'unit', 'test/unit/virtual-server/operations/order-named.test.ts'],
+    find: 'const { serverName = `${metadata.namespace}/${metadata.name}` } = values;',
+    replace: 'const serverName = `${metadata.namespace}/${metadata.name}`;',
+    tests: ['--project', 'unit', 'test/unit/virtual-server/operations/order-chosen.test.ts'],
   },
   {
     name: 'takes the price of a server without an IPv4 address for one with it',
