@@ -50,10 +50,11 @@ export async function look(visit: Visit, at: View, { record }: Extract<Operation
   if (answer.type === 'serverNotFound' && !answer.counts) visit.suspectKey();
   if (answer.type !== 'server') return notShown(visit.view(), record, answer);
 
-  const lost = lostToAnother(visit.view(), record, answer.server, 'look');
+  const read = visit.view();
+  const lost = lostToAnother(read, record, answer.server, 'look');
   if (lost !== undefined) return lost;
   // A server that may be another one gets no check and no Secret: its password does not belong to this object.
-  const known = recognizeFor('look', visit.view(), record, answer);
+  const known = recognizeFor('look', read, record, answer);
   if (!known.ok) return notRecognized(visit.view(), record, 'look', known.error);
   const found = await withFindings(visit, known.value, answer);
   const current = await withAppeared(visit, known.value, key.value.session);
