@@ -44,10 +44,11 @@ export class NamedWatch {
 
   /** A proxy delivers an order that it had held back for `ms`. */
   delivered(ms: number): void {
-    const { simulation, orders, people, tell } = this.#around;
-    for (const { serial, identifier, task } of simulation.ledger.creates()) {
+    const { simulation, orders, people, now, tell } = this.#around;
+    for (const { serial, identifier, task, at } of simulation.ledger.creates()) {
       const sent = orders.sentUnder(identifier);
-      if (sent === undefined || orders.uidOf(serial) !== undefined) continue;
+      // An earlier order of somebody else may have got the identifier of a former server.
+      if (sent === undefined || at !== now() || orders.uidOf(serial) !== undefined) continue;
       this.held += 1;
       const isDenied = people.truth.denied.has(sent.attempt);
       const isTooLate = isDenied || ms >= LOOKED_FOR_MS || this.#hasEnded(sent.attempt);

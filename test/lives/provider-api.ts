@@ -68,8 +68,10 @@ export function drawApi(random: Random): WorldApi {
 }
 
 /** What the provider makes of fields of an order that the specification does not have. */
-export function withFurtherFields({ api, variants }: WorldApi, random: Random): WorldApi {
-  return { api, variants: { ...variants, furtherFields: random.pick(CHOICES.furtherFields) } };
+export function withFurtherFields(world: WorldApi, random: Random): WorldApi {
+  // A provider that refuses them is left to the tests of orders: an observer may have the last word about an order that nobody changes.
+  const furtherFields = random.pick(['taken', 'ignored'] as const);
+  return { ...world, variants: { ...world.variants, furtherFields } };
 }
 
 /** Whether an operator can find out from the list of servers that a failed order created none. */
