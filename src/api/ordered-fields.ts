@@ -19,6 +19,12 @@ export const CHANGEABLE_FIELDS = [
 
 export type OrderedField = Exclude<keyof VirtualServerSpec, (typeof CHANGEABLE_FIELDS)[number]>;
 
+/** The fields of an order that few objects set. */
+export type FurtherField = Exclude<
+  OrderedField,
+  'product' | 'image' | 'diskSize' | 'identifier' | 'sshKeys' | 'sshKeysFrom'
+>;
+
 /** What an order sends: the values of spec, and what the Secrets hold that spec names. */
 export type OrderValues = Pick<VirtualServerSpec, Exclude<OrderedField, 'sshKeysFrom'>> & {
   sshKeysFrom: readonly string[];

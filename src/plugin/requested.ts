@@ -1,20 +1,8 @@
 /** What an order asks for, in words. Pure. */
+import type { FurtherField } from '../api/ordered-fields.ts';
 import type { VirtualServerSpec } from '../api/virtual-server.ts';
 
-type Asked = Partial<
-  Pick<
-    VirtualServerSpec,
-    | 'ipv4'
-    | 'zone'
-    | 'hostname'
-    | 'serverName'
-    | 'diskType'
-    | 'forwardDNS'
-    | 'reverseDNS'
-    | 'storedUserData'
-    | 'userData'
-  >
->;
+type Asked = Partial<Pick<VirtualServerSpec, FurtherField>>;
 
 /** The disk: size, and type if the order names one. */
 export const diskText = ({ diskSize, diskType }: Asked & { diskSize: number }): string =>

@@ -1,21 +1,9 @@
 /** Fields of an order that few objects have, and that the provider may refuse. */
+import type { FurtherField } from '../../src/api/ordered-fields.ts';
 import type { VirtualServerSpec } from '../../src/api/virtual-server.ts';
 import type { Random } from './random.ts';
 
-type Further = Partial<
-  Pick<
-    VirtualServerSpec,
-    | 'ipv4'
-    | 'zone'
-    | 'hostname'
-    | 'serverName'
-    | 'diskType'
-    | 'forwardDNS'
-    | 'reverseDNS'
-    | 'storedUserData'
-    | 'userData'
-  >
->;
+type Further = Partial<Pick<VirtualServerSpec, FurtherField>>;
 
 /** Share of the objects, 0 to 1, that have some of the fields. */
 const WITH_FIELDS = 0.3;

@@ -133,7 +133,8 @@ export function lostToAnother(at: View, record: Held, server: Server, operation:
   if (!isNamed(record) || whoOrdered(at.object, record, server) !== 'other') return undefined;
   const { identifier, attempt, sent } = record;
   const why = `The identifier ${identifier} is that of another server, with the name ${cut(server.name ?? '', MAX_SAID)}`;
-  const lateMs = Date.parse(sent.at) + UNSEEN_PERIODS * at.timing.absenceMs - at.now;
+  // A time that is far ahead was written under another clock.
+  const lateMs = UNSEEN_PERIODS * at.timing.absenceMs - Math.abs(at.now - Date.parse(sent.at));
   if (lateMs > 0) {
     const message = `${why}. A request of order ${attempt} may still arrive until ${timestamp(at.now + lateMs)}, so the operator waits`;
     const parts = { record, verdict: { reason: 'IdentifierTaken', message } as const };

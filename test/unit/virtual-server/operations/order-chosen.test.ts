@@ -3,11 +3,10 @@ import { describe, expect, it } from 'vitest';
 import { ProviderError, ResponseError } from '../../../../src/provider/error.ts';
 import type { NamedOutcome, Server } from '../../../../src/provider/types.ts';
 import { ACCEPT_SERVER_ANNOTATION, SERVER_GONE_ANNOTATION } from '../../../../src/api/names.ts';
-import type { ServerRecord } from '../../../../src/api/record.ts';
 import type { VirtualServer } from '../../../../src/api/virtual-server.ts';
 import { Holders } from '../../../../src/virtual-server/shared/holders.ts';
-import { knownRecord } from '../../../../src/virtual-server/decision/known-record.ts';
 import { ACCOUNT, NOW, SERVER, TIMING, UID, web } from '../../../fixtures/decision.ts';
+import { deleted, next, recordIn, sentIn } from './named-support.ts';
 import { DENIED, shownBy, visit, type Given, type Visited } from '../../../fixtures/visits.ts';
 
 const MINUTE = 60_000;
@@ -31,22 +30,6 @@ const ordering = (given: Given = {}, object = chosen()): Promise<Visited> =>
     ...given,
     answers: { server: DENIED, servers: [], named: accepted, task: creating, ...given.answers },
   });
-
-function next(before: Visited, now: number, given: Given, process: 'same' | 'other' = 'same'): Promise<Visited> {
-  if (before.object === undefined) throw new Error('the object is gone');
-  return visit(before.object, { ordersNamed: true, now, ...(process === 'same' && { memo: before.memo }), ...given });
-}
-
-const recordIn = ({ object }: Visited): ServerRecord | undefined => object && knownRecord(object);
-const sentIn = ({ calls }: Visited): number => calls.filter((call) => call === 'named').length;
-
-function deleted({ object, ...visited }: Visited): Visited {
-  if (object === undefined) throw new Error('the object is gone');
-  return {
-    ...visited,
-    object: { ...object, metadata: { ...object.metadata, deletionTimestamp: '2026-01-02T00:00:10Z' } },
-  };
-}
 
 /** When a proxy can deliver no request of an order any more: twelve grace periods later. */
 const TOO_LATE = NOW + 12 * TIMING.absenceMs;
@@ -173,6 +156,12 @@ describe('a server that appears after a lost answer', () => {
     expect(shownBy(found)).toMatchObject({ reason: 'IdentifierTaken' });
     expect(recordIn(found)).toMatchObject({ identifier: IDENTIFIER });
     expect(sentIn(found)).toBe(0);
+  });
+
+  it('does not wait for a request whose time was written under another clock', async () => {
+    const first = await ordering({ now: NOW + 365 * 24 * 60 * MINUTE, answers: { named: lost } });
+    const found = await next(first, NOW, { answers: { server: shop(OTHER_NAME), servers: [IDENTIFIER] } }, 'other');
+    expect(recordIn(found)).not.toHaveProperty('identifier');
   });
 
   it('is asked about if nothing tells whose it is, and never counts as missing', async () => {

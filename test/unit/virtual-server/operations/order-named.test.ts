@@ -7,10 +7,10 @@ import { NOT_CREATED_ANNOTATION, SERVER_GONE_ANNOTATION } from '../../../../src/
 import { isNamed, type ServerRecord } from '../../../../src/api/record.ts';
 import type { VirtualServer } from '../../../../src/api/virtual-server.ts';
 import { withEvidence } from '../../../../src/virtual-server/decision/memo.ts';
-import { knownRecord } from '../../../../src/virtual-server/decision/known-record.ts';
 import { annotatedRecordOf } from '../../../fixtures/records.ts';
 import { CreateLimit } from '../../../../src/virtual-server/shared/limits.ts';
 import { ACCOUNT, CATALOG, NOW, SERVER, TIMING, UID, web } from '../../../fixtures/decision.ts';
+import { deleted, next, recordIn, sentIn } from './named-support.ts';
 import { DENIED, shownBy, visit, type Given, type Visited } from '../../../fixtures/visits.ts';
 
 const MINUTE = 60_000;
@@ -31,21 +31,6 @@ const named = { ...SERVER, identifier: IDENTIFIER };
 /** The first visit, which orders. */
 const ordering = (answer: NamedOutcome, given: Given = {}): Promise<Visited> =>
   visit(web({}), { ordersNamed: true, answers: { named: answer, task: creating, ...given.answers }, ...given });
-
-/** The next visit of the same process, or of another one that knows nothing. */
-function next(before: Visited, now: number, given: Given, process: 'same' | 'other' = 'same'): Promise<Visited> {
-  if (before.object === undefined) throw new Error('the object is gone');
-  return visit(before.object, { ordersNamed: true, now, ...(process === 'same' && { memo: before.memo }), ...given });
-}
-
-const recordIn = ({ object }: Visited): ServerRecord | undefined => object && knownRecord(object);
-const sentIn = ({ calls }: Visited): number => calls.filter((call) => call === 'named').length;
-
-function deleted({ object, ...visited }: Visited): Visited {
-  if (object === undefined) throw new Error('the object is gone');
-  const metadata = { ...object.metadata, deletionTimestamp: '2026-01-02T00:00:10Z' };
-  return { ...visited, object: { ...object, metadata } };
-}
 
 describe('the first order', () => {
   it('is claimed with its identifier, and sent with the name of its object', async () => {
