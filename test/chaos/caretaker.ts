@@ -3,7 +3,15 @@ import { ADOPT_ANNOTATION, NOT_CREATED_ANNOTATION } from '../../src/api/names.ts
 import { currentReason } from '../../src/api/conditions.ts';
 import type { VirtualServer } from '../../src/api/virtual-server.ts';
 import { recordOf } from '../fixtures/records.ts';
-import { isSaid, isUnanswered, wordsAboutOrder, wordsAboutOrphans, type Words } from '../oracles/person.ts';
+import {
+  isInUse,
+  isSaid,
+  isUnanswered,
+  wordsAboutOrder,
+  wordsAboutOrphans,
+  wordsAboutUse,
+  type Words,
+} from '../oracles/person.ts';
 import type { Arena } from './arena.ts';
 import { isOrdering, sshKeysOf, type KnownObjects } from './objects.ts';
 import type { Panel } from './panel.ts';
@@ -59,8 +67,10 @@ export class Caretaker {
     // A request that was cut off may arrive later than its sender knows, and the answer to another order with these keys may
     // not be in its record yet.
     const mayCome = traffic.isOnItsWay(keys) || others.some((other) => isOrdering(other) && !isUnanswered(other));
-    if (!isUnanswered(object) || mayCome || this.leaves(object) || this.asksNobody) return undefined;
-    const words = wordsAboutOrder(object, panel.serverOf(object, others));
+    const hasQuestion = isInUse(object) || (isUnanswered(object) && !this.asksNobody);
+    if (!hasQuestion || mayCome || this.leaves(object)) return undefined;
+    const server = panel.serverOf(object, others);
+    const words = isInUse(object) ? wordsAboutUse(object, server) : wordsAboutOrder(object, server);
     if (words === undefined || isSaid(object, words)) return undefined;
     this.hasAnswered = true;
     return words;

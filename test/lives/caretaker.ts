@@ -14,7 +14,7 @@ import { OTHER_ACCOUNT } from './misfortunes.ts';
 import { NO_FURTHER } from './further-fields.ts';
 import { identifierOf, isAlive, isSame, type Ownership } from './ownership.ts';
 import { recordOf } from '../fixtures/records.ts';
-import { wordsAboutOrder, wordsAboutOrphans } from '../oracles/person.ts';
+import { isInUse, wordsAboutOrder, wordsAboutOrphans } from '../oracles/person.ts';
 
 /** Names of the Secrets with the API keys of the two accounts. */
 export const KEY_SECRET = 'vps-api-key';
@@ -121,7 +121,7 @@ export class Caretaker {
     }
     if (words !== undefined) this.#annotate(object, words);
     if (identifier !== undefined && reason === 'IdentityUnproven') this.#identify(object, identifier);
-    const isUnseen = reason === 'ServerNotVisible' || (reason === 'AbsenceUnproven' && isInUse(object));
+    const isUnseen = reason === 'ServerNotVisible' || isInUse(object);
     if (identifier !== undefined && isUnseen && !this.#isAlive(object)) {
       // The next order of an object whose order has led to no server.
       if (attempt !== undefined && recordOf(object)?.sent !== undefined) this.#excuse(object, attempt);
@@ -266,6 +266,3 @@ export class Caretaker {
     return this.#simulation.aliveServers().filter(({ serial }) => own.has(serial) && !hidden.has(serial));
   }
 }
-
-/** The provider has answered that the identifier of the order is in use, so denials prove nothing. */
-const isInUse = (object: VirtualServer): boolean => recordOf(object)?.sent?.inUse === true;

@@ -2,7 +2,12 @@
  * How a truthful user answers an object that asks, from what the provider shows. The simulated lives and the crash plans share
  * this; each decides when the user looks and how the answer is given.
  */
-import { ADOPT_ANNOTATION, NOT_CREATED_ANNOTATION, ORPHAN_HANDLED_ANNOTATION } from '../../src/api/names.ts';
+import {
+  ADOPT_ANNOTATION,
+  NOT_CREATED_ANNOTATION,
+  ORPHAN_HANDLED_ANNOTATION,
+  SERVER_GONE_ANNOTATION,
+} from '../../src/api/names.ts';
 import type { VirtualServer } from '../../src/api/virtual-server.ts';
 import { currentReason } from '../../src/api/conditions.ts';
 import { orphanName } from '../../src/virtual-server/decision/inputs.ts';
@@ -21,6 +26,16 @@ const FAILED = new Set(['CreateFailed', 'TaskNotFound', 'TaskFailed', 'TaskOverd
 /** Whether only a user can tell if the object's order created a server. */
 export const isUnanswered = ({ status }: VirtualServer): boolean =>
   UNANSWERED.includes(currentReason(status?.conditions) ?? '');
+
+/** Whether the provider has answered the object's order with 409, and denies the server: only a user can tell if there is one. */
+export const isInUse = (object: VirtualServer): boolean =>
+  currentReason(object.status?.conditions) === 'AbsenceUnproven' && recordOf(object)?.sent?.inUse === true;
+
+/** For a user who has looked for the object's server; `server`: the one that is alive. */
+export function wordsAboutUse(object: VirtualServer, server: string | undefined): Words | undefined {
+  const { identifier } = recordOf(object) ?? {};
+  return server === undefined && identifier !== undefined ? { [SERVER_GONE_ANNOTATION]: identifier } : undefined;
+}
 
 /** `server`: the one that was ordered for the object and is alive, or will be when its task ends. */
 export function wordsAboutOrder(object: VirtualServer, server: string | undefined): Words | undefined {
