@@ -56,6 +56,7 @@ export function createAccount(key: ApiKey, deps: ProviderDeps, told?: OrdersTold
   // What all tenants of the key share waits in a separate line.
   const catalog = createLists(callerOf(name), endpoints, now);
   const listing = createListing(now, { orders, told });
+  const listedServers = createServerList(callerOf(name), endpoints, listing, now);
   return {
     name,
     isAccepted: () => tokens.isAccepted(),
@@ -70,6 +71,7 @@ export function createAccount(key: ApiKey, deps: ProviderDeps, told?: OrdersTold
         caller: callerOf(tenant),
         endpoints,
         catalog,
+        listedServers,
         listing,
         createTimeoutMs,
         orders,
@@ -97,6 +99,7 @@ export interface SessionDeps {
   caller: Caller;
   endpoints: Endpoints;
   catalog: Session['catalog'];
+  listedServers: Session['listedServers'];
   listing: Listing;
   createTimeoutMs: number;
   orders: OrderWay;
@@ -105,7 +108,7 @@ export interface SessionDeps {
 }
 
 export function createSession(deps: SessionDeps): Session {
-  const { account, caller, endpoints, catalog, listing, createTimeoutMs, orders, now } = deps;
+  const { account, caller, endpoints, catalog, listedServers, listing, createTimeoutMs, orders, now } = deps;
   const { redactor } = caller;
 
   const get = (operation: ProviderOperation, target: Endpoint, priority: Priority): Promise<ProviderAnswer> =>
@@ -141,15 +144,7 @@ export function createSession(deps: SessionDeps): Session {
     catalog,
     products: () => readProducts(caller, endpoints),
     servers: () => listing.read(() => readServers(caller, endpoints)),
-    async listedServers() {
-      let listed: AccountServer[] | undefined;
-      await listing.read(async () => {
-        const body = await readServerList(caller, endpoints);
-        listed = body && parseListedServers(body.value).map((server) => cleaned(server, redactor));
-        return body && parseServerList(body.value);
-      });
-      return listed;
-    },
+    listedServers,
     async ordersNamed() {
       if (orders !== 'auto') return orders === 'named';
       return listing.takesNamed() ?? (await listing.read(() => readServers(caller, endpoints))) !== undefined;
@@ -240,6 +235,38 @@ export function createLists(caller: Caller, endpoints: Endpoints, now: () => num
     if (last && now() - last.answeredAt <= maxAgeMs) return last.lists;
     call ??= read().finally(() => (call = undefined));
     return call;
+  };
+}
+
+/** The list of servers, read in one shared call and cached with its age; `caller` as for the other lists. */
+function createServerList(
+  caller: Caller,
+  endpoints: Endpoints,
+  listing: Listing,
+  now: () => number,
+): Session['listedServers'] {
+  let last: { listed: Promise<AccountServer[] | undefined>; askedAt: number } | undefined;
+
+  async function read(): Promise<AccountServer[] | undefined> {
+    let listed: AccountServer[] | undefined;
+    await listing.read(async () => {
+      const body = await readServerList(caller, endpoints);
+      listed = body && parseListedServers(body.value).map((server) => cleaned(server, caller.redactor));
+      return body && parseServerList(body.value);
+    });
+    return listed;
+  }
+
+  return async (maxAgeMs) => {
+    if (last && now() - last.askedAt <= maxAgeMs) return last.listed;
+    const asked = { listed: read(), askedAt: now() };
+    last = asked;
+    try {
+      return await asked.listed;
+    } catch (error) {
+      if (last === asked) last = undefined;
+      throw error;
+    }
   };
 }
 

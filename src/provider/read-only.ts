@@ -30,7 +30,7 @@ function readOnly(session: Session): Session {
     catalog: (maxAgeMs) => session.catalog(maxAgeMs),
     products: () => session.products(),
     servers: () => session.servers(),
-    listedServers: () => session.listedServers(),
+    listedServers: (maxAgeMs) => session.listedServers(maxAgeMs),
     learnListing: (identifier, runs) => session.learnListing(identifier, runs),
     listsServers: () => session.listsServers(),
     listsCreating: () => session.listsCreating(),

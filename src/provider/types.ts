@@ -24,6 +24,8 @@ export interface AccountServer {
   alias?: string | undefined;
   name?: string | undefined;
   product?: string | undefined;
+  /** Switched off by force, with its disk and addresses kept (public-service API). */
+  isDormant?: boolean;
 }
 /** How the provider writes a list: an array, or an object keyed by the code or the name. */
 export type ListShape = 'Array' | 'Object';
@@ -167,8 +169,8 @@ export interface Session {
    * list, as documented. Throws PROVIDER_FORBIDDEN if the key may not list servers.
    */
   servers(): Promise<ReadonlySet<string> | undefined>;
-  /** The same list, with what it says of each server. */
-  listedServers(): Promise<AccountServer[] | undefined>;
+  /** The same list, with what it says of each server, from a shared read that was sent at most `maxAgeMs` ago, or is under way. */
+  listedServers(maxAgeMs: number): Promise<AccountServer[] | undefined>;
   /**
    * Finds out once whether the list of servers has those whose task runs. `runs`: whether the task of this server still does.
    * Ignores errors of the provider.

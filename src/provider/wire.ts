@@ -92,9 +92,17 @@ export function parseListedServers(body: unknown): AccountServer[] {
   return entries.flatMap(([key, value]) => {
     const found = (key === undefined || isObject(value) ? identifierOf(value) : undefined) ?? key;
     if (found === undefined) return [];
-    const { name, product } = isObject(value) ? value : {};
+    const { name, product, dormant } = isObject(value) ? value : {};
     const alias = isSameIdentifier(key, found) ? undefined : key;
-    return [{ identifier: found, alias, name: textIn(name), product: textIn(product) }];
+    return [
+      {
+        identifier: found,
+        alias,
+        name: textIn(name),
+        product: textIn(product),
+        ...(dormant === true && { isDormant: true }),
+      },
+    ];
   });
 }
 

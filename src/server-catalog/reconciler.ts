@@ -177,7 +177,7 @@ export class CatalogReconciler implements Reconciler<ServerCatalog> {
       if (!isListed) return { serverList: (await session.servers()) === undefined ? 'Unavailable' : 'Available' };
       // An object may order or release its server while the list is read.
       const before = claims();
-      const listed = await session.listedServers();
+      const listed = await session.listedServers(0);
       if (listed === undefined) return { serverList: 'Unavailable' };
       return { serverList: 'Available', servers: { listed, claims: [...before, ...claims()] } };
     } catch (error) {

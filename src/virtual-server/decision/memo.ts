@@ -3,6 +3,7 @@
  * it costs time and calls, never safety. Pure.
  */
 import type { TaskNumber } from '../../base/exact-numbers.ts';
+import type { Verdict } from '../../controller/conditions.ts';
 import type { TaskProgress } from './server-status.ts';
 
 export interface Memo {
@@ -49,6 +50,16 @@ export interface Plan {
   from: number;
   at: number;
   inputs: string;
+  ifListed?: Shown | undefined;
+}
+
+/** What the last read has shown of a server that runs. While the list shows the same, few reads follow (operations/look.ts). */
+export interface Shown {
+  verdict: Verdict;
+  name: string | undefined;
+  product: string | undefined;
+  /** On the monotonic clock (ms). */
+  readAt: number;
 }
 
 /** What this process has found out, and the API server does not store. */

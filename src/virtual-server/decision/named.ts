@@ -27,18 +27,22 @@ export function identifierFor({ metadata: { name } }: VirtualServer, random: str
 
 const MAX_NAME = 100;
 
-/**
- * What the order sends. The name tells people in the provider's control panel whose server it is, unless you choose another.
- * The text of a body must not change from version to version: its hash is stored.
- */
+/** What the order sends. The text of a body must not change from version to version: its hash is stored. */
 export function namedBody(object: VirtualServer, values: OrderValues): OrderBody {
-  const body = orderBody(values);
+  const name = markedName(object);
+  return { ...orderBody(values), ...(name !== undefined && { name }) };
+}
+
+/**
+ * The name that tells people in the provider's control panel, and the operator, whose server it is; undefined if you have chosen
+ * another. An identifier that others can choose too needs the mark, whatever the name.
+ */
+export function markedName(object: VirtualServer): string | undefined {
   const { metadata, spec } = object;
-  // An identifier that others can choose too needs the mark.
-  if (values.serverName !== undefined && spec.identifier === undefined) return body;
-  const { serverName = `${metadata.namespace}/${metadata.name}` } = values;
+  if (spec.serverName !== undefined && spec.identifier === undefined) return undefined;
+  const { serverName = `${metadata.namespace}/${metadata.name}` } = spec;
   const mark = ` ${markOf(object)}`;
-  return { ...body, name: serverName.slice(0, MAX_NAME - mark.length) + mark };
+  return serverName.slice(0, MAX_NAME - mark.length) + mark;
 }
 
 const markOf = ({ metadata: { uid } }: VirtualServer): string => `(${uid.slice(0, 8)})`;

@@ -1,5 +1,5 @@
 /** When the operator comes back to an object. Pure. */
-import { withoutPlan, type Memo, type Planned } from './memo.ts';
+import { withoutPlan, type Memo, type Planned, type Shown } from './memo.ts';
 
 /** `now`: at once in the same visit, with the object that the write returned. */
 export type Next = { now: true } | Pause;
@@ -11,6 +11,8 @@ export interface Pause {
   operation?: Planned;
   /** ms; an earlier visit, for another operation. */
   visitAfterMs?: number;
+  /** Of a look: it may do without a read. */
+  ifListed?: Shown | undefined;
 }
 
 /** A pause that grows with each failure in a row, before `operation`. */
@@ -48,6 +50,6 @@ export function atEarliest(when: Next, ms: number): Next {
 /** The memo with the operation that is planned, if any. `now`: ms since the epoch; `inputs`: the present ones. */
 export function withPlan(memo: Memo, when: Next, now: number, inputs: string): Memo {
   if (isNow(when) || when.operation === undefined) return memo;
-  const { operation, afterMs } = when;
-  return { ...withoutPlan(memo), plan: { operation, from: now, at: now + afterMs, inputs } };
+  const { operation, afterMs, ifListed } = when;
+  return { ...withoutPlan(memo), plan: { operation, from: now, at: now + afterMs, inputs, ifListed } };
 }

@@ -4,7 +4,9 @@ import { ended } from '../../base/text.ts';
 import { hasTrait } from '../../api/conditions.ts';
 import { RECORD_FORMAT, isNamed, type ServerRecord, type Held } from '../../api/record.ts';
 import type { Verdict } from '../../controller/conditions.ts';
-import type { Session } from '../../provider/types.ts';
+import { isSameIdentifier } from '../../base/identifier.ts';
+import { ProviderError } from '../../provider/error.ts';
+import type { Server, Session } from '../../provider/types.ts';
 import { pauseMs, runsForMs } from '../decision/next-poll.ts';
 import { compose } from '../decision/compose.ts';
 import { connectionCondition, type ConnectionSecretState } from '../decision/connection.ts';
@@ -13,7 +15,7 @@ import { keepsServer } from '../decision/delay.ts';
 import { isToExpire, withReadyAt } from '../decision/expiry.ts';
 import { takerOf, withRefuted } from '../decision/inputs.ts';
 import { kept, missingTaker } from '../decision/kept.ts';
-import { withEvidence, withoutFailures, withoutWord } from '../decision/memo.ts';
+import { withEvidence, withoutFailures, withoutWord, type Shown } from '../decision/memo.ts';
 import { absent, goneByAnnotation, notRecognized, recognized } from '../decision/absence.ts';
 import { NOW, type Pause } from '../decision/next.ts';
 import { failed, goOn, goneUnasked, endVisit, jittered, withoutKey } from '../decision/outcome.ts';
@@ -46,6 +48,9 @@ export async function look(visit: Visit, at: View, { record }: Extract<Operation
   const key = await visit.key(at);
   if (!key.ok) return goneUnasked(visit.view()) ?? withoutKey(visit.view(), 'look', key.error);
 
+  const listed = await stillListed(visit, at, record, key.value.session);
+  if (listed !== undefined) return listed;
+
   const answer = await readServer(record.identifier, record.account, key.value.session, visit.object);
   if (answer.type === 'serverNotFound' && !answer.counts) visit.suspectKey();
   if (answer.type !== 'server') return notShown(visit.view(), record, answer);
@@ -59,6 +64,50 @@ export async function look(visit: Visit, at: View, { record }: Extract<Operation
   const found = await withFindings(visit, known.value, answer);
   const current = await withAppeared(visit, known.value, key.value.session);
   return seen(visit.view(), record, current, found);
+}
+
+/** A running server is read at least this often, in resync intervals. */
+const READ_EVERY = 2.5;
+/** How old the list may be, in resync intervals: one call serves many objects. */
+const LIST_AGE = 0.1;
+
+/**
+ * The end of a resync without a read: the list, which one call brings for all servers of the account, has the server with the
+ * name and product of before. Undefined if the server has to be read.
+ */
+async function stillListed(visit: Visit, at: View, record: Held, session: Session): Promise<Outcome | undefined> {
+  const { memo, monotonic, timing, inputs } = at;
+  const { ifListed, inputs: planned } = memo.plan ?? {};
+  if (ifListed === undefined || planned !== inputs || record.account !== session.account) return undefined;
+  if (!session.listsServers() || monotonic - ifListed.readAt >= READ_EVERY * timing.resyncMs) return undefined;
+  const listed = await session.listedServers(LIST_AGE * timing.resyncMs).catch((error: unknown) => {
+    // A read tells what is wrong.
+    if (error instanceof ProviderError) return undefined;
+    throw error;
+  });
+  const shown = listed?.find(({ identifier }) => isSameIdentifier(identifier, record.identifier));
+  if (shown === undefined || shown.isDormant) return undefined;
+  const { name = ifListed.name, product = ifListed.product } = shown;
+  if (name !== ifListed.name || product !== ifListed.product) return undefined;
+  const view = visit.view();
+  const when = { operation: 'look', afterMs: jittered(timing.resyncMs, view), ifListed } as const;
+  return endVisit(view, { record, verdict: ifListed.verdict }, when, withoutFailures(view.memo));
+}
+
+/**
+ * What has to be found in the list to save the next read; undefined if only a read brings what the status, the connection Secret
+ * or a limit needs.
+ */
+function shownOf(
+  { object, deleting, monotonic }: View,
+  { failed, price }: ServerRecord,
+  { name, product }: Server,
+  verdict: Verdict,
+): Shown | undefined {
+  const { sshCheck, connectionSecretName } = object.spec;
+  if (deleting || failed !== undefined || verdict.reason !== 'Available') return undefined;
+  if (sshCheck !== 'None' || connectionSecretName !== undefined || price?.unstatedSince !== undefined) return undefined;
+  return { verdict, name, product, readAt: monotonic };
 }
 
 /** For how long the operator looks for the server of a failed order (ms). */
@@ -143,6 +192,7 @@ export function seen(at: View, before: Held, known: Held, found: LookedAt): Outc
   const when = {
     operation: 'look',
     afterMs: nextLookMs(current, verdict, { connection, isNewKey }, at),
+    ifListed: shownOf(at, priced, server, verdict),
   } as const;
   const memo = withEvidence(withoutFailures(withoutWord(present)), { takerMissing, boot });
   // The mirror alone has it, which costs no write, until a `ttl` counts from it.

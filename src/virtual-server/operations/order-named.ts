@@ -9,7 +9,8 @@ import type { Verdict } from '../../controller/conditions.ts';
 import { durationText, timestamp } from '../../base/duration.ts';
 import { capitalized, cut, ended } from '../../base/text.ts';
 import { callProblem } from '../../accounts/decision/failure.ts';
-import { ResponseError } from '../../provider/error.ts';
+import { ResponseError, isProviderError } from '../../provider/error.ts';
+import { isSameIdentifier } from '../../base/identifier.ts';
 import type { NamedOutcome, OrderBody, Server, Session } from '../../provider/types.ts';
 import { UNSEEN_PERIODS, denied, graceOf, isProven, notRecognized, pauseOf } from '../decision/absence.ts';
 import { compose } from '../decision/compose.ts';
@@ -32,6 +33,7 @@ import {
   arrivesInMs,
   identifierFor,
   isRepeatedTooLong,
+  markedName,
   mayArrive,
   namedBody,
   namedClaim,
@@ -48,7 +50,7 @@ import { withMemo, type View } from '../decision/view.ts';
 import type { HourlyPlace } from '../shared/limits.ts';
 import type { Visit } from '../visit.ts';
 import { reserveServer } from './adopt.ts';
-import { readServer } from './reads.ts';
+import { orLacking, readServer } from './reads.ts';
 import { readSshKeys } from './ssh-keys.ts';
 
 /** Maximum length of the provider's text in the record, in characters. */
@@ -65,16 +67,17 @@ export async function orderNamed(
 ): Promise<Outcome | undefined> {
   const { mint, timers } = visit.services;
   const chosen = visit.object.spec.identifier;
-  const found = chosen === undefined ? undefined : await lookFor(visit, session, chosen);
-  if (found !== undefined && found !== 'own') return found;
+  const found = chosen === undefined ? await ownListed(visit, session) : await lookFor(visit, session, chosen);
+  if (found !== undefined && !('own' in found)) return found;
   const view = visit.view();
   if (decide(view).type !== 'order' || view.object.spec.identifier !== chosen) return goOn(view.memo);
   const body = namedBody(visit.object, { ...visit.object.spec, sshKeysFrom });
   const attempt = mint();
-  const identifier = chosen ?? identifierFor(visit.object, mint());
+  const identifier = found?.own ?? chosen ?? identifierFor(visit.object, mint());
   const claim = namedClaim(view, { attempt, identifier, account: session.account, body: digestOf(body) });
-  // An earlier order of this object, whose record was lost, has led to it.
-  if (found === 'own') return goOn(shownMemo(view, identifier), { record: claim });
+  // An earlier order of this object, whose record was lost, has led to it. The list may show a server that no read shows yet.
+  if (found !== undefined)
+    return goOn(chosen === undefined ? view.memo : shownMemo(view, identifier), { record: claim });
   const sending = (): void => {
     visit.keeps(hourly);
     hourly.sent(attempt, timers.monotonic());
@@ -86,11 +89,53 @@ export async function orderNamed(
   });
 }
 
+/** The identifier of the server that an earlier order of this object has led to. */
+interface Own {
+  own: string;
+}
+
+/** How old the list may be: the record of an order is not lost that soon after it (ms). */
+const LIST_AGE_MS = 5_000;
+
+/**
+ * The listed server with the whole name that this object's order sends: etcd may have been restored to a time before its claim.
+ * Undefined if there is none; otherwise what happens in place of the order. One that the record has already as that of a failed
+ * order is looked for elsewhere.
+ */
+async function ownListed(visit: Visit, session: Session): Promise<Outcome | Own | undefined> {
+  const listed = await orLacking(() => unlessForbidden(session.listedServers(LIST_AGE_MS)));
+  if (!listed.ok) return lacking(visit.view(), listed.error);
+  const { object, own } = visit.view();
+  const name = markedName(object);
+  if (name === undefined) return undefined;
+  const earlier = [...(own?.failed ?? []), ...(own?.orphans ?? [])].map((order) => order.identifier);
+  const others = visit.services.holders.others(object.metadata.uid);
+  const found = listed.value?.find(
+    ({ identifier, name: shown }) =>
+      shown?.trim() === name &&
+      !earlier.some((other) => isSameIdentifier(other, identifier)) &&
+      others.withServer(identifier, { account: session.account }).length === 0,
+  );
+  if (found === undefined) return undefined;
+  reserveServer(visit, session.account, found.identifier);
+  return { own: found.identifier };
+}
+
+/** Undefined for a key that may order, but not list servers. */
+async function unlessForbidden<T>(asked: Promise<T>): Promise<T | undefined> {
+  try {
+    return await asked;
+  } catch (error) {
+    if (isProviderError(error, 'PROVIDER_FORBIDDEN')) return undefined;
+    throw error;
+  }
+}
+
 /**
  * Whether the identifier that you chose is free: undefined if so, `own` if the server is this object's; otherwise what happens
  * in place of the order.
  */
-async function lookFor(visit: Visit, session: Session, identifier: string): Promise<Outcome | 'own' | undefined> {
+async function lookFor(visit: Visit, session: Session, identifier: string): Promise<Outcome | Own | undefined> {
   const { account } = session;
   const holders = visit.services.holders.others(visit.object.metadata.uid).withServer(identifier, { account });
   if (holders.length > 0) {
@@ -105,7 +150,7 @@ async function lookFor(visit: Visit, session: Session, identifier: string): Prom
   const answer = await readServer(identifier, undefined, session, visit.object);
   const view = visit.view();
   if (answer.type === 'server') {
-    if (namesOwner(view.object, answer.server) === 'own') return 'own';
+    if (namesOwner(view.object, answer.server) === 'own') return { own: identifier };
     const { name } = answer.server;
     const named = name === undefined ? '' : `, with the name ${cut(name, MAX_SAID)}`;
     return taken(view, view.own, `A server with the identifier ${identifier} is there already${named}`, identifier);

@@ -155,16 +155,16 @@ describe('the list of servers', () => {
   ])('tells what each server is: %j', async (body, servers) => {
     const stub = await startStub();
     stub.on('GET /beta/vps/servers', { status: 200, body });
-    const found = await sessionFor(stub, {}, { keyId: 'k', secret: 'hunter2hunter2' }).listedServers();
+    const found = await sessionFor(stub, {}, { keyId: 'k', secret: 'hunter2hunter2' }).listedServers(0);
     expect(found?.map((server) => JSON.parse(JSON.stringify(server)) as object)).toEqual(servers);
   });
 
   it('tells nothing if there is none, or if it is another answer', async () => {
     const stub = await startStub();
     stub.on('GET /beta/vps/servers', { status: 404, body: {} });
-    expect(await sessionFor(stub).listedServers()).toBeUndefined();
+    expect(await sessionFor(stub).listedServers(0)).toBeUndefined();
     stub.on('GET /beta/vps/servers', { status: 200, body: { error: 'later' } });
-    expect(await errorOf(sessionFor(stub).listedServers())).toMatchObject({ code: 'PROVIDER_PROTOCOL' });
+    expect(await errorOf(sessionFor(stub).listedServers(0))).toMatchObject({ code: 'PROVIDER_PROTOCOL' });
   });
 
   it.each([{}, []])('may be empty: %j', async (body) => {

@@ -8,6 +8,7 @@ import { isNamed, type ServerRecord } from '../../../../src/api/record.ts';
 import type { VirtualServer } from '../../../../src/api/virtual-server.ts';
 import { withEvidence } from '../../../../src/virtual-server/decision/memo.ts';
 import { annotatedRecordOf } from '../../../fixtures/records.ts';
+import { Holders } from '../../../../src/virtual-server/shared/holders.ts';
 import { CreateLimit } from '../../../../src/virtual-server/shared/limits.ts';
 import { ACCOUNT, CATALOG, NOW, SERVER, TIMING, UID, web } from '../../../fixtures/decision.ts';
 import { deleted, next, recordIn, sentIn } from './named-support.ts';
@@ -30,7 +31,70 @@ const named = { ...SERVER, identifier: IDENTIFIER };
 
 /** The first visit, which orders. */
 const ordering = (answer: NamedOutcome, given: Given = {}): Promise<Visited> =>
-  visit(web({}), { ordersNamed: true, answers: { named: answer, task: creating, ...given.answers }, ...given });
+  visit(web({}), { ordersNamed: true, ...given, answers: { named: answer, task: creating, ...given.answers } });
+
+describe('a listed server with the name of the object, which has lost its record', () => {
+  const name = `default/web (${UID.slice(0, 8)})`;
+  const listing = (given: Given, listed: { identifier: string; name?: string }[] = [{ identifier: 'web0old', name }]) =>
+    ordering(accepted, { ...given, answers: { listed, ...given.answers } });
+
+  it('is its server, and nothing is ordered', async () => {
+    const visited = await listing({ answers: { server: { ...SERVER, identifier: 'web0old', name } } });
+    expect(visited.requests).toEqual([]);
+    expect(recordIn(visited)).toMatchObject({ mode: 'named', identifier: 'web0old' });
+    expect(shownBy(visited).reason).toBe('Available');
+  });
+
+  it('is waited for if no read shows it yet', async () => {
+    const visited = await listing({ answers: { server: DENIED, servers: ['web0old'] } });
+    expect(visited.requests).toEqual([]);
+    expect(recordIn(visited)).toMatchObject({ identifier: 'web0old' });
+    expect(shownBy(visited).reason).toBe('Creating');
+  });
+
+  it.each([
+    ['has another name', 'default/web (0123abcd)'],
+    ['has a name that only ends like it', `Default/web (${UID.slice(0, 8)})`],
+    ['has none', undefined],
+  ])('is not if it %s', async (_, other) => {
+    const visited = await listing({}, [{ identifier: 'web0old', name: other }]);
+    expect(visited.requests).toEqual([expect.objectContaining({ identifier: IDENTIFIER })]);
+  });
+
+  it('is not if another object holds it', async () => {
+    const holders = new Holders(() => ACCOUNT);
+    const first = { namespace: 'default', name: 'first', secret: 'provider', account: ACCOUNT, identifier: 'web0old' };
+    holders.set('uid-first', first);
+    expect((await listing({ holders })).requests).toHaveLength(1);
+  });
+
+  it('is not that of a failed order, whose server is read anyway', async () => {
+    const failed = [{ attempt: 'a0', identifier: 'web0old', account: ACCOUNT, said: 'no' }];
+    const object = web({ annotated: { owner: UID, mode: 'create', failed } });
+    const visited = await visit(object, {
+      ordersNamed: true,
+      answers: {
+        listed: [{ identifier: 'web0old', name }],
+        server: DENIED,
+        servers: [],
+        named: accepted,
+        task: creating,
+      },
+    });
+    expect(visited.requests).toEqual([expect.objectContaining({ identifier: IDENTIFIER })]);
+  });
+
+  it('cannot be looked for while the list fails: the order waits, but not for a key that may not list servers', async () => {
+    const failing = await ordering(accepted, {
+      answers: { listed: new ProviderError('PROVIDER_TIMEOUT', 'no answer') },
+    });
+    expect(failing.requests).toEqual([]);
+    const forbidden = await ordering(accepted, {
+      answers: { named: accepted, task: creating, listed: new ProviderError('PROVIDER_FORBIDDEN', 'no') },
+    });
+    expect(forbidden.requests).toHaveLength(1);
+  });
+});
 
 describe('the first order', () => {
   it('is claimed with its identifier, and sent with the name of its object', async () => {
