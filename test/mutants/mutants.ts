@@ -154,6 +154,13 @@ export const MUTANTS: Mutant[] = [
     tests: ['test/unit/virtual-server/operations/look-listed.test.ts'],
   },
   {
+    name: 'does not notice that a price has changed while the list has the server',
+    file: 'src/virtual-server/operations/look.ts',
+    find: 'if (visit.services.quota.limitsPrices(visit.object.metadata.namespace)) return undefined;',
+    replace: '',
+    tests: ['test/unit/virtual-server/operations/look-listed.test.ts'],
+  },
+  {
     name: 'takes a dormant server of the list for one that runs',
     file: 'src/virtual-server/operations/look.ts',
     find: 'if (shown === undefined || shown.isDormant) return undefined;',
@@ -172,8 +179,8 @@ export const MUTANTS: Mutant[] = [
   {
     name: 'does not keep a connection Secret up to date while the list has its server',
     file: 'src/virtual-server/operations/look.ts',
-    find: `sshCheck !== 'None' || connectionSecretName !== undefined ||`,
-    replace: `sshCheck !== 'None' ||`,
+    find: `sshCheck !== 'None' || connectionSecretName !== undefined)`,
+    replace: `sshCheck !== 'None')`,
     tests: ['test/unit/virtual-server/operations/look-listed.test.ts'],
   },
   {
@@ -759,8 +766,8 @@ export const MUTANTS: Mutant[] = [
   {
     name: 'sends no mark beside a name that you chose',
     file: 'src/virtual-server/decision/named.ts',
-    find: 'if (values.serverName !== undefined && spec.identifier === undefined) return body;',
-    replace: 'if (values.serverName !== undefined) return body;',
+    find: 'if (spec.serverName !== undefined && spec.identifier === undefined) return undefined;',
+    replace: 'if (spec.serverName !== undefined) return undefined;',
     tests: ['--project', 'unit', 'test/unit/virtual-server/operations/order-chosen.test.ts'],
   },
   {
@@ -800,7 +807,7 @@ export const MUTANTS: Mutant[] = [
   {
     name: 'sends the name of the object in place of the one that was chosen',
     file: 'src/virtual-server/decision/named.ts',
-    find: 'const { serverName = `${metadata.namespace}/${metadata.name}` } = values;',
+    find: 'const { serverName = `${metadata.namespace}/${metadata.name}` } = spec;',
     replace: 'const serverName = `${metadata.namespace}/${metadata.name}`;',
     tests: ['--project', 'unit', 'test/unit/virtual-server/operations/order-chosen.test.ts'],
   },

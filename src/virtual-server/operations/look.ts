@@ -79,6 +79,8 @@ async function stillListed(visit: Visit, at: View, record: Held, session: Sessio
   const { memo, monotonic, timing, inputs } = at;
   const { ifListed, inputs: planned } = memo.plan ?? {};
   if (ifListed === undefined || planned !== inputs || record.account !== session.account) return undefined;
+  // Prices are not in the list.
+  if (visit.services.quota.limitsPrices(visit.object.metadata.namespace)) return undefined;
   if (!session.listsServers() || monotonic - ifListed.readAt >= READ_EVERY * timing.resyncMs) return undefined;
   const listed = await session.listedServers(LIST_AGE * timing.resyncMs).catch((error: unknown) => {
     // A read tells what is wrong.
@@ -95,18 +97,18 @@ async function stillListed(visit: Visit, at: View, record: Held, session: Sessio
 }
 
 /**
- * What has to be found in the list to save the next read; undefined if only a read brings what the status, the connection Secret
- * or a limit needs.
+ * What has to be found in the list to save the next read; undefined if only a read brings what the status or the connection Secret
+ * needs.
  */
 function shownOf(
   { object, deleting, monotonic }: View,
-  { failed, price }: ServerRecord,
+  { failed }: ServerRecord,
   { name, product }: Server,
   verdict: Verdict,
 ): Shown | undefined {
   const { sshCheck, connectionSecretName } = object.spec;
   if (deleting || failed !== undefined || verdict.reason !== 'Available') return undefined;
-  if (sshCheck !== 'None' || connectionSecretName !== undefined || price?.unstatedSince !== undefined) return undefined;
+  if (sshCheck !== 'None' || connectionSecretName !== undefined) return undefined;
   return { verdict, name, product, readAt: monotonic };
 }
 

@@ -227,9 +227,18 @@ export class ServerQuota {
     return isFull ? { full: 'servers', maximum: this.#perNamespace } : undefined;
   }
 
-  #fullByPrice(namespace: string, others: readonly Place[], wanted: Model): Full | undefined {
+  /** Whether the prices of this namespace's servers count. */
+  limitsPrices(namespace: string): boolean {
+    return this.#maxPrice(namespace) > 0;
+  }
+
+  #maxPrice(namespace: string): number {
     const { usual, namespaces } = this.#prices;
-    const maximum = Object.hasOwn(namespaces, namespace) ? (namespaces[namespace] ?? usual) : usual;
+    return Object.hasOwn(namespaces, namespace) ? (namespaces[namespace] ?? usual) : usual;
+  }
+
+  #fullByPrice(namespace: string, others: readonly Place[], wanted: Model): Full | undefined {
+    const maximum = this.#maxPrice(namespace);
     if (maximum === 0) return undefined;
     const priceOf = (other: Place): number | undefined => other.price ?? this.#learned.of(other);
     const sum = sumOf(others.map((other) => priceOf(other) ?? 0));

@@ -67,6 +67,11 @@ describe('a server that the last read has shown running', () => {
     expect(again.calls[0]).toBe('read');
   });
 
+  it('is read if its namespace has a limit in money', async () => {
+    const again = await later(await first(), 1, { ...listing(), maxPrice: 100 });
+    expect(again.calls[0]).toBe('read');
+  });
+
   it('gets its verdict back that another writer has removed', async () => {
     const ready = await first();
     const conditions = ready.object?.status?.conditions?.map((condition) =>
