@@ -3309,15 +3309,29 @@ export const MUTANTS: Mutant[] = [
   {
     name: 'forgets the doubt about a server while it only observes',
     file: 'src/virtual-server/writer.ts',
-    find: 'withMirrorOf(stored, next.status, next.record, knownRecord(stored));',
+    find: 'withMirrorOf(stored, next.status, this.#supposed, knownRecord(stored));',
     replace: 'withMirrorOf(stored, next.status);',
     tests: ['--project', 'unit', 'test/unit/virtual-server/operations/observe.test.ts'],
   },
   {
     name: 'forgets that only you can resolve an order while it only observes',
     file: 'src/virtual-server/decision/refused.ts',
-    find: '...(open && { open }) };',
-    replace: '...(open && { open: undefined }) };',
+    find: '...(open && { open }),',
+    replace: '...(open && { open: undefined }),',
+    tests: ['--project', 'unit', 'test/unit/virtual-server/operations/observe.test.ts'],
+  },
+  {
+    name: 'forgets that an order has failed while it only observes',
+    file: 'src/virtual-server/decision/refused.ts',
+    find: 'const createFailure = next && isSameOrder(stored, next) ? next.createFailure : undefined;',
+    replace: 'const createFailure = undefined;',
+    tests: ['--project', 'unit', 'test/unit/virtual-server/operations/observe.test.ts'],
+  },
+  {
+    name: 'notes only what the last step of a visit has found while it only observes',
+    file: 'src/virtual-server/writer.ts',
+    find: 'this.#supposed = next.record ?? this.#supposed;',
+    replace: 'this.#supposed = next.record ?? undefined;',
     tests: ['--project', 'unit', 'test/unit/virtual-server/operations/observe.test.ts'],
   },
   {

@@ -25,12 +25,14 @@ import {
   webWith,
   type Shape,
 } from '../../../fixtures/decision.ts';
+import { ProviderError, ResponseError } from '../../../../src/provider/error.ts';
 import { compose } from '../../../../src/virtual-server/decision/compose.ts';
 import { knownRecord } from '../../../../src/virtual-server/decision/known-record.ts';
 import { inputsOf } from '../../../../src/virtual-server/decision/inputs.ts';
 import { DENIED, shownBy, visit, type Given, type Visited } from '../../../fixtures/visits.ts';
 
 const HOUR_MS = 3_600_000;
+const TIMED_OUT = new ProviderError('PROVIDER_TIMEOUT', 'no answer within 30 s');
 const OVER = { task: { state: 'over', identifier: 'srv1' } } as const;
 const observe = (object: VirtualServer, given: Given = {}): Promise<Visited> =>
   visit(object, { observes: 'reporting', ...given });
@@ -65,6 +67,28 @@ describe('an operator that only observes', () => {
     const observed = await observe(object, { answers: { task: DENIED }, memo: lost });
     expect(observed.object?.status?.record).toEqual(opened(TASKED, 'TaskNotFound'));
     expect(observed.object?.metadata.annotations).toEqual(object.metadata.annotations);
+  });
+
+  it('notes that an order has failed, so that the operator after it does not take its server for one that runs', async () => {
+    const named = { ...TASKED, identifier: 'srv1' };
+    const object = webWith(named, { spec: { deletionPolicy: 'Retain' } });
+    const failure = { task: 7, said: 'Out of stock', count: 2, since: 0 };
+    const error = new ResponseError(500, 'the provider answered 500: Out of stock', { said: 'Out of stock' });
+    const answers = { task: error, server: DENIED };
+    const observed = await observe(object, { answers, memo: memo({ failure }) });
+    expect(shownBy(observed).reason).toBe('CreateFailed');
+    expect(observed.object?.status?.record).toEqual({
+      ...named,
+      createFailure: { said: 'Out of stock', generation: 1 },
+    });
+    expect(observed.object?.metadata).toEqual(object.metadata);
+    // The next ones have no memory of it, and the provider does not answer about the task.
+    const { deletionTimestamp } = webWith(named, { deleting: true }).metadata;
+    const deleted = { ...object, ...observed.object, metadata: { ...object.metadata, deletionTimestamp } };
+    const again = await observe(deleted, { answers: { ...answers, task: TIMED_OUT } });
+    expect(shownBy(again).reason).not.toBe('ObserveOnly');
+    const acted = await visit(again.object ?? deleted, { answers: { ...answers, task: TIMED_OUT } });
+    expect(acted.object).toBeDefined();
   });
 
   it.each([
