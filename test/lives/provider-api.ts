@@ -69,8 +69,7 @@ export function drawApi(random: Random): WorldApi {
 
 /** What the provider makes of fields of an order that the specification does not have. */
 export function withFurtherFields(world: WorldApi, random: Random): WorldApi {
-  // A provider that refuses them is left to the tests of orders: an observer may have the last word about an order that nobody changes.
-  const furtherFields = random.pick(['taken', 'ignored'] as const);
+  const furtherFields = random.pick(CHOICES.furtherFields);
   return { ...world, variants: { ...world.variants, furtherFields } };
 }
 

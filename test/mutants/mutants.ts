@@ -1805,14 +1805,14 @@ export const MUTANTS: Mutant[] = [
   {
     name: 'asks the provider twice in a row because of an annotation',
     file: 'src/virtual-server/decision/outcome.ts',
-    find: 'memo: withPlan(memo, next.when, at.now, inputs) }',
+    find: 'memo: withPlan(memo, next.when, at.now, inputs, next.shows) }',
     replace: 'memo }',
     tests: ['--project', 'unit', 'test/unit/virtual-server/decision/outcome.test.ts'],
   },
   {
     name: 'makes no plan for what it has found out',
     file: 'src/virtual-server/visit.ts',
-    find: 'const memo = withPlan(next.memo, next.when, timers.now(), inputsOf(this.object));',
+    find: 'const memo = withPlan(next.memo, next.when, timers.now(), inputsOf(this.object), next.shows);',
     replace: 'const { memo } = next;',
     tests: ['--project', 'unit', 'test/unit/virtual-server/operations/follow-shared.test.ts'],
   },
@@ -3321,6 +3321,34 @@ export const MUTANTS: Mutant[] = [
     tests: ['--project', 'unit', 'test/unit/virtual-server/operations/observe.test.ts'],
   },
   {
+    name: 'leaves the verdict of an observer in place of its own',
+    file: 'src/virtual-server/visit.ts',
+    find: 'inputsOf(this.object), next.shows);',
+    replace: 'inputsOf(this.object));',
+    tests: ['--project', 'unit', 'test/unit/virtual-server/operations/observe.test.ts'],
+  },
+  {
+    name: 'leaves the verdict of an observer where it waits without one',
+    file: 'src/virtual-server/decision/compose.ts',
+    find: "|| reason === 'ObserveOnly' ||",
+    replace: '||',
+    tests: ['--project', 'unit', 'test/unit/virtual-server/operations/observe.test.ts'],
+  },
+  {
+    name: 'writes its verdict again as often as another writer replaces it',
+    file: 'src/virtual-server/decision/outcome.ts',
+    find: 'const leftMs = (memo.plan.restoredAt ?? -Infinity) + timing.pollMs - monotonic;',
+    replace: 'const leftMs = 0;',
+    tests: ['--project', 'unit', 'test/unit/virtual-server/operations/observe.test.ts'],
+  },
+  {
+    name: 'shows an old verdict of its own again while it only observes',
+    file: 'src/virtual-server/operations/table.ts',
+    find: ', shows: undefined };',
+    replace: ' };',
+    tests: ['--project', 'unit', 'test/unit/virtual-server/operations/observe.test.ts'],
+  },
+  {
     name: 'forgets that an order has failed while it only observes',
     file: 'src/virtual-server/decision/refused.ts',
     find: 'const createFailure = next && isSameOrder(stored, next) ? next.createFailure : undefined;',
@@ -3378,8 +3406,8 @@ export const MUTANTS: Mutant[] = [
   {
     name: 'says that a write was refused after it was accepted',
     file: 'src/virtual-server/decision/compose.ts',
-    find: "reason === 'WriteRefused' || (",
-    replace: 'false || (',
+    find: "reason === 'WriteRefused' ||",
+    replace: '',
     tests: ['--project', 'unit', 'test/unit/virtual-server/refused-writes.test.ts'],
   },
   {

@@ -3,6 +3,7 @@
  * it costs time and calls, never safety. Pure.
  */
 import type { TaskNumber } from '../../base/exact-numbers.ts';
+import type { Verdict } from '../../controller/conditions.ts';
 import type { TaskProgress } from './server-status.ts';
 
 export interface Memo {
@@ -49,6 +50,10 @@ export interface Plan {
   from: number;
   at: number;
   inputs: string;
+  /** What the object shows until then; undefined: what its status says. */
+  verdict?: Verdict | undefined;
+  /** When it was last shown again in place of what another writer had written, on the monotonic clock (ms). */
+  restoredAt?: number | undefined;
 }
 
 /** What this process has found out, and the API server does not store. */

@@ -3,6 +3,7 @@ import {
   ADOPT_ANNOTATION,
   HAND_OVER_ANNOTATION,
   NOT_CREATED_ANNOTATION,
+  PAUSED_ANNOTATION,
   RECORD_ANNOTATION,
   SERVER_GONE_ANNOTATION,
 } from '../../../../src/api/names.ts';
@@ -21,6 +22,7 @@ import {
   record,
   SERVER,
   TASKED,
+  TIMING,
   web,
   webWith,
   type Shape,
@@ -46,6 +48,52 @@ function named(name: string, own: ServerRecord, shape: Shape = {}): VirtualServe
   const object = webWith({ ...own, owner: uid }, shape);
   return { ...object, metadata: { ...object.metadata, name, uid } };
 }
+
+describe('an operator that acts after another one has only observed', () => {
+  const refusal = new ResponseError(422, 'no such image', { said: 'no such image' });
+  const answers = { order: { kind: 'refused', status: 422, error: refusal } as const };
+  /** The visit of an operator that acts, and the object as an observer has left it since. */
+  async function rejected(): Promise<{ before: Visited; observed: VirtualServer }> {
+    const before = await visit(web(), { answers });
+    expect(shownBy(before).reason).toBe('CreateRejected');
+    const seen = await observe(before.object ?? web());
+    expect(shownBy(seen).reason).toBe('ObserveOnly');
+    return { before, observed: seen.object ?? web() };
+  }
+
+  it('shows its own verdict again, without another call to the provider', async () => {
+    const { before, observed } = await rejected();
+    const acted = await visit(observed, { memo: before.memo, now: NOW + 1_000 });
+    expect(shownBy(acted)).toEqual(shownBy(before));
+    expect(acted.calls).toEqual(['write']);
+    expect((await visit(acted.object ?? observed, { memo: acted.memo, now: NOW + 2_000 })).calls).toEqual([]);
+  });
+
+  it('replaces what another writer writes in turn at most once a poll interval', async () => {
+    const { before, observed } = await rejected();
+    const first = await visit(observed, { memo: before.memo, now: NOW + 1_000 });
+    const second = await visit(observed, { memo: first.memo, now: NOW + 2_000 });
+    expect(second.calls).toEqual([]);
+    expect(second.requeueAfterMs).toBe(TIMING.pollMs - 1_000);
+    const third = await visit(observed, { memo: second.memo, now: NOW + 1_000 + TIMING.pollMs });
+    expect(shownBy(third)).toEqual(shownBy(before));
+  });
+
+  it('orders again if it has no memory', async () => {
+    const { before, observed } = await rejected();
+    const acted = await visit(observed, { answers, now: NOW + 1_000 });
+    expect(acted.calls).toContain('order');
+    expect(shownBy(acted)).toEqual(shownBy(before));
+  });
+
+  it('says what comes next if it waits without a verdict of its own', async () => {
+    const { observed } = await rejected();
+    const annotations = { ...observed.metadata.annotations, [PAUSED_ANNOTATION]: 'true' };
+    const paused = { ...observed, metadata: { ...observed.metadata, annotations } };
+    const message = 'The operator orders nothing while the object is paused';
+    expect(shownBy(await visit(paused))).toMatchObject({ reason: 'Pending', message });
+  });
+});
 
 describe('an operator that only observes', () => {
   it('notes a doubt that it finds in the copy of the record alone', async () => {
@@ -164,6 +212,17 @@ describe('an operator that only observes', () => {
       const second = await observe(first.object ?? object, { ...given, now: NOW + HOUR_MS });
       expect(second.calls.filter((call) => call === 'write')).toEqual([]);
     }
+  });
+
+  it('does not show what it has found again once an operator that acts has found something else', async () => {
+    const seen = await observe(held(), { answers: { server: SERVER }, memo: memo(OVER) });
+    expect(shownBy(seen).reason).toBe('Available');
+    const object = seen.object ?? held();
+    const verdict = { reason: 'IdentityUnproven', message: 'Another server' } as const;
+    const acted = { ...object, status: compose(object, { record: knownRecord(object), verdict }, NOW) };
+    const again = await observe(acted, { memo: seen.memo, now: NOW + 1_000 });
+    expect(again.calls).toEqual([]);
+    expect(shownBy({ ...again, object: again.object ?? acted }).reason).toBe('IdentityUnproven');
   });
 
   it('does not write what your annotations resolve', async () => {
