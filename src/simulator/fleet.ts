@@ -13,7 +13,7 @@ import type {
 import { ipv6Of, macOf, ipv4Of, newServerObject, type ServerObject } from './server-object.ts';
 import { type AliveServer, type FoundServer, type ServerLife, Servers, type SimulatedServer } from './servers.ts';
 import { type Task, type TaskResponse, Tasks } from './tasks.ts';
-import type { FailedTask } from './variants.ts';
+import type { FailedTask, Variants } from './variants.ts';
 
 /** Without `macs`: a server keeps its hardware addresses for life. */
 type ServerPatch = Partial<Omit<ServerObject, 'identifier' | 'macs'>>;
@@ -90,7 +90,7 @@ export class Fleet {
     const { identifier } = object;
     server.object = {
       ...object,
-      name,
+      name: shownName(name, this.#settings.variants.names),
       specs: { ...object.specs, disk_type: diskType },
       zone: zone ?? object.zone,
       ...(ipv4 && { ipv4: [ipv4Of(serial)], price: object.price + (product.ipv4Price ?? 0) }),
@@ -358,4 +358,12 @@ export class Fleet {
     const server = { serial, account, ...ready, object, shows, renumbered: 0, wasRead: false };
     return this.#servers.add(server);
   }
+}
+
+/** Shorter than the shortest name with the operator's mark. */
+const CUT_NAME = 12;
+
+function shownName(name: string | null, names: Variants['names']): string | null {
+  if (names === 'dropped') return null;
+  return names === 'cut' ? (name?.slice(0, CUT_NAME) ?? null) : name;
 }

@@ -27,6 +27,7 @@ export const CHOICES = {
   taskOfCancelled: ['remembered', 'forgotten'],
   missingCall: [404, 405, 501],
   furtherFields: ['taken', 'ignored', 'refused'],
+  names: ['kept', 'cut', 'dropped'],
 } as const;
 
 /** A timer cannot wait for longer. */
@@ -105,6 +106,10 @@ export const variantsSchema = z.strictObject({
     .enum(CHOICES.furtherFields)
     .exactOptional()
     .describe('fields of an order that the specification does not have, such as zone; refused: with 400'),
+  names: z
+    .enum(CHOICES.names)
+    .exactOptional()
+    .describe('what becomes of the name in an order; cut: the server shows its first 12 characters'),
 });
 
 export type VariantOptions = z.infer<typeof variantsSchema>;
@@ -126,6 +131,7 @@ const SIMPLE = {
   taskFailsAfterMs: 0,
   listsCreating: true,
   pausedMs: 0,
+  names: 'kept',
   missingCall: 404,
 } as const satisfies VariantOptions;
 

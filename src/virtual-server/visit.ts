@@ -128,7 +128,7 @@ export class Visit {
   async commit(step: Step): Promise<void> {
     const { timers } = this.services;
     const { name, next } = step;
-    const memo = withPlan(next.memo, next.when, timers.now(), inputsOf(this.object));
+    const memo = withPlan(next.memo, next.when, timers.now(), inputsOf(this.object), next.shows);
     const events = await this.#writer.write({ ...step, next: { ...next, memo } }, (patch, error) =>
       this.tellRefused(name, { what: patchInWords(patch), next, error }, 'metadata'),
     );

@@ -179,10 +179,12 @@ class StatusWriter implements Writer {
     if (!isNow(next.when))
       this.#observer.withholds(SERVER_KIND, keyOf(stored), ...(next.withheld === undefined ? [] : [next.withheld]));
     objects.remember(uid, withoutPlan(next.memo));
+    this.#supposed = next.record ?? this.#supposed;
+    // What an earlier step of the visit has found would be forgotten with this process.
     const status =
       isNow(next.when) || next.status === undefined
         ? stored.status
-        : withMirrorOf(stored, next.status, next.record, knownRecord(stored));
+        : withMirrorOf(stored, next.status, this.#supposed, knownRecord(stored));
     const isNews = !isDeepEqual(stored.status, status);
     const isWritten = isNews && reports && status !== undefined;
     if (isWritten) {
@@ -192,7 +194,6 @@ class StatusWriter implements Writer {
     }
     // As for any operator, a plan holds only once it is written.
     if (!isNews || reports) objects.remember(uid, next.memo);
-    this.#supposed = next.record ?? this.#supposed;
     return isWritten ? next.events : [];
   }
 }

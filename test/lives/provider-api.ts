@@ -67,11 +67,11 @@ export function drawApi(random: Random): WorldApi {
   return { api: 'public', variants };
 }
 
-/** What the provider makes of fields of an order that the specification does not have. */
+/** What the provider makes of fields of an order that the specification does not have, and of the name that its server shows. */
 export function withFurtherFields(world: WorldApi, random: Random): WorldApi {
-  // A provider that refuses them is left to the tests of orders: an observer may have the last word about an order that nobody changes.
-  const furtherFields = random.pick(['taken', 'ignored'] as const);
-  return { ...world, variants: { ...world.variants, furtherFields } };
+  const furtherFields = random.pick(CHOICES.furtherFields);
+  const names = world.api === 'public' ? random.pick(['kept', ...CHOICES.names] as const) : 'kept';
+  return { ...world, variants: { ...world.variants, furtherFields, names } };
 }
 
 /** Whether an operator can find out from the list of servers that a failed order created none. */
@@ -87,7 +87,7 @@ export const listsSoon = ({ lag }: WorldApi): boolean => (lag?.listMs ?? 0) <= 3
 /** Names what was drawn about orders under an identifier, for the summary. */
 export function drawnIn(world: WorldApi): string[] {
   if (world.api === 'documented') return [];
-  const { sameOrder, nameReservedAfterMs = 0, secondOrder, failedNameMs = 0, heldEvery = 0 } = world.variants;
+  const { sameOrder, nameReservedAfterMs = 0, secondOrder, failedNameMs = 0, heldEvery = 0, names } = world.variants;
   const drawn = {
     'an equal order gets its task': sameOrder === 202,
     'the name is reserved later, and the second order fails': nameReservedAfterMs > 0 && secondOrder === 'fails',
@@ -96,6 +96,8 @@ export function drawnIn(world: WorldApi): string[] {
     'the list lags': (world.lag?.listMs ?? 0) > 0,
     'the list misses servers in the making': world.variants.listsCreating === false,
     'a proxy holds orders back': heldEvery > 0,
+    'servers show a part of their names': names === 'cut',
+    'servers show no names': names === 'dropped',
   };
   return Object.entries(drawn).flatMap(([name, isDrawn]) => (isDrawn ? [name] : []));
 }

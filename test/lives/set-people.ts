@@ -7,6 +7,7 @@ import { KubeError } from '../../src/kube/error.ts';
 import { sshKeyOf, virtualServer, withSpec } from '../fixtures/virtual-server.ts';
 import type { ApiServer, SetSpecInput } from './api-server.ts';
 import { KEY_SECRET, OTHER_KEY_SECRET, type Truth } from './caretaker.ts';
+import { NO_FURTHER } from './further-fields.ts';
 import type { Random } from './random.ts';
 
 const NAMES = ['web', 'db'];
@@ -288,6 +289,11 @@ export class SetPeople {
       const product = set.spec.template.spec.product === 'VPSX4' ? 'VPSX8' : 'VPSX4';
       this.#edit(set, { template: { spec: { product } } });
     }
+    // A set with OnDelete does not replace a member that was created apart from it, with fields that the provider refuses.
+    if (set.spec.strategy.type === 'OnDelete')
+      for (const { metadata, status } of members)
+        if (currentReason(status?.conditions) === 'CreateRejected')
+          api.servers.editSpec(namespace, metadata.name, NO_FURTHER);
     if (reason === 'DeletionBlocked') {
       for (const { metadata } of members) {
         api.servers.editSpec(namespace, metadata.name, { deletionProtection: false, deletionPolicy: 'Delete' });

@@ -62,19 +62,21 @@ function announcedIn({ metadata: { annotations = {} } }: VirtualServer): string 
   return annotations[ADOPT_ANNOTATION] === undefined ? 'is about to order the server' : 'is about to adopt a server';
 }
 
-/** The API server has accepted what it had refused. */
-function resumed(object: VirtualServer, record: ServerRecord | undefined): Verdict {
+/** The API server has accepted what it had refused, or an operator acts where another one only observed. */
+function resumed(object: VirtualServer, record: ServerRecord | undefined, last: readonly Condition[]): Verdict {
   if (isLetGo(object))
     return { reason: 'Deleting', message: 'The operator is done with this object. Other finalizers keep it' };
-  if (record === undefined || !holdsSomething(record)) return pending(object, record);
+  const isRefused = currentReason(last) !== 'ObserveOnly';
+  if (!isRefused || record === undefined || !holdsSomething(record)) return pending(object, record);
   return { reason: 'Pending', message: 'The operator continues: the API server accepts its writes again' };
 }
 
-/** Drops the verdict about a refused write once it is outdated; a server that was Ready then is still Ready. */
-function withoutRefusal(object: VirtualServer, conditions: readonly Condition[]): readonly Condition[] {
+/** Drops a verdict that is outdated once a step says nothing else; a server that was Ready then is still Ready. */
+function withoutOutdated(object: VirtualServer, conditions: readonly Condition[]): readonly Condition[] {
   const reason = currentReason(conditions);
   // Whoever finds this object next must not forget that its server is gone.
-  const isOver = reason === 'WriteRefused' || (reason === 'ReleaseRefused' && isLetGo(object));
+  const isReleased = reason === 'ReleaseRefused' && isLetGo(object);
+  const isOver = reason === 'WriteRefused' || reason === 'ObserveOnly' || isReleased;
   return isOver ? conditions.filter((condition) => condition.reason !== reason) : conditions;
 }
 
@@ -91,11 +93,11 @@ export function compose(object: VirtualServer, parts: Parts, now: number): Virtu
     conditions: last = [],
     ...kept
   } = object.status ?? {};
-  const present = parts.verdict === undefined ? withoutRefusal(object, last) : last;
+  const present = parts.verdict === undefined ? withoutOutdated(object, last) : last;
   // Fields copied from another object describe another server, so they must not appear next to this object's record.
   const isCopied = before !== undefined && before.owner !== parts.record?.owner;
   const fields = parts.fields ?? (isCopied ? {} : ofSameServer(kept, parts.record));
-  const first = present === last ? pending(object, parts.record) : resumed(object, parts.record);
+  const first = present === last ? pending(object, parts.record) : resumed(object, parts.record, last);
   const verdict = parts.verdict ?? (present.some(({ type }) => type === 'Ready') ? undefined : first);
   const { record } = parts;
   const advised = <F extends Finding>(finding: F, ...more: Reason[]): F => {

@@ -50,6 +50,10 @@ export interface Plan {
   from: number;
   at: number;
   inputs: string;
+  /** What the object shows until then; undefined: what its status says. */
+  verdict?: Verdict | undefined;
+  /** When it was last shown again in place of what another writer had written, on the monotonic clock (ms). */
+  restoredAt?: number | undefined;
   ifListed?: Shown | undefined;
 }
 

@@ -1,4 +1,5 @@
 /** When the operator comes back to an object. Pure. */
+import type { Verdict } from '../../controller/conditions.ts';
 import { withoutPlan, type Memo, type Planned, type Shown } from './memo.ts';
 
 /** `now`: at once in the same visit, with the object that the write returned. */
@@ -47,9 +48,12 @@ export function atEarliest(when: Next, ms: number): Next {
   return { ...when, afterMs: Math.max(ms, afterMs), ...later };
 }
 
-/** The memo with the operation that is planned, if any. `now`: ms since the epoch; `inputs`: the present ones. */
-export function withPlan(memo: Memo, when: Next, now: number, inputs: string): Memo {
+/**
+ * The memo with the operation that is planned, if any. `now`: ms since the epoch; `inputs`: the present ones; `verdict`: what the
+ * object shows until then.
+ */
+export function withPlan(memo: Memo, when: Next, now: number, inputs: string, verdict?: Verdict): Memo {
   if (isNow(when) || when.operation === undefined) return memo;
   const { operation, afterMs, ifListed } = when;
-  return { ...withoutPlan(memo), plan: { operation, from: now, at: now + afterMs, inputs, ifListed } };
+  return { ...withoutPlan(memo), plan: { operation, from: now, at: now + afterMs, inputs, verdict, ifListed } };
 }

@@ -2,6 +2,7 @@
 import { hasTrait, type ReadyReason } from '../../api/conditions.ts';
 import { standingReason } from '../../api/open.ts';
 import { isNamed, mirrorIn, type ServerRecord } from '../../api/record.ts';
+import { isDeepEqual } from '../../base/deep-equal.ts';
 import { capitalized, ended } from '../../base/text.ts';
 import type { Verdict } from '../../controller/conditions.ts';
 import { backoffMs, callProblem, keyPauseMs, reasonOf, type Missing } from '../../accounts/decision/failure.ts';
@@ -34,7 +35,8 @@ export function endVisit(at: View, parts: Parts, when: Pause, memo: Memo = at.me
   const known = own && parts.record && parts.verdict && withOpen(parts.record, parts.verdict, at.now);
   const isOpened = known !== undefined && known !== parts.record;
   const shown = isOpened ? { ...parts, record: known } : parts;
-  const status = compose(object, { ...withKeyNote(shown, at), isAsked }, at.now);
+  const noted = withKeyNote(shown, at);
+  const status = compose(object, { ...noted, isAsked }, at.now);
   return {
     record: isOpened ? known : record,
     status,
@@ -45,6 +47,7 @@ export function endVisit(at: View, parts: Parts, when: Pause, memo: Memo = at.me
     },
     events: eventsOf(object.status, status),
     when: atLatest(when, untilEnd(at, parts.record)),
+    shows: noted.verdict,
   };
 }
 
@@ -92,13 +95,23 @@ export function recordToMirror({ object, own }: View): ServerRecord | undefined 
   return own ?? mirrorIn(object.status);
 }
 
-export function waited(at: View, when: Pause): Outcome {
-  const { object } = at;
+/**
+ * `verdict`: what this process has found. An observer, or an operator that has ended, may have written another one since. It is
+ * replaced, but not at once each time: two writers of one status would fight.
+ */
+export function waited(at: View, when: Pause, verdict?: Verdict): Outcome {
+  const { object, memo, monotonic, timing } = at;
   const record = recordToMirror(at);
   const idle = { memo: at.memo, events: [], when: atLatest(when, untilEnd(at, record)) };
   if (object.metadata.deletionTimestamp !== undefined && object.metadata.finalizers === undefined) return idle;
-  const status = compose(object, { record }, at.now);
-  return { ...idle, status, events: eventsOf(object.status, status) };
+  const kept = compose(object, { record }, at.now);
+  const status = verdict === undefined ? kept : compose(object, { record, verdict }, at.now);
+  if (memo.plan === undefined || isDeepEqual(status, kept))
+    return { ...idle, status: kept, events: eventsOf(object.status, kept) };
+  const leftMs = (memo.plan.restoredAt ?? -Infinity) + timing.pollMs - monotonic;
+  if (leftMs > 0) return { ...idle, when: atLatest(idle.when, leftMs) };
+  const restored = { ...memo, plan: { ...memo.plan, restoredAt: monotonic } };
+  return { ...idle, memo: restored, status, events: eventsOf(object.status, status) };
 }
 
 /** `more`: what else changes in the status. */
@@ -163,7 +176,9 @@ export function withAsked(at: View, operation: Operation, next: Outcome): Outcom
     record !== undefined && (saysNotCreated(object, record) || (isNamed(record) && saysGone(object, record)));
   const isFirst = at.memo.evidence.asked !== inputs && isSaid;
   const memo = withEvidence(next.memo, { asked: inputs });
-  return isFirst ? { ...next, when: NOW, memo: withPlan(memo, next.when, at.now, inputs) } : { ...next, memo };
+  return isFirst
+    ? { ...next, when: NOW, memo: withPlan(memo, next.when, at.now, inputs, next.shows) }
+    : { ...next, memo };
 }
 
 /** Operations that ask the provider about a task or a server, or had no key to ask with. */

@@ -60,8 +60,14 @@ function careful<R extends object>(stored: R, next: ServerRecord | null | undefi
   const { doubt, open, missingAt, identifier } = next ?? {};
   const isGone = missingAt !== undefined && doubt === undefined && identifier !== undefined;
   const gone = isGone ? { identifier, reason: 'AbsenceUnproven', since: missingAt } : doubt;
-  if (gone === undefined && open === undefined) return stored;
-  return { ...stored, ...(gone && { doubt: gone }), ...(open && { open }) };
+  const createFailure = next && isSameOrder(stored, next) ? next.createFailure : undefined;
+  if (gone === undefined && open === undefined && createFailure === undefined) return stored;
+  return { ...stored, ...(gone && { doubt: gone }), ...(open && { open }), ...(createFailure && { createFailure }) };
+}
+
+/** Unlike the other two, a failure does not say which order it is about. */
+function isSameOrder(stored: Partial<ServerRecord>, { attempt, task }: ServerRecord): boolean {
+  return attempt !== undefined && stored.attempt === attempt && (stored.task ?? task) === task;
 }
 
 /** The provider may give the addresses of a server that is gone to another customer; its host keys still identify it. */

@@ -97,8 +97,8 @@ export type Operation =
   | { type: 'release'; why: 'handedOver'; record: ServerRecord; taker: string }
   /** Bring record and finalizer in line with what is known. */
   | { type: 'record'; record: ServerRecord; why: RecordChange }
-  /** Nothing to do before. The verdict does not change. */
-  | { type: 'wait'; when: Pause }
+  /** Nothing to do before. The verdict does not change; `verdict`: the one of this process, should another writer have replaced it. */
+  | { type: 'wait'; when: Pause; verdict?: Verdict | undefined }
   /** Report why nothing is done. */
   | ({ type: 'park' } & Park);
 
@@ -147,6 +147,8 @@ export interface Outcome {
   record?: ServerRecord | null;
   /** The whole new status; left out or equal to the present one: not written. */
   status?: VirtualServerStatus;
+  /** What the object shows until the planned operation begins, whoever writes its status meanwhile. */
+  shows?: Verdict | undefined;
   /**
    * What the object says while the API server refuses to write `record`; `isOver`: no server is left. Left out: what follows
    * from the record (refused.ts).

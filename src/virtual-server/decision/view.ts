@@ -89,9 +89,9 @@ export function park(
 export function notDue(view: View, operation: Planned): Operation | undefined {
   const { memo, now } = view;
   if (memo.plan?.operation !== operation || memo.plan.inputs !== view.inputs) return undefined;
-  const { from, at } = memo.plan;
+  const { from, at, verdict } = memo.plan;
   if (now < from || now >= at) return undefined;
-  return { type: 'wait', when: { afterMs: at - now } };
+  return { type: 'wait', when: { afterMs: at - now }, verdict };
 }
 
 /** True once the task has ended: it answered 303, or this very server was read, or counts as gone. */

@@ -109,7 +109,7 @@ const OPERATIONS: { readonly [T in Operation['type']]: Row<Extract<Operation, { 
   // With `--observe-only`, the writer keeps the new record from being written.
   record: { does: (_visit, at, { record, why }) => recorded(at, record, why), acts: false },
   park: { does: (_visit, at, operation) => parked(at, operation), acts: false },
-  wait: { does: (_visit, at, { when }) => waited(at, when), acts: false },
+  wait: { does: (_visit, at, { when, verdict }) => waited(at, when, verdict), acts: false },
 };
 
 export type Perform = (visit: Visit, at: View, operation: Operation) => Promise<Outcome | undefined>;
@@ -138,8 +138,9 @@ function unlessRecord(next: Outcome): Done {
   return next.record === undefined ? next : undefined;
 }
 
+/** Shows its verdict once: an operator that acts may write another one, which counts more. */
 function unhurried(next: Done): Done {
-  return next && { ...next, when: atEarliest(next.when, SHORTEST_PAUSE_MS) };
+  return next && { ...next, when: atEarliest(next.when, SHORTEST_PAUSE_MS), shows: undefined };
 }
 
 /** Without a plan: each visit finds out again what would be done. */

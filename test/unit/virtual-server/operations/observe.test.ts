@@ -3,6 +3,7 @@ import {
   ADOPT_ANNOTATION,
   HAND_OVER_ANNOTATION,
   NOT_CREATED_ANNOTATION,
+  PAUSED_ANNOTATION,
   RECORD_ANNOTATION,
   SERVER_GONE_ANNOTATION,
 } from '../../../../src/api/names.ts';
@@ -21,16 +22,19 @@ import {
   record,
   SERVER,
   TASKED,
+  TIMING,
   web,
   webWith,
   type Shape,
 } from '../../../fixtures/decision.ts';
+import { ProviderError, ResponseError } from '../../../../src/provider/error.ts';
 import { compose } from '../../../../src/virtual-server/decision/compose.ts';
 import { knownRecord } from '../../../../src/virtual-server/decision/known-record.ts';
 import { inputsOf } from '../../../../src/virtual-server/decision/inputs.ts';
 import { DENIED, shownBy, visit, type Given, type Visited } from '../../../fixtures/visits.ts';
 
 const HOUR_MS = 3_600_000;
+const TIMED_OUT = new ProviderError('PROVIDER_TIMEOUT', 'no answer within 30 s');
 const OVER = { task: { state: 'over', identifier: 'srv1' } } as const;
 const observe = (object: VirtualServer, given: Given = {}): Promise<Visited> =>
   visit(object, { observes: 'reporting', ...given });
@@ -44,6 +48,52 @@ function named(name: string, own: ServerRecord, shape: Shape = {}): VirtualServe
   const object = webWith({ ...own, owner: uid }, shape);
   return { ...object, metadata: { ...object.metadata, name, uid } };
 }
+
+describe('an operator that acts after another one has only observed', () => {
+  const refusal = new ResponseError(422, 'no such image', { said: 'no such image' });
+  const answers = { order: { kind: 'refused', status: 422, error: refusal } as const };
+  /** The visit of an operator that acts, and the object as an observer has left it since. */
+  async function rejected(): Promise<{ before: Visited; observed: VirtualServer }> {
+    const before = await visit(web(), { answers });
+    expect(shownBy(before).reason).toBe('CreateRejected');
+    const seen = await observe(before.object ?? web());
+    expect(shownBy(seen).reason).toBe('ObserveOnly');
+    return { before, observed: seen.object ?? web() };
+  }
+
+  it('shows its own verdict again, without another call to the provider', async () => {
+    const { before, observed } = await rejected();
+    const acted = await visit(observed, { memo: before.memo, now: NOW + 1_000 });
+    expect(shownBy(acted)).toEqual(shownBy(before));
+    expect(acted.calls).toEqual(['write']);
+    expect((await visit(acted.object ?? observed, { memo: acted.memo, now: NOW + 2_000 })).calls).toEqual([]);
+  });
+
+  it('replaces what another writer writes in turn at most once a poll interval', async () => {
+    const { before, observed } = await rejected();
+    const first = await visit(observed, { memo: before.memo, now: NOW + 1_000 });
+    const second = await visit(observed, { memo: first.memo, now: NOW + 2_000 });
+    expect(second.calls).toEqual([]);
+    expect(second.requeueAfterMs).toBe(TIMING.pollMs - 1_000);
+    const third = await visit(observed, { memo: second.memo, now: NOW + 1_000 + TIMING.pollMs });
+    expect(shownBy(third)).toEqual(shownBy(before));
+  });
+
+  it('orders again if it has no memory', async () => {
+    const { before, observed } = await rejected();
+    const acted = await visit(observed, { answers, now: NOW + 1_000 });
+    expect(acted.calls).toContain('order');
+    expect(shownBy(acted)).toEqual(shownBy(before));
+  });
+
+  it('says what comes next if it waits without a verdict of its own', async () => {
+    const { observed } = await rejected();
+    const annotations = { ...observed.metadata.annotations, [PAUSED_ANNOTATION]: 'true' };
+    const paused = { ...observed, metadata: { ...observed.metadata, annotations } };
+    const message = 'The operator orders nothing while the object is paused';
+    expect(shownBy(await visit(paused))).toMatchObject({ reason: 'Pending', message });
+  });
+});
 
 describe('an operator that only observes', () => {
   it('notes a doubt that it finds in the copy of the record alone', async () => {
@@ -65,6 +115,28 @@ describe('an operator that only observes', () => {
     const observed = await observe(object, { answers: { task: DENIED }, memo: lost });
     expect(observed.object?.status?.record).toEqual(opened(TASKED, 'TaskNotFound'));
     expect(observed.object?.metadata.annotations).toEqual(object.metadata.annotations);
+  });
+
+  it('notes that an order has failed, so that the operator after it does not take its server for one that runs', async () => {
+    const named = { ...TASKED, identifier: 'srv1' };
+    const object = webWith(named, { spec: { deletionPolicy: 'Retain' } });
+    const failure = { task: 7, said: 'Out of stock', count: 2, since: 0 };
+    const error = new ResponseError(500, 'the provider answered 500: Out of stock', { said: 'Out of stock' });
+    const answers = { task: error, server: DENIED };
+    const observed = await observe(object, { answers, memo: memo({ failure }) });
+    expect(shownBy(observed).reason).toBe('CreateFailed');
+    expect(observed.object?.status?.record).toEqual({
+      ...named,
+      createFailure: { said: 'Out of stock', generation: 1 },
+    });
+    expect(observed.object?.metadata).toEqual(object.metadata);
+    // The next ones have no memory of it, and the provider does not answer about the task.
+    const { deletionTimestamp } = webWith(named, { deleting: true }).metadata;
+    const deleted = { ...object, ...observed.object, metadata: { ...object.metadata, deletionTimestamp } };
+    const again = await observe(deleted, { answers: { ...answers, task: TIMED_OUT } });
+    expect(shownBy(again).reason).not.toBe('ObserveOnly');
+    const acted = await visit(again.object ?? deleted, { answers: { ...answers, task: TIMED_OUT } });
+    expect(acted.object).toBeDefined();
   });
 
   it.each([
@@ -140,6 +212,17 @@ describe('an operator that only observes', () => {
       const second = await observe(first.object ?? object, { ...given, now: NOW + HOUR_MS });
       expect(second.calls.filter((call) => call === 'write')).toEqual([]);
     }
+  });
+
+  it('does not show what it has found again once an operator that acts has found something else', async () => {
+    const seen = await observe(held(), { answers: { server: SERVER }, memo: memo(OVER) });
+    expect(shownBy(seen).reason).toBe('Available');
+    const object = seen.object ?? held();
+    const verdict = { reason: 'IdentityUnproven', message: 'Another server' } as const;
+    const acted = { ...object, status: compose(object, { record: knownRecord(object), verdict }, NOW) };
+    const again = await observe(acted, { memo: seen.memo, now: NOW + 1_000 });
+    expect(again.calls).toEqual([]);
+    expect(shownBy({ ...again, object: again.object ?? acted }).reason).toBe('IdentityUnproven');
   });
 
   it('does not write what your annotations resolve', async () => {
