@@ -47,6 +47,12 @@ interface Row<Value> {
 const asIs = <Value>(value: Value): Value => value;
 const trimmed = (key: unknown): unknown => (typeof key === 'string' ? key.trim() : key);
 
+/** Writing down what the provider does anyway orders the same as leaving it out. */
+const usually = (usual: Sent): Required<Row<never>>['compared'] => ({
+  value: (value) => value ?? usual,
+  cel: (value) => `${value}.orValue(${typeof usual === 'string' ? `'${usual}'` : usual})`,
+});
+
 type Rows = { readonly [F in OrderedField]: Row<NonNullable<OrderValues[F]>> };
 
 const ROWS: Rows = {
@@ -64,11 +70,11 @@ const ROWS: Rows = {
     },
   },
   sshKeysFrom: { sentAs: 'ssh_keys', encode: asIs },
-  ipv4: { sentAs: 'ipv4', encode: asIs },
+  ipv4: { sentAs: 'ipv4', encode: asIs, compared: usually(false) },
   zone: { sentAs: 'zone', encode: asIs },
   hostname: { sentAs: 'hostname', encode: asIs },
   serverName: { sentAs: 'name', encode: asIs },
-  diskType: { sentAs: 'disk_type', encode: asIs },
+  diskType: { sentAs: 'disk_type', encode: asIs, compared: usually('ssd') },
   forwardDNS: { sentAs: 'set_forward_dns', encode: asIs },
   reverseDNS: { sentAs: 'set_reverse_dns', encode: asIs },
   storedUserData: { sentAs: 'user_data', encode: asIs },

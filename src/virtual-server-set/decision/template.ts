@@ -35,14 +35,17 @@ export const nameOf = (set: string, ordinal: number): string => `${set}-${ordina
 
 /**
  * Equal for specs that order the same; the API server may return fields in a different order. The text of a spec must not
- * change from version to version: its hash is stored. So the fields that came later count only if they are set.
+ * change from version to version: its hash is stored. So the fields that came later count only if they are set to something else than
+ * what the provider does anyway.
  */
 export function revisionOf(spec: Ordered): string {
   const { product, image, diskSize, sshKeys = [], sshKeysFrom = [], ...later } = orderedOf(spec);
   // No server is replaced for a line end, which no order sends. Spaces without one stay: earlier versions compared them.
   const keys = sshKeys.map((key) => key.replace(/^[ \t\r\n]+|[\r\n][ \t\r\n]*$/g, ''));
   const from = sshKeysFrom.map(({ name, key }) => [name, key]);
-  const more = (Object.keys(later) as OrderedField[]).map((field) => [field, comparedValue(field, spec[field])]);
+  const more = (Object.keys(later) as OrderedField[])
+    .map((field) => [field, comparedValue(field, spec[field])] as const)
+    .filter(([field, value]) => value !== comparedValue(field, undefined));
   return JSON.stringify([product, image, diskSize, keys, from, ...more]);
 }
 

@@ -48,6 +48,9 @@ it.concurrent.for(WAYS)('%s: the provider gets each field that is set, and no ot
   await world.waitForReason('plain', 'Available', 'Ready');
   const sent = Object.keys(world.simulator.ledger.creates()[1]?.body ?? {});
   expect(sent.filter((field) => field !== 'name')).toEqual(['product', 'image', 'disk_size', 'ssh_keys']);
+  // What the provider does anyway may be written down, and is no other order.
+  await world.patch('plain', { spec: { ipv4: false, diskType: 'ssd' } });
+  await expect(world.patch('plain', { spec: { ipv4: true } })).rejects.toThrow('spec.ipv4, which the order sent');
 });
 
 it.concurrent(

@@ -39,6 +39,19 @@ describe.each(ORDERED_FIELDS)('spec.%s', (field) => {
   });
 });
 
+it.each([
+  ['ipv4', false],
+  ['diskType', 'ssd'],
+] as const)('counts spec.%s: %s as the same as no value, which orders the same', (field, usual) => {
+  const { [field]: _, ...unset } = ONE;
+  expect(orderDifference(unset, { ...unset, [field]: usual })).toEqual([]);
+  expect(revisionOf({ ...unset, [field]: usual })).toBe(revisionOf(unset));
+  const [policy] = orderedFieldsPolicy() as [{ spec: { validations: { expression: string }[] } }];
+  const value = typeof usual === 'string' ? `'${usual}'` : usual;
+  const side = `bject.spec.?${field}.orValue(${value})`;
+  expect(policy.spec.validations[0]?.expression).toContain(`o${side} == oldO${side}`);
+});
+
 /** The order of an object with these fields: the identifier in its path, and its body. */
 async function sent(spec: typeof ONE): Promise<unknown> {
   const diskSizes = { ...CATALOG.diskSizes, hdd: CATALOG.diskSizes.ssd };
