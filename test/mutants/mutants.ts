@@ -757,8 +757,8 @@ export const MUTANTS: Mutant[] = [
   {
     name: 'believes that an unproven server under a chosen identifier is shown',
     file: 'src/virtual-server/operations/order-named.ts',
-    find: 'if (record.sent.chosen === undefined || known.ok) return',
-    replace: 'if (record.sent.chosen === undefined || known) return',
+    find: 'if (known === undefined || known.ok) return',
+    replace: 'if (known === undefined || known) return',
     tests: ['--project', 'unit', 'test/unit/virtual-server/operations/order-chosen.test.ts'],
   },
   {

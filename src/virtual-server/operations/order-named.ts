@@ -224,8 +224,8 @@ export async function dueToRepeat(
   if (answer.type === 'server') {
     const lost = lostToAnother(read, record, answer.server, 'order');
     if (lost !== undefined) return lost;
-    const known = recognizeFor('look', read, record, answer);
-    if (record.sent.chosen === undefined || known.ok) return goOn(shownMemo(read, record.identifier));
+    const known = record.sent.chosen === undefined ? undefined : recognizeFor('look', read, record, answer);
+    if (known === undefined || known.ok) return goOn(shownMemo(read, record.identifier));
     const isDenied = saysNotCreated(read.object, record) || saysGone(read.object, record);
     return isDenied ? answered(read, record) : notRecognized(read, record, 'order', known.error);
   }
