@@ -152,7 +152,7 @@ const shape = {
     .literal(true)
     .optional()
     .describe(
-      'The operator saw the server after you annotated server-gone. The annotation is void until you set it again.',
+      'The operator saw the server, or ordered it, after you annotated server-gone. The annotation is void until you set it again.',
     ),
   missingAt: z.iso.datetime().max(64).optional().describe('When the operator decided that the server is gone.'),
   readyAt: z.iso

@@ -3412,6 +3412,13 @@ export const MUTANTS: Mutant[] = [
     tests: ['--project', 'unit', 'test/unit/virtual-server/operations/observe.test.ts'],
   },
   {
+    name: 'takes a word about an earlier server with a chosen identifier for one about the next order',
+    file: 'src/virtual-server/decision/named.ts',
+    find: 'goneRefuted: namesAsGone(object, { identifier }) ? true : undefined,',
+    replace: 'goneRefuted: undefined,',
+    tests: ['--project', 'unit', 'test/unit/virtual-server/operations/order-chosen.test.ts'],
+  },
+  {
     name: 'forgets that an order has failed while it only observes',
     file: 'src/virtual-server/decision/refused.ts',
     find: 'const createFailure = next && isSameOrder(stored, next) ? next.createFailure : undefined;',

@@ -10,6 +10,7 @@ import { timestamp } from '../../base/duration.ts';
 import { ended } from '../../base/text.ts';
 import { without } from '../../base/without.ts';
 import type { OrderBody, Server } from '../../provider/types.ts';
+import { namesAsGone } from './inputs.ts';
 import { newRecord } from './known-record.ts';
 import type { Operation } from './types.ts';
 import { notDue, type OwnView, type View } from './view.ts';
@@ -95,6 +96,8 @@ export function namedClaim(
     attemptedAt: timestamp(now),
     sent: { at: new Date(now).toISOString(), body, ...(isChosen && { chosen: true }) },
     identifier,
+    // What you said of an earlier server with this identifier is no answer to this order.
+    goneRefuted: namesAsGone(object, { identifier }) ? true : undefined,
     orphans,
     failed,
     settled,

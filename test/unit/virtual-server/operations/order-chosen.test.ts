@@ -2,7 +2,7 @@
 import { describe, expect, it } from 'vitest';
 import { ProviderError, ResponseError } from '../../../../src/provider/error.ts';
 import type { NamedOutcome, Server } from '../../../../src/provider/types.ts';
-import { ACCEPT_SERVER_ANNOTATION, SERVER_GONE_ANNOTATION } from '../../../../src/api/names.ts';
+import { ACCEPT_SERVER_ANNOTATION, RECORD_ANNOTATION, SERVER_GONE_ANNOTATION } from '../../../../src/api/names.ts';
 import type { VirtualServer } from '../../../../src/api/virtual-server.ts';
 import { Holders } from '../../../../src/virtual-server/shared/holders.ts';
 import { ACCOUNT, NOW, SERVER, TIMING, UID, web } from '../../../fixtures/decision.ts';
@@ -271,4 +271,29 @@ it('is not ordered again for a word about a server that was never there', async 
     answers: { server: shop(OTHER_NAME), servers: [IDENTIFIER] },
   });
   expect(sentIn(visited)).toBe(0);
+});
+
+it('keeps its server although you said that the server of an earlier order under the identifier is gone', async () => {
+  const object = chosen();
+  object.metadata.annotations = { [SERVER_GONE_ANNOTATION]: IDENTIFIER };
+  const first = await ordering({ answers: { named: lost } }, object);
+  const shown = { answers: { server: shop(undefined), servers: [IDENTIFIER] } };
+  const found = await next(first, NOW + TIMING.takeoverMs + MINUTE, shown);
+  expect(shownBy(found).reason).toBe('IdentityUnproven');
+  expect(recordIn(found)).toMatchObject({ identifier: IDENTIFIER, goneRefuted: true });
+  // Removed and set again, it is about this order.
+  const without = { ...found.object, metadata: { ...found.object?.metadata, annotations: recordAlone(found) } };
+  const removed = await next(
+    { ...found, object: without as VirtualServer },
+    NOW + TIMING.takeoverMs + 2 * MINUTE,
+    shown,
+  );
+  const again = removed.object as VirtualServer;
+  again.metadata.annotations = { ...again.metadata.annotations, [SERVER_GONE_ANNOTATION]: IDENTIFIER };
+  const said = await next(removed, NOW + TIMING.takeoverMs + 3 * MINUTE, shown);
+  expect(recordIn(said)).not.toHaveProperty('identifier');
+});
+
+const recordAlone = ({ object }: Visited): Record<string, string> => ({
+  [RECORD_ANNOTATION]: object?.metadata.annotations?.[RECORD_ANNOTATION] ?? '',
 });
