@@ -16,6 +16,7 @@ import type {
   Product,
   Session,
   TaskState,
+  Zone,
 } from './types.ts';
 import { identifierKey, isSameIdentifier } from '../base/identifier.ts';
 import { isIdentifier, type Endpoint, type Endpoints } from './endpoints.ts';
@@ -35,6 +36,7 @@ import {
   parseProducts,
   parseServer,
   parseServerList,
+  parseZones,
   shapeOf,
   toIdentifier,
 } from './wire.ts';
@@ -55,6 +57,7 @@ export function createAccount(key: ApiKey, deps: ProviderDeps, told?: OrdersTold
   const now = (): number => timers.monotonic();
   // What all tenants of the key share waits in a separate line.
   const catalog = createLists(callerOf(name), endpoints, now);
+  const zones = createZones(callerOf(name), endpoints, now);
   const listing = createListing(now, { orders, told });
   return {
     name,
@@ -70,6 +73,7 @@ export function createAccount(key: ApiKey, deps: ProviderDeps, told?: OrdersTold
         caller: callerOf(tenant),
         endpoints,
         catalog,
+        zones,
         listing,
         createTimeoutMs,
         orders,
@@ -97,6 +101,7 @@ export interface SessionDeps {
   caller: Caller;
   endpoints: Endpoints;
   catalog: Session['catalog'];
+  zones: Session['zones'];
   listing: Listing;
   createTimeoutMs: number;
   orders: OrderWay;
@@ -105,7 +110,7 @@ export interface SessionDeps {
 }
 
 export function createSession(deps: SessionDeps): Session {
-  const { account, caller, endpoints, catalog, listing, createTimeoutMs, orders, now } = deps;
+  const { account, caller, endpoints, catalog, zones, listing, createTimeoutMs, orders, now } = deps;
   const { redactor } = caller;
 
   const get = (operation: ProviderOperation, target: Endpoint, priority: Priority): Promise<ProviderAnswer> =>
@@ -139,12 +144,13 @@ export function createSession(deps: SessionDeps): Session {
       await caller.tokens.get(caller.owner.tenant, 'low');
     },
     catalog,
+    zones,
     products: () => readProducts(caller, endpoints),
     servers: () => listing.read(() => readServers(caller, endpoints)),
     async listedServers() {
       let listed: AccountServer[] | undefined;
       await listing.read(async () => {
-        const body = await readServerList(caller, endpoints);
+        const body = await readOptional(caller, 'listServers', endpoints.servers);
         listed = body && parseListedServers(body.value).map((server) => cleaned(server, redactor));
         return body && parseServerList(body.value);
       });
@@ -243,6 +249,26 @@ export function createLists(caller: Caller, endpoints: Endpoints, now: () => num
   };
 }
 
+/** The zones, which only some providers list, read and cached apart from the lists that every order needs. */
+export function createZones(caller: Caller, endpoints: Endpoints, now: () => number): Session['zones'] {
+  let last: { zones: Zone[] | undefined; answeredAt: number } | undefined;
+  let call: Promise<Zone[] | undefined> | undefined;
+
+  async function read(): Promise<Zone[] | undefined> {
+    const body = await readOptional(caller, 'zones', endpoints.zones);
+    const zones = body && parseZones(body.value);
+    last = { zones, answeredAt: now() };
+    return zones;
+  }
+
+  return async (maxAgeMs) => {
+    const validMs = last?.zones === undefined ? Math.max(maxAgeMs, LEARN_AGAIN_MS) : maxAgeMs;
+    if (last && now() - last.answeredAt <= validMs) return last.zones;
+    call ??= read().finally(() => (call = undefined));
+    return call;
+  };
+}
+
 /** A fresh read of the products list for `caller` alone. */
 async function readProducts(caller: Caller, endpoints: Endpoints): Promise<Product[]> {
   return parseProducts(await readList(caller, 'products', endpoints.products));
@@ -265,7 +291,7 @@ export interface Listing {
   ordersGo(): OrdersGo;
 }
 
-/** How long the operator believes what it has not found in a list of servers, or the list itself (ms). */
+/** How long the operator believes what it has not found in a list of servers, or that a list does not exist (ms). */
 const LEARN_AGAIN_MS = 10 * 60_000;
 
 export function createListing(
@@ -329,20 +355,24 @@ export function createListing(
   };
 }
 
-/** The statuses by which a provider says that it has no list of servers. */
+/** The statuses by which a provider says that it does not have a list that the specification does not show. */
 const NO_LIST = new Set([404, 405, 501]);
 
 async function readServers(caller: Caller, endpoints: Endpoints): Promise<ServerList> {
-  const body = await readServerList(caller, endpoints);
+  const body = await readOptional(caller, 'listServers', endpoints.servers);
   return body && parseServerList(body.value);
 }
 
 /** Undefined if the provider has no such list. */
-async function readServerList(caller: Caller, endpoints: Endpoints): Promise<{ value: unknown } | undefined> {
-  const answer = await caller.call({ operation: 'listServers', method: 'GET', target: endpoints.servers }, 'high');
+async function readOptional(
+  caller: Caller,
+  operation: ProviderOperation,
+  target: Endpoint,
+): Promise<{ value: unknown } | undefined> {
+  const answer = await caller.call({ operation, method: 'GET', target }, 'high');
   if (NO_LIST.has(answer.status)) return undefined;
-  if (answer.status !== 200) throw failure(answer, 'listServers', caller.redactor);
-  return { value: parseJson(wholeBody(answer), 'listServers') };
+  if (answer.status !== 200) throw failure(answer, operation, caller.redactor);
+  return { value: parseJson(wholeBody(answer), operation) };
 }
 
 /** The provider's texts must not repeat a secret. */

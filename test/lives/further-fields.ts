@@ -17,7 +17,8 @@ export function drawFurther(random: Random): Further {
   if (!random.chance(WITH_FIELDS)) return {};
   return {
     ...(random.chance(0.4) && { ipv4: random.chance(0.8) }),
-    ...(random.chance(0.3) && { zone: random.pick(['lon', 'cam', 'uk']) }),
+    // No provider has the last one.
+    ...(random.chance(0.3) && { zone: random.pick(['lon', 'cam', 'uk', 'lno']) }),
     ...(random.chance(0.2) && { hostname: 'web.example.org', forwardDNS: true, reverseDNS: random.chance(0.5) }),
     ...(random.chance(0.2) && { serverName: `Shop ${random.int(1, 9)}` }),
     ...(random.chance(0.3) && { diskType: random.pick(['ssd', 'hdd']) }),

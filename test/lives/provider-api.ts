@@ -67,15 +67,18 @@ export function drawApi(random: Random): WorldApi {
   return { api: 'public', variants };
 }
 
-/** What the provider makes of fields of an order that the specification does not have. */
+/** What the provider makes of fields of an order that the specification does not have, and whether it lists the zones. */
 export function withFurtherFields(world: WorldApi, random: Random): WorldApi {
   // A provider that refuses them is left to the tests of orders: an observer may have the last word about an order that nobody changes.
   const furtherFields = random.pick(['taken', 'ignored'] as const);
-  return { ...world, variants: { ...world.variants, furtherFields } };
+  const listsZones = random.chance(0.7);
+  return { ...world, variants: { ...world.variants, furtherFields, listsZones } };
 }
 
 /** Whether an operator can find out from the list of servers that a failed order created none. */
 export const hasList = ({ api }: WorldApi): boolean => api === 'public';
+
+export const hasZones = ({ api, variants }: WorldApi): boolean => api === 'public' && variants.listsZones !== false;
 
 /** Whether neither a list nor a read shows a server that is on its way. */
 export const hidesCreating = ({ api, variants }: WorldApi): boolean =>

@@ -740,6 +740,22 @@ export const MUTANTS: Mutant[] = [
     tests: ['--project', 'unit', 'test/unit/api/ordered-fields.test.ts'],
   },
   {
+    name: 'orders in a zone that the provider does not list',
+    file: 'src/virtual-server/operations/order.ts',
+    find: '{ ...lists.value, zones }',
+    replace: '{ ...lists.value, zones: zones && undefined }',
+    tests: ['--project', 'unit', 'test/unit/virtual-server/operations/order.test.ts'],
+  },
+  {
+    name: 'orders nothing in a zone while the list of zones cannot be read',
+    file: 'src/accounts/accounts.ts',
+    find: `    if (!(error instanceof ProviderError)) throw error;
+    return undefined;`,
+    replace: `    if (!(error instanceof ProviderError)) throw error;
+    return [];`,
+    tests: ['--project', 'unit', 'test/unit/virtual-server/operations/order.test.ts'],
+  },
+  {
     name: 'sends the name of the object in place of the one that was chosen',
     file: 'src/virtual-server/decision/named.ts',
     find: 'const { serverName = `${metadata.namespace}/${metadata.name}` } = values;',

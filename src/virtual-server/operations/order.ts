@@ -5,7 +5,7 @@
  */
 import { ended } from '../../base/text.ts';
 import type { ServerRecord } from '../../api/record.ts';
-import { readCatalog } from '../../accounts/accounts.ts';
+import { readCatalog, readZones } from '../../accounts/accounts.ts';
 import type { Missing } from '../../accounts/decision/failure.ts';
 import type { Session } from '../../provider/types.ts';
 import { compose } from '../decision/compose.ts';
@@ -98,7 +98,8 @@ export async function inputsOfOrder(visit: Visit, at: View): Promise<OrderInputs
 
   const lists = await readCatalog(session, CATALOG_AGE_MS);
   if (!lists.ok) return err(lacking(visit.view(), lists.error));
-  const problem = specProblem(object.spec, lists.value);
+  const zones = object.spec.zone === undefined ? undefined : await readZones(session, CATALOG_AGE_MS);
+  const problem = specProblem(object.spec, { ...lists.value, zones });
   if (problem !== undefined) return err(parked(visit.view(), invalidSpec(visit.view(), problem)));
   return ok({ session, sshKeysFrom: sshKeys.value });
 }

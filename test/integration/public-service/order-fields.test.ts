@@ -83,3 +83,22 @@ it.concurrent('an adopted server shows what it has, and its fields can be change
   expect((await world.patch('web', { spec: { zone: 'lon' } })).spec.zone).toBe('lon');
   expect(totals(world)).toEqual({ ordered: 0, cancelled: 0, alive: 1 });
 });
+
+it.concurrent('a zone that the provider does not list is refused before the order', async (context) => {
+  const world = await publicWorld(context);
+  await world.create(virtualServer('web', withSpec({ zone: 'lno' })));
+  const parked = await world.waitForReason('web', 'InvalidSpec', 'Stalled');
+  expect(stalled(parked).message).toContain('spec.zone "lno" is not offered; nearest valid values: lon, cam, uk');
+  expect(totals(world)).toEqual({ ordered: 0, cancelled: 0, alive: 0 });
+  await world.patch('web', { spec: { zone: 'uk' } });
+  await world.waitForReason('web', 'Available', 'Ready');
+  expect(world.simulator.ledger.creates()[0]?.body['zone']).toBe('uk');
+});
+
+it.concurrent('a provider that does not list its zones decides about them', async (context) => {
+  const world = await publicWorld(context, { variants: { listsZones: false } });
+  await world.create(virtualServer('web', withSpec({ zone: 'lno' })));
+  const parked = await world.waitForReason('web', 'CreateRejected', 'Stalled');
+  expect(stalled(parked).message).toContain('Invalid zone');
+  expect(totals(world)).toEqual({ ordered: 0, cancelled: 0, alive: 0 });
+});
