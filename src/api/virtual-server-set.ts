@@ -201,6 +201,18 @@ const orderedFields = {
   diskType: orderedText('Disk type.'),
   forwardDNS: z.boolean().optional().describe('Whether with DNS records of the hostname.'),
   reverseDNS: z.boolean().optional().describe('Whether with DNS records of the addresses.'),
+  advanced: z
+    .object({
+      hostServer: orderedText('Host machine.'),
+      extraCores: count.optional().describe('Additional cores.'),
+      extraMemory: count.optional().describe('Additional memory in MB.'),
+      cpuMode: z.enum(['Performance', 'Compatibility']).optional().describe('CPU mode.'),
+      netDevice: orderedText('Network device.'),
+      diskBus: orderedText('Bus of the disk.'),
+      tablet: z.boolean().optional().describe('Whether with a tablet.'),
+    })
+    .optional()
+    .describe('Rare fields.'),
   storedUserData: orderedText('Number or name of stored user data.'),
 } satisfies Record<Exclude<OrderedField, 'userData' | 'identifier'>, z.ZodType>;
 const orderedSchema = z.object(orderedFields);

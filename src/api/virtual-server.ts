@@ -49,6 +49,30 @@ const MAX_USER_DATA = 32_768;
 
 const LABEL = '[A-Za-z0-9]([-A-Za-z0-9]{0,61}[A-Za-z0-9])?';
 
+const extra = z.int().min(1).max(2147483647).optional();
+const device = z.string().min(1).max(64).optional();
+
+/** Rare fields of an order. */
+export const advancedSchema = z
+  .object({
+    hostServer: z
+      .string()
+      .min(1)
+      .max(BOUNDS.hostname)
+      .optional()
+      .describe('Host machine that the server is created on. Only with a private cloud.'),
+    extraCores: extra.describe('Cores in addition to those of the product. Only with a private cloud.'),
+    extraMemory: extra.describe('Memory in addition to that of the product, in MB. Only with a private cloud.'),
+    cpuMode: z
+      .enum(['Performance', 'Compatibility'])
+      .optional()
+      .describe('Performance or Compatibility. By default the provider chooses.'),
+    netDevice: device.describe('Network device, such as virtio or e1000. By default the provider chooses.'),
+    diskBus: device.describe('Bus of the disk, such as virtio or sata. By default the provider chooses.'),
+    tablet: z.boolean().optional().describe('Whether the server has a tablet as its pointing device.'),
+  })
+  .describe('Rare fields of the order.');
+
 /** Fields that the order sends if they are set. The provider's own limits are not known, so the provider decides. */
 const furtherOrderFields = {
   ipv4: z
@@ -90,6 +114,7 @@ const furtherOrderFields = {
     .boolean()
     .optional()
     .describe('Whether the provider creates the DNS records from the addresses to the hostname.'),
+  advanced: advancedSchema.optional(),
   storedUserData: z
     .string()
     .min(1)
@@ -292,6 +317,7 @@ export const statusSchema = z
   .describe('What the operator knows about the server.');
 
 export type VirtualServerSpec = z.infer<typeof specSchema>;
+export type Advanced = z.infer<typeof advancedSchema>;
 export type VirtualServerStatus = z.infer<typeof statusSchema>;
 
 /** An object as the API server returns it, with defaults filled in and the schema enforced. */

@@ -10,7 +10,7 @@ export const diskText = ({ diskSize, diskType }: Asked & { diskSize: number }): 
 
 /** What the order asks for besides product, image, disk and keys. */
 export function furtherTexts(spec: Asked): string[] {
-  const { ipv4, zone, hostname, serverName, forwardDNS, reverseDNS, storedUserData, userData } = spec;
+  const { ipv4, zone, hostname, serverName, forwardDNS, reverseDNS, advanced = {}, storedUserData, userData } = spec;
   return [
     ...(ipv4 === true ? ['IPv4'] : []),
     ...(zone === undefined ? [] : [`zone ${zone}`]),
@@ -18,6 +18,7 @@ export function furtherTexts(spec: Asked): string[] {
     ...(serverName === undefined ? [] : [`name ${serverName}`]),
     ...(forwardDNS === true ? ['forward DNS'] : []),
     ...(reverseDNS === true ? ['reverse DNS'] : []),
+    ...Object.entries(advanced).map(([field, value]) => `${field} ${value}`),
     ...(userData === undefined ? [] : ['user data']),
     ...(storedUserData === undefined ? [] : [`stored user data ${storedUserData}`]),
   ];

@@ -2,7 +2,7 @@
 import { readFileSync } from 'node:fs';
 import { Option, type Command } from 'commander';
 import type * as z from 'zod';
-import { specSchema, type VirtualServerSpec } from '../api/virtual-server.ts';
+import { advancedSchema, specSchema, type VirtualServerSpec } from '../api/virtual-server.ts';
 import { collect, inHours, wholeNumber } from './arguments.ts';
 import { CommandError, EXIT } from './failure.ts';
 import { readPublicKey } from './public-key.ts';
@@ -23,6 +23,8 @@ export interface SpecFlags {
   diskType?: string | undefined;
   forwardDns: boolean;
   reverseDns: boolean;
+  /** Each in the form `field=value`. */
+  advanced: readonly string[];
   storedUserData?: string | undefined;
   /** The path of a file. */
   userData?: string | undefined;
@@ -56,6 +58,12 @@ export function addSpecFlags(command: Command): Command {
     .option('--disk-type <type>', 'disk type, such as hdd')
     .option('--forward-dns', 'let the provider create DNS records from the hostname to the addresses', false)
     .option('--reverse-dns', 'let the provider create DNS records from the addresses to the hostname', false)
+    .option(
+      '--advanced <field=value>',
+      'a rare field of the order, such as cpuMode=Performance; repeatable',
+      collect,
+      [],
+    )
     .option('--stored-user-data <id>', 'number or name of user data that is stored at the provider')
     .option('--user-data <file>', 'file with user data for cloud-init')
     .option('--secret <name>', 'Secret with the API key')
@@ -85,6 +93,7 @@ const FIELDS: { [F in keyof Required<VirtualServerSpec>]: (flags: SpecFlags) => 
   diskType: ({ diskType }) => diskType,
   forwardDNS: ({ forwardDns }) => (forwardDns ? true : undefined),
   reverseDNS: ({ reverseDns }) => (reverseDns ? true : undefined),
+  advanced: ({ advanced }) => (advanced.length > 0 ? Object.fromEntries(advanced.map(advancedField)) : undefined),
   storedUserData: ({ storedUserData }) => storedUserData,
   userData: ({ userData }) => userData && contentOf(userData),
   apiKeySecretRef: ({ secret }) => (secret === undefined ? undefined : { name: secret }),
@@ -118,6 +127,7 @@ const FLAGS: { [F in keyof Required<VirtualServerSpec>]: string } = {
   diskType: '--disk-type',
   forwardDNS: '--forward-dns',
   reverseDNS: '--reverse-dns',
+  advanced: '--advanced',
   storedUserData: '--stored-user-data',
   userData: '--user-data',
   apiKeySecretRef: '--secret',
@@ -181,6 +191,23 @@ function contentOf(file: string): string {
       error instanceof TypeError ? 'is no text in UTF-8' : `cannot be read${code === undefined ? '' : ` (${code})`}`;
     throw new CommandError(EXIT.usage, `--user-data: ${JSON.stringify(file)} ${why}`);
   }
+}
+
+const BOOLEANS: Readonly<Record<string, boolean>> = { true: true, false: false };
+
+/** Field and value, not checked yet. Throws CommandError that names the fields. */
+function advancedField(text: string): [string, unknown] {
+  const fields: Readonly<Record<string, z.ZodType>> = advancedSchema.shape;
+  const [field = '', ...rest] = text.split('=');
+  const schema = Object.hasOwn(fields, field) ? fields[field] : undefined;
+  if (schema === undefined || rest.length === 0)
+    throw new CommandError(
+      EXIT.usage,
+      `invalid --advanced: use FIELD=VALUE, with one of the fields ${Object.keys(fields).join(', ')}`,
+    );
+  const value = rest.join('=');
+  if (schema.safeParse(value).success) return [field, value];
+  return [field, BOOLEANS[value] ?? (/^[0-9]+$/.test(value) ? Number(value) : value)];
 }
 
 function reference(text: string): { name: string; key: string } {

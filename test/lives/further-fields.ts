@@ -22,8 +22,18 @@ export function drawFurther(random: Random): Further {
     ...(random.chance(0.2) && { hostname: 'web.example.org', forwardDNS: true, reverseDNS: random.chance(0.5) }),
     ...(random.chance(0.2) && { serverName: `Shop ${random.int(1, 9)}` }),
     ...(random.chance(0.3) && { diskType: random.pick(['ssd', 'hdd']) }),
+    ...(random.chance(0.2) && { advanced: drawAdvanced(random) }),
     ...(random.chance(0.4) &&
       random.pick([{ storedUserData: 'base' }, { userData: `${random.pick(FORMATS)}hostname: ${USER_DATA_MARK}\n` }])),
+  };
+}
+
+function drawAdvanced(random: Random): Further['advanced'] {
+  return {
+    ...(random.chance(0.5) && { extraCores: random.int(1, 2), extraMemory: 1024 }),
+    ...(random.chance(0.5) && { cpuMode: random.pick(['Performance', 'Compatibility'] as const) }),
+    ...(random.chance(0.5) && { hostServer: 'host1', tablet: random.chance(0.5) }),
+    ...random.pick([{ netDevice: 'e1000' }, { diskBus: 'sata' }]),
   };
 }
 
@@ -36,6 +46,7 @@ export const NO_FURTHER: { [F in keyof Required<Further>]: undefined } = {
   diskType: undefined,
   forwardDNS: undefined,
   reverseDNS: undefined,
+  advanced: undefined,
   storedUserData: undefined,
   userData: undefined,
 };

@@ -96,6 +96,14 @@ const SENT: { [F in OrderedField]-?: IsSent } = {
   diskType: (body, { diskType }) => body['disk_type'] === diskType,
   forwardDNS: (body, { forwardDNS }) => body['set_forward_dns'] === forwardDNS,
   reverseDNS: (body, { reverseDNS }) => body['set_reverse_dns'] === reverseDNS,
+  advanced: (body, { advanced = {} }) =>
+    body['host_server'] === advanced.hostServer &&
+    body['extra_cores'] === advanced.extraCores &&
+    body['extra_ram'] === advanced.extraMemory &&
+    body['cpu_mode'] === advanced.cpuMode?.toLowerCase() &&
+    body['net_device'] === advanced.netDevice &&
+    body['disk_bus'] === advanced.diskBus &&
+    body['tablet'] === advanced.tablet,
   userData: (body, { userData }) => body['user_data_string'] === userData,
   storedUserData: (body, { storedUserData }) => body['user_data'] === storedUserData,
 };

@@ -756,6 +756,27 @@ export const MUTANTS: Mutant[] = [
     tests: ['--project', 'unit', 'test/unit/virtual-server/operations/order.test.ts'],
   },
   {
+    name: 'sends no additional cores',
+    file: 'src/api/ordered-fields.ts',
+    find: 'each[1] !== undefined)',
+    replace: "each[1] !== undefined && each[0] !== 'extra_cores')",
+    tests: ['--project', 'unit', 'test/unit/api/ordered-fields.test.ts'],
+  },
+  {
+    name: 'sends rare fields in the order of the object, so that a repeated order differs',
+    file: 'src/api/ordered-fields.ts',
+    find: '(Object.keys(ADVANCED) as (keyof Advanced)[])',
+    replace: '(Object.keys(values) as (keyof Advanced)[])',
+    tests: ['--project', 'unit', 'test/unit/api/ordered-fields.test.ts'],
+  },
+  {
+    name: 'takes the price of a server without additional cores for one with them',
+    file: 'src/virtual-server/decision/price.ts',
+    find: '${extraCores}+${extraMemory} ',
+    replace: '',
+    tests: ['--project', 'unit', 'test/unit/virtual-server/decision/price.test.ts'],
+  },
+  {
     name: 'sends the name of the object in place of the one that was chosen',
     file: 'src/virtual-server/decision/named.ts',
     find: 'const { serverName = `${metadata.namespace}/${metadata.name}` } = values;',
@@ -1946,8 +1967,8 @@ export const MUTANTS: Mutant[] = [
   {
     name: 'takes the price of a server with another disk size',
     file: 'src/virtual-server/decision/price.ts',
-    find: "`${diskSize} ${diskType} ${ipv4 ? 'ipv4 ' : ''}${product}`",
-    replace: "`${diskSize > 0} ${diskType} ${ipv4 ? 'ipv4 ' : ''}${product}`",
+    find: 'return `${diskSize} ${diskType}',
+    replace: 'return `${diskSize > 0} ${diskType}',
   },
   {
     name: 'takes the lowest price of several',

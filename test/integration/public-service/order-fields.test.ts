@@ -1,5 +1,6 @@
 /** Fields of an order that the specification does not show: a provider takes them, refuses them, or ignores them. */
 import { expect, it, vi } from 'vitest';
+import type { VirtualServerSpec } from '../../../src/api/virtual-server.ts';
 import { virtualServer, withSpec } from '../../fixtures/virtual-server.ts';
 import { stalled } from '../support/creates.ts';
 import { publicWorld, totals, WAYS } from '../support/public-service.ts';
@@ -8,7 +9,7 @@ import { condition, createWorld } from '../support/world.ts';
 // The tests mostly wait.
 vi.setConfig({ maxConcurrency: 12 });
 
-const FIELDS = {
+const FIELDS: Partial<VirtualServerSpec> = {
   ipv4: true,
   zone: 'cam',
   hostname: 'web.example.org',
@@ -17,6 +18,15 @@ const FIELDS = {
   diskSize: 20480,
   forwardDNS: true,
   reverseDNS: true,
+  advanced: {
+    hostServer: 'host1',
+    extraCores: 2,
+    extraMemory: 1024,
+    cpuMode: 'Compatibility',
+    netDevice: 'e1000',
+    diskBus: 'sata',
+    tablet: false,
+  },
   storedUserData: 'base',
 };
 
@@ -37,6 +47,8 @@ it.concurrent.for(WAYS)('%s: the provider gets each field that is set, and no ot
     name: 'Shop',
     set_forward_dns: true,
     set_reverse_dns: true,
+    ...{ host_server: 'host1', extra_cores: 2, extra_ram: 1024, cpu_mode: 'compatibility' },
+    ...{ net_device: 'e1000', disk_bus: 'sata', tablet: false },
     user_data: 'base',
   });
   expect(status).toMatchObject({ ipv4: [expect.any(String)], name: 'Shop', zone: { code: 'cam' } });

@@ -64,9 +64,25 @@ describe('the body of an order', () => {
       disk_type: 'ssd',
       set_forward_dns: true,
       set_reverse_dns: true,
+      host_server: 'host1',
+      extra_cores: 2,
+      extra_ram: 1024,
+      cpu_mode: 'performance',
+      tablet: false,
       user_data: 'base',
       user_data_string: '#cloud-config\npackages: [nginx]\n',
     });
+  });
+
+  it('has the rare fields in one order, whichever the API server returns', () => {
+    const { product, image, diskSize } = ONE;
+    const body = (advanced: (typeof ONE)['advanced']): string =>
+      JSON.stringify(orderBody({ product, image, diskSize, sshKeysFrom: [], advanced }));
+    const first = body({ netDevice: 'e1000', diskBus: 'sata', cpuMode: 'Compatibility' });
+    expect(first).toContain('"cpu_mode":"compatibility","net_device":"e1000","disk_bus":"sata"}');
+    expect(body({ cpuMode: 'Compatibility', diskBus: 'sata', netDevice: 'e1000' })).toBe(first);
+    const turned = { ...ONE, advanced: Object.fromEntries(Object.entries(ONE.advanced).reverse()) };
+    expect([orderDifference(ONE, turned), revisionOf(turned)]).toEqual([[], revisionOf(ONE)]);
   });
 
   it('has no field that is not set: its hash is stored, and an earlier version has sent the same', () => {
