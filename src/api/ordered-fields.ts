@@ -26,9 +26,15 @@ export type FurtherField = Exclude<
 >;
 
 /** What an order sends: the values of spec, and what the Secrets hold that spec names. */
-export type OrderValues = Pick<VirtualServerSpec, Exclude<OrderedField, 'sshKeysFrom'>> & {
+export type OrderValues = Pick<VirtualServerSpec, Exclude<OrderedField, keyof FromSecrets>> &
+  Pick<FromSecrets, 'sshKeysFrom'> &
+  Partial<FromSecrets>;
+
+/** What an order sends from Secrets. */
+export interface FromSecrets {
   sshKeysFrom: readonly string[];
-};
+  userDataFrom: string | undefined;
+}
 
 type Sent = string | number | boolean;
 /** Several fields of the body, by name. */
@@ -96,6 +102,7 @@ const ROWS: Rows = {
   advanced: { sentAs: undefined, encode: advancedBody, compared: { value: sortedByKey, cel: asIs } },
   storedUserData: { sentAs: 'user_data', encode: asIs },
   userData: { sentAs: 'user_data_string', encode: asIs },
+  userDataFrom: { sentAs: 'user_data_string', encode: asIs },
 };
 
 export const ORDERED_FIELDS = Object.keys(ROWS) as readonly OrderedField[];

@@ -118,7 +118,7 @@ const templateSchema = ruled(
   {
     rule: '!has(self.spec.userData)',
     message:
-      'userData is not allowed in a set, whose status keeps earlier templates: store it at the provider, and set storedUserData',
+      'userData is not allowed in a set, whose status keeps earlier templates: store it in a Secret, and set userDataFrom',
     holds: ({ spec }) => spec.userData === undefined,
   },
   {
@@ -214,6 +214,17 @@ const orderedFields = {
     .optional()
     .describe('Rare fields.'),
   storedUserData: orderedText('Number or name of stored user data.'),
+  userDataFrom: z
+    .object({
+      secretKeyRef: z
+        .object({
+          name: z.string().max(253).describe('Name of a Secret.'),
+          key: z.string().max(253).describe('Key in it.'),
+        })
+        .describe('The Secret, and the key in it.'),
+    })
+    .optional()
+    .describe('Secret with the user data.'),
 } satisfies Record<Exclude<OrderedField, 'userData' | 'identifier'>, z.ZodType>;
 const orderedSchema = z.object(orderedFields);
 

@@ -5,10 +5,10 @@
  */
 import * as z from 'zod';
 import { conditionsSchema, secretName, type ObjectMeta } from './meta.ts';
-import { DEFAULT_API_KEY_SECRET } from './names.ts';
+import { DEFAULT_API_KEY_SECRET, USER_DATA_SECRET_TYPE } from './names.ts';
 import { MAX_IDENTIFIER, storedRecordSchema } from './record.ts';
 import { matching, ruled } from './rules.ts';
-import { sshKeyFromSchema, sshKeysSchema } from './ssh-keys.ts';
+import { secretKeySchema, sshKeysSchema } from './ssh-keys.ts';
 
 /** Bounds of the status; the operator cuts text from the provider to these lengths before writing it. */
 export const BOUNDS = {
@@ -45,7 +45,7 @@ const count = z.int().min(0).max(Number.MAX_SAFE_INTEGER);
 export const DEFAULT_DISK_TYPE = 'ssd';
 
 /** In characters. The provider's limit is not known; cloud-init itself has none. */
-const MAX_USER_DATA = 32_768;
+export const MAX_USER_DATA = 32_768;
 
 const LABEL = '[A-Za-z0-9]([-A-Za-z0-9]{0,61}[A-Za-z0-9])?';
 
@@ -129,6 +129,12 @@ const furtherOrderFields = {
     .describe(
       'User data for cloud-init, such as a script or a cloud-config. Everyone who may read this object can read it, so it must not contain passwords.',
     ),
+  userDataFrom: z
+    .object({ secretKeyRef: secretKeySchema.describe('The Secret, and the key in it.') })
+    .optional()
+    .describe(
+      `User data for cloud-init from a Secret of the type ${USER_DATA_SECRET_TYPE}, which the operator reads when it orders the server.`,
+    ),
 };
 
 export const specSchema = ruled(
@@ -153,7 +159,7 @@ export const specSchema = ruled(
       ),
     sshKeys: sshKeysSchema.optional().describe('SSH public keys that may log in as root.'),
     sshKeysFrom: z
-      .array(sshKeyFromSchema)
+      .array(secretKeySchema)
       .max(16)
       .optional()
       .describe('Keys of Secrets in the same namespace that hold more SSH public keys for root.'),
@@ -215,9 +221,10 @@ export const specSchema = ruled(
     holds: ({ sshKeys = [], sshKeysFrom = [] }) => sshKeys.length + sshKeysFrom.length > 0,
   },
   {
-    rule: '!(has(self.userData) && has(self.storedUserData))',
-    message: 'set userData or storedUserData, not both',
-    holds: ({ userData, storedUserData }) => userData === undefined || storedUserData === undefined,
+    rule: '[has(self.userData), has(self.userDataFrom), has(self.storedUserData)].filter(isSet, isSet).size() <= 1',
+    message: 'set only one of userData, userDataFrom and storedUserData',
+    holds: ({ userData, userDataFrom, storedUserData }) =>
+      [userData, userDataFrom, storedUserData].filter((value) => value !== undefined).length <= 1,
   },
   {
     rule: '!(has(self.expiresAt) && has(self.ttl))',

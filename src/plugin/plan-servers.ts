@@ -133,6 +133,9 @@ function secretProblem(
     if (problem !== undefined)
       return `SSHKeyNotFound: Secret ${namespace}/${from.name}, named in spec.sshKeysFrom, ${problem}`;
   }
+  const { name: userData } = spec.userDataFrom?.secretKeyRef ?? {};
+  if (userData !== undefined && missing(namespace, [userData]) !== undefined)
+    return `UserDataNotFound: Secret ${namespace}/${userData}, named in spec.userDataFrom, does not exist`;
   return undefined;
 }
 

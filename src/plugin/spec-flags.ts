@@ -2,6 +2,7 @@
 import { readFileSync } from 'node:fs';
 import { Option, type Command } from 'commander';
 import type * as z from 'zod';
+import { USER_DATA_SECRET_TYPE } from '../api/names.ts';
 import { advancedSchema, specSchema, type VirtualServerSpec } from '../api/virtual-server.ts';
 import { collect, inHours, wholeNumber } from './arguments.ts';
 import { CommandError, EXIT } from './failure.ts';
@@ -28,6 +29,8 @@ export interface SpecFlags {
   storedUserData?: string | undefined;
   /** The path of a file. */
   userData?: string | undefined;
+  /** In the form `secret/key`. */
+  userDataFrom?: string | undefined;
   secret?: string | undefined;
   ttl?: string | undefined;
   expiresAt?: string | undefined;
@@ -66,6 +69,7 @@ export function addSpecFlags(command: Command): Command {
     )
     .option('--stored-user-data <id>', 'number or name of user data that is stored at the provider')
     .option('--user-data <file>', 'file with user data for cloud-init')
+    .option('--user-data-from <secret/key>', `user data in a Secret of the type ${USER_DATA_SECRET_TYPE}`)
     .option('--secret <name>', 'Secret with the API key')
     .option('--ttl <duration>', 'cancel the server this long after it is first ready, such as 4d', inHours)
     .option('--expires-at <time>', 'cancel the server at this time, such as 2027-01-31T18:00:00Z')
@@ -85,7 +89,8 @@ const FIELDS: { [F in keyof Required<VirtualServerSpec>]: (flags: SpecFlags) => 
   diskSize: ({ diskSize }) => diskSize,
   identifier: ({ identifier }) => identifier,
   sshKeys: ({ sshKey }) => (sshKey.length > 0 ? sshKey.map(keyFor) : undefined),
-  sshKeysFrom: ({ sshKeyFrom }) => (sshKeyFrom.length > 0 ? sshKeyFrom.map(reference) : undefined),
+  sshKeysFrom: ({ sshKeyFrom }) =>
+    sshKeyFrom.length > 0 ? sshKeyFrom.map((from) => reference(from, '--ssh-key-from')) : undefined,
   ipv4: ({ ipv4 }) => (ipv4 ? true : undefined),
   zone: ({ zone }) => zone,
   hostname: ({ hostname }) => hostname,
@@ -96,6 +101,7 @@ const FIELDS: { [F in keyof Required<VirtualServerSpec>]: (flags: SpecFlags) => 
   advanced: ({ advanced }) => (advanced.length > 0 ? Object.fromEntries(advanced.map(advancedField)) : undefined),
   storedUserData: ({ storedUserData }) => storedUserData,
   userData: ({ userData }) => userData && contentOf(userData),
+  userDataFrom: ({ userDataFrom }) => userDataFrom && { secretKeyRef: reference(userDataFrom, '--user-data-from') },
   apiKeySecretRef: ({ secret }) => (secret === undefined ? undefined : { name: secret }),
   deletionPolicy: ({ retain }) => (retain ? 'Retain' : undefined),
   deletionProtection: ({ protect }) => (protect ? true : undefined),
@@ -130,6 +136,7 @@ const FLAGS: { [F in keyof Required<VirtualServerSpec>]: string } = {
   advanced: '--advanced',
   storedUserData: '--stored-user-data',
   userData: '--user-data',
+  userDataFrom: '--user-data-from',
   apiKeySecretRef: '--secret',
   deletionPolicy: '--retain',
   deletionProtection: '--protect',
@@ -210,13 +217,10 @@ function advancedField(text: string): [string, unknown] {
   return [field, BOOLEANS[value] ?? (/^[0-9]+$/.test(value) ? Number(value) : value)];
 }
 
-function reference(text: string): { name: string; key: string } {
+function reference(text: string, flag: string): { name: string; key: string } {
   const [name, key, ...rest] = text.split('/');
   if (!name || !key || rest.length > 0) {
-    throw new CommandError(
-      EXIT.usage,
-      'invalid --ssh-key-from: use SECRET/KEY, the name of a Secret and of a key in it',
-    );
+    throw new CommandError(EXIT.usage, `invalid ${flag}: use SECRET/KEY, the name of a Secret and of a key in it`);
   }
   return { name, key };
 }

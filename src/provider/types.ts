@@ -159,8 +159,11 @@ export interface OrderGate {
 export interface Session {
   /** The name of the account. */
   readonly account: string;
-  /** The same session, whose errors and texts quote nothing of `secret`: what an order sends, the provider may repeat. */
-  hiding(secret: string): Session;
+  /**
+   * The same session, whose errors and texts quote nothing of `secret`: what an order sends, the provider may repeat. Undefined:
+   * the secret is not known, so they quote nothing of the provider.
+   */
+  hiding(secret: string | undefined): Session;
   /** Resolves once there is a token. Throws PROVIDER_INVALID_CREDENTIALS until a refused key may log in again. */
   ensureToken(): Promise<void>;
   /** The three lists, from a shared read that is at most `maxAgeMs` old. */

@@ -49,4 +49,5 @@ export const NO_FURTHER: { [F in keyof Required<Further>]: undefined } = {
   advanced: undefined,
   storedUserData: undefined,
   userData: undefined,
+  userDataFrom: undefined,
 };

@@ -171,7 +171,7 @@ export const MUTANTS: Mutant[] = [
   {
     name: 'orders anonymously what was ordered by name once the account takes no such orders',
     file: 'src/virtual-server/operations/order-named.ts',
-    find: ': { session, body, view, record, isAbsent };',
+    find: ': { session: secrets.value.session, body, view, record, isAbsent };',
     replace:
       ': (await session.ordersNamed()) ? { session, body, view, record, isAbsent } : goOn(view.memo, { record: withoutClaim(record) });',
     tests: ['test/unit/virtual-server/operations/order-named.test.ts'],
@@ -807,9 +807,30 @@ export const MUTANTS: Mutant[] = [
   {
     name: 'repeats user data that the provider has quoted',
     file: 'src/virtual-server/visit.ts',
-    find: 'const hides = found.ok && userData !== undefined;',
-    replace: "const hides = found.ok && userData !== undefined && userData === '';",
+    find: '(userData ?? userDataFrom) !== undefined;',
+    replace: "(userData ?? userDataFrom) !== undefined && userData === '';",
     tests: ['--project', 'integration', 'test/integration/public-service/user-data.test.ts'],
+  },
+  {
+    name: 'sends a Secret of any type as user data',
+    file: 'src/virtual-server/operations/user-data.ts',
+    find: 'if (type !== USER_DATA_SECRET_TYPE) {',
+    replace: "if (type === '' && type !== USER_DATA_SECRET_TYPE) {",
+    tests: ['--project', 'unit', 'test/unit/virtual-server/operations/user-data.test.ts'],
+  },
+  {
+    name: 'keeps a hash of user data by which it can be guessed',
+    file: 'src/virtual-server/operations/user-data.ts',
+    find: "return ok({ text, hashKey: uid ?? '' });",
+    replace: "return ok({ text, hashKey: uid === undefined ? '' : '' });",
+    tests: ['--project', 'unit', 'test/unit/virtual-server/operations/user-data.test.ts'],
+  },
+  {
+    name: 'quotes the provider although the user data that it may repeat is not known',
+    file: 'src/provider/redact.ts',
+    find: "if (secret === undefined) return text === '' ? '' : MASK;",
+    replace: 'if (secret === undefined) return cleaner.clean(text);',
+    tests: ['--project', 'unit', 'test/unit/provider/redact.test.ts'],
   },
   {
     name: 'writes user data to the log with an error',

@@ -188,8 +188,8 @@ describe('an SSH key', () => {
 });
 
 describe('the lock on the fields of an order', () => {
-  // Two of the fields exclude each other.
-  const { storedUserData: _one, ...all } = OTHER;
+  // Three of the fields exclude each other.
+  const { storedUserData: _one, userDataFrom: _other, ...all } = OTHER;
   const changes = ORDERED_FIELDS.map((field): [string, unknown] => [field, OTHER[field]]);
 
   it.each(changes)('rejects another %s once there is an attempt, and says what to do', async (field, value) => {

@@ -50,6 +50,11 @@ describe('a spec from flags', () => {
 
   it.each([
     [{ expiresAt: 'tomorrow' }, '--expires-at: must be a time'],
+    [{ userDataFrom: 'UP/key' }, '--user-data-from: must be the name of a Secret'],
+    [
+      { userDataFrom: 'setup/data', storedUserData: '1' },
+      '--stored-user-data, --user-data-from: set only one of userData, userDataFrom and storedUserData',
+    ],
     [{ sshKeyFrom: ['UP/key'] }, '--ssh-key-from: must be the name of a Secret'],
     [{ ttl: '1h', expiresAt: '2099-01-01T00:00:00Z' }, '--expires-at, --ttl: set expiresAt or ttl, not both'],
     [{ ttl: '1h', retain: true }, '--retain, --ttl: expiresAt and ttl require deletionPolicy: Delete'],
