@@ -14,8 +14,8 @@ export interface StepBounds {
 /**
  * Upper bounds for one step. If the provider denies a server, a step reads the products, the list of servers and the server
  * again, and may send a DELETE: five calls. Each may log in, be refused, log in again and be retried: 10 calls and 10 logins,
- * each with a token of the bucket. A step reads at most 16
- * Secrets (`sshKeysFrom`), or an object, or a Secret and its fallback, and writes twice: at most 20 calls. The visit of
+ * each with a token of the bucket. A step reads at most 17
+ * Secrets (`sshKeysFrom`, `userDataFrom`), or an object, or a Secret and its fallback, and writes twice: at most 20 calls. The visit of
  * a catalog, with its three lists, stays within these bounds.
  */
 const MAX_CALLS = 10;

@@ -107,6 +107,7 @@ export const REASONS = {
   SecretInvalid: blind('aboutKey', 'noCalls', 'taskMayRun'),
   SecretForbidden: blind('aboutKey', 'noCalls', 'taskMayRun'),
   SSHKeyNotFound: stuck(),
+  UserDataNotFound: stuck(),
   InvalidCredentials: blind('aboutKey', 'noCalls', 'taskMayRun'),
   Unauthorized: blind('taskMayRun'),
   PermissionDenied: blind('taskMayRun'),

@@ -56,6 +56,8 @@ export const LOGIN_LABEL = `${GROUP}/login`;
 export const OWNER_ANNOTATION = `${GROUP}/owner`;
 /** The type of connection Secrets, which the API server does not allow to change. */
 export const CONNECTION_SECRET_TYPE = `${GROUP}/connection`;
+/** Only Secrets of this type are sent as user data, so that no object can send another Secret of its namespace to a server. */
+export const USER_DATA_SECRET_TYPE = `${GROUP}/user-data`;
 
 /** Name of the Secret to read if `spec.apiKeySecretRef` is not set. */
 export const DEFAULT_API_KEY_SECRET = 'vps-api-key';

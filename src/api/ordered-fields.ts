@@ -2,8 +2,8 @@
  * The fields of spec that an order sends, in one table: the body of the order, the policy that locks the fields, hand-overs,
  * plans and the revisions of sets all come from it. Once the order may have been sent, a change would misrepresent the server.
  */
-import { isDeepEqual } from '../base/deep-equal.ts';
-import type { VirtualServerSpec } from './virtual-server.ts';
+import { isDeepEqual, isObject } from '../base/deep-equal.ts';
+import type { Advanced, VirtualServerSpec } from './virtual-server.ts';
 
 /** The fields that may change while the server lives. Every other field of spec needs a row in the table below. */
 export const CHANGEABLE_FIELDS = [
@@ -26,20 +26,28 @@ export type FurtherField = Exclude<
 >;
 
 /** What an order sends: the values of spec, and what the Secrets hold that spec names. */
-export type OrderValues = Pick<VirtualServerSpec, Exclude<OrderedField, 'sshKeysFrom'>> & {
+export type OrderValues = Pick<VirtualServerSpec, Exclude<OrderedField, keyof FromSecrets>> &
+  Pick<FromSecrets, 'sshKeysFrom'> &
+  Partial<FromSecrets>;
+
+/** What an order sends from Secrets. */
+export interface FromSecrets {
   sshKeysFrom: readonly string[];
-};
+  userDataFrom: string | undefined;
+}
 
 type Sent = string | number | boolean;
+/** Several fields of the body, by name. */
+type SentFields = Readonly<Record<string, Sent>>;
 
 interface Row<Value> {
   /**
    * The provider's name of the field in the body. Lists under one name are sent together. Undefined: the field is sent in the path
-   * of the order.
+   * of the order, or under the names that `encode` gives.
    */
   sentAs: string | undefined;
   /** The value that is sent; a list is sent as one text with a line for each entry. */
-  encode: (value: Value) => Sent | readonly string[];
+  encode: (value: Value) => Sent | readonly string[] | SentFields;
   /** What counts when two values are compared, in TypeScript (also for a manifest, whose spec may be anything) and in CEL. */
   compared?: { value: (value: unknown) => unknown; cel: (value: string) => string };
 }
@@ -52,6 +60,26 @@ const usually = (usual: Sent): Required<Row<never>>['compared'] => ({
   value: (value) => value ?? usual,
   cel: (value) => `${value}.orValue(${typeof usual === 'string' ? `'${usual}'` : usual})`,
 });
+
+const ADVANCED: { readonly [F in keyof Required<Advanced>]: string } = {
+  hostServer: 'host_server',
+  extraCores: 'extra_cores',
+  extraMemory: 'extra_ram',
+  cpuMode: 'cpu_mode',
+  netDevice: 'net_device',
+  diskBus: 'disk_bus',
+  tablet: 'tablet',
+};
+
+/** In the order of the table: the hash of the body is stored, and the API server may return the fields in another one. */
+function advancedBody({ cpuMode, ...others }: Advanced): SentFields {
+  const values: Advanced | SentFields = { ...others, ...(cpuMode && { cpuMode: cpuMode.toLowerCase() }) };
+  const sent = (Object.keys(ADVANCED) as (keyof Advanced)[]).map((field) => [ADVANCED[field], values[field]] as const);
+  return Object.fromEntries(sent.filter((each): each is [string, Sent] => each[1] !== undefined));
+}
+
+const sortedByKey = (value: unknown): unknown =>
+  isObject(value) ? Object.fromEntries(Object.entries(value).sort(([a], [b]) => (a < b ? -1 : 1))) : value;
 
 type Rows = { readonly [F in OrderedField]: Row<NonNullable<OrderValues[F]>> };
 
@@ -77,8 +105,10 @@ const ROWS: Rows = {
   diskType: { sentAs: 'disk_type', encode: asIs, compared: usually('ssd') },
   forwardDNS: { sentAs: 'set_forward_dns', encode: asIs },
   reverseDNS: { sentAs: 'set_reverse_dns', encode: asIs },
+  advanced: { sentAs: undefined, encode: advancedBody, compared: { value: sortedByKey, cel: asIs } },
   storedUserData: { sentAs: 'user_data', encode: asIs },
   userData: { sentAs: 'user_data_string', encode: asIs },
+  userDataFrom: { sentAs: 'user_data_string', encode: asIs },
 };
 
 export const ORDERED_FIELDS = Object.keys(ROWS) as readonly OrderedField[];
@@ -88,6 +118,10 @@ export function orderBody(values: OrderValues): Readonly<Record<string, Sent>> {
   const body = new Map<string, Sent | readonly string[]>();
   for (const field of ORDERED_FIELDS) {
     const sent = encoded(field, values);
+    if (isFields(sent)) {
+      for (const [name, value] of Object.entries(sent)) body.set(name, value);
+      continue;
+    }
     const { sentAs } = ROWS[field];
     if (sent === undefined || sentAs === undefined) continue;
     const before = body.get(sentAs);
@@ -96,13 +130,16 @@ export function orderBody(values: OrderValues): Readonly<Record<string, Sent>> {
   return Object.fromEntries([...body].map(([name, sent]) => [name, isList(sent) ? sent.join('\n') : sent]));
 }
 
-function encoded<F extends OrderedField>(field: F, values: Pick<OrderValues, F>): Sent | readonly string[] | undefined {
+type Encoded = Sent | readonly string[] | SentFields | undefined;
+
+function encoded<F extends OrderedField>(field: F, values: Pick<OrderValues, F>): Encoded {
   const row: Rows[F] = ROWS[field];
   const value = values[field];
   return value === undefined ? undefined : row.encode(value);
 }
 
-const isList = (sent: Sent | readonly string[] | undefined): sent is readonly string[] => Array.isArray(sent);
+const isList = (sent: Encoded): sent is readonly string[] => Array.isArray(sent);
+const isFields = (sent: Encoded): sent is SentFields => isObject(sent);
 
 /** A spec, or what a manifest has in its place. */
 type AnySpec = Readonly<Partial<Record<OrderedField, unknown>>>;

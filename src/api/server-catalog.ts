@@ -87,11 +87,22 @@ export const catalogStatusSchema = z
       .max(MAX_DISK_TYPES)
       .optional()
       .describe("Disk sizes by type, in the provider's own unit: MB at the public service of Mythic Beasts."),
+    zones: z
+      .array(
+        z.object({
+          code: name.describe('For spec.zone of a VirtualServer.'),
+          description: name.optional().describe('Description by the provider.'),
+        }),
+      )
+      .max(MAX_ENTRIES)
+      .optional()
+      .describe('Zones, if the provider lists them.'),
     counts: z
       .object({
         products: total.describe('Number of products.'),
         images: total.describe('Number of images.'),
         diskSizes: total.describe('Number of disk sizes of all types.'),
+        zones: total.optional().describe('Number of zones.'),
       })
       .optional()
       .describe('How many the provider lists. Larger than the lists above if they were cut.'),
@@ -140,6 +151,14 @@ export const catalogStatusSchema = z
             "Whether the provider lists the account's servers. Available: it does, so the list can confirm that a server is " +
               'gone. Unavailable: it has no such list, as the specification says. Forbidden: the API key may not list servers. ' +
               'Unknown: the last read of this list failed in another way.',
+          ),
+        zoneList: z
+          .enum(['Available', 'Unavailable', 'Unknown'])
+          .optional()
+          .describe(
+            'Whether the provider lists its zones. Available: it does, so the operator checks spec.zone before an order. ' +
+              'Unavailable: it has no such list, as the specification says, so the provider checks spec.zone. Unknown: the last ' +
+              'read of this list failed; the operator keeps the last one.',
           ),
         orders: z
           .enum(['Named', 'Anonymous', 'Unknown'])

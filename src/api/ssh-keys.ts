@@ -33,7 +33,7 @@ export const sshKeysSchema = z
     ],
   });
 
-export const sshKeyFromSchema = z.object({
+export const secretKeySchema = z.object({
   name: secretName.describe('Name of a Secret in the namespace of this object.'),
   key: matching(
     z.string().min(1).max(253),

@@ -118,7 +118,7 @@ const templateSchema = ruled(
   {
     rule: '!has(self.spec.userData)',
     message:
-      'userData is not allowed in a set, whose status keeps earlier templates: store it at the provider, and set storedUserData',
+      'userData is not allowed in a set, whose status keeps earlier templates: store it in a Secret, and set userDataFrom',
     holds: ({ spec }) => spec.userData === undefined,
   },
   {
@@ -201,7 +201,30 @@ const orderedFields = {
   diskType: orderedText('Disk type.'),
   forwardDNS: z.boolean().optional().describe('Whether with DNS records of the hostname.'),
   reverseDNS: z.boolean().optional().describe('Whether with DNS records of the addresses.'),
+  advanced: z
+    .object({
+      hostServer: orderedText('Host machine.'),
+      extraCores: count.optional().describe('Additional cores.'),
+      extraMemory: count.optional().describe('Additional memory in MB.'),
+      cpuMode: z.enum(['Performance', 'Compatibility']).optional().describe('CPU mode.'),
+      netDevice: orderedText('Network device.'),
+      diskBus: orderedText('Bus of the disk.'),
+      tablet: z.boolean().optional().describe('Whether with a tablet.'),
+    })
+    .optional()
+    .describe('Rare fields.'),
   storedUserData: orderedText('Number or name of stored user data.'),
+  userDataFrom: z
+    .object({
+      secretKeyRef: z
+        .object({
+          name: z.string().max(253).describe('Name of a Secret.'),
+          key: z.string().max(253).describe('Key in it.'),
+        })
+        .describe('The Secret, and the key in it.'),
+    })
+    .optional()
+    .describe('Secret with the user data.'),
 } satisfies Record<Exclude<OrderedField, 'userData' | 'identifier'>, z.ZodType>;
 const orderedSchema = z.object(orderedFields);
 

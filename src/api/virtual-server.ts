@@ -5,10 +5,10 @@
  */
 import * as z from 'zod';
 import { conditionsSchema, secretName, type ObjectMeta } from './meta.ts';
-import { DEFAULT_API_KEY_SECRET } from './names.ts';
+import { DEFAULT_API_KEY_SECRET, USER_DATA_SECRET_TYPE } from './names.ts';
 import { MAX_IDENTIFIER, storedRecordSchema } from './record.ts';
 import { matching, ruled } from './rules.ts';
-import { sshKeyFromSchema, sshKeysSchema } from './ssh-keys.ts';
+import { secretKeySchema, sshKeysSchema } from './ssh-keys.ts';
 
 /** Bounds of the status; the operator cuts text from the provider to these lengths before writing it. */
 export const BOUNDS = {
@@ -45,9 +45,33 @@ const count = z.int().min(0).max(Number.MAX_SAFE_INTEGER);
 export const DEFAULT_DISK_TYPE = 'ssd';
 
 /** In characters. The provider's limit is not known; cloud-init itself has none. */
-const MAX_USER_DATA = 32_768;
+export const MAX_USER_DATA = 32_768;
 
 const LABEL = '[A-Za-z0-9]([-A-Za-z0-9]{0,61}[A-Za-z0-9])?';
+
+const extra = z.int().min(1).max(2147483647).optional();
+const device = z.string().min(1).max(64).optional();
+
+/** Rare fields of an order. */
+export const advancedSchema = z
+  .object({
+    hostServer: z
+      .string()
+      .min(1)
+      .max(BOUNDS.hostname)
+      .optional()
+      .describe('Host machine that the server is created on. Only with a private cloud.'),
+    extraCores: extra.describe('Cores in addition to those of the product. Only with a private cloud.'),
+    extraMemory: extra.describe('Memory in addition to that of the product, in MB. Only with a private cloud.'),
+    cpuMode: z
+      .enum(['Performance', 'Compatibility'])
+      .optional()
+      .describe('Performance or Compatibility. By default the provider chooses.'),
+    netDevice: device.describe('Network device, such as virtio or e1000. By default the provider chooses.'),
+    diskBus: device.describe('Bus of the disk, such as virtio or sata. By default the provider chooses.'),
+    tablet: z.boolean().optional().describe('Whether the server has a tablet as its pointing device.'),
+  })
+  .describe('Rare fields of the order.');
 
 /** Fields that the order sends if they are set. The provider's own limits are not known, so the provider decides. */
 const furtherOrderFields = {
@@ -90,6 +114,7 @@ const furtherOrderFields = {
     .boolean()
     .optional()
     .describe('Whether the provider creates the DNS records from the addresses to the hostname.'),
+  advanced: advancedSchema.optional(),
   storedUserData: z
     .string()
     .min(1)
@@ -103,6 +128,12 @@ const furtherOrderFields = {
     .optional()
     .describe(
       'User data for cloud-init, such as a script or a cloud-config. Everyone who may read this object can read it, so it must not contain passwords.',
+    ),
+  userDataFrom: z
+    .object({ secretKeyRef: secretKeySchema.describe('The Secret, and the key in it.') })
+    .optional()
+    .describe(
+      `User data for cloud-init from a Secret of the type ${USER_DATA_SECRET_TYPE}, which the operator reads when it orders the server.`,
     ),
 };
 
@@ -128,7 +159,7 @@ export const specSchema = ruled(
       ),
     sshKeys: sshKeysSchema.optional().describe('SSH public keys that may log in as root.'),
     sshKeysFrom: z
-      .array(sshKeyFromSchema)
+      .array(secretKeySchema)
       .max(16)
       .optional()
       .describe('Keys of Secrets in the same namespace that hold more SSH public keys for root.'),
@@ -190,9 +221,10 @@ export const specSchema = ruled(
     holds: ({ sshKeys = [], sshKeysFrom = [] }) => sshKeys.length + sshKeysFrom.length > 0,
   },
   {
-    rule: '!(has(self.userData) && has(self.storedUserData))',
-    message: 'set userData or storedUserData, not both',
-    holds: ({ userData, storedUserData }) => userData === undefined || storedUserData === undefined,
+    rule: '[has(self.userData), has(self.userDataFrom), has(self.storedUserData)].filter(isSet, isSet).size() <= 1',
+    message: 'set only one of userData, userDataFrom and storedUserData',
+    holds: ({ userData, userDataFrom, storedUserData }) =>
+      [userData, userDataFrom, storedUserData].filter((value) => value !== undefined).length <= 1,
   },
   {
     rule: '!(has(self.expiresAt) && has(self.ttl))',
@@ -292,6 +324,7 @@ export const statusSchema = z
   .describe('What the operator knows about the server.');
 
 export type VirtualServerSpec = z.infer<typeof specSchema>;
+export type Advanced = z.infer<typeof advancedSchema>;
 export type VirtualServerStatus = z.infer<typeof statusSchema>;
 
 /** An object as the API server returns it, with defaults filled in and the schema enforced. */

@@ -56,6 +56,8 @@ export const SECRETS: Resource<Secret> = {
 
 /** What the operator uses of a Secret of a user. */
 export interface ReadSecret {
+  type?: string;
+  uid?: string;
   data: Secret['data'];
   /** Changes with every write. */
   resourceVersion: string;

@@ -35,6 +35,7 @@ const OPERATIONS: readonly ProviderOperation[] = [
   'products',
   'images',
   'diskSizes',
+  'zones',
   'listServers',
   'createServer',
   'pollTask',

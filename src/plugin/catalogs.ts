@@ -53,15 +53,16 @@ interface Chosen {
   image?: string;
   diskSize?: number;
   diskType?: string;
+  zone?: string;
 }
 
 /** Throws CommandError that names the flag and the valid values, for a value that a catalog with complete lists does not have. */
 export function requireOffered(
   { metadata, status }: ServerCatalog,
-  { product, image, diskSize, diskType }: Chosen,
+  { product, image, diskSize, diskType, zone }: Chosen,
   where: string,
 ): void {
-  const { products, images, diskSizes, counts } = status ?? {};
+  const { products, images, diskSizes, zones, counts } = status ?? {};
   const types = diskSizes?.map(({ type }) => type);
   const sizes = diskSizes?.find(({ type }) => type === (diskType ?? DEFAULT_DISK_TYPE))?.sizes;
   // A list that was cut has other values too.
@@ -71,6 +72,7 @@ export function requireOffered(
       ['--image', image, counts?.images === images?.length ? images?.map(({ name }) => name) : undefined],
       ['--disk-type', diskType, types],
       ['--disk-size', diskSize, counts?.diskSizes === sumOfSizes(diskSizes) ? sizes : undefined],
+      ['--zone', zone, counts?.zones === zones?.length ? zones?.map(({ code }) => code) : undefined],
     ];
   for (const [flag, value, offered] of lists) {
     if (value === undefined || offered === undefined || offered.some((each) => each === value)) continue;

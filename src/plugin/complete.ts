@@ -182,6 +182,10 @@ async function fromCatalog(flag: string, values: Given['values']): Promise<Candi
     return statuses.flatMap(({ images = [] }) =>
       images.map(({ name, description }) => ({ word: name, about: description })),
     );
+  if (flag === 'zone')
+    return statuses.flatMap(({ zones = [] }) =>
+      zones.map(({ code, description }) => ({ word: code, about: description })),
+    );
   const disks = statuses.flatMap(({ diskSizes = [] }) => diskSizes);
   if (flag === 'diskType') return bare(disks.map(({ type }) => type));
   if (flag !== 'diskSize') return [];

@@ -133,6 +133,9 @@ function secretProblem(
     if (problem !== undefined)
       return `SSHKeyNotFound: Secret ${namespace}/${from.name}, named in spec.sshKeysFrom, ${problem}`;
   }
+  const { name: userData } = spec.userDataFrom?.secretKeyRef ?? {};
+  if (userData !== undefined && missing(namespace, [userData]) !== undefined)
+    return `UserDataNotFound: Secret ${namespace}/${userData}, named in spec.userDataFrom, does not exist`;
   return undefined;
 }
 
@@ -263,16 +266,20 @@ function catalogProblem(
 ): { text: string; isCertain: boolean } | undefined {
   const wrongKeys = keysProblem(spec);
   if (wrongKeys !== undefined) return { text: wrongKeys, isCertain: true };
-  const { products, images, diskSizes, counts } = lists(namespace, spec.apiKeySecretRef.name) ?? {};
+  const { products, images, diskSizes, zones, counts } = lists(namespace, spec.apiKeySecretRef.name) ?? {};
   if (products === undefined || images === undefined || diskSizes === undefined)
     return { text: 'not checked: no ServerCatalog shows what the provider offers', isCertain: false };
   const text = specProblem(spec, {
     products,
     images,
     diskSizes: Object.fromEntries(diskSizes.map(({ type, sizes }) => [type, sizes])),
+    zones,
   });
   // Very long lists are cut.
-  const isCut = (counts?.products ?? 0) > products.length || (counts?.images ?? 0) > images.length;
+  const isCut =
+    (counts?.products ?? 0) > products.length ||
+    (counts?.images ?? 0) > images.length ||
+    (counts?.zones ?? 0) > (zones?.length ?? 0);
   return text === undefined ? undefined : { text, isCertain: !isCut };
 }
 

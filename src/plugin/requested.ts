@@ -10,7 +10,18 @@ export const diskText = ({ diskSize, diskType }: Asked & { diskSize: number }): 
 
 /** What the order asks for besides product, image, disk and keys. */
 export function furtherTexts(spec: Asked): string[] {
-  const { ipv4, zone, hostname, serverName, forwardDNS, reverseDNS, storedUserData, userData } = spec;
+  const {
+    ipv4,
+    zone,
+    hostname,
+    serverName,
+    forwardDNS,
+    reverseDNS,
+    advanced = {},
+    storedUserData,
+    userData,
+    userDataFrom,
+  } = spec;
   return [
     ...(ipv4 === true ? ['IPv4'] : []),
     ...(zone === undefined ? [] : [`zone ${zone}`]),
@@ -18,7 +29,9 @@ export function furtherTexts(spec: Asked): string[] {
     ...(serverName === undefined ? [] : [`name ${serverName}`]),
     ...(forwardDNS === true ? ['forward DNS'] : []),
     ...(reverseDNS === true ? ['reverse DNS'] : []),
+    ...Object.entries(advanced).map(([field, value]) => `${field} ${value}`),
     ...(userData === undefined ? [] : ['user data']),
+    ...(userDataFrom === undefined ? [] : [`user data of Secret ${userDataFrom.secretKeyRef.name}`]),
     ...(storedUserData === undefined ? [] : [`stored user data ${storedUserData}`]),
   ];
 }

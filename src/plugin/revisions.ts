@@ -20,6 +20,8 @@ export function earlierRevisions(set: VirtualServerSet): Revision[] {
 const SHOWN: { [F in keyof Ordered]?: (spec: Ordered) => string } = {
   sshKeys: ({ sshKeys = [] }) => sshKeys.map(fingerprint).join(', '),
   sshKeysFrom: ({ sshKeysFrom = [] }) => sshKeysFrom.map(({ name, key }) => `${name}/${key}`).join(', '),
+  userDataFrom: ({ userDataFrom: { secretKeyRef } = {} }) =>
+    secretKeyRef === undefined ? '' : `${secretKeyRef.name}/${secretKeyRef.key}`,
 };
 
 function shown(field: keyof Ordered, spec: Ordered): string {

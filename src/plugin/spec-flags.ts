@@ -2,7 +2,8 @@
 import { readFileSync } from 'node:fs';
 import { Option, type Command } from 'commander';
 import type * as z from 'zod';
-import { specSchema, type VirtualServerSpec } from '../api/virtual-server.ts';
+import { USER_DATA_SECRET_TYPE } from '../api/names.ts';
+import { advancedSchema, specSchema, type VirtualServerSpec } from '../api/virtual-server.ts';
 import { collect, inHours, wholeNumber } from './arguments.ts';
 import { CommandError, EXIT } from './failure.ts';
 import { readPublicKey } from './public-key.ts';
@@ -23,9 +24,13 @@ export interface SpecFlags {
   diskType?: string | undefined;
   forwardDns: boolean;
   reverseDns: boolean;
+  /** Each in the form `field=value`. */
+  advanced: readonly string[];
   storedUserData?: string | undefined;
   /** The path of a file. */
   userData?: string | undefined;
+  /** In the form `secret/key`. */
+  userDataFrom?: string | undefined;
   secret?: string | undefined;
   ttl?: string | undefined;
   expiresAt?: string | undefined;
@@ -56,8 +61,15 @@ export function addSpecFlags(command: Command): Command {
     .option('--disk-type <type>', 'disk type, such as hdd')
     .option('--forward-dns', 'let the provider create DNS records from the hostname to the addresses', false)
     .option('--reverse-dns', 'let the provider create DNS records from the addresses to the hostname', false)
+    .option(
+      '--advanced <field=value>',
+      'a rare field of the order, such as cpuMode=Performance; repeatable',
+      collect,
+      [],
+    )
     .option('--stored-user-data <id>', 'number or name of user data that is stored at the provider')
     .option('--user-data <file>', 'file with user data for cloud-init')
+    .option('--user-data-from <secret/key>', `user data in a Secret of the type ${USER_DATA_SECRET_TYPE}`)
     .option('--secret <name>', 'Secret with the API key')
     .option('--ttl <duration>', 'cancel the server this long after it is first ready, such as 4d', inHours)
     .option('--expires-at <time>', 'cancel the server at this time, such as 2027-01-31T18:00:00Z')
@@ -77,7 +89,8 @@ const FIELDS: { [F in keyof Required<VirtualServerSpec>]: (flags: SpecFlags) => 
   diskSize: ({ diskSize }) => diskSize,
   identifier: ({ identifier }) => identifier,
   sshKeys: ({ sshKey }) => (sshKey.length > 0 ? sshKey.map(keyFor) : undefined),
-  sshKeysFrom: ({ sshKeyFrom }) => (sshKeyFrom.length > 0 ? sshKeyFrom.map(reference) : undefined),
+  sshKeysFrom: ({ sshKeyFrom }) =>
+    sshKeyFrom.length > 0 ? sshKeyFrom.map((from) => reference(from, '--ssh-key-from')) : undefined,
   ipv4: ({ ipv4 }) => (ipv4 ? true : undefined),
   zone: ({ zone }) => zone,
   hostname: ({ hostname }) => hostname,
@@ -85,8 +98,10 @@ const FIELDS: { [F in keyof Required<VirtualServerSpec>]: (flags: SpecFlags) => 
   diskType: ({ diskType }) => diskType,
   forwardDNS: ({ forwardDns }) => (forwardDns ? true : undefined),
   reverseDNS: ({ reverseDns }) => (reverseDns ? true : undefined),
+  advanced: ({ advanced }) => (advanced.length > 0 ? Object.fromEntries(advanced.map(advancedField)) : undefined),
   storedUserData: ({ storedUserData }) => storedUserData,
   userData: ({ userData }) => userData && contentOf(userData),
+  userDataFrom: ({ userDataFrom }) => userDataFrom && { secretKeyRef: reference(userDataFrom, '--user-data-from') },
   apiKeySecretRef: ({ secret }) => (secret === undefined ? undefined : { name: secret }),
   deletionPolicy: ({ retain }) => (retain ? 'Retain' : undefined),
   deletionProtection: ({ protect }) => (protect ? true : undefined),
@@ -118,8 +133,10 @@ const FLAGS: { [F in keyof Required<VirtualServerSpec>]: string } = {
   diskType: '--disk-type',
   forwardDNS: '--forward-dns',
   reverseDNS: '--reverse-dns',
+  advanced: '--advanced',
   storedUserData: '--stored-user-data',
   userData: '--user-data',
+  userDataFrom: '--user-data-from',
   apiKeySecretRef: '--secret',
   deletionPolicy: '--retain',
   deletionProtection: '--protect',
@@ -183,13 +200,27 @@ function contentOf(file: string): string {
   }
 }
 
-function reference(text: string): { name: string; key: string } {
-  const [name, key, ...rest] = text.split('/');
-  if (!name || !key || rest.length > 0) {
+const BOOLEANS: Readonly<Record<string, boolean>> = { true: true, false: false };
+
+/** Field and value, not checked yet. Throws CommandError that names the fields. */
+function advancedField(text: string): [string, unknown] {
+  const fields: Readonly<Record<string, z.ZodType>> = advancedSchema.shape;
+  const [field = '', ...rest] = text.split('=');
+  const schema = Object.hasOwn(fields, field) ? fields[field] : undefined;
+  if (schema === undefined || rest.length === 0)
     throw new CommandError(
       EXIT.usage,
-      'invalid --ssh-key-from: use SECRET/KEY, the name of a Secret and of a key in it',
+      `invalid --advanced: use FIELD=VALUE, with one of the fields ${Object.keys(fields).join(', ')}`,
     );
+  const value = rest.join('=');
+  if (schema.safeParse(value).success) return [field, value];
+  return [field, BOOLEANS[value] ?? (/^[0-9]+$/.test(value) ? Number(value) : value)];
+}
+
+function reference(text: string, flag: string): { name: string; key: string } {
+  const [name, key, ...rest] = text.split('/');
+  if (!name || !key || rest.length > 0) {
+    throw new CommandError(EXIT.usage, `invalid ${flag}: use SECRET/KEY, the name of a Secret and of a key in it`);
   }
   return { name, key };
 }

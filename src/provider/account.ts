@@ -16,6 +16,7 @@ import type {
   Product,
   Session,
   TaskState,
+  Zone,
 } from './types.ts';
 import { identifierKey, isSameIdentifier } from '../base/identifier.ts';
 import { isIdentifier, type Endpoint, type Endpoints } from './endpoints.ts';
@@ -35,6 +36,7 @@ import {
   parseProducts,
   parseServer,
   parseServerList,
+  parseZones,
   shapeOf,
   toIdentifier,
 } from './wire.ts';
@@ -55,6 +57,7 @@ export function createAccount(key: ApiKey, deps: ProviderDeps, told?: OrdersTold
   const now = (): number => timers.monotonic();
   // What all tenants of the key share waits in a separate line.
   const catalog = createLists(callerOf(name), endpoints, now);
+  const zones = createZones(callerOf(name), endpoints, now);
   const listing = createListing(now, { orders, told });
   const listedServers = createServerList(callerOf(name), endpoints, listing, now);
   return {
@@ -72,6 +75,7 @@ export function createAccount(key: ApiKey, deps: ProviderDeps, told?: OrdersTold
         endpoints,
         catalog,
         listedServers,
+        zones,
         listing,
         createTimeoutMs,
         orders,
@@ -100,6 +104,7 @@ export interface SessionDeps {
   endpoints: Endpoints;
   catalog: Session['catalog'];
   listedServers: Session['listedServers'];
+  zones: Session['zones'];
   listing: Listing;
   createTimeoutMs: number;
   orders: OrderWay;
@@ -108,7 +113,7 @@ export interface SessionDeps {
 }
 
 export function createSession(deps: SessionDeps): Session {
-  const { account, caller, endpoints, catalog, listedServers, listing, createTimeoutMs, orders, now } = deps;
+  const { account, caller, endpoints, catalog, listedServers, zones, listing, createTimeoutMs, orders, now } = deps;
   const { redactor } = caller;
 
   const get = (operation: ProviderOperation, target: Endpoint, priority: Priority): Promise<ProviderAnswer> =>
@@ -142,6 +147,7 @@ export function createSession(deps: SessionDeps): Session {
       await caller.tokens.get(caller.owner.tenant, 'low');
     },
     catalog,
+    zones,
     products: () => readProducts(caller, endpoints),
     servers: () => listing.read(() => readServers(caller, endpoints)),
     listedServers,
@@ -238,31 +244,49 @@ export function createLists(caller: Caller, endpoints: Endpoints, now: () => num
   };
 }
 
-/** The list of servers, read in one shared call and cached with its age; `caller` as for the other lists. */
+/** The list of servers; `caller` as for the other lists. */
 function createServerList(
   caller: Caller,
   endpoints: Endpoints,
   listing: Listing,
   now: () => number,
 ): Session['listedServers'] {
-  let last: { listed: Promise<AccountServer[] | undefined>; askedAt: number } | undefined;
-
-  async function read(): Promise<AccountServer[] | undefined> {
+  return createShared(now, async () => {
     let listed: AccountServer[] | undefined;
     await listing.read(async () => {
-      const body = await readServerList(caller, endpoints);
+      const body = await readOptional(caller, 'listServers', endpoints.servers);
       listed = body && parseListedServers(body.value).map((server) => cleaned(server, caller.redactor));
       return body && parseServerList(body.value);
     });
     return listed;
-  }
+  });
+}
 
+/** The zones, which only some providers list, read and cached apart from the lists that every order needs. */
+export function createZones(caller: Caller, endpoints: Endpoints, now: () => number): Session['zones'] {
+  const read = async (): Promise<Zone[] | undefined> => {
+    const body = await readOptional(caller, 'zones', endpoints.zones);
+    return body && parseZones(body.value);
+  };
+  return createShared(now, read, LEARN_AGAIN_MS);
+}
+
+/** The result of one call serves all who ask within `maxAgeMs`; that there is no such list, at least for `absentMs`. */
+function createShared<T>(
+  now: () => number,
+  read: () => Promise<T | undefined>,
+  absentMs = 0,
+): (maxAgeMs: number) => Promise<T | undefined> {
+  let last: { call: Promise<T | undefined>; askedAt: number; isAbsent: boolean } | undefined;
   return async (maxAgeMs) => {
-    if (last && now() - last.askedAt <= maxAgeMs) return last.listed;
-    const asked = { listed: read(), askedAt: now() };
+    const validMs = last?.isAbsent === true ? Math.max(maxAgeMs, absentMs) : maxAgeMs;
+    if (last && now() - last.askedAt <= validMs) return last.call;
+    const asked = { call: read(), askedAt: now(), isAbsent: false };
     last = asked;
     try {
-      return await asked.listed;
+      const found = await asked.call;
+      asked.isAbsent = found === undefined;
+      return found;
     } catch (error) {
       if (last === asked) last = undefined;
       throw error;
@@ -292,7 +316,7 @@ export interface Listing {
   ordersGo(): OrdersGo;
 }
 
-/** How long the operator believes what it has not found in a list of servers, or the list itself (ms). */
+/** How long the operator believes what it has not found in a list of servers, or that a list does not exist (ms). */
 const LEARN_AGAIN_MS = 10 * 60_000;
 
 export function createListing(
@@ -356,20 +380,24 @@ export function createListing(
   };
 }
 
-/** The statuses by which a provider says that it has no list of servers. */
+/** The statuses by which a provider says that it does not have a list that the specification does not show. */
 const NO_LIST = new Set([404, 405, 501]);
 
 async function readServers(caller: Caller, endpoints: Endpoints): Promise<ServerList> {
-  const body = await readServerList(caller, endpoints);
+  const body = await readOptional(caller, 'listServers', endpoints.servers);
   return body && parseServerList(body.value);
 }
 
 /** Undefined if the provider has no such list. */
-async function readServerList(caller: Caller, endpoints: Endpoints): Promise<{ value: unknown } | undefined> {
-  const answer = await caller.call({ operation: 'listServers', method: 'GET', target: endpoints.servers }, 'high');
+async function readOptional(
+  caller: Caller,
+  operation: ProviderOperation,
+  target: Endpoint,
+): Promise<{ value: unknown } | undefined> {
+  const answer = await caller.call({ operation, method: 'GET', target }, 'high');
   if (NO_LIST.has(answer.status)) return undefined;
-  if (answer.status !== 200) throw failure(answer, 'listServers', caller.redactor);
-  return { value: parseJson(wholeBody(answer), 'listServers') };
+  if (answer.status !== 200) throw failure(answer, operation, caller.redactor);
+  return { value: parseJson(wholeBody(answer), operation) };
 }
 
 /** The provider's texts must not repeat a secret. */

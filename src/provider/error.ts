@@ -5,6 +5,7 @@ export type ProviderOperation =
   | 'products'
   | 'images'
   | 'diskSizes'
+  | 'zones'
   | 'listServers'
   | 'createServer'
   | 'pollTask'
@@ -16,6 +17,7 @@ const WORDS: Record<ProviderOperation, string> = {
   products: 'Reading the list of products',
   images: 'Reading the list of images',
   diskSizes: 'Reading the list of disk sizes',
+  zones: 'Reading the list of zones',
   listServers: 'Reading the list of servers',
   createServer: 'Ordering the server',
   pollTask: 'Checking progress',

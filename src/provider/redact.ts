@@ -68,10 +68,11 @@ export type Cleaner = Pick<Redactor, 'clean' | 'cause'>;
 /** As long as what is quoted must be, in characters, to be masked: every word is in some text. */
 const RUN = 8;
 
-/** Also masks each passage of `secret`, a text of any length: an error message may quote a part of it. */
-export function hiding(cleaner: Cleaner, secret: string): Cleaner {
+/** Also masks each passage of `secret`, a text of any length: an error message may quote a part of it. Undefined: any text may. */
+export function hiding(cleaner: Cleaner, secret: string | undefined): Cleaner {
   let runs: ReadonlySet<string> | undefined;
   const clean = (text: string): string => {
+    if (secret === undefined) return text === '' ? '' : MASK;
     runs ??= runsIn(secret);
     return withoutRuns(cleaner.clean(text), runs);
   };

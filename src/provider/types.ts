@@ -17,6 +17,11 @@ export interface Image {
   name: string;
   description?: string | undefined;
 }
+/** A place where servers can be created. */
+export interface Zone {
+  code: string;
+  description?: string | undefined;
+}
 /** A server in the list of the account's servers. */
 export interface AccountServer {
   identifier: string;
@@ -156,12 +161,20 @@ export interface OrderGate {
 export interface Session {
   /** The name of the account. */
   readonly account: string;
-  /** The same session, whose errors and texts quote nothing of `secret`: what an order sends, the provider may repeat. */
-  hiding(secret: string): Session;
+  /**
+   * The same session, whose errors and texts quote nothing of `secret`: what an order sends, the provider may repeat. Undefined:
+   * the secret is not known, so they quote nothing of the provider.
+   */
+  hiding(secret: string | undefined): Session;
   /** Resolves once there is a token. Throws PROVIDER_INVALID_CREDENTIALS until a refused key may log in again. */
   ensureToken(): Promise<void>;
   /** The three lists, from a shared read that is at most `maxAgeMs` old. */
   catalog(maxAgeMs: number): Promise<Catalog>;
+  /**
+   * The zones, from a shared read that is at most `maxAgeMs` old; undefined if the provider has no such list, as documented,
+   * which is believed for some minutes. No order may depend on this call.
+   */
+  zones(maxAgeMs: number): Promise<Zone[] | undefined>;
   /** A fresh read of the products list, which proves that the key and the URL work. */
   products(): Promise<Product[]>;
   /**

@@ -4,7 +4,7 @@ import { isObject } from '../base/deep-equal.ts';
 import { parseExact } from '../base/exact-numbers.ts';
 import { ProviderError, failureMessage, type ProviderOperation } from './error.ts';
 import { identifierKey, isSameIdentifier } from '../base/identifier.ts';
-import type { Image, AccountServer, ListShape, Product, Server } from './types.ts';
+import type { Image, AccountServer, ListShape, Product, Server, Zone } from './types.ts';
 
 const text = z.string().optional().catch(undefined);
 const count = z.int().min(0).optional().catch(undefined);
@@ -19,6 +19,7 @@ const productSchema = z.object({
   specs: z.object({ ram: count }).optional().catch(undefined),
 });
 const imageSchema = z.object({ name: z.string().min(1), description: text });
+const zoneSchema = z.object({ code: text, name: text, description: text, parents: texts });
 
 /** A string, or a number, whose digits count. */
 const identifier = z.union([z.string().min(1), z.int().min(0).transform(String)]);
@@ -70,6 +71,22 @@ export function parseProducts(body: unknown): Product[] {
 /** Drops malformed entries. Throws PROVIDER_PROTOCOL for anything but an array or an object with at least one image. */
 export function parseImages(body: unknown): Image[] {
   return nonEmpty(entries(body, 'images', 'name', imageSchema), body, 'images');
+}
+
+/**
+ * The zones by code, and the zones that contain them. Drops malformed entries. Throws PROVIDER_PROTOCOL for anything but an array
+ * or an object with at least one zone.
+ */
+export function parseZones(body: unknown): Zone[] {
+  const zones = entries(body, 'zones', 'code', zoneSchema).flatMap(({ code, name, description, parents }) => [
+    { code: code ?? name, description: description ?? name },
+    ...parents.map((parent) => ({ code: parent, description: undefined })),
+  ]);
+  const byCode = new Map<string, Zone>();
+  for (const { code, description } of zones)
+    if (code) byCode.set(code, { code, description: byCode.get(code)?.description ?? description });
+  if (byCode.size > 0) return [...byCode.values()];
+  throw new ProviderError('PROVIDER_PROTOCOL', failureMessage('zones', 'the answer lists no zones'));
 }
 
 /**

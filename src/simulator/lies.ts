@@ -31,7 +31,7 @@ export interface FalseAnswer extends z.infer<typeof falseAnswerSchema> {
 
 /** Limits the list to its first `keep` entries, or the sizes of each disk type; 0 returns an empty list. */
 export const shortListSchema = z.strictObject({
-  list: z.enum(['products', 'images', 'disk-sizes', 'servers']),
+  list: z.enum(['products', 'images', 'disk-sizes', 'zones', 'servers']),
   keep: z.int().min(0),
   account: whose.account,
   ...window,

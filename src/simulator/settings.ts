@@ -139,6 +139,13 @@ export interface SimulatedImage {
   description: string;
 }
 
+export interface SimulatedZone {
+  code: string;
+  name: string;
+  /** Codes of the zones that contain it. */
+  parents: string[];
+}
+
 export interface SimulationOptions extends WorldOptions {
   clock?: Clock;
   /** Scheme, host and port in Location headers and URLs; the socket server sets it once it knows its port. */
@@ -151,6 +158,8 @@ export interface SimulationOptions extends WorldOptions {
   accounts?: AccountOptions[];
   products?: SimulatedProduct[];
   images?: SimulatedImage[];
+  /** Where servers can be created; listed only by the public API. */
+  zones?: SimulatedZone[];
   /** Permitted sizes by disk type. */
   diskSizes?: Record<string, number[]>;
   /** From the 202 to the 303, in milliseconds; 60,000 by default. With Infinity, tasks never end. */
@@ -203,6 +212,13 @@ const IMAGES: SimulatedImage[] = [
   { name: 'debian-13.qcow2/docker', description: 'Debian 13 with Docker' },
 ];
 
+/** Codes as at the public service. */
+const ZONES: SimulatedZone[] = [
+  { code: 'uk', name: 'United Kingdom', parents: [] },
+  { code: 'lon', name: 'London', parents: ['uk'] },
+  { code: 'cam', name: 'Cambridge', parents: ['uk'] },
+];
+
 function counter(prefix: string, first: number): () => string {
   let next = first;
   return () => `${prefix}${next++}`;
@@ -229,6 +245,7 @@ export function resolveOptions(options: SimulationOptions): Settings {
     accounts: [{ name: 'default', keys: [DEFAULT_KEY] }],
     products: PRODUCTS,
     images: IMAGES,
+    zones: ZONES,
     diskSizes: { ssd: [5120, 10240, 20480, 40960], hdd: [20480, 40960, 81920, 163840] },
     taskDurationMs: 60_000,
     tokenLifetimeSeconds: 300,

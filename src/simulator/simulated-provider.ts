@@ -12,6 +12,7 @@ import {
   type Settings,
   type SimulatedImage,
   type SimulatedProduct,
+  type SimulatedZone,
 } from './settings.ts';
 import type { ApiName, VariantOptions } from './variants.ts';
 import { json, mediaType, type Route, type RouteMatch, type WireRequest, type WireResponse } from './wire.ts';
@@ -19,6 +20,7 @@ import { json, mediaType, type Route, type RouteMatch, type WireRequest, type Wi
 interface CatalogPatch {
   products?: SimulatedProduct[];
   images?: SimulatedImage[];
+  zones?: SimulatedZone[];
   diskSizes?: Record<string, number[]>;
 }
 
@@ -26,7 +28,8 @@ interface CatalogPatch {
 type Provisioning = Exclude<Route, '/login'>;
 type Entry = Pick<RequestEntry, 'processed' | 'fault' | 'task'>;
 
-const CATALOG: Route[] = ['/beta/vps/products', '/beta/vps/images', '/beta/vps/disk-sizes'];
+const CATALOG: Route[] = ['/beta/vps/products', '/beta/vps/images', '/beta/vps/disk-sizes', '/beta/vps/zones'];
+const ZONES = '/beta/vps/zones';
 const SERVERS = '/beta/vps/servers';
 const SERVER = '/beta/vps/servers/{identifier}';
 const TASK = '/beta/queue/vps/{task}';
@@ -150,7 +153,7 @@ export class SimulatedProvider {
   #restricted(restriction: Restriction, method: string, route: Provisioning): WireResponse | undefined {
     if (restriction !== 'all' && CATALOG.includes(route)) return undefined;
     const isMissing = !this.#api.named && route === (method === 'GET' ? SERVERS : SERVER) && method !== 'DELETE';
-    if (isMissing) return undefined;
+    if (isMissing || (route === ZONES && !this.#hasZones)) return undefined;
     const isHidden = restriction === 'hidden' && method !== 'POST' && route !== SERVERS;
     return isHidden ? this.#deny(route, method) : this.#refuse(403, route);
   }
@@ -164,6 +167,8 @@ export class SimulatedProvider {
         return json(200, this.#api.images(this.#settings.images.slice(0, this.#kept('images', account))));
       case '/beta/vps/disk-sizes':
         return this.#listDiskSizes(account);
+      case '/beta/vps/zones':
+        return this.#listZones(account);
       case '/beta/vps/servers':
         return method === 'GET' ? this.#listServers(account) : this.#create(account, request, entry);
       case '/beta/queue/vps/{task}':
@@ -183,6 +188,16 @@ export class SimulatedProvider {
     const keep = this.#kept('disk-sizes', account);
     const sizes = keep === 0 ? [] : Object.entries(this.#api.diskSizes(this.#settings.diskSizes));
     return json(200, Object.fromEntries(sizes.map(([type, ofType]) => [type, ofType.slice(0, keep)])));
+  }
+
+  #listZones(account: string): WireResponse {
+    const { zones } = this.#settings;
+    if (!this.#hasZones) return this.#missing();
+    return json(200, this.#api.zones?.(zones.slice(0, this.#kept('zones', account))));
+  }
+
+  get #hasZones(): boolean {
+    return this.#api.zones !== undefined && this.#settings.variants.listsZones;
   }
 
   #listServers(account: string): WireResponse {

@@ -37,7 +37,9 @@ export function createKube(http: KubeHttp): Kube {
     getSetDefinition: definitionReader(http, SET_DEFINITION),
     async getSecret(namespace, name) {
       const secret = await secrets.get(namespace, name);
-      return secret && { data: secret.data, resourceVersion: secret.metadata.resourceVersion };
+      if (secret === undefined) return undefined;
+      const { metadata, type, data } = secret;
+      return { type, uid: metadata.uid, data, resourceVersion: metadata.resourceVersion };
     },
     events: createClient(http, EVENTS),
     serverTime: () => http.serverTime(),

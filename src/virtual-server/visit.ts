@@ -13,6 +13,7 @@ import { holdsSomething, knownRecord } from './decision/known-record.ts';
 import { patchInWords, type RefusedWrite } from './decision/refused.ts';
 import type { Outcome } from './decision/types.ts';
 import { viewOf, type Circumstances, type View } from './decision/view.ts';
+import { userDataText } from './operations/user-data.ts';
 import type { CreateLimit, Reservation, ServerQuota } from './shared/limits.ts';
 import type { Holders } from './shared/holders.ts';
 import type { Pace } from './shared/pace.ts';
@@ -88,11 +89,12 @@ export class Visit {
       const asked = plan !== undefined && plan.inputs !== inputs;
       const use = { held: own !== undefined && holdsSomething(own), deleting, asked };
       const found = await this.services.accounts.get(object.metadata.namespace, secret, use);
-      const { userData } = object.spec;
-      const hides = found.ok && userData !== undefined;
+      const { userData, userDataFrom } = object.spec;
+      const hides = found.ok && (userData ?? userDataFrom) !== undefined;
+      const text = hides && userData === undefined ? await userDataText(object, this.services.kube) : userData;
       this.#key = {
         secret,
-        found: hides ? ok({ ...found.value, session: found.value.session.hiding(userData) }) : found,
+        found: hides ? ok({ ...found.value, session: found.value.session.hiding(text) }) : found,
       };
     }
     return this.#key.found;

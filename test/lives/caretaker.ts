@@ -143,6 +143,7 @@ export class Caretaker {
       this.#api.servers.editSpec(object.metadata.namespace, object.metadata.name, {
         product: 'VPSX4',
         identifier: undefined,
+        zone: undefined,
       });
     if (reason === 'IdentifierTaken')
       this.#api.servers.editSpec(object.metadata.namespace, object.metadata.name, { identifier: undefined });

@@ -18,6 +18,11 @@ const IMAGES = [{ name: 'cloudinit-debian-trixie.raw.gz', description: 'Debian 1
 /** Products that the provider lists only some of the time. */
 const MORE_PRODUCTS = [{ code: 'VPSX32', ram: 8192, cores: 4, price: 8, ...extra }];
 const MORE_IMAGES = [{ name: 'cloudinit-ubuntu-resolute.raw.gz', description: 'Ubuntu' }];
+const ZONES = [
+  { code: 'uk', name: 'United Kingdom', parents: [] },
+  { code: 'lon', name: 'London', parents: ['uk'] },
+];
+const MORE_ZONES = [{ code: 'cam', name: 'Cambridge', parents: ['uk'] }];
 const SIZES = [5120, 10240, 20480, 40960];
 /** The public API always lists both types. */
 const DISK_SIZES = { hdd: SIZES, ssd: SIZES };
@@ -29,12 +34,14 @@ export interface CatalogParts {
   simulation: Simulation;
   random: Random;
   namespaces: readonly string[];
+  /** Whether the provider lists its zones. */
+  hasZones: boolean;
   tell: (what: string) => void;
 }
 
 export class CatalogPeople {
   readonly #parts: CatalogParts;
-  #offer = { products: PRODUCTS, images: IMAGES, diskSizes: DISK_SIZES };
+  #offer = { products: PRODUCTS, images: IMAGES, diskSizes: DISK_SIZES, zones: [...ZONES, ...MORE_ZONES] };
   #tariffs = 0;
 
   constructor(parts: CatalogParts) {
@@ -68,11 +75,12 @@ export class CatalogPeople {
   }
 
   #lists(): Parameters<typeof shows>[1] {
-    const { products, images, diskSizes } = this.#offer;
+    const { products, images, diskSizes, zones } = this.#offer;
     return {
       products: products.map(({ code, ram }) => ({ code, ram })),
       images,
       diskSizes: Object.entries(diskSizes).map(([type, sizes]) => ({ type, sizes })),
+      ...(this.#parts.hasZones && { zones }),
     };
   }
 
@@ -111,6 +119,7 @@ export class CatalogPeople {
       products: dearer(random.chance(0.5) ? PRODUCTS : [...PRODUCTS, ...MORE_PRODUCTS], this.#tariffs % 3),
       images: random.chance(0.5) ? IMAGES : [...IMAGES, ...MORE_IMAGES],
       diskSizes: DISK_SIZES,
+      zones: random.chance(0.7) ? [...ZONES, ...MORE_ZONES] : ZONES,
     };
     simulation.provider.setCatalog(this.#offer);
     tell(`the provider now offers ${this.#offer.products.length} products, ${this.#offer.images.length} images`);

@@ -17,12 +17,23 @@ export function drawFurther(random: Random): Further {
   if (!random.chance(WITH_FIELDS)) return {};
   return {
     ...(random.chance(0.4) && { ipv4: random.chance(0.8) }),
-    ...(random.chance(0.3) && { zone: random.pick(['lon', 'cam', 'uk']) }),
+    // No provider has the last one.
+    ...(random.chance(0.3) && { zone: random.pick(['lon', 'cam', 'uk', 'lno']) }),
     ...(random.chance(0.2) && { hostname: 'web.example.org', forwardDNS: true, reverseDNS: random.chance(0.5) }),
     ...(random.chance(0.2) && { serverName: `Shop ${random.int(1, 9)}` }),
     ...(random.chance(0.3) && { diskType: random.pick(['ssd', 'hdd']) }),
+    ...(random.chance(0.2) && { advanced: drawAdvanced(random) }),
     ...(random.chance(0.4) &&
       random.pick([{ storedUserData: 'base' }, { userData: `${random.pick(FORMATS)}hostname: ${USER_DATA_MARK}\n` }])),
+  };
+}
+
+function drawAdvanced(random: Random): Further['advanced'] {
+  return {
+    ...(random.chance(0.5) && { extraCores: random.int(1, 2), extraMemory: 1024 }),
+    ...(random.chance(0.5) && { cpuMode: random.pick(['Performance', 'Compatibility'] as const) }),
+    ...(random.chance(0.5) && { hostServer: 'host1', tablet: random.chance(0.5) }),
+    ...random.pick([{ netDevice: 'e1000' }, { diskBus: 'sata' }]),
   };
 }
 
@@ -35,6 +46,8 @@ export const NO_FURTHER: { [F in keyof Required<Further>]: undefined } = {
   diskType: undefined,
   forwardDNS: undefined,
   reverseDNS: undefined,
+  advanced: undefined,
   storedUserData: undefined,
   userData: undefined,
+  userDataFrom: undefined,
 };

@@ -156,6 +156,7 @@ export class Misfortunes {
       '/login',
       '/login',
       '/beta/vps/products',
+      '/beta/vps/zones',
       '/beta/vps/servers',
       '/beta/vps/servers/{identifier}',
       '/beta/queue/vps/{task}',
@@ -169,7 +170,7 @@ export class Misfortunes {
 
   #shorten(): void {
     const random = this.#random;
-    const list = random.pick(['products', 'images', 'disk-sizes'] as const);
+    const list = random.pick(['products', 'images', 'disk-sizes', 'zones'] as const);
     const keep = random.pick([0, 0, 1]);
     const untilMs = this.#now() + random.int(1_000, 10 * MINUTE);
     this.#simulation.provider.shorten({ list, keep, untilMs });

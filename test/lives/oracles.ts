@@ -78,7 +78,7 @@ export function orderedUnusable({ ledger }: Simulation): string[] {
 
 type IsSent = (body: Readonly<Record<string, unknown>>, spec: VirtualServerSpec, identifier: string) => boolean;
 
-/** The fields of the order, by the provider's specification. The lives use no keys of Secrets. */
+/** The fields of the order, by the provider's specification. The lives use no other Secrets than those with API keys. */
 const SENT: { [F in OrderedField]-?: IsSent } = {
   product: (body, { product }) => body['product'] === product,
   image: (body, { image }) => body['image'] === image,
@@ -96,6 +96,15 @@ const SENT: { [F in OrderedField]-?: IsSent } = {
   diskType: (body, { diskType }) => body['disk_type'] === diskType,
   forwardDNS: (body, { forwardDNS }) => body['set_forward_dns'] === forwardDNS,
   reverseDNS: (body, { reverseDNS }) => body['set_reverse_dns'] === reverseDNS,
+  advanced: (body, { advanced = {} }) =>
+    body['host_server'] === advanced.hostServer &&
+    body['extra_cores'] === advanced.extraCores &&
+    body['extra_ram'] === advanced.extraMemory &&
+    body['cpu_mode'] === advanced.cpuMode?.toLowerCase() &&
+    body['net_device'] === advanced.netDevice &&
+    body['disk_bus'] === advanced.diskBus &&
+    body['tablet'] === advanced.tablet,
+  userDataFrom: (_body, { userDataFrom }) => userDataFrom === undefined,
   userData: (body, { userData }) => body['user_data_string'] === userData,
   storedUserData: (body, { storedUserData }) => body['user_data'] === storedUserData,
 };

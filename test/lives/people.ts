@@ -56,6 +56,8 @@ export interface PeopleParts {
   choosing: Random | undefined;
   /** Whether the provider has a list of servers. */
   hasList: boolean;
+  /** Whether the provider lists its zones. */
+  hasZones: boolean;
 }
 
 export class People {
@@ -94,7 +96,20 @@ export class People {
   #secretVersion = 0;
   #keyId: (typeof KEY_IDS)[number] = 'key';
 
-  constructor({ api, simulation, orders, random, now, tell, models, fields, hasty, choosing, hasList }: PeopleParts) {
+  constructor({
+    api,
+    simulation,
+    orders,
+    random,
+    now,
+    tell,
+    models,
+    fields,
+    hasty,
+    choosing,
+    hasList,
+    hasZones,
+  }: PeopleParts) {
     this.#choosing = choosing;
     this.#models = models;
     this.#fields = fields;
@@ -115,7 +130,7 @@ export class People {
       crash: (act) => hasty.crash(() => this.#try(act)),
     });
     this.#slips = new Slips(around);
-    this.catalogs = new CatalogPeople({ api, simulation, random, namespaces: NAMESPACES, tell });
+    this.catalogs = new CatalogPeople({ api, simulation, random, namespaces: NAMESPACES, hasZones, tell });
     for (const namespace of NAMESPACES) {
       this.#putSecret(namespace);
       this.#putSecret(namespace, OTHER_KEY_SECRET, OTHER_KEY);

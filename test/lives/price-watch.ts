@@ -155,8 +155,8 @@ function versionsSince(cached: VirtualServer | undefined, all: readonly ServerCh
 }
 
 function modelOf(object: VirtualServer | undefined): string {
-  const { product, diskSize, diskType = 'ssd', ipv4 = false } = object?.spec ?? {};
-  return `${product} ${diskSize} ${diskType} ${ipv4}`;
+  const { product, diskSize, diskType = 'ssd', ipv4 = false, advanced } = object?.spec ?? {};
+  return `${product} ${diskSize} ${diskType} ${ipv4} ${extrasOf(advanced)}`;
 }
 
 /** What the server of an object is, as far as the object shows it. An address may be assigned late. */
@@ -164,8 +164,11 @@ function modelOfServer(object: VirtualServer, product = '', diskSize = 0): strin
   const { specs, ipv4 = [] } = object.status ?? {};
   const ordered = recordOf(object)?.mode === 'adopt' ? undefined : object.spec;
   const diskType = specs?.diskType ?? ordered?.diskType ?? 'ssd';
-  return `${product} ${diskSize} ${diskType} ${ipv4.length > 0 || ordered?.ipv4 === true}`;
+  return `${product} ${diskSize} ${diskType} ${ipv4.length > 0 || ordered?.ipv4 === true} ${extrasOf(ordered?.advanced)}`;
 }
+
+const extrasOf = ({ extraCores = 0, extraMemory = 0 }: VirtualServer['spec']['advanced'] = {}): string =>
+  `${extraCores}+${extraMemory}`;
 
 function holds({ object, deleted }: ServerChange): boolean {
   const { attempt, task, identifier, expiredAt } = recordOf(object) ?? {};

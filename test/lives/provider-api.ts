@@ -67,15 +67,21 @@ export function drawApi(random: Random): WorldApi {
   return { api: 'public', variants };
 }
 
-/** What the provider makes of fields of an order that the specification does not have, and of the name that its server shows. */
+/**
+ * What the provider makes of fields of an order that the specification does not have, and of the name that its server shows, and
+ * whether it lists the zones.
+ */
 export function withFurtherFields(world: WorldApi, random: Random): WorldApi {
   const furtherFields = random.pick(CHOICES.furtherFields);
   const names = world.api === 'public' ? random.pick(['kept', ...CHOICES.names] as const) : 'kept';
-  return { ...world, variants: { ...world.variants, furtherFields, names } };
+  const listsZones = random.chance(0.7);
+  return { ...world, variants: { ...world.variants, furtherFields, names, listsZones } };
 }
 
 /** Whether an operator can find out from the list of servers that a failed order created none. */
 export const hasList = ({ api }: WorldApi): boolean => api === 'public';
+
+export const hasZones = ({ api, variants }: WorldApi): boolean => api === 'public' && variants.listsZones !== false;
 
 /** Whether neither a list nor a read shows a server that is on its way. */
 export const hidesCreating = ({ api, variants }: WorldApi): boolean =>

@@ -46,6 +46,7 @@ import {
   drawOrderErrors,
   drawWay,
   hasList,
+  hasZones,
   isChoice,
   withFurtherFields,
   withOrders,
@@ -286,6 +287,7 @@ class SimWorld {
       hasty: { random: new Random(seed ^ HASTY_SEED), crash: (act) => this.#crashAll(act) },
       choosing: choosing.chance(WITH_CHOSEN) && isChoice(this.#worldApi) ? choosing : undefined,
       hasList: hasList(this.#worldApi),
+      hasZones: hasZones(this.#worldApi),
     });
     const { ownership, truth } = this.#people;
     // Servers may live on after a DELETE that was answered with 200: no denial is false then (documented limit).

@@ -234,7 +234,7 @@ export const MUTANTS: Mutant[] = [
   {
     name: 'orders anonymously what was ordered by name once the account takes no such orders',
     file: 'src/virtual-server/operations/order-named.ts',
-    find: ': { session, body, view, record, isAbsent };',
+    find: ': { session: secrets.value.session, body, view, record, isAbsent };',
     replace:
       ': (await session.ordersNamed()) ? { session, body, view, record, isAbsent } : goOn(view.memo, { record: withoutClaim(record) });',
     tests: ['test/unit/virtual-server/operations/order-named.test.ts'],
@@ -803,6 +803,43 @@ export const MUTANTS: Mutant[] = [
     tests: ['--project', 'unit', 'test/unit/api/ordered-fields.test.ts'],
   },
   {
+    name: 'orders in a zone that the provider does not list',
+    file: 'src/virtual-server/operations/order.ts',
+    find: '{ ...lists.value, zones }',
+    replace: '{ ...lists.value, zones: zones && undefined }',
+    tests: ['--project', 'unit', 'test/unit/virtual-server/operations/order.test.ts'],
+  },
+  {
+    name: 'orders nothing in a zone while the list of zones cannot be read',
+    file: 'src/accounts/accounts.ts',
+    find: `    if (!(error instanceof ProviderError)) throw error;
+    return undefined;`,
+    replace: `    if (!(error instanceof ProviderError)) throw error;
+    return [];`,
+    tests: ['--project', 'unit', 'test/unit/virtual-server/operations/order.test.ts'],
+  },
+  {
+    name: 'sends no additional cores',
+    file: 'src/api/ordered-fields.ts',
+    find: 'each[1] !== undefined)',
+    replace: "each[1] !== undefined && each[0] !== 'extra_cores')",
+    tests: ['--project', 'unit', 'test/unit/api/ordered-fields.test.ts'],
+  },
+  {
+    name: 'sends rare fields in the order of the object, so that a repeated order differs',
+    file: 'src/api/ordered-fields.ts',
+    find: '(Object.keys(ADVANCED) as (keyof Advanced)[])',
+    replace: '(Object.keys(values) as (keyof Advanced)[])',
+    tests: ['--project', 'unit', 'test/unit/api/ordered-fields.test.ts'],
+  },
+  {
+    name: 'takes the price of a server without additional cores for one with them',
+    file: 'src/virtual-server/decision/price.ts',
+    find: '${extraCores}+${extraMemory} ',
+    replace: '',
+    tests: ['--project', 'unit', 'test/unit/virtual-server/decision/price.test.ts'],
+  },
+  {
     name: 'sends the name of the object in place of the one that was chosen',
     file: 'src/virtual-server/decision/named.ts',
     find: 'const { serverName = `${metadata.namespace}/${metadata.name}` } = spec;',
@@ -833,9 +870,30 @@ export const MUTANTS: Mutant[] = [
   {
     name: 'repeats user data that the provider has quoted',
     file: 'src/virtual-server/visit.ts',
-    find: 'const hides = found.ok && userData !== undefined;',
-    replace: "const hides = found.ok && userData !== undefined && userData === '';",
+    find: '(userData ?? userDataFrom) !== undefined;',
+    replace: "(userData ?? userDataFrom) !== undefined && userData === '';",
     tests: ['--project', 'integration', 'test/integration/public-service/user-data.test.ts'],
+  },
+  {
+    name: 'sends a Secret of any type as user data',
+    file: 'src/virtual-server/operations/user-data.ts',
+    find: 'if (type !== USER_DATA_SECRET_TYPE) {',
+    replace: "if (type === '' && type !== USER_DATA_SECRET_TYPE) {",
+    tests: ['--project', 'unit', 'test/unit/virtual-server/operations/user-data.test.ts'],
+  },
+  {
+    name: 'keeps a hash of user data by which it can be guessed',
+    file: 'src/virtual-server/operations/user-data.ts',
+    find: "return ok({ text, hashKey: uid ?? '' });",
+    replace: "return ok({ text, hashKey: uid === undefined ? '' : '' });",
+    tests: ['--project', 'unit', 'test/unit/virtual-server/operations/user-data.test.ts'],
+  },
+  {
+    name: 'quotes the provider although the user data that it may repeat is not known',
+    file: 'src/provider/redact.ts',
+    find: "if (secret === undefined) return text === '' ? '' : MASK;",
+    replace: 'if (secret === undefined) return cleaner.clean(text);',
+    tests: ['--project', 'unit', 'test/unit/provider/redact.test.ts'],
   },
   {
     name: 'writes user data to the log with an error',
@@ -1993,8 +2051,8 @@ export const MUTANTS: Mutant[] = [
   {
     name: 'takes the price of a server with another disk size',
     file: 'src/virtual-server/decision/price.ts',
-    find: "`${diskSize} ${diskType} ${ipv4 ? 'ipv4 ' : ''}${product}`",
-    replace: "`${diskSize > 0} ${diskType} ${ipv4 ? 'ipv4 ' : ''}${product}`",
+    find: 'return `${diskSize} ${diskType}',
+    replace: 'return `${diskSize > 0} ${diskType}',
   },
   {
     name: 'takes the lowest price of several',

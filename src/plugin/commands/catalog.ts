@@ -13,7 +13,7 @@ import { clean } from '../terminal.ts';
 export async function showCatalog(context: Context, secret: string | undefined): Promise<void> {
   const { cluster, format, terminal } = context;
   const catalog = await requireCatalog(cluster, secret);
-  const { products = [], images = [], diskSizes = [] } = catalog.status ?? {};
+  const { products = [], images = [], diskSizes = [], zones = [] } = catalog.status ?? {};
   const isEmpty = products.length + images.length + diskSizes.length === 0;
   if (isEmpty && readyOf(catalog)?.status !== 'True') throw unread(catalog, cluster.where);
   if (format !== 'table') return void terminal.out.write(data(catalog.status ?? {}, format));
@@ -40,6 +40,17 @@ export async function showCatalog(context: Context, secret: string | undefined):
         diskSizes.map(({ type, sizes }) => [type, sizes.join(', ')]),
       ),
     ],
+    ...(zones.length === 0
+      ? []
+      : [
+          [
+            strong('Zones'),
+            ...columns(
+              ['CODE', 'DESCRIPTION'],
+              zones.map(({ code, description = '' }) => [code, description]),
+            ),
+          ],
+        ]),
   ];
   print(
     context,

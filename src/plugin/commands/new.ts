@@ -132,11 +132,11 @@ async function ask({ terminal, cluster }: Context, given: Spec, catalog: ServerC
   const lists = catalog?.status ?? {};
   const prices = [...pricesIn(servers).values()];
   const product = (given.product as string | undefined) ?? (await askForProduct(io, lists, prices));
-  const { diskType, ipv4 } = given as Partial<VirtualServerSpec>;
+  const { diskType, ipv4, advanced } = given as Partial<VirtualServerSpec>;
   return {
     product,
     image: given.image ?? (await askForImage(io, lists)),
-    diskSize: given.diskSize ?? (await askForDiskSize(io, lists, prices, { product, diskType, ipv4 })),
+    diskSize: given.diskSize ?? (await askForDiskSize(io, lists, prices, { product, diskType, ipv4, advanced })),
     ...((given.sshKeys ?? given.sshKeysFrom) === undefined && { sshKeys: [await askForKey(io)] }),
     ...given,
   };

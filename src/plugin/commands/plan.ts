@@ -205,8 +205,12 @@ async function lookAtSecrets(
 function secretsIn(kind: string, after: unknown): { name: string; hasKeys: boolean }[] {
   if (kind !== SERVER_KIND && kind !== SET_KIND) return [];
   const { spec } = after as VirtualServer | VirtualServerSet;
-  const { apiKeySecretRef, sshKeysFrom = [] } = 'template' in spec ? spec.template.spec : spec;
-  return [{ name: apiKeySecretRef.name, hasKeys: false }, ...sshKeysFrom.map(({ name }) => ({ name, hasKeys: true }))];
+  const { apiKeySecretRef, sshKeysFrom = [], userDataFrom } = 'template' in spec ? spec.template.spec : spec;
+  const others = [apiKeySecretRef, ...(userDataFrom === undefined ? [] : [userDataFrom.secretKeyRef])];
+  return [
+    ...others.map(({ name }) => ({ name, hasKeys: false })),
+    ...sshKeysFrom.map(({ name }) => ({ name, hasKeys: true })),
+  ];
 }
 
 /** What the user may see beside the manifests. */

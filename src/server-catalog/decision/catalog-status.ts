@@ -14,13 +14,13 @@ import {
   type ServerList,
 } from '../../api/server-catalog.ts';
 import { serversOf, type ServersRead } from './listed-servers.ts';
-import type { Catalog, OrdersGo } from '../../provider/types.ts';
+import type { Catalog, OrdersGo, Zone } from '../../provider/types.ts';
 import { cut } from '../../base/text.ts';
 import type { Result } from '../../base/result.ts';
 
 type CatalogLists = {
   [K in 'products' | 'images' | 'diskSizes' | 'counts']: NonNullable<ServerCatalogStatus[K]>;
-};
+} & Pick<ServerCatalogStatus, 'zones'>;
 
 /** What a read has found, or why it found nothing. */
 export type Reading = Result<Read, Missing>;
@@ -28,6 +28,8 @@ export type Reading = Result<Read, Missing>;
 interface Read {
   catalog: Catalog;
   serverList: ServerList;
+  /** `none`: the provider does not list them. Undefined: the list could not be read. */
+  zones?: readonly Zone[] | 'none' | undefined;
   ordersGo: OrdersGo;
   /** With spec.listServers, if the list could be read. */
   servers?: ServersRead | undefined;
@@ -41,14 +43,17 @@ export function catalogStatus(object: ServerCatalog, reading: Reading, now: numb
   const request = requestOf(object) ?? present.lastHandledReconcileAt;
   const handled = request === undefined ? {} : { lastHandledReconcileAt: request };
   if (reading.ok) {
-    const { catalog, serverList, servers, ordersGo } = reading.value;
+    const { catalog, serverList, servers, zones, ordersGo } = reading.value;
     const { shapes } = catalog;
-    const lists = listsOf(catalog);
+    const lists = withZones(listsOf(catalog), zones, present.observedGeneration === generation ? present : {});
     const same = present.observedAt !== undefined && textOf(present) === textOf(lists);
     return {
       ...lists,
       ...(shapes && {
-        provider: { productList: shapes.products, imageList: shapes.images, serverList, orders: ORDERS[ordersGo] },
+        provider: {
+          ...{ productList: shapes.products, imageList: shapes.images },
+          ...{ serverList, zoneList: zoneList(zones), orders: ORDERS[ordersGo] },
+        },
       }),
       ...serversIn(object, serverList, servers, now),
       observedAt: same ? present.observedAt : timestamp(now),
@@ -142,20 +147,22 @@ function requestOf({ metadata }: ServerCatalog): string | undefined {
 }
 
 /** Equal for equal lists; the API server returns fields in a different order. */
-function textOf({ products = [], images = [], diskSizes = [], counts }: ServerCatalogStatus): string {
+function textOf({ products = [], images = [], diskSizes = [], zones = [], counts }: ServerCatalogStatus): string {
   return JSON.stringify([
     products.map(({ code, ram }) => [code, ram]),
     images.map(({ name, description }) => [name, description]),
     diskSizes.map(({ type, sizes }) => [type, sizes]),
-    [counts?.products, counts?.images, counts?.diskSizes],
+    zones.map(({ code, description }) => [code, description]),
+    [counts?.products, counts?.images, counts?.diskSizes, counts?.zones],
   ]);
 }
 
-function listsIn({ products, images, diskSizes, counts }: ServerCatalogStatus): Partial<CatalogLists> {
+function listsIn({ products, images, diskSizes, zones, counts }: ServerCatalogStatus): Partial<CatalogLists> {
   return {
     ...(products && { products }),
     ...(images && { images }),
     ...(diskSizes && { diskSizes }),
+    ...(zones && { zones }),
     ...(counts && { counts }),
   };
 }
@@ -190,6 +197,34 @@ function listsOf(catalog: Catalog): CatalogLists {
   };
 }
 
+/** The last zones stay while the read of them fails. */
+function withZones(
+  lists: CatalogLists,
+  read: Read['zones'],
+  last: Pick<ServerCatalogStatus, 'zones' | 'counts'>,
+): CatalogLists {
+  if (read === 'none') return lists;
+  const { zones, counts } = read === undefined ? last : zonesOf(read);
+  if (zones === undefined) return lists;
+  return { ...lists, zones, counts: { ...lists.counts, zones: counts?.zones } };
+}
+
+function zonesOf(read: readonly Zone[]): { zones: NonNullable<CatalogLists['zones']>; counts: { zones: number } } {
+  const zones = read
+    .filter(({ code }) => isName(code))
+    .map(({ code, description }) => ({
+      code,
+      ...(description !== undefined && { description: cut(description, CATALOG_BOUNDS.text) }),
+    }))
+    .sort((a, b) => byText(a.code, b.code));
+  return { zones: zones.slice(0, MAX_ENTRIES), counts: { zones: zones.length } };
+}
+
+function zoneList(read: Read['zones']): 'Available' | 'Unavailable' | 'Unknown' {
+  if (read === undefined) return 'Unknown';
+  return read === 'none' ? 'Unavailable' : 'Available';
+}
+
 /** Each size once. A typed array sorts a very long list much faster, because it calls no function per comparison. */
 function ascending(sizes: readonly number[]): number[] {
   const sorted = [...Float64Array.from(sizes).sort()];
@@ -197,13 +232,14 @@ function ascending(sizes: readonly number[]): number[] {
 }
 
 /** The message of Ready: how many entries there are, and how many of them are in status if those are fewer. */
-function summary({ products, images, diskSizes, counts }: CatalogLists): string {
+function summary({ products, images, diskSizes, zones, counts }: CatalogLists): string {
   const part = (what: string, total: number, here: number): string =>
     `${total} ${what}${here < total ? ` (status lists the first ${here})` : ''}`;
   return [
     part('products', counts.products, products.length),
     part('images', counts.images, images.length),
     part('disk sizes', counts.diskSizes, sizesIn(diskSizes)),
+    ...(zones === undefined ? [] : [part('zones', counts.zones ?? zones.length, zones.length)]),
   ].join(', ');
 }
 

@@ -1,9 +1,9 @@
 /** What the two APIs spell in different ways; the endpoints ask for it, and decide everything else. */
 import type { ServerObject } from '../server-object.ts';
 import type { Further } from './further-fields.ts';
-import type { Settings, SimulatedImage, SimulatedProduct } from '../settings.ts';
+import type { Settings, SimulatedImage, SimulatedProduct, SimulatedZone } from '../settings.ts';
 
-type Catalog = Pick<Settings, 'products' | 'images' | 'diskSizes' | 'variants'>;
+type Catalog = Pick<Settings, 'products' | 'images' | 'diskSizes' | 'zones' | 'variants'>;
 
 export interface Api {
   /** The body of an error. */
@@ -18,6 +18,8 @@ export interface Api {
   products(products: SimulatedProduct[]): unknown;
   images(images: SimulatedImage[]): unknown;
   diskSizes(sizes: Record<string, number[]>): Record<string, number[]>;
+  /** Undefined if there is no list of zones. */
+  zones: ((zones: SimulatedZone[]) => unknown) | undefined;
   server(server: ServerObject, products: SimulatedProduct[]): unknown;
   /** What a valid order asks for, or the text of the 400. */
   readOrder(body: Readonly<Record<string, unknown>>, catalog: Catalog): OrderRequest | string;

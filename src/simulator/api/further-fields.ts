@@ -10,14 +10,6 @@ export interface Further {
   zone: { name: string; code: string } | undefined;
 }
 
-const LONDON = { name: 'London', code: 'lon' };
-/** By the code in the order; `uk` contains the others. */
-const ZONES = new Map([
-  ['uk', LONDON],
-  ['lon', LONDON],
-  ['cam', { name: 'Cambridge', code: 'cam' }],
-]);
-
 /** The types of the fields that change nothing here. */
 const TYPES: Readonly<Record<string, readonly string[]>> = {
   hostname: ['string'],
@@ -40,7 +32,7 @@ const NONE: Further = { diskType: 'ssd', name: null, ipv4: false, zone: undefine
 export function readFurther(
   body: Readonly<Record<string, unknown>>,
   known: readonly string[],
-  furtherFields: Settings['variants']['furtherFields'],
+  { zones, furtherFields }: Pick<Settings, 'zones'> & Pick<Settings['variants'], 'furtherFields'>,
 ): Further | string {
   const given = Object.keys(body).filter((field) => !known.includes(field));
   const refused = given.find((field) => furtherFields === 'refused' || (field !== 'name' && !FIELDS.has(field)));
@@ -50,12 +42,14 @@ export function readFurther(
   if (furtherFields === 'ignored') return { ...NONE, name: known.includes('name') ? name : null };
   if (typeof diskType !== 'string') return 'Invalid disk type';
   if (typeof ipv4 !== 'boolean') return 'Invalid ipv4';
-  const place = ZONES.get(String(zone));
-  if (zone !== undefined && place === undefined) return 'Invalid zone';
+  const ordered = zones.find(({ code }) => code === zone);
+  // A zone that contains others has no servers of its own.
+  const place = zones.find(({ parents }) => parents.includes(String(zone))) ?? ordered;
+  if (zone !== undefined && ordered === undefined) return 'Invalid zone';
   const wrong = given.find((field) => TYPES[field]?.includes(typeof body[field]) === false);
   if (wrong !== undefined) return `Invalid ${wrong}`;
   const { user_data_string: userData = '#' } = body;
   // As cloud-init knows its formats.
   if (!/^(#|Content-Type:)/.test(String(userData))) return `Invalid user data: ${JSON.stringify(userData)}`;
-  return { diskType, name, ipv4, zone: place };
+  return { diskType, name, ipv4, zone: place && { name: place.name, code: place.code } };
 }

@@ -52,6 +52,8 @@ export const publicApi: Api = {
       }),
     ),
   images: (images) => byKey(images.map(({ name, description }) => [name, { name, description }])),
+  zones: (zones) =>
+    byKey(zones.map(({ code, name, parents }) => [code, { name, description: `${name} zone`, parents }])),
   diskSizes: ({ ssd = [], hdd = ssd, ...others }) => ({ hdd, ssd, ...others }),
   server(server, products) {
     const {
@@ -77,13 +79,13 @@ export const publicApi: Api = {
       ssh_proxy: { ...ssh_proxy, enabled: true },
     };
   },
-  readOrder(body, { products, images, diskSizes, variants }) {
+  readOrder(body, { products, images, diskSizes, zones, variants }) {
     const { product: code, image, ssh_keys: sshKeys, disk_size: diskSize } = body;
     const product = products.find((one) => one.code === code);
     if (!product) return 'Invalid product';
     if (image !== undefined && !images.some((one) => one.name === image)) return 'Invalid image';
     if (sshKeys !== undefined && typeof sshKeys !== 'string') return 'Invalid SSH keys';
-    const further = readFurther(body, CREATE_FIELDS, variants.furtherFields);
+    const further = readFurther(body, CREATE_FIELDS, { zones, furtherFields: variants.furtherFields });
     if (typeof further === 'string') return further;
     const sizes = publicApi.diskSizes(diskSizes)[further.diskType];
     if (sizes === undefined) return 'Invalid disk type';

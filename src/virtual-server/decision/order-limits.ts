@@ -39,11 +39,13 @@ function serverLimit({ maximum }: Extract<Full, { full: 'servers' }>): string {
 }
 
 /** Reveals only the price of a product, which the provider's price list shows too, about other namespaces. */
-function priceLimit(
-  { maximum, sum, price }: Extract<Full, { full: 'price' }>,
-  { product, diskSize, diskType, ipv4 }: VirtualServerSpec,
-): string {
-  const further = [...(diskType === undefined ? [] : [`diskType ${diskType}`]), ...(ipv4 === true ? ['ipv4'] : [])];
+function priceLimit({ maximum, sum, price }: Extract<Full, { full: 'price' }>, spec: VirtualServerSpec): string {
+  const { product, diskSize, diskType, ipv4, advanced = {} } = modelOf(spec);
+  const further = [
+    ...(diskType === undefined ? [] : [`diskType ${diskType}`]),
+    ...(ipv4 === true ? ['ipv4'] : []),
+    ...Object.entries(advanced).map(([field, value]) => `${field} ${value}`),
+  ];
   const parts = [`product ${product}`, `diskSize ${diskSize}`, ...further];
   const one = `A server with ${parts.slice(0, -1).join(', ')} and ${parts.at(-1)}`;
   const costs =

@@ -4,7 +4,12 @@
  */
 import { hasReadServer, isLetGo } from '../../api/server-state.ts';
 import { mirrorIn, type RecordedPrice, type ServerRecord, type Held } from '../../api/record.ts';
-import { DEFAULT_DISK_TYPE, type VirtualServer, type VirtualServerSpec } from '../../api/virtual-server.ts';
+import {
+  DEFAULT_DISK_TYPE,
+  type Advanced,
+  type VirtualServer,
+  type VirtualServerSpec,
+} from '../../api/virtual-server.ts';
 import { isDeepEqual } from '../../base/deep-equal.ts';
 import { timestamp } from '../../base/duration.ts';
 import { isSameIdentifier } from '../../base/identifier.ts';
@@ -21,6 +26,8 @@ export interface Model {
   diskType?: string | undefined;
   /** Whether with an IPv4 address, which costs extra. */
   ipv4?: boolean | undefined;
+  /** What is ordered in addition to the product. */
+  advanced?: Pick<Advanced, 'extraCores' | 'extraMemory'> | undefined;
 }
 
 export interface PricedModel extends Model {
@@ -44,15 +51,24 @@ export interface Place extends Model {
 }
 
 /** Text that is the same for two models with the same price. */
-export const modelKey = ({ product, diskSize, diskType = DEFAULT_DISK_TYPE, ipv4 = false }: Model): string =>
-  `${diskSize} ${diskType} ${ipv4 ? 'ipv4 ' : ''}${product}`;
+export function modelKey({ product, diskSize, diskType = DEFAULT_DISK_TYPE, ipv4 = false, advanced }: Model): string {
+  const { extraCores = 0, extraMemory = 0 } = advanced ?? {};
+  const extras = extraCores + extraMemory > 0 ? `${extraCores}+${extraMemory} ` : '';
+  return `${diskSize} ${diskType} ${ipv4 ? 'ipv4 ' : ''}${extras}${product}`;
+}
+
+function extrasOf({ extraCores, extraMemory }: Advanced = {}): Model['advanced'] {
+  if ((extraCores ?? extraMemory) === undefined) return undefined;
+  return { ...(extraCores !== undefined && { extraCores }), ...(extraMemory !== undefined && { extraMemory }) };
+}
 
 /** What an order of this spec asks for, as far as it decides about the price. */
-export const modelOf = ({ product, diskSize, diskType, ipv4 }: VirtualServerSpec): Model => ({
+export const modelOf = ({ product, diskSize, diskType, ipv4, advanced }: VirtualServerSpec): Model => ({
   product,
   diskSize,
   diskType,
   ipv4,
+  advanced: extrasOf(advanced),
 });
 
 /** The record with what this read of its server says about the price. While the provider states none, the last one stays. */
@@ -114,11 +130,16 @@ export function pricedModel(object: VirtualServer, record = knownRecord(object))
 function furtherOf(
   { spec, status }: VirtualServer,
   record: ServerRecord | undefined,
-): Pick<Model, 'diskType' | 'ipv4'> {
+): Pick<Model, 'diskType' | 'ipv4' | 'advanced'> {
   const ordered = record?.mode === 'adopt' ? undefined : spec;
   const hasIpv4 = (status?.ipv4 ?? []).length > 0 || ordered?.ipv4 === true;
   const diskType = status?.specs?.diskType ?? ordered?.diskType ?? DEFAULT_DISK_TYPE;
-  return { ...(diskType !== DEFAULT_DISK_TYPE && { diskType }), ...(hasIpv4 && { ipv4: true }) };
+  const advanced = extrasOf(ordered?.advanced);
+  return {
+    ...(diskType !== DEFAULT_DISK_TYPE && { diskType }),
+    ...(hasIpv4 && { ipv4: true }),
+    ...(advanced && { advanced }),
+  };
 }
 
 /**

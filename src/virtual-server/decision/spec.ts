@@ -3,17 +3,21 @@ import { PRIVATE_KEY, keysProblem } from '../../api/public-key.ts';
 import { DEFAULT_DISK_TYPE, type VirtualServerSpec } from '../../api/virtual-server.ts';
 import { MAX_COMPARED, closest } from '../../base/similar.ts';
 import { cut } from '../../base/text.ts';
-import type { Catalog } from '../../provider/types.ts';
+import type { Catalog, Zone } from '../../provider/types.ts';
 
 const NEAREST = 5;
 
 /**
  * What the provider does not offer, with the field and the nearest valid values, and which SSH keys are none; undefined if
- * nothing is wrong. The lists may be very long.
+ * nothing is wrong. The lists may be very long. Without `zones`, the provider decides.
  */
-export function specProblem(spec: VirtualServerSpec, catalog: Catalog): string | undefined {
+export function specProblem(
+  spec: VirtualServerSpec,
+  catalog: Catalog & { zones?: readonly Zone[] | undefined },
+): string | undefined {
   const products = catalog.products.map((product) => product.code);
   const images = catalog.images.map((image) => image.name);
+  const zones = catalog.zones?.map((zone) => zone.code);
   const { diskType = DEFAULT_DISK_TYPE } = spec;
   const sizes = Object.hasOwn(catalog.diskSizes, diskType) ? catalog.diskSizes[diskType] : undefined;
   const types = Object.keys(catalog.diskSizes);
@@ -23,6 +27,7 @@ export function specProblem(spec: VirtualServerSpec, catalog: Catalog): string |
     sizes === undefined && spec.diskType !== undefined
       ? unknownName('spec.diskType', diskType, types)
       : unknownSize('spec.diskSize', spec.diskSize, sizes ?? []),
+    spec.zone === undefined || zones === undefined ? undefined : unknownName('spec.zone', spec.zone, zones),
     keysProblem(spec),
   ].filter((problem) => problem !== undefined);
   return problems.length === 0 ? undefined : problems.join('; ');

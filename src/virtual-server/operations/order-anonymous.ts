@@ -6,9 +6,9 @@
 import type { TaskNumber } from '../../base/exact-numbers.ts';
 import { without } from '../../base/without.ts';
 import { timestamp } from '../../base/duration.ts';
-import { orderBody } from '../../api/ordered-fields.ts';
+import { orderBody, type FromSecrets } from '../../api/ordered-fields.ts';
 import { isClaimed, unknownIn, type Claimed, type ServerRecord } from '../../api/record.ts';
-import type { CreateOutcome, OpenOrder, Session } from '../../provider/types.ts';
+import type { CreateOutcome, OpenOrder } from '../../provider/types.ts';
 import { compose, eventsOf } from '../decision/compose.ts';
 import { decide } from '../decision/decide.ts';
 import { withoutFailures, withoutPlan } from '../decision/memo.ts';
@@ -25,11 +25,11 @@ import { unknownMessage } from '../decision/sentences.ts';
 import { unsentIn } from '../journal/journal.ts';
 import type { Visit } from '../visit.ts';
 import { orLacking } from './reads.ts';
+import type { OrderSecrets } from './user-data.ts';
 
 export async function orderAnonymous(
   visit: Visit,
-  session: Session,
-  sshKeysFrom: readonly string[],
+  { session, values }: OrderSecrets,
   hourly: HourlyPlace,
 ): Promise<Outcome | undefined> {
   const broken = journalIsUnavailable(visit.view());
@@ -38,7 +38,7 @@ export async function orderAnonymous(
   const opened = await orLacking(() => session.openOrder());
   if (!opened.ok) return lacking(visit.view(), opened.error);
   try {
-    return await claimAndSend(visit, session.account, sshKeysFrom, opened.value, hourly);
+    return await claimAndSend(visit, session.account, values, opened.value, hourly);
   } finally {
     opened.value.close();
   }
@@ -57,7 +57,7 @@ function journalIsUnavailable({ journalProblem, timing }: View): Park | undefine
 async function claimAndSend(
   visit: Visit,
   account: string,
-  sshKeysFrom: readonly string[],
+  fromSecrets: FromSecrets,
   opened: OpenOrder,
   hourly: HourlyPlace,
 ): Promise<Outcome | undefined> {
@@ -88,7 +88,7 @@ async function claimAndSend(
     return goOn(visit.view().memo);
   }
 
-  const answer = await opened.send(orderBody({ ...visit.object.spec, sshKeysFrom }), {
+  const answer = await opened.send(orderBody({ ...visit.object.spec, ...fromSecrets }), {
     maySend: leads,
     sending: () => {
       visit.keeps(hourly);

@@ -3,7 +3,7 @@
  * claim with the identifier is the only write before the request. Whatever happens after it, the same request can be sent
  * again, since at most one server at a time has the identifier; so there is no journal, and no question to a person.
  */
-import { createHash } from 'node:crypto';
+import { createHash, createHmac } from 'node:crypto';
 import { isNamed, type Held, type Named, type ServerRecord } from '../../api/record.ts';
 import type { Verdict } from '../../controller/conditions.ts';
 import { durationText, timestamp } from '../../base/duration.ts';
@@ -51,7 +51,7 @@ import type { HourlyPlace } from '../shared/limits.ts';
 import type { Visit } from '../visit.ts';
 import { reserveServer } from './adopt.ts';
 import { orLacking, readServer } from './reads.ts';
-import { readSshKeys } from './ssh-keys.ts';
+import { readSecrets, type OrderSecrets } from './user-data.ts';
 
 /** Maximum length of the provider's text in the record, in characters. */
 const MAX_SAID = 200;
@@ -61,8 +61,7 @@ const CLAIM_MS = 30_000;
 /** The first request. Undefined if the process is about to end and orders nothing more. */
 export async function orderNamed(
   visit: Visit,
-  session: Session,
-  sshKeysFrom: readonly string[],
+  { session, values, hashKey }: OrderSecrets,
   hourly: HourlyPlace,
 ): Promise<Outcome | undefined> {
   const { mint, timers } = visit.services;
@@ -71,10 +70,10 @@ export async function orderNamed(
   if (found !== undefined && !('own' in found)) return found;
   const view = visit.view();
   if (decide(view).type !== 'order' || view.object.spec.identifier !== chosen) return goOn(view.memo);
-  const body = namedBody(visit.object, { ...visit.object.spec, sshKeysFrom });
+  const body = namedBody(visit.object, { ...visit.object.spec, ...values });
   const attempt = mint();
   const identifier = found?.own ?? chosen ?? identifierFor(visit.object, mint());
-  const claim = namedClaim(view, { attempt, identifier, account: session.account, body: digestOf(body) });
+  const claim = namedClaim(view, { attempt, identifier, account: session.account, body: digestOf(body, hashKey) });
   // An earlier order of this object, whose record was lost, has led to it. The list may show a server that no read shows yet.
   if (found !== undefined)
     return goOn(chosen === undefined ? view.memo : shownMemo(view, identifier), { record: claim });
@@ -255,16 +254,19 @@ export async function dueToRepeat(
         afterMs: Math.min(arrivesInMs(record, view), view.timing.pollMs),
       },
     );
-  const sshKeys = await readSshKeys(visit.object, visit.services.kube);
-  if (!sshKeys.ok) return lacking(visit.view(), sshKeys.error);
-  const body = namedBody(visit.object, { ...visit.object.spec, sshKeysFrom: sshKeys.value });
-  const isOther = digestOf(body) !== record.sent.body;
+  const secrets = await readSecrets(visit.object, visit.services.kube, key.value.session);
+  if (!secrets.ok) return lacking(visit.view(), secrets.error);
+  const { values, hashKey } = secrets.value;
+  const body = namedBody(visit.object, { ...visit.object.spec, ...values });
+  const isOther = digestOf(body, hashKey) !== record.sent.body;
   if (isOther || isInUse) return unsendable(view, record, denials, isOther);
   if (isRepeatedTooLong(record, view)) return unanswered(view, record);
   const isAbsent = denials.unlisted !== 'no' && isProven(denials, graceOf(view, record, denials), view);
   const { sent: last } = view.memo.evidence;
   const isRefused = last?.attempt === record.attempt && last.answer === 'refused';
-  return isRefused && !isAbsent ? refusedBefore(view, record, denials) : { session, body, view, record, isAbsent };
+  return isRefused && !isAbsent
+    ? refusedBefore(view, record, denials)
+    : { session: secrets.value.session, body, view, record, isAbsent };
 }
 
 /** You say that the order has led to no server. */
@@ -340,8 +342,11 @@ async function claimAndSend(
   return afterNamedAnswer(visit.view(), own, answer, before);
 }
 
-const digestOf = (body: OrderBody): string =>
-  createHash('sha256').update(JSON.stringify(body)).digest('hex').slice(0, 16);
+const digestOf = (body: OrderBody, key: string | undefined): string =>
+  (key === undefined ? createHash('sha256') : createHmac('sha256', key))
+    .update(JSON.stringify(body))
+    .digest('hex')
+    .slice(0, 16);
 
 const isOf = (own: Named, claim: Named): boolean =>
   own.attempt === claim.attempt && own.identifier === claim.identifier && own.sent.at === claim.sent.at;
@@ -427,7 +432,7 @@ function unsendable(view: View, record: Named, denials: Denials, isOther: boolea
   const { identifier, attempt } = record;
   const grace = graceOf(view, record, denials);
   const why = isOther
-    ? `The order of server ${identifier} has no answer, and what it was sent with has changed since: spec or an SSH key`
+    ? `The order of server ${identifier} has no answer, and what it was sent with has changed since: spec, or a Secret that spec names`
     : `The provider answers that the identifier ${identifier} is in use, but does not show the server`;
   if (denials.unlisted !== 'no' && isProven(denials, grace, view)) {
     const failedOrder = { ...record, createFailure: { said: why, generation: object.metadata.generation } };

@@ -5,7 +5,7 @@
  */
 import { ended } from '../../base/text.ts';
 import type { ServerRecord } from '../../api/record.ts';
-import { readCatalog } from '../../accounts/accounts.ts';
+import { readCatalog, readZones } from '../../accounts/accounts.ts';
 import type { Missing } from '../../accounts/decision/failure.ts';
 import type { Session } from '../../provider/types.ts';
 import { compose } from '../decision/compose.ts';
@@ -20,8 +20,8 @@ import type { Visit } from '../visit.ts';
 import { orderAnonymous } from './order-anonymous.ts';
 import { orderNamed } from './order-named.ts';
 import { lookForFailed, orLacking } from './reads.ts';
-import { readSshKeys } from './ssh-keys.ts';
-import { err, ok, type Result } from '../../base/result.ts';
+import { readSecrets, type OrderSecrets } from './user-data.ts';
+import { err, type Result } from '../../base/result.ts';
 
 /** How old the provider's lists may be when the operator decides on an order (ms). */
 const CATALOG_AGE_MS = 5_000;
@@ -36,7 +36,8 @@ export async function order(visit: Visit, at: View): Promise<Outcome | undefined
 
   const inputs = await inputsOfOrder(visit, at);
   if (!inputs.ok) return inputs.error;
-  const { session, sshKeysFrom } = inputs.value;
+  const secrets = inputs.value;
+  const { session } = secrets;
 
   // The ways are told apart here alone: the record knows the way of an order that was claimed.
   const named = await orLacking(() => session.ordersNamed());
@@ -52,9 +53,7 @@ export async function order(visit: Visit, at: View): Promise<Outcome | undefined
   if ('freeInMs' in hourly) return parked(visit.view(), createLimit(hourly.freeInMs));
   visit.reserves(hourly);
 
-  return named.value
-    ? orderNamed(visit, session, sshKeysFrom, hourly)
-    : orderAnonymous(visit, session, sshKeysFrom, hourly);
+  return named.value ? orderNamed(visit, secrets, hourly) : orderAnonymous(visit, secrets, hourly);
 }
 
 /**
@@ -81,7 +80,7 @@ async function openedAgain(
   return parked(at, { verdict: { reason: 'CreateBackOff', message }, when: { operation: 'order' } });
 }
 
-type OrderInputs = Result<{ session: Session; sshKeysFrom: string[] }, Outcome>;
+type OrderInputs = Result<OrderSecrets, Outcome>;
 
 /** What an order needs that is only read; or why nothing can be ordered. */
 export async function inputsOfOrder(visit: Visit, at: View): Promise<OrderInputs> {
@@ -93,14 +92,15 @@ export async function inputsOfOrder(visit: Visit, at: View): Promise<OrderInputs
   const open = await openedAgain(visit, at.own, session);
   if (open !== undefined) return err(open);
 
-  const sshKeys = await readSshKeys(object, visit.services.kube);
-  if (!sshKeys.ok) return err(lacking(visit.view(), sshKeys.error));
+  const secrets = await readSecrets(object, visit.services.kube, session);
+  if (!secrets.ok) return err(lacking(visit.view(), secrets.error));
 
   const lists = await readCatalog(session, CATALOG_AGE_MS);
   if (!lists.ok) return err(lacking(visit.view(), lists.error));
-  const problem = specProblem(object.spec, lists.value);
+  const zones = object.spec.zone === undefined ? undefined : await readZones(session, CATALOG_AGE_MS);
+  const problem = specProblem(object.spec, { ...lists.value, zones });
   if (problem !== undefined) return err(parked(visit.view(), invalidSpec(visit.view(), problem)));
-  return ok({ session, sshKeysFrom: sshKeys.value });
+  return secrets;
 }
 
 /** With --orders=auto, the order waits for the list of servers. */

@@ -2,9 +2,9 @@
 import { missing, type Missing } from '../../accounts/decision/failure.ts';
 import { publicKeysIn } from '../../api/public-key.ts';
 import type { VirtualServer } from '../../api/virtual-server.ts';
-import { KubeError } from '../../kube/error.ts';
 import type { Kube } from '../kube.ts';
 import { err, ok, type Result } from '../../base/result.ts';
+import { readSecret } from './read-secret.ts';
 
 const FIX =
   '. The operator ordered nothing. Put SSH public keys there, or correct spec.sshKeysFrom; the operator retries automatically';
@@ -17,20 +17,10 @@ export async function readSshKeys(
   const keys: string[] = [];
   for (const { name, key } of object.spec.sshKeysFrom ?? []) {
     const where = `Secret ${object.metadata.namespace}/${name}, named in spec.sshKeysFrom,`;
-    let text: string | undefined;
-    try {
-      const secret = await kube.getSecret(object.metadata.namespace, name);
-      if (secret === undefined) return err(missing('SSHKeyNotFound', `${where} does not exist${FIX}`));
-      text = secret.data[key]?.trim();
-    } catch (error) {
-      if (!(error instanceof KubeError && error.code === 'Forbidden')) throw error;
-      return err(
-        missing(
-          'SecretForbidden',
-          `${where} cannot be read: ${error.message}. Grant the operator this right, or name another Secret`,
-        ),
-      );
-    }
+    const secret = await readSecret(kube, { namespace: object.metadata.namespace, name, where });
+    if (!secret.ok) return secret;
+    if (secret.value === undefined) return err(missing('SSHKeyNotFound', `${where} does not exist${FIX}`));
+    const text = secret.value.data[key]?.trim();
     if (text === undefined || text === '') return err(missing('SSHKeyNotFound', `${where} has no key "${key}"${FIX}`));
     const found = publicKeysIn(text);
     if (!found.ok) return err(missing('SSHKeyNotFound', `${where} key "${key}": ${found.error}${FIX}`));

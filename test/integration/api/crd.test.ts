@@ -73,6 +73,9 @@ describe('spec', () => {
     ['hostname', `${'h'.repeat(64)}.example.org`, 'must be a DNS name'],
     ['zone', '', 'spec.zone'],
     ['serverName', 'x'.repeat(257), 'spec.serverName'],
+    ['advanced', { cpuMode: 'performance' }, 'spec.advanced.cpuMode: Unsupported value'],
+    ['advanced', { extraCores: 0 }, 'spec.advanced.extraCores'],
+    ['advanced', { tablet: 'no' }, 'spec.advanced.tablet'],
     ['storedUserData', 12, 'spec.storedUserData'],
     ['userData', '', 'spec.userData'],
     ['userData', 'x'.repeat(32_769), 'spec.userData: Too long'],
@@ -185,8 +188,8 @@ describe('an SSH key', () => {
 });
 
 describe('the lock on the fields of an order', () => {
-  // Two of the fields exclude each other.
-  const { storedUserData: _one, ...all } = OTHER;
+  // Three of the fields exclude each other.
+  const { storedUserData: _one, userDataFrom: _other, ...all } = OTHER;
   const changes = ORDERED_FIELDS.map((field): [string, unknown] => [field, OTHER[field]]);
 
   it.each(changes)('rejects another %s once there is an attempt, and says what to do', async (field, value) => {

@@ -38,6 +38,12 @@ describe('kubectl vps catalog', () => {
     expect(parse(data.stdout)).toMatchObject({ products: LISTS.products, images: LISTS.images });
   });
 
+  it('shows the zones, if the provider lists them', async () => {
+    const zones = [{ code: 'lon', description: 'London' }, { code: 'cam' }];
+    await putCatalog(world, { ...LISTS, zones });
+    expect((await plugin.kubectl(['vps', 'catalog'])).stdout).toMatch(/^Zones\nCODE +DESCRIPTION\nlon +London\ncam/m);
+  });
+
   it('prints the commands that create a catalog, or a second one for another Secret', async () => {
     await world.startOperator();
     await world.putSecret('other', DEFAULT_KEY);

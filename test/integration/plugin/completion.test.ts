@@ -22,6 +22,11 @@ describe('completion', () => {
   const offered = async (...words: string[]): Promise<string[]> =>
     (await plugin.kubectl(['__complete', 'vps', ...words])).stdout.trim().split('\n');
 
+  it('offers the zones, if the provider lists them', async () => {
+    await putCatalog(world, { ...LISTS, zones: [{ code: 'lon', description: 'London' }, { code: 'cam' }] });
+    expect(await offered('new', 'db', '--zone', '')).toEqual(['lon\tLondon', 'cam', ':4']);
+  });
+
   it('offers commands, flags, names of servers and values from the catalog', async () => {
     await putCatalog(world);
     await world.startOperator();

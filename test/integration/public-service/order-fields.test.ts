@@ -1,5 +1,6 @@
 /** Fields of an order that the specification does not show: a provider takes them, refuses them, or ignores them. */
 import { expect, it, vi } from 'vitest';
+import type { VirtualServerSpec } from '../../../src/api/virtual-server.ts';
 import { virtualServer, withSpec } from '../../fixtures/virtual-server.ts';
 import { stalled } from '../support/creates.ts';
 import { publicWorld, totals, WAYS } from '../support/public-service.ts';
@@ -8,7 +9,7 @@ import { condition, createWorld } from '../support/world.ts';
 // The tests mostly wait.
 vi.setConfig({ maxConcurrency: 12 });
 
-const FIELDS = {
+const FIELDS: Partial<VirtualServerSpec> = {
   ipv4: true,
   zone: 'cam',
   hostname: 'web.example.org',
@@ -17,6 +18,15 @@ const FIELDS = {
   diskSize: 20480,
   forwardDNS: true,
   reverseDNS: true,
+  advanced: {
+    hostServer: 'host1',
+    extraCores: 2,
+    extraMemory: 1024,
+    cpuMode: 'Compatibility',
+    netDevice: 'e1000',
+    diskBus: 'sata',
+    tablet: false,
+  },
   storedUserData: 'base',
 };
 
@@ -37,6 +47,8 @@ it.concurrent.for(WAYS)('%s: the provider gets each field that is set, and no ot
     name: 'Shop',
     set_forward_dns: true,
     set_reverse_dns: true,
+    ...{ host_server: 'host1', extra_cores: 2, extra_ram: 1024, cpu_mode: 'compatibility' },
+    ...{ net_device: 'e1000', disk_bus: 'sata', tablet: false },
     user_data: 'base',
   });
   expect(status).toMatchObject({ ipv4: [expect.any(String)], name: 'Shop', zone: { code: 'cam' } });
@@ -85,4 +97,23 @@ it.concurrent('an adopted server shows what it has, and its fields can be change
   expect(condition(ready, 'Drifted')).toBeUndefined();
   expect((await world.patch('web', { spec: { zone: 'lon' } })).spec.zone).toBe('lon');
   expect(totals(world)).toEqual({ ordered: 0, cancelled: 0, alive: 1 });
+});
+
+it.concurrent('a zone that the provider does not list is refused before the order', async (context) => {
+  const world = await publicWorld(context);
+  await world.create(virtualServer('web', withSpec({ zone: 'lno' })));
+  const parked = await world.waitForReason('web', 'InvalidSpec', 'Stalled');
+  expect(stalled(parked).message).toContain('spec.zone "lno" is not offered; nearest valid values: lon, cam, uk');
+  expect(totals(world)).toEqual({ ordered: 0, cancelled: 0, alive: 0 });
+  await world.patch('web', { spec: { zone: 'uk' } });
+  await world.waitForReason('web', 'Available', 'Ready');
+  expect(world.simulator.ledger.creates()[0]?.body['zone']).toBe('uk');
+});
+
+it.concurrent('a provider that does not list its zones decides about them', async (context) => {
+  const world = await publicWorld(context, { variants: { listsZones: false } });
+  await world.create(virtualServer('web', withSpec({ zone: 'lno' })));
+  const parked = await world.waitForReason('web', 'CreateRejected', 'Stalled');
+  expect(stalled(parked).message).toContain('Invalid zone');
+  expect(totals(world)).toEqual({ ordered: 0, cancelled: 0, alive: 0 });
 });

@@ -1,7 +1,9 @@
 /** User data reaches the provider as it is, and nothing else: no status, record, Event or log line. */
 import { expect, it, vi } from 'vitest';
+import { USER_DATA_SECRET_TYPE } from '../../../src/api/names.ts';
 import { virtualServer, withSpec } from '../../fixtures/virtual-server.ts';
 import { stalled } from '../support/creates.ts';
+import type { World } from '../support/world.ts';
 import { orderIn, publicWorld, totals, WAYS } from '../support/public-service.ts';
 
 // The tests mostly wait.
@@ -37,4 +39,63 @@ it.concurrent.for(WAYS)('%s: a provider that repeats it in a refusal is quoted w
   const events = await world.events('web');
   expect(JSON.stringify([parked.status, parked.metadata.annotations, events, world.log])).not.toContain(SECRET);
   expect(totals(world)).toEqual({ ordered: 0, cancelled: 0, alive: 0 });
+});
+
+/** User data in a Secret of this type. */
+async function putUserData(world: World, type: string, text = USER_DATA): Promise<void> {
+  const body = {
+    apiVersion: 'v1',
+    kind: 'Secret',
+    metadata: { name: 'setup' },
+    type,
+    data: { 'user-data': Buffer.from(text).toString('base64') },
+  };
+  await world.http.call({ method: 'POST', path: `/api/v1/namespaces/${world.namespace}/secrets`, body });
+}
+
+const FROM = { userDataFrom: { secretKeyRef: { name: 'setup', key: 'user-data' } } };
+
+it.concurrent.for(WAYS)(
+  '%s: the provider gets that of a Secret byte by byte, and nothing else has it',
+  async (orders, context) => {
+    const world = await publicWorld(context, { orders });
+    await putUserData(world, USER_DATA_SECRET_TYPE);
+    await world.create(virtualServer('web', withSpec(FROM)));
+    const { status, metadata } = await world.waitForReason('web', 'Available', 'Ready');
+    const sent = world.simulator.ledger.creates()[0]?.body['user_data_string'];
+    expect(Buffer.from(String(sent))).toEqual(Buffer.from(USER_DATA));
+    const other = { userDataFrom: { secretKeyRef: { name: 'other', key: 'user-data' } } };
+    await expect(world.patch('web', { spec: other })).rejects.toThrow('spec.userDataFrom, which the order sent');
+    const events = await world.events('web');
+    expect(JSON.stringify([status, metadata.annotations, events, world.log])).not.toContain(SECRET);
+  },
+);
+
+it.concurrent.for(WAYS)(
+  '%s: a provider that repeats that of a Secret is quoted without it',
+  async (orders, context) => {
+    const world = await publicWorld(context, { orders });
+    await putUserData(world, USER_DATA_SECRET_TYPE);
+    const text = `Invalid user data: ${USER_DATA}, which is no cloud-config`;
+    world.simulator.faults.inject({ match: orderIn(orders), action: { kind: 'error', status: 400, text } });
+    await world.create(virtualServer('web', withSpec(FROM)));
+    const parked = await world.waitForReason('web', 'CreateRejected', 'Stalled');
+    expect(stalled(parked).message).toMatch(/^Invalid user data: \*\*\*/);
+    const events = await world.events('web');
+    expect(JSON.stringify([parked.status, parked.metadata.annotations, events, world.log])).not.toContain(SECRET);
+  },
+);
+
+it.concurrent('a Secret of another type is not sent, and one that comes later is', async (context) => {
+  const world = await publicWorld(context);
+  await world.putSecret('setup', { 'user-data': USER_DATA });
+  await world.create(virtualServer('web', withSpec(FROM)));
+  const parked = await world.waitForReason('web', 'InvalidSpec', 'Stalled');
+  expect(stalled(parked).message).toContain('is of the type "Opaque"');
+  expect(totals(world)).toEqual({ ordered: 0, cancelled: 0, alive: 0 });
+  await world.http.call({ method: 'DELETE', path: `/api/v1/namespaces/${world.namespace}/secrets/setup` });
+  await putUserData(world, USER_DATA_SECRET_TYPE);
+  await world.patch('web', { metadata: { annotations: { 'vps-operator.dev/reconcile-at': 'now' } } });
+  await world.waitForReason('web', 'Available', 'Ready');
+  expect(totals(world)).toEqual({ ordered: 1, cancelled: 0, alive: 1 });
 });

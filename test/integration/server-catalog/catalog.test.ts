@@ -81,6 +81,7 @@ describe('a catalog', () => {
     expect(status?.provider).toEqual({
       productList: 'Array',
       imageList: 'Array',
+      zoneList: 'Unavailable',
       serverList: 'Unavailable',
       orders: 'Anonymous',
     });

@@ -5,16 +5,22 @@ import { describe, expect, it } from 'vitest';
 import { ORDERED_FIELDS, orderBody, orderDifference } from '../../../src/api/ordered-fields.ts';
 import { orderedFieldsPolicy } from '../../../src/api/ordered-fields-policy.ts';
 import { orderedOf, revisionOf } from '../../../src/virtual-server-set/decision/template.ts';
+import { without } from '../../../src/base/without.ts';
 import { ONE, OTHER } from '../../fixtures/ordered-values.ts';
 import { CATALOG, web } from '../../fixtures/decision.ts';
 import { P256, RSA } from '../../fixtures/public-keys.ts';
 import { DENIED, visit } from '../../fixtures/visits.ts';
 
 describe.each(ORDERED_FIELDS)('spec.%s', (field) => {
-  const changed = { ...ONE, [field]: OTHER[field] };
+  // A body has one text of user data.
+  const one = without<Partial<typeof ONE>, 'userData' | 'userDataFrom'>(
+    ONE,
+    field === 'userDataFrom' ? 'userData' : 'userDataFrom',
+  ) as typeof ONE;
+  const changed = { ...one, [field]: OTHER[field] };
 
   it('changes the order', async () => {
-    expect(await sent(changed)).not.toEqual(await sent(ONE));
+    expect(await sent(changed)).not.toEqual(await sent(one));
   });
 
   it('is locked by the policy, which names it', () => {
@@ -29,12 +35,12 @@ describe.each(ORDERED_FIELDS)('spec.%s', (field) => {
   });
 
   it('makes two specs differ', () => {
-    expect(orderDifference(ONE, changed)).toEqual([field]);
-    expect(orderDifference(ONE, { ...ONE })).toEqual([]);
+    expect(orderDifference(one, changed)).toEqual([field]);
+    expect(orderDifference(one, { ...one })).toEqual([]);
   });
 
   it('makes another revision of a set, which keeps it', () => {
-    expect(revisionOf(changed)).not.toBe(revisionOf(ONE));
+    expect(revisionOf(changed)).not.toBe(revisionOf(one));
     expect(orderedOf(changed)[field]).toEqual(OTHER[field]);
   });
 });
@@ -58,14 +64,19 @@ async function sent(spec: typeof ONE): Promise<unknown> {
   const catalog = { ...CATALOG, diskSizes, images: [{ name: ONE.image }, { name: OTHER.image }] };
   const free = { server: DENIED, servers: [] };
   const answers = { ...free, catalog, named: { kind: 'created', task: 7 }, task: { state: 'pending' } } as const;
-  const { requests } = await visit(web({ spec }), { ordersNamed: true, answers, sshKeys: { team: P256, others: RSA } });
+  const { requests } = await visit(web({ spec }), {
+    ordersNamed: true,
+    answers,
+    sshKeys: { team: P256, others: RSA },
+    userData: { setup: '#!/bin/sh\n', others: '#!/bin/sh\ntrue\n' },
+  });
   expect(requests).toHaveLength(1);
   return requests[0];
 }
 
 describe('the body of an order', () => {
   it('has the documented fields, with all keys in one text', () => {
-    expect(orderBody({ ...ONE, sshKeys: [` ${RSA}\r\n`], sshKeysFrom: [P256] })).toEqual({
+    expect(orderBody({ ...ONE, sshKeys: [` ${RSA}\r\n`], sshKeysFrom: [P256], userDataFrom: undefined })).toEqual({
       product: 'VPSX4',
       image: 'cloudinit-debian-trixie.raw.gz',
       disk_size: 10240,
@@ -77,9 +88,25 @@ describe('the body of an order', () => {
       disk_type: 'ssd',
       set_forward_dns: true,
       set_reverse_dns: true,
+      host_server: 'host1',
+      extra_cores: 2,
+      extra_ram: 1024,
+      cpu_mode: 'performance',
+      tablet: false,
       user_data: 'base',
       user_data_string: '#cloud-config\npackages: [nginx]\n',
     });
+  });
+
+  it('has the rare fields in one order, whichever the API server returns', () => {
+    const { product, image, diskSize } = ONE;
+    const body = (advanced: (typeof ONE)['advanced']): string =>
+      JSON.stringify(orderBody({ product, image, diskSize, sshKeysFrom: [], advanced }));
+    const first = body({ netDevice: 'e1000', diskBus: 'sata', cpuMode: 'Compatibility' });
+    expect(first).toContain('"cpu_mode":"compatibility","net_device":"e1000","disk_bus":"sata"}');
+    expect(body({ cpuMode: 'Compatibility', diskBus: 'sata', netDevice: 'e1000' })).toBe(first);
+    const turned = { ...ONE, advanced: Object.fromEntries(Object.entries(ONE.advanced).reverse()) };
+    expect([orderDifference(ONE, turned), revisionOf(turned)]).toEqual([[], revisionOf(ONE)]);
   });
 
   it('has no field that is not set: its hash is stored, and an earlier version has sent the same', () => {
@@ -92,7 +119,7 @@ describe('the body of an order', () => {
 
   it.each([undefined, []])('has the keys of Secrets alone if spec has none: %j', (sshKeys) => {
     const { sshKeys: _own, ...others } = ONE;
-    const values = { ...others, ...(sshKeys && { sshKeys }), sshKeysFrom: [P256] };
+    const values = { ...others, ...(sshKeys && { sshKeys }), sshKeysFrom: [P256], userDataFrom: undefined };
     expect(orderBody(values)).toMatchObject({ ssh_keys: P256 });
   });
 });

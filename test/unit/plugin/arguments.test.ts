@@ -39,6 +39,7 @@ describe('a spec from flags', () => {
     diskSize: 1,
     sshKey: [SSH_KEY],
     sshKeyFrom: [],
+    advanced: [],
     ipv4: false,
     forwardDns: false,
     reverseDns: false,
@@ -49,13 +50,29 @@ describe('a spec from flags', () => {
 
   it.each([
     [{ expiresAt: 'tomorrow' }, '--expires-at: must be a time'],
+    [{ userDataFrom: 'UP/key' }, '--user-data-from: must be the name of a Secret'],
+    [
+      { userDataFrom: 'setup/data', storedUserData: '1' },
+      '--stored-user-data, --user-data-from: set only one of userData, userDataFrom and storedUserData',
+    ],
     [{ sshKeyFrom: ['UP/key'] }, '--ssh-key-from: must be the name of a Secret'],
     [{ ttl: '1h', expiresAt: '2099-01-01T00:00:00Z' }, '--expires-at, --ttl: set expiresAt or ttl, not both'],
     [{ ttl: '1h', retain: true }, '--retain, --ttl: expiresAt and ttl require deletionPolicy: Delete'],
     [{ hostname: 'a_b' }, '--hostname: must be a DNS name'],
+    [{ advanced: ['cpuMode=Fast'] }, '--advanced: Invalid option'],
+    [{ advanced: ['extraCores=many'] }, '--advanced: '],
     [{ storedUserData: '' }, '--stored-user-data: '],
     [{ sshKey: [] }, 'spec: set at least one SSH key'],
   ])('that is wrong (%j) names the flag', (more, error) => expect(check(more)).toThrow(error));
+
+  it('has rare fields in one object, with the type of each', () => {
+    const advanced = ['hostServer=12', 'extraCores=2', 'cpuMode=Performance', 'tablet=false', 'netDevice=a=b'];
+    expect(specFrom({ ...flags, advanced })).toMatchObject({
+      advanced: { hostServer: '12', extraCores: 2, cpuMode: 'Performance', tablet: false, netDevice: 'a=b' },
+    });
+    for (const wrong of ['cores=2', 'extraCores', '=2', 'constructor=1'])
+      expect(() => specFrom({ ...flags, advanced: [wrong] })).toThrow(/use FIELD=VALUE, with one of .*extraMemory/);
+  });
 
   it('has the further fields of the order', () => {
     const more = { ipv4: true, zone: 'lon', hostname: 'web.example.org', serverName: 'Shop', diskType: 'hdd' };

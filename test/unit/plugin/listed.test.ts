@@ -28,6 +28,7 @@ const ADOPTABLE = [
     'IdentifierTaken',
     'InvalidSpec',
     'SSHKeyNotFound',
+    'UserDataNotFound',
     'CreateLimit',
     'ServerLimit',
     'PriceLimit',

@@ -223,6 +223,14 @@ describe('the plan for a server', () => {
     expect(outcomeOfSet(undefined, set, scene).verb).toBe('refuse');
   });
 
+  it('checks the zone if the catalog has zones', () => {
+    const zones = [{ code: 'lon' }, { code: 'cam' }];
+    const scene = { ...sceneOf(), lists: () => ({ ...LISTS, zones }) };
+    const planned = (zone: string): string => outcomeOf(undefined, web({ spec: { zone } }), scene).verb;
+    expect(['lon', 'lno'].map(planned)).toEqual(['order', 'refuse']);
+    expect(outcomeOf(undefined, web({ spec: { zone: 'lno' } }), sceneOf()).verb).toBe('order');
+  });
+
   it('notes that nothing was checked without a catalog', () => {
     const scene = { ...sceneOf(), lists: () => undefined };
     expect(outcomeOf(undefined, web(), scene).detail).toContain('not checked: no ServerCatalog');

@@ -66,6 +66,64 @@ describe('a list that is an object', () => {
 const SERVER = '/beta/vps/servers/web1';
 const TASK = '/beta/queue/vps/7';
 
+describe('the list of zones', () => {
+  const zonesFrom = async (body: unknown, status = 200) => {
+    const stub = await startStub();
+    stub.on('GET /beta/vps/zones', { status, body });
+    return { stub, session: sessionFor(stub) };
+  };
+
+  it.each([
+    [
+      'an object by code',
+      { lon: { name: 'London', description: 'London zone', parents: ['uk'] }, cam: { name: 'Cambridge' }, x: 'odd' },
+    ],
+    [
+      'an array',
+      [
+        { code: 'lon', name: 'London', description: 'London zone', parents: ['uk'] },
+        { code: 'cam', description: 'Cambridge' },
+      ],
+    ],
+  ])('has each zone, and the zones that contain it: %s', async (_form, body) => {
+    const { session } = await zonesFrom(body);
+    expect(await session.zones(0)).toEqual([
+      { code: 'lon', description: 'London zone' },
+      { code: 'uk', description: undefined },
+      { code: 'cam', description: 'Cambridge' },
+    ]);
+  });
+
+  it.each([404, 405, 501])('does not exist after a %i, and is not asked for again at once', async (status) => {
+    const { stub, session } = await zonesFrom({ error: 'no' }, status);
+    expect([await session.zones(0), await session.zones(0)]).toEqual([undefined, undefined]);
+    expect(stub.count('GET', '/beta/vps/zones')).toBe(1);
+  });
+
+  it.each<[unknown, number, string]>([
+    [{}, 200, 'PROVIDER_PROTOCOL'],
+    [[], 200, 'PROVIDER_PROTOCOL'],
+    [{ error: { message: 'no' } }, 200, 'PROVIDER_PROTOCOL'],
+    ['zones', 200, 'PROVIDER_PROTOCOL'],
+    [{ error: 'no' }, 403, 'PROVIDER_FORBIDDEN'],
+    [{ error: 'no' }, 500, 'PROVIDER_RESPONSE'],
+  ])('is not known after %j with %i, and is asked for again', async (body, status, code) => {
+    const { stub, session } = await zonesFrom(body, status);
+    expect(await errorOf(session.zones(0))).toMatchObject({ code });
+    stub.on('GET /beta/vps/zones', { status: 200, body: { lon: {} } });
+    expect(await session.zones(0)).toEqual([{ code: 'lon' }]);
+  });
+
+  it('is read once for all that ask at the same time, and again once it is too old', async () => {
+    const { stub, session } = await zonesFrom({ lon: {} });
+    await Promise.all([session.zones(60_000), session.zones(60_000)]);
+    await session.zones(60_000);
+    expect(stub.count('GET', '/beta/vps/zones')).toBe(1);
+    await session.zones(-1);
+    expect(stub.count('GET', '/beta/vps/zones')).toBe(2);
+  });
+});
+
 describe('a 403', () => {
   const answers = async (body: unknown): Promise<Error[]> => {
     const stub = await startStub();

@@ -53,6 +53,8 @@ describe('a text that is hidden', () => {
   it('leaves other messages as they are, and keeps on masking the key', () => {
     expect(clean('No host has room for this product')).toBe('No host has room for this product');
     expect(clean(KEY.secret)).toBe('***');
+    expect(hiding(new Redactor(KEY), undefined).clean('any text')).toBe('***');
+    expect(hiding(new Redactor(KEY), undefined).clean('')).toBe('');
     expect(hiding(new Redactor(KEY), 'short').clean('short and long')).toBe('short and long');
   });
 

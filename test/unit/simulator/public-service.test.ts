@@ -8,6 +8,7 @@ import { CREATE, inProcess, loginRequest } from './client.ts';
 const PRODUCTS = '/beta/vps/products';
 const IMAGES = '/beta/vps/images';
 const DISK_SIZES = '/beta/vps/disk-sizes';
+const ZONES = '/beta/vps/zones';
 const SERVERS = '/beta/vps/servers';
 const NOT_THERE = { error: 'Server does not exist or access denied' };
 const NOT_AUTHORISED = { error: 'Not authorised' };
@@ -387,6 +388,21 @@ describe('C: the public API completes the specification:', () => {
     expect(await call(PRODUCTS)).toMatchObject({ status: 401, json: error });
     await get(PRODUCTS);
     expect(await get(PRODUCTS)).toMatchObject({ status: 429, json: error });
+  });
+
+  it('zones are an object by code, and an order takes those that are listed', async () => {
+    const { get, post } = await world({ zones: [{ code: 'lon', name: 'London', parents: ['uk'] }] });
+    const lon = { name: 'London', description: 'London zone', parents: ['uk'] };
+    expect(await get(ZONES)).toMatchObject({ status: 200, json: { lon } });
+    expect((await post(SERVERS, { ...CREATE, zone: 'lon' })).status).toBe(202);
+    expect(await post(SERVERS, { ...CREATE, zone: 'cam' })).toMatchObject({
+      status: 400,
+      json: { error: 'Invalid zone' },
+    });
+    const none = await world({ variants: { listsZones: false, missingCall: 405 } });
+    expect((await none.get(ZONES)).status).toBe(405);
+    const documented = await world({ api: 'documented' });
+    expect((await documented.get(ZONES)).status).toBe(404);
   });
 
   it('a bad create gets 400 with a text', async () => {

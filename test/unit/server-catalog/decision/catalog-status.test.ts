@@ -107,13 +107,55 @@ describe('lists', () => {
   });
 });
 
+describe('zones', () => {
+  const withZones = (zones: (Reading & { ok: true })['value']['zones']): Reading => ok({ ...lists().value, zones });
+  const shown = catalogStatus(object(), withZones([{ code: 'lon', description: 'London' }, { code: 'cam' }]), NOW);
+  const ZONES = [{ code: 'cam' }, { code: 'lon', description: 'London' }];
+
+  it('are sorted, with a count', () => {
+    expect(shown).toMatchObject({ zones: ZONES, counts: { zones: 2 }, provider: { zoneList: 'Available' } });
+    expect(condition(shown, 'Ready')?.message).toBe('2 products, 1 images, 3 disk sizes, 2 zones');
+    expect(
+      catalogStatus(object(shown), withZones([{ code: 'cam' }, { code: 'lon', description: 'London' }]), LATER),
+    ).toEqual(shown);
+  });
+
+  it('are gone once the provider has no such list', () => {
+    const status = catalogStatus(object(shown), withZones('none'), LATER);
+    expect([status.zones, status.counts?.zones, status.provider?.zoneList]).toEqual([
+      undefined,
+      undefined,
+      'Unavailable',
+    ]);
+    expect(status.observedAt).not.toBe(shown.observedAt);
+  });
+
+  it('stay while the read of them fails, but not those of another spec', () => {
+    const failed = catalogStatus(object(shown), withZones(undefined), LATER);
+    expect(failed).toMatchObject({ zones: ZONES, counts: { zones: 2 }, provider: { zoneList: 'Unknown' } });
+    expect(failed.observedAt).toBe(shown.observedAt);
+    expect(catalogStatus(object(shown), failing('ProviderUnavailable'), LATER)).toMatchObject({ zones: ZONES });
+    expect(catalogStatus(object(shown, 2), withZones(undefined), LATER).zones).toBeUndefined();
+  });
+
+  it('are cut at 500 entries, which Ready reports, without codes that cannot be stored', () => {
+    const codes = [...Array.from({ length: 501 }, (_, index) => `z${index}`), '', 'x'.repeat(257)];
+    const status = catalogStatus(object(), withZones(codes.map((code) => ({ code }))), NOW);
+    expect([status.zones?.length, status.counts?.zones]).toEqual([500, 501]);
+    expect(condition(status, 'Ready')?.message).toContain(', 501 zones (status lists the first 500)');
+  });
+});
+
 describe('the provider', () => {
   it.each(['Available', 'Unavailable', 'Unknown'] as const)(
     'is shown, with a list of servers that is %s',
     (serverList) => {
       const shapes = { products: 'Object', images: 'Array' } as const;
       const status = catalogStatus(object(), lists({ shapes }, serverList), NOW);
-      expect(status.provider).toEqual({ productList: 'Object', imageList: 'Array', serverList, orders: 'Anonymous' });
+      expect(status.provider).toEqual({
+        ...{ productList: 'Object', imageList: 'Array' },
+        ...{ serverList, zoneList: 'Unknown', orders: 'Anonymous' },
+      });
       expect(condition(status, 'Ready')).toMatchObject({
         status: 'True',
         message: '2 products, 1 images, 3 disk sizes',

@@ -1,10 +1,12 @@
 import { describe, expect, it } from 'vitest';
-import type { VirtualServerStatus } from '../../../../src/api/virtual-server.ts';
+import type { VirtualServer, VirtualServerStatus } from '../../../../src/api/virtual-server.ts';
 import type { Held } from '../../../../src/api/record.ts';
 import { timestamp } from '../../../../src/base/duration.ts';
 import { without } from '../../../../src/base/without.ts';
 import type { Server } from '../../../../src/provider/types.ts';
 import {
+  modelKey,
+  modelOf,
   placeOf,
   pricedModel,
   priceText,
@@ -60,6 +62,22 @@ describe('the price of a model', () => {
     const object = { ...ordered, spec: { ...ordered.spec, ipv4: true, diskType: 'hdd' } };
     expect(pricedModel(object)).toMatchObject({ diskType: 'hdd', ipv4: true });
     expect(pricedModel(object, { ...HELD, mode: 'adopt' })).toEqual({ product: 'VPSX4', diskSize: 10240, price: 4.5 });
+  });
+
+  it('differs by additional cores and memory, but by no other rare field', () => {
+    const plain = showing();
+    const withExtras = (advanced: NonNullable<VirtualServer['spec']['advanced']>): VirtualServer => ({
+      ...plain,
+      spec: { ...plain.spec, advanced },
+    });
+    const extras = { extraCores: 2 };
+    const keys = [plain, withExtras(extras), withExtras({ extraMemory: 2 }), withExtras({ tablet: true })].map(
+      ({ spec }) => modelKey(modelOf(spec)),
+    );
+    expect(new Set(keys).size).toBe(3);
+    expect(keys[3]).toBe(keys[0]);
+    const priced = pricedModel(withExtras({ ...extras, cpuMode: 'Performance' }));
+    expect(priced).toEqual({ product: 'VPSX4', diskSize: 10240, price: 4.5, advanced: extras });
   });
 
   it('is the highest of several', () => {

@@ -68,6 +68,16 @@ describe('specProblem', () => {
     expect(specProblem({ ...spec, diskType: 'constructor' }, catalog)).toContain('nearest valid values: ssd, hdd');
   });
 
+  it('compares the zone with the zones, if the provider lists them', () => {
+    const zones = [{ code: 'uk' }, { code: 'lon' }, { code: 'cam' }];
+    const inZone = { ...spec, zone: 'lno' };
+    expect(specProblem({ ...inZone, zone: 'uk' }, { ...CATALOG, zones })).toBeUndefined();
+    expect(specProblem(inZone, CATALOG)).toBeUndefined();
+    expect(specProblem(inZone, { ...CATALOG, zones })).toBe(
+      'spec.zone "lno" is not offered; nearest valid values: lon, cam, uk',
+    );
+  });
+
   it('reports that the provider offers nothing', () => {
     expect(specProblem(spec, { ...CATALOG, diskSizes: {} })).toBe(
       "spec.diskSize 10240 is not offered: the provider's list is empty",

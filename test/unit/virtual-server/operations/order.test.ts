@@ -14,6 +14,18 @@ const keysOfTeam = web({ spec: { sshKeysFrom: [{ name: 'team', key: 'keys' }] } 
 /** True if an order of the namespace has been counted. */
 const isTaken = (limit: CreateLimit): boolean => 'freeInMs' in limit.reserve('default', 'uid-of-another', 0);
 
+describe('an order with a zone', () => {
+  it.each([
+    ['has no list of zones', undefined],
+    ['cannot be asked', down],
+    ['lists the zone', [{ code: 'lon' }]],
+  ])('is sent if the provider %s', async (_what, zones) => {
+    const answers = { zones, order: { kind: 'created', task: 7 }, task: { state: 'pending' } } as const;
+    const { calls } = await visit(web({ spec: { zone: 'lon' } }), { answers });
+    expect(calls).toContain('order');
+  });
+});
+
 describe('an order that cannot be sent', () => {
   interface Prevented {
     why: string;
@@ -46,6 +58,14 @@ describe('an order that cannot be sent', () => {
       object: web({ spec: { product: 'VPSX3' } }),
       given: { places: 1, taken: 1 },
       calls: ['catalog'],
+      shows: 'InvalidSpec',
+      requeueAfterMs: TIMING.resyncMs,
+    },
+    {
+      why: 'the provider does not list the zone',
+      object: web({ spec: { zone: 'lno' } }),
+      given: { answers: { zones: [{ code: 'lon' }, { code: 'cam' }] } },
+      calls: ['catalog', 'zones'],
       shows: 'InvalidSpec',
       requeueAfterMs: TIMING.resyncMs,
     },

@@ -1,0 +1,89 @@
+/** User data from a Secret: which Secrets are sent, and that nothing but the order has what is in them. */
+import { describe, expect, it } from 'vitest';
+import { currentReason } from '../../../../src/api/conditions.ts';
+import { USER_DATA_SECRET_TYPE } from '../../../../src/api/names.ts';
+import { KubeError } from '../../../../src/kube/error.ts';
+import type { ReadSecret } from '../../../../src/kube/kinds.ts';
+import { readSecrets, userDataText } from '../../../../src/virtual-server/operations/user-data.ts';
+import { recordOf } from '../../../fixtures/records.ts';
+import { web } from '../../../fixtures/decision.ts';
+import { fakeSession } from '../../../fixtures/doubles.ts';
+import { DENIED, visit } from '../../../fixtures/visits.ts';
+
+const TEXT = '#cloud-config\r\npassword: correct-horse-battery\n';
+const object = web({ spec: { userDataFrom: { secretKeyRef: { name: 'setup', key: 'user-data' } } } });
+
+type Given = Partial<ReadSecret> | KubeError | undefined;
+const kubeWith = (secret: Given) => ({
+  getSecret: (): Promise<ReadSecret | undefined> =>
+    secret instanceof KubeError
+      ? Promise.reject(secret)
+      : Promise.resolve(
+          secret && {
+            type: USER_DATA_SECRET_TYPE,
+            uid: 'uid',
+            data: { 'user-data': TEXT },
+            resourceVersion: '1',
+            ...secret,
+          },
+        ),
+});
+const readFrom = (secret: Given) => readSecrets(object, kubeWith(secret), fakeSession({}));
+
+describe('the user data of a Secret', () => {
+  it('is read as it is', async () => {
+    expect(await readFrom({})).toMatchObject({ ok: true, value: { values: { userDataFrom: TEXT }, hashKey: 'uid' } });
+  });
+
+  it.each<{ reason: string; secret: Given; words: string }>([
+    { reason: 'UserDataNotFound', secret: undefined, words: 'does not exist' },
+    { reason: 'UserDataNotFound', secret: { data: {} }, words: 'has no key "user-data"' },
+    { reason: 'UserDataNotFound', secret: { data: { 'user-data': '' } }, words: 'has no key "user-data"' },
+    { reason: 'UserDataNotFound', secret: { data: { 'user-data': 'a\ufffdb' } }, words: 'is no text in UTF-8' },
+    {
+      reason: 'UserDataNotFound',
+      secret: { data: { 'user-data': 'x'.repeat(32_769) } },
+      words: 'has 32769 characters, more than 32768',
+    },
+    { reason: 'SecretForbidden', secret: new KubeError('Forbidden', 'not allowed'), words: 'cannot be read' },
+    { reason: 'InvalidSpec', secret: { type: 'Opaque' }, words: 'only Secrets of the type vps-operator.dev/user-data' },
+    { reason: 'InvalidSpec', secret: { type: 'kubernetes.io/tls' }, words: 'is of the type "kubernetes.io/tls"' },
+  ])('is not sent: $reason, $words', async ({ reason, secret, words }) => {
+    const found = await readFrom(secret);
+    expect(found).toMatchObject({ ok: false, error: { reason } });
+    expect(found.ok ? '' : found.error.message).toContain(words);
+  });
+
+  it('is hidden whatever the type, and everything is while it cannot be read', async () => {
+    expect(await userDataText(object, kubeWith({ type: 'Opaque' }))).toBe(TEXT);
+    expect(await userDataText(object, kubeWith(undefined))).toBeUndefined();
+    expect(await userDataText(object, kubeWith(new KubeError('Unreachable', 'no answer')))).toBeUndefined();
+  });
+});
+
+describe('an order with user data of a Secret', () => {
+  const answers = {
+    server: DENIED,
+    servers: [],
+    named: { kind: 'created', task: 7 },
+    task: { state: 'pending' },
+  } as const;
+  const order = (text: string) => visit(object, { ordersNamed: true, answers, userData: { setup: text } });
+
+  it('sends it, and keeps a hash that nobody can guess it by', async () => {
+    const { requests, object: after } = await order(TEXT);
+    expect(requests.map((body) => body['user_data_string'])).toEqual([TEXT]);
+    expect(JSON.stringify(after)).not.toContain('correct-horse');
+    const plain = await visit(web({ spec: { userData: TEXT } }), { ordersNamed: true, answers });
+    const hashes = [after, plain.object].map((each) => each && recordOf(each)?.sent?.body);
+    expect(hashes).toEqual([expect.stringMatching(/^[0-9a-f]{16}$/), expect.stringMatching(/^[0-9a-f]{16}$/)]);
+    expect(hashes[0]).not.toBe(hashes[1]);
+    const other = await order(`${TEXT}#`);
+    expect(other.object && recordOf(other.object)?.sent?.body).not.toBe(hashes[0]);
+  });
+
+  it('is not sent without the Secret', async () => {
+    const { requests, object: after } = await visit(object, { ordersNamed: true, answers });
+    expect([requests, currentReason(after?.status?.conditions)]).toEqual([[], 'UserDataNotFound']);
+  });
+});
