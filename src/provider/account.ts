@@ -21,6 +21,7 @@ import { identifierKey, isSameIdentifier } from '../base/identifier.ts';
 import { isIdentifier, type Endpoint, type Endpoints } from './endpoints.ts';
 import { ProviderError, failureMessage, withheldError, type ProviderOperation } from './error.ts';
 import { failure, failureOf } from './failure.ts';
+import { NO_LIST, createPrices } from './prices.ts';
 import { sendNamedOrder } from './create-named.ts';
 import { openOrder } from './create-server.ts';
 import { wholeBody, type ProviderAnswer } from './transport.ts';
@@ -55,6 +56,7 @@ export function createAccount(key: ApiKey, deps: ProviderDeps, told?: OrdersTold
   const now = (): number => timers.monotonic();
   // What all tenants of the key share waits in a separate line.
   const catalog = createLists(callerOf(name), endpoints, now);
+  const prices = createPrices(callerOf(name), endpoints, now);
   const listing = createListing(now, { orders, told });
   return {
     name,
@@ -70,6 +72,7 @@ export function createAccount(key: ApiKey, deps: ProviderDeps, told?: OrdersTold
         caller: callerOf(tenant),
         endpoints,
         catalog,
+        prices,
         listing,
         createTimeoutMs,
         orders,
@@ -97,6 +100,7 @@ export interface SessionDeps {
   caller: Caller;
   endpoints: Endpoints;
   catalog: Session['catalog'];
+  prices: Session['prices'];
   listing: Listing;
   createTimeoutMs: number;
   orders: OrderWay;
@@ -105,7 +109,7 @@ export interface SessionDeps {
 }
 
 export function createSession(deps: SessionDeps): Session {
-  const { account, caller, endpoints, catalog, listing, createTimeoutMs, orders, now } = deps;
+  const { account, caller, endpoints, catalog, prices, listing, createTimeoutMs, orders, now } = deps;
   const { redactor } = caller;
 
   const get = (operation: ProviderOperation, target: Endpoint, priority: Priority): Promise<ProviderAnswer> =>
@@ -139,6 +143,7 @@ export function createSession(deps: SessionDeps): Session {
       await caller.tokens.get(caller.owner.tenant, 'low');
     },
     catalog,
+    prices,
     products: () => readProducts(caller, endpoints),
     servers: () => listing.read(() => readServers(caller, endpoints)),
     async listedServers() {
@@ -329,8 +334,6 @@ export function createListing(
   };
 }
 
-/** The statuses by which a provider says that it has no list of servers. */
-const NO_LIST = new Set([404, 405, 501]);
 
 async function readServers(caller: Caller, endpoints: Endpoints): Promise<ServerList> {
   const body = await readServerList(caller, endpoints);

@@ -22,6 +22,7 @@ export class Endpoints {
   readonly products: Endpoint;
   readonly images: Endpoint;
   readonly diskSizes: Endpoint;
+  readonly prices: Endpoint;
   readonly servers: Endpoint;
   readonly #origin: string;
   readonly #prefix: string;
@@ -37,6 +38,7 @@ export class Endpoints {
     this.products = this.#at('/vps/products');
     this.images = this.#at('/vps/images');
     this.diskSizes = this.#at('/vps/disk-sizes');
+    this.prices = this.#at('/vps/pricing');
     this.servers = this.#at(SERVERS);
   }
 

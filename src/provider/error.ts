@@ -6,6 +6,7 @@ export type ProviderOperation =
   | 'images'
   | 'diskSizes'
   | 'listServers'
+  | 'prices'
   | 'createServer'
   | 'pollTask'
   | 'readServer'
@@ -17,6 +18,7 @@ const WORDS: Record<ProviderOperation, string> = {
   images: 'Reading the list of images',
   diskSizes: 'Reading the list of disk sizes',
   listServers: 'Reading the list of servers',
+  prices: 'Reading the list of prices',
   createServer: 'Ordering the server',
   pollTask: 'Checking progress',
   readServer: 'Reading the server',

@@ -28,6 +28,7 @@ function readOnly(session: Session): Session {
     hiding: (secret) => readOnly(session.hiding(secret)),
     ensureToken: () => session.ensureToken(),
     catalog: (maxAgeMs) => session.catalog(maxAgeMs),
+    prices: (maxAgeMs) => session.prices(maxAgeMs),
     products: () => session.products(),
     servers: () => session.servers(),
     listedServers: () => session.listedServers(),

@@ -27,6 +27,7 @@ export const CHOICES = {
   taskOfCancelled: ['remembered', 'forgotten'],
   missingCall: [404, 405, 501],
   furtherFields: ['taken', 'ignored', 'refused'],
+  priceList: ['exact', 'lower', 'higher', 'missing'],
 } as const;
 
 /** A timer cannot wait for longer. */
@@ -105,6 +106,12 @@ export const variantsSchema = z.strictObject({
     .enum(CHOICES.furtherFields)
     .exactOptional()
     .describe('fields of an order that the specification does not have, such as zone; refused: with 400'),
+  priceList: z
+    .enum(CHOICES.priceList)
+    .exactOptional()
+    .describe(
+      'what the list of prices shows, which only the public API has: what servers cost, half of that, or twice that; missing: there is no list',
+    ),
 });
 
 export type VariantOptions = z.infer<typeof variantsSchema>;
@@ -127,6 +134,7 @@ const SIMPLE = {
   listsCreating: true,
   pausedMs: 0,
   missingCall: 404,
+  priceList: 'exact',
 } as const satisfies VariantOptions;
 
 export const DEFAULT_VARIANTS: Record<ApiName, Variants> = {

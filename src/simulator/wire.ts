@@ -39,6 +39,7 @@ export const ROUTES = [
   '/beta/vps/products',
   '/beta/vps/images',
   '/beta/vps/disk-sizes',
+  '/beta/vps/pricing',
   '/beta/vps/servers',
   '/beta/vps/servers/{identifier}',
   '/beta/queue/vps/{task}',
@@ -55,8 +56,8 @@ const SERVER = '/beta/vps/servers/';
 const TASK = '/beta/queue/vps/';
 
 /**
- * Undefined if neither the documentation nor the list of servers and the order for an identifier, which clients may try,
- * have this call.
+ * Undefined if neither the documentation nor what clients may try has this call: the list of servers, the order for an identifier,
+ * and the list of prices.
  */
 export function matchRoute(
   method: string,
@@ -71,6 +72,7 @@ export function matchRoute(
     case '/beta/vps/products':
     case '/beta/vps/images':
     case '/beta/vps/disk-sizes':
+    case '/beta/vps/pricing':
       return method === 'GET' ? { route: rest, param: '' } : undefined;
     case '/beta/vps/servers':
       return method === 'POST' || method === 'GET' ? { route: rest, param: '' } : undefined;

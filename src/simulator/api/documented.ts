@@ -13,6 +13,7 @@ export const documented: Api = {
   products: (products) => products.map(({ code, ram }) => ({ code, specs: { ram } })),
   images: (images) => images.map(({ name, description }) => ({ name, description })),
   diskSizes: (sizes) => sizes,
+  prices: undefined,
   server: (server) => server,
   readOrder(body, { products, images, diskSizes, variants }) {
     const { product: code, image, ssh_keys: sshKeys, disk_size: diskSize } = body;
