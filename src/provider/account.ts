@@ -334,7 +334,6 @@ export function createListing(
   };
 }
 
-
 async function readServers(caller: Caller, endpoints: Endpoints): Promise<ServerList> {
   const body = await readServerList(caller, endpoints);
   return body && parseServerList(body.value);

@@ -12,6 +12,8 @@ export interface Product {
   code: string;
   /** `specs.ram`, if the provider reports it; 1024 means 1 GB. */
   ram?: number | undefined;
+  /** The billing period, such as `on-demand`, if the provider reports it. */
+  period?: string | undefined;
 }
 export interface Image {
   name: string;

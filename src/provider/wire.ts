@@ -17,6 +17,7 @@ const texts = z
 const productSchema = z.object({
   code: z.string().min(1),
   specs: z.object({ ram: count }).optional().catch(undefined),
+  period: text,
 });
 const imageSchema = z.object({ name: z.string().min(1), description: text });
 
@@ -61,10 +62,13 @@ const serverSchema = z.object({
 
 /** Drops malformed entries. Throws PROVIDER_PROTOCOL for anything but an array or an object with at least one product. */
 export function parseProducts(body: unknown): Product[] {
-  return nonEmpty(entries(body, 'products', 'code', productSchema), body, 'products').map(({ code, specs }) => ({
-    code,
-    ram: specs?.ram,
-  }));
+  return nonEmpty(entries(body, 'products', 'code', productSchema), body, 'products').map(
+    ({ code, specs, period }) => ({
+      code,
+      ram: specs?.ram,
+      ...(period !== undefined && { period }),
+    }),
+  );
 }
 
 /** Drops malformed entries. Throws PROVIDER_PROTOCOL for anything but an array or an object with at least one image. */

@@ -164,7 +164,8 @@ export class CatalogReconciler implements Reconciler<ServerCatalog> {
     const lists = await readCatalog(session, maxAgeMs);
     if (!lists.ok) return lists;
     const servers = await this.#serversOf(session, spec.listServers === true);
-    return ok({ catalog: lists.value, ...servers, ordersGo: session.ordersGo() });
+    const prices = await session.prices(maxAgeMs);
+    return ok({ catalog: lists.value, ...servers, prices, ordersGo: session.ordersGo() });
   }
 
   /** The lists above are complete without this one, so no failure of it makes the catalog fail. */

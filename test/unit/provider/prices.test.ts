@@ -5,7 +5,11 @@ import type { PricesRead } from '../../../src/provider/types.ts';
 import { KEY, providerFor, sessionFor, startStub, type Reply, type StubProvider } from './stub-provider.ts';
 
 const PRICING = '/beta/vps/pricing';
-const LIST = { disk: { ssd: { price: 50, extent: 5 }, hdd: { price: 20, extent: 50 } }, ipv4: 240, products: { a: 1018 } };
+const LIST = {
+  disk: { ssd: { price: 50, extent: 5 }, hdd: { price: 20, extent: 50 } },
+  ipv4: 240,
+  products: { a: 1018 },
+};
 const PRICES = { products: LIST.products, disks: LIST.disk, ipv4: 240 };
 
 async function answering(reply: Reply): Promise<StubProvider> {
@@ -14,8 +18,7 @@ async function answering(reply: Reply): Promise<StubProvider> {
   return stub;
 }
 
-const read = async (body: unknown): Promise<PricesRead> =>
-  sessionFor(await answering({ status: 200, body })).prices(0);
+const read = async (body: unknown): Promise<PricesRead> => sessionFor(await answering({ status: 200, body })).prices(0);
 
 describe('the list of prices', () => {
   it('has the prices of products, of disk types by their extent, and of an address', async () => {

@@ -102,11 +102,20 @@ describe('ServerQuota with a limit in money', () => {
   it('lets no list of prices give a place that would not be there without it', () => {
     const quota = limited(10);
     quota.reserve('ns', 'u1', { ...SMALL, name: 'first', listed: 1 });
-    expect(quota.reserve('ns', 'u2', { ...SMALL, listed: 1 })).toEqual({ full: 'unread', maximum: 10, names: ['first'] });
+    expect(quota.reserve('ns', 'u2', { ...SMALL, listed: 1 })).toEqual({
+      full: 'unread',
+      maximum: 10,
+      names: ['first'],
+    });
     quota.set('ns', 'u1', { ...SMALL, name: 'first', state: 'unstated' });
     expect(quota.reserve('ns', 'u2', { ...SMALL, listed: 1 })).toHaveProperty('full', 'unstated');
     quota.set('ns', 'u1', running(6));
-    expect(quota.reserve('ns', 'u2', { ...SMALL, listed: 1 })).toEqual({ full: 'price', maximum: 10, sum: 6, price: 6 });
+    expect(quota.reserve('ns', 'u2', { ...SMALL, listed: 1 })).toEqual({
+      full: 'price',
+      maximum: 10,
+      sum: 6,
+      price: 6,
+    });
   });
 
   it('needs the list of prices only for a model of unknown price, where there is a limit', () => {
