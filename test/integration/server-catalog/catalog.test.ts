@@ -82,6 +82,7 @@ describe('a catalog', () => {
       productList: 'Array',
       imageList: 'Array',
       serverList: 'Unavailable',
+      priceList: 'Unavailable',
       orders: 'Anonymous',
     });
     const kubeconfig = ['--kubeconfig', inject('kubeconfigPath'), '-n', world.namespace];
