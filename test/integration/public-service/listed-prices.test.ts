@@ -121,22 +121,32 @@ it.concurrent('asks for no list without a limit, nor for a server whose price is
 });
 
 it.concurrent('shows the prices in a catalog, and estimates by them before an order', async (context) => {
-  const world = await publicWorld(context, { simulator: { products } });
+  // A plan also learns prices from the namespaces of other tests.
+  const own = products.map((product) => ({ ...product, code: `LISTED-${product.code}` }));
+  const world = await publicWorld(context, { simulator: { products: own } });
   const { status } = await catalogOf(world, 'Available');
   expect(status?.products).toEqual([
-    { code: 'VPSX4', ram: 1024, period: 'on-demand', price: 1000 },
-    { code: 'VPSX8', ram: 2048, period: 'on-demand', price: 2000 },
+    { code: 'LISTED-VPSX4', ram: 1024, period: 'on-demand', price: 1000 },
+    { code: 'LISTED-VPSX8', ram: 2048, period: 'on-demand', price: 2000 },
   ]);
   const disk = { price: 50, extent: 5 };
   expect(status?.prices).toEqual({ ipv4: 240, disks: ['hdd', 'ssd'].map((type) => ({ type, ...disk })) });
 
   const plugin = await createPlugin(folder(), world.namespace);
   const shown = await plugin.kubectl(['vps', 'catalog']);
-  expect(shown.stdout).toMatch(/^VPSX8 +2048 +2000\.00 +on-demand$/m);
+  expect(shown.stdout).toMatch(/^LISTED-VPSX8 +2048 +2000\.00 +on-demand$/m);
   expect(shown.stdout).toMatch(/^each 5 GB of ssd +50\.00$/m);
   expect(shown.stdout).toMatch(/^an IPv4 address +240\.00$/m);
   const image = 'cloudinit-debian-trixie.raw.gz';
-  const words = ['web', '--product=VPSX4', `--image=${image}`, '--disk-size=10240', '--ipv4', '--ssh-key', SSH_KEY];
+  const words = [
+    'web',
+    '--product=LISTED-VPSX4',
+    `--image=${image}`,
+    '--disk-size=10240',
+    '--ipv4',
+    '--ssh-key',
+    SSH_KEY,
+  ];
   const made = await plugin.kubectl(['vps', 'new', ...words]);
   expect(made.stderr).toMatch(/^price: about 1340\.00, an estimate by the provider's list of prices/);
   const planned = await plugin.shell(
