@@ -1,6 +1,6 @@
 /**
  * The list of prices, which the specification does not have. Nothing depends on it, so a failure is an answer like any other, and
- * says nothing about the API key.
+ * the API key counts as good all the same.
  */
 import type { Caller } from './caller.ts';
 import type { Endpoints } from './endpoints.ts';
