@@ -123,7 +123,6 @@ describe('an order', () => {
     expect(visited.calls.filter((call) => call === 'prices')).toHaveLength(asks ? 1 : 0);
   });
 
-
   it.each<{ why: string; object: VirtualServer; given?: Given; shows: string }>([
     {
       why: 'another process may still be sending it',
