@@ -84,5 +84,7 @@ describe('the list of prices', () => {
     stub.on(`GET ${PRICING}`, { status: 404 });
     now += 1001;
     expect(await session.prices(1000)).toEqual({ state: 'Unavailable' });
+    expect(await session.prices(1000)).toEqual({ state: 'Unavailable' });
+    expect(stub.count('GET', PRICING)).toBe(3);
   });
 });
