@@ -8,7 +8,7 @@ import { expectedPrice, type ListsOf } from './expected-price.ts';
 
 export { priceText } from '../virtual-server/decision/price.ts';
 
-export interface Total {
+export interface CostTotal {
   /** Running servers, as in the metric vps_operator_servers_price. */
   servers: number;
   /** Sum in the provider's own unit, which the provider does not state. */
@@ -27,15 +27,15 @@ export interface Total {
 }
 
 interface Totals {
-  namespaces: ({ namespace: string } & Total)[];
-  all: Total;
+  namespaces: ({ namespace: string } & CostTotal)[];
+  all: CostTotal;
 }
 
 /** `lists`: what the catalogs show; without it, nothing is expected. */
 export function sumUp(objects: readonly VirtualServer[], lists?: ListsOf): Totals {
   const known = pricesIn(objects);
   const counted = objects.filter((object) => hasRunningServer(object) || (lists !== undefined && isOnItsWay(object)));
-  const total = (some: readonly VirtualServer[]): Total => {
+  const total = (some: readonly VirtualServer[]): CostTotal => {
     const running = some.filter(hasRunningServer);
     const prices = running.map(({ status }) => status?.price).filter((price) => price !== undefined);
     const sum = { servers: running.length, price: sumOf(prices), unpriced: running.length - prices.length };

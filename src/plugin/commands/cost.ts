@@ -6,7 +6,7 @@ import type { ClusterView } from '../cluster.ts';
 import { print, type Context } from '../context.ts';
 import { ESTIMATE, listsFrom } from '../expected-price.ts';
 import { columns, data } from '../table.ts';
-import { priceText, sumUp, type Total } from '../totals.ts';
+import { priceText, sumUp, type CostTotal } from '../totals.ts';
 
 export async function showCost(context: Context, allNamespaces: boolean): Promise<void> {
   const { cluster, format, terminal } = context;
@@ -34,14 +34,14 @@ async function catalogsOf(cluster: ClusterView, allNamespaces: boolean): Promise
   return list.items ?? [];
 }
 
-function noteOf({ unpriced, expected }: Total): string {
+function noteOf({ unpriced, expected }: CostTotal): string {
   return [
     ...(unpriced === 0 ? [] : [`${unpriced} without a price`]),
     ...(expected === undefined ? [] : [expectedText(expected)]),
   ].join('; ');
 }
 
-function expectedText({ servers, price, unknown, estimated }: NonNullable<Total['expected']>): string {
+function expectedText({ servers, price, unknown, estimated }: NonNullable<CostTotal['expected']>): string {
   const more = servers === unknown ? [] : [`${estimated === true ? 'about ' : ''}${priceText(price)} more`];
   return [...more, ...(unknown === 0 ? [] : [`${unknown} of unknown price`])].join(' and ');
 }
