@@ -1,7 +1,7 @@
 /** ServerCatalog: the provider's offers. The types and the CustomResourceDefinition are derived from these schemas. */
 import * as z from 'zod';
 import { DEFAULT_API_KEY_SECRET, RECONCILE_AT_ANNOTATION } from './names.ts';
-import { MAX_IDENTIFIER } from './record.ts';
+import { MAX_IDENTIFIER, MAX_PRICE } from './record.ts';
 import { conditionsSchema, secretName, type ObjectMeta } from './meta.ts';
 
 /** Maximum number of entries per list; with more, the object would be unreadable. */
@@ -21,6 +21,7 @@ const SERVER_STATES = ['Orphaned', 'Unclear', 'Held'] as const;
 
 const shape = z.enum(['Array', 'Object']);
 const total = z.int().min(0).max(Number.MAX_SAFE_INTEGER);
+const price = z.number().min(0).max(MAX_PRICE);
 
 export const catalogSpecSchema = z
   .object({
@@ -62,6 +63,10 @@ export const catalogStatusSchema = z
         z.object({
           code: name.describe('For spec.product of a VirtualServer.'),
           ram: total.optional().describe('Memory; 1 GB is 1024.'),
+          period: name.optional().describe('Its billing period, as the provider names it, such as on-demand.'),
+          price: price
+            .optional()
+            .describe("What the provider's list of prices says, without disk and IPv4 address; see status.prices."),
         }),
       )
       .max(MAX_ENTRIES)
@@ -97,6 +102,25 @@ export const catalogStatusSchema = z
       .max(MAX_ENTRIES)
       .optional()
       .describe('Zones, if the provider lists them.'),
+    prices: z
+      .object({
+        ipv4: price.optional().describe('What an IPv4 address costs.'),
+        disks: z
+          .array(
+            z.object({
+              type: z.string().max(CATALOG_BOUNDS.diskType).describe('Disk type.'),
+              price: price.describe('What each begun unit costs.'),
+              extent: price.describe('Size of a unit, in GB.'),
+            }),
+          )
+          .max(MAX_DISK_TYPES)
+          .describe('What disks cost.'),
+      })
+      .optional()
+      .describe(
+        "What a server costs besides its product, by the provider's list of prices. The provider states no unit; at the public " +
+          'service of Mythic Beasts it is pence a month, as a client of that service says. Left out if there is no such list.',
+      ),
     counts: z
       .object({
         products: total.describe('Number of products.'),
@@ -159,6 +183,14 @@ export const catalogStatusSchema = z
             'Whether the provider lists its zones. Available: it does, so the operator checks spec.zone before an order. ' +
               'Unavailable: it has no such list, as the specification says, so the provider checks spec.zone. Unknown: the last ' +
               'read of this list failed; the operator keeps the last one.',
+          ),
+        priceList: z
+          .enum(['Available', 'Unavailable', 'Forbidden', 'Unknown'])
+          .optional()
+          .describe(
+            'Whether the provider has a list of prices. Available: it does. Unavailable: it has none, as the specification says. ' +
+              'Forbidden: the API key may not read it. Unknown: the last read of it failed in another way, so the prices shown ' +
+              'may be old. No order waits for this list.',
           ),
         orders: z
           .enum(['Named', 'Anonymous', 'Unknown'])

@@ -135,7 +135,7 @@ export const FLAGS = {
   maxPricePerNamespace: {
     flag: 'max-price-per-namespace',
     value: 'NUMBER',
-    help: "Maximum sum of the prices of a namespace's servers, in the provider's own unit; 0 means no limit. NAMESPACE=NUMBER sets the maximum of one namespace, for example 10000,team-a=50000,team-b=0. A price is known only once a server with the same product and disk size was read, in any namespace; while a server of a namespace has no known price, nothing more is ordered there.",
+    help: "Maximum sum of the prices of a namespace's servers, in the provider's own unit; 0 means no limit. NAMESPACE=NUMBER sets the maximum of one namespace, for example 10000,team-a=50000,team-b=0. A price is known once a server with the same product and disk size was read, in any namespace; until then, the provider's list of prices counts for the first one, if there is such a list. While a server of a namespace has no known price, nothing more is ordered there.",
     form: PRICES_FORM,
     schema: prices,
     default: '0',

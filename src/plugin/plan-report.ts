@@ -1,19 +1,13 @@
 /** Shows a plan as text, Markdown or JSON. Pure. */
 import { printable } from '../base/text.ts';
 import { priceText, sumOf } from '../virtual-server/decision/price.ts';
-import type { PlannedChange, Costs, Verb } from './plan-servers.ts';
+import type { PlannedChange, Costs, Total, Verb } from './plan-servers.ts';
 import { columns, data } from './table.ts';
 import { plural } from './totals.ts';
 import { clean, type Paint } from './terminal.ts';
 
 export const PLAN_FORMATS = ['text', 'json', 'markdown'] as const;
 export type PlanFormat = (typeof PLAN_FORMATS)[number];
-
-/** A sum in the provider's unit, and how many servers of unknown price it leaves out. */
-export interface Total {
-  price: number;
-  unknown: number;
-}
 
 export interface PlanReport {
   changes: readonly PlannedChange[];
@@ -97,36 +91,44 @@ function priceLines({ prices }: PlanReport): string[] {
   });
 }
 
-function totalText({ price, unknown }: Total): string {
-  return unknown === 0 ? priceText(price) : `${priceText(price)} and ${unknown} of unknown price`;
+function totalText({ price, unknown, estimated }: Total): string {
+  const known = `${estimated === true ? ABOUT : ''}${priceText(price)}`;
+  return unknown === 0 ? known : `${known} and ${unknown} of unknown price`;
 }
+
+/** Before an estimate. */
+const ABOUT = 'about ';
 
 const objectOf = ({ kind, namespace, name }: PlannedChange): string => `${kind} ${namespace}/${name}`;
 
 /** The known difference, and how many unknown prices it leaves out. */
 function costOf({ ordered, cancelled }: PlannedChange): string {
   if (ordered.length + cancelled.length === 0) return '';
-  const { price, unknown } = differenceOf(ordered, cancelled);
+  const { price, unknown, estimated } = differenceOf(ordered, cancelled);
   const known = [...ordered, ...cancelled].some((one) => one.price !== undefined);
-  const sign = price > 0 ? '+' : '';
   if (!known) return 'unknown';
-  return unknown === 0 ? `${sign}${priceText(price)}` : `${sign}${priceText(price)} and ${unknown} unknown`;
+  const difference = `${estimated === true ? ABOUT : ''}${price > 0 ? '+' : ''}${priceText(price)}`;
+  return unknown === 0 ? difference : `${difference} and ${unknown} unknown`;
 }
 
 function differenceOf(ordered: readonly Costs[], cancelled: readonly Costs[]): Total {
   const known = (costs: readonly Costs[]): number[] =>
     costs.flatMap(({ price }) => (price === undefined ? [] : [price]));
   const price = sumOf([...known(ordered), ...known(cancelled).map((one) => -one)]);
-  return { price, unknown: [...ordered, ...cancelled].filter((one) => one.price === undefined).length };
+  const all = [...ordered, ...cancelled];
+  const unknown = all.filter((one) => one.price === undefined).length;
+  return { price, unknown, ...(all.some(({ estimated }) => estimated) && { estimated: true }) };
 }
 
 /** The total after the changes. */
 export function totalAfter(before: Total, changes: readonly PlannedChange[]): Total {
   const [ordered, cancelled] = [changes.flatMap((one) => one.ordered), changes.flatMap((one) => one.cancelled)];
   const unknownIn = (costs: readonly Costs[]): number => costs.filter(({ price }) => price === undefined).length;
+  const { price, estimated } = differenceOf(ordered, cancelled);
   return {
-    price: sumOf([before.price, differenceOf(ordered, cancelled).price]),
+    price: sumOf([before.price, price]),
     unknown: before.unknown + unknownIn(ordered) - unknownIn(cancelled),
+    ...((before.estimated ?? estimated) && { estimated: true }),
   };
 }
 

@@ -12,7 +12,7 @@ import { decide } from '../virtual-server/decision/decide.ts';
 import { delayEndOf } from '../virtual-server/decision/delay.ts';
 import { takerOf } from '../virtual-server/decision/inputs.ts';
 import { NEW_MEMO } from '../virtual-server/decision/memo.ts';
-import { modelKey, placeOf, sumOf, type Model, type PricedModel } from '../virtual-server/decision/price.ts';
+import { modelOf, placeOf, sumOf, type PricedModel } from '../virtual-server/decision/price.ts';
 import { holdsSomething, knownRecord } from '../virtual-server/decision/known-record.ts';
 import { keysProblem } from '../api/public-key.ts';
 import { specProblem } from '../virtual-server/decision/spec.ts';
@@ -25,6 +25,7 @@ import { heldRecord } from '../virtual-server/shared/objects.ts';
 import { timestamp } from '../base/duration.ts';
 import { endTimeOf } from './ends.ts';
 import { expiryOf } from '../virtual-server/decision/expiry.ts';
+import { expectedPrice, type Expected } from './expected-price.ts';
 import { diskText, furtherTexts } from './requested.ts';
 
 /** `none`: nothing to do. `refuse`: the API server or the operator would not do it. */
@@ -42,10 +43,17 @@ export interface PlannedChange {
   cancelled: Costs[];
 }
 
-export interface Costs {
+export interface Costs extends Expected {
   /** Of the VirtualServer. */
   name: string;
-  price: number | undefined;
+}
+
+/** A sum in the provider's unit, and how many servers of unknown price it leaves out. */
+export interface Total {
+  price: number;
+  unknown: number;
+  /** At least one of the prices is an estimate. */
+  estimated?: true;
 }
 
 type SshKeyFrom = NonNullable<VirtualServerSpec['sshKeysFrom']>[number];
@@ -242,7 +250,7 @@ function orderOf(after: VirtualServer, scene: Scene, fields: string): Outcome {
   return {
     verb: 'order',
     detail: [joined(fields, what), problem?.text, endText(after, scene.now)].filter(Boolean).join('; '),
-    ordered: [{ name: after.metadata.name, price: priceOfModel(after.spec, scene) }],
+    ordered: [{ name: after.metadata.name, ...priceOfOrder(after, scene) }],
   };
 }
 
@@ -295,27 +303,29 @@ function operationOn(object: VirtualServer, { servers, now }: Pick<Scene, 'serve
   return decide(viewOf(object, { ...still, ...surroundings }));
 }
 
-export const priceOfModel = (model: Model, { prices }: Pick<Scene, 'prices'>): number | undefined =>
-  prices.get(modelKey(model))?.price;
+/** What an order of this spec would cost. */
+export const priceOfOrder = (
+  { metadata, spec }: { metadata: Pick<ObjectMeta, 'namespace'>; spec: VirtualServerSpec },
+  { prices, lists }: Pick<Scene, 'prices' | 'lists'>,
+): Expected => expectedPrice(modelOf(spec), prices, lists(metadata.namespace, spec.apiKeySecretRef.name));
 
 /** What the server of the object costs, or will. */
-export function costsOf(object: VirtualServer, scene: Pick<Scene, 'prices'>): Costs {
-  const place = placeOf(object, knownRecord(object));
-  return { name: object.metadata.name, price: place.price ?? priceOfModel(place, scene) };
+export function costsOf(object: VirtualServer, scene: Pick<Scene, 'prices' | 'lists'>): Costs {
+  const { name } = object.metadata;
+  const { price } = placeOf(object, knownRecord(object));
+  return { name, ...(price === undefined ? priceOfOrder(object, scene) : { price }) };
 }
 
 /** What the servers of the namespace cost, as far as that is known. */
-export function totalOf(
-  namespace: string,
-  scene: Pick<Scene, 'servers' | 'prices'>,
-): { price: number; unknown: number } {
+export function totalOf(namespace: string, scene: Pick<Scene, 'servers' | 'prices' | 'lists'>): Total {
   const holding = scene.servers.filter((object) => {
     const record = heldRecord(object);
     return object.metadata.namespace === namespace && record !== undefined && holdsSomething(record);
   });
-  const prices = holding.map((object) => costsOf(object, scene).price);
-  const known = prices.filter((price) => price !== undefined);
-  return { price: sumOf(known), unknown: prices.length - known.length };
+  const costs = holding.map((object) => costsOf(object, scene));
+  const known = costs.flatMap(({ price }) => (price === undefined ? [] : [price]));
+  const isEstimated = costs.some(({ estimated }) => estimated);
+  return { price: sumOf(known), unknown: costs.length - known.length, ...(isEstimated && { estimated: true }) };
 }
 
 function serverOf(object: VirtualServer): string {

@@ -9,7 +9,7 @@ import {
   changedFields,
   endingsOf,
   orderProblem,
-  priceOfModel,
+  priceOfOrder,
   type PlannedChange,
   type Scene,
 } from './plan-servers.ts';
@@ -153,13 +153,13 @@ export function outcomeOfSet(
   const { created, deleted, gone, updated, adopted, most, stop } = isRefused
     ? playRollout(after, scene.servers, scene.now, false)
     : hoped;
-  const price = priceOfModel(after.spec.template.spec, scene);
+  const price = priceOfOrder(manifestOf(after, 0), scene);
   const present = new Set(scene.servers.map(({ metadata }) => metadata.uid));
   const { cancelled, stays } = endingsOf(
     gone.filter(({ metadata }) => present.has(metadata.uid)),
     scene,
   );
-  const ordered = created.map((name) => ({ name, price }));
+  const ordered = created.map((name) => ({ name, ...price }));
   const details = [
     fields,
     isRefused ? problem.text : '',

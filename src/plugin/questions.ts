@@ -8,6 +8,7 @@ import { DEFAULT_DISK_TYPE, specSchema } from '../api/virtual-server.ts';
 import { modelKey, type Model, type PricedModel } from '../virtual-server/decision/price.ts';
 import { readPublicKey } from './public-key.ts';
 import { memoryText } from './catalogs.ts';
+import { expectedPrice } from './expected-price.ts';
 import { clean } from './terminal.ts';
 import { priceText } from './totals.ts';
 import { diskText, furtherTexts } from './requested.ts';
@@ -25,7 +26,7 @@ export function askForProduct(
   { products = [] }: ServerCatalogStatus,
   prices: readonly PricedModel[],
 ): Promise<string> {
-  const values = products.map(({ code, ram }) => {
+  const values = products.map(({ code, ram, price: listed }) => {
     const costs = prices
       .filter(({ product }) => product === code)
       .sort((a, b) => a.diskSize - b.diskSize)
@@ -33,9 +34,15 @@ export function askForProduct(
         ({ price, ...model }) =>
           `${priceText(price)} with disk ${[diskText(model), ...furtherTexts(model)].join(', ')}`,
       );
-    return [code, [memoryText(ram) ?? [], ...costs].flat().join(', ')] as const;
+    const inList = listed === undefined || costs.length > 0 ? [] : [`${priceText(listed)} without disk`];
+    return [code, [memoryText(ram) ?? [], ...inList, ...costs].flat().join(', ')] as const;
   });
-  const message = prices.length === 0 ? 'Product' : "Product (prices: of your running servers, in the provider's unit)";
+  const sources = [
+    ...(prices.length === 0 ? [] : ['of your running servers']),
+    ...(products.some(({ price }) => price !== undefined) ? ["by the provider's list"] : []),
+  ];
+  const message =
+    sources.length === 0 ? 'Product' : `Product (prices: ${sources.join(', or ')}, in the provider's unit)`;
   return askFor(message, values, (text) => problemOf(productSchema.safeParse(text)), io);
 }
 
@@ -47,16 +54,17 @@ export function askForImage(io: Io, { images = [] }: ServerCatalogStatus): Promi
 /** `prices`: of servers that exist. `asked`: what the order asks for besides. */
 export async function askForDiskSize(
   io: Io,
-  { diskSizes = [] }: ServerCatalogStatus,
+  lists: ServerCatalogStatus,
   prices: readonly PricedModel[],
   asked: Omit<Model, 'diskSize'>,
 ): Promise<number> {
+  const { diskSizes = [] } = lists;
   const { diskType = DEFAULT_DISK_TYPE } = asked;
   const sizes = diskSizes.find(({ type }) => type === diskType)?.sizes ?? [];
+  const known = new Map(prices.map((model) => [modelKey(model), model]));
   const costs = (diskSize: number): string => {
-    const wanted = modelKey({ ...asked, diskSize });
-    const price = prices.find((model) => modelKey(model) === wanted)?.price;
-    return price === undefined ? '' : priceText(price);
+    const { price, estimated } = expectedPrice({ ...asked, diskSize }, known, lists);
+    return price === undefined ? '' : `${estimated === true ? 'about ' : ''}${priceText(price)}`;
   };
   const values = sizes.map((size) => [String(size), costs(size)] as const);
   const problem = (text: string): string | undefined =>

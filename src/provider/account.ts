@@ -22,6 +22,7 @@ import { identifierKey, isSameIdentifier } from '../base/identifier.ts';
 import { isIdentifier, type Endpoint, type Endpoints } from './endpoints.ts';
 import { ProviderError, failureMessage, withheldError, type ProviderOperation } from './error.ts';
 import { failure, failureOf } from './failure.ts';
+import { NO_LIST, createPrices } from './prices.ts';
 import { sendNamedOrder } from './create-named.ts';
 import { openOrder } from './create-server.ts';
 import { wholeBody, type ProviderAnswer } from './transport.ts';
@@ -58,6 +59,7 @@ export function createAccount(key: ApiKey, deps: ProviderDeps, told?: OrdersTold
   // What all tenants of the key share waits in a separate line.
   const catalog = createLists(callerOf(name), endpoints, now);
   const zones = createZones(callerOf(name), endpoints, now);
+  const prices = createPrices(callerOf(name), endpoints, now);
   const listing = createListing(now, { orders, told });
   const listedServers = createServerList(callerOf(name), endpoints, listing, now);
   return {
@@ -76,6 +78,7 @@ export function createAccount(key: ApiKey, deps: ProviderDeps, told?: OrdersTold
         catalog,
         listedServers,
         zones,
+        prices,
         listing,
         createTimeoutMs,
         orders,
@@ -105,6 +108,7 @@ export interface SessionDeps {
   catalog: Session['catalog'];
   listedServers: Session['listedServers'];
   zones: Session['zones'];
+  prices: Session['prices'];
   listing: Listing;
   createTimeoutMs: number;
   orders: OrderWay;
@@ -113,7 +117,8 @@ export interface SessionDeps {
 }
 
 export function createSession(deps: SessionDeps): Session {
-  const { account, caller, endpoints, catalog, listedServers, zones, listing, createTimeoutMs, orders, now } = deps;
+  const { account, caller, endpoints, catalog, listedServers, zones, prices, listing, createTimeoutMs, orders, now } =
+    deps;
   const { redactor } = caller;
 
   const get = (operation: ProviderOperation, target: Endpoint, priority: Priority): Promise<ProviderAnswer> =>
@@ -148,6 +153,7 @@ export function createSession(deps: SessionDeps): Session {
     },
     catalog,
     zones,
+    prices,
     products: () => readProducts(caller, endpoints),
     servers: () => listing.read(() => readServers(caller, endpoints)),
     listedServers,
@@ -379,9 +385,6 @@ export function createListing(
     ordersGo: () => (orders === 'auto' ? (last ?? 'unknown') : orders),
   };
 }
-
-/** The statuses by which a provider says that it does not have a list that the specification does not show. */
-const NO_LIST = new Set([404, 405, 501]);
 
 async function readServers(caller: Caller, endpoints: Endpoints): Promise<ServerList> {
   const body = await readOptional(caller, 'listServers', endpoints.servers);

@@ -23,6 +23,7 @@ export class Endpoints {
   readonly images: Endpoint;
   readonly diskSizes: Endpoint;
   readonly zones: Endpoint;
+  readonly prices: Endpoint;
   readonly servers: Endpoint;
   readonly #origin: string;
   readonly #prefix: string;
@@ -39,6 +40,7 @@ export class Endpoints {
     this.images = this.#at('/vps/images');
     this.diskSizes = this.#at('/vps/disk-sizes');
     this.zones = this.#at('/vps/zones');
+    this.prices = this.#at('/vps/pricing');
     this.servers = this.#at(SERVERS);
   }
 

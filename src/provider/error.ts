@@ -7,6 +7,7 @@ export type ProviderOperation =
   | 'diskSizes'
   | 'zones'
   | 'listServers'
+  | 'prices'
   | 'createServer'
   | 'pollTask'
   | 'readServer'
@@ -19,6 +20,7 @@ const WORDS: Record<ProviderOperation, string> = {
   diskSizes: 'Reading the list of disk sizes',
   zones: 'Reading the list of zones',
   listServers: 'Reading the list of servers',
+  prices: 'Reading the list of prices',
   createServer: 'Ordering the server',
   pollTask: 'Checking progress',
   readServer: 'Reading the server',

@@ -29,6 +29,7 @@ function readOnly(session: Session): Session {
     ensureToken: () => session.ensureToken(),
     catalog: (maxAgeMs) => session.catalog(maxAgeMs),
     zones: (maxAgeMs) => session.zones(maxAgeMs),
+    prices: (maxAgeMs) => session.prices(maxAgeMs),
     products: () => session.products(),
     servers: () => session.servers(),
     listedServers: (maxAgeMs) => session.listedServers(maxAgeMs),

@@ -12,6 +12,8 @@ export interface Product {
   code: string;
   /** `specs.ram`, if the provider reports it; 1024 means 1 GB. */
   ram?: number | undefined;
+  /** The billing period, such as `on-demand`, if the provider reports it. */
+  period?: string | undefined;
 }
 export interface Image {
   name: string;
@@ -42,6 +44,28 @@ export interface Catalog {
   diskSizes: Record<string, number[]>;
   /** Left out for lists that were not read from the provider, such as those of a ServerCatalog. */
   shapes?: { products: ListShape; images: ListShape };
+}
+
+/**
+ * What the list of prices says, for one server and one billing period, in a unit that the list does not name. The public service
+ * means pence a month, says a client.
+ */
+export interface PriceList {
+  /** By product code. */
+  products: Readonly<Record<string, number>>;
+  /** By disk type: what each begun `extent` GB costs. */
+  disks: Readonly<Record<string, { price: number; extent: number }>>;
+  /** What an IPv4 address costs. */
+  ipv4?: number | undefined;
+}
+
+/**
+ * The answer to the last read of that list. `Unavailable`: the provider has none. `Forbidden`: the API key may not read it.
+ * `Unknown`: the read failed in another way. `prices` are then those of an earlier read, if there is one.
+ */
+export interface PricesRead {
+  state: 'Available' | 'Unavailable' | 'Forbidden' | 'Unknown';
+  prices?: PriceList | undefined;
 }
 
 /** The body of an order, with the provider's names of the fields. It is sent unchanged. */
@@ -175,6 +199,11 @@ export interface Session {
    * which is believed for some minutes. No order may depend on this call.
    */
   zones(maxAgeMs: number): Promise<Zone[] | undefined>;
+  /**
+   * The list of prices, from a shared read that is at most `maxAgeMs` old. Does not throw: nothing depends on this list, so no
+   * failure of it may hold up anything.
+   */
+  prices(maxAgeMs: number): Promise<PricesRead>;
   /** A fresh read of the products list, which proves that the key and the URL work. */
   products(): Promise<Product[]>;
   /**

@@ -4,7 +4,7 @@ import { isObject } from '../base/deep-equal.ts';
 import { parseExact } from '../base/exact-numbers.ts';
 import { ProviderError, failureMessage, type ProviderOperation } from './error.ts';
 import { identifierKey, isSameIdentifier } from '../base/identifier.ts';
-import type { Image, AccountServer, ListShape, Product, Server, Zone } from './types.ts';
+import type { Image, AccountServer, ListShape, PriceList, Product, Server, Zone } from './types.ts';
 
 const text = z.string().optional().catch(undefined);
 const count = z.int().min(0).optional().catch(undefined);
@@ -17,6 +17,7 @@ const texts = z
 const productSchema = z.object({
   code: z.string().min(1),
   specs: z.object({ ram: count }).optional().catch(undefined),
+  period: text,
 });
 const imageSchema = z.object({ name: z.string().min(1), description: text });
 const zoneSchema = z.object({ code: text, name: text, description: text, parents: texts });
@@ -62,10 +63,13 @@ const serverSchema = z.object({
 
 /** Drops malformed entries. Throws PROVIDER_PROTOCOL for anything but an array or an object with at least one product. */
 export function parseProducts(body: unknown): Product[] {
-  return nonEmpty(entries(body, 'products', 'code', productSchema), body, 'products').map(({ code, specs }) => ({
-    code,
-    ram: specs?.ram,
-  }));
+  return nonEmpty(entries(body, 'products', 'code', productSchema), body, 'products').map(
+    ({ code, specs, period }) => ({
+      code,
+      ram: specs?.ram,
+      ...(period !== undefined && { period }),
+    }),
+  );
 }
 
 /** Drops malformed entries. Throws PROVIDER_PROTOCOL for anything but an array or an object with at least one image. */
@@ -162,6 +166,35 @@ export function parseDiskSizes(body: unknown): Record<string, number[]> {
     throw new ProviderError('PROVIDER_PROTOCOL', failureMessage('diskSizes', 'the answer lists no disk sizes'));
   return Object.fromEntries(sizes) as Record<string, number[]>;
 }
+
+/** Larger than any price. */
+const PRICE_BOUND = 1e12;
+const isListed = (value: number | undefined): value is number =>
+  Number.isFinite(value) && (value ?? -1) >= 0 && (value ?? Infinity) < PRICE_BOUND;
+
+/** Drops malformed entries. Throws PROVIDER_PROTOCOL for anything but an object with the price of at least one product. */
+export function parsePrices(body: unknown): PriceList {
+  const { products, disk, ipv4 } = asObject(body, 'prices');
+  const listed = entriesOf(products).flatMap(([code, value]) => {
+    const amount = price.parse(value);
+    return code !== '' && isListed(amount) ? [[code, amount] as const] : [];
+  });
+  if (listed.length === 0)
+    throw new ProviderError('PROVIDER_PROTOCOL', failureMessage('prices', 'the answer has no price of a product'));
+  const disks = entriesOf(disk).flatMap(([type, value]) => {
+    const { price: each, extent: gigabytes } = isObject(value) ? value : {};
+    const [amount, extent] = [price.parse(each), price.parse(gigabytes)];
+    return isListed(amount) && isListed(extent) && extent > 0 ? [[type, { price: amount, extent }] as const] : [];
+  });
+  const address = price.parse(ipv4);
+  return {
+    products: Object.fromEntries(listed),
+    disks: Object.fromEntries(disks),
+    ...(isListed(address) && { ipv4: address }),
+  };
+}
+
+const entriesOf = (value: unknown): [string, unknown][] => (isObject(value) ? Object.entries(value) : []);
 
 /** Keeps the provider's spelling of the identifier. Throws PROVIDER_PROTOCOL unless it is the requested server. */
 export function parseServer(body: unknown, identifier: string): Server {

@@ -164,8 +164,8 @@ export class CatalogReconciler implements Reconciler<ServerCatalog> {
     const lists = await readCatalog(session, maxAgeMs);
     if (!lists.ok) return lists;
     const servers = await this.#serversOf(session, spec.listServers === true);
-    const zones = await zonesOf(session, maxAgeMs);
-    return ok({ catalog: lists.value, ...servers, zones, ordersGo: session.ordersGo() });
+    const [zones, prices] = await Promise.all([zonesOf(session, maxAgeMs), session.prices(maxAgeMs)]);
+    return ok({ catalog: lists.value, ...servers, zones, prices, ordersGo: session.ordersGo() });
   }
 
   /** The lists above are complete without this one, so no failure of it makes the catalog fail. */

@@ -30,10 +30,13 @@ type Entry = Pick<RequestEntry, 'processed' | 'fault' | 'task'>;
 
 const CATALOG: Route[] = ['/beta/vps/products', '/beta/vps/images', '/beta/vps/disk-sizes', '/beta/vps/zones'];
 const ZONES = '/beta/vps/zones';
+const PRICING = '/beta/vps/pricing';
 const SERVERS = '/beta/vps/servers';
 const SERVER = '/beta/vps/servers/{identifier}';
 const TASK = '/beta/queue/vps/{task}';
 const FAILURE = 'Something went wrong';
+/** What the list shows, as a part of what a server costs; undefined: there is no list. */
+const PRICE_FACTORS = { exact: 1, lower: 0.5, higher: 2, missing: undefined } as const;
 const OUT_OF_STOCK = 'No host has room for this product';
 
 export class SimulatedProvider {
@@ -117,7 +120,7 @@ export class SimulatedProvider {
     if (lie !== undefined) return this.#refuse(lie.status, route, lie.says);
     const suspension = this.#accounts.suspension(account);
     if (suspension?.how === 'calls') return this.#refuse(suspension.status, route);
-    const isList = request.method === 'GET' && (route === SERVERS || CATALOG.includes(route));
+    const isList = request.method === 'GET' && [...CATALOG, PRICING, SERVERS].includes(route);
     if (suspension?.how === 'empty' && !isList)
       return request.method === 'POST' ? this.#refuse(404, route) : this.#deny(route, request.method);
     const restriction = this.#accounts.restriction(identity);
@@ -152,6 +155,7 @@ export class SimulatedProvider {
   /** The answer to a key that lacks the right; undefined if the key may make this call. */
   #restricted(restriction: Restriction, method: string, route: Provisioning): WireResponse | undefined {
     if (restriction !== 'all' && CATALOG.includes(route)) return undefined;
+    if (route === PRICING && this.#api.prices === undefined) return undefined;
     const isMissing = !this.#api.named && route === (method === 'GET' ? SERVERS : SERVER) && method !== 'DELETE';
     if (isMissing || (route === ZONES && !this.#hasZones)) return undefined;
     const isHidden = restriction === 'hidden' && method !== 'POST' && route !== SERVERS;
@@ -169,6 +173,8 @@ export class SimulatedProvider {
         return this.#listDiskSizes(account);
       case '/beta/vps/zones':
         return this.#listZones(account);
+      case '/beta/vps/pricing':
+        return this.#listPrices();
       case '/beta/vps/servers':
         return method === 'GET' ? this.#listServers(account) : this.#create(account, request, entry);
       case '/beta/queue/vps/{task}':
@@ -198,6 +204,13 @@ export class SimulatedProvider {
 
   get #hasZones(): boolean {
     return this.#api.zones !== undefined && this.#settings.variants.listsZones;
+  }
+
+  #listPrices(): WireResponse {
+    const { products, variants } = this.#settings;
+    const factor = PRICE_FACTORS[variants.priceList];
+    const prices = factor === undefined ? undefined : this.#api.prices?.(products, factor);
+    return prices === undefined ? this.#missing() : json(200, prices);
   }
 
   #listServers(account: string): WireResponse {

@@ -28,6 +28,7 @@ export const CHOICES = {
   missingCall: [404, 405, 501],
   furtherFields: ['taken', 'ignored', 'refused'],
   names: ['kept', 'cut', 'dropped'],
+  priceList: ['exact', 'lower', 'higher', 'missing'],
 } as const;
 
 /** A timer cannot wait for longer. */
@@ -111,6 +112,12 @@ export const variantsSchema = z.strictObject({
     .enum(CHOICES.names)
     .exactOptional()
     .describe('what becomes of the name in an order; cut: the server shows its first 12 characters'),
+  priceList: z
+    .enum(CHOICES.priceList)
+    .exactOptional()
+    .describe(
+      'what the list of prices shows, which only the public API has: what servers cost, half of that, or twice that; missing: there is no list',
+    ),
 });
 
 export type VariantOptions = z.infer<typeof variantsSchema>;
@@ -135,6 +142,7 @@ const SIMPLE = {
   pausedMs: 0,
   names: 'kept',
   missingCall: 404,
+  priceList: 'exact',
 } as const satisfies VariantOptions;
 
 export const DEFAULT_VARIANTS: Record<ApiName, Variants> = {

@@ -40,6 +40,7 @@ export const ROUTES = [
   '/beta/vps/images',
   '/beta/vps/disk-sizes',
   '/beta/vps/zones',
+  '/beta/vps/pricing',
   '/beta/vps/servers',
   '/beta/vps/servers/{identifier}',
   '/beta/queue/vps/{task}',
@@ -56,8 +57,8 @@ const SERVER = '/beta/vps/servers/';
 const TASK = '/beta/queue/vps/';
 
 /**
- * Undefined if neither the documentation nor the list of servers, the list of zones and the order for an identifier, which
- * clients may try, have this call.
+ * Undefined if neither the documentation nor what clients may try has this call: the list of servers, the order for an identifier,
+ * and the lists of zones and prices.
  */
 export function matchRoute(
   method: string,
@@ -73,6 +74,7 @@ export function matchRoute(
     case '/beta/vps/images':
     case '/beta/vps/disk-sizes':
     case '/beta/vps/zones':
+    case '/beta/vps/pricing':
       return method === 'GET' ? { route: rest, param: '' } : undefined;
     case '/beta/vps/servers':
       return method === 'POST' || method === 'GET' ? { route: rest, param: '' } : undefined;

@@ -39,6 +39,7 @@ async function search(): Promise<void> {
     lives: 0,
     creates: 0,
     priced: 0,
+    listed: 0,
     hourly: 0,
     refused: 0,
     named: 0,
@@ -64,6 +65,7 @@ async function search(): Promise<void> {
       'lives',
       'creates',
       'priced',
+      'listed',
       'hourly',
       'refused',
       'named',
@@ -85,11 +87,11 @@ async function search(): Promise<void> {
     say(`  replay: npm run test:lives -- --replay ${seed}`);
   }
   const minutes = (performance.now() - startedAt) / 60_000;
-  const { lives, creates, priced, hourly, refused, crashes, events, runs, failed } = total;
+  const { lives, creates, priced, listed, hourly, refused, crashes, events, runs, failed } = total;
   const share = ((100 * lives) / WHOLE).toFixed(1);
   say(`ran ${lives} lives (${share} % of ${WHOLE}), seed ${first}, ${Math.round(lives / minutes)} lives a minute`);
   say(
-    `${creates} servers, ${priced} of them ordered within a limit in money, ${hourly} after orders of an earlier process within the hour, ${refused} refused writes judged, ${crashes} crashes, ${events} events in ${runs} runs, ${failed} of them with violations`,
+    `${creates} servers, ${priced} of them ordered within a limit in money (${listed} by the list of prices), ${hourly} after orders of an earlier process within the hour, ${refused} refused writes judged, ${crashes} crashes, ${events} events in ${runs} runs, ${failed} of them with violations`,
   );
   const { named, repeated, held, tooLate, requests, repeats } = total;
   say(

@@ -2,7 +2,8 @@
  * Judges each order by the limit in money: no order may pass it, counted by the prices that its process knew. What a process
  * knew is computed here, independently of the product: from its cache at the moment of the decision, and from the orders that
  * it had sent. No order may be sent while the namespace has a server of unknown price, or one whose price the provider no
- * longer states. If the process may have seen several versions, the one that permits the order counts.
+ * longer states. The first server of a model counts with the lowest price that the process has lately read in the provider's list
+ * of prices. If the process may have seen several versions, the one that permits the order counts.
  */
 import { mirrorIn, type ServerRecord } from '../../src/api/record.ts';
 import { isLetGo } from '../../src/api/server-state.ts';
@@ -17,7 +18,25 @@ import type { Orders } from './orders.ts';
 /** After a restore of etcd, it takes this long until every process knows the objects again (ms). */
 const RESTORED_MS = 20 * 60_000;
 
+/** A process may use a list for ten minutes, and then has to wait for its turn, a token and the API server (ms). */
+const LISTED_MS = 20 * 60_000;
+
 type Prices = ReadonlyMap<string, number>;
+
+/** The body of the list of prices. */
+interface PriceList {
+  products: Record<string, number>;
+  disk: Record<string, { price: number; extent: number }>;
+  ipv4: number;
+}
+
+/** What a process has got of the list of prices. */
+interface Reading {
+  process: object;
+  at: number;
+  /** Undefined if it got something else. */
+  list: PriceList | undefined;
+}
 
 interface Decision {
   uid: string;
@@ -37,25 +56,51 @@ interface Case {
   before: { decision: Decision; price: number }[];
   /** Names of objects whose servers may cost anything. */
   unknown: string[];
+  /** The list of prices could have told what the first server of its model costs, and the process did not ask for it. */
+  isUnasked: boolean;
 }
 
 export class PriceWatch {
   /** Number of orders that were judged with a known price. */
   judged = 0;
+  /** Number of orders that were judged by the list of prices. */
+  judgedByList = 0;
   readonly #api: ApiServer;
   readonly #now: () => number;
   readonly #limits: PriceLimits;
   readonly #decisions: Decision[] = [];
   readonly #cases: Case[] = [];
+  readonly #readings: Reading[] = [];
+  readonly #hasList: boolean;
 
-  constructor({ api, orders, now }: { api: ApiServer; orders: Orders; now: () => number }, limits: PriceLimits) {
+  constructor(
+    { api, orders, now, hasList }: { api: ApiServer; orders: Orders; now: () => number; hasList: boolean },
+    limits: PriceLimits,
+  ) {
     this.#api = api;
+    this.#hasList = hasList;
     this.#now = now;
     this.#limits = limits;
     orders.listeners.add((_serial, uid) => {
       const last = this.#decisions.findLast((decision) => decision.uid === uid);
       if (last !== undefined) last.isSent = true;
     });
+  }
+
+  /** The process has read this of the list of prices, or could not ask for it. */
+  listed(process: object, answer: { status: number; body: unknown } | undefined): void {
+    const isList = answer?.status === 200 && typeof answer.body === 'string';
+    const list = isList ? (JSON.parse(answer.body as string) as PriceList) : undefined;
+    this.#readings.push({ process, at: this.#now(), list });
+  }
+
+  /** What the process has read lately: the lowest price of such a server. `isUnasked`: it has not asked. */
+  #listedFor(object: VirtualServer, process: object): { listed: number | undefined; isUnasked: boolean } {
+    const since = this.#now() - LISTED_MS;
+    const lately = this.#readings.filter((one) => one.process === process && one.at >= since);
+    const costs = lately.map(({ list }) => listedPrice(object, list));
+    const isWhole = costs.length > 0 && costs.every((cost) => cost !== undefined);
+    return { listed: isWhole ? Math.min(...costs) : undefined, isUnasked: this.#hasList && lately.length === 0 };
   }
 
   /** The process is about to claim an order for the object; `cached`: what it sees of the API server. */
@@ -93,7 +138,9 @@ export class PriceWatch {
       const price = claimed === -1 ? prices.get(modelOf(since[0]?.object)) : leastOf(since, prices);
       return price === undefined || price === 0 ? [] : [{ decision: other, price }];
     });
-    const price = prices.get(modelOf(object));
+    const isFirst = ever.get(modelOf(object)) === undefined;
+    const { listed, isUnasked } = this.#listedFor(object, process);
+    const price = prices.get(modelOf(object)) ?? (isFirst ? listed : undefined);
     const sum = [...sums.values()].reduce((total, one) => total + one, 0);
     this.#cases.push({
       decision,
@@ -103,12 +150,16 @@ export class PriceWatch {
       price,
       before,
       unknown: unknown.flatMap(([one]) => (one === undefined ? [] : [keyOf(one.object)])),
+      isUnasked: isFirst && isUnasked,
     });
+    if (isFirst && listed !== undefined) this.judgedByList += 1;
     if (price !== undefined) this.judged += 1;
   }
 
   get violations(): string[] {
-    return this.#cases.flatMap(({ decision, name, limit, sum, price, before, unknown }) => {
+    return this.#cases.flatMap(({ decision, name, limit, sum, price, before, unknown, isUnasked }) => {
+      if (decision.isSent && limit > 0 && isUnasked)
+        return [`${name} is ordered as the first of its model, and its process has not read the list of prices`];
       if (decision.isSent && limit > 0 && unknown.length > 0)
         return [
           `${name} is ordered within a limit, although the price of the server of ${unknown.join(', ')} is unknown`,
@@ -139,7 +190,8 @@ export class PriceWatch {
     if (reason !== 'PriceLimit')
       return limit > 0 && others.some((other) => isUnknown(other, prices) || hasUnknownOrphan(other, prices));
     const sum = others.reduce((total, one) => total + leastOf([one], prices), 0);
-    const price = prices.get(modelOf({ metadata, ...object }));
+    const lastList = this.#readings.findLast(({ list }) => list !== undefined)?.list;
+    const price = prices.get(modelOf({ metadata, ...object })) ?? listedPrice(object, lastList);
     return limit > 0 && (price === undefined ? sum >= limit : sum + price > limit);
   }
 
@@ -157,6 +209,14 @@ function versionsSince(cached: VirtualServer | undefined, all: readonly ServerCh
 function modelOf(object: VirtualServer | undefined): string {
   const { product, diskSize, diskType = 'ssd', ipv4 = false, advanced } = object?.spec ?? {};
   return `${product} ${diskSize} ${diskType} ${ipv4} ${extrasOf(advanced)}`;
+}
+
+/** Product, disk in units of so many GB, and address; undefined if the list does not have the product. */
+function listedPrice({ spec }: Pick<VirtualServer, 'spec'>, list: PriceList | undefined): number | undefined {
+  const { product, diskSize, diskType = 'ssd', ipv4 = false } = spec;
+  const [ofProduct, ofDisk] = [list?.products[product], list?.disk[diskType]];
+  if (list === undefined || ofProduct === undefined || ofDisk === undefined) return undefined;
+  return ofProduct + ofDisk.price * Math.ceil(diskSize / (1024 * ofDisk.extent)) + (ipv4 ? list.ipv4 : 0);
 }
 
 /** What the server of an object is, as far as the object shows it. An address may be assigned late. */

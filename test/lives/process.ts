@@ -125,10 +125,10 @@ export function drawSetting(random: Random): Setting {
   };
 }
 
-/** Room for about two to eight servers of the middle product. `unit`: how much of the unit of prices the number 1 is. */
-export function drawPriceLimits(random: Random, unit: number): PriceLimits {
-  const usual = unit * random.pick([15, 25, 40, 60]);
-  return { usual, namespaces: random.chance(0.3) ? { b: unit * random.pick([0, 20, 80]) } : {} };
+/** Room for about two to eight servers of the middle product. */
+export function drawPriceLimits(random: Random): PriceLimits {
+  const usual = random.pick([15, 25, 40, 60]);
+  return { usual, namespaces: random.chance(0.3) ? { b: random.pick([0, 20, 80]) } : {} };
 }
 
 export class SimProcess {
@@ -236,6 +236,7 @@ export class SimProcess {
         orders,
         owner,
         onExchange: parts.onExchange,
+        onPrices: (answer) => parts.prices?.listed(this, answer),
         onLost: parts.onFault,
       }),
     });

@@ -78,6 +78,12 @@ export function withFurtherFields(world: WorldApi, random: Random): WorldApi {
   return { ...world, variants: { ...world.variants, furtherFields, names, listsZones } };
 }
 
+/** What the list of prices shows, if there is one. */
+export function withPriceList(world: WorldApi, random: Random): WorldApi {
+  const priceList = random.pick(['exact', 'exact', 'lower', 'higher', 'missing'] as const);
+  return { ...world, variants: { ...world.variants, priceList } };
+}
+
 /** Whether an operator can find out from the list of servers that a failed order created none. */
 export const hasList = ({ api }: WorldApi): boolean => api === 'public';
 

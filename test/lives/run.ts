@@ -49,6 +49,7 @@ import {
   hasZones,
   isChoice,
   withFurtherFields,
+  withPriceList,
   withOrders,
   type WorldApi,
 } from './provider-api.ts';
@@ -72,6 +73,8 @@ export interface RunResult {
   members: SetWatch['done'] | undefined;
   /** Orders that were judged by a limit in money and a known price. */
   priced: number;
+  /** Those of them whose price only the list of prices told. */
+  listed: number;
   /** Orders that were judged by the orders of earlier processes in the last hour. */
   hourly: number;
   /** Writes that were refused again, to objects that were judged by what they say. */
@@ -136,6 +139,7 @@ const CANCEL_SEED = 0xca4ce;
 const SETS_SEED = 0x5e75;
 const KEYS_SEED = 0x6e15;
 const PRICES_SEED = 0x9c1ce;
+const PRICE_LIST_SEED = 0x115ed;
 const HASTY_SEED = 0x4a57e;
 /** Share of the worlds, 0 to 1, in which the API server refuses writes of metadata at times. */
 const WITH_REFUSALS = 0.3;
@@ -235,9 +239,10 @@ class SimWorld {
     const isLimited = priceRandom.chance(WITH_PRICE_LIMIT);
     this.#apiRandom = new Random(seed ^ API_SEED);
     const named = new Random(seed ^ NAMED_SEED);
-    this.#worldApi = withFurtherFields(withOrders(drawApi(this.#apiRandom), named), new Random(seed ^ FIELDS_SEED));
+    const ordering = withFurtherFields(withOrders(drawApi(this.#apiRandom), named), new Random(seed ^ FIELDS_SEED));
+    this.#worldApi = withPriceList(ordering, new Random(seed ^ PRICE_LIST_SEED));
     const { api } = this.#worldApi;
-    if (isLimited) this.#setting.flags.maxPricePerNamespace = drawPriceLimits(priceRandom, api === 'public' ? 100 : 1);
+    if (isLimited) this.#setting.flags.maxPricePerNamespace = drawPriceLimits(priceRandom);
     const scheduler = this.#scheduler;
     const orderErrors = this.#isWorse ? { share: drawOrderErrors(named), random: named } : undefined;
     this.#network = {
@@ -335,7 +340,8 @@ class SimWorld {
     const replaced = { api: this.#api, random: versions, now: () => scheduler.now, tell, replaceAll };
     this.#formats = versions.chance(WITH_VERSIONS) ? new Formats(replaced) : undefined;
     const { maxPricePerNamespace, maxCreatesPerHour } = this.#setting.flags;
-    const parts = { api: this.#api, orders: this.#orders, now: () => scheduler.now };
+    const hasPrices = api === 'public' && this.#worldApi.variants.priceList !== 'missing';
+    const parts = { api: this.#api, orders: this.#orders, now: () => scheduler.now, hasList: hasPrices };
     this.#prices = maxPricePerNamespace.usual === 0 ? undefined : new PriceWatch(parts, maxPricePerNamespace);
     this.#creates = maxCreatesPerHour === 0 ? undefined : new CreateWatch(parts, maxCreatesPerHour);
     this.#flagged = this.#random.pick([1, 1, 1, 0.5, 0]);
@@ -477,6 +483,7 @@ class SimWorld {
       lives: this.#people.lives + (this.#sets?.watch.done.created ?? 0),
       members: this.#sets?.watch.done,
       priced: this.#prices?.judged ?? 0,
+      listed: this.#prices?.judgedByList ?? 0,
       hourly: this.#creates?.judged ?? 0,
       refused: this.#refusals?.judged ?? 0,
       named: this.#named.accepted,

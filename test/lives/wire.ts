@@ -17,6 +17,8 @@ export interface WireParts {
   owner: object;
   /** Called with each exchange when it is sent. */
   onExchange: (exchange: Exchange) => void;
+  /** Called with what the process has read of the list of prices; undefined if it got no whole answer. */
+  onPrices: (answer: ProviderAnswer | undefined) => void;
   /** Called with each order that the process does not follow although it has read that the order was accepted. */
   onLost: (what: string) => void;
 }
@@ -32,8 +34,21 @@ export class SimWire implements Wire {
     this.#owner = parts.owner;
   }
 
-  send(exchange: Exchange): Promise<ProviderAnswer> {
-    return this.within(exchange.timeoutMs ?? TIMEOUT_MS, (signal) => this.#exchange(exchange, signal));
+  async send(exchange: Exchange): Promise<ProviderAnswer> {
+    const told = (answer?: ProviderAnswer): void => {
+      const { operation } = exchange;
+      // Without a token, the list is not even asked for.
+      if (operation === 'prices' || (operation === 'login' && answer?.status !== 200)) this.#parts.onPrices(answer);
+    };
+    try {
+      const within = exchange.timeoutMs ?? TIMEOUT_MS;
+      const answer = await this.within(within, (signal) => this.#exchange(exchange, signal));
+      told(answer);
+      return answer;
+    } catch (error) {
+      told();
+      throw error;
+    }
   }
 
   sendAlone(exchange: Exchange): Promise<ProviderAnswer> {

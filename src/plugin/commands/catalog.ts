@@ -7,13 +7,13 @@ import { CommandError, EXIT } from '../failure.ts';
 import { duration } from '../progress.ts';
 import { NOT_REPORTED } from '../readiness.ts';
 import { columns, data } from '../table.ts';
-import { plural } from '../totals.ts';
+import { plural, priceText } from '../totals.ts';
 import { clean } from '../terminal.ts';
 
 export async function showCatalog(context: Context, secret: string | undefined): Promise<void> {
   const { cluster, format, terminal } = context;
   const catalog = await requireCatalog(cluster, secret);
-  const { products = [], images = [], diskSizes = [], zones = [] } = catalog.status ?? {};
+  const { products = [], images = [], diskSizes = [], zones = [], prices } = catalog.status ?? {};
   const isEmpty = products.length + images.length + diskSizes.length === 0;
   if (isEmpty && readyOf(catalog)?.status !== 'True') throw unread(catalog, cluster.where);
   if (format !== 'table') return void terminal.out.write(data(catalog.status ?? {}, format));
@@ -22,8 +22,12 @@ export async function showCatalog(context: Context, secret: string | undefined):
     [
       strong('Products'),
       ...columns(
-        ['CODE', 'RAM'],
-        products.map(({ code, ram }) => [code, String(ram ?? '')]),
+        ['CODE', 'RAM', ...(prices ? ['PRICE', 'PERIOD'] : [])],
+        products.map(({ code, ram, price, period = '' }) => [
+          code,
+          String(ram ?? ''),
+          ...(prices ? [price === undefined ? '' : priceText(price), period] : []),
+        ]),
       ),
     ],
     [
@@ -51,12 +55,22 @@ export async function showCatalog(context: Context, secret: string | undefined):
             ),
           ],
         ]),
+    ...(prices === undefined
+      ? []
+      : [[strong('Prices besides the product'), ...columns(['OF', 'PRICE'], extras(prices))]]),
   ];
   print(
     context,
     sections.flatMap((lines, index) => (index === 0 ? lines : ['', ...lines])),
   );
   tell(context, remarks(catalog, context.now()));
+}
+
+function extras({ disks, ipv4 }: NonNullable<NonNullable<ServerCatalog['status']>['prices']>): string[][] {
+  return [
+    ...disks.map(({ type, price, extent }) => [`each ${extent} GB of ${type}`, priceText(price)]),
+    ...(ipv4 === undefined ? [] : [['an IPv4 address', priceText(ipv4)]]),
+  ];
 }
 
 /** The operator has never read the lists: the condition has the cause. */
@@ -80,10 +94,11 @@ function state(catalog: ServerCatalog): string {
 
 /** What the user should know before trusting the lists. */
 function remarks(catalog: ServerCatalog, now: number): string[] {
-  const { products = [], images = [], counts, observedAt } = catalog.status ?? {};
+  const { products = [], images = [], counts, observedAt, prices } = catalog.status ?? {};
   const cut = counts !== undefined && (counts.products > products.length || counts.images > images.length);
   return [
     "RAM and disk sizes in the provider's units",
+    ...(prices === undefined ? [] : ["prices by the provider's list of prices, in its unit"]),
     ...(observedAt === undefined ? [] : [`unchanged for ${duration(now - Date.parse(observedAt))}`]),
     ...(cut
       ? [`shortened: the provider lists ${plural(counts.products, 'product')} and ${plural(counts.images, 'image')}`]

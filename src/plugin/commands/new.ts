@@ -12,17 +12,19 @@ import {
   SET_SINGULAR,
 } from '../../api/names.ts';
 import type { VirtualServerSpec } from '../../api/virtual-server.ts';
-import { pricesIn } from '../../virtual-server/decision/price.ts';
+import { modelOf, pricesIn } from '../../virtual-server/decision/price.ts';
 import { SET_NAME, setSpecSchema } from '../../api/virtual-server-set.ts';
 import type { ServerCatalog } from '../../api/server-catalog.ts';
 import { findCatalog, requireOffered } from '../catalogs.ts';
 import { requireName } from '../cluster.ts';
-import { print, type Context } from '../context.ts';
+import { print, tell, type Context } from '../context.ts';
+import { ESTIMATE, expectedPrice } from '../expected-price.ts';
 import { CommandError, EXIT } from '../failure.ts';
 import { askForDiskSize, askForImage, askForKey, askForProduct } from '../questions.ts';
 import { SET_FLAGS, setFlagIn, setSpecFrom, type SetFlags } from '../set-flags.ts';
 import { checkSpec, specFrom, type SpecFlags } from '../spec-flags.ts';
 import { data } from '../table.ts';
+import { priceText } from '../totals.ts';
 import { isInteractive, type Terminal } from '../terminal.ts';
 
 export type NewOptions = SpecFlags &
@@ -42,15 +44,18 @@ const EXAMPLE = { product: 'product', image: 'image', diskSize: 1, sshKeys: ['ss
 
 /** Writes YAML, or JSON with `-o json`, to standard output. Throws CommandError that names the flag or the field. */
 export async function writeManifest(context: Context, name: string, options: NewOptions): Promise<void> {
-  const manifest = await manifestOf(context, name, options);
+  const { manifest, price } = await manifestOf(context, name, options);
+  tell(context, price);
   context.terminal.out.write(data(manifest, context.format === 'json' ? 'json' : 'yaml'));
 }
 
 /** Creates the object. Throws CommandError if there is one of this name. */
 export async function applyManifest(context: Context, name: string, options: NewOptions): Promise<void> {
   const { cluster } = context;
-  const { apiVersion, ...manifest } = await manifestOf(context, name, options);
+  const { manifest: whole, price } = await manifestOf(context, name, options);
+  const { apiVersion, ...manifest } = whole;
   await cluster.createObject(apiVersion, options.set ? SET_PLURAL : SERVER_PLURAL, manifest);
+  tell(context, price);
   // As kubectl says it.
   print(context, [
     `${options.set ? SET_SINGULAR : SERVER_SINGULAR}.${GROUP}/${name} created`,
@@ -75,7 +80,29 @@ async function manifestOf(context: Context, name: string, options: NewOptions) {
   const adopts: Record<string, string> = adopt === undefined ? {} : { [ADOPT_ANNOTATION]: adopt };
   const described = metadataOf(options.label, { ...options.annotation, ...adopts });
   const metadata = { name, namespace: context.cluster.namespace, ...(!set && described) };
-  return { apiVersion: API_VERSION, kind: set ? SET_KIND : SERVER_KIND, metadata, spec: whole(spec, options) };
+  const manifest = {
+    apiVersion: API_VERSION,
+    kind: set ? SET_KIND : SERVER_KIND,
+    metadata,
+    spec: whole(spec, options),
+  };
+  return { manifest, price: adopt === undefined ? await priceOf(context, spec, catalog, set) : [] };
+}
+
+/** What an order of this spec would cost, where the catalog shows prices. */
+async function priceOf(
+  { cluster }: Context,
+  spec: Spec,
+  catalog: ServerCatalog | undefined,
+  isSet: boolean,
+): Promise<string[]> {
+  if (catalog?.status?.prices === undefined) return [];
+  const servers = await cluster.list(false).catch(() => []);
+  const { price, estimated } = expectedPrice(modelOf(spec as VirtualServerSpec), pricesIn(servers), catalog.status);
+  if (price === undefined) return [];
+  const text =
+    estimated === true ? `about ${priceText(price)}, ${ESTIMATE}` : `${priceText(price)}, as a server like it`;
+  return [`price${isSet ? ' of each server' : ''}: ${text} (in the provider's unit)`];
 }
 
 function metadataOf(labels: NewOptions['label'], annotations: NewOptions['annotation']): object {

@@ -15,6 +15,7 @@ import { VIRTUAL_SERVER_SETS } from '../../virtual-server-set/resource.ts';
 import { readObjects, type Loose } from '../backups.ts';
 import type { Applied, ClusterView, Tried } from '../cluster.ts';
 import type { Context } from '../context.ts';
+import { ESTIMATE } from '../expected-price.ts';
 import { CommandError, EXIT } from '../failure.ts';
 import { wasApplied } from '../merge-patch.ts';
 import { described, lacksNamespace } from '../plan-manifests.ts';
@@ -117,7 +118,9 @@ export async function showPlan(context: Context, options: PlanOptions): Promise<
   const unchecked = [...missing].map(
     (namespace) => `namespace ${namespace} does not exist yet, so the API server has not checked its objects`,
   );
-  const notes = [...around.notes, ...unchecked, ...note, ...limitNotes(changes, scene), ...ignored];
+  const isEstimated = [...prices.values()].some(({ before, after }) => before.estimated ?? after.estimated);
+  const about = isEstimated ? [`about: ${ESTIMATE}`] : [];
+  const notes = [...around.notes, ...unchecked, ...note, ...about, ...limitNotes(changes, scene), ...ignored];
   const report: PlanReport = { changes, prices, notes };
   terminal.out.write(render(report, output, terminal.paint));
   const refused = changes.filter(({ verb }) => verb === 'refuse').length;

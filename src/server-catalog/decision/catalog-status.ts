@@ -13,14 +13,15 @@ import {
   type ServerCatalogStatus,
   type ServerList,
 } from '../../api/server-catalog.ts';
+import { priceListIn } from '../../api/price-list.ts';
 import { serversOf, type ServersRead } from './listed-servers.ts';
-import type { Catalog, OrdersGo, Zone } from '../../provider/types.ts';
+import type { Catalog, OrdersGo, PriceList, PricesRead, Zone } from '../../provider/types.ts';
 import { cut } from '../../base/text.ts';
 import type { Result } from '../../base/result.ts';
 
 type CatalogLists = {
   [K in 'products' | 'images' | 'diskSizes' | 'counts']: NonNullable<ServerCatalogStatus[K]>;
-} & Pick<ServerCatalogStatus, 'zones'>;
+} & Pick<ServerCatalogStatus, 'zones' | 'prices'>;
 
 /** What a read has found, or why it found nothing. */
 export type Reading = Result<Read, Missing>;
@@ -31,6 +32,7 @@ interface Read {
   /** `none`: the provider does not list them. Undefined: the list could not be read. */
   zones?: readonly Zone[] | 'none' | undefined;
   ordersGo: OrdersGo;
+  prices?: PricesRead | undefined;
   /** With spec.listServers, if the list could be read. */
   servers?: ServersRead | undefined;
 }
@@ -43,16 +45,23 @@ export function catalogStatus(object: ServerCatalog, reading: Reading, now: numb
   const request = requestOf(object) ?? present.lastHandledReconcileAt;
   const handled = request === undefined ? {} : { lastHandledReconcileAt: request };
   if (reading.ok) {
-    const { catalog, serverList, servers, zones, ordersGo } = reading.value;
+    const { catalog, serverList, servers, zones, ordersGo, prices: listed } = reading.value;
     const { shapes } = catalog;
-    const lists = withZones(listsOf(catalog), zones, present.observedGeneration === generation ? present : {});
+    const last = present.observedGeneration === generation ? present : {};
+    const isLost = listed?.state === 'Unknown' && listed.prices === undefined;
+    const lists = withZones(listsOf(catalog, isLost ? priceListIn(last) : listed?.prices), zones, last);
     const same = present.observedAt !== undefined && textOf(present) === textOf(lists);
     return {
       ...lists,
       ...(shapes && {
         provider: {
           ...{ productList: shapes.products, imageList: shapes.images },
-          ...{ serverList, zoneList: zoneList(zones), orders: ORDERS[ordersGo] },
+          ...{
+            serverList,
+            zoneList: zoneList(zones),
+            ...(listed && { priceList: listed.state }),
+            orders: ORDERS[ordersGo],
+          },
         },
       }),
       ...serversIn(object, serverList, servers, now),
@@ -147,9 +156,17 @@ function requestOf({ metadata }: ServerCatalog): string | undefined {
 }
 
 /** Equal for equal lists; the API server returns fields in a different order. */
-function textOf({ products = [], images = [], diskSizes = [], zones = [], counts }: ServerCatalogStatus): string {
+function textOf({
+  products = [],
+  images = [],
+  diskSizes = [],
+  zones = [],
+  counts,
+  prices,
+}: ServerCatalogStatus): string {
   return JSON.stringify([
-    products.map(({ code, ram }) => [code, ram]),
+    products.map(({ code, ram, period, price }) => [code, ram, period, price]),
+    [prices?.ipv4, prices?.disks.map(({ type, price, extent }) => [type, price, extent])],
     images.map(({ name, description }) => [name, description]),
     diskSizes.map(({ type, sizes }) => [type, sizes]),
     zones.map(({ code, description }) => [code, description]),
@@ -157,13 +174,14 @@ function textOf({ products = [], images = [], diskSizes = [], zones = [], counts
   ]);
 }
 
-function listsIn({ products, images, diskSizes, zones, counts }: ServerCatalogStatus): Partial<CatalogLists> {
+function listsIn({ products, images, diskSizes, zones, counts, prices }: ServerCatalogStatus): Partial<CatalogLists> {
   return {
     ...(products && { products }),
     ...(images && { images }),
     ...(diskSizes && { diskSizes }),
     ...(zones && { zones }),
     ...(counts && { counts }),
+    ...(prices && { prices }),
   };
 }
 
@@ -171,10 +189,18 @@ function listsIn({ products, images, diskSizes, zones, counts }: ServerCatalogSt
  * Sorts the lists, so that a provider that reorders them changes nothing, and so that the same entries are kept when
  * there are too many. Leaves out entries that cannot be stored unchanged, since they could not be ordered either.
  */
-function listsOf(catalog: Catalog): CatalogLists {
+function listsOf(catalog: Catalog, prices: PriceList | undefined): CatalogLists {
   const products = catalog.products
     .filter(({ code }) => isName(code))
-    .map(({ code, ram }) => ({ code, ...(ram !== undefined && { ram }) }))
+    .map(({ code, ram, period }) => {
+      const price = prices && Object.hasOwn(prices.products, code) ? prices.products[code] : undefined;
+      return {
+        code,
+        ...(ram !== undefined && { ram }),
+        ...(period !== undefined && isName(period) && { period }),
+        ...(price !== undefined && { price }),
+      };
+    })
     .sort((a, b) => (a.ram ?? 0) - (b.ram ?? 0) || byText(a.code, b.code));
   const images = catalog.images
     .filter(({ name }) => isName(name))
@@ -194,6 +220,7 @@ function listsOf(catalog: Catalog): CatalogLists {
       .slice(0, MAX_DISK_TYPES)
       .map(({ type, sizes }) => ({ type, sizes: sizes.slice(0, MAX_ENTRIES) })),
     counts: { products: products.length, images: images.length, diskSizes: sizesIn(diskSizes) },
+    ...(prices && { prices: shownPrices(prices) }),
   };
 }
 
@@ -223,6 +250,15 @@ function zonesOf(read: readonly Zone[]): { zones: NonNullable<CatalogLists['zone
 function zoneList(read: Read['zones']): 'Available' | 'Unavailable' | 'Unknown' {
   if (read === undefined) return 'Unknown';
   return read === 'none' ? 'Unavailable' : 'Available';
+}
+
+function shownPrices({ disks, ipv4 }: PriceList): NonNullable<ServerCatalogStatus['prices']> {
+  const shown = Object.entries(disks)
+    .filter(([type]) => isName(type, CATALOG_BOUNDS.diskType))
+    .map(([type, { price, extent }]) => ({ type, price, extent }))
+    .sort((a, b) => byText(a.type, b.type))
+    .slice(0, MAX_DISK_TYPES);
+  return { ...(ipv4 !== undefined && { ipv4 }), disks: shown };
 }
 
 /** Each size once. A typed array sorts a very long list much faster, because it calls no function per comparison. */

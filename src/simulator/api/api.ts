@@ -20,6 +20,8 @@ export interface Api {
   diskSizes(sizes: Record<string, number[]>): Record<string, number[]>;
   /** Undefined if there is no list of zones. */
   zones: ((zones: SimulatedZone[]) => unknown) | undefined;
+  /** `factor`: what the list shows for each part of what a server costs. Undefined if there is no list of prices. */
+  prices: ((products: SimulatedProduct[], factor: number) => unknown) | undefined;
   server(server: ServerObject, products: SimulatedProduct[]): unknown;
   /** What a valid order asks for, or the text of the 400. */
   readOrder(body: Readonly<Record<string, unknown>>, catalog: Catalog): OrderRequest | string;

@@ -14,6 +14,7 @@ export const documented: Api = {
   images: (images) => images.map(({ name, description }) => ({ name, description })),
   diskSizes: (sizes) => sizes,
   zones: undefined,
+  prices: undefined,
   server: (server) => server,
   readOrder(body, { products, images, diskSizes, zones, variants }) {
     const { product: code, image, ssh_keys: sshKeys, disk_size: diskSize } = body;

@@ -11,6 +11,10 @@ const PERIOD = 'on-demand';
 /** Part of the duration of a task in which a host is selected. */
 const SELECTING = 1 / 6;
 
+/** The unit of a disk in the list of prices. No source tells the real one. */
+const EXTENT_GB = 5;
+const MB_PER_GB = 1024;
+
 const CREATE_FIELDS = ['product', 'image', 'ssh_keys', 'disk_size', 'name'];
 
 const byKey = <Value extends object>(entries: (readonly [string, Value])[]): Record<string, Value> =>
@@ -55,6 +59,17 @@ export const publicApi: Api = {
   zones: (zones) =>
     byKey(zones.map(({ code, name, parents }) => [code, { name, description: `${name} zone`, parents }])),
   diskSizes: ({ ssd = [], hdd = ssd, ...others }) => ({ hdd, ssd, ...others }),
+  // All products have the same price of disk and address, or else the list shows those of the first one.
+  prices(products, factor) {
+    const [{ diskPrice = 0, ipv4Price = 0 } = {}] = products;
+    const listed = (price: number): number => Math.round(price * factor);
+    const disk = { price: listed(diskPrice * MB_PER_GB * EXTENT_GB), extent: EXTENT_GB };
+    return {
+      disk: { ssd: disk, hdd: disk },
+      ipv4: listed(ipv4Price),
+      products: Object.fromEntries(products.map(({ code, price }) => [code, listed(price)])),
+    };
+  },
   server(server, products) {
     const {
       vnc,

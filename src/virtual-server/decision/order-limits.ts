@@ -1,16 +1,17 @@
 /** What the object says while the limits of its namespace leave no room for its order. Pure. */
 import type { VirtualServer, VirtualServerSpec } from '../../api/virtual-server.ts';
 import type { Verdict } from '../../controller/conditions.ts';
-import type { Full, NoSum } from '../shared/limits.ts';
-import { modelOf, priceText, type Model } from './price.ts';
+import type { PriceList } from '../../provider/types.ts';
+import type { Full, NoSum, Wanted } from '../shared/limits.ts';
+import { listedPrice, modelOf, priceText } from './price.ts';
 import type { Park } from './types.ts';
 import type { View } from './view.ts';
 
-/** What the order asks a place for. */
-export const wantedBy = ({ metadata: { name }, spec }: VirtualServer): Model & { name: string } => ({
-  name,
-  ...modelOf(spec),
-});
+/** What the order asks a place for. `prices`: the provider's list, if it has one and was asked for it. */
+export function wantedBy({ metadata: { name }, spec }: VirtualServer, prices: PriceList | undefined): Wanted {
+  const model = modelOf(spec);
+  return { name, ...model, listed: prices && listedPrice(model, prices) };
+}
 
 export function noPlace({ object, timing }: View, full: Full): Park {
   return { verdict: limitVerdict(object, full), when: { operation: 'order', afterMs: timing.pollMs } };
@@ -39,7 +40,10 @@ function serverLimit({ maximum }: Extract<Full, { full: 'servers' }>): string {
 }
 
 /** Reveals only the price of a product, which the provider's price list shows too, about other namespaces. */
-function priceLimit({ maximum, sum, price }: Extract<Full, { full: 'price' }>, spec: VirtualServerSpec): string {
+function priceLimit(
+  { maximum, sum, price, isListed }: Extract<Full, { full: 'price' }>,
+  spec: VirtualServerSpec,
+): string {
   const { product, diskSize, diskType, ipv4, advanced = {} } = modelOf(spec);
   const further = [
     ...(diskType === undefined ? [] : [`diskType ${diskType}`]),
@@ -48,8 +52,11 @@ function priceLimit({ maximum, sum, price }: Extract<Full, { full: 'price' }>, s
   ];
   const parts = [`product ${product}`, `diskSize ${diskSize}`, ...further];
   const one = `A server with ${parts.slice(0, -1).join(', ')} and ${parts.at(-1)}`;
+  const source = isListed === true ? " by the provider's list of prices" : '';
   const costs =
-    price === undefined ? `What ${lowered(one)} costs is unknown, since none runs` : `${one} costs ${priceText(price)}`;
+    price === undefined
+      ? `What ${lowered(one)} costs is unknown, since none runs`
+      : `${one} costs ${priceText(price)}${source}`;
   return (
     `The servers of the namespace cost ${priceText(sum)}, and --max-price-per-namespace allows ${priceText(maximum)}, in the ` +
     `provider's unit; servers on their way, retained servers and those that an object reports as OrphanedServer count too. ${costs}. Delete a server, or ask an ` +

@@ -1,6 +1,6 @@
 /**
- * What servers cost, as far as it can be known: the provider states a price only of a server that exists, in a unit that it
- * does not state, and its lists have none. Pure.
+ * What servers cost, as far as it can be known: the provider states the price of a server that exists, in a unit that it does
+ * not state. A provider with a list of prices also lets the operator estimate what a server will cost. Pure.
  */
 import { hasReadServer, isLetGo } from '../../api/server-state.ts';
 import { mirrorIn, type RecordedPrice, type ServerRecord, type Held } from '../../api/record.ts';
@@ -14,7 +14,7 @@ import { isDeepEqual } from '../../base/deep-equal.ts';
 import { timestamp } from '../../base/duration.ts';
 import { isSameIdentifier } from '../../base/identifier.ts';
 import { without } from '../../base/without.ts';
-import type { Server } from '../../provider/types.ts';
+import type { PriceList, Server } from '../../provider/types.ts';
 import { knownRecord } from './known-record.ts';
 import { isPrice, isProvisioned, serverFields } from './server-status.ts';
 
@@ -70,6 +70,25 @@ export const modelOf = ({ product, diskSize, diskType, ipv4, advanced }: Virtual
   ipv4,
   advanced: extrasOf(advanced),
 });
+
+/** Disk sizes are in MB, and the list of prices has GB. */
+const MB_PER_GB = 1024;
+
+/** An estimate by the list of prices: product, disk and IPv4 address. Undefined unless the list has all that the server needs. */
+export function listedPrice(
+  { product, diskSize, diskType = DEFAULT_DISK_TYPE, ipv4 = false }: Model,
+  { products, disks, ipv4: address }: PriceList,
+): number | undefined {
+  const [ofProduct, disk] = [own(products, product), own(disks, diskType)];
+  const ofAddress = ipv4 ? address : 0;
+  if (ofProduct === undefined || disk === undefined || ofAddress === undefined) return undefined;
+  const units = Math.ceil(diskSize / MB_PER_GB / disk.extent);
+  const price = sumOf([ofProduct, units * disk.price, ofAddress]);
+  return isPrice(price) ? price : undefined;
+}
+
+const own = <T>(values: Readonly<Record<string, T>>, key: string): T | undefined =>
+  Object.hasOwn(values, key) ? values[key] : undefined;
 
 /** The record with what this read of its server says about the price. While the provider states none, the last one stays. */
 export function withPrice({ spec, status }: VirtualServer, record: Held, server: Server, now: number): Held {

@@ -8,7 +8,7 @@ import { without } from '../../base/without.ts';
 import { timestamp } from '../../base/duration.ts';
 import { orderBody, type FromSecrets } from '../../api/ordered-fields.ts';
 import { isClaimed, unknownIn, type Claimed, type ServerRecord } from '../../api/record.ts';
-import type { CreateOutcome, OpenOrder } from '../../provider/types.ts';
+import type { CreateOutcome, OpenOrder, PriceList } from '../../provider/types.ts';
 import { compose, eventsOf } from '../decision/compose.ts';
 import { decide } from '../decision/decide.ts';
 import { withoutFailures, withoutPlan } from '../decision/memo.ts';
@@ -31,6 +31,7 @@ export async function orderAnonymous(
   visit: Visit,
   { session, values }: OrderSecrets,
   hourly: HourlyPlace,
+  prices: PriceList | undefined,
 ): Promise<Outcome | undefined> {
   const broken = journalIsUnavailable(visit.view());
   if (broken !== undefined) return parked(visit.view(), broken);
@@ -38,7 +39,7 @@ export async function orderAnonymous(
   const opened = await orLacking(() => session.openOrder());
   if (!opened.ok) return lacking(visit.view(), opened.error);
   try {
-    return await claimAndSend(visit, session.account, values, opened.value, hourly);
+    return await claimAndSend(visit, session.account, values, opened.value, hourly, prices);
   } finally {
     opened.value.close();
   }
@@ -60,6 +61,7 @@ async function claimAndSend(
   fromSecrets: FromSecrets,
   opened: OpenOrder,
   hourly: HourlyPlace,
+  prices: PriceList | undefined,
 ): Promise<Outcome | undefined> {
   const { journal, leads, mint, quota, timers } = visit.services;
   const { namespace, name, uid } = visit.object.metadata;
@@ -70,7 +72,7 @@ async function claimAndSend(
   const broken = journalIsUnavailable(view);
   if (broken !== undefined) return parked(view, broken);
   // A price may have become known during the wait.
-  const place = quota.reserve(namespace, uid, wantedBy(visit.object));
+  const place = quota.reserve(namespace, uid, wantedBy(visit.object, prices));
   if ('full' in place) return parked(view, noPlace(view, place));
   if (!visit.beginsOrder()) return undefined;
 

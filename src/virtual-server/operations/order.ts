@@ -10,6 +10,7 @@ import type { Missing } from '../../accounts/decision/failure.ts';
 import type { Session } from '../../provider/types.ts';
 import { compose } from '../decision/compose.ts';
 import { withEvidence, withoutPlan } from '../decision/memo.ts';
+import { modelOf } from '../decision/price.ts';
 import { createLimit, noPlace, wantedBy } from '../decision/order-limits.ts';
 import { goOn, lacking, parked, withoutKey } from '../decision/outcome.ts';
 import { withOrderAgain } from '../decision/known-record.ts';
@@ -25,6 +26,8 @@ import { err, type Result } from '../../base/result.ts';
 
 /** How old the provider's lists may be when the operator decides on an order (ms). */
 const CATALOG_AGE_MS = 5_000;
+/** How old the list of prices may be. Few orders need it, and an answer that there is none counts as long (ms). */
+const PRICES_AGE_MS = 10 * 60_000;
 const RECHECK_MS = 60_000;
 const UNNAMED =
   'spec.identifier must not be set here: orders go without an identifier, because the provider takes none, or by --orders=anonymous';
@@ -46,14 +49,16 @@ export async function order(visit: Visit, at: View): Promise<Outcome | undefined
   if (visit.object.spec.identifier !== undefined && !named.value)
     return parked(visit.view(), invalidSpec(visit.view(), UNNAMED));
 
-  const place = quota.reserve(namespace, uid, wantedBy(visit.object));
+  const needsList = quota.needsList(namespace, modelOf(visit.object.spec));
+  const prices = needsList ? (await session.prices(PRICES_AGE_MS)).prices : undefined;
+  const place = quota.reserve(namespace, uid, wantedBy(visit.object, prices));
   if ('full' in place) return parked(visit.view(), noPlace(visit.view(), place));
   visit.reserves(place);
   const hourly = limit.reserve(namespace, uid, timers.monotonic());
   if ('freeInMs' in hourly) return parked(visit.view(), createLimit(hourly.freeInMs));
   visit.reserves(hourly);
 
-  return named.value ? orderNamed(visit, secrets, hourly) : orderAnonymous(visit, secrets, hourly);
+  return named.value ? orderNamed(visit, secrets, hourly) : orderAnonymous(visit, secrets, hourly, prices);
 }
 
 /**

@@ -121,8 +121,11 @@ const NO_PRICE_LIMITS: PriceLimits = { usual: 0, namespaces: {} };
 /** Why a namespace has no place for one more server. */
 export type Full =
   | { full: 'servers'; maximum: number }
-  /** `sum`: of the known prices in the namespace. `price`: what one more server costs, if that is known. */
-  | { full: 'price'; maximum: number; sum: number; price: number | undefined }
+  /**
+   * `sum`: of the known prices in the namespace. `price`: what one more server costs, if that is known. `isListed`: the price is
+   * an estimate by the provider's list of prices.
+   */
+  | { full: 'price'; maximum: number; sum: number; price: number | undefined; isListed?: true }
   | NoSum;
 
 /** The sum is not known, because the servers of the objects `names` have no known price. */
@@ -131,6 +134,14 @@ export interface NoSum {
   full: 'unstated' | 'orphaned' | 'unread';
   maximum: number;
   names: string[];
+}
+
+/** What an order asks a place for. */
+export interface Wanted extends Model {
+  /** Name of its object. */
+  name?: string;
+  /** What it costs by the provider's list of prices, if there is one. Such a list can only hold an order back: its unit is not stated. */
+  listed?: number | undefined;
 }
 
 /** What an object takes of the limits of its namespace. */
@@ -194,14 +205,25 @@ export class ServerQuota {
   }
 
   /** Reserves a place for the object until it holds something, or returns why there is no place. */
-  reserve(namespace: string, uid: string, wanted: Model & { name?: string }): Reservation | Full {
+  reserve(namespace: string, uid: string, { listed, ...wanted }: Wanted): Reservation | Full {
     const reservation = { release: () => this.#reserved.delete(uid) };
     if (this.#isOff) return reservation;
     const others = this.#others(namespace, uid);
-    const full = this.#fullByNumber(others) ?? this.#fullByPrice(namespace, others, wanted);
+    const full = this.#fullByNumber(others) ?? this.#fullByPrice(namespace, others, { ...wanted, listed });
     if (full !== undefined) return full;
     this.#reserved.set(uid, { ...wanted, namespace });
     return reservation;
+  }
+
+  /** Whether the provider's list of prices decides about such an order: the money is limited, and no server has told the price. */
+  needsList(namespace: string, model: Model): boolean {
+    return this.#maximumOf(namespace) > 0 && this.#learned.of(model) === undefined;
+  }
+
+  /** 0: no limit. */
+  #maximumOf(namespace: string): number {
+    const { usual, namespaces } = this.#prices;
+    return Object.hasOwn(namespaces, namespace) ? (namespaces[namespace] ?? usual) : usual;
   }
 
   /** The places in the namespace that this object does not take. */
@@ -229,22 +251,19 @@ export class ServerQuota {
 
   /** Whether the prices of this namespace's servers count. */
   limitsPrices(namespace: string): boolean {
-    return this.#maxPrice(namespace) > 0;
+    return this.#maximumOf(namespace) > 0;
   }
 
-  #maxPrice(namespace: string): number {
-    const { usual, namespaces } = this.#prices;
-    return Object.hasOwn(namespaces, namespace) ? (namespaces[namespace] ?? usual) : usual;
-  }
-
-  #fullByPrice(namespace: string, others: readonly Place[], wanted: Model): Full | undefined {
-    const maximum = this.#maxPrice(namespace);
+  #fullByPrice(namespace: string, others: readonly Place[], { listed, ...wanted }: Wanted): Full | undefined {
+    const maximum = this.#maximumOf(namespace);
     if (maximum === 0) return undefined;
     const priceOf = (other: Place): number | undefined => other.price ?? this.#learned.of(other);
     const sum = sumOf(others.map((other) => priceOf(other) ?? 0));
-    const price = this.#learned.of(wanted);
+    const learned = this.#learned.of(wanted);
+    const price = learned ?? listed;
     const isFull = price === undefined ? sum >= maximum : sumOf([sum, price]) > maximum;
-    if (isFull) return { full: 'price', maximum, sum, price };
+    const isListed = learned === undefined && listed !== undefined;
+    if (isFull) return { full: 'price', maximum, sum, price, ...(isListed && { isListed }) };
     // What is not known may cost anything. The first server of a model is ordered to learn its price.
     const unstated = others.filter(({ state }) => state === 'unstated');
     if (unstated.length > 0) return { full: 'unstated', maximum, names: namesOf(unstated) };

@@ -203,19 +203,20 @@ describe('kubectl vps status', () => {
 });
 
 describe('kubectl vps cost', () => {
-  it('sums up the running servers', async () => {
+  it('sums up the running servers, and what those on their way will cost', async () => {
     const world = await createWorld();
     await readyServer(world, 'web');
     await readyServer(world, 'db', withSpec({ product: 'VPSX8' }));
     await provisioning(world, 'later');
     const plugin = await createPlugin(folder(), world.namespace);
     const { stdout, stderr } = await plugin.kubectl(['vps', 'cost']);
-    expect(stdout).toMatch(new RegExp(`^${world.namespace} +2 +2649\\.00`, 'm'));
+    expect(stdout).toMatch(new RegExp(`^${world.namespace} +2 +2649\\.00 +1018\\.00 more$`, 'm'));
     expect(stdout).toMatch(/^\(total\) +2 +2649\.00/m);
     expect(stderr).toContain('neither currency nor period');
     const data = await plugin.kubectl(['vps', 'cost', '-A', '-o', 'json']);
     const { namespaces } = JSON.parse(data.stdout) as { namespaces: object[] };
-    expect(namespaces).toContainEqual({ namespace: world.namespace, servers: 2, price: 2649, unpriced: 0 });
+    const expected = { servers: 1, price: 1018, unknown: 0 };
+    expect(namespaces).toContainEqual({ namespace: world.namespace, servers: 2, price: 2649, unpriced: 0, expected });
   });
 });
 

@@ -83,6 +83,7 @@ describe('a catalog', () => {
       imageList: 'Array',
       zoneList: 'Unavailable',
       serverList: 'Unavailable',
+      priceList: 'Unavailable',
       orders: 'Anonymous',
     });
     const kubeconfig = ['--kubeconfig', inject('kubeconfigPath'), '-n', world.namespace];

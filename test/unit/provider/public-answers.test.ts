@@ -27,7 +27,7 @@ describe('a list that is an object', () => {
     const stub = await withLists({ ...PRODUCTS, broken: 'x', VPSX0: { code: 7 }, VPSX1: null });
     const catalog = await sessionFor(stub).catalog(0);
     expect(catalog.products).toEqual([
-      { code: 'VPSX4', ram: 2048 },
+      { code: 'VPSX4', ram: 2048, period: 'on-demand' },
       { code: 'VPSX8', ram: 4096 },
     ]);
     expect(catalog.images.map(({ name }) => name)).toEqual(Object.keys(IMAGES));

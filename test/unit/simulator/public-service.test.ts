@@ -9,6 +9,7 @@ const PRODUCTS = '/beta/vps/products';
 const IMAGES = '/beta/vps/images';
 const DISK_SIZES = '/beta/vps/disk-sizes';
 const ZONES = '/beta/vps/zones';
+const PRICING = '/beta/vps/pricing';
 const SERVERS = '/beta/vps/servers';
 const NOT_THERE = { error: 'Server does not exist or access denied' };
 const NOT_AUTHORISED = { error: 'Not authorised' };
@@ -207,6 +208,20 @@ describe('the public API differs from the specification:', () => {
     const { get, simulation } = await world({ products: [{ code: 'p', ram: 1, cores: 1, price: 1017.6 }] });
     const { identifier } = simulation.fleet.addServer('default');
     expect((await get(`${SERVERS}/${identifier}`)).json).toMatchObject({ price: 1018, period: 'on-demand' });
+  });
+
+  it('lists prices in whole pence, by product, by units of a disk, and for an address', async () => {
+    const products = [{ code: 'p', ram: 1, cores: 1, price: 1000, diskPrice: 0.01, ipv4Price: 240 }];
+    const { get, simulation } = await world({ products });
+    const disk = { price: 51, extent: 5 };
+    expect((await get(PRICING)).json).toEqual({ disk: { ssd: disk, hdd: disk }, ipv4: 240, products: { p: 1000 } });
+    simulation.provider.setVariants({ priceList: 'higher' });
+    expect((await get(PRICING)).json).toMatchObject({ ipv4: 480, products: { p: 2000 } });
+    simulation.provider.setVariants({ priceList: 'missing', missingCall: 405 });
+    expect((await get(PRICING)).status).toBe(405);
+    simulation.provider.setApi('documented');
+    simulation.provider.setVariants({ priceList: 'exact' });
+    expect((await get(PRICING)).status).toBe(405);
   });
 
   it('A11: a task that failed answers 500 with the reason', async () => {

@@ -7,6 +7,7 @@ import type { Server } from '../../../../src/provider/types.ts';
 import {
   modelKey,
   modelOf,
+  listedPrice,
   placeOf,
   pricedModel,
   priceText,
@@ -86,6 +87,32 @@ describe('the price of a model', () => {
       { product: 'VPSX4', diskSize: 10240, price: 9 },
       { product: 'VPSX4', diskSize: 20480, price: 4.5 },
     ]);
+  });
+});
+
+describe('the price by the list of prices', () => {
+  const prices = {
+    products: { VPSX4: 1000 },
+    disks: { ssd: { price: 50, extent: 5 }, hdd: { price: 20, extent: 50 } },
+    ipv4: 240,
+  };
+
+  it.each([
+    { model: { diskSize: 5120 }, price: 1050 },
+    { model: { diskSize: 5121 }, price: 1100 },
+    { model: { diskSize: 20480 }, price: 1200 },
+    { model: { diskSize: 20480, diskType: 'hdd' }, price: 1020 },
+    { model: { diskSize: 20480, ipv4: true }, price: 1440 },
+    { model: { diskSize: 20480, diskType: 'nvme' }, price: undefined },
+    { model: { diskSize: 20480, product: 'VPSX8' }, price: undefined },
+    { model: { diskSize: 20480, product: 'toString' }, price: undefined },
+  ])('of $model is $price: product, each begun unit of the disk, and address', ({ model, price }) => {
+    expect(listedPrice({ product: 'VPSX4', ...model }, prices)).toBe(price);
+  });
+
+  it('is unknown for an address if the list has none', () => {
+    const model = { product: 'VPSX4', diskSize: 5120, ipv4: true };
+    expect(listedPrice(model, { ...prices, ipv4: undefined })).toBeUndefined();
   });
 });
 

@@ -79,7 +79,7 @@ describe('an order', () => {
 
   it('is not claimed if its price became known before its turn came, and would pass the limit', async () => {
     const visited = await order({ maxPrice: 8.99, learns: 9 });
-    expect(visited.calls).toEqual(['catalog', 'open', 'write']);
+    expect(visited.calls).toEqual(['catalog', 'prices', 'open', 'write']);
     expect(shownBy(visited).reason).toBe('PriceLimit');
     expect(shownBy(visited).message).toContain('costs 9.00.');
     expect(recordOf(visited)).toBeUndefined();

@@ -11,6 +11,8 @@ const down = new ProviderError('PROVIDER_UNREACHABLE', 'down', { retryAfterMs: P
 const noKey = { ok: false, error: { reason: 'SecretNotFound', message: 'no Secret' } } as const;
 const keysOfTeam = web({ spec: { sshKeysFrom: [{ name: 'team', key: 'keys' }] } });
 
+const PRICES = { products: { VPSX4: 1000 }, disks: { ssd: { price: 50, extent: 10 } } };
+
 /** True if an order of the namespace has been counted. */
 const isTaken = (limit: CreateLimit): boolean => 'freeInMs' in limit.reserve('default', 'uid-of-another', 0);
 
@@ -84,6 +86,13 @@ describe('an order that cannot be sent', () => {
       requeueAfterMs: TIMING.pollMs,
     },
     {
+      why: 'it is the first of its model, and would cost more than it may by the list of prices',
+      given: { maxPrice: 1049, answers: { prices: PRICES } },
+      calls: ['catalog', 'prices'],
+      shows: 'PriceLimit',
+      requeueAfterMs: TIMING.pollMs,
+    },
+    {
       why: 'the provider no longer states the price of a server in the namespace',
       given: { maxPrice: 100, taken: 1, price: 4.5, unstated: true },
       calls: ['catalog'],
@@ -93,7 +102,7 @@ describe('an order that cannot be sent', () => {
     {
       why: 'a server of unknown price is on its way',
       given: { maxPrice: 100, taken: 1 },
-      calls: ['catalog'],
+      calls: ['catalog', 'prices'],
       shows: 'PricePending',
       requeueAfterMs: TIMING.pollMs,
     },
@@ -122,6 +131,18 @@ describe('an order that cannot be sent', () => {
 });
 
 describe('an order', () => {
+  it.each<{ why: string; given: Given; asks: boolean }>([
+    { why: 'the list allows it', given: { maxPrice: 1050, answers: { prices: PRICES } }, asks: true },
+    { why: 'there is no list', given: { maxPrice: 1 }, asks: true },
+    { why: 'a server like it is known to cost less', given: { maxPrice: 20, taken: 1, price: 9 }, asks: false },
+    { why: 'there is no limit in money', given: { answers: { prices: PRICES } }, asks: false },
+  ])('is sent, and asks for the list of prices only if that can decide: $why', async ({ given, asks }) => {
+    const order = { kind: 'created', task: 7 } as const;
+    const visited = await visit(web(), { ...given, answers: { ...given.answers, order, task: { state: 'pending' } } });
+    expect(visited.requests).toHaveLength(1);
+    expect(visited.calls.filter((call) => call === 'prices')).toHaveLength(asks ? 1 : 0);
+  });
+
   it.each<{ why: string; object: VirtualServer; given?: Given; shows: string }>([
     {
       why: 'another process may still be sending it',

@@ -90,6 +90,43 @@ describe('ServerQuota with a limit in money', () => {
     expect(quota.reserve('ns', 'u4', SMALL)).toEqual({ full: 'price', maximum: 10, sum: 9, price: 3 });
   });
 
+  it('gives the first server of a model no place if it would pass the limit by the list of prices', () => {
+    const quota = limited(10);
+    quota.set('ns', 'u1', running(6, LARGE_DISK));
+    const full = { full: 'price', maximum: 10, sum: 6, price: 4.5, isListed: true };
+    expect(quota.reserve('ns', 'u2', { ...SMALL, listed: 4.5 })).toEqual(full);
+    expect(quota.reserve('ns', 'u2', { ...SMALL, listed: 4 })).toHaveProperty('release');
+    expect(quota.reserve('elsewhere', 'u3', { ...SMALL, listed: 11 })).toHaveProperty('full', 'price');
+  });
+
+  it('lets no list of prices give a place that would not be there without it', () => {
+    const quota = limited(10);
+    quota.reserve('ns', 'u1', { ...SMALL, name: 'first', listed: 1 });
+    expect(quota.reserve('ns', 'u2', { ...SMALL, listed: 1 })).toEqual({
+      full: 'unread',
+      maximum: 10,
+      names: ['first'],
+    });
+    quota.set('ns', 'u1', { ...SMALL, name: 'first', state: 'unstated' });
+    expect(quota.reserve('ns', 'u2', { ...SMALL, listed: 1 })).toHaveProperty('full', 'unstated');
+    quota.set('ns', 'u1', running(6));
+    expect(quota.reserve('ns', 'u2', { ...SMALL, listed: 1 })).toEqual({
+      full: 'price',
+      maximum: 10,
+      sum: 6,
+      price: 6,
+    });
+  });
+
+  it('needs the list of prices only for a model of unknown price, where there is a limit', () => {
+    const quota = limited(10, { free: 0 });
+    expect(quota.needsList('ns', SMALL)).toBe(true);
+    expect(quota.needsList('free', SMALL)).toBe(false);
+    quota.set('free', 'u1', running(3));
+    expect([quota.needsList('ns', SMALL), quota.needsList('ns', LARGE_DISK)]).toEqual([false, true]);
+    expect(new ServerQuota(3).needsList('ns', SMALL)).toBe(false);
+  });
+
   it.each<{ what: string; place: Place; full?: object }>([
     {
       what: 'whose last price is known, none',
