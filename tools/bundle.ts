@@ -113,10 +113,11 @@ const nodeCheck = (oldest: string): string => {
   );
 };
 
+export const OPERATOR = 'operator.js';
 /** The bundle of the kubectl plugin. */
 export const PLUGIN = 'kubectl-vps.js';
 /** The files in the bundle folder, without their source maps. */
-export const BUNDLES = ['operator.js', 'simulator.js', PLUGIN];
+export const BUNDLES = [OPERATOR, 'simulator.js', PLUGIN];
 
 /** esbuild's report on which file of which package went into which bundle. */
 export const METAFILE = 'metafile.json';

@@ -1,6 +1,8 @@
 /** Builds the programs of the control plane from the Go modules that are pinned in go.mod. */
 import { spawn } from 'node:child_process';
+import { rmSync } from 'node:fs';
 import { mkdtemp, rename, rm } from 'node:fs/promises';
+import { constants, setPriority } from 'node:os';
 import { dirname, join } from 'node:path';
 import { install } from './install.ts';
 import { elapsed, reporting } from './progress.ts';
@@ -15,6 +17,8 @@ interface BuildRequest {
   folder: string;
   env: NodeJS.ProcessEnv;
   progress: (line: string) => void;
+  /** Leaves the processors to other programs. */
+  background: boolean;
 }
 
 const PACKAGES: Record<string, string> = {
@@ -52,14 +56,18 @@ export async function buildPrograms(request: BuildRequest): Promise<string | und
   }
 }
 
-async function goBuild(out: string, packages: string[], { version, go, env }: BuildRequest): Promise<void> {
+async function goBuild(out: string, packages: string[], { version, go, env, background }: BuildRequest): Promise<void> {
   const child = spawn('go', ['build', '-trimpath', '-ldflags', stamp(version), '-o', `${out}/`, ...packages], {
     cwd: import.meta.dirname,
     // Without cgo no C compiler is needed. Ignores the user's go.work and -mod=vendor.
     env: { ...env, CGO_ENABLED: '0', GOFLAGS: '-mod=readonly', GOWORK: 'off' },
     stdio: ['ignore', 'ignore', 'pipe'],
   });
-  const stop = () => child.kill('SIGTERM');
+  if (background && child.pid !== undefined) setPriority(child.pid, constants.priority.PRIORITY_BELOW_NORMAL);
+  const stop = (): void => {
+    child.kill('SIGTERM');
+    rmSync(out, { recursive: true, force: true });
+  };
   process.once('exit', stop);
   const errors: Buffer[] = [];
   child.stderr.on('data', (chunk: Buffer) => errors.push(chunk));

@@ -57,7 +57,7 @@ describe('KUBEBUILDER_ASSETS', () => {
       kubeApiserver: join(assets, 'kube-apiserver'),
       etcd: join(assets, 'etcd'),
       kubectl: join(assets, 'kubectl'),
-      kubeControllerManager: undefined,
+      kubeControllerManager: join(assets, 'kube-controller-manager'),
     });
     expect(lines).toEqual([]);
   });
@@ -106,7 +106,6 @@ describe('the download', () => {
       const env = { HOME: home, ...NO_GO };
       const binaries = await resolveBinaries(progress, { env, indexUrl: upstream.indexUrl });
       expect(await readFile(binaries.kubeApiserver, 'utf8')).toBe('downloaded\n');
-      expect(binaries.kubeControllerManager).toBeUndefined();
       expect((await readdir(join(binaries.etcd, '..'))).sort()).toEqual([...NEEDED].sort());
       expect(await readdir(join(binaries.etcd, '../..'))).toHaveLength(1);
     } finally {
@@ -122,7 +121,7 @@ describe('the build', () => {
     const { kubernetes } = await pinnedVersions();
     const binaries = await resolveBinaries(progress, { env: await fakeGo(), indexUrl: NO_NETWORK });
     expect(await readFile(binaries.etcd, 'utf8')).toBe('built\n');
-    expect(await readFile(binaries.kubeControllerManager ?? '', 'utf8')).toBe('built\n');
+    expect(await readFile(binaries.kubeControllerManager, 'utf8')).toBe('built\n');
     expect(await readFile(join(home, 'go.args'), 'utf8')).toContain(`gitVersion=${kubernetes}`);
     expect(lines.join('\n')).toMatch(/looking for a download.*no download.*building.*built in/s);
     expect(await readdir(dirname(await cacheFolder()))).toEqual([kubernetes]);
@@ -140,6 +139,53 @@ describe('the build', () => {
     const env = await fakeGo('echo "cannot find module" >&2; exit 1');
     await expect(resolveBinaries(progress, { env, indexUrl: NO_NETWORK })).rejects.toThrow(/cannot find module/);
     expect(await readdir(dirname(await cacheFolder()))).toEqual([]);
+  });
+});
+
+describe('in a hurry', () => {
+  const paths = async (env: NodeJS.ProcessEnv): Promise<string[]> => {
+    const text = await readFile(join(env['HOME'] ?? '', 'go.args'), 'utf8');
+    return text.split('\n').filter((line) => /^(k8s\.io|go\.etcd\.io)\/\S+$/.test(line));
+  };
+  const kubectl = (version: string): string => `#!/bin/sh\necho '{"clientVersion": {"gitVersion": "${version}"}}'\n`;
+
+  it('builds only what is asked for, and uses the kubectl in PATH', async () => {
+    const env = await fakeGo();
+    await programs(join(home, 'bin'), ['kubectl'], kubectl('v1.32.4-dispatcher'));
+    const binaries = await resolveBinaries(progress, { env, indexUrl: NO_NETWORK, hurry: true });
+    expect(binaries.kubectl).toBe(join(home, 'bin/kubectl'));
+    expect(await paths(env)).toEqual(['k8s.io/kubernetes/cmd/kube-apiserver', 'go.etcd.io/etcd/server/v3']);
+
+    lines = [];
+    expect(await resolveBinaries(progress, { env, indexUrl: NO_NETWORK, hurry: true })).toEqual(binaries);
+    expect(lines).toEqual([]);
+
+    const later = await resolveBinaries(progress, {
+      env,
+      indexUrl: NO_NETWORK,
+      hurry: true,
+      controllerManager: true,
+    });
+    expect(await readFile(later.kubeControllerManager, 'utf8')).toBe('built\n');
+    expect((await paths(env)).slice(2)).toEqual(['k8s.io/kubernetes/cmd/kube-controller-manager']);
+  });
+
+  it.each([kubectl('v1.29.9'), '#!/bin/sh\nexit 1\n'])(
+    'builds kubectl if the one in PATH is no use: %j',
+    async (script) => {
+      const env = await fakeGo();
+      await programs(join(home, 'bin'), ['kubectl'], script);
+      const binaries = await resolveBinaries(progress, { env, indexUrl: NO_NETWORK, hurry: true });
+      expect(binaries.kubectl).toBe(join(await cacheFolder(), 'kubectl'));
+    },
+  );
+
+  it('prefers the kubectl of the cache', async () => {
+    const env = await fakeGo();
+    await programs(join(home, 'bin'), ['kubectl'], kubectl('v1.36.3'));
+    await programs(await cacheFolder(), NEEDED);
+    const binaries = await resolveBinaries(progress, { env, indexUrl: NO_NETWORK, hurry: true });
+    expect(binaries.kubectl).toBe(join(await cacheFolder(), 'kubectl'));
   });
 });
 
