@@ -1,13 +1,11 @@
-/**
- * Finds the programs of a control plane (kube-apiserver, etcd, kubectl): given, cached, downloaded, or built with Go.
- */
+/** Finds the programs of a control plane: given, cached, downloaded, or built with Go. */
 import { execFile } from 'node:child_process';
 import { access, constants, mkdir, readFile } from 'node:fs/promises';
 import { homedir } from 'node:os';
 import { delimiter, isAbsolute, join, resolve } from 'node:path';
 import { promisify } from 'node:util';
 import { buildPrograms } from './build-binaries.ts';
-import { downloadPrograms } from './download-binaries.ts';
+import { CONTROLLER_MANAGER, downloadControllerManager, downloadPrograms } from './download-binaries.ts';
 import { withLock } from './lock.ts';
 import type { ProgressListener } from './progress.ts';
 
@@ -28,6 +26,8 @@ interface ResolveOptions {
   env?: NodeJS.ProcessEnv;
   /** URL of upstream's list of archives; default: upstream's own. */
   indexUrl?: string;
+  /** URL of the folder of upstream's releases; default: upstream's own. */
+  releaseUrl?: string;
   /** Also builds kube-controller-manager if it is missing; fails if that is impossible. Default false. */
   controllerManager?: boolean;
   /**
@@ -42,11 +42,10 @@ const NEEDED = ['kube-apiserver', 'etcd', KUBECTL];
 /** Minor version: the oldest of a cluster that the operator supports. */
 const OLDEST_KUBECTL = 30;
 const KUBECTL_MS = 10_000;
-export const CONTROLLER_MANAGER = 'kube-controller-manager';
 const MODULE = join(import.meta.dirname, 'go.mod');
 
 /**
- * Searches in this order: the folder KUBEBUILDER_ASSETS, our cache, upstream's archive (internet), a build with Go.
+ * Searches in this order: the folder KUBEBUILDER_ASSETS, our cache, upstream's downloads (internet), a build with Go.
  * Downloads and builds stay in the cache, so only the first call on a machine takes long (a build takes minutes).
  * Throws one Error that names every attempt and what to install.
  */
@@ -77,6 +76,11 @@ export async function resolveBinaries(progress: ProgressListener, options: Resol
     const failures: string[] = [];
     if ((await missing(folder, wanted)).some((name) => NEEDED.includes(name))) {
       const failure = await downloadPrograms({ version: kubernetes, folder, indexUrl: options.indexUrl, progress });
+      if (failure !== undefined) failures.push(failure);
+    }
+    if (failures.length === 0 && (await missing(folder, wanted)).includes(CONTROLLER_MANAGER)) {
+      const { releaseUrl } = options;
+      const failure = await downloadControllerManager({ version: kubernetes, folder, releaseUrl, progress });
       if (failure !== undefined) failures.push(failure);
     }
     const absent = await missing(folder, wanted);
