@@ -7,6 +7,7 @@ import { join } from 'node:path';
 const ROOT = join(import.meta.dirname, '..');
 
 const CLIENT_NODE = '@kubernetes/client-node';
+const CLIENT_NODE_CONFIG = join(ROOT, 'node_modules', CLIENT_NODE, 'dist/config.js');
 
 /**
  * Only the kubeconfig of client-node is used, but its main module imports every Kubernetes API and the code that runs
@@ -15,17 +16,12 @@ const CLIENT_NODE = '@kubernetes/client-node';
 const lean: Plugin = {
   name: 'lean client-node',
   setup(esbuild) {
-    esbuild.onResolve(
-      { filter: /^\.|^@kubernetes\/client-node$/ },
-      async ({ path, importer, resolveDir, kind, pluginData }) => {
-        const isWithin = path === CLIENT_NODE || importer.replaceAll('\\', '/').includes(CLIENT_NODE);
-        if (pluginData === lean || !isWithin) return undefined;
-        const wanted = path === CLIENT_NODE ? './node_modules/@kubernetes/client-node/dist/config.js' : path;
-        const from = path === CLIENT_NODE ? ROOT : resolveDir;
-        const found = await esbuild.resolve(wanted, { importer, resolveDir: from, kind, pluginData: lean });
-        return found.errors.length > 0 ? found : { path: found.path, sideEffects: false };
-      },
-    );
+    // Joins the paths itself. Measured: with esbuild.resolve, all bundles took 19 s of CPU time instead of 3.
+    esbuild.onResolve({ filter: /^\.|^@kubernetes\/client-node$/ }, ({ path, importer, resolveDir }) => {
+      if (path === CLIENT_NODE) return { path: CLIENT_NODE_CONFIG, sideEffects: false };
+      if (!importer.replaceAll('\\', '/').includes(CLIENT_NODE)) return undefined;
+      return { path: join(resolveDir, path), sideEffects: false };
+    });
   },
 };
 
@@ -117,10 +113,11 @@ const nodeCheck = (oldest: string): string => {
   );
 };
 
+export const OPERATOR = 'operator.js';
 /** The bundle of the kubectl plugin. */
 export const PLUGIN = 'kubectl-vps.js';
 /** The files in the bundle folder, without their source maps. */
-export const BUNDLES = ['operator.js', 'simulator.js', PLUGIN];
+export const BUNDLES = [OPERATOR, 'simulator.js', PLUGIN];
 
 /** esbuild's report on which file of which package went into which bundle. */
 export const METAFILE = 'metafile.json';

@@ -48,12 +48,16 @@ function rootSchema(
 
 const ready = (field: string) => `.status.conditions[?(@.type=="Ready")].${field}`;
 
-// The columns without a priority fit into 80 characters, whatever the reason; `kubectl get -o wide` shows all.
+/** Paused if the object is paused, else the reason of Ready: the first match, because JSONPath has no "or". */
+const REASON = '.status.conditions[?(@.type>="Paused")].reason';
+
+// The columns without a priority fit into 80 characters, whatever the reason, or with an end; `kubectl get -o wide` shows all.
 const COLUMNS = [
   { name: 'Ready', type: 'string', jsonPath: ready('status') },
-  { name: 'Reason', type: 'string', jsonPath: ready('reason') },
-  { name: 'Product', type: 'string', jsonPath: '.spec.product' },
+  { name: 'Reason', type: 'string', jsonPath: REASON },
+  { name: 'Ends', type: 'string', jsonPath: '.status.cancelsAt' },
   { name: 'Age', type: 'date', jsonPath: '.metadata.creationTimestamp' },
+  { name: 'Product', type: 'string', jsonPath: '.spec.product', priority: 1 },
   { name: 'Identifier', type: 'string', jsonPath: '.status.identifier', priority: 1 },
   { name: 'IPv6', type: 'string', jsonPath: '.status.ipv6[0]', priority: 1 },
   { name: 'SSH', type: 'string', jsonPath: '.status.ssh', priority: 1 },
@@ -61,7 +65,6 @@ const COLUMNS = [
   { name: 'Zone', type: 'string', jsonPath: '.status.zone.code', priority: 1 },
   { name: 'Price', type: 'number', jsonPath: '.status.price', priority: 1 },
   { name: 'Progress', type: 'integer', jsonPath: '.status.task.percent', priority: 1 },
-  { name: 'Cancels', type: 'string', jsonPath: '.status.cancelsAt', priority: 1 },
   { name: 'Message', type: 'string', jsonPath: ready('message'), priority: 1 },
 ];
 
@@ -84,7 +87,7 @@ const SET_COLUMNS = [
   { name: 'Available', type: 'integer', jsonPath: '.status.availableReplicas' },
   { name: 'Price', type: 'number', jsonPath: '.status.price' },
   { name: 'Age', type: 'date', jsonPath: '.metadata.creationTimestamp' },
-  { name: 'Reason', type: 'string', jsonPath: ready('reason'), priority: 1 },
+  { name: 'Reason', type: 'string', jsonPath: REASON, priority: 1 },
   { name: 'Unresolved', type: 'integer', jsonPath: '.status.unresolvedReplicas', priority: 1 },
   { name: 'Terminating', type: 'integer', jsonPath: '.status.terminatingReplicas', priority: 1 },
   { name: 'Image', type: 'string', jsonPath: '.spec.template.spec.image', priority: 1 },

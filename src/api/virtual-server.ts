@@ -311,7 +311,9 @@ export const statusSchema = z
       .datetime()
       .max(64)
       .optional()
-      .describe('When the operator cancels the server of this deleted object, by spec.deletionDelay.'),
+      .describe(
+        'When the operator cancels the server: by spec.expiresAt or spec.ttl, or, once the object is deleted, by spec.deletionDelay.',
+      ),
     cancelRequestedAt: z.iso
       .datetime()
       .max(64)

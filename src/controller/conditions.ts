@@ -58,7 +58,10 @@ export function withVerdict(
   return result;
 }
 
-/** Sets one condition (default status True), or removes it if `value` is undefined. The others keep their order. */
+/**
+ * Sets one condition (default status True), or removes it if `value` is undefined. The others keep their order. Paused comes
+ * first, and Ready next: see the column Reason.
+ */
 export function withCondition(
   conditions: readonly Condition[],
   type: ConditionType,
@@ -68,7 +71,8 @@ export function withCondition(
 ): Condition[] {
   const others = conditions.filter((other) => other.type !== type);
   if (value === undefined) return others;
-  return [...others, condition(conditions, { type, status: 'True', ...value }, generation, now)];
+  const set = condition(conditions, { type, status: 'True', ...value }, generation, now);
+  return type === 'Paused' ? [set, ...others] : [...others, set];
 }
 
 function condition(

@@ -115,8 +115,9 @@ function ownMirror({ metadata, status }: VirtualServer): ServerRecord | undefine
 function deletingFor(object: VirtualServer, now: number): number | undefined {
   const { deletionTimestamp } = object.metadata;
   if (deletionTimestamp === undefined || isLetGo(object)) return undefined;
-  // With spec.deletionDelay, there is nothing to do before its end.
-  const since = Date.parse(object.status?.cancelsAt ?? deletionTimestamp);
+  // With spec.deletionDelay, there is nothing to do before its end. Without, the status may still show the expiry.
+  const delayedTo = object.spec.deletionDelay === undefined ? undefined : object.status?.cancelsAt;
+  const since = Date.parse(delayedTo ?? deletionTimestamp);
   return Number.isFinite(since) ? Math.max(0, now - since) : 0;
 }
 

@@ -89,8 +89,8 @@ function ends(object: VirtualServer, record: ServerRecord | undefined, now: numb
 }
 
 /** When the operator cancels the server of a deleted object that keeps it for a while. */
-function cancels({ status }: VirtualServer, now: number): string | undefined {
-  const at = status?.cancelsAt;
+function cancels({ metadata, status }: VirtualServer, now: number): string | undefined {
+  const at = metadata.deletionTimestamp === undefined ? undefined : status?.cancelsAt;
   return at === undefined ? undefined : `${inTime(Date.parse(at) - now)} (${at})`;
 }
 

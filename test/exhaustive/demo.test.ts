@@ -5,6 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
+import { parse } from 'yaml';
 import { noTerminal, startTerminal } from '../integration/support/plugin.ts';
 import { startNode } from '../integration/support/program.ts';
 
@@ -22,6 +23,34 @@ async function ownFolder(): Promise<{ env: NodeJS.ProcessEnv; folder: string }> 
   return { env: { ...process.env, TMPDIR: folder }, folder };
 }
 
+/** What needs controllers, an elected operator, or its log. `run` is a shell in the demo's folder. */
+async function behavesLikeACluster(run: (...lines: string[]) => Promise<string>): Promise<void> {
+  expect(await run('kubectl vps doctor')).toMatch(/^✓ operator .* is alive, version /m);
+  expect(await run('kubectl vps logs web')).toMatch(/ default\/web is Available /);
+  expect(await run('kubectl logs -n vps-operator-system vps-operator --tail=1')).toMatch(/^\{.*\}\n$/);
+
+  const follower = Number(await run('kubectl vps logs set/pair --follow > followed 2>&1 & echo $!'));
+  onTestFinished(() => void process.kill(follower));
+  const { apiVersion, spec } = parse(await run('cat server.yaml')) as { apiVersion: string; spec: object };
+  const metadata = { name: 'pair' };
+  const set = { apiVersion, kind: 'VirtualServerSet', metadata, spec: { replicas: 2, template: { spec } } };
+  await run(`echo '${JSON.stringify(set)}' | kubectl apply -f -`, 'kubectl vps wait set/pair');
+  await expect
+    .poll(() => run('cat followed'), { timeout: LONG_MS })
+    .toMatch(/ set default\/pair: set acted on a member/);
+
+  const ofSet = '-l vps-operator.dev/set=pair';
+  expect(await run(`kubectl get vps ${ofSet} -o name | wc -l`)).toMatch(/^ *2\n/);
+  await run(`kubectl delete vpsset pair --cascade=foreground`);
+  expect(await run(`kubectl get vps ${ofSet} -o name`)).toBe('');
+
+  const counted = 'count/virtualservers.vps-operator.dev';
+  await run(`kubectl create quota one --hard=${counted}=1`);
+  await expect.poll(() => run('kubectl get quota one -o json'), { timeout: LONG_MS }).toContain('"used"');
+  const refused = run('sed s/web/second/ server.yaml | kubectl apply -f -');
+  await expect(refused).rejects.toThrow('exceeded quota: one');
+}
+
 describe('the demo', () => {
   it('keeps everything running with --keep, prints working commands, and cleans up on a signal', async () => {
     const { env, folder } = await ownFolder();
@@ -36,6 +65,7 @@ describe('the demo', () => {
     const shell = script.slice(0, script.indexOf('  kubectl'));
     await expect(sh(shell, 'kubectl delete crd virtualservers.vps-operator.dev')).rejects.toThrow('denied request');
     expect((await sh(shell, `kubectl __complete vps status ''`)).stdout).toMatch(/^web\tAvailable\n/);
+    await behavesLikeACluster((...lines) => sh(shell, ...lines).then((result) => result.stdout));
 
     const kubeconfig = /export KUBECONFIG=(\S+)/.exec(script)?.[1] ?? '';
     const server = /server: (\S+)/.exec(await readFile(kubeconfig, 'utf8'))?.[1] ?? '';

@@ -1,7 +1,11 @@
 /** Builds the programs of the control plane from the Go modules that are pinned in go.mod. */
-import { spawn } from 'node:child_process';
+import { execFile, spawn } from 'node:child_process';
+import { rmSync } from 'node:fs';
 import { mkdtemp, rename, rm } from 'node:fs/promises';
+import { constants, setPriority } from 'node:os';
 import { dirname, join } from 'node:path';
+import { createInterface } from 'node:readline';
+import { promisify } from 'node:util';
 import { install } from './install.ts';
 import { elapsed, reporting } from './progress.ts';
 
@@ -15,6 +19,8 @@ interface BuildRequest {
   folder: string;
   env: NodeJS.ProcessEnv;
   progress: (line: string) => void;
+  /** Leaves the processors to other programs. */
+  background: boolean;
 }
 
 const PACKAGES: Record<string, string> = {
@@ -23,6 +29,10 @@ const PACKAGES: Record<string, string> = {
   kubectl: 'k8s.io/kubernetes/cmd/kubectl',
   etcd: 'go.etcd.io/etcd/server/v3',
 };
+
+/** A line of `go build -v`. */
+const PACKAGE = /^[\w.~/-]+$/;
+const LIST_BYTES = 16 * 1024 * 1024;
 
 /** Returns undefined once the programs are in `folder`, otherwise the reason. Throws only on an unknown program. */
 export async function buildPrograms(request: BuildRequest): Promise<string | undefined> {
@@ -35,9 +45,12 @@ export async function buildPrograms(request: BuildRequest): Promise<string | und
   const staging = await mkdtemp(join(dirname(folder), 'build-'));
   const started = Date.now();
   const what = `control plane: building ${programs.join(', ')} ${request.version} with Go`;
-  progress(`${what} (once; about 7 minutes on 2 cores when nothing is cached)`);
+  progress(`${what} (once; takes minutes when nothing is cached)`);
+  const compiled = { packages: 0, of: await countStale(packages, request) };
+  const done = (): string | undefined =>
+    compiled.of === undefined ? undefined : `${compiled.packages} of ${compiled.of} packages`;
   try {
-    await reporting(progress, what, () => goBuild(staging, packages, request));
+    await reporting(progress, what, () => goBuild(staging, packages, request, () => (compiled.packages += 1)), done);
     // `go build` names a program after the last part of its module path.
     if (programs.includes('etcd')) await rename(join(staging, 'server'), join(staging, 'etcd'));
     await install(staging, folder, programs);
@@ -52,17 +65,35 @@ export async function buildPrograms(request: BuildRequest): Promise<string | und
   }
 }
 
-async function goBuild(out: string, packages: string[], { version, go, env }: BuildRequest): Promise<void> {
-  const child = spawn('go', ['build', '-trimpath', '-ldflags', stamp(version), '-o', `${out}/`, ...packages], {
-    cwd: import.meta.dirname,
-    // Without cgo no C compiler is needed. Ignores the user's go.work and -mod=vendor.
-    env: { ...env, CGO_ENABLED: '0', GOFLAGS: '-mod=readonly', GOWORK: 'off' },
+/** How many packages have to be compiled; undefined if that cannot be known, which the build then explains. */
+async function countStale(packages: string[], { version, env }: BuildRequest): Promise<number | undefined> {
+  const args = ['list', ...buildFlags(version), '-deps', '-f', '{{if .Stale}}{{.ImportPath}}{{end}}', ...packages];
+  const options = { ...goOptions(env), maxBuffer: LIST_BYTES };
+  const listed = await promisify(execFile)('go', args, options).catch(() => undefined);
+  return listed?.stdout.split('\n').filter((line) => line !== '').length;
+}
+
+async function goBuild(
+  out: string,
+  packages: string[],
+  { version, go, env, background }: BuildRequest,
+  onPackage: () => void,
+): Promise<void> {
+  const child = spawn('go', ['build', '-v', ...buildFlags(version), '-o', `${out}/`, ...packages], {
+    ...goOptions(env),
     stdio: ['ignore', 'ignore', 'pipe'],
   });
-  const stop = () => child.kill('SIGTERM');
+  if (background && child.pid !== undefined) setPriority(child.pid, constants.priority.PRIORITY_BELOW_NORMAL);
+  const stop = (): void => {
+    child.kill('SIGTERM');
+    rmSync(out, { recursive: true, force: true });
+  };
   process.once('exit', stop);
-  const errors: Buffer[] = [];
-  child.stderr.on('data', (chunk: Buffer) => errors.push(chunk));
+  const errors: string[] = [];
+  createInterface({ input: child.stderr }).on('line', (line) => {
+    if (PACKAGE.test(line)) onPackage();
+    else errors.push(line);
+  });
   try {
     await new Promise<void>((done, fail) => {
       child.once('error', (error: NodeJS.ErrnoException) => {
@@ -79,6 +110,14 @@ async function goBuild(out: string, packages: string[], { version, go, env }: Bu
   }
 }
 
+const buildFlags = (version: string): string[] => ['-trimpath', '-ldflags', stamp(version)];
+
+/** Without cgo no C compiler is needed. Ignores the user's go.work and -mod=vendor. */
+const goOptions = (env: NodeJS.ProcessEnv): { cwd: string; env: NodeJS.ProcessEnv } => ({
+  cwd: import.meta.dirname,
+  env: { ...env, CGO_ENABLED: '0', GOFLAGS: '-mod=readonly', GOWORK: 'off' },
+});
+
 /** Without it, the API server reports v0.0.0, which breaks clients that compare versions. */
 function stamp(version: string): string {
   const [major = '', minor = ''] = version.replace(/^v/, '').split('.');
@@ -94,6 +133,6 @@ function stamp(version: string): string {
   return ['-s', '-w', ...values.map(([name, value]) => `-X ${name}=${value}`)].join(' ');
 }
 
-function tail(chunks: Buffer[]): string {
-  return Buffer.concat(chunks).toString('utf8').trim().split('\n').slice(-8).join('\n    ');
+function tail(lines: string[]): string {
+  return lines.slice(-8).join('\n    ');
 }

@@ -13,6 +13,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { auditPolicy, type AuditLevel } from './audit.ts';
 import { resolveBinaries } from './binaries.ts';
+import { CONTROLLER_MANAGER } from './download-binaries.ts';
 import { installOrderedFields, refusesOrderedFields } from './ordered-fields.ts';
 import { createProcessGroup, type ManagedProcess, type ProcessGroup } from './processes.ts';
 import { reporting, type ProgressListener } from './progress.ts';
@@ -20,6 +21,8 @@ import { reporting, type ProgressListener } from './progress.ts';
 interface ControlPlaneOptions {
   /** Reports slow steps; default: silent. */
   progress?: ProgressListener;
+  /** As for resolveBinaries. */
+  hurry?: boolean;
   /**
    * Writes an audit log at this level for our objects and for Events, at Metadata for Secrets and Leases. Default:
    * none.
@@ -54,6 +57,8 @@ export interface ControlPlane {
   readonly folder: string;
   /** Returns the path of a kubeconfig for this identity, which has no rights until a test grants them. */
   addUser(user: { name: string; groups?: string[] }): Promise<string>;
+  /** Runs kube-controller-manager, which this fetches first if it is missing. Rejects if that is impossible. */
+  startControllers(options?: ControllerManagerOptions): Promise<void>;
   /** Sends SIGKILL to kube-apiserver only; resolves when it is gone. */
   killApiServer(): Promise<void>;
   /** Restarts on the same port, certificates and etcd, killing it first if it runs. Resolves when it is ready. */
@@ -84,7 +89,8 @@ const DEFAULT_CRDS = join(import.meta.dirname, '../../deploy/crds');
 export async function startControlPlane(options: ControlPlaneOptions = {}): Promise<ControlPlane> {
   const progress = options.progress ?? (() => undefined);
   const controllerManager = options.controllerManager === true ? {} : options.controllerManager || undefined;
-  const binaries = await resolveBinaries(progress, { controllerManager: controllerManager !== undefined });
+  const hurry = options.hurry ?? false;
+  const binaries = await resolveBinaries(progress, { controllerManager: controllerManager !== undefined, hurry });
   const folder = await mkdtemp(join(tmpdir(), 'vps-operator-control-plane-'));
   const processes = createProcessGroup(folder);
   try {
@@ -110,10 +116,11 @@ export async function startControlPlane(options: ControlPlaneOptions = {}): Prom
     if (await installOrderedFields(admin, options.crds ?? DEFAULT_CRDS)) {
       await apiServer.waitUntil(() => refusesOrderedFields(admin), START_MS);
     }
-    if (binaries.kubeControllerManager !== undefined && controllerManager !== undefined) {
-      const managerArgs = controllerManagerArgs(kubeconfigPath, controllerManager);
-      processes.start('kube-controller-manager', binaries.kubeControllerManager, managerArgs);
-    }
+    const startControllers = async (wanted: ControllerManagerOptions = {}): Promise<void> => {
+      const { kubeControllerManager: program } = await resolveBinaries(progress, { controllerManager: true, hurry });
+      processes.start(CONTROLLER_MANAGER, program, controllerManagerArgs(kubeconfigPath, wanted));
+    };
+    if (controllerManager !== undefined) await startControllers(controllerManager);
 
     /** Runs `change` on etcd's folder while etcd is stopped. */
     const whileStopped = async (change: (data: string) => Promise<void>): Promise<void> => {
@@ -134,6 +141,7 @@ export async function startControlPlane(options: ControlPlaneOptions = {}): Prom
       async addUser({ name, groups = [] }) {
         return writeKubeconfig(folder, { ...admin, ...(await pki.ca.newClientCert(name, groups)) }, name);
       },
+      startControllers,
       killApiServer: () => apiServer.kill(),
       async restartApiServer() {
         await apiServer.kill();

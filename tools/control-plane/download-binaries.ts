@@ -1,5 +1,9 @@
-/** Downloads upstream's archive of kube-apiserver, etcd and kubectl; fails within seconds without internet access. */
-import { mkdtemp, rm } from 'node:fs/promises';
+/**
+ * Downloads upstream's archive of kube-apiserver, etcd and kubectl, and kube-controller-manager, which is not in it; fails
+ * within seconds without internet access.
+ */
+import { createHash } from 'node:crypto';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import {
   DEFAULT_INDEX_URL,
@@ -18,6 +22,8 @@ interface DownloadRequest {
   progress: (line: string) => void;
 }
 
+export const CONTROLLER_MANAGER = 'kube-controller-manager';
+const RELEASE_URL = 'https://dl.k8s.io/release';
 const PROBE_MS = 5_000;
 const DOWNLOAD_MS = 300_000;
 
@@ -43,6 +49,46 @@ export async function downloadPrograms(request: DownloadRequest): Promise<string
   } finally {
     await rm(staging, { recursive: true, force: true });
   }
+}
+
+interface ProgramRequest {
+  version: string;
+  folder: string;
+  /** Default: upstream's own. */
+  releaseUrl: string | undefined;
+  progress: (line: string) => void;
+}
+
+/** As downloadPrograms, for kube-controller-manager. */
+export async function downloadControllerManager(request: ProgramRequest): Promise<string | undefined> {
+  const { version, folder, releaseUrl = RELEASE_URL, progress } = request;
+  const architecture = process.arch === 'x64' ? 'amd64' : process.arch;
+  const url = `${releaseUrl}/${version}/bin/linux/${architecture}/${CONTROLLER_MANAGER}`;
+  const what = `control plane: downloading ${CONTROLLER_MANAGER} ${version}`;
+  const staging = await mkdtemp(join(dirname(folder), 'download-'));
+  try {
+    if (process.platform !== 'linux') throw new Error(`there is none for ${process.platform}`);
+    progress(what);
+    const checksum = (await read(`${url}.sha512`, PROBE_MS)).toString('utf8').trim();
+    const program = await reporting(progress, what, () => read(url, DOWNLOAD_MS));
+    if (createHash('sha512').update(program).digest('hex') !== checksum) {
+      throw new Error('it has another checksum than upstream names');
+    }
+    await writeFile(join(staging, CONTROLLER_MANAGER), program, { mode: 0o755 });
+    await install(staging, folder, [CONTROLLER_MANAGER]);
+    return undefined;
+  } catch (error) {
+    progress(`control plane: no download (${describe(error)})`);
+    return `download of ${CONTROLLER_MANAGER}: ${describe(error)}`;
+  } finally {
+    await rm(staging, { recursive: true, force: true });
+  }
+}
+
+async function read(url: string, timeoutMs: number): Promise<Buffer> {
+  const response = await fetch(url, { signal: AbortSignal.timeout(timeoutMs) });
+  if (!response.ok) throw new Error(`HTTP ${response.status}`);
+  return Buffer.from(await response.arrayBuffer());
 }
 
 /** The library's own requests have no deadline, so this first checks whether there is a network. */

@@ -4,10 +4,19 @@ export type ProgressListener = (line: string) => void;
 
 const REPORT_MS = 10_000;
 
-/** Runs `work`; `what` begins each report, such as `control plane: downloading Kubernetes v1.36.3`. */
-export async function reporting<T>(progress: ProgressListener, what: string, work: () => Promise<T>): Promise<T> {
+/**
+ * Runs `work`; `what` begins each report, such as `control plane: downloading Kubernetes v1.36.3`. `done` tells how much of
+ * the work is done, if that is known.
+ */
+export async function reporting<T>(
+  progress: ProgressListener,
+  what: string,
+  work: () => Promise<T>,
+  done: () => string | undefined = () => undefined,
+): Promise<T> {
   const started = Date.now();
-  const timer = setInterval(() => progress(`${what} (${elapsed(started)} so far)`), REPORT_MS);
+  const report = (): void => progress(`${what} (${[`${elapsed(started)} so far`, done()].filter(Boolean).join(', ')})`);
+  const timer = setInterval(report, REPORT_MS);
   try {
     return await work();
   } finally {

@@ -4,9 +4,13 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { namedFault, startSimulator, type ApiName, type Simulator } from '../../src/simulator/index.ts';
+import { OPERATOR_NAMESPACE } from '../../src/api/names.ts';
+import { bundle, OPERATOR, PLUGIN } from '../bundle.ts';
 import { installOperatorIdentity } from '../control-plane/operator-identity.ts';
 import { createChildren, type Child, type Children } from './children.ts';
+import { startControlPlane } from './control-plane.ts';
 import { installGuards } from './guards.ts';
+import { startKubelet } from './kubelet.ts';
 import { readManifests } from './manifests.ts';
 import { prepareShell } from './shell.ts';
 import { FURTHER, storyOf, type Step } from './story.ts';
@@ -35,32 +39,37 @@ export interface DemoOptions {
 /** Functions to call at the end, the last one first. */
 export type CleanUp = (() => Promise<unknown>)[];
 
-interface Cluster {
-  kubeconfig: string;
-  kubectl: string;
-}
-
 /** Resolves when the server is cancelled; never with `keep`. Rejects with an error. */
 export async function runDemo({ say, keep, lostOrder, api, onKept }: DemoOptions, cleanUp: CleanUp): Promise<void> {
   const { files, key } = readManifests(await readFile(join(ROOT, 'docs/getting-started.md'), 'utf8'));
   const folder = await mkdtemp(join(tmpdir(), 'vps-operator-demo-'));
-  const children = createChildren(folder);
   cleanUp.push(() => rm(folder, { recursive: true, force: true }));
-  cleanUp.push(() => children.stop());
 
   const simulator = await startSimulator({ api, taskDurationMs: TASK_MS, accounts: [{ name: 'demo', keys: [key] }] });
   cleanUp.push(() => simulator.goDown());
   say(`simulated provider: ${simulator.baseUrl}`);
+  const programs = join(folder, 'programs');
+  const bundling = bundle(programs);
+  bundling.catch(() => undefined);
+  // Before the folder is removed, into which it writes.
+  cleanUp.push(() => bundling.catch(() => undefined));
+  const children = createChildren(folder);
+  // First of all: a command may be drawing, and the operator may be waiting for an answer of the provider.
+  cleanUp.push(() => children.stop());
   const controlPlane = await startControlPlane(children, folder, say);
   const { cluster } = controlPlane;
   // The guards let only the operator's own identity write a status.
   const operatorKubeconfig = await installOperatorIdentity(cluster.kubeconfig);
   await installGuards(cluster.kubectl, cluster.kubeconfig);
   say('control plane: kube-apiserver and etcd are running, the CRDs and the guards are installed');
-  const operator = startOperator(children, folder, simulator, operatorKubeconfig);
+  await bundling;
+  const log = join(folder, 'operator.log');
+  const operator = startOperator(children, { folder, programs, log, simulator, kubeconfig: operatorKubeconfig });
+  await startKubelet(cluster.kubeconfig, log);
   say('operator: started; key.yaml and server.yaml come from docs/getting-started.md');
+  controlPlane.tellControllers();
 
-  const shell = await prepareShell({ folder, files, ...cluster });
+  const shell = await prepareShell({ folder, files, plugin: join(programs, PLUGIN), ...cluster });
   const type = async (command: string, exits = 0): Promise<void> => {
     say(`\n$ ${command}`);
     // exec: a signal to the shell ends the command.
@@ -81,6 +90,7 @@ export async function runDemo({ say, keep, lostOrder, api, onKept }: DemoOptions
     if (keep) {
       say(howToGoOn(shell));
       onKept();
+      controlPlane.tellProgress();
       await new Promise(() => undefined);
     }
     for (const step of end) await play(step);
@@ -89,43 +99,28 @@ export async function runDemo({ say, keep, lostOrder, api, onKept }: DemoOptions
   await Promise.race([story(), controlPlane.child.failed, operator.failed]);
 }
 
-async function startControlPlane(
-  children: Children,
-  folder: string,
-  say: DemoOptions['say'],
-): Promise<{ cluster: Cluster; child: Child }> {
-  const { promise, resolve } = Promise.withResolvers<Cluster>();
-  let isReady = false;
-  const child = children.start({
-    name: 'the control plane',
-    args: [join(ROOT, 'tools/control-plane/main.ts')],
-    log: join(folder, 'control-plane.log'),
-    onLine: (line) => {
-      isReady = true;
-      resolve(JSON.parse(line) as Cluster);
-    },
-    // After the start, the control plane's messages about Ctrl-C would only distract.
-    onError: (line) => {
-      if (!isReady) say(line);
-    },
-  });
-  return { cluster: await Promise.race([promise, child.failed]), child };
+interface OperatorOptions {
+  folder: string;
+  /** Folder of the bundles. */
+  programs: string;
+  /** Path for the operator's log. */
+  log: string;
+  simulator: Simulator;
+  kubeconfig: string;
 }
 
-function startOperator(children: Children, folder: string, simulator: Simulator, kubeconfig: string): Child {
+function startOperator(children: Children, { folder, programs, log, simulator, kubeconfig }: OperatorOptions): Child {
   const flags = {
     'base-url': simulator.baseUrl,
     'auth-url': simulator.authUrl,
     kubeconfig,
+    'leader-elect': 'true',
+    'operator-namespace': OPERATOR_NAMESPACE,
     'poll-interval': POLL_INTERVAL,
     'journal-dir': join(folder, 'journal'),
   };
   const args = Object.entries(flags).map(([flag, value]) => `--${flag}=${value}`);
-  return children.start({
-    name: 'the operator',
-    args: [join(ROOT, 'src/main.ts'), ...args],
-    log: join(folder, 'operator.log'),
-  });
+  return children.start({ name: 'the operator', args: [join(programs, OPERATOR), ...args], log });
 }
 
 /** What the provider's website would show, once a server runs. */

@@ -1,9 +1,7 @@
 /** A folder in which the demo's commands run as users type them: manifests, kubectl, its plugin. */
 import { mkdir, symlink, writeFile } from 'node:fs/promises';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { quoted } from '../../src/base/text.ts';
-
-const PLUGIN = join(import.meta.dirname, '../../src/plugin/main.ts');
 
 interface ShellOptions {
   folder: string;
@@ -12,19 +10,19 @@ interface ShellOptions {
   kubeconfig: string;
   /** Path of the program. */
   kubectl: string;
+  /** Path of the plugin's bundle. */
+  plugin: string;
 }
 
 /** Resolves with shell commands that enter this environment. */
-export async function prepareShell({ folder, files, kubeconfig, kubectl }: ShellOptions): Promise<string[]> {
+export async function prepareShell({ folder, files, kubeconfig, kubectl, plugin }: ShellOptions): Promise<string[]> {
   const bin = join(folder, 'bin');
   await mkdir(bin);
   await symlink(kubectl, join(bin, 'kubectl'));
-  const source = join(folder, 'plugin');
-  await mkdir(source);
   for (const name of ['kubectl-vps', 'kubectl_complete-vps']) {
-    // Runs from source: a fresh clone has no bundle. The plugin sees by the name of its script what kubectl asks.
-    const script = join(source, name);
-    await symlink(PLUGIN, script);
+    // The plugin sees by the name of its script what kubectl asks.
+    const script = join(dirname(plugin), name);
+    await symlink(plugin, script);
     const command = `exec ${quoted(process.execPath)} ${quoted(script)} "$@"`;
     await writeFile(join(bin, name), `#!/bin/sh\n${command}\n`, { mode: 0o755 });
   }

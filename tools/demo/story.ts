@@ -74,4 +74,11 @@ export function storyOf({ lostOrder }: { lostOrder: boolean }): Story {
 }
 
 /** What a reader can try in a demo that keeps running. */
-export const FURTHER = ['kubectl vps status', DELETE, 'kubectl apply -f server.yaml', 'kubectl vps wait web'];
+export const FURTHER = [
+  'kubectl vps status',
+  'kubectl vps doctor',
+  'kubectl vps logs web',
+  DELETE,
+  'kubectl apply -f server.yaml',
+  'kubectl vps wait web',
+];

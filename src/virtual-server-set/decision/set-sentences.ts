@@ -7,7 +7,7 @@ import { ended } from '../../base/text.ts';
 import type { Verdict } from '../../controller/conditions.ts';
 import { slotsOf } from './limits.ts';
 import { troubleOf, type Member, type Note } from './member.ts';
-import type { Situation } from './situation.ts';
+import { inOrder, type Situation } from './situation.ts';
 
 const NAMED = 5;
 
@@ -107,8 +107,9 @@ export function takenSteps(situation: Situation): Advice[] {
   return [first, { text: instead, command: { verb: 'delete', name }, then: '; the set then continues' }];
 }
 
-export function deletionBlocked({ set, victims: { kept } }: Situation): Quotation {
-  const [first, ...others] = kept;
+export function deletionBlocked({ set, members, victims: { kept } }: Situation): Quotation {
+  // Not in the order in which they would be deleted, which changes with their availability.
+  const [first, ...others] = members.filter((member) => kept.includes(member));
   if (first === undefined) return { message: '' };
   const also = others.length > 0 ? `. The same is true of ${listNames(others.map(({ name }) => name))}` : '';
   const { why, step } = wayOut(first);
@@ -137,7 +138,7 @@ export function wayOut({ name, kept = 'protected' }: Pick<Member, 'name' | 'kept
 
 /** What the set is waiting for, in one sentence. */
 export function progress(situation: Situation): Quotation {
-  const { limits, alive, updated, members, isAvailable, rolling, missing, outdated, victims } = situation;
+  const { set, limits, alive, updated, members, isAvailable, rolling, missing, outdated, victims } = situation;
   const { replicas } = limits;
   const exist =
     alive.length > replicas
@@ -145,7 +146,9 @@ export function progress(situation: Situation): Quotation {
       : `${alive.length} of ${replicas} members exist`;
   const parts = rolling ? `${updated.length} of ${replicas} members have the current template` : exist;
   const booting = (rolling ? updated : alive).filter((member) => !isAvailable(member));
-  const leaving = [...members.filter((member) => member.deleting).map(({ name }) => name), ...situation.leaving];
+  const leaving = [...members.filter((member) => member.deleting).map(({ name }) => name), ...situation.leaving].sort(
+    (a, b) => inOrder(set.metadata.name, a, b),
+  );
   const waits = [
     ...(booting.length > 0 ? [`${listNames(booting.map(({ name }) => name))} to become available`] : []),
     ...(leaving.length > 0 ? [`the cancellation of ${listNames(leaving)}`] : []),

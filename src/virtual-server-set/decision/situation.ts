@@ -43,7 +43,7 @@ export function groupsOf(set: VirtualServerSet, objects: readonly VirtualServer[
 }
 
 /** By ordinal: a cache has objects in the order of their last change, and the messages would change with each one. */
-function inOrder(set: string, a: string, b: string): number {
+export function inOrder(set: string, a: string, b: string): number {
   const [first, second] = [ordinalOf(set, a), ordinalOf(set, b)];
   if (first !== undefined && second !== undefined) return first - second;
   if (first !== second) return first === undefined ? 1 : -1;

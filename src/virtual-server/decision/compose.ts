@@ -18,7 +18,7 @@ import { without } from '../../base/without.ts';
 import { timestamp } from '../../base/duration.ts';
 import { ended } from '../../base/text.ts';
 import { adviceOn } from './advice.ts';
-import { delayEndOf } from './delay.ts';
+import { cancelsAtOf } from './delay.ts';
 import { expiring } from './expiry.ts';
 import { adoptionOf, orphanMessage } from './inputs.ts';
 import { isLetGo, isPaused } from '../../api/server-state.ts';
@@ -27,7 +27,6 @@ import type { ConnectionCondition } from './connection.ts';
 import type { Reachable } from './reach.ts';
 import { holdsSomething } from './known-record.ts';
 import { drift, isProvisioned } from './server-status.ts';
-import { cancelIsForbidden } from './view.ts';
 
 export interface Parts {
   record: ServerRecord | undefined;
@@ -130,8 +129,7 @@ export function compose(object: VirtualServer, parts: Parts, now: number): Virtu
   conditions = withFindings(object, parts, conditions, advised, now);
   for (const [type, finding] of others)
     conditions = withCondition(conditions, type, finding && advised(finding), generation, now);
-  const isKept = cancelIsForbidden(object) !== undefined || record?.identifier === undefined;
-  const cancelsAt = isReadable && !isKept ? delayEndOf(object, record) : undefined;
+  const cancelsAt = isReadable ? cancelsAtOf(object, record) : undefined;
   // A record that this version cannot read is about the server that the status names.
   const named = isReadable ? record?.identifier : object.status?.identifier;
   const identifier = isReadable && record?.expiredAt !== undefined ? undefined : named;

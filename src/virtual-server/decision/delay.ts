@@ -5,7 +5,7 @@ import type { VirtualServer } from '../../api/virtual-server.ts';
 import { clockOf, expiryOf, timeOf } from './expiry.ts';
 import { isToCancelNow, takerOf } from './inputs.ts';
 import { endOf, type Memo } from './memo.ts';
-import type { View } from './view.ts';
+import { cancelIsForbidden, type View } from './view.ts';
 
 /**
  * When the operator may cancel the server of a deleted object (ms since the epoch): at the end of the delay, or at its
@@ -18,6 +18,18 @@ export function delayEndOf(object: VirtualServer, record: ServerRecord | undefin
   if (record === undefined || isToCancelNow(object, record)) return undefined;
   const since = timeOf(deletionTimestamp);
   return since && Math.min(since + durationMs(deletionDelay), expiryOf(object, record) ?? Infinity);
+}
+
+/** The times that RFC 3339 can express (ms since the epoch). */
+const [FIRST, LAST] = [Date.parse('0000-01-01T00:00:00Z'), Date.parse('9999-12-31T23:59:59Z')];
+
+/** When the operator cancels the server by its spec (ms since the epoch); undefined: never, at once, or not yet known. */
+export function cancelsAtOf(object: VirtualServer, record: ServerRecord | undefined): number | undefined {
+  if (cancelIsForbidden(object) !== undefined) return undefined;
+  if (record?.identifier === undefined || record.expiredAt !== undefined) return undefined;
+  const isDeleted = object.metadata.deletionTimestamp !== undefined;
+  const at = isDeleted ? delayEndOf(object, record) : expiryOf(object, record);
+  return at !== undefined && at >= FIRST && at <= LAST ? at : undefined;
 }
 
 /** True while the deleted object keeps its server. The clock is the one that decides about expiry. */

@@ -357,14 +357,14 @@ describe('kubectl', () => {
     };
     const name = object.metadata.name;
     const age = expect.stringMatching(/^\d+s$/) as string;
-    const narrow = ['NAME', 'READY', 'REASON', 'PRODUCT', 'AGE'];
-    const cells = [name, 'False', 'Creating', 'columns', age];
+    const narrow = ['NAME', 'READY', 'REASON', 'ENDS', 'AGE'];
+    const cells = [name, 'False', 'Paused', '2026-01-02T00:00:00Z', age];
     expect(await table()).toEqual([narrow, cells]);
     expect(await table('--output=wide')).toEqual([
-      [...narrow, 'IDENTIFIER', 'IPV6', 'SSH', 'IMAGE', 'ZONE', 'PRICE', 'PROGRESS', 'CANCELS', 'MESSAGE'],
+      [...narrow, 'PRODUCT', 'IDENTIFIER', 'IPV6', 'SSH', 'IMAGE', 'ZONE', 'PRICE', 'PROGRESS', 'MESSAGE'],
       [
-        ...[...cells, 'v1234', '2001:db8::1', 'root@proxy.example -p 2222', 'debian-12/minimal'],
-        ...['ams', '4.99', '42', '2026-01-02T00:00:00Z', 'Wait.'],
+        ...[...cells, 'columns', 'v1234', '2001:db8::1', 'root@proxy.example -p 2222', 'debian-12/minimal'],
+        ...['ams', '4.99', '42', 'Wait.'],
       ],
     ]);
   });

@@ -51,16 +51,38 @@ it('prints servers that run, are ordered, failed or are being deleted, and sets,
   await world.create(virtualServer(other(6)));
   await world.waitForReason(other(6), 'Creating', 'Ready');
 
+  fleet.setTaskDuration(0);
+  await readyServer(world, other(7));
+  await world.annotate(other(7), { paused: 'true' });
+  await world.waitFor(other(7), (object) => object.status?.conditions?.some(({ type }) => type === 'Paused') === true);
+
   const servers = await linesOf(world, 'vps');
-  expect(servers[0]).toMatch(/^NAME +READY +REASON +PRODUCT +AGE$/);
-  expect(servers).toHaveLength(1 + 6 + 2);
+  expect(servers[0]).toMatch(/^NAME +READY +REASON +ENDS +AGE$/);
+  expect(servers).toHaveLength(1 + 7 + 2);
+  expect(servers.find((line) => line.startsWith(other(7)))).toMatch(/ True +Paused /);
   expect(tooLong(servers)).toEqual([]);
   const wide = await linesOf(world, 'vps', '--output', 'wide');
-  expect(wide[0]).toMatch(/ AGE +IDENTIFIER +IPV6 +SSH +IMAGE +ZONE +PRICE +PROGRESS +CANCELS +MESSAGE$/);
+  expect(wide[0]).toMatch(/ AGE +PRODUCT +IDENTIFIER +IPV6 +SSH +IMAGE +ZONE +PRICE +PROGRESS +MESSAGE$/);
   expect(wide.find((line) => line.startsWith(NAME))).toContain(` ${IPV6} `);
   const sets = await linesOf(world, 'vpsset');
   expect(sets[0]).toMatch(/^NAME +DESIRED +READY +UPDATED +AVAILABLE +PRICE +AGE$/);
   expect(tooLong(sets)).toEqual([]);
+});
+
+it('shows when servers end in 80 columns', async () => {
+  const world = await createWorld();
+  const [first, second, third] = [NAME, other(2), other(3)];
+  await readyServer(world, first, withSpec({ expiresAt: '2999-12-31T00:00:00Z' }));
+  await readyServer(world, second, withSpec({ ttl: '24h' }));
+  await readyServer(world, third, withSpec({ expiresAt: '2999-12-31T00:00:00Z' }));
+  await world.annotate(third, { paused: 'true' });
+  await world.waitFor(third, (object) => object.status?.conditions?.some(({ type }) => type === 'Paused') === true);
+  const lines = await linesOf(world, 'vps');
+  expect(tooLong(lines)).toEqual([]);
+  const lineOf = (name: string): string | undefined => lines.find((line) => line.startsWith(name));
+  expect(lineOf(first)).toMatch(/ Available +2999-12-31T00:00:00Z /);
+  expect(lineOf(second)).toMatch(/ Available +\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ /);
+  expect(lineOf(third)).toMatch(/ Paused +2999-12-31T00:00:00Z /);
 });
 
 it('has room for a name of 20 characters with the longest reason, also in lists of sets and catalogs', async () => {

@@ -104,6 +104,15 @@ describe('README.md', () => {
     const [block] = blocksOf(readme, 'Your first server, in five steps').filter(server);
     expect(withOwnKey(block?.text ?? '')).toBe(readManifests(gettingStarted).files['server.yaml']);
   });
+
+  it('begins with that server, and with the output that Getting started shows', () => {
+    const [firstScreen = ''] = readme.split(/^## /m);
+    const [, manifest = ''] = /^```yaml\n(.*?)^```$/ms.exec(firstScreen) ?? [];
+    expect(withOwnKey(manifest)).toBe(readManifests(gettingStarted).files['server.yaml']);
+    const [, shown = ''] = /^\$ kubectl get vps web\n(.*?)^```$/ms.exec(firstScreen) ?? [];
+    expect(shown).not.toBe('');
+    expect(gettingStarted).toContain(shown);
+  });
 });
 
 describe('docs/getting-started.md', () => {

@@ -20,6 +20,12 @@ describe('the README', () => {
     }
   });
 
+  it('offers few pages for each wish', async () => {
+    const rows = (await read('README.md')).split('\n').filter((line) => line.startsWith('| '));
+    const links = rows.map((row) => row.match(/\]\(/g)?.length ?? 0);
+    expect(Math.max(...links)).toBe(4);
+  });
+
   it('links only to files and headings that exist, as do all other pages', async () => {
     for (const file of pages) {
       // A pattern in code may look like a link.

@@ -133,8 +133,12 @@ describe('the totals', () => {
 
   it('counts the age of a deletion from the end of its delay', () => {
     const metadata = { deletionTimestamp: '2026-01-01T00:00:00Z', finalizers: [FINALIZER] };
-    const delayed = (cancelsAt: string) => [stored('web', storedWith({ metadata, status: { cancelsAt } }))];
+    const spec = { deletionDelay: '1h' };
+    const delayed = (cancelsAt: string) => [stored('web', storedWith({ metadata, spec, status: { cancelsAt } }))];
     expect(countTotals(delayed('2026-01-01T00:59:00Z'), NOW).oldestDeletionMs).toBe(60_000);
     expect(countTotals(delayed('2026-01-01T02:00:00Z'), NOW).oldestDeletionMs).toBe(0);
+    // Written before the deletion, about its expiry.
+    const undelayed = [stored('web', storedWith({ metadata, status: { cancelsAt: '2026-01-01T02:00:00Z' } }))];
+    expect(countTotals(undelayed, NOW).oldestDeletionMs).toBe(3_600_000);
   });
 });

@@ -1,18 +1,19 @@
 import { execFile } from 'node:child_process';
 import { createHash } from 'node:crypto';
-import { chmod, mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { access, chmod, constants, mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { promisify } from 'node:util';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { afterEach, beforeEach, describe, expect, it, onTestFinished } from 'vitest';
 import { pinnedVersions, resolveBinaries } from '../../../../tools/control-plane/binaries.ts';
 import { withLock } from '../../../../tools/control-plane/lock.ts';
 
 const NEEDED = ['kube-apiserver', 'etcd', 'kubectl'];
 // Port 9 has no listener here, so a connection is refused at once, as without a network.
 const NO_NETWORK = 'http://127.0.0.1:9/index.yaml';
+const NO_DOWNLOADS = { indexUrl: NO_NETWORK, releaseUrl: NO_NETWORK };
 const NO_GO = { PATH: '/nowhere' };
 
 let home: string;
@@ -38,6 +39,7 @@ async function cacheFolder(): Promise<string> {
 async function fakeGo(script = ''): Promise<NodeJS.ProcessEnv> {
   const bin = join(home, 'bin');
   const build = `
+    [ "$1" = build ] || exit 1
     printf '%s\\n' "$@" >> ${home}/go.args
     ${script}
     while [ "$1" != -o ]; do shift; done
@@ -57,7 +59,7 @@ describe('KUBEBUILDER_ASSETS', () => {
       kubeApiserver: join(assets, 'kube-apiserver'),
       etcd: join(assets, 'etcd'),
       kubectl: join(assets, 'kubectl'),
-      kubeControllerManager: undefined,
+      kubeControllerManager: join(assets, 'kube-controller-manager'),
     });
     expect(lines).toEqual([]);
   });
@@ -93,7 +95,7 @@ describe('the cache', () => {
 
   it('is completed when a program is missing', async () => {
     await programs(await cacheFolder(), ['kube-apiserver', 'kubectl']);
-    const binaries = await resolveBinaries(progress, { env: await fakeGo(), indexUrl: NO_NETWORK });
+    const binaries = await resolveBinaries(progress, { env: await fakeGo(), ...NO_DOWNLOADS });
     expect(await readFile(binaries.etcd, 'utf8')).toBe('built\n');
     expect(await readFile(binaries.kubeApiserver, 'utf8')).toBe('#!/bin/sh\n');
   });
@@ -106,23 +108,38 @@ describe('the download', () => {
       const env = { HOME: home, ...NO_GO };
       const binaries = await resolveBinaries(progress, { env, indexUrl: upstream.indexUrl });
       expect(await readFile(binaries.kubeApiserver, 'utf8')).toBe('downloaded\n');
-      expect(binaries.kubeControllerManager).toBeUndefined();
       expect((await readdir(join(binaries.etcd, '..'))).sort()).toEqual([...NEEDED].sort());
       expect(await readdir(join(binaries.etcd, '../..'))).toHaveLength(1);
     } finally {
       await upstream.close();
     }
-    const again = await resolveBinaries(progress, { env: { HOME: home, ...NO_GO }, indexUrl: NO_NETWORK });
+    const again = await resolveBinaries(progress, { env: { HOME: home, ...NO_GO }, ...NO_DOWNLOADS });
     expect(await readFile(again.etcd, 'utf8')).toBe('downloaded\n');
   });
+
+  it.runIf(process.platform === 'linux')(
+    'fetches the controller manager, which is in no archive, if it is wanted',
+    async () => {
+      await programs(await cacheFolder(), NEEDED);
+      const upstream = await startUpstream();
+      onTestFinished(upstream.close);
+      const wanted = { env: { HOME: home, ...NO_GO }, ...NO_DOWNLOADS, controllerManager: true };
+      const damaged = resolveBinaries(progress, { ...wanted, releaseUrl: `${upstream.releaseUrl}/damaged` });
+      await expect(damaged).rejects.toThrow('kube-controller-manager: it has another checksum than upstream');
+      const { kubeControllerManager } = await resolveBinaries(progress, { ...wanted, releaseUrl: upstream.releaseUrl });
+      expect(await readFile(kubeControllerManager, 'utf8')).toBe('downloaded\n');
+      await access(kubeControllerManager, constants.X_OK);
+      expect(await readdir(dirname(await cacheFolder()))).toHaveLength(1);
+    },
+  );
 });
 
 describe('the build', () => {
   it('builds all programs, stamped with the version, when there is no network', async () => {
     const { kubernetes } = await pinnedVersions();
-    const binaries = await resolveBinaries(progress, { env: await fakeGo(), indexUrl: NO_NETWORK });
+    const binaries = await resolveBinaries(progress, { env: await fakeGo(), ...NO_DOWNLOADS });
     expect(await readFile(binaries.etcd, 'utf8')).toBe('built\n');
-    expect(await readFile(binaries.kubeControllerManager ?? '', 'utf8')).toBe('built\n');
+    expect(await readFile(binaries.kubeControllerManager, 'utf8')).toBe('built\n');
     expect(await readFile(join(home, 'go.args'), 'utf8')).toContain(`gitVersion=${kubernetes}`);
     expect(lines.join('\n')).toMatch(/looking for a download.*no download.*building.*built in/s);
     expect(await readdir(dirname(await cacheFolder()))).toEqual([kubernetes]);
@@ -138,8 +155,55 @@ describe('the build', () => {
 
   it('leaves no partial build behind', async () => {
     const env = await fakeGo('echo "cannot find module" >&2; exit 1');
-    await expect(resolveBinaries(progress, { env, indexUrl: NO_NETWORK })).rejects.toThrow(/cannot find module/);
+    await expect(resolveBinaries(progress, { env, ...NO_DOWNLOADS })).rejects.toThrow(/cannot find module/);
     expect(await readdir(dirname(await cacheFolder()))).toEqual([]);
+  });
+});
+
+describe('in a hurry', () => {
+  const paths = async (env: NodeJS.ProcessEnv): Promise<string[]> => {
+    const text = await readFile(join(env['HOME'] ?? '', 'go.args'), 'utf8');
+    return text.split('\n').filter((line) => /^(k8s\.io|go\.etcd\.io)\/\S+$/.test(line));
+  };
+  const kubectl = (version: string): string => `#!/bin/sh\necho '{"clientVersion": {"gitVersion": "${version}"}}'\n`;
+
+  it('builds only what is asked for, and uses the kubectl in PATH', async () => {
+    const env = await fakeGo();
+    await programs(join(home, 'bin'), ['kubectl'], kubectl('v1.32.4-dispatcher'));
+    const binaries = await resolveBinaries(progress, { env, ...NO_DOWNLOADS, hurry: true });
+    expect(binaries.kubectl).toBe(join(home, 'bin/kubectl'));
+    expect(await paths(env)).toEqual(['k8s.io/kubernetes/cmd/kube-apiserver', 'go.etcd.io/etcd/server/v3']);
+
+    lines = [];
+    expect(await resolveBinaries(progress, { env, ...NO_DOWNLOADS, hurry: true })).toEqual(binaries);
+    expect(lines).toEqual([]);
+
+    const later = await resolveBinaries(progress, {
+      env,
+      ...NO_DOWNLOADS,
+      hurry: true,
+      controllerManager: true,
+    });
+    expect(await readFile(later.kubeControllerManager, 'utf8')).toBe('built\n');
+    expect((await paths(env)).slice(2)).toEqual(['k8s.io/kubernetes/cmd/kube-controller-manager']);
+  });
+
+  it.each([kubectl('v1.29.9'), '#!/bin/sh\nexit 1\n'])(
+    'builds kubectl if the one in PATH is no use: %j',
+    async (script) => {
+      const env = await fakeGo();
+      await programs(join(home, 'bin'), ['kubectl'], script);
+      const binaries = await resolveBinaries(progress, { env, ...NO_DOWNLOADS, hurry: true });
+      expect(binaries.kubectl).toBe(join(await cacheFolder(), 'kubectl'));
+    },
+  );
+
+  it('prefers the kubectl of the cache', async () => {
+    const env = await fakeGo();
+    await programs(join(home, 'bin'), ['kubectl'], kubectl('v1.36.3'));
+    await programs(await cacheFolder(), NEEDED);
+    const binaries = await resolveBinaries(progress, { env, ...NO_DOWNLOADS, hurry: true });
+    expect(binaries.kubectl).toBe(join(await cacheFolder(), 'kubectl'));
   });
 });
 
@@ -148,7 +212,7 @@ describe('when nothing works', () => {
     const { go } = await pinnedVersions();
     const error: unknown = await resolveBinaries(progress, {
       env: { HOME: home, ...NO_GO },
-      indexUrl: NO_NETWORK,
+      ...NO_DOWNLOADS,
     }).catch((caught: unknown) => caught);
     expect(error).toBeInstanceOf(Error);
     const { message } = error as Error;
@@ -182,18 +246,19 @@ describe('the lock', () => {
 async function resolveInProcess(env: NodeJS.ProcessEnv): Promise<void> {
   const source = `
     import { resolveBinaries } from ${JSON.stringify(join(import.meta.dirname, '../../../../tools/control-plane/binaries.ts'))};
-    await resolveBinaries(() => undefined, { indexUrl: ${JSON.stringify(NO_NETWORK)} });`;
+    await resolveBinaries(() => undefined, ${JSON.stringify(NO_DOWNLOADS)});`;
   await promisify(execFile)(process.execPath, ['--input-type=module', '--eval', source], { env });
 }
 
 /** Upstream's list with one archive, of another patch version of the pinned minor version. */
-async function startUpstream(): Promise<{ indexUrl: string; close: () => Promise<void> }> {
+async function startUpstream(): Promise<{ indexUrl: string; releaseUrl: string; close: () => Promise<void> }> {
   const source = join(home, 'archive');
   await programs(join(source, 'controller-tools/envtest'), NEEDED, 'downloaded\n');
   const tarball = join(home, 'envtest.tar.gz');
   await promisify(execFile)('tar', ['-czf', tarball, '-C', source, 'controller-tools']);
   const archive = await readFile(tarball);
-  const version = (await pinnedVersions()).kubernetes.replace(/\d+$/, '99');
+  const pinned = await pinnedVersions();
+  const version = pinned.kubernetes.replace(/\d+$/, '99');
   const system = `${process.platform}-${process.arch === 'x64' ? 'amd64' : process.arch}`;
 
   const server = createServer((request, response) => {
@@ -202,12 +267,22 @@ async function startUpstream(): Promise<{ indexUrl: string; close: () => Promise
       hash: createHash('sha512').update(archive).digest('hex'),
       selfLink: `http://127.0.0.1:${port}/archive`,
     };
+    const { kubernetes } = pinned;
+    const arch = process.arch === 'x64' ? 'amd64' : process.arch;
+    const path = `/${kubernetes}/bin/linux/${arch}/kube-controller-manager`;
+    if (request.url?.endsWith(`${path}.sha512`)) {
+      const text = request.url.includes('damaged') ? 'another' : 'downloaded\n';
+      return void response.end(createHash('sha512').update(text).digest('hex'));
+    }
+    if (request.url?.endsWith(path)) return void response.end('downloaded\n');
     const index = { releases: { [version]: { [`envtest-${version}-${system}.tar.gz`]: entry } } };
     response.end(request.url === '/archive' ? archive : JSON.stringify(index));
   });
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
   return {
-    indexUrl: `http://127.0.0.1:${(server.address() as AddressInfo).port}/index.yaml`,
+    indexUrl: `${url}/index.yaml`,
+    releaseUrl: url,
     close: () => new Promise((resolve) => server.close(() => resolve())),
   };
 }

@@ -238,6 +238,18 @@ describe('scaling up', () => {
     expect(messageOf(waiting)).toContain('waiting for the cancellation of web-0, web-1');
   });
 
+  it('names those that are cancelled in one order, however they leave', () => {
+    const deletionTimestamp = '2026-01-02T00:00:00Z';
+    const deleted = (object: VirtualServer): VirtualServer => ({
+      ...object,
+      metadata: { ...object.metadata, deletionTimestamp },
+    });
+    const set = webSet({ replicas: 3 });
+    const objects = [member(set, 0), deleted(member(set, 10)), deleted(member(set, 2)), deleted(stored('web-1'))];
+    const waiting = planSet(set, { objects, live: true }, NOW);
+    expect(messageOf(waiting)).toContain('waiting for the cancellation of web-1, web-2, web-10');
+  });
+
   it('takes at most 100 actions in one step', () => {
     expect(plan({ replicas: 1000 }).actions).toHaveLength(100);
   });
@@ -280,6 +292,18 @@ describe('scaling down', () => {
     expect([does(kept), reasonOf(kept)]).toEqual([[], 'DeletionBlocked']);
     expect(messageOf(kept)).toContain(command);
   });
+});
+
+it('names the members that it must not delete in one order, whichever of them is available', () => {
+  const kept: MemberShape = { spec: { deletionProtection: true } };
+  const away: MemberShape = { ...kept, reason: 'ServerMissing' };
+  const messages = [
+    [kept, kept, kept],
+    [kept, away, kept],
+    [kept, kept, away],
+  ].map((members) => messageOf(plan({ replicas: 1 }, members)));
+  expect(messages[0]).toMatch(/cannot delete member web-\d: /);
+  expect(messages).toEqual([messages[0], messages[0], messages[0]]);
 });
 
 describe('a rollout', () => {

@@ -150,6 +150,16 @@ describe('an object that expires', () => {
     expect(looked(webWith(HELD, { ...near, status: next.status ?? {} })).events).toEqual([]);
   });
 
+  it.each<[string, VirtualServer, string | undefined]>([
+    ['expiresAt', withSpec({ expiresAt: '2026-03-01T01:00:00+02:00' }), '2026-02-28T23:00:00Z'],
+    ['ttl', BEGUN, at(240_000).replace('.000', '')],
+    ['neither', withSpec({}), undefined],
+    ['a protected server', withSpec({ expiresAt: at(HOUR_MS), deletionProtection: true }), undefined],
+    ['a time after the year 9999', withSpec({ expiresAt: '9999-12-31T23:59:59-12:00' }), undefined],
+  ])('shows in the status when the server is cancelled: %s', (_what, object, cancelsAt) => {
+    expect(looked(object).status?.cancelsAt).toBe(cancelsAt);
+  });
+
   it('reports nothing two days before', () => {
     const next = looked(withSpec({ expiresAt: at(48 * HOUR_MS) }));
     expect(conditionsOf(next)).toEqual({ Ready: 'True Available' });
