@@ -2105,7 +2105,7 @@ export const MUTANTS: Mutant[] = [
   {
     name: 'shows no prices in a catalog while their list cannot be read',
     file: 'src/server-catalog/decision/catalog-status.ts',
-    find: 'isLost ? priceListIn(present) : listed?.prices',
+    find: 'isLost ? priceListIn(last) : listed?.prices',
     replace: 'isLost ? undefined : listed?.prices',
     tests: ['--project', 'unit', 'test/unit/server-catalog/decision/listed-prices.test.ts'],
   },

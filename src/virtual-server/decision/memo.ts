@@ -54,11 +54,11 @@ export interface Plan {
   verdict?: Verdict | undefined;
   /** When it was last shown again in place of what another writer had written, on the monotonic clock (ms). */
   restoredAt?: number | undefined;
-  ifListed?: Shown | undefined;
+  ifListed?: LastRead | undefined;
 }
 
 /** What the last read has shown of a server that runs. While the list shows the same, few reads follow (operations/look.ts). */
-export interface Shown {
+export interface LastRead {
   verdict: Verdict;
   name: string | undefined;
   product: string | undefined;

@@ -1,6 +1,6 @@
 /** When the operator comes back to an object. Pure. */
 import type { Verdict } from '../../controller/conditions.ts';
-import { withoutPlan, type Memo, type Planned, type Shown } from './memo.ts';
+import { withoutPlan, type Memo, type Planned, type LastRead } from './memo.ts';
 
 /** `now`: at once in the same visit, with the object that the write returned. */
 export type Next = { now: true } | Pause;
@@ -13,7 +13,7 @@ export interface Pause {
   /** ms; an earlier visit, for another operation. */
   visitAfterMs?: number;
   /** Of a look: it may do without a read. */
-  ifListed?: Shown | undefined;
+  ifListed?: LastRead | undefined;
 }
 
 /** A pause that grows with each failure in a row, before `operation`. */

@@ -15,7 +15,7 @@ import { keepsServer } from '../decision/delay.ts';
 import { isToExpire, withReadyAt } from '../decision/expiry.ts';
 import { takerOf, withRefuted } from '../decision/inputs.ts';
 import { kept, missingTaker } from '../decision/kept.ts';
-import { withEvidence, withoutFailures, withoutWord, type Shown } from '../decision/memo.ts';
+import { withEvidence, withoutFailures, withoutWord, type LastRead } from '../decision/memo.ts';
 import { absent, goneByAnnotation, notRecognized, recognized } from '../decision/absence.ts';
 import { NOW, type Pause } from '../decision/next.ts';
 import { failed, goOn, goneUnasked, endVisit, jittered, withoutKey } from '../decision/outcome.ts';
@@ -105,7 +105,7 @@ function shownOf(
   { failed }: ServerRecord,
   { name, product }: Server,
   verdict: Verdict,
-): Shown | undefined {
+): LastRead | undefined {
   const { sshCheck, connectionSecretName } = object.spec;
   if (deleting || failed !== undefined || verdict.reason !== 'Available') return undefined;
   if (sshCheck !== 'None' || connectionSecretName !== undefined) return undefined;
