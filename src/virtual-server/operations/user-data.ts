@@ -15,7 +15,7 @@ type Reads = Pick<Kube, 'getSecret'>;
 /** What an order sends from Secrets, and the session that quotes none of it. */
 export interface OrderSecrets {
   values: FromSecrets;
-  /** Keys the hash of what is sent: whoever can read the hash must not be able to guess the user data. Undefined: no user data. */
+  /** Keys the hash of what is sent, so that no reader of the hash can guess the user data by it. Undefined: no user data. */
   hashKey: string | undefined;
   session: Session;
 }
@@ -69,7 +69,7 @@ async function readUserData(
   return ok({ text, hashKey: uid ?? '' });
 }
 
-/** What no text of the provider may quote; undefined if it cannot be read any more. */
+/** What no text of the provider may quote; undefined if it cannot be read. */
 export async function userDataText({ metadata, spec }: VirtualServer, kube: Reads): Promise<string | undefined> {
   if (spec.userDataFrom === undefined) return undefined;
   const { name, key } = spec.userDataFrom.secretKeyRef;
