@@ -178,7 +178,8 @@ const ALONE = ['spec.expiresAt', 'spec.ttl', 'spec.sshCheck', ...UNDOCUMENTED.ma
 
 /** Changes one to three fields at once. */
 function mixed(random: Random, offered: boolean): Spec {
-  const variants = validSpecs().filter(({ path, spec }) => isOffered(spec) === offered && !ALONE.includes(path));
+  const isAlone = (path: string): boolean => ALONE.some((field) => `${path}.`.startsWith(`${field}.`));
+  const variants = validSpecs().filter(({ path, spec }) => isOffered(spec) === offered && !isAlone(path));
   const chosen = Array.from({ length: random.int(1, 3) }, () => random.pick(variants));
   const changes = chosen.map(({ path, spec }) => {
     const field = path.split(/[.[]/)[1] ?? '';
