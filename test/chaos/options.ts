@@ -15,6 +15,9 @@ export interface ChaosOptions {
   scenarios: number;
   /** Number of plans to run in parallel. */
   jobs: number;
+  /** Only plans of this part, from 1 to `shards`. */
+  shard: number;
+  shards: number;
   /** Runs only these plans. */
   ids: string[];
   /** Only lists the plans. */
@@ -30,6 +33,7 @@ export const USAGE = `usage: npm run test:chaos -- [options]
   --seed N        chooses the plans and their order; default: the current minute
   --plans N       at most N plans
   --fraction F    at most this share of all plans, such as 0.1
+  --shard K/M     the K-th of M parts, each of the same plans in every run: all plans together take hours
   --minutes M     start no plan after M minutes
   --scenarios N   only plans of N scenarios
   --jobs N        plans in parallel; default 4 per processor, since they mostly wait`;
@@ -47,6 +51,7 @@ export function parseOptions(argv: readonly string[]): ChaosOptions | undefined 
         seed: number,
         plans: number,
         fraction: number,
+        shard: { type: 'string', default: '1/1' },
         minutes: number,
         scenarios: number,
         jobs: number,
@@ -56,6 +61,7 @@ export function parseOptions(argv: readonly string[]): ChaosOptions | undefined 
       seed: Number(values.seed ?? Math.floor(Date.now() / 60_000)),
       plans: Number(values.plans ?? Infinity),
       fraction: Number(values.fraction ?? 1),
+      ...shardOf(values.shard),
       budgetMs: Number(values.minutes ?? Infinity) * 60_000,
       scenarios: Number(values.scenarios ?? Infinity),
       jobs: Number(values.jobs ?? 4 * availableParallelism()),
@@ -67,4 +73,10 @@ export function parseOptions(argv: readonly string[]): ChaosOptions | undefined 
   } catch {
     return undefined;
   }
+}
+
+/** Not numbers if the text is not such a part. */
+function shardOf(text: string): { shard: number; shards: number } {
+  const [, shard = NaN, shards = NaN] = (/^(\d+)\/(\d+)$/.exec(text) ?? []).map(Number);
+  return shard >= 1 && shard <= shards ? { shard, shards } : { shard: NaN, shards: NaN };
 }
