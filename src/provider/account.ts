@@ -22,7 +22,8 @@ import { identifierKey, isSameIdentifier } from '../base/identifier.ts';
 import { isIdentifier, type Endpoint, type Endpoints } from './endpoints.ts';
 import { ProviderError, failureMessage, withheldError, type ProviderOperation } from './error.ts';
 import { failure, failureOf } from './failure.ts';
-import { NO_LIST, createPrices } from './prices.ts';
+import { NO_LIST, askOnce } from './further-list.ts';
+import { createPrices } from './prices.ts';
 import { sendNamedOrder } from './create-named.ts';
 import { openOrder } from './create-server.ts';
 import { wholeBody, type ProviderAnswer } from './transport.ts';
@@ -260,7 +261,7 @@ function createServerList(
   return createShared(now, async () => {
     let listed: AccountServer[] | undefined;
     await listing.read(async () => {
-      const body = await readOptional(caller, 'listServers', endpoints.servers);
+      const body = await readServerList(caller, endpoints);
       listed = body && parseListedServers(body.value).map((server) => cleaned(server, caller.redactor));
       return body && parseServerList(body.value);
     });
@@ -271,8 +272,10 @@ function createServerList(
 /** The zones, which only some providers list, read and cached apart from the lists that every order needs. */
 export function createZones(caller: Caller, endpoints: Endpoints, now: () => number): Session['zones'] {
   const read = async (): Promise<Zone[] | undefined> => {
-    const body = await readOptional(caller, 'zones', endpoints.zones);
-    return body && parseZones(body.value);
+    const answer = await askOnce(caller, 'zones', endpoints.zones);
+    if (NO_LIST.has(answer.status)) return undefined;
+    if (answer.status !== 200) throw failure(answer, 'zones', caller.redactor);
+    return parseZones(parseJson(wholeBody(answer), 'zones'));
   };
   return createShared(now, read, LEARN_AGAIN_MS);
 }
@@ -387,20 +390,16 @@ export function createListing(
 }
 
 async function readServers(caller: Caller, endpoints: Endpoints): Promise<ServerList> {
-  const body = await readOptional(caller, 'listServers', endpoints.servers);
+  const body = await readServerList(caller, endpoints);
   return body && parseServerList(body.value);
 }
 
 /** Undefined if the provider has no such list. */
-async function readOptional(
-  caller: Caller,
-  operation: ProviderOperation,
-  target: Endpoint,
-): Promise<{ value: unknown } | undefined> {
-  const answer = await caller.call({ operation, method: 'GET', target }, 'high');
+async function readServerList(caller: Caller, endpoints: Endpoints): Promise<{ value: unknown } | undefined> {
+  const answer = await caller.call({ operation: 'listServers', method: 'GET', target: endpoints.servers }, 'high');
   if (NO_LIST.has(answer.status)) return undefined;
-  if (answer.status !== 200) throw failure(answer, operation, caller.redactor);
-  return { value: parseJson(wholeBody(answer), operation) };
+  if (answer.status !== 200) throw failure(answer, 'listServers', caller.redactor);
+  return { value: parseJson(wholeBody(answer), 'listServers') };
 }
 
 /** The provider's texts must not repeat a secret. */

@@ -544,7 +544,7 @@ export const MUTANTS: Mutant[] = [
   },
   {
     name: 'takes a 403 for a provider without a list of servers',
-    file: 'src/provider/prices.ts',
+    file: 'src/provider/further-list.ts',
     find: 'const NO_LIST = new Set([404, 405, 501]);',
     replace: 'const NO_LIST = new Set([403, 404, 405, 501]);',
     tests: ['--project', 'unit', 'test/unit/provider/public-answers.test.ts'],

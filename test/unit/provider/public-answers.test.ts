@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { accountName } from '../../../src/provider/account.ts';
 import { Endpoints } from '../../../src/provider/endpoints.ts';
 import { realTimers } from '../../../src/base/timers.ts';
-import { errorOf, sessionFor, startStub, type StubProvider } from './stub-provider.ts';
+import { errorOf, providerFor, sessionFor, startStub, type StubProvider } from './stub-provider.ts';
 
 const PRODUCTS = {
   VPSX4: { code: 'VPSX4', name: 'VPS 4', family: 'vpsx', period: 'on-demand', specs: { cores: 1, ram: 2048 } },
@@ -98,6 +98,15 @@ describe('the list of zones', () => {
     const { stub, session } = await zonesFrom({ error: 'no' }, status);
     expect([await session.zones(0), await session.zones(0)]).toEqual([undefined, undefined]);
     expect(stub.count('GET', '/beta/vps/zones')).toBe(1);
+  });
+
+  it('leaves the key as good as it was after a 401, which a provider may answer to what it does not offer', async () => {
+    const stub = await startStub();
+    stub.on('GET /beta/vps/zones', { status: 401, body: { error: 'no' } });
+    const account = providerFor(stub).account({ keyId: 'k', secret: 'hunter2hunter2' });
+    await errorOf(account.session('').zones(0));
+    expect(account.isRefused()).toBe(false);
+    expect([stub.count('GET', '/beta/vps/zones'), stub.count('POST', '/auth/login')]).toEqual([1, 1]);
   });
 
   it.each<[unknown, number, string]>([
