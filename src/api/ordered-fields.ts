@@ -2,6 +2,7 @@
  * The fields of spec that an order sends, in one table: the body of the order, the policy that locks the fields, hand-overs,
  * plans and the revisions of sets all come from it. Once the order may have been sent, a change would misrepresent the server.
  */
+import { without } from '../base/without.ts';
 import { isDeepEqual, isObject } from '../base/deep-equal.ts';
 import type { Advanced, VirtualServerSpec } from './virtual-server.ts';
 
@@ -154,6 +155,14 @@ export function orderDifference(one: AnySpec, other: AnySpec): OrderedField[] {
 /** What counts of a value when it is compared with another one. */
 export const comparedValue = (field: OrderedField, value: unknown): unknown =>
   ROWS[field].compared?.value(value) ?? value;
+
+/** Without the fields that are set to what the provider does anyway. */
+export function withoutUsual<Values extends AnySpec>(values: Values): Values {
+  const usual = ORDERED_FIELDS.filter(
+    (field) => comparedValue(field, values[field]) === comparedValue(field, undefined),
+  );
+  return without<AnySpec, OrderedField>(values, ...usual) as Values;
+}
 
 /** CEL: whether `object` and `oldObject` have the same value. */
 export function isSameInCel(field: OrderedField): string {

@@ -71,6 +71,7 @@ export const advancedSchema = z
     diskBus: device.describe('Bus of the disk, such as virtio or sata. By default the provider chooses.'),
     tablet: z.boolean().optional().describe('Whether the server has a tablet as its pointing device.'),
   })
+  .meta({ minProperties: 1 })
   .describe('Rare fields of the order.');
 
 /** Fields that the order sends if they are set. The provider's own limits are not known, so the provider decides. */

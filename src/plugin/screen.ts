@@ -89,8 +89,9 @@ function ends(object: VirtualServer, record: ServerRecord | undefined, now: numb
 }
 
 /** When the operator cancels the server of a deleted object that keeps it for a while. */
-function cancels({ metadata, status }: VirtualServer, now: number): string | undefined {
-  const at = metadata.deletionTimestamp === undefined ? undefined : status?.cancelsAt;
+function cancels({ metadata, spec, status }: VirtualServer, now: number): string | undefined {
+  const isLater = metadata.deletionTimestamp !== undefined && spec.deletionDelay !== undefined;
+  const at = isLater ? status?.cancelsAt : undefined;
   return at === undefined ? undefined : `${inTime(Date.parse(at) - now)} (${at})`;
 }
 

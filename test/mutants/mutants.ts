@@ -121,8 +121,8 @@ export const MUTANTS: Mutant[] = [
   {
     name: 'orders although the list has a server with the name of the object',
     file: 'src/virtual-server/operations/order-named.ts',
-    find: 'chosen === undefined ? await ownListed(visit, session) :',
-    replace: 'chosen === undefined ? await Promise.resolve(undefined) :',
+    find: 'identifier === undefined ? ownListed(visit, session)',
+    replace: 'identifier === undefined ? Promise.resolve(undefined)',
     tests: ['test/unit/virtual-server/operations/order-named.test.ts'],
   },
   {
@@ -131,6 +131,34 @@ export const MUTANTS: Mutant[] = [
     find: 'shown?.trim() === name &&',
     replace: 'shown?.trim().endsWith(name.slice(-12)) === true &&',
     tests: ['test/unit/virtual-server/operations/order-named.test.ts'],
+  },
+  {
+    name: 'takes one of several listed servers with the name of the object',
+    file: 'src/virtual-server/operations/order-named.ts',
+    find: 'if (second !== undefined)',
+    replace: 'if (first === second)',
+    tests: ['test/unit/virtual-server/operations/order-named.test.ts'],
+  },
+  {
+    name: 'takes a value that the provider uses anyway for another order',
+    file: 'src/virtual-server/operations/order-named.ts',
+    find: 'digestOf(namedBody(object, withoutUsual(all)), hashKey)',
+    replace: 'digestOf(namedBody(object, all), hashKey)',
+    tests: ['test/unit/virtual-server/operations/order-named.test.ts'],
+  },
+  {
+    name: 'waits for a Secret before it gives an order up',
+    file: 'src/virtual-server/operations/order-named.ts',
+    find: 'if (!secrets.ok) return unsendable(view, record, denials, SECRET_MISSING);',
+    replace: 'if (!secrets.ok) return lacking(visit.view(), secrets.error);',
+    tests: ['test/unit/virtual-server/operations/order-named.test.ts'],
+  },
+  {
+    name: 'leaves a wiped status empty while the list has the server',
+    file: 'src/virtual-server/operations/look.ts',
+    find: 'if (!isProvisioned(at.object.status)) return undefined;',
+    replace: '',
+    tests: ['test/unit/virtual-server/operations/look-listed.test.ts'],
   },
   {
     name: 'takes a listed server that another object holds',
@@ -202,8 +230,8 @@ export const MUTANTS: Mutant[] = [
   {
     name: 'repeats a named order with another body',
     file: 'src/virtual-server/operations/order-named.ts',
-    find: 'if (isOther || isInUse) return unsendable(',
-    replace: 'if (isInUse) return unsendable(',
+    find: 'if (digest !== record.sent.body) return unsendable(view, record, denials, CHANGED_SINCE);',
+    replace: '',
     tests: ['test/unit/virtual-server/operations/order-named.test.ts'],
   },
   {
@@ -729,8 +757,8 @@ export const MUTANTS: Mutant[] = [
   {
     name: 'orders under a chosen identifier without reading it',
     file: 'src/virtual-server/operations/order-named.ts',
-    find: ': await lookFor(visit, session, chosen);',
-    replace: ': undefined;',
+    find: ': lookFor(visit, session, identifier);',
+    replace: ': Promise.resolve(undefined);',
     tests: ['--project', 'unit', 'test/unit/virtual-server/operations/order-chosen.test.ts'],
   },
   {

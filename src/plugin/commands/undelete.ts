@@ -175,7 +175,7 @@ export async function deleteAndCancel(context: Context, name: string, { now, yes
   const { deletionDelay } = object.spec;
   const isLater = deletionDelay !== undefined && !now;
   if (isDying && !now) {
-    const at = object.status?.cancelsAt;
+    const at = isLater ? object.status?.cancelsAt : undefined;
     print(context, [`${name} is already being deleted${at === undefined ? '' : `; its server is cancelled at ${at}`}`]);
     return;
   }

@@ -79,6 +79,8 @@ async function stillListed(visit: Visit, at: View, record: Held, session: Sessio
   const { memo, monotonic, timing, inputs } = at;
   const { ifListed, inputs: planned } = memo.plan ?? {};
   if (ifListed === undefined || planned !== inputs || record.account !== session.account) return undefined;
+  // Whatever was wiped from the status comes back with a read.
+  if (!isProvisioned(at.object.status)) return undefined;
   // Prices are not in the list.
   if (visit.services.quota.limitsPrices(visit.object.metadata.namespace)) return undefined;
   if (!session.listsServers() || monotonic - ifListed.readAt >= READ_EVERY * timing.resyncMs) return undefined;

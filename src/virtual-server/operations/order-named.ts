@@ -4,14 +4,16 @@
  * again, since at most one server at a time has the identifier; so there is no journal, and no question to a person.
  */
 import { createHash, createHmac } from 'node:crypto';
+import { withoutUsual } from '../../api/ordered-fields.ts';
 import { isNamed, type Held, type Named, type ServerRecord } from '../../api/record.ts';
+import type { VirtualServer } from '../../api/virtual-server.ts';
 import type { Verdict } from '../../controller/conditions.ts';
 import { durationText, timestamp } from '../../base/duration.ts';
 import { capitalized, cut, ended } from '../../base/text.ts';
 import { callProblem } from '../../accounts/decision/failure.ts';
-import { ResponseError, isProviderError } from '../../provider/error.ts';
+import { ProviderError, ResponseError, isProviderError } from '../../provider/error.ts';
 import { isSameIdentifier } from '../../base/identifier.ts';
-import type { NamedOutcome, OrderBody, Server, Session } from '../../provider/types.ts';
+import type { AccountServer, NamedOutcome, OrderBody, Server, Session } from '../../provider/types.ts';
 import { UNSEEN_PERIODS, denied, graceOf, isProven, notRecognized, pauseOf } from '../decision/absence.ts';
 import { compose } from '../decision/compose.ts';
 import { decide } from '../decision/decide.ts';
@@ -61,36 +63,56 @@ const CLAIM_MS = 30_000;
 /** The first request. Undefined if the process is about to end and orders nothing more. */
 export async function orderNamed(
   visit: Visit,
-  { session, values, hashKey }: OrderSecrets,
+  secrets: OrderSecrets,
   hourly: HourlyPlace,
 ): Promise<Outcome | undefined> {
   const { mint, timers } = visit.services;
-  const chosen = visit.object.spec.identifier;
-  const found = chosen === undefined ? await ownListed(visit, session) : await lookFor(visit, session, chosen);
-  if (found !== undefined && !('own' in found)) return found;
   const view = visit.view();
-  if (decide(view).type !== 'order' || view.object.spec.identifier !== chosen) return goOn(view.memo);
-  const body = namedBody(visit.object, { ...visit.object.spec, ...values });
+  if (decide(view).type !== 'order') return goOn(view.memo);
+  const { body, digest } = requestOf(visit.object, secrets);
   const attempt = mint();
-  const identifier = found?.own ?? chosen ?? identifierFor(visit.object, mint());
-  const claim = namedClaim(view, { attempt, identifier, account: session.account, body: digestOf(body, hashKey) });
-  // An earlier order of this object, whose record was lost, has led to it. The list may show a server that no read shows yet.
-  if (found !== undefined)
-    return goOn(chosen === undefined ? view.memo : shownMemo(view, identifier), { record: claim });
+  const identifier = view.object.spec.identifier ?? identifierFor(visit.object, mint());
+  const claim = namedClaim(view, { attempt, identifier, account: secrets.session.account, body: digest });
   const sending = (): void => {
     visit.keeps(hourly);
     hourly.sent(attempt, timers.monotonic());
   };
   return claimAndSend(visit, view, claim, {
-    session,
+    session: secrets.session,
     body,
     first: { sending, createdNothing: () => hourly.release() },
   });
 }
 
-/** The identifier of the server that an earlier order of this object has led to. */
+/** The identifier of the server that an earlier order of this object has led to. The list may show it before a read does. */
 interface Own {
   own: string;
+  isRead: boolean;
+}
+
+/**
+ * The server of an earlier order of this object, whose record was lost; or what happens in place of the order. Undefined if there
+ * is none. Asked before an order has a place in any limit, which such a server does not need.
+ */
+export function earlierServer(visit: Visit, session: Session): Promise<Outcome | Own | undefined> {
+  const { identifier } = visit.object.spec;
+  return identifier === undefined ? ownListed(visit, session) : lookFor(visit, session, identifier);
+}
+
+/** The object holds the server of its earlier order. */
+export function holdAgain(visit: Visit, { own, isRead }: Own, secrets: OrderSecrets): Outcome {
+  const view = visit.view();
+  const { identifier: chosen } = view.object.spec;
+  if (decide(view).type !== 'order' || (chosen !== undefined && chosen !== own)) return goOn(view.memo);
+  const { digest } = requestOf(visit.object, secrets);
+  const claim = { attempt: visit.services.mint(), identifier: own, account: secrets.session.account, body: digest };
+  return goOn(isRead ? shownMemo(view, own) : view.memo, { record: namedClaim(view, claim) });
+}
+
+/** What is sent, and the hash by which a later request is compared with it. */
+function requestOf(object: VirtualServer, { values, hashKey }: OrderSecrets): { body: OrderBody; digest: string } {
+  const all = { ...object.spec, ...values };
+  return { body: namedBody(object, all), digest: digestOf(namedBody(object, withoutUsual(all)), hashKey) };
 }
 
 /** How old the list may be: the record of an order is not lost that soon after it (ms). */
@@ -98,42 +120,43 @@ const LIST_AGE_MS = 5_000;
 
 /**
  * The listed server with the whole name that this object's order sends: etcd may have been restored to a time before its claim.
- * Undefined if there is none; otherwise what happens in place of the order. One that the record has already as that of a failed
- * order is looked for elsewhere.
+ * One that the record has already as that of a failed order is looked for elsewhere. You choose among several.
  */
 async function ownListed(visit: Visit, session: Session): Promise<Outcome | Own | undefined> {
-  const listed = await orLacking(() => unlessForbidden(session.listedServers(LIST_AGE_MS)));
-  if (!listed.ok) return lacking(visit.view(), listed.error);
-  const { object, own } = visit.view();
-  const name = markedName(object);
+  const name = markedName(visit.object);
   if (name === undefined) return undefined;
+  const listed = await orLacking(() => listedOf(session));
+  if (!listed.ok) return lacking(visit.view(), listed.error);
+  const view = visit.view();
+  const { object, own } = view;
   const earlier = [...(own?.failed ?? []), ...(own?.orphans ?? [])].map((order) => order.identifier);
   const others = visit.services.holders.others(object.metadata.uid);
-  const found = listed.value?.find(
+  const found = (listed.value ?? []).filter(
     ({ identifier, name: shown }) =>
       shown?.trim() === name &&
       !earlier.some((other) => isSameIdentifier(other, identifier)) &&
       others.withServer(identifier, { account: session.account }).length === 0,
   );
-  if (found === undefined) return undefined;
-  reserveServer(visit, session.account, found.identifier);
-  return { own: found.identifier };
+  const [first, second] = found.map(({ identifier }) => identifier);
+  if (first === undefined) return undefined;
+  if (second !== undefined)
+    return taken(view, own, `The servers ${first} and ${second} have the name of this object's order`, first);
+  reserveServer(visit, session.account, first);
+  return { own: first, isRead: false };
 }
 
-/** Undefined for a key that may order, but not list servers. */
-async function unlessForbidden<T>(asked: Promise<T>): Promise<T | undefined> {
+/** Undefined for a key that may order, but not list servers, and as long as the provider has never shown a list. */
+async function listedOf(session: Session): Promise<AccountServer[] | undefined> {
   try {
-    return await asked;
+    return await session.listedServers(LIST_AGE_MS);
   } catch (error) {
-    if (isProviderError(error, 'PROVIDER_FORBIDDEN')) return undefined;
-    throw error;
+    const isForbidden = isProviderError(error, 'PROVIDER_FORBIDDEN');
+    if (!(error instanceof ProviderError) || (!isForbidden && session.listsServers())) throw error;
+    return undefined;
   }
 }
 
-/**
- * Whether the identifier that you chose is free: undefined if so, `own` if the server is this object's; otherwise what happens
- * in place of the order.
- */
+/** Whether the identifier that you chose is free: undefined if so. */
 async function lookFor(visit: Visit, session: Session, identifier: string): Promise<Outcome | Own | undefined> {
   const { account } = session;
   const holders = visit.services.holders.others(visit.object.metadata.uid).withServer(identifier, { account });
@@ -149,7 +172,7 @@ async function lookFor(visit: Visit, session: Session, identifier: string): Prom
   const answer = await readServer(identifier, undefined, session, visit.object);
   const view = visit.view();
   if (answer.type === 'server') {
-    if (namesOwner(view.object, answer.server) === 'own') return { own: identifier };
+    if (namesOwner(view.object, answer.server) === 'own') return { own: identifier, isRead: true };
     const { name } = answer.server;
     const named = name === undefined ? '' : `, with the name ${cut(name, MAX_SAID)}`;
     return taken(view, view.own, `A server with the identifier ${identifier} is there already${named}`, identifier);
@@ -255,11 +278,10 @@ export async function dueToRepeat(
       },
     );
   const secrets = await readSecrets(visit.object, visit.services.kube, key.value.session);
-  if (!secrets.ok) return lacking(visit.view(), secrets.error);
-  const { values, hashKey } = secrets.value;
-  const body = namedBody(visit.object, { ...visit.object.spec, ...values });
-  const isOther = digestOf(body, hashKey) !== record.sent.body;
-  if (isOther || isInUse) return unsendable(view, record, denials, isOther);
+  if (!secrets.ok) return unsendable(view, record, denials, SECRET_MISSING);
+  const { body, digest } = requestOf(visit.object, secrets.value);
+  if (digest !== record.sent.body) return unsendable(view, record, denials, CHANGED_SINCE);
+  if (isInUse) return unsendable(view, record, denials);
   if (isRepeatedTooLong(record, view)) return unanswered(view, record);
   const isAbsent = denials.unlisted !== 'no' && isProven(denials, graceOf(view, record, denials), view);
   const { sent: last } = view.memo.evidence;
@@ -423,17 +445,21 @@ function stillOnItsWay(record: Named, view: View): Verdict {
   };
 }
 
+const CHANGED_SINCE = 'what it was sent with has changed since: spec or a Secret that spec names';
+const SECRET_MISSING = 'what it was sent with cannot be read any more: a Secret that spec names';
+
 /**
  * The same order cannot be sent again, or it is of no use: its identifier is in use, by this order or by a failed one. Another
  * order follows once it is proven that there is no server.
  */
-function unsendable(view: View, record: Named, denials: Denials, isOther: boolean): Outcome {
+function unsendable(view: View, record: Named, denials: Denials, otherwise?: string): Outcome {
   const { object, memo, now, monotonic } = view;
   const { identifier, attempt } = record;
   const grace = graceOf(view, record, denials);
-  const why = isOther
-    ? `The order of server ${identifier} has no answer, and what it was sent with has changed since: spec, or a Secret that spec names`
-    : `The provider answers that the identifier ${identifier} is in use, but does not show the server`;
+  const why =
+    otherwise === undefined
+      ? `The provider answers that the identifier ${identifier} is in use, but does not show the server`
+      : `The order of server ${identifier} has no answer, and ${otherwise}`;
   if (denials.unlisted !== 'no' && isProven(denials, grace, view)) {
     const failedOrder = { ...record, createFailure: { said: why, generation: object.metadata.generation } };
     const evidence = { createdNothing: { attempt, at: monotonic } };

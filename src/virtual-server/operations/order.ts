@@ -19,7 +19,7 @@ import type { Outcome, Park } from '../decision/types.ts';
 import type { View } from '../decision/view.ts';
 import type { Visit } from '../visit.ts';
 import { orderAnonymous } from './order-anonymous.ts';
-import { orderNamed } from './order-named.ts';
+import { earlierServer, holdAgain, orderNamed } from './order-named.ts';
 import { lookForFailed, orLacking } from './reads.ts';
 import { readSecrets, type OrderSecrets } from './user-data.ts';
 import { err, type Result } from '../../base/result.ts';
@@ -48,6 +48,9 @@ export async function order(visit: Visit, at: View): Promise<Outcome | undefined
 
   if (visit.object.spec.identifier !== undefined && !named.value)
     return parked(visit.view(), invalidSpec(visit.view(), UNNAMED));
+
+  const earlier = named.value ? await earlierServer(visit, session) : undefined;
+  if (earlier !== undefined) return 'own' in earlier ? holdAgain(visit, earlier, secrets) : earlier;
 
   const needsList = quota.needsList(namespace, modelOf(visit.object.spec));
   const prices = needsList ? (await session.prices(PRICES_AGE_MS)).prices : undefined;

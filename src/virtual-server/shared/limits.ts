@@ -261,7 +261,9 @@ export class ServerQuota {
     const sum = sumOf(others.map((other) => priceOf(other) ?? 0));
     const learned = this.#learned.of(wanted);
     const price = learned ?? listed;
-    const isFull = price === undefined ? sum >= maximum : sumOf([sum, price]) > maximum;
+    const isOver = price !== undefined && sumOf([sum, price]) > maximum;
+    // The list never lets an order pass that would have to wait without it.
+    const isFull = isOver || (learned === undefined && sum >= maximum);
     const isListed = learned === undefined && listed !== undefined;
     if (isFull) return { full: 'price', maximum, sum, price, ...(isListed && { isListed }) };
     // What is not known may cost anything. The first server of a model is ordered to learn its price.

@@ -67,6 +67,14 @@ describe('a server that the last read has shown running', () => {
     expect(again.calls[0]).toBe('read');
   });
 
+  it('is read if its status was wiped', async () => {
+    const ready = await first();
+    const object = { ...ready.object, status: { observedGeneration: 1 } } as typeof ready.object;
+    const again = await later({ ...ready, object }, 1);
+    expect(again.calls).toContain('read');
+    expect(again.object?.status).toMatchObject({ ipv6: SERVER.ipv6 });
+  });
+
   it('is read if its namespace has a limit in money', async () => {
     const again = await later(await first(), 1, { ...listing(), maxPrice: 100 });
     expect(again.calls[0]).toBe('read');

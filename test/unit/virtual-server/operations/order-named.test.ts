@@ -11,6 +11,7 @@ import { annotatedRecordOf } from '../../../fixtures/records.ts';
 import { Holders } from '../../../../src/virtual-server/shared/holders.ts';
 import { CreateLimit } from '../../../../src/virtual-server/shared/limits.ts';
 import { ACCOUNT, CATALOG, NOW, SERVER, TIMING, UID, web } from '../../../fixtures/decision.ts';
+import { SSH_KEY } from '../../../fixtures/virtual-server.ts';
 import { deleted, next, recordIn, sentIn } from './named-support.ts';
 import { DENIED, shownBy, visit, type Given, type Visited } from '../../../fixtures/visits.ts';
 
@@ -86,6 +87,7 @@ describe('a listed server with the name of the object, which has lost its record
 
   it('cannot be looked for while the list fails: the order waits, but not for a key that may not list servers', async () => {
     const failing = await ordering(accepted, {
+      listsServers: true,
       answers: { listed: new ProviderError('PROVIDER_TIMEOUT', 'no answer') },
     });
     expect(failing.requests).toEqual([]);
@@ -93,6 +95,29 @@ describe('a listed server with the name of the object, which has lost its record
       answers: { named: accepted, task: creating, listed: new ProviderError('PROVIDER_FORBIDDEN', 'no') },
     });
     expect(forbidden.requests).toHaveLength(1);
+    const unlisted = await ordering(accepted, {
+      answers: { named: accepted, task: creating, listed: new ProviderError('PROVIDER_RESPONSE', 'Bad request') },
+    });
+    expect(unlisted.requests).toHaveLength(1);
+  });
+
+  it('is one of several only if you say which', async () => {
+    const visited = await listing({}, [
+      { identifier: 'web0old', name },
+      { identifier: 'web0older', name },
+    ]);
+    expect(visited.requests).toEqual([]);
+    const { reason, message } = shownBy(visited);
+    expect(reason).toBe('IdentifierTaken');
+    expect(message).toContain("The servers web0old and web0older have the name of this object's order");
+    expect(message).toContain('vps-operator.dev/adopt=');
+  });
+
+  it('takes no place in a limit that it did not have before', async () => {
+    const answers = { server: { ...SERVER, identifier: 'web0old', name } };
+    const visited = await listing({ places: 1, taken: 1, answers });
+    expect(visited.requests).toEqual([]);
+    expect(shownBy(visited).reason).toBe('Available');
   });
 });
 
@@ -225,6 +250,29 @@ describe('an order without an answer', () => {
       expect(again.requests).toEqual(first.requests);
       expect(recordIn(again)).toMatchObject({ attempt: 'a1', identifier: IDENTIFIER, task: 7 });
     }
+  });
+
+  it('is sent again under its identifier when you have written down what the provider does anyway', async () => {
+    const first = await ordering(lost);
+    const object = first.object as VirtualServer;
+    object.spec = { ...object.spec, ipv4: false, diskType: 'ssd' };
+    const again = await next(first, NOW + TIMING.takeoverMs + 1, denied);
+    expect(again.requests).toEqual([expect.objectContaining({ identifier: IDENTIFIER, ipv4: false })]);
+  });
+
+  it('is given up in time when it cannot be repeated, because its Secret is gone', async () => {
+    const spec = { sshKeysFrom: [{ name: 'team', key: 'keys' }] };
+    const answers = { named: lost, task: creating };
+    let visited = await visit(web({ spec }), { ordersNamed: true, sshKeys: { team: SSH_KEY }, answers });
+    expect(sentIn(visited)).toBe(1);
+    let ms = TIMING.takeoverMs + 1;
+    for (; recordIn(visited)?.failed === undefined && ms < 3 * HOUR; ms += MINUTE) {
+      visited = await next(visited, NOW + ms, { ...denied, listsCreating: true });
+      expect(sentIn(visited)).toBe(0);
+      if (ms < HOUR / 2) expect(shownBy(visited).message).toContain('cannot be read any more');
+    }
+    expect(recordIn(visited)?.failed).toEqual([expect.objectContaining({ identifier: IDENTIFIER })]);
+    expect(ms).toBeGreaterThan(12 * TIMING.absenceMs);
   });
 
   it('is sent again the same way when the account no longer takes such orders', async () => {

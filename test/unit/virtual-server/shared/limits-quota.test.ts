@@ -97,6 +97,10 @@ describe('ServerQuota with a limit in money', () => {
     expect(quota.reserve('ns', 'u2', { ...SMALL, listed: 4.5 })).toEqual(full);
     expect(quota.reserve('ns', 'u2', { ...SMALL, listed: 4 })).toHaveProperty('release');
     expect(quota.reserve('elsewhere', 'u3', { ...SMALL, listed: 11 })).toHaveProperty('full', 'price');
+    // A product that is listed as free passes no limit that holds it back without a list.
+    const spent = limited(6);
+    spent.set('ns', 'u1', running(6, LARGE_DISK));
+    expect(spent.reserve('ns', 'u2', { ...SMALL, listed: 0 })).toHaveProperty('full', 'price');
   });
 
   it('lets no list of prices give a place that would not be there without it', () => {
