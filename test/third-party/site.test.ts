@@ -175,7 +175,7 @@ describe.skipIf(!hasChromium)('the site', () => {
     const { page } = await openTab();
     await page.context().grantPermissions(['clipboard-read', 'clipboard-write']);
     await page.goto(home);
-    const block = page.locator('div[class*=language-]').first();
+    const block = page.locator('div[class*=language-]', { hasText: 'npm run image' }).first();
     await block.hover();
     await block.locator('button.copy').click();
     const copied = () => page.evaluate<string>('navigator.clipboard.readText()');

@@ -253,6 +253,8 @@ describe('getSecret', () => {
     };
     await http.call({ method: 'POST', path: `/api/v1/namespaces/${namespace}/secrets`, body });
     expect(await kube.getSecret(namespace, 'key')).toEqual({
+      type: 'Opaque',
+      uid: expect.any(String) as string,
       data: { keyId: 'k', secret: 'sü' },
       resourceVersion: expect.stringMatching(/^\d+$/) as string,
     });

@@ -120,7 +120,7 @@ it.concurrent('asks for no list without a limit, nor for a server whose price is
   expect([totals(world).ordered, reads(world)]).toEqual([2, 0]);
 });
 
-it.concurrent('shows the prices in a catalog, and estimates by them before an order', async (context) => {
+it('shows the prices in a catalog, and estimates by them before an order', async (context) => {
   // A plan also learns prices from the namespaces of other tests.
   const own = products.map((product) => ({ ...product, code: `LISTED-${product.code}` }));
   const world = await publicWorld(context, { simulator: { products: own } });
