@@ -220,6 +220,8 @@ const KEPT = new Set([
   'TaskInUse',
 ]);
 
+const ABOUT_ORDER = new Set(['TaskNotFound', 'CreateFailed', 'TaskFailed', 'TaskInUse']);
+
 /** Reports that an operator that only observes replaces such a reason and has not noted why. */
 export function forgottenByObserver(
   { method = 'GET', path, body }: CallOptions,
@@ -232,10 +234,12 @@ export function forgottenByObserver(
   if (present?.metadata.resourceVersion !== metadata.resourceVersion) return [];
   const before = currentReason(present.status?.conditions) ?? '';
   if (!KEPT.has(before) || currentReason(status?.conditions) !== 'ObserveOnly') return [];
-  const { doubt, open, missingAt, createFailure, attempt, identifier } = mirrorIn(status) ?? {};
+  const { doubt, open, missingAt, createFailure, attempt, identifier, orphans } = mirrorIn(status) ?? {};
   if ((doubt ?? open ?? missingAt ?? createFailure) !== undefined) return [];
   // The order has succeeded after all.
   if (before === 'CreateFailed' && identifier !== undefined && exists(identifier)) return [];
+  // A user has adopted another server, so the record has the order as an orphan.
+  if (ABOUT_ORDER.has(before) && attempt === undefined && orphans !== undefined) return [];
   // A user has settled the question.
   if (attempt !== undefined && present.metadata.annotations?.[NOT_CREATED_ANNOTATION] === attempt) return [];
   return [`${keyOf(present)}: an operator that only observes has replaced ${before}`];
