@@ -18,6 +18,7 @@ import type {
   TaskState,
   Zone,
 } from './types.ts';
+import { agedRead } from '../base/aged-read.ts';
 import { identifierKey, isSameIdentifier } from '../base/identifier.ts';
 import { isIdentifier, type Endpoint, type Endpoints } from './endpoints.ts';
 import { ProviderError, failureMessage, withheldError, type ProviderOperation } from './error.ts';
@@ -258,7 +259,7 @@ function createServerList(
   listing: Listing,
   now: () => number,
 ): Session['listedServers'] {
-  return createShared(now, async () => {
+  return agedRead(now, async () => {
     let listed: AccountServer[] | undefined;
     await listing.read(async () => {
       const body = await readServerList(caller, endpoints);
@@ -277,30 +278,7 @@ export function createZones(caller: Caller, endpoints: Endpoints, now: () => num
     if (answer.status !== 200) throw failure(answer, 'zones', caller.redactor);
     return parseZones(parseJson(wholeBody(answer), 'zones'));
   };
-  return createShared(now, read, LEARN_AGAIN_MS);
-}
-
-/** The result of one call serves all who ask within `maxAgeMs`; that there is no such list, at least for `absentMs`. */
-function createShared<T>(
-  now: () => number,
-  read: () => Promise<T | undefined>,
-  absentMs = 0,
-): (maxAgeMs: number) => Promise<T | undefined> {
-  let last: { call: Promise<T | undefined>; askedAt: number; isAbsent: boolean } | undefined;
-  return async (maxAgeMs) => {
-    const validMs = last?.isAbsent === true ? Math.max(maxAgeMs, absentMs) : maxAgeMs;
-    if (last && now() - last.askedAt <= validMs) return last.call;
-    const asked = { call: read(), askedAt: now(), isAbsent: false };
-    last = asked;
-    try {
-      const found = await asked.call;
-      asked.isAbsent = found === undefined;
-      return found;
-    } catch (error) {
-      if (last === asked) last = undefined;
-      throw error;
-    }
-  };
+  return agedRead(now, read, LEARN_AGAIN_MS);
 }
 
 /** A fresh read of the products list for `caller` alone. */

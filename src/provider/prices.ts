@@ -1,4 +1,5 @@
 /** The list of prices. A failure is an answer like any other. */
+import { agedRead } from '../base/aged-read.ts';
 import type { Caller } from './caller.ts';
 import type { Endpoints } from './endpoints.ts';
 import { ProviderError } from './error.ts';
@@ -12,24 +13,16 @@ import { parseJson, parsePrices } from './wire.ts';
  * the key share the result.
  */
 export function createPrices(caller: Caller, endpoints: Endpoints, now: () => number): Session['prices'] {
-  let last: { answer: PricesRead; at: number } | undefined;
-  let call: Promise<PricesRead> | undefined;
-
-  async function read(): Promise<PricesRead> {
+  let prices: PriceList | undefined;
+  return agedRead(now, async () => {
     const found = await readPrices(caller, endpoints).catch((error: unknown): PricesRead => {
       if (!(error instanceof ProviderError)) throw error;
       return { state: 'Unknown' };
     });
-    const answer = found.state === 'Unknown' ? { ...found, prices: last?.answer.prices } : found;
-    last = { answer, at: now() };
-    return answer;
-  }
-
-  return async (maxAgeMs) => {
-    if (last && now() - last.at <= maxAgeMs) return last.answer;
-    call ??= read().finally(() => (call = undefined));
-    return call;
-  };
+    if (found.state === 'Unknown') return { ...found, prices };
+    prices = found.prices;
+    return found;
+  });
 }
 
 async function readPrices(caller: Caller, endpoints: Endpoints): Promise<PricesRead> {

@@ -2110,17 +2110,17 @@ export const MUTANTS: Mutant[] = [
     tests: ['--project', 'unit', 'test/unit/virtual-server/operations/order.test.ts'],
   },
   {
-    name: 'asks again at once for a list of prices that does not exist',
+    name: 'takes a list of prices that does not exist for an error',
     file: 'src/provider/prices.ts',
-    find: 'if (last && now() - last.at <= maxAgeMs)',
-    replace: 'if (last?.answer.prices && now() - last.at <= maxAgeMs)',
+    find: "if (NO_LIST.has(answer.status)) return { state: 'Unavailable' };",
+    replace: "if (NO_LIST.has(answer.status)) throw new Error('no list');",
     tests: ['test/unit/provider/prices.test.ts'],
   },
   {
     name: 'forgets the prices while their list cannot be read',
     file: 'src/provider/prices.ts',
-    find: 'prices: last?.answer.prices }',
-    replace: 'prices: undefined }',
+    find: 'return { ...found, prices };',
+    replace: 'return found;',
     tests: ['test/unit/provider/prices.test.ts'],
   },
   {
