@@ -71,7 +71,7 @@ export const advancedSchema = z
     diskBus: device.describe('Bus of the disk, such as virtio or sata. By default the provider chooses.'),
     tablet: z.boolean().optional().describe('Whether the server has a tablet as its pointing device.'),
   })
-  .refine((fields) => Object.values(fields).some((value) => value !== undefined), 'must set at least one of its fields')
+  .refine((fields) => Object.keys(fields).length > 0, 'must set at least one of its fields')
   .meta({ minProperties: 1 })
   .describe('Rare fields of the order.');
 
