@@ -11,7 +11,7 @@ import type { Timers } from '../base/timers.ts';
 import { KubeError } from '../kube/error.ts';
 import type { ReadSecret, SecretReader } from '../kube/kinds.ts';
 import { ProviderError } from '../provider/error.ts';
-import type { Account, ApiKey, Catalog, OrdersGo, OrdersTold, Provider, Session, Zone } from '../provider/types.ts';
+import type { Account, ApiKey, Catalog, OrdersGo, OrdersTold, Provider, Session } from '../provider/types.ts';
 import { err, ok, type Result } from '../base/result.ts';
 
 export type Found = Result<{ session: Session; note?: string | undefined }, Missing>;
@@ -321,16 +321,6 @@ export async function readCatalog(session: Session, maxAgeMs: number): Promise<R
   } catch (error) {
     if (!(error instanceof ProviderError)) throw error;
     return err(missing(reasonOf(error), capitalized(callProblem(error)), error.retryAfterMs));
-  }
-}
-
-/** The provider's zones; undefined if it does not list them, or the list cannot be read. Then the order finds out. */
-export async function readZones(session: Session, maxAgeMs: number): Promise<Zone[] | undefined> {
-  try {
-    return await session.zones(maxAgeMs);
-  } catch (error) {
-    if (!(error instanceof ProviderError)) throw error;
-    return undefined;
   }
 }
 

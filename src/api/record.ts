@@ -4,6 +4,7 @@
  * to find a server again.
  */
 import * as z from 'zod';
+import { MAX_PRICE } from '../base/price.ts';
 import { err, ok, type Result } from '../base/result.ts';
 
 /** Maximum length of a stored identifier, a host label at the provider. Longer ones are rejected, never cut. */
@@ -16,8 +17,6 @@ const MAX_FINGERPRINT_TEXT = 64;
 /** How many failed orders a record keeps; the newest ones win. */
 export const MAX_FAILED = 16;
 const MAX_SAID = 256;
-/** A larger number is no price. The limits in money have as many digits before the point. */
-export const MAX_PRICE = 1e12 - 1;
 /** How many resolved attempts a record keeps; the newest ones win. */
 export const MAX_SETTLED = 16;
 

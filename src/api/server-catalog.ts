@@ -1,7 +1,8 @@
 /** ServerCatalog: the provider's offers. The types and the CustomResourceDefinition are derived from these schemas. */
 import * as z from 'zod';
 import { DEFAULT_API_KEY_SECRET, RECONCILE_AT_ANNOTATION } from './names.ts';
-import { MAX_IDENTIFIER, MAX_PRICE } from './record.ts';
+import { MAX_PRICE } from '../base/price.ts';
+import { MAX_IDENTIFIER } from './record.ts';
 import { conditionsSchema, secretName, type ObjectMeta } from './meta.ts';
 
 /** Maximum number of entries per list; with more, the object would be unreadable. */
@@ -177,12 +178,12 @@ export const catalogStatusSchema = z
               'Unknown: the last read of this list failed in another way.',
           ),
         zoneList: z
-          .enum(['Available', 'Unavailable', 'Unknown'])
+          .enum(['Available', 'Unavailable', 'Forbidden', 'Unknown'])
           .optional()
           .describe(
             'Whether the provider lists its zones. Available: it does, so the operator checks spec.zone before an order. ' +
-              'Unavailable: it has no such list, as the specification says, so the provider checks spec.zone. Unknown: the last ' +
-              'read of this list failed; the operator keeps the last one.',
+              'Unavailable: it has no such list, as the specification says, so the provider checks spec.zone. Forbidden: the API ' +
+              'key may not read it. Unknown: the last read of it failed in another way; the operator keeps the last list.',
           ),
         priceList: z
           .enum(['Available', 'Unavailable', 'Forbidden', 'Unknown'])

@@ -16,15 +16,13 @@ import type {
   Product,
   Session,
   TaskState,
-  Zone,
 } from './types.ts';
 import { agedRead } from '../base/aged-read.ts';
 import { identifierKey, isSameIdentifier } from '../base/identifier.ts';
 import { isIdentifier, type Endpoint, type Endpoints } from './endpoints.ts';
 import { ProviderError, failureMessage, withheldError, type ProviderOperation } from './error.ts';
 import { failure, failureOf } from './failure.ts';
-import { NO_LIST, askOnce } from './further-list.ts';
-import { createPrices } from './prices.ts';
+import { NO_LIST, furtherList } from './further-list.ts';
 import { sendNamedOrder } from './create-named.ts';
 import { openOrder } from './create-server.ts';
 import { wholeBody, type ProviderAnswer } from './transport.ts';
@@ -36,6 +34,7 @@ import {
   parseJson,
   parseListedServers,
   parseMessage,
+  parsePrices,
   parseProducts,
   parseServer,
   parseServerList,
@@ -60,8 +59,12 @@ export function createAccount(key: ApiKey, deps: ProviderDeps, told?: OrdersTold
   const now = (): number => timers.monotonic();
   // What all tenants of the key share waits in a separate line.
   const catalog = createLists(callerOf(name), endpoints, now);
-  const zones = createZones(callerOf(name), endpoints, now);
-  const prices = createPrices(callerOf(name), endpoints, now);
+  const zones = furtherList(callerOf(name), { operation: 'zones', target: endpoints.zones, parse: parseZones }, now);
+  const prices = furtherList(
+    callerOf(name),
+    { operation: 'prices', target: endpoints.prices, parse: parsePrices },
+    now,
+  );
   const listing = createListing(now, { orders, told });
   const listedServers = createServerList(callerOf(name), endpoints, listing, now);
   return {
@@ -268,17 +271,6 @@ function createServerList(
     });
     return listed;
   });
-}
-
-/** The zones, which only some providers list, read and cached apart from the lists that every order needs. */
-export function createZones(caller: Caller, endpoints: Endpoints, now: () => number): Session['zones'] {
-  const read = async (): Promise<Zone[] | undefined> => {
-    const answer = await askOnce(caller, 'zones', endpoints.zones);
-    if (NO_LIST.has(answer.status)) return undefined;
-    if (answer.status !== 200) throw failure(answer, 'zones', caller.redactor);
-    return parseZones(parseJson(wholeBody(answer), 'zones'));
-  };
-  return agedRead(now, read, LEARN_AGAIN_MS);
 }
 
 /** A fresh read of the products list for `caller` alone. */

@@ -60,12 +60,12 @@ export interface PriceList {
 }
 
 /**
- * The answer to the last read of that list. `Unavailable`: the provider has none. `Forbidden`: the API key may not read it.
- * `Unknown`: the read failed in another way. `prices` are then those of an earlier read, if there is one.
+ * The answer to the last read of a list that only some providers have. `Unavailable`: this one has none. `Forbidden`: the API key
+ * may not read it. `Unknown`: the read failed in another way. `list` is then that of an earlier read, if there is one.
  */
-export interface PricesRead {
+export interface FurtherRead<T> {
   state: 'Available' | 'Unavailable' | 'Forbidden' | 'Unknown';
-  prices?: PriceList | undefined;
+  list?: T | undefined;
 }
 
 /** The body of an order, with the provider's names of the fields. It is sent unchanged. */
@@ -195,15 +195,12 @@ export interface Session {
   /** The three lists, from a shared read that is at most `maxAgeMs` old. */
   catalog(maxAgeMs: number): Promise<Catalog>;
   /**
-   * The zones, from a shared read that is at most `maxAgeMs` old; undefined if the provider has no such list, as documented,
-   * which is believed for some minutes. No order may depend on this call.
+   * The zones, from a shared read that is at most `maxAgeMs` old. Does not throw: nothing depends on this list, so no failure of it
+   * may hold up anything.
    */
-  zones(maxAgeMs: number): Promise<Zone[] | undefined>;
-  /**
-   * The list of prices, from a shared read that is at most `maxAgeMs` old. Does not throw: nothing depends on this list, so no
-   * failure of it may hold up anything.
-   */
-  prices(maxAgeMs: number): Promise<PricesRead>;
+  zones(maxAgeMs: number): Promise<FurtherRead<Zone[]>>;
+  /** The same for the list of prices. */
+  prices(maxAgeMs: number): Promise<FurtherRead<PriceList>>;
   /** A fresh read of the products list, which proves that the key and the URL work. */
   products(): Promise<Product[]>;
   /**

@@ -2,6 +2,7 @@
 import * as z from 'zod';
 import { isObject } from '../base/deep-equal.ts';
 import { parseExact } from '../base/exact-numbers.ts';
+import { isPrice } from '../base/price.ts';
 import { ProviderError, failureMessage, type ProviderOperation } from './error.ts';
 import { identifierKey, isSameIdentifier } from '../base/identifier.ts';
 import type { Image, AccountServer, ListShape, PriceList, Product, Server, Zone } from './types.ts';
@@ -167,30 +168,25 @@ export function parseDiskSizes(body: unknown): Record<string, number[]> {
   return Object.fromEntries(sizes) as Record<string, number[]>;
 }
 
-/** Larger than any price. */
-const PRICE_BOUND = 1e12;
-const isListed = (value: number | undefined): value is number =>
-  Number.isFinite(value) && (value ?? -1) >= 0 && (value ?? Infinity) < PRICE_BOUND;
-
 /** Drops malformed entries. Throws PROVIDER_PROTOCOL for anything but an object with the price of at least one product. */
 export function parsePrices(body: unknown): PriceList {
   const { products, disk, ipv4 } = asObject(body, 'prices');
   const listed = entriesOf(products).flatMap(([code, value]) => {
     const amount = price.parse(value);
-    return code !== '' && isListed(amount) ? [[code, amount] as const] : [];
+    return code !== '' && isPrice(amount) ? [[code, amount] as const] : [];
   });
   if (listed.length === 0)
     throw new ProviderError('PROVIDER_PROTOCOL', failureMessage('prices', 'the answer has no price of a product'));
   const disks = entriesOf(disk).flatMap(([type, value]) => {
     const { price: each, extent: gigabytes } = isObject(value) ? value : {};
     const [amount, extent] = [price.parse(each), price.parse(gigabytes)];
-    return isListed(amount) && isListed(extent) && extent > 0 ? [[type, { price: amount, extent }] as const] : [];
+    return isPrice(amount) && isPrice(extent) && extent > 0 ? [[type, { price: amount, extent }] as const] : [];
   });
   const address = price.parse(ipv4);
   return {
     products: Object.fromEntries(listed),
     disks: Object.fromEntries(disks),
-    ...(isListed(address) && { ipv4: address }),
+    ...(isPrice(address) && { ipv4: address }),
   };
 }
 

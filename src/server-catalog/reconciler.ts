@@ -16,7 +16,7 @@ import { keyOf } from '../kube/resource.ts';
 import type { Client } from '../kube/client.ts';
 import type { Informer } from '../controller/informer.ts';
 import { ProviderError } from '../provider/error.ts';
-import type { Session, Zone } from '../provider/types.ts';
+import type { Session } from '../provider/types.ts';
 import type { ServersRead } from './decision/listed-servers.ts';
 import { catalogStatus, isRequested, refreshMs, type Reading } from './decision/catalog-status.ts';
 import { ok } from '../base/result.ts';
@@ -164,7 +164,7 @@ export class CatalogReconciler implements Reconciler<ServerCatalog> {
     const lists = await readCatalog(session, maxAgeMs);
     if (!lists.ok) return lists;
     const servers = await this.#serversOf(session, spec.listServers === true);
-    const [zones, prices] = await Promise.all([zonesOf(session, maxAgeMs), session.prices(maxAgeMs)]);
+    const [zones, prices] = await Promise.all([session.zones(maxAgeMs), session.prices(maxAgeMs)]);
     return ok({ catalog: lists.value, ...servers, zones, prices, ordersGo: session.ordersGo() });
   }
 
@@ -197,15 +197,5 @@ export class CatalogReconciler implements Reconciler<ServerCatalog> {
     const isKey = hasTrait(reason, 'aboutKey');
     const pauseMs = (isKey ? keyPauseMs : backoffMs)(failures, timers.random(), retryAfterMs);
     return isKey ? Math.min(LONGEST_KEY_PAUSE_MS, pauseMs) : pauseMs;
-  }
-}
-
-/** The lists of products, images and disk sizes are complete without this one, so no failure of it makes the catalog fail. */
-async function zonesOf(session: Session, maxAgeMs: number): Promise<Zone[] | 'none' | undefined> {
-  try {
-    return (await session.zones(maxAgeMs)) ?? 'none';
-  } catch (error) {
-    if (!(error instanceof ProviderError)) throw error;
-    return undefined;
   }
 }

@@ -712,7 +712,7 @@ export const MUTANTS: Mutant[] = [
   },
   {
     name: 'takes a huge number for a price',
-    file: 'src/virtual-server/decision/server-status.ts',
+    file: 'src/base/price.ts',
     find: '(price ?? Infinity) <= MAX_PRICE',
     replace: '(price ?? Infinity) <= MAX_PRICE * Infinity',
     tests: ['--project', 'unit', 'test/unit/virtual-server/decision/price.test.ts'],
@@ -839,11 +839,9 @@ export const MUTANTS: Mutant[] = [
   },
   {
     name: 'orders nothing in a zone while the list of zones cannot be read',
-    file: 'src/accounts/accounts.ts',
-    find: `    if (!(error instanceof ProviderError)) throw error;
-    return undefined;`,
-    replace: `    if (!(error instanceof ProviderError)) throw error;
-    return [];`,
+    file: 'src/virtual-server/operations/order.ts',
+    find: 'return (await session.zones(CATALOG_AGE_MS)).list;',
+    replace: 'return (await session.zones(CATALOG_AGE_MS)).list ?? [];',
     tests: ['--project', 'unit', 'test/unit/virtual-server/operations/order.test.ts'],
   },
   {
@@ -2110,18 +2108,18 @@ export const MUTANTS: Mutant[] = [
     tests: ['--project', 'unit', 'test/unit/virtual-server/operations/order.test.ts'],
   },
   {
-    name: 'takes a list of prices that does not exist for an error',
-    file: 'src/provider/prices.ts',
+    name: 'takes a further list that does not exist for an error',
+    file: 'src/provider/further-list.ts',
     find: "if (NO_LIST.has(answer.status)) return { state: 'Unavailable' };",
     replace: "if (NO_LIST.has(answer.status)) throw new Error('no list');",
-    tests: ['test/unit/provider/prices.test.ts'],
+    tests: ['test/unit/provider/further-list.test.ts'],
   },
   {
-    name: 'forgets the prices while their list cannot be read',
-    file: 'src/provider/prices.ts',
-    find: 'return { ...found, prices };',
-    replace: 'return found;',
-    tests: ['test/unit/provider/prices.test.ts'],
+    name: 'forgets a further list while it cannot be read',
+    file: 'src/provider/further-list.ts',
+    find: "if (found.state === 'Unknown') return { ...found, list: last };",
+    replace: "if (found.state === 'Unknown') return found;",
+    tests: ['test/unit/provider/further-list.test.ts'],
   },
   {
     name: 'counts no unit of a disk that is not full',
@@ -2133,8 +2131,8 @@ export const MUTANTS: Mutant[] = [
   {
     name: 'shows no prices in a catalog while their list cannot be read',
     file: 'src/server-catalog/decision/catalog-status.ts',
-    find: 'isLost ? priceListIn(last) : listed?.prices',
-    replace: 'isLost ? undefined : listed?.prices',
+    find: 'isLost(prices) ? priceListIn(last) : prices.list',
+    replace: 'prices.list',
     tests: ['--project', 'unit', 'test/unit/server-catalog/decision/listed-prices.test.ts'],
   },
   {
@@ -2276,7 +2274,7 @@ export const MUTANTS: Mutant[] = [
   },
   {
     name: 'takes a price below 0 for one',
-    file: 'src/virtual-server/decision/server-status.ts',
+    file: 'src/base/price.ts',
     find: '(price ?? -1) >= 0',
     replace: '(price ?? -1) >= -Infinity',
     tests: ['--project', 'unit', 'test/unit/virtual-server/decision/price.test.ts'],

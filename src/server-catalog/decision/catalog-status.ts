@@ -15,7 +15,7 @@ import {
 } from '../../api/server-catalog.ts';
 import { priceListIn } from '../../api/price-list.ts';
 import { serversOf, type ServersRead } from './listed-servers.ts';
-import type { Catalog, OrdersGo, PriceList, PricesRead, Zone } from '../../provider/types.ts';
+import type { Catalog, FurtherRead, OrdersGo, PriceList, Zone } from '../../provider/types.ts';
 import { cut } from '../../base/text.ts';
 import type { Result } from '../../base/result.ts';
 
@@ -29,10 +29,9 @@ export type Reading = Result<Read, Missing>;
 interface Read {
   catalog: Catalog;
   serverList: ServerList;
-  /** `none`: the provider does not list them. Undefined: the list could not be read. */
-  zones?: readonly Zone[] | 'none' | undefined;
+  zones: FurtherRead<readonly Zone[]>;
+  prices: FurtherRead<PriceList>;
   ordersGo: OrdersGo;
-  prices?: PricesRead | undefined;
   /** With spec.listServers, if the list could be read. */
   servers?: ServersRead | undefined;
 }
@@ -45,23 +44,17 @@ export function catalogStatus(object: ServerCatalog, reading: Reading, now: numb
   const request = requestOf(object) ?? present.lastHandledReconcileAt;
   const handled = request === undefined ? {} : { lastHandledReconcileAt: request };
   if (reading.ok) {
-    const { catalog, serverList, servers, zones, ordersGo, prices: listed } = reading.value;
+    const { catalog, serverList, servers, zones, ordersGo, prices } = reading.value;
     const { shapes } = catalog;
     const last = present.observedGeneration === generation ? present : {};
-    const isLost = listed?.state === 'Unknown' && listed.prices === undefined;
-    const lists = withZones(listsOf(catalog, isLost ? priceListIn(last) : listed?.prices), zones, last);
+    const lists = withZones(listsOf(catalog, isLost(prices) ? priceListIn(last) : prices.list), zones, last);
     const same = present.observedAt !== undefined && textOf(present) === textOf(lists);
     return {
       ...lists,
       ...(shapes && {
         provider: {
           ...{ productList: shapes.products, imageList: shapes.images },
-          ...{
-            serverList,
-            zoneList: zoneList(zones),
-            ...(listed && { priceList: listed.state }),
-            orders: ORDERS[ordersGo],
-          },
+          ...{ serverList, zoneList: zones.state, priceList: prices.state, orders: ORDERS[ordersGo] },
         },
       }),
       ...serversIn(object, serverList, servers, now),
@@ -224,19 +217,21 @@ function listsOf(catalog: Catalog, prices: PriceList | undefined): CatalogLists 
   };
 }
 
-/** The last zones stay while the read of them fails. */
+/** The read failed, and none before it has succeeded: what the status had stays. */
+const isLost = ({ state, list }: FurtherRead<unknown>): boolean => state === 'Unknown' && list === undefined;
+
 function withZones(
   lists: CatalogLists,
   read: Read['zones'],
   last: Pick<ServerCatalogStatus, 'zones' | 'counts'>,
 ): CatalogLists {
-  if (read === 'none') return lists;
-  const { zones, counts } = read === undefined ? last : zonesOf(read);
+  const { zones, counts } = isLost(read) ? last : zonesOf(read.list);
   if (zones === undefined) return lists;
   return { ...lists, zones, counts: { ...lists.counts, zones: counts?.zones } };
 }
 
-function zonesOf(read: readonly Zone[]): { zones: NonNullable<CatalogLists['zones']>; counts: { zones: number } } {
+function zonesOf(read: readonly Zone[] | undefined): Pick<CatalogLists, 'zones'> & { counts?: { zones: number } } {
+  if (read === undefined) return {};
   const zones = read
     .filter(({ code }) => isName(code))
     .map(({ code, description }) => ({
@@ -245,11 +240,6 @@ function zonesOf(read: readonly Zone[]): { zones: NonNullable<CatalogLists['zone
     }))
     .sort((a, b) => byText(a.code, b.code));
   return { zones: zones.slice(0, MAX_ENTRIES), counts: { zones: zones.length } };
-}
-
-function zoneList(read: Read['zones']): 'Available' | 'Unavailable' | 'Unknown' {
-  if (read === undefined) return 'Unknown';
-  return read === 'none' ? 'Unavailable' : 'Available';
 }
 
 function shownPrices({ disks, ipv4 }: PriceList): NonNullable<ServerCatalogStatus['prices']> {

@@ -13,10 +13,11 @@ import {
 import { isDeepEqual } from '../../base/deep-equal.ts';
 import { timestamp } from '../../base/duration.ts';
 import { isSameIdentifier } from '../../base/identifier.ts';
+import { isPrice } from '../../base/price.ts';
 import { without } from '../../base/without.ts';
 import type { PriceList, Server } from '../../provider/types.ts';
 import { knownRecord } from './known-record.ts';
-import { isPrice, isProvisioned, serverFields } from './server-status.ts';
+import { isProvisioned, serverFields } from './server-status.ts';
 
 /** What the price of a server is looked up by. */
 export interface Model {

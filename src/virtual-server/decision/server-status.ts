@@ -7,8 +7,9 @@ import {
   type VirtualServerSpec,
   type VirtualServerStatus,
 } from '../../api/virtual-server.ts';
-import { MAX_PRICE, mirrorIn, type ServerRecord } from '../../api/record.ts';
+import { mirrorIn, type ServerRecord } from '../../api/record.ts';
 import type { Server } from '../../provider/types.ts';
+import { isPrice } from '../../base/price.ts';
 import { cut } from '../../base/text.ts';
 
 /** The SSH user: the provider authorizes the keys for root. */
@@ -28,10 +29,6 @@ const list = (values: readonly string[]): string[] => values.filter(isAddress).s
 function defined<T extends object>(value: { [K in keyof T]: T[K] | undefined }): T {
   return Object.fromEntries(Object.entries(value).filter(([, entry]) => entry !== undefined)) as T;
 }
-
-/** No document says what values a price may have. One below 0 would make room for more servers. */
-export const isPrice = (price: number | undefined): price is number =>
-  Number.isFinite(price) && (price ?? -1) >= 0 && (price ?? Infinity) <= MAX_PRICE;
 
 /** The fields from a read of the server. `price`: the last known one, which counts while the provider states none. */
 export function serverFields(server: Server, price?: number): VirtualServerStatus {

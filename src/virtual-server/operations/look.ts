@@ -5,6 +5,7 @@ import { hasTrait } from '../../api/conditions.ts';
 import { RECORD_FORMAT, isNamed, type ServerRecord, type Held } from '../../api/record.ts';
 import type { Verdict } from '../../controller/conditions.ts';
 import { isSameIdentifier } from '../../base/identifier.ts';
+import { isPrice } from '../../base/price.ts';
 import { ProviderError } from '../../provider/error.ts';
 import type { Server, Session } from '../../provider/types.ts';
 import { pauseMs, runsForMs } from '../decision/next-poll.ts';
@@ -23,7 +24,7 @@ import { hostKeyFinding, knownKeys, NO_KEYS, pinned, typesOf, type PinnedKeys } 
 import { bootOf, sshTarget, type ProbeResult } from '../decision/reach.ts';
 import { readiness } from '../decision/readiness.ts';
 import { priceText, recordedPrice, withPrice } from '../decision/price.ts';
-import { isPrice, isProvisioned, serverFields } from '../decision/server-status.ts';
+import { isProvisioned, serverFields } from '../decision/server-status.ts';
 import type { Outcome, Operation, ServerAnswer, ShownServer } from '../decision/types.ts';
 import { withMemo, type View } from '../decision/view.ts';
 import type { Visit } from '../visit.ts';

@@ -5,9 +5,10 @@
  */
 import { ended } from '../../base/text.ts';
 import type { ServerRecord } from '../../api/record.ts';
-import { readCatalog, readZones } from '../../accounts/accounts.ts';
+import { readCatalog } from '../../accounts/accounts.ts';
 import type { Missing } from '../../accounts/decision/failure.ts';
-import type { Session } from '../../provider/types.ts';
+import type { VirtualServerSpec } from '../../api/virtual-server.ts';
+import type { Session, Zone } from '../../provider/types.ts';
 import { compose } from '../decision/compose.ts';
 import { withEvidence, withoutPlan } from '../decision/memo.ts';
 import { modelOf } from '../decision/price.ts';
@@ -26,8 +27,8 @@ import { err, type Result } from '../../base/result.ts';
 
 /** How old the provider's lists may be when the operator decides on an order (ms). */
 const CATALOG_AGE_MS = 5_000;
-/** How old the list of prices may be. Few orders need it, and an answer that there is none counts as long (ms). */
-const PRICES_AGE_MS = 10 * 60_000;
+/** How old the lists of prices and zones may be. Few orders need them, and an answer that there is none counts as long (ms). */
+const FURTHER_AGE_MS = 10 * 60_000;
 const RECHECK_MS = 60_000;
 const UNNAMED =
   'spec.identifier must not be set here: orders go without an identifier, because the provider takes none, or by --orders=anonymous';
@@ -53,7 +54,7 @@ export async function order(visit: Visit, at: View): Promise<Outcome | undefined
   if (earlier !== undefined) return 'own' in earlier ? holdAgain(visit, earlier, secrets) : earlier;
 
   const needsList = quota.needsList(namespace, modelOf(visit.object.spec));
-  const prices = needsList ? (await session.prices(PRICES_AGE_MS)).prices : undefined;
+  const prices = needsList ? (await session.prices(FURTHER_AGE_MS)).list : undefined;
   const place = quota.reserve(namespace, uid, wantedBy(visit.object, prices));
   if ('full' in place) return parked(visit.view(), noPlace(visit.view(), place));
   visit.reserves(place);
@@ -105,10 +106,18 @@ export async function inputsOfOrder(visit: Visit, at: View): Promise<OrderInputs
 
   const lists = await readCatalog(session, CATALOG_AGE_MS);
   if (!lists.ok) return err(lacking(visit.view(), lists.error));
-  const zones = object.spec.zone === undefined ? undefined : await readZones(session, CATALOG_AGE_MS);
+  const zones = await zonesFor(object.spec, session);
   const problem = specProblem(object.spec, { ...lists.value, zones });
   if (problem !== undefined) return err(parked(visit.view(), invalidSpec(visit.view(), problem)));
   return secrets;
+}
+
+/** The zones to check; a new one may be missing in an older list. Undefined: nothing to check, or the provider lists none. */
+async function zonesFor({ zone }: VirtualServerSpec, session: Session): Promise<Zone[] | undefined> {
+  if (zone === undefined) return undefined;
+  const { list } = await session.zones(FURTHER_AGE_MS);
+  if (list === undefined || list.some(({ code }) => code === zone)) return list;
+  return (await session.zones(CATALOG_AGE_MS)).list;
 }
 
 /** With --orders=auto, the order waits for the list of servers. */

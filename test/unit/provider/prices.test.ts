@@ -1,10 +1,8 @@
-/** The list of prices, which only the public service has: its forms, its failures, and that nothing depends on it. */
+/** The list of prices, which only the public service has: its forms. */
 import { describe, expect, it } from 'vitest';
-import { realTimers } from '../../../src/base/timers.ts';
-import type { PricesRead } from '../../../src/provider/types.ts';
-import { KEY, providerFor, sessionFor, startStub, type Reply, type StubProvider } from './stub-provider.ts';
+import type { FurtherRead, PriceList } from '../../../src/provider/types.ts';
+import { sessionFor, startStub } from './stub-provider.ts';
 
-const PRICING = '/beta/vps/pricing';
 const LIST = {
   disk: { ssd: { price: 50, extent: 5 }, hdd: { price: 20, extent: 50 } },
   ipv4: 240,
@@ -12,17 +10,15 @@ const LIST = {
 };
 const PRICES = { products: LIST.products, disks: LIST.disk, ipv4: 240 };
 
-async function answering(reply: Reply): Promise<StubProvider> {
+async function read(body: unknown): Promise<FurtherRead<PriceList>> {
   const stub = await startStub();
-  stub.on(`GET ${PRICING}`, reply);
-  return stub;
+  stub.on('GET /beta/vps/pricing', { status: 200, body });
+  return sessionFor(stub).prices(0);
 }
-
-const read = async (body: unknown): Promise<PricesRead> => sessionFor(await answering({ status: 200, body })).prices(0);
 
 describe('the list of prices', () => {
   it('has the prices of products, of disk types by their extent, and of an address', async () => {
-    expect(await read(LIST)).toEqual({ state: 'Available', prices: PRICES });
+    expect(await read(LIST)).toEqual({ state: 'Available', list: PRICES });
   });
 
   it('drops what is no price, and takes decimal texts', async () => {
@@ -30,7 +26,7 @@ describe('the list of prices', () => {
     const disk = { ssd: { price: 50, extent: 0 }, hdd: 7, nvme: { price: '5', extent: '10' }, odd: { extent: 1 } };
     expect(await read({ products, disk, ipv4: -1 })).toEqual({
       state: 'Available',
-      prices: { products: { a: 10.5, g: 0 }, disks: { nvme: { price: 5, extent: 10 } } },
+      list: { products: { a: 10.5, g: 0 }, disks: { nvme: { price: 5, extent: 10 } } },
     });
   });
 
@@ -40,51 +36,4 @@ describe('the list of prices', () => {
       expect(await read(body)).toEqual({ state: 'Unknown' });
     },
   );
-
-  it.each([
-    [404, 'Unavailable'],
-    [405, 'Unavailable'],
-    [501, 'Unavailable'],
-    [403, 'Forbidden'],
-    [401, 'Unknown'],
-    [303, 'Unknown'],
-    [429, 'Unknown'],
-    [500, 'Unknown'],
-  ])('is, after a %i, %s, and no reason to refuse the key or to log in again', async (status, state) => {
-    const stub = await answering({ status, body: { error: 'no' } });
-    const account = providerFor(stub).account(KEY);
-    expect(await account.session('').prices(0)).toEqual({ state });
-    expect(account.isRefused()).toBe(false);
-    expect([stub.count('GET', PRICING), stub.count('POST', '/auth/login')]).toEqual([1, 1]);
-  });
-
-  it('is read once by those that ask at once, and again once it is too old', async () => {
-    let now = 0;
-    const stub = await answering({ status: 200, body: LIST });
-    const session = sessionFor(stub, { timers: { ...realTimers, monotonic: () => now } });
-    await Promise.all([session.prices(1000), session.prices(1000)]);
-    now += 1000;
-    await session.prices(1000);
-    expect(stub.count('GET', PRICING)).toBe(1);
-    now += 1;
-    await session.prices(1000);
-    expect(stub.count('GET', PRICING)).toBe(2);
-  });
-
-  it('keeps a failure as long, and the last prices while the list cannot be read', async () => {
-    let now = 0;
-    const stub = await answering({ status: 200, body: LIST });
-    const session = sessionFor(stub, { timers: { ...realTimers, monotonic: () => now } });
-    await session.prices(1000);
-    stub.on(`GET ${PRICING}`, { status: 500 });
-    now += 1001;
-    expect(await session.prices(1000)).toEqual({ state: 'Unknown', prices: PRICES });
-    expect(await session.prices(1000)).toEqual({ state: 'Unknown', prices: PRICES });
-    expect(stub.count('GET', PRICING)).toBe(2);
-    stub.on(`GET ${PRICING}`, { status: 404 });
-    now += 1001;
-    expect(await session.prices(1000)).toEqual({ state: 'Unavailable' });
-    expect(await session.prices(1000)).toEqual({ state: 'Unavailable' });
-    expect(stub.count('GET', PRICING)).toBe(3);
-  });
 });

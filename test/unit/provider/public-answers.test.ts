@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { accountName } from '../../../src/provider/account.ts';
 import { Endpoints } from '../../../src/provider/endpoints.ts';
 import { realTimers } from '../../../src/base/timers.ts';
-import { errorOf, providerFor, sessionFor, startStub, type StubProvider } from './stub-provider.ts';
+import { errorOf, sessionFor, startStub, type StubProvider } from './stub-provider.ts';
 
 const PRODUCTS = {
   VPSX4: { code: 'VPSX4', name: 'VPS 4', family: 'vpsx', period: 'on-demand', specs: { cores: 1, ram: 2048 } },
@@ -67,12 +67,6 @@ const SERVER = '/beta/vps/servers/web1';
 const TASK = '/beta/queue/vps/7';
 
 describe('the list of zones', () => {
-  const zonesFrom = async (body: unknown, status = 200) => {
-    const stub = await startStub();
-    stub.on('GET /beta/vps/zones', { status, body });
-    return { stub, session: sessionFor(stub) };
-  };
-
   it.each([
     [
       'an object by code',
@@ -86,50 +80,13 @@ describe('the list of zones', () => {
       ],
     ],
   ])('has each zone, and the zones that contain it: %s', async (_form, body) => {
-    const { session } = await zonesFrom(body);
-    expect(await session.zones(0)).toEqual([
+    const stub = await startStub();
+    stub.on('GET /beta/vps/zones', { status: 200, body });
+    expect((await sessionFor(stub).zones(0)).list).toEqual([
       { code: 'lon', description: 'London zone' },
       { code: 'uk', description: undefined },
       { code: 'cam', description: 'Cambridge' },
     ]);
-  });
-
-  it.each([404, 405, 501])('does not exist after a %i, and is not asked for again at once', async (status) => {
-    const { stub, session } = await zonesFrom({ error: 'no' }, status);
-    expect([await session.zones(0), await session.zones(0)]).toEqual([undefined, undefined]);
-    expect(stub.count('GET', '/beta/vps/zones')).toBe(1);
-  });
-
-  it('leaves the key as good as it was after a 401, which a provider may answer to what it does not offer', async () => {
-    const stub = await startStub();
-    stub.on('GET /beta/vps/zones', { status: 401, body: { error: 'no' } });
-    const account = providerFor(stub).account({ keyId: 'k', secret: 'hunter2hunter2' });
-    await errorOf(account.session('').zones(0));
-    expect(account.isRefused()).toBe(false);
-    expect([stub.count('GET', '/beta/vps/zones'), stub.count('POST', '/auth/login')]).toEqual([1, 1]);
-  });
-
-  it.each<[unknown, number, string]>([
-    [{}, 200, 'PROVIDER_PROTOCOL'],
-    [[], 200, 'PROVIDER_PROTOCOL'],
-    [{ error: { message: 'no' } }, 200, 'PROVIDER_PROTOCOL'],
-    ['zones', 200, 'PROVIDER_PROTOCOL'],
-    [{ error: 'no' }, 403, 'PROVIDER_FORBIDDEN'],
-    [{ error: 'no' }, 500, 'PROVIDER_RESPONSE'],
-  ])('is not known after %j with %i, and is asked for again', async (body, status, code) => {
-    const { stub, session } = await zonesFrom(body, status);
-    expect(await errorOf(session.zones(0))).toMatchObject({ code });
-    stub.on('GET /beta/vps/zones', { status: 200, body: { lon: {} } });
-    expect(await session.zones(0)).toEqual([{ code: 'lon' }]);
-  });
-
-  it('is read once for all that ask at the same time, and again once it is too old', async () => {
-    const { stub, session } = await zonesFrom({ lon: {} });
-    await Promise.all([session.zones(60_000), session.zones(60_000)]);
-    await session.zones(60_000);
-    expect(stub.count('GET', '/beta/vps/zones')).toBe(1);
-    await session.zones(-1);
-    expect(stub.count('GET', '/beta/vps/zones')).toBe(2);
   });
 });
 

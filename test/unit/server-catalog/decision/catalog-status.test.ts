@@ -6,7 +6,7 @@ import {
   refreshMs,
   type Reading,
 } from '../../../../src/server-catalog/decision/catalog-status.ts';
-import type { Catalog, OrdersGo } from '../../../../src/provider/types.ts';
+import type { Catalog, OrdersGo, Zone } from '../../../../src/provider/types.ts';
 import { storedCatalog } from '../../../fixtures/server-catalog.ts';
 import { err, ok } from '../../../../src/base/result.ts';
 
@@ -24,6 +24,8 @@ const lists = (
   ok({
     serverList,
     ordersGo,
+    zones: { state: 'Unavailable' },
+    prices: { state: 'Unavailable' },
     catalog: {
       products: [
         { code: 'b', ram: 2048 },
@@ -108,7 +110,9 @@ describe('lists', () => {
 });
 
 describe('zones', () => {
-  const withZones = (zones: (Reading & { ok: true })['value']['zones']): Reading => ok({ ...lists().value, zones });
+  const withZones = (list: Zone[]): Reading => ok({ ...lists().value, zones: { state: 'Available', list } });
+  const without = (state: 'Unavailable' | 'Forbidden' | 'Unknown'): Reading =>
+    ok({ ...lists().value, zones: { state } });
   const shown = catalogStatus(object(), withZones([{ code: 'lon', description: 'London' }, { code: 'cam' }]), NOW);
   const ZONES = [{ code: 'cam' }, { code: 'lon', description: 'London' }];
 
@@ -120,22 +124,18 @@ describe('zones', () => {
     ).toEqual(shown);
   });
 
-  it('are gone once the provider has no such list', () => {
-    const status = catalogStatus(object(shown), withZones('none'), LATER);
-    expect([status.zones, status.counts?.zones, status.provider?.zoneList]).toEqual([
-      undefined,
-      undefined,
-      'Unavailable',
-    ]);
+  it.each(['Unavailable', 'Forbidden'] as const)('are gone once the list is %s', (state) => {
+    const status = catalogStatus(object(shown), without(state), LATER);
+    expect([status.zones, status.counts?.zones, status.provider?.zoneList]).toEqual([undefined, undefined, state]);
     expect(status.observedAt).not.toBe(shown.observedAt);
   });
 
   it('stay while the read of them fails, but not those of another spec', () => {
-    const failed = catalogStatus(object(shown), withZones(undefined), LATER);
+    const failed = catalogStatus(object(shown), without('Unknown'), LATER);
     expect(failed).toMatchObject({ zones: ZONES, counts: { zones: 2 }, provider: { zoneList: 'Unknown' } });
     expect(failed.observedAt).toBe(shown.observedAt);
     expect(catalogStatus(object(shown), failing('ProviderUnavailable'), LATER)).toMatchObject({ zones: ZONES });
-    expect(catalogStatus(object(shown, 2), withZones(undefined), LATER).zones).toBeUndefined();
+    expect(catalogStatus(object(shown, 2), without('Unknown'), LATER).zones).toBeUndefined();
   });
 
   it('are cut at 500 entries, which Ready reports, without codes that cannot be stored', () => {
@@ -154,7 +154,7 @@ describe('the provider', () => {
       const status = catalogStatus(object(), lists({ shapes }, serverList), NOW);
       expect(status.provider).toEqual({
         ...{ productList: 'Object', imageList: 'Array' },
-        ...{ serverList, zoneList: 'Unknown', orders: 'Anonymous' },
+        ...{ serverList, zoneList: 'Unavailable', priceList: 'Unavailable', orders: 'Anonymous' },
       });
       expect(condition(status, 'Ready')).toMatchObject({
         status: 'True',

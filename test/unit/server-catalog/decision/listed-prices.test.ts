@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { priceListIn } from '../../../../src/api/price-list.ts';
 import type { ServerCatalogStatus } from '../../../../src/api/server-catalog.ts';
 import { ok } from '../../../../src/base/result.ts';
-import type { PricesRead } from '../../../../src/provider/types.ts';
+import type { FurtherRead, PriceList } from '../../../../src/provider/types.ts';
 import { catalogStatus } from '../../../../src/server-catalog/decision/catalog-status.ts';
 import { storedCatalog } from '../../../fixtures/server-catalog.ts';
 
@@ -13,14 +13,23 @@ const PRICES = {
   disks: { ssd: { price: 50, extent: 5 }, hdd: { price: 20, extent: 50 } },
   ipv4: 240,
 };
-const AVAILABLE = { state: 'Available', prices: PRICES } as const;
+const AVAILABLE = { state: 'Available', list: PRICES } as const;
 
-function after(prices: PricesRead, before?: ServerCatalogStatus, generation = 1, now = NOW): ServerCatalogStatus {
+function after(
+  prices: FurtherRead<PriceList>,
+  before?: ServerCatalogStatus,
+  generation = 1,
+  now = NOW,
+): ServerCatalogStatus {
   const products = [{ code: 'VPSX4', ram: 1024, period: 'on-demand' }, { code: 'toString' }];
   const shapes = { products: 'Object', images: 'Object' } as const;
   const catalog = { products, images: [], diskSizes: {}, shapes };
   const object = storedCatalog('c', { generation, ...(before && { status: before }) });
-  return catalogStatus(object, ok({ catalog, serverList: 'Available', ordersGo: 'named', prices }), now);
+  return catalogStatus(
+    object,
+    ok({ catalog, serverList: 'Available', ordersGo: 'named', zones: { state: 'Unavailable' }, prices }),
+    now,
+  );
 }
 
 describe('the prices of a catalog', () => {
@@ -61,7 +70,7 @@ describe('the prices of a catalog', () => {
     { ...PRICES, disks: { ssd: PRICES.disks.ssd } },
   ])('change the time of the last change', (prices) => {
     const [before, later] = [after(AVAILABLE), NOW + 3_600_000];
-    expect(after({ state: 'Available', prices }, before, 1, later).observedAt).toBe('2026-01-01T13:00:00Z');
+    expect(after({ state: 'Available', list: prices }, before, 1, later).observedAt).toBe('2026-01-01T13:00:00Z');
     expect(after(AVAILABLE, before, 1, later)).toEqual(before);
   });
 });

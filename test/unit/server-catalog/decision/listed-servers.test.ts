@@ -104,8 +104,11 @@ describe('too many servers', () => {
 });
 
 describe('the status of a catalog', () => {
-  const catalog = { products: [], images: [], diskSizes: {}, shapes: { products: 'Array', images: 'Array' } } as const;
-  const reading = (changes: object): Reading => ok({ catalog, serverList: 'Available', ...changes } as never);
+  const shapes = { products: 'Array', images: 'Array' } as const;
+  const catalog = { products: [], images: [], diskSizes: {}, shapes };
+  const none = { state: 'Unavailable' } as const;
+  const further = { zones: none, prices: none, ordersGo: 'named' } as const;
+  const reading = (changes: object): Reading => ok({ catalog, serverList: 'Available', ...further, ...changes });
   const servers = { listed: [{ identifier: 'vs1' }], claims: [] };
   const after = (changes: object, status?: ServerCatalogStatus, shape = {}): ServerCatalogStatus =>
     catalogStatus(

@@ -4,7 +4,7 @@ import type { VirtualServer } from '../../../../src/api/virtual-server.ts';
 import { ProviderError } from '../../../../src/provider/error.ts';
 import { CreateLimit } from '../../../../src/virtual-server/shared/limits.ts';
 import { ACCOUNT, ATTEMPTED, TASKED, TIMING, record, web, webWith } from '../../../fixtures/decision.ts';
-import { shownBy, visit, type Given } from '../../../fixtures/visits.ts';
+import { shownBy, visit, type Given, type Answers } from '../../../fixtures/visits.ts';
 
 const PAUSE_MS = 700_000;
 const down = new ProviderError('PROVIDER_UNREACHABLE', 'down', { retryAfterMs: PAUSE_MS });
@@ -12,16 +12,25 @@ const noKey = { ok: false, error: { reason: 'SecretNotFound', message: 'no Secre
 const keysOfTeam = web({ spec: { sshKeysFrom: [{ name: 'team', key: 'keys' }] } });
 
 const PRICES = { products: { VPSX4: 1000 }, disks: { ssd: { price: 50, extent: 10 } } };
+const AVAILABLE = { state: 'Available', list: PRICES } as const;
 
 /** True if an order of the namespace has been counted. */
 const isTaken = (limit: CreateLimit): boolean => 'freeInMs' in limit.reserve('default', 'uid-of-another', 0);
 
 describe('an order with a zone', () => {
   it.each([
-    ['has no list of zones', undefined],
-    ['cannot be asked', down],
-    ['lists the zone', [{ code: 'lon' }]],
-  ])('is sent if the provider %s', async (_what, zones) => {
+    ['has no list of zones', { state: 'Unavailable' }],
+    ['cannot be asked', { state: 'Unknown' }],
+    ['lists the zone', { state: 'Available', list: [{ code: 'lon' }] }],
+    [
+      'lists the zone since a moment ago',
+      [
+        { state: 'Available', list: [] },
+        { state: 'Available', list: [{ code: 'lon' }] },
+      ],
+    ],
+    ['cannot be asked whether it lists the zone now', [{ state: 'Available', list: [] }, { state: 'Unavailable' }]],
+  ] satisfies [string, Answers['zones']][])('is sent if the provider %s', async (_what, zones) => {
     const answers = { zones, order: { kind: 'created', task: 7 }, task: { state: 'pending' } } as const;
     const { calls } = await visit(web({ spec: { zone: 'lon' } }), { answers });
     expect(calls).toContain('order');
@@ -66,8 +75,8 @@ describe('an order that cannot be sent', () => {
     {
       why: 'the provider does not list the zone',
       object: web({ spec: { zone: 'lno' } }),
-      given: { answers: { zones: [{ code: 'lon' }, { code: 'cam' }] } },
-      calls: ['catalog', 'zones'],
+      given: { answers: { zones: { state: 'Available', list: [{ code: 'lon' }, { code: 'cam' }] } } },
+      calls: ['catalog', 'zones', 'zones'],
       shows: 'InvalidSpec',
       requeueAfterMs: TIMING.resyncMs,
     },
@@ -87,7 +96,7 @@ describe('an order that cannot be sent', () => {
     },
     {
       why: 'it is the first of its model, and would cost more than it may by the list of prices',
-      given: { maxPrice: 1049, answers: { prices: PRICES } },
+      given: { maxPrice: 1049, answers: { prices: AVAILABLE } },
       calls: ['catalog', 'prices'],
       shows: 'PriceLimit',
       requeueAfterMs: TIMING.pollMs,
@@ -132,10 +141,10 @@ describe('an order that cannot be sent', () => {
 
 describe('an order', () => {
   it.each<{ why: string; given: Given; asks: boolean }>([
-    { why: 'the list allows it', given: { maxPrice: 1050, answers: { prices: PRICES } }, asks: true },
+    { why: 'the list allows it', given: { maxPrice: 1050, answers: { prices: AVAILABLE } }, asks: true },
     { why: 'there is no list', given: { maxPrice: 1 }, asks: true },
     { why: 'a server like it is known to cost less', given: { maxPrice: 20, taken: 1, price: 9 }, asks: false },
-    { why: 'there is no limit in money', given: { answers: { prices: PRICES } }, asks: false },
+    { why: 'there is no limit in money', given: { answers: { prices: AVAILABLE } }, asks: false },
   ])('is sent, and asks for the list of prices only if that can decide: $why', async ({ given, asks }) => {
     const order = { kind: 'created', task: 7 } as const;
     const visited = await visit(web(), { ...given, answers: { ...given.answers, order, task: { state: 'pending' } } });
