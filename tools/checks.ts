@@ -1,6 +1,6 @@
-/** Checks of the source before any test runs: types, lint, format. */
+/** Checks of the source: types, lint, format. */
 import type { Counts } from './counts.ts';
-import { runProgram } from './run-program.ts';
+import { runHeld } from './run-program.ts';
 
 export interface Check {
   name: string;
@@ -39,13 +39,19 @@ export const CHECKS: Check[] = [
   },
 ];
 
-/** Each check counts as one; all run, so one report shows everything to fix. */
-export async function runChecks(checks = CHECKS): Promise<Counts> {
-  const counts = { passed: 0, failed: 0 };
-  for (const { name, command, args } of checks) {
-    const passed = (await runProgram(command, args)) === 0;
-    console.log(`${passed ? 'passed' : 'FAILED'}: ${name}`);
-    counts[passed ? 'passed' : 'failed'] += 1;
-  }
-  return counts;
+/**
+ * Runs all at once, beside whatever else runs: each uses one processor. Each counts as one, and what it prints appears when it has
+ * ended. `reports`: of those that failed.
+ */
+export async function runChecks(checks = CHECKS): Promise<Counts & { reports: string[] }> {
+  const reports: string[] = [];
+  await Promise.all(
+    checks.map(async ({ name, command, args }) => {
+      const { code, output } = await runHeld(command, args);
+      const report = `${output}${code === 0 ? 'passed' : 'FAILED'}: ${name}`;
+      console.log(report);
+      if (code !== 0) reports.push(report);
+    }),
+  );
+  return { passed: checks.length - reports.length, failed: reports.length, reports };
 }

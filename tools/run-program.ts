@@ -1,13 +1,25 @@
-/** Runs one program with this process's standard streams. */
-import { spawn } from 'node:child_process';
+/** Runs one program. */
+import { spawn, type ChildProcess } from 'node:child_process';
 import { constants } from 'node:os';
 
 /**
- * Resolves with the exit code, 1 after a signal. Forwards SIGINT and SIGTERM to the program; once it has ended, this
- * process exits too, because the next step is no longer wanted.
+ * Runs it with this process's standard streams. Resolves with the exit code, 1 after a signal. Forwards SIGINT and SIGTERM to the
+ * program; once it has ended, this process exits too, because the next step is no longer wanted.
  */
-export async function runProgram(command: string, args: readonly string[]): Promise<number> {
-  const child = spawn(command, args, { stdio: 'inherit', env: environment() });
+export function runProgram(command: string, args: readonly string[]): Promise<number> {
+  return ended(spawn(command, args, { stdio: 'inherit', env: environment() }));
+}
+
+/** The same without input, for a program that runs beside others: resolves with all that it has printed, too. */
+export async function runHeld(command: string, args: readonly string[]): Promise<{ code: number; output: string }> {
+  const child = spawn(command, args, { stdio: ['ignore', 'pipe', 'pipe'], env: environment() });
+  const chunks: Buffer[] = [];
+  for (const stream of [child.stdout, child.stderr]) stream.on('data', (chunk: Buffer) => chunks.push(chunk));
+  const code = await ended(child);
+  return { code, output: Buffer.concat(chunks).toString() };
+}
+
+async function ended(child: ChildProcess): Promise<number> {
   let received: NodeJS.Signals | undefined;
   const pass = (signal: NodeJS.Signals) => {
     received = signal;
@@ -18,7 +30,8 @@ export async function runProgram(command: string, args: readonly string[]): Prom
   try {
     const code = await new Promise<number>((resolve, reject) => {
       child.once('error', reject);
-      child.once('exit', (exitCode) => resolve(exitCode ?? 1));
+      // Not `exit`: by then, what it has printed may still be on its way.
+      child.once('close', (exitCode) => resolve(exitCode ?? 1));
     });
     if (received !== undefined) process.exit(128 + constants.signals[received]);
     return code;

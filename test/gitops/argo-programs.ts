@@ -8,6 +8,7 @@ import { promisify } from 'node:util';
 import { vi } from 'vitest';
 import { freePort } from '../../tools/control-plane/control-plane.ts';
 import { goProgram } from '../../tools/go-program.ts';
+import { reportSkipped } from '../../tools/skipped.ts';
 import { GITOPS_PROGRAMS } from '../../tools/go-programs.ts';
 import { established, ROOT } from '../integration/deploy/cluster.ts';
 import { startInBackground, type Background } from './background.ts';
@@ -17,8 +18,7 @@ import { sharedCluster } from './tool-cluster.ts';
 const REDIS = '/usr/bin/redis-server';
 
 export const hasRedis = existsSync(REDIS);
-// A skipped test that goes unnoticed proves nothing.
-if (!hasRedis) console.warn(`tests with the real Argo CD are skipped: there is no ${REDIS} (redis-server)`);
+if (!hasRedis) reportSkipped('the tests with the real Argo CD', `there is no ${REDIS} (package redis-server)`);
 
 const NAMESPACE = 'argocd';
 const part = (kind: string, name: string, data: string): string =>

