@@ -36,6 +36,7 @@ const OPERATIONS: readonly ProviderOperation[] = [
   'images',
   'diskSizes',
   'zones',
+  'hosts',
   'listServers',
   'prices',
   'createServer',
@@ -44,7 +45,7 @@ const OPERATIONS: readonly ProviderOperation[] = [
   'deleteServer',
 ];
 /** Calls that the specification does not have. */
-const OPTIONAL: ReadonlySet<ProviderOperation> = new Set(['listServers', 'prices']);
+const OPTIONAL: ReadonlySet<ProviderOperation> = new Set(['hosts', 'listServers', 'prices']);
 const LOGIN_RESULTS: readonly LoginResult[] = ['success', 'refused', 'error'];
 const PROVIDER_RESULTS = [
   'success',

@@ -30,6 +30,7 @@ import {
   asObject,
   objectIn,
   parseDiskSizes,
+  parseHosts,
   parseImages,
   parseJson,
   parseListedServers,
@@ -59,12 +60,12 @@ export function createAccount(key: ApiKey, deps: ProviderDeps, told?: OrdersTold
   const now = (): number => timers.monotonic();
   // What all tenants of the key share waits in a separate line.
   const catalog = createLists(callerOf(name), endpoints, now);
-  const zones = furtherList(callerOf(name), { operation: 'zones', target: endpoints.zones, parse: parseZones }, now);
-  const prices = furtherList(
-    callerOf(name),
-    { operation: 'prices', target: endpoints.prices, parse: parsePrices },
-    now,
-  );
+  const shared = callerOf(name);
+  const further = {
+    zones: furtherList(shared, { operation: 'zones', target: endpoints.zones, parse: parseZones }, now),
+    hosts: furtherList(shared, { operation: 'hosts', target: endpoints.hosts, parse: parseHosts }, now),
+    prices: furtherList(shared, { operation: 'prices', target: endpoints.prices, parse: parsePrices }, now),
+  };
   const listing = createListing(now, { orders, told });
   const listedServers = createServerList(callerOf(name), endpoints, listing, now);
   return {
@@ -82,8 +83,7 @@ export function createAccount(key: ApiKey, deps: ProviderDeps, told?: OrdersTold
         endpoints,
         catalog,
         listedServers,
-        zones,
-        prices,
+        further,
         listing,
         createTimeoutMs,
         orders,
@@ -112,8 +112,7 @@ export interface SessionDeps {
   endpoints: Endpoints;
   catalog: Session['catalog'];
   listedServers: Session['listedServers'];
-  zones: Session['zones'];
-  prices: Session['prices'];
+  further: Pick<Session, 'zones' | 'hosts' | 'prices'>;
   listing: Listing;
   createTimeoutMs: number;
   orders: OrderWay;
@@ -122,8 +121,7 @@ export interface SessionDeps {
 }
 
 export function createSession(deps: SessionDeps): Session {
-  const { account, caller, endpoints, catalog, listedServers, zones, prices, listing, createTimeoutMs, orders, now } =
-    deps;
+  const { account, caller, endpoints, catalog, listedServers, further, listing, createTimeoutMs, orders, now } = deps;
   const { redactor } = caller;
 
   const get = (operation: ProviderOperation, target: Endpoint, priority: Priority): Promise<ProviderAnswer> =>
@@ -157,8 +155,7 @@ export function createSession(deps: SessionDeps): Session {
       await caller.tokens.get(caller.owner.tenant, 'low');
     },
     catalog,
-    zones,
-    prices,
+    ...further,
     products: () => readProducts(caller, endpoints),
     servers: () => listing.read(() => readServers(caller, endpoints)),
     listedServers,

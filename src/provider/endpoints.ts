@@ -23,6 +23,7 @@ export class Endpoints {
   readonly images: Endpoint;
   readonly diskSizes: Endpoint;
   readonly zones: Endpoint;
+  readonly hosts: Endpoint;
   readonly prices: Endpoint;
   readonly servers: Endpoint;
   readonly #origin: string;
@@ -40,6 +41,7 @@ export class Endpoints {
     this.images = this.#at('/vps/images');
     this.diskSizes = this.#at('/vps/disk-sizes');
     this.zones = this.#at('/vps/zones');
+    this.hosts = this.#at('/vps/hosts');
     this.prices = this.#at('/vps/pricing');
     this.servers = this.#at(SERVERS);
   }

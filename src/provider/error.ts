@@ -6,6 +6,7 @@ export type ProviderOperation =
   | 'images'
   | 'diskSizes'
   | 'zones'
+  | 'hosts'
   | 'listServers'
   | 'prices'
   | 'createServer'
@@ -19,6 +20,7 @@ const WORDS: Record<ProviderOperation, string> = {
   images: 'Reading the list of images',
   diskSizes: 'Reading the list of disk sizes',
   zones: 'Reading the list of zones',
+  hosts: 'Reading the list of hosts',
   listServers: 'Reading the list of servers',
   prices: 'Reading the list of prices',
   createServer: 'Ordering the server',

@@ -29,6 +29,7 @@ function readOnly(session: Session): Session {
     ensureToken: () => session.ensureToken(),
     catalog: (maxAgeMs) => session.catalog(maxAgeMs),
     zones: (maxAgeMs) => session.zones(maxAgeMs),
+    hosts: (maxAgeMs) => session.hosts(maxAgeMs),
     prices: (maxAgeMs) => session.prices(maxAgeMs),
     products: () => session.products(),
     servers: () => session.servers(),

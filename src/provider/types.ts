@@ -199,6 +199,8 @@ export interface Session {
    * may hold up anything.
    */
   zones(maxAgeMs: number): Promise<FurtherRead<Zone[]>>;
+  /** The same for the names of the hosts of a private cloud. */
+  hosts(maxAgeMs: number): Promise<FurtherRead<string[]>>;
   /** The same for the list of prices. */
   prices(maxAgeMs: number): Promise<FurtherRead<PriceList>>;
   /** A fresh read of the products list, which proves that the key and the URL work. */

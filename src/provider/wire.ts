@@ -22,6 +22,7 @@ const productSchema = z.object({
 });
 const imageSchema = z.object({ name: z.string().min(1), description: text });
 const zoneSchema = z.object({ code: text, name: text, description: text, parents: texts });
+const hostSchema = z.object({ name: z.string().min(1) });
 
 /** A string, or a number, whose digits count. */
 const identifier = z.union([z.string().min(1), z.int().min(0).transform(String)]);
@@ -92,6 +93,18 @@ export function parseZones(body: unknown): Zone[] {
     if (code) byCode.set(code, { code, description: byCode.get(code)?.description ?? description });
   if (byCode.size > 0) return [...byCode.values()];
   throw new ProviderError('PROVIDER_PROTOCOL', failureMessage('zones', 'the answer lists no zones'));
+}
+
+/**
+ * The hosts of a private cloud by name, and by key in an object: no source says which of them an order has to name. Drops and throws in
+ * the same way.
+ */
+export function parseHosts(body: unknown): string[] {
+  const hosts = entries(body, 'hosts', 'name', hostSchema).map(({ name }) => name);
+  if (hosts.length === 0)
+    throw new ProviderError('PROVIDER_PROTOCOL', failureMessage('hosts', 'the answer lists no hosts'));
+  const keys = isObject(body) ? Object.keys(body).filter((key) => !ERRORS.has(key)) : [];
+  return [...new Set([...hosts, ...keys])];
 }
 
 /**

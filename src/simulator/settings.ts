@@ -160,6 +160,8 @@ export interface SimulationOptions extends WorldOptions {
   images?: SimulatedImage[];
   /** Where servers can be created; listed only by the public API. */
   zones?: SimulatedZone[];
+  /** Names of the machines of a private cloud; listed only by the public API. */
+  hosts?: string[];
   /** Permitted sizes by disk type. */
   diskSizes?: Record<string, number[]>;
   /** From the 202 to the 303, in milliseconds; 60,000 by default. With Infinity, tasks never end. */
@@ -219,6 +221,9 @@ const ZONES: SimulatedZone[] = [
   { code: 'cam', name: 'Cambridge', parents: ['uk'] },
 ];
 
+/** Those that newServerObject names. */
+const HOSTS = Array.from({ length: 7 }, (_, index) => `host${index + 1}`);
+
 function counter(prefix: string, first: number): () => string {
   let next = first;
   return () => `${prefix}${next++}`;
@@ -246,6 +251,7 @@ export function resolveOptions(options: SimulationOptions): Settings {
     products: PRODUCTS,
     images: IMAGES,
     zones: ZONES,
+    hosts: HOSTS,
     diskSizes: { ssd: [5120, 10240, 20480, 40960], hdd: [20480, 40960, 81920, 163840] },
     taskDurationMs: 60_000,
     tokenLifetimeSeconds: 300,

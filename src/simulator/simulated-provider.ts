@@ -173,6 +173,8 @@ export class SimulatedProvider {
         return this.#listDiskSizes(account);
       case '/beta/vps/zones':
         return this.#listZones(account);
+      case '/beta/vps/hosts':
+        return this.#listHosts();
       case '/beta/vps/pricing':
         return this.#listPrices();
       case '/beta/vps/servers':
@@ -200,6 +202,12 @@ export class SimulatedProvider {
     const { zones } = this.#settings;
     if (!this.#hasZones) return this.#missing();
     return json(200, this.#api.zones?.(zones.slice(0, this.#kept('zones', account))));
+  }
+
+  #listHosts(): WireResponse {
+    const { hosts, variants } = this.#settings;
+    const body = variants.listsHosts ? this.#api.hosts?.(hosts) : undefined;
+    return body === undefined ? this.#missing() : json(200, body);
   }
 
   get #hasZones(): boolean {

@@ -36,7 +36,7 @@ const MAX_HELD_MS = 2 ** 31 - 1;
 const denied = 'unknown, gone, or of another account: 403 says that it does not exist or that access is denied';
 const duringTask = '403 and 404 deny it, 409 says that it is still being created';
 
-/** All are valid with both APIs. Those about orders for an identifier, `listsCreating` and `listsZones` need calls that only `public` has. */
+/** All are valid with both APIs. Those about orders for an identifier, `listsCreating`, `listsZones` and `listsHosts` need calls that only `public` has. */
 export const variantsSchema = z.strictObject({
   readDenied: z.literal(CHOICES.readDenied).exactOptional().describe(`status of a GET of a server that is ${denied}`),
   deleteDenied: z.literal(CHOICES.deleteDenied).exactOptional().describe(`status of a DELETE of such a server`),
@@ -102,6 +102,7 @@ export const variantsSchema = z.strictObject({
   taskFailsAfterMs: z.number().min(0).exactOptional().describe('how long a task runs that is to fail'),
   listsCreating: z.boolean().exactOptional().describe('whether the list of servers has those whose task runs'),
   listsZones: z.boolean().exactOptional().describe('whether the public API lists the zones'),
+  listsHosts: z.boolean().exactOptional().describe('whether the public API lists the hosts'),
   pausedMs: z.number().min(0).exactOptional().describe('a new server is paused for this long before it is running'),
   missingCall: z.literal(CHOICES.missingCall).exactOptional().describe('status of calls that only the public API has'),
   furtherFields: z
@@ -139,6 +140,7 @@ const SIMPLE = {
   taskFailsAfterMs: 0,
   listsCreating: true,
   listsZones: true,
+  listsHosts: true,
   pausedMs: 0,
   names: 'kept',
   missingCall: 404,

@@ -40,6 +40,7 @@ export const ROUTES = [
   '/beta/vps/images',
   '/beta/vps/disk-sizes',
   '/beta/vps/zones',
+  '/beta/vps/hosts',
   '/beta/vps/pricing',
   '/beta/vps/servers',
   '/beta/vps/servers/{identifier}',
@@ -58,7 +59,7 @@ const TASK = '/beta/queue/vps/';
 
 /**
  * Undefined if neither the documentation nor what clients may try has this call: the list of servers, the order for an identifier,
- * and the lists of zones and prices.
+ * and the lists of zones, hosts and prices.
  */
 export function matchRoute(
   method: string,
@@ -74,6 +75,7 @@ export function matchRoute(
     case '/beta/vps/images':
     case '/beta/vps/disk-sizes':
     case '/beta/vps/zones':
+    case '/beta/vps/hosts':
     case '/beta/vps/pricing':
       return method === 'GET' ? { route: rest, param: '' } : undefined;
     case '/beta/vps/servers':

@@ -69,13 +69,13 @@ export function drawApi(random: Random): WorldApi {
 
 /**
  * What the provider makes of fields of an order that the specification does not have, and of the name that its server shows, and
- * whether it lists the zones.
+ * whether it lists the zones and the hosts.
  */
 export function withFurtherFields(world: WorldApi, random: Random): WorldApi {
   const furtherFields = random.pick(CHOICES.furtherFields);
   const names = world.api === 'public' ? random.pick(['kept', ...CHOICES.names] as const) : 'kept';
-  const listsZones = random.chance(0.7);
-  return { ...world, variants: { ...world.variants, furtherFields, names, listsZones } };
+  const [listsZones, listsHosts] = [random.chance(0.7), random.chance(0.7)];
+  return { ...world, variants: { ...world.variants, furtherFields, names, listsZones, listsHosts } };
 }
 
 /** What the list of prices shows, if there is one. */

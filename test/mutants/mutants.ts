@@ -833,15 +833,22 @@ export const MUTANTS: Mutant[] = [
   {
     name: 'orders in a zone that the provider does not list',
     file: 'src/virtual-server/operations/order.ts',
-    find: '{ ...lists.value, zones }',
-    replace: '{ ...lists.value, zones: zones && undefined }',
+    find: '{ ...lists.value, zones, hosts }',
+    replace: '{ ...lists.value, zones: zones && undefined, hosts }',
+    tests: ['--project', 'unit', 'test/unit/virtual-server/operations/order.test.ts'],
+  },
+  {
+    name: 'orders on a host that the provider does not list',
+    file: 'src/virtual-server/operations/order.ts',
+    find: '{ ...lists.value, zones, hosts }',
+    replace: '{ ...lists.value, zones, hosts: hosts && undefined }',
     tests: ['--project', 'unit', 'test/unit/virtual-server/operations/order.test.ts'],
   },
   {
     name: 'orders nothing in a zone while the list of zones cannot be read',
     file: 'src/virtual-server/operations/order.ts',
-    find: 'return (await session.zones(CATALOG_AGE_MS)).list;',
-    replace: 'return (await session.zones(CATALOG_AGE_MS)).list ?? [];',
+    find: 'return (await read(CATALOG_AGE_MS)).list;',
+    replace: 'return (await read(CATALOG_AGE_MS)).list ?? [];',
     tests: ['--project', 'unit', 'test/unit/virtual-server/operations/order.test.ts'],
   },
   {

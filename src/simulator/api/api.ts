@@ -3,7 +3,7 @@ import type { ServerObject } from '../server-object.ts';
 import type { Further } from './further-fields.ts';
 import type { Settings, SimulatedImage, SimulatedProduct, SimulatedZone } from '../settings.ts';
 
-type Catalog = Pick<Settings, 'products' | 'images' | 'diskSizes' | 'zones' | 'variants'>;
+type Catalog = Pick<Settings, 'products' | 'images' | 'diskSizes' | 'zones' | 'hosts' | 'variants'>;
 
 export interface Api {
   /** The body of an error. */
@@ -20,6 +20,8 @@ export interface Api {
   diskSizes(sizes: Record<string, number[]>): Record<string, number[]>;
   /** Undefined if there is no list of zones. */
   zones: ((zones: SimulatedZone[]) => unknown) | undefined;
+  /** Undefined if there is no list of hosts. */
+  hosts: ((names: string[]) => unknown) | undefined;
   /** `factor`: what the list shows for each part of what a server costs. Undefined if there is no list of prices. */
   prices: ((products: SimulatedProduct[], factor: number) => unknown) | undefined;
   server(server: ServerObject, products: SimulatedProduct[]): unknown;

@@ -14,15 +14,16 @@ export const documented: Api = {
   images: (images) => images.map(({ name, description }) => ({ name, description })),
   diskSizes: (sizes) => sizes,
   zones: undefined,
+  hosts: undefined,
   prices: undefined,
   server: (server) => server,
-  readOrder(body, { products, images, diskSizes, zones, variants }) {
+  readOrder(body, { products, images, diskSizes, zones, hosts, variants }) {
     const { product: code, image, ssh_keys: sshKeys, disk_size: diskSize } = body;
     const product = products.find((one) => one.code === code);
     if (!product) return 'product is not one of the products';
     if (!images.some(({ name }) => name === image)) return 'image is not one of the images';
     if (typeof sshKeys !== 'string' || sshKeys.trim() === '') return 'ssh_keys must be a text';
-    const further = readFurther(body, CREATE_FIELDS, { zones, furtherFields: variants.furtherFields });
+    const further = readFurther(body, CREATE_FIELDS, { zones, hosts, furtherFields: variants.furtherFields });
     if (typeof further === 'string') return further;
     if (typeof diskSize !== 'number' || !diskSizes[further.diskType]?.includes(diskSize))
       return 'disk_size is not one of the sizes';

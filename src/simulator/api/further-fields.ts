@@ -32,7 +32,7 @@ const NONE: Further = { diskType: 'ssd', name: null, ipv4: false, zone: undefine
 export function readFurther(
   body: Readonly<Record<string, unknown>>,
   known: readonly string[],
-  { zones, furtherFields }: Pick<Settings, 'zones'> & Pick<Settings['variants'], 'furtherFields'>,
+  { zones, hosts, furtherFields }: Pick<Settings, 'zones' | 'hosts'> & Pick<Settings['variants'], 'furtherFields'>,
 ): Further | string {
   const given = Object.keys(body).filter((field) => !known.includes(field));
   const refused = given.find((field) => furtherFields === 'refused' || (field !== 'name' && !FIELDS.has(field)));
@@ -46,6 +46,8 @@ export function readFurther(
   // A zone that contains others has no servers of its own.
   const place = zones.find(({ parents }) => parents.includes(String(zone))) ?? ordered;
   if (zone !== undefined && ordered === undefined) return 'Invalid zone';
+  const { host_server: host } = body;
+  if (typeof host === 'string' && !hosts.includes(host)) return 'Invalid host';
   const wrong = given.find((field) => TYPES[field]?.includes(typeof body[field]) === false);
   if (wrong !== undefined) return `Invalid ${wrong}`;
   const { user_data_string: userData = '#' } = body;

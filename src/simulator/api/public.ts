@@ -58,6 +58,7 @@ export const publicApi: Api = {
   images: (images) => byKey(images.map(({ name, description }) => [name, { name, description }])),
   zones: (zones) =>
     byKey(zones.map(({ code, name, parents }) => [code, { name, description: `${name} zone`, parents }])),
+  hosts: (names) => byKey(names.map((name) => [name, { name }])),
   diskSizes: ({ ssd = [], hdd = ssd, ...others }) => ({ hdd, ssd, ...others }),
   // All products have the same price of disk and address, or else the list shows those of the first one.
   prices(products, factor) {
@@ -94,13 +95,13 @@ export const publicApi: Api = {
       ssh_proxy: { ...ssh_proxy, enabled: true },
     };
   },
-  readOrder(body, { products, images, diskSizes, zones, variants }) {
+  readOrder(body, { products, images, diskSizes, zones, hosts, variants }) {
     const { product: code, image, ssh_keys: sshKeys, disk_size: diskSize } = body;
     const product = products.find((one) => one.code === code);
     if (!product) return 'Invalid product';
     if (image !== undefined && !images.some((one) => one.name === image)) return 'Invalid image';
     if (sshKeys !== undefined && typeof sshKeys !== 'string') return 'Invalid SSH keys';
-    const further = readFurther(body, CREATE_FIELDS, { zones, furtherFields: variants.furtherFields });
+    const further = readFurther(body, CREATE_FIELDS, { zones, hosts, furtherFields: variants.furtherFields });
     if (typeof further === 'string') return further;
     const sizes = publicApi.diskSizes(diskSizes)[further.diskType];
     if (sizes === undefined) return 'Invalid disk type';

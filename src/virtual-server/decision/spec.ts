@@ -9,11 +9,11 @@ const NEAREST = 5;
 
 /**
  * What the provider does not offer, with the field and the nearest valid values, and which SSH keys are none; undefined if
- * nothing is wrong. The lists may be very long. Without `zones`, the provider decides.
+ * nothing is wrong. The lists may be very long. Without `zones` or `hosts`, the provider decides.
  */
 export function specProblem(
   spec: VirtualServerSpec,
-  catalog: Catalog & { zones?: readonly Zone[] | undefined },
+  catalog: Catalog & { zones?: readonly Zone[] | undefined; hosts?: readonly string[] | undefined },
 ): string | undefined {
   const products = catalog.products.map((product) => product.code);
   const images = catalog.images.map((image) => image.name);
@@ -27,10 +27,19 @@ export function specProblem(
     sizes === undefined && spec.diskType !== undefined
       ? unknownName('spec.diskType', diskType, types)
       : unknownSize('spec.diskSize', spec.diskSize, sizes ?? []),
-    spec.zone === undefined || zones === undefined ? undefined : unknownName('spec.zone', spec.zone, zones),
+    unlisted('spec.zone', spec.zone, zones),
+    unlisted('spec.advanced.hostServer', spec.advanced?.hostServer, catalog.hosts),
     keysProblem(spec),
   ].filter((problem) => problem !== undefined);
   return problems.length === 0 ? undefined : problems.join('; ');
+}
+
+function unlisted(
+  field: string,
+  value: string | undefined,
+  offered: readonly string[] | undefined,
+): string | undefined {
+  return value === undefined || offered === undefined ? undefined : unknownName(field, value, offered);
 }
 
 function unknownName(field: string, value: string, offered: readonly string[]): string | undefined {

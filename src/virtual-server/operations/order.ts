@@ -7,8 +7,7 @@ import { ended } from '../../base/text.ts';
 import type { ServerRecord } from '../../api/record.ts';
 import { readCatalog } from '../../accounts/accounts.ts';
 import type { Missing } from '../../accounts/decision/failure.ts';
-import type { VirtualServerSpec } from '../../api/virtual-server.ts';
-import type { Session, Zone } from '../../provider/types.ts';
+import type { FurtherRead, Session } from '../../provider/types.ts';
 import { compose } from '../decision/compose.ts';
 import { withEvidence, withoutPlan } from '../decision/memo.ts';
 import { modelOf } from '../decision/price.ts';
@@ -27,7 +26,7 @@ import { err, type Result } from '../../base/result.ts';
 
 /** How old the provider's lists may be when the operator decides on an order (ms). */
 const CATALOG_AGE_MS = 5_000;
-/** How old the lists of prices and zones may be. Few orders need them, and an answer that there is none counts as long (ms). */
+/** How old the lists of prices, zones and hosts may be. Few orders need them, and an answer that there is none counts as long (ms). */
 const FURTHER_AGE_MS = 10 * 60_000;
 const RECHECK_MS = 60_000;
 const UNNAMED =
@@ -106,18 +105,35 @@ export async function inputsOfOrder(visit: Visit, at: View): Promise<OrderInputs
 
   const lists = await readCatalog(session, CATALOG_AGE_MS);
   if (!lists.ok) return err(lacking(visit.view(), lists.error));
-  const zones = await zonesFor(object.spec, session);
-  const problem = specProblem(object.spec, { ...lists.value, zones });
+  const { zone, advanced } = object.spec;
+  const zones = await listFor(
+    zone,
+    (maxAgeMs) => session.zones(maxAgeMs),
+    ({ code }) => code,
+  );
+  const hosts = await listFor(
+    advanced?.hostServer,
+    (maxAgeMs) => session.hosts(maxAgeMs),
+    (name) => name,
+  );
+  const problem = specProblem(object.spec, { ...lists.value, zones, hosts });
   if (problem !== undefined) return err(parked(visit.view(), invalidSpec(visit.view(), problem)));
   return secrets;
 }
 
-/** The zones to check; a new one may be missing in an older list. Undefined: nothing to check, or the provider lists none. */
-async function zonesFor({ zone }: VirtualServerSpec, session: Session): Promise<Zone[] | undefined> {
-  if (zone === undefined) return undefined;
-  const { list } = await session.zones(FURTHER_AGE_MS);
-  if (list === undefined || list.some(({ code }) => code === zone)) return list;
-  return (await session.zones(CATALOG_AGE_MS)).list;
+/**
+ * The list to check a name by; a new name may be missing in an older list. Undefined: there is nothing to check, or the provider has
+ * no such list.
+ */
+async function listFor<T>(
+  wanted: string | undefined,
+  read: (maxAgeMs: number) => Promise<FurtherRead<T[]>>,
+  nameOf: (entry: T) => string,
+): Promise<T[] | undefined> {
+  if (wanted === undefined) return undefined;
+  const { list } = await read(FURTHER_AGE_MS);
+  if (list === undefined || list.some((entry) => nameOf(entry) === wanted)) return list;
+  return (await read(CATALOG_AGE_MS)).list;
 }
 
 /** With --orders=auto, the order waits for the list of servers. */

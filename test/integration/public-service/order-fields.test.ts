@@ -117,3 +117,23 @@ it.concurrent('a provider that does not list its zones decides about them', asyn
   expect(stalled(parked).message).toContain('Invalid zone');
   expect(totals(world)).toEqual({ ordered: 0, cancelled: 0, alive: 0 });
 });
+
+it.concurrent('a host that the provider does not list is refused before the order', async (context) => {
+  const world = await publicWorld(context);
+  await world.create(virtualServer('web', withSpec({ advanced: { hostServer: 'host9' } })));
+  const parked = await world.waitForReason('web', 'InvalidSpec', 'Stalled');
+  expect(stalled(parked).message).toContain(
+    'spec.advanced.hostServer "host9" is not offered; nearest valid values: host1,',
+  );
+  expect(totals(world)).toEqual({ ordered: 0, cancelled: 0, alive: 0 });
+  await world.patch('web', { spec: { advanced: { hostServer: 'host2' } } });
+  await world.waitForReason('web', 'Available', 'Ready');
+});
+
+it.concurrent('a provider that does not list its hosts decides about them', async (context) => {
+  const world = await publicWorld(context, { variants: { listsHosts: false } });
+  await world.create(virtualServer('web', withSpec({ advanced: { hostServer: 'host9' } })));
+  const parked = await world.waitForReason('web', 'CreateRejected', 'Stalled');
+  expect(stalled(parked).message).toContain('Invalid host');
+  expect(totals(world)).toEqual({ ordered: 0, cancelled: 0, alive: 0 });
+});

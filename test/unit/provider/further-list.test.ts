@@ -5,6 +5,7 @@ import { KEY, providerFor, sessionFor, startStub, type Reply, type StubProvider 
 
 describe.each([
   { name: 'zones', path: '/beta/vps/zones', body: { lon: {} }, list: [{ code: 'lon' }] },
+  { name: 'hosts', path: '/beta/vps/hosts', body: { host1: { name: 'host1' }, host2: {} }, list: ['host1', 'host2'] },
   {
     name: 'prices',
     path: '/beta/vps/pricing',

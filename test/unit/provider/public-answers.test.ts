@@ -66,6 +66,17 @@ describe('a list that is an object', () => {
 const SERVER = '/beta/vps/servers/web1';
 const TASK = '/beta/queue/vps/7';
 
+describe('the list of hosts', () => {
+  it.each([
+    [{ h1: { name: 'Host one', free_ram: 1 }, h2: {}, message: 'x' }, ['Host one', 'h2', 'h1']],
+    [[{ name: 'h1' }, { name: '' }, 'h2'], ['h1']],
+  ])('has each name and key: %j', async (body, names) => {
+    const stub = await startStub();
+    stub.on('GET /beta/vps/hosts', { status: 200, body });
+    expect((await sessionFor(stub).hosts(0)).list).toEqual(names);
+  });
+});
+
 describe('the list of zones', () => {
   it.each([
     [

@@ -436,7 +436,7 @@ describe('C: the public API completes the specification:', () => {
     const { post, simulation } = await world();
     const body = {
       ...CREATE,
-      ...{ name: 'a', hostname: 'a.example.com', host_server: 'h', set_forward_dns: true, set_reverse_dns: true },
+      ...{ name: 'a', hostname: 'a.example.com', host_server: 'host1', set_forward_dns: true, set_reverse_dns: true },
       ...{ disk_type: 'ssd', extra_cores: 1, extra_ram: 1024, ipv4: true, zone: 'cam', user_data: '1' },
       ...{
         user_data_string: '#!/bin/sh',

@@ -81,6 +81,14 @@ describe('an order that cannot be sent', () => {
       requeueAfterMs: TIMING.resyncMs,
     },
     {
+      why: 'the provider does not list the host',
+      object: web({ spec: { advanced: { hostServer: 'host9' } } }),
+      given: { answers: { hosts: { state: 'Available', list: ['host1', 'host2'] } } },
+      calls: ['catalog', 'hosts', 'hosts'],
+      shows: 'InvalidSpec',
+      requeueAfterMs: TIMING.resyncMs,
+    },
+    {
       why: 'the namespace has no place for another server',
       given: { places: 1, taken: 1 },
       calls: ['catalog'],
