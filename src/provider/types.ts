@@ -101,7 +101,7 @@ export type NamedOutcome =
 /** Which way orders go: `named` under an identifier of the operator's choice, `anonymous` as documented; `auto`: as the provider can. */
 export type OrderWay = 'auto' | 'named' | 'anonymous';
 
-/** Which way an account's next order goes, as far as it is known. */
+/** Which way an account's next order goes, if that is known. */
 export type OrdersGo =
   | 'named'
   | 'anonymous'

@@ -47,7 +47,7 @@ export class NamedWatch {
     const { simulation, orders, people, now, tell } = this.#around;
     for (const { serial, identifier, task, at } of simulation.ledger.creates()) {
       const sent = orders.sentUnder(identifier);
-      // An earlier order of somebody else may have got the identifier of a former server.
+      // An earlier order of another customer may have got the identifier of a former server.
       if (sent === undefined || at !== now() || orders.uidOf(serial) !== undefined) continue;
       this.held += 1;
       const isDenied = people.truth.denied.has(sent.attempt);

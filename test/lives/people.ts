@@ -253,7 +253,7 @@ export class People {
     );
   }
 
-  /** Sometimes somebody else has a server under the identifier, or gets one. */
+  /** Sometimes another customer has a server under the identifier, or gets one. */
   #chosen(): { identifier?: string } {
     const random = this.#choosing;
     if (random?.chance(0.4) !== true) return {};
@@ -263,7 +263,7 @@ export class People {
       const account = random.pick([OWN_ACCOUNT, OTHER_ACCOUNT]);
       const name = random.pick(['theirs', 'c/s1 (0123abcd)', null]);
       this.#simulation.fleet.addServer(account, { identifier, name });
-      this.#tell(`somebody has server ${identifier} in account ${account}`);
+      this.#tell(`another customer has server ${identifier} in account ${account}`);
     }
     return { identifier };
   }

@@ -164,7 +164,7 @@ export class SimWire implements Wire {
       sourceAddress: '127.0.0.1',
       connection: 0,
     });
-    // A request that a proxy holds back creates nothing, and others may be accepted meanwhile.
+    // A request that a proxy holds back creates nothing, and others may be accepted before it arrives.
     const order = simulation.ledger
       .creates()
       .slice(before)

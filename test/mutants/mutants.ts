@@ -126,7 +126,7 @@ export const MUTANTS: Mutant[] = [
     tests: ['test/unit/virtual-server/operations/order-named.test.ts'],
   },
   {
-    name: 'takes a listed server whose name only ends like that of the object',
+    name: 'takes a listed server whose name only ends like the name of the object',
     file: 'src/virtual-server/operations/order-named.ts',
     find: 'shown?.trim() === name &&',
     replace: 'shown?.trim().endsWith(name.slice(-12)) === true &&',
@@ -2156,7 +2156,7 @@ export const MUTANTS: Mutant[] = [
     tests: ['--project', 'unit', 'test/unit/virtual-server/shared/limits-quota.test.ts'],
   },
   {
-    name: 'counts what a server like it costs instead of its own price',
+    name: 'counts what a server like it costs instead of its price',
     file: 'src/virtual-server/shared/limits.ts',
     find: 'other.price ?? this.#learned.of(other);',
     replace: 'this.#learned.of(other) ?? other.price;',
@@ -3536,7 +3536,7 @@ export const MUTANTS: Mutant[] = [
     tests: ['--project', 'unit', 'test/unit/virtual-server/operations/observe.test.ts'],
   },
   {
-    name: 'leaves the verdict of an observer in place of its own',
+    name: 'leaves the verdict of an observer in place of the present one',
     file: 'src/virtual-server/visit.ts',
     find: 'inputsOf(this.object), next.shows);',
     replace: 'inputsOf(this.object));',
@@ -3557,7 +3557,7 @@ export const MUTANTS: Mutant[] = [
     tests: ['--project', 'unit', 'test/unit/virtual-server/operations/observe.test.ts'],
   },
   {
-    name: 'shows an old verdict of its own again while it only observes',
+    name: 'shows its old verdict again while it only observes',
     file: 'src/virtual-server/operations/table.ts',
     find: ', shows: undefined };',
     replace: ' };',

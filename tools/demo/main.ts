@@ -9,7 +9,7 @@ Usage: npm run demo [-- [--keep] [--lost-order] [--api NAME]]
 
   --keep         stop before the delete and leave everything running until Ctrl-C
   --lost-order   show an order whose answer is lost, and how you resolve it
-  --api NAME     API of the simulated provider: documented (default), or public, as at the service of Mythic Beasts
+  --api NAME     API of the simulated provider: documented (default), or public, the API of Mythic Beasts
   --help         this text
 `;
 const EXIT_USAGE = 2;

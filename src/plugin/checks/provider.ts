@@ -42,6 +42,7 @@ function aboutCatalog(catalog: ServerCatalog, where: string): CheckFinding[] {
     aboutLists(catalog),
     aboutServers(catalog, where),
     ...aboutOrders(catalog, where),
+    ...aboutFurther(catalog),
   ];
 }
 
@@ -121,4 +122,12 @@ function aboutOrders({ metadata: { name }, status }: ServerCatalog, where: strin
     case undefined:
       return [];
   }
+}
+
+/** The lists that no order waits for. Nothing if the provider shows none, or an earlier version of the operator has read the lists. */
+function aboutFurther({ metadata: { name }, status }: ServerCatalog): CheckFinding[] {
+  const { zoneList, priceList } = status?.provider ?? {};
+  const shown = [...(zoneList === 'Available' ? ['zones'] : []), ...(priceList === 'Available' ? ['prices'] : [])];
+  if (shown.length === 0) return [];
+  return [fine(CHECK, `${name}: the provider lists ${shown.join(' and ')}, which kubectl vps new and plan use`)];
 }

@@ -4,7 +4,7 @@ import { fine, unknown, wrong, type CheckFinding } from '../checkup.ts';
 import type { ClusterView } from '../cluster.ts';
 import { grantOf, type Right } from '../grants.ts';
 
-/** Without a namespace: in that of the command. */
+/** Without a namespace: in the namespace of the command. */
 type Wanted = Omit<Right, 'namespace'> & { namespace?: string };
 
 interface Use {
@@ -45,7 +45,7 @@ function uses(operatorNamespace: string, secrets: readonly string[]): Use[] {
       role: 'store-keys',
       rights: [
         ...secrets.flatMap((name) => of('', ['get', 'patch'], ['secrets']).map((right) => ({ ...right, name }))),
-        // Of a Secret for the check, with a name of its own.
+        // The right for a Secret that the check names separately.
         ...of('', ['create', 'delete'], ['secrets']),
         ...of(GROUP, ['create', 'patch', 'delete'], [CATALOG_PLURAL]),
       ],

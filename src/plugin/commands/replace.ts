@@ -40,7 +40,7 @@ export type ReplaceOptions = SpecFlags & {
 /** How often the deletion is tried while the operator changes the old object. */
 const ATTEMPTS = 5;
 
-/** Throws CommandError if a server must not be replaced, if the new one gets stuck, or if the user declines. */
+/** Throws CommandError if a server may not be replaced, if the new one gets stuck, or if the user declines. */
 export async function replace(context: Context, name: string, options: ReplaceOptions): Promise<void> {
   const { cluster, terminal } = context;
   requireName(name);

@@ -43,7 +43,7 @@ export function readFurther(
   if (typeof diskType !== 'string') return 'Invalid disk type';
   if (typeof ipv4 !== 'boolean') return 'Invalid ipv4';
   const ordered = zones.find(({ code }) => code === zone);
-  // A zone that contains others has no servers of its own.
+  // A zone that contains others has no servers itself.
   const place = zones.find(({ parents }) => parents.includes(String(zone))) ?? ordered;
   if (zone !== undefined && ordered === undefined) return 'Invalid zone';
   const { host_server: host } = body;

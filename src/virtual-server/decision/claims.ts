@@ -30,7 +30,7 @@ export function claimsOf(object: VirtualServer): ServerClaims {
   return { ...who, holds: [], mayHold, ...(isOpen && { orderedAt: attemptedAt }) };
 }
 
-/** An orphan is what the object does not refer to any more. */
+/** An orphan is a server that the object no longer refers to. */
 const namedIn = ({ identifier, doubt, failed = [] }: Partial<StoredRecord>): (string | undefined)[] => [
   identifier,
   doubt?.identifier,

@@ -70,7 +70,7 @@ function resumed(object: VirtualServer, record: ServerRecord | undefined, last: 
   return { reason: 'Pending', message: 'The operator continues: the API server accepts its writes again' };
 }
 
-/** Drops a verdict that is outdated once a step says nothing else; a server that was Ready then is still Ready. */
+/** Drops a verdict that is outdated once a step has no other one; a server that was Ready then is still Ready. */
 function withoutOutdated(object: VirtualServer, conditions: readonly Condition[]): readonly Condition[] {
   const reason = currentReason(conditions);
   // Whoever finds this object next must not forget that its server is gone.

@@ -380,7 +380,7 @@ export function adoptionIsAsked(view: View): Operation | undefined {
 export function createIsInFlight(view: OwnView): Operation | undefined {
   const { own, deleting } = view;
   if (!mayBeInFlight(view)) return undefined;
-  // A living object looks for the server meanwhile.
+  // A living object looks for the server while it waits.
   if (isNamed(own)) {
     const message = `Order ${own.attempt} under the identifier ${own.identifier} may still be on its way to the provider. The operator waits until it can no longer arrive`;
     return deleting ? park('CreateInFlight', message, { afterMs: arrivesInMs(own, view) }) : undefined;

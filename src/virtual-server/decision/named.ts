@@ -49,7 +49,7 @@ export function markedName(object: VirtualServer): string | undefined {
 const markOf = ({ metadata: { uid } }: VirtualServer): string => `(${uid.slice(0, 8)})`;
 const MARKED = /\([0-9a-f]{8}\)$/;
 
-/** Whose server it is by its name: every order of the operator sends a name that ends with a mark of its object. */
+/** Which object owns the server, by its name: every order of the operator sends a name that ends with a mark of its object. */
 export function namesOwner(object: VirtualServer, { name = '' }: Pick<Server, 'name'>): 'own' | 'other' | 'unknown' {
   const shown = name.trim();
   if (shown.endsWith(markOf(object))) return 'own';

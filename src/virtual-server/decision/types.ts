@@ -147,7 +147,7 @@ export interface Outcome {
   record?: ServerRecord | null;
   /** The whole new status; left out or equal to the present one: not written. */
   status?: VirtualServerStatus;
-  /** What the object shows until the planned operation begins, whoever writes its status meanwhile. */
+  /** What every status write shows until the planned operation begins. */
   shows?: Verdict | undefined;
   /**
    * What the object says while the API server refuses to write `record`; `isOver`: no server is left. Left out: what follows

@@ -120,7 +120,7 @@ const LIST_AGE_MS = 5_000;
 
 /**
  * The listed server with the whole name that this object's order sends: etcd may have been restored to a time before its claim.
- * One that the record has already as that of a failed order is looked for elsewhere. You choose among several.
+ * One that the record already has as a failed order is looked for elsewhere. You choose among several.
  */
 async function ownListed(visit: Visit, session: Session): Promise<Outcome | Own | undefined> {
   const name = markedName(visit.object);
@@ -165,7 +165,7 @@ async function lookFor(visit: Visit, session: Session, identifier: string): Prom
     return taken(
       view,
       view.own,
-      `The identifier ${identifier} is that of the server of ${namesOf(holders, view.object)}`,
+      `The identifier ${identifier} belongs to the server of ${namesOf(holders, view.object)}`,
     );
   }
   reserveServer(visit, account, identifier);
@@ -194,7 +194,7 @@ function taken(at: View, left: ServerRecord | undefined, why: string, shown?: st
 
 /**
  * What follows if the server under the identifier is that of another order: this object's has led to nothing. Not before a proxy
- * can deliver no earlier request any more: the identifier may be free again by then. Undefined for any other server.
+ * can no longer deliver an earlier request: the identifier may be free again by then. Undefined for any other server.
  */
 export function lostToAnother(at: View, record: Held, server: Server, operation: Planned): Outcome | undefined {
   if (!isNamed(record) || whoOrdered(at.object, record, server) !== 'other') return undefined;
@@ -317,7 +317,7 @@ function invisible(at: View, record: Named, detail: string): Outcome {
   return retryLater(at, 'order', { record, verdict: { reason: 'ServerNotVisible', message } }, at.timing.pollMs);
 }
 
-/** The server exists: whatever else is to be found out, its own reads tell. */
+/** The server exists: its own reads tell everything else. */
 function shownMemo({ memo }: View, identifier: string): Memo {
   const task = { state: 'over', identifier } as const;
   return withEvidence(withoutPlan(withoutFailures(memo)), { task, denials: undefined });
@@ -346,7 +346,7 @@ async function claimAndSend(
   // The write fails if the object has changed, so it is a live read too: the object exists, and wants a server.
   // Nothing is on its way if the write fails, whether it was carried out or not.
   const sent: Sent = { attempt: claim.attempt, at: claim.sent.at, answer: 'other' };
-  // What was denied before says nothing about this request.
+  // Earlier denials prove nothing about this request.
   const memo = withEvidence(withoutPlan(view.memo), { sent, denials: undefined });
   await visit.commit({ name: 'claim', next: goOn(memo, { record: claim }) });
   const liveAt = timers.monotonic();
@@ -400,7 +400,7 @@ export function afterNamedAnswer(before: View, record: Named, answer: NamedOutco
         ? unclear(heard('refused'), record, answer)
         : orderNotCreated(before, leftOf(before, record, answer, earlier), answer.error, notOffered(answer.error));
     case 'inUse': {
-      // Right before the only request, nobody saw a server with the identifier that you chose.
+      // Right before the only request, no server had the identifier that you chose.
       if (sent.chosen && earlier === 'none') {
         const why = `${ended(answer.error.message)} The API key sees no server with the identifier ${record.identifier}, so another customer may have it`;
         return { ...taken(before, withoutClaim(record), why), error: answer.error };
@@ -446,7 +446,7 @@ function stillOnItsWay(record: Named, view: View): Verdict {
 }
 
 const CHANGED_SINCE = 'what it was sent with has changed since: spec or a Secret that spec names';
-const SECRET_MISSING = 'what it was sent with cannot be read any more: a Secret that spec names';
+const SECRET_MISSING = 'what it was sent with can no longer be read: a Secret that spec names';
 
 /**
  * The same order cannot be sent again, or it is of no use: its identifier is in use, by this order or by a failed one. Another

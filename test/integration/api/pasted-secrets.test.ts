@@ -34,7 +34,7 @@ const READ_FOR_SCALE = [`${SET_KIND} spec`, `${SET_KIND} spec.replicas`];
 /** What is pasted: a whole key, and less than every bound of a text. */
 const PASTED = { key: PRIVATE_KEYS.OpenSSH ?? '', text: `-----BEGIN PRIVATE KEY----- ${SECRET}`, word: SECRET };
 
-/** Every field below a value, with the value where something else stands in its place. */
+/** Every field below a value, with the value that replaces it. */
 function* fields(
   node: StructuralSchema,
   path: string,

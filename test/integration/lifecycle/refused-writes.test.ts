@@ -22,7 +22,7 @@ async function createCatalog({ http, namespace }: World, name: string): Promise<
   });
 }
 
-const WORDS = { Invalid: 'nobody writes here', Forbidden: 'nobody writes here', webhook: 'failed calling webhook' };
+const WORDS = { Invalid: 'no writes here', Forbidden: 'no writes here', webhook: 'failed calling webhook' };
 
 describe.each(['Invalid', 'Forbidden', 'webhook'] as const)('writes of metadata that %s refuses', (by) => {
   it('show on a new object, which orders nothing, and on a deleted one, whose server is gone', async () => {
@@ -88,7 +88,7 @@ describe('a status that is refused', () => {
           ({ reason, note }) =>
             reason === 'WriteRefused' &&
             note.includes('refuses to write the status') &&
-            note.includes('nobody writes here'),
+            note.includes('no writes here'),
         ),
       'the Event',
     );

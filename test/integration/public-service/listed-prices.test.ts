@@ -95,7 +95,7 @@ it.concurrent.for([
   ['no JSON', 'Unknown', { kind: 'body', body: (): unknown => 'soon' }],
   ['an error in an object', 'Unknown', { kind: 'body', body: (): unknown => ({ error: 'maintenance' }) }],
 ] as const)(
-  'orders as before where the list is %s, asks once, and a catalog says so',
+  'orders as before where the list is %s, asks once, and a catalog shows it',
   async ([, told, action], context) => {
     const variants = action === undefined ? ({ priceList: 'missing' } as const) : {};
     const world = await publicWorld(context, { ...limited(1), variants });

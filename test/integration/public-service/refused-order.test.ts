@@ -10,7 +10,7 @@ vi.setConfig({ maxConcurrency: 12 });
 
 const REFUSED = [400, 402, 403, 422].map((status) => ({ status, reason: 'CreateRejected' }));
 const UNKNOWN = [409, 503].map((status) => ({ status, reason: 'CreateOutcomeUnknown' }));
-const textOf = (status: number): string => `The words of the service, ${status}`;
+const textOf = (status: number): string => `The words of the provider, ${status}`;
 
 const refusals = WAYS.flatMap((orders) =>
   [...REFUSED, ...(orders === 'anonymous' ? UNKNOWN : [])].map((refusal) => ({ orders, ...refusal })),

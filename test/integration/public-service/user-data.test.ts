@@ -1,4 +1,4 @@
-/** User data reaches the provider as it is, and nothing else: no status, record, Event or log line. */
+/** User data reaches the provider unchanged, and nothing else: no status, record, Event or log line. */
 import { expect, it, vi } from 'vitest';
 import { USER_DATA_SECRET_TYPE } from '../../../src/api/names.ts';
 import { virtualServer, withSpec } from '../../fixtures/virtual-server.ts';
@@ -56,7 +56,7 @@ async function putUserData(world: World, type: string, text = USER_DATA): Promis
 const FROM = { userDataFrom: { secretKeyRef: { name: 'setup', key: 'user-data' } } };
 
 it.concurrent.for(WAYS)(
-  '%s: the provider gets that of a Secret byte by byte, and nothing else has it',
+  '%s: the provider gets the text of a Secret byte by byte, and nothing else has it',
   async (orders, context) => {
     const world = await publicWorld(context, { orders });
     await putUserData(world, USER_DATA_SECRET_TYPE);
@@ -72,7 +72,7 @@ it.concurrent.for(WAYS)(
 );
 
 it.concurrent.for(WAYS)(
-  '%s: a provider that repeats that of a Secret is quoted without it',
+  '%s: a provider that repeats the text of a Secret is quoted without it',
   async (orders, context) => {
     const world = await publicWorld(context, { orders });
     await putUserData(world, USER_DATA_SECRET_TYPE);

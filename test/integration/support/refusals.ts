@@ -33,7 +33,7 @@ export async function refuse(world: World, { resource, operation, by }: Refusing
             webhooks: [
               {
                 name: 'down.example.com',
-                clientConfig: { service: { namespace: world.namespace, name: 'nobody' }, caBundle: '' },
+                clientConfig: { service: { namespace: world.namespace, name: 'absent' }, caBundle: '' },
                 rules: resourceRules.map((rule) => ({ ...rule, scope: '*' })),
                 namespaceSelector,
                 matchConditions: [ONLY_OPERATOR],
@@ -51,7 +51,7 @@ export async function refuse(world: World, { resource, operation, by }: Refusing
               failurePolicy: 'Fail',
               matchConstraints: { resourceRules },
               matchConditions: [ONLY_OPERATOR],
-              validations: [{ expression: 'false', message: 'nobody writes here', reason: by }],
+              validations: [{ expression: 'false', message: 'no writes here', reason: by }],
             },
           },
           validatingadmissionpolicybindings: {
@@ -92,7 +92,7 @@ async function isRefused(world: World, resource: string, operation: Refusing['op
     else await operator.call({ method: 'PUT', path: `${path}/${part}`, query, body: await whole(world, path) });
     return false;
   } catch (error) {
-    if (error instanceof KubeError && /nobody writes here|failed calling webhook/.test(error.message)) return true;
+    if (error instanceof KubeError && /no writes here|failed calling webhook/.test(error.message)) return true;
     throw error;
   } finally {
     await operator.close();

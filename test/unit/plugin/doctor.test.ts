@@ -113,9 +113,11 @@ describe('the provider', () => {
       diskSizes: { ssd: [10_240, 20_480], hdd: [10_240] },
       shapes: { products: 'Object', images: 'Array' },
     } as const;
+    const none = { state: 'Unavailable' } as const;
+    const further = { zones: none, prices: none };
     const reading = {
       ok: true,
-      value: { catalog: lists, serverList: 'Available', ordersGo: 'named', ...changes },
+      value: { catalog: lists, serverList: 'Available', ordersGo: 'named', ...further, ...changes },
     } as Reading;
     return { ...catalog, status: catalogStatus(catalog, reading, NOW) };
   };
@@ -142,6 +144,21 @@ describe('the provider', () => {
         steps: [],
       },
     ]);
+  });
+
+  it('shows the lists that no order waits for', () => {
+    const zones = { state: 'Available', list: [{ code: 'lon' }] } as const;
+    const prices = { state: 'Available', list: { products: {}, disks: {} } } as const;
+    const about = (changes: Parameters<typeof read>[0]): unknown => found([read(changes)])[4];
+    const lists = (what: string): object => ({
+      check: 'provider',
+      state: 'ok',
+      message: `mine: the provider lists ${what}, which kubectl vps new and plan use`,
+      steps: [],
+    });
+    expect(about({ zones, prices })).toEqual(lists('zones and prices'));
+    expect(about({ prices })).toEqual(lists('prices'));
+    expect(about({ zones: { state: 'Unknown' }, prices: { state: 'Forbidden' } })).toBeUndefined();
   });
 
   const AGAIN =

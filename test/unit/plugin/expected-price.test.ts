@@ -26,7 +26,7 @@ const scene: Scene = {
 };
 
 describe('the expected price', () => {
-  it('is that of a server like it, or else an estimate by the list of prices', () => {
+  it('is the price of a similar server, or else an estimate by the list of prices', () => {
     const known = new Map([[modelKey(MODEL), { ...MODEL, price: 7 }]]);
     expect(expectedPrice(MODEL, known, STATUS)).toEqual({ price: 7 });
     expect(expectedPrice(MODEL, new Map(), STATUS)).toEqual({ price: 1100, estimated: true });

@@ -91,7 +91,7 @@ describe('the absence of a server of the order', () => {
   });
 
   it.each<[string, string | undefined, boolean]>([
-    ['nobody had asked before', undefined, true],
+    ['no one had asked before', undefined, true],
     ['the list had a server in between', `a1 ${text(ATTEMPTED)} x`, false],
     ['the last request was about another order', `b2 ${text(ATTEMPTED)} x`, true],
     ['the last request was another one', '2026-01-01', true],

@@ -137,7 +137,7 @@ describe('the list of servers', () => {
 });
 
 describe('the way of orders', () => {
-  it('is shown, and shown anew as soon as it changes', async () => {
+  it('is shown, and shown again as soon as it changes', async () => {
     let way: OrdersGo = 'named';
     let told: OrdersTold | undefined;
     const calls = { ordersGo: () => way };

@@ -117,7 +117,7 @@ describe('the price by the list of prices', () => {
 });
 
 describe('the place of an object', () => {
-  it('has the price of its own server, and never the price that status shows for another one', () => {
+  it('has the price of the own server, and never the price that status shows for another one', () => {
     expect(placeOf(showing(), HELD).price).toBe(4.5);
     expect(placeOf(showing(), { ...HELD, identifier: 'srv2' }).price).toBeUndefined();
     expect(placeOf(web({ status: SHOWN }), HELD).price).toBeUndefined();

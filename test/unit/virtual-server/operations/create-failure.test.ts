@@ -253,7 +253,7 @@ describe('after an order that failed, another one', () => {
   it.each<{ why: string; answers: Answers }>([
     { why: 'is still being created', answers: { server: new ResponseError(409, 'still being created') } },
     { why: 'cannot be read', answers: { server: new ProviderError('PROVIDER_TIMEOUT', 'no answer') } },
-    { why: 'must not be read', answers: { server: new ResponseError(403, 'no', { code: 'PROVIDER_FORBIDDEN' }) } },
+    { why: 'may not be read', answers: { server: new ResponseError(403, 'no', { code: 'PROVIDER_FORBIDDEN' }) } },
     { why: 'is listed', answers: { server: DENIED, servers: ['srv1'] } },
   ])('is not sent while the server of the failed one $why', async ({ answers }) => {
     const given = { ...answers, order: { kind: 'created', task: 8 } } as const;

@@ -127,7 +127,7 @@ describe('the object that a deleted one names', () => {
   });
 
   it.each([
-    ['no more', { amount: 7, product: 'VPSX4', diskSize: 10240 }],
+    ['no longer', { amount: 7, product: 'VPSX4', diskSize: 10240 }],
     ['another one', { amount: 9.5, product: 'VPSX4', diskSize: 10240 }, 9.5],
   ])('keeps the price that the giver knows, though the provider states %s', async (_what, price, stated?: number) => {
     const own = { ...record, price: { identifier: 'srv1', amount: 7, product: 'VPSX4', diskSize: 10240 } };

@@ -49,7 +49,7 @@ describe('a server that the last read has shown running', () => {
     ['has another name', { server: NAMED, listed: [{ ...LISTED, name: 'other' }] }],
     ['is dormant', { server: NAMED, listed: [{ ...LISTED, isDormant: true }] }],
     ['cannot be listed', { server: NAMED, listed: new ProviderError('PROVIDER_TIMEOUT', 'no answer') }],
-    ['has no list any more', { server: NAMED }],
+    ['no longer has a list', { server: NAMED }],
   ])('is read if it %s', async (_, answers) => {
     const again = await later(await first(), 1, { listsServers: true, answers });
     expect(again.calls[0]).toBe('read');

@@ -86,7 +86,7 @@ describe('an operator that acts after another one has only observed', () => {
     expect(shownBy(acted)).toEqual(shownBy(before));
   });
 
-  it('says what comes next if it waits without a verdict of its own', async () => {
+  it('says what comes next if it waits without its own verdict', async () => {
     const { observed } = await rejected();
     const annotations = { ...observed.metadata.annotations, [PAUSED_ANNOTATION]: 'true' };
     const paused = { ...observed, metadata: { ...observed.metadata, annotations } };
@@ -267,7 +267,7 @@ describe('an operator that only observes', () => {
       shows: 'TaskNotFound',
     },
     {
-      would: 'order anew',
+      would: 'order again',
       annotation: NOT_CREATED_ANNOTATION,
       word: 'a1',
       says: 'It would order a server',

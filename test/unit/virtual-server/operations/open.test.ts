@@ -207,7 +207,7 @@ describe('a server that is gone', () => {
     expect(memberOf(missing, 0).unresolved).toBeUndefined();
   });
 
-  it.each(others)('runs no more and costs nothing, although $reason shows', async ({ reason }) => {
+  it.each(others)('no longer runs and costs nothing, although $reason shows', async ({ reason }) => {
     const seen = webWith({ ...KNOWN, missingAt: '2026-01-01T12:00:00Z' }, { status: RUNNING });
     const missing = await left(seen, { answers: { server: DENIED } });
     const shown = covered(missing, reason);

@@ -31,7 +31,7 @@ const ordering = (given: Given = {}, object = chosen()): Promise<Visited> =>
     answers: { server: DENIED, servers: [], named: accepted, task: creating, ...given.answers },
   });
 
-/** When a proxy can deliver no request of an order any more: twelve grace periods later. */
+/** When a proxy can no longer deliver a request of an order: twelve grace periods later. */
 const TOO_LATE = NOW + 12 * TIMING.absenceMs;
 
 /** Its only request has no answer; a later visit finds a server with this name. */
@@ -63,7 +63,7 @@ describe('an identifier in use before the order', () => {
   it.each([
     ['a stranger', 'theirs'],
     ['an object of another cluster', OTHER_NAME],
-    ['somebody who gave it no name', undefined],
+    ['another customer who gave it no name', undefined],
   ])('by %s is not taken over, and nothing is claimed or ordered', async (_, name) => {
     const visited = await ordering({ answers: { server: shop(name) } });
     expect(visited.requests).toEqual([]);
@@ -140,7 +140,7 @@ describe('an identifier that another customer has', () => {
 describe('a server that appears after a lost answer', () => {
   const soon = NOW + TIMING.takeoverMs + MINUTE;
 
-  it.each(['same', 'other'] as const)('is that of the object if its name says so (%s process)', async (process) => {
+  it.each(['same', 'other'] as const)('belongs to the object if its name tells (%s process)', async (process) => {
     expect(shownBy(await foundAfterLoss(OWN_NAME, process, soon)).reason).toBe('Available');
   });
 
@@ -183,7 +183,7 @@ describe('a server that appears after a lost answer', () => {
     expect(shownBy(held).reason).toBe('Available');
   });
 
-  it('is not that of an object to whose repeat the provider answered 409, unless its name says so', async () => {
+  it('does not belong to an object whose repeat was answered 409, unless its name tells', async () => {
     const first = await ordering({ answers: { named: lost } });
     const again = await next(first, soon, { answers: { server: DENIED, servers: [], named: inUse } });
     const answers = (name: string | undefined) => ({ answers: { server: shop(name), servers: [IDENTIFIER] } });
@@ -198,7 +198,7 @@ describe('a deletion after a lost answer', () => {
   });
   const later = NOW + TIMING.takeoverMs + MINUTE;
 
-  it('cancels the server that its name shows to be that of the object', async () => {
+  it('cancels the server that belongs to the object by its name', async () => {
     const first = await ordering({ answers: { named: lost } });
     expect((await next(deleted(first), later, answers(OWN_NAME))).calls).toContain('delete');
   });

@@ -69,7 +69,7 @@ describe('a listed server with the name of the object, which has lost its record
     expect((await listing({ holders })).requests).toHaveLength(1);
   });
 
-  it('is not that of a failed order, whose server is read anyway', async () => {
+  it('is not the server of a failed order, which is read anyway', async () => {
     const failed = [{ attempt: 'a0', identifier: 'web0old', account: ACCOUNT, said: 'no' }];
     const object = web({ annotated: { owner: UID, mode: 'create', failed } });
     const visited = await visit(object, {
@@ -225,7 +225,7 @@ describe('the first order', () => {
 describe('an order without an answer', () => {
   const denied = { answers: { server: DENIED, servers: [], named: accepted, task: creating } };
 
-  it('asks nobody', async () => {
+  it('asks no person', async () => {
     const visited = await ordering(lost);
     expect(shownBy(visited)).toMatchObject({
       reason: 'Creating',
@@ -269,7 +269,7 @@ describe('an order without an answer', () => {
     for (; recordIn(visited)?.failed === undefined && ms < 3 * HOUR; ms += MINUTE) {
       visited = await next(visited, NOW + ms, { ...denied, listsCreating: true });
       expect(sentIn(visited)).toBe(0);
-      if (ms < HOUR / 2) expect(shownBy(visited).message).toContain('cannot be read any more');
+      if (ms < HOUR / 2) expect(shownBy(visited).message).toContain('can no longer be read');
     }
     expect(recordIn(visited)?.failed).toEqual([expect.objectContaining({ identifier: IDENTIFIER })]);
     expect(ms).toBeGreaterThan(12 * TIMING.absenceMs);
@@ -302,7 +302,7 @@ describe('an order without an answer', () => {
     expect(recordIn(visited)?.failed).toEqual([expect.objectContaining({ attempt: 'a1', identifier: IDENTIFIER })]);
   });
 
-  it('is looked for anew after each request: earlier denials prove nothing about a later one', async () => {
+  it('is looked for again after each request: earlier denials prove nothing about a later one', async () => {
     const proof = {
       of: `server ${IDENTIFIER}`,
       since: -2 * HOUR,

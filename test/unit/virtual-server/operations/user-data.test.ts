@@ -31,7 +31,7 @@ const kubeWith = (secret: Given) => ({
 const readFrom = (secret: Given) => readSecrets(object, kubeWith(secret), fakeSession({}));
 
 describe('the user data of a Secret', () => {
-  it('is read as it is', async () => {
+  it('is read unchanged', async () => {
     expect(await readFrom({})).toMatchObject({ ok: true, value: { values: { userDataFrom: TEXT }, hashKey: 'uid' } });
   });
 
@@ -70,7 +70,7 @@ describe('an order with user data of a Secret', () => {
   } as const;
   const order = (text: string) => visit(object, { ordersNamed: true, answers, userData: { setup: text } });
 
-  it('sends it, and keeps a hash that nobody can guess it by', async () => {
+  it('sends it, and keeps a hash that does not reveal it', async () => {
     const { requests, object: after } = await order(TEXT);
     expect(requests.map((body) => body['user_data_string'])).toEqual([TEXT]);
     expect(JSON.stringify(after)).not.toContain('correct-horse');

@@ -84,7 +84,7 @@ describe('a hand-over', () => {
     }
   });
 
-  it('does not take the price of a cheaper server for that of the one that was taken over', () => {
+  it('does not use the price of a cheaper server for the server that was taken over', () => {
     const { product, diskSize } = TAKER.spec;
     const shown = { serverStatus: 'running', product, specs: { diskSize }, record: KNOWN };
     const read: VirtualServer = { ...OLD, status: { ...shown, price: 12 } };

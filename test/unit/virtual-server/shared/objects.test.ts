@@ -70,7 +70,7 @@ describe('Objects', () => {
   it.each([
     ['has other contents, as after a restore of etcd', web(), false],
     ['is the result of the write', webWith(HELD), true],
-  ])('counts the version of its own write again if what the watch reports %s', (_name, reported, expected) => {
+  ])('counts the version of an own write again if what the watch reports %s', (_name, reported, expected) => {
     const { objects, put, isHeld } = setUp();
     objects.saw(at('10', webWith(HELD)));
     put(at('10', reported));
