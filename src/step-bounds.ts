@@ -16,7 +16,8 @@ export interface StepBounds {
  * again, and may send a DELETE: five calls. Each may log in, be refused, log in again and be retried: 10 calls and 10 logins,
  * each with a token of the bucket. A step reads at most 17
  * Secrets (`sshKeysFrom`, `userDataFrom`), or an object, or a Secret and its fallback, and writes twice: at most 20 calls. The visit of
- * a catalog, with its three lists, stays within these bounds.
+ * a catalog, with its six lists, stays within these bounds. Not counted: an order after failed ones reads their servers, at most 16; a loop
+ * counts as stuck only if all its workers are.
  */
 const MAX_CALLS = 10;
 const MAX_LOGINS = 10;

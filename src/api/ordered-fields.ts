@@ -56,7 +56,7 @@ interface Row<Value> {
 const asIs = <Value>(value: Value): Value => value;
 const trimmed = (key: unknown): unknown => (typeof key === 'string' ? key.trim() : key);
 
-/** Writing down what the provider does anyway orders the same as leaving it out. */
+/** Setting a field to the provider's default counts as not setting it. */
 const usually = (usual: Sent): Required<Row<never>>['compared'] => ({
   value: (value) => value ?? usual,
   cel: (value) => `${value}.orValue(${typeof usual === 'string' ? `'${usual}'` : usual})`,

@@ -1,6 +1,6 @@
 /**
  * An order under an identifier that the operator has chosen (public-service API). It is safe to repeat: at most one server at a
- * time has the identifier, so a lost answer needs no one's decision. Pure.
+ * time has the identifier, so a lost answer can be resolved without asking anyone. Pure.
  */
 import { orderBody, type OrderValues } from '../../api/ordered-fields.ts';
 import { isNamed, unknownIn, type Named } from '../../api/record.ts';

@@ -12,7 +12,7 @@ export interface Pause {
   operation?: Planned;
   /** ms; an earlier visit, for another operation. */
   visitAfterMs?: number;
-  /** Of a look: it may do without a read. */
+  /** For `look`: if the list still shows this, the read is left out. */
   ifListed?: LastRead | undefined;
 }
 

@@ -231,7 +231,7 @@ function pending(
 }
 
 /**
- * A status that is replaced at once is not worth its write. Until then, another process finds the
+ * The next poll would replace this status within seconds. Until then, another process finds the
  * identifier as this one did, by the task.
  */
 function isSoonOver({ object, now }: View, { attemptedAt }: ServerRecord, afterMs: number): boolean {

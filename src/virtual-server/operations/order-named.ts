@@ -145,7 +145,7 @@ async function ownListed(visit: Visit, session: Session): Promise<Outcome | Own 
   return { own: first, isRead: false };
 }
 
-/** Undefined for a key that may order, but not list servers, and as long as the provider has never shown a list. */
+/** Undefined if the key may not list servers, or if the provider has never shown a list. */
 async function listedOf(session: Session): Promise<AccountServer[] | undefined> {
   try {
     return await session.listedServers(LIST_AGE_MS);
@@ -186,7 +186,7 @@ async function lookFor(visit: Visit, session: Session, identifier: string): Prom
   return retryLater(view, 'order', { record: view.own, verdict: { reason: 'ServerNotVisible', message } });
 }
 
-/** Another order has the identifier. `left`: the record without an order of this object. */
+/** The identifier is in use. `left`: the record of this object without its own order. */
 function taken(at: View, left: ServerRecord | undefined, why: string, shown?: string): Outcome {
   const parts = { record: left, fields: {}, verdict: takenVerdict(why, shown) };
   return retryLater(at, 'order', parts, undefined, left === at.own ? undefined : left);
@@ -256,7 +256,7 @@ export async function dueToRepeat(
     const exists = answer.error instanceof ResponseError && answer.error.status === 409;
     return exists ? waiting(read, record, capitalized(callProblem(answer.error))) : failed(read, 'order', answer.error);
   }
-  // Your word is about what was sent before it, so nothing is sent after it (decide.ts, attemptCreatedNothing).
+  // You have answered for the requests so far; another one would make your answer wrong (decide.ts, attemptCreatedNothing).
   if (saysNotCreated(read.object, record) || saysGone(read.object, record)) return answered(read, record);
   const isInUse = record.sent.inUse === true;
   if (!answer.counts) {
@@ -323,7 +323,7 @@ function shownMemo({ memo }: View, identifier: string): Memo {
   return withEvidence(withoutPlan(withoutFailures(memo)), { task, denials: undefined });
 }
 
-/** From here on, nothing waits but for the API server and the provider. */
+/** From here on, only the API server and the provider can cause a wait. */
 async function claimAndSend(
   visit: Visit,
   view: View,

@@ -32,7 +32,7 @@ export async function release(visit: Visit, operation: Release): Promise<Outcome
     await visit.tellRefused('release', { what, next: released(visit.view(), operation), error }, 'secret');
     throw error;
   }
-  // One that is gone takes no place.
+  // A server that is gone does not count towards the limit of the namespace.
   const left = why === 'retained' && record?.missingAt === undefined ? record?.identifier : undefined;
   objects.released(visit.object.metadata.uid, left);
   const next = released(visit.view(), operation);

@@ -117,7 +117,7 @@ export type Perform = (visit: Visit, at: View, operation: Operation) => Promise<
 /** Does the operation. */
 export const act: Perform = async (visit, at, operation) => rowOf(operation).does(visit, at, operation);
 
-/** Someone waits for none of this, and a pause of zero would repeat a read at once (ms). */
+/** No one waits for what an observer reports. Without a least pause, it would read again at once (ms). */
 const SHORTEST_PAUSE_MS = 2_000;
 
 /** Reads, and reports what the operation would do. */
@@ -138,7 +138,7 @@ function unlessRecord(next: Outcome): Done {
   return next.record === undefined ? next : undefined;
 }
 
-/** Shows its verdict once: an operator that acts may write another one, which counts more. */
+/** Does not restore its verdict later: that of an acting operator takes precedence. */
 function unhurried(next: Done): Done {
   return next && { ...next, when: atEarliest(next.when, SHORTEST_PAUSE_MS), shows: undefined };
 }

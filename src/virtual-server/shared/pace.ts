@@ -182,7 +182,7 @@ export function spread(
   }
 }
 
-/** The server was ready, runs, and nothing about it is open. A deletion may wait for a word of yours. */
+/** The server was ready, runs, and nothing about it is open. A deletion may wait for your annotation. */
 function isSettled(object: VirtualServer): boolean {
   const record = heldBy(object);
   if (record === undefined || !hasRunningServer(object) || object.metadata.deletionTimestamp !== undefined)
