@@ -9,6 +9,7 @@ import type {
   ApiKey,
   Catalog,
   AccountServer,
+  FurtherAnswer,
   OrdersGo,
   OrdersTold,
   OrderWay,
@@ -22,12 +23,12 @@ import { agedRead } from '../base/aged-read.ts';
 import { identifierKey, isSameIdentifier } from '../base/identifier.ts';
 import { isIdentifier, type Endpoint, type Endpoints } from './endpoints.ts';
 import { ProviderError, failureMessage, withheldError, type ProviderOperation } from './error.ts';
-import { failure, failureOf } from './failure.ts';
-import { NO_LIST, askOnce } from './further-list.ts';
+import { failure, failureOf, saysNoSuch } from './failure.ts';
+import { NO_CALL, askOnce } from './further-list.ts';
 import { createPrices } from './prices.ts';
 import { sendNamedOrder } from './create-named.ts';
 import { openOrder } from './create-server.ts';
-import { wholeBody, type ProviderAnswer } from './transport.ts';
+import { wholeBody, type Exchange, type ProviderAnswer } from './transport.ts';
 import {
   asObject,
   objectIn,
@@ -126,6 +127,17 @@ export function createSession(deps: SessionDeps): Session {
   const get = (operation: ProviderOperation, target: Endpoint, priority: Priority): Promise<ProviderAnswer> =>
     caller.call({ operation, method: 'GET', target }, priority);
 
+  /** A call about one server that changes something, and that the specification does not have. */
+  async function change(
+    call: Pick<Exchange, 'operation' | 'method' | 'target'> & { body?: string },
+    maySend: () => boolean = () => true,
+  ): Promise<FurtherAnswer> {
+    const answer = await caller.call(call, 'high', checkOf(maySend));
+    if (answer.status >= 200 && answer.status < 300) return 'accepted';
+    if (NO_CALL.has(answer.status) && !saysNoSuch(answer)) return 'notOffered';
+    throw failureOf(answer, call.operation, redactor);
+  }
+
   function pending(body: Record<string, unknown>): TaskState {
     const status = typeof body.status === 'string' ? redactor.clean(body.status) : undefined;
     return { state: 'pending', identifier: identifierIn(body), status };
@@ -191,17 +203,31 @@ export function createSession(deps: SessionDeps): Session {
       if (answer.status !== 200) throw failureOf(answer, 'readServer', redactor);
       return parseServer(parseJson(wholeBody(answer), 'readServer'), identifier);
     },
+    async setPower(identifier, power, maySend) {
+      const target = endpoints.ofServer(identifier, 'power');
+      return change({ operation: 'setPower', method: 'PUT', target, body: JSON.stringify({ power }) }, maySend);
+    },
+    async reboot(identifier, maySend) {
+      return change({ operation: 'reboot', method: 'POST', target: endpoints.ofServer(identifier, 'reboot') }, maySend);
+    },
+    async setDormant(identifier, asked, maySend) {
+      const target = endpoints.ofServer(identifier, 'dormant');
+      return change({ operation: 'setDormant', method: 'PUT', target, body: JSON.stringify(asked) }, maySend);
+    },
     async deleteServer(identifier, maySend = () => true) {
       const target = endpoints.server(identifier);
-      const check = (): void => {
-        if (!maySend()) throw withheldError();
-      };
-      const answer = await caller.call({ operation: 'deleteServer', method: 'DELETE', target }, 'high', check);
+      const call = { operation: 'deleteServer', method: 'DELETE', target } as const;
+      const answer = await caller.call(call, 'high', checkOf(maySend));
       if (answer.status !== 200) throw failureOf(answer, 'deleteServer', redactor);
       return redactor.clean(parseMessage(parseJson(wholeBody(answer), 'deleteServer')));
     },
   };
 }
+
+/** To be called right before a request is written. */
+const checkOf = (maySend: () => boolean) => (): void => {
+  if (!maySend()) throw withheldError();
+};
 
 /** Throws PROVIDER_PROTOCOL for an unusable identifier, which must not count as a missing one. */
 function identifierIn(body: Record<string, unknown>): string | undefined {
@@ -274,7 +300,7 @@ function createServerList(
 export function createZones(caller: Caller, endpoints: Endpoints, now: () => number): Session['zones'] {
   const read = async (): Promise<Zone[] | undefined> => {
     const answer = await askOnce(caller, 'zones', endpoints.zones);
-    if (NO_LIST.has(answer.status)) return undefined;
+    if (NO_CALL.has(answer.status)) return undefined;
     if (answer.status !== 200) throw failure(answer, 'zones', caller.redactor);
     return parseZones(parseJson(wholeBody(answer), 'zones'));
   };
@@ -375,7 +401,7 @@ async function readServers(caller: Caller, endpoints: Endpoints): Promise<Server
 /** Undefined if the provider has no such list. */
 async function readServerList(caller: Caller, endpoints: Endpoints): Promise<{ value: unknown } | undefined> {
   const answer = await caller.call({ operation: 'listServers', method: 'GET', target: endpoints.servers }, 'high');
-  if (NO_LIST.has(answer.status)) return undefined;
+  if (NO_CALL.has(answer.status)) return undefined;
   if (answer.status !== 200) throw failure(answer, 'listServers', caller.redactor);
   return { value: parseJson(wholeBody(answer), 'listServers') };
 }

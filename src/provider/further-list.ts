@@ -7,8 +7,8 @@ import type { Endpoint } from './endpoints.ts';
 import type { ProviderOperation } from './error.ts';
 import type { ProviderAnswer } from './transport.ts';
 
-/** The statuses by which a provider says that it has no such list. */
-export const NO_LIST = new Set([404, 405, 501]);
+/** The statuses by which a provider says that it has no such call. */
+export const NO_CALL = new Set([404, 405, 501]);
 
 const TIMEOUT_MS = 5_000;
 

@@ -3,7 +3,7 @@ import { agedRead } from '../base/aged-read.ts';
 import type { Caller } from './caller.ts';
 import type { Endpoints } from './endpoints.ts';
 import { ProviderError } from './error.ts';
-import { NO_LIST, askOnce } from './further-list.ts';
+import { NO_CALL, askOnce } from './further-list.ts';
 import { wholeBody } from './transport.ts';
 import type { PriceList, PricesRead, Session } from './types.ts';
 import { parseJson, parsePrices } from './wire.ts';
@@ -28,7 +28,7 @@ export function createPrices(caller: Caller, endpoints: Endpoints, now: () => nu
 async function readPrices(caller: Caller, endpoints: Endpoints): Promise<PricesRead> {
   const answer = await askOnce(caller, 'prices', endpoints.prices);
   if (answer.status === 200) return available(parsePrices(parseJson(wholeBody(answer), 'prices')));
-  if (NO_LIST.has(answer.status)) return { state: 'Unavailable' };
+  if (NO_CALL.has(answer.status)) return { state: 'Unavailable' };
   return { state: answer.status === 403 ? 'Forbidden' : 'Unknown' };
 }
 

@@ -573,8 +573,8 @@ export const MUTANTS: Mutant[] = [
   {
     name: 'takes a 403 for a provider without a list of servers',
     file: 'src/provider/further-list.ts',
-    find: 'const NO_LIST = new Set([404, 405, 501]);',
-    replace: 'const NO_LIST = new Set([403, 404, 405, 501]);',
+    find: 'const NO_CALL = new Set([404, 405, 501]);',
+    replace: 'const NO_CALL = new Set([403, 404, 405, 501]);',
     tests: ['--project', 'unit', 'test/unit/provider/public-answers.test.ts'],
   },
   {
@@ -2112,8 +2112,8 @@ export const MUTANTS: Mutant[] = [
   {
     name: 'takes a list of prices that does not exist for an error',
     file: 'src/provider/prices.ts',
-    find: "if (NO_LIST.has(answer.status)) return { state: 'Unavailable' };",
-    replace: "if (NO_LIST.has(answer.status)) throw new Error('no list');",
+    find: "if (NO_CALL.has(answer.status)) return { state: 'Unavailable' };",
+    replace: "if (NO_CALL.has(answer.status)) throw new Error('no list');",
     tests: ['test/unit/provider/prices.test.ts'],
   },
   {
