@@ -1,6 +1,6 @@
 /** Servers: what exists, for which account, and since when. The clock alone decides completion; there are no timers. */
 import type { TaskNumber } from '../base/exact-numbers.ts';
-import type { Ledger, PowerCall } from './ledger.ts';
+import type { Ledger, SwitchCall } from './ledger.ts';
 import type {
   Addresses,
   IdentifierCase,
@@ -56,7 +56,7 @@ interface StallOptions {
 }
 
 /** Why the provider refuses the call for a server in this state; undefined if it does not. */
-function refusalOf(call: PowerCall, isDormant: boolean, status: string): string | undefined {
+function refusalOf(call: SwitchCall, isDormant: boolean, status: string): string | undefined {
   const isOff = status === SHUT_DOWN;
   if (call === 'wake') return isDormant ? undefined : 'Server is not dormant';
   if (isDormant) return call === 'dormant' ? 'Server is already dormant' : 'Server is dormant';
@@ -200,7 +200,7 @@ export class Fleet {
   }
 
   /** Switches a server. `product`: of a server that wakes. Returns why the provider refuses that; undefined if it does it. */
-  switch(account: string, identifier: string, call: PowerCall, product?: SimulatedProduct): string | undefined {
+  switch(account: string, identifier: string, call: SwitchCall, product?: SimulatedProduct): string | undefined {
     const server = this.#servers.alive(identifier);
     const isDormant = server.object.dormant === true;
     const status = this.#servers.statusOf(server);

@@ -70,7 +70,7 @@ export interface CancelEntry extends Timed {
 }
 
 /** What a call about power asks for; `wake` ends `dormant`. */
-export type PowerCall = 'power-on' | 'power-off' | 'shutdown' | 'reboot' | 'dormant' | 'wake';
+export type SwitchCall = 'power-on' | 'power-off' | 'shutdown' | 'reboot' | 'dormant' | 'wake';
 
 /** A call about power that the provider has accepted. */
 export interface PowerEntry extends Timed {
@@ -78,7 +78,7 @@ export interface PowerEntry extends Timed {
   readonly serial: number;
   readonly identifier: string;
   readonly account: string;
-  readonly call: PowerCall;
+  readonly call: SwitchCall;
 }
 
 interface UnknownRouteEntry extends Timed {
@@ -167,7 +167,7 @@ export class Ledger {
     return this.#of('cancel').filter((entry) => fits(entry, filter));
   }
 
-  power(filter: { account?: string; identifier?: string; serial?: number; call?: PowerCall } = {}): PowerEntry[] {
+  power(filter: { account?: string; identifier?: string; serial?: number; call?: SwitchCall } = {}): PowerEntry[] {
     return this.#of('power').filter((entry) => fits(entry, filter));
   }
 

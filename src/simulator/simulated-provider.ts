@@ -4,7 +4,7 @@ import { type SimulatedAccounts, loginError, type Restriction } from './accounts
 import type { Api } from './api/api.ts';
 import { APIS } from './api/apis.ts';
 import type { Fleet } from './fleet.ts';
-import type { PowerCall, RequestEntry } from './ledger.ts';
+import type { SwitchCall, RequestEntry } from './ledger.ts';
 import { type CancelAnswer, type FalseAnswer, type LieHandle, Lies, type List, type ShortList } from './lies.ts';
 import {
   changeAnswers,
@@ -352,7 +352,7 @@ export class SimulatedProvider {
   #powerCall(
     { body, contentType }: WireRequest,
     route: Provisioning,
-  ): { call: PowerCall; product?: SimulatedProduct } | string {
+  ): { call: SwitchCall; product?: SimulatedProduct } | string {
     if (route === REBOOT) return { call: 'reboot' };
     const fields = mediaType(contentType) === 'application/json' ? parseObject(body) : undefined;
     if (fields === undefined) return 'The body must be a JSON object';
