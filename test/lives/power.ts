@@ -14,7 +14,6 @@ import { annotatedRecordOf } from '../fixtures/records.ts';
 import type { ApiServer } from './api-server.ts';
 import { UNDER_WAY_MS } from './oracles.ts';
 import { identifierOf, isSame, type Ownership } from './ownership.ts';
-import { OTHER_ACCOUNT, OWN_ACCOUNT } from './misfortunes.ts';
 import type { Random } from './random.ts';
 
 const MINUTE = 60_000;
@@ -95,12 +94,23 @@ export class PowerPeople {
     }
   }
 
-  /** Every server obeys from now on. */
-  end(): void {
-    this.#parts.simulation.provider.setVariants({ shutdown: 'obeyed' });
-    for (const { identifier, state } of this.#parts.simulation.aliveServers())
-      if (state === 'running' && this.#isStuck(identifier))
-        this.#parts.simulation.fleet.updateServer(identifier, { status: 'shut down' });
+  /** Every server obeys from now on, and somebody starts in the panel those that no object switches off. */
+  tidy(): void {
+    const { api, simulation } = this.#parts;
+    simulation.provider.setVariants({ shutdown: 'obeyed' });
+    const isOff = new Set(
+      api.servers
+        .list()
+        .filter(({ spec }) => spec.power === 'Off' || spec.power === 'Dormant')
+        .map((object) => identifierOf(object)?.toLowerCase()),
+    );
+    for (const { identifier, account, state } of simulation.aliveServers()) {
+      const { status, dormant } = simulation.fleet.find(account, identifier)?.object ?? {};
+      const isUp = status === 'running' && dormant !== true;
+      const isStuck = status === 'shutting down';
+      if (state === 'running' && !isUp && (isStuck || !isOff.has(identifier.toLowerCase())))
+        simulation.fleet.updateServer(identifier, { status: 'running', dormant: false });
+    }
   }
 
   /** Judges the calls that the provider has accepted since. */
@@ -111,13 +121,6 @@ export class PowerPeople {
       this.#judgeCall(call);
     }
     this.#judged = calls.length;
-  }
-
-  #isStuck(identifier: string): boolean {
-    const { fleet } = this.#parts.simulation;
-    return [OWN_ACCOUNT, OTHER_ACCOUNT].some(
-      (account) => fleet.find(account, identifier)?.object.status === 'shutting down',
-    );
   }
 
   #time(): string {

@@ -404,7 +404,6 @@ class SimWorld {
     this.#network.diskFull = false;
     this.#misfortunes.end();
     this.#apiMisfortunes.end();
-    this.#power?.end();
     this.#simulation.provider.setVariants({ heldEvery: 0 });
     this.#refusals?.end();
     this.#formats?.end();
@@ -418,6 +417,7 @@ class SimWorld {
     for (let round = 0; round < least || (round < least + 12 && this.#isRestless(changes)); round++) {
       if (round < 96 && this.#api.servers.list().some(waitsForHour)) least = Math.max(least, round + 6);
       changes = this.#api.servers.changes.length;
+      this.#power?.tidy();
       this.#people.tidy();
       this.#sets?.people.tidy();
       await this.#pass(15 * MINUTE);

@@ -13,6 +13,7 @@ import type { Server } from '../../provider/types.ts';
 import { clockOf } from './expiry.ts';
 import { withEvidence, type Memo, type PowerAnswer, type PowerCall, type PowerEvidence } from './memo.ts';
 import { askedAt, withOnce, type Once } from './once.ts';
+import type { Timing } from './types.ts';
 import type { OwnView, View } from './view.ts';
 
 type Wanted = NonNullable<VirtualServerSpec['power']>;
@@ -42,9 +43,9 @@ export const LIVE_READ_MS = 30_000;
 /** After this time, a server that is not as asked needs attention (ms). */
 const BLOCKED_MS = 5 * 60_000;
 
-/** The pauses between two equal calls. */
+/** The pauses between two equal calls; after a failure, the first one is shorter. */
 const AGAIN = { baseMs: 2 * 60_000, maxMs: 60 * 60_000, jitter: [1, 1] } as const;
-const AFTER_FAILURE = { baseMs: 10_000, maxMs: 60 * 60_000, jitter: [1, 1] } as const;
+const AFTER_FAILURE_MS = 10_000;
 
 /** `wait`: no call helps now. Undefined: the server is as asked. */
 function missingCall(wanted: Wanted, state: PowerState): PowerCall | 'wait' | undefined {
@@ -106,7 +107,7 @@ function dueOf(
 ): PowerCall | undefined {
   const call = callOf(at, missing, state, record);
   if (call === undefined || last?.call !== call) return call;
-  return last.answer.state === 'notOffered' || at.monotonic < againAt(last) ? undefined : call;
+  return last.answer.state === 'notOffered' || at.monotonic < againAt(last, at.timing) ? undefined : call;
 }
 
 function callOf(
@@ -122,9 +123,10 @@ function callOf(
   return state === 'on' && isDue(at, record, 'reboot') ? 'reboot' : undefined;
 }
 
-function againAt({ at, count, answer }: NonNullable<PowerEvidence['last']>): number {
+function againAt({ at, count, answer }: NonNullable<PowerEvidence['last']>, { pollMs }: Timing): number {
   if (!('said' in answer)) return at + backoffDelay(count - 1, AGAIN, 0);
-  return at + Math.max(answer.retryAfterMs, backoffDelay(count - 1, AFTER_FAILURE, 0));
+  const pause = backoffDelay(count - 1, { ...AGAIN, baseMs: Math.min(AFTER_FAILURE_MS, pollMs) }, 0);
+  return at + Math.max(answer.retryAfterMs, pause);
 }
 
 const isDue = (at: View, record: Held, once: Once): boolean =>
