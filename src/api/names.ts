@@ -42,6 +42,10 @@ export const HAND_OVER_ANNOTATION = `${GROUP}/hand-over`;
 export const HAND_OVER_MARK_ANNOTATION = `${GROUP}/hand-over-mark`;
 /** The text of `hand-over-mark` on the object whose server this one takes over; it orders none. */
 export const TAKE_OVER_ANNOTATION = `${GROUP}/take-over`;
+/** A time: the operator restarts the server once then. */
+export const REBOOT_ANNOTATION = `${GROUP}/reboot`;
+/** A time: if `spec.power` is Off and the server does not shut down, the operator switches it off by force once then. */
+export const FORCE_OFF_ANNOTATION = `${GROUP}/force-off`;
 export const RECONCILE_AT_ANNOTATION = `${GROUP}/reconcile-at`;
 /** Written by `kubectl vps replace`, which reads it when it runs again: which object this one replaces. */
 export const REPLACES_ANNOTATION = `${GROUP}/replaces`;

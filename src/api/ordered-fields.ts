@@ -14,6 +14,7 @@ export const CHANGEABLE_FIELDS = [
   'deletionPolicy',
   'deletionProtection',
   'expiresAt',
+  'power',
   'sshCheck',
   'ttl',
 ] as const satisfies readonly (keyof VirtualServerSpec)[];

@@ -46,7 +46,7 @@ const chosen = z
   .optional()
   .describe('spec.identifier named the server. Others can choose the same identifier, so it alone proves nothing.');
 const reason = z.string().max(64);
-const said = z.string().max(MAX_SAID).describe('What the provider said about the order.');
+const said = z.string().max(MAX_SAID).describe('What the provider said about it.');
 
 const failedSchema = open({
   attempt: attempt.optional(),
@@ -102,6 +102,15 @@ const openSchema = open({
   cause: z.string().max(MAX_SAID).optional().describe('Why the answer to the order is missing.'),
 }).describe('What is open about the order, whatever else Ready shows. Stays until the provider tells, or you do.');
 
+const onceSchema = open({
+  asked: z.string().max(64).describe('The value of the annotation that asked for it.'),
+  answer: z
+    .enum(['Accepted', 'Refused', 'Skipped'])
+    .optional()
+    .describe('What came of it. Absent from before the call until its answer: if that is lost, nothing is sent again.'),
+  said: said.optional(),
+}).describe('What an annotation asks to be done once.');
+
 const priceSchema = open({
   identifier,
   amount: z.number().min(0).max(MAX_PRICE).optional().describe('The last price that the provider stated.'),
@@ -147,6 +156,8 @@ const shape = {
   doubt: doubtSchema.optional(),
   open: openSchema.optional(),
   price: priceSchema.optional(),
+  reboot: onceSchema.optional(),
+  forceOff: onceSchema.optional(),
   goneRefuted: z
     .literal(true)
     .optional()
@@ -194,6 +205,8 @@ export const OF_SERVER = [
   'fingerprint',
   'doubt',
   'price',
+  'reboot',
+  'forceOff',
   'goneRefuted',
   'missingAt',
   'readyAt',
@@ -246,6 +259,7 @@ export function inPhase(stored: StoredRecord): ServerRecord {
   return stored as ServerRecord;
 }
 export type Fingerprint = z.infer<typeof fingerprintSchema>;
+export type DoneOnce = z.infer<typeof onceSchema>;
 export type RecordedPrice = z.infer<typeof priceSchema>;
 export type Orphan = z.infer<typeof orphanSchema>;
 export type FailedOrder = z.infer<typeof failedSchema>;

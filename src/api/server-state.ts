@@ -32,6 +32,45 @@ export interface ServerClaims {
 /** `status` is the provider's own word. */
 export const isRunning = (status: string | undefined): boolean => status?.trim().toLowerCase() === 'running';
 
+/** `unknown`: some other word, which tells nothing about what the server will do. */
+export type PowerState = 'on' | 'off' | 'dormant' | 'starting' | 'stopping' | 'unknown';
+
+/** The words that public sources show, and those that other providers use for the same. */
+const POWER_STATES: Readonly<Record<string, PowerState>> = {
+  running: 'on',
+  'shut down': 'off',
+  'shut off': 'off',
+  'powered off': 'off',
+  shutdown: 'off',
+  shutoff: 'off',
+  stopped: 'off',
+  off: 'off',
+  paused: 'starting',
+  starting: 'starting',
+  booting: 'starting',
+  'powering on': 'starting',
+  'shutting down': 'stopping',
+  stopping: 'stopping',
+  'powering off': 'stopping',
+};
+
+/** `status` is the provider's own word. */
+export function powerStateOf(status: string | undefined, isDormant?: boolean): PowerState {
+  if (isDormant === true) return 'dormant';
+  const words = (status ?? '')
+    .trim()
+    .toLowerCase()
+    .replaceAll(/[\s_-]+/g, ' ');
+  return Object.hasOwn(POWER_STATES, words) ? (POWER_STATES[words] ?? 'unknown') : 'unknown';
+}
+
+/** True if the server is off because the object asks for that. */
+export function isOffOnPurpose(object: VirtualServer): boolean {
+  const { spec, status } = object;
+  const isWanted = spec.power === 'Off' || spec.power === 'Dormant';
+  return isWanted && powerStateOf(status?.serverStatus) === 'off' && hasReadServer(object);
+}
+
 /** True if the server runs now. */
 export function hasRunningServer(object: VirtualServer): boolean {
   return isRunning(object.status?.serverStatus) && hasReadServer(object);

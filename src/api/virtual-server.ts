@@ -180,6 +180,12 @@ export const specSchema = ruled(
       .describe(
         'While true, the operator never cancels the server, and the guards refuse to delete this object. If it is deleted anyway, it waits, unless deletionPolicy is Retain.',
       ),
+    power: z
+      .enum(['On', 'Off', 'Dormant'])
+      .optional()
+      .describe(
+        'On, Off or Dormant. Off asks the system of the server to shut down. Dormant switches the server off by force, keeps its disk and addresses, and costs less. By default the operator does not touch the power. Only where the provider API can switch servers off and on.',
+      ),
     sshCheck: z
       .enum(['None', 'Proxy', 'Direct'])
       .default('None')

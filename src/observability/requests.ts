@@ -42,10 +42,20 @@ const OPERATIONS: readonly ProviderOperation[] = [
   'createServer',
   'pollTask',
   'readServer',
+  'setPower',
+  'reboot',
+  'setDormant',
   'deleteServer',
 ];
 /** Calls that the specification does not have. */
-const OPTIONAL: ReadonlySet<ProviderOperation> = new Set(['hosts', 'listServers', 'prices']);
+const OPTIONAL: ReadonlySet<ProviderOperation> = new Set([
+  'hosts',
+  'listServers',
+  'prices',
+  'setPower',
+  'reboot',
+  'setDormant',
+]);
 const LOGIN_RESULTS: readonly LoginResult[] = ['success', 'refused', 'error'];
 const PROVIDER_RESULTS = [
   'success',
@@ -113,7 +123,7 @@ export function providerResult({ operation, status, code }: RequestInfo): Provid
   if ((status >= 200 && status < 300) || (status === 303 && operation === 'pollTask')) return 'success';
   if (status === 401) return 'unauthorized';
   if (status === 403) return 'forbidden';
-  // A provider without a list of servers or of prices may answer 501, which is no fault of it.
+  // A provider without such a call may answer 501, which is no fault of it.
   if (status === 404 || (status === 501 && OPTIONAL.has(operation))) return 'not_found';
   if (status === 429) return 'rate_limited';
   if (status >= 500) return 'server_error';

@@ -13,6 +13,7 @@ import {
 } from './commands/everyday.ts';
 import { login, logout, type LoginOptions, type LogoutOptions } from './commands/login.ts';
 import { deleteAndCancel, undelete, type CancelOptions } from './commands/undelete.ts';
+import { rebooting, starting, stopping, suspending, type StopOptions, type SuspendOptions } from './commands/power.ts';
 import { replace, type ReplaceOptions } from './commands/replace.ts';
 import type { Run } from './rollout-program.ts';
 import { addSpecFlags } from './spec-flags.ts';
@@ -47,6 +48,16 @@ export function addEveryday(program: Command, run: Run): void {
     action: () => protecting(true),
   });
   add('unprotect', { description: 'allow the deletion of protected servers', action: () => protecting(false) });
+  add('start', { description: 'switch servers on (spec.power), or wake them', action: starting });
+  add<StopOptions>('stop', {
+    description: 'shut servers down; they stay, and still cost money',
+    action: stopping,
+  }).option('--force', 'switch them off without asking their systems, which may lose data', false);
+  add<SuspendOptions>('suspend', {
+    description: 'make servers dormant: off by force, with disk and addresses kept, for less money',
+    action: suspending,
+  }).option('-y, --yes', 'do not ask for confirmation', false);
+  add('reboot', { description: 'restart servers, once', action: rebooting });
   add<Chosen & { ttl?: string; expiresAt?: string }>('extend', {
     description: 'let servers end later, or earlier',
     action: extending,

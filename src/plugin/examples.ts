@@ -27,6 +27,10 @@ const EXAMPLES: Record<string, readonly string[]> = {
   reconcile: ['reconcile web'],
   protect: ['protect web', 'protect -l team=web'],
   unprotect: ['unprotect web'],
+  start: ['start web', 'start set/web'],
+  stop: ['stop web', 'stop web --force'],
+  suspend: ['suspend lab', 'suspend -l team=lab --yes'],
+  reboot: ['reboot web'],
   extend: ['extend lab --ttl 96h', 'extend lab --expires-at 2027-01-31T18:00:00Z'],
   replace: [
     'replace web',
@@ -71,6 +75,7 @@ const HEADINGS = [
   'undelete-and-cancel',
   'login-and-logout',
   'pause-resume-reconcile-protect-unprotect-and-extend',
+  'start-stop-suspend-and-reboot',
   'ssh-scp-and-console',
   'ssh-config-and-inventory',
   'catalog-and-new',

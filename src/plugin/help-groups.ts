@@ -5,7 +5,22 @@ const GROUPS: readonly (readonly [heading: string, commands: readonly string[]])
   ['See:', ['list', 'status', 'timeline', 'wait', 'cost', 'catalog', 'orphans', 'logs']],
   [
     'Change:',
-    ['new', 'pause', 'resume', 'reconcile', 'protect', 'unprotect', 'extend', 'replace', 'rollout', 'cancel'],
+    [
+      ...[
+        'new',
+        'start',
+        'stop',
+        'suspend',
+        'reboot',
+        'pause',
+        'resume',
+        'reconcile',
+        'protect',
+        'unprotect',
+        'extend',
+      ],
+      ...['replace', 'rollout', 'cancel'],
+    ],
   ],
   ['Log in:', ['ssh', 'scp', 'console', 'ssh-config', 'inventory']],
   ['Plan and undo:', ['plan', 'undelete', 'resolve', 'adopt', 'import', 'start-over']],

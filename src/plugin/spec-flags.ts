@@ -35,6 +35,7 @@ export interface SpecFlags {
   ttl?: string | undefined;
   expiresAt?: string | undefined;
   deletionDelay?: string | undefined;
+  power?: string | undefined;
   sshCheck?: string | undefined;
   connectionSecret?: string | undefined;
   retain: boolean;
@@ -42,6 +43,7 @@ export interface SpecFlags {
 }
 
 const SSH_CHECKS = specSchema.shape.sshCheck.unwrap().options;
+const POWERS = specSchema.shape.power.unwrap().options;
 
 export function addSpecFlags(command: Command): Command {
   return command
@@ -74,6 +76,7 @@ export function addSpecFlags(command: Command): Command {
     .option('--ttl <duration>', 'cancel the server this long after it is first ready, such as 4d', inHours)
     .option('--expires-at <time>', 'cancel the server at this time, such as 2027-01-31T18:00:00Z')
     .option('--deletion-delay <duration>', 'keep the server this long after a deletion, such as 1d', inHours)
+    .addOption(new Option('--power <state>', 'switch the server on or off, where the provider API can').choices(POWERS))
     .addOption(
       new Option('--ssh-check <place>', 'count the server as ready only while SSH answers there').choices(SSH_CHECKS),
     )
@@ -105,6 +108,7 @@ const FIELDS: { [F in keyof Required<VirtualServerSpec>]: (flags: SpecFlags) => 
   apiKeySecretRef: ({ secret }) => (secret === undefined ? undefined : { name: secret }),
   deletionPolicy: ({ retain }) => (retain ? 'Retain' : undefined),
   deletionProtection: ({ protect }) => (protect ? true : undefined),
+  power: ({ power }) => power,
   sshCheck: ({ sshCheck }) => sshCheck,
   connectionSecretName: ({ connectionSecret }) => connectionSecret,
   expiresAt: ({ expiresAt }) => expiresAt,
@@ -140,6 +144,7 @@ const FLAGS: { [F in keyof Required<VirtualServerSpec>]: string } = {
   apiKeySecretRef: '--secret',
   deletionPolicy: '--retain',
   deletionProtection: '--protect',
+  power: '--power',
   sshCheck: '--ssh-check',
   connectionSecretName: '--connection-secret',
   expiresAt: '--expires-at',

@@ -9,6 +9,7 @@ import type {
   ApiKey,
   Catalog,
   AccountServer,
+  FurtherAnswer,
   OrdersGo,
   OrdersTold,
   OrderWay,
@@ -21,11 +22,11 @@ import { agedRead } from '../base/aged-read.ts';
 import { identifierKey, isSameIdentifier } from '../base/identifier.ts';
 import { isIdentifier, type Endpoint, type Endpoints } from './endpoints.ts';
 import { ProviderError, failureMessage, withheldError, type ProviderOperation } from './error.ts';
-import { failure, failureOf } from './failure.ts';
-import { NO_LIST, furtherList } from './further-list.ts';
+import { failure, failureOf, saysNoSuch } from './failure.ts';
+import { NO_CALL, furtherList } from './further-list.ts';
 import { sendNamedOrder } from './create-named.ts';
 import { openOrder } from './create-server.ts';
-import { wholeBody, type ProviderAnswer } from './transport.ts';
+import { wholeBody, type Exchange, type ProviderAnswer } from './transport.ts';
 import {
   asObject,
   objectIn,
@@ -127,6 +128,17 @@ export function createSession(deps: SessionDeps): Session {
   const get = (operation: ProviderOperation, target: Endpoint, priority: Priority): Promise<ProviderAnswer> =>
     caller.call({ operation, method: 'GET', target }, priority);
 
+  /** A call about one server that changes something, and that the specification does not have. */
+  async function change(
+    call: Pick<Exchange, 'operation' | 'method' | 'target'> & { body?: string },
+    maySend: () => boolean = () => true,
+  ): Promise<FurtherAnswer> {
+    const answer = await caller.call(call, 'high', checkOf(maySend));
+    if (answer.status >= 200 && answer.status < 300) return 'accepted';
+    if (NO_CALL.has(answer.status) && !saysNoSuch(answer)) return 'notOffered';
+    throw failureOf(answer, call.operation, redactor);
+  }
+
   function pending(body: Record<string, unknown>): TaskState {
     const status = typeof body.status === 'string' ? redactor.clean(body.status) : undefined;
     return { state: 'pending', identifier: identifierIn(body), status };
@@ -191,17 +203,31 @@ export function createSession(deps: SessionDeps): Session {
       if (answer.status !== 200) throw failureOf(answer, 'readServer', redactor);
       return parseServer(parseJson(wholeBody(answer), 'readServer'), identifier);
     },
+    async setPower(identifier, power, maySend) {
+      const target = endpoints.ofServer(identifier, 'power');
+      return change({ operation: 'setPower', method: 'PUT', target, body: JSON.stringify({ power }) }, maySend);
+    },
+    async reboot(identifier, maySend) {
+      return change({ operation: 'reboot', method: 'POST', target: endpoints.ofServer(identifier, 'reboot') }, maySend);
+    },
+    async setDormant(identifier, asked, maySend) {
+      const target = endpoints.ofServer(identifier, 'dormant');
+      return change({ operation: 'setDormant', method: 'PUT', target, body: JSON.stringify(asked) }, maySend);
+    },
     async deleteServer(identifier, maySend = () => true) {
       const target = endpoints.server(identifier);
-      const check = (): void => {
-        if (!maySend()) throw withheldError();
-      };
-      const answer = await caller.call({ operation: 'deleteServer', method: 'DELETE', target }, 'high', check);
+      const call = { operation: 'deleteServer', method: 'DELETE', target } as const;
+      const answer = await caller.call(call, 'high', checkOf(maySend));
       if (answer.status !== 200) throw failureOf(answer, 'deleteServer', redactor);
       return redactor.clean(parseMessage(parseJson(wholeBody(answer), 'deleteServer')));
     },
   };
 }
+
+/** To be called right before a request is written. */
+const checkOf = (maySend: () => boolean) => (): void => {
+  if (!maySend()) throw withheldError();
+};
 
 /** Throws PROVIDER_PROTOCOL for an unusable identifier, which must not count as a missing one. */
 function identifierIn(body: Record<string, unknown>): string | undefined {
@@ -364,7 +390,7 @@ async function readServers(caller: Caller, endpoints: Endpoints): Promise<Server
 /** Undefined if the provider has no such list. */
 async function readServerList(caller: Caller, endpoints: Endpoints): Promise<{ value: unknown } | undefined> {
   const answer = await caller.call({ operation: 'listServers', method: 'GET', target: endpoints.servers }, 'high');
-  if (NO_LIST.has(answer.status)) return undefined;
+  if (NO_CALL.has(answer.status)) return undefined;
   if (answer.status !== 200) throw failure(answer, 'listServers', caller.redactor);
   return { value: parseJson(wholeBody(answer), 'listServers') };
 }

@@ -7,6 +7,7 @@ import type { Caller } from './caller.ts';
 import { asProviderError, answeredOutcome } from './create-server.ts';
 import type { Endpoints } from './endpoints.ts';
 import { ProviderError, ResponseError, mayArriveLater, withheldError } from './error.ts';
+import { NO_CALL } from './further-list.ts';
 import type { ProviderAnswer } from './transport.ts';
 import type { NamedOutcome, OrderBody } from './types.ts';
 
@@ -16,8 +17,6 @@ interface NamedDeps {
   timeoutMs: number;
 }
 
-/** By these statuses a provider says that it has no such call. */
-const NOT_OFFERED = new Set([404, 405, 501]);
 /** The request was not carried out, or has not reached the provider. */
 const UNSENT = new Set<ProviderError['code']>([
   'PROVIDER_INVALID_CREDENTIALS',
@@ -54,7 +53,7 @@ export async function sendNamedOrder(
 function namedOutcome(answer: ProviderAnswer, caller: Caller, endpoints: Endpoints): NamedOutcome {
   const outcome = answeredOutcome(answer, caller, endpoints);
   const error = 'error' in outcome ? outcome.error : undefined;
-  if (error instanceof ResponseError && NOT_OFFERED.has(error.status)) return { kind: 'notOffered', error };
+  if (error instanceof ResponseError && NO_CALL.has(error.status)) return { kind: 'notOffered', error };
   if (error instanceof ResponseError && error.status === 409) return { kind: 'inUse', error };
   if (outcome.kind !== 'unknown') return outcome;
   // A page of a gateway may have the status 200 too, and a 202 may say that a gateway keeps the request.

@@ -57,6 +57,12 @@ export class Endpoints {
     return this.#at(`${SERVERS}/${encodeURIComponent(identifier)}`);
   }
 
+  /** A call about one server. Throws like `server`. */
+  ofServer(identifier: string, call: 'power' | 'reboot' | 'dormant'): Endpoint {
+    const { origin, path } = this.server(identifier);
+    return { origin, path: `${path}/${call}` };
+  }
+
   /** The task that a Location names; undefined unless it is a task at the origin of the base URL. */
   taskOfLocation(location: unknown): TaskNumber | undefined {
     return toTask(this.#segment(location, TASKS));

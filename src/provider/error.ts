@@ -12,6 +12,9 @@ export type ProviderOperation =
   | 'createServer'
   | 'pollTask'
   | 'readServer'
+  | 'setPower'
+  | 'reboot'
+  | 'setDormant'
   | 'deleteServer';
 
 const WORDS: Record<ProviderOperation, string> = {
@@ -26,6 +29,9 @@ const WORDS: Record<ProviderOperation, string> = {
   createServer: 'Ordering the server',
   pollTask: 'Checking progress',
   readServer: 'Reading the server',
+  setPower: 'Switching the power of the server',
+  reboot: 'Rebooting the server',
+  setDormant: 'Changing whether the server is dormant',
   deleteServer: 'Cancelling the server',
 };
 

@@ -47,9 +47,14 @@ const OF_RIGHTS = /\b(?:access to|permissions?|rights?|keys?|tokens?|credentials
  * True if the answer to a call about one server or task says that it does not exist: 404 or 410, or a 403 whose text says
  * so ("Server does not exist or access denied"). Any other 403 is about the rights of the key.
  */
-function deniesExistence({ status, body }: ProviderAnswer): boolean {
-  if (status === 404 || status === 410) return true;
-  if (status !== 403 || typeof body !== 'string' || body.length > MAX_ERROR_BODY) return false;
+function deniesExistence(answer: ProviderAnswer): boolean {
+  const { status } = answer;
+  return status === 404 || status === 410 || (status === 403 && saysNoSuch(answer));
+}
+
+/** True if the text says that the server or the task does not exist. */
+export function saysNoSuch({ body }: ProviderAnswer): boolean {
+  if (typeof body !== 'string' || body.length > MAX_ERROR_BODY) return false;
   const words = ` ${messageIn(body)
     .toLowerCase()
     .replaceAll(/[^a-z0-9]+/g, ' ')

@@ -10,8 +10,8 @@ import { wholeBody, type ProviderAnswer } from './transport.ts';
 import type { FurtherRead } from './types.ts';
 import { parseJson } from './wire.ts';
 
-/** The statuses by which a provider says that it has no such list. */
-export const NO_LIST = new Set([404, 405, 501]);
+/** The statuses by which a provider says that it has no such call. */
+export const NO_CALL = new Set([404, 405, 501]);
 
 const TIMEOUT_MS = 5_000;
 
@@ -46,7 +46,7 @@ export function furtherList<T>(
 async function readList<T>(caller: Caller, { operation, target, parse }: FurtherList<T>): Promise<FurtherRead<T>> {
   const answer = await askOnce(caller, operation, target);
   if (answer.status === 200) return { state: 'Available', list: parse(parseJson(wholeBody(answer), operation)) };
-  if (NO_LIST.has(answer.status)) return { state: 'Unavailable' };
+  if (NO_CALL.has(answer.status)) return { state: 'Unavailable' };
   return { state: answer.status === 403 ? 'Forbidden' : 'Unknown' };
 }
 

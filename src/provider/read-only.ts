@@ -43,6 +43,9 @@ function readOnly(session: Session): Session {
     ordersGo: () => session.ordersGo(),
     openOrder: refuse('an order'),
     orderNamed: refuse('an order'),
+    setPower: refuse('a change of power'),
+    reboot: refuse('a reboot'),
+    setDormant: refuse('a change of power'),
     deleteServer: refuse('a DELETE'),
   };
 }

@@ -14,7 +14,7 @@ import type { Cleaner } from './redact.ts';
 
 export interface Exchange {
   operation: ProviderOperation;
-  method: 'GET' | 'POST' | 'DELETE';
+  method: 'GET' | 'POST' | 'PUT' | 'DELETE';
   target: Endpoint;
   headers: Record<string, string>;
   body?: string;
@@ -115,8 +115,8 @@ export class Transport implements Wire {
   }
 
   /**
-   * A GET is sent again once, over a new connection, if an idle one turns out to be dead. Not a DELETE: what was read before
-   * it may no longer be true; and not a POST, of whose two answers the second would hide what the first request did.
+   * A GET is sent again once, over a new connection, if an idle one turns out to be dead. Not a DELETE or a PUT: what was read
+   * before it may no longer be true; and not a POST, of whose two answers the second would hide what the first request did.
    */
   async #collected(exchange: Exchange, deadline: Deadline): Promise<Answer> {
     const agent = this.#agent;

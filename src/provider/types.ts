@@ -113,6 +113,15 @@ export type OrdersGo =
 /** `before`: undefined if nothing was told yet. */
 export type OrdersTold = (now: OrdersGo, before: OrdersGo | undefined) => void;
 
+/** `shutdown` asks the system of the server to shut down; `power-off` switches the server off by force. */
+export type PowerAction = 'power-on' | 'power-off' | 'shutdown';
+
+/** A dormant server is off and keeps its disk and addresses. The product is needed to wake the server. */
+export type DormantChange = { dormant: true } | { dormant: false; product: string };
+
+/** The answer to a call that the specification does not have. Whatever was accepted, only a read shows what came of it. */
+export type FurtherAnswer = 'accepted' | 'notOffered';
+
 export type TaskState =
   | { state: 'pending'; identifier?: string | undefined; status?: string | undefined }
   | { state: 'complete'; identifier: string };
@@ -122,6 +131,8 @@ export interface Server {
   identifier: string;
   name?: string | undefined;
   status?: string | undefined;
+  /** Switched off, with its disk and addresses kept (public-service API). */
+  isDormant?: boolean;
   product?: string | undefined;
   price?: number | undefined;
   zone?: { name?: string | undefined; code?: string | undefined } | undefined;
@@ -242,6 +253,15 @@ export interface Session {
   pollTask(task: TaskNumber): Promise<TaskState>;
   /** Throws PROVIDER_NOT_FOUND if the provider does not know the server. */
   readServer(identifier: string, priority: Priority): Promise<Server>;
+  /**
+   * Switches the server on or off. `maySend`, here and in the next two calls: as for `deleteServer`. They throw
+   * PROVIDER_NOT_FOUND if the provider does not know the server.
+   */
+  setPower(identifier: string, power: PowerAction, maySend?: () => boolean): Promise<FurtherAnswer>;
+  /** Restarts a running server. */
+  reboot(identifier: string, maySend?: () => boolean): Promise<FurtherAnswer>;
+  /** Makes the server dormant, which switches it off by force, or wakes it. */
+  setDormant(identifier: string, change: DormantChange, maySend?: () => boolean): Promise<FurtherAnswer>;
   /**
    * Asks to cancel a server; resolves with the message of the documented answer, which alone proves nothing. Throws
    * PROVIDER_PROTOCOL for any other 200, PROVIDER_NOT_FOUND if the provider does not know the server, and

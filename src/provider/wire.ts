@@ -44,6 +44,7 @@ const serverSchema = z.object({
   identifier,
   name: text,
   status: text,
+  dormant: z.literal(true).optional().catch(undefined),
   product: text,
   price,
   zone: z.object({ name: text, code: text }).optional().catch(undefined),
@@ -209,11 +210,19 @@ const entriesOf = (value: unknown): [string, unknown][] => (isObject(value) ? Ob
 export function parseServer(body: unknown, identifier: string): Server {
   const result = serverSchema.safeParse(body);
   if (!result.success) throw new ProviderError('PROVIDER_PROTOCOL', 'the answer to reading the server is not a server');
-  const { host_server: hostServer, specs, admin_console: adminConsole, ssh_proxy: sshProxy, ...rest } = result.data;
+  const {
+    dormant,
+    host_server: hostServer,
+    specs,
+    admin_console: adminConsole,
+    ssh_proxy: sshProxy,
+    ...rest
+  } = result.data;
   if (!isSameIdentifier(rest.identifier, identifier))
     throw new ProviderError('PROVIDER_PROTOCOL', 'the provider answered with another server');
   return {
     ...rest,
+    ...(dormant === true && { isDormant: true }),
     hostServer,
     specs: specs && { cores: specs.cores, ram: specs.ram, diskSize: specs.disk_size, diskType: specs.disk_type },
     adminConsole,

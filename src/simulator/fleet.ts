@@ -1,6 +1,6 @@
 /** Servers: what exists, for which account, and since when. The clock alone decides completion; there are no timers. */
 import type { TaskNumber } from '../base/exact-numbers.ts';
-import type { Ledger } from './ledger.ts';
+import type { Ledger, SwitchCall } from './ledger.ts';
 import type {
   Addresses,
   IdentifierCase,
@@ -10,7 +10,17 @@ import type {
   SimulatedProduct,
   TaskNumbering,
 } from './settings.ts';
-import { ipv6Of, macOf, ipv4Of, newServerObject, type ServerObject } from './server-object.ts';
+import {
+  ipv6Of,
+  macOf,
+  ipv4Of,
+  newServerObject,
+  POWERING_ON,
+  RUNNING,
+  SHUT_DOWN,
+  SHUTTING_DOWN,
+  type ServerObject,
+} from './server-object.ts';
 import { type AliveServer, type FoundServer, type ServerLife, Servers, type SimulatedServer } from './servers.ts';
 import { type Task, type TaskResponse, Tasks } from './tasks.ts';
 import type { FailedTask, Variants } from './variants.ts';
@@ -43,6 +53,16 @@ interface StallOptions {
   text?: string;
   serverAppears?: boolean;
   account?: string;
+}
+
+/** Why the provider refuses the call for a server in this state; undefined if it does not. */
+function refusalOf(call: SwitchCall, isDormant: boolean, status: string): string | undefined {
+  const isOff = status === SHUT_DOWN;
+  if (call === 'wake') return isDormant ? undefined : 'Server is not dormant';
+  if (isDormant) return call === 'dormant' ? 'Server is already dormant' : 'Server is dormant';
+  if (call === 'dormant') return undefined;
+  if (call === 'power-on') return isOff ? undefined : 'Server is already running';
+  return isOff ? 'Server is not running' : undefined;
 }
 
 const NAME_TAKEN = 'Failed: identifier is already in use';
@@ -179,6 +199,47 @@ export class Fleet {
     this.#ledger.append({ kind: 'cancel', at, serial, identifier: object.identifier, account });
   }
 
+  /** Switches a server. `product`: of a server that wakes. Returns why the provider refuses that; undefined if it does it. */
+  switch(account: string, identifier: string, call: SwitchCall, product?: SimulatedProduct): string | undefined {
+    const server = this.#servers.alive(identifier);
+    const isDormant = server.object.dormant === true;
+    const status = this.#servers.statusOf(server);
+    const refusal = refusalOf(call, isDormant, status);
+    if (refusal !== undefined) return refusal;
+    // Whatever the server was changing to, this call decides.
+    delete server.changing;
+    const now = this.#settings.clock.now();
+    const { pausedMs, shutdown, shutdownMs, wakes } = this.#settings.variants;
+    const become = (status: string, changing?: SimulatedServer['changing']): void => {
+      server.object = { ...server.object, status };
+      if (changing !== undefined) server.changing = changing;
+    };
+    const start = (): void => become(RUNNING, { shows: POWERING_ON, until: now + pausedMs });
+    switch (call) {
+      case 'power-on':
+      case 'reboot':
+        start();
+        break;
+      case 'shutdown':
+        if (shutdown === 'obeyed') become(SHUT_DOWN, { shows: SHUTTING_DOWN, until: now + shutdownMs });
+        if (shutdown === 'unfinished') become(SHUTTING_DOWN);
+        break;
+      case 'power-off':
+        become(SHUT_DOWN);
+        break;
+      case 'dormant':
+        become(SHUT_DOWN);
+        server.object.dormant = true;
+        break;
+      case 'wake':
+        server.object = { ...server.object, product: product?.code ?? server.object.product, dormant: false };
+        if (wakes === 'running') start();
+    }
+    const { serial, object } = server;
+    this.#ledger.append({ kind: 'power', at: now, serial, identifier: object.identifier, account, call });
+    return undefined;
+  }
+
   /** The actual servers, whatever lag or false answers hide. */
   aliveServers(account?: string): AliveServer[] {
     return this.#servers.listAlive(account);
@@ -201,6 +262,7 @@ export class Fleet {
   updateServer(identifier: string, patch: ServerPatch): void {
     const server = this.#servers.alive(identifier);
     server.object = { ...server.object, ...patch };
+    if (patch.status !== undefined) delete server.changing;
   }
 
   /** Removes a server without a request and without a `cancel` in the ledger. */

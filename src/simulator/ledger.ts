@@ -69,6 +69,18 @@ export interface CancelEntry extends Timed {
   readonly account: string;
 }
 
+/** What a call about power asks for; `wake` ends `dormant`. */
+export type SwitchCall = 'power-on' | 'power-off' | 'shutdown' | 'reboot' | 'dormant' | 'wake';
+
+/** A call about power that the provider has accepted. */
+export interface PowerEntry extends Timed {
+  readonly kind: 'power';
+  readonly serial: number;
+  readonly identifier: string;
+  readonly account: string;
+  readonly call: SwitchCall;
+}
+
 interface UnknownRouteEntry extends Timed {
   readonly kind: 'unknownRoute';
   readonly method: string;
@@ -76,7 +88,14 @@ interface UnknownRouteEntry extends Timed {
 }
 
 type LedgerEntry =
-  ConnectionEntry | LoginEntry | RequestEntry | CreateEntry | TaskCompletedEntry | CancelEntry | UnknownRouteEntry;
+  | ConnectionEntry
+  | LoginEntry
+  | RequestEntry
+  | CreateEntry
+  | TaskCompletedEntry
+  | CancelEntry
+  | PowerEntry
+  | UnknownRouteEntry;
 
 type Kind = LedgerEntry['kind'];
 type Of<K extends Kind> = Extract<LedgerEntry, { kind: K }>;
@@ -146,6 +165,10 @@ export class Ledger {
 
   cancels(filter: { account?: string; identifier?: string; serial?: number } = {}): CancelEntry[] {
     return this.#of('cancel').filter((entry) => fits(entry, filter));
+  }
+
+  power(filter: { account?: string; identifier?: string; serial?: number; call?: SwitchCall } = {}): PowerEntry[] {
+    return this.#of('power').filter((entry) => fits(entry, filter));
   }
 
   get cancelCount(): number {

@@ -1,6 +1,13 @@
 /** The server resource: what a new server is like. */
 import type { SimulatedProduct } from './settings.ts';
 
+/** Values of `status`, as public sources show them. */
+export const RUNNING = 'running';
+export const POWERING_ON = 'paused';
+export const SHUTTING_DOWN = 'shutting down';
+/** Also of a dormant server. */
+export const SHUT_DOWN = 'shut down';
+
 /** The server resource with every documented field, and those that only the public API has, where they are set. */
 export interface ServerObject {
   identifier: string;
@@ -48,7 +55,7 @@ export function newServerObject(
   return {
     identifier,
     name: null,
-    status: 'running',
+    status: RUNNING,
     product: product.code,
     price: product.price + diskSize * (product.diskPrice ?? 0),
     zone: { name: 'Simulated Zone One', code: 'SIM1' },

@@ -1,7 +1,7 @@
 /** Current and former servers, by serial and by identifier, and how reads show them. */
 import { isDeepStrictEqual } from 'node:util';
 import type { TaskNumber } from '../base/exact-numbers.ts';
-import type { ServerObject } from './server-object.ts';
+import { POWERING_ON, RUNNING, type ServerObject } from './server-object.ts';
 import { LINK_LOCAL, SAME_MAC, ZERO_MAC, type Addresses, type Settings } from './settings.ts';
 import type { Task } from './tasks.ts';
 
@@ -21,7 +21,10 @@ export interface SimulatedServer {
   readyAt: number;
   /** From this time on, no other order can have the identifier, and calls show the server. */
   reservedAt: number;
+  /** Its `status` is the one after the change of power that is under way. */
   object: ServerObject;
+  /** Until then, reads show this status in place of that of `object`. */
+  changing?: { shows: string; until: number };
   shows: Addresses;
   /** How often its IPv6 addresses were changed. */
   renumbered: number;
@@ -262,15 +265,23 @@ export class Servers {
     return this.#settings.clock.now() < end.at + this.#settings.lag.cancelMs;
   }
 
-  #shown({ object, shows, readyAt }: SimulatedServer, asked: string): ServerObject {
-    const identifier = this.#spelled(object.identifier, asked);
+  /** The status that reads show. */
+  statusOf({ object, readyAt, changing }: SimulatedServer): string {
     const now = this.#settings.clock.now();
+    if (changing !== undefined && now < changing.until) return changing.shows;
     const isPaused = now >= readyAt && now < readyAt + this.#settings.variants.pausedMs;
-    if (shows === 'all' && identifier === object.identifier && !isPaused) return object;
-    const { admin_console: console, status } = object;
+    return isPaused && object.status === RUNNING ? POWERING_ON : object.status;
+  }
+
+  #shown(server: SimulatedServer, asked: string): ServerObject {
+    const { object, shows } = server;
+    const identifier = this.#spelled(object.identifier, asked);
+    const status = this.statusOf(server);
+    if (shows === 'all' && identifier === object.identifier && status === object.status) return object;
+    const { admin_console: console } = object;
     return {
       ...object,
-      status: isPaused ? 'paused' : status,
+      status,
       identifier,
       admin_console: { ...console, username: console.username === object.identifier ? identifier : console.username },
       ...shownAddresses(object, shows),

@@ -4,7 +4,7 @@ import { type SimulatedAccounts, loginError, type Restriction } from './accounts
 import type { Api } from './api/api.ts';
 import { APIS } from './api/apis.ts';
 import type { Fleet } from './fleet.ts';
-import type { RequestEntry } from './ledger.ts';
+import type { SwitchCall, RequestEntry } from './ledger.ts';
 import { type CancelAnswer, type FalseAnswer, type LieHandle, Lies, type List, type ShortList } from './lies.ts';
 import {
   changeAnswers,
@@ -33,6 +33,11 @@ const ZONES = '/beta/vps/zones';
 const PRICING = '/beta/vps/pricing';
 const SERVERS = '/beta/vps/servers';
 const SERVER = '/beta/vps/servers/{identifier}';
+const POWER = '/beta/vps/servers/{identifier}/power';
+const REBOOT = '/beta/vps/servers/{identifier}/reboot';
+const DORMANT = '/beta/vps/servers/{identifier}/dormant';
+const OF_POWER: Route[] = [POWER, REBOOT, DORMANT];
+const POWER_CALLS = ['power-on', 'power-off', 'shutdown'] as const;
 const TASK = '/beta/queue/vps/{task}';
 const FAILURE = 'Something went wrong';
 /** What the list shows, as a part of what a server costs; undefined: there is no list. */
@@ -158,6 +163,7 @@ export class SimulatedProvider {
     if (route === PRICING && this.#api.prices === undefined) return undefined;
     const isMissing = !this.#api.named && route === (method === 'GET' ? SERVERS : SERVER) && method !== 'DELETE';
     if (isMissing || (route === ZONES && !this.#hasZones)) return undefined;
+    if (OF_POWER.includes(route) && !this.#hasPower(route)) return undefined;
     const isHidden = restriction === 'hidden' && method !== 'POST' && route !== SERVERS;
     return isHidden ? this.#deny(route, method) : this.#refuse(403, route);
   }
@@ -184,6 +190,10 @@ export class SimulatedProvider {
       case '/beta/vps/servers/{identifier}':
         if (method === 'POST') return this.#createNamed(account, request, entry, param);
         return method === 'DELETE' ? this.#cancel(account, param) : this.#read(account, param);
+      case '/beta/vps/servers/{identifier}/power':
+      case '/beta/vps/servers/{identifier}/reboot':
+      case '/beta/vps/servers/{identifier}/dormant':
+        return this.#switch(account, request, route, param);
     }
   }
 
@@ -325,6 +335,43 @@ export class SimulatedProvider {
     const cancels = lie === undefined || lie.cancels === true;
     if (cancels && state !== 'cancelled') this.#fleet.cancel(account, identifier);
     return lie === undefined ? json(200, { message: this.#api.cancelled }) : oddAnswer(lie.body);
+  }
+
+  #hasPower(route: Route): boolean {
+    const { power } = this.#settings.variants;
+    return this.#api.power !== undefined && power !== 'missing' && (power === 'all' || route !== DORMANT);
+  }
+
+  /** Switches a server off or on. */
+  #switch(account: string, request: WireRequest, route: Provisioning, identifier: string): WireResponse {
+    const messages = this.#api.power;
+    if (messages === undefined || !this.#hasPower(route)) return this.#missing();
+    const state = this.#fleet.find(account, identifier)?.state;
+    const { deleteDuringTask } = this.#settings.variants;
+    if (state === undefined || state === 'cancelled') return this.#deny(route, request.method);
+    if (state === 'creating') return this.#refuseDuringTask(deleteDuringTask === 200 ? 409 : deleteDuringTask);
+    const asked = this.#powerCall(request, route);
+    if (typeof asked === 'string') return this.#error(400, asked);
+    const refusal = this.#fleet.switch(account, identifier, asked.call, asked.product);
+    return refusal === undefined ? json(200, { message: messages[asked.call] }) : this.#error(400, refusal);
+  }
+
+  /** What the request asks for, or the text of the 400. */
+  #powerCall(
+    { body, contentType }: WireRequest,
+    route: Provisioning,
+  ): { call: SwitchCall; product?: SimulatedProduct } | string {
+    if (route === REBOOT) return { call: 'reboot' };
+    const fields = mediaType(contentType) === 'application/json' ? parseObject(body) : undefined;
+    if (fields === undefined) return 'The body must be a JSON object';
+    if (route === POWER) {
+      const call = POWER_CALLS.find((one) => one === fields['power']);
+      return call === undefined ? 'Invalid power' : { call };
+    }
+    if (fields['dormant'] === true) return { call: 'dormant' };
+    const product = this.#settings.products.find(({ code }) => code === fields['product']);
+    if (fields['dormant'] !== false) return 'Invalid dormant';
+    return product === undefined ? 'Invalid product' : { call: 'wake', product };
   }
 
   /** The answer for a server or task that does not exist, or belongs to another account. */

@@ -29,6 +29,9 @@ export const CHOICES = {
   furtherFields: ['taken', 'ignored', 'refused'],
   names: ['kept', 'cut', 'dropped'],
   priceList: ['exact', 'lower', 'higher', 'missing'],
+  power: ['all', 'without-dormant', 'missing'],
+  shutdown: ['obeyed', 'ignored', 'unfinished'],
+  wakes: ['off', 'running'],
 } as const;
 
 /** A timer cannot wait for longer. */
@@ -36,7 +39,10 @@ const MAX_HELD_MS = 2 ** 31 - 1;
 const denied = 'unknown, gone, or of another account: 403 says that it does not exist or that access is denied';
 const duringTask = '403 and 404 deny it, 409 says that it is still being created';
 
-/** All are valid with both APIs. Those about orders for an identifier, `listsCreating`, `listsZones` and `listsHosts` need calls that only `public` has. */
+/**
+ * All are valid with both APIs. Those about orders for an identifier, `listsCreating`, `listsZones`, `listsHosts` and those about power
+ * need calls that only `public` has.
+ */
 export const variantsSchema = z.strictObject({
   readDenied: z.literal(CHOICES.readDenied).exactOptional().describe(`status of a GET of a server that is ${denied}`),
   deleteDenied: z.literal(CHOICES.deleteDenied).exactOptional().describe(`status of a DELETE of such a server`),
@@ -103,7 +109,21 @@ export const variantsSchema = z.strictObject({
   listsCreating: z.boolean().exactOptional().describe('whether the list of servers has those whose task runs'),
   listsZones: z.boolean().exactOptional().describe('whether the public API lists the zones'),
   listsHosts: z.boolean().exactOptional().describe('whether the public API lists the hosts'),
-  pausedMs: z.number().min(0).exactOptional().describe('a new server is paused for this long before it is running'),
+  pausedMs: z
+    .number()
+    .min(0)
+    .exactOptional()
+    .describe('a server that is new, or was switched on, is paused for this long before it is running'),
+  power: z
+    .enum(CHOICES.power)
+    .exactOptional()
+    .describe('which calls about power the public API has: to switch servers on and off, and to make them dormant'),
+  shutdown: z
+    .enum(CHOICES.shutdown)
+    .exactOptional()
+    .describe('what a server does when it is asked to shut down; unfinished: it is shutting down forever'),
+  shutdownMs: z.number().min(0).exactOptional().describe('how long a server that obeys takes to shut down'),
+  wakes: z.enum(CHOICES.wakes).exactOptional().describe('the state of a server that was dormant until now'),
   missingCall: z.literal(CHOICES.missingCall).exactOptional().describe('status of calls that only the public API has'),
   furtherFields: z
     .enum(CHOICES.furtherFields)
@@ -142,6 +162,10 @@ const SIMPLE = {
   listsZones: true,
   listsHosts: true,
   pausedMs: 0,
+  power: 'all',
+  shutdown: 'obeyed',
+  shutdownMs: 0,
+  wakes: 'off',
   names: 'kept',
   missingCall: 404,
   priceList: 'exact',

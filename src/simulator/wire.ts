@@ -44,6 +44,9 @@ export const ROUTES = [
   '/beta/vps/pricing',
   '/beta/vps/servers',
   '/beta/vps/servers/{identifier}',
+  '/beta/vps/servers/{identifier}/power',
+  '/beta/vps/servers/{identifier}/reboot',
+  '/beta/vps/servers/{identifier}/dormant',
   '/beta/queue/vps/{task}',
 ] as const;
 export type Route = (typeof ROUTES)[number];
@@ -56,10 +59,16 @@ export interface RouteMatch {
 
 const SERVER = '/beta/vps/servers/';
 const TASK = '/beta/queue/vps/';
+/** The calls about one server that only the public API has, by the end of their path. */
+const OF_SERVER = [
+  ['/power', 'PUT'],
+  ['/reboot', 'POST'],
+  ['/dormant', 'PUT'],
+] as const;
 
 /**
  * Undefined if neither the documentation nor what clients may try has this call: the list of servers, the order for an identifier,
- * and the lists of zones, hosts and prices.
+ * the lists of zones, hosts and prices, and the calls about power.
  */
 export function matchRoute(
   method: string,
@@ -83,6 +92,10 @@ export function matchRoute(
     default:
   }
   if (rest.startsWith(TASK) && method === 'GET') return withParam('/beta/queue/vps/{task}', rest.slice(TASK.length));
+  for (const [end, wanted] of OF_SERVER) {
+    if (method !== wanted || !rest.startsWith(SERVER) || !rest.endsWith(end)) continue;
+    return withParam(`/beta/vps/servers/{identifier}${end}`, rest.slice(SERVER.length, -end.length));
+  }
   if (rest.startsWith(SERVER) && ['GET', 'DELETE', 'POST'].includes(method)) {
     return withParam('/beta/vps/servers/{identifier}', rest.slice(SERVER.length));
   }

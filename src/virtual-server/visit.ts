@@ -75,9 +75,13 @@ export class Visit {
     return viewOf(this.object, this.#circumstances());
   }
 
-  /** A read of the API server has returned this version of the object. */
-  saw(live: VirtualServer): void {
+  /** Reads the object from the API server, and continues with that version. False if the object is gone. */
+  async readLive(): Promise<boolean> {
+    const { namespace, name, uid } = this.object.metadata;
+    const live = await this.services.kube.getVirtualServer(namespace, name);
+    if (live?.metadata.uid !== uid) return false;
     this.#writer.saw(live);
+    return true;
   }
 
   /** The session for calls to the provider, with the key of the Secret that the object names; read once a visit. */

@@ -124,6 +124,9 @@ export function providerLabel({ method, path, body }: Request, world: World, isA
     return `provider:${method}-${name}${beside(world)}`;
   }
   if (kind === undefined) return `provider:GET-task:${stateOf(world.holder({ task: toTask(id) ?? id }))}`;
+  const [, server = id, call] = /^([^/]+)\/(power|reboot|dormant)$/.exec(id) ?? [];
+  if (call !== undefined)
+    return `provider:${method}-${call}:${stateOf(world.holder({ identifier: decodeURIComponent(server) }))}`;
   const again = isAsked ? ':asked' : '';
   return `provider:${method}-server:${stateOf(world.holder({ identifier: decodeURIComponent(id) }))}${again}`;
 }

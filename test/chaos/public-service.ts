@@ -1,5 +1,5 @@
 /** Scenarios with the public API, where a 403 may deny a server or a right; added to those in `scenarios.ts`. */
-import { RECONCILE_AT_ANNOTATION } from '../../src/api/names.ts';
+import { REBOOT_ANNOTATION, RECONCILE_AT_ANNOTATION } from '../../src/api/names.ts';
 import { recordOf } from '../fixtures/records.ts';
 import { begin, removed } from './acts.ts';
 import { isProvable } from './caretaker.ts';
@@ -46,6 +46,18 @@ function checkFates(stage: Stage): void {
   if (!isRemembered && !isAnswered && !isRepeated) stage.violations.push('the record has lost the order that failed');
 }
 
+/** The object says what came of its restart, even if that is unknown. */
+function hasOutcome({ objects }: Stage): boolean {
+  const { conditions = [] } = objects.object('web')?.status ?? {};
+  return conditions.some(({ type, reason }) => type === 'Rebooted' && reason !== 'RebootPending');
+}
+
+/** Whatever was lost, the server did not restart twice. */
+function checkRestarts({ simulator, violations }: Stage): void {
+  const { length } = simulator.ledger.power({ call: 'reboot' });
+  if (length > 1) violations.push(`the server was restarted ${length} times`);
+}
+
 const BASE: Readonly<Record<string, Scenario>> = {
   'failed-task': {
     async act(stage) {
@@ -64,6 +76,23 @@ const BASE: Readonly<Record<string, Scenario>> = {
       await stage.people.remove('web');
       stage.tasksEnd = true;
       await stage.gone('web');
+    },
+  },
+  power: {
+    async act(stage) {
+      await begin(stage);
+      await stage.people.apply('web');
+      await stage.rests('web');
+      await stage.people.edit('web', { spec: { power: 'Off' } });
+      await stage.reaches('web', 'PoweredOff');
+      await stage.people.edit('web', { spec: { power: 'On' } });
+      await stage.rests('web');
+      await stage.people.edit('web', { annotations: { [REBOOT_ANNOTATION]: new Date().toISOString() } });
+      await stage.until('the outcome of the restart', () => hasOutcome(stage));
+      await stage.people.edit('web', { spec: { power: 'Dormant' } });
+      await stage.reaches('web', 'Dormant');
+      await removed(stage, 'web');
+      checkRestarts(stage);
     },
   },
   'rights-lost': {

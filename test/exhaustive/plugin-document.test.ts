@@ -247,6 +247,16 @@ describe('docs/reference/kubectl-plugin.md', () => {
     expect((await world.get('db'))?.spec.deletionProtection).toBe(true);
   });
 
+  it('stops, starts, restarts and suspends a server', async () => {
+    const { world, type } = await createReader();
+    await readyServer(world, 'web');
+    const said: string[] = [];
+    for (const { command } of typedBelow('start, stop, suspend and reboot'))
+      said.push(await type(command.includes('suspend') ? `${command} --yes` : command));
+    expect(said.join('')).toMatch(/^web is shut down\nweb is started\nweb is restarted\nweb is made dormant\n$/);
+    expect((await world.get('web'))?.spec.power).toBe('Dormant');
+  });
+
   it('stores a key from standard input', async () => {
     const { world, type } = await createReader();
     const { keyId, secret } = world.simulator;
@@ -325,6 +335,7 @@ describe('docs/reference/kubectl-plugin.md', () => {
       'login and logout': 3,
       list: 1,
       'pause, resume, reconcile, protect, unprotect and extend': 6,
+      'start, stop, suspend and reboot': 4,
       status: 3,
       timeline: 1,
       wait: 4,

@@ -24,7 +24,15 @@ import type { People } from './people.ts';
 import type { SimProcess } from './process.ts';
 
 /** Reasons that may remain at the end: only a new object helps, or the spec is wrong. */
-const FINAL = new Set(['Available', 'ServerMissing', 'InvalidSpec', 'Expired']);
+const FINAL = new Set([
+  'Available',
+  'PoweredOff',
+  'Dormant',
+  'PowerUnavailable',
+  'ServerMissing',
+  'InvalidSpec',
+  'Expired',
+]);
 
 /**
  * No object may have two accepted creates: users set `not-created` here only if nothing was created. If the provider lists its
@@ -191,22 +199,29 @@ function releasedJustNow(
   });
 }
 
+/** The calls that change something. */
+const ACTED: ReadonlySet<Exchange['operation']> = new Set([
+  'createServer',
+  'deleteServer',
+  'setPower',
+  'reboot',
+  'setDormant',
+]);
+
 /**
- * Reports an order or a cancellation sent by a process that does not hold the lease. A restore of etcd changes the
+ * Reports a call that changes something, sent by a process that does not hold the lease. A restore of etcd changes the
  * holder.
  */
 export function sentByAnother({ operation }: Exchange, identity: string, { lease, restores }: ApiServer): string[] {
   const holder = lease?.spec.holderIdentity;
-  const isActed = operation === 'createServer' || operation === 'deleteServer';
-  return isActed && holder !== identity && restores === 0
+  return ACTED.has(operation) && holder !== identity && restores === 0
     ? [`${operation} was sent by ${identity} while ${holder ?? 'no process'} held the lease`]
     : [];
 }
 
 /** Reports what an operator that only observes asks of the provider besides reads. */
 export function actedByObserver({ operation }: Exchange): string[] {
-  const isActed = operation === 'createServer' || operation === 'deleteServer';
-  return isActed ? [`${operation} was sent by an operator that only observes`] : [];
+  return ACTED.has(operation) ? [`${operation} was sent by an operator that only observes`] : [];
 }
 
 /** What the next operator that acts needs to know: it has no memory, and the copy of the record in the status has to say it. */

@@ -84,6 +84,14 @@ export function withPriceList(world: WorldApi, random: Random): WorldApi {
   return { ...world, variants: { ...world.variants, priceList } };
 }
 
+/** What the provider makes of calls about power. */
+export function withPower(world: WorldApi, random: Random): WorldApi {
+  const power = random.pick(['all', 'all', 'all', 'without-dormant', 'missing'] as const);
+  const shutdown = random.pick(['obeyed', 'obeyed', 'ignored', 'unfinished'] as const);
+  const shutdownMs = random.pick([0, 20_000, 3 * MINUTE]);
+  return { ...world, variants: { ...world.variants, power, shutdown, shutdownMs, wakes: random.pick(CHOICES.wakes) } };
+}
+
 /** Whether an operator can find out from the list of servers that a failed order created none. */
 export const hasList = ({ api }: WorldApi): boolean => api === 'public';
 

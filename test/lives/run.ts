@@ -35,6 +35,7 @@ import {
   type LogLine,
 } from './oracles.ts';
 import { NAMESPACES, OTHER_KEY, People } from './people.ts';
+import { PowerPeople } from './power.ts';
 import { CreateWatch } from './create-watch.ts';
 import { PriceWatch } from './price-watch.ts';
 import { drawPriceLimits, drawSetting, SimProcess, type Setting } from './process.ts';
@@ -49,6 +50,7 @@ import {
   hasZones,
   isChoice,
   withFurtherFields,
+  withPower,
   withPriceList,
   withOrders,
   type WorldApi,
@@ -158,6 +160,9 @@ const WITH_CHOSEN = 0.4;
 const CHOSEN_SEED = 0xc405e;
 /** The same for the fields of an order that few objects have. */
 const FIELDS_SEED = 0xf1e1d;
+const POWER_SEED = 0x90e4;
+/** Share of the worlds, 0 to 1, in which people switch servers off and on. */
+const WITH_POWER = 0.5;
 const START = Date.parse('2026-01-01T00:00:00Z');
 const MINUTE = 60_000;
 const waitsForHour = ({ status }: VirtualServer): boolean => currentReason(status?.conditions) === 'CreateLimit';
@@ -198,6 +203,8 @@ class SimWorld {
   readonly #hostKeys: HostKeys;
   /** Only in a world in which servers live on after a DELETE. */
   readonly #cancels: CancelWatch | undefined;
+  /** Only in a world in which people switch servers off and on. */
+  readonly #power: PowerPeople | undefined;
   /** Only in a world with sets. */
   readonly #sets: { people: SetPeople; watch: SetWatch; random: Random } | undefined;
   /** Only in a world in which operators only observe at times. */
@@ -240,7 +247,10 @@ class SimWorld {
     this.#apiRandom = new Random(seed ^ API_SEED);
     const named = new Random(seed ^ NAMED_SEED);
     const ordering = withFurtherFields(withOrders(drawApi(this.#apiRandom), named), new Random(seed ^ FIELDS_SEED));
-    this.#worldApi = withPriceList(ordering, new Random(seed ^ PRICE_LIST_SEED));
+    const power = new Random(seed ^ POWER_SEED);
+    const isSwitched = power.chance(WITH_POWER);
+    const priced = withPriceList(ordering, new Random(seed ^ PRICE_LIST_SEED));
+    this.#worldApi = isSwitched ? withPower(priced, power) : priced;
     const { api } = this.#worldApi;
     if (isLimited) this.#setting.flags.maxPricePerNamespace = drawPriceLimits(priceRandom);
     const scheduler = this.#scheduler;
@@ -350,6 +360,7 @@ class SimWorld {
     this.#hostKeys = new HostKeys({ api: this.#api, simulation: this.#simulation, random, tell });
     const watched = { api: this.#api, simulation: this.#simulation, ownership, truth, random: cancelRandom, tell };
     this.#cancels = isSlowToCancel ? new CancelWatch(watched) : undefined;
+    this.#power = isSwitched ? new PowerPeople({ ...watched, now: () => scheduler.now, random: power }) : undefined;
     this.#sets = this.#withSets(tell);
     this.#replicas = (this.#random.chance(0.5) ? ['alone'] : ['left', 'right']).map((name) => {
       const replica = { name, disk: new SimDisk(this.#random), skewMs: this.#random.int(-60_000, 60_000) };
@@ -368,6 +379,7 @@ class SimWorld {
     for (let i = 0; i < actions; i++) {
       this.#people.act();
       this.#hostKeys.act();
+      this.#power?.act();
       this.#cancels?.act();
       this.#refusals?.act();
       this.#formats?.act();
@@ -405,6 +417,7 @@ class SimWorld {
     for (let round = 0; round < least || (round < least + 12 && this.#isRestless(changes)); round++) {
       if (round < 96 && this.#api.servers.list().some(waitsForHour)) least = Math.max(least, round + 6);
       changes = this.#api.servers.changes.length;
+      this.#power?.tidy();
       this.#people.tidy();
       this.#sets?.people.tidy();
       await this.#pass(15 * MINUTE);
@@ -430,7 +443,7 @@ class SimWorld {
     if (this.#secrets.writes > writes) this.#violations.push('a Secret was written although nothing had changed');
     const ordered = orderedTwice(this.#api, this.#simulation, this.#orders, this.#people, hasList(this.#worldApi));
     this.#violations.push(...ordered, ...this.#secrets.violations, ...this.#servers.violations);
-    this.#violations.push(...(this.#cancels?.violations ?? []));
+    this.#violations.push(...(this.#cancels?.violations ?? []), ...(this.#power?.violations ?? []));
     this.#violations.push(...this.#hostKeys.violations, ...this.#hostKeys.atRest());
     this.#violations.push(...(this.#sets?.watch.violations ?? []), ...(this.#prices?.violations ?? []));
     this.#violations.push(
@@ -546,6 +559,7 @@ class SimWorld {
       verbose: this.#tracing || this.#seed % LOGGED === 0,
       onLog: (line) => this.#hear({ replica: identity, ...line }),
       onExchange: (exchange) => {
+        this.#power?.sentBy(identity, exchange.operation);
         if (observes) this.#violations.push(...actedByObserver(exchange));
         else if (name !== 'alone') this.#violations.push(...sentByAnother(exchange, identity, this.#api));
       },
@@ -636,6 +650,7 @@ class SimWorld {
     const { ledger } = this.#simulation;
     if (ledger.cancelCount > this.#judged) this.#judgeCancels(ledger.cancels());
     if (this.#api.events.length > this.#events) this.#judgeEvents();
+    this.#power?.judge();
   }
 
   #judgeCancels(cancels: readonly CancelEntry[]): void {

@@ -14,6 +14,97 @@ export interface Mutant {
 
 export const MUTANTS: Mutant[] = [
   {
+    name: 'switches a server although its object was deleted or paused since',
+    file: 'src/virtual-server/operations/power.ts',
+    find: 'if (!(await visit.readLive())) return undefined;',
+    replace: '',
+    tests: ['--project', 'unit', 'test/unit/virtual-server/operations/power.test.ts'],
+  },
+  {
+    name: 'switches a server although another process leads',
+    file: 'src/virtual-server/operations/power.ts',
+    find: 'leads() && timers.monotonic() - readAt < LIVE_READ_MS;',
+    replace: 'leads !== undefined && timers.monotonic() - readAt < LIVE_READ_MS;',
+    tests: ['--project', 'unit', 'test/unit/virtual-server/operations/power.test.ts'],
+  },
+  {
+    name: 'switches a server long after it was read',
+    file: 'src/virtual-server/operations/power.ts',
+    find: 'leads() && timers.monotonic() - readAt < LIVE_READ_MS;',
+    replace: 'leads() && timers.monotonic() - readAt < Infinity;',
+    tests: ['--project', 'unit', 'test/unit/virtual-server/operations/power.test.ts'],
+  },
+  {
+    name: 'sends a restart that the record does not note first',
+    file: 'src/virtual-server/operations/power.ts',
+    find: 'const claimed = withOnce(found.record, visit.object, once);',
+    replace: 'const claimed = found.record;',
+    tests: ['--project', 'unit', 'test/unit/virtual-server/operations/power.test.ts'],
+  },
+  {
+    name: 'counts a restart without an answer as not sent',
+    file: 'src/virtual-server/operations/power.ts',
+    find: 'if (!answer.ok && UNSENT.has(answer.error.code)) return',
+    replace: 'if (!answer.ok) return',
+    tests: ['--project', 'unit', 'test/unit/virtual-server/operations/power.test.ts'],
+  },
+  {
+    name: 'keeps the note of a restart that was certainly not sent',
+    file: 'src/virtual-server/operations/power.ts',
+    find: "return failed(withMemo(at, memo), 'look', error, isClaimed ? record : undefined);",
+    replace: "return failed(withMemo(at, memo), 'look', error, isClaimed ? undefined : undefined);",
+    tests: ['--project', 'unit', 'test/unit/virtual-server/operations/power.test.ts'],
+  },
+  {
+    name: 'restarts a server again for the same time',
+    file: 'src/virtual-server/decision/once.ts',
+    find: 'record[once]?.asked === value',
+    replace: "record[once]?.answer === 'Refused'",
+    tests: ['--project', 'unit', 'test/unit/virtual-server/decision/power.test.ts'],
+  },
+  {
+    name: 'restarts a server for a time before the server',
+    file: 'src/virtual-server/decision/once.ts',
+    find: 'return at > madeAt(object, record) ? at : undefined;',
+    replace: 'return at > 0 || madeAt(object, record) > 0 ? at : undefined;',
+    tests: ['--project', 'unit', 'test/unit/virtual-server/decision/power.test.ts'],
+  },
+  {
+    name: 'asks a provider again for a call that it does not have',
+    file: 'src/virtual-server/decision/power.ts',
+    find: "last.answer.state === 'notOffered' || at.monotonic",
+    replace: 'at.monotonic',
+    tests: ['--project', 'unit', 'test/unit/virtual-server/decision/power.test.ts'],
+  },
+  {
+    name: 'switches a server off by force on its own',
+    file: 'src/virtual-server/decision/power.ts',
+    find: "if (isForced && isDue(at, record, 'forceOff')) return 'power-off';",
+    replace: "if (isForced) return 'power-off';",
+    tests: ['--project', 'unit', 'test/unit/virtual-server/decision/power.test.ts'],
+  },
+  {
+    name: 'switches a server after the object has changed',
+    file: 'src/virtual-server/decision/power.ts',
+    find: 'power.identifier !== own.identifier || power.inputs !== inputs',
+    replace: 'power.identifier !== own.identifier',
+    tests: ['--project', 'unit', 'test/unit/virtual-server/decision/power.test.ts'],
+  },
+  {
+    name: 'restarts a server later that was off',
+    file: 'src/virtual-server/decision/power.ts',
+    find: "return skip(skip(record, 'reboot', isOff),",
+    replace: "return skip(skip(record, 'reboot', isOff && wanted === 'Dormant'),",
+    tests: ['--project', 'unit', 'test/unit/virtual-server/decision/power.test.ts'],
+  },
+  {
+    name: 'switches the server of a deleted object',
+    file: 'src/virtual-server/operations/look.ts',
+    find: 'const power = deleting ? { ...NO_STEP, record: shown } : powerStep(',
+    replace: 'const power = shown.mode === undefined ? { ...NO_STEP, record: shown } : powerStep(',
+    tests: ['--project', 'unit', 'test/unit/virtual-server/operations/power.test.ts'],
+  },
+  {
     name: 'looks for a named server for an hour although it was shown right before the DELETE whose answer was lost',
     file: 'src/virtual-server/operations/cancel.ts',
     find: 'withEvidence(withoutDenials(at.memo), { task }) : at.memo;',
@@ -191,7 +282,7 @@ export const MUTANTS: Mutant[] = [
   {
     name: 'takes a dormant server of the list for one that runs',
     file: 'src/virtual-server/operations/look.ts',
-    find: 'if (shown === undefined || shown.isDormant) return undefined;',
+    find: 'if (shown === undefined || (shown.isDormant ?? false) !== ifListed.isDormant) return undefined;',
     replace: 'if (shown === undefined) return undefined;',
     tests: ['test/unit/virtual-server/operations/look-listed.test.ts'],
   },
@@ -573,8 +664,8 @@ export const MUTANTS: Mutant[] = [
   {
     name: 'takes a 403 for a provider without a list of servers',
     file: 'src/provider/further-list.ts',
-    find: 'const NO_LIST = new Set([404, 405, 501]);',
-    replace: 'const NO_LIST = new Set([403, 404, 405, 501]);',
+    find: 'const NO_CALL = new Set([404, 405, 501]);',
+    replace: 'const NO_CALL = new Set([403, 404, 405, 501]);',
     tests: ['--project', 'unit', 'test/unit/provider/public-answers.test.ts'],
   },
   {
@@ -2117,8 +2208,8 @@ export const MUTANTS: Mutant[] = [
   {
     name: 'takes a further list that does not exist for an error',
     file: 'src/provider/further-list.ts',
-    find: "if (NO_LIST.has(answer.status)) return { state: 'Unavailable' };",
-    replace: "if (NO_LIST.has(answer.status)) throw new Error('no list');",
+    find: "if (NO_CALL.has(answer.status)) return { state: 'Unavailable' };",
+    replace: "if (NO_CALL.has(answer.status)) throw new Error('no list');",
     tests: ['test/unit/provider/further-list.test.ts'],
   },
   {

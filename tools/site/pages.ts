@@ -38,6 +38,7 @@ export const GROUPS: readonly Group[] = [
       'docs/how-to/catalog.md': 'List what you can order',
       'docs/how-to/user-data.md': 'Set a server up with cloud-init',
       'docs/how-to/ssh.md': 'Log in over SSH',
+      'docs/how-to/power.md': 'Switch servers off and on',
       'docs/how-to/connection-secret.md': 'Login data as a Secret',
       'docs/how-to/server-set.md': 'Sets of equal servers',
       'docs/how-to/plan.md': 'See what a change would do',

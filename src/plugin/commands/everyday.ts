@@ -79,7 +79,7 @@ async function chosenBy(
 const SET_DECIDES = 'is a member of a set, which decides this for all its members';
 
 /** Throws CommandError for the member of a set: the set would change it back. */
-function requireOwn(server: VirtualServer, { cluster }: Context, command: string): void {
+export function requireOwn(server: VirtualServer, { cluster }: Context, command: string): void {
   const set = setOf(server);
   if (set === undefined) return;
   throw new CommandError(EXIT.failed, `${server.metadata.name} ${SET_DECIDES}`, [

@@ -1,5 +1,6 @@
 /** What the two APIs spell in different ways; the endpoints ask for it, and decide everything else. */
 import type { ServerObject } from '../server-object.ts';
+import type { SwitchCall } from '../ledger.ts';
 import type { Further } from './further-fields.ts';
 import type { Settings, SimulatedImage, SimulatedProduct, SimulatedZone } from '../settings.ts';
 
@@ -27,6 +28,8 @@ export interface Api {
   server(server: ServerObject, products: SimulatedProduct[]): unknown;
   /** What a valid order asks for, or the text of the 400. */
   readOrder(body: Readonly<Record<string, unknown>>, catalog: Catalog): OrderRequest | string;
+  /** The messages of accepted calls about power; undefined if there are no such calls. */
+  power: Readonly<Record<SwitchCall, string>> | undefined;
   /** Undefined if there is no list of servers, and no order for an identifier. */
   named: NamedServers | undefined;
 }

@@ -29,5 +29,6 @@ export const documented: Api = {
       return 'disk_size is not one of the sizes';
     return { product, diskSize, ...further };
   },
+  power: undefined,
   named: undefined,
 };

@@ -108,6 +108,14 @@ export const publicApi: Api = {
     if (typeof diskSize !== 'number' || !sizes.includes(diskSize)) return 'Invalid disk size';
     return { product, diskSize, ...further };
   },
+  power: {
+    'power-on': 'Server powered on',
+    'power-off': 'Server powered off',
+    shutdown: 'Server shutdown initiated',
+    reboot: 'Reboot initiated',
+    dormant: 'Operation successful',
+    wake: 'Operation successful',
+  },
   named: {
     list: (servers, products) => byKey(servers.map((server) => [server.identifier, summary(server, products)])),
     isIdentifier: (text) => /^[a-z0-9]{3,20}$/.test(text),

@@ -333,6 +333,7 @@ const ADVICE: Partial<Record<Reason, Steps>> = {
     ...keep(about, isBeingDeleted(about.object) ? 'To release this object and keep the server' : 'To keep the server'),
   ],
   CRDDeleting: definitionDeleting,
+  PowerUnavailable: () => [{ text: 'To leave the power to you', command: patch({ power: null }) }],
   Paused: () => [{ text: 'To continue', command: unannotate(PAUSED_ANNOTATION) }],
   ExpiresSoon: () => [edit('To keep the server', '; set expiresAt or ttl to a later time, or remove it')],
   ExpiryBlocked: (about) => [

@@ -26,6 +26,7 @@ import { coveredBy } from './open.ts';
 import type { ConnectionCondition } from './connection.ts';
 import type { Reachable } from './reach.ts';
 import { holdsSomething } from './known-record.ts';
+import { rebooted } from './once.ts';
 import { drift, isProvisioned } from './server-status.ts';
 
 export interface Parts {
@@ -117,14 +118,18 @@ export function compose(object: VirtualServer, parts: Parts, now: number): Virtu
     const more = [...(covered?.reasons ?? []), ...(ignored === undefined ? [] : ['AdoptIgnored' as const])];
     conditions = withVerdict(present, advised(noticed, ...more), generation, now);
   }
-  const others: [ConditionType, Finding | undefined][] = [
+  const others: [ConditionType, (Finding & { status?: Condition['status'] }) | undefined][] = [
     ['Drifted', drifted(object, fields)],
     ['Paused', paused ? { reason: 'Paused', message: PAUSED } : undefined],
     ['Collectible', collectible(object)],
   ];
   if (isReadable) {
     const orphaned = record?.orphans && { reason: 'OrphanedServer' as const, message: orphanMessage(record) };
-    others.push(['OrphanedServer', orphaned], ['Expiring', expiring(object, record, now)]);
+    others.push(
+      ['OrphanedServer', orphaned],
+      ['Expiring', expiring(object, record, now)],
+      ['Rebooted', rebooted(object, record)],
+    );
   }
   conditions = withFindings(object, parts, conditions, advised, now);
   for (const [type, finding] of others)

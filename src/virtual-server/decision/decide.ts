@@ -28,6 +28,7 @@ import { holdsSomething, withFailedOrder } from './known-record.ts';
 import { arrivesInMs, isTaskLost, mayArrive, orderIsToRepeat } from './named.ts';
 import { clockOf, expiryOf, isToExpire } from './expiry.ts';
 import { keepsServer } from './delay.ts';
+import { dueCall } from './power.ts';
 import { openIn, openReason } from '../../api/open.ts';
 import type { VirtualServer } from '../../api/virtual-server.ts';
 import { endOf, isGone } from './memo.ts';
@@ -100,6 +101,7 @@ export const CHAINS = {
       taskRuns,
       serverIsToExpire,
       orderIsToRepeat,
+      serverIsToBeSwitched,
       serverIsHeld,
     ],
   ),
@@ -436,6 +438,13 @@ export function serverIsToExpire(view: OwnView): Operation | undefined {
   if (own.identifier === undefined || !isToExpire(view, own)) return undefined;
   if (isGone(view.memo, own.identifier)) return { type: 'expire', record: own };
   return notDue(view, 'cancel') ?? { type: 'cancel', record: own };
+}
+
+/** The last read has shown that a call about the power of the server is missing. */
+export function serverIsToBeSwitched(view: OwnView): Operation | undefined {
+  const { own } = view;
+  const call = own.identifier === undefined ? undefined : dueCall(view);
+  return own.identifier === undefined || call === undefined ? undefined : { type: 'power', record: own, call };
 }
 
 export function serverIsHeld(view: OwnView): Operation | undefined {

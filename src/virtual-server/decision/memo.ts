@@ -4,6 +4,7 @@
  */
 import type { TaskNumber } from '../../base/exact-numbers.ts';
 import type { Verdict } from '../../controller/conditions.ts';
+import type { FurtherAnswer, PowerAction } from '../../provider/types.ts';
 import type { TaskProgress } from './server-status.ts';
 
 export interface Memo {
@@ -62,6 +63,7 @@ export interface LastRead {
   verdict: Verdict;
   name: string | undefined;
   product: string | undefined;
+  isDormant: boolean;
   /** On the monotonic clock (ms). */
   readAt: number;
 }
@@ -89,6 +91,7 @@ export interface Evidence {
   unrecognized?: string | undefined;
   end?: End | undefined;
   boot?: Boot | undefined;
+  power?: PowerEvidence | undefined;
   /** The object that is to get the server does not exist, or is being deleted; `since`: on the monotonic clock (ms). */
   takerMissing?: { name: string; since: number } | undefined;
 }
@@ -153,6 +156,25 @@ export interface Boot {
   identifier: string;
   since: number | 'off' | 'over';
 }
+
+/** A call about the power of a server. `wake` ends `dormant`. */
+export type PowerCall = PowerAction | 'dormant' | 'wake' | 'reboot';
+
+/** What this process knows about a server whose power is to change. It counts for the same inputs (inputs.ts) only. */
+export interface PowerEvidence {
+  identifier: string;
+  inputs: string;
+  /** Since when the server is not as asked, on the monotonic clock (ms). */
+  since: number;
+  /** The last call for these inputs: `count` is how often in a row, `at` when, on the monotonic clock (ms). */
+  last?: { call: PowerCall; count: number; at: number; answer: PowerAnswer } | undefined;
+  /** The call that a read has shown to be missing: with which account, and when, on the monotonic clock (ms). */
+  due?: { call: PowerCall; product: string; account: string; readAt: number } | undefined;
+}
+
+/** `said`: why the call failed. */
+export type PowerAnswer =
+  { state: FurtherAnswer } | { state: 'refused' | 'failed'; said: string; retryAfterMs: number };
 
 /** How far the end of a server has come. */
 export type End =

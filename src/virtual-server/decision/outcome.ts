@@ -148,13 +148,14 @@ const doubtShown = ({ own }: View): ReadyReason | undefined => {
   return hasTrait(reason, 'doubt') ? (reason as ReadyReason) : undefined;
 };
 
-/** A call of the operation failed. */
-export function failed(at: View, operation: Planned, error: ProviderError): Outcome {
+/** A call of the operation failed. `record`: the new one, if it has changed. */
+export function failed(at: View, operation: Planned, error: ProviderError, record?: ServerRecord): Outcome {
   const verdict: Verdict = {
     reason: doubtShown(at) ?? reasonOf(error),
     message: capitalized(callProblem(error)),
   };
-  return { ...retryLater(at, operation, { record: recordToMirror(at), verdict }, error.retryAfterMs), error };
+  const parts = { record: record ?? recordToMirror(at), verdict };
+  return { ...retryLater(at, operation, parts, error.retryAfterMs, record), error };
 }
 
 /**

@@ -25,7 +25,7 @@ export type ProbeResult = Result<{ banner: string; key?: ShownKey; noKey?: strin
 /** The condition Reachable. */
 export interface Reachable {
   status: 'True' | 'False';
-  reason: 'Reachable' | 'Unreachable' | 'Booting';
+  reason: 'Reachable' | 'Unreachable' | 'Booting' | 'PoweredOff' | 'Dormant';
   message: string;
 }
 

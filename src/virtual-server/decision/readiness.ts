@@ -7,15 +7,20 @@ import type { Server } from '../../provider/types.ts';
 import type { Boot } from './memo.ts';
 import { reach, type ProbeResult, type Reachable } from './reach.ts';
 
-/** `probed`: the result of the SSH check, if there was one. */
+const NOT_CHECKED = 'The operator checks no SSH server while the server is off, as spec.power asks';
+
+/** `probed`: the result of the SSH check, if there was one. `power`: what `spec.power` makes of the server's state. */
 export function readiness(
   object: VirtualServer,
   server: Server,
   probed: ProbeResult | undefined,
   boot: Boot,
+  power?: Verdict,
 ): { verdict: Verdict; reachable: Reachable | undefined } {
+  if (power?.reason === 'PoweredOff' || power?.reason === 'Dormant')
+    return { verdict: power, reachable: { status: 'False', reason: power.reason, message: NOT_CHECKED } };
   const reached = isRunning(server.status) ? reach(object, server, probed, boot) : undefined;
-  return { verdict: reached?.verdict ?? verdictOf(server), reachable: reached?.reachable };
+  return { verdict: power ?? reached?.verdict ?? verdictOf(server), reachable: reached?.reachable };
 }
 
 function verdictOf(server: Server): Verdict {

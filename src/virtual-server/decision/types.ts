@@ -4,7 +4,7 @@ import type { Verdict, EventNote } from '../../controller/conditions.ts';
 import type { Withheld } from '../../controller/observer.ts';
 import type { ServerRecord, Following, Held, Named, Unordered } from '../../api/record.ts';
 import type { VirtualServerStatus } from '../../api/virtual-server.ts';
-import type { Memo, Unlisted } from './memo.ts';
+import type { Memo, PowerCall, Unlisted } from './memo.ts';
 import type { GrowingPause, Next, Pause } from './next.ts';
 import type { ProviderError, ResponseError } from '../../provider/error.ts';
 import type { Server } from '../../provider/types.ts';
@@ -84,6 +84,8 @@ export type Operation =
   | { type: 'follow'; record: Following | Held; task: TaskNumber }
   /** Read the server. */
   | { type: 'look'; record: Held }
+  /** Switch the server off or on, or restart it: the read before has shown that this call is missing. */
+  | { type: 'power'; record: Held; call: PowerCall }
   /** Cancel the server of an object that is being deleted or has expired. */
   | { type: 'cancel'; record: Held }
   /** The server has expired and no longer exists: record that, and order no other one. */

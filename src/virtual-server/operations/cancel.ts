@@ -74,7 +74,7 @@ async function cancelOnce(visit: Visit, at: View, { record }: Cancel): Promise<O
   if (reservation === undefined || handOvers.wasTriedWithin(before.timing.takeoverMs, uid, liveAt))
     return waited(before, { afterMs: HANDED_OVER_MS });
   visit.reserves(reservation);
-  if (!(await readLive(visit))) return undefined;
+  if (!(await visit.readLive())) return undefined;
   const definition = await readDefinitions(visit);
 
   // The operator decides again on what it has just read: this object or others may have changed since.
@@ -91,15 +91,6 @@ async function cancelOnce(visit: Visit, at: View, { record }: Cancel): Promise<O
   if (shown.type === 'serverNotFound') return afterWord(visit.view(), still.record, shown, sent.value, shown);
   const after = await readAgain(identifier, session);
   return afterWord(visit.view(), still.record, shown, sent.value, after);
-}
-
-/** Undefined if the object is gone. The visit continues with what the API server returns. */
-async function readLive(visit: Visit): Promise<boolean> {
-  const { namespace, name, uid } = visit.object.metadata;
-  const live = await visit.services.kube.getVirtualServer(namespace, name);
-  if (live?.metadata.uid !== uid) return false;
-  visit.saw(live);
-  return true;
 }
 
 /** A definition that is being deleted by mistake, or may be, with all its objects. */

@@ -1,7 +1,7 @@
 /** Reads the server: whether it is still there, what it is like, and whether it answers. */
 import { without } from '../../base/without.ts';
 import { ended } from '../../base/text.ts';
-import { hasTrait } from '../../api/conditions.ts';
+import { hasTrait, type Reason } from '../../api/conditions.ts';
 import { RECORD_FORMAT, isNamed, type ServerRecord, type Held } from '../../api/record.ts';
 import type { Verdict } from '../../controller/conditions.ts';
 import { isSameIdentifier } from '../../base/identifier.ts';
@@ -16,11 +16,12 @@ import { keepsServer } from '../decision/delay.ts';
 import { isToExpire, withReadyAt } from '../decision/expiry.ts';
 import { takerOf, withRefuted } from '../decision/inputs.ts';
 import { kept, missingTaker } from '../decision/kept.ts';
-import { withEvidence, withoutFailures, withoutWord, type LastRead } from '../decision/memo.ts';
+import { withEvidence, withoutFailures, withoutWord, type LastRead, type PowerEvidence } from '../decision/memo.ts';
 import { absent, goneByAnnotation, notRecognized, recognized } from '../decision/absence.ts';
 import { NOW, type Pause } from '../decision/next.ts';
 import { failed, goOn, goneUnasked, endVisit, jittered, withoutKey } from '../decision/outcome.ts';
 import { hostKeyFinding, knownKeys, NO_KEYS, pinned, typesOf, type PinnedKeys } from '../decision/host-keys.ts';
+import { powerStep } from '../decision/power.ts';
 import { bootOf, sshTarget, type ProbeResult } from '../decision/reach.ts';
 import { readiness } from '../decision/readiness.ts';
 import { priceText, recordedPrice, withPrice } from '../decision/price.ts';
@@ -91,7 +92,7 @@ async function stillListed(visit: Visit, at: View, record: Held, session: Sessio
     throw error;
   });
   const shown = listed?.find(({ identifier }) => isSameIdentifier(identifier, record.identifier));
-  if (shown === undefined || shown.isDormant) return undefined;
+  if (shown === undefined || (shown.isDormant ?? false) !== ifListed.isDormant) return undefined;
   const { name = ifListed.name, product = ifListed.product } = shown;
   if (name !== ifListed.name || product !== ifListed.product) return undefined;
   const view = visit.view();
@@ -106,13 +107,13 @@ async function stillListed(visit: Visit, at: View, record: Held, session: Sessio
 function shownOf(
   { object, deleting, monotonic }: View,
   { failed }: ServerRecord,
-  { name, product }: Server,
+  { name, product, isDormant = false }: Server,
   verdict: Verdict,
 ): LastRead | undefined {
   const { sshCheck, connectionSecretName } = object.spec;
-  if (deleting || failed !== undefined || verdict.reason !== 'Available') return undefined;
+  if (deleting || failed !== undefined || !AS_ASKED.has(verdict.reason)) return undefined;
   if (sshCheck !== 'None' || connectionSecretName !== undefined) return undefined;
-  return { verdict, name, product, readAt: monotonic };
+  return { verdict, name, product, isDormant, readAt: monotonic };
 }
 
 /** For how long the operator looks for the server of a failed order (ms). */
@@ -161,26 +162,33 @@ export function notShown(at: View, record: Held, answer: Exclude<ServerAnswer, S
   return task.why === 'overdue' ? unseen(at, record, task.message) : vanished(at, record);
 }
 
+/** Reasons of a server that is as its object asks. */
+const AS_ASKED: ReadonlySet<Reason> = new Set(['Available', 'PoweredOff', 'Dormant']);
+const NO_STEP = { evidence: undefined, verdict: undefined, afterMs: Infinity } as const;
+
 /** The server is this object's. `before`: the record before the read; `known`: with what the read has shown. Pure. */
 export function seen(at: View, before: Held, known: Held, found: LookedAt): Outcome {
   const { object, deleting } = at;
-  const { server, probed, connection, hostKeys = NO_KEYS } = found;
+  const { server, account, probed, connection, hostKeys = NO_KEYS } = found;
   const task = { state: 'over', identifier: server.identifier } as const;
   const present = withEvidence(recognized(at.memo), { task, failure: undefined });
-  const current = withRefuted(object, known.createFailure === undefined ? known : without(known, 'createFailure'));
-  const isEnding = deleting ? !keepsServer(at, current) : isToExpire(at, current);
-  if (isEnding) return { ...goOn(present), ...(current !== before && inBoth(at, current)) };
+  const shown = withRefuted(object, known.createFailure === undefined ? known : without(known, 'createFailure'));
+  const isEnding = deleting ? !keepsServer(at, shown) : isToExpire(at, shown);
+  if (isEnding) return { ...goOn(present), ...(shown !== before && inBoth(at, shown)) };
 
+  // A deleted object changes nothing about the server that it keeps for a while.
+  const power = deleting ? { ...NO_STEP, record: shown } : powerStep(at, shown, server, account);
+  const current = power.record;
   const boot = bootOf(at, current, server, probed);
-  const ready = readiness(object, server, probed, boot);
-  const isAvailable = ready.verdict.reason === 'Available';
+  const ready = readiness(object, server, probed, boot, power.verdict);
+  const isAsAsked = AS_ASKED.has(ready.verdict.reason);
   const takerMissing = deleting ? missingTaker(at) : undefined;
   // An upgrade rewrites no record: an earlier one gets what it lacks with the next change, or when it is needed.
   const isEarlier = current === before && current.format !== RECORD_FORMAT && object.spec.ttl === undefined;
   const isToStay = isEarlier && current.price === undefined && isPrice(server.price);
   const priced = isToStay ? current : withPrice(object, current, server, at.now);
   const verdict = deleting ? kept(at, current, takerMissing) : withPriceNote(ready.verdict, priced);
-  const isDue = isAvailable && (!isEarlier || priced !== current);
+  const isDue = isAsAsked && (!isEarlier || priced !== current);
   const record = isDue ? withReadyAt(at, priced) : priced;
   const { keys, isNew: isNewKey } = hostKeys;
   const parts = {
@@ -194,18 +202,21 @@ export function seen(at: View, before: Held, known: Held, found: LookedAt): Outc
     hostKey: hostKeyFinding(hostKeys),
     connection: connectionCondition(object, connection),
   };
+  const lookMs = nextLookMs(current, verdict, { connection, isNewKey, power: power.evidence }, at);
   const when = {
     operation: 'look',
-    afterMs: nextLookMs(current, verdict, { connection, isNewKey }, at),
-    ifListed: shownOf(at, priced, server, verdict),
+    afterMs: Math.min(lookMs, power.afterMs),
+    ifListed: power.afterMs < lookMs ? undefined : shownOf(at, priced, server, verdict),
   } as const;
-  const memo = withEvidence(withoutFailures(withoutWord(present)), { takerMissing, boot });
+  const memo = withEvidence(withoutFailures(withoutWord(present)), { takerMissing, boot, power: power.evidence });
   // The mirror alone has it, which costs no write, until a `ttl` counts from it.
   const isNoted = priced === before && object.spec.ttl === undefined;
   const next = endVisit(at, parts, when, memo, record === before || isNoted ? undefined : record);
   // With the time of readiness, a ttl may be over already, and nothing else would lead to the next visit.
   if (!deleting && isToExpire(at, record)) return { ...next, when: NOW };
-  if (next.record === undefined || !canFollow(at, before, record, isAvailable)) return next;
+  // The call follows in this visit. Until then, the object shows what is about to happen.
+  if (power.evidence?.due !== undefined) return { ...next, when: NOW };
+  if (next.record === undefined || !canFollow(at, before, record, isAsAsked)) return next;
   // The identifier in the annotation leads to the server, but not to the time from which a ttl counts.
   const isInLine = record.mode === 'named' && object.spec.ttl === undefined;
   return isInLine ? without(next, 'record') : mirroredFirst(next, when);
@@ -218,10 +229,16 @@ export function seen(at: View, before: Held, known: Held, found: LookedAt): Outc
 function nextLookMs(
   { attemptedAt }: ServerRecord,
   { reason }: Verdict,
-  { connection, isNewKey }: { connection: ConnectionSecretState | undefined; isNewKey: boolean },
-  { now, timing, jitter }: View,
+  {
+    connection,
+    isNewKey,
+    power,
+  }: { connection: ConnectionSecretState | undefined; isNewKey: boolean; power: PowerEvidence | undefined },
+  { now, monotonic, timing, jitter }: View,
 ): number {
   const isBehind = connection?.state === 'written' && isNewKey;
+  if (power !== undefined && hasTrait(reason, 'readAtPoll'))
+    return jittered(pauseMs(monotonic - power.since, timing), { jitter });
   if (hasTrait(reason, 'readAtPoll') || isBehind)
     return jittered(pauseMs(runsForMs(attemptedAt, now) ?? Infinity, timing), { jitter });
   return jittered(connection?.state === 'failed' ? timing.pollMs : timing.resyncMs, { jitter });

@@ -4,6 +4,7 @@ import { standingReason } from '../../api/open.ts';
 import type { Withheld } from '../../controller/observer.ts';
 import { atEarliest } from '../decision/next.ts';
 import { parked, waited } from '../decision/outcome.ts';
+import { ASKS } from '../decision/power.ts';
 import type { Operation, Outcome } from '../decision/types.ts';
 import type { View } from '../decision/view.ts';
 import type { Visit } from '../visit.ts';
@@ -13,6 +14,7 @@ import { expire } from './expire.ts';
 import { follow } from './follow.ts';
 import { handOver, takeOver } from './hand-over.ts';
 import { look } from './look.ts';
+import { power } from './power.ts';
 import { inputsOfOrder, order } from './order.ts';
 import { dueToRepeat, repeat } from './order-named.ts';
 import { recorded } from './write-record.ts';
@@ -79,6 +81,15 @@ const OPERATIONS: { readonly [T in Operation['type']]: Row<Extract<Operation, { 
   },
   follow: { does: follow, acts: false },
   look: { does: look, acts: false },
+  power: {
+    does: power,
+    acts: true,
+    withheld: 'power',
+    would: ({ object }, { record: { identifier }, call }) => {
+      if (call === 'reboot') return `It would ${ASKS[call](identifier)}`;
+      return `spec.power is ${object.spec.power}: it would ${ASKS[call](identifier)}`;
+    },
+  },
   cancel: {
     does: cancel,
     acts: true,

@@ -4,7 +4,7 @@
  * many objects stretches only its own intervals.
  */
 import type { VirtualServer } from '../../api/virtual-server.ts';
-import { hasRunningServer, isLetGo, isPaused } from '../../api/server-state.ts';
+import { hasRunningServer, isLetGo, isOffOnPurpose, isPaused } from '../../api/server-state.ts';
 import { inputsOf } from '../decision/inputs.ts';
 import { isProvisioned } from '../decision/server-status.ts';
 import type { Timing } from '../decision/types.ts';
@@ -182,11 +182,11 @@ export function spread(
   }
 }
 
-/** The server was ready, runs, and nothing about it is open. A deletion may wait for your annotation. */
+/** The server was ready, runs or is off on purpose, and nothing about it is open. A deletion may wait for your annotation. */
 function isSettled(object: VirtualServer): boolean {
   const record = heldBy(object);
-  if (record === undefined || !hasRunningServer(object) || object.metadata.deletionTimestamp !== undefined)
-    return false;
+  const isCalm = hasRunningServer(object) || isOffOnPurpose(object);
+  if (record === undefined || !isCalm || object.metadata.deletionTimestamp !== undefined) return false;
   const wasReady = record.readyAt !== undefined || record.format !== RECORD_FORMAT;
   return wasReady && (record.doubt ?? openIn(record)) === undefined;
 }

@@ -17,6 +17,7 @@ const CALLS = [
   ...['adopt web vs1 --yes', 'start-over web --yes', 'resolve web --not-created --yes', 'rollout history none'],
   ...['rollout status none', 'rollout undo none', 'rollout pause none', 'rollout resume none', 'rollout restart none'],
   ...['replace none', 'replace none --yes', 'ssh-config', 'ssh-config --write', 'inventory', 'inventory --host none'],
+  ...['start web', 'stop web', 'stop web --force', 'suspend web', 'suspend web --yes', 'reboot web'],
   ...['plan -f none', 'plan -f - -o markdown'],
   ...['undelete none', 'cancel none', 'cancel none --yes --now', 'orphans', 'import', 'import vs1'],
 ];

@@ -225,6 +225,7 @@ function spelled(call: string, { simulator, namespace }: World): Spelled {
       // Without an answer, it finds no list of servers here.
       return { flags: '--yes', codes: call === 'resolve lost' ? [EXIT.failed] : [0] };
     case 'cancel':
+    case 'suspend':
     case 'start-over':
     case 'replace':
     case 'logout':

@@ -1,0 +1,228 @@
+/**
+ * People who switch servers off and on through their objects, and restart them. Reports a call about power that no object has asked
+ * for, a restart that is sent twice, and calls that follow each other without a pause.
+ */
+import { FORCE_OFF_ANNOTATION, REBOOT_ANNOTATION } from '../../src/api/names.ts';
+import { isPaused } from '../../src/api/server-state.ts';
+import type { VirtualServer, VirtualServerSpec } from '../../src/api/virtual-server.ts';
+import { KubeError } from '../../src/kube/error.ts';
+import type { ProviderOperation } from '../../src/provider/error.ts';
+import type { Simulation } from '../../src/simulator/index.ts';
+import type { PowerEntry } from '../../src/simulator/ledger.ts';
+import { inputsOf } from '../../src/virtual-server/decision/inputs.ts';
+import { annotatedRecordOf } from '../fixtures/records.ts';
+import type { ApiServer } from './api-server.ts';
+import { UNDER_WAY_MS } from './oracles.ts';
+import { identifierOf, isSame, type Ownership } from './ownership.ts';
+import type { Random } from './random.ts';
+
+const MINUTE = 60_000;
+/** The shortest pause between two equal calls of one process, of which the first one has failed. */
+const SHORTEST_MS = 9_000;
+/** `null`: leaves the power alone. */
+const POWERS = ['On', 'Off', 'Off', 'Dormant', null] as const;
+
+/** The calls that lead to what `spec.power` asks for. A dormant server has to wake before it is just off. */
+const CALLS: Readonly<Record<NonNullable<VirtualServerSpec['power']>, readonly PowerEntry['call'][]>> = {
+  On: ['power-on', 'wake'],
+  Off: ['shutdown', 'power-off', 'wake'],
+  Dormant: ['dormant'],
+};
+
+interface Parts {
+  api: ApiServer;
+  simulation: Simulation;
+  ownership: Ownership;
+  random: Random;
+  now: () => number;
+  tell: (what: string) => void;
+}
+
+/** A version of an object, and when it came. */
+interface Seen {
+  at: number;
+  object: VirtualServer;
+  deleted: boolean;
+}
+
+export class PowerPeople {
+  readonly violations: string[] = [];
+  readonly #parts: Parts;
+  /** By uid, oldest first. */
+  readonly #versions = new Map<string, Seen[]>();
+  /** Uids of objects whose record has forgotten a restart: a person has rolled it back. */
+  readonly #forgetful = new Set<string>();
+  readonly #last = new Map<string, { at: number; inputs: string; starts: number }>();
+  #seen = 0;
+  #judged = 0;
+  /** How often another process has begun to send calls: each has no memory of the one before. */
+  #starts = 0;
+  #sender = '';
+
+  constructor(parts: Parts) {
+    this.#parts = parts;
+    parts.api.servers.listeners.add(() => this.#follow());
+  }
+
+  /** `identity`: names one start of one process. */
+  sentBy(identity: string, operation: ProviderOperation): void {
+    if ((operation !== 'setPower' && operation !== 'setDormant') || identity === this.#sender) return;
+    this.#sender = identity;
+    this.#starts += 1;
+  }
+
+  act(): void {
+    const { api, random, tell } = this.#parts;
+    const objects = api.servers.list();
+    if (objects.length === 0 || random.chance(0.5)) return;
+    const { namespace, name } = random.pick(objects).metadata;
+    const what = random.pick(['power', 'power', 'reboot', 'force', 'panel'] as const);
+    try {
+      if (what === 'power') {
+        const power = random.pick(POWERS) ?? undefined;
+        tell(`power=${power ?? ''} ${namespace}/${name}`);
+        api.servers.editSpec(namespace, name, { power });
+      } else if (what === 'panel') this.#switchInPanel();
+      else {
+        const annotation = what === 'reboot' ? REBOOT_ANNOTATION : FORCE_OFF_ANNOTATION;
+        const value = random.chance(0.1) ? 'soon' : this.#time();
+        tell(`${annotation}=${value} ${namespace}/${name}`);
+        api.servers.annotate(namespace, name, { [annotation]: value });
+      }
+    } catch (error) {
+      if (!(error instanceof KubeError)) throw error;
+    }
+  }
+
+  /** Every server obeys from now on, and somebody starts in the panel those that no object switches off. */
+  tidy(): void {
+    const { api, simulation } = this.#parts;
+    simulation.provider.setVariants({ shutdown: 'obeyed' });
+    const isOff = new Set(
+      api.servers
+        .list()
+        .filter(({ spec }) => spec.power === 'Off' || spec.power === 'Dormant')
+        .map((object) => identifierOf(object)?.toLowerCase()),
+    );
+    for (const { identifier, account, state } of simulation.aliveServers()) {
+      const { status, dormant } = simulation.fleet.find(account, identifier)?.object ?? {};
+      const isUp = status === 'running' && dormant !== true;
+      const isStuck = status === 'shutting down';
+      if (state === 'running' && !isUp && (isStuck || !isOff.has(identifier.toLowerCase())))
+        simulation.fleet.updateServer(identifier, { status: 'running', dormant: false });
+    }
+  }
+
+  /** Judges the calls that the provider has accepted since. */
+  judge(): void {
+    const calls = this.#parts.simulation.ledger.power();
+    for (const call of calls.slice(this.#judged)) {
+      this.#parts.tell(`the provider did ${call.call} for ${call.identifier} (serial ${call.serial})`);
+      this.#judgeCall(call);
+    }
+    this.#judged = calls.length;
+  }
+
+  #time(): string {
+    const { random, now } = this.#parts;
+    return new Date(now() + random.pick([0, 0, -60, 10]) * MINUTE).toISOString();
+  }
+
+  /** Somebody uses the control panel of the provider. */
+  #switchInPanel(): void {
+    const { simulation, random, tell } = this.#parts;
+    const running = simulation.aliveServers().filter(({ state }) => state === 'running');
+    if (running.length === 0) return;
+    const { identifier } = random.pick(running);
+    const status = random.pick(['running', 'shut down']);
+    tell(`in the panel, ${identifier} is ${status}`);
+    simulation.fleet.updateServer(identifier, { status, dormant: false });
+  }
+
+  #judgeCall({ serial, identifier, call, at }: PowerEntry): void {
+    const { ownership, simulation } = this.#parts;
+    const server = `server ${identifier} (serial ${serial})`;
+    const recent = [...this.#versions.values()].flatMap((versions) => recentOf(versions, at - UNDER_WAY_MS));
+    const holders = recent.filter(({ object }) => isSame(identifier, identifierOf(object)));
+    const own = holders.filter(({ object }) => ownership.ownedBy(object).has(serial));
+    // A look takes a server without addresses of its own for that of the object (documented limit).
+    const shows = simulation.fleet.history().find((life) => life.serial === serial)?.shows;
+    const candidates = own.length > 0 || shows === 'all' ? own : holders;
+    const asking = candidates.filter(({ object, deleted }) => !deleted && asks(object, call));
+    if (asking.length === 0) this.violations.push(`${server} got ${call}, which no object that holds it had asked for`);
+    const uids = new Set(candidates.map(({ object }) => object.metadata.uid));
+    if (call === 'reboot' || call === 'power-off') this.#judgeOnce(serial, identifier, call);
+    else this.#judgePause(server, call, at, [...uids].map((uid) => this.#inputsOf(uid)).join(' '));
+  }
+
+  /** Each value of the annotation is worth one call. */
+  #judgeOnce(serial: number, identifier: string, call: 'reboot' | 'power-off'): void {
+    const { api, simulation } = this.#parts;
+    const annotation = call === 'reboot' ? REBOOT_ANNOTATION : FORCE_OFF_ANNOTATION;
+    const asked = new Set<string>();
+    for (const { object } of api.servers.changes) {
+      if (!isSame(identifier, identifierOf(object))) continue;
+      const { uid, annotations } = object.metadata;
+      if (this.#forgetful.has(uid)) return;
+      const value = annotations?.[annotation];
+      if (value !== undefined) asked.add(`${uid} ${value}`);
+    }
+    const { length } = simulation.ledger.power({ serial, call });
+    if (length > asked.size)
+      this.violations.push(`server ${identifier} got ${length} times ${call}, asked for ${asked.size} times`);
+  }
+
+  #judgePause(server: string, call: string, at: number, inputs: string): void {
+    const last = this.#last.get(`${server} ${call}`);
+    const isAgain = last?.inputs === inputs && last.starts === this.#starts;
+    if (isAgain && at - last.at < SHORTEST_MS)
+      this.violations.push(`${server} got ${call} again after ${at - last.at} ms`);
+    this.#last.set(`${server} ${call}`, { at, inputs, starts: this.#starts });
+  }
+
+  #inputsOf(uid: string): string {
+    const newest = this.#versions.get(uid)?.at(-1)?.object;
+    return newest === undefined ? '' : inputsOf(newest);
+  }
+
+  #follow(): void {
+    const { api, now } = this.#parts;
+    for (const { object, deleted } of api.servers.changes.slice(this.#seen)) {
+      const { uid } = object.metadata;
+      const versions = this.#versions.get(uid) ?? [];
+      const [before, after] = [versions.at(-1)?.object, object].map((one) => one && annotatedRecordOf(one));
+      if (before?.reboot !== undefined && before.reboot.asked !== after?.reboot?.asked) this.#noteForgotten(object);
+      if (before?.forceOff !== undefined && before.forceOff.asked !== after?.forceOff?.asked)
+        this.#noteForgotten(object);
+      versions.push({ at: now(), object, deleted });
+      this.#versions.set(uid, versions);
+    }
+    this.#seen = api.servers.changes.length;
+  }
+
+  /** A later value replaces the one before; anything else is a record that was rolled back or lost, or a call that was not sent. */
+  #noteForgotten(object: VirtualServer): void {
+    const { annotations = {} } = object.metadata;
+    const after = annotatedRecordOf(object);
+    const isNext = [
+      [after?.reboot, annotations[REBOOT_ANNOTATION]] as const,
+      [after?.forceOff, annotations[FORCE_OFF_ANNOTATION]] as const,
+    ].every(([done, value]) => done !== undefined || value === undefined);
+    if (!isNext) this.#forgetful.add(object.metadata.uid);
+  }
+}
+
+/** The versions that were current at this time or since. */
+function recentOf(versions: readonly Seen[], since: number): Seen[] {
+  const first = versions.findLastIndex(({ at }) => at <= since);
+  return versions.slice(Math.max(0, first));
+}
+
+/** Whether this version of the object asks for the call. */
+function asks(object: VirtualServer, call: PowerEntry['call']): boolean {
+  const { metadata, spec } = object;
+  if (metadata.deletionTimestamp !== undefined || isPaused(object)) return false;
+  if (call === 'reboot') return metadata.annotations?.[REBOOT_ANNOTATION] !== undefined;
+  if (call === 'power-off' && metadata.annotations?.[FORCE_OFF_ANNOTATION] === undefined) return false;
+  return spec.power !== undefined && CALLS[spec.power].includes(call);
+}
