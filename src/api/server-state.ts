@@ -76,6 +76,9 @@ export function hasRunningServer(object: VirtualServer): boolean {
   return isRunning(object.status?.serverStatus) && hasReadServer(object);
 }
 
+/** True if the server counts for what servers cost: one that is off on purpose costs money too. */
+export const isPaidFor = (object: VirtualServer): boolean => hasRunningServer(object) || isOffOnPurpose(object);
+
 /** True if status shows the current server, running or not. The status of a server that is missing shows its last state. */
 export function hasReadServer(object: VirtualServer): boolean {
   const { status } = object;

@@ -253,7 +253,10 @@ export const setStatusSchema = z
       .describe('The last revisions of the template, newest first.'),
     lastProgressTime: z.iso.datetime().max(64).optional().describe('When the set last got closer to its spec.'),
     selector: z.string().max(512).optional().describe('Label selector of the members, for autoscalers.'),
-    price: z.number().optional().describe("Sum of the prices of the running members, in the provider's unit."),
+    price: z
+      .number()
+      .optional()
+      .describe("Sum of the prices of the members that run or are off on purpose, in the provider's unit."),
     observedGeneration: z.int().min(-1).optional().describe('The generation of the spec that this status is about.'),
     conditions: conditionsSchema,
   })

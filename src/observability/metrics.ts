@@ -5,7 +5,7 @@ import { currentReason, REASONS, SET_REASONS } from '../api/conditions.ts';
 import type { ServerCatalog } from '../api/server-catalog.ts';
 import type { VirtualServer } from '../api/virtual-server.ts';
 import type { Condition } from '../api/meta.ts';
-import { hasRunningServer, isLetGo } from '../api/server-state.ts';
+import { isPaidFor, isLetGo } from '../api/server-state.ts';
 import { collectDefaultMetrics } from 'prom-client';
 import type { MetricDefinition, Metrics, Sample } from '../base/metrics.ts';
 import type { VirtualServerSet, VirtualServerSetStatus } from '../api/virtual-server-set.ts';
@@ -59,7 +59,7 @@ export function countTotals(objects: readonly VirtualServer[], now: number): Tot
   };
   for (const object of objects) {
     if (isParked(object)) totals.parkedCreates += 1;
-    if (hasRunningServer(object)) addRunning(totals, object);
+    if (isPaidFor(object)) addRunning(totals, object);
     if (object.status?.conditions?.some(({ type }) => type === 'Expiring') === true) totals.expiring += 1;
     totals.orphans += orphansOf(object);
     const deletingMs = deletingFor(object, now);
@@ -287,12 +287,12 @@ const GAUGES: readonly GaugeDefinition[] = [
   ),
   ofSets(
     'vps_operator_set_status_price',
-    "Sum of the prices of the running members, in the provider's own unit.",
+    "Sum of the prices of the members that run or are off on purpose, in the provider's own unit.",
     ({ status }) => status?.price ?? 0,
   ),
   value(
     'vps_operator_servers_price',
-    "Sum of the prices of all running servers, in the provider's own unit.",
+    "Sum of the prices of all servers that run or are off on purpose, in the provider's own unit.",
     ({ totals }) => totals.price,
   ),
   ofNamespaces(

@@ -1,6 +1,6 @@
 /** The table of `kubectl vps list`: a row for each server and each set, with as many columns as fit. Pure. */
 import { SET_LABEL } from '../api/names.ts';
-import { hasRunningServer } from '../api/server-state.ts';
+import { isPaidFor } from '../api/server-state.ts';
 import type { VirtualServerSet } from '../api/virtual-server-set.ts';
 import type { VirtualServer } from '../api/virtual-server.ts';
 import { expiryOf } from '../virtual-server/decision/expiry.ts';
@@ -163,7 +163,7 @@ function unpausedState(item: Item, now: number): string {
 
 function priceOf({ kind, object }: Item): number | undefined {
   if (kind === 'set') return object.status?.price;
-  return hasRunningServer(object) ? object.status?.price : undefined;
+  return isPaidFor(object) ? object.status?.price : undefined;
 }
 
 /** When the operator cancels the server, by `spec.deletionDelay` or by its expiry (ms since the epoch). */

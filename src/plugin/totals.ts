@@ -1,6 +1,6 @@
 /** Sums up servers and prices. Pure. */
 import type { VirtualServer } from '../api/virtual-server.ts';
-import { hasReadServer, hasRunningServer } from '../api/server-state.ts';
+import { hasReadServer, isPaidFor } from '../api/server-state.ts';
 import { modelOf, pricesIn, sumOf } from '../virtual-server/decision/price.ts';
 import { holdsSomething } from '../virtual-server/decision/known-record.ts';
 import { heldRecord } from '../virtual-server/shared/objects.ts';
@@ -34,13 +34,12 @@ interface Totals {
 /** `lists`: what the catalogs show; without it, nothing is expected. */
 export function sumUp(objects: readonly VirtualServer[], lists?: ListsOf): Totals {
   const known = pricesIn(objects);
-  const counted = objects.filter((object) => hasRunningServer(object) || (lists !== undefined && isOnItsWay(object)));
+  const counted = objects.filter((object) => isPaidFor(object) || (lists !== undefined && isOnItsWay(object)));
   const total = (some: readonly VirtualServer[]): CostTotal => {
-    const running = some.filter(hasRunningServer);
+    const running = some.filter(isPaidFor);
     const prices = running.map(({ status }) => status?.price).filter((price) => price !== undefined);
     const sum = { servers: running.length, price: sumOf(prices), unpriced: running.length - prices.length };
-    const open =
-      lists === undefined ? [] : some.filter((one) => !hasRunningServer(one) || one.status?.price === undefined);
+    const open = lists === undefined ? [] : some.filter((one) => !isPaidFor(one) || one.status?.price === undefined);
     if (open.length === 0) return sum;
     const costs = open.map(({ metadata, spec }) =>
       expectedPrice(modelOf(spec), known, lists?.(metadata.namespace, spec.apiKeySecretRef.name)),

@@ -8,7 +8,7 @@ import {
   START_OVER_ANNOTATION,
 } from '../../api/names.ts';
 import { newerRecord, parseRecord, type ServerRecord, mirrorIn } from '../../api/record.ts';
-import { hasRunningServer, isAnnotated, isPaused } from '../../api/server-state.ts';
+import { isPaidFor, isAnnotated, isPaused } from '../../api/server-state.ts';
 import type { VirtualServer } from '../../api/virtual-server.ts';
 import { adviceOf } from '../../controller/conditions.ts';
 import { createdFrom, revisionOf } from './template.ts';
@@ -76,7 +76,7 @@ export function memberOf(object: VirtualServer, ordinal: number | undefined): Me
     paused: isPaused(object),
     kept: keptOf(object),
     deleteFirst: isAnnotated(object, MEMBER_DELETE_FIRST_ANNOTATION),
-    price: hasRunningServer(object) ? status?.price : undefined,
+    price: isPaidFor(object) ? status?.price : undefined,
   };
 }
 

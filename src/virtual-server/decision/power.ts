@@ -169,11 +169,12 @@ export function verdictOf(
   const wanted = object.spec.power ?? 'On';
   const { last, since = monotonic, due } = power ?? {};
   const call = due?.call ?? last?.call;
-  const isNow = `Server ${identifier} has the status "${cut(status, 128)}", and spec.power is ${wanted}`;
+  const asked = `spec.power is ${wanted}`;
+  const isNow = `Server ${identifier} has the status "${cut(status, 128)}", and ${asked}`;
   if (last?.answer.state === 'notOffered' && (due === undefined || due.call === last.call))
-    return { reason: 'PowerUnavailable', message: unavailable(isNow, last.call, identifier) };
+    return { reason: 'PowerUnavailable', message: unavailable(asked, last.call, identifier) };
   if (call === undefined && state === 'unknown') return undefined;
-  if (last?.answer.state === 'refused') return { reason: 'PowerBlocked', message: refused(isNow, last, identifier) };
+  if (last?.answer.state === 'refused') return { reason: 'PowerBlocked', message: refused(asked, last, identifier) };
   const failure = last?.answer.state === 'failed' ? `. The last request failed: ${last.answer.said}` : '';
   if (monotonic - since >= BLOCKED_MS)
     return { reason: 'PowerBlocked', message: `${blocked(object, isNow, last, since, monotonic)}${failure}` };
@@ -183,16 +184,16 @@ export function verdictOf(
   return { reason, message: `${isNow}. The operator ${next}${failure}` };
 }
 
-function unavailable(isNow: string, call: PowerCall, identifier: string): string {
+function unavailable(asked: string, call: PowerCall, identifier: string): string {
   return (
-    `${isNow}, but the provider API has no call to ${ASKS[call](identifier)}. The operator asks again once you change the object. ` +
+    `${asked}, but the provider API has no call to ${ASKS[call](identifier)}. The operator asks again once you change the object. ` +
     "Until then, switch the server in the provider's control panel"
   );
 }
 
-function refused(isNow: string, { call, answer }: NonNullable<PowerEvidence['last']>, identifier: string): string {
+function refused(asked: string, { call, answer }: NonNullable<PowerEvidence['last']>, identifier: string): string {
   const said = 'said' in answer ? answer.said : '';
-  return `${isNow}, but the provider refused to ${ASKS[call](identifier)}: ${ended(said)} The operator retries with growing pauses`;
+  return `${asked}, but the provider refused to ${ASKS[call](identifier)}: ${ended(said)} The operator retries with growing pauses`;
 }
 
 function blocked(
