@@ -25,7 +25,7 @@ export const TYPES_WITH_EVENT = CONDITION_TYPES.filter((type) => 'event' in COND
 export type Trait =
   /** Needs no attention: its Event is not a Warning, and its message links to no page. */
   | 'calm'
-  /** Has no Event, because the next reason has one. */
+  /** Has no Event: a later one tells the same. */
   | 'silent'
   /** Fixing the Secret resolves it; the operator checks the Secret without calling the provider. */
   | 'aboutKey'
@@ -150,6 +150,8 @@ export const REASONS = {
   Paused: aside(),
   AdoptIgnored: aside(),
   RetainedServer: aside(),
+  ServerOrdered: aside('calm'),
+  ServerReady: aside('calm'),
   ServerCancelled: aside('calm'),
   ServerGone: aside(),
   ServerAdopted: aside('calm'),

@@ -252,6 +252,23 @@ export function writtenByObserver({ method = 'GET', path }: CallOptions): string
   return isWrite && !isEvent ? [`${method} ${path} was sent by an operator that only observes`] : [];
 }
 
+/** Reports an Event about an order or a ready server that the provider does not know, or that was told before. */
+export function falselyTold(event: Event, api: ApiServer, { ownership }: People, { ledger }: Simulation): string[] {
+  if (event.reason !== 'ServerOrdered' && event.reason !== 'ServerReady') return [];
+  const { uid } = event.regarding;
+  const object = api.servers.changes.findLast(({ object: { metadata } }) => metadata.uid === uid)?.object;
+  if (object === undefined) return [];
+  const created = ledger.creates().filter(({ serial }) => ownership.orderedFor(object).has(serial));
+  const [, task] = /\bas task (\d+) with\b/.exec(event.note) ?? [];
+  const isOrdered = task === undefined || created.some((order) => String(order.task) === task);
+  const isReady =
+    event.reason !== 'ServerReady' || ledger.creates().some((order) => names(event.note, order.identifier));
+  const isFirst = !api.events.some(
+    (other) => other !== event && other.regarding.uid === uid && other.note === event.note && task !== undefined,
+  );
+  return isOrdered && isReady && isFirst ? [] : [`an Event says "${event.note}" about ${keyOf(object)}: it is not so`];
+}
+
 /** Reports an Event that claims a server was cancelled while the provider still has it. */
 export function falselyReported(
   event: Event,

@@ -14,6 +14,41 @@ export interface Mutant {
 
 export const MUTANTS: Mutant[] = [
   {
+    name: 'tells of an accepted order under an identifier in no Event',
+    file: 'src/virtual-server/operations/order-named.ts',
+    find: 'fresh)), events: [ordered] };',
+    replace: 'fresh)), events: [] };',
+    tests: ['test/unit/virtual-server/operations/order-named.test.ts'],
+  },
+  {
+    name: 'tells of an accepted order in no Event',
+    file: 'src/virtual-server/operations/order-anonymous.ts',
+    find: '{ record }), events: [ordered] };',
+    replace: '{ record }) };',
+    tests: ['test/unit/virtual-server/operations/order-answer.test.ts'],
+  },
+  {
+    name: 'tells again that a server is ready for the first time, because an earlier version recorded no such time',
+    file: 'src/virtual-server/operations/look.ts',
+    find: 'const isFirst = !deleting && !showsReady(object.status);',
+    replace: 'const isFirst = !deleting;',
+    tests: ['test/unit/virtual-server/operations/look.test.ts'],
+  },
+  {
+    name: 'tells an accepted order in the Event of a server, as if it had not been sent yet',
+    file: 'src/controller/event-recorder.ts',
+    find: 'if (this.#last.get(regarding.uid) === event) this.#last.delete(regarding.uid);',
+    replace: '',
+    tests: ['test/unit/controller/event-recorder.test.ts'],
+  },
+  {
+    name: 'joins an Event to any other one of its object that waits',
+    file: 'src/controller/event-recorder.ts',
+    find: 'if (before?.reason !== follows) return false;',
+    replace: 'if (before === undefined) return false;',
+    tests: ['test/unit/controller/event-recorder.test.ts'],
+  },
+  {
     name: 'looks for a named server for an hour although it was shown right before the DELETE whose answer was lost',
     file: 'src/virtual-server/operations/cancel.ts',
     find: 'withEvidence(withoutDenials(at.memo), { task }) : at.memo;',
