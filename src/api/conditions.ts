@@ -108,6 +108,7 @@ export const REASONS = {
   SecretForbidden: blind('aboutKey', 'noCalls', 'taskMayRun'),
   SSHKeyNotFound: stuck(),
   UserDataNotFound: stuck(),
+  UserDataForbidden: stuck(),
   InvalidCredentials: blind('aboutKey', 'noCalls', 'taskMayRun'),
   Unauthorized: blind('taskMayRun'),
   PermissionDenied: blind('taskMayRun'),

@@ -17,7 +17,7 @@ import { annotatedRecordOf, recordOf } from '../fixtures/records.ts';
 import { asksToCancel, orderedTooOften, unaccounted, wronglyCancelled } from '../oracles/servers.ts';
 import { isHandedOver, leftByTaker } from './hand-overs.ts';
 import { keyOf } from './object-store.ts';
-import { USER_DATA_MARK } from './further-fields.ts';
+import { USER_DATA_MARK, userDataSent } from './further-fields.ts';
 import type { Orders } from './orders.ts';
 import type { PriceWatch } from './price-watch.ts';
 import type { People } from './people.ts';
@@ -78,7 +78,7 @@ export function orderedUnusable({ ledger }: Simulation): string[] {
 
 type IsSent = (body: Readonly<Record<string, unknown>>, spec: VirtualServerSpec, identifier: string) => boolean;
 
-/** The fields of the order, by the provider's specification. The lives use no other Secrets than those with API keys. */
+/** The fields of the order, by the provider's specification. The lives have no SSH keys in Secrets. */
 const SENT: { [F in OrderedField]-?: IsSent } = {
   product: (body, { product }) => body['product'] === product,
   image: (body, { image }) => body['image'] === image,
@@ -104,8 +104,8 @@ const SENT: { [F in OrderedField]-?: IsSent } = {
     body['net_device'] === advanced.netDevice &&
     body['disk_bus'] === advanced.diskBus &&
     body['tablet'] === advanced.tablet,
-  userDataFrom: (_body, { userDataFrom }) => userDataFrom === undefined,
-  userData: (body, { userData }) => body['user_data_string'] === userData,
+  userDataFrom: (body, spec) => body['user_data_string'] === userDataSent(spec),
+  userData: (body, spec) => body['user_data_string'] === userDataSent(spec),
   storedUserData: (body, { storedUserData }) => body['user_data'] === storedUserData,
 };
 

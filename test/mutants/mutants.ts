@@ -14,6 +14,12 @@ export interface Mutant {
 
 export const MUTANTS: Mutant[] = [
   {
+    name: 'reads a Secret in place of a ConfigMap for user data',
+    file: 'src/virtual-server/operations/user-data.ts',
+    find: "await (kind === 'Secret' ? fromSecret : fromConfigMap)(",
+    replace: 'await fromSecret(',
+  },
+  {
     name: 'tells of an accepted order under an identifier in no Event',
     file: 'src/virtual-server/operations/order-named.ts',
     find: 'fresh)), events: [ordered] };',
