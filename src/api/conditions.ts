@@ -26,7 +26,7 @@ export const TYPES_WITH_EVENT = CONDITION_TYPES.filter((type) => 'event' in COND
 export type Trait =
   /** Needs no attention: its Event is not a Warning, and its message links to no page. */
   | 'calm'
-  /** Has no Event, because the next reason has one. */
+  /** Has no Event: a later one tells the same. */
   | 'silent'
   /** Fixing the Secret resolves it; the operator checks the Secret without calling the provider. */
   | 'aboutKey'
@@ -113,6 +113,7 @@ export const REASONS = {
   SecretForbidden: blind('aboutKey', 'taskMayRun'),
   SSHKeyNotFound: stuck(),
   UserDataNotFound: stuck(),
+  UserDataForbidden: stuck(),
   InvalidCredentials: blind('aboutKey', 'taskMayRun'),
   Unauthorized: blind('taskMayRun'),
   PermissionDenied: blind('taskMayRun'),
@@ -158,6 +159,8 @@ export const REASONS = {
   Paused: aside(),
   AdoptIgnored: aside(),
   RetainedServer: aside(),
+  ServerOrdered: aside('calm'),
+  ServerReady: aside('calm'),
   ServerCancelled: aside('calm'),
   ServerGone: aside(),
   ServerAdopted: aside('calm'),

@@ -7,11 +7,14 @@ import { matching } from './rules.ts';
 export const MAX_MESSAGE = 1024;
 
 const SECRET_NAME = '^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$';
-export const secretName = matching(
-  z.string().min(1).max(253),
-  SECRET_NAME,
-  'must be the name of a Secret: lowercase letters, digits, "-" and "."',
-);
+const nameOf = (kind: string) =>
+  matching(
+    z.string().min(1).max(253),
+    SECRET_NAME,
+    `must be the name of a ${kind}: lowercase letters, digits, "-" and "."`,
+  );
+export const secretName = nameOf('Secret');
+export const configMapName = nameOf('ConfigMap');
 
 const conditionSchema = z.object({
   type: z

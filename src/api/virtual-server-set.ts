@@ -176,6 +176,14 @@ export const setSpecSchema = z
   })
   .describe('The servers you want.');
 
+const keyOf = (kind: string) =>
+  z
+    .object({
+      name: z.string().max(253).describe(`Name of a ${kind}.`),
+      key: z.string().max(253).describe('Key in it.'),
+    })
+    .describe(`The ${kind}, and the key in it.`);
+
 const orderedText = (description: string) => z.string().max(256).optional().describe(description);
 
 /** The fields that an order sends, as a status keeps them. */
@@ -216,15 +224,11 @@ const orderedFields = {
   storedUserData: orderedText('Number or name of stored user data.'),
   userDataFrom: z
     .object({
-      secretKeyRef: z
-        .object({
-          name: z.string().max(253).describe('Name of a Secret.'),
-          key: z.string().max(253).describe('Key in it.'),
-        })
-        .describe('The Secret, and the key in it.'),
+      secretKeyRef: keyOf('Secret').optional(),
+      configMapKeyRef: keyOf('ConfigMap').optional(),
     })
     .optional()
-    .describe('Secret with the user data.'),
+    .describe('Secret or ConfigMap with the user data.'),
 } satisfies Record<Exclude<OrderedField, 'userData' | 'identifier'>, z.ZodType>;
 const orderedSchema = z.object(orderedFields);
 

@@ -5,10 +5,11 @@
  */
 import * as z from 'zod';
 import { conditionsSchema, secretName, type ObjectMeta } from './meta.ts';
-import { DEFAULT_API_KEY_SECRET, USER_DATA_SECRET_TYPE } from './names.ts';
+import { DEFAULT_API_KEY_SECRET } from './names.ts';
 import { MAX_IDENTIFIER, storedRecordSchema } from './record.ts';
 import { matching, ruled } from './rules.ts';
 import { secretKeySchema, sshKeysSchema } from './ssh-keys.ts';
+import { MAX_USER_DATA, userDataFromSchema } from './user-data.ts';
 
 /** Bounds of the status; the operator cuts text from the provider to these lengths before writing it. */
 export const BOUNDS = {
@@ -43,9 +44,6 @@ const count = z.int().min(0).max(Number.MAX_SAFE_INTEGER);
 
 /** What the provider takes if the order names no disk type. */
 export const DEFAULT_DISK_TYPE = 'ssd';
-
-/** In characters. The provider's limit is not known; cloud-init itself has none. */
-export const MAX_USER_DATA = 32_768;
 
 const LABEL = '[A-Za-z0-9]([-A-Za-z0-9]{0,61}[A-Za-z0-9])?';
 
@@ -131,12 +129,7 @@ const furtherOrderFields = {
     .describe(
       'User data for cloud-init, such as a script or a cloud-config. Everyone who may read this object can read it, so it must not contain passwords.',
     ),
-  userDataFrom: z
-    .object({ secretKeyRef: secretKeySchema.describe('The Secret, and the key in it.') })
-    .optional()
-    .describe(
-      `User data for cloud-init from a Secret of the type ${USER_DATA_SECRET_TYPE}, which the operator reads when it orders the server.`,
-    ),
+  userDataFrom: userDataFromSchema.optional(),
 };
 
 export const specSchema = ruled(

@@ -136,6 +136,8 @@ export interface EventNote {
   type: 'Normal' | 'Warning';
   reason: AnyReason;
   note: string;
+  /** The Event before it about the same object: if that one still waits and has this reason, one Event tells both. */
+  follows?: AnyReason;
 }
 
 /** One Event for a new current reason that is not silent, and one for each condition in `types` whose reason changes. */

@@ -3,8 +3,11 @@
  * visited, Events wait, because those who wait for a server or its end wait for the API server too.
  */
 import { hostname } from 'node:os';
+import { MAX_MESSAGE } from '../api/meta.ts';
 import { API_VERSION, GROUP } from '../api/names.ts';
 import { pause } from '../base/backoff.ts';
+import { durationText } from '../base/duration.ts';
+import { ended } from '../base/text.ts';
 import type { EventNote } from './conditions.ts';
 import type { Client } from '../kube/client.ts';
 import { microTime, type Event } from '../kube/kinds.ts';
@@ -33,6 +36,8 @@ export class EventRecorder {
   readonly #log: Logger;
   readonly #sent = new Map<string, number>();
   readonly #waiting: Event[] = [];
+  /** By uid: the last Event about an object, while it waits. */
+  readonly #last = new Map<string, Event>();
   readonly #senders = new Set<Promise<void>>();
   readonly #isBusy: () => boolean;
   /** Fires when Events wait for nothing any longer. */
@@ -55,10 +60,13 @@ export class EventRecorder {
       regarding: { apiVersion: API_VERSION, kind, namespace, name, uid, resourceVersion },
       action,
     };
-    for (const { type, reason, note } of notes) {
+    for (const { type, reason, note, follows } of notes) {
       if (this.#isRepeated(`${uid} ${reason} ${note}`)) continue;
       const eventTime = microTime(this.#timers.now());
-      this.#waiting.push({ ...about, eventTime, type, reason, note });
+      const event = { ...about, eventTime, type, reason, note };
+      if (follows !== undefined && this.#joins(event, follows)) continue;
+      this.#waiting.push(event);
+      this.#last.set(uid, event);
       if (this.#sending >= MAX_IN_FLIGHT) continue;
       this.#sending += 1;
       const sender = this.#send().finally(() => this.#senders.delete(sender));
@@ -73,9 +81,13 @@ export class EventRecorder {
   }
 
   async #send(): Promise<void> {
-    for (let event = this.#waiting.shift(); event !== undefined; event = this.#waiting.shift()) {
-      const { regarding, reason } = event;
+    while (this.#waiting.length > 0) {
+      // An Event stays in the line until it is sent, so that the next one about its object can join it.
       if (this.#isBusy()) await this.#yield();
+      const event = this.#waiting.shift();
+      if (event === undefined) break;
+      const { regarding, reason } = event;
+      if (this.#last.get(regarding.uid) === event) this.#last.delete(regarding.uid);
       // The API server accepts no Events in a terminating namespace; the condition and the log carry the same text.
       await this.#events
         .create(event)
@@ -83,6 +95,17 @@ export class EventRecorder {
     }
     // In the same tick that found the queue empty, so that a later Event starts a new sender.
     this.#sending -= 1;
+  }
+
+  /** One Event instead of two, if the one before still waits: it keeps its place in the line. */
+  #joins(event: Event, follows: string): boolean {
+    const before = this.#last.get(event.regarding.uid);
+    if (before?.reason !== follows) return false;
+    const afterMs = Date.parse(event.eventTime) - Date.parse(before.eventTime);
+    const note = `${ended(before.note)} After ${durationText(afterMs)}: ${event.note}`;
+    if (Buffer.byteLength(note) > MAX_MESSAGE) return false;
+    Object.assign(before, event, { note });
+    return true;
   }
 
   async #yield(): Promise<void> {

@@ -68,6 +68,23 @@ export interface SecretReader {
   getSecret(namespace: string, name: string): Promise<ReadSecret | undefined>;
 }
 
+/** What the operator uses of a ConfigMap. It reads ConfigMaps by name only. */
+export interface ConfigMap {
+  metadata: ObjectVersion;
+  data: Record<string, string>;
+}
+
+export const CONFIG_MAPS: Resource<ConfigMap> = {
+  apiVersion: 'v1',
+  kind: 'ConfigMap',
+  plural: 'configmaps',
+  parse(value) {
+    const { metadata, data = {} } = requireIdentity(value, 'ConfigMap') as Partial<ConfigMap> &
+      Pick<ConfigMap, 'metadata'>;
+    return { metadata, data };
+  },
+};
+
 function mapped<V>(data: Readonly<Record<string, V>>, map: (value: V) => V): Record<string, V> {
   return Object.fromEntries(Object.entries(data).map(([key, value]) => [key, map(value)]));
 }

@@ -59,6 +59,7 @@ const MORE: Partial<Record<AnyReason | typeof NOT_REPORTED, Lines>> = {
     object.metadata.deletionTimestamp === undefined ? [] : undelete(object, where),
   ExpiresSoon: extend,
   SSHKeyNotFound: (object, where) => [lineOf({ text: 'To correct spec', command: { verb: 'edit' } }, object, where)],
+  UserDataForbidden: (object, where) => [lineOf({ text: 'To correct spec', command: { verb: 'edit' } }, object, where)],
   UserDataNotFound: (object, where) => [lineOf({ text: 'To correct spec', command: { verb: 'edit' } }, object, where)],
   SecretNotFound: secret,
   SecretInvalid: secret,

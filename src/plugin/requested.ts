@@ -1,5 +1,6 @@
 /** What an order asks for, in words. Pure. */
 import type { FurtherField } from '../api/ordered-fields.ts';
+import { userDataSourceOf } from '../api/user-data.ts';
 import type { VirtualServerSpec } from '../api/virtual-server.ts';
 
 type Asked = Partial<Pick<VirtualServerSpec, FurtherField>>;
@@ -22,6 +23,7 @@ export function furtherTexts(spec: Asked): string[] {
     userData,
     userDataFrom,
   } = spec;
+  const source = userDataFrom && userDataSourceOf(userDataFrom);
   return [
     ...(ipv4 === true ? ['IPv4'] : []),
     ...(zone === undefined ? [] : [`zone ${zone}`]),
@@ -31,7 +33,7 @@ export function furtherTexts(spec: Asked): string[] {
     ...(reverseDNS === true ? ['reverse DNS'] : []),
     ...Object.entries(advanced).map(([field, value]) => `${field} ${value}`),
     ...(userData === undefined ? [] : ['user data']),
-    ...(userDataFrom === undefined ? [] : [`user data of Secret ${userDataFrom.secretKeyRef.name}`]),
+    ...(source === undefined ? [] : [`user data of ${source.kind} ${source.name}`]),
     ...(storedUserData === undefined ? [] : [`stored user data ${storedUserData}`]),
   ];
 }

@@ -1,5 +1,6 @@
 /** The history of a set, and what a return to one of its revisions changes. Pure. */
 import type { Ordered, VirtualServerSet, VirtualServerSetStatus } from '../api/virtual-server-set.ts';
+import { userDataSourceOf, type UserDataSource } from '../api/user-data.ts';
 import { mergePatch } from './merge-patch.ts';
 import { fingerprint } from './public-key.ts';
 import { orderedOf, revisionOf } from '../virtual-server-set/decision/template.ts';
@@ -16,12 +17,14 @@ export function earlierRevisions(set: VirtualServerSet): Revision[] {
   return (set.status?.revisions ?? []).filter((revision) => !isTemplate(set, revision));
 }
 
+const sourceText = ({ kind, name, key }: UserDataSource): string =>
+  kind === 'Secret' ? `${name}/${key}` : `configmap/${name}/${key}`;
+
 /** The fields that the plugin does not show as they are. */
 const SHOWN: { [F in keyof Ordered]?: (spec: Ordered) => string } = {
   sshKeys: ({ sshKeys = [] }) => sshKeys.map(fingerprint).join(', '),
   sshKeysFrom: ({ sshKeysFrom = [] }) => sshKeysFrom.map(({ name, key }) => `${name}/${key}`).join(', '),
-  userDataFrom: ({ userDataFrom: { secretKeyRef } = {} }) =>
-    secretKeyRef === undefined ? '' : `${secretKeyRef.name}/${secretKeyRef.key}`,
+  userDataFrom: ({ userDataFrom }) => (userDataFrom === undefined ? '' : sourceText(userDataSourceOf(userDataFrom))),
 };
 
 function shown(field: keyof Ordered, spec: Ordered): string {

@@ -29,7 +29,7 @@ export interface SpecFlags {
   storedUserData?: string | undefined;
   /** The path of a file. */
   userData?: string | undefined;
-  /** In the form `secret/key`. */
+  /** In the form `secret/key` or `configmap/name/key`. */
   userDataFrom?: string | undefined;
   secret?: string | undefined;
   ttl?: string | undefined;
@@ -71,7 +71,10 @@ export function addSpecFlags(command: Command): Command {
     )
     .option('--stored-user-data <id>', 'number or name of user data that is stored at the provider')
     .option('--user-data <file>', 'file with user data for cloud-init')
-    .option('--user-data-from <secret/key>', `user data in a Secret of the type ${USER_DATA_SECRET_TYPE}`)
+    .option(
+      '--user-data-from <secret/key>',
+      `user data in a Secret of the type ${USER_DATA_SECRET_TYPE}, or in configmap/NAME/KEY`,
+    )
     .option('--secret <name>', 'Secret with the API key')
     .option('--ttl <duration>', 'cancel the server this long after it is first ready, such as 4d', inHours)
     .option('--expires-at <time>', 'cancel the server at this time, such as 2027-01-31T18:00:00Z')
@@ -104,7 +107,7 @@ const FIELDS: { [F in keyof Required<VirtualServerSpec>]: (flags: SpecFlags) => 
   advanced: ({ advanced }) => (advanced.length > 0 ? Object.fromEntries(advanced.map(advancedField)) : undefined),
   storedUserData: ({ storedUserData }) => storedUserData,
   userData: ({ userData }) => userData && contentOf(userData),
-  userDataFrom: ({ userDataFrom }) => userDataFrom && { secretKeyRef: reference(userDataFrom, '--user-data-from') },
+  userDataFrom: ({ userDataFrom }) => userDataFrom && userDataSource(userDataFrom),
   apiKeySecretRef: ({ secret }) => (secret === undefined ? undefined : { name: secret }),
   deletionPolicy: ({ retain }) => (retain ? 'Retain' : undefined),
   deletionProtection: ({ protect }) => (protect ? true : undefined),
@@ -222,10 +225,20 @@ function advancedField(text: string): [string, unknown] {
   return [field, BOOLEANS[value] ?? (/^[0-9]+$/.test(value) ? Number(value) : value)];
 }
 
-function reference(text: string, flag: string): { name: string; key: string } {
+function userDataSource(text: string): VirtualServerSpec['userDataFrom'] {
+  const [kind, name, key, ...rest] = text.split('/');
+  if (kind === 'configmap' && name && key && rest.length === 0) return { configMapKeyRef: { name, key } };
+  return { secretKeyRef: reference(text, '--user-data-from', ', or configmap/NAME/KEY for a ConfigMap') };
+}
+
+/** `otherwise`: what else the flag takes. */
+function reference(text: string, flag: string, otherwise = ''): { name: string; key: string } {
   const [name, key, ...rest] = text.split('/');
   if (!name || !key || rest.length > 0) {
-    throw new CommandError(EXIT.usage, `invalid ${flag}: use SECRET/KEY, the name of a Secret and of a key in it`);
+    throw new CommandError(
+      EXIT.usage,
+      `invalid ${flag}: use SECRET/KEY, the name of a Secret and of a key in it${otherwise}`,
+    );
   }
   return { name, key };
 }

@@ -35,11 +35,11 @@ export function timeline(object: VirtualServer, events: readonly EventView[] | u
 
 function life(object: VirtualServer): Entry[] {
   const { creationTimestamp, deletionTimestamp } = object.metadata;
-  const { attempt, attemptedAt, readyAt, missingAt, expiredAt, identifier, mode } = knownRecord(object) ?? {};
+  const { attempt, attemptedAt, task, readyAt, missingAt, expiredAt, identifier, mode } = knownRecord(object) ?? {};
   const server = identifier === undefined ? 'the server' : `server ${identifier}`;
   const known: [string | undefined, string][] = [
     [creationTimestamp, 'the object was created'],
-    [attemptedAt, `order ${attempt ?? ''} began`],
+    [attemptedAt, `order ${attempt ?? ''} began${task === undefined ? '' : `; its task is ${task}`}`],
     [readyAt, `${server} was first ready${mode === 'adopt' ? ', and had been adopted' : ''}`],
     [missingAt, `${server} counted as gone`],
     [expiredAt, `${server} was cancelled because it expired`],

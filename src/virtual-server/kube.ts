@@ -5,7 +5,15 @@ import { createClient, type Client } from '../kube/client.ts';
 import { KubeError } from '../kube/error.ts';
 import type { KubeHttp } from '../kube/http.ts';
 import { sharedRead } from '../base/shared-read.ts';
-import { DEFINITIONS, EVENTS, SECRETS, type Event, type SecretReader } from '../kube/kinds.ts';
+import {
+  CONFIG_MAPS,
+  DEFINITIONS,
+  EVENTS,
+  SECRETS,
+  type ConfigMap,
+  type Event,
+  type SecretReader,
+} from '../kube/kinds.ts';
 import { VIRTUAL_SERVERS } from './resource.ts';
 
 /**
@@ -22,6 +30,8 @@ export interface Kube extends SecretReader, Pick<Client<VirtualServer>, 'patchMe
   getDefinition(): Promise<DefinitionState>;
   /** The same for VirtualServerSets. */
   getSetDefinition(): Promise<DefinitionState>;
+  /** Undefined if the ConfigMap does not exist; KubeError `Forbidden` if the operator may not read it. */
+  getConfigMap: Client<ConfigMap>['get'];
   events: Pick<Client<Event>, 'create'>;
   /** The API server's clock (ms since the epoch) according to its last answer; undefined before the first one. */
   serverTime(): number | undefined;
@@ -30,6 +40,7 @@ export interface Kube extends SecretReader, Pick<Client<VirtualServer>, 'patchMe
 export function createKube(http: KubeHttp): Kube {
   const client = createClient(http, VIRTUAL_SERVERS);
   const secrets = createClient(http, SECRETS);
+  const configMaps = createClient(http, CONFIG_MAPS);
   return {
     ...client,
     getVirtualServer: (namespace, name) => client.get(namespace, name),
@@ -41,6 +52,7 @@ export function createKube(http: KubeHttp): Kube {
       const { metadata, type, data } = secret;
       return { type, uid: metadata.uid, data, resourceVersion: metadata.resourceVersion };
     },
+    getConfigMap: (namespace, name) => configMaps.get(namespace, name),
     events: createClient(http, EVENTS),
     serverTime: () => http.serverTime(),
   };

@@ -11,7 +11,7 @@ import type { ServerCatalog } from '../../src/api/server-catalog.ts';
 import type { VirtualServer } from '../../src/api/virtual-server.ts';
 import { setSpecSchema, type VirtualServerSet } from '../../src/api/virtual-server-set.ts';
 import { KubeError } from '../../src/kube/error.ts';
-import type { Secret } from '../../src/kube/kinds.ts';
+import type { ConfigMap, Secret } from '../../src/kube/kinds.ts';
 import type { Event } from '../../src/kube/kinds.ts';
 import type { DefinitionState } from '../../src/virtual-server/kube.ts';
 import { storedCatalog } from '../fixtures/server-catalog.ts';
@@ -50,6 +50,10 @@ export class ApiServer {
   readonly sets: ObjectStore<VirtualServerSet>;
   readonly secrets: SecretStore;
   readonly events: Event[] = [];
+  /** By `namespace/name`. */
+  readonly configMaps = new Map<string, ConfigMap>();
+  /** Whether the operator has the right to read ConfigMaps. */
+  readsConfigMaps = true;
   /** The operator's only Lease. */
   lease: StoredLease | undefined;
   /** Number of etcd restores so far. */

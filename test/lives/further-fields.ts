@@ -13,6 +13,21 @@ const FORMATS = ['#cloud-config\n', '#cloud-config\n', ''];
 /** In all user data, and in nothing else. */
 export const USER_DATA_MARK = 'mark-of-the-user-data';
 
+/** Name of the Secret and of the ConfigMap, and of the key in each, with user data. */
+export const USER_DATA_NAME = 'user-data';
+/** What is in each of them, as long as it is there. */
+export const USER_DATA_OF = {
+  Secret: `#cloud-config\nhostname: ${USER_DATA_MARK}-of-the-secret\n`,
+  ConfigMap: `#cloud-config\nhostname: ${USER_DATA_MARK}-of-the-config-map\n`,
+};
+const KEY_REF = { name: USER_DATA_NAME, key: USER_DATA_NAME };
+
+/** The user data that an order for such an object sends. */
+export function userDataSent({ userData, userDataFrom }: Further): string | undefined {
+  if (userDataFrom === undefined) return userData;
+  return USER_DATA_OF[userDataFrom.configMapKeyRef === undefined ? 'Secret' : 'ConfigMap'];
+}
+
 export function drawFurther(random: Random): Further {
   if (!random.chance(WITH_FIELDS)) return {};
   return {
@@ -24,7 +39,12 @@ export function drawFurther(random: Random): Further {
     ...(random.chance(0.3) && { diskType: random.pick(['ssd', 'hdd']) }),
     ...(random.chance(0.2) && { advanced: drawAdvanced(random) }),
     ...(random.chance(0.4) &&
-      random.pick([{ storedUserData: 'base' }, { userData: `${random.pick(FORMATS)}hostname: ${USER_DATA_MARK}\n` }])),
+      random.pick([
+        { storedUserData: 'base' },
+        { userData: `${random.pick(FORMATS)}hostname: ${USER_DATA_MARK}\n` },
+        { userDataFrom: { secretKeyRef: KEY_REF } },
+        { userDataFrom: { configMapKeyRef: KEY_REF } },
+      ])),
   };
 }
 

@@ -17,7 +17,7 @@ import { annotatedRecordOf, recordOf } from '../fixtures/records.ts';
 import { asksToCancel, orderedTooOften, unaccounted, wronglyCancelled } from '../oracles/servers.ts';
 import { isHandedOver, leftByTaker } from './hand-overs.ts';
 import { keyOf } from './object-store.ts';
-import { USER_DATA_MARK } from './further-fields.ts';
+import { USER_DATA_MARK, userDataSent } from './further-fields.ts';
 import type { Orders } from './orders.ts';
 import type { PriceWatch } from './price-watch.ts';
 import type { People } from './people.ts';
@@ -86,7 +86,7 @@ export function orderedUnusable({ ledger }: Simulation): string[] {
 
 type IsSent = (body: Readonly<Record<string, unknown>>, spec: VirtualServerSpec, identifier: string) => boolean;
 
-/** The fields of the order, by the provider's specification. The lives use no other Secrets than those with API keys. */
+/** The fields of the order, by the provider's specification. The lives have no SSH keys in Secrets. */
 const SENT: { [F in OrderedField]-?: IsSent } = {
   product: (body, { product }) => body['product'] === product,
   image: (body, { image }) => body['image'] === image,
@@ -112,8 +112,8 @@ const SENT: { [F in OrderedField]-?: IsSent } = {
     body['net_device'] === advanced.netDevice &&
     body['disk_bus'] === advanced.diskBus &&
     body['tablet'] === advanced.tablet,
-  userDataFrom: (_body, { userDataFrom }) => userDataFrom === undefined,
-  userData: (body, { userData }) => body['user_data_string'] === userData,
+  userDataFrom: (body, spec) => body['user_data_string'] === userDataSent(spec),
+  userData: (body, spec) => body['user_data_string'] === userDataSent(spec),
   storedUserData: (body, { storedUserData }) => body['user_data'] === storedUserData,
 };
 
@@ -265,6 +265,23 @@ export function writtenByObserver({ method = 'GET', path }: CallOptions): string
   const isWrite = method !== 'GET' && !(method === 'PUT' && path.endsWith('/status'));
   const isEvent = method === 'POST' && path.endsWith('/events');
   return isWrite && !isEvent ? [`${method} ${path} was sent by an operator that only observes`] : [];
+}
+
+/** Reports an Event about an order or a ready server that the provider does not know, or that was told before. */
+export function falselyTold(event: Event, api: ApiServer, { ownership }: People, { ledger }: Simulation): string[] {
+  if (event.reason !== 'ServerOrdered' && event.reason !== 'ServerReady') return [];
+  const { uid } = event.regarding;
+  const object = api.servers.changes.findLast(({ object: { metadata } }) => metadata.uid === uid)?.object;
+  if (object === undefined) return [];
+  const created = ledger.creates().filter(({ serial }) => ownership.orderedFor(object).has(serial));
+  const [, task] = /\bas task (\d+) with\b/.exec(event.note) ?? [];
+  const isOrdered = task === undefined || created.some((order) => String(order.task) === task);
+  const isReady =
+    event.reason !== 'ServerReady' || ledger.creates().some((order) => names(event.note, order.identifier));
+  const isFirst = !api.events.some(
+    (other) => other !== event && other.regarding.uid === uid && other.note === event.note && task !== undefined,
+  );
+  return isOrdered && isReady && isFirst ? [] : [`an Event says "${event.note}" about ${keyOf(object)}: it is not so`];
 }
 
 /** Reports an Event that claims a server was cancelled while the provider still has it. */

@@ -22,6 +22,7 @@ import type { Orders } from './orders.ts';
 import type { Random } from './random.ts';
 import { Restorer } from './restorer.ts';
 import { MISTYPED, Slips } from './slips.ts';
+import { UserDataPeople } from './user-data-people.ts';
 
 export const OTHER_KEY: Key = { keyId: 'other-key', secret: 'secret-0-other' };
 export const NAMESPACES = ['a', 'b'] as const;
@@ -84,6 +85,7 @@ export class People {
   readonly #slips: Slips;
   readonly #restorer: Restorer;
   readonly #connections: Connections;
+  readonly #userData: UserDataPeople;
   readonly #handOvers: HandOverPeople;
   readonly #api: ApiServer;
   readonly #simulation: Simulation;
@@ -135,6 +137,7 @@ export class People {
       this.#putSecret(namespace);
       this.#putSecret(namespace, OTHER_KEY_SECRET, OTHER_KEY);
     }
+    this.#userData = new UserDataPeople({ api, random: fields, namespaces: NAMESPACES, tell });
     if (models !== undefined) this.#adoptPriced();
   }
 
@@ -172,6 +175,7 @@ export class People {
       ...Array<() => void>(4).fill(() => this.resolve()),
     ];
     this.#try(this.#random.pick(actions));
+    this.#userData.act();
   }
 
   /** Looks at every parked object and truthfully does what its condition asks for. */
@@ -183,6 +187,7 @@ export class People {
   tidy(): void {
     this.#caretaker.bePatient();
     this.#try(() => this.#handOvers.tidy());
+    this.#userData.tidy();
     this.#api.allowDeletion();
     for (const namespace of NAMESPACES) {
       this.#putSecret(namespace);

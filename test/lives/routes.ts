@@ -15,7 +15,7 @@ import type { ServerCatalog } from '../../src/api/server-catalog.ts';
 import { KubeError } from '../../src/kube/error.ts';
 import type { CallOptions, KubeHttp } from '../../src/kube/http.ts';
 import type { KubeObject } from '../../src/kube/resource.ts';
-import type { NewSecret, SecretChanges, Secret } from '../../src/kube/kinds.ts';
+import type { ConfigMap, NewSecret, SecretChanges, Secret } from '../../src/kube/kinds.ts';
 import type { Event } from '../../src/kube/kinds.ts';
 import type { Manifest } from '../fixtures/virtual-server.ts';
 import { notServed, type ApiServer, type SetSpecInput, type StoredLease } from './api-server.ts';
@@ -59,6 +59,7 @@ export class Routes {
     // The core group is in no path.
     const [namespace = '', kind = '', name] = path.split('/').slice(path.startsWith('/api/') ? 4 : 5);
     if (kind === 'secrets') return this.#secret(namespace, name, request);
+    if (kind === 'configmaps') return this.#configMap(namespace, name ?? '');
     if (kind === 'leases') return this.#lease(name, request);
     if (kind === 'events') return this.#api.events.push(body as Event);
     if (path.endsWith(`/customresourcedefinitions/${SERVER_DEFINITION}`)) return this.#definition();
@@ -164,6 +165,12 @@ export class Routes {
     const { uid, resourceVersion, ownerReferences } = metadata;
     const changes = { ...(ownerReferences && { metadata: { ownerReferences } }), ...(data !== undefined && { data }) };
     return encoded(secrets.patch({ namespace, name: name ?? '', uid, resourceVersion }, changes));
+  }
+
+  #configMap(namespace: string, name: string): ConfigMap {
+    const { configMaps, readsConfigMaps } = this.#api;
+    if (!readsConfigMaps) throw new KubeError('Forbidden', 'cannot get resource "configmaps"', { status: 403 });
+    return configMaps.get(`${namespace}/${name}`) ?? notFound(name);
   }
 
   #lease(name: string | undefined, { method = 'GET', body }: Request): unknown {

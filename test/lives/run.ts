@@ -20,6 +20,7 @@ import {
   actedByObserver,
   cancelledWrongly,
   falselyReported,
+  falselyTold,
   forgottenByObserver,
   leftOver,
   notAtRest,
@@ -664,7 +665,10 @@ class SimWorld {
   #judgeEvents(): void {
     const { events } = this.#api;
     for (const event of events.slice(this.#events))
-      this.#violations.push(...falselyReported(event, this.#api, this.#people, this.#simulation));
+      this.#violations.push(
+        ...falselyReported(event, this.#api, this.#people, this.#simulation),
+        ...falselyTold(event, this.#api, this.#people, this.#simulation),
+      );
     this.#events = events.length;
   }
 

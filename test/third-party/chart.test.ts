@@ -107,6 +107,11 @@ const CHOICES: Choice[] = [
     manifests: () => build('base', 'components/connection-secrets'),
   },
   {
+    name: 'user data of ConfigMaps',
+    values: ['userDataConfigMaps.enabled=true'],
+    manifests: () => build('base', 'components/user-data-config-maps'),
+  },
+  {
     name: 'only observing',
     values: ['observeOnly.enabled=true'],
     manifests: () => build('base', 'components/observe-only'),
@@ -131,15 +136,21 @@ const CHOICES: Choice[] = [
     ],
   },
   {
-    name: 'single namespaces with connection Secrets',
-    values: [`watchNamespaces={${NAMESPACES.join(',')}}`, 'connectionSecrets.enabled=true'],
+    name: 'single namespaces with connection Secrets, and with user data of ConfigMaps',
+    values: [
+      `watchNamespaces={${NAMESPACES.join(',')}}`,
+      'connectionSecrets.enabled=true',
+      'userDataConfigMaps.enabled=true',
+    ],
     manifests: async () => [
       ...(await build('overlays/namespaced', 'components/connection-secrets/namespaced')),
       ...(
         await Promise.all(
-          ['overlays/namespaced/watched', 'components/connection-secrets/watched'].flatMap((folder) =>
-            NAMESPACES.map((one) => watched(folder, one)),
-          ),
+          [
+            'overlays/namespaced/watched',
+            'components/connection-secrets/watched',
+            'components/user-data-config-maps/watched',
+          ].flatMap((folder) => NAMESPACES.map((one) => watched(folder, one))),
         )
       ).flat(),
     ],

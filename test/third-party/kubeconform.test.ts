@@ -75,6 +75,8 @@ it.each<[string, () => Promise<string>]>([
   ['its part for each namespace', built('overlays/namespaced/watched')],
   ['the component for sshCheck', built('components/ssh-check')],
   ['the base with connection Secrets', built('base', 'connection-secrets')],
+  ['the base with user data of ConfigMaps', built('base', 'user-data-config-maps')],
+  ['its part for each namespace', built('components/user-data-config-maps/watched')],
   ['the base with secure metrics', built('base', 'metrics-secure')],
   ['the base that only observes', built('base', 'observe-only')],
   ['the namespaced overlay with them', built('overlays/namespaced', 'connection-secrets/namespaced')],
@@ -85,6 +87,7 @@ it.each<[string, () => Promise<string>]>([
     chart(
       'watchNamespaces={team-a}',
       'connectionSecrets.enabled=true',
+      'userDataConfigMaps.enabled=true',
       'sshCheck.enabled=true',
       'metrics.secure.enabled=true',
       'metrics.dashboard.enabled=true',

@@ -15,6 +15,7 @@ const NAMESPACE = 'TEMPLATE-namespace';
 /** Stands for the name of the operator's objects. */
 const FULLNAME = 'TEMPLATE-fullname';
 const CONNECTION_SECRETS = 'vps-operator-connection-secrets';
+const USER_DATA_CONFIG_MAPS = 'vps-operator-user-data-config-maps';
 /** Labels that the chart's own helper sets. */
 const COMMON = /^(helm\.sh\/chart|app\.kubernetes\.io\/(name|part-of|instance|version|managed-by))$/;
 
@@ -130,6 +131,7 @@ export async function generatedTemplates(kubectl: string): Promise<Record<string
   };
   const base = await build('base');
   const connecting = await build('base', 'components/connection-secrets');
+  const reading = await build('base', 'components/user-data-config-maps');
   const namespaced = await build('overlays/namespaced');
   const checking = await build('base', 'components/ssh-check');
   const observing = await build('base', 'components/observe-only');
@@ -175,6 +177,7 @@ export async function generatedTemplates(kubectl: string): Promise<Record<string
       'rules.observe-only-lease': rules(observing, 'Role', 'vps-operator'),
       'rules.vps-operator-fallback-secrets': rules(namespaced, 'Role', 'vps-operator-fallback-secrets'),
       'rules.vps-operator-connection-secrets': rules(connecting, 'ClusterRole', CONNECTION_SECRETS),
+      'rules.vps-operator-user-data-config-maps': rules(reading, 'ClusterRole', USER_DATA_CONFIG_MAPS),
       'rules.vps-operator-metrics-auth': rules(secured, 'ClusterRole', 'vps-operator-metrics-auth'),
       'rules.vps-operator-metrics-reader': rules(secured, 'ClusterRole', 'vps-operator-metrics-reader'),
       'egress.ssh-check': find(checking, 'NetworkPolicy', 'vps-operator-ssh-check')?.spec?.egress,

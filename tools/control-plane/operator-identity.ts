@@ -94,6 +94,11 @@ export async function permitConnectionSecrets(http: KubeHttp, namespace: string)
   await applyRbac(http, placed(await shippedRbac('components/connection-secrets/watched'), namespace));
 }
 
+/** Lets the operator read ConfigMaps in one namespace. */
+export async function permitConfigMaps(http: KubeHttp, namespace: string): Promise<void> {
+  await applyRbac(http, placed(await shippedRbac('components/user-data-config-maps/watched'), namespace));
+}
+
 export function placed(objects: RbacObject[], namespace: string): RbacObject[] {
   return objects.map((object) => ({ ...object, metadata: { ...object.metadata, namespace } }));
 }

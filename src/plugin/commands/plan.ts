@@ -209,7 +209,8 @@ function secretsIn(kind: string, after: unknown): { name: string; hasKeys: boole
   if (kind !== SERVER_KIND && kind !== SET_KIND) return [];
   const { spec } = after as VirtualServer | VirtualServerSet;
   const { apiKeySecretRef, sshKeysFrom = [], userDataFrom } = 'template' in spec ? spec.template.spec : spec;
-  const others = [apiKeySecretRef, ...(userDataFrom === undefined ? [] : [userDataFrom.secretKeyRef])];
+  const userData = userDataFrom?.secretKeyRef;
+  const others = [apiKeySecretRef, ...(userData === undefined ? [] : [userData])];
   return [
     ...others.map(({ name }) => ({ name, hasKeys: false })),
     ...sshKeysFrom.map(({ name }) => ({ name, hasKeys: true })),

@@ -239,9 +239,13 @@ function adoptIgnored(object: VirtualServer, record: ServerRecord | undefined): 
 /** The reason that the object shows, for a log line. */
 export const shownReason = ({ status }: VirtualServer): string | undefined => currentReason(status?.conditions);
 
+/** Whether an Event may have told already that the server is ready. */
+export const showsReady = (status: VirtualServerStatus | undefined): boolean =>
+  status?.conditions?.some(({ type, status: value }) => type === 'Ready' && value === 'True') === true;
+
 export function eventsOf(before: VirtualServerStatus | undefined, after: VirtualServerStatus): EventNote[] {
   const events = transitions(before?.conditions, after.conditions, TYPES_WITH_EVENT);
-  // An order that goes as usual needs no Event: the condition says the same, and since when.
+  // Of an order that goes as usual, ServerReady tells (order-events.ts).
   const reason = currentReason(before?.conditions);
   const isUsual = reason === undefined || hasTrait(reason, 'silent');
   return isUsual ? events.filter((event) => event.reason !== 'Available') : events;

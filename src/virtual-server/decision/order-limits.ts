@@ -3,7 +3,7 @@ import type { VirtualServer, VirtualServerSpec } from '../../api/virtual-server.
 import type { Verdict } from '../../controller/conditions.ts';
 import type { PriceList } from '../../provider/types.ts';
 import type { Full, NoSum, Wanted } from '../shared/limits.ts';
-import { listedPrice, modelOf, priceText } from './price.ts';
+import { listedPrice, modelOf, partsOf, priceText } from './price.ts';
 import type { Park } from './types.ts';
 import type { View } from './view.ts';
 
@@ -44,13 +44,7 @@ function priceLimit(
   { maximum, sum, price, isListed }: Extract<Full, { full: 'price' }>,
   spec: VirtualServerSpec,
 ): string {
-  const { product, diskSize, diskType, ipv4, advanced = {} } = modelOf(spec);
-  const further = [
-    ...(diskType === undefined ? [] : [`diskType ${diskType}`]),
-    ...(ipv4 === true ? ['ipv4'] : []),
-    ...Object.entries(advanced).map(([field, value]) => `${field} ${value}`),
-  ];
-  const parts = [`product ${product}`, `diskSize ${diskSize}`, ...further];
+  const parts = partsOf(modelOf(spec));
   const one = `A server with ${parts.slice(0, -1).join(', ')} and ${parts.at(-1)}`;
   const source = isListed === true ? " by the provider's list of prices" : '';
   const costs =

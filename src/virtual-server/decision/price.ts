@@ -72,6 +72,17 @@ export const modelOf = ({ product, diskSize, diskType, ipv4, advanced }: Virtual
   advanced: extrasOf(advanced),
 });
 
+/** What decides about the price, in words. */
+export function partsOf({ product, diskSize, diskType, ipv4, advanced = {} }: Model): string[] {
+  return [
+    `product ${product}`,
+    `diskSize ${diskSize}`,
+    ...(diskType === undefined ? [] : [`diskType ${diskType}`]),
+    ...(ipv4 === true ? ['ipv4'] : []),
+    ...Object.entries(advanced).map(([field, value]) => `${field} ${value}`),
+  ];
+}
+
 /** Disk sizes are in MB, and the list of prices has GB. */
 const MB_PER_GB = 1024;
 

@@ -3,13 +3,13 @@ import { without } from '../../base/without.ts';
 import { ended } from '../../base/text.ts';
 import { hasTrait, type Reason } from '../../api/conditions.ts';
 import { RECORD_FORMAT, isNamed, type ServerRecord, type Held } from '../../api/record.ts';
-import type { Verdict } from '../../controller/conditions.ts';
+import type { EventNote, Verdict } from '../../controller/conditions.ts';
 import { isSameIdentifier } from '../../base/identifier.ts';
 import { isPrice } from '../../base/price.ts';
 import { ProviderError } from '../../provider/error.ts';
 import type { Server, Session } from '../../provider/types.ts';
 import { pauseMs, runsForMs } from '../decision/next-poll.ts';
-import { compose } from '../decision/compose.ts';
+import { compose, showsReady } from '../decision/compose.ts';
 import { connectionCondition, type ConnectionSecretState } from '../decision/connection.ts';
 import { recognizeFor } from '../decision/identity.ts';
 import { keepsServer } from '../decision/delay.ts';
@@ -24,6 +24,7 @@ import { hostKeyFinding, knownKeys, NO_KEYS, pinned, typesOf, type PinnedKeys } 
 import { powerStep } from '../decision/power.ts';
 import { bootOf, sshTarget, type ProbeResult } from '../decision/reach.ts';
 import { readiness } from '../decision/readiness.ts';
+import { readyEvent } from '../decision/order-events.ts';
 import { priceText, recordedPrice, withPrice } from '../decision/price.ts';
 import { isProvisioned, serverFields } from '../decision/server-status.ts';
 import type { Outcome, Operation, ServerAnswer, ShownServer } from '../decision/types.ts';
@@ -211,7 +212,11 @@ export function seen(at: View, before: Held, known: Held, found: LookedAt): Outc
   const memo = withEvidence(withoutFailures(withoutWord(present)), { takerMissing, boot, power: power.evidence });
   // The mirror alone has it, which costs no write, until a `ttl` counts from it.
   const isNoted = priced === before && object.spec.ttl === undefined;
-  const next = endVisit(at, parts, when, memo, record === before || isNoted ? undefined : record);
+  const ended = endVisit(at, parts, when, memo, record === before || isNoted ? undefined : record);
+  // An earlier version of the operator recorded no time of readiness, and one that only observes records nothing.
+  const isFirst = !deleting && !showsReady(object.status);
+  const first = isFirst ? readyEvent(object, current, record, server) : undefined;
+  const next = first === undefined ? ended : { ...ended, events: withReady(ended.events, first) };
   // With the time of readiness, a ttl may be over already, and nothing else would lead to the next visit.
   if (!deleting && isToExpire(at, record)) return { ...next, when: NOW };
   // The call follows in this visit. Until then, the object shows what is about to happen.
@@ -221,6 +226,12 @@ export function seen(at: View, before: Held, known: Held, found: LookedAt): Outc
   const isInLine = record.mode === 'named' && object.spec.ttl === undefined;
   return isInLine ? without(next, 'record') : mirroredFirst(next, when);
 }
+
+/** In place of the Event of the condition, which says less. */
+const withReady = (events: readonly EventNote[], ready: EventNote): EventNote[] => [
+  ...events.filter(({ reason }) => reason !== 'Available'),
+  ready,
+];
 
 /**
  * When to read the server again (ms). A new server is about to be ready, so it is read again soon; also one whose connection Secret lacks a host key that the

@@ -3,24 +3,24 @@
  * found again. All that the order has to wait for comes first. Then claim, journal and POST follow each other at once, because
  * after the claim, a crash may leave an order with an unknown outcome.
  */
-import type { TaskNumber } from '../../base/exact-numbers.ts';
 import { without } from '../../base/without.ts';
 import { timestamp } from '../../base/duration.ts';
 import { orderBody, type FromSecrets } from '../../api/ordered-fields.ts';
 import { isClaimed, unknownIn, type Claimed, type ServerRecord } from '../../api/record.ts';
-import type { CreateOutcome, OpenOrder, PriceList } from '../../provider/types.ts';
+import type { CreateOutcome, OpenOrder } from '../../provider/types.ts';
 import { compose, eventsOf } from '../decision/compose.ts';
 import { decide } from '../decision/decide.ts';
 import { withoutFailures, withoutPlan } from '../decision/memo.ts';
 import { ON_CHANGE } from '../decision/next.ts';
 import { orderNotCreated, orderRefused } from '../decision/order-answer.ts';
+import { orderedEvent, type Accepted } from '../decision/order-events.ts';
 import { noPlace, wantedBy } from '../decision/order-limits.ts';
 import { goOn, lacking, parked, endVisit } from '../decision/outcome.ts';
 import { newRecord, withoutAttempt } from '../decision/known-record.ts';
 import { taskField } from '../decision/server-status.ts';
 import type { Outcome, Park } from '../decision/types.ts';
 import type { View } from '../decision/view.ts';
-import type { HourlyPlace } from '../shared/limits.ts';
+import type { OrderTerms } from '../shared/limits.ts';
 import { unknownMessage } from '../decision/sentences.ts';
 import { unsentIn } from '../journal/journal.ts';
 import type { Visit } from '../visit.ts';
@@ -30,8 +30,7 @@ import type { OrderSecrets } from './user-data.ts';
 export async function orderAnonymous(
   visit: Visit,
   { session, values }: OrderSecrets,
-  hourly: HourlyPlace,
-  prices: PriceList | undefined,
+  terms: OrderTerms,
 ): Promise<Outcome | undefined> {
   const broken = journalIsUnavailable(visit.view());
   if (broken !== undefined) return parked(visit.view(), broken);
@@ -39,7 +38,7 @@ export async function orderAnonymous(
   const opened = await orLacking(() => session.openOrder());
   if (!opened.ok) return lacking(visit.view(), opened.error);
   try {
-    return await claimAndSend(visit, session.account, values, opened.value, hourly, prices);
+    return await claimAndSend(visit, session.account, values, opened.value, terms);
   } finally {
     opened.value.close();
   }
@@ -60,8 +59,7 @@ async function claimAndSend(
   account: string,
   fromSecrets: FromSecrets,
   opened: OpenOrder,
-  hourly: HourlyPlace,
-  prices: PriceList | undefined,
+  { hourly, prices, expectedPrice }: OrderTerms,
 ): Promise<Outcome | undefined> {
   const { journal, leads, mint, quota, timers } = visit.services;
   const { namespace, name, uid } = visit.object.metadata;
@@ -104,7 +102,7 @@ async function claimAndSend(
     hourly.release();
     await journal.createdNothing(uid, attempt);
   }
-  return afterAnswer(visit.view(), own, answer);
+  return afterAnswer(visit.view(), own, answer, expectedPrice);
 }
 
 /**
@@ -136,10 +134,15 @@ export function claimed({ object, own, now }: View, attempt: string, account: st
  * What the answer to an order means for its object (design.md, "What an answer to the order means"; provider/create-server.ts made
  * it of the HTTP response). Any fields that the status had do not describe a server of this object. Pure.
  */
-export function afterAnswer(at: View, record: Claimed, answer: CreateOutcome): Outcome {
+export function afterAnswer(
+  at: View,
+  record: Claimed,
+  answer: CreateOutcome,
+  expectedPrice: number | undefined,
+): Outcome {
   switch (answer.kind) {
     case 'created':
-      return created(at, { ...record, task: answer.task }, answer.task);
+      return created(at, { ...record, task: answer.task }, { task: answer.task, expectedPrice });
     case 'notCreated':
       return orderNotCreated(at, withoutAttempt(record), answer.error);
     case 'refused':
@@ -156,8 +159,10 @@ export function afterAnswer(at: View, record: Claimed, answer: CreateOutcome): O
 }
 
 /** The first poll follows at once: an early identifier leaves less time in which another server could be mistaken for this one. */
-function created({ object, memo, now }: View, record: ServerRecord, task: TaskNumber): Outcome {
-  const goes = goOn(withoutPlan(withoutFailures(memo)), { record });
+function created({ object, memo, now }: View, record: ServerRecord, accepted: Accepted): Outcome {
+  const { task } = accepted;
+  const ordered = orderedEvent(object, accepted);
+  const goes = { ...goOn(withoutPlan(withoutFailures(memo)), { record }), events: [ordered] };
   const fields = without(object.status ?? {}, 'record', 'conditions', 'observedGeneration');
   if (Object.keys(fields).length === 0) return goes;
   const message = `Order accepted (task ${task}); the server is being created`;
@@ -167,5 +172,5 @@ function created({ object, memo, now }: View, record: ServerRecord, task: TaskNu
     verdict: { reason: 'Creating', message } as const,
   };
   const status = compose(object, parts, now);
-  return { ...goes, status, events: eventsOf(object.status, status) };
+  return { ...goes, status, events: [...eventsOf(object.status, status), ordered] };
 }

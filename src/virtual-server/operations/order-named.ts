@@ -45,11 +45,12 @@ import {
   takenVerdict,
 } from '../decision/named.ts';
 import { orderNotCreated, orderRefused } from '../decision/order-answer.ts';
+import { orderedEvent } from '../decision/order-events.ts';
 import { endVisit, failed, goOn, jittered, lacking, parked, retryLater, withoutKey } from '../decision/outcome.ts';
 import { LISTED, namesOf } from '../decision/sentences.ts';
 import type { Operation, Outcome } from '../decision/types.ts';
 import { withMemo, type View } from '../decision/view.ts';
-import type { HourlyPlace } from '../shared/limits.ts';
+import type { OrderTerms } from '../shared/limits.ts';
 import type { Visit } from '../visit.ts';
 import { reserveServer } from './adopt.ts';
 import { orLacking, readServer } from './reads.ts';
@@ -64,7 +65,7 @@ const CLAIM_MS = 30_000;
 export async function orderNamed(
   visit: Visit,
   secrets: OrderSecrets,
-  hourly: HourlyPlace,
+  { hourly, expectedPrice }: OrderTerms,
 ): Promise<Outcome | undefined> {
   const { mint, timers } = visit.services;
   const view = visit.view();
@@ -80,7 +81,7 @@ export async function orderNamed(
   return claimAndSend(visit, view, claim, {
     session: secrets.session,
     body,
-    first: { sending, createdNothing: () => hourly.release() },
+    first: { sending, createdNothing: () => hourly.release(), expectedPrice },
   });
 }
 
@@ -336,7 +337,7 @@ async function claimAndSend(
   }: {
     session: Session;
     body: OrderBody;
-    first?: { sending: () => void; createdNothing: () => void };
+    first?: { sending: () => void; createdNothing: () => void; expectedPrice: number | undefined };
     isAbsent?: boolean;
   },
 ): Promise<Outcome | undefined> {
@@ -360,8 +361,8 @@ async function claimAndSend(
   const answer = await session.orderNamed(own.identifier, body, maySend);
   if (answer.kind === 'notCreated' || answer.kind === 'refused' || answer.kind === 'notOffered')
     first?.createdNothing();
-  const before = first === undefined ? (isAbsent ? 'absent' : 'unknown') : 'none';
-  return afterNamedAnswer(visit.view(), own, answer, before);
+  const earlier = first === undefined ? (isAbsent ? 'absent' : 'unknown') : 'none';
+  return afterNamedAnswer(visit.view(), own, answer, { earlier, expectedPrice: first?.expectedPrice });
 }
 
 const digestOf = (body: OrderBody, key: string | undefined): string =>
@@ -377,15 +378,21 @@ const isOf = (own: Named, claim: Named): boolean =>
 type Earlier = 'none' | 'absent' | 'unknown';
 
 /** What the answer means for the object. Pure. */
-export function afterNamedAnswer(before: View, record: Named, answer: NamedOutcome, earlier: Earlier): Outcome {
-  const { attempt, sent } = record;
+export function afterNamedAnswer(
+  before: View,
+  record: Named,
+  answer: NamedOutcome,
+  { earlier, expectedPrice }: { earlier: Earlier; expectedPrice: number | undefined },
+): Outcome {
+  const { attempt, identifier, sent } = record;
   const heard = (outcome: Sent['answer'], task?: Sent['task']): View =>
     withMemo(before, withEvidence(before.memo, { sent: { attempt, at: sent.at, answer: outcome, task } }));
   switch (answer.kind) {
     case 'created': {
       const { memo } = heard('accepted', answer.task);
       const fresh = { task: undefined, denials: undefined, failure: undefined };
-      return goOn(withEvidence(withoutPlan(withoutFailures(memo)), fresh));
+      const ordered = orderedEvent(before.object, { task: answer.task, identifier, expectedPrice });
+      return { ...goOn(withEvidence(withoutPlan(withoutFailures(memo)), fresh)), events: [ordered] };
     }
     case 'notCreated':
       return earlier === 'none'

@@ -52,16 +52,19 @@ export async function order(visit: Visit, at: View): Promise<Outcome | undefined
   const earlier = named.value ? await earlierServer(visit, session) : undefined;
   if (earlier !== undefined) return 'own' in earlier ? holdAgain(visit, earlier, secrets) : earlier;
 
-  const needsList = quota.needsList(namespace, modelOf(visit.object.spec));
+  const model = modelOf(visit.object.spec);
+  const needsList = quota.needsList(namespace, model);
   const prices = needsList ? (await session.prices(FURTHER_AGE_MS)).list : undefined;
-  const place = quota.reserve(namespace, uid, wantedBy(visit.object, prices));
+  const wanted = wantedBy(visit.object, prices);
+  const place = quota.reserve(namespace, uid, wanted);
   if ('full' in place) return parked(visit.view(), noPlace(visit.view(), place));
   visit.reserves(place);
   const hourly = limit.reserve(namespace, uid, timers.monotonic());
   if ('freeInMs' in hourly) return parked(visit.view(), createLimit(hourly.freeInMs));
   visit.reserves(hourly);
 
-  return named.value ? orderNamed(visit, secrets, hourly) : orderAnonymous(visit, secrets, hourly, prices);
+  const terms = { hourly, prices, expectedPrice: quota.expectedPrice(model) ?? wanted.listed };
+  return named.value ? orderNamed(visit, secrets, terms) : orderAnonymous(visit, secrets, terms);
 }
 
 /**

@@ -1,8 +1,9 @@
-/** The user data in the Secret that spec names, which an order sends. */
+/** The user data in the Secret or ConfigMap that spec names, which an order sends. */
 import { missing, type Missing } from '../../accounts/decision/failure.ts';
 import { USER_DATA_SECRET_TYPE } from '../../api/names.ts';
 import type { FromSecrets } from '../../api/ordered-fields.ts';
-import { MAX_USER_DATA, type VirtualServer } from '../../api/virtual-server.ts';
+import { MAX_USER_DATA, userDataSourceOf } from '../../api/user-data.ts';
+import type { VirtualServer } from '../../api/virtual-server.ts';
 import { err, ok, type Result } from '../../base/result.ts';
 import { KubeError } from '../../kube/error.ts';
 import type { Session } from '../../provider/types.ts';
@@ -10,7 +11,7 @@ import type { Kube } from '../kube.ts';
 import { readSecret } from './read-secret.ts';
 import { readSshKeys } from './ssh-keys.ts';
 
-type Reads = Pick<Kube, 'getSecret'>;
+type Reads = Pick<Kube, 'getSecret' | 'getConfigMap'>;
 
 /** What an order sends from Secrets, and the session that quotes none of it. */
 export interface OrderSecrets {
@@ -47,20 +48,14 @@ async function readUserData(
   kube: Reads,
 ): Promise<Result<{ text: string; hashKey: string } | undefined, Missing>> {
   if (spec.userDataFrom === undefined) return ok(undefined);
-  const { name, key } = spec.userDataFrom.secretKeyRef;
-  const where = `Secret ${namespace}/${name}, named in spec.userDataFrom,`;
-  const secret = await readSecret(kube, { namespace, name, where });
-  if (!secret.ok) return secret;
+  const { kind, name, key } = userDataSourceOf(spec.userDataFrom);
+  const where = `${kind} ${namespace}/${name}, named in spec.userDataFrom,`;
+  const found = await (kind === 'Secret' ? fromSecret : fromConfigMap)(kube, { namespace, name, where });
+  if (!found.ok) return found;
   const problem = (words: string): Result<never, Missing> =>
     err(missing('UserDataNotFound', `${where} ${words}${FIX}`));
-  if (secret.value === undefined) return problem('does not exist');
-  const { type = '', uid, data } = secret.value;
-  if (type !== USER_DATA_SECRET_TYPE) {
-    const message =
-      `${where} is of the type ${JSON.stringify(type)}. The operator sends only Secrets of the type ${USER_DATA_SECRET_TYPE} as user ` +
-      'data, and ordered nothing. The type of a Secret cannot be changed: delete it, and create it with this type';
-    return err(missing('InvalidSpec', message));
-  }
+  if (found.value === undefined) return problem('does not exist');
+  const { uid, data } = found.value;
   const text = data[key];
   if (text === undefined || text === '') return problem(`has no key "${key}"`);
   if (text.includes(REPLACED)) return problem(`key "${key}" is no text in UTF-8`);
@@ -69,12 +64,49 @@ async function readUserData(
   return ok({ text, hashKey: uid ?? '' });
 }
 
+interface Named {
+  namespace: string;
+  name: string;
+  /** The object, and the field that names it. */
+  where: string;
+}
+
+/** Undefined if there is none. */
+type Found = Result<{ uid?: string; data: Readonly<Record<string, string>> } | undefined, Missing>;
+
+/** Only a Secret that is made for it: everyone who may create a VirtualServer could read any other one on the server. */
+async function fromSecret(kube: Reads, { namespace, name, where }: Named): Promise<Found> {
+  const secret = await readSecret(kube, { namespace, name, where });
+  if (!secret.ok || secret.value === undefined) return secret;
+  const { type = '', uid, data } = secret.value;
+  if (type === USER_DATA_SECRET_TYPE) return ok({ ...(uid !== undefined && { uid }), data });
+  const message =
+    `${where} is of the type ${JSON.stringify(type)}. The operator sends only Secrets of the type ${USER_DATA_SECRET_TYPE} as user ` +
+    'data, and ordered nothing. The type of a Secret cannot be changed: delete it, and create it with this type';
+  return err(missing('InvalidSpec', message));
+}
+
+async function fromConfigMap(kube: Reads, { namespace, name, where }: Named): Promise<Found> {
+  try {
+    const found = await kube.getConfigMap(namespace, name);
+    return ok(found && { uid: found.metadata.uid, data: found.data });
+  } catch (error) {
+    if (!(error instanceof KubeError && error.code === 'Forbidden')) throw error;
+    const message =
+      `${where} cannot be read: ${error.message}. The operator ordered nothing. Ask an administrator to add the component ` +
+      'user-data-config-maps (in the Helm chart: userDataConfigMaps.enabled), or use a Secret; the operator retries automatically';
+    return err(missing('UserDataForbidden', message));
+  }
+}
+
 /** What no text of the provider may quote; undefined if it cannot be read. */
 export async function userDataText({ metadata, spec }: VirtualServer, kube: Reads): Promise<string | undefined> {
   if (spec.userDataFrom === undefined) return undefined;
-  const { name, key } = spec.userDataFrom.secretKeyRef;
+  const { namespace } = metadata;
+  const { kind, name, key } = userDataSourceOf(spec.userDataFrom);
   try {
-    return (await kube.getSecret(metadata.namespace, name))?.data[key];
+    const found = await (kind === 'Secret' ? kube.getSecret(namespace, name) : kube.getConfigMap(namespace, name));
+    return found?.data[key];
   } catch (error) {
     if (!(error instanceof KubeError)) throw error;
     return undefined;

@@ -6,6 +6,7 @@ import type { VirtualServer } from '../../api/virtual-server.ts';
 import { identifierKey } from '../../base/identifier.ts';
 import { OwnedIndex } from '../../base/owned-index.ts';
 import { Recent } from '../../base/recent.ts';
+import type { PriceList } from '../../provider/types.ts';
 import { knownRecord, ordersIn, sourceKey } from '../decision/known-record.ts';
 import type { Journal } from '../journal/journal.ts';
 import { modelKey, sumOf, type Model, type Place, type PricedModel } from '../decision/price.ts';
@@ -21,6 +22,15 @@ export interface Reservation {
 export interface HourlyPlace extends Reservation {
   /** The order is about to be sent: it keeps its place for an hour, whatever becomes of its object. */
   sent: (attempt: string, now: number) => void;
+}
+
+/** What the limits have granted to one order. */
+export interface OrderTerms {
+  hourly: HourlyPlace;
+  /** The provider's list of prices, if the limits needed it. */
+  prices: PriceList | undefined;
+  /** What the server will cost, as far as it is known. */
+  expectedPrice: number | undefined;
 }
 
 /** An order that may have been sent, in whichever process. */
@@ -218,6 +228,11 @@ export class ServerQuota {
   /** Whether the provider's list of prices decides about such an order: the money is limited, and no server has told the price. */
   needsList(namespace: string, model: Model): boolean {
     return this.#maximumOf(namespace) > 0 && this.#learned.of(model) === undefined;
+  }
+
+  /** What such a server is expected to cost by those that were read; undefined if unknown, or if nothing is limited. */
+  expectedPrice(model: Model): number | undefined {
+    return this.#learned.of(model);
   }
 
   /** 0: no limit. */

@@ -56,6 +56,7 @@ describe('the API server', () => {
     'overlays/namespaced',
     'overlays/demo',
     'base components/connection-secrets',
+    'base components/user-data-config-maps',
     'base components/metrics-secure',
     'base components/observe-only',
     'overlays/namespaced components/connection-secrets/namespaced',
@@ -66,13 +67,14 @@ describe('the API server', () => {
     expect(stderr).toBe('');
   });
 
-  it.each(['overlays/namespaced/watched', 'components/connection-secrets/watched'])(
-    'accepts the RBAC of %s in a watched namespace',
-    async (name) => {
-      const args = ['apply', '--server-side', '-n', 'team-a', '-k', `deploy/manifests/${name}`];
-      expect(await cluster.kubectl(...args)).toContain('rolebinding.rbac.authorization.k8s.io/vps-operator');
-    },
-  );
+  it.each([
+    'overlays/namespaced/watched',
+    'components/connection-secrets/watched',
+    'components/user-data-config-maps/watched',
+  ])('accepts the RBAC of %s in a watched namespace', async (name) => {
+    const args = ['apply', '--server-side', '-n', 'team-a', '-k', `deploy/manifests/${name}`];
+    expect(await cluster.kubectl(...args)).toContain('rolebinding.rbac.authorization.k8s.io/vps-operator');
+  });
 
   it('accepts the policy for connection Secrets, and the same again from another field manager', async () => {
     const policy = 'deploy/manifests/components/connection-secrets/namespaced/admission.yaml';

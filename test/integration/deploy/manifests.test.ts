@@ -343,6 +343,20 @@ describe('the component observe-only', () => {
   });
 });
 
+describe('the component user-data-config-maps', () => {
+  const NAME = 'vps-operator-user-data-config-maps';
+
+  it('adds the right to read ConfigMaps by name, and nothing else', async () => {
+    const reading = await build('base', 'components/user-data-config-maps');
+    const names = (manifests: Manifest[]): string[] =>
+      manifests.map(({ kind, metadata }) => `${kind} ${metadata.name}`);
+    expect(names(reading).sort()).toEqual([...names(base), `ClusterRole ${NAME}`, `ClusterRoleBinding ${NAME}`].sort());
+    const rules = [{ apiGroups: [''], resources: ['configmaps'], verbs: ['get'] }];
+    expect(find(reading, 'ClusterRole', NAME)?.rules).toEqual(rules);
+    expect(find(await build('components/user-data-config-maps/watched'), 'Role', NAME)?.rules).toEqual(rules);
+  });
+});
+
 describe('the component connection-secrets', () => {
   const NAME = 'vps-operator-connection-secrets';
   const names = (manifests: Manifest[]): string[] => manifests.map(({ kind, metadata }) => `${kind} ${metadata.name}`);

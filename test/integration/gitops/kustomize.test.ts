@@ -119,20 +119,25 @@ describe('the component references', () => {
     expect(built.get('VirtualServer prod-web')?.spec).toMatchObject(KEYS);
   });
 
-  it('names each field of our kinds that holds the name of a Secret', async () => {
+  it('names each field of our kinds that holds the name of a Secret or a ConfigMap', async () => {
     const listed = parse(await readFile(join(ROOT, REFERENCES, 'name-references.yaml'), 'utf8')) as {
       nameReference: { kind: string; fieldSpecs: { kind: string; path: string }[] }[];
     };
-    const [secrets] = listed.nameReference;
-    expect(secrets?.kind).toBe('Secret');
-    const named = secrets?.fieldSpecs.map(({ kind, path }) => `${kind} ${path}`).sort();
-    const found = await Promise.all(['VirtualServer', 'VirtualServerSet', 'ServerCatalog'].map(secretFields));
-    expect(named).toEqual(found.flat().sort());
+    const fieldsOf = (wanted: string): string[] =>
+      listed.nameReference
+        .filter(({ kind, fieldSpecs }) => kind === wanted && fieldSpecs.some(({ path }) => path.startsWith('spec/')))
+        .flatMap(({ fieldSpecs }) => fieldSpecs.map(({ kind, path }) => `${kind} ${path}`))
+        .sort();
+    const found = await Promise.all(['VirtualServer', 'VirtualServerSet', 'ServerCatalog'].map(namedFields));
+    const isConfigMap = (field: string): boolean => field.endsWith('/configMapKeyRef/name');
+    const all = found.flat().sort();
+    expect(fieldsOf('Secret')).toEqual(all.filter((field) => !isConfigMap(field)));
+    expect(fieldsOf('ConfigMap')).toEqual(all.filter(isConfigMap));
   });
 });
 
-/** The paths in the definition of the kind that hold the name of a Secret that users make: those with `name` in an object. */
-async function secretFields(kind: string): Promise<string[]> {
+/** The paths in the definition of the kind that hold the name of a Secret or ConfigMap that users make: those with `name` in an object. */
+async function namedFields(kind: string): Promise<string[]> {
   const folder = join(ROOT, 'deploy/crds');
   const name = {
     VirtualServer: 'virtualservers',

@@ -36,9 +36,17 @@ function ofOperator(all: string[]): string[] {
 
 const POLLED = { route: '/beta/queue/vps/{task}', status: 200 } as const;
 
-/** Ready, and the annotation has followed the status: a deletion before that costs a write more. */
-async function waitUntilWritten(world: World): Promise<void> {
+const told = async (world: World): Promise<string[]> => (await world.events('web')).map(({ note }) => note);
+
+/** Ready, and an Event says so. */
+async function waitUntilTold(world: World): Promise<void> {
   await world.waitForReason('web', 'Available', 'Ready');
+  await world.until(async () => (await told(world)).some((note) => note.includes('is ready')), 'the Event');
+}
+
+/** The annotation has also followed the status: a deletion before that costs a write more. */
+async function waitUntilWritten(world: World): Promise<void> {
+  await waitUntilTold(world);
   await world.waitFor(
     'web',
     ({ metadata }) => metadata.annotations?.[RECORD_ANNOTATION]?.includes('fingerprint') === true,
@@ -91,6 +99,30 @@ describe('the writes of the operator', () => {
     await world.until(() => reads() >= before + 5, 'five resyncs');
     expect(await writes(world, 'virtualservers')).toEqual(made);
     expect(await writes(world, 'events')).toEqual(events);
+  });
+
+  it('are at most four for an order under an identifier, with the Events that say who ordered what', async () => {
+    const world = await createWorld({ simulator: { api: 'public', taskDurationMs: 500 } });
+    await world.create(virtualServer('web'));
+    await waitUntilTold(world);
+    const [server] = world.simulator.ledger.creates();
+    const notes = (await told(world)).join('\n');
+    const { name } = (await world.get('web'))?.spec.apiKeySecretRef ?? {};
+    expect(notes).toContain(
+      `Ordered server ${server?.identifier} as task ${server?.task} with the API key in Secret ${name}`,
+    );
+    expect(notes).toContain(`Server ${server?.identifier} is ready, with product VPSX4 and price 1018.00`);
+    const made = (await writes(world, 'virtualservers')).filter((write) => write !== 'create virtualservers');
+    const events = await writes(world, 'events');
+    console.log(`writes for one order under an identifier: ${[...made, ...events].join(', ')}`);
+    expect(made).toEqual(['patch virtualservers', 'update virtualservers status']);
+    expect(events.length).toBeLessThanOrEqual(2);
+
+    await world.delete('web');
+    await world.waitGone('web');
+    await world.until(async () => (await told(world)).some((note) => note.includes('was cancelled')), 'the last Event');
+    expect(ofOperator(await writes(world, 'virtualservers'))).toHaveLength(made.length + 1);
+    expect(await writes(world, 'events')).toHaveLength(events.length + 1);
   });
 
   it('cause no reconcile without work', async () => {

@@ -78,13 +78,21 @@ describe('kubectl vps list', () => {
 });
 
 describe('kubectl vps timeline', () => {
-  it('shows creation, order and conditions of a server', async () => {
+  it('shows creation, order, task and conditions of a server, and who ordered what', async () => {
     const world = await createWorld();
     const { status } = await readyServer(world, 'web');
+    await world.until(
+      async () => (await world.events('web')).some(({ note }) => note.includes('is ready')),
+      'the Event',
+    );
     const plugin = await createPlugin(folder(), world.namespace);
     const { code, stdout, stderr } = await plugin.kubectl(['vps', 'timeline', 'vps/web']);
     expect([code, stderr]).toEqual([0, '']);
-    expect(stdout).toMatch(/Z {2}the object was created\n[^]*Z {2}order [0-9a-f]{16} began\n/);
+    expect(stdout).toMatch(/Z {2}the object was created\n[^]*Z {2}order [0-9a-f]{16} began; its task is 1001\n/);
+    expect(stdout).toMatch(
+      /Z {2}Event Server(Ordered|Ready): Ordered a server as task 1001 with the API key in Secret /,
+    );
+    expect(stdout).toContain(`Server ${status?.identifier} is ready, with product VPSX4 and price 1018.00`);
     expect(stdout).toContain(`Ready became True; now Available: Server ${status?.identifier} is running`);
     expect((await plugin.kubectl(['vps', 'timeline', 'none'])).code).toBe(3);
   });

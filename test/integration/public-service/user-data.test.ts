@@ -3,6 +3,7 @@ import { expect, it, vi } from 'vitest';
 import { USER_DATA_SECRET_TYPE } from '../../../src/api/names.ts';
 import { virtualServer, withSpec } from '../../fixtures/virtual-server.ts';
 import { stalled } from '../support/creates.ts';
+import { permitConfigMaps } from '../../../tools/control-plane/operator-identity.ts';
 import type { World } from '../support/world.ts';
 import { orderIn, publicWorld, totals, WAYS } from '../support/public-service.ts';
 
@@ -85,6 +86,37 @@ it.concurrent.for(WAYS)(
     expect(JSON.stringify([parked.status, parked.metadata.annotations, events, world.log])).not.toContain(SECRET);
   },
 );
+
+it.concurrent.for(WAYS)('%s: that of a ConfigMap is sent once the ConfigMap is there', async (orders, context) => {
+  const world = await publicWorld(context, { orders });
+  await permitConfigMaps(world.http, world.namespace);
+  const userDataFrom = { configMapKeyRef: { name: 'setup', key: 'user-data' } };
+  await world.create(virtualServer('web', withSpec({ userDataFrom })));
+  const parked = await world.waitForReason('web', 'UserDataNotFound', 'Stalled');
+  expect(stalled(parked).message).toContain(
+    `ConfigMap ${world.namespace}/setup, named in spec.userDataFrom, does not exist`,
+  );
+  expect(totals(world)).toEqual({ ordered: 0, cancelled: 0, alive: 0 });
+  const body = { apiVersion: 'v1', kind: 'ConfigMap', metadata: { name: 'setup' }, data: { 'user-data': USER_DATA } };
+  await world.http.call({ method: 'POST', path: `/api/v1/namespaces/${world.namespace}/configmaps`, body });
+  const { status, metadata } = await world.waitForReason('web', 'Available', 'Ready');
+  const sent = world.simulator.ledger.creates().map((created) => created.body['user_data_string']);
+  expect(sent).toEqual([USER_DATA]);
+  const events = await world.events('web');
+  expect(JSON.stringify([status, metadata.annotations, events, world.log])).not.toContain(SECRET);
+  // The lock of the order compares both kinds.
+  const other = { userDataFrom: { secretKeyRef: { name: 'setup', key: 'user-data' }, configMapKeyRef: null } };
+  await expect(world.patch('web', { spec: other })).rejects.toThrow('spec.userDataFrom, which the order sent');
+});
+
+it.concurrent('an object names a Secret or a ConfigMap, not both', async (context) => {
+  const world = await publicWorld(context);
+  const both = { secretKeyRef: { name: 'setup', key: 'a' }, configMapKeyRef: { name: 'setup', key: 'a' } };
+  for (const userDataFrom of [both, {}])
+    await expect(world.create(virtualServer('web', withSpec({ userDataFrom })))).rejects.toThrow(
+      'set secretKeyRef or configMapKeyRef, not both',
+    );
+});
 
 it.concurrent('a Secret of another type is not sent, and one that comes later is', async (context) => {
   const world = await publicWorld(context);

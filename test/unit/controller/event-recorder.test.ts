@@ -128,6 +128,53 @@ describe('EventRecorder', () => {
     expect(events).toHaveLength(6);
   });
 
+  describe('an Event that follows another one of its object', () => {
+    const ordered: EventNote = { type: 'Normal', reason: 'ServerOrdered', note: 'Ordered a server' };
+    const ready: EventNote = { type: 'Normal', reason: 'ServerReady', note: 'It is ready', follows: 'ServerOrdered' };
+    const told = (events: readonly Event[]): string[] => events.map((event) => `${event.reason}: ${event.note}`);
+
+    it('joins it while it waits, in its place in the line, with the later time', async () => {
+      const { recorder, visits, timers, events } = setUp();
+      visits.run = true;
+      recorder.record(SERVER_KIND, web(), 'order', [ordered]);
+      recorder.record(SERVER_KIND, web(), 'park', [note]);
+      const other = web();
+      other.metadata.uid = 'another';
+      recorder.record(SERVER_KIND, other, 'order', [ordered]);
+      timers.advance(300);
+      recorder.record(SERVER_KIND, other, 'look', [ready]);
+      recorder.record(SERVER_KIND, web(), 'look', [ready]);
+      const at = new Date(timers.now()).toISOString().replace('Z', '000Z');
+      await recorder.flush();
+      expect(told(events)).toEqual([
+        'ServerOrdered: Ordered a server',
+        'InvalidSpec: no such product',
+        'ServerReady: Ordered a server. After 1 s: It is ready',
+        // Another Event was recorded in between.
+        'ServerReady: It is ready',
+      ]);
+      expect(events[2]).toMatchObject({ eventTime: at, action: 'look', regarding: { uid: 'another' } });
+    });
+
+    it('is sent alone if the other one was sent', async () => {
+      const { recorder, events } = setUp();
+      recorder.record(SERVER_KIND, web(), 'order', [ordered]);
+      recorder.record(SERVER_KIND, web(), 'look', [ready]);
+      await recorder.flush();
+      expect(told(events)).toEqual(['ServerOrdered: Ordered a server', 'ServerReady: It is ready']);
+      expect(events.some((event) => 'follows' in event)).toBe(false);
+    });
+
+    it('is sent alone if the API server would not accept the length of both', async () => {
+      const { recorder, visits, events } = setUp();
+      visits.run = true;
+      recorder.record(SERVER_KIND, web(), 'order', [{ ...ordered, note: 'é'.repeat(510) }]);
+      recorder.record(SERVER_KIND, web(), 'look', [ready]);
+      await recorder.flush();
+      expect(events).toHaveLength(2);
+    });
+  });
+
   it('lets no Event wait for visits once it is to finish', async () => {
     const { recorder, visits, events } = setUp();
     visits.run = true;

@@ -51,6 +51,7 @@ describe('a spec from flags', () => {
   it.each([
     [{ expiresAt: 'tomorrow' }, '--expires-at: must be a time'],
     [{ userDataFrom: 'UP/key' }, '--user-data-from: must be the name of a Secret'],
+    [{ userDataFrom: 'configmap/UP/key' }, '--user-data-from: must be the name of a ConfigMap'],
     [
       { userDataFrom: 'setup/data', storedUserData: '1' },
       '--stored-user-data, --user-data-from: set only one of userData, userDataFrom and storedUserData',

@@ -29,6 +29,7 @@ const ADOPTABLE = [
     'InvalidSpec',
     'SSHKeyNotFound',
     'UserDataNotFound',
+    'UserDataForbidden',
     'CreateLimit',
     'ServerLimit',
     'PriceLimit',

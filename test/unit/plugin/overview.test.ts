@@ -244,7 +244,8 @@ describe('custom columns', () => {
 
 describe('kubectl vps timeline', () => {
   const record = {
-    ...{ owner: 'uid-of-web', mode: 'create', attempt: 'a1', attemptedAt: '2026-01-01T00:00:01Z', identifier: 'vs1' },
+    ...{ owner: 'uid-of-web', mode: 'create', attempt: 'a1', attemptedAt: '2026-01-01T00:00:01Z', task: 1001 },
+    ...{ identifier: 'vs1' },
     readyAt: '2026-01-01T00:05:00Z',
   };
   const object = stored(
@@ -260,7 +261,7 @@ describe('kubectl vps timeline', () => {
     ];
     expect(timeline(object, events, PLAIN)).toEqual([
       '2026-01-01T00:00:00Z  the object was created',
-      '2026-01-01T00:00:01Z  order a1 began',
+      '2026-01-01T00:00:01Z  order a1 began; its task is 1001',
       '2026-01-01T00:00:02Z  Event Creating (2 times): on  [2Jits way',
       '                      … 4m58s',
       '2026-01-01T00:05:00Z  server vs1 was first ready',

@@ -194,6 +194,15 @@
     - patch
 {{- end }}
 
+{{- define "vps-operator.rules.vps-operator-user-data-config-maps" -}}
+- apiGroups:
+    - ""
+  resources:
+    - configmaps
+  verbs:
+    - get
+{{- end }}
+
 {{- define "vps-operator.rules.vps-operator-metrics-auth" -}}
 - apiGroups:
     - authentication.k8s.io

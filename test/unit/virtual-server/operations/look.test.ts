@@ -56,7 +56,7 @@ describe('a server that is shown', () => {
   it('may differ from the spec, which is shown', () => {
     const next = looked(webWith(KNOWN), shown({ product: 'VPSX8' }));
     expect(conditionsOf(next)).toEqual({ Ready: 'True Available', Drifted: 'True Drifted' });
-    expect(next.events.map(({ reason }) => reason)).toEqual(['Drifted']);
+    expect(next.events.map(({ reason }) => reason)).toEqual(['Drifted', 'ServerReady']);
   });
 
   it('is Ready before the annotation follows, which the next visit writes', () => {
@@ -65,7 +65,7 @@ describe('a server that is shown', () => {
     expect(first.status?.record).toEqual(PRICED);
     expect(first.record).toBeUndefined();
     expect(untilVisit(first.when)).toBe(0);
-    expect(first.events).toEqual([]);
+    expect(first.events.map(({ reason }) => reason)).toEqual(['ServerReady']);
     const ready = web({ annotated: TASKED, mirror: PRICED, status: first.status ?? {} });
     const later = facts({ memo: withPlan(first.memo, first.when, NOW, inputsOf(ready)) });
     const next = decide(ready, later);
@@ -73,6 +73,32 @@ describe('a server that is shown', () => {
     // The server is not read again for that.
     const written = webWith(PRICED, { status: first.status ?? {} });
     expect(decide(written, later)).toEqual({ type: 'wait', when: { afterMs: 540_000 } });
+  });
+
+  it('is told in an Event when it is first ready, with product and price', () => {
+    const unready = looked(webWith(HELD), shown({ status: 'stopped' }));
+    expect(unready.events.map(({ reason }) => reason)).toEqual(['ServerNotRunning']);
+    const waiting = webWith(KNOWN, { status: unready.status ?? {} });
+    // The Event of the condition Available says less.
+    expect(looked(waiting).events).toEqual([
+      {
+        type: 'Normal',
+        reason: 'ServerReady',
+        note: 'Server srv1 is ready, with product VPSX4 and price 9.50',
+        follows: 'ServerOrdered',
+      },
+    ]);
+    const [unstated] = looked(webWith(HELD), shown({ price: undefined, product: undefined })).events;
+    expect(unstated?.note).toBe('Server srv1 is ready, with product VPSX4; the provider states no price');
+  });
+
+  it.each([
+    ['was ready before', webWith(PRICED)],
+    ['is adopted', webWith(record({ mode: 'adopt', identifier: 'srv1' }))],
+    ['is deleted', webWith(HELD, { deleting: true, spec: { deletionPolicy: 'Retain' } })],
+    ['was Ready under an earlier version', webWith(KNOWN, { status: looked(webWith(HELD)).status ?? {} })],
+  ])('is not told in an Event if it %s', (_what, object) => {
+    expect(looked(object).events.filter(({ reason }) => reason === 'ServerReady')).toEqual([]);
   });
 
   it.each([

@@ -37,8 +37,12 @@ const limited = (retryAfterMs?: number): CreateOutcome => ({
 const LEFT = record({ account: ACCOUNT });
 const CLAIMED = web({ annotated: ATTEMPTED });
 
-const after = (answer: CreateOutcome, object = CLAIMED, held = memo({}, { failures: 2 })): Outcome =>
-  afterAnswer(viewOf(object, facts({ memo: held, jitter: 0.5 })), ATTEMPTED, answer);
+const after = (
+  answer: CreateOutcome,
+  object = CLAIMED,
+  held = memo({}, { failures: 2 }),
+  expectedPrice?: number,
+): Outcome => afterAnswer(viewOf(object, facts({ memo: held, jitter: 0.5 })), ATTEMPTED, answer, expectedPrice);
 
 it('is preceded by a claim with a new attempt, which keeps only the orphans of earlier ones', () => {
   const before = record({ account: 'old', orphans: [{ task: 3 }], fingerprint: { macs: ['00:00:5e:00:53:01'] } });
@@ -54,12 +58,31 @@ it('is preceded by a claim with a new attempt, which keeps only the orphans of e
 });
 
 describe('the answer to an order', () => {
+  it('is told in an Event that says who ordered what, and only if it accepts the order', () => {
+    const ordered =
+      'Ordered a server as task 7 with the API key in Secret vps-api-key: product VPSX4, diskSize 10240, ' +
+      'image cloudinit-debian-trixie.raw.gz';
+    expect(after({ kind: 'created', task: 7 }).events).toEqual([
+      { type: 'Normal', reason: 'ServerOrdered', note: ordered },
+    ]);
+    expect(after({ kind: 'created', task: 7 }, CLAIMED, memo(), 10.5).events[0]?.note).toBe(
+      `${ordered}. Expected price: 10.50`,
+    );
+    const dear = web({ annotated: ATTEMPTED, spec: { diskType: 'hdd', ipv4: true, advanced: { extraCores: 2 } } });
+    expect(after({ kind: 'created', task: 7 }, dear).events[0]?.note).toContain(
+      'diskSize 10240, diskType hdd, ipv4, extraCores 2, image',
+    );
+    const others: CreateOutcome[] = [limited(), refused(422), { kind: 'unknown', error }];
+    const reasons = others.flatMap((answer) => after(answer).events.map(({ reason }) => reason));
+    expect(reasons).not.toContain('ServerOrdered');
+  });
+
   it('shows the task at once if the status has fields of another server', () => {
     const copied = webWith(ATTEMPTED, { status: { serverStatus: 'running', identifier: 'srv9' } });
     const next = after({ kind: 'created', task: 7 }, copied);
     expect(next).toMatchObject({ record: TASKED, when: { now: true }, status: { record: TASKED, task: { id: 7 } } });
     expect(conditionsOf(next)).toEqual({ Ready: 'False Creating', Reconciling: 'True Creating' });
-    expect(next.events).toEqual([]);
+    expect(next.events.map(({ reason }) => reason)).toEqual(['ServerOrdered']);
   });
 
   it('tells the words of a refusal, and what leads to the next order', () => {

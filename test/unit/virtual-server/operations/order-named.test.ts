@@ -34,6 +34,25 @@ const named = { ...SERVER, identifier: IDENTIFIER };
 const ordering = (answer: NamedOutcome, given: Given = {}): Promise<Visited> =>
   visit(web({}), { ordersNamed: true, ...given, answers: { named: answer, task: creating, ...given.answers } });
 
+it('is told in an Event with its identifier, when the provider has accepted it', async () => {
+  const visited = await ordering(accepted);
+  expect(visited.events).toEqual([
+    {
+      type: 'Normal',
+      reason: 'ServerOrdered',
+      note: `Ordered server ${IDENTIFIER} as task 7 with the API key in Secret vps-api-key: product VPSX4, diskSize 10240, image cloudinit-debian-trixie.raw.gz`,
+    },
+  ]);
+  expect((await ordering(lost)).events).toEqual([]);
+});
+
+it('names the expected price if the limit in money has asked for it', async () => {
+  const list = { products: { VPSX4: 1000 }, disks: { ssd: { price: 9, extent: 10 } } };
+  const prices = { state: 'Available', list } as const;
+  const { events } = await ordering(accepted, { maxPrice: 5000, answers: { prices } });
+  expect(events[0]?.note).toMatch(/\. Expected price: 1009\.00$/);
+});
+
 describe('a listed server with the name of the object, which has lost its record', () => {
   const name = `default/web (${UID.slice(0, 8)})`;
   const listing = (given: Given, listed: { identifier: string; name?: string }[] = [{ identifier: 'web0old', name }]) =>

@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { currentReason } from '../../../../src/api/conditions.ts';
 import { USER_DATA_SECRET_TYPE } from '../../../../src/api/names.ts';
 import { KubeError } from '../../../../src/kube/error.ts';
-import type { ReadSecret } from '../../../../src/kube/kinds.ts';
+import type { ConfigMap, ReadSecret } from '../../../../src/kube/kinds.ts';
 import { readSecrets, userDataText } from '../../../../src/virtual-server/operations/user-data.ts';
 import { recordOf } from '../../../fixtures/records.ts';
 import { web } from '../../../fixtures/decision.ts';
@@ -15,6 +15,7 @@ const object = web({ spec: { userDataFrom: { secretKeyRef: { name: 'setup', key:
 
 type Given = Partial<ReadSecret> | KubeError | undefined;
 const kubeWith = (secret: Given) => ({
+  getConfigMap: () => Promise.reject(new Error('a ConfigMap is read')),
   getSecret: (): Promise<ReadSecret | undefined> =>
     secret instanceof KubeError
       ? Promise.reject(secret)
@@ -58,6 +59,54 @@ describe('the user data of a Secret', () => {
     expect(await userDataText(object, kubeWith({ type: 'Opaque' }))).toBe(TEXT);
     expect(await userDataText(object, kubeWith(undefined))).toBeUndefined();
     expect(await userDataText(object, kubeWith(new KubeError('Unreachable', 'no answer')))).toBeUndefined();
+  });
+});
+
+describe('the user data of a ConfigMap', () => {
+  const from = web({ spec: { userDataFrom: { configMapKeyRef: { name: 'setup', key: 'user-data' } } } });
+  const metadata = { namespace: 'default', name: 'setup', uid: 'uid', resourceVersion: '1' };
+  const kube = (found: Record<string, string> | KubeError | undefined) => ({
+    getSecret: () => Promise.reject(new Error('a Secret is read')),
+    getConfigMap: (): Promise<ConfigMap | undefined> =>
+      found instanceof KubeError ? Promise.reject(found) : Promise.resolve(found && { metadata, data: found }),
+  });
+
+  it('is read as it is', async () => {
+    const found = await readSecrets(from, kube({ 'user-data': TEXT }), fakeSession({}));
+    expect(found).toMatchObject({ ok: true, value: { values: { userDataFrom: TEXT }, hashKey: 'uid' } });
+    expect(await userDataText(from, kube({ 'user-data': TEXT }))).toBe(TEXT);
+  });
+
+  it.each<{ reason: string; found: Record<string, string> | KubeError | undefined; words: string }>([
+    {
+      reason: 'UserDataNotFound',
+      found: undefined,
+      words: 'ConfigMap default/setup, named in spec.userDataFrom, does not exist',
+    },
+    { reason: 'UserDataNotFound', found: {}, words: 'has no key "user-data"' },
+    { reason: 'UserDataNotFound', found: { 'user-data': 'x'.repeat(32_769) }, words: 'has 32769 characters' },
+    {
+      reason: 'UserDataForbidden',
+      found: new KubeError('Forbidden', 'not allowed'),
+      words: 'component user-data-config-maps (in the Helm chart: userDataConfigMaps.enabled)',
+    },
+  ])('is not sent: $reason, $words', async ({ reason, found, words }) => {
+    const read = await readSecrets(from, kube(found), fakeSession({}));
+    expect(read).toMatchObject({ ok: false, error: { reason } });
+    expect(read.ok ? '' : read.error.message).toContain(words);
+    expect(read.ok ? '' : read.error.message).toContain('ordered nothing');
+  });
+
+  it('is sent once the ConfigMap is there, and nothing before', async () => {
+    const given = {
+      ordersNamed: true,
+      answers: { server: DENIED, servers: [], named: { kind: 'created', task: 7 }, task: { state: 'pending' } },
+    } as const;
+    const early = await visit(from, { ...given, configMaps: {} });
+    expect([early.requests, currentReason(early.object?.status?.conditions)]).toEqual([[], 'UserDataNotFound']);
+    const later = await visit(early.object ?? from, { ...given, configMaps: { setup: { 'user-data': TEXT } } });
+    expect(later.requests.map((body) => body['user_data_string'])).toEqual([TEXT]);
+    expect(JSON.stringify([later.object, later.events])).not.toContain('correct-horse');
   });
 });
 

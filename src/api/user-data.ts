@@ -1,0 +1,52 @@
+/** Where the user data of an order comes from, if not from spec itself. */
+import * as z from 'zod';
+import { configMapName } from './meta.ts';
+import { USER_DATA_SECRET_TYPE } from './names.ts';
+import { matching, ruled } from './rules.ts';
+import { secretKeySchema } from './ssh-keys.ts';
+
+/** In characters. The provider's limit is not known; cloud-init itself has none. */
+export const MAX_USER_DATA = 32_768;
+
+const configMapKeySchema = z.object({
+  name: configMapName.describe('Name of a ConfigMap in the namespace of this object.'),
+  key: matching(
+    z.string().min(1).max(253),
+    '^[-._a-zA-Z0-9]+$',
+    'must name a key of the ConfigMap: letters, digits, "-", "_" and "."',
+  ).describe('Key in that ConfigMap.'),
+});
+
+export const userDataFromSchema = ruled(
+  z.object({
+    secretKeyRef: secretKeySchema
+      .optional()
+      .describe(`A Secret of the type ${USER_DATA_SECRET_TYPE}, and the key in it.`),
+    configMapKeyRef: configMapKeySchema
+      .optional()
+      .describe('A ConfigMap, and the key in it. The operator needs the right to read ConfigMaps.'),
+  }),
+  {
+    rule: 'has(self.secretKeyRef) != has(self.configMapKeyRef)',
+    message: 'set secretKeyRef or configMapKeyRef, not both',
+    holds: ({ secretKeyRef, configMapKeyRef }) => (secretKeyRef === undefined) !== (configMapKeyRef === undefined),
+  },
+).describe(
+  'User data for cloud-init from a Secret or a ConfigMap, which the operator reads when it orders the server.',
+);
+
+/** One key of one object. */
+export interface UserDataSource {
+  kind: 'Secret' | 'ConfigMap';
+  name: string;
+  key: string;
+}
+
+/** The API server accepts exactly one of the two. */
+export function userDataSourceOf({
+  secretKeyRef,
+  configMapKeyRef,
+}: z.infer<typeof userDataFromSchema>): UserDataSource {
+  if (configMapKeyRef !== undefined) return { kind: 'ConfigMap', ...configMapKeyRef };
+  return { kind: 'Secret', ...(secretKeyRef ?? { name: '', key: '' }) };
+}
