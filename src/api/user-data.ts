@@ -43,7 +43,10 @@ export interface UserDataSource {
 }
 
 /** The API server accepts exactly one of the two. */
-export function userDataSourceOf({ secretKeyRef, configMapKeyRef }: z.infer<typeof userDataFromSchema>): UserDataSource {
+export function userDataSourceOf({
+  secretKeyRef,
+  configMapKeyRef,
+}: z.infer<typeof userDataFromSchema>): UserDataSource {
   if (configMapKeyRef !== undefined) return { kind: 'ConfigMap', ...configMapKeyRef };
   return { kind: 'Secret', ...(secretKeyRef ?? { name: '', key: '' }) };
 }

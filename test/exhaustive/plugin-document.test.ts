@@ -236,7 +236,9 @@ describe('docs/reference/kubectl-plugin.md', () => {
     expect(await type(list ?? '')).toMatch(
       /^NAME +STATE +PRODUCT +PRICE +ENDS +AGE\ndb +Ready .*\nlab +Ready .* in \d+m .*\nweb +Ready /,
     );
-    expect(await type(tells ?? '')).toMatch(/Z {2}the object was created\n[^]*Z {2}order [0-9a-f]+ began; its task is \d+\n/);
+    expect(await type(tells ?? '')).toMatch(
+      /Z {2}the object was created\n[^]*Z {2}order [0-9a-f]+ began; its task is \d+\n/,
+    );
     const heading = 'pause, resume, reconcile, protect, unprotect and extend';
     const said: string[] = [];
     for (const { command } of typedBelow(heading)) said.push(await type(command));
