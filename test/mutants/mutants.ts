@@ -550,8 +550,8 @@ export const MUTANTS: Mutant[] = [
   {
     name: 'takes every 403 for an absence',
     file: 'src/provider/failure.ts',
-    find: "if (status !== 403 || typeof body !== 'string' || body.length > MAX_ERROR_BODY) return false;",
-    replace: "if (status === 403 || typeof body !== 'string' || body.length > MAX_ERROR_BODY) return status === 403;",
+    find: '(status === 403 && saysNoSuch(answer))',
+    replace: 'status === 403',
   },
   {
     name: 'asks no list whether a denied server exists',
@@ -1042,8 +1042,8 @@ export const MUTANTS: Mutant[] = [
   {
     name: 'sends a Secret of any type as user data',
     file: 'src/virtual-server/operations/user-data.ts',
-    find: 'if (type !== USER_DATA_SECRET_TYPE) {',
-    replace: "if (type === '' && type !== USER_DATA_SECRET_TYPE) {",
+    find: 'if (type === USER_DATA_SECRET_TYPE) return',
+    replace: "if (type !== '' || type === USER_DATA_SECRET_TYPE) return",
     tests: ['--project', 'unit', 'test/unit/virtual-server/operations/user-data.test.ts'],
   },
   {
@@ -1489,8 +1489,8 @@ export const MUTANTS: Mutant[] = [
   {
     name: 'skips the live read before a DELETE',
     file: 'src/virtual-server/operations/cancel.ts',
-    find: 'const live = await visit.services.kube.getVirtualServer(namespace, name);',
-    replace: 'const live = visit.object as VirtualServer | undefined;',
+    find: '  if (!(await visit.readLive())) return undefined;\n  const definition',
+    replace: '  const definition',
     tests: ['--project', 'unit', 'test/unit/virtual-server/operations/cancel.test.ts'],
   },
   {
@@ -1709,8 +1709,8 @@ export const MUTANTS: Mutant[] = [
   {
     name: 'skips the live read before a DELETE, in real processes',
     file: 'src/virtual-server/operations/cancel.ts',
-    find: 'const live = await visit.services.kube.getVirtualServer(namespace, name);',
-    replace: 'const live = visit.object as VirtualServer | undefined;',
+    find: '  if (!(await visit.readLive())) return undefined;\n  const definition',
+    replace: '  const definition',
     plan: 'stale/retained-while-deleting/provider:GET-task:attempt+task+identifier+deleting+shown/frozen',
   },
   {
@@ -2222,8 +2222,8 @@ export const MUTANTS: Mutant[] = [
   {
     name: 'does not ask for the list of prices',
     file: 'src/virtual-server/operations/order.ts',
-    find: 'const needsList = quota.needsList(namespace, modelOf(visit.object.spec));',
-    replace: 'const needsList = quota.needsList(namespace, modelOf(visit.object.spec)) === undefined;',
+    find: 'const needsList = quota.needsList(namespace, model);',
+    replace: 'const needsList = quota.needsList(namespace, model) === undefined;',
   },
   {
     name: 'believes the list of prices, and not what a server costs',
@@ -2966,8 +2966,8 @@ export const MUTANTS: Mutant[] = [
   {
     name: 'restores an absence from the mirror of a deleted object',
     file: 'src/virtual-server/operations/look.ts',
-    find: '(current !== before && inBoth(at, current))',
-    replace: '(current !== before && { record: current })',
+    find: '(shown !== before && inBoth(at, shown))',
+    replace: '(shown !== before && { record: shown })',
     tests: ['--project', 'unit', 'test/unit/virtual-server/operations/look-absence.test.ts'],
   },
   {
@@ -3120,8 +3120,8 @@ export const MUTANTS: Mutant[] = [
   {
     name: 'delays the first poll by an interval',
     file: 'src/virtual-server/operations/order-anonymous.ts',
-    find: 'const goes = goOn(withoutPlan(withoutFailures(memo)), { record });',
-    replace: 'const goes = { ...goOn(withoutPlan(withoutFailures(memo)), { record }), when: { afterMs: 60_000 } };',
+    find: '{ record }), events: [ordered] };',
+    replace: '{ record }), events: [ordered], when: { afterMs: 60_000 } };',
     tests: ['--project', 'unit', 'test/unit/virtual-server/operations/order-claim.test.ts'],
   },
   {
@@ -3863,9 +3863,9 @@ export const MUTANTS: Mutant[] = [
   },
   {
     name: 'decides about a DELETE on the object as it was before the live read',
-    file: 'src/virtual-server/operations/cancel.ts',
-    find: '  visit.saw(live);\n',
-    replace: '',
+    file: 'src/virtual-server/visit.ts',
+    find: '    this.#writer.saw(live);\n    return true;',
+    replace: '    return true;',
     tests: ['--project', 'unit', 'test/unit/virtual-server/operations/look-delayed.test.ts'],
   },
   {
