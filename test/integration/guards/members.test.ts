@@ -206,6 +206,7 @@ describe('a change of a member by the operator', () => {
     deletionPolicy: 'Retain',
     deletionProtection: true,
     deletionDelay: '24h',
+    power: 'Off',
     sshCheck: 'Proxy',
   };
 
