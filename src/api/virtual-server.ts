@@ -52,6 +52,10 @@ const LABEL = '[A-Za-z0-9]([-A-Za-z0-9]{0,61}[A-Za-z0-9])?';
 const extra = z.int().min(1).max(2147483647).optional();
 const device = z.string().min(1).max(64).optional();
 
+/** What the operator may do to a server when its spec changes. */
+const changePolicySchema = z.enum(['Never', 'Online', 'AllowStop']);
+export type ChangePolicy = z.infer<typeof changePolicySchema>;
+
 /** Rare fields of an order. */
 export const advancedSchema = z
   .object({
@@ -179,6 +183,11 @@ export const specSchema = ruled(
       .default(false)
       .describe(
         'While true, the operator never cancels the server, and the guards refuse to delete this object. If it is deleted anyway, it waits, unless deletionPolicy is Retain.',
+      ),
+    changePolicy: changePolicySchema
+      .optional()
+      .describe(
+        'What the operator may do to the server when you change this spec. Never: nothing, so the fields of the order are locked. Online: change product, diskSize (only larger) and serverName while the server runs. AllowStop: also shut the server down and start it again, for the fields of advanced and for a resize that waits for a restart. Only where the provider can change servers. By default Never.',
       ),
     sshCheck: z
       .enum(['None', 'Proxy', 'Direct'])

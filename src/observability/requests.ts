@@ -44,10 +44,11 @@ const OPERATIONS: readonly ProviderOperation[] = [
   'setPower',
   'reboot',
   'setDormant',
+  'changeServer',
   'deleteServer',
 ];
 /** Calls that the specification does not have. */
-const OPTIONAL: ReadonlySet<ProviderOperation> = new Set(['listServers', 'prices', 'setPower', 'reboot', 'setDormant']);
+const OPTIONAL: ReadonlySet<ProviderOperation> = new Set(['listServers', 'prices', 'setPower', 'reboot', 'setDormant', 'changeServer']);
 const LOGIN_RESULTS: readonly LoginResult[] = ['success', 'refused', 'error'];
 const PROVIDER_RESULTS = [
   'success',

@@ -35,12 +35,14 @@ export interface SpecFlags {
   ttl?: string | undefined;
   expiresAt?: string | undefined;
   deletionDelay?: string | undefined;
+  changePolicy?: string | undefined;
   sshCheck?: string | undefined;
   connectionSecret?: string | undefined;
   retain: boolean;
   protect: boolean;
 }
 
+const CHANGE_POLICIES = specSchema.shape.changePolicy.unwrap().options;
 const SSH_CHECKS = specSchema.shape.sshCheck.unwrap().options;
 
 export function addSpecFlags(command: Command): Command {
@@ -75,6 +77,9 @@ export function addSpecFlags(command: Command): Command {
     .option('--expires-at <time>', 'cancel the server at this time, such as 2027-01-31T18:00:00Z')
     .option('--deletion-delay <duration>', 'keep the server this long after a deletion, such as 1d', inHours)
     .addOption(
+      new Option('--change-policy <policy>', 'what a change of spec may do to the server').choices(CHANGE_POLICIES),
+    )
+    .addOption(
       new Option('--ssh-check <place>', 'count the server as ready only while SSH answers there').choices(SSH_CHECKS),
     )
     .option('--connection-secret <name>', 'Secret that the operator creates, with addresses, SSH and VNC data')
@@ -105,6 +110,7 @@ const FIELDS: { [F in keyof Required<VirtualServerSpec>]: (flags: SpecFlags) => 
   apiKeySecretRef: ({ secret }) => (secret === undefined ? undefined : { name: secret }),
   deletionPolicy: ({ retain }) => (retain ? 'Retain' : undefined),
   deletionProtection: ({ protect }) => (protect ? true : undefined),
+  changePolicy: ({ changePolicy }) => changePolicy,
   sshCheck: ({ sshCheck }) => sshCheck,
   connectionSecretName: ({ connectionSecret }) => connectionSecret,
   expiresAt: ({ expiresAt }) => expiresAt,
@@ -140,6 +146,7 @@ const FLAGS: { [F in keyof Required<VirtualServerSpec>]: string } = {
   apiKeySecretRef: '--secret',
   deletionPolicy: '--retain',
   deletionProtection: '--protect',
+  changePolicy: '--change-policy',
   sshCheck: '--ssh-check',
   connectionSecretName: '--connection-secret',
   expiresAt: '--expires-at',

@@ -29,5 +29,6 @@ export const documented: Api = {
     return { product, diskSize, ...further };
   },
   power: undefined,
+  readChange: undefined,
   named: undefined,
 };
