@@ -14,6 +14,7 @@ export const STEPS: Readonly<Record<string, string>> = {
   handOver: 'handing the server over',
   follow: 'polling its task',
   look: 'reading its server',
+  change: 'changing its server',
   cancel: 'trying to cancel its server',
   expire: 'recording that its time is up',
   release: 'releasing the object',

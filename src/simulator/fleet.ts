@@ -48,6 +48,9 @@ interface Asked {
   diskType?: string;
   ipv4?: boolean;
   zone?: ServerObject['zone'] | undefined;
+  extraCores?: number;
+  extraMemory?: number;
+  devices?: Partial<ServerObject>;
 }
 
 interface StallOptions {
@@ -96,7 +99,7 @@ export class Fleet {
     product: SimulatedProduct,
     diskSize: number,
     body: Record<string, unknown>,
-    { identifier: chosen, name = null, diskType = 'ssd', ipv4 = false, zone }: Asked = {},
+    { identifier: chosen, name = null, diskType = 'ssd', ipv4 = false, zone, ...more }: Asked = {},
   ): TaskNumber {
     const now = this.#settings.clock.now();
     if (chosen !== undefined) {
@@ -112,7 +115,8 @@ export class Fleet {
     server.object = {
       ...object,
       name: shownName(name, this.#settings.variants.names),
-      specs: { ...object.specs, disk_type: diskType },
+      specs: { ...object.specs, ...extras(object, more), disk_type: diskType },
+      ...more.devices,
       zone: zone ?? object.zone,
       ...(ipv4 && { ipv4: [ipv4Of(serial)], price: object.price + (product.ipv4Price ?? 0) }),
     };
@@ -474,6 +478,11 @@ export class Fleet {
     const server = { serial, account, ...ready, object, shows, renumbered: 0, wasRead: false };
     return this.#servers.add(server);
   }
+}
+
+function extras({ specs: { cores, ram } }: ServerObject, { extraCores = 0, extraMemory = 0 }: Asked): object {
+  if (extraCores + extraMemory === 0) return {};
+  return { cores: cores + extraCores, ram: ram + extraMemory, extra_cores: extraCores, extra_ram: extraMemory };
 }
 
 /** Shorter than the shortest name with the operator's mark. */

@@ -27,6 +27,7 @@ import { createHasFailed, nextOrderWaits } from './create-failure.ts';
 import { holdsSomething, withFailedOrder } from './known-record.ts';
 import { arrivesInMs, isTaskLost, mayArrive, orderIsToRepeat } from './named.ts';
 import { clockOf, expiryOf, isToExpire } from './expiry.ts';
+import { isToRunFirst } from './change.ts';
 import { keepsServer } from './delay.ts';
 import { openIn, openReason } from '../../api/open.ts';
 import type { VirtualServer } from '../../api/virtual-server.ts';
@@ -100,6 +101,7 @@ export const CHAINS = {
       taskRuns,
       serverIsToExpire,
       orderIsToRepeat,
+      serverIsToChange,
       serverIsHeld,
     ],
   ),
@@ -107,6 +109,7 @@ export const CHAINS = {
     (view): view is OwnView => view.deleting && holds(view),
     [
       createIsInFlight,
+      serverIsToStart,
       serverIsRetained,
       serverIsProtected,
       adoptionIsAsked,
@@ -436,6 +439,20 @@ export function serverIsToExpire(view: OwnView): Operation | undefined {
   if (own.identifier === undefined || !isToExpire(view, own)) return undefined;
   if (isGone(view.memo, own.identifier)) return { type: 'expire', record: own };
   return notDue(view, 'cancel') ?? { type: 'cancel', record: own };
+}
+
+/** A read has just shown that a step of a change in place is due. */
+export function serverIsToChange({ own, memo, inputs }: OwnView): Operation | undefined {
+  const { change } = memo.evidence;
+  if (own.identifier === undefined || change?.identifier !== own.identifier || change.due !== inputs) return undefined;
+  return { type: 'change', record: own };
+}
+
+/** The operator has shut the server down for a change, and its object goes without it. */
+export function serverIsToStart(view: OwnView): Operation | undefined {
+  const { own, memo } = view;
+  if (own.identifier === undefined || isGone(memo, own.identifier) || !isToRunFirst(view, own)) return undefined;
+  return serverIsToChange(view) ?? serverIsHeld(view);
 }
 
 export function serverIsHeld(view: OwnView): Operation | undefined {

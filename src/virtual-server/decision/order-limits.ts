@@ -13,6 +13,14 @@ export function wantedBy({ metadata: { name }, spec }: VirtualServer, prices: Pr
   return { name, ...model, listed: prices && listedPrice(model, prices) };
 }
 
+/** Why the server of the object must not become what spec asks for. */
+export function noRoomToChange(object: VirtualServer, full: Full): string {
+  const { message } = limitVerdict(object, full);
+  return `The operator does not change the server while the price limit leaves no room. ${message.replaceAll(ORDERS, 'The operator then changes the server')}`;
+}
+
+const ORDERS = 'The operator then orders this server';
+
 export function noPlace({ object, timing }: View, full: Full): Park {
   return { verdict: limitVerdict(object, full), when: { operation: 'order', afterMs: timing.pollMs } };
 }

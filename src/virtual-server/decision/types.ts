@@ -84,6 +84,8 @@ export type Operation =
   | { type: 'follow'; record: Following | Held; task: TaskNumber }
   /** Read the server. */
   | { type: 'look'; record: Held }
+  /** Change the server in place, or start it again after that. */
+  | { type: 'change'; record: Held }
   /** Cancel the server of an object that is being deleted or has expired. */
   | { type: 'cancel'; record: Held }
   /** The server has expired and no longer exists: record that, and order no other one. */

@@ -7,15 +7,16 @@ import type { Verdict } from '../../controller/conditions.ts';
 import { isSameIdentifier } from '../../base/identifier.ts';
 import { ProviderError } from '../../provider/error.ts';
 import type { Server, Session } from '../../provider/types.ts';
-import { pauseMs, runsForMs } from '../decision/next-poll.ts';
+import { FLOOR_MS, pauseMs, runsForMs } from '../decision/next-poll.ts';
 import { compose } from '../decision/compose.ts';
 import { connectionCondition, type ConnectionSecretState } from '../decision/connection.ts';
 import { recognizeFor } from '../decision/identity.ts';
+import { changeIn, changingOf, courseOf, isToRunFirst, stoppedVerdict, type Course } from '../decision/change.ts';
 import { keepsServer } from '../decision/delay.ts';
 import { isToExpire, withReadyAt } from '../decision/expiry.ts';
 import { takerOf, withRefuted } from '../decision/inputs.ts';
 import { kept, missingTaker } from '../decision/kept.ts';
-import { withEvidence, withoutFailures, withoutWord, type LastRead } from '../decision/memo.ts';
+import { withEvidence, withoutFailures, withoutWord, type Changing, type LastRead } from '../decision/memo.ts';
 import { absent, goneByAnnotation, notRecognized, recognized } from '../decision/absence.ts';
 import { NOW, type Pause } from '../decision/next.ts';
 import { failed, goOn, goneUnasked, endVisit, jittered, withoutKey } from '../decision/outcome.ts';
@@ -167,7 +168,7 @@ export function seen(at: View, before: Held, known: Held, found: LookedAt): Outc
   const task = { state: 'over', identifier: server.identifier } as const;
   const present = withEvidence(recognized(at.memo), { task, failure: undefined });
   const current = withRefuted(object, known.createFailure === undefined ? known : without(known, 'createFailure'));
-  const isEnding = deleting ? !keepsServer(at, current) : isToExpire(at, current);
+  const isEnding = deleting ? !keepsServer(at, current) && !isToRunFirst(at, current) : isToExpire(at, current);
   if (isEnding) return { ...goOn(present), ...(current !== before && inBoth(at, current)) };
 
   const boot = bootOf(at, current, server, probed);
@@ -178,9 +179,15 @@ export function seen(at: View, before: Held, known: Held, found: LookedAt): Outc
   const isEarlier = current === before && current.format !== RECORD_FORMAT && object.spec.ttl === undefined;
   const isToStay = isEarlier && current.price === undefined && isPrice(server.price);
   const priced = isToStay ? current : withPrice(object, current, server, at.now);
-  const verdict = deleting ? kept(at, current, takerMissing) : withPriceNote(ready.verdict, priced);
+  const stopped = ready.verdict.reason === 'ServerNotRunning' ? stoppedVerdict(current) : undefined;
+  const isHeldUp = isToRunFirst(at, current);
+  const left = isHeldUp ? startsFirst(current) : kept(at, current, takerMissing);
+  const verdict = deleting ? left : withPriceNote(stopped ?? ready.verdict, priced);
   const isDue = isAvailable && (!isEarlier || priced !== current);
-  const record = isDue ? withReadyAt(at, priced) : priced;
+  const course = courseOf(at, priced, server);
+  const isChanged = course.record.change !== priced.change;
+  const changed = isChanged ? course.record : priced;
+  const record = isDue ? withReadyAt(at, changed) : changed;
   const { keys, isNew: isNewKey } = hostKeys;
   const parts = {
     record,
@@ -192,22 +199,42 @@ export function seen(at: View, before: Held, known: Held, found: LookedAt): Outc
     reachable: ready.reachable,
     hostKey: hostKeyFinding(hostKeys),
     connection: connectionCondition(object, connection),
+    change: course.finding,
   };
   const when = {
     operation: 'look',
-    afterMs: nextLookMs(current, verdict, { connection, isNewKey }, at),
-    ifListed: shownOf(at, priced, server, verdict),
+    afterMs: Math.min(nextLookMs(current, verdict, { connection, isNewKey }, at), nextStepMs(at, course)),
+    ifListed: course.finding === undefined ? shownOf(at, priced, server, verdict) : undefined,
   } as const;
-  const memo = withEvidence(withoutFailures(withoutWord(present)), { takerMissing, boot });
+  const memo = withEvidence(withoutFailures(withoutWord(present)), {
+    takerMissing,
+    boot,
+    change: dueChange(at, course),
+  });
   // The mirror alone has it, which costs no write, until a `ttl` counts from it.
-  const isNoted = priced === before && object.spec.ttl === undefined;
+  const isNoted = changed === before && object.spec.ttl === undefined;
   const next = endVisit(at, parts, when, memo, record === before || isNoted ? undefined : record);
   // With the time of readiness, a ttl may be over already, and nothing else would lead to the next visit.
   if (!deleting && isToExpire(at, record)) return { ...next, when: NOW };
+  const goes = isHeldUp && !isToRunFirst(at, record);
+  if (course.step !== undefined || goes) return { ...next, when: NOW };
   if (next.record === undefined || !canFollow(at, before, record, isAvailable)) return next;
   // The identifier in the annotation leads to the server, but not to the time from which a ttl counts.
   const isInLine = record.mode === 'named' && object.spec.ttl === undefined;
   return isInLine ? without(next, 'record') : mirroredFirst(next, when);
+}
+
+function startsFirst({ identifier }: Held): Verdict {
+  const message = `The operator starts server ${identifier} again, which it had shut down for a change, before it lets the object go`;
+  return { reason: 'Deleting', message };
+}
+
+/** What is remembered of a change: whether a step is due. */
+function dueChange(at: View, { step, finding, record }: Course): Changing | undefined {
+  const { identifier } = record;
+  if (step === undefined && finding === undefined) return undefined;
+  const known = changingOf(at, record) ?? { identifier, failures: 0 };
+  return { ...known, due: step === undefined ? undefined : at.inputs };
 }
 
 /**
@@ -224,6 +251,15 @@ function nextLookMs(
   if (hasTrait(reason, 'readAtPoll') || isBehind)
     return jittered(pauseMs(runsForMs(attemptedAt, now) ?? Infinity, timing), { jitter });
   return jittered(connection?.state === 'failed' ? timing.pollMs : timing.resyncMs, { jitter });
+}
+
+/** While a change is under way, the server is read again soon, and less and less often. */
+function nextStepMs(at: View, { finding, record }: Course): number {
+  if (finding?.reason !== 'Changing' && finding?.reason !== 'ChangeLimited') return Infinity;
+  const known = changeIn(record);
+  const retryMs = (changingOf(at, record)?.retryAt ?? Infinity) - at.monotonic;
+  const pause = pauseMs(runsForMs(known?.stoppedAt ?? known?.since, at.now) ?? Infinity, at.timing);
+  return Math.max(FLOOR_MS, Math.min(retryMs, jittered(pause, at)));
 }
 
 function withPriceNote(verdict: Verdict, record: Held): Verdict {

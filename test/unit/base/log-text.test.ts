@@ -98,6 +98,7 @@ describe('the log as text', () => {
         handOver: true,
         follow: true,
         look: true,
+        change: true,
         cancel: true,
       },
       ...{ expire: true, release: true, record: true, wait: true, park: true },
