@@ -18,7 +18,17 @@ export interface ObserverOptions {
 }
 
 /** What an operator would do with an object if it did not only observe. */
-export const WITHHELD = ['order', 'adopt', 'change', 'cancel', 'expire', 'release', 'create', 'update', 'delete'] as const;
+export const WITHHELD = [
+  'order',
+  'adopt',
+  'change',
+  'cancel',
+  'expire',
+  'release',
+  'create',
+  'update',
+  'delete',
+] as const;
 export type Withheld = (typeof WITHHELD)[number];
 
 /** As often as a standby reads the Lease. */

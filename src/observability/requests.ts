@@ -48,7 +48,14 @@ const OPERATIONS: readonly ProviderOperation[] = [
   'deleteServer',
 ];
 /** Calls that the specification does not have. */
-const OPTIONAL: ReadonlySet<ProviderOperation> = new Set(['listServers', 'prices', 'setPower', 'reboot', 'setDormant', 'changeServer']);
+const OPTIONAL: ReadonlySet<ProviderOperation> = new Set([
+  'listServers',
+  'prices',
+  'setPower',
+  'reboot',
+  'setDormant',
+  'changeServer',
+]);
 const LOGIN_RESULTS: readonly LoginResult[] = ['success', 'refused', 'error'];
 const PROVIDER_RESULTS = [
   'success',

@@ -418,8 +418,8 @@ export const MUTANTS: Mutant[] = [
   {
     name: 'takes every 403 for an absence',
     file: 'src/provider/failure.ts',
-    find: "if (status !== 403 || typeof body !== 'string' || body.length > MAX_ERROR_BODY) return false;",
-    replace: "if (status === 403 || typeof body !== 'string' || body.length > MAX_ERROR_BODY) return status === 403;",
+    find: 'return status === 404 || status === 410 || (status === 403 && saysNoSuch(answer));',
+    replace: 'return status === 404 || status === 410 || status === 403;',
   },
   {
     name: 'asks no list whether a denied server exists',
@@ -692,8 +692,8 @@ export const MUTANTS: Mutant[] = [
   {
     name: 'forgets the price of a server when its status is lost',
     file: 'src/virtual-server/decision/price.ts',
-    find: 'const prices = [kept?.amount, shown]',
-    replace: 'const prices = [shown]',
+    find: 'const prices = [kept?.amount, shown, later]',
+    replace: 'const prices = [shown, later]',
     tests: ['--project', 'unit', 'test/unit/virtual-server/decision/price.test.ts'],
   },
   {
@@ -953,8 +953,8 @@ export const MUTANTS: Mutant[] = [
   {
     name: 'lets a field of an order be changed',
     file: 'deploy/crds/vps-operator.dev_ordered-fields.yaml',
-    find: 'object.spec.?image == oldObject.spec.?image && object.spec.?diskSize',
-    replace: 'object.spec.?diskSize',
+    find: 'object.spec.?hostname == oldObject.spec.?hostname && variables.serverNameIsAllowed',
+    replace: 'variables.serverNameIsAllowed',
     tests: ['--project', 'integration', 'test/integration/api/crd.test.ts'],
   },
   {

@@ -89,7 +89,7 @@ const SPECS: Readonly<Record<string, string>> = {
 };
 
 /** What a request sends that makes these changes. */
-export function bodyOf(changes: readonly FieldChange[]): ChangeBody {
+export function changeBody(changes: readonly FieldChange[]): ChangeBody {
   const named = (names: Readonly<Record<string, string>>): [string, Value][] =>
     changes.flatMap(({ field, to }) => (names[field] === undefined ? [] : [[names[field], to]]));
   const plain = named(NAMES).map(([name, to]) => [name, name === 'cpu_mode' ? String(to).toLowerCase() : to] as const);
@@ -98,13 +98,13 @@ export function bodyOf(changes: readonly FieldChange[]): ChangeBody {
 }
 
 /** What tells one change from another. A name may be long, and the record is bounded. */
-export const keyOfChange = (changes: readonly FieldChange[]): string => cut(JSON.stringify(bodyOf(changes)), 512);
+export const keyOfChange = (changes: readonly FieldChange[]): string => cut(JSON.stringify(changeBody(changes)), 512);
 
 /** Whether the price may depend on one of them. */
 export const concernsPrice = (changes: readonly FieldChange[]): boolean =>
   changes.some(({ field }) => field === 'product' || SPECS[field] !== undefined);
 
-export type Step =
+export type ChangeStep =
   /** Send these changes. */
   | { do: 'send'; changes: FieldChange[] }
   /** Shut the server down; the record notes `change` first. */
@@ -114,7 +114,7 @@ export type Step =
 
 export interface Course {
   /** The next call; undefined: none is due. */
-  step?: Step;
+  step?: ChangeStep;
   /** What the object says while server and spec differ. */
   finding?: Finding | undefined;
   /** The record with what this read has shown of the change. */
@@ -210,7 +210,7 @@ function stopped(about: About, known: RecordedChange): Course {
   const { at, record, server, changes, isHeldBack: isWaiting } = about;
   const isWanted = at.object.spec.changePolicy === 'AllowStop' && !at.deleting;
   const isRestart = known.isRestarted === true;
-  const start: Step = {
+  const start: ChangeStep = {
     do: 'start',
     change: { ...known, phase: 'start', ...(isOff(server.status) && { wasOff: true as const }) },
   };

@@ -14,29 +14,33 @@ export function wantedBy({ metadata: { name }, spec }: VirtualServer, prices: Pr
 }
 
 /** Why the server of the object must not become what spec asks for. */
-export function noRoomToChange(object: VirtualServer, full: Full): string {
-  const { message } = limitVerdict(object, full);
-  return `The operator does not change the server while the price limit leaves no room. ${message.replaceAll(ORDERS, 'The operator then changes the server')}`;
+export function noRoomToChange({ metadata: { namespace }, spec }: VirtualServer, full: Full): string {
+  const why = limitVerdict(namespace, spec, full, 'changes the server').message;
+  return `The operator does not change the server while the price limit leaves no room. ${why}`;
 }
 
-const ORDERS = 'The operator then orders this server';
+const ORDERS = 'orders this server';
 
 export function noPlace({ object, timing }: View, full: Full): Park {
-  return { verdict: limitVerdict(object, full), when: { operation: 'order', afterMs: timing.pollMs } };
+  return {
+    verdict: limitVerdict(object.metadata.namespace, object.spec, full, ORDERS),
+    when: { operation: 'order', afterMs: timing.pollMs },
+  };
 }
 
-function limitVerdict({ metadata: { namespace }, spec }: VirtualServer, full: Full): Verdict {
+/** `then`: what the operator does once there is room. */
+function limitVerdict(namespace: string, spec: VirtualServerSpec, full: Full, then: string): Verdict {
   switch (full.full) {
     case 'servers':
       return { reason: 'ServerLimit', message: serverLimit(full) };
     case 'price':
-      return { reason: 'PriceLimit', message: priceLimit(full, spec) };
+      return { reason: 'PriceLimit', message: priceLimit(full, spec, then) };
     case 'orphaned':
       return { reason: 'PriceUnknown', message: orphanPriceUnknown(full) };
     case 'unstated':
       return { reason: 'PriceUnknown', message: priceUnknown(full, namespace) };
     case 'unread':
-      return { reason: 'PricePending', message: pricePending(full) };
+      return { reason: 'PricePending', message: pricePending(full, then) };
   }
 }
 
@@ -51,6 +55,7 @@ function serverLimit({ maximum }: Extract<Full, { full: 'servers' }>): string {
 function priceLimit(
   { maximum, sum, price, isListed }: Extract<Full, { full: 'price' }>,
   spec: VirtualServerSpec,
+  then: string,
 ): string {
   const { product, diskSize, diskType, ipv4, advanced = {} } = modelOf(spec);
   const further = [
@@ -68,7 +73,7 @@ function priceLimit(
   return (
     `The servers of the namespace cost ${priceText(sum)}, and --max-price-per-namespace allows ${priceText(maximum)}, in the ` +
     `provider's unit; servers on their way, retained servers and those that an object reports as OrphanedServer count too. ${costs}. Delete a server, or ask an ` +
-    'administrator for a higher limit. The operator then orders this server'
+    `administrator for a higher limit. The operator then ${then}`
   );
 }
 
@@ -90,10 +95,10 @@ function orphanPriceUnknown({ maximum, names }: NoSum): string {
   );
 }
 
-function pricePending({ maximum, names }: NoSum): string {
+function pricePending({ maximum, names }: NoSum, then: string): string {
   return (
     `The operator does not know yet what the server of ${someOf(names)} costs, and --max-price-per-namespace allows ` +
-    `${priceText(maximum)}. It orders this server after it has read that price, if there is room`
+    `${priceText(maximum)}. It ${then} after it has read that price, if there is room`
   );
 }
 

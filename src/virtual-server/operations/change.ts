@@ -10,7 +10,7 @@ import { backoffMs, callProblem } from '../../accounts/decision/failure.ts';
 import { ProviderError, ResponseError } from '../../provider/error.ts';
 import type { FurtherAnswer, Session } from '../../provider/types.ts';
 import {
-  bodyOf,
+  changeBody,
   changeIn,
   changingOf,
   concernsPrice,
@@ -18,7 +18,7 @@ import {
   keyOfChange,
   newChange,
   type FieldChange,
-  type Step,
+  type ChangeStep,
 } from '../decision/change.ts';
 import { decide } from '../decision/decide.ts';
 import { recognizeFor } from '../decision/identity.ts';
@@ -106,7 +106,7 @@ async function send(
     visit.reserves(place);
     ({ price } = place);
   }
-  const answer = await answerOf(() => session.changeServer(record.identifier, bodyOf(changes), maySend));
+  const answer = await answerOf(() => session.changeServer(record.identifier, changeBody(changes), maySend));
   return afterChange(visit.view(), record, changes, answer, price);
 }
 
@@ -144,7 +144,7 @@ export function afterChange(
 async function turn(
   visit: Visit,
   record: Held,
-  step: Exclude<Step, { do: 'send' }>,
+  step: Exclude<ChangeStep, { do: 'send' }>,
   { session, maySend }: Line,
 ): Promise<Outcome> {
   const { inputs } = visit.view();
@@ -160,7 +160,7 @@ async function turn(
 export function afterTurn(
   at: View,
   record: Held,
-  { do: what, change: asked }: Exclude<Step, { do: 'send' }>,
+  { do: what, change: asked }: Exclude<ChangeStep, { do: 'send' }>,
   answer: Answer,
 ): Outcome {
   if (answer === 'accepted') {
@@ -189,7 +189,7 @@ const isRefusal = (error: ProviderError): boolean =>
   error.status < 500 &&
   error.status !== 408;
 
-const saidBy = (error: ProviderError): string => cut(capitalized(callProblem(error)), MAX_SAID);
+const saidBy = ({ message }: ProviderError): string => cut(capitalized(message), MAX_SAID);
 
 const failuresOf = (at: View, record: Held): number => changingOf(at, record)?.failures ?? 0;
 
@@ -197,7 +197,7 @@ const failuresOf = (at: View, record: Held): number => changingOf(at, record)?.f
 function failedOnce(at: View, record: Held, error: ProviderError): Outcome {
   const failures = failuresOf(at, record) + 1;
   const pause = backoffMs(failures, at.jitter, error.retryAfterMs);
-  return { ...heldBack(at, record, { said: saidBy(error) }, pause, failures), error };
+  return { ...heldBack(at, record, { said: capitalized(callProblem(error)) }, pause, failures), error };
 }
 
 function heldBack(
