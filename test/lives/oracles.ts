@@ -191,13 +191,16 @@ function releasedJustNow(
   });
 }
 
+/** What changes something at the provider. */
+const ACTS: ReadonlySet<Exchange['operation']> = new Set(['createServer', 'changeServer', 'setPower', 'deleteServer']);
+
 /**
- * Reports an order or a cancellation sent by a process that does not hold the lease. A restore of etcd changes the
+ * Reports an order, a change or a cancellation sent by a process that does not hold the lease. A restore of etcd changes the
  * holder.
  */
 export function sentByAnother({ operation }: Exchange, identity: string, { lease, restores }: ApiServer): string[] {
   const holder = lease?.spec.holderIdentity;
-  const isActed = operation === 'createServer' || operation === 'deleteServer';
+  const isActed = ACTS.has(operation);
   return isActed && holder !== identity && restores === 0
     ? [`${operation} was sent by ${identity} while ${holder ?? 'no process'} held the lease`]
     : [];
@@ -205,7 +208,7 @@ export function sentByAnother({ operation }: Exchange, identity: string, { lease
 
 /** Reports what an operator that only observes asks of the provider besides reads. */
 export function actedByObserver({ operation }: Exchange): string[] {
-  const isActed = operation === 'createServer' || operation === 'deleteServer';
+  const isActed = ACTS.has(operation);
   return isActed ? [`${operation} was sent by an operator that only observes`] : [];
 }
 

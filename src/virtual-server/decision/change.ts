@@ -1,6 +1,6 @@
 /**
  * How a server that was just read differs from spec in what can be changed in place, and what to do about it: one step at a
- * time, each of which the record notes first if it must not be forgotten. Pure.
+ * time, and the record notes beforehand what must survive a crash. Pure.
  */
 import { CHANGEABLE_ADVANCED } from '../../api/ordered-fields.ts';
 import type { Held, RecordedChange } from '../../api/record.ts';
@@ -128,6 +128,10 @@ const LATE_SHUTDOWN_MS = 15 * 60_000;
 /** How soon reads show a change that was accepted, or it is sent again (ms). */
 const SHOWN_MS = 2 * 60_000;
 
+/** A change that was accepted, and that reads never show, is not repeated for longer (ms). */
+const GIVE_UP_MS = 30 * 60_000;
+const INEFFECTIVE = 'the provider accepted the change, but does not show it';
+
 /** The provider's words for a server that is off, dormant too. */
 const isOff = (status: string | undefined): boolean => /^(shut ?(down|off)|off|stopped)$/i.test(status?.trim() ?? '');
 
@@ -201,11 +205,15 @@ function steady(about: About): Course {
     const isDue = isRunning(server.status) && !isWaiting;
     return isDue ? { record, finding, step: { do: 'stop', change } } : { record, finding };
   }
+  if (known?.sentAt !== undefined && known.change === key && at.now - Date.parse(known.since) > GIVE_UP_MS) {
+    const given = { ...record, change: { ...known, refused: INEFFECTIVE } };
+    return { record: given, finding: blockedBy({ ...about, record: given, known: given.change }) };
+  }
   if (isWaiting || (known?.change === key && !isToRepeat(known, at.now))) return { record, finding };
   return { record, finding, step: { do: 'send', changes: sent } };
 }
 
-/** The server is to be off for the change: it shuts down, or is off. */
+/** The server shuts down for the change, or is off. */
 function stopped(about: About, known: RecordedChange): Course {
   const { at, record, server, changes, isHeldBack: isWaiting } = about;
   const isWanted = at.object.spec.changePolicy === 'AllowStop' && !at.deleting;
@@ -234,7 +242,7 @@ function stopped(about: About, known: RecordedChange): Course {
   return { record, finding, step: { do: 'send', changes } };
 }
 
-/** The server is to run again. */
+/** The server should run again. */
 function started(about: About, known: RecordedChange): Course {
   const { at, record, server, changes, isHeldBack: isWaiting } = about;
   const finding = changing(changes, about);
@@ -244,14 +252,14 @@ function started(about: About, known: RecordedChange): Course {
     const over = without(known, 'phase', 'stoppedAt', 'wasOff');
     const isFruitless = known.wasOff === true && over.refused === undefined && changes.some(({ needsOff }) => needsOff);
     const isSame = isFruitless && over.change === keyOfChange(changes);
-    const kept = isSame ? { ...over, refused: 'the provider accepted the change, but does not show it' } : over;
+    const kept = isSame ? { ...over, refused: INEFFECTIVE } : over;
     return courseOf(at, { ...record, change: kept }, server);
   }
   if (!isOff(server.status) || isWaiting) return { record, finding };
   return { record, finding, step: { do: 'start', change: { ...known, wasOff: true } } };
 }
 
-/** The note of a change that begins, or goes on. */
+/** The note of a change that begins or continues. */
 export function newChange({ at, record, known }: Pick<About, 'at' | 'record' | 'known'>, key: string): RecordedChange {
   if (known?.change === key) return known;
   return { identifier: record.identifier, change: key, since: timestamp(at.now) };
@@ -331,7 +339,10 @@ function blockedBy({ changes, known, record }: About): Finding | undefined {
     return { reason: 'ChangeUnavailable', message };
   }
   if (known.refused === undefined) return undefined;
-  return { reason: 'ChangeRefused', message: `${differs}. The operator sends this change no more: ${known.refused}` };
+  return {
+    reason: 'ChangeRefused',
+    message: `${differs}. The operator does not send this change again: ${known.refused}`,
+  };
 }
 
 /** Whether the note is about what would be sent now, with or without what needs the server off. */

@@ -35,8 +35,10 @@ import { readServer } from './reads.ts';
 const LIVE_READ_MS = 30_000;
 /** How old the list of prices may be (ms). */
 const PRICES_AGE_MS = 10 * 60_000;
-/** Of calls in a row, for a server that is off meanwhile. */
+/** Of calls in a row, while the server is off. */
 const MOST_FAILURES = 4;
+/** How long a server may take to start before it is asked again (ms). */
+const START_MS = 60_000;
 const MAX_SAID = 200;
 
 /** Undefined if the object is gone. */
@@ -140,7 +142,7 @@ export function afterChange(
   return failedOnce(at, record, answer);
 }
 
-/** Shuts the server down, or starts it. The record says so first: whatever happens, it runs again in the end. */
+/** Shuts the server down, or starts it. The record notes it first, so the server runs again in the end. */
 async function turn(
   visit: Visit,
   record: Held,
@@ -164,9 +166,13 @@ export function afterTurn(
   answer: Answer,
 ): Outcome {
   if (answer === 'accepted') {
-    const memo = withoutPlan(at.memo);
-    const changing: Changing = { identifier: record.identifier, failures: 0, isAsked: what === 'stop' };
-    return goOn(withEvidence(memo, { change: changing }));
+    const { identifier } = record;
+    if (what === 'stop')
+      return goOn(withEvidence(withoutPlan(at.memo), { change: { identifier, failures: 0, isAsked: true } }));
+    // A server takes a while to start. One that never does is asked less and less often.
+    const failures = failuresOf(at, record) + 1;
+    const retryAt = at.monotonic + backoffMs(failures, at.jitter, START_MS);
+    return goOn(withEvidence(withoutPlan(at.memo), { change: { identifier, failures, retryAt } }));
   }
   if (what === 'start') {
     const said = `Starting server ${record.identifier}, which was shut down for a change, failed: the provider has no such call`;
