@@ -71,6 +71,7 @@ describe('what is sent', () => {
     ['where the server is as spec says', wanting({}), {}],
     ['of a value that the provider does not show', wanting(TABLET), { tablet: undefined }],
     ['to a server that may be another one', wanting({ product: 'VPSX8' }), { macs: ['00:00:5e:00:53:ff'] }],
+    ['to a server that shows no proof of who it is', wanting({ product: 'VPSX8' }), { macs: [], ipv6: [] }],
     ['that would make a disk smaller', wanting({ diskSize: 5120 }), { specs: { diskSize: 10240 } }],
     ['that needs the server off', wanting(TABLET), {}],
   ])('is nothing %s', async (_when, object, shown) => {
