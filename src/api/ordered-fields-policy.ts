@@ -4,7 +4,8 @@
  * fields beside it (`Properties` in apiextensions-apiserver 1.36, schema/cel/model), so the rule allocated 240 kB a write.
  */
 import { GROUP, SERVER_PLURAL, VERSION } from './names.ts';
-import { ORDERED_FIELDS, isSameInCel } from './ordered-fields.ts';
+import { ORDERED_FIELDS, inPlaceOf, isSameInCel, policiesFor, type OrderedField } from './ordered-fields.ts';
+import type { ChangePolicy } from './virtual-server.ts';
 
 export const ORDERED_FIELDS_POLICY = 'vps-operator-ordered-fields';
 
@@ -15,11 +16,52 @@ export const ORDERED_FIELDS_MESSAGE = `${ORDERED_FIELDS.join(', ')}, ${LOCKED}`;
 /** CEL: the mirror of the record has no attempt. An adopted server has none, and neither has an order that was refused. */
 const NOT_ATTEMPTED = '!oldObject.?status.?record.?attempt.hasValue()';
 
+/** CEL: names of variables, for a field that may change in place: whether the values allow it, and whether it is as it may be. */
+const valuesOf = (field: OrderedField): string => `${field}MayChange`;
+const keptName = (field: OrderedField): string => `${field}IsAllowed`;
+
+const IN_PLACE = ORDERED_FIELDS.flatMap((field) => {
+  const inPlace = inPlaceOf(field);
+  return inPlace === undefined ? [] : [{ field, ...inPlace }];
+});
+
+const policyIs = (least: ChangePolicy): string =>
+  `variables.changePolicy in [${policiesFor(least)
+    .map((policy) => `'${policy}'`)
+    .join(', ')}]`;
+
+const VARIABLES = [
+  { name: 'isShown', expression: 'oldObject.?status.?serverStatus.hasValue()' },
+  {
+    name: 'changePolicy',
+    // Until the server was read, its order may have to be sent again, as it was.
+    expression: "variables.isShown ? object.spec.?changePolicy.orValue('Never') : 'Never'",
+  },
+  ...IN_PLACE.flatMap(({ field, policy, allows }) => [
+    { name: valuesOf(field), expression: allows.cel(`oldObject.spec.${field}`, `object.spec.${field}`) },
+    {
+      name: keptName(field),
+      expression: `${isSameInCel(field)} || (${policyIs(policy)} && variables.${valuesOf(field)})`,
+    },
+  ]),
+];
+
+/** CEL: the field is as before, or may change in place. */
+const isAllowedInCel = (field: OrderedField): string =>
+  inPlaceOf(field) === undefined ? isSameInCel(field) : `variables.${keptName(field)}`;
+
+/** CEL: what would let the fields change that are locked. */
+const HINTS = IN_PLACE.flatMap(({ field, policy, limit }) => {
+  const locked = `!variables.${keptName(field)} && variables.isShown`;
+  const hint = `(${locked} && variables.${valuesOf(field)} ? '. spec.changePolicy: ${policy} lets spec.${field} change in place' : '')`;
+  return limit === undefined ? [hint] : [hint, `(${locked} && ${policyIs(policy)} ? '. ${limit}' : '')`];
+});
+
 /** The policy and its binding. matchConstraints list their defaults, so that the next tool to apply them has no conflict. */
 export function orderedFieldsPolicy(): object[] {
   const apiVersion = 'admissionregistration.k8s.io/v1';
   const metadata = { name: ORDERED_FIELDS_POLICY };
-  const changed = ORDERED_FIELDS.map((field) => `(${isSameInCel(field)} ? '' : 'spec.${field}, ')`);
+  const changed = ORDERED_FIELDS.map((field) => `(${isAllowedInCel(field)} ? '' : 'spec.${field}, ')`);
   return [
     {
       apiVersion,
@@ -45,12 +87,13 @@ export function orderedFieldsPolicy(): object[] {
         matchConditions: [
           { name: 'spec-changed', expression: 'object.metadata.generation != oldObject.metadata.generation' },
         ],
+        variables: VARIABLES,
         validations: [
           {
-            expression: `${NOT_ATTEMPTED} || (${ORDERED_FIELDS.map(isSameInCel).join(' && ')})`,
+            expression: `${NOT_ATTEMPTED} || (${ORDERED_FIELDS.map(isAllowedInCel).join(' && ')})`,
             reason: 'Invalid',
             message: ORDERED_FIELDS_MESSAGE,
-            messageExpression: `${changed.join(' + ')} + '${LOCKED}'`,
+            messageExpression: [...changed, `'${LOCKED}'`, ...HINTS].join(' + '),
           },
         ],
       },

@@ -4,11 +4,12 @@
  */
 import { without } from '../base/without.ts';
 import { isDeepEqual, isObject } from '../base/deep-equal.ts';
-import type { Advanced, VirtualServerSpec } from './virtual-server.ts';
+import type { Advanced, ChangePolicy, VirtualServerSpec } from './virtual-server.ts';
 
 /** The fields that may change while the server lives. Every other field of spec needs a row in the table below. */
 export const CHANGEABLE_FIELDS = [
   'apiKeySecretRef',
+  'changePolicy',
   'connectionSecretName',
   'deletionDelay',
   'deletionPolicy',
@@ -52,6 +53,18 @@ interface Row<Value> {
   encode: (value: Value) => Sent | readonly string[] | SentFields;
   /** What counts when two values are compared, in TypeScript (also for a manifest, whose spec may be anything) and in CEL. */
   compared?: { value: (value: unknown) => unknown; cel: (value: string) => string };
+  /** How the value may change while the server lives. Left out: never. */
+  inPlace?: InPlace;
+}
+
+/** A change that the operator makes to the server itself. No change removes a value. */
+export interface InPlace {
+  /** The least `spec.changePolicy` that allows it. */
+  policy: Exclude<ChangePolicy, 'Never'>;
+  /** Whether these two values allow it, in TypeScript and in CEL, which gets the paths of both values. */
+  allows: { value: (before: unknown, after: unknown) => boolean; cel: (before: string, after: string) => string };
+  /** Why a pair of values may not allow it. */
+  limit?: string;
 }
 
 const asIs = <Value>(value: Value): Value => value;
@@ -83,12 +96,51 @@ function advancedBody({ cpuMode, ...others }: Advanced): SentFields {
 const sortedByKey = (value: unknown): unknown =>
   isObject(value) ? Object.fromEntries(Object.entries(value).sort(([a], [b]) => (a < b ? -1 : 1))) : value;
 
+const isSet: InPlace['allows'] = {
+  value: (_before, after) => after !== undefined,
+  cel: (_before, after) => `has(${after})`,
+};
+
+const LARGER: InPlace['allows'] = {
+  value: (before, after) => typeof before === 'number' && typeof after === 'number' && after > before,
+  cel: (before, after) => `${after} > ${before}`,
+};
+
+/** The fields of `advanced` that may change in place. */
+export const CHANGEABLE_ADVANCED = ['extraCores', 'extraMemory', 'cpuMode', 'netDevice', 'diskBus', 'tablet'] as const;
+
+const keptIn =
+  (before: unknown, after: unknown) =>
+  (field: keyof Advanced): boolean => {
+    const [old, now] = [before, after].map((value) => (isObject(value) ? value[field] : undefined));
+    return field === 'hostServer' ? old === now : old === undefined || now !== undefined;
+  };
+
+const SAME_HOST: InPlace['allows'] = {
+  value: (before, after) => (['hostServer', ...CHANGEABLE_ADVANCED] as const).every(keptIn(before, after)),
+  cel: (before, after) => {
+    const of = (value: string, field: string): string => `${value.replace('.spec.', '.spec.?')}.?${field}`;
+    const kept = CHANGEABLE_ADVANCED.map(
+      (field) => `(!${of(before, field)}.hasValue() || ${of(after, field)}.hasValue())`,
+    );
+    return [`${of(before, 'hostServer')} == ${of(after, 'hostServer')}`, ...kept].join(' && ');
+  },
+};
+
 type Rows = { readonly [F in OrderedField]: Row<NonNullable<OrderValues[F]>> };
 
 const ROWS: Rows = {
-  product: { sentAs: 'product', encode: asIs },
+  product: {
+    sentAs: 'product',
+    encode: asIs,
+    inPlace: { policy: 'Online', allows: isSet },
+  },
   image: { sentAs: 'image', encode: asIs },
-  diskSize: { sentAs: 'disk_size', encode: asIs },
+  diskSize: {
+    sentAs: 'disk_size',
+    encode: asIs,
+    inPlace: { policy: 'Online', allows: LARGER, limit: 'A disk can only get larger' },
+  },
   identifier: { sentAs: undefined, encode: asIs },
   sshKeys: {
     sentAs: 'ssh_keys',
@@ -103,11 +155,24 @@ const ROWS: Rows = {
   ipv4: { sentAs: 'ipv4', encode: asIs, compared: usually(false) },
   zone: { sentAs: 'zone', encode: asIs },
   hostname: { sentAs: 'hostname', encode: asIs },
-  serverName: { sentAs: 'name', encode: asIs },
+  serverName: {
+    sentAs: 'name',
+    encode: asIs,
+    inPlace: { policy: 'Online', allows: isSet, limit: 'spec.serverName can be changed, but not removed' },
+  },
   diskType: { sentAs: 'disk_type', encode: asIs, compared: usually('ssd') },
   forwardDNS: { sentAs: 'set_forward_dns', encode: asIs },
   reverseDNS: { sentAs: 'set_reverse_dns', encode: asIs },
-  advanced: { sentAs: undefined, encode: advancedBody, compared: { value: sortedByKey, cel: asIs } },
+  advanced: {
+    sentAs: undefined,
+    encode: advancedBody,
+    compared: { value: sortedByKey, cel: asIs },
+    inPlace: {
+      policy: 'AllowStop',
+      allows: SAME_HOST,
+      limit: 'spec.advanced.hostServer cannot change, and no field of spec.advanced can be removed',
+    },
+  },
   storedUserData: { sentAs: 'user_data', encode: asIs },
   userData: { sentAs: 'user_data_string', encode: asIs },
   userDataFrom: { sentAs: 'user_data_string', encode: asIs },
@@ -169,4 +234,39 @@ export function withoutUsual<Values extends AnySpec>(values: Values): Values {
 export function isSameInCel(field: OrderedField): string {
   const cel = ROWS[field].compared?.cel ?? asIs;
   return `${cel(`object.spec.?${field}`)} == ${cel(`oldObject.spec.?${field}`)}`;
+}
+
+/** What the policies allow, from least to most. */
+const ALLOWED: Readonly<Record<ChangePolicy, readonly ChangePolicy[]>> = {
+  Never: [],
+  Online: ['Online'],
+  AllowStop: ['Online', 'AllowStop'],
+};
+
+/** How a field may change in place; undefined: never. */
+export const inPlaceOf = (field: OrderedField): InPlace | undefined => ROWS[field].inPlace;
+
+/** The policies of which each allows what this one does. */
+export const policiesFor = (least: ChangePolicy): ChangePolicy[] =>
+  (Object.keys(ALLOWED) as ChangePolicy[]).filter((policy) => ALLOWED[policy].includes(least));
+
+/** Whether the policy allows the change of this field from one value to the other, in place. */
+export function changesInPlace(
+  field: OrderedField,
+  { before, after, policy = 'Never' }: { before: unknown; after: unknown; policy?: ChangePolicy | undefined },
+): boolean {
+  const { inPlace } = ROWS[field];
+  return inPlace !== undefined && ALLOWED[policy].includes(inPlace.policy) && inPlace.allows.value(before, after);
+}
+
+/** The ordered fields that differ, without those that the policy of the later spec lets change in place. `isShown`: the server was read. */
+export function lockedDifference(
+  before: AnySpec,
+  after: AnySpec & { changePolicy?: unknown },
+  isShown: boolean,
+): OrderedField[] {
+  const policy = isShown ? (after.changePolicy as ChangePolicy | undefined) : 'Never';
+  return orderDifference(before, after).filter(
+    (field) => !changesInPlace(field, { before: before[field], after: after[field], policy }),
+  );
 }

@@ -123,6 +123,25 @@ const priceSchema = open({
     .describe('Since when the provider states no price of the server that can be read.'),
 }).describe('What the server costs, and of which product and disk size that is the price.');
 
+const changeSchema = open({
+  identifier,
+  change: z.string().max(512).describe('What the change sends.'),
+  since: z.iso.datetime().max(64).describe('When the operator began it.'),
+  sentAt: z.iso.datetime().max(64).optional().describe('When the provider last accepted it.'),
+  phase: z
+    .enum(['stop', 'start'])
+    .optional()
+    .describe(
+      'The operator has shut the server down for the change, or was about to: it is to stop, or to start again.',
+    ),
+  stoppedAt: z.iso.datetime().max(64).optional().describe('When it asked the server to shut down.'),
+  wasOff: z.literal(true).optional().describe('The server was seen off since.'),
+  isRestarted: z.literal(true).optional().describe('The server is restarted for a resize that waits for that.'),
+  refused: z.string().max(MAX_SAID).optional().describe('Why it is not sent again.'),
+  isUnavailable: z.literal(true).optional().describe('The provider has no such call.'),
+  price: z.number().min(0).max(MAX_PRICE).optional().describe('What the server is expected to cost after it.'),
+}).describe('A change of the server in place.');
+
 /** The format that this version writes, and the newest format that it understands. */
 export const RECORD_FORMAT = 2;
 /** `named`: the operator ordered the server under an identifier that it had chosen. An earlier version reports such a record as too new. */
@@ -158,6 +177,7 @@ const shape = {
   price: priceSchema.optional(),
   reboot: onceSchema.optional(),
   forceOff: onceSchema.optional(),
+  change: changeSchema.optional(),
   goneRefuted: z
     .literal(true)
     .optional()
@@ -207,6 +227,7 @@ export const OF_SERVER = [
   'price',
   'reboot',
   'forceOff',
+  'change',
   'goneRefuted',
   'missingAt',
   'readyAt',
@@ -261,6 +282,7 @@ export function inPhase(stored: StoredRecord): ServerRecord {
 export type Fingerprint = z.infer<typeof fingerprintSchema>;
 export type DoneOnce = z.infer<typeof onceSchema>;
 export type RecordedPrice = z.infer<typeof priceSchema>;
+export type RecordedChange = z.infer<typeof changeSchema>;
 export type Orphan = z.infer<typeof orphanSchema>;
 export type FailedOrder = z.infer<typeof failedSchema>;
 

@@ -50,6 +50,10 @@ const LABEL = '[A-Za-z0-9]([-A-Za-z0-9]{0,61}[A-Za-z0-9])?';
 const extra = z.int().min(1).max(2147483647).optional();
 const device = z.string().min(1).max(64).optional();
 
+/** What the operator may do to a server when its spec changes. */
+const changePolicySchema = z.enum(['Never', 'Online', 'AllowStop']);
+export type ChangePolicy = z.infer<typeof changePolicySchema>;
+
 /** Rare fields of an order. */
 export const advancedSchema = z
   .object({
@@ -178,6 +182,11 @@ export const specSchema = ruled(
       .optional()
       .describe(
         'On, Off or Dormant. Off asks the system of the server to shut down. Dormant switches the server off by force, keeps its disk and addresses, and costs less. By default the operator does not touch the power. Only where the provider API can switch servers off and on.',
+      ),
+    changePolicy: changePolicySchema
+      .optional()
+      .describe(
+        'What the operator may do to the server when you change this spec. Never: nothing, so the fields of the order are locked. Online: change product, diskSize (only larger) and serverName while the server runs. AllowStop: also shut the server down and start it again, for the fields of advanced and for a resize that waits for a restart. Only where the provider can change servers. By default Never.',
       ),
     sshCheck: z
       .enum(['None', 'Proxy', 'Direct'])

@@ -15,6 +15,7 @@ export const STEPS: Readonly<Record<string, string>> = {
   follow: 'polling its task',
   look: 'reading its server',
   power: 'switching its server',
+  change: 'changing its server',
   cancel: 'trying to cancel its server',
   expire: 'recording that its time is up',
   release: 'releasing the object',

@@ -22,6 +22,7 @@ export const WITHHELD = [
   'order',
   'adopt',
   'power',
+  'change',
   'cancel',
   'expire',
   'release',

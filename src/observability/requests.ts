@@ -45,6 +45,7 @@ const OPERATIONS: readonly ProviderOperation[] = [
   'setPower',
   'reboot',
   'setDormant',
+  'changeServer',
   'deleteServer',
 ];
 /** Calls that the specification does not have. */
@@ -55,6 +56,7 @@ const OPTIONAL: ReadonlySet<ProviderOperation> = new Set([
   'setPower',
   'reboot',
   'setDormant',
+  'changeServer',
 ]);
 const LOGIN_RESULTS: readonly LoginResult[] = ['success', 'refused', 'error'];
 const PROVIDER_RESULTS = [

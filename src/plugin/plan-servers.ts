@@ -1,7 +1,7 @@
 /** What the operator would do after an apply, one object at a time, as its own decisions say. Pure. */
 import type { ServerCatalogStatus } from '../api/server-catalog.ts';
 import type { ObjectMeta } from '../api/meta.ts';
-import { orderDifference } from '../api/ordered-fields.ts';
+import { changesInPlace, lockedDifference, orderDifference } from '../api/ordered-fields.ts';
 import type { VirtualServer, VirtualServerSpec } from '../api/virtual-server.ts';
 import { mirrorIn } from '../api/record.ts';
 import { isPaused } from '../api/server-state.ts';
@@ -12,7 +12,8 @@ import { decide } from '../virtual-server/decision/decide.ts';
 import { delayEndOf } from '../virtual-server/decision/delay.ts';
 import { takerOf } from '../virtual-server/decision/inputs.ts';
 import { NEW_MEMO } from '../virtual-server/decision/memo.ts';
-import { modelOf, placeOf, sumOf, type PricedModel } from '../virtual-server/decision/price.ts';
+import { modelOf, placeOf, priceText, sumOf, type PricedModel } from '../virtual-server/decision/price.ts';
+import { isProvisioned } from '../virtual-server/decision/server-status.ts';
 import { holdsSomething, knownRecord } from '../virtual-server/decision/known-record.ts';
 import { keysProblem } from '../api/public-key.ts';
 import { specProblem } from '../virtual-server/decision/spec.ts';
@@ -108,9 +109,30 @@ export function outcomeOf(before: VirtualServer | undefined, after: VirtualServe
       const what = `cancels ${serverOf(after)}, because its time is over: ${endText(after, scene.now)}`;
       if (isOver && wasLetLive(before, scene))
         return { verb: 'cancel', detail: joined(fields, what), cancelled: [costsOf(after, scene)] };
-      return { verb: 'change', detail: joined(fields, endText(after, scene.now)) };
+      const changes = [inPlaceText(before, after, scene), endText(after, scene.now)].filter((text) => text !== '');
+      return { verb: 'change', detail: joined(fields, changes.join('; ')) };
     }
   }
+}
+
+/** What the operator does to the server itself, whether that stops the server, and what the server costs then; '' if nothing. */
+function inPlaceText(before: VirtualServer | undefined, after: VirtualServer, scene: Scene): string {
+  if (before === undefined || !isProvisioned(before.status)) return '';
+  const { changePolicy: policy } = after.spec;
+  const changed = orderDifference(before.spec, after.spec).filter((field) =>
+    changesInPlace(field, { before: before.spec[field], after: after.spec[field], policy }),
+  );
+  if (changed.length === 0) return '';
+  const mayWait = changed.includes('product') || changed.includes('diskSize');
+  const how = changed.includes('advanced')
+    ? 'shuts the server down and starts it again if the provider needs that'
+    : `the server keeps running${mayWait && policy === 'AllowStop' ? ', unless the resize waits for a restart' : ''}`;
+  const [now, then] = [costsOf(before, scene).price, priceOfOrder(after, scene)];
+  const money = changed.some((field) => field !== 'serverName');
+  const price = ({ price: amount, estimated }: Expected): string =>
+    amount === undefined ? 'unknown' : `${estimated === true ? 'about ' : ''}${priceText(amount)}`;
+  const cost = money ? `, price ${price({ price: now })} → ${price(then)}` : '';
+  return `changes ${serverOf(after)} in place (${changed.join(', ')}): ${how}${cost}`;
 }
 
 /** Whether the server does not end anyway. */
@@ -396,5 +418,5 @@ const joined = (...texts: string[]): string => texts.filter((text) => text !== '
 /** Whether the manifest has another value for what an order has sent, or may have sent. */
 export function changesOrder({ spec, status }: VirtualServer, { spec: wanted }: { spec?: unknown }): boolean {
   const isOrdered = mirrorIn(status)?.attempt !== undefined;
-  return isOrdered && isObject(wanted) && orderDifference(wanted, spec).length > 0;
+  return isOrdered && isObject(wanted) && lockedDifference(spec, wanted, isProvisioned(status)).length > 0;
 }

@@ -36,12 +36,14 @@ export interface SpecFlags {
   expiresAt?: string | undefined;
   deletionDelay?: string | undefined;
   power?: string | undefined;
+  changePolicy?: string | undefined;
   sshCheck?: string | undefined;
   connectionSecret?: string | undefined;
   retain: boolean;
   protect: boolean;
 }
 
+const CHANGE_POLICIES = specSchema.shape.changePolicy.unwrap().options;
 const SSH_CHECKS = specSchema.shape.sshCheck.unwrap().options;
 const POWERS = specSchema.shape.power.unwrap().options;
 
@@ -81,6 +83,9 @@ export function addSpecFlags(command: Command): Command {
     .option('--deletion-delay <duration>', 'keep the server this long after a deletion, such as 1d', inHours)
     .addOption(new Option('--power <state>', 'switch the server on or off, where the provider API can').choices(POWERS))
     .addOption(
+      new Option('--change-policy <policy>', 'what a change of spec may do to the server').choices(CHANGE_POLICIES),
+    )
+    .addOption(
       new Option('--ssh-check <place>', 'count the server as ready only while SSH answers there').choices(SSH_CHECKS),
     )
     .option('--connection-secret <name>', 'Secret that the operator creates, with addresses, SSH and VNC data')
@@ -112,6 +117,7 @@ const FIELDS: { [F in keyof Required<VirtualServerSpec>]: (flags: SpecFlags) => 
   deletionPolicy: ({ retain }) => (retain ? 'Retain' : undefined),
   deletionProtection: ({ protect }) => (protect ? true : undefined),
   power: ({ power }) => power,
+  changePolicy: ({ changePolicy }) => changePolicy,
   sshCheck: ({ sshCheck }) => sshCheck,
   connectionSecretName: ({ connectionSecret }) => connectionSecret,
   expiresAt: ({ expiresAt }) => expiresAt,
@@ -148,6 +154,7 @@ const FLAGS: { [F in keyof Required<VirtualServerSpec>]: string } = {
   deletionPolicy: '--retain',
   deletionProtection: '--protect',
   power: '--power',
+  changePolicy: '--change-policy',
   sshCheck: '--ssh-check',
   connectionSecretName: '--connection-secret',
   expiresAt: '--expires-at',

@@ -214,6 +214,10 @@ export function createSession(deps: SessionDeps): Session {
       const target = endpoints.ofServer(identifier, 'dormant');
       return change({ operation: 'setDormant', method: 'PUT', target, body: JSON.stringify(asked) }, maySend);
     },
+    async changeServer(identifier, body, maySend) {
+      const target = endpoints.server(identifier);
+      return change({ operation: 'changeServer', method: 'PATCH', target, body: JSON.stringify(body) }, maySend);
+    },
     async deleteServer(identifier, maySend = () => true) {
       const target = endpoints.server(identifier);
       const call = { operation: 'deleteServer', method: 'DELETE', target } as const;

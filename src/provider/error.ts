@@ -15,6 +15,7 @@ export type ProviderOperation =
   | 'setPower'
   | 'reboot'
   | 'setDormant'
+  | 'changeServer'
   | 'deleteServer';
 
 const WORDS: Record<ProviderOperation, string> = {
@@ -32,6 +33,7 @@ const WORDS: Record<ProviderOperation, string> = {
   setPower: 'Switching the power of the server',
   reboot: 'Rebooting the server',
   setDormant: 'Changing whether the server is dormant',
+  changeServer: 'Changing the server',
   deleteServer: 'Cancelling the server',
 };
 

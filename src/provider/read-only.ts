@@ -46,6 +46,7 @@ function readOnly(session: Session): Session {
     setPower: refuse('a change of power'),
     reboot: refuse('a reboot'),
     setDormant: refuse('a change of power'),
+    changeServer: refuse('a change'),
     deleteServer: refuse('a DELETE'),
   };
 }

@@ -14,7 +14,7 @@ import type { Cleaner } from './redact.ts';
 
 export interface Exchange {
   operation: ProviderOperation;
-  method: 'GET' | 'POST' | 'PUT' | 'DELETE';
+  method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
   target: Endpoint;
   headers: Record<string, string>;
   body?: string;

@@ -71,6 +71,9 @@ export interface FurtherRead<T> {
 /** The body of an order, with the provider's names of the fields. It is sent unchanged. */
 export type OrderBody = Readonly<Record<string, string | number | boolean>>;
 
+/** What a change of a server sends, with the provider's names of the fields. */
+export type ChangeBody = Readonly<Record<string, string | number | boolean | Readonly<Record<string, number>>>>;
+
 /** The outcome of an order (docs/concepts/design.md, "What an answer to the order means"). */
 export type CreateOutcome =
   /** The provider accepted the order. */
@@ -143,8 +146,17 @@ export interface Server {
         ram?: number | undefined;
         diskSize?: number | undefined;
         diskType?: string | undefined;
+        extraCores?: number | undefined;
+        /** In MB. */
+        extraMemory?: number | undefined;
       }
     | undefined;
+  cpuMode?: string | undefined;
+  netDevice?: string | undefined;
+  diskBus?: string | undefined;
+  tablet?: boolean | undefined;
+  /** A resize that waits for a restart: what the server has after it (public-service API). */
+  resize?: { cores?: number | undefined; ram?: number | undefined; diskSize?: number | undefined } | undefined;
   ipv4: string[];
   ipv6: string[];
   macs: string[];
@@ -262,6 +274,8 @@ export interface Session {
   reboot(identifier: string, maySend?: () => boolean): Promise<FurtherAnswer>;
   /** Makes the server dormant, which switches it off by force, or wakes it. */
   setDormant(identifier: string, change: DormantChange, maySend?: () => boolean): Promise<FurtherAnswer>;
+  /** Changes a server; as for `setPower`. Safe to repeat. */
+  changeServer(identifier: string, body: ChangeBody, maySend?: () => boolean): Promise<FurtherAnswer>;
   /**
    * Asks to cancel a server; resolves with the message of the documented answer, which alone proves nothing. Throws
    * PROVIDER_PROTOCOL for any other 200, PROVIDER_NOT_FOUND if the provider does not know the server, and

@@ -49,7 +49,15 @@ const serverSchema = z.object({
   price,
   zone: z.object({ name: text, code: text }).optional().catch(undefined),
   host_server: text,
-  specs: z.object({ cores: count, ram: count, disk_size: count, disk_type: text }).optional().catch(undefined),
+  specs: z
+    .object({ cores: count, ram: count, disk_size: count, disk_type: text, extra_cores: count, extra_ram: count })
+    .optional()
+    .catch(undefined),
+  cpu_mode: text,
+  net_device: text,
+  disk_bus: text,
+  tablet: z.boolean().optional().catch(undefined),
+  upgrade_specs: z.object({ cores: count, ram: count, disk_size: count }).optional().catch(undefined),
   ipv4: texts,
   ipv6: texts,
   macs: texts,
@@ -216,6 +224,10 @@ export function parseServer(body: unknown, identifier: string): Server {
     specs,
     admin_console: adminConsole,
     ssh_proxy: sshProxy,
+    cpu_mode: cpuMode,
+    net_device: netDevice,
+    disk_bus: diskBus,
+    upgrade_specs: resize,
     ...rest
   } = result.data;
   if (!isSameIdentifier(rest.identifier, identifier))
@@ -224,7 +236,18 @@ export function parseServer(body: unknown, identifier: string): Server {
     ...rest,
     ...(dormant === true && { isDormant: true }),
     hostServer,
-    specs: specs && { cores: specs.cores, ram: specs.ram, diskSize: specs.disk_size, diskType: specs.disk_type },
+    specs: specs && {
+      cores: specs.cores,
+      ram: specs.ram,
+      diskSize: specs.disk_size,
+      diskType: specs.disk_type,
+      extraCores: specs.extra_cores,
+      extraMemory: specs.extra_ram,
+    },
+    cpuMode,
+    netDevice,
+    diskBus,
+    resize: resize && { cores: resize.cores, ram: resize.ram, diskSize: resize.disk_size },
     adminConsole,
     sshProxy,
   };

@@ -1,4 +1,5 @@
 /** Servers: what exists, for which account, and since when. The clock alone decides completion; there are no timers. */
+import type { ChangeRequest } from './api/api.ts';
 import type { TaskNumber } from '../base/exact-numbers.ts';
 import type { Ledger, SwitchCall } from './ledger.ts';
 import type {
@@ -47,6 +48,9 @@ interface Asked {
   diskType?: string;
   ipv4?: boolean;
   zone?: ServerObject['zone'] | undefined;
+  extraCores?: number;
+  extraMemory?: number;
+  devices?: Partial<ServerObject>;
 }
 
 interface StallOptions {
@@ -95,7 +99,7 @@ export class Fleet {
     product: SimulatedProduct,
     diskSize: number,
     body: Record<string, unknown>,
-    { identifier: chosen, name = null, diskType = 'ssd', ipv4 = false, zone }: Asked = {},
+    { identifier: chosen, name = null, diskType = 'ssd', ipv4 = false, zone, ...more }: Asked = {},
   ): TaskNumber {
     const now = this.#settings.clock.now();
     if (chosen !== undefined) {
@@ -111,7 +115,8 @@ export class Fleet {
     server.object = {
       ...object,
       name: shownName(name, this.#settings.variants.names),
-      specs: { ...object.specs, disk_type: diskType },
+      specs: { ...object.specs, ...extras(object, more), disk_type: diskType },
+      ...more.devices,
       zone: zone ?? object.zone,
       ...(ipv4 && { ipv4: [ipv4Of(serial)], price: object.price + (product.ipv4Price ?? 0) }),
     };
@@ -214,7 +219,12 @@ export class Fleet {
       server.object = { ...server.object, status };
       if (changing !== undefined) server.changing = changing;
     };
-    const start = (): void => become(RUNNING, { shows: POWERING_ON, until: now + pausedMs });
+    const start = (): void => {
+      become(RUNNING, { shows: POWERING_ON, until: now + pausedMs });
+      if (server.resize?.at !== undefined || server.resize === undefined) return;
+      server.object = { ...server.object, ...server.resize.becomes, upgrade_specs: null };
+      delete server.resize;
+    };
     switch (call) {
       case 'power-on':
       case 'reboot':
@@ -256,6 +266,54 @@ export class Fleet {
     const server = this.#addReady(account, identifier, patch.product);
     server.object = { ...server.object, ...patch };
     return server.object;
+  }
+
+  /** Changes the server. Returns why not; undefined: it does. */
+  change(account: string, identifier: string, body: Record<string, unknown>, asked: ChangeRequest): string | undefined {
+    const server = this.#servers.alive(identifier);
+    this.#servers.settle(server);
+    const { variants, clock, diskSizes } = this.#settings;
+    const now = clock.now();
+    const { object } = server;
+    const { product, diskSize, extraCores, extraMemory, ...devices } = asked;
+    if (asked.needsOff && this.#servers.statusOf(server) !== SHUT_DOWN) return 'The server must be shut down';
+    const { name, cpu_mode, net_device, disk_bus, tablet } = devices;
+    const simple = { name, cpu_mode, net_device, disk_bus, tablet };
+    const set = Object.fromEntries(Object.entries(simple).filter(([, value]) => value !== undefined));
+    const before = { ...object, ...server.resize?.becomes };
+    if (diskSize !== undefined && diskSize < before.specs.disk_size) return 'A disk cannot be made smaller';
+    if (diskSize !== undefined && diskSizes[before.specs.disk_type]?.includes(diskSize) !== true)
+      return 'Invalid disk size';
+    server.object = { ...object, ...set } as ServerObject;
+    if ((product ?? diskSize ?? extraCores ?? extraMemory) !== undefined) {
+      const was = this.#settings.products.find(({ code }) => code === before.product);
+      const model = product ?? was;
+      const { disk_size, disk_type, extra_cores = 0, extra_ram = 0 } = before.specs;
+      const [cores, ram] = [extraCores ?? extra_cores, extraMemory ?? extra_ram];
+      const size = diskSize ?? disk_size;
+      const specs = {
+        cores: (model?.cores ?? 1) + cores,
+        ram: (model?.ram ?? 0) + ram,
+        disk_size: size,
+        disk_type,
+        extra_cores: cores,
+        extra_ram: ram,
+      };
+      const grown = (model?.price ?? 0) - (was?.price ?? 0) + (size - disk_size) * (model?.diskPrice ?? 0);
+      const becomes = { product: model?.code ?? before.product, specs, price: before.price + grown };
+      const waits = variants.changes === 'at-restart' && this.#servers.statusOf(server) !== SHUT_DOWN;
+      server.resize = { at: waits ? undefined : now + variants.changeTakesMs, becomes };
+      if (waits) server.object.upgrade_specs = { disk_type, disk_size: size, cores: specs.cores, ram: specs.ram };
+    }
+    this.#ledger.append({
+      kind: 'change',
+      at: now,
+      serial: server.serial,
+      identifier: object.identifier,
+      account,
+      body,
+    });
+    return undefined;
   }
 
   /** Changes a server without a request, as a user of the provider's control panel would. */
@@ -420,6 +478,11 @@ export class Fleet {
     const server = { serial, account, ...ready, object, shows, renumbered: 0, wasRead: false };
     return this.#servers.add(server);
   }
+}
+
+function extras({ specs: { cores, ram } }: ServerObject, { extraCores = 0, extraMemory = 0 }: Asked): object {
+  if (extraCores + extraMemory === 0) return {};
+  return { cores: cores + extraCores, ram: ram + extraMemory, extra_cores: extraCores, extra_ram: extraMemory };
 }
 
 /** Shorter than the shortest name with the operator's mark. */

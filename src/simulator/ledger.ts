@@ -81,6 +81,16 @@ export interface PowerEntry extends Timed {
   readonly call: SwitchCall;
 }
 
+/** A change of a server that the provider has accepted. */
+export interface ChangeEntry extends Timed {
+  readonly kind: 'change';
+  readonly serial: number;
+  readonly identifier: string;
+  readonly account: string;
+  /** The request body, as received. */
+  readonly body: Readonly<Record<string, unknown>>;
+}
+
 interface UnknownRouteEntry extends Timed {
   readonly kind: 'unknownRoute';
   readonly method: string;
@@ -95,6 +105,7 @@ type LedgerEntry =
   | TaskCompletedEntry
   | CancelEntry
   | PowerEntry
+  | ChangeEntry
   | UnknownRouteEntry;
 
 type Kind = LedgerEntry['kind'];
@@ -169,6 +180,10 @@ export class Ledger {
 
   power(filter: { account?: string; identifier?: string; serial?: number; call?: SwitchCall } = {}): PowerEntry[] {
     return this.#of('power').filter((entry) => fits(entry, filter));
+  }
+
+  changes(filter: { account?: string; identifier?: string; serial?: number } = {}): ChangeEntry[] {
+    return this.#of('change').filter((entry) => fits(entry, filter));
   }
 
   get cancelCount(): number {

@@ -25,6 +25,8 @@ export interface SimulatedServer {
   object: ServerObject;
   /** Until then, reads show this status in place of that of `object`. */
   changing?: { shows: string; until: number };
+  /** A change that was accepted: reads show it from `at` on; undefined: from the next start on. */
+  resize?: { at: number | undefined; becomes: Partial<ServerObject> };
   shows: Addresses;
   /** How often its IPv6 addresses were changed. */
   renumbered: number;
@@ -273,7 +275,16 @@ export class Servers {
     return isPaused && object.status === RUNNING ? POWERING_ON : object.status;
   }
 
+  /** What was changed before now. */
+  settle(server: SimulatedServer): void {
+    const { resize } = server;
+    if (resize?.at === undefined || this.#settings.clock.now() < resize.at) return;
+    server.object = { ...server.object, ...resize.becomes };
+    delete server.resize;
+  }
+
   #shown(server: SimulatedServer, asked: string): ServerObject {
+    this.settle(server);
     const { object, shows } = server;
     const identifier = this.#spelled(object.identifier, asked);
     const status = this.statusOf(server);

@@ -162,6 +162,8 @@ export class SimulatedProvider {
     if (restriction !== 'all' && CATALOG.includes(route)) return undefined;
     if (route === PRICING && this.#api.prices === undefined) return undefined;
     const isMissing = !this.#api.named && route === (method === 'GET' ? SERVERS : SERVER) && method !== 'DELETE';
+    if (method === 'PATCH' && (!this.#api.readChange || this.#settings.variants.changes === 'missing'))
+      return undefined;
     if (isMissing || (route === ZONES && !this.#hasZones)) return undefined;
     if (OF_POWER.includes(route) && !this.#hasPower(route)) return undefined;
     const isHidden = restriction === 'hidden' && method !== 'POST' && route !== SERVERS;
@@ -189,6 +191,7 @@ export class SimulatedProvider {
         return this.#poll(account, param);
       case '/beta/vps/servers/{identifier}':
         if (method === 'POST') return this.#createNamed(account, request, entry, param);
+        if (method === 'PATCH') return this.#change(account, request, param);
         return method === 'DELETE' ? this.#cancel(account, param) : this.#read(account, param);
       case '/beta/vps/servers/{identifier}/power':
       case '/beta/vps/servers/{identifier}/reboot':
@@ -335,6 +338,20 @@ export class SimulatedProvider {
     const cancels = lie === undefined || lie.cancels === true;
     if (cancels && state !== 'cancelled') this.#fleet.cancel(account, identifier);
     return lie === undefined ? json(200, { message: this.#api.cancelled }) : oddAnswer(lie.body);
+  }
+
+  #change(account: string, request: WireRequest, identifier: string): WireResponse {
+    const { readChange } = this.#api;
+    const { changes, deleteDuringTask } = this.#settings.variants;
+    if (readChange === undefined || changes === 'missing') return this.#missing();
+    const state = this.#fleet.find(account, identifier)?.state;
+    if (state === undefined || state === 'cancelled') return this.#deny(SERVER, 'PATCH');
+    if (state === 'creating') return this.#refuseDuringTask(deleteDuringTask === 200 ? 409 : deleteDuringTask);
+    const body = mediaType(request.contentType) === 'application/json' ? parseObject(request.body) : undefined;
+    if (body === undefined) return this.#error(400, 'The body must be a JSON object');
+    const asked = readChange(body, this.#settings.products);
+    const refusal = typeof asked === 'string' ? asked : this.#fleet.change(account, identifier, body, asked);
+    return refusal === undefined ? json(200, { message: this.#api.cancelled }) : this.#error(400, refusal);
   }
 
   #hasPower(route: Route): boolean {

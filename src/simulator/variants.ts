@@ -32,6 +32,7 @@ export const CHOICES = {
   power: ['all', 'without-dormant', 'missing'],
   shutdown: ['obeyed', 'ignored', 'unfinished'],
   wakes: ['off', 'running'],
+  changes: ['at-once', 'at-restart', 'missing'],
 } as const;
 
 /** A timer cannot wait for longer. */
@@ -41,7 +42,7 @@ const duringTask = '403 and 404 deny it, 409 says that it is still being created
 
 /**
  * All are valid with both APIs. Those about orders for an identifier, `listsCreating`, `listsZones`, `listsHosts` and those about power
- * need calls that only `public` has.
+ * and changes need calls that only `public` has.
  */
 export const variantsSchema = z.strictObject({
   readDenied: z.literal(CHOICES.readDenied).exactOptional().describe(`status of a GET of a server that is ${denied}`),
@@ -124,6 +125,17 @@ export const variantsSchema = z.strictObject({
     .describe('what a server does when it is asked to shut down; unfinished: it is shutting down forever'),
   shutdownMs: z.number().min(0).exactOptional().describe('how long a server that obeys takes to shut down'),
   wakes: z.enum(CHOICES.wakes).exactOptional().describe('the state of a server that was dormant until now'),
+  changes: z
+    .enum(CHOICES.changes)
+    .exactOptional()
+    .describe(
+      'whether a server can be changed, and when a resize takes effect; at-restart: when the server starts, and until then upgrade_specs shows it',
+    ),
+  changeTakesMs: z
+    .number()
+    .min(0)
+    .exactOptional()
+    .describe('how long a change that takes effect at once takes until reads show it'),
   missingCall: z.literal(CHOICES.missingCall).exactOptional().describe('status of calls that only the public API has'),
   furtherFields: z
     .enum(CHOICES.furtherFields)
@@ -166,6 +178,8 @@ const SIMPLE = {
   shutdown: 'obeyed',
   shutdownMs: 0,
   wakes: 'off',
+  changes: 'at-once',
+  changeTakesMs: 0,
   names: 'kept',
   missingCall: 404,
   priceList: 'exact',

@@ -68,7 +68,7 @@ const OF_SERVER = [
 
 /**
  * Undefined if neither the documentation nor what clients may try has this call: the list of servers, the order for an identifier,
- * the lists of zones, hosts and prices, and the calls about power.
+ * the lists of zones, hosts and prices, and the calls that switch and change a server.
  */
 export function matchRoute(
   method: string,
@@ -96,7 +96,7 @@ export function matchRoute(
     if (method !== wanted || !rest.startsWith(SERVER) || !rest.endsWith(end)) continue;
     return withParam(`/beta/vps/servers/{identifier}${end}`, rest.slice(SERVER.length, -end.length));
   }
-  if (rest.startsWith(SERVER) && ['GET', 'DELETE', 'POST'].includes(method)) {
+  if (rest.startsWith(SERVER) && ['GET', 'DELETE', 'POST', 'PATCH'].includes(method)) {
     return withParam('/beta/vps/servers/{identifier}', rest.slice(SERVER.length));
   }
   return undefined;

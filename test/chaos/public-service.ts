@@ -4,6 +4,7 @@ import { recordOf } from '../fixtures/records.ts';
 import { begin, removed } from './acts.ts';
 import { isProvable } from './caretaker.ts';
 import { ANONYMOUS, NAMED } from './named.ts';
+import type { ServerObject } from '../../src/simulator/server-object.ts';
 import type { Scenario } from './scenarios.ts';
 import type { Stage } from './stage.ts';
 
@@ -58,7 +59,60 @@ function checkRestarts({ simulator, violations }: Stage): void {
   if (length > 1) violations.push(`the server was restarted ${length} times`);
 }
 
+/** Changes `web` in place, once its server is Ready. */
+async function changed(stage: Stage, spec: object): Promise<void> {
+  await begin(stage);
+  await stage.people.apply('web');
+  await stage.rests('web');
+  await stage.people.edit('web', { spec });
+}
+
+/** Waits until the server is as spec says, runs, and the record is clear. */
+async function agrees(stage: Stage, is: (server: ServerObject) => boolean): Promise<void> {
+  await stage.until('the server to be as spec says', () => {
+    const object = stage.objects.object('web');
+    const record = object && recordOf(object);
+    const [account = 'default'] = stage.simulator.aliveServers().map((server) => server.account);
+    const server = stage.simulator.fleet.find(account, record?.identifier ?? '')?.object;
+    const isTold = object?.status?.conditions?.some(({ type }) => type === 'ChangePending') === true;
+    return server?.status === 'running' && is(server) && record?.change === undefined && !isTold;
+  });
+  await stage.rests('web');
+}
+
 const BASE: Readonly<Record<string, Scenario>> = {
+  change: {
+    async act(stage) {
+      await changed(stage, { changePolicy: 'Online', product: 'VPSX8', diskSize: 20480 });
+      await agrees(stage, ({ product, specs }) => product === 'VPSX8' && specs.disk_size === 20480);
+      const { power, changes } = { power: stage.simulator.ledger.power(), changes: stage.simulator.ledger.changes() };
+      if (power.length > 0) stage.violations.push('a server was stopped without AllowStop');
+      if (changes.length === 0) stage.violations.push('no change was sent');
+      await removed(stage, 'web');
+    },
+  },
+  'change-stop': {
+    async act(stage) {
+      await changed(stage, { changePolicy: 'AllowStop', advanced: { tablet: false } });
+      await agrees(stage, ({ tablet }) => tablet === false);
+      await removed(stage, 'web');
+    },
+  },
+  'change-taken-back': {
+    async act(stage) {
+      await changed(stage, { changePolicy: 'AllowStop', advanced: { tablet: false } });
+      // Whatever was begun, the server runs in the end.
+      await stage.until('the change to begin', () => stage.simulator.ledger.power().length > 0);
+      await stage.people.edit('web', { spec: { changePolicy: 'Online' } });
+      await stage.until('the server to run', () => {
+        const object = stage.objects.object('web');
+        const { identifier = '', change } = (object && recordOf(object)) ?? {};
+        const server = stage.simulator.fleet.find('default', identifier)?.object;
+        return server?.status === 'running' && change?.phase === undefined;
+      });
+      await removed(stage, 'web');
+    },
+  },
   'failed-task': {
     async act(stage) {
       await failedOrder(stage);

@@ -5,7 +5,7 @@
  * one policy: rights, guards, and the rules of a schema besides the lock of an ordered server.
  */
 import type * as z from 'zod';
-import { ORDERED_FIELDS } from '../../src/api/ordered-fields.ts';
+import { lockedDifference } from '../../src/api/ordered-fields.ts';
 import { API_VERSION, CATALOG_PLURAL, SERVER_PLURAL, SET_KIND, SET_PLURAL } from '../../src/api/names.ts';
 import type { ServerCatalog } from '../../src/api/server-catalog.ts';
 import type { VirtualServer } from '../../src/api/virtual-server.ts';
@@ -236,9 +236,8 @@ export function notServed(): KubeError {
   return new KubeError('NotFound', 'the server could not find the requested resource', { status: 404 });
 }
 
-/** The policy beside the CRD locks these fields once the record has an attempt. */
+/** The policy beside the CRD locks the ordered fields once the record has an attempt, but for changes in place. */
 function validate(before: VirtualServer, { spec }: VirtualServer): void {
   if (before.status?.record?.attempt === undefined) return;
-  if (ORDERED_FIELDS.some((field) => JSON.stringify(spec[field]) !== JSON.stringify(before.spec[field])))
-    throw invalid('locked');
+  if (lockedDifference(before.spec, spec, before.status.serverStatus !== undefined).length > 0) throw invalid('locked');
 }

@@ -202,6 +202,7 @@ function releasedJustNow(
 /** The calls that change something. */
 const ACTED: ReadonlySet<Exchange['operation']> = new Set([
   'createServer',
+  'changeServer',
   'deleteServer',
   'setPower',
   'reboot',

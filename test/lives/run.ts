@@ -1,6 +1,7 @@
 /** One simulated run. The seed decides everything; the result is the number of lives and the violations. */
 import { currentReason } from '../../src/api/conditions.ts';
 import type { VirtualServer } from '../../src/api/virtual-server.ts';
+import { KubeError } from '../../src/kube/error.ts';
 import { Simulation, type CancelEntry } from '../../src/simulator/index.ts';
 import { expiryOf } from '../../src/virtual-server/decision/expiry.ts';
 import { recordOf } from '../fixtures/records.ts';
@@ -37,6 +38,8 @@ import {
 } from './oracles.ts';
 import { NAMESPACES, OTHER_KEY, People } from './people.ts';
 import { PowerPeople } from './power.ts';
+import { ChangePeople, drawChanges } from './change-people.ts';
+import { ChangeWatch } from './change-watch.ts';
 import { CreateWatch } from './create-watch.ts';
 import { PriceWatch } from './price-watch.ts';
 import { drawPriceLimits, drawSetting, SimProcess, type Setting } from './process.ts';
@@ -80,6 +83,9 @@ export interface RunResult {
   listed: number;
   /** Orders that were judged by the orders of earlier processes in the last hour. */
   hourly: number;
+  /** Changes of servers in place, and shutdowns for them, that the provider accepted. */
+  changed: number;
+  stopped: number;
   /** Writes that were refused again, to objects that were judged by what they say. */
   refused: number;
   /** Orders under an identifier that were accepted, and those of them that were accepted again. */
@@ -164,6 +170,9 @@ const FIELDS_SEED = 0xf1e1d;
 const POWER_SEED = 0x90e4;
 /** Share of the worlds, 0 to 1, in which people switch servers off and on. */
 const WITH_POWER = 0.5;
+/** Share of the worlds without a limit in money, 0 to 1, in which people change servers in place. */
+const WITH_CHANGES = 0.4;
+const CHANGES_SEED = 0xc4a96e;
 const START = Date.parse('2026-01-01T00:00:00Z');
 const MINUTE = 60_000;
 const waitsForHour = ({ status }: VirtualServer): boolean => currentReason(status?.conditions) === 'CreateLimit';
@@ -227,6 +236,8 @@ class SimWorld {
   /** Only in a world in which other versions of the operator run at times. */
   readonly #formats: Formats | undefined;
   readonly #takers: TakerWatch;
+  /** Only in a world in which people change servers in place. */
+  readonly #changes: { people: ChangePeople; watch: ChangeWatch } | undefined;
   readonly #way: () => OrderWay;
   readonly #named: NamedWatch;
   #processes = 0;
@@ -251,7 +262,13 @@ class SimWorld {
     const power = new Random(seed ^ POWER_SEED);
     const isSwitched = power.chance(WITH_POWER);
     const priced = withPriceList(ordering, new Random(seed ^ PRICE_LIST_SEED));
-    this.#worldApi = isSwitched ? withPower(priced, power) : priced;
+    const changing = new Random(seed ^ CHANGES_SEED);
+    // The oracle of changes in place knows each reason for which a server may be off.
+    const hasChanges = !isLimited && !isSwitched && changing.chance(WITH_CHANGES);
+    const switched = isSwitched ? withPower(priced, power) : priced;
+    this.#worldApi = hasChanges
+      ? { ...switched, variants: { ...switched.variants, ...drawChanges(changing) } }
+      : switched;
     const { api } = this.#worldApi;
     if (isLimited) this.#setting.flags.maxPricePerNamespace = drawPriceLimits(priceRandom);
     const scheduler = this.#scheduler;
@@ -330,6 +347,12 @@ class SimWorld {
       now: () => scheduler.now,
       tell,
     });
+    this.#changes = hasChanges
+      ? {
+          people: new ChangePeople(this.#api, this.#simulation, changing, tell),
+          watch: new ChangeWatch({ ...around, now: () => scheduler.now }),
+        }
+      : undefined;
     this.#takers = new TakerWatch(this.#api, () => scheduler.now);
     this.#servers = new ServerWatch({ api: this.#api, truth, ownership, now: () => scheduler.now });
     this.#misfortunes = new Misfortunes({
@@ -379,6 +402,7 @@ class SimWorld {
   async storm(actions: number): Promise<void> {
     for (let i = 0; i < actions; i++) {
       this.#people.act();
+      this.#change();
       this.#hostKeys.act();
       this.#power?.act();
       this.#cancels?.act();
@@ -394,6 +418,15 @@ class SimWorld {
     }
   }
 
+  #change(): void {
+    try {
+      this.#changes?.people.act();
+    } catch (error) {
+      // The API server refuses a change of a locked field.
+      if (!(error instanceof KubeError)) throw error;
+    }
+  }
+
   /** Faults stop and people resolve what they can; after that, nothing may be written. */
   async settle(): Promise<void> {
     this.#isStormy = false;
@@ -405,7 +438,7 @@ class SimWorld {
     this.#network.diskFull = false;
     this.#misfortunes.end();
     this.#apiMisfortunes.end();
-    this.#simulation.provider.setVariants({ heldEvery: 0 });
+    this.#simulation.provider.setVariants({ heldEvery: 0, ...(this.#changes && { shutdown: 'obeyed' }) });
     this.#refusals?.end();
     this.#formats?.end();
     const isOn = this.#flagged === 1 || (this.#flagged > 0 && this.#random.chance(0.7));
@@ -420,6 +453,7 @@ class SimWorld {
       changes = this.#api.servers.changes.length;
       this.#power?.tidy();
       this.#people.tidy();
+      this.#changes?.people.tidy();
       this.#sets?.people.tidy();
       await this.#pass(15 * MINUTE);
     }
@@ -428,7 +462,7 @@ class SimWorld {
     this.#violations.push(...leftOver(this.#api, this.#simulation, this.#orders, this.#people));
     this.#violations.push(...this.#people.catalogs.atRest());
     this.#violations.push(...this.#secrets.atRest(this.#simulation, isOn), ...tellsPasswords(this.#api));
-    this.#violations.push(...setsAtRest(this.#api));
+    this.#violations.push(...setsAtRest(this.#api), ...(this.#changes?.watch.atRest() ?? []));
     const { servers, catalogs, sets } = this.#api;
     const [served, read, written] = [servers, catalogs, sets].map((store) => store.changes.length);
     const { writes } = this.#secrets;
@@ -454,6 +488,7 @@ class SimWorld {
     );
     this.#violations.push(...orderedBesideHandOver(this.#api), ...(this.#refusals?.violations ?? []));
     this.#violations.push(...(this.#formats?.violations ?? []), ...this.#named.violations);
+    this.#violations.push(...(this.#changes?.watch.violations ?? []));
     this.#violations.push(...this.#takers.violations, ...(this.#creates?.violations ?? []));
   }
 
@@ -499,6 +534,8 @@ class SimWorld {
       priced: this.#prices?.judged ?? 0,
       listed: this.#prices?.judgedByList ?? 0,
       hourly: this.#creates?.judged ?? 0,
+      changed: this.#simulation.ledger.changes().length,
+      stopped: this.#simulation.ledger.power({ call: 'shutdown' }).length,
       refused: this.#refusals?.judged ?? 0,
       named: this.#named.accepted,
       repeated: this.#named.repeated,
@@ -652,6 +689,7 @@ class SimWorld {
     if (ledger.cancelCount > this.#judged) this.#judgeCancels(ledger.cancels());
     if (this.#api.events.length > this.#events) this.#judgeEvents();
     this.#power?.judge();
+    this.#changes?.watch.judge();
   }
 
   #judgeCancels(cancels: readonly CancelEntry[]): void {

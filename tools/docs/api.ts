@@ -45,6 +45,7 @@ interface Definition {
 const GUIDES: Record<string, string> = {
   deletionPolicy: 'protect.md',
   deletionProtection: 'protect.md',
+  changePolicy: 'change.md',
   sshCheck: 'ssh.md',
   connectionSecretName: 'connection-secret.md',
   expiresAt: 'expire.md',

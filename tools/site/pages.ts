@@ -44,6 +44,7 @@ export const GROUPS: readonly Group[] = [
       'docs/how-to/plan.md': 'See what a change would do',
       'docs/how-to/protect.md': 'Protect or keep a server',
       'docs/how-to/undelete.md': 'Undo a deletion',
+      'docs/how-to/change.md': 'Change a server in place',
       'docs/how-to/expire.md': 'Make a server expire',
       'docs/how-to/limit-cost.md': 'See and limit the cost',
       'docs/how-to/adopt.md': 'Adopt an existing server',

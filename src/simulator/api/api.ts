@@ -30,6 +30,9 @@ export interface Api {
   readOrder(body: Readonly<Record<string, unknown>>, catalog: Catalog): OrderRequest | string;
   /** The messages of accepted calls about power; undefined if there are no such calls. */
   power: Readonly<Record<SwitchCall, string>> | undefined;
+  /** What a valid change asks for, or the text of the 400. Undefined if no server can be changed. */
+  readChange:
+    ((body: Readonly<Record<string, unknown>>, products: SimulatedProduct[]) => ChangeRequest | string) | undefined;
   /** Undefined if there is no list of servers, and no order for an identifier. */
   named: NamedServers | undefined;
 }
@@ -38,6 +41,21 @@ interface NamedServers {
   list(servers: ServerObject[], products: SimulatedProduct[]): unknown;
   /** Whether a client may choose this identifier. */
   isIdentifier(text: string): boolean;
+}
+
+/** What a change asks for. */
+export interface ChangeRequest {
+  product?: SimulatedProduct | undefined;
+  diskSize?: number | undefined;
+  extraCores?: number | undefined;
+  extraMemory?: number | undefined;
+  name?: string | null | undefined;
+  cpu_mode?: string | undefined;
+  net_device?: string | undefined;
+  disk_bus?: string | undefined;
+  tablet?: boolean | undefined;
+  /** It asks for something that the server must be off for. */
+  needsOff: boolean;
 }
 
 export interface OrderRequest extends Further {

@@ -30,5 +30,6 @@ export const documented: Api = {
     return { product, diskSize, ...further };
   },
   power: undefined,
+  readChange: undefined,
   named: undefined,
 };

@@ -1,4 +1,5 @@
 /** The fields of an order that may be left out, as public sources name them. */
+import type { ServerObject } from '../server-object.ts';
 import type { Settings } from '../settings.ts';
 
 /** What an order asks for with them. */
@@ -8,9 +9,12 @@ export interface Further {
   ipv4: boolean;
   /** Undefined: the provider chooses. */
   zone: { name: string; code: string } | undefined;
+  extraCores?: number;
+  extraMemory?: number;
+  devices?: Partial<Pick<ServerObject, 'cpu_mode' | 'net_device' | 'disk_bus' | 'tablet'>>;
 }
 
-/** The types of the fields that change nothing here. */
+/** The types of the other fields. */
 const TYPES: Readonly<Record<string, readonly string[]>> = {
   hostname: ['string'],
   host_server: ['string'],
@@ -26,6 +30,7 @@ const TYPES: Readonly<Record<string, readonly string[]>> = {
   tablet: ['boolean'],
 };
 const FIELDS = new Set(['disk_type', 'ipv4', 'zone', ...Object.keys(TYPES)]);
+const DEVICES = ['cpu_mode', 'net_device', 'disk_bus', 'tablet'];
 const NONE: Further = { diskType: 'ssd', name: null, ipv4: false, zone: undefined };
 
 /** What the order asks for, or the text of the 400. `known`: the fields that the API itself reads. */
@@ -53,5 +58,15 @@ export function readFurther(
   const { user_data_string: userData = '#' } = body;
   // As cloud-init knows its formats.
   if (!/^(#|Content-Type:)/.test(String(userData))) return `Invalid user data: ${JSON.stringify(userData)}`;
-  return { diskType, name, ipv4, zone: place && { name: place.name, code: place.code } };
+  const { extra_cores: extraCores = 0, extra_ram: extraMemory = 0 } = body as Record<string, number>;
+  const devices = Object.fromEntries(DEVICES.filter((field) => field in body).map((field) => [field, body[field]]));
+  return {
+    diskType,
+    name,
+    ipv4,
+    zone: place && { name: place.name, code: place.code },
+    extraCores,
+    extraMemory,
+    devices,
+  };
 }

@@ -4,7 +4,7 @@
  */
 import type { ServerObject } from '../server-object.ts';
 import type { SimulatedProduct } from '../settings.ts';
-import { type Api, documentedTaskStatus, NOT_THERE } from './api.ts';
+import { type Api, type ChangeRequest, documentedTaskStatus, NOT_THERE } from './api.ts';
 import { readFurther } from './further-fields.ts';
 
 const PERIOD = 'on-demand';
@@ -35,6 +35,35 @@ function summary(
     name,
     dormant: dormant ?? false,
   };
+}
+
+const CHANGES = ['product', 'specs', 'name', 'boot_device', 'iso_image'];
+const SPECS = ['disk_size', 'extra_cores', 'extra_ram'];
+/** The server must be off for these. */
+const DEVICES: Readonly<Record<string, string>> = {
+  cpu_mode: 'string',
+  net_device: 'string',
+  disk_bus: 'string',
+  tablet: 'boolean',
+};
+
+/** What a change asks for, or the text of the 400. */
+function readChange(body: Readonly<Record<string, unknown>>, products: SimulatedProduct[]): ChangeRequest | string {
+  const { product: code, specs = {}, name } = body;
+  const unknown = Object.keys(body).find((field) => !CHANGES.includes(field) && !(field in DEVICES));
+  if (unknown !== undefined) return `Unknown parameter ${unknown}`;
+  const product = products.find((one) => one.code === code);
+  if (code !== undefined && product === undefined) return 'Invalid product';
+  if (typeof specs !== 'object' || specs === null || Array.isArray(specs)) return 'Invalid specs';
+  const wrong = Object.entries(specs).find(([field, value]) => !SPECS.includes(field) || typeof value !== 'number');
+  if (wrong !== undefined) return `Invalid ${wrong[0]}`;
+  if (name !== undefined && name !== null && typeof name !== 'string') return 'Invalid name';
+  const devices = Object.entries(body).filter(([field]) => field in DEVICES);
+  const odd = devices.find(([field, value]) => typeof value !== DEVICES[field]);
+  if (odd !== undefined) return `Invalid ${odd[0]}`;
+  const { disk_size: diskSize, extra_cores: extraCores, extra_ram: extraMemory } = specs as Record<string, number>;
+  const needsOff = devices.length > 0 || 'boot_device' in body || 'iso_image' in body;
+  return { product, diskSize, extraCores, extraMemory, name, ...Object.fromEntries(devices), needsOff };
 }
 
 export const publicApi: Api = {
@@ -116,6 +145,7 @@ export const publicApi: Api = {
     dormant: 'Operation successful',
     wake: 'Operation successful',
   },
+  readChange,
   named: {
     list: (servers, products) => byKey(servers.map((server) => [server.identifier, summary(server, products)])),
     isIdentifier: (text) => /^[a-z0-9]{3,20}$/.test(text),

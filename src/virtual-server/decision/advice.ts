@@ -67,6 +67,7 @@ const replace: Steps = ({ object }) => {
     ? [{ ...REMOVE, text: 'To let its set order a replacement' }]
     : [REMOVE, { text: 'If you want another server, create a new object' }];
 };
+const NEW_OBJECT: Advice[] = [{ text: 'If you want another server, create a new object' }];
 const CORRECT_SPEC: Steps = () => [edit('To correct spec')];
 const CORRECT_ADOPTION: Steps = () => [{ text: 'To correct the annotation', command: adoptCommand() }];
 
@@ -335,6 +336,29 @@ const ADVICE: Partial<Record<Reason, Steps>> = {
   CRDDeleting: definitionDeleting,
   PowerUnavailable: () => [{ text: 'To leave the power to you', command: patch({ power: null }) }],
   Paused: () => [{ text: 'To continue', command: unannotate(PAUSED_ANNOTATION) }],
+  StopRequired: ({ object }) =>
+    object.spec.changePolicy === 'AllowStop'
+      ? []
+      : [
+          { text: 'To let the operator shut the server down for it', command: patch({ changePolicy: 'AllowStop' }) },
+          edit('To keep the server as it is', '; set the field back'),
+        ],
+  RestartPending: ({ object }) =>
+    object.spec.changePolicy === 'AllowStop'
+      ? []
+      : [
+          {
+            text: 'Restart the server yourself; or, to let the operator do that',
+            command: patch({ changePolicy: 'AllowStop' }),
+          },
+        ],
+  ChangeRefused: () => [
+    edit(
+      'To keep the server as it is',
+      '; set the field back. If you change it again after that, the operator tries again',
+    ),
+  ],
+  ChangeUnavailable: () => [edit('To keep the server as it is', '; set the field back'), ...NEW_OBJECT],
   ExpiresSoon: () => [edit('To keep the server', '; set expiresAt or ttl to a later time, or remove it')],
   ExpiryBlocked: (about) => [
     ...handingOver(about),

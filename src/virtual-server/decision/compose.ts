@@ -43,6 +43,8 @@ export interface Parts {
   isAsked?: boolean;
   /** The result of writing the connection Secret; counts as `reachable` does. */
   connection?: ConnectionCondition | undefined;
+  /** What a change in place waits for; counts as `reachable` does. */
+  change?: Finding | undefined;
 }
 
 /** The first verdict. An object may get its record before its first status, as one does that takes over a server. */
@@ -182,6 +184,7 @@ function withFindings(
   }[] = [
     { type: 'Reachable', asked: isChecked, found: parts.reachable },
     { type: 'HostKeyChanged', asked: isChecked, found: typeof hostKey === 'object' ? advised(hostKey) : hostKey },
+    { type: 'ChangePending', asked: true, found: parts.change && advised(parts.change) },
     { type: 'ConnectionSecret', asked: connectionSecretName !== undefined, found: parts.connection },
   ];
   return findings.reduce((result, { type, asked, found }) => {

@@ -27,6 +27,7 @@ import { createHasFailed, nextOrderWaits } from './create-failure.ts';
 import { holdsSomething, withFailedOrder } from './known-record.ts';
 import { arrivesInMs, isTaskLost, mayArrive, orderIsToRepeat } from './named.ts';
 import { clockOf, expiryOf, isToExpire } from './expiry.ts';
+import { isToRunFirst } from './change.ts';
 import { keepsServer } from './delay.ts';
 import { dueCall } from './power.ts';
 import { openIn, openReason } from '../../api/open.ts';
@@ -101,6 +102,7 @@ export const CHAINS = {
       taskRuns,
       serverIsToExpire,
       orderIsToRepeat,
+      serverIsToChange,
       serverIsToBeSwitched,
       serverIsHeld,
     ],
@@ -109,6 +111,7 @@ export const CHAINS = {
     (view): view is OwnView => view.deleting && holds(view),
     [
       createIsInFlight,
+      serverIsToStart,
       serverIsRetained,
       serverIsProtected,
       adoptionIsAsked,
@@ -440,11 +443,25 @@ export function serverIsToExpire(view: OwnView): Operation | undefined {
   return notDue(view, 'cancel') ?? { type: 'cancel', record: own };
 }
 
+/** A read has just shown that a step of a change in place is due. */
+export function serverIsToChange({ own, memo, inputs }: OwnView): Operation | undefined {
+  const { change } = memo.evidence;
+  if (own.identifier === undefined || change?.identifier !== own.identifier || change.due !== inputs) return undefined;
+  return { type: 'change', record: own };
+}
+
 /** The last read has shown that a call about the power of the server is missing. */
 export function serverIsToBeSwitched(view: OwnView): Operation | undefined {
   const { own } = view;
   const call = own.identifier === undefined ? undefined : dueCall(view);
   return own.identifier === undefined || call === undefined ? undefined : { type: 'power', record: own, call };
+}
+
+/** The operator has shut the server down for a change, and its object goes without it. */
+export function serverIsToStart(view: OwnView): Operation | undefined {
+  const { own, memo } = view;
+  if (own.identifier === undefined || isGone(memo, own.identifier) || !isToRunFirst(view, own)) return undefined;
+  return serverIsToChange(view) ?? serverIsHeld(view);
 }
 
 export function serverIsHeld(view: OwnView): Operation | undefined {

@@ -90,10 +90,26 @@ export interface Evidence {
   /** The last server that was read with this identifier cannot be proven to be the object's server. */
   unrecognized?: string | undefined;
   end?: End | undefined;
+  change?: Changing | undefined;
   boot?: Boot | undefined;
   power?: PowerEvidence | undefined;
   /** The object that is to get the server does not exist, or is being deleted; `since`: on the monotonic clock (ms). */
   takerMissing?: { name: string; since: number } | undefined;
+}
+
+/** A change of this server in place. */
+export interface Changing {
+  identifier: string;
+  /** The inputs when a read has shown that a step is due. */
+  due?: string | undefined;
+  /** This process has asked the server to shut down, and the provider has accepted that. */
+  isAsked?: boolean | undefined;
+  /** How many calls have failed in a row. */
+  failures: number;
+  /** No call before that, on the monotonic clock (ms). */
+  retryAt?: number | undefined;
+  /** Why no call was made, or what the last one failed for, in a sentence. `isLimit`: the price limit leaves no room. */
+  problem?: { said: string; isLimit?: true } | undefined;
 }
 
 /** The last request of an order under the operator's identifier that this process has sent. */

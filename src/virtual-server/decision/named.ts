@@ -46,6 +46,12 @@ export function markedName(object: VirtualServer): string | undefined {
   return serverName.slice(0, MAX_NAME - mark.length) + mark;
 }
 
+/** The name that you have chosen for the server, as an order sends it; undefined: none. */
+export function chosenName(object: VirtualServer): string | undefined {
+  const { serverName } = object.spec;
+  return serverName === undefined ? undefined : (markedName(object) ?? serverName);
+}
+
 const markOf = ({ metadata: { uid } }: VirtualServer): string => `(${uid.slice(0, 8)})`;
 const MARKED = /\([0-9a-f]{8}\)$/;
 

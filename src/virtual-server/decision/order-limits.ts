@@ -13,22 +13,34 @@ export function wantedBy({ metadata: { name }, spec }: VirtualServer, prices: Pr
   return { name, ...model, listed: prices && listedPrice(model, prices) };
 }
 
-export function noPlace({ object, timing }: View, full: Full): Park {
-  return { verdict: limitVerdict(object, full), when: { operation: 'order', afterMs: timing.pollMs } };
+/** Why the server of the object must not become what spec asks for. */
+export function noRoomToChange({ metadata: { namespace }, spec }: VirtualServer, full: Full): string {
+  const why = limitVerdict(namespace, spec, full, 'changes the server').message;
+  return `The operator does not change the server while the price limit leaves no room. ${why}`;
 }
 
-function limitVerdict({ metadata: { namespace }, spec }: VirtualServer, full: Full): Verdict {
+const ORDERS = 'orders this server';
+
+export function noPlace({ object, timing }: View, full: Full): Park {
+  return {
+    verdict: limitVerdict(object.metadata.namespace, object.spec, full, ORDERS),
+    when: { operation: 'order', afterMs: timing.pollMs },
+  };
+}
+
+/** `then`: what the operator does once there is room. */
+function limitVerdict(namespace: string, spec: VirtualServerSpec, full: Full, then: string): Verdict {
   switch (full.full) {
     case 'servers':
       return { reason: 'ServerLimit', message: serverLimit(full) };
     case 'price':
-      return { reason: 'PriceLimit', message: priceLimit(full, spec) };
+      return { reason: 'PriceLimit', message: priceLimit(full, spec, then) };
     case 'orphaned':
       return { reason: 'PriceUnknown', message: orphanPriceUnknown(full) };
     case 'unstated':
       return { reason: 'PriceUnknown', message: priceUnknown(full, namespace) };
     case 'unread':
-      return { reason: 'PricePending', message: pricePending(full) };
+      return { reason: 'PricePending', message: pricePending(full, then) };
   }
 }
 
@@ -43,6 +55,7 @@ function serverLimit({ maximum }: Extract<Full, { full: 'servers' }>): string {
 function priceLimit(
   { maximum, sum, price, isListed }: Extract<Full, { full: 'price' }>,
   spec: VirtualServerSpec,
+  then: string,
 ): string {
   const parts = partsOf(modelOf(spec));
   const one = `A server with ${parts.slice(0, -1).join(', ')} and ${parts.at(-1)}`;
@@ -54,7 +67,7 @@ function priceLimit(
   return (
     `The servers of the namespace cost ${priceText(sum)}, and --max-price-per-namespace allows ${priceText(maximum)}, in the ` +
     `provider's unit; servers on their way, retained servers and those that an object reports as OrphanedServer count too. ${costs}. Delete a server, or ask an ` +
-    'administrator for a higher limit. The operator then orders this server'
+    `administrator for a higher limit. The operator then ${then}`
   );
 }
 
@@ -76,10 +89,10 @@ function orphanPriceUnknown({ maximum, names }: NoSum): string {
   );
 }
 
-function pricePending({ maximum, names }: NoSum): string {
+function pricePending({ maximum, names }: NoSum, then: string): string {
   return (
     `The operator does not know yet what the server of ${someOf(names)} costs, and --max-price-per-namespace allows ` +
-    `${priceText(maximum)}. It orders this server after it has read that price, if there is room`
+    `${priceText(maximum)}. It ${then} after it has read that price, if there is room`
   );
 }
 

@@ -192,7 +192,9 @@ export function placeOf(object: VirtualServer, record: ServerRecord | undefined)
   const kept = recordedPrice(record);
   const shown = record && shownPrice(status, record);
   // One of the two may be outdated: the record after an earlier version was at work, the status after a crash.
-  const prices = [kept?.amount, shown].filter((price) => price !== undefined);
+  const isChanging = record?.change?.sentAt !== undefined && record.change.refused === undefined;
+  const later = isChanging ? record.change?.price : undefined;
+  const prices = [kept?.amount, shown, later].filter((price) => price !== undefined);
   const price = prices.length === 0 ? undefined : Math.max(...prices);
   const isUnstated =
     kept === undefined

@@ -94,8 +94,11 @@ export function drift(spec: VirtualServerSpec, status: VirtualServerStatus): str
   const compare = (field: string, wanted: string | number, found: string | number | undefined): void => {
     if (found !== undefined && found !== wanted) differences.push(`${field} is ${found} instead of ${wanted}`);
   };
-  compare('product', spec.product, status.product);
-  compare('disk size', spec.diskSize, status.specs?.diskSize);
+  // Another condition tells what the operator changes.
+  if ((spec.changePolicy ?? 'Never') === 'Never') {
+    compare('product', spec.product, status.product);
+    compare('disk size', spec.diskSize, status.specs?.diskSize);
+  }
   compare('disk type', spec.diskType ?? DEFAULT_DISK_TYPE, status.specs?.diskType);
   if (spec.ipv4 === true && (status.ipv4 ?? []).length === 0) differences.push('it has no IPv4 address');
   return differences.length === 0 ? undefined : differences.join('; ');

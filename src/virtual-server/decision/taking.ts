@@ -11,6 +11,7 @@ import {
   TAKE_OVER_ANNOTATION,
 } from '../../api/names.ts';
 import { orderDifference } from '../../api/ordered-fields.ts';
+import { isStoppedForChange } from './change.ts';
 import type { Held, ServerRecord } from '../../api/record.ts';
 import type { VirtualServer } from '../../api/virtual-server.ts';
 import { isLetGo, isPaused } from '../../api/server-state.ts';
@@ -68,6 +69,7 @@ export function givenBy(
   if (record.identifier === undefined || record.fingerprint === undefined) return later('its server is not known yet');
   if (isAskedToCancel(live, record, memo)) return never('the provider was already asked to cancel its server');
   if (!isSameAccount(record.account, account)) return never('its server was read with another API key');
+  if (isStoppedForChange(record)) return later('its server is shut down for a change, and has to run first');
   const taking = { giver: live, record, taker, now };
   const differing = orderDifference(taking.giver.spec, taking.taker.spec);
   if (differing.length > 0) return never(`it was ordered with another ${differing.join(', ')}`);

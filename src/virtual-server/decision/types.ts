@@ -86,6 +86,8 @@ export type Operation =
   | { type: 'look'; record: Held }
   /** Switch the server off or on, or restart it: the read before has shown that this call is missing. */
   | { type: 'power'; record: Held; call: PowerCall }
+  /** Change the server in place, or start it again after that. */
+  | { type: 'change'; record: Held }
   /** Cancel the server of an object that is being deleted or has expired. */
   | { type: 'cancel'; record: Held }
   /** The server has expired and no longer exists: record that, and order no other one. */

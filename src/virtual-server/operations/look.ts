@@ -8,15 +8,31 @@ import { isSameIdentifier } from '../../base/identifier.ts';
 import { isPrice } from '../../base/price.ts';
 import { ProviderError } from '../../provider/error.ts';
 import type { Server, Session } from '../../provider/types.ts';
-import { pauseMs, runsForMs } from '../decision/next-poll.ts';
+import { FLOOR_MS, pauseMs, runsForMs } from '../decision/next-poll.ts';
 import { compose, showsReady } from '../decision/compose.ts';
 import { connectionCondition, type ConnectionSecretState } from '../decision/connection.ts';
 import { recognizeFor } from '../decision/identity.ts';
+import {
+  changeIn,
+  changingOf,
+  courseOf,
+  isStoppedForChange,
+  isToRunFirst,
+  stoppedVerdict,
+  type Course,
+} from '../decision/change.ts';
 import { keepsServer } from '../decision/delay.ts';
 import { isToExpire, withReadyAt } from '../decision/expiry.ts';
 import { takerOf, withRefuted } from '../decision/inputs.ts';
 import { kept, missingTaker } from '../decision/kept.ts';
-import { withEvidence, withoutFailures, withoutWord, type LastRead, type PowerEvidence } from '../decision/memo.ts';
+import {
+  withEvidence,
+  withoutFailures,
+  withoutWord,
+  type Changing,
+  type LastRead,
+  type PowerEvidence,
+} from '../decision/memo.ts';
 import { absent, goneByAnnotation, notRecognized, recognized } from '../decision/absence.ts';
 import { NOW, type Pause } from '../decision/next.ts';
 import { failed, goOn, goneUnasked, endVisit, jittered, withoutKey } from '../decision/outcome.ts';
@@ -174,11 +190,15 @@ export function seen(at: View, before: Held, known: Held, found: LookedAt): Outc
   const task = { state: 'over', identifier: server.identifier } as const;
   const present = withEvidence(recognized(at.memo), { task, failure: undefined });
   const shown = withRefuted(object, known.createFailure === undefined ? known : without(known, 'createFailure'));
-  const isEnding = deleting ? !keepsServer(at, shown) : isToExpire(at, shown);
+  const isHeldUp = isToRunFirst(at, shown);
+  const isEnding = deleting ? !keepsServer(at, shown) && !isHeldUp : isToExpire(at, shown);
   if (isEnding) return { ...goOn(present), ...(shown !== before && inBoth(at, shown)) };
 
-  // A deleted object changes nothing about the server that it keeps for a while.
-  const power = deleting ? { ...NO_STEP, record: shown } : powerStep(at, shown, server, account);
+  const course = courseOf(at, shown, server);
+  const changed = course.record.change === shown.change ? shown : course.record;
+  // While the server is off for a change, its power is no one else's. A deleted object changes nothing about the server that it keeps.
+  const isBusy = course.step !== undefined || isStoppedForChange(changed);
+  const power = deleting || isBusy ? { ...NO_STEP, record: changed } : powerStep(at, changed, server, account);
   const current = power.record;
   const boot = bootOf(at, current, server, probed);
   const ready = readiness(object, server, probed, boot, power.verdict);
@@ -188,7 +208,9 @@ export function seen(at: View, before: Held, known: Held, found: LookedAt): Outc
   const isEarlier = current === before && current.format !== RECORD_FORMAT && object.spec.ttl === undefined;
   const isToStay = isEarlier && current.price === undefined && isPrice(server.price);
   const priced = isToStay ? current : withPrice(object, current, server, at.now);
-  const verdict = deleting ? kept(at, current, takerMissing) : withPriceNote(ready.verdict, priced);
+  const stopped = ready.verdict.reason === 'ServerNotRunning' ? stoppedVerdict(current) : undefined;
+  const left = isHeldUp ? startsFirst(current) : kept(at, current, takerMissing);
+  const verdict = deleting ? left : withPriceNote(stopped ?? ready.verdict, priced);
   const isDue = isAsAsked && (!isEarlier || priced !== current);
   const record = isDue ? withReadyAt(at, priced) : priced;
   const { keys, isNew: isNewKey } = hostKeys;
@@ -202,14 +224,20 @@ export function seen(at: View, before: Held, known: Held, found: LookedAt): Outc
     reachable: ready.reachable,
     hostKey: hostKeyFinding(hostKeys),
     connection: connectionCondition(object, connection),
+    change: course.finding,
   };
   const lookMs = nextLookMs(current, verdict, { connection, isNewKey, power: power.evidence }, at);
   const when = {
     operation: 'look',
-    afterMs: Math.min(lookMs, power.afterMs),
-    ifListed: power.afterMs < lookMs ? undefined : shownOf(at, priced, server, verdict),
+    afterMs: Math.min(lookMs, power.afterMs, nextStepMs(at, course)),
+    ifListed: power.afterMs < lookMs || course.finding !== undefined ? undefined : shownOf(at, priced, server, verdict),
   } as const;
-  const memo = withEvidence(withoutFailures(withoutWord(present)), { takerMissing, boot, power: power.evidence });
+  const memo = withEvidence(withoutFailures(withoutWord(present)), {
+    takerMissing,
+    boot,
+    power: power.evidence,
+    change: dueChange(at, course),
+  });
   // The mirror alone has it, which costs no write, until a `ttl` counts from it.
   const isNoted = priced === before && object.spec.ttl === undefined;
   const ended = endVisit(at, parts, when, memo, record === before || isNoted ? undefined : record);
@@ -220,7 +248,8 @@ export function seen(at: View, before: Held, known: Held, found: LookedAt): Outc
   // With the time of readiness, a ttl may be over already, and nothing else would lead to the next visit.
   if (!deleting && isToExpire(at, record)) return { ...next, when: NOW };
   // The call follows in this visit. Until then, the object shows what is about to happen.
-  if (power.evidence?.due !== undefined) return { ...next, when: NOW };
+  const isFreed = isHeldUp && !isToRunFirst(at, record);
+  if (course.step !== undefined || power.evidence?.due !== undefined || isFreed) return { ...next, when: NOW };
   if (next.record === undefined || !canFollow(at, before, record, isAsAsked)) return next;
   // The identifier in the annotation leads to the server, but not to the time from which a ttl counts.
   const isInLine = record.mode === 'named' && object.spec.ttl === undefined;
@@ -232,6 +261,19 @@ const withReady = (events: readonly EventNote[], ready: EventNote): EventNote[] 
   ...events.filter(({ reason }) => reason !== 'Available'),
   ready,
 ];
+
+function startsFirst({ identifier }: Held): Verdict {
+  const message = `The operator starts server ${identifier} again, which it had shut down for a change, before it lets the object go`;
+  return { reason: 'Deleting', message };
+}
+
+/** What is remembered of a change: whether a step is due. */
+function dueChange(at: View, { step, finding, record }: Course): Changing | undefined {
+  const { identifier } = record;
+  if (step === undefined && finding === undefined) return undefined;
+  const known = changingOf(at, record) ?? { identifier, failures: 0 };
+  return { ...known, due: step === undefined ? undefined : at.inputs };
+}
 
 /**
  * When to read the server again (ms). A new server is about to be ready, so it is read again soon; also one whose connection Secret lacks a host key that the
@@ -253,6 +295,15 @@ function nextLookMs(
   if (hasTrait(reason, 'readAtPoll') || isBehind)
     return jittered(pauseMs(runsForMs(attemptedAt, now) ?? Infinity, timing), { jitter });
   return jittered(connection?.state === 'failed' ? timing.pollMs : timing.resyncMs, { jitter });
+}
+
+/** While a change is under way, the server is read again soon, and less and less often. */
+function nextStepMs(at: View, { finding, record }: Course): number {
+  if (finding?.reason !== 'Changing' && finding?.reason !== 'ChangeLimited') return Infinity;
+  const known = changeIn(record);
+  const retryMs = (changingOf(at, record)?.retryAt ?? Infinity) - at.monotonic;
+  const pause = pauseMs(runsForMs(known?.stoppedAt ?? known?.since, at.now) ?? Infinity, at.timing);
+  return Math.max(FLOOR_MS, Math.min(retryMs, jittered(pause, at)));
 }
 
 function withPriceNote(verdict: Verdict, record: Held): Verdict {

@@ -10,6 +10,7 @@ import type { View } from '../decision/view.ts';
 import type { Visit } from '../visit.ts';
 import { adopt } from './adopt.ts';
 import { cancel } from './cancel.ts';
+import { change } from './change.ts';
 import { expire } from './expire.ts';
 import { follow } from './follow.ts';
 import { handOver, takeOver } from './hand-over.ts';
@@ -81,6 +82,12 @@ const OPERATIONS: { readonly [T in Operation['type']]: Row<Extract<Operation, { 
   },
   follow: { does: follow, acts: false },
   look: { does: look, acts: false },
+  change: {
+    does: change,
+    acts: true,
+    withheld: 'change',
+    would: (_at, { record: { identifier } }) => `It would change server ${identifier} in place, as spec asks`,
+  },
   power: {
     does: power,
     acts: true,

@@ -225,6 +225,25 @@ export class ServerQuota {
     return reservation;
   }
 
+  /**
+   * Reserves what the server of the object will cost after a change, or returns why there is no room. `present`: what it costs
+   * now. A change that makes it no dearer needs no room.
+   */
+  reserveChange(
+    namespace: string,
+    uid: string,
+    { listed, ...wanted }: Wanted,
+    present: number | undefined,
+  ): (Reservation & { price: number | undefined }) | Full {
+    const price = this.#learned.of(wanted) ?? listed;
+    const reservation = { release: () => this.#reserved.delete(uid), price };
+    if (this.#isOff || (price !== undefined && present !== undefined && price <= present)) return reservation;
+    const full = this.#fullByPrice(namespace, this.#others(namespace, uid), { ...wanted, listed });
+    if (full !== undefined) return full;
+    this.#reserved.set(uid, { ...wanted, price, namespace });
+    return reservation;
+  }
+
   /** Whether the provider's list of prices decides about such an order: the money is limited, and no server has told the price. */
   needsList(namespace: string, model: Model): boolean {
     return this.#maximumOf(namespace) > 0 && this.#learned.of(model) === undefined;
@@ -249,6 +268,12 @@ export class ServerQuota {
     const taken = [...this.#taken.of(namespace).values()].filter((one) => !isTaken(one));
     const held = taken.flatMap((one) => (one.place === undefined ? [] : [[one.uid, one.place] as const]));
     const byUid = new Map<string, Place>([...reserved, ...held]);
+    // A server that is about to be changed counts with the higher one of two prices.
+    for (const [held_, place] of reserved) {
+      const other = byUid.get(held_);
+      if (other !== undefined && (place.price ?? -1) > (other.price ?? Infinity))
+        byUid.set(held_, { ...other, price: place.price });
+    }
     byUid.delete(uid);
     // They cost money besides what the object itself holds or orders.
     const orphans = taken.flatMap((one) => one.orphans).filter((orphan) => !this.#isHeld(orphan));

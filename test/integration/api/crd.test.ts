@@ -209,6 +209,45 @@ describe('the lock on the fields of an order', () => {
     expect((await edit(http, object, { spec: { sshKeys: [SSH_KEY] } })).spec.sshKeys).toEqual([SSH_KEY]);
   });
 
+  it.each<[string, object]>([
+    ['product', { product: 'VPSX8' }],
+    ['a larger disk', { diskSize: 40 }],
+    ['a name', { serverName: 'shop' }],
+  ])('opens for %s with changePolicy Online, but not before the server was read', async (_what, change) => {
+    const object = await withStatus(await createWith({ changePolicy: 'Online', diskSize: 20 }), ATTEMPTED);
+    await expect(edit(http, object, { spec: change })).rejects.toThrow('which the order sent, cannot be changed');
+    const read = await withStatus(object, { serverStatus: 'running' });
+    expect((await edit(http, read, { spec: change })).spec).toMatchObject(change);
+  });
+
+  it.each<[string, object, string]>([
+    ['a smaller disk', { diskSize: 10 }, '. A disk can only get larger'],
+    ['a name that is removed', { serverName: null }, '. spec.serverName can be changed, but not removed'],
+    ['another host', { advanced: { hostServer: 'host2' } }, '. spec.advanced.hostServer cannot change'],
+    [
+      'a device that is removed',
+      { advanced: { tablet: null, extraCores: 1 } },
+      'no field of spec.advanced can be removed',
+    ],
+    ['another zone', { zone: 'cam' }, ': spec.zone, which the order sent'],
+  ])('stays closed with changePolicy AllowStop for %s, and says why', async (_what, change, says) => {
+    const spec = {
+      changePolicy: 'AllowStop',
+      diskSize: 20,
+      serverName: 'shop',
+      zone: 'lon',
+      advanced: { hostServer: 'host1', tablet: true },
+    };
+    const object = await withStatus(await createWith(spec), { ...ATTEMPTED, serverStatus: 'running' });
+    await expect(edit(http, object, { spec: change })).rejects.toThrow(says);
+    const devices = { advanced: { tablet: false, netDevice: 'e1000' } };
+    expect((await edit(http, object, { spec: devices })).spec).toMatchObject(devices);
+    const policy = { changePolicy: 'Online', advanced: { tablet: true } };
+    await expect(edit(http, object, { spec: policy })).rejects.toThrow(
+      '. spec.changePolicy: AllowStop lets spec.advanced change in place',
+    );
+  });
+
   it('names every field that differs', async () => {
     const object = await withStatus(await createWith({}), ATTEMPTED);
     const spec = { image: 'debian-12/full', diskSize: 20, deletionProtection: true };

@@ -25,11 +25,14 @@ describe.each(ORDERED_FIELDS)('spec.%s', (field) => {
 
   it('is locked by the policy, which names it', () => {
     const [policy] = orderedFieldsPolicy() as [
-      { spec: { validations: { expression: string; messageExpression: string }[] } },
+      {
+        spec: { variables: { expression: string }[]; validations: { expression: string; messageExpression: string }[] };
+      },
     ];
+    const variables = policy.spec.variables.map(({ expression }) => expression).join(' ');
     const compared = new RegExp(`\\bobject\\.spec\\.\\?${field}\\b.* == oldObject\\.spec\\.\\?${field}\\b`);
     for (const { expression, messageExpression } of policy.spec.validations) {
-      expect(expression).toMatch(compared);
+      expect(`${expression} ${variables}`).toMatch(compared);
       expect(messageExpression).toContain(`'spec.${field}, '`);
     }
   });

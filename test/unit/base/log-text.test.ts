@@ -99,6 +99,7 @@ describe('the log as text', () => {
         follow: true,
         look: true,
         power: true,
+        change: true,
         cancel: true,
       },
       ...{ expire: true, release: true, record: true, wait: true, park: true },

@@ -85,6 +85,40 @@ describe('the plan for a server', () => {
     expect(verbOf(after, before)).toBe(verb);
   });
 
+  it.each([
+    [
+      { changePolicy: 'Online', product: 'VPSX8' },
+      'changes server srv1 in place (product): the server keeps running, price 4.50 → 7.00',
+    ],
+    [
+      { changePolicy: 'AllowStop', diskSize: 20480 },
+      'changes server srv1 in place (diskSize): the server keeps running, unless the resize waits for a restart, price 4.50 → unknown',
+    ],
+    [
+      { changePolicy: 'AllowStop', advanced: { tablet: false } },
+      'changes server srv1 in place (advanced): shuts the server down and starts it again if the provider needs that, price 4.50 → 4.50',
+    ],
+    [
+      { changePolicy: 'Online', serverName: 'shop' },
+      'changes server srv1 in place (serverName): the server keeps running',
+    ],
+    [{ changePolicy: 'Online' }, 'spec.changePolicy (unset → Online)'],
+  ] as const)('says what a change in place does, and what it costs: %j', (spec, says) => {
+    const other = webWith(
+      { ...HELD, owner: 'uid-of-db', identifier: 'srv2' },
+      {
+        status: { identifier: 'srv2', serverStatus: 'running', product: 'VPSX8', specs: { diskSize: 10240 }, price: 7 },
+      },
+    );
+    const db = { ...other, metadata: { ...other.metadata, name: 'db', uid: 'uid-of-db' } };
+    const before = running();
+    const scene = sceneOf([before, db]);
+    const after = { ...running({ spec }), metadata: { ...before.metadata, generation: 2 } };
+    const { verb, detail } = outcomeOf(before, after, { ...scene, lists: () => undefined });
+    expect(verb).toBe('change');
+    expect(detail.endsWith(says)).toBe(true);
+  });
+
   it('names user data without showing it', () => {
     const [before, after] = ['#!/bin/sh\ntrue', '#!/bin/sh\nfalse'].map((userData) => web({ spec: { userData } })) as [
       VirtualServer,

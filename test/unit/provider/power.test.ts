@@ -1,4 +1,4 @@
-/** The calls that switch a server off and on, restart it and make it dormant. */
+/** The calls that switch a server off and on, restart it, make it dormant and change it. */
 import { describe, expect, it } from 'vitest';
 import type { FurtherAnswer, Session } from '../../../src/provider/types.ts';
 import { errorOf, sessionFor, startStub, type Reply } from './stub-provider.ts';
@@ -9,6 +9,11 @@ type Send = (session: Session, maySend?: () => boolean) => Promise<FurtherAnswer
 
 const CALLS: [string, unknown, Send][] = [
   [`PUT ${SERVER}/power`, { power: 'shutdown' }, (session, may) => session.setPower('abc', 'shutdown', may)],
+  [
+    `PATCH ${SERVER}`,
+    { product: 'VPSX8', specs: { disk_size: 20480 } },
+    (session, may) => session.changeServer('abc', { product: 'VPSX8', specs: { disk_size: 20480 } }, may),
+  ],
   [`POST ${SERVER}/reboot`, undefined, (session, may) => session.reboot('abc', may)],
   [`PUT ${SERVER}/dormant`, { dormant: true }, (session, may) => session.setDormant('abc', { dormant: true }, may)],
   [

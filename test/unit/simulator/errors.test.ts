@@ -31,7 +31,7 @@ describe('errors and limits', () => {
 
   it.each([
     ['PUT', '/beta/vps/servers/vs1'],
-    ['PATCH', '/beta/vps/servers/vs1'],
+    ['PUT', '/beta/vps/servers/vs1'],
     ['GET', '/beta/vps/products?page=2'],
     ['GET', '/beta/vps/servers/vs1/console'],
     ['GET', '/auth/login'],

@@ -44,7 +44,7 @@ if ready ~= nil and obj.metadata.deletionTimestamp == nil then
       separator = " "
     end
   end
-  for _, name in ipairs({ "Reconciling", "Drifted", "OrphanedServer", "Expiring", "HostKeyChanged" }) do
+  for _, name in ipairs({ "Reconciling", "Drifted", "ChangePending", "OrphanedServer", "Expiring", "HostKeyChanged" }) do
     add(find(name))
   end
   add(find("ConnectionSecret", "False"))

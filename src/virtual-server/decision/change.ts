@@ -1,0 +1,363 @@
+/**
+ * How a server that was just read differs from spec in what can be changed in place, and what to do about it: one step at a
+ * time, and the record notes beforehand what must survive a crash. Pure.
+ */
+import { CHANGEABLE_ADVANCED } from '../../api/ordered-fields.ts';
+import type { Held, RecordedChange } from '../../api/record.ts';
+import type { VirtualServer } from '../../api/virtual-server.ts';
+import { isRunning, powerStateOf } from '../../api/server-state.ts';
+import { timestamp } from '../../base/duration.ts';
+import { isSameIdentifier } from '../../base/identifier.ts';
+import { cut, ended } from '../../base/text.ts';
+import { without } from '../../base/without.ts';
+import type { Finding, Verdict } from '../../controller/conditions.ts';
+import type { ChangeBody, Server } from '../../provider/types.ts';
+import { keepsServer } from './delay.ts';
+import type { Changing } from './memo.ts';
+import { chosenName } from './named.ts';
+import type { View } from './view.ts';
+
+type Value = string | number | boolean;
+
+/** A field in which the server differs from spec. */
+export interface FieldChange {
+  /** Below `spec`. */
+  field: string;
+  from: Value;
+  to: Value;
+  /** Why the operator cannot change it to this value. */
+  problem?: string;
+  needsOff: boolean;
+}
+
+/** In the order in which they are sent. */
+type Compared = Omit<FieldChange, 'from' | 'to'> & { from: Value | undefined; to: Value | undefined };
+
+/** A value that the provider does not show, and one that spec does not set, is no difference. */
+export function differencesOf(object: VirtualServer, server: Server): FieldChange[] {
+  const { changePolicy = 'Never', product, diskSize, advanced = {} } = object.spec;
+  if (changePolicy === 'Never') return [];
+  const { specs = {} } = server;
+  const isSmaller = specs.diskSize !== undefined && diskSize < specs.diskSize;
+  const ofDevices: Record<(typeof CHANGEABLE_ADVANCED)[number], Value | undefined> = {
+    extraCores: specs.extraCores,
+    extraMemory: specs.extraMemory,
+    cpuMode: server.cpuMode,
+    netDevice: server.netDevice,
+    diskBus: server.diskBus,
+    tablet: server.tablet,
+  };
+  const all: Compared[] = [
+    { field: 'product', from: server.product, to: product, needsOff: false },
+    {
+      field: 'diskSize',
+      from: specs.diskSize,
+      to: diskSize,
+      needsOff: false,
+      ...(isSmaller && { problem: `a disk cannot get smaller. Set spec.diskSize to ${specs.diskSize}` }),
+    },
+    // A server without a name shows none.
+    { field: 'serverName', from: (server.name ?? '').trim(), to: chosenName(object)?.trim(), needsOff: false },
+    ...CHANGEABLE_ADVANCED.map((field) => ({
+      field: `advanced.${field}`,
+      from: ofDevices[field],
+      to: advanced[field],
+      needsOff: !field.startsWith('extra'),
+    })),
+  ];
+  return all.filter((each): each is FieldChange => {
+    const { from, to } = each;
+    return from !== undefined && to !== undefined && comparable(from) !== comparable(to);
+  });
+}
+
+/** The provider writes `performance`, spec has `Performance`. */
+const comparable = (value: Value): string => String(value).toLowerCase();
+
+const NAMES: Readonly<Record<string, string>> = {
+  product: 'product',
+  serverName: 'name',
+  'advanced.cpuMode': 'cpu_mode',
+  'advanced.netDevice': 'net_device',
+  'advanced.diskBus': 'disk_bus',
+  'advanced.tablet': 'tablet',
+};
+const SPECS: Readonly<Record<string, string>> = {
+  diskSize: 'disk_size',
+  'advanced.extraCores': 'extra_cores',
+  'advanced.extraMemory': 'extra_ram',
+};
+
+/** What a request sends that makes these changes. */
+export function changeBody(changes: readonly FieldChange[]): ChangeBody {
+  const named = (names: Readonly<Record<string, string>>): [string, Value][] =>
+    changes.flatMap(({ field, to }) => (names[field] === undefined ? [] : [[names[field], to]]));
+  const plain = named(NAMES).map(([name, to]) => [name, name === 'cpu_mode' ? String(to).toLowerCase() : to] as const);
+  const specs = Object.fromEntries(named(SPECS)) as Record<string, number>;
+  return { ...Object.fromEntries(plain), ...(Object.keys(specs).length > 0 && { specs }) };
+}
+
+/** What tells one change from another. A name may be long, and the record is bounded. */
+export const keyOfChange = (changes: readonly FieldChange[]): string => cut(JSON.stringify(changeBody(changes)), 512);
+
+/** Whether the price may depend on one of them. */
+export const concernsPrice = (changes: readonly FieldChange[]): boolean =>
+  changes.some(({ field }) => field === 'product' || SPECS[field] !== undefined);
+
+export type ChangeStep =
+  /** Send these changes. */
+  | { do: 'send'; changes: FieldChange[] }
+  /** Shut the server down; the record notes `change` first. */
+  | { do: 'stop'; change: RecordedChange }
+  /** Start the server; the record notes `change` first. */
+  | { do: 'start'; change: RecordedChange };
+
+export interface Course {
+  /** The next call; undefined: none is due. */
+  step?: ChangeStep;
+  /** What the object says while server and spec differ. */
+  finding?: Finding | undefined;
+  /** The record with what this read has shown of the change. */
+  record: Held;
+}
+
+/** For how long a server that was asked to shut down may take (ms). After that it needs you. */
+export const SHUTDOWN_MS = 10 * 60_000;
+/** A server that was asked to shut down may still do so, after the operator has changed its mind (ms). */
+const LATE_SHUTDOWN_MS = 15 * 60_000;
+/** How soon reads show a change that was accepted, or it is sent again (ms). */
+const SHOWN_MS = 2 * 60_000;
+
+/** A change that was accepted, and that reads never show, is not repeated for longer (ms). */
+const GIVE_UP_MS = 30 * 60_000;
+const INEFFECTIVE = 'the provider accepted the change, but does not show it';
+
+const isOff = (status: string | undefined): boolean => powerStateOf(status) === 'off';
+
+/** Nothing that is off on purpose is started again. */
+const staysOff = ({ spec: { power } }: VirtualServer): boolean => power === 'Off' || power === 'Dormant';
+
+/** What the record has of a change of the server that it names. */
+export function changeIn(record: Held): RecordedChange | undefined {
+  return isSameIdentifier(record.change?.identifier, record.identifier) ? record.change : undefined;
+}
+
+/** True if the operator has shut the server down for a change, or was about to, and has to start it again. */
+export const isStoppedForChange = (record: Held): boolean => changeIn(record)?.phase !== undefined;
+
+/** True if a server that the operator has stopped must run before its object goes. */
+export const isToRunFirst = (view: View, record: Held): boolean =>
+  isStoppedForChange(record) &&
+  !staysOff(view.object) &&
+  view.deleting &&
+  (view.object.spec.deletionPolicy === 'Retain' || keepsServer(view, record));
+
+/** The next step with a server that was just read. */
+export function courseOf(at: View, record: Held, server: Server): Course {
+  const changes = at.deleting ? [] : differencesOf(at.object, server);
+  const known = changeIn(record);
+  const about = { at, record, server, changes, known, isHeldBack: isHeldBack(at, record) };
+  if (known?.phase === 'start') return started(about, known);
+  return known?.phase === 'stop' ? stopped(about, known) : steady(about);
+}
+
+interface About {
+  at: View;
+  record: Held;
+  server: Server;
+  changes: FieldChange[];
+  known: RecordedChange | undefined;
+  isHeldBack: boolean;
+}
+
+/** What this process remembers of the change of the server. */
+export function changingOf({ memo }: View, { identifier }: Held): Changing | undefined {
+  const { change } = memo.evidence;
+  return change?.identifier === identifier ? change : undefined;
+}
+
+function isHeldBack(at: View, record: Held): boolean {
+  return (changingOf(at, record)?.retryAt ?? -Infinity) > at.monotonic;
+}
+
+/** No change is under way that the server was stopped for. */
+function steady(about: About): Course {
+  const { at, record, server, changes, known, isHeldBack: isWaiting } = about;
+  const policy = at.object.spec.changePolicy ?? 'Never';
+  const waits = policy === 'Never' || at.deleting ? undefined : resizeIn(server);
+  if (changes.length === 0 && waits === undefined) return { record: without(record, 'change') };
+  const isSame = known !== undefined && (changes.length === 0 || isAbout(known, changes));
+  const isOwn = isSame && known.sentAt !== undefined && known.refused === undefined;
+  if (waits !== undefined && (isOwn || changes.length === 0)) {
+    const mayRestart = policy === 'AllowStop' && isOwn && known.isRestarted !== true && isRunning(server.status);
+    const finding = restartPending(waits, mayRestart, about);
+    if (!mayRestart) return { record, finding };
+    const change: RecordedChange = { ...known, phase: 'stop', stoppedAt: timestamp(at.now), isRestarted: true };
+    return isWaiting ? { record, finding } : { record, finding, step: { do: 'stop', change } };
+  }
+  const blocked = blockedBy(about);
+  if (blocked !== undefined) return { record, finding: blocked };
+  const rest = changes.filter(({ needsOff }) => needsOff);
+  const isStop = policy === 'AllowStop' && rest.length > 0;
+  const sent = isStop ? changes : changes.filter(({ needsOff }) => !needsOff);
+  if (sent.length === 0) return { record, finding: stopRequired(changes, about) };
+  const finding = changing(sent, about);
+  const key = keyOfChange(sent);
+  if (isStop && !isOff(server.status)) {
+    const change = { ...newChange(about, key), phase: 'stop', stoppedAt: timestamp(at.now) } as const;
+    const isDue = isRunning(server.status) && !isWaiting;
+    return isDue ? { record, finding, step: { do: 'stop', change } } : { record, finding };
+  }
+  if (known?.sentAt !== undefined && known.change === key && at.now - Date.parse(known.since) > GIVE_UP_MS) {
+    const given = { ...record, change: { ...known, refused: INEFFECTIVE } };
+    return { record: given, finding: blockedBy({ ...about, record: given, known: given.change }) };
+  }
+  if (isWaiting || (known?.change === key && !isToRepeat(known, at.now))) return { record, finding };
+  return { record, finding, step: { do: 'send', changes: sent } };
+}
+
+/** The server shuts down for the change, or is off. */
+function stopped(about: About, known: RecordedChange): Course {
+  const { at, record, server, changes, isHeldBack: isWaiting } = about;
+  const isWanted = at.object.spec.changePolicy === 'AllowStop' && !at.deleting;
+  const isRestart = known.isRestarted === true;
+  const start: ChangeStep = {
+    do: 'start',
+    change: { ...known, phase: 'start', ...(isOff(server.status) && { wasOff: true as const }) },
+  };
+  const blocked = isRestart ? undefined : blockedBy(about);
+  const finding = blocked ?? changing(changes, about);
+  if (!isWanted || blocked !== undefined || (!isRestart && changes.length === 0))
+    return { record, finding, step: start };
+  if (!isOff(server.status)) {
+    const isLate = at.now - Date.parse(known.stoppedAt ?? '') > SHUTDOWN_MS;
+    const isAsked = changingOf(at, record)?.isAsked === true;
+    const isDue = isRunning(server.status) && !isAsked && !isWaiting;
+    const shown = isLate ? shutdownIgnored(known, about) : finding;
+    return isDue && !isLate
+      ? { record, finding: shown, step: { do: 'stop', change: known } }
+      : { record, finding: shown };
+  }
+  if (isRestart) return { record, finding, step: start };
+  const isSent = known.sentAt !== undefined && known.sentAt >= (known.stoppedAt ?? '');
+  if (isSent && at.now - Date.parse(known.sentAt ?? '') > SHOWN_MS) return { record, finding, step: start };
+  if (isSent || isWaiting) return { record, finding };
+  return { record, finding, step: { do: 'send', changes } };
+}
+
+/** The server should run again. */
+function started(about: About, known: RecordedChange): Course {
+  const { at, record, server, changes, isHeldBack: isWaiting } = about;
+  const finding = changing(changes, about);
+  const isLeftOff = staysOff(at.object) && isOff(server.status);
+  if (isRunning(server.status) || isLeftOff) {
+    const mayStillStop =
+      !isLeftOff && known.wasOff !== true && at.now - Date.parse(known.stoppedAt ?? '') < LATE_SHUTDOWN_MS;
+    if (mayStillStop) return { record, finding };
+    const over = without(known, 'phase', 'stoppedAt', 'wasOff');
+    const isFruitless = known.wasOff === true && over.refused === undefined && changes.some(({ needsOff }) => needsOff);
+    const isSame = isFruitless && over.change === keyOfChange(changes);
+    const kept = isSame ? { ...over, refused: INEFFECTIVE } : over;
+    return courseOf(at, { ...record, change: kept }, server);
+  }
+  if (!isOff(server.status) || isWaiting) return { record, finding };
+  return { record, finding, step: { do: 'start', change: { ...known, wasOff: true } } };
+}
+
+/** The note of a change that begins or continues. */
+export function newChange({ at, record, known }: Pick<About, 'at' | 'record' | 'known'>, key: string): RecordedChange {
+  if (known?.change === key) return known;
+  return { identifier: record.identifier, change: key, since: timestamp(at.now) };
+}
+
+/** With growing pauses: as long as it was tried so far. */
+function isToRepeat({ sentAt, since }: RecordedChange, now: number): boolean {
+  if (sentAt === undefined) return true;
+  return now >= Date.parse(sentAt) + Math.max(SHOWN_MS, Date.parse(sentAt) - Date.parse(since));
+}
+
+/** A resize that waits for a restart, in words. */
+function resizeIn({ specs = {}, resize }: Server): string | undefined {
+  const later = (['cores', 'ram', 'diskSize'] as const).flatMap((field) => {
+    const [is, becomes] = [specs[field], resize?.[field]];
+    return is === undefined || becomes === undefined || is === becomes ? [] : [`${field} from ${is} to ${becomes}`];
+  });
+  return later.length === 0 ? undefined : later.join(', ');
+}
+
+const textOf = (value: Value): string => (value === '' ? 'none' : cut(String(value), 64));
+
+export const changesText = (changes: readonly FieldChange[]): string =>
+  changes.map(({ field, from, to }) => `${field} from ${textOf(from)} to ${textOf(to)}`).join(', ');
+
+function changing(changes: readonly FieldChange[], { at, record, known, server }: About): Finding {
+  const problem = changingOf(at, record)?.problem;
+  if (problem?.isLimit === true) return { reason: 'ChangeLimited', message: problem.said };
+  const what =
+    changes.length === 0 ? `server ${record.identifier}` : `server ${record.identifier}: ${changesText(changes)}`;
+  const said = problem === undefined ? [] : [ended(problem.said)];
+  const message = ((): string => {
+    if (known?.phase === 'start')
+      return `The operator starts server ${record.identifier} again, which it had shut down for a change`;
+    if (known?.phase === 'stop' && !isOff(server.status))
+      return `The operator changes ${what}. It asked the server to shut down at ${known.stoppedAt ?? ''}, and waits until it is off`;
+    if (known?.sentAt !== undefined && known.change === keyOfChange(changes))
+      return `The operator changes ${what}. The provider accepted that at ${known.sentAt}, but does not show it yet`;
+    return `The operator changes ${what}`;
+  })();
+  return { reason: 'Changing', message: [...said, message].join(' ') };
+}
+
+function stopRequired(changes: readonly FieldChange[], { record, server }: About): Finding {
+  const while_ = isRunning(server.status) ? ' while it runs' : '';
+  const message =
+    `Server ${record.identifier} differs from spec: ${changesText(changes)}. The provider does not change that${while_}, and ` +
+    'spec.changePolicy is Online, so the operator changes nothing';
+  return { reason: 'StopRequired', message };
+}
+
+function shutdownIgnored({ stoppedAt = '' }: RecordedChange, { record, changes }: About): Finding {
+  const message =
+    `The operator asked server ${record.identifier} at ${stoppedAt} to shut down for a change (${changesText(changes)}), but the server is ` +
+    'not off. The operator never switches a server off by force. Shut the server down from inside; the operator then changes it, and starts it again';
+  return { reason: 'StopRequired', message };
+}
+
+function restartPending(waits: string, mayRestart: boolean, { record }: About): Finding {
+  const message = `The provider resizes server ${record.identifier} when the server starts the next time: ${waits}`;
+  const then = mayRestart ? 'The operator restarts it' : 'The operator does not restart it';
+  return { reason: 'RestartPending', message: `${message}. ${then}` };
+}
+
+/** Why these changes are not sent. */
+function blockedBy({ changes, known, record }: About): Finding | undefined {
+  const impossible = changes.find(({ problem }) => problem !== undefined);
+  const differs = `Server ${record.identifier} differs from spec: ${changesText(changes)}`;
+  if (impossible?.problem !== undefined)
+    return {
+      reason: 'ChangeRefused',
+      message: `${differs}. The operator changes nothing, because ${impossible.problem}`,
+    };
+  if (known === undefined || !isAbout(known, changes)) return undefined;
+  if (known.isUnavailable === true) {
+    const message = `${differs}. The provider has no call to change a server`;
+    return { reason: 'ChangeUnavailable', message };
+  }
+  if (known.refused === undefined) return undefined;
+  return {
+    reason: 'ChangeRefused',
+    message: `${differs}. The operator does not send this change again: ${known.refused}`,
+  };
+}
+
+/** Whether the note is about what would be sent now, with or without what needs the server off. */
+function isAbout({ change }: RecordedChange, changes: readonly FieldChange[]): boolean {
+  return [changes, changes.filter(({ needsOff }) => !needsOff)].some((sent) => keyOfChange(sent) === change);
+}
+
+/** What Ready says while the operator keeps the server off; undefined: it does not. */
+export function stoppedVerdict(record: Held): Verdict | undefined {
+  if (!isStoppedForChange(record)) return undefined;
+  const message = `The operator has shut server ${record.identifier} down for a change, and starts it again after that`;
+  return { reason: 'ServerNotRunning', message };
+}

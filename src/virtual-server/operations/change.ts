@@ -1,0 +1,233 @@
+/**
+ * Changes a server in place where spec differs from it, one step at a time: sends the change, or shuts the server down first
+ * and starts it again after that. Each step begins with live reads of server and object, and the next read (look.ts) tells
+ * what came of it. So a step that was lost is repeated, and none is needed twice.
+ */
+import type { Held, RecordedChange } from '../../api/record.ts';
+import { timestamp } from '../../base/duration.ts';
+import { capitalized, cut } from '../../base/text.ts';
+import { backoffMs, callProblem } from '../../accounts/decision/failure.ts';
+import { ProviderError, ResponseError } from '../../provider/error.ts';
+import type { FurtherAnswer, Session } from '../../provider/types.ts';
+import {
+  changeBody,
+  changeIn,
+  changingOf,
+  concernsPrice,
+  courseOf,
+  keyOfChange,
+  newChange,
+  type FieldChange,
+  type ChangeStep,
+} from '../decision/change.ts';
+import { decide } from '../decision/decide.ts';
+import { recognizeFor } from '../decision/identity.ts';
+import { withEvidence, withoutPlan, type Changing } from '../decision/memo.ts';
+import { noRoomToChange, wantedBy } from '../decision/order-limits.ts';
+import { goOn } from '../decision/outcome.ts';
+import { modelOf, recordedPrice } from '../decision/price.ts';
+import type { Operation, Outcome } from '../decision/types.ts';
+import type { View } from '../decision/view.ts';
+import type { Visit } from '../visit.ts';
+import { readServer } from './reads.ts';
+
+/** How long live reads may justify a call (ms). */
+const LIVE_READ_MS = 30_000;
+/** How old the list of prices may be (ms). */
+const PRICES_AGE_MS = 10 * 60_000;
+/** Of calls in a row, while the server is off. */
+const MOST_FAILURES = 4;
+/** How long a server may take to start before it is asked again (ms). */
+const START_MS = 60_000;
+const MAX_SAID = 200;
+
+/** Undefined if the object is gone. */
+export async function change(
+  visit: Visit,
+  at: View,
+  { record }: Extract<Operation, { type: 'change' }>,
+): Promise<Outcome | undefined> {
+  const key = await visit.key(at);
+  // The next read says what is wrong.
+  if (!key.ok) return lookAgain(visit.view(), record);
+  const { session } = key.value;
+  const answer = await readServer(record.identifier, record.account, session, visit.object);
+  const before = visit.view();
+  if (answer.type !== 'server') return lookAgain(before, record);
+  // As strict as before a DELETE.
+  const known = recognizeFor('cancel', before, record, answer);
+  if (!known.ok) {
+    const said = `Server ${record.identifier} is not changed: ${known.error.why}`;
+    return heldBack(before, record, { said }, before.timing.resyncMs);
+  }
+
+  const liveAt = visit.services.timers.monotonic();
+  if (!(await visit.readLive())) return undefined;
+  // The operator decides again on what it has just read.
+  const view = visit.view();
+  const still = decide(view);
+  if (visit.hasChangedSince(before) || still.type !== 'change' || still.record.identifier !== record.identifier)
+    return lookAgain(view, record);
+  const { step } = courseOf(view, still.record, answer.server);
+  if (step === undefined) return lookAgain(view, record);
+  const { leads, timers } = visit.services;
+  // A process that was suspended since the live reads must not act on outdated facts.
+  const maySend = (): boolean => leads() && timers.monotonic() - liveAt < LIVE_READ_MS;
+  return step.do === 'send'
+    ? send(visit, still.record, step.changes, { session, maySend })
+    : turn(visit, still.record, step, { session, maySend });
+}
+
+interface Line {
+  session: Session;
+  maySend: () => boolean;
+}
+
+async function send(
+  visit: Visit,
+  record: Held,
+  changes: readonly FieldChange[],
+  { session, maySend }: Line,
+): Promise<Outcome> {
+  const { quota } = visit.services;
+  const { object } = visit;
+  const { namespace, uid } = object.metadata;
+  let price: number | undefined;
+  if (concernsPrice(changes)) {
+    const needsList = quota.needsList(namespace, modelOf(object.spec));
+    const prices = needsList ? (await session.prices(PRICES_AGE_MS)).list : undefined;
+    const present = recordedPrice(record)?.amount;
+    const place = quota.reserveChange(namespace, uid, wantedBy(object, prices), present);
+    if ('full' in place) {
+      const view = visit.view();
+      return heldBack(view, record, { said: noRoomToChange(object, place), isLimit: true }, view.timing.pollMs);
+    }
+    visit.reserves(place);
+    ({ price } = place);
+  }
+  const answer = await answerOf(() => session.changeServer(record.identifier, changeBody(changes), maySend));
+  return afterChange(visit.view(), record, changes, answer, price);
+}
+
+type Answer = FurtherAnswer | ProviderError;
+
+async function answerOf(call: () => Promise<FurtherAnswer>): Promise<Answer> {
+  try {
+    return await call();
+  } catch (error) {
+    if (error instanceof ProviderError) return error;
+    throw error;
+  }
+}
+
+/** What the answer to the change means. Pure. */
+export function afterChange(
+  at: View,
+  record: Held,
+  changes: readonly FieldChange[],
+  answer: Answer,
+  price?: number,
+): Outcome {
+  const known = changeIn(record);
+  const begun = newChange({ at, record, known }, keyOfChange(changes));
+  const noted = (change: RecordedChange): Outcome => goOn(cleared(at, record), { record: { ...record, change } });
+  if (answer === 'accepted')
+    return noted({ ...begun, sentAt: timestamp(at.now), ...(price !== undefined && { price }) });
+  if (answer === 'notOffered') return noted({ ...begun, isUnavailable: true });
+  const isLast = known?.phase !== undefined && failuresOf(at, record) + 1 >= MOST_FAILURES;
+  if (isRefusal(answer) || isLast) return { ...noted({ ...begun, refused: saidBy(answer) }), error: answer };
+  return failedOnce(at, record, answer);
+}
+
+/** Shuts the server down, or starts it. The record notes it first, so the server runs again in the end. */
+async function turn(
+  visit: Visit,
+  record: Held,
+  step: Exclude<ChangeStep, { do: 'send' }>,
+  { session, maySend }: Line,
+): Promise<Outcome> {
+  const { inputs } = visit.view();
+  await visit.commit({ name: 'change', next: goOn(visit.view().memo, { record: { ...record, change: step.change } }) });
+  const view = visit.view();
+  if (view.inputs !== inputs) return lookAgain(view, record);
+  const power = step.do === 'stop' ? 'shutdown' : 'power-on';
+  const answer = await answerOf(() => session.setPower(record.identifier, power, maySend));
+  return afterTurn(visit.view(), { ...record, change: step.change }, step, answer);
+}
+
+/** What the answer about the power means. Pure. */
+export function afterTurn(
+  at: View,
+  record: Held,
+  { do: what, change: asked }: Exclude<ChangeStep, { do: 'send' }>,
+  answer: Answer,
+): Outcome {
+  if (answer === 'accepted') {
+    const { identifier } = record;
+    if (what === 'stop')
+      return goOn(withEvidence(withoutPlan(at.memo), { change: { identifier, failures: 0, isAsked: true } }));
+    // A server takes a while to start. One that never does is asked less and less often.
+    const failures = failuresOf(at, record) + 1;
+    const retryAt = at.monotonic + backoffMs(failures, at.jitter, START_MS);
+    return goOn(withEvidence(withoutPlan(at.memo), { change: { identifier, failures, retryAt } }));
+  }
+  if (what === 'start') {
+    const said = `Starting server ${record.identifier}, which was shut down for a change, failed: the provider has no such call`;
+    if (answer === 'notOffered') return heldBack(at, record, { said }, at.timing.pollMs);
+    return failedOnce(at, record, answer);
+  }
+  const noted = (change: RecordedChange): Outcome => goOn(cleared(at, record), { record: { ...record, change } });
+  // Nothing was shut down.
+  const { phase: _phase, stoppedAt: _at, ...before } = asked;
+  if (answer === 'notOffered') return noted({ ...before, isUnavailable: true });
+  if (isRefusal(answer)) return { ...noted({ ...asked, phase: 'start', refused: saidBy(answer) }), error: answer };
+  return failedOnce(at, record, answer);
+}
+
+/** The provider has read the request, and will not do it. */
+const isRefusal = (error: ProviderError): boolean =>
+  error instanceof ResponseError &&
+  error.code !== 'PROVIDER_NOT_FOUND' &&
+  error.status >= 400 &&
+  error.status < 500 &&
+  error.status !== 408;
+
+const saidBy = ({ message }: ProviderError): string => cut(capitalized(message), MAX_SAID);
+
+const failuresOf = (at: View, record: Held): number => changingOf(at, record)?.failures ?? 0;
+
+/** The call may have had an effect or not: the next read tells, and then it is repeated if needed. */
+function failedOnce(at: View, record: Held, error: ProviderError): Outcome {
+  const failures = failuresOf(at, record) + 1;
+  const pause = backoffMs(failures, at.jitter, error.retryAfterMs);
+  return { ...heldBack(at, record, { said: capitalized(callProblem(error)) }, pause, failures), error };
+}
+
+function heldBack(
+  at: View,
+  record: Held,
+  problem: NonNullable<Changing['problem']>,
+  pause: number,
+  failures = failuresOf(at, record),
+): Outcome {
+  const known = changingOf(at, record);
+  const changing: Changing = {
+    identifier: record.identifier,
+    failures,
+    retryAt: at.monotonic + pause,
+    problem,
+    isAsked: known?.isAsked,
+  };
+  return goOn(withEvidence(withoutPlan(at.memo), { change: changing }));
+}
+
+/** Reads the server again, which tells what is next. */
+function lookAgain(at: View, record: Held): Outcome {
+  const known = changingOf(at, record);
+  const memo = withoutPlan(at.memo);
+  return goOn(withEvidence(memo, { change: known && { ...known, due: undefined } }));
+}
+
+function cleared(at: View, { identifier }: Held): View['memo'] {
+  return withEvidence(withoutPlan(at.memo), { change: { identifier, failures: 0 } });
+}

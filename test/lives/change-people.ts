@@ -1,0 +1,81 @@
+/** People who change servers in place, under each policy, and who look after a server that the operator cannot shut down. */
+import type { VirtualServer } from '../../src/api/virtual-server.ts';
+import type { Simulation } from '../../src/simulator/index.ts';
+import type { VariantOptions } from '../../src/simulator/variants.ts';
+import { recordOf } from '../fixtures/records.ts';
+import type { ApiServer } from './api-server.ts';
+import type { Random } from './random.ts';
+
+const MINUTE = 60_000;
+const POLICIES = ['Never', 'Online', 'Online', 'AllowStop', 'AllowStop'] as const;
+const RUNNING = 'running';
+const SHUTTING_DOWN = 'shutting down';
+const SHUT_DOWN = 'shut down';
+
+/** What a provider does with changes and with the power of servers. */
+export const drawChanges = (random: Random): VariantOptions => ({
+  changes: random.pick(['at-once', 'at-once', 'at-restart', 'at-restart', 'missing']),
+  changeTakesMs: random.pick([0, 0, 20_000, 3 * MINUTE]),
+  shutdown: random.pick(['obeyed', 'obeyed', 'obeyed', 'ignored', 'unfinished']),
+  shutdownMs: random.pick([0, 20_000, 3 * MINUTE]),
+  power: random.pick(['all', 'all', 'all', 'missing']),
+});
+
+export class ChangePeople {
+  /** Identifiers of servers that people had to start. */
+  readonly started = new Set<string>();
+  readonly #api: ApiServer;
+  readonly #simulation: Simulation;
+  readonly #random: Random;
+  readonly #tell: (what: string) => void;
+
+  constructor(api: ApiServer, simulation: Simulation, random: Random, tell: (what: string) => void) {
+    this.#api = api;
+    this.#simulation = simulation;
+    this.#random = random;
+    this.#tell = tell;
+  }
+
+  /** Edits one object; the API server may refuse that. */
+  act(): void {
+    const random = this.#random;
+    // Nobody edits the members of a set.
+    const objects = this.#api.servers.list().filter(({ metadata }) => metadata.ownerReferences === undefined);
+    if (objects.length === 0) return;
+    const { metadata, spec } = random.pick(objects);
+    const change: Partial<VirtualServer['spec']> = {
+      ...(random.chance(0.4) && { changePolicy: random.pick(POLICIES) }),
+      ...random.pick<Partial<VirtualServer['spec']>>([
+        { product: random.pick(['VPSX4', 'VPSX8', 'VPSX16', 'VPSX9']) },
+        { diskSize: random.pick([5120, 10240, 20480, 40960]) },
+        { serverName: random.pick(['shop', 'blog']) },
+        { advanced: { ...spec.advanced, cpuMode: random.pick(['Performance', 'Compatibility']) } },
+        { advanced: { ...spec.advanced, tablet: random.chance(0.5) } },
+        { advanced: { ...spec.advanced, extraCores: random.int(1, 3) } },
+        {},
+      ]),
+    };
+    const { namespace, name } = metadata;
+    this.#api.servers.editSpec(namespace, name, change);
+    this.#tell(`change ${namespace}/${name} ${JSON.stringify(change)}`);
+  }
+
+  /**
+   * Shuts servers down from inside that never finish, and starts those whose object says no more than that they are off, as after
+   * a rollback of its record.
+   */
+  tidy(): void {
+    const { fleet } = this.#simulation;
+    const held = new Map(this.#api.servers.list().map((object) => [recordOf(object)?.identifier, object]));
+    for (const { identifier, account } of this.#simulation.aliveServers()) {
+      const status = fleet.find(account, identifier)?.object.status;
+      if (status === SHUTTING_DOWN) fleet.updateServer(identifier, { status: SHUT_DOWN });
+      const holder = held.get(identifier);
+      const phase = holder && recordOf(holder)?.change?.phase;
+      if (status === SHUT_DOWN && phase === undefined) {
+        this.started.add(identifier);
+        fleet.updateServer(identifier, { status: RUNNING });
+      }
+    }
+  }
+}

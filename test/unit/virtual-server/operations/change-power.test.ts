@@ -1,0 +1,60 @@
+/** A change in place that needs the server off, of an object that also says whether its server runs. */
+import { expect, it } from 'vitest';
+import type { RecordedChange } from '../../../../src/api/record.ts';
+import type { VirtualServer, VirtualServerSpec } from '../../../../src/api/virtual-server.ts';
+import { knownRecord } from '../../../../src/virtual-server/decision/known-record.ts';
+import { KNOWN, SERVER, webWith } from '../../../fixtures/decision.ts';
+import { shownBy, visit, type Visited } from '../../../fixtures/visits.ts';
+
+const RUNNING = { ...SERVER, tablet: true };
+const OFF = { ...RUNNING, status: 'shut down' };
+const CHANGED = { tablet: false };
+const TIME = '2026-01-01T23:50:00Z';
+
+const wanting = (spec: Partial<VirtualServerSpec>, change?: Partial<RecordedChange>): VirtualServer =>
+  webWith(
+    {
+      ...KNOWN,
+      ...(change && {
+        change: { identifier: 'srv1', change: '{"tablet":false}', since: TIME, stoppedAt: TIME, ...change },
+      }),
+    },
+    {
+      status: { serverStatus: 'running' },
+      spec: { changePolicy: 'AllowStop', advanced: { tablet: false }, ...spec },
+    },
+  );
+
+const visited = (object: VirtualServer, server: (typeof RUNNING)[]): Promise<Visited> =>
+  visit(object, { answers: { server, changed: 'accepted', power: 'accepted' } });
+
+const changeIn = ({ object }: Visited): RecordedChange | undefined => object && knownRecord(object)?.change;
+
+it.each(['Off', 'Dormant'] as const)('a server that is to be %s is not started after the change', async (power) => {
+  const next = await visited(wanting({ power }, { phase: 'start', wasOff: true, sentAt: TIME }), [
+    { ...OFF, ...CHANGED },
+  ]);
+  expect(next.switches).toEqual(power === 'Off' ? [] : ['dormant']);
+  expect(changeIn(next)).toBeUndefined();
+});
+
+it('a server that is to be On is started by the change, and by nothing else', async () => {
+  const next = await visited(wanting({ power: 'On' }, { phase: 'start', wasOff: true, sentAt: TIME }), [
+    { ...OFF, ...CHANGED },
+  ]);
+  expect(next.switches).toEqual(['power-on']);
+  expect(changeIn(next)).toMatchObject({ phase: 'start' });
+});
+
+it('a server that is off for a change is not started before the change', async () => {
+  const next = await visited(wanting({ power: 'On' }, { phase: 'stop' }), [OFF]);
+  expect(next.switches).toEqual([]);
+  expect(next.changes).toEqual([{ tablet: false }]);
+});
+
+it('a server that is off on purpose is changed without being switched', async () => {
+  const next = await visited(wanting({ power: 'Off' }), [OFF, OFF, { ...OFF, ...CHANGED }]);
+  expect(next.changes).toEqual([{ tablet: false }]);
+  expect(next.switches).toEqual([]);
+  expect(shownBy(next).reason).toBe('PoweredOff');
+});

@@ -1,0 +1,272 @@
+/** When a server is changed in place, what is sent, and what each answer means. */
+import { describe, expect, it } from 'vitest';
+import { PAUSED_ANNOTATION } from '../../../../src/api/names.ts';
+import type { RecordedChange, ServerRecord } from '../../../../src/api/record.ts';
+import type { VirtualServer, VirtualServerSpec } from '../../../../src/api/virtual-server.ts';
+import { ProviderError, ResponseError } from '../../../../src/provider/error.ts';
+import type { Server } from '../../../../src/provider/types.ts';
+import { knownRecord } from '../../../../src/virtual-server/decision/known-record.ts';
+import { KNOWN, NOW, SERVER, denials, memo, webWith, type Shape } from '../../../fixtures/decision.ts';
+import { visit, type Given, type Visited } from '../../../fixtures/visits.ts';
+
+const READY = { serverStatus: 'running' };
+const TIME = '2026-01-01T23:50:00Z';
+const DEVICES = { ...SERVER, cpuMode: 'performance', tablet: true } satisfies Server;
+const OFF = { ...DEVICES, status: 'shut down' };
+const REFUSED = new ResponseError(400, 'Changing the server failed: the provider answered 400: Out of stock');
+const BROKEN = new ProviderError('PROVIDER_TIMEOUT', 'Changing the server failed: no answer');
+const TABLET = { advanced: { tablet: false } };
+
+const change = (more: Partial<RecordedChange> = {}): RecordedChange => ({
+  identifier: 'srv1',
+  change: '{"tablet":false}',
+  since: TIME,
+  ...more,
+});
+
+const wanting = (spec: Partial<VirtualServerSpec>, own: ServerRecord = KNOWN, more: Shape = {}): VirtualServer =>
+  webWith(own, { status: READY, ...more, spec: { changePolicy: 'Online', ...spec } });
+const stopping = (more: Partial<RecordedChange> = {}, spec: Partial<VirtualServerSpec> = TABLET): VirtualServer =>
+  wanting(
+    { changePolicy: 'AllowStop', ...spec },
+    {
+      ...KNOWN,
+      change: change({ phase: 'stop', stoppedAt: TIME, ...more }),
+    },
+  );
+
+const visited = (object: VirtualServer, given: Given = {}): Promise<Visited> =>
+  visit(object, {
+    ...given,
+    answers: { server: DEVICES, changed: 'accepted', power: 'accepted', ...given.answers },
+  });
+
+const noteIn = ({ object }: Visited): RecordedChange | undefined => object && knownRecord(object)?.change;
+const pendingIn = ({ object }: Visited): string | undefined =>
+  object?.status?.conditions?.find(({ type }) => type === 'ChangePending')?.reason;
+const messageIn = ({ object }: Visited): string | undefined =>
+  object?.status?.conditions?.find(({ type }) => type === 'ChangePending')?.message;
+
+describe('what is sent', () => {
+  it.each<[string, Partial<VirtualServerSpec>, object]>([
+    ['product', { product: 'VPSX8' }, { product: 'VPSX8' }],
+    ['a larger disk', { diskSize: 20480 }, { specs: { disk_size: 20480 } }],
+    ['the name', { serverName: 'shop' }, { name: 'shop' }],
+    ['all that differs', { product: 'VPSX8', diskSize: 20480 }, { product: 'VPSX8', specs: { disk_size: 20480 } }],
+  ])('is %s', async (_what, spec, body) => {
+    const next = await visited(wanting(spec), { answers: { server: { ...SERVER, specs: { diskSize: 10240 } } } });
+    expect(next.changes).toEqual([body]);
+    expect(next.switches).toEqual([]);
+    expect(noteIn(next)).toMatchObject({ sentAt: '2026-01-02T00:00:00Z' });
+  });
+
+  it.each<[string, VirtualServer, Partial<Server>]>([
+    ['without the policy', wanting({ changePolicy: 'Never', product: 'VPSX8' }), {}],
+    ['to a paused object', wanting({ product: 'VPSX8' }, KNOWN, { annotations: { [PAUSED_ANNOTATION]: 'true' } }), {}],
+    [
+      'to an object that is being deleted',
+      wanting({ product: 'VPSX8', deletionProtection: true }, KNOWN, { deleting: true }),
+      {},
+    ],
+    ['where the server is as spec says', wanting({}), {}],
+    ['of a value that the provider does not show', wanting(TABLET), { tablet: undefined }],
+    ['to a server that may be another one', wanting({ product: 'VPSX8' }), { macs: ['00:00:5e:00:53:ff'] }],
+    ['to a server that shows no proof of who it is', wanting({ product: 'VPSX8' }), { macs: [], ipv6: [] }],
+    ['that would make a disk smaller', wanting({ diskSize: 5120 }), { specs: { diskSize: 10240 } }],
+    ['that needs the server off', wanting(TABLET), {}],
+  ])('is nothing %s', async (_when, object, shown) => {
+    const next = await visited(object, { answers: { server: { ...DEVICES, ...shown } } });
+    expect(next.changes).toEqual([]);
+    expect(next.switches).toEqual([]);
+  });
+
+  it('is nothing while the server is in doubt', async () => {
+    const next = await visited(wanting({ product: 'VPSX8' }), {
+      memo: memo({ denials: denials('server srv1') }),
+      answers: { server: { ...DEVICES, macs: [], ipv6: [] } },
+    });
+    expect(next.changes).toEqual([]);
+  });
+
+  it.each<[string, Given]>([
+    ['of a process that no longer leads', { leads: false }],
+    ['long after the live reads', { waits: 60_000 }],
+    [
+      'to an object that changed its mind',
+      { live: wanting({ changePolicy: 'Never', product: 'VPSX8' }, KNOWN, { generation: 2 } as Shape) },
+    ],
+    ['to an object that is gone', { live: null }],
+  ])('is nothing %s', async (_when, given) => {
+    expect((await visited(wanting({ product: 'VPSX8' }), given)).changes).toEqual([]);
+  });
+});
+
+describe('the answer to a change', () => {
+  const asked = wanting({ product: 'VPSX8' });
+
+  it('is not repeated before reads should show it', async () => {
+    const own = {
+      ...KNOWN,
+      change: change({ change: '{"product":"VPSX8"}', since: '2026-01-01T23:59:00Z', sentAt: '2026-01-01T23:59:00Z' }),
+    };
+    const next = await visited(wanting({ product: 'VPSX8' }, own));
+    expect(next.changes).toEqual([]);
+    expect(pendingIn(next)).toBe('Changing');
+    const later = await visited(wanting({ product: 'VPSX8' }, own), { now: NOW + 120_000 });
+    expect(later.changes).toEqual([{ product: 'VPSX8' }]);
+  });
+
+  it('is given up after half an hour without effect', async () => {
+    const own = {
+      ...KNOWN,
+      change: change({ change: '{"product":"VPSX8"}', since: '2026-01-01T23:20:00Z', sentAt: '2026-01-01T23:45:00Z' }),
+    };
+    const next = await visited(wanting({ product: 'VPSX8' }, own));
+    expect(next.changes).toEqual([]);
+    expect(pendingIn(next)).toBe('ChangeRefused');
+  });
+
+  it.each([
+    ['refuses it', REFUSED, 'ChangeRefused', 'Out of stock'],
+    ['has no such call', 'notOffered' as const, 'ChangeUnavailable', 'no call to change a server'],
+  ])('is final if the provider %s', async (_what, changed, reason, says) => {
+    const next = await visited(asked, { answers: { changed } });
+    expect(pendingIn(next)).toBe(reason);
+    expect(messageIn(next)).toContain(says);
+    const own = next.object && knownRecord(next.object);
+    const again = await visited(wanting({ product: 'VPSX8' }, own as ServerRecord));
+    expect(again.changes).toEqual([]);
+    expect((await visited(wanting({ product: 'VPSX16' }, own as ServerRecord))).changes).toHaveLength(1);
+  });
+
+  it('leads to another try if it is lost', async () => {
+    const next = await visited(asked, { answers: { changed: BROKEN } });
+    expect(next.changes).toHaveLength(1);
+    expect(noteIn(next)).toBeUndefined();
+    expect(pendingIn(next)).toBe('Changing');
+    expect(next.requeueAfterMs).toBeLessThan(60_000);
+    const ready = next.object?.status?.conditions?.find(({ type }) => type === 'Ready');
+    expect(ready).toMatchObject({ status: 'True', reason: 'Available' });
+  });
+
+  it('is no matter of the price limit if the server gets no dearer', async () => {
+    const own = { ...KNOWN, price: { identifier: 'srv1', amount: 2000, product: 'VPSX8', diskSize: 10240 } };
+    const limit = { maxPrice: 2000, taken: 1, price: 1000 };
+    const shown = { ...DEVICES, product: 'VPSX8', price: 2000 };
+    const cheaper = await visited(wanting({}, own), { ...limit, answers: { server: shown } });
+    expect(cheaper.changes).toEqual([{ product: 'VPSX4' }]);
+  });
+
+  it('does not come while the price limit leaves no room', async () => {
+    const next = await visited(asked, { maxPrice: 5000, taken: 4, price: 1400 });
+    expect(next.changes).toEqual([]);
+    expect(pendingIn(next)).toBe('ChangeLimited');
+    expect(messageIn(next)).toContain('--max-price-per-namespace');
+  });
+});
+
+describe('a change that needs the server off', () => {
+  it('is noted before the shutdown, and sent once the server is off', async () => {
+    const asked = wanting({ changePolicy: 'AllowStop', ...TABLET });
+    const next = await visited(asked, { dies: 'power' });
+    expect(noteIn(next)).toMatchObject({ phase: 'stop', change: '{"tablet":false}' });
+    expect(next.changes).toEqual([]);
+    const all = await visited(asked, {
+      answers: {
+        server: [
+          DEVICES,
+          DEVICES,
+          OFF,
+          OFF,
+          { ...OFF, tablet: false },
+          { ...OFF, tablet: false },
+          { ...DEVICES, tablet: false },
+        ],
+      },
+    });
+    expect(all.switches).toEqual(['shutdown', 'power-on']);
+    expect(all.changes).toEqual([{ tablet: false }]);
+    expect(noteIn(all)).toBeUndefined();
+    expect(pendingIn(all)).toBeUndefined();
+  });
+
+  it('needs no stop if the server is off already', async () => {
+    const next = await visited(wanting({ changePolicy: 'AllowStop', ...TABLET }), {
+      answers: { server: [OFF, OFF, { ...OFF, tablet: false }] },
+    });
+    expect(next.changes).toEqual([{ tablet: false }]);
+    expect(next.switches).toEqual([]);
+  });
+
+  it.each<[string, VirtualServer]>([
+    ['it is refused', stopping({ refused: 'Out of stock' })],
+    ['you set the field back', stopping({}, { advanced: { tablet: true } })],
+    ['you set the policy back', stopping({}, { changePolicy: 'Online', ...TABLET })],
+    ['it was made before a crash', stopping({ sentAt: TIME }, { advanced: { tablet: true } })],
+  ])('starts the server again if %s', async (_when, object) => {
+    const next = await visited(object, { answers: { server: OFF } });
+    expect(next.switches).toEqual(['power-on']);
+    expect(noteIn(next)).toMatchObject({ phase: 'start', wasOff: true });
+    expect(next.changes).toEqual([]);
+  });
+
+  it('starts the server again if the provider refuses the change, and stops it no more', async () => {
+    const next = await visited(stopping(), { answers: { server: OFF, changed: REFUSED } });
+    expect(next.switches).toEqual(['power-on']);
+    expect(noteIn(next)).toMatchObject({ phase: 'start', refused: REFUSED.message });
+    const own = next.object && knownRecord(next.object);
+    const after = await visited(wanting({ changePolicy: 'AllowStop', ...TABLET }, own as ServerRecord));
+    expect(after.switches).toEqual([]);
+    expect(pendingIn(after)).toBe('ChangeRefused');
+    expect(noteIn(after)).not.toHaveProperty('phase');
+  });
+
+  it('is not repeated if it had no effect', async () => {
+    const own = { ...KNOWN, change: change({ phase: 'start', stoppedAt: TIME, sentAt: TIME, wasOff: true }) };
+    const next = await visited(wanting({ changePolicy: 'AllowStop', ...TABLET }, own));
+    expect(next.switches).toEqual([]);
+    expect(pendingIn(next)).toBe('ChangeRefused');
+  });
+
+  it('asks you if the server ignores the shutdown, and forces nothing', async () => {
+    const next = await visited(stopping({ stoppedAt: '2026-01-01T23:30:00Z' }));
+    expect(next.switches).toEqual([]);
+    expect(pendingIn(next)).toBe('StopRequired');
+    expect(messageIn(next)).toContain('never switches a server off by force');
+  });
+
+  it('is watched for a while after you have changed your mind, since the server may still shut down', async () => {
+    const own = { ...KNOWN, change: change({ phase: 'start', stoppedAt: '2026-01-01T23:59:00Z' }) };
+    const object = wanting({ changePolicy: 'AllowStop', advanced: { tablet: true } }, own);
+    expect(noteIn(await visited(object))).toMatchObject({ phase: 'start' });
+    expect((await visited(object, { answers: { server: OFF } })).switches).toEqual(['power-on']);
+    expect(noteIn(await visited(object, { now: NOW + 20 * 60_000 }))).toBeUndefined();
+  });
+
+  it.each<[string, Partial<VirtualServerSpec>]>([
+    ['Retain', { deletionPolicy: 'Retain' }],
+    ['a delay', { deletionDelay: '24h' }],
+  ])('lets no object go with %s before its server runs', async (_what, spec) => {
+    const own = { ...KNOWN, change: change({ phase: 'stop', stoppedAt: TIME }) };
+    const object = wanting({ changePolicy: 'AllowStop', ...TABLET, ...spec }, own, { deleting: true });
+    const next = await visited(object, { answers: { server: OFF } });
+    expect(next.switches).toEqual(['power-on']);
+    expect(next.object?.metadata.finalizers).toHaveLength(1);
+    const running = await visited(object, { answers: { server: [OFF, OFF, DEVICES] } });
+    if (spec.deletionPolicy === 'Retain') expect(running.object).toBeUndefined();
+    else expect(noteIn(running)).toBeUndefined();
+  });
+
+  it('restarts the server for a resize that waits for that, once', async () => {
+    const spec = { changePolicy: 'AllowStop' as const, product: 'VPSX8' };
+    const waits = { ...DEVICES, specs: { cores: 1 }, resize: { cores: 2 } };
+    const own = { ...KNOWN, change: change({ change: '{"product":"VPSX8"}', sentAt: TIME }) };
+    const next = await visited(wanting(spec, own), { answers: { server: waits } });
+    expect(next.switches).toEqual(['shutdown']);
+    expect(noteIn(next)).toMatchObject({ phase: 'stop', isRestarted: true });
+    const again = { ...own, change: { ...own.change, isRestarted: true as const } };
+    const after = await visited(wanting(spec, again), { answers: { server: waits } });
+    expect(after.switches).toEqual([]);
+    expect(pendingIn(after)).toBe('RestartPending');
+  });
+});
