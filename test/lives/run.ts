@@ -387,7 +387,7 @@ class SimWorld {
   async storm(actions: number): Promise<void> {
     for (let i = 0; i < actions; i++) {
       this.#people.act();
-      this.#change();
+      for (let change = 0; change < 3; change++) this.#change();
       this.#hostKeys.act();
       this.#cancels?.act();
       this.#refusals?.act();
