@@ -284,7 +284,7 @@ export class Fleet {
     if (diskSize !== undefined && diskSize < before.specs.disk_size) return 'A disk cannot be made smaller';
     if (diskSize !== undefined && diskSizes[before.specs.disk_type]?.includes(diskSize) !== true)
       return 'Invalid disk size';
-    server.object = { ...object, ...set } as ServerObject;
+    server.object = { ...object, ...set };
     if ((product ?? diskSize ?? extraCores ?? extraMemory) !== undefined) {
       const was = this.#settings.products.find(({ code }) => code === before.product);
       const model = product ?? was;

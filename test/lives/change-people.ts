@@ -39,12 +39,14 @@ export class ChangePeople {
   /** Edits one object; the API server may refuse that. */
   act(): void {
     const random = this.#random;
-    // Nobody edits the members of a set.
-    const objects = this.#api.servers.list().filter(({ metadata }) => metadata.ownerReferences === undefined);
+    // Nobody edits the members of a set. Most changes are of servers that are there.
+    const editable = this.#api.servers.list().filter(({ metadata }) => metadata.ownerReferences === undefined);
+    const shown = editable.filter(({ status }) => status?.serverStatus !== undefined);
+    const objects = shown.length > 0 && random.chance(0.9) ? shown : editable;
     if (objects.length === 0) return;
     const { metadata, spec } = random.pick(objects);
     const change: Partial<VirtualServer['spec']> = {
-      ...(random.chance(0.4) && { changePolicy: random.pick(POLICIES) }),
+      ...(random.chance(spec.changePolicy === undefined ? 0.9 : 0.3) && { changePolicy: random.pick(POLICIES) }),
       ...random.pick<Partial<VirtualServer['spec']>>([
         { product: random.pick(['VPSX4', 'VPSX8', 'VPSX16', 'VPSX9']) },
         { diskSize: random.pick([5120, 10240, 20480, 40960]) },

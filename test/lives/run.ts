@@ -402,7 +402,7 @@ class SimWorld {
   async storm(actions: number): Promise<void> {
     for (let i = 0; i < actions; i++) {
       this.#people.act();
-      this.#change();
+      for (let change = 0; change < 3; change++) this.#change();
       this.#hostKeys.act();
       this.#power?.act();
       this.#cancels?.act();

@@ -287,14 +287,17 @@ function resizeIn({ specs = {}, resize }: Server): string | undefined {
 
 const textOf = (value: Value): string => (value === '' ? 'none' : cut(String(value), 64));
 
-export const changesText = (changes: readonly FieldChange[]): string =>
+const changesText = (changes: readonly FieldChange[]): string =>
   changes.map(({ field, from, to }) => `${field} from ${textOf(from)} to ${textOf(to)}`).join(', ');
+
+const arrows = (changes: readonly FieldChange[]): string =>
+  changes.map(({ field, from, to }) => `${field} ${textOf(from)} → ${textOf(to)}`).join(', ');
 
 function changing(changes: readonly FieldChange[], { at, record, known, server }: About): Finding {
   const problem = changingOf(at, record)?.problem;
   if (problem?.isLimit === true) return { reason: 'ChangeLimited', message: problem.said };
   const what =
-    changes.length === 0 ? `server ${record.identifier}` : `server ${record.identifier}: ${changesText(changes)}`;
+    changes.length === 0 ? `server ${record.identifier}` : `server ${record.identifier} (${arrows(changes)})`;
   const said = problem === undefined ? [] : [ended(problem.said)];
   const message = ((): string => {
     if (known?.phase === 'start')

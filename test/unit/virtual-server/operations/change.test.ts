@@ -134,7 +134,7 @@ describe('the answer to a change', () => {
     expect(pendingIn(next)).toBe(reason);
     expect(messageIn(next)).toContain(says);
     const own = next.object && knownRecord(next.object);
-    const again = await visited(wanting({ product: 'VPSX8' }, own as ServerRecord));
+    const again = await visited(wanting({ product: 'VPSX8' }, own));
     expect(again.changes).toEqual([]);
     expect((await visited(wanting({ product: 'VPSX16' }, own as ServerRecord))).changes).toHaveLength(1);
   });
@@ -215,7 +215,7 @@ describe('a change that needs the server off', () => {
     expect(next.switches).toEqual(['power-on']);
     expect(noteIn(next)).toMatchObject({ phase: 'start', refused: REFUSED.message });
     const own = next.object && knownRecord(next.object);
-    const after = await visited(wanting({ changePolicy: 'AllowStop', ...TABLET }, own as ServerRecord));
+    const after = await visited(wanting({ changePolicy: 'AllowStop', ...TABLET }, own));
     expect(after.switches).toEqual([]);
     expect(pendingIn(after)).toBe('ChangeRefused');
     expect(noteIn(after)).not.toHaveProperty('phase');
