@@ -3,6 +3,7 @@
  * for, a restart that is sent twice, and calls that follow each other without a pause.
  */
 import { FORCE_OFF_ANNOTATION, REBOOT_ANNOTATION } from '../../src/api/names.ts';
+import { currentReason } from '../../src/api/conditions.ts';
 import { isPaused } from '../../src/api/server-state.ts';
 import type { VirtualServer, VirtualServerSpec } from '../../src/api/virtual-server.ts';
 import { KubeError } from '../../src/kube/error.ts';
@@ -77,7 +78,7 @@ export class PowerPeople {
     if (objects.length === 0 || random.chance(0.5)) return;
     const { namespace, name } = random.pick(objects).metadata;
     const what = random.pick(['power', 'power', 'reboot', 'force', 'panel'] as const);
-    try {
+    this.#try(() => {
       if (what === 'power') {
         const power = random.pick(POWERS) ?? undefined;
         tell(`power=${power ?? ''} ${namespace}/${name}`);
@@ -89,15 +90,29 @@ export class PowerPeople {
         tell(`${annotation}=${value} ${namespace}/${name}`);
         api.servers.annotate(namespace, name, { [annotation]: value });
       }
+    });
+  }
+
+  /** The API server may refuse what people write. */
+  #try(write: () => void): void {
+    try {
+      write();
     } catch (error) {
       if (!(error instanceof KubeError)) throw error;
     }
   }
 
-  /** Every server obeys from now on, and somebody starts in the panel those that no object switches off. */
+  /**
+   * Every server obeys from now on, people leave the power alone where the provider cannot switch servers, and start in the panel
+   * those that no object switches off.
+   */
   tidy(): void {
     const { api, simulation } = this.#parts;
     simulation.provider.setVariants({ shutdown: 'obeyed' });
+    for (const { metadata, status } of api.servers.list()) {
+      if (currentReason(status?.conditions) !== 'PowerUnavailable') continue;
+      this.#try(() => void api.servers.editSpec(metadata.namespace, metadata.name, { power: undefined }));
+    }
     const isOff = new Set(
       api.servers
         .list()
