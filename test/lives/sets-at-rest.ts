@@ -16,8 +16,11 @@ function wrongNumbers(set: VirtualServerSet, api: ApiServer): string[] {
   const members = membersOf(set, api.servers.list());
   const alive = members.filter(isAlive);
   const ready = alive.filter((member) => readySince(member) !== undefined).length;
-  const running = members.filter((member) => member.status?.serverStatus === 'running');
-  const price = running.reduce((sum, member) => sum + (member.status?.price ?? 0), 0);
+  const paidFor = members.filter(({ spec: { power }, status: shown }) => {
+    const isOffOnPurpose = (power === 'Off' || power === 'Dormant') && shown?.serverStatus === 'shut down';
+    return shown?.serverStatus === 'running' || isOffOnPurpose;
+  });
+  const price = paidFor.reduce((sum, member) => sum + (member.status?.price ?? 0), 0);
   const right = {
     replicas: alive.length,
     terminatingReplicas: members.length - alive.length,
@@ -27,7 +30,7 @@ function wrongNumbers(set: VirtualServerSet, api: ApiServer): string[] {
     unavailableReplicas: Math.max(0, spec.replicas - ready),
     unresolvedReplicas: 0,
     observedGeneration: metadata.generation,
-    ...(running.length > 0 && { price }),
+    ...(paidFor.length > 0 && { price }),
   };
   const wrong = Object.entries(right).filter(([field, value]) => status?.[field as keyof typeof right] !== value);
   return wrong.map(([field, value]) => `the status of set ${keyOf(set)} does not say that ${field} is ${value}`);

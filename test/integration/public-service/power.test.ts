@@ -74,8 +74,8 @@ it.concurrent('a dormant server is not read again while the list says the same',
   expect(reads).toBeLessThan(lists() * 3);
   expect(condition(await world.waitFor('web', () => true), 'Ready')).toMatchObject({ reason: 'Dormant' });
   // Somebody has woken it in the control panel: the object asks for the opposite.
-  const [{ identifier = '' } = {}] = world.simulator.aliveServers();
-  fleet.updateServer(identifier, { status: 'running', dormant: false });
+  const [server] = world.simulator.aliveServers();
+  fleet.updateServer(server?.identifier ?? '', { status: 'running', dormant: false });
   await world.until(() => sent(world).length === 2, 'another call');
   expect(sent(world)).toEqual(['dormant', 'dormant']);
 });
