@@ -14,6 +14,62 @@ export interface Mutant {
 
 export const MUTANTS: Mutant[] = [
   {
+    name: 'polls a task that fails forever, and never reads its server',
+    file: 'src/virtual-server/operations/follow.ts',
+    find: 'if (isAsked) return goneUnasked',
+    replace: 'if (isAsked && asked.now < 0) return goneUnasked',
+    tests: ['--project', 'unit', 'test/unit/virtual-server/operations/odd-answers.test.ts'],
+  },
+  {
+    name: 'reads the server of a task that fails at once',
+    file: 'src/virtual-server/operations/follow.ts',
+    find: 'isOverdue(known, asked.now) && isOfTask',
+    replace: 'isOfTask',
+    tests: ['--project', 'unit', 'test/unit/virtual-server/operations/odd-answers.test.ts'],
+  },
+  {
+    name: 'takes a list that has vanished for a provider without a list',
+    file: 'src/virtual-server/operations/reads.ts',
+    find: 'if (listed !== undefined || !session.listsServers()) return listed;',
+    replace: 'if (listed !== undefined || session.account !== undefined) return listed;',
+    tests: ['--project', 'unit', 'test/unit/virtual-server/operations/odd-answers.test.ts'],
+  },
+  {
+    name: 'takes the server of another object for that of a failed order',
+    file: 'src/virtual-server/operations/reads.ts',
+    find: "if (owner === 'other' || (order.chosen && owner !== 'own')) continue;",
+    replace: "if (order.chosen && owner !== 'own') continue;",
+    tests: ['--project', 'unit', 'test/unit/virtual-server/operations/odd-answers.test.ts'],
+  },
+  {
+    name: 'orders never again after a 404',
+    file: 'src/virtual-server/decision/order-answer.ts',
+    find: 'new Set([402, 403, 404, 405])',
+    replace: 'new Set([402, 403])',
+    tests: ['--project', 'unit', 'test/unit/virtual-server/operations/odd-answers.test.ts'],
+  },
+  {
+    name: 'waits forever for a server that is being created',
+    file: 'src/virtual-server/operations/order-named.ts',
+    find: "    if (!exists) return failed(read, 'order', answer.error);\n    if (isRepeatedTooLong(record, read)) return unanswered(read, record);",
+    replace: "    if (!exists) return failed(read, 'order', answer.error);",
+    tests: ['--project', 'unit', 'test/unit/virtual-server/operations/odd-answers.test.ts'],
+  },
+  {
+    name: 'lets an object choose the mark of another one',
+    file: 'src/virtual-server/decision/spec.ts',
+    find: '    serverNameProblem(spec),\n',
+    replace: '',
+    tests: ['--project', 'unit', 'test/unit/virtual-server/operations/odd-answers.test.ts'],
+  },
+  {
+    name: 'masks what any Secret contains',
+    file: 'src/virtual-server/operations/user-data.ts',
+    find: 'return found.ok ? found.value?.data[key] : undefined;',
+    replace: 'return found.ok ? found.value?.data[key] : (await kube.getSecret(namespace, name))?.data[key];',
+    tests: ['--project', 'unit', 'test/unit/virtual-server/operations/odd-answers.test.ts'],
+  },
+  {
     name: 'switches a server although its object was deleted or paused since',
     file: 'src/virtual-server/operations/power.ts',
     find: 'if (!(await visit.readLive())) return undefined;',
@@ -121,8 +177,8 @@ export const MUTANTS: Mutant[] = [
   {
     name: 'reads a Secret in place of a ConfigMap for user data',
     file: 'src/virtual-server/operations/user-data.ts',
-    find: "await (kind === 'Secret' ? fromSecret : fromConfigMap)(",
-    replace: 'await fromSecret(',
+    find: "(kind === 'Secret' ? fromSecret : fromConfigMap)",
+    replace: '(kind === undefined ? fromConfigMap : fromSecret)',
   },
   {
     name: 'tells of an accepted order under an identifier in no Event',
@@ -3027,10 +3083,10 @@ export const MUTANTS: Mutant[] = [
     tests: ['--project', 'unit', 'test/unit/virtual-server/operations/adopt-holders.test.ts'],
   },
   {
-    name: 'repeats an order that was answered with 404',
+    name: 'repeats an order that was answered with 400',
     file: 'src/virtual-server/decision/order-answer.ts',
-    find: 'const hourly = status === 402 || status === 403;',
-    replace: 'const hourly = [402, 403, 404].includes(status);',
+    find: 'const hourly = HOURLY.has(status);',
+    replace: 'const hourly = HOURLY.has(status) || status === 400;',
     tests: ['--project', 'unit', 'test/unit/virtual-server/operations/order-answer.test.ts'],
   },
   {

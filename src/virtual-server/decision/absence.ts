@@ -220,7 +220,7 @@ export function absent(
   const grace = graceOf(at, record, denials);
   const isKnown = answeredCancel(memo, identifier) !== undefined || isKnownGone(memo, identifier);
   // Its identifier is in use, so it may be on its way for longer than any grace.
-  const mayCome = isNamed(record) && record.sent.inUse === true && !wasRequested(memo, identifier);
+  const mayCome = isNamed(record) && record.sent.inUse === true;
   const isProvenNow = isKnown || (!mayCome && denials && isProven(denials, grace, at));
   const isGone = saysGone(object, record) || (denial.counts && isProvenNow);
   if (isGone === true && goes) return goOn(withGone(memo, identifier));

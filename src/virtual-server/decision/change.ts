@@ -14,7 +14,7 @@ import type { Finding, Verdict } from '../../controller/conditions.ts';
 import type { ChangeBody, Server } from '../../provider/types.ts';
 import { keepsServer } from './delay.ts';
 import type { Changing } from './memo.ts';
-import { chosenName } from './named.ts';
+import { chosenName, serverNameProblem } from './named.ts';
 import type { View } from './view.ts';
 
 type Value = string | number | boolean;
@@ -39,6 +39,7 @@ export function differencesOf(object: VirtualServer, server: Server): FieldChang
   if (changePolicy === 'Never') return [];
   const { specs = {} } = server;
   const isSmaller = specs.diskSize !== undefined && diskSize < specs.diskSize;
+  const wrongName = serverNameProblem(object.spec);
   const ofDevices: Record<(typeof CHANGEABLE_ADVANCED)[number], Value | undefined> = {
     extraCores: specs.extraCores,
     extraMemory: specs.extraMemory,
@@ -57,7 +58,13 @@ export function differencesOf(object: VirtualServer, server: Server): FieldChang
       ...(isSmaller && { problem: `a disk cannot get smaller. Set spec.diskSize to ${specs.diskSize}` }),
     },
     // A server without a name shows none.
-    { field: 'serverName', from: (server.name ?? '').trim(), to: chosenName(object)?.trim(), needsOff: false },
+    {
+      field: 'serverName',
+      from: (server.name ?? '').trim(),
+      to: chosenName(object)?.trim(),
+      needsOff: false,
+      ...(wrongName !== undefined && { problem: wrongName }),
+    },
     ...CHANGEABLE_ADVANCED.map((field) => ({
       field: `advanced.${field}`,
       from: ofDevices[field],

@@ -4,7 +4,7 @@
  */
 import { orderBody, type OrderValues } from '../../api/ordered-fields.ts';
 import { isNamed, unknownIn, type Named } from '../../api/record.ts';
-import type { VirtualServer } from '../../api/virtual-server.ts';
+import type { VirtualServer, VirtualServerSpec } from '../../api/virtual-server.ts';
 import type { Verdict } from '../../controller/conditions.ts';
 import { timestamp } from '../../base/duration.ts';
 import { ended } from '../../base/text.ts';
@@ -54,6 +54,12 @@ export function chosenName(object: VirtualServer): string | undefined {
 
 const markOf = ({ metadata: { uid } }: VirtualServer): string => `(${uid.slice(0, 8)})`;
 const MARKED = /\([0-9a-f]{8}\)$/;
+
+/** Why an object must not choose this name; undefined: it may. With such a name, its server would count as that of another object. */
+export const serverNameProblem = ({ serverName = '' }: VirtualServerSpec): string | undefined =>
+  MARKED.test(serverName.trim())
+    ? 'spec.serverName must not end with eight hexadecimal digits in parentheses: that is how the operator marks its servers'
+    : undefined;
 
 /** Which object owns the server, by its name: every order of the operator sends a name that ends with a mark of its object. */
 export function namesOwner(object: VirtualServer, { name = '' }: Pick<Server, 'name'>): 'own' | 'other' | 'unknown' {

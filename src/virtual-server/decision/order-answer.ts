@@ -11,6 +11,8 @@ import type { Outcome } from './types.ts';
 import type { View } from './view.ts';
 
 const HOUR_MS = 60 * 60_000;
+/** Payment and rights, and answers to a call that the provider has: a gateway may give them for a while. */
+const HOURLY = new Set([402, 403, 404, 405]);
 
 /** The same order may be sent again. `left`: the record without the attempt. `why`: a sentence. */
 export function orderNotCreated(at: View, left: ServerRecord, error: ProviderError, why = callProblem(error)): Outcome {
@@ -25,7 +27,7 @@ export function orderRefused(
   left: ServerRecord,
   { error, status }: Extract<CreateOutcome, { kind: 'refused' }>,
 ): Outcome {
-  const hourly = status === 402 || status === 403;
+  const hourly = HOURLY.has(status);
   const then = hourly
     ? `The operator orders again every hour, and at once when you change spec or the annotation ${RECONCILE_AT_ANNOTATION}. ` +
       'Fix the cause at the provider'

@@ -3,6 +3,7 @@ import { PRIVATE_KEY, keysProblem } from '../../api/public-key.ts';
 import { DEFAULT_DISK_TYPE, type VirtualServerSpec } from '../../api/virtual-server.ts';
 import { MAX_COMPARED, closest } from '../../base/similar.ts';
 import { cut } from '../../base/text.ts';
+import { serverNameProblem } from './named.ts';
 import type { Catalog, Zone } from '../../provider/types.ts';
 
 const NEAREST = 5;
@@ -29,6 +30,7 @@ export function specProblem(
       : unknownSize('spec.diskSize', spec.diskSize, sizes ?? []),
     unlisted('spec.zone', spec.zone, zones),
     unlisted('spec.advanced.hostServer', spec.advanced?.hostServer, catalog.hosts),
+    serverNameProblem(spec),
     keysProblem(spec),
   ].filter((problem) => problem !== undefined);
   return problems.length === 0 ? undefined : problems.join('; ');

@@ -5,6 +5,7 @@ import type { Verdict } from '../../controller/conditions.ts';
 import { timestamp } from '../../base/duration.ts';
 import { MAX_IDENTIFIER, isNamed, mirrorIn, type ServerRecord, type Following, type Held } from '../../api/record.ts';
 import { isSameIdentifier } from '../../base/identifier.ts';
+import type { ProviderError } from '../../provider/error.ts';
 import { hasAccepted, isSameAccount, isSameProvider } from '../decision/identity.ts';
 import { withEvidence, withoutDenials, withoutFailures, type Memo } from '../decision/memo.ts';
 import { failed, goOn, goneUnasked, parked, endVisit, retryLater, withoutKey } from '../decision/outcome.ts';
@@ -100,7 +101,12 @@ export function afterPoll(asked: View, known: Following | Held, answer: TaskAnsw
   const isForbidden = answer.type === 'failed' && answer.error.code === 'PROVIDER_FORBIDDEN';
   if (isForbidden && known.identifier !== undefined)
     return goneUnasked(asked) ?? goOn(withSilence(asked.memo, { why: 'taskNotFound' }));
-  if (answer.type === 'failed') return goneUnasked(asked) ?? failed(asked, 'follow', answer.error);
+  if (answer.type === 'failed') {
+    // Whatever the task answers for that long, the server can tell, and it can be cancelled.
+    const isAsked = known.identifier !== undefined && isOverdue(known, asked.now) && isOfTask(answer.error);
+    if (isAsked) return goneUnasked(asked) ?? goOn(withSilence(asked.memo, { why: 'overdue', message: undefined }));
+    return goneUnasked(asked) ?? failed(asked, 'follow', answer.error);
+  }
   const { vouched: before } = asked.memo.evidence;
   const memo = withEvidence(asked.memo, { vouched: undefined });
   const at = withMemo(asked, memo);
@@ -127,6 +133,9 @@ export function afterPoll(asked: View, known: Following | Held, answer: TaskAnsw
   const over = withEvidence(withoutFailures(withoutDenials(without(vouched, 'polled'))), { task });
   return goOn(over, found === known ? {} : { record: found });
 }
+
+/** An answer that may be about this task alone. */
+const isOfTask = ({ code }: ProviderError): boolean => code === 'PROVIDER_RESPONSE' || code === 'PROVIDER_PROTOCOL';
 
 /** What the answer of a task says about the server of this object. */
 type NamedServer =

@@ -12,7 +12,7 @@ import { durationText, timestamp } from '../../base/duration.ts';
 import { capitalized, cut, ended } from '../../base/text.ts';
 import { callProblem } from '../../accounts/decision/failure.ts';
 import { ProviderError, ResponseError, isProviderError } from '../../provider/error.ts';
-import { isSameIdentifier } from '../../base/identifier.ts';
+import { identifierKey, isSameIdentifier } from '../../base/identifier.ts';
 import type { AccountServer, NamedOutcome, OrderBody, Server, Session } from '../../provider/types.ts';
 import { UNSEEN_PERIODS, denied, graceOf, isProven, notRecognized, pauseOf } from '../decision/absence.ts';
 import { compose } from '../decision/compose.ts';
@@ -138,7 +138,8 @@ async function ownListed(visit: Visit, session: Session): Promise<Outcome | Own 
       !earlier.some((other) => isSameIdentifier(other, identifier)) &&
       others.withServer(identifier, { account: session.account }).length === 0,
   );
-  const [first, second] = found.map(({ identifier }) => identifier);
+  // Pages of a list may overlap.
+  const [first, second] = new Map(found.map(({ identifier }) => [identifierKey(identifier), identifier])).values();
   if (first === undefined) return undefined;
   if (second !== undefined)
     return taken(view, own, `The servers ${first} and ${second} have the name of this object's order`, first);
@@ -255,7 +256,9 @@ export async function dueToRepeat(
   if (answer.type === 'failed') {
     // As the provider answers for a server that is still being created.
     const exists = answer.error instanceof ResponseError && answer.error.status === 409;
-    return exists ? waiting(read, record, capitalized(callProblem(answer.error))) : failed(read, 'order', answer.error);
+    if (!exists) return failed(read, 'order', answer.error);
+    if (isRepeatedTooLong(record, read)) return unanswered(read, record);
+    return waiting(read, record, capitalized(callProblem(answer.error)));
   }
   // You have answered for the requests so far; another one would make your answer wrong (decide.ts, attemptCreatedNothing).
   if (saysNotCreated(read.object, record) || saysGone(read.object, record)) return answered(read, record);

@@ -85,7 +85,7 @@ function unlistedIn(listed: ReadonlySet<string>, object: VirtualServer, session:
  */
 async function listOf(session: Session, denial: ProviderError): Promise<ReadonlySet<string> | undefined> {
   try {
-    return await session.servers();
+    return await knownList(session);
   } catch (error) {
     const isUnclear = denial instanceof ResponseError && denial.status === 403;
     const isForbidden = isProviderError(error, 'PROVIDER_FORBIDDEN');
@@ -113,7 +113,11 @@ export async function lookForFailed(
     const isNear = isOwn || isSameProvider(order.account, account);
     if (!isNear || others.withServer(order.identifier, { account }).length > 0) continue;
     const answer = await readServer(order.identifier, order.account, session, object);
-    if (answer.type === 'server' && order.chosen && namesOwner(object, answer.server) !== 'own') continue;
+    if (answer.type === 'server') {
+      // The provider may have given the identifier to another order since.
+      const owner = namesOwner(object, answer.server);
+      if (owner === 'other' || (order.chosen && owner !== 'own')) continue;
+    }
     if (answer.type === 'server') return { appeared: order };
     // Another key of the provider may show the server, but cannot deny it.
     if (!isOwn) continue;
@@ -140,7 +144,15 @@ export function readAgain(identifier: string, session: Session): Promise<ShownSe
 
 /** Undefined if the provider has no list of servers. Throws PROVIDER_FORBIDDEN if the key may not list servers. */
 async function isListed(identifier: string, session: Session): Promise<boolean | undefined> {
-  return (await session.servers())?.has(identifierKey(identifier));
+  return (await knownList(session))?.has(identifierKey(identifier));
+}
+
+/** A list that the provider has shown does not cease to exist: a gateway may answer 404 for it and for each server. */
+async function knownList(session: Session): Promise<ReadonlySet<string> | undefined> {
+  const listed = await session.servers();
+  if (listed !== undefined || !session.listsServers()) return listed;
+  const why = 'the provider answers that it has no such list, but it has shown one before';
+  throw new ProviderError('PROVIDER_PROTOCOL', `Reading the list of servers failed: ${why}`);
 }
 
 const stillListed = ({ status }: ResponseError): ResponseError =>

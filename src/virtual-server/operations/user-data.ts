@@ -50,7 +50,7 @@ async function readUserData(
   if (spec.userDataFrom === undefined) return ok(undefined);
   const { kind, name, key } = userDataSourceOf(spec.userDataFrom);
   const where = `${kind} ${namespace}/${name}, named in spec.userDataFrom,`;
-  const found = await (kind === 'Secret' ? fromSecret : fromConfigMap)(kube, { namespace, name, where });
+  const found = await fromSource(kind, kube, { namespace, name, where });
   if (!found.ok) return found;
   const problem = (words: string): Result<never, Missing> =>
     err(missing('UserDataNotFound', `${where} ${words}${FIX}`));
@@ -73,6 +73,9 @@ interface Named {
 
 /** Undefined if there is none. */
 type Found = Result<{ uid?: string; data: Readonly<Record<string, string>> } | undefined, Missing>;
+
+const fromSource = (kind: 'Secret' | 'ConfigMap', ...asked: Parameters<typeof fromSecret>): Promise<Found> =>
+  (kind === 'Secret' ? fromSecret : fromConfigMap)(...asked);
 
 /** Only a Secret that is made for it: everyone who may create a VirtualServer could read any other one on the server. */
 async function fromSecret(kube: Reads, { namespace, name, where }: Named): Promise<Found> {
@@ -99,14 +102,18 @@ async function fromConfigMap(kube: Reads, { namespace, name, where }: Named): Pr
   }
 }
 
-/** What no text of the provider may quote; undefined if it cannot be read. */
+/**
+ * What no text of the provider may quote; undefined if it cannot be read, or if no order may send it: what is masked in a text would
+ * tell what is in any Secret.
+ */
 export async function userDataText({ metadata, spec }: VirtualServer, kube: Reads): Promise<string | undefined> {
   if (spec.userDataFrom === undefined) return undefined;
   const { namespace } = metadata;
   const { kind, name, key } = userDataSourceOf(spec.userDataFrom);
+  const where = `${kind} ${namespace}/${name}`;
   try {
-    const found = await (kind === 'Secret' ? kube.getSecret(namespace, name) : kube.getConfigMap(namespace, name));
-    return found?.data[key];
+    const found = await fromSource(kind, kube, { namespace, name, where });
+    return found.ok ? found.value?.data[key] : undefined;
   } catch (error) {
     if (!(error instanceof KubeError)) throw error;
     return undefined;

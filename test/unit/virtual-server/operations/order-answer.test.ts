@@ -98,8 +98,8 @@ describe('an order that created nothing', () => {
   const isDue = (held: Memo, ms: number, object = webWith(LEFT)): boolean =>
     decide(object, facts({ now: NOW + ms, memo: held })).type === 'order';
   const changed = storedWith({ metadata: { generation: 2 } })(webWith(LEFT));
-  const never = [400, 404, 405, 413, 415, 422].map((status) => ({ status, pauseMs: undefined }));
-  const hourly = [402, 403].map((status) => ({ status, pauseMs: 57 * MINUTE }));
+  const never = [400, 413, 415, 422].map((status) => ({ status, pauseMs: undefined }));
+  const hourly = [402, 403, 404, 405].map((status) => ({ status, pauseMs: 57 * MINUTE }));
 
   it.each([...never, ...hourly])('is due again after $pauseMs ms, or for a changed spec, after a $status', (row) => {
     const next = after(refused(row.status));

@@ -55,8 +55,9 @@ describe('the user data of a Secret', () => {
     expect(found.ok ? '' : found.error.message).toContain(words);
   });
 
-  it('is hidden whatever the type, and everything is while it cannot be read', async () => {
-    expect(await userDataText(object, kubeWith({ type: 'Opaque' }))).toBe(TEXT);
+  it('is hidden, and everything is while it cannot be read or is of another type', async () => {
+    expect(await userDataText(object, kubeWith({}))).toBe(TEXT);
+    expect(await userDataText(object, kubeWith({ type: 'Opaque' }))).toBeUndefined();
     expect(await userDataText(object, kubeWith(undefined))).toBeUndefined();
     expect(await userDataText(object, kubeWith(new KubeError('Unreachable', 'no answer')))).toBeUndefined();
   });

@@ -1,0 +1,152 @@
+/** Answers that no source tells of, and that must neither cost a server nor block its object. */
+import { describe, expect, it } from 'vitest';
+import type { VirtualServer } from '../../../../src/api/virtual-server.ts';
+import { ProviderError, ResponseError } from '../../../../src/provider/error.ts';
+import type { NamedOutcome } from '../../../../src/provider/types.ts';
+import { userDataText } from '../../../../src/virtual-server/operations/user-data.ts';
+import { ACCOUNT, KNOWN, NOW, PRICED, SERVER, UID, web, webWith } from '../../../fixtures/decision.ts';
+import { fakeKube } from '../../../fixtures/doubles.ts';
+import { DENIED, shownBy, visit, type Given, type Visited } from '../../../fixtures/visits.ts';
+import { deleted, next, recordIn, sentIn } from './named-support.ts';
+
+const MINUTE = 60_000;
+const HOUR = 60 * MINUTE;
+const IDENTIFIER = 'web00000000004h';
+const accepted: NamedOutcome = { kind: 'created', task: 7 };
+const inUse: NamedOutcome = { kind: 'inUse', error: new ResponseError(409, 'in use', {}) };
+const creating = { state: 'pending', identifier: IDENTIFIER } as const;
+const named = { ...SERVER, identifier: IDENTIFIER };
+
+const ordering = (object: VirtualServer, answer: NamedOutcome, given: Given = {}): Promise<Visited> =>
+  visit(object, { ordersNamed: true, ...given, answers: { named: answer, task: creating, ...given.answers } });
+
+/** Visits until the object is gone or `forMs` are over; resolves with the calls and the last visit. */
+async function during(
+  first: Visited,
+  forMs: number,
+  given: (round: number) => Given,
+  process: 'same' | 'other' = 'same',
+): Promise<{ calls: string[]; last: Visited }> {
+  let last = first;
+  const calls: string[] = [];
+  for (let round = 0; last.object !== undefined && round * 10 * MINUTE < forMs; round++) {
+    last = await next(last, NOW + (round + 1) * 10 * MINUTE, { listsServers: true, ...given(round) }, process);
+    calls.push(...last.calls);
+  }
+  return { calls, last };
+}
+
+describe.each([
+  [
+    '500 with a page of HTML',
+    new ResponseError(500, 'Checking progress failed: the provider answered 500', { said: '' }),
+  ],
+  ['a redirect', new ProviderError('PROVIDER_PROTOCOL', 'a redirect that the operator does not follow')],
+])('a task that answers %s forever', (_what, task) => {
+  const runs = (): Given => ({ answers: { task, server: named, servers: [IDENTIFIER], removed: 'ok' } });
+
+  it('keeps no server that runs from being Ready', async () => {
+    const { last } = await during(await ordering(web(), accepted), 2 * HOUR, runs);
+    expect(shownBy(last).reason).toBe('Available');
+  });
+
+  it('is believed for an hour: the server may still be created', async () => {
+    const { calls } = await during(await ordering(web(), accepted), 50 * MINUTE, runs);
+    expect(calls).not.toContain('server');
+  });
+
+  it.each(['same', 'other'] as const)('keeps no server from being cancelled (%s process)', async (process) => {
+    const first = await next(await ordering(web(), accepted), NOW + 10_000, { answers: { task: creating } });
+    expect((await during(deleted(first), 2 * HOUR, runs, process)).calls).toContain('delete');
+  });
+
+  it('keeps no retained server from being released', async () => {
+    const object = web({ spec: { ...web().spec, deletionPolicy: 'Retain' } });
+    const first = await next(await ordering(object, accepted), NOW + 10_000, { answers: { task: creating } });
+    expect((await during(deleted(first), 2 * HOUR, runs)).last.object).toBeUndefined();
+  });
+});
+
+it('a provider without a list that it has shown before does not prove that a server is gone', async () => {
+  const running = webWith(PRICED, { status: { serverStatus: 'running' } });
+  const { last } = await during(deleted(await visit(running, { answers: { server: SERVER } })), 2 * HOUR, () => ({
+    answers: { server: DENIED },
+  }));
+  expect(last.object).toBeDefined();
+});
+
+it('an order under an identifier in use keeps its deleted object, also if the answer to a DELETE was lost', async () => {
+  const lost = new ResponseError(502, 'bad gateway', {});
+  const { last, calls } = await during(deleted(await ordering(web(), inUse)), 3 * HOUR, (round) => ({
+    definition: 'kept',
+    answers: { server: DENIED, servers: [], removed: round === 0 ? lost : DENIED },
+  }));
+  expect(calls).toContain('delete');
+  expect(last.object).toBeDefined();
+});
+
+it('a server that is being created forever makes its object ask after a day', async () => {
+  const busy = new ResponseError(409, 'being provisioned', { said: 'being provisioned' });
+  const { last } = await during(await ordering(web(), inUse), 26 * HOUR, () => ({
+    answers: { server: busy, servers: [] },
+  }));
+  expect(shownBy(last).reason).toBe('CreateOutcomeUnknown');
+});
+
+it('a 404 to an order is not the last word: a gateway may have answered', async () => {
+  const notFound = new ResponseError(404, 'Not Found', {});
+  const first = await ordering(web(), { kind: 'notOffered', error: notFound });
+  const second = await next(first, NOW + MINUTE, {
+    ordersNamed: false,
+    answers: { order: { kind: 'refused', status: 404, error: notFound } },
+  });
+  expect(shownBy(second).reason).toBe('CreateRejected');
+  const third = await next(second, NOW + 3 * HOUR, { ordersNamed: true, answers: { named: accepted, task: creating } });
+  expect(sentIn(third)).toBe(1);
+});
+
+it('a list that has the same server twice has one server', async () => {
+  const name = `default/web (${UID.slice(0, 8)})`;
+  const twice = [
+    { identifier: 'web0old', name },
+    { identifier: 'web0old', name },
+  ];
+  const server = { ...SERVER, identifier: 'web0old', name };
+  const visited = await ordering(web(), accepted, { answers: { listed: twice, server } });
+  expect(recordIn(visited)).toMatchObject({ identifier: 'web0old' });
+});
+
+it('a name that looks like the mark of an object is refused', async () => {
+  const object = web({ spec: { ...web().spec, serverName: 'shop/web (0123abcd) ' } });
+  const visited = await ordering(object, accepted);
+  expect(shownBy(visited)).toMatchObject({ reason: 'InvalidSpec' });
+  expect(shownBy(visited).message).toContain(
+    'spec.serverName must not end with eight hexadecimal digits in parentheses',
+  );
+  expect(visited.requests).toEqual([]);
+});
+
+it('the identifier of a failed order that shows the mark of another object is that of another object', async () => {
+  const failed = [{ attempt: 'a0', identifier: 'srv9', account: ACCOUNT, said: 'no host' }];
+  const theirs = { ...SERVER, identifier: 'srv9', name: 'team-b/db (0123abcd)' };
+  const object = webWith({ owner: UID, mode: 'create', format: 2, failed });
+  const answers = {
+    server: theirs,
+    servers: ['srv9'],
+    order: { kind: 'created', task: 8 },
+    task: { state: 'pending' },
+  } as const;
+  const visited = await visit(object, { listsServers: true, answers });
+  expect(recordIn(visited)).toMatchObject({ task: 8, failed });
+  expect(recordIn(visited)).not.toHaveProperty('identifier');
+});
+
+it('a Secret that no order may send is not read for what is masked: the mask would tell what is in it', async () => {
+  const data = { url: 'postgres://app:hunter2@db' };
+  const userDataFrom = { secretKeyRef: { name: 'db', key: 'url' } };
+  const object = webWith({ ...KNOWN, mode: 'adopt' }, { spec: { userDataFrom } });
+  const kubeWith = (type: string): ReturnType<typeof fakeKube> =>
+    fakeKube({ getSecret: () => Promise.resolve({ type, data, resourceVersion: '1' }) });
+  expect(await userDataText(object, kubeWith('Opaque'))).toBeUndefined();
+  expect(await userDataText(object, kubeWith('vps-operator.dev/user-data'))).toBe(data.url);
+});
