@@ -202,6 +202,7 @@ describe('a deletion by the operator', () => {
 describe('a change of a member by the operator', () => {
   const THROUGH = {
     apiKeySecretRef: { name: 'another' },
+    changePolicy: 'Online',
     connectionSecretName: 'connection',
     deletionPolicy: 'Retain',
     deletionProtection: true,

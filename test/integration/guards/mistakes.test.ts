@@ -210,13 +210,18 @@ describe('a warning', () => {
     ['another key before the order', edited('free', { apiKeySecretRef: { name: 'b' } })],
     ['an edit of another field', edited('held', { deletionProtection: true })],
     ['a later expiry', edited('held', { expiresAt: after })],
-    ['an expiry within a minute', edited('held', { expiresAt: soon(60_000) })],
     ['a ttl of a server that was never ready', edited('held', { ttl: '1s' })],
     ['a longer ttl', edited('old', { ttl: '1h' })],
     ['a longer ttl than the record says', edited('ready', { ttl: '61m' })],
     ['an edit of an object whose protection keeps the server', edited('kept', { sshCheck: 'Proxy' })],
   ])('does not follow %s', async (_what, request) => {
     await succeed(guarded.editor, [...request[0], AS_ERROR], request[1]);
+  });
+
+  it('does not follow an expiry within a minute', async () => {
+    // The time counts from the test: those of this file may take longer than a minute.
+    const [args] = edited('held', { expiresAt: soon(60_000) });
+    await succeed(guarded.editor, [...args, AS_ERROR]);
   });
 
   it('comes once: not with a later edit of another field', async () => {

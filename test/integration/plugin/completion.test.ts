@@ -33,6 +33,7 @@ describe('completion', () => {
     await readyServer(world, 'web');
     expect(await offered('sta')).toEqual([
       'status\tshow one server or one set on one screen; without a name, list all',
+      'start\tswitch servers on (spec.power), or wake them',
       'start-over\torder new servers for copied or restored objects, and leave the old servers alone',
       ':4',
     ]);
@@ -72,7 +73,7 @@ describe('completion', () => {
 
   it('offers bare words to a shell that asks for no descriptions', async () => {
     const { stdout } = await plugin.kubectl(['__completeNoDesc', 'vps', 'sta']);
-    expect(stdout.trim().split('\n')).toEqual(['status', 'start-over', ':4']);
+    expect(stdout.trim().split('\n')).toEqual(['status', 'start', 'start-over', ':4']);
   });
 
   it('shows no control characters or shell syntax in a description of the provider', async () => {

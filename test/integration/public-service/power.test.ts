@@ -90,7 +90,8 @@ it.concurrent('a server whose system ignores the shutdown runs until you ask for
   expect(sent(world)).toEqual(['shutdown']);
   await world.annotate('web', { 'force-off': now() });
   await world.waitForReason('web', 'PoweredOff', 'Ready');
-  expect(sent(world)).toEqual(['shutdown', 'power-off']);
+  // By the clock of the API server, which has whole seconds, the annotation may come early: then the shutdown is asked for once more.
+  expect(sent(world).filter((call) => call !== 'shutdown')).toEqual(['power-off']);
 });
 
 describe.concurrent.for(['documented', 'missing'] as const)('a provider without such calls (%s)', (which) => {
