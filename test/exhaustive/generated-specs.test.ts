@@ -24,7 +24,10 @@ const WALKS = Number(process.env.GENERATED_SPECS ?? 24);
 const SEED = Number(process.env.GENERATED_SPECS_SEED ?? 1_795_329_132);
 const AT_ONCE = 12;
 /** Transient reasons. */
-const PASSING = ['Pending', 'Creating'];
+const PASSING = ['Pending', 'Creating', 'Stopping'];
+
+/** The documented API cannot switch servers off. */
+const isToBeOff = ({ power }: Spec): boolean => power === 'Off' || power === 'Dormant';
 
 const manifest = (name: string, spec: Spec) => ({
   apiVersion: API_VERSION,
@@ -161,7 +164,7 @@ describe('a spec generated from the schema', () => {
       await world.create(manifest(name, spec));
       const { reason = '' } = condition(await settled(world, name), 'Ready') ?? {};
       reasons.set(reason, (reasons.get(reason) ?? 0) + 1);
-      expect(reason === 'Available', `${path} ${what}: ${reason}`).toBe(isOffered(spec));
+      expect(reason === 'Available', `${path} ${what}: ${reason}`).toBe(isOffered(spec) && !isToBeOff(spec));
       await fixAndDelete(world, name);
     });
     console.log(`${valid.length} valid specs: ${JSON.stringify(Object.fromEntries(reasons))}`);
@@ -171,10 +174,16 @@ describe('a spec generated from the schema', () => {
 
 /**
  * Fields to vary one at a time: their messages contain a time or a server's address, and an expiry excludes the other
- * one and `Retain`.
+ * one and `Retain`. A server that was Ready before it was to be off has another record than a fresh one.
  */
 // A refused order leaves a record, which a fresh object does not have.
-const ALONE = ['spec.expiresAt', 'spec.ttl', 'spec.sshCheck', ...UNDOCUMENTED.map((field) => `spec.${field}`)];
+const ALONE = [
+  'spec.expiresAt',
+  'spec.ttl',
+  'spec.sshCheck',
+  'spec.power',
+  ...UNDOCUMENTED.map((field) => `spec.${field}`),
+];
 
 /** Changes one to three fields at once. */
 function mixed(random: Random, offered: boolean): Spec {
