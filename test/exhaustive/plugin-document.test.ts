@@ -254,7 +254,7 @@ describe('docs/reference/kubectl-plugin.md', () => {
     await readyServer(world, 'web');
     const said: string[] = [];
     for (const { command } of typedBelow('start, stop, suspend and reboot'))
-      said.push(await type(command.includes('suspend') ? `${command} --yes` : command));
+      said.push(await type(command.replace('suspend web', 'suspend web --yes')));
     expect(said.join('')).toMatch(/^web is shut down\nweb is started\nweb is restarted\nweb is made dormant\n$/);
     expect((await world.get('web'))?.spec.power).toBe('Dormant');
   });
