@@ -19,6 +19,7 @@ import {
 } from '../fixtures/specs.ts';
 import { Random } from '../lives/random.ts';
 import { condition, createWorld, type World } from '../integration/support/world.ts';
+import { permitConfigMaps } from '../../tools/control-plane/operator-identity.ts';
 
 const WALKS = Number(process.env.GENERATED_SPECS ?? 24);
 const SEED = Number(process.env.GENERATED_SPECS_SEED ?? 1_795_329_132);
@@ -35,7 +36,12 @@ const manifest = (name: string, spec: Spec) => ({
   metadata: { name },
   spec,
 });
-const newWorld = () => createWorld({ simulator: { taskDurationMs: 100 }, flags: ['--max-creates-per-hour=0'] });
+/** Specs that name a ConfigMap need the right to read it. */
+async function newWorld(): Promise<World> {
+  const world = await createWorld({ simulator: { taskDurationMs: 100 }, flags: ['--max-creates-per-hour=0'] });
+  await permitConfigMaps(world.http, world.namespace);
+  return world;
+}
 
 /** Runs several at a time, started in the order of the list. */
 async function forAll<T>(list: readonly T[], work: (item: T, index: number) => Promise<void>): Promise<void> {
