@@ -309,6 +309,7 @@ type ServerList = ReadonlySet<string> | undefined;
 
 /** What the tenants of a key have found out about the list of servers. */
 export interface Listing {
+  /** Throws PROVIDER_PROTOCOL if the provider denies a list that it has shown before. */
   read(read: () => Promise<ServerList>): Promise<ServerList>;
   learn(identifier: string, read: () => Promise<ServerList>, runs: () => Promise<boolean>): Promise<void>;
   exists(): boolean;
@@ -349,6 +350,7 @@ export function createListing(
     async read(read) {
       try {
         const listed = await read();
+        if (listed === undefined && exists) throw vanished();
         exists ||= listed !== undefined;
         if (listed === undefined) {
           anonymousUntil = now() + LEARN_AGAIN_MS;
@@ -384,6 +386,15 @@ export function createListing(
     },
     ordersGo: () => (orders === 'auto' ? (last ?? 'unknown') : orders),
   };
+}
+
+/**
+ * A list that the provider has shown does not cease to exist: a gateway may answer 404 for it, for each server and for each order,
+ * which proves nothing about any of them.
+ */
+function vanished(): ProviderError {
+  const why = 'the provider answers that it has no such list, but it has shown one before';
+  return new ProviderError('PROVIDER_PROTOCOL', failureMessage('listServers', why));
 }
 
 async function readServers(caller: Caller, endpoints: Endpoints): Promise<ServerList> {

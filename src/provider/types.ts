@@ -230,7 +230,8 @@ export interface Session {
   products(): Promise<Product[]>;
   /**
    * The identifiers of the account's servers, as keys of a map (base/identifier.ts); undefined if the provider has no such
-   * list, as documented. Throws PROVIDER_FORBIDDEN if the key may not list servers.
+   * list, as documented. Throws PROVIDER_FORBIDDEN if the key may not list servers, and PROVIDER_PROTOCOL if the provider denies
+   * a list that it has shown before.
    */
   servers(): Promise<ReadonlySet<string> | undefined>;
   /** The same list, with what it says of each server, from a shared read that was sent at most `maxAgeMs` ago, or is under way. */

@@ -73,7 +73,11 @@ export class ApiMisfortunes {
       () => this.#hidePrices(),
       ...(hidesCreating(world) ? [() => this.#comeLate(), () => this.#comeLate()] : []),
       ...(hasList(world)
-        ? [() => this.#shorten(), () => (listsSoon(world) ? this.#denyListed() : this.#shorten())]
+        ? [
+            () => this.#shorten(),
+            () => (listsSoon(world) ? this.#denyListed() : this.#shorten()),
+            () => this.#hideBehindGateway(),
+          ]
         : []),
     ];
     random.pick(acts)();
@@ -118,6 +122,16 @@ export class ApiMisfortunes {
     this.#falsify(SERVER, 'does-not-exist', now() + random.int(MINUTE, 30 * MINUTE));
   }
 
+  /** A gateway that answers 404 for every server and for the list itself, as a provider without a list does. */
+  #hideBehindGateway(): void {
+    const { absences, random, now } = this.#parts;
+    if (!absences.mayBegin(now())) return;
+    const untilMs = now() + random.int(1_000, LONGEST_ABSENCE_MS);
+    absences.lasts(untilMs);
+    for (const route of [SERVER, '/beta/vps/servers'] as const)
+      this.#falsify(route, 'does-not-exist', untilMs, 404);
+  }
+
   /** A false 403 that is about the key, on some routes only. */
   #forbid(): void {
     const { random, now } = this.#parts;
@@ -130,10 +144,11 @@ export class ApiMisfortunes {
     route: typeof SERVER | typeof TASK | '/beta/vps/servers',
     says: 'does-not-exist' | 'not-authorised',
     untilMs: number,
+    status: 403 | 404 = 403,
   ): void {
     const { simulation, tell } = this.#parts;
-    simulation.provider.falsify({ route, status: 403, says, untilMs });
-    tell(`403 (${says}) for ${route} until ${new Date(untilMs).toISOString()}`);
+    simulation.provider.falsify({ route, status, says, untilMs });
+    tell(`${status} (${says}) for ${route} until ${new Date(untilMs).toISOString()}`);
   }
 
   /** The list of servers and a false denial together look like an absence. */

@@ -29,10 +29,10 @@ export const MUTANTS: Mutant[] = [
   },
   {
     name: 'takes a list that has vanished for a provider without a list',
-    file: 'src/virtual-server/operations/reads.ts',
-    find: 'if (listed !== undefined || !session.listsServers()) return listed;',
-    replace: 'if (listed !== undefined || session.account !== undefined) return listed;',
-    tests: ['--project', 'unit', 'test/unit/virtual-server/operations/odd-answers.test.ts'],
+    file: 'src/provider/account.ts',
+    find: 'if (listed === undefined && exists) throw vanished();',
+    replace: '',
+    tests: ['--project', 'unit', 'test/unit/provider/create-named.test.ts'],
   },
   {
     name: 'takes the server of another object for that of a failed order',

@@ -49,7 +49,9 @@ export async function order(visit: Visit, at: View): Promise<Outcome | undefined
   if (visit.object.spec.identifier !== undefined && !named.value)
     return parked(visit.view(), invalidSpec(visit.view(), UNNAMED));
 
-  const earlier = named.value ? await earlierServer(visit, session) : undefined;
+  // Orders may go the other way only for a while, or since another flag was set.
+  const mayBeListed = named.value || session.listsServers();
+  const earlier = mayBeListed ? await earlierServer(visit, session) : undefined;
   if (earlier !== undefined) return 'own' in earlier ? holdAgain(visit, earlier, secrets) : earlier;
 
   const model = modelOf(visit.object.spec);

@@ -85,7 +85,7 @@ function unlistedIn(listed: ReadonlySet<string>, object: VirtualServer, session:
  */
 async function listOf(session: Session, denial: ProviderError): Promise<ReadonlySet<string> | undefined> {
   try {
-    return await knownList(session);
+    return await session.servers();
   } catch (error) {
     const isUnclear = denial instanceof ResponseError && denial.status === 403;
     const isForbidden = isProviderError(error, 'PROVIDER_FORBIDDEN');
@@ -144,15 +144,7 @@ export function readAgain(identifier: string, session: Session): Promise<ShownSe
 
 /** Undefined if the provider has no list of servers. Throws PROVIDER_FORBIDDEN if the key may not list servers. */
 async function isListed(identifier: string, session: Session): Promise<boolean | undefined> {
-  return (await knownList(session))?.has(identifierKey(identifier));
-}
-
-/** A list that the provider has shown does not cease to exist: a gateway may answer 404 for it and for each server. */
-async function knownList(session: Session): Promise<ReadonlySet<string> | undefined> {
-  const listed = await session.servers();
-  if (listed !== undefined || !session.listsServers()) return listed;
-  const why = 'the provider answers that it has no such list, but it has shown one before';
-  throw new ProviderError('PROVIDER_PROTOCOL', `Reading the list of servers failed: ${why}`);
+  return (await session.servers())?.has(identifierKey(identifier));
 }
 
 const stillListed = ({ status }: ResponseError): ResponseError =>

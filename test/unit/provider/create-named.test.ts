@@ -103,6 +103,16 @@ describe('which way orders go', () => {
     expect(await opened.ordersNamed()).toBe(false);
   });
 
+  it.each([404, 405, 501])('stays named while the provider answers %i for a list that it has shown', async (status) => {
+    const { session: opened, stub } = await session(listed);
+    await opened.servers();
+    stub.on(`GET ${LIST}`, { status, body: {} });
+    const denied = /^Reading the list of servers failed: the provider answers that it has no such list, but it has shown one/;
+    await expect(opened.servers()).rejects.toThrow(denied);
+    await expect(opened.listedServers(0)).rejects.toThrow(denied);
+    expect([await opened.ordersNamed(), opened.ordersGo()]).toEqual([true, 'named']);
+  });
+
   it('is what the flag says', async () => {
     expect(await (await session({ status: 404, body: {} }, 'named')).session.ordersNamed()).toBe(true);
     expect(await (await session(listed, 'anonymous')).session.ordersNamed()).toBe(false);

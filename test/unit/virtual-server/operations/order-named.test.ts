@@ -65,6 +65,16 @@ describe('a listed server with the name of the object, which has lost its record
     expect(shownBy(visited).reason).toBe('Available');
   });
 
+  it.each([{ ordersNamed: false }, { ordersNamed: false, listsServers: true as const }])(
+    'is looked for while orders go without an identifier, if the provider has shown a list: %o',
+    async (given) => {
+      const answers = { server: { ...SERVER, identifier: 'web0old', name }, order: accepted };
+      const visited = await listing({ ...given, answers });
+      expect(visited.requests).toHaveLength(given.listsServers ? 0 : 1);
+      if (given.listsServers) expect(recordIn(visited)).toMatchObject({ mode: 'named', identifier: 'web0old' });
+    },
+  );
+
   it('is waited for if no read shows it yet', async () => {
     const visited = await listing({ answers: { server: DENIED, servers: ['web0old'] } });
     expect(visited.requests).toEqual([]);
