@@ -35,6 +35,20 @@ export const MUTANTS: Mutant[] = [
     tests: ['--project', 'unit', 'test/unit/provider/create-named.test.ts'],
   },
   {
+    name: 'sends an order again whose server only an operator that observes has shown',
+    file: 'src/virtual-server/decision/named.ts',
+    find: 'if (!isNamed(own) || taskIsOver(view)) return undefined;',
+    replace: "if (!isNamed(own) || (view.memo.evidence.task?.state === 'over' && taskIsOver(view))) return undefined;",
+    tests: ['--project', 'unit', 'test/unit/virtual-server/operations/odd-answers.test.ts'],
+  },
+  {
+    name: 'sends an order again and again that is answered with the task that had vanished',
+    file: 'src/virtual-server/operations/order-named.ts',
+    find: ', lostTask: undefined };',
+    replace: ' };',
+    tests: ['--project', 'unit', 'test/unit/virtual-server/operations/odd-answers.test.ts'],
+  },
+  {
     name: 'takes the server of another object for that of a failed order',
     file: 'src/virtual-server/operations/reads.ts',
     find: "if (owner === 'other' || (order.chosen && owner !== 'own')) continue;",

@@ -13,7 +13,7 @@ import type { OrderBody, Server } from '../../provider/types.ts';
 import { namesAsGone } from './inputs.ts';
 import { newRecord } from './known-record.ts';
 import type { Operation } from './types.ts';
-import { notDue, type OwnView, type View } from './view.ts';
+import { notDue, taskIsOver, type OwnView, type View } from './view.ts';
 
 /** Of the public service: lower-case letters and digits, of which a letter comes first. */
 const MAX_LENGTH = 20;
@@ -147,11 +147,13 @@ const REPEATED_MS = 24 * 60 * 60_000;
 export const isRepeatedTooLong = ({ attemptedAt = '' }: Named, { now }: View): boolean =>
   now - Date.parse(attemptedAt) > REPEATED_MS;
 
-/** The order has no answer that counts, so the same order is sent again unless the provider shows the server. */
+/**
+ * The order has no answer that counts, so the same order is sent again unless the provider shows the server. Never once the server
+ * was shown, if only to an operator that observes, which writes no record: it may have been cancelled since.
+ */
 export function orderIsToRepeat(view: OwnView): Operation | undefined {
-  const { own, memo } = view;
-  const { task } = memo.evidence;
-  if (!isNamed(own) || (task?.state === 'over' && task.identifier === own.identifier)) return undefined;
+  const { own } = view;
+  if (!isNamed(own) || taskIsOver(view)) return undefined;
   return notDue(view, 'order') ?? { type: 'repeat', record: own };
 }
 

@@ -393,7 +393,8 @@ export function afterNamedAnswer(
   switch (answer.kind) {
     case 'created': {
       const { memo } = heard('accepted', answer.task);
-      const fresh = { task: undefined, denials: undefined, failure: undefined };
+      // The same task may be the answer to an equal order.
+      const fresh = { task: undefined, denials: undefined, failure: undefined, lostTask: undefined };
       const ordered = orderedEvent(before.object, { task: answer.task, identifier, expectedPrice });
       return { ...goOn(withEvidence(withoutPlan(withoutFailures(memo)), fresh)), events: [ordered] };
     }

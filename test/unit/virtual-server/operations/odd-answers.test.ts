@@ -75,6 +75,40 @@ it('a provider without a list that it has shown before does not prove that a ser
   expect(last.object).toBeDefined();
 });
 
+describe('an order whose server and list the provider denies', () => {
+  const gone: Given = { listsServers: true, answers: { task: DENIED, server: DENIED, servers: [], named: accepted } };
+  const everyMinute = async (first: Visited): Promise<{ calls: string[]; last: Visited }> => {
+    let last = first;
+    const calls: string[] = [];
+    for (let minute = 2; minute < 90; minute++) {
+      last = await next(last, NOW + minute * MINUTE, gone);
+      calls.push(...last.calls);
+    }
+    return { calls, last };
+  };
+
+  it('is not sent again if an operator that observes, which writes no record, has shown the server', async () => {
+    const visited = await ordering(web(), accepted);
+    const status = {
+      ...visited.object?.status,
+      identifier: IDENTIFIER,
+      serverStatus: 'running',
+      record: recordIn(visited),
+    };
+    const seen = { ...visited, object: visited.object && { ...visited.object, status } };
+    const { calls, last } = await everyMinute(await next(seen, NOW + MINUTE, gone, 'other'));
+    expect(calls).not.toContain('named');
+    expect(shownBy(last).reason).toBe('ServerMissing');
+  });
+
+  it('has its task polled again if the repeated order is answered with the same task', async () => {
+    const { calls } = await everyMinute(await ordering(web(), accepted));
+    const count = (of: string): number => calls.filter((call) => call === of).length;
+    expect(count('named')).toBeGreaterThan(1);
+    expect(count('poll')).toBeGreaterThan(count('named'));
+  });
+});
+
 it('an order under an identifier in use keeps its deleted object, also if the answer to a DELETE was lost', async () => {
   const lost = new ResponseError(502, 'bad gateway', {});
   const { last, calls } = await during(deleted(await ordering(web(), inUse)), 3 * HOUR, (round) => ({
