@@ -3,7 +3,7 @@ import type { Arena } from './arena.ts';
 import { faultsAt, isKill, strike, type CrashFault } from './faults.ts';
 import { checkTunnel } from './oracles.ts';
 import type { Part, Result } from './plan.ts';
-import { SCENARIOS, type Scenario } from './scenarios.ts';
+import { SCENARIOS, situationAt, type Scenario } from './scenarios.ts';
 import { Stage } from './stage.ts';
 import type { Interceptor } from './traffic.ts';
 
@@ -19,6 +19,7 @@ export const crash: Part = {
   name: 'crash',
   scenarios: Object.keys(SCENARIOS),
   faultsAt,
+  situationAt,
   run(name, point) {
     const scenario = SCENARIOS[name];
     const fault = point && faultsAt(point.label).find((known) => known === point.fault);

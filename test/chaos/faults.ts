@@ -1,17 +1,14 @@
 /** The faults that can hit one request, and what is done about them afterwards. */
 import { jsonAnswer, type Passing } from './exchange.ts';
+import { isAboutState } from './labels.ts';
 
-/** With `-node` the journal is lost too, as if the node itself had failed. */
-const FAULTS = [
-  'kill-before',
-  'kill-before-node',
-  'kill-after',
-  'kill-after-node',
-  'error',
-  'reset',
-  'hang',
-  'late',
-] as const;
+/** A read changes nothing, so it does not matter whether it was served before the fault. */
+const READ_FAULTS = ['kill-after', 'error', 'reset', 'hang'] as const;
+
+const WRITE_FAULTS = ['kill-before', ...READ_FAULTS, 'late'] as const;
+
+/** The journal is lost too, as if the node itself had failed. */
+const NODE_FAULTS = { read: ['kill-after-node'], write: ['kill-before-node', 'kill-after-node'] } as const;
 
 /**
  * What the proxy answers to a request for a tunnel, of which it forwards nothing. With `cut` the tunnel opens, and breaks
@@ -32,13 +29,28 @@ type OrderFault = keyof typeof ORDER_FAULTS;
 /** A policy refuses a write of metadata, of which nothing is stored. */
 const DENIED = 'denied';
 
-export type CrashFault = (typeof FAULTS)[number] | keyof typeof TUNNEL_FAULTS | OrderFault | typeof DENIED;
+export type CrashFault =
+  | (typeof WRITE_FAULTS)[number]
+  | (typeof NODE_FAULTS)['write'][number]
+  | keyof typeof TUNNEL_FAULTS
+  | OrderFault
+  | typeof DENIED;
 
 /** The faults that can hit a request with this label. */
 export function faultsAt(label: string): readonly CrashFault[] {
-  if (isForTunnel(label)) return [...FAULTS, ...(Object.keys(TUNNEL_FAULTS) as CrashFault[])];
-  if (label.startsWith('provider:POST-server:')) return [...FAULTS, ...(Object.keys(ORDER_FAULTS) as OrderFault[])];
-  return label.startsWith('kube:PATCH-object:') ? [...FAULTS, DENIED] : FAULTS;
+  const kind = isRead(label) ? 'read' : 'write';
+  const faults = [
+    ...(kind === 'read' ? READ_FAULTS : WRITE_FAULTS),
+    // The journal has orders without an identifier, until the object has it.
+    ...(isAboutState(label) && !/^[^:]+:[^:]+:[^:]*identifier/.test(label) ? NODE_FAULTS[kind] : []),
+  ];
+  if (isForTunnel(label)) return [...faults, ...(Object.keys(TUNNEL_FAULTS) as CrashFault[])];
+  if (label.startsWith('provider:POST-server:')) return [...faults, ...(Object.keys(ORDER_FAULTS) as OrderFault[])];
+  return label.startsWith('kube:PATCH-object:') ? [...faults, DENIED] : faults;
+}
+
+function isRead(label: string): boolean {
+  return /^(kube:(GET-|LIST|WATCH|READ)|provider:GET-)/.test(label);
 }
 
 export function isForTunnel(label: string): boolean {

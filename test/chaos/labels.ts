@@ -34,6 +34,11 @@ export interface Request {
 export const isOrder = ({ method, path }: Pick<Request, 'method' | 'path'>): boolean =>
   method === 'POST' && /\/vps\/servers(\/[^/]+)?$/.test(path);
 
+/** Whether the label has the state of an object. Those of Events have a reason in its place. */
+export function isAboutState(label: string): boolean {
+  return label.split(':').length > 2 && !label.startsWith('kube:POST-event:');
+}
+
 /** What is needed to label a request. */
 export interface World {
   /** The namespace's catalog, if there is one. */

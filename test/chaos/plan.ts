@@ -14,6 +14,11 @@ export interface Part {
   readonly scenarios: readonly string[];
   /** The faults that can hit a request with this label. */
   faultsAt(label: string): readonly string[];
+  /**
+   * Tells requests apart by what the operator and the world have been through: at requests in the same situation, the same fault is the
+   * same plan. `before`: the labels so far. Left out: every scenario is a situation of its own.
+   */
+  situationAt?(scenario: string, label: string, before: readonly string[]): string;
   /** Without label and fault: runs the scenario alone, to record its requests. Undefined: no such plan. */
   run(scenario: string, point?: { label: string; fault: string }): Run | undefined;
 }

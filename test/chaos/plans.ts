@@ -55,11 +55,16 @@ export async function record(
   return recordings;
 }
 
-/** Every fault at the first request of every label. */
+/** Every fault at the first request of every label, once in each situation. */
 export function enumerate(recordings: readonly Recording[]): Plan[] {
+  const played = new Set<string>();
   return recordings.flatMap(({ part, scenario, labels }) =>
-    [...new Set(labels)].flatMap((label) =>
-      part.faultsAt(label).flatMap((fault) => parsePlan(`${part.name}/${scenario}/${label}/${fault}`) ?? []),
-    ),
+    [...new Set(labels)].flatMap((label) => {
+      const before = labels.slice(0, labels.indexOf(label));
+      const situation = `${part.name} ${part.situationAt?.(scenario, label, before) ?? `${scenario} ${label}`}`;
+      if (played.has(situation)) return [];
+      played.add(situation);
+      return part.faultsAt(label).flatMap((fault) => parsePlan(`${part.name}/${scenario}/${label}/${fault}`) ?? []);
+    }),
   );
 }

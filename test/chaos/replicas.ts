@@ -5,7 +5,7 @@ import type { Passing } from './exchange.ts';
 import { recordOf } from '../fixtures/records.ts';
 import type { Part, Result } from './plan.ts';
 import type { Replica } from './replica.ts';
-import { SCENARIOS, type Scenario } from './scenarios.ts';
+import { SCENARIOS, situationAt, type Scenario } from './scenarios.ts';
 import { Stage } from './stage.ts';
 import { orderedBy, type Interceptor } from './traffic.ts';
 
@@ -59,6 +59,7 @@ export const replicas: Part = {
   name: 'replicas',
   scenarios: [...PLAYED, ...FEATURES],
   faultsAt: () => Object.keys(TROUBLES),
+  situationAt,
   run(name, point) {
     const scenario = SCENARIOS[name];
     const trouble = point && TROUBLES[point.fault];

@@ -9,7 +9,7 @@ import { CONNECTIONS } from './connections.ts';
 import { jsonAnswer, type Answer, type Exchange } from './exchange.ts';
 import { FEATURES } from './features.ts';
 import { FORMATS } from './formats.ts';
-import { isOrder } from './labels.ts';
+import { isAboutState, isOrder } from './labels.ts';
 import { ANONYMOUS, NAMED, NAMED_ORDERS } from './named.ts';
 import { OBSERVED } from './observed.ts';
 import { PUBLIC_SERVICE } from './public-service.ts';
@@ -281,3 +281,15 @@ export const SCENARIOS: Readonly<Record<string, Scenario>> = {
   ...PUBLIC_SERVICE,
   ...NAMED_ORDERS,
 };
+
+/** See `Part.situationAt`. */
+export function situationAt(name: string, label: string, before: readonly string[]): string {
+  const { api, flags, isProxied, provider } = SCENARIOS[name] ?? {};
+  const setting = JSON.stringify([api, flags, isProxied]);
+  // No object's fate depends on the answer.
+  if (!isAboutState(label)) return `${setting} ${label}`;
+  const past = before.filter(isAboutState);
+  // The labels do not tell what an object has been through that was there before the operator, or what is unusual about an answer.
+  const isTold = /:(fresh|none)\b/.test(past[0] ?? label) && provider === undefined;
+  return [setting, isTold ? '' : name, label, ...[...new Set(past)].sort()].join(' ');
+}
