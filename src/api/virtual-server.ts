@@ -181,7 +181,7 @@ export const specSchema = ruled(
       .enum(['On', 'Off', 'Dormant'])
       .optional()
       .describe(
-        'On, Off or Dormant. Off asks the system of the server to shut down. Dormant switches the server off by force, keeps its disk and addresses, and costs less. By default the operator does not touch the power. Only where the provider API can switch servers off and on.',
+        'On, Off or Dormant; in quotes, because YAML reads On and Off as true and false. Off asks the system of the server to shut down. Dormant switches the server off by force, keeps its disk and addresses, and costs less. By default the operator does not touch the power. Only where the provider API can switch servers off and on.',
       ),
     changePolicy: changePolicySchema
       .optional()

@@ -345,10 +345,13 @@ export class ClusterView {
   }
 
   async #call(options: CallOptions): Promise<unknown> {
+    const selector = options.query?.labelSelector;
+    // An empty variable of a script would select everything.
+    if (typeof selector === 'string' && selector.trim() === '')
+      throw new CommandError(EXIT.usage, '--selector is empty: pass labels such as app=shop');
     try {
       return await this.#http.call(options);
     } catch (error) {
-      const selector = options.query?.labelSelector;
       if (selector !== undefined && error instanceof KubeError && error.status === BAD_REQUEST)
         throw new CommandError(EXIT.usage, `--selector ${JSON.stringify(selector)}: ${error.message}`);
       throw explained(error, this.where);

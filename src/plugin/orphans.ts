@@ -17,6 +17,8 @@ export interface UnheldServers {
   servers: UnheldServer[];
   /** Why there may be more. */
   unknown: string[];
+  /** What may tell more: another read of the lists, or a catalog that asks for them. */
+  next: 'read' | 'ask' | undefined;
 }
 
 /** `objects`: as they are now, because a catalog is as old as the last read of its list. */
@@ -42,8 +44,11 @@ export function unheldIn(catalogs: readonly ServerCatalog[], objects: readonly V
     return why === undefined ? [] : [`${CATALOG_KIND} ${catalog.metadata.namespace}/${catalog.metadata.name}: ${why}`];
   });
   const servers = [...found.values()].sort((a, b) => a.state.localeCompare(b.state) || compare(a, b));
+  const canList = asked.some(({ status }) => status?.provider?.serverList !== 'Unavailable');
+  const canAsk = asked.length === 0 && catalogs.length > 0;
   return {
     servers,
+    next: canList ? 'read' : canAsk ? 'ask' : undefined,
     unknown: asked.length === 0 ? [`no ${CATALOG_KIND} lists servers: none has spec.listServers: true`] : unknown,
   };
 }

@@ -9,6 +9,7 @@ import { endTimeOf } from '../ends.ts';
 import { CommandError, EXIT } from '../failure.ts';
 import { duration } from '../progress.ts';
 import { requireAlive } from './rollout.ts';
+import { recordOf } from '../recorded-order.ts';
 import { setArgument, setOf } from '../set-members.ts';
 import { targetOf } from '../target.ts';
 import { clean } from '../terminal.ts';
@@ -87,6 +88,15 @@ export function requireOwn(server: VirtualServer, { cluster }: Context, command:
   ]);
 }
 
+/** Throws CommandError for an object whose server was cancelled when its time was up: nothing brings it back. */
+export function requireNotExpired(object: VirtualServer): void {
+  const { name } = object.metadata;
+  const expiredAt = recordOf(object)?.expiredAt;
+  if (expiredAt === undefined) return;
+  const why = `the server of ${name} expired at ${expiredAt}, and is gone`;
+  throw new CommandError(EXIT.failed, `${why}: delete the object, and create another one`);
+}
+
 export const pausing = (paused: boolean): Action => ({
   unchanged: paused ? 'already paused' : 'not paused',
   server: async ({ cluster }, server) => {
@@ -122,6 +132,7 @@ export const protecting = (deletionProtection: boolean): Action => {
     unchanged: deletionProtection ? 'already protected' : 'not protected',
     server: async (context, server) => {
       requireOwn(server, context, deletionProtection ? 'protect' : 'unprotect');
+      if (deletionProtection) requireNotExpired(server);
       if (server.spec.deletionProtection === deletionProtection) return undefined;
       await context.cluster.changeSpec(server, { deletionProtection });
       return done;
@@ -159,6 +170,7 @@ export const extending = ({ ttl, expiresAt }: Extension): Action => {
     unchanged: 'unchanged: it already ends then',
     server: async (context, server) => {
       requireOwn(server, context, 'status');
+      requireNotExpired(server);
       if (server.spec.ttl === ttl && server.spec.expiresAt === expiresAt) return undefined;
       const end = endTimeOf({ ...server, spec: { ...server.spec, ttl, expiresAt } }, context.now());
       requireFuture(end, server, context);

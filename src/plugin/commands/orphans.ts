@@ -51,7 +51,10 @@ export async function objectsOf(cluster: Context['cluster'], allNamespaces: bool
 export const readAgainCommand = (where: string): string =>
   `kubectl annotate --overwrite ${CATALOG_SHORT_NAME}${where} --all ${RECONCILE_AT_ANNOTATION}="$(date)"   # reads the lists again`;
 
-function remarks({ servers, unknown }: UnheldServers, where: string, allNamespaces: boolean): string[] {
+const askCommand = (where: string): string =>
+  `kubectl patch ${CATALOG_SHORT_NAME} NAME${where} --type=merge -p '{"spec":{"listServers":true}}'   # lists the servers of its key`;
+
+function remarks({ servers, unknown, next }: UnheldServers, where: string, allNamespaces: boolean): string[] {
   const unclear = servers.filter(({ state }) => state === 'Unclear').length;
   const orphaned = servers.length - unclear;
   return [
@@ -62,6 +65,8 @@ function remarks({ servers, unknown }: UnheldServers, where: string, allNamespac
       : []),
     ...(unclear > 0 ? [`${plural(unclear, 'server')} that an object may hold, such as one whose order is open`] : []),
     ...unknown.map((why) => `cannot tell whether there are more: ${why}`),
-    ...(servers.length + unknown.length === 0 ? ['no server without an object'] : [readAgainCommand(where)]),
+    ...(servers.length + unknown.length === 0 ? ['no server without an object'] : []),
+    ...(servers.length + unknown.length > 0 && next === 'read' ? [readAgainCommand(where)] : []),
+    ...(next === 'ask' ? [askCommand(where)] : []),
   ];
 }

@@ -1,11 +1,12 @@
 /** `kubectl vps start`, `stop`, `suspend` and `reboot`: switch servers on and off through `spec.power`, and restart them. */
 import { FORCE_OFF_ANNOTATION, REBOOT_ANNOTATION } from '../../api/names.ts';
-import { powerStateOf } from '../../api/server-state.ts';
+import { isPaused, powerStateOf } from '../../api/server-state.ts';
 import type { VirtualServer, VirtualServerSpec } from '../../api/virtual-server.ts';
 import { agreed, cannotAsk, type Context } from '../context.ts';
 import { CommandError, EXIT, MovedError } from '../failure.ts';
+import { recordOf } from '../recorded-order.ts';
 import { isInteractive } from '../terminal.ts';
-import { requireOwn, type Action, type Chosen } from './everyday.ts';
+import { requireNotExpired, requireOwn, type Action, type Chosen } from './everyday.ts';
 
 type Power = NonNullable<VirtualServerSpec['power']>;
 
@@ -18,9 +19,9 @@ export interface SuspendOptions extends Chosen {
 }
 
 const WORDS: Readonly<Record<Power, { command: string; done: string; unchanged: string }>> = {
-  On: { command: 'start', done: 'is started', unchanged: 'already to be on' },
-  Off: { command: 'stop', done: 'is shut down', unchanged: 'already to be off' },
-  Dormant: { command: 'suspend', done: 'is made dormant', unchanged: 'already to be dormant' },
+  On: { command: 'start', done: 'will be started', unchanged: 'already to be on' },
+  Off: { command: 'stop', done: 'will be shut down', unchanged: 'already to be off' },
+  Dormant: { command: 'suspend', done: 'will be made dormant', unchanged: 'already to be dormant' },
 };
 
 export const starting = (): Action => switching('On');
@@ -34,7 +35,7 @@ export const stopping = ({ force }: StopOptions): Action => {
     server: async (context, server) => {
       await action.server(context, server);
       await annotateNow(context, server, FORCE_OFF_ANNOTATION);
-      return 'is switched off by force';
+      return 'will be switched off by force';
     },
     set: (_context, set) => {
       throw new CommandError(EXIT.usage, `set/${set.metadata.name}: --force is for single servers: name its members`);
@@ -68,13 +69,16 @@ export const rebooting = (): Action => ({
   unchanged: 'already asked for',
   server: async (context, server) => {
     const { metadata, status } = server;
+    requireNotExpired(server);
     const state = powerStateOf(status?.serverStatus);
     if (state === 'off') {
       const hint = `kubectl vps start ${metadata.name}${context.cluster.where}`;
       throw new CommandError(EXIT.failed, `the server of ${metadata.name} is off: it cannot be restarted`, [hint]);
     }
+    if (recordOf(server)?.identifier === undefined)
+      throw new CommandError(EXIT.failed, `${metadata.name} has no server that could be restarted`);
     await annotateNow(context, server, REBOOT_ANNOTATION);
-    return 'is restarted';
+    return onceResumed(server, 'will be restarted');
   },
   set: (_context, set) => {
     throw new CommandError(EXIT.usage, `set/${set.metadata.name}: a set has no server of its own: name its members`);
@@ -87,9 +91,10 @@ function switching(power: Power): Action {
     unchanged,
     server: async (context, server) => {
       requireOwn(server, context, command);
+      requireNotExpired(server);
       if (server.spec.power === power) return undefined;
       await context.cluster.changeSpec(server, { power });
-      return done;
+      return onceResumed(server, done);
     },
     set: async ({ cluster }, set) => {
       if (set.spec.template.spec.power === power) return undefined;
@@ -98,6 +103,10 @@ function switching(power: Power): Action {
     },
   };
 }
+
+/** The operator makes no calls for a paused object. */
+const onceResumed = (server: VirtualServer, done: string): string =>
+  isPaused(server) ? `${done} once it is resumed: it is paused` : done;
 
 /** How often the annotation is tried while the operator changes the object. */
 const ATTEMPTS = 5;

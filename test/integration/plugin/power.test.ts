@@ -2,6 +2,7 @@
 import { expect, it, type TestContext } from 'vitest';
 import { SET_LABEL } from '../../../src/api/names.ts';
 import type { VariantOptions } from '../../../src/simulator/variants.ts';
+import { virtualServer, withSpec } from '../../fixtures/virtual-server.ts';
 import { publicWorld } from '../support/public-service.ts';
 import { createPlugin, usePlugin } from '../support/plugin.ts';
 import { readyServer } from '../support/records.ts';
@@ -24,24 +25,24 @@ const sent = ({ simulator }: World): string[] => simulator.ledger.power().map(({
 
 it('stops, starts, suspends and restarts a server', async (context) => {
   const { world, vps } = await withServer(context);
-  expect(await vps('stop', 'web')).toEqual([0, 'web is shut down\n']);
+  expect(await vps('stop', 'web')).toEqual([0, 'web will be shut down\n']);
   await world.waitForReason('web', 'PoweredOff', 'Ready');
   expect(await vps('wait', 'web')).toEqual([0, 'web is ready\n']);
   expect(await vps('stop', 'web')).toEqual([0, 'web is already to be off\n']);
   expect(await vps('reboot', 'web')).toEqual([1, expect.stringContaining('kubectl vps start web') as string]);
-  expect(await vps('start', 'web')).toEqual([0, 'web is started\n']);
+  expect(await vps('start', 'web')).toEqual([0, 'web will be started\n']);
   await world.waitForReason('web', 'Available', 'Ready');
-  expect(await vps('reboot', 'web')).toEqual([0, 'web is restarted\n']);
+  expect(await vps('reboot', 'web')).toEqual([0, 'web will be restarted\n']);
   await world.waitForReason('web', 'Rebooted', 'Rebooted');
   expect(await vps('suspend', 'web')).toEqual([2, expect.stringContaining('--yes') as string]);
-  expect(await vps('suspend', 'web', '--yes')).toEqual([0, 'web is made dormant\n']);
+  expect(await vps('suspend', 'web', '--yes')).toEqual([0, 'web will be made dormant\n']);
   await world.waitForReason('web', 'Dormant', 'Ready');
   expect(sent(world)).toEqual(['shutdown', 'power-on', 'reboot', 'dormant']);
 });
 
 it('switches a server off by force that ignores the shutdown', async (context) => {
   const { world, vps } = await withServer(context, { shutdown: 'ignored' });
-  expect(await vps('stop', 'web', '--force')).toEqual([0, 'web is switched off by force\n']);
+  expect(await vps('stop', 'web', '--force')).toEqual([0, 'web will be switched off by force\n']);
   const off = await world.waitForReason('web', 'PoweredOff', 'Ready');
   expect(condition(off, 'Ready')).toMatchObject({ status: 'True' });
   expect(sent(world).at(-1)).toBe('power-off');
@@ -59,4 +60,19 @@ it('says that the set of a member decides', async (context) => {
   });
   expect(await vps('stop', 'web')).toEqual([1, expect.stringContaining('kubectl vps stop set/shop') as string]);
   expect(sent(world)).toEqual([]);
+});
+
+it('says of objects without a running server what will not happen', async (context) => {
+  const { world, vps } = await withServer(context);
+  const spec = withSpec({ expiresAt: new Date(Date.now() + 2_000).toISOString() });
+  await world.create(virtualServer('short', spec));
+  await world.create(virtualServer('wrong', withSpec({ product: 'NOPE' })));
+  await world.waitForReason('wrong', 'InvalidSpec', 'Stalled');
+  expect(await vps('reboot', 'wrong')).toEqual([1, expect.stringContaining('wrong has no server') as string]);
+  await world.waitForReason('short', 'Expired');
+  const gone = /^kubectl vps: the server of short expired at .*: delete the object, and create another one/;
+  for (const words of [['stop'], ['start'], ['reboot'], ['protect'], ['extend', '--ttl=72h']])
+    expect(await vps(words[0] ?? '', 'short', ...words.slice(1))).toEqual([1, expect.stringMatching(gone) as string]);
+  expect(await vps('pause', 'web')).toEqual([0, expect.stringContaining('paused') as string]);
+  expect(await vps('stop', 'web')).toEqual([0, 'web will be shut down once it is resumed: it is paused\n']);
 });

@@ -19,6 +19,10 @@ const MISTAKES: (readonly [flag: string, ...call: string[]])[] = [
   ['--selector', 'inventory', '-l', 'a=b=c'],
   ['--selector', 'adopt', '--from-record', '-l', 'a=b=c', '--yes'],
   ['--selector', 'plan', '--prune', '-l', 'a=b=c', '-f', 'FILE'],
+  ...['list', 'stop', 'protect', 'ssh-config', 'inventory'].map(
+    (command) => ['--selector', command, '-l', ''] as const,
+  ),
+  ['--selector', 'plan', '--prune', '-l', ' ', '-f', 'FILE'],
   ['--sort', 'list', '--sort', 'size'],
   ['--output', 'list', '-o', 'xml'],
   ['--output', 'list', '-o', 'custom-columns=A'],

@@ -59,6 +59,7 @@ describe('servers that no object holds', () => {
     const catalog = { ...catalogOf('c', [server('vs1', 'Orphaned')]), spec: storedCatalog('c').spec };
     expect(unheldIn([catalog], [])).toEqual({
       servers: [],
+      next: 'ask',
       unknown: ['no ServerCatalog lists servers: none has spec.listServers: true'],
     });
   });
