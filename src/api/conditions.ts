@@ -188,6 +188,7 @@ export const SET_REASONS = {
   MemberRejected: stuck(),
   MembersCreated: aside('calm'),
   MembersDeleted: aside('calm'),
+  MembersChanged: aside('calm'),
   MembersAdopted: aside('calm'),
   MembersReleased: aside('calm'),
 };

@@ -87,7 +87,7 @@ const rollingUpdateSchema = ruled(
       'How many servers may exist in addition to replicas: a number, or a percentage of replicas, rounded up.',
     ).default(1),
     maxUnavailable: amount(
-      'How many members may be unavailable during a rollout: a number, or a percentage of replicas, rounded down.',
+      'How many members may be unavailable during a rollout: a number, or a percentage of replicas, rounded down. With 0, one member at a time is changed in place, if that stops no server.',
     ).default(0),
   }),
   {
@@ -107,7 +107,7 @@ const templateSchema = ruled(
       .optional()
       .describe('Metadata of the members.'),
     spec: specSchema.describe(
-      'The spec of each member. A change of what an order sends is rolled out; other changes are written to the members.',
+      'The spec of each member. A change of what an order sends is rolled out: in place if changePolicy allows all of it, otherwise with new servers. Other changes are written to the members.',
     ),
   }),
   {
@@ -150,7 +150,9 @@ export const setSpecSchema = z
         type: z
           .enum(['RollingUpdate', 'OnDelete'])
           .default('RollingUpdate')
-          .describe('RollingUpdate replaces the members after a change; OnDelete waits until you delete them.'),
+          .describe(
+            'RollingUpdate changes or replaces the members after a change; OnDelete waits until you delete them.',
+          ),
         rollingUpdate: rollingUpdateSchema
           .default({ maxSurge: 1, maxUnavailable: 0 })
           .describe('Limits of a rollout, and of every other action of the set.'),

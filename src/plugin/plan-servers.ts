@@ -118,6 +118,12 @@ export function outcomeOf(before: VirtualServer | undefined, after: VirtualServe
 /** What the operator does to the server itself, whether that stops the server, and what the server costs then; '' if nothing. */
 function inPlaceText(before: VirtualServer | undefined, after: VirtualServer, scene: Scene): string {
   if (before === undefined || !isProvisioned(before.status)) return '';
+  const effect = inPlaceEffect(before, after, scene);
+  return effect === '' ? '' : `changes ${serverOf(after)} in place ${effect}`;
+}
+
+/** The fields, whether the server runs on, and the price; '' if nothing changes in place. */
+export function inPlaceEffect(before: VirtualServer, after: VirtualServer, scene: Scene): string {
   const { changePolicy: policy } = after.spec;
   const changed = orderDifference(before.spec, after.spec).filter((field) =>
     changesInPlace(field, { before: before.spec[field], after: after.spec[field], policy }),
@@ -132,7 +138,7 @@ function inPlaceText(before: VirtualServer | undefined, after: VirtualServer, sc
   const price = ({ price: amount, estimated }: Expected): string =>
     amount === undefined ? 'unknown' : `${estimated === true ? 'about ' : ''}${priceText(amount)}`;
   const cost = money ? `, price ${price({ price: now })} → ${price(then)}` : '';
-  return `changes ${serverOf(after)} in place (${changed.join(', ')}): ${how}${cost}`;
+  return `(${changed.join(', ')}): ${how}${cost}`;
 }
 
 /** Whether the server does not end anyway. */

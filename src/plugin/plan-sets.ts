@@ -8,6 +8,7 @@ import { plural } from './totals.ts';
 import {
   changedFields,
   endingsOf,
+  inPlaceEffect,
   orderProblem,
   priceOfOrder,
   type PlannedChange,
@@ -27,6 +28,8 @@ interface Rollout {
   gone: VirtualServer[];
   /** Members that get a change that needs no new server. */
   updated: string[];
+  /** Members that get what an order sends in place. */
+  inPlace: { before: VirtualServer; after: VirtualServer }[];
   adopted: string[];
   /** The most servers at one time. */
   most: number;
@@ -36,20 +39,28 @@ interface Rollout {
 
 /** Plays the planner on the objects of the namespace. `orders`: whether new members get servers. */
 export function playRollout(
-  set: VirtualServerSet,
+  given: VirtualServerSet,
   objects: readonly VirtualServer[],
   now: number,
   orders = true,
 ): Rollout {
+  // No time passes in a plan.
+  const set = { ...given, spec: { ...given.spec, minReadySeconds: 0 } };
   let present = objects.filter(({ metadata }) => metadata.namespace === set.metadata.namespace).map(ready);
   const done: SetAction[] = [];
   const gone: VirtualServer[] = [];
+  const inPlace: Rollout['inPlace'] = [];
   let most = 0;
   for (let step = 0; step < MAX_STEPS; step += 1) {
     const { actions } = planSet(set, { objects: present, live: true }, now);
     for (const action of actions) {
-      if (action.type === 'delete') gone.push(...present.filter(({ metadata }) => metadata.uid === action.uid));
+      const member = (): VirtualServer | undefined =>
+        present.find(({ metadata }) => action.type !== 'create' && metadata.uid === action.uid);
+      const before = member();
+      if (action.type === 'delete' && before !== undefined) gone.push(before);
       present = perform(action, present, { now, set, orders });
+      const after = member();
+      if (action.type === 'change' && before !== undefined && after !== undefined) inPlace.push({ before, after });
     }
     most = Math.max(most, groupsOf(set, present).members.length);
     done.push(...actions);
@@ -69,7 +80,8 @@ export function playRollout(
     created: named('create'),
     deleted: named('delete'),
     gone,
-    updated: named('update'),
+    updated: named('update').filter((name) => !inPlace.some(({ before }) => before.metadata.name === name)),
+    inPlace,
     adopted: named('adopt'),
     most,
     stop: waits
@@ -124,14 +136,18 @@ function perform(
       }
       case 'release':
         return { ...object, metadata: { ...metadata, ownerReferences: [] } };
-      case 'update': {
+      case 'update':
+      case 'change': {
         const { metadata: changed, spec: fields } = action.patch;
         const annotations = Object.fromEntries(
           Object.entries({ ...metadata.annotations, ...changed.annotations }).flatMap(([key, value]) =>
             value === null ? [] : [[key, value]],
           ),
         );
-        return { ...object, metadata: { ...metadata, annotations }, spec: { ...spec, ...fields } };
+        const generation = metadata.generation + 1;
+        const conditions = object.status?.conditions?.filter(({ type }) => type !== 'ChangePending');
+        const status = { ...object.status, observedGeneration: generation, conditions };
+        return { ...object, metadata: { ...metadata, annotations, generation }, spec: { ...spec, ...fields }, status };
       }
     }
   });
@@ -150,7 +166,7 @@ export function outcomeOfSet(
   const problem = isToOrder ? orderProblem(manifestOf(after, 0), scene) : undefined;
   const isRefused = problem?.isCertain === true;
   // Some strategies delete a member before its replacement is ready.
-  const { created, deleted, gone, updated, adopted, most, stop } = isRefused
+  const { created, deleted, gone, updated, inPlace, adopted, most, stop } = isRefused
     ? playRollout(after, scene.servers, scene.now, false)
     : hoped;
   const price = priceOfOrder(manifestOf(after, 0), scene);
@@ -170,6 +186,7 @@ export function outcomeOfSet(
       ? `deletes ${listed(stays)}, whose ${stays.length === 1 ? 'server is' : 'servers are'} not cancelled`
       : '',
     created.length > 0 && deleted.length > 0 && !isRefused ? `at most ${plural(most, 'server')} at once` : '',
+    inPlaceText(inPlace, scene),
     updated.length > 0 ? `changes ${listed(updated)} without a new server` : '',
     problem !== undefined && !isRefused ? problem.text : '',
     after.spec.paused ? 'the set is paused: it changes no member' : '',
@@ -179,6 +196,14 @@ export function outcomeOfSet(
   if (isRefused) return { verb: 'refuse', detail, ordered: [], cancelled };
   const verb = verbOf({ ordered: created.length > 0, cancelled: cancelled.length > 0, deleted: deleted.length > 0 });
   return { verb, detail, ordered, cancelled };
+}
+
+/** What becomes of the servers; '' if none is changed in place. */
+function inPlaceText([first, ...others]: Rollout['inPlace'], scene: Scene): string {
+  if (first === undefined) return '';
+  const names = listed([first, ...others].map(({ before }) => before.metadata.name));
+  const what = inPlaceEffect(first.before, first.after, scene);
+  return `changes ${names} in place${what === '' ? '' : ` ${what}`}${others.length === 0 || what === '' ? '' : ' each'}`;
 }
 
 function verbOf(does: { ordered: boolean; cancelled: boolean; deleted: boolean }): PlannedChange['verb'] {

@@ -38,6 +38,7 @@ export function createMembers(http: KubeHttp, resource: Resource<VirtualServer>)
           await servers.patch(version, { metadata: { ownerReferences: [ownerOf(set)] } });
           return;
         case 'update':
+        case 'change':
           await servers.patch(version, action.patch);
           return;
         case 'release': {

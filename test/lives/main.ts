@@ -56,7 +56,14 @@ async function search(): Promise<void> {
     failed: 0,
   };
   const versions = { forgotten: 0, upgrades: 0, downgrades: 0, left: 0 };
-  const members: NonNullable<RunResult['members']> = { created: 0, deleted: 0, adopted: 0, released: 0, updated: 0 };
+  const members: NonNullable<RunResult['members']> = {
+    created: 0,
+    deleted: 0,
+    adopted: 0,
+    released: 0,
+    updated: 0,
+    changed: 0,
+  };
   say(`simulation: seed ${first}, ${wanted} lives`);
   const drawn = new Map<string, number>();
   const goesOn = (): boolean => total.lives < wanted && !(values['until-violation'] === true && total.failed > 0);

@@ -146,6 +146,7 @@ const SLOW_TO_CANCEL = 0.3;
 const CANCEL_SEED = 0xca4ce;
 /** The same for sets, for host keys and for limits in money. */
 const SETS_SEED = 0x5e75;
+const CHANGED_SETS_SEED = 0xc5e75;
 const KEYS_SEED = 0x6e15;
 const PRICES_SEED = 0x9c1ce;
 const PRICE_LIST_SEED = 0x115ed;
@@ -563,13 +564,14 @@ class SimWorld {
     const [api, orders, people, now] = [this.#api, this.#orders, this.#people, (): number => this.#scheduler.now];
     const { truth } = people;
     api.hasPolicy = random.chance(WITH_POLICY);
+    const changing = this.#changes && new Random(this.#seed ^ CHANGED_SETS_SEED);
     // What a process reads may be old when it acts on it, and another process may lead.
     const onLook = ({ suspend }: Sender): void => {
       if (this.#isStormy && random.chance(SUSPENDED_AFTER_LOOK)) suspend(random.int(10_000, 30_000));
     };
     return {
       random,
-      people: new SetPeople({ api, random, truth, namespaces: NAMESPACES, now, tell }),
+      people: new SetPeople({ api, random, truth, namespaces: NAMESPACES, now, tell, changing }),
       watch: new SetWatch({ api, simulation: this.#simulation, orders, people, now, onLook }),
     };
   }

@@ -70,19 +70,57 @@ export function originOf({ metadata }: VirtualServer): { restart: string | undef
  * After a restart, a member from before it is not updated.
  */
 export function isUpdated(member: VirtualServer, set: VirtualServerSet, api: Pick<ApiServer, 'servers'>): boolean {
+  return hasTemplate(member, set, api) && isSettled(member);
+}
+
+/** The same, also while its server is being changed. */
+export function hasTemplate(member: VirtualServer, set: VirtualServerSet, api: Pick<ApiServer, 'servers'>): boolean {
   const { spec, metadata } = member;
   const { template } = set.spec;
   const [origin, restart] = [originOf(member), restartOf(set)];
   if (restart !== undefined && origin !== undefined && origin.restart !== restart) return false;
-  const textOf = (ordered: Ordered): string => JSON.stringify(ORDERED_FIELDS.map((field) => ordered[field]));
-  const asked = ({ sshKeys, ...rest }: Ordered): Ordered => ({
-    ...rest,
-    ...(sshKeys && { sshKeys: sshKeys.filter((key) => key !== POLICY_KEY) }),
-  });
   const text = textOf(template.spec);
   const created = api.servers.changes.find(({ object }) => object.metadata.uid === metadata.uid)?.object;
   const wasCreatedSo = created?.metadata.ownerReferences !== undefined && textOf(asked(created.spec)) === text;
-  return wasCreatedSo || textOf(spec) === text;
+  const wasChangedSo = changedAt(member) !== undefined && textOf(asked(spec)) === text;
+  return wasCreatedSo || wasChangedSo || textOf(spec) === text;
+}
+
+const textOf = (ordered: Ordered): string => JSON.stringify(ORDERED_FIELDS.map((field) => ordered[field]));
+/** Without what a policy adds. */
+const asked = ({ sshKeys, ...rest }: Ordered): Ordered => ({
+  ...rest,
+  ...(sshKeys && { sshKeys: sshKeys.filter((key) => key !== POLICY_KEY) }),
+});
+
+/** The generation of the member that the set changed in place last. */
+function changedAt({ metadata }: VirtualServer): number | undefined {
+  const text = metadata.annotations?.[MEMBER_TEMPLATE_ANNOTATION];
+  return text === undefined ? undefined : (JSON.parse(text) as { changed?: number }).changed;
+}
+
+/** The server is known to be what the spec says. */
+export function isSettled(member: VirtualServer): boolean {
+  const { conditions = [], observedGeneration = -1 } = member.status ?? {};
+  const seen = Math.min(changedAt(member) ?? -1, member.metadata.generation);
+  return observedGeneration >= seen && !conditions.some(({ type }) => type === 'ChangePending');
+}
+
+/** The fields that a set may change in place, apart from the product's table. */
+export const IN_PLACE = ['product', 'diskSize', 'advanced'] as const;
+
+/** Whether the template gets into this outdated member without a new server, as far as its spec tells. */
+export function isForInPlace(member: VirtualServer, set: VirtualServerSet): boolean {
+  const [before, { changePolicy = 'Never', ...after }] = [asked(member.spec), set.spec.template.spec];
+  const [origin, restart] = [originOf(member), restartOf(set)];
+  if (changePolicy === 'Never') return false;
+  if (restart !== undefined && origin?.restart !== restart) return false;
+  const same = (field: OrderedField): boolean => JSON.stringify(before[field]) === JSON.stringify(after[field]);
+  return ORDERED_FIELDS.every((field) => {
+    if (same(field) || field === 'product') return true;
+    if (field === 'diskSize') return after.diskSize > before.diskSize;
+    return field === 'advanced' && changePolicy === 'AllowStop' && after.advanced !== undefined;
+  });
 }
 
 /** Since when the member is Ready (ms since the epoch); undefined: it is not. */

@@ -9,11 +9,13 @@ import type { ApiServer, SetSpecInput } from './api-server.ts';
 import { KEY_SECRET, OTHER_KEY_SECRET, type Truth } from './caretaker.ts';
 import { NO_FURTHER } from './further-fields.ts';
 import type { Random } from './random.ts';
+import { isAlive, isSettled } from './set-members.ts';
 
 const NAMES = ['web', 'db'];
 const GOOD_PRODUCTS = ['VPSX4', 'VPSX8', 'VPSX16'];
 const UNKNOWN_PRODUCT = 'VPSX9';
 const MOST_REPLICAS = 5;
+const POLICIES = ['Never', 'Online', 'Online', 'AllowStop'] as const;
 const DAY_MS = 86_400_000;
 /** A set does not replace such a member, or only in a rollout. */
 const NEVER_READY = new Set(['ServerMissing', 'Expired', 'InvalidSpec']);
@@ -25,6 +27,8 @@ export interface SetPeopleParts {
   namespaces: readonly string[];
   now: () => number;
   tell: (what: string) => void;
+  /** Given if the provider may change servers in place, and people ask for it. */
+  changing: Random | undefined;
 }
 
 type Nested<T> = { [K in keyof T]?: T[K] extends object | undefined ? Nested<NonNullable<T[K]>> | null : T[K] | null };
@@ -45,6 +49,7 @@ export class SetPeople {
     const members = api.servers.list().filter(isMember);
     if (members.length > 0) actions.push(...this.#onMember(random.pick(members)));
     attempt(random.pick(actions));
+    if (sets.length > 0 && this.#parts.changing?.chance(0.3) === true) attempt(() => this.#changeInPlace());
   }
 
   #onAll(): (() => void)[] {
@@ -154,11 +159,17 @@ export class SetPeople {
           deletionPolicy: random.chance(0.05) ? 'Retain' : 'Delete',
           ...(random.chance(0.3) && { sshCheck: 'Proxy' as const }),
           ...(random.chance(0.6) && { connectionSecretName: `${name}-connection` }),
+          ...this.#policy(),
         },
       },
     };
     const { metadata } = api.createSet(namespace, name, spec);
     tell(`create set ${namespace}/${name} ${metadata.uid} ${JSON.stringify(spec)}`);
+  }
+
+  #policy(): Pick<VirtualServer['spec'], 'changePolicy'> {
+    const { changing } = this.#parts;
+    return changing === undefined ? {} : { changePolicy: changing.pick(POLICIES) };
   }
 
   #product(): string {
@@ -182,6 +193,31 @@ export class SetPeople {
     const { random } = this.#parts;
     const spec = random.pick([{ product: this.#product() }, { diskSize: random.pick([5120, 10240, 20480]) }]);
     this.#edit(set, { template: { spec } });
+  }
+
+  /** Most of these sets have members whose servers run, and a template that needs no new ones. */
+  #changeInPlace(): void {
+    const { api, changing } = this.#parts;
+    if (changing === undefined) return;
+    const all = api.sets.list();
+    if (all.length === 0) return;
+    const filled = all.filter(({ status }) => (status?.readyReplicas ?? 0) > 0);
+    const set = changing.pick(filled.length > 0 && changing.chance(0.9) ? filled : all);
+    const { diskSize, changePolicy } = set.spec.template.spec;
+    const spec = {
+      ...(changing.chance(changePolicy === undefined || changePolicy === 'Never' ? 0.9 : 0.2) && this.#policy()),
+      ...changing.pick([
+        { product: changing.pick(GOOD_PRODUCTS) },
+        { product: changing.pick(GOOD_PRODUCTS) },
+        { product: UNKNOWN_PRODUCT },
+        { diskSize: Math.min(40960, diskSize * 2) },
+        { advanced: { extraCores: changing.int(1, 3) } },
+        { power: 'On' as const },
+      ]),
+    };
+    const isPatient = changing.chance(0.5);
+    const strategy = isPatient ? {} : { strategy: { rollingUpdate: { maxUnavailable: 1 } } };
+    this.#edit(set, { ...strategy, template: { spec } });
   }
 
   #changeRest(set: VirtualServerSet): void {
@@ -287,13 +323,17 @@ export class SetPeople {
     const reasons = new Set(members.map(({ status }) => currentReason(status?.conditions)));
     if (reason === 'MemberBlocked' && (reasons.has('InvalidSpec') || reasons.has('CreateRejected'))) {
       const product = set.spec.template.spec.product === 'VPSX4' ? 'VPSX8' : 'VPSX4';
-      this.#edit(set, { template: { spec: { product } } });
+      this.#edit(set, { template: { spec: { product, advanced: null } } });
     }
     // A set with OnDelete does not replace a member that was created apart from it, with fields that the provider refuses.
     if (set.spec.strategy.type === 'OnDelete')
       for (const { metadata, status } of members)
         if (currentReason(status?.conditions) === 'CreateRejected')
           api.servers.editSpec(namespace, metadata.name, NO_FURTHER);
+    if (reason === 'MemberBlocked' && set.spec.template.spec.changePolicy === 'AllowStop')
+      this.#edit(set, { strategy: { rollingUpdate: { maxUnavailable: 1 } } });
+    if (reason === 'MemberBlocked' && this.#parts.changing?.chance(0.1) === true)
+      for (const member of members) if (isAlive(member) && !isSettled(member)) this.#deleteMember(member);
     if (reason === 'DeletionBlocked') {
       for (const { metadata } of members) {
         api.servers.editSpec(namespace, metadata.name, { deletionProtection: false, deletionPolicy: 'Delete' });

@@ -19,6 +19,10 @@
  * rollout allows.
  *
  * A new member has the last restart that the look shows, and keeps it.
+ *
+ * A change in place of what an order sends is judged by the look: the template and the member allow it, the rollout may go on,
+ * at most `maxUnavailable` members (or one) are not done, and no server may be stopped that has to stay available. A member
+ * that the template can reach in place is deleted only if there are more than `replicas`.
  */
 import {
   PAUSED_ANNOTATION,
@@ -41,7 +45,11 @@ import type { Place } from './routes.ts';
 import {
   controllerOf,
   isAlive,
+  hasTemplate,
+  IN_PLACE,
   isAvailable,
+  isForInPlace,
+  isSettled,
   isUnresolved,
   isUpdated,
   membersOf,
@@ -66,6 +74,8 @@ interface Look {
   objects?: readonly VirtualServer[];
   /** Uids of the members that it deleted. */
   deleted: Set<string>;
+  /** Uids of the members that it changed in place. */
+  changed: Set<string>;
 }
 
 /** A look that is complete. */
@@ -94,17 +104,20 @@ const REFUSALS_MS = 600_000;
 /** What a set may write to its members. */
 const WRITTEN_THROUGH = [
   'apiKeySecretRef',
+  'changePolicy',
   'connectionSecretName',
   'deletionDelay',
   'deletionPolicy',
   'deletionProtection',
+  'power',
   'sshCheck',
+  ...IN_PLACE,
 ];
 
 export class SetWatch {
   readonly violations: string[] = [];
   /** What operators have done to members so far. */
-  readonly done = { created: 0, deleted: 0, adopted: 0, released: 0, updated: 0 };
+  readonly done = { created: 0, deleted: 0, adopted: 0, released: 0, updated: 0, changed: 0 };
   readonly #parts: SetWatchParts;
   readonly #slots: SetSlots;
   /** By visit. */
@@ -153,7 +166,7 @@ export class SetWatch {
     const { api } = this.#parts;
     if (set === undefined) return;
     const version = api.sets.changes.findLastIndex(({ object }) => object === set);
-    this.#looks.set(visit, { set, version, since, restores: api.restores, deleted: new Set() });
+    this.#looks.set(visit, { set, version, since, restores: api.restores, deleted: new Set(), changed: new Set() });
   }
 
   #listed(visit: unknown, { items }: { items: VirtualServer[] }, { query }: CallOptions): void {
@@ -173,14 +186,18 @@ export class SetWatch {
     const owners = written?.ownerReferences ?? undefined;
     const isAdoption = method === 'PATCH' && owners?.some(({ kind }) => kind === SET_KIND) === true;
     const what = `${method ?? ''} of ${namespace}/${name ?? written?.name ?? ''}`;
-    const seen = isAdoption || method !== 'PATCH' ? this.#judgeSend(what, sender, look) : undefined;
+    const isChange = method === 'PATCH' && IN_PLACE.some((field) => Object.hasOwn(spec ?? {}, field));
+    const seen = isAdoption || isChange || method !== 'PATCH' ? this.#judgeSend(what, sender, look) : undefined;
     const judge = (before: VirtualServer | undefined, after: VirtualServer | undefined): void => {
       if (method === 'POST' && after !== undefined) this.#judgeCreate(what, after, seen);
       else if (before === undefined) return;
       else if (method === 'DELETE') this.#judgeDelete(what, before, sender, seen);
       else if (isAdoption) this.#judgeAdoption(what, before, seen);
       else if (owners !== undefined) this.#judgeRelease(what, before);
-      else this.#judgeUpdate(what, before, after, spec ?? {});
+      else {
+        this.#judgeUpdate(what, before, after, spec ?? {});
+        if (isChange) this.#judgeChange(what, before, sender, seen);
+      }
     };
     return {
       processed: (work) => {
@@ -293,9 +310,36 @@ export class SetWatch {
     const bad = left.filter((other) => isUpdated(other, set, api) && !isAvailable(other, set, now)).length;
     const rolling = (limits: Limits): number =>
       isUpdated(member, set, api) ? leastOf(limits) : Math.min(leastOf(limits) + bad, mostOf(limits));
-    const least = this.#least(look, !isRolling ? ({ replicas }) => replicas : isStopped ? mostOf : rolling);
+    const isSurplus = !isRolling || isForInPlace(member, set);
+    const least = this.#least(look, isSurplus ? ({ replicas }) => replicas : isStopped ? mostOf : rolling);
     if (left.length < least)
       this.#report(`${what} leaves ${left.length} members, not ${least}: ${this.#picture(look)}`);
+  }
+
+  #judgeChange(what: string, member: VirtualServer, { skewMs }: Sender, look: Seen | undefined): void {
+    const { api, now } = this.#parts;
+    this.done.changed += 1;
+    if (look === undefined) return;
+    const { set, deleted, changed } = look;
+    const { template, strategy } = set.spec;
+    const limits = limitsOf(set.spec);
+    if (!isForInPlace(member, set)) this.#report(`${what} changes in place what the template does not allow`);
+    if (strategy.type === 'OnDelete') this.#report(`${what} changes in place with OnDelete`);
+    const alive = membersOf(set, look.objects).filter(isAlive);
+    if (alive.some(isUnresolved)) this.#report(`${what} came next to an unresolved member`);
+    const isSteady = (other: VirtualServer): boolean =>
+      isAvailable(other, set, now() + skewMs) &&
+      isSettled(other) &&
+      ![...deleted, ...changed].includes(other.metadata.uid);
+    const busy = alive.filter((other) => hasTemplate(other, set, api) && !isSteady(other)).length + changed.size;
+    const steady = alive.filter(isSteady);
+    const width = Math.max(1, limits.replicas - leastOf(limits));
+    if (busy >= width) this.#report(`${what} came next to ${busy} members that are not done, of ${width}`);
+    const stops =
+      template.spec.changePolicy === 'AllowStop' && steady.some(({ metadata }) => metadata.uid === member.metadata.uid);
+    if (stops && steady.length - 1 < leastOf(limits))
+      this.#report(`${what} may leave ${steady.length - 1} available members, not ${leastOf(limits)}`);
+    changed.add(member.metadata.uid);
   }
 
   #judgeAdoption(what: string, { metadata }: VirtualServer, look: Seen | undefined): void {

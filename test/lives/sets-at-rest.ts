@@ -4,7 +4,7 @@ import { currentReason } from '../../src/api/conditions.ts';
 import type { ApiServer } from './api-server.ts';
 import { keyOf } from './object-store.ts';
 import { isForMoney } from './oracles.ts';
-import { isAlive, isUpdated, membersOf, readySince } from './set-members.ts';
+import { isAlive, isSettled, isUpdated, membersOf, readySince } from './set-members.ts';
 
 /** Reports sets that are not as their spec wants them, and each number of a status that is wrong. */
 export function setsAtRest(api: ApiServer): string[] {
@@ -44,6 +44,8 @@ function notSettled(set: VirtualServerSet, api: ApiServer): string[] {
   if (reason === 'Available' && members.length === spec.replicas && isRolledOut) return [];
   // Another check compares the limits with the servers of the namespace.
   const isAtLimit = (reason: string | undefined): boolean => reason === 'ServerLimit' || isForMoney(reason);
+  // A change that the provider does not make needs a user each time.
+  if (reason === 'MemberBlocked' && members.some((member) => isAlive(member) && !isSettled(member))) return [];
   if (members.some((member) => isAtLimit(currentReason(member.status?.conditions)))) return [];
   const message = status?.conditions?.find(({ type }) => type === 'Ready')?.message ?? '';
   return [`set ${keyOf(set)} did not settle with ${members.length} members: ${reason ?? 'no reason'}: ${message}`];

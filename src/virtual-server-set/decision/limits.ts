@@ -42,9 +42,12 @@ export function poolOf(members: readonly Member[], { servers }: Limits): number 
 export interface Alive {
   members: readonly Member[];
   isUpdated: (member: Member) => boolean;
+  /** Only a new server brings the template to it. */
+  isToReplace: (member: Member) => boolean;
+  /** Available, and no change may be about to stop its server. */
   isAvailable: (member: Member) => boolean;
-  /** A rollout is under way. */
-  rolling: boolean;
+  /** A rollout is replacing members. */
+  replacing: boolean;
   /** Something stops the rollout. */
   stopped: boolean;
 }
@@ -58,7 +61,7 @@ export interface Victims {
 }
 
 export function victimsOf(alive: Alive, limits: Limits, order: VirtualServerSetSpec['scaleDown']['order']): Victims {
-  const { members, isUpdated, isAvailable, rolling, stopped } = alive;
+  const { members, isToReplace, isAvailable, replacing, stopped } = alive;
   const result: Victims = { chosen: [], postponed: [], kept: [] };
   let available = members.filter(isAvailable).length;
   const take = (candidates: readonly Member[], count: number, others: 'wait' | 'insteadOfPostponed'): void => {
@@ -75,13 +78,13 @@ export function victimsOf(alive: Alive, limits: Limits, order: VirtualServerSetS
       if (!isPostponed || others === 'wait') left -= 1;
     }
   };
-  const updated = members.filter(isUpdated);
-  if (!rolling) take(members, members.length - limits.replicas, 'wait');
+  const staying = members.filter((member) => !isToReplace(member));
+  if (!replacing) take(members, members.length - limits.replicas, 'wait');
   else if (stopped) take(members, members.length - (limits.replicas === 0 ? 0 : limits.servers), 'wait');
   else {
-    take(updated, updated.length - limits.replicas, 'wait');
-    const outdated = members.filter((member) => !isUpdated(member));
-    const left = updated.filter((member) => !result.chosen.includes(member));
+    take(staying, staying.length - limits.replicas, 'wait');
+    const outdated = members.filter(isToReplace);
+    const left = staying.filter((member) => !result.chosen.includes(member));
     // A template that makes no member available must not cost more than these.
     const unavailable = left.filter((member) => !isAvailable(member)).length;
     // All of them are deleted in the end, so one that has to wait must not delay the others.
@@ -91,7 +94,12 @@ export function victimsOf(alive: Alive, limits: Limits, order: VirtualServerSetS
 }
 
 /** A total order: two processes choose the same members. */
-function compare(a: Member, b: Member, alive: Alive, order: VirtualServerSetSpec['scaleDown']['order']): number {
+function compare(
+  a: Member,
+  b: Member,
+  alive: Pick<Alive, 'isUpdated' | 'isAvailable'>,
+  order: VirtualServerSetSpec['scaleDown']['order'],
+): number {
   const rules: ((member: Member) => boolean)[] = [
     ({ kept }) => kept === undefined,
     ({ deleteFirst }) => deleteFirst,
@@ -102,4 +110,38 @@ function compare(a: Member, b: Member, alive: Alive, order: VirtualServerSetSpec
   const older =
     a.createdAt - b.createdAt || (a.ordinal ?? Infinity) - (b.ordinal ?? Infinity) || (a.name < b.name ? -1 : 1);
   return order === 'Oldest' ? older : -older;
+}
+
+/** The next members to change in place, and those that wait until more members are available. */
+export interface Changes {
+  chosen: Member[];
+  postponed: Member[];
+}
+
+/**
+ * At most `maxUnavailable` members are changed at a time, or one if that is 0. `busy`: how many members with the template are
+ * not available again. Members that the step deletes are neither changed nor available anymore.
+ */
+export function changesOf(
+  candidates: readonly Member[],
+  alive: Alive,
+  limits: Limits,
+  { busy, gone, order }: { busy: number; gone: readonly Member[]; order: VirtualServerSetSpec['scaleDown']['order'] },
+): Changes {
+  const result: Changes = { chosen: [], postponed: [] };
+  let available = alive.members.filter((member) => alive.isAvailable(member) && !gone.includes(member)).length;
+  let left = Math.max(1, limits.replicas - limits.available) - busy;
+  for (const member of [...candidates].sort((a, b) => compare(a, b, alive, order))) {
+    if (left <= 0) break;
+    if (gone.includes(member)) continue;
+    const stops = member.mayStop && alive.isAvailable(member);
+    if (stops && available <= limits.available) {
+      result.postponed.push(member);
+      continue;
+    }
+    result.chosen.push(member);
+    if (stops) available -= 1;
+    left -= 1;
+  }
+  return result;
 }

@@ -11,7 +11,7 @@ import { newerRecord, parseRecord, type ServerRecord, mirrorIn } from '../../api
 import { isPaidFor, isAnnotated, isPaused } from '../../api/server-state.ts';
 import type { VirtualServer } from '../../api/virtual-server.ts';
 import { adviceOf } from '../../controller/conditions.ts';
-import { createdFrom, revisionOf } from './template.ts';
+import { createdFrom, isObserved, revisionOf } from './template.ts';
 
 export interface Note {
   reason: Reason;
@@ -39,6 +39,14 @@ export interface Member {
   unresolved: Note | undefined;
   /** It has ordered nothing, and cannot until you act. */
   blocked: Note | undefined;
+  /** It holds no server, and no order that may create one. */
+  holdsNothing: boolean;
+  /** The operator is not done with the last change in place, or the server differs from spec. */
+  changing: boolean;
+  /** Why the server still differs from spec; undefined if the member does not tell. */
+  change: Note | undefined;
+  /** A change of its spec may stop the server. */
+  mayStop: boolean;
   /** Why it is not Ready; undefined if the member reports no reason. */
   trouble: Note | undefined;
   /** The operator makes no calls for it. */
@@ -59,6 +67,7 @@ export function memberOf(object: VirtualServer, ordinal: number | undefined): Me
   const unresolved = unresolvedOf(object, records);
   const holdsNothing = records.every(({ attempt, task, identifier }) => (attempt ?? task ?? identifier) === undefined);
   const isStalled = conditions.some(({ type }) => type === 'Stalled');
+  const change = conditions.find(({ type }) => type === 'ChangePending');
   const isBlocked = isStalled && holdsNothing && unresolved === undefined && !deleting;
   return {
     object,
@@ -72,6 +81,10 @@ export function memberOf(object: VirtualServer, ordinal: number | undefined): Me
     slots: 1 + orphansIn(records),
     unresolved,
     blocked: isBlocked ? noteOf(object, currentReason(conditions)) : undefined,
+    holdsNothing: holdsNothing && unresolved === undefined,
+    changing: !isObserved(object) || change !== undefined,
+    change: noteOf(object, change?.reason),
+    mayStop: spec.changePolicy === 'AllowStop',
     trouble: noteOf(object, currentReason(conditions)),
     paused: isPaused(object),
     kept: keptOf(object),

@@ -7,7 +7,7 @@ import { eventOf, type EventNote } from '../../controller/conditions.ts';
 import { slotsOf } from './limits.ts';
 import { groupsOf, situationOf, type Groups, type Situation } from './situation.ts';
 import { statusOf, type WithheldAction } from './set-status.ts';
-import { changesFor, manifestOf, type MemberManifest, type MemberPatch } from './template.ts';
+import { changesFor, patchInPlace, manifestOf, type MemberManifest, type MemberPatch } from './template.ts';
 import { listNames } from './set-sentences.ts';
 
 /** Names exactly the version that the plan was made for: a DELETE or a patch of any other version must fail. */
@@ -21,6 +21,8 @@ export type SetAction =
   | ({ type: 'adopt' } & Version)
   | ({ type: 'release' } & Version)
   | ({ type: 'update'; patch: MemberPatch } & Version)
+  /** Changes what an order sends, in place. */
+  | ({ type: 'change'; patch: MemberPatch } & Version)
   | ({ type: 'delete' } & Version)
   | { type: 'create'; manifest: MemberManifest };
 
@@ -49,7 +51,7 @@ export interface SetPlan {
   afterMs?: number;
 }
 
-/** How many creates and DELETEs a step has at most. */
+/** How many creates, changes in place and DELETEs a step has at most. */
 const STEP = 100;
 
 /** `held`: why an action of this plan was not carried out, for the status. */
@@ -68,7 +70,7 @@ export function planSet(set: VirtualServerSet, seen: Surroundings, now: number, 
 
 /** `quiet` actions are safe at any time, because they name a version. `weighty` ones may cost a server, or order one. */
 function actionsOf(
-  { set, limits, members, alive, unresolved, blocked, refused, missing, free, victims }: Situation,
+  { set, limits, members, alive, inPlace, unresolved, blocked, refused, missing, free, victims, changes }: Situation,
   { orphans, released }: Groups,
 ): { quiet: SetAction[]; weighty: SetAction[] } {
   const quiet: SetAction[] = released.map((object) => ({ type: 'release', ...versionOf(object) }));
@@ -83,6 +85,10 @@ function actionsOf(
   const created = free.slice(0, isStopped ? 0 : missing);
   const weighty: SetAction[] = [
     ...victims.chosen.map(({ object }) => ({ type: 'delete' as const, ...versionOf(object) })),
+    ...changes.chosen.map((member) => {
+      const patch = patchInPlace(set, member, inPlace.get(member)?.spec ?? {});
+      return { type: 'change' as const, patch, ...versionOf(member.object) };
+    }),
     ...created.map((ordinal) => ({ type: 'create' as const, manifest: manifestOf(set, ordinal) })),
   ];
   return { quiet, weighty: weighty.slice(0, STEP) };
@@ -98,6 +104,7 @@ export function rejected({ action, message }: Rejection): WithheldAction {
     create: 'the creation of member',
     delete: 'the deletion of member',
     update: 'a change of member',
+    change: 'the change in place of member',
     adopt: 'the adoption of',
     release: 'the release of',
   };
@@ -121,6 +128,7 @@ export function withheld(actions: readonly SetAction[]): WithheldAction | undefi
 const EVENTS = {
   create: ['MembersCreated', 'Created'],
   delete: ['MembersDeleted', 'Deleted'],
+  change: ['MembersChanged', 'Changed in place:'],
   adopt: ['MembersAdopted', 'Adopted'],
   release: ['MembersReleased', 'Released, because they no longer have the label of the set:'],
 } as const satisfies Partial<Record<SetAction['type'], [AnyReason, string]>>;

@@ -73,6 +73,47 @@ export function blocked({ set, blocked: members }: Situation): Quotation {
   return { message, advice: isOfTemplate ? sentences([template], set) : first?.blocked?.advice, quoted: reason };
 }
 
+/** A change that the provider refuses never becomes a new server on its own. */
+export function stuck({ set, stuck: members }: Situation): Quotation {
+  const [first, ...others] = members;
+  if (first?.change === undefined) return { message: '' };
+  const also = others.length === 0 ? '' : ` The same is true of ${listNames(others.map(({ name }) => name))}`;
+  const message =
+    'The set changes and replaces no further member while the server of one does not get the values of the template. ' +
+    `${note(first, first.change)}${also}`;
+  return {
+    message,
+    advice: joined(first.change.advice, sentences([insteadOf(first)], set)),
+    quoted: first.change.reason,
+  };
+}
+
+const insteadOf = ({ name }: Member): Advice => ({
+  text: `To cancel the server of ${name} and order a new one instead`,
+  command: { verb: 'delete', name },
+});
+
+/** What keeps the set from changing its members in place. */
+export function held({ set, inPlace, changes }: Situation): Quotation {
+  const [postponed] = changes.postponed;
+  if (postponed !== undefined) {
+    const spec = { strategy: { rollingUpdate: { maxUnavailable: 1 } } };
+    const message =
+      `The change of ${postponed.name} in place may stop its server (spec.changePolicy AllowStop), and maxUnavailable of ` +
+      'the set lets no member be unavailable';
+    const text = 'To let the set change one member at a time';
+    return { message, advice: sentences([{ text, command: { verb: 'patch', type: SET_SHORT_NAME, spec } }], set) };
+  }
+  const [first, ...others] = [...inPlace].filter(([, { obstacle }]) => obstacle !== undefined);
+  if (first === undefined) return { message: '' };
+  const [member, { obstacle }] = first;
+  const also = others.length === 0 ? '' : `. The same is true of ${listNames(others.map(([{ name }]) => name))}`;
+  const message =
+    `The set cannot change spec.${obstacle?.field ?? ''} of ${member.name} in place, because this member has ` +
+    `${obstacle?.why ?? ''}, unlike the template. The set does not replace it on its own${also}`;
+  return { message, advice: sentences([insteadOf(member)], set) };
+}
+
 /** `problem`: of the template, which no member can be ordered from. Nothing is deleted for a member that cannot follow. */
 export function refused({ set }: Situation, problem: string): Quotation {
   const message = `No member can be ordered from spec.template: ${problem}. The set orders nothing and replaces no member until that is corrected`;
@@ -138,21 +179,42 @@ export function wayOut({ name, kept = 'protected' }: Pick<Member, 'name' | 'kept
 
 /** What the set is waiting for, in one sentence. */
 export function progress(situation: Situation): Quotation {
-  const { set, limits, alive, updated, members, isAvailable, rolling, missing, outdated, victims } = situation;
+  const {
+    set,
+    limits,
+    alive,
+    updated,
+    changing,
+    inPlace,
+    members,
+    isAvailable,
+    rolling,
+    missing,
+    outdated,
+    victims,
+    changes,
+    restsUntil,
+  } = situation;
   const { replicas } = limits;
   const exist =
     alive.length > replicas
       ? `${servers(alive.length)} exist, ${replicas} wanted`
       : `${alive.length} of ${replicas} members exist`;
   const parts = rolling ? `${updated.length} of ${replicas} members have the current template` : exist;
-  const booting = (rolling ? updated : alive).filter((member) => !isAvailable(member));
+  const staying = alive.filter(
+    (member) => !outdated.includes(member) || changing.includes(member) || inPlace.has(member),
+  );
+  const booting = (rolling ? staying : alive).filter((member) => !isAvailable(member));
   const leaving = [...members.filter((member) => member.deleting).map(({ name }) => name), ...situation.leaving].sort(
     (a, b) => inOrder(set.metadata.name, a, b),
   );
   const waits = [
+    ...(changing.length > 0 ? [`the change of ${listNames(changing.map(({ name }) => name))} in place`] : []),
     ...(booting.length > 0 ? [`${listNames(booting.map(({ name }) => name))} to become available`] : []),
     ...(leaving.length > 0 ? [`the cancellation of ${listNames(leaving)}`] : []),
     ...(victims.postponed.length > 0 ? ['enough available members before the next deletion'] : []),
+    ...(changes.postponed.length > 0 ? ['enough available members before the next change'] : []),
+    ...(restsUntil === undefined ? [] : ['minReadySeconds before the next change']),
   ];
   const rest = rolling ? `, ${outdated.length} an earlier one` : missing > 0 ? `, ${missing} missing` : '';
   const text = waits.length === 0 ? `${parts}${rest}` : `${parts}${rest}; waiting for ${waits.join(', and for ')}`;
@@ -161,7 +223,7 @@ export function progress(situation: Situation): Quotation {
 }
 
 /** Why a member takes longer than its server needs to start. */
-function delay({ set, unresolved: [open] }: Situation, booting: readonly Member[]): Quotation | undefined {
+function delay({ set, changing, unresolved: [open] }: Situation, booting: readonly Member[]): Quotation | undefined {
   if (open !== undefined) return { message: `The set orders nothing until the outcome of ${open.name} is known` };
   const paused = booting.find((member) => member.paused);
   if (paused !== undefined) {
@@ -169,6 +231,8 @@ function delay({ set, unresolved: [open] }: Situation, booting: readonly Member[
     return { message: `${paused.name} waits: ${why}`, advice: sentences([step], set) };
   }
   const slow = booting.find((member) => troubleOf(member) !== undefined);
+  const [changed] = changing.filter(({ change }) => change !== undefined);
+  if (slow === undefined && changed?.change !== undefined) return { message: note(changed, changed.change) };
   const trouble = slow && troubleOf(slow);
   return slow && trouble && { message: note(slow, trouble), advice: trouble.advice, quoted: trouble.reason };
 }
@@ -190,9 +254,9 @@ export function overdue({ reason, message, advice, quoted }: Verdict<SetReason>,
   return { message: `No progress for ${durationText(seconds * 1000)}. ${ended(message)}${then}`, advice, quoted };
 }
 
-export function available({ limits, outdated }: Situation): string {
-  const earlier =
-    outdated.length === 0 ? '' : `; ${servers(outdated.length)} with an earlier template, until you delete them`;
+export function available({ limits, outdated, changing }: Situation): string {
+  const left = outdated.length - changing.length;
+  const earlier = left === 0 ? '' : `; ${servers(left)} with an earlier template, until you delete them`;
   return `${limits.replicas} of ${limits.replicas} members are available${earlier}`;
 }
 

@@ -80,13 +80,14 @@ function verdictOf(
   held: WithheldAction | undefined,
   progressAt: number,
 ): Verdict<ReadyReason | SetReason> {
-  const { set, now, members, unresolved, blocked, refused, missing, free, taken, leaving, victims } = situation;
+  const { set, now, members, unresolved, blocked, stuck, refused, missing, free, taken, leaving, victims } = situation;
   if (set.metadata.deletionTimestamp !== undefined) return { reason: 'Deleting', ...sentences.deleting(situation) };
   // An order in flight ends without you.
   const parked = unresolved.filter((member) => !hasTrait(member.unresolved?.reason, 'calm'));
   if (parked.length > 0) return { reason: 'MemberUnresolved', ...sentences.unresolved(situation, parked) };
   if (blocked.length > 0) return { reason: 'MemberBlocked', ...sentences.blocked(situation) };
   if (refused !== undefined) return { reason: 'MemberBlocked', ...sentences.refused(situation, refused) };
+  if (stuck.length > 0) return { reason: 'MemberBlocked', ...sentences.stuck(situation) };
   if (held !== undefined) return held;
   if (isComplete(situation)) return { reason: 'Available', message: sentences.available(situation) };
   const isLeaving = members.some(({ deleting }) => deleting) || leaving.length > 0 || victims.chosen.length > 0;
@@ -95,6 +96,7 @@ function verdictOf(
     return { reason: 'NameTaken', ...sentences.nameTaken(situation) };
   if (victims.kept.length > 0 && !isWaiting)
     return { reason: 'DeletionBlocked', ...sentences.deletionBlocked(situation) };
+  if (!isWaiting && isHeld(situation)) return { reason: 'MemberBlocked', ...sentences.held(situation) };
   const { progressDeadlineSeconds, paused } = set.spec;
   const verdict = underWay(situation);
   if (!paused && now - progressAt >= progressDeadlineSeconds * 1000)
@@ -106,6 +108,15 @@ function verdictOf(
 function comesLater({ alive, isAvailable, missing, free, victims: { postponed, kept } }: Situation): boolean {
   const isBooting = alive.some((member) => !isAvailable(member) && !kept.includes(member));
   return postponed.length > 0 && (isBooting || (missing > 0 && free.length > 0));
+}
+
+/** True if no member can be changed in place until you act. */
+function isHeld({ set, limits, alive, isAvailable, changing, inPlace, rolling, missing, changes }: Situation): boolean {
+  const isAtWork = missing > 0 || changing.length > 0 || changes.chosen.length > 0 || !alive.every(isAvailable);
+  const isForbidden = changes.postponed.length > 0 && limits.available >= set.spec.replicas;
+  const hasObstacle = [...inPlace.values()].some(({ obstacle }) => obstacle !== undefined);
+  const isDue = [...inPlace.values()].some((way) => way.isDue);
+  return rolling && !isAtWork && (isForbidden || (hasObstacle && !isDue));
 }
 
 function underWay(situation: Situation): Verdict<SetReason> {
@@ -127,7 +138,7 @@ function isComplete({ limits, members, alive, isAvailable, rolling }: Situation)
 
 /** The next time at which a member becomes available, or the deadline passes (ms from now). */
 function nextMs(
-  { set: { spec }, now, alive, isAvailable }: Situation,
+  { set: { spec }, now, alive, isAvailable, restsUntil }: Situation,
   { reason }: Verdict<ReadyReason | SetReason>,
   progressAt: number,
 ): number | undefined {
@@ -136,5 +147,6 @@ function nextMs(
     .map(({ readyAt = now }) => readyAt + spec.minReadySeconds * 1000);
   const isTimed = reason === 'RollingOut' || reason === 'Scaling' || reason === 'MembersUnavailable';
   if (isTimed && !spec.paused) times.push(progressAt + spec.progressDeadlineSeconds * 1000);
+  if (restsUntil !== undefined && reason === 'RollingOut') times.push(restsUntil);
   return times.length === 0 ? undefined : Math.max(0, Math.min(...times) - now);
 }

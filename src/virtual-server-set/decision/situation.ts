@@ -1,9 +1,11 @@
 /** What a set has at one moment, what it lacks, and what it has too much of. Pure. */
 import { SET_LABEL } from '../../api/names.ts';
+import { hasTrait } from '../../api/conditions.ts';
 import { keysProblem } from '../../api/public-key.ts';
 import type { VirtualServer } from '../../api/virtual-server.ts';
 import type { VirtualServerSet } from '../../api/virtual-server-set.ts';
-import { limitsOf, poolOf, victimsOf, type Limits, type Victims } from './limits.ts';
+import { memberChangeOf, type MemberChange } from './in-place.ts';
+import { changesOf, limitsOf, poolOf, victimsOf, type Changes, type Limits, type Victims } from './limits.ts';
 import { memberOf, type Member } from './member.ts';
 import { isSinceRestart, nameOf, ordinalOf, revisionOf, shortName } from './template.ts';
 
@@ -58,10 +60,17 @@ export interface Situation {
   members: readonly Member[];
   alive: readonly Member[];
   updated: readonly Member[];
+  /** Also those whose change in place is not done. */
   outdated: readonly Member[];
+  /** Have the template in their spec, and their servers do not yet. */
+  changing: readonly Member[];
+  /** Outdated members that get the template in place. */
+  inPlace: ReadonlyMap<Member, MemberChange>;
   isAvailable: (member: Member) => boolean;
   unresolved: readonly Member[];
   blocked: readonly Member[];
+  /** Changing members whose servers do not change until you act. */
+  stuck: readonly Member[];
   /** Why no member can be ordered from the template, as far as the template alone tells. */
   refused: string | undefined;
   rolling: boolean;
@@ -74,6 +83,10 @@ export interface Situation {
   /** Free ordinals, lowest first. */
   free: readonly number[];
   victims: Victims;
+  /** None while something stops the rollout. */
+  changes: Changes;
+  /** Until when the rollout waits after its last step (ms); undefined: it does not. */
+  restsUntil: number | undefined;
 }
 
 export function situationOf(set: VirtualServerSet, { members, others }: Groups, now: number): Situation {
@@ -85,9 +98,10 @@ export function situationOf(set: VirtualServerSet, { members, others }: Groups, 
   const hash = shortName(revision);
   const isOfRevision = (member: Member): boolean => member.revision === revision || member.createdFrom === hash;
   // Found once for each member: the sort of the victims asks many times.
-  const updated = alive.filter((member) => isOfRevision(member) && isSinceRestart(set, member.object));
-  const current = new Set(updated);
-  const isUpdated = (member: Member): boolean => current.has(member);
+  const current = alive.filter((member) => isOfRevision(member) && isSinceRestart(set, member.object));
+  const updated = current.filter(({ changing }) => !changing);
+  const done = new Set(updated);
+  const isUpdated = (member: Member): boolean => done.has(member);
   // Another replica wrote the time by its own clock. Without a wait, no clock matters.
   const isAvailable = ({ readyAt }: Member): boolean =>
     readyAt !== undefined && (minReadyMs === 0 || readyAt + minReadyMs <= now);
@@ -96,7 +110,34 @@ export function situationOf(set: VirtualServerSet, { members, others }: Groups, 
   const blocked = updated.filter((member) => member.blocked !== undefined);
   const rolling = spec.strategy.type === 'RollingUpdate' && outdated.length > 0;
   const refused = keysProblem(spec.template.spec);
-  const stopped = unresolved.length > 0 || blocked.length > 0 || refused !== undefined;
+  const changing = current.filter((member) => member.changing);
+  const stuck = rolling ? changing.filter(needsYou) : [];
+  const inPlace = new Map<Member, MemberChange>();
+  for (const member of outdated) {
+    const way = changing.includes(member) ? undefined : memberChangeOf(set, member);
+    if (way !== undefined) inPlace.set(member, way);
+  }
+  const isToReplace = (member: Member): boolean =>
+    !done.has(member) && !changing.includes(member) && !inPlace.has(member);
+  const replaced = rolling ? outdated.filter(isToReplace) : [];
+  const isStopped = unresolved.length > 0 || blocked.length > 0 || refused !== undefined;
+  const stopped = isStopped || stuck.length > 0;
+  // The change of a member may be about to stop its server.
+  const isSteady = (member: Member): boolean => isAvailable(member) && !member.changing;
+  const steps = {
+    members: alive,
+    isUpdated,
+    isToReplace,
+    isAvailable: isSteady,
+    replacing: replaced.length > 0,
+    stopped,
+  };
+  const { order } = spec.scaleDown;
+  const victims = victimsOf(steps, limits, order);
+  const restsUntil = rolling && inPlace.size > 0 ? restOf(set, updated, now) : undefined;
+  const due = alive.filter((member) => inPlace.get(member)?.isDue === true);
+  const busy = current.filter((member) => !isSteady(member)).length;
+  const mayChange = rolling && !stopped && restsUntil === undefined;
   const names = new Set(members.map(({ name }) => name));
   const pool = Array.from({ length: poolOf(members, limits) }, (_, ordinal) => ordinal);
   const unused = pool.filter((ordinal) => !names.has(nameOf(metadata.name, ordinal)));
@@ -110,15 +151,39 @@ export function situationOf(set: VirtualServerSet, { members, others }: Groups, 
     alive,
     updated,
     outdated,
+    changing,
+    inPlace,
     isAvailable,
     unresolved,
     blocked,
+    stuck,
     refused,
     rolling,
-    missing: Math.max(0, limits.replicas - (rolling ? updated : alive).length),
+    missing: Math.max(0, limits.replicas - alive.length + (stuck.length > 0 ? 0 : replaced.length)),
     taken: taken.filter((name) => others.get(name) !== true),
     leaving: taken.filter((name) => others.get(name) === true),
     free: unused.filter((ordinal) => !isTaken(ordinal)),
-    victims: victimsOf({ members: alive, isUpdated, isAvailable, rolling, stopped }, limits, spec.scaleDown.order),
+    victims,
+    changes: changesOf(mayChange ? due : [], steps, limits, { busy, gone: victims.chosen, order }),
+    restsUntil,
   };
+}
+
+/** Whether the operator changes the server of this member only after you have acted. */
+function needsYou({ change, mayStop }: Member): boolean {
+  // The operator restarts the server if it may.
+  if (change?.reason === 'RestartPending') return !mayStop;
+  return change !== undefined && !hasTrait(change.reason, 'calm');
+}
+
+/** A server that runs on while it is changed stays Ready, so the time of its condition does not tell when it was changed. */
+function restOf(
+  { spec: { minReadySeconds }, metadata, status = {} }: VirtualServerSet,
+  updated: readonly Member[],
+  now: number,
+): number | undefined {
+  if (minReadySeconds === 0 || updated.length === 0) return undefined;
+  const isSame = status.updatedReplicas === updated.length && status.observedGeneration === metadata.generation;
+  const until = (isSame ? Date.parse(status.lastProgressTime ?? '') : now) + minReadySeconds * 1000;
+  return until > now ? until : undefined;
 }

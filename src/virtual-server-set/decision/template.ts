@@ -88,8 +88,10 @@ interface Written {
   labels: Record<string, string>;
   annotations: Record<string, string>;
   spec: Through;
-  /** Short name of the revision that the set created the member from; undefined for an adopted one. */
+  /** Short name of the revision that the set created the member from, or changed it to; undefined for an adopted one. */
   revision?: string;
+  /** The generation of the member that has the last change in place. */
+  changed?: number;
 }
 
 export interface ControllerReference {
@@ -184,7 +186,11 @@ export function changesFor(
   const before = object.metadata.annotations?.[MEMBER_TEMPLATE_ANNOTATION];
   const found = parse(before);
   const restartedAt = found === undefined ? restartOf(set) : found.annotations[RESTARTED_AT];
-  const next: Written = { ...writtenTo(set, ordinal, restartedAt), ...(revision !== undefined && { revision }) };
+  const next: Written = {
+    ...writtenTo(set, ordinal, restartedAt),
+    ...(revision !== undefined && { revision }),
+    ...(found?.changed !== undefined && { changed: found.changed }),
+  };
   const text = JSON.stringify(next);
   if (before === text) return undefined;
   // An adopted object that no set wrote to keeps what it has.
@@ -201,6 +207,32 @@ export function changesFor(
   };
 }
 
+/** The patch that changes a member in place, which has everything else that the template says. */
+export function patchInPlace(set: VirtualServerSet, { object, ordinal }: Existing, spec: object): MemberPatch {
+  const found = parse(object.metadata.annotations?.[MEMBER_TEMPLATE_ANNOTATION]);
+  const revision = shortName(revisionOf(set.spec.template.spec));
+  const written = writtenTo(set, ordinal, found?.annotations[RESTARTED_AT]);
+  // The API server raises the generation with every change of spec.
+  const changed = object.metadata.generation + (Object.keys(spec).length > 0 ? 1 : 0);
+  return {
+    metadata: {
+      labels: { [REVISION_LABEL]: revision },
+      annotations: { [MEMBER_TEMPLATE_ANNOTATION]: JSON.stringify({ ...written, revision, changed }) },
+    },
+    spec: { ...spec },
+  };
+}
+
+/**
+ * Whether the operator has seen the last change in place. The number may be from an object that was restored, which begins
+ * with a new generation.
+ */
+export function isObserved({ metadata, status }: VirtualServer): boolean {
+  const changed: unknown = parse(metadata.annotations?.[MEMBER_TEMPLATE_ANNOTATION])?.changed;
+  const seen = status?.observedGeneration ?? -1;
+  return typeof changed !== 'number' || seen >= Math.min(changed, metadata.generation);
+}
+
 /**
  * False if the set was restarted after it first wrote to the member. By the text, because the clock of the user who
  * restarts the set may be wrong. A member that no set wrote to is as good as new.
@@ -212,7 +244,7 @@ export function isSinceRestart(set: VirtualServerSet, { metadata }: VirtualServe
   return written === undefined || written.annotations[RESTARTED_AT] === last;
 }
 
-/** Short name of the revision that a set created the member from; undefined if none did. */
+/** Short name of the revision that a set created the member from, or changed it to; undefined if none did. */
 export function createdFrom({ metadata }: VirtualServer): string | undefined {
   const revision: unknown = parse(metadata.annotations?.[MEMBER_TEMPLATE_ANNOTATION])?.revision;
   return typeof revision === 'string' ? revision : undefined;

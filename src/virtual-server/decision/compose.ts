@@ -184,11 +184,12 @@ function withFindings(
   }[] = [
     { type: 'Reachable', asked: isChecked, found: parts.reachable },
     { type: 'HostKeyChanged', asked: isChecked, found: typeof hostKey === 'object' ? advised(hostKey) : hostKey },
-    { type: 'ChangePending', asked: true, found: parts.change && advised(parts.change) },
+    { type: 'ChangePending', asked: true, found: pendingChange(object, parts, conditions, advised) },
     { type: 'ConnectionSecret', asked: connectionSecretName !== undefined, found: parts.connection },
   ];
   return findings.reduce((result, { type, asked, found }) => {
-    if (!asked || (parts.fields !== undefined && found !== 'unknown'))
+    const isNew = type === 'ChangePending' && found !== undefined;
+    if (!asked || ((parts.fields !== undefined || isNew) && found !== 'unknown'))
       return withCondition(
         result,
         type,
@@ -199,6 +200,21 @@ function withFindings(
     const isOfType = (condition: Condition): boolean => condition.type === type;
     return [...result.filter((condition) => !isOfType(condition)), ...result.filter(isOfType)];
   }, conditions);
+}
+
+/** Until a read compares the server with a new spec, nobody may take the two for equal. */
+function pendingChange(
+  object: VirtualServer,
+  { fields, change }: Parts,
+  conditions: readonly Condition[],
+  advised: (finding: Finding) => Finding,
+): Finding | undefined {
+  if (fields !== undefined) return change && advised(change);
+  const { status, metadata, spec } = object;
+  const isCompared = status?.observedGeneration === metadata.generation || (spec.changePolicy ?? 'Never') === 'Never';
+  const isKnown = isCompared || isPaused(object) || !isProvisioned(status);
+  if (isKnown || conditions.some(({ type }) => type === 'ChangePending')) return undefined;
+  return { reason: 'Changing', message: 'The operator has not compared the server with the present spec yet' };
 }
 
 function drifted({ spec }: VirtualServer, fields: VirtualServerStatus): Finding | undefined {

@@ -35,7 +35,7 @@ const SAYS = {
   delete: 'the operator may delete no VirtualServer but members of a VirtualServerSet',
   kept: 'the operator may delete no VirtualServer with deletionProtection or with deletionPolicy Retain',
   spec: 'the operator may not change spec, except apiKeySecretRef',
-  labels: 'the operator may not change labels, except those of the members',
+  labels: 'the operator may not change labels, except vps-operator.dev/revision of the members',
   annotations: 'the operator may not change any annotation but vps-operator.dev/record, and on the members',
   owners: 'the operator may not change owners, except that it adds a VirtualServerSet',
 };
@@ -234,7 +234,9 @@ describe('a change of a member by the operator', () => {
     ['spec', { spec: { expiresAt: '2027-01-31T18:00:00Z' } }],
     ['labels', { metadata: { labels: { [SET_LABEL]: 'db' } } }],
     ['labels', { metadata: { labels: { [SET_LABEL]: null } } }],
-    ['labels', { metadata: { labels: { [REVISION_LABEL]: 'x' } } }],
+    ['labels', { metadata: { labels: { [REVISION_LABEL]: null } } }],
+    ['spec', { spec: { advanced: { tablet: true } } }],
+    ['spec', { spec: { changePolicy: 'Online', image: 'other/image' } }],
     ['labels', { metadata: { labels: { 'vps-operator.dev/more': 'x' } } }],
     ...INPUT_ANNOTATIONS.map((name): [keyof typeof SAYS, object] => [
       'annotations',
@@ -245,6 +247,17 @@ describe('a change of a member by the operator', () => {
     const member = await existing(memberOf());
     await expect(member.patch(body)).rejects.toMatchObject(refused(what));
     await expect(member.edit(body)).resolves.toBeDefined();
+  });
+
+  it('may be of what changes in place, if its changePolicy is not Never', async () => {
+    const metadata = { labels: { [REVISION_LABEL]: 'x' } };
+    const spec = { product: 'VPSX256', diskSize: 20480, advanced: { tablet: true } };
+    for (const changePolicy of ['Online', 'AllowStop']) {
+      const member = await existing(memberOf({}, { changePolicy }));
+      await expect(member.patch({ spec, metadata })).resolves.toMatchObject({ spec, metadata });
+    }
+    const never = await existing(memberOf({}, { changePolicy: 'Never' }));
+    await expect(never.patch({ spec })).rejects.toMatchObject(refused('spec'));
   });
 
   it('may not remove an annotation that resolves an order', async () => {

@@ -415,6 +415,39 @@ describe('the plan for a set', () => {
   });
 });
 
+describe('a template that changes members in place', () => {
+  const set = webSet({ replicas: 2 });
+  const members = [0, 1].map((ordinal) => {
+    const object = holdingMember(set, ordinal);
+    return { ...object, status: { ...object.status, serverStatus: 'running', price: 4.5 } };
+  });
+  const planOf = (spec: Partial<VirtualServer['spec']>) => {
+    const { template } = set.spec;
+    const after = { ...set, spec: { ...set.spec, template: { ...template, spec: { ...template.spec, ...spec } } } };
+    return outcomeOfSet(set, after, { ...sceneOf(members), prices: new Map() });
+  };
+
+  it('orders and cancels nothing, and says what becomes of the servers', () => {
+    const planned = planOf({ changePolicy: 'Online', product: 'VPSX8' });
+    expect(planned).toMatchObject({ verb: 'change', ordered: [], cancelled: [] });
+    expect(planned.detail).toMatch(
+      /; changes web-1, web-0 in place \(product\): the server keeps running, price 4\.50 → unknown each$/,
+    );
+  });
+
+  it('says what has to be allowed before servers may stop', () => {
+    const planned = planOf({ changePolicy: 'AllowStop', product: 'VPSX8' });
+    expect(planned).toMatchObject({ verb: 'change', ordered: [], cancelled: [] });
+    expect(planned.detail).toContain('; then The change of web-1 in place may stop its server');
+  });
+
+  it('says that members are replaced if one field needs that', () => {
+    const planned = planOf({ changePolicy: 'Online', product: 'VPSX8', hostname: 'a.example' });
+    expect([planned.verb, planned.ordered.length, planned.cancelled.length]).toEqual(['replace', 2, 2]);
+    expect(planned.detail).not.toContain('in place');
+  });
+});
+
 describe('a member that a set deletes', () => {
   const set = webSet({ replicas: 2 });
   const scaled = { ...set, spec: { ...set.spec, replicas: 1 } };

@@ -1,8 +1,9 @@
-/** The first status of an object, which may have its record already. */
+/** The first status of an object, which may have its record already, and the first one of a new spec. */
 import { describe, expect, it } from 'vitest';
 import { ADOPT_ANNOTATION, PAUSED_ANNOTATION, TAKE_OVER_ANNOTATION } from '../../../../src/api/names.ts';
 import type { ServerRecord } from '../../../../src/api/record.ts';
 import { compose } from '../../../../src/virtual-server/decision/compose.ts';
+import type { VirtualServerSpec, VirtualServerStatus } from '../../../../src/api/virtual-server.ts';
 import { stored, storedWith } from '../../../fixtures/virtual-server.ts';
 
 const OWNER = { owner: 'uid-of-web' };
@@ -28,5 +29,32 @@ describe('the first status', () => {
     const object = stored('web', storedWith({ metadata: { annotations }, status: {} }));
     const { conditions } = compose(object, { record }, 0);
     expect(conditions?.find(({ type }) => type === 'Ready')?.message).toBe(`The operator ${next}`);
+  });
+});
+
+describe('the first status of a new spec', () => {
+  const record: ServerRecord = HELD;
+  const before: VirtualServerStatus = { identifier: 'srv1', serverStatus: 'running', observedGeneration: 0, record };
+  const pendingOf = (
+    spec: Partial<VirtualServerSpec>,
+    { annotations = {}, ...more }: { annotations?: Record<string, string>; fields?: VirtualServerStatus } = {},
+    status = before,
+  ): string | undefined => {
+    const object = stored('web', storedWith({ metadata: { annotations }, spec, status }));
+    return compose(object, { record, ...more }, 0).conditions?.find(({ type }) => type === 'ChangePending')?.reason;
+  };
+
+  it('says that the server may differ from it, until a read has compared them', () => {
+    expect(pendingOf({ changePolicy: 'Online' })).toBe('Changing');
+    expect(pendingOf({ changePolicy: 'AllowStop' })).toBe('Changing');
+    expect(pendingOf({ changePolicy: 'Online' }, { fields: before })).toBeUndefined();
+  });
+
+  it('says nothing if the operator changes nothing, or makes no calls', () => {
+    expect(pendingOf({})).toBeUndefined();
+    expect(pendingOf({ changePolicy: 'Never' })).toBeUndefined();
+    expect(pendingOf({ changePolicy: 'Online' }, { annotations: { [PAUSED_ANNOTATION]: 'true' } })).toBeUndefined();
+    expect(pendingOf({ changePolicy: 'Online' }, {}, { ...before, observedGeneration: 1 })).toBeUndefined();
+    expect(pendingOf({ changePolicy: 'Online' }, {}, { observedGeneration: 0, record })).toBeUndefined();
   });
 });

@@ -1,0 +1,326 @@
+import { describe, expect, it } from 'vitest';
+import { MEMBER_TEMPLATE_ANNOTATION, REVISION_LABEL } from '../../../../src/api/names.ts';
+import { RESTARTED_AT, type VirtualServerSet } from '../../../../src/api/virtual-server-set.ts';
+import type { VirtualServer, VirtualServerSpec } from '../../../../src/api/virtual-server.ts';
+import { withCondition } from '../../../../src/controller/conditions.ts';
+import type { Reason } from '../../../../src/api/conditions.ts';
+import { planSet, type SetPlan } from '../../../../src/virtual-server-set/decision/set-plan.ts';
+import { orderedOf, revisionOf, shortName } from '../../../../src/virtual-server-set/decision/template.ts';
+import { member, NOW, webSet, type MemberShape, type SetShape } from '../../../fixtures/virtual-server-set.ts';
+
+const ONLINE = { changePolicy: 'Online', product: 'VPSX8' } as const;
+const STOP = { changePolicy: 'AllowStop', product: 'VPSX8' } as const;
+/** A member whose server runs, and that has the product of the template before. */
+const OLD: MemberShape = { spec: { product: 'VPSX4' }, price: 9.5 };
+const NEW: MemberShape = { price: 9.5 };
+
+/** Members with these shapes, from ordinal 0 on. */
+const membersOf = (set: VirtualServerSet, shapes: MemberShape[]): VirtualServer[] =>
+  shapes.map((shape, ordinal) => member(set, ordinal, shape));
+const planOf = (set: VirtualServerSet, objects: VirtualServer[]): SetPlan => planSet(set, { objects, live: true }, NOW);
+const plan = (shape: SetShape, shapes: MemberShape[]): SetPlan => {
+  const set = webSet(shape);
+  return planOf(set, membersOf(set, shapes));
+};
+const does = ({ actions }: SetPlan): string[] =>
+  actions.map((action) => `${action.type} ${action.type === 'create' ? action.manifest.metadata.name : action.name}`);
+const ready = ({ status }: SetPlan) => status.conditions?.find(({ type }) => type === 'Ready');
+
+/** The member with ChangePending. */
+const pending = (object: VirtualServer, reason: Reason, message = `It is ${reason}`): VirtualServer => ({
+  ...object,
+  status: {
+    ...object.status,
+    conditions: withCondition(object.status?.conditions ?? [], 'ChangePending', { reason, message }, 1, NOW),
+  },
+});
+
+/** The member as the API server stores it after the action on it. */
+function changed(object: VirtualServer, { actions }: SetPlan): VirtualServer {
+  const action = actions.find((each) => each.type === 'change' && each.uid === object.metadata.uid);
+  if (action?.type !== 'change') throw new Error('the plan does not change this member');
+  const { metadata, spec } = action.patch;
+  return {
+    ...object,
+    metadata: {
+      ...object.metadata,
+      generation: object.metadata.generation + 1,
+      annotations: { ...object.metadata.annotations, ...(metadata.annotations as Record<string, string>) },
+    },
+    spec: { ...object.spec, ...spec },
+  };
+}
+/** The operator has seen the spec, and the server has it. */
+const observed = (object: VirtualServer): VirtualServer => ({
+  ...object,
+  status: { ...object.status, observedGeneration: object.metadata.generation },
+});
+
+describe('a change of the template that its changePolicy allows in place', () => {
+  it('patches one member, and orders and deletes none', () => {
+    const planned = plan({ spec: ONLINE }, [OLD, OLD, OLD]);
+    expect(does(planned)).toEqual(['change web-2']);
+    const [action] = planned.actions;
+    expect(action).toMatchObject({
+      resourceVersion: '1',
+      patch: { spec: { product: 'VPSX8' }, metadata: { labels: { [REVISION_LABEL]: planned.status.updateRevision } } },
+    });
+    expect(ready(planned)).toMatchObject({ status: 'False', reason: 'RollingOut' });
+  });
+
+  it.each<[string, Partial<VirtualServerSpec>, Partial<VirtualServerSpec>]>([
+    ['a larger disk', { diskSize: 20480 }, { diskSize: 10240 }],
+    ['more cores', { changePolicy: 'AllowStop', advanced: { extraCores: 2 } }, { advanced: { extraCores: 1 } }],
+  ])('works for %s', (_what, template, before) => {
+    const planned = plan({ replicas: 1, maxUnavailable: 1, spec: { changePolicy: 'Online', ...template } }, [
+      { spec: before, price: 1 },
+    ]);
+    expect(does(planned)).toEqual(['change web-0']);
+  });
+
+  it.each<[string, Partial<VirtualServerSpec>, MemberShape]>([
+    ['without changePolicy', { product: 'VPSX8' }, OLD],
+    ['with changePolicy Never', { changePolicy: 'Never', product: 'VPSX8' }, OLD],
+    ['of a smaller disk', { changePolicy: 'AllowStop', diskSize: 5120 }, { spec: { diskSize: 10240 }, price: 1 }],
+    ['of the image', { changePolicy: 'AllowStop' }, { spec: { image: 'old/image' }, price: 1 }],
+    ['of product and image', ONLINE, { spec: { product: 'VPSX4', image: 'old/image' }, price: 1 }],
+    [
+      'that needs AllowStop, with Online',
+      { changePolicy: 'Online', advanced: { tablet: true } },
+      { spec: { advanced: { tablet: false } }, price: 1 },
+    ],
+  ])('replaces %s, as ever', (_what, template, shape) => {
+    expect(does(plan({ spec: template }, [shape, shape, shape]))).toEqual(['create web-3']);
+  });
+
+  it('changes members that have ordered nothing, which then order by the new template', () => {
+    const pendingMember: MemberShape = { ...OLD, reason: 'Pending', ordered: false };
+    expect(does(plan({ replicas: 1, spec: ONLINE }, [pendingMember]))).toEqual(['change web-0']);
+  });
+
+  it('waits for a member whose server was not read yet', () => {
+    const ordering: MemberShape = { spec: { product: 'VPSX4' }, reason: 'Creating' };
+    expect(does(plan({ replicas: 1, spec: ONLINE }, [ordering]))).toEqual([]);
+  });
+
+  it('replaces after a restart of the set', () => {
+    const set = webSet({ replicas: 1, spec: ONLINE });
+    const objects = membersOf(set, [OLD]);
+    const { template } = set.spec;
+    const restarted = { ...template, metadata: { annotations: { [RESTARTED_AT]: '2026-01-02T00:00:00Z' } } };
+    expect(does(planOf({ ...set, spec: { ...set.spec, template: restarted } }, objects))).toContain('create web-1');
+  });
+
+  it('changes nothing with OnDelete', () => {
+    expect(does(plan({ type: 'OnDelete', spec: ONLINE }, [OLD, OLD, OLD]))).toEqual([]);
+  });
+
+  it('first writes the policy to the members', () => {
+    const set = webSet({ spec: ONLINE });
+    const objects = membersOf(webSet(), [OLD, OLD, OLD]);
+    expect(does(planOf(set, objects))).toEqual(['update web-0', 'update web-1', 'update web-2']);
+  });
+
+  it('needs a live list', () => {
+    const set = webSet({ spec: ONLINE });
+    const { look, actions } = planSet(set, { objects: membersOf(set, [OLD, OLD, OLD]), live: false }, NOW);
+    expect([look, actions]).toEqual([true, []]);
+  });
+
+  it('orders what is missing, with the new template', () => {
+    expect(does(plan({ spec: ONLINE }, [OLD, OLD]))).toEqual(['change web-1', 'create web-2']);
+  });
+
+  it('deletes what is too much, and changes none of these', () => {
+    expect(does(plan({ replicas: 2, spec: ONLINE }, [OLD, OLD, OLD]))).toEqual(['delete web-2', 'change web-1']);
+  });
+});
+
+describe('the next member', () => {
+  const set = webSet({ spec: ONLINE });
+  const objects = membersOf(set, [OLD, OLD, OLD]);
+  const first = changed(objects[2] as VirtualServer, planOf(set, objects));
+  const after = (third: VirtualServer): SetPlan => planOf(set, [...objects.slice(0, 2), third]);
+
+  it('waits until the operator has seen the spec of the first one', () => {
+    expect(does(after(first))).toEqual([]);
+    expect(after(first).status).toMatchObject({ updatedReplicas: 0, availableReplicas: 3 });
+    expect(ready(after(first))?.message).toContain('waiting for the change of web-2 in place');
+    expect(does(after(observed(first)))).toEqual(['change web-1']);
+    expect(after(observed(first)).status.updatedReplicas).toBe(1);
+  });
+
+  it('waits while the server differs from the spec', () => {
+    expect(does(after(pending(observed(first), 'Changing')))).toEqual([]);
+    expect(ready(after(pending(observed(first), 'Changing')))?.message).toContain('web-2 is Changing: It is Changing');
+  });
+
+  it('waits until the first one is Ready again', () => {
+    expect(does(planOf(set, membersOf(set, [OLD, OLD, { ...NEW, reason: 'ServerNotRunning' }])))).toEqual([]);
+  });
+
+  it('waits for minReadySeconds after the last change, also of a server that never stopped', () => {
+    const slow = webSet({ spec: ONLINE, minReadySeconds: 60 });
+    const given = membersOf(
+      slow,
+      [OLD, OLD, NEW].map((shape) => ({ ...shape, forSeconds: 3600 })),
+    );
+    const just = planOf(slow, given);
+    expect(does(just)).toEqual([]);
+    expect(just.afterMs).toBe(60_000);
+    const later = planSet({ ...slow, status: just.status }, { objects: given, live: true }, NOW + 60_000);
+    expect(does(later)).toEqual(['change web-1']);
+  });
+
+  it('is changed with the first one if maxUnavailable is 2', () => {
+    expect(does(plan({ maxUnavailable: 2, spec: ONLINE }, [OLD, OLD, OLD]))).toEqual(['change web-2', 'change web-1']);
+  });
+
+  it('is changed when the last change is complete, and then the set is Available', () => {
+    let members = objects;
+    const done: string[] = [];
+    for (let step = 0; step < 3; step += 1) {
+      const planned = planOf(set, members);
+      done.push(...does(planned));
+      members = members.map((object) =>
+        does(planned).includes(`change ${object.metadata.name}`) ? observed(changed(object, planned)) : object,
+      );
+    }
+    expect(done).toEqual(['change web-2', 'change web-1', 'change web-0']);
+    const last = planOf(set, members);
+    expect([does(last), ready(last)?.reason]).toEqual([[], 'Available']);
+  });
+});
+
+describe('a change that may stop servers', () => {
+  it('needs maxUnavailable, and the set has the command', () => {
+    const planned = plan({ spec: STOP }, [OLD, OLD, OLD]);
+    expect(does(planned)).toEqual([]);
+    expect(ready(planned)).toMatchObject({ reason: 'MemberBlocked' });
+    expect(ready(planned)?.message).toContain(
+      `kubectl patch vpsset web -n default --type merge -p '{"spec":{"strategy":{"rollingUpdate":{"maxUnavailable":1}}}}'`,
+    );
+  });
+
+  it('leaves as many members available as a deletion does', () => {
+    const down: MemberShape = { ...OLD, reason: 'ServerNotRunning' };
+    expect(does(plan({ maxUnavailable: 1, spec: STOP }, [OLD, OLD, OLD]))).toEqual(['change web-2']);
+    expect(does(plan({ maxUnavailable: 1, spec: STOP }, [down, OLD, OLD]))).toEqual(['change web-0']);
+    expect(does(plan({ maxUnavailable: 2, spec: STOP }, [down, OLD, OLD]))).toEqual(['change web-0', 'change web-2']);
+  });
+
+  it('counts as unavailable before it has stopped the server', () => {
+    const set = webSet({ replicas: 2, maxUnavailable: 1, spec: STOP });
+    const objects = membersOf(set, [NEW, NEW, { ...NEW, annotations: {} }]);
+    const busy = objects.map((object, ordinal) => (ordinal === 2 ? object : pending(object, 'Changing')));
+    // Two of three may be about to stop, and one has to stay available.
+    expect(does(planOf(set, busy))).toEqual(['delete web-1']);
+    const least = webSet({ replicas: 2, spec: STOP });
+    expect(does(planOf(least, [pending(objects[0] as VirtualServer, 'Changing'), ...objects.slice(1)]))).toEqual([
+      'delete web-0',
+    ]);
+  });
+});
+
+describe('a change that the provider refuses', () => {
+  const set = webSet({ maxUnavailable: 2, spec: ONLINE });
+  const refused = (reason: Reason, given = set): SetPlan => {
+    const [zero, one, two] = membersOf(given, [OLD, OLD, NEW]) as [VirtualServer, VirtualServer, VirtualServer];
+    return planOf(given, [zero, one, pending(two, reason, 'No such product')]);
+  };
+
+  it.each(['ChangeRefused', 'ChangeUnavailable', 'StopRequired', 'ChangeLimited', 'RestartPending'] as const)(
+    'stops the rollout with %s, and replaces nothing',
+    (reason) => {
+      const planned = refused(reason);
+      expect(does(planned)).toEqual([]);
+      expect(ready(planned)).toMatchObject({ status: 'False', reason: 'MemberBlocked' });
+      expect(ready(planned)?.message).toContain(`web-2 is ${reason}: No such product.`);
+      expect(ready(planned)?.message).toContain('`kubectl delete vps web-2 -n default`');
+    },
+  );
+
+  it('does not stop it while the operator restarts the server itself', () => {
+    expect(ready(refused('RestartPending', webSet({ maxUnavailable: 1, spec: STOP })))?.reason).toBe('RollingOut');
+  });
+
+  it('stops replacements too, but no orders of missing members, and no scaling down', () => {
+    const mixed: MemberShape = { spec: { image: 'old/image' }, price: 1 };
+    const [zero, one, two] = membersOf(set, [mixed, mixed, NEW]) as [VirtualServer, VirtualServer, VirtualServer];
+    const bad = pending(two, 'ChangeRefused');
+    expect(does(planOf(set, [zero, one, bad]))).toEqual([]);
+    expect(does(planOf(set, [one, bad]))).toEqual(['create web-0']);
+    const less = webSet({ replicas: 2, spec: ONLINE });
+    expect(does(planOf(less, [...membersOf(less, [OLD, OLD]), bad]))).toEqual(['delete web-2']);
+  });
+
+  it('ends when the template gets other values', () => {
+    const other = webSet({ replicas: 1, spec: { ...ONLINE, product: 'VPSX16' } });
+    const object = pending(member(other, 0, { spec: { product: 'VPSX8' }, price: 1 }), 'ChangeRefused');
+    expect(does(planOf(other, [object]))).toEqual(['change web-0']);
+  });
+});
+
+describe('a member that differs from the template by itself', () => {
+  /** A set whose last template had the old product. */
+  const before = webSet({ replicas: 1, spec: { changePolicy: 'Online', product: 'VPSX4' } });
+  const revisions = [
+    { revision: shortName(revisionOf(before.spec.template.spec)), spec: orderedOf(before.spec.template.spec) },
+  ];
+  const set = { ...webSet({ replicas: 1, spec: ONLINE }), status: { revisions } };
+  const own = (spec: Partial<VirtualServerSpec>, given = set): SetPlan =>
+    planOf(given, [member(before, 0, { changed: spec, price: 1 })]);
+
+  it('keeps what a policy or you changed, and counts as updated', () => {
+    const object = member(before, 0, { changed: { sshKeys: ['of a policy'] }, price: 1 });
+    const planned = planOf(set, [object]);
+    expect(planned.actions).toMatchObject([{ type: 'change', patch: { spec: { product: 'VPSX8' } } }]);
+    const next = planOf(set, [observed(changed(object, planned))]);
+    expect([does(next), ready(next)?.reason, next.status.updatedReplicas]).toEqual([[], 'Available', 1]);
+  });
+
+  it('is neither changed nor replaced if its own policy forbids the change', () => {
+    const planned = own({ changePolicy: 'Never' });
+    expect(does(planned)).toEqual([]);
+    expect(ready(planned)).toMatchObject({ reason: 'MemberBlocked' });
+    expect(ready(planned)?.message).toContain('because this member has spec.changePolicy Never, unlike the template');
+  });
+
+  it('is neither changed nor replaced if its own disk is larger', () => {
+    const larger = {
+      ...webSet({ replicas: 1, spec: { changePolicy: 'Online', product: 'VPSX4', diskSize: 20480 } }),
+      status: { revisions },
+    };
+    const planned = own({ diskSize: 40960 }, larger);
+    expect(does(planned)).toEqual([]);
+    expect(ready(planned)?.message).toContain('because this member has spec.diskSize 40960');
+  });
+
+  it('is not waited for after it was restored as a new object', () => {
+    const object = observed(changed(member(before, 0, { price: 1 }), own({})));
+    const restored = {
+      ...object,
+      metadata: { ...object.metadata, generation: 1 },
+      status: { ...object.status, observedGeneration: 1 },
+    };
+    expect(restored.metadata.annotations?.[MEMBER_TEMPLATE_ANNOTATION]).toContain('"changed":2');
+    expect(ready(planOf(set, [restored]))?.reason).toBe('Available');
+  });
+});
+
+describe('the power in the template', () => {
+  it('reaches all members at once, without a new server', () => {
+    const set = webSet({ spec: { power: 'Off' } });
+    const planned = planOf(set, membersOf(webSet(), [NEW, NEW, NEW]));
+    expect(does(planned)).toEqual(['update web-0', 'update web-1', 'update web-2']);
+    for (const action of planned.actions) expect(action).toMatchObject({ patch: { spec: { power: 'Off' } } });
+  });
+
+  it('leaves members that are off on purpose available', () => {
+    const off: MemberShape = { reason: 'PoweredOff', price: 1 };
+    expect(ready(plan({ spec: { power: 'Off' } }, [off, off, off]))).toMatchObject({
+      status: 'True',
+      reason: 'Available',
+    });
+  });
+});
