@@ -36,9 +36,6 @@ import { isRunning } from '../../api/server-state.ts';
 import { wasRead } from '../decision/server-status.ts';
 import { err, ok, type Result } from '../../base/result.ts';
 
-/** How long a live read may justify a DELETE (ms). */
-const LIVE_READ_MS = 30_000;
-
 /** How soon a cancellation is tried again that may have met a hand-over (ms). */
 const HANDED_OVER_MS = 5_000;
 
@@ -86,7 +83,7 @@ async function cancelOnce(visit: Visit, at: View, { record }: Cancel): Promise<O
   if (newer !== undefined) return newer;
   if (definition !== undefined) return heldBack(view, still.record, definition);
 
-  const sent = await sendDelete(visit, session, identifier, liveAt);
+  const sent = await sendDelete(session, identifier, () => visit.mayActOn(liveAt));
   if (!sent.ok) return afterRefusal(visit.view(), still.record, shown, sent.error);
   if (shown.type === 'serverNotFound') return afterWord(visit.view(), still.record, shown, sent.value, shown);
   const after = await readAgain(identifier, session);
@@ -156,13 +153,10 @@ function mayBeUnseen(at: View, record: Held, shown: Found): boolean {
 
 /** Resolves with the message of the documented answer. */
 async function sendDelete(
-  { services: { leads, timers } }: Visit,
   session: Session,
   identifier: string,
-  liveAt: number,
+  maySend: () => boolean,
 ): Promise<Result<string, ProviderError>> {
-  // A process that was suspended since the live read must not act on outdated facts.
-  const maySend = (): boolean => leads() && timers.monotonic() - liveAt < LIVE_READ_MS;
   try {
     return ok(await session.deleteServer(identifier, maySend));
   } catch (error) {

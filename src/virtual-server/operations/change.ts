@@ -31,8 +31,6 @@ import type { View } from '../decision/view.ts';
 import type { Visit } from '../visit.ts';
 import { readServer } from './reads.ts';
 
-/** How long live reads may justify a call (ms). */
-const LIVE_READ_MS = 30_000;
 /** How old the list of prices may be (ms). */
 const PRICES_AGE_MS = 10 * 60_000;
 /** Of calls in a row, while the server is off. */
@@ -70,9 +68,7 @@ export async function change(
     return lookAgain(view, record);
   const { step } = courseOf(view, still.record, answer.server);
   if (step === undefined) return lookAgain(view, record);
-  const { leads, timers } = visit.services;
-  // A process that was suspended since the live reads must not act on outdated facts.
-  const maySend = (): boolean => leads() && timers.monotonic() - liveAt < LIVE_READ_MS;
+  const maySend = (): boolean => visit.mayActOn(liveAt);
   return step.do === 'send'
     ? send(visit, still.record, step.changes, { session, maySend })
     : turn(visit, still.record, step, { session, maySend });

@@ -58,8 +58,6 @@ import { readSecrets, type OrderSecrets } from './user-data.ts';
 
 /** Maximum length of the provider's text in the record, in characters. */
 const MAX_SAID = 200;
-/** How long the write of the claim justifies the request (ms). */
-const CLAIM_MS = 30_000;
 
 /** The first request. Undefined if the process is about to end and orders nothing more. */
 export async function orderNamed(
@@ -344,7 +342,7 @@ async function claimAndSend(
     isAbsent?: boolean;
   },
 ): Promise<Outcome | undefined> {
-  const { leads, limit, timers } = visit.services;
+  const { limit, timers } = visit.services;
   if (visit.hasChangedSince(view)) return goOn(visit.view().memo);
   if (!visit.beginsOrder()) return undefined;
   // The write fails if the object has changed, so it is a live read too: the object exists, and wants a server.
@@ -360,8 +358,7 @@ async function claimAndSend(
     return goOn(claimed.memo);
   if (first === undefined) limit.again(visit.object.metadata.namespace, own.attempt, timers.monotonic());
   else first.sending();
-  const maySend = (): boolean => leads() && timers.monotonic() - liveAt < CLAIM_MS;
-  const answer = await session.orderNamed(own.identifier, body, maySend);
+  const answer = await session.orderNamed(own.identifier, body, () => visit.mayActOn(liveAt));
   if (answer.kind === 'notCreated' || answer.kind === 'refused' || answer.kind === 'notOffered')
     first?.createdNothing();
   const earlier = first === undefined ? (isAbsent ? 'absent' : 'unknown') : 'none';

@@ -13,7 +13,7 @@ import { withEvidence, type PowerCall, type PowerEvidence } from '../decision/me
 import { pauseMs } from '../decision/next-poll.ts';
 import { onceOf, withOnce } from '../decision/once.ts';
 import { endVisit, failed, goOn, jittered, withoutKey } from '../decision/outcome.ts';
-import { LIVE_READ_MS, verdictOf, withCall, withoutDue } from '../decision/power.ts';
+import { verdictOf, withCall, withoutDue } from '../decision/power.ts';
 import type { Operation, Outcome } from '../decision/types.ts';
 import { withMemo, type View } from '../decision/view.ts';
 import type { Visit } from '../visit.ts';
@@ -42,7 +42,8 @@ export async function power(visit: Visit, at: View, operation: Power): Promise<O
     if (stillDue(visit, at, operation, session)?.record[once]?.asked !== claimed[once]?.asked)
       return goOn(withoutDue(visit.view().memo));
   }
-  const answer = await send(visit, session, found.record.identifier, found.due);
+  const { readAt } = found.due;
+  const answer = await send(session, found.record.identifier, found.due, () => visit.mayActOn(readAt));
   return afterCall(visit.view(), found.record, operation.call, answer);
 }
 
@@ -62,13 +63,11 @@ function stillDue(
 }
 
 async function send(
-  { services: { leads, timers } }: Visit,
   session: Session,
   identifier: string,
-  { call, product, readAt }: Due,
+  { call, product }: Due,
+  maySend: () => boolean,
 ): Promise<Answered> {
-  // A process that was suspended since the read must not act on outdated facts.
-  const maySend = (): boolean => leads() && timers.monotonic() - readAt < LIVE_READ_MS;
   try {
     return ok(await sendCall(session, identifier, call, product, maySend));
   } catch (error) {
