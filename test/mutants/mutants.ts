@@ -100,7 +100,7 @@ export const MUTANTS: Mutant[] = [
   {
     name: 'counts a restart without an answer as not sent',
     file: 'src/virtual-server/operations/power.ts',
-    find: 'if (!answer.ok && UNSENT.has(answer.error.code)) return',
+    find: 'if (!answer.ok && isUnsent(answer.error)) return',
     replace: 'if (!answer.ok) return',
     tests: ['--project', 'unit', 'test/unit/virtual-server/operations/power.test.ts'],
   },
@@ -252,9 +252,9 @@ export const MUTANTS: Mutant[] = [
   },
   {
     name: 'takes a 408 to a DELETE for a refusal',
-    file: 'src/virtual-server/operations/cancel.ts',
-    find: 'error.status < 500 && !mayArriveLater(error.status);',
-    replace: 'error.status < 500;',
+    file: 'src/provider/error.ts',
+    find: 'error.status < 500 && !mayArriveLater(error.status));',
+    replace: 'error.status < 500);',
     tests: ['test/unit/virtual-server/operations/cancel-answers.test.ts'],
   },
   {
@@ -4421,6 +4421,20 @@ export const MUTANTS: Mutant[] = [
     find: 'visit.mayActOn(liveAt)',
     replace: 'visit.hasChangedSince(before) === false',
     tests: ['--project', 'unit', 'test/unit/virtual-server/operations/change.test.ts'],
+  },
+  {
+    name: 'gives a change up that meets a server which is busy',
+    file: 'src/provider/error.ts',
+    find: 'new Set([400, 402, 403, 404, 405, 413, 415, 422])',
+    replace: 'new Set([400, 402, 403, 404, 405, 409, 413, 415, 422, 423])',
+    tests: ['--project', 'unit', 'test/unit/virtual-server/operations/refusals.test.ts'],
+  },
+  {
+    name: 'takes a server that is gone for a refused call about power',
+    file: 'src/provider/error.ts',
+    find: "error instanceof ResponseError && error.code !== 'PROVIDER_NOT_FOUND' && isRefusalStatus",
+    replace: 'error instanceof ResponseError && isRefusalStatus',
+    tests: ['--project', 'unit', 'test/unit/virtual-server/operations/refusals.test.ts'],
   },
   {
     name: 'makes a server dearer than the limit in money allows',

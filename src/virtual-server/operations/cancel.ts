@@ -11,7 +11,7 @@ import { durationText, timestamp } from '../../base/duration.ts';
 import { cut } from '../../base/text.ts';
 import { KubeError } from '../../kube/error.ts';
 import type { DefinitionState } from '../kube.ts';
-import { ProviderError, ResponseError, isProviderError, mayArriveLater } from '../../provider/error.ts';
+import { ProviderError, ResponseError, isProviderError, mayHaveActed } from '../../provider/error.ts';
 import type { Server, Session } from '../../provider/types.ts';
 import { isInDoubt, isSameAccount, recognizeFor } from '../decision/identity.ts';
 import { decide } from '../decision/decide.ts';
@@ -180,15 +180,6 @@ export function afterRefusal(at: View, record: Held, shown: Found, error: Provid
   const what = `Cancelling the server failed: the provider answered ${status} for a server that it shows`;
   return notCancelled(withMemo(at, memo), new ResponseError(status, what));
 }
-
-/** True if the DELETE was sent and no answer of the provider refuses it. */
-function mayHaveActed(error: ProviderError): boolean {
-  const isAnswered = error instanceof ResponseError && error.status < 500 && !mayArriveLater(error.status);
-  return !isAnswered && !isProviderError(error, 'PROVIDER_WITHHELD') && !REFUSED.has(error.code);
-}
-
-/** Codes of errors that occur before a DELETE is sent, or that refuse it. */
-const REFUSED = new Set(['PROVIDER_INVALID_CREDENTIALS', 'PROVIDER_UNAUTHORIZED', 'PROVIDER_RATE_LIMITED']);
 
 /**
  * The outcome after the documented answer with the message `said`. `before`, `after`: what the reads around the DELETE

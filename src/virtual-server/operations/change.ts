@@ -7,7 +7,7 @@ import type { Held, RecordedChange } from '../../api/record.ts';
 import { timestamp } from '../../base/duration.ts';
 import { capitalized, cut } from '../../base/text.ts';
 import { backoffMs, callProblem } from '../../accounts/decision/failure.ts';
-import { ProviderError, ResponseError } from '../../provider/error.ts';
+import { ProviderError, isRefusal } from '../../provider/error.ts';
 import type { FurtherAnswer, Session } from '../../provider/types.ts';
 import {
   changeBody,
@@ -179,14 +179,6 @@ export function afterTurn(
   if (isRefusal(answer)) return { ...noted({ ...asked, phase: 'start', refused: saidBy(answer) }), error: answer };
   return failedOnce(at, record, answer);
 }
-
-/** The provider has read the request, and will not do it. */
-const isRefusal = (error: ProviderError): boolean =>
-  error instanceof ResponseError &&
-  error.code !== 'PROVIDER_NOT_FOUND' &&
-  error.status >= 400 &&
-  error.status < 500 &&
-  error.status !== 408;
 
 const saidBy = ({ message }: ProviderError): string => cut(capitalized(message), MAX_SAID);
 

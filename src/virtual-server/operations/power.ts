@@ -5,7 +5,7 @@
  */
 import type { Held } from '../../api/record.ts';
 
-import { ProviderError, ResponseError, mayArriveLater } from '../../provider/error.ts';
+import { ProviderError, ResponseError, isRefusal, isUnsent, mayHaveActed } from '../../provider/error.ts';
 import type { FurtherAnswer, Session } from '../../provider/types.ts';
 import { powerStateOf } from '../../api/server-state.ts';
 import { decide } from '../decision/decide.ts';
@@ -97,31 +97,22 @@ function sendCall(
   }
 }
 
-/** Codes of errors after which the provider has certainly not acted, and the same call may be sent again. */
-const UNSENT = new Set<ProviderError['code']>([
-  'PROVIDER_INVALID_CREDENTIALS',
-  'PROVIDER_UNAUTHORIZED',
-  'PROVIDER_RATE_LIMITED',
-  'PROVIDER_WITHHELD',
-]);
-
 /** How soon a server that was restarted is read again (ms). */
 const RESTARTED_MS = 10_000;
 
 /** What the answer means for the object. `record`: without a claim. Pure. */
 export function afterCall(at: View, record: Held, call: PowerCall, answer: Answered): Outcome {
   const once = onceOf(call);
-  if (!answer.ok && UNSENT.has(answer.error.code)) return notSent(at, record, call, answer.error);
-  const isRefused = !answer.ok && refuses(answer.error);
+  if (!answer.ok && isUnsent(answer.error)) return notSent(at, record, call, answer.error);
   const said = answer.ok ? 'the provider API has no such call' : saidBy(answer.error);
-  const known = outcomeOf(answer, isRefused, said);
+  const known = outcomeOf(answer, said);
   const done = once === undefined ? record : withOnce(record, at.object, once, known);
   const memo = withCall(
     at.memo,
     call,
     answer.ok
       ? { state: answer.value }
-      : { state: isRefused ? 'refused' : 'failed', said, retryAfterMs: answer.error.retryAfterMs ?? 0 },
+      : { state: isRefusal(answer.error) ? 'refused' : 'failed', said, retryAfterMs: answer.error.retryAfterMs ?? 0 },
     at.monotonic,
   );
   const isRestarted = call === 'reboot' && known.answer === 'Accepted';
@@ -137,13 +128,9 @@ export function afterCall(at: View, record: Held, call: PowerCall, answer: Answe
 }
 
 /** What the record notes of a call that is sent once. */
-function outcomeOf(
-  answer: Answered,
-  isRefused: boolean,
-  said: string,
-): { answer?: 'Accepted' | 'Refused'; said?: string } {
+function outcomeOf(answer: Answered, said: string): { answer?: 'Accepted' | 'Refused'; said?: string } {
   if (answer.ok) return answer.value === 'accepted' ? { answer: 'Accepted' } : { answer: 'Refused', said };
-  return isRefused ? { answer: 'Refused', said } : {};
+  return mayHaveActed(answer.error) ? {} : { answer: 'Refused', said };
 }
 
 /** The same call may be sent again, by whatever process. */
@@ -164,11 +151,6 @@ function ended(at: View, record: Held, call: PowerCall, afterMs: number, written
   const shown = { identifier: record.identifier, status, state: powerStateOf(status) };
   const verdict = call === 'reboot' ? undefined : verdictOf(at, shown, at.memo.evidence.power);
   return endVisit(at, { record, verdict }, { operation: 'look', afterMs }, at.memo, written);
-}
-
-/** True if the provider has read the request, and will not act on it. */
-function refuses(error: ProviderError): boolean {
-  return error instanceof ResponseError && error.status < 500 && !mayArriveLater(error.status);
 }
 
 const saidBy = (error: ProviderError): string =>
