@@ -5,7 +5,7 @@
  */
 import type { Held, RecordedChange } from '../../api/record.ts';
 import { timestamp } from '../../base/duration.ts';
-import { capitalized, cut } from '../../base/text.ts';
+import { capitalized } from '../../base/text.ts';
 import { backoffMs, callProblem } from '../../accounts/decision/failure.ts';
 import { ProviderError, isRefusal } from '../../provider/error.ts';
 import type { FurtherAnswer, Session } from '../../provider/types.ts';
@@ -25,19 +25,17 @@ import { recognizeFor } from '../decision/identity.ts';
 import { withEvidence, withoutPlan, type Changing } from '../decision/memo.ts';
 import { noRoomToChange, wantedBy } from '../decision/order-limits.ts';
 import { goOn } from '../decision/outcome.ts';
-import { modelOf, recordedPrice } from '../decision/price.ts';
+import { FURTHER_AGE_MS, modelOf, recordedPrice } from '../decision/price.ts';
+import { quoted } from '../decision/sentences.ts';
 import type { Operation, Outcome } from '../decision/types.ts';
 import type { View } from '../decision/view.ts';
 import type { Visit } from '../visit.ts';
 import { readServer } from './reads.ts';
 
-/** How old the list of prices may be (ms). */
-const PRICES_AGE_MS = 10 * 60_000;
 /** Of calls in a row, while the server is off. */
 const MOST_FAILURES = 4;
 /** How long a server may take to start before it is asked again (ms). */
 const START_MS = 60_000;
-const MAX_SAID = 200;
 
 /** Undefined if the object is gone. */
 export async function change(
@@ -91,7 +89,7 @@ async function send(
   let price: number | undefined;
   if (concernsPrice(changes)) {
     const needsList = quota.needsList(namespace, modelOf(object.spec));
-    const prices = needsList ? (await session.prices(PRICES_AGE_MS)).list : undefined;
+    const prices = needsList ? (await session.prices(FURTHER_AGE_MS)).list : undefined;
     const present = recordedPrice(record)?.amount;
     const place = quota.reserveChange(namespace, uid, wantedBy(object, prices), present);
     if ('full' in place) {
@@ -180,7 +178,7 @@ export function afterTurn(
   return failedOnce(at, record, answer);
 }
 
-const saidBy = ({ message }: ProviderError): string => cut(capitalized(message), MAX_SAID);
+const saidBy = ({ message }: ProviderError): string => quoted(capitalized(message));
 
 const failuresOf = (at: View, record: Held): number => changingOf(at, record)?.failures ?? 0;
 

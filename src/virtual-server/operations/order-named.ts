@@ -9,7 +9,7 @@ import { isNamed, type Held, type Named, type ServerRecord } from '../../api/rec
 import type { VirtualServer } from '../../api/virtual-server.ts';
 import type { Verdict } from '../../controller/conditions.ts';
 import { durationText, timestamp } from '../../base/duration.ts';
-import { capitalized, cut, ended } from '../../base/text.ts';
+import { capitalized, ended } from '../../base/text.ts';
 import { callProblem } from '../../accounts/decision/failure.ts';
 import { ProviderError, ResponseError, isProviderError } from '../../provider/error.ts';
 import { identifierKey, isSameIdentifier } from '../../base/identifier.ts';
@@ -47,7 +47,7 @@ import {
 import { orderNotCreated, orderRefused } from '../decision/order-answer.ts';
 import { orderedEvent } from '../decision/order-events.ts';
 import { endVisit, failed, goOn, jittered, lacking, parked, retryLater, withoutKey } from '../decision/outcome.ts';
-import { LISTED, namesOf } from '../decision/sentences.ts';
+import { LISTED, namesOf, quoted } from '../decision/sentences.ts';
 import type { Operation, Outcome } from '../decision/types.ts';
 import { withMemo, type View } from '../decision/view.ts';
 import type { OrderTerms } from '../shared/limits.ts';
@@ -56,8 +56,6 @@ import { reserveServer } from './adopt.ts';
 import { orLacking, readServer } from './reads.ts';
 import { readSecrets, type OrderSecrets } from './user-data.ts';
 
-/** Maximum length of the provider's text in the record, in characters. */
-const MAX_SAID = 200;
 
 /** The first request. Undefined if the process is about to end and orders nothing more. */
 export async function orderNamed(
@@ -174,7 +172,7 @@ async function lookFor(visit: Visit, session: Session, identifier: string): Prom
   if (answer.type === 'server') {
     if (namesOwner(view.object, answer.server) === 'own') return { own: identifier, isRead: true };
     const { name } = answer.server;
-    const named = name === undefined ? '' : `, with the name ${cut(name, MAX_SAID)}`;
+    const named = name === undefined ? '' : `, with the name ${quoted(name)}`;
     return taken(view, view.own, `A server with the identifier ${identifier} is there already${named}`, identifier);
   }
   if (answer.type === 'failed') return failed(view, 'order', answer.error);
@@ -199,7 +197,7 @@ function taken(at: View, left: ServerRecord | undefined, why: string, shown?: st
 export function lostToAnother(at: View, record: Held, server: Server, operation: Planned): Outcome | undefined {
   if (!isNamed(record) || whoOrdered(at.object, record, server) !== 'other') return undefined;
   const { identifier, attempt, sent } = record;
-  const why = `The identifier ${identifier} is that of another server, with the name ${cut(server.name ?? '', MAX_SAID)}`;
+  const why = `The identifier ${identifier} is that of another server, with the name ${quoted(server.name ?? '')}`;
   // A time that is far ahead was written under another clock.
   const lateMs = UNSEEN_PERIODS * at.timing.absenceMs - Math.abs(at.now - Date.parse(sent.at));
   if (lateMs > 0) {
@@ -427,7 +425,7 @@ const notOffered = ({ message }: Error): string =>
 /** The record after a refusal. An order of several requests is looked for like one that failed. */
 function leftOf({ object }: View, record: Named, { error }: { error: Error }, earlier: Earlier): ServerRecord {
   if (earlier === 'none') return withoutClaim(record);
-  const createFailure = { said: cut(error.message, MAX_SAID), generation: object.metadata.generation };
+  const createFailure = { said: quoted(error.message), generation: object.metadata.generation };
   return withFailedOrder({ ...record, createFailure });
 }
 
