@@ -1,4 +1,5 @@
 /** The calls of the provider API, and the errors that they end with; `code` identifies an error. */
+import { err, ok, type Result } from '../base/result.ts';
 
 export type ProviderOperation =
   | 'login'
@@ -118,6 +119,16 @@ export function isProviderError(error: unknown, code: ProviderErrorCode): boolea
   return error instanceof ProviderError && error.code === code;
 }
 
+/** What the call resolves with, or the ProviderError that it ends with. */
+export async function answerOf<T>(call: Promise<T>): Promise<Result<T, ProviderError>> {
+  try {
+    return ok(await call);
+  } catch (error) {
+    if (error instanceof ProviderError) return err(error);
+    throw error;
+  }
+}
+
 export function withheldError(): ProviderError {
   return new ProviderError('PROVIDER_WITHHELD', 'the request was withheld: it may no longer be sent');
 }
@@ -137,7 +148,7 @@ const REFUSALS = new Set([400, 402, 403, 404, 405, 413, 415, 422]);
 export const isRefusalStatus = (status: number): boolean => REFUSALS.has(status);
 
 /** True if the provider refuses what the request asks for. A server that is gone is no refusal: the next read tells what it means. */
-export const isRefusal = (error: ProviderError): boolean =>
+export const isFinalRefusal = (error: ProviderError): boolean =>
   error instanceof ResponseError && error.code !== 'PROVIDER_NOT_FOUND' && isRefusalStatus(error.status);
 
 const UNSENT = new Set<ProviderErrorCode>([

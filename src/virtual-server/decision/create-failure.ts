@@ -17,7 +17,7 @@ import { withEvidence, withoutFailures, type Denials, type Failure } from './mem
 import { endVisit, failed, goOn, retryLater } from './outcome.ts';
 import { withoutSilence, withSilence } from './silent-task.ts';
 import { taskField } from './server-status.ts';
-import { quoted } from './sentences.ts';
+import { cutSaid } from './sentences.ts';
 import type { Operation, Outcome, ServerAnswer } from './types.ts';
 import { park, withMemo, type OwnView, type View } from './view.ts';
 
@@ -35,7 +35,7 @@ export interface PolledRecord {
 /** The task has answered with an error that says why the order failed. */
 export function taskFailed(before: View, polled: PolledRecord, error: ResponseError): Outcome {
   const { record } = polled;
-  const failure = failedAgain(before, record.task ?? 0, quoted(error.said));
+  const failure = failedAgain(before, record.task ?? 0, cutSaid(error.said));
   const at = withMemo(before, withEvidence(before.memo, { failure }));
   if (record.createFailure === undefined && !stays(failure, error.status, before)) return failed(at, 'follow', error);
   return confirmed(at, polled, failure.said);

@@ -9,7 +9,7 @@ import { cut, ended } from '../../base/text.ts';
 /** How much of the provider's text a record or a message quotes, in characters. */
 const MAX_SAID = 200;
 
-export const quoted = (said: string): string => cut(said, MAX_SAID);
+export const cutSaid = (said: string): string => cut(said, MAX_SAID);
 
 /** True if the object `namespace/name` is in the namespace of `object`. */
 export function isOwnNamespace(holder: string, { metadata: { namespace } }: VirtualServer): boolean {

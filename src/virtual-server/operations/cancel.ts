@@ -11,8 +11,8 @@ import { durationText, timestamp } from '../../base/duration.ts';
 import { cut } from '../../base/text.ts';
 import { KubeError } from '../../kube/error.ts';
 import type { DefinitionState } from '../kube.ts';
-import { ProviderError, ResponseError, isProviderError, mayHaveActed } from '../../provider/error.ts';
-import type { Server, Session } from '../../provider/types.ts';
+import { ResponseError, answerOf, isProviderError, mayHaveActed, type ProviderError } from '../../provider/error.ts';
+import type { Server } from '../../provider/types.ts';
 import { isInDoubt, isSameAccount, recognizeFor } from '../decision/identity.ts';
 import { decide } from '../decision/decide.ts';
 import {
@@ -34,7 +34,6 @@ import { lostToAnother } from './order-named.ts';
 import { readAgain, readServer } from './reads.ts';
 import { isRunning } from '../../api/server-state.ts';
 import { wasRead } from '../decision/server-status.ts';
-import { err, ok, type Result } from '../../base/result.ts';
 
 /** How soon a cancellation is tried again that may have met a hand-over (ms). */
 const HANDED_OVER_MS = 5_000;
@@ -83,7 +82,7 @@ async function cancelOnce(visit: Visit, at: View, { record }: Cancel): Promise<O
   if (newer !== undefined) return newer;
   if (definition !== undefined) return heldBack(view, still.record, definition);
 
-  const sent = await sendDelete(session, identifier, () => visit.mayActOn(liveAt));
+  const sent = await answerOf(session.deleteServer(identifier, () => visit.mayActOn(liveAt)));
   if (!sent.ok) return afterRefusal(visit.view(), still.record, shown, sent.error);
   if (shown.type === 'serverNotFound') return afterWord(visit.view(), still.record, shown, sent.value, shown);
   const after = await readAgain(identifier, session);
@@ -149,20 +148,6 @@ function mayBeUnseen(at: View, record: Held, shown: Found): boolean {
   const isOther = account !== undefined && !isSameAccount(account, accountOf(at));
   const counts = shown.type === 'serverNotFound' && shown.counts;
   return counts && !wasRead(object, record) && !isOther && !isInDoubt(object, at.memo);
-}
-
-/** Resolves with the message of the documented answer. */
-async function sendDelete(
-  session: Session,
-  identifier: string,
-  maySend: () => boolean,
-): Promise<Result<string, ProviderError>> {
-  try {
-    return ok(await session.deleteServer(identifier, maySend));
-  } catch (error) {
-    if (error instanceof ProviderError) return err(error);
-    throw error;
-  }
 }
 
 /** What follows if the provider has not given the documented answer to the DELETE. `shown`: what the read before found. Pure. */

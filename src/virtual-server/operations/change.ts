@@ -7,7 +7,7 @@ import type { Held, RecordedChange } from '../../api/record.ts';
 import { timestamp } from '../../base/duration.ts';
 import { capitalized } from '../../base/text.ts';
 import { backoffMs, callProblem } from '../../accounts/decision/failure.ts';
-import { ProviderError, isRefusal } from '../../provider/error.ts';
+import { answerOf, isFinalRefusal, type ProviderError } from '../../provider/error.ts';
 import type { FurtherAnswer, Session } from '../../provider/types.ts';
 import {
   changeBody,
@@ -26,11 +26,12 @@ import { withEvidence, withoutPlan, type Changing } from '../decision/memo.ts';
 import { noRoomToChange, wantedBy } from '../decision/order-limits.ts';
 import { goOn } from '../decision/outcome.ts';
 import { FURTHER_AGE_MS, modelOf, recordedPrice } from '../decision/price.ts';
-import { quoted } from '../decision/sentences.ts';
+import { cutSaid } from '../decision/sentences.ts';
 import type { Operation, Outcome } from '../decision/types.ts';
 import type { View } from '../decision/view.ts';
 import type { Visit } from '../visit.ts';
 import { readServer } from './reads.ts';
+import type { Result } from '../../base/result.ts';
 
 /** Of calls in a row, while the server is off. */
 const MOST_FAILURES = 4;
@@ -99,38 +100,24 @@ async function send(
     visit.reserves(place);
     ({ price } = place);
   }
-  const answer = await answerOf(() => session.changeServer(record.identifier, changeBody(changes), maySend));
+  const answer = await answerOf(session.changeServer(record.identifier, changeBody(changes), maySend));
   return afterChange(visit.view(), record, changes, answer, price);
 }
 
-type Answer = FurtherAnswer | ProviderError;
-
-async function answerOf(call: () => Promise<FurtherAnswer>): Promise<Answer> {
-  try {
-    return await call();
-  } catch (error) {
-    if (error instanceof ProviderError) return error;
-    throw error;
-  }
-}
+type Answer = Result<FurtherAnswer, ProviderError>;
 
 /** What the answer to the change means. Pure. */
-export function afterChange(
-  at: View,
-  record: Held,
-  changes: readonly FieldChange[],
-  answer: Answer,
-  price?: number,
-): Outcome {
+function afterChange(at: View, record: Held, changes: readonly FieldChange[], answer: Answer, price?: number): Outcome {
   const known = changeIn(record);
   const begun = newChange({ at, record, known }, keyOfChange(changes));
   const noted = (change: RecordedChange): Outcome => goOn(cleared(at, record), { record: { ...record, change } });
-  if (answer === 'accepted')
+  if (answer.ok && answer.value === 'accepted')
     return noted({ ...begun, sentAt: timestamp(at.now), ...(price !== undefined && { price }) });
-  if (answer === 'notOffered') return noted({ ...begun, isUnavailable: true });
+  if (answer.ok) return noted({ ...begun, isUnavailable: true });
   const isLast = known?.phase !== undefined && failuresOf(at, record) + 1 >= MOST_FAILURES;
-  if (isRefusal(answer) || isLast) return { ...noted({ ...begun, refused: saidBy(answer) }), error: answer };
-  return failedOnce(at, record, answer);
+  const { error } = answer;
+  if (isFinalRefusal(error) || isLast) return { ...noted({ ...begun, refused: saidBy(error) }), error };
+  return failedOnce(at, record, error);
 }
 
 /** Shuts the server down, or starts it. The record notes it first, so the server runs again in the end. */
@@ -145,18 +132,18 @@ async function turn(
   const view = visit.view();
   if (view.inputs !== inputs) return lookAgain(view, record);
   const power = step.do === 'stop' ? 'shutdown' : 'power-on';
-  const answer = await answerOf(() => session.setPower(record.identifier, power, maySend));
+  const answer = await answerOf(session.setPower(record.identifier, power, maySend));
   return afterTurn(visit.view(), { ...record, change: step.change }, step, answer);
 }
 
 /** What the answer about the power means. Pure. */
-export function afterTurn(
+function afterTurn(
   at: View,
   record: Held,
   { do: what, change: asked }: Exclude<ChangeStep, { do: 'send' }>,
   answer: Answer,
 ): Outcome {
-  if (answer === 'accepted') {
+  if (answer.ok && answer.value === 'accepted') {
     const { identifier } = record;
     if (what === 'stop')
       return goOn(withEvidence(withoutPlan(at.memo), { change: { identifier, failures: 0, isAsked: true } }));
@@ -167,18 +154,18 @@ export function afterTurn(
   }
   if (what === 'start') {
     const said = `Starting server ${record.identifier}, which was shut down for a change, failed: the provider has no such call`;
-    if (answer === 'notOffered') return heldBack(at, record, { said }, at.timing.pollMs);
-    return failedOnce(at, record, answer);
+    return answer.ok ? heldBack(at, record, { said }, at.timing.pollMs) : failedOnce(at, record, answer.error);
   }
   const noted = (change: RecordedChange): Outcome => goOn(cleared(at, record), { record: { ...record, change } });
   // Nothing was shut down.
   const { phase: _phase, stoppedAt: _at, ...before } = asked;
-  if (answer === 'notOffered') return noted({ ...before, isUnavailable: true });
-  if (isRefusal(answer)) return { ...noted({ ...asked, phase: 'start', refused: saidBy(answer) }), error: answer };
-  return failedOnce(at, record, answer);
+  if (answer.ok) return noted({ ...before, isUnavailable: true });
+  const { error } = answer;
+  if (isFinalRefusal(error)) return { ...noted({ ...asked, phase: 'start', refused: saidBy(error) }), error };
+  return failedOnce(at, record, error);
 }
 
-const saidBy = ({ message }: ProviderError): string => quoted(capitalized(message));
+const saidBy = ({ message }: ProviderError): string => cutSaid(capitalized(message));
 
 const failuresOf = (at: View, record: Held): number => changingOf(at, record)?.failures ?? 0;
 

@@ -47,7 +47,7 @@ import {
 import { orderNotCreated, orderRefused } from '../decision/order-answer.ts';
 import { orderedEvent } from '../decision/order-events.ts';
 import { endVisit, failed, goOn, jittered, lacking, parked, retryLater, withoutKey } from '../decision/outcome.ts';
-import { LISTED, namesOf, quoted } from '../decision/sentences.ts';
+import { LISTED, namesOf, cutSaid } from '../decision/sentences.ts';
 import type { Operation, Outcome } from '../decision/types.ts';
 import { withMemo, type View } from '../decision/view.ts';
 import type { OrderTerms } from '../shared/limits.ts';
@@ -55,7 +55,6 @@ import type { Visit } from '../visit.ts';
 import { reserveServer } from './adopt.ts';
 import { orLacking, readServer } from './reads.ts';
 import { readSecrets, type OrderSecrets } from './user-data.ts';
-
 
 /** The first request. Undefined if the process is about to end and orders nothing more. */
 export async function orderNamed(
@@ -172,7 +171,7 @@ async function lookFor(visit: Visit, session: Session, identifier: string): Prom
   if (answer.type === 'server') {
     if (namesOwner(view.object, answer.server) === 'own') return { own: identifier, isRead: true };
     const { name } = answer.server;
-    const named = name === undefined ? '' : `, with the name ${quoted(name)}`;
+    const named = name === undefined ? '' : `, with the name ${cutSaid(name)}`;
     return taken(view, view.own, `A server with the identifier ${identifier} is there already${named}`, identifier);
   }
   if (answer.type === 'failed') return failed(view, 'order', answer.error);
@@ -197,7 +196,7 @@ function taken(at: View, left: ServerRecord | undefined, why: string, shown?: st
 export function lostToAnother(at: View, record: Held, server: Server, operation: Planned): Outcome | undefined {
   if (!isNamed(record) || whoOrdered(at.object, record, server) !== 'other') return undefined;
   const { identifier, attempt, sent } = record;
-  const why = `The identifier ${identifier} is that of another server, with the name ${quoted(server.name ?? '')}`;
+  const why = `The identifier ${identifier} is that of another server, with the name ${cutSaid(server.name ?? '')}`;
   // A time that is far ahead was written under another clock.
   const lateMs = UNSEEN_PERIODS * at.timing.absenceMs - Math.abs(at.now - Date.parse(sent.at));
   if (lateMs > 0) {
@@ -425,7 +424,7 @@ const notOffered = ({ message }: Error): string =>
 /** The record after a refusal. An order of several requests is looked for like one that failed. */
 function leftOf({ object }: View, record: Named, { error }: { error: Error }, earlier: Earlier): ServerRecord {
   if (earlier === 'none') return withoutClaim(record);
-  const createFailure = { said: quoted(error.message), generation: object.metadata.generation };
+  const createFailure = { said: cutSaid(error.message), generation: object.metadata.generation };
   return withFailedOrder({ ...record, createFailure });
 }
 

@@ -5,7 +5,14 @@
  */
 import type { Held } from '../../api/record.ts';
 
-import { ProviderError, ResponseError, isRefusal, isUnsent, mayHaveActed } from '../../provider/error.ts';
+import {
+  ResponseError,
+  answerOf,
+  isFinalRefusal,
+  isUnsent,
+  mayHaveActed,
+  type ProviderError,
+} from '../../provider/error.ts';
 import type { FurtherAnswer, Session } from '../../provider/types.ts';
 import { powerStateOf } from '../../api/server-state.ts';
 import { decide } from '../decision/decide.ts';
@@ -17,7 +24,7 @@ import { verdictOf, withCall, withoutDue } from '../decision/power.ts';
 import type { Operation, Outcome } from '../decision/types.ts';
 import { withMemo, type View } from '../decision/view.ts';
 import type { Visit } from '../visit.ts';
-import { err, ok, type Result } from '../../base/result.ts';
+import type { Result } from '../../base/result.ts';
 
 type Power = Extract<Operation, { type: 'power' }>;
 type Due = NonNullable<PowerEvidence['due']>;
@@ -43,7 +50,7 @@ export async function power(visit: Visit, at: View, operation: Power): Promise<O
       return goOn(withoutDue(visit.view().memo));
   }
   const { readAt } = found.due;
-  const answer = await send(session, found.record.identifier, found.due, () => visit.mayActOn(readAt));
+  const answer = await answerOf(send(session, found.record.identifier, found.due, () => visit.mayActOn(readAt)));
   return afterCall(visit.view(), found.record, operation.call, answer);
 }
 
@@ -62,25 +69,10 @@ function stillDue(
   return { record: still.record, due };
 }
 
-async function send(
+function send(
   session: Session,
   identifier: string,
   { call, product }: Due,
-  maySend: () => boolean,
-): Promise<Answered> {
-  try {
-    return ok(await sendCall(session, identifier, call, product, maySend));
-  } catch (error) {
-    if (error instanceof ProviderError) return err(error);
-    throw error;
-  }
-}
-
-function sendCall(
-  session: Session,
-  identifier: string,
-  call: PowerCall,
-  product: string,
   maySend: () => boolean,
 ): Promise<FurtherAnswer> {
   switch (call) {
@@ -112,7 +104,11 @@ export function afterCall(at: View, record: Held, call: PowerCall, answer: Answe
     call,
     answer.ok
       ? { state: answer.value }
-      : { state: isRefusal(answer.error) ? 'refused' : 'failed', said, retryAfterMs: answer.error.retryAfterMs ?? 0 },
+      : {
+          state: isFinalRefusal(answer.error) ? 'refused' : 'failed',
+          said,
+          retryAfterMs: answer.error.retryAfterMs ?? 0,
+        },
     at.monotonic,
   );
   const isRestarted = call === 'reboot' && known.answer === 'Accepted';

@@ -14,7 +14,10 @@ const ASKED = '2026-01-02T00:00:00Z';
 
 /** The error that the client makes of this answer. */
 const answered = (status: number, message = 'No'): ProviderError =>
-  failureOf({ status, headers: {}, body: JSON.stringify({ message }) }, 'setPower', { clean: (text) => text });
+  failureOf({ status, headers: {}, body: JSON.stringify({ message }) }, 'setPower', {
+    clean: (text) => text,
+    cause: (fault) => fault,
+  });
 
 const recordOf = (object: VirtualServer | null | undefined): ServerRecord | undefined =>
   object ? knownRecord(object) : undefined;
