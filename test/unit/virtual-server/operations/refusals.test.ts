@@ -16,7 +16,7 @@ const ASKED = '2026-01-02T00:00:00Z';
 const answered = (status: number, message = 'No'): ProviderError =>
   failureOf({ status, headers: {}, body: JSON.stringify({ message }) }, 'setPower', {
     clean: (text) => text,
-    cause: (fault) => fault,
+    cause: () => new Error('unexpected'),
   });
 
 const recordOf = (object: VirtualServer | null | undefined): ServerRecord | undefined =>
