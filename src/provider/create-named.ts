@@ -6,7 +6,7 @@
 import type { Caller } from './caller.ts';
 import { asProviderError, answeredOutcome } from './create-server.ts';
 import type { Endpoints } from './endpoints.ts';
-import { ProviderError, ResponseError, mayArriveLater, withheldError } from './error.ts';
+import { ResponseError, isUnsent, mayArriveLater, withheldError } from './error.ts';
 import { NO_CALL } from './further-list.ts';
 import type { ProviderAnswer } from './transport.ts';
 import type { NamedOutcome, OrderBody } from './types.ts';
@@ -16,14 +16,6 @@ interface NamedDeps {
   endpoints: Endpoints;
   timeoutMs: number;
 }
-
-/** The request was not carried out, or has not reached the provider. */
-const UNSENT = new Set<ProviderError['code']>([
-  'PROVIDER_INVALID_CREDENTIALS',
-  'PROVIDER_UNAUTHORIZED',
-  'PROVIDER_RATE_LIMITED',
-  'PROVIDER_WITHHELD',
-]);
 
 /** Does not throw. */
 export async function sendNamedOrder(
@@ -44,7 +36,7 @@ export async function sendNamedOrder(
     return namedOutcome(answer, caller, endpoints);
   } catch (fault) {
     const error = asProviderError(fault, caller);
-    return !request.isOut || UNSENT.has(error.code)
+    return !request.isOut || isUnsent(error)
       ? { kind: 'notCreated', error }
       : { kind: 'unclear', error, isAnswered: false };
   }

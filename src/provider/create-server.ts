@@ -6,14 +6,12 @@ import { until } from '../base/deadline.ts';
 import type { Caller } from './caller.ts';
 import { toTask } from '../base/exact-numbers.ts';
 import type { Endpoints } from './endpoints.ts';
-import { ProviderError, ResponseError, failureMessage, withheldError } from './error.ts';
+import { ProviderError, ResponseError, failureMessage, isRefusalStatus, withheldError } from './error.ts';
 import { failure } from './failure.ts';
 import type { Connection, ProviderAnswer } from './transport.ts';
 import type { CreateOutcome, OpenOrder, OrderBody, OrderGate } from './types.ts';
 import { objectIn } from './wire.ts';
 
-/** The provider read the request and refused it. Without 408 and 409, which may follow a request that took effect. */
-const REFUSALS = new Set([400, 402, 403, 404, 405, 413, 415, 422]);
 /** Nothing is sent over a connection that has been open for longer, since the provider may be about to close it (ms). */
 const FRESH_MS = 10_000;
 
@@ -132,7 +130,7 @@ export function answeredOutcome(answer: ProviderAnswer, caller: Caller, endpoint
   if (status >= 200 && status < 300) return accepted(answer, endpoints);
   const error = refusal(answer, caller);
   if (status === 429) return { kind: 'notCreated', error };
-  if (REFUSALS.has(status)) return { kind: 'refused', status, error };
+  if (isRefusalStatus(status)) return { kind: 'refused', status, error };
   return { kind: 'unknown', error };
 }
 

@@ -1,4 +1,5 @@
 /** The calls of the provider API, and the errors that they end with; `code` identifies an error. */
+import { err, ok, type Result } from '../base/result.ts';
 
 export type ProviderOperation =
   | 'login'
@@ -118,6 +119,16 @@ export function isProviderError(error: unknown, code: ProviderErrorCode): boolea
   return error instanceof ProviderError && error.code === code;
 }
 
+/** What the call resolves with, or the ProviderError that it ends with. */
+export async function answerOf<T>(call: Promise<T>): Promise<Result<T, ProviderError>> {
+  try {
+    return ok(await call);
+  } catch (error) {
+    if (error instanceof ProviderError) return err(error);
+    throw error;
+  }
+}
+
 export function withheldError(): ProviderError {
   return new ProviderError('PROVIDER_WITHHELD', 'the request was withheld: it may no longer be sent');
 }
@@ -127,3 +138,29 @@ export function withheldError(): ProviderError {
  * are the provider's own.
  */
 export const mayArriveLater = (status: number): boolean => status === 408 || status === 502 || status >= 504;
+
+/**
+ * Statuses by which the provider refuses what a request asks for: it would refuse the same request again. 408, 409, 423, 425 and
+ * 429 are not among them: the same request may succeed later.
+ */
+const REFUSALS = new Set([400, 402, 403, 404, 405, 413, 415, 422]);
+
+export const isRefusalStatus = (status: number): boolean => REFUSALS.has(status);
+
+/** True if the provider refuses what the request asks for. A server that is gone is no refusal: the next read tells what it means. */
+export const isFinalRefusal = (error: ProviderError): boolean =>
+  error instanceof ResponseError && error.code !== 'PROVIDER_NOT_FOUND' && isRefusalStatus(error.status);
+
+const UNSENT = new Set<ProviderErrorCode>([
+  'PROVIDER_INVALID_CREDENTIALS',
+  'PROVIDER_UNAUTHORIZED',
+  'PROVIDER_RATE_LIMITED',
+  'PROVIDER_WITHHELD',
+]);
+
+/** True if the request was not sent, or turned away before the provider looked at what it asks for: it may be sent again. */
+export const isUnsent = (error: ProviderError): boolean => UNSENT.has(error.code);
+
+/** True if the provider may have acted on the request: it was sent, and no answer of the provider itself says otherwise. */
+export const mayHaveActed = (error: ProviderError): boolean =>
+  !isUnsent(error) && !(error instanceof ResponseError && error.status < 500 && !mayArriveLater(error.status));

@@ -8,6 +8,7 @@ import type { Session } from '../provider/types.ts';
 import type { ConnectionSecrets } from './connection-secret.ts';
 import { shownReason } from './decision/compose.ts';
 import { inputsOf } from './decision/inputs.ts';
+import { isRecent } from './decision/live-read.ts';
 import { withPlan } from './decision/next.ts';
 import { holdsSomething, knownRecord } from './decision/known-record.ts';
 import { patchInWords, type RefusedWrite } from './decision/refused.ts';
@@ -156,6 +157,12 @@ export class Visit {
   hasChangedSince({ inputs }: View): boolean {
     // Versions repeat after a restore of etcd, so a write may hit an object that this process has not seen.
     return inputsOf(this.object) !== inputs;
+  }
+
+  /** Asked right before a request: a process that was suspended since `readAt` must not act on outdated facts. */
+  mayActOn(readAt: number): boolean {
+    const { leads, timers } = this.services;
+    return leads() && isRecent(readAt, timers.monotonic());
   }
 
   /** From now until the visit ends, or keeps it. */

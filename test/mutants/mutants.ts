@@ -92,16 +92,16 @@ export const MUTANTS: Mutant[] = [
   },
   {
     name: 'switches a server although another process leads',
-    file: 'src/virtual-server/operations/power.ts',
-    find: 'leads() && timers.monotonic() - readAt < LIVE_READ_MS;',
-    replace: 'leads !== undefined && timers.monotonic() - readAt < LIVE_READ_MS;',
+    file: 'src/virtual-server/visit.ts',
+    find: 'return leads() && isRecent(readAt, timers.monotonic());',
+    replace: 'return leads !== undefined && isRecent(readAt, timers.monotonic());',
     tests: ['--project', 'unit', 'test/unit/virtual-server/operations/power.test.ts'],
   },
   {
     name: 'switches a server long after it was read',
     file: 'src/virtual-server/operations/power.ts',
-    find: 'leads() && timers.monotonic() - readAt < LIVE_READ_MS;',
-    replace: 'leads() && timers.monotonic() - readAt < Infinity;',
+    find: '() => visit.mayActOn(readAt)',
+    replace: '() => visit.services.leads()',
     tests: ['--project', 'unit', 'test/unit/virtual-server/operations/power.test.ts'],
   },
   {
@@ -114,7 +114,7 @@ export const MUTANTS: Mutant[] = [
   {
     name: 'counts a restart without an answer as not sent',
     file: 'src/virtual-server/operations/power.ts',
-    find: 'if (!answer.ok && UNSENT.has(answer.error.code)) return',
+    find: 'if (!answer.ok && isUnsent(answer.error)) return',
     replace: 'if (!answer.ok) return',
     tests: ['--project', 'unit', 'test/unit/virtual-server/operations/power.test.ts'],
   },
@@ -266,9 +266,9 @@ export const MUTANTS: Mutant[] = [
   },
   {
     name: 'takes a 408 to a DELETE for a refusal',
-    file: 'src/virtual-server/operations/cancel.ts',
-    find: 'error.status < 500 && !mayArriveLater(error.status);',
-    replace: 'error.status < 500;',
+    file: 'src/provider/error.ts',
+    find: 'error.status < 500 && !mayArriveLater(error.status));',
+    replace: 'error.status < 500);',
     tests: ['test/unit/virtual-server/operations/cancel-answers.test.ts'],
   },
   {
@@ -496,6 +496,20 @@ export const MUTANTS: Mutant[] = [
     find: "if (takes === undefined) last = 'unknown';",
     replace: "if (takes === undefined) last = 'named';",
     tests: ['test/unit/provider/create-named.test.ts'],
+  },
+  {
+    name: 'sends a named order although another process leads',
+    file: 'src/virtual-server/operations/order-named.ts',
+    find: '() => visit.mayActOn(liveAt)',
+    replace: '() => liveAt > 0',
+    tests: ['test/unit/virtual-server/operations/order-named.test.ts'],
+  },
+  {
+    name: 'takes a server over although another process leads',
+    file: 'src/virtual-server/operations/hand-over.ts',
+    find: ' || !visit.mayActOn(liveAt)',
+    replace: '',
+    tests: ['--project', 'unit', 'test/unit/virtual-server/operations/hand-over.test.ts'],
   },
   {
     name: 'counts each repeat of a named order in --max-creates-per-hour',
@@ -2925,8 +2939,8 @@ export const MUTANTS: Mutant[] = [
   {
     name: 'sends a DELETE after a live read of any age',
     file: 'src/virtual-server/operations/cancel.ts',
-    find: 'leads() && timers.monotonic() - liveAt < LIVE_READ_MS;',
-    replace: 'leads() && LIVE_READ_MS > liveAt - liveAt;',
+    find: '() => visit.mayActOn(liveAt)',
+    replace: '() => visit.services.leads()',
     tests: ['--project', 'unit', 'test/unit/virtual-server/operations/cancel.test.ts'],
   },
   {
@@ -4460,9 +4474,23 @@ export const MUTANTS: Mutant[] = [
   {
     name: 'changes a server for an operator that no longer leads',
     file: 'src/virtual-server/operations/change.ts',
-    find: 'leads() && timers.monotonic() - liveAt < LIVE_READ_MS;',
-    replace: 'timers.monotonic() - liveAt < LIVE_READ_MS;',
+    find: 'visit.mayActOn(liveAt)',
+    replace: 'visit.hasChangedSince(before) === false',
     tests: ['--project', 'unit', 'test/unit/virtual-server/operations/change.test.ts'],
+  },
+  {
+    name: 'gives a change up that meets a server which is busy',
+    file: 'src/provider/error.ts',
+    find: 'new Set([400, 402, 403, 404, 405, 413, 415, 422])',
+    replace: 'new Set([400, 402, 403, 404, 405, 409, 413, 415, 422, 423])',
+    tests: ['--project', 'unit', 'test/unit/virtual-server/operations/refusals.test.ts'],
+  },
+  {
+    name: 'takes a server that is gone for a refused call about power',
+    file: 'src/provider/error.ts',
+    find: "error instanceof ResponseError && error.code !== 'PROVIDER_NOT_FOUND' && isRefusalStatus",
+    replace: 'error instanceof ResponseError && isRefusalStatus',
+    tests: ['--project', 'unit', 'test/unit/virtual-server/operations/refusals.test.ts'],
   },
   {
     name: 'makes a server dearer than the limit in money allows',

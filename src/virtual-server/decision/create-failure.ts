@@ -9,7 +9,7 @@ import type { Verdict } from '../../controller/conditions.ts';
 import { RECONCILE_AT_ANNOTATION } from '../../api/names.ts';
 import type { ServerRecord, Following, Held } from '../../api/record.ts';
 import { durationText, timestamp } from '../../base/duration.ts';
-import { cut, ended } from '../../base/text.ts';
+import { ended } from '../../base/text.ts';
 import type { ResponseError } from '../../provider/error.ts';
 import { withFailedOrder } from './known-record.ts';
 import { denied, graceOf, isProven, pauseOf } from './absence.ts';
@@ -17,6 +17,7 @@ import { withEvidence, withoutFailures, type Denials, type Failure } from './mem
 import { endVisit, failed, goOn, retryLater } from './outcome.ts';
 import { withoutSilence, withSilence } from './silent-task.ts';
 import { taskField } from './server-status.ts';
+import { cutSaid } from './sentences.ts';
 import type { Operation, Outcome, ServerAnswer } from './types.ts';
 import { park, withMemo, type OwnView, type View } from './view.ts';
 
@@ -24,8 +25,6 @@ import { park, withMemo, type OwnView, type View } from './view.ts';
 const NEEDED = 3;
 /** By their meaning in HTTP, these pass: they have to last for a grace period. */
 const PASSING = new Set([502, 503, 504]);
-/** Maximum length of the provider's text in the record, in characters. */
-const MAX_SAID = 200;
 
 /** A record, and the same with the server that the task named before its answer. */
 export interface PolledRecord {
@@ -36,7 +35,7 @@ export interface PolledRecord {
 /** The task has answered with an error that says why the order failed. */
 export function taskFailed(before: View, polled: PolledRecord, error: ResponseError): Outcome {
   const { record } = polled;
-  const failure = failedAgain(before, record.task ?? 0, cut(error.said, MAX_SAID));
+  const failure = failedAgain(before, record.task ?? 0, cutSaid(error.said));
   const at = withMemo(before, withEvidence(before.memo, { failure }));
   if (record.createFailure === undefined && !stays(failure, error.status, before)) return failed(at, 'follow', error);
   return confirmed(at, polled, failure.said);

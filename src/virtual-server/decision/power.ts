@@ -11,6 +11,7 @@ import { cut, ended } from '../../base/text.ts';
 import type { Verdict } from '../../controller/conditions.ts';
 import type { Server } from '../../provider/types.ts';
 import { clockOf } from './expiry.ts';
+import { isRecent } from './live-read.ts';
 import { withEvidence, type Memo, type PowerAnswer, type PowerCall, type PowerEvidence } from './memo.ts';
 import { askedAt, withOnce, type Once } from './once.ts';
 import type { Timing } from './types.ts';
@@ -38,8 +39,6 @@ export interface PowerStep {
   afterMs: number;
 }
 
-/** How long a live read may justify a call (ms). */
-export const LIVE_READ_MS = 30_000;
 /** After this time, a server that is not as asked needs attention (ms). */
 const BLOCKED_MS = 5 * 60_000;
 
@@ -218,7 +217,7 @@ export function dueCall(view: OwnView): PowerCall | undefined {
   const { own, memo, inputs, monotonic } = view;
   const { power } = memo.evidence;
   if (power?.due === undefined || power.identifier !== own.identifier || power.inputs !== inputs) return undefined;
-  return monotonic - power.due.readAt < LIVE_READ_MS ? power.due.call : undefined;
+  return isRecent(power.due.readAt, monotonic) ? power.due.call : undefined;
 }
 
 /** Only another read can tell which call is missing. */

@@ -19,6 +19,12 @@ import type { PriceList, Server } from '../../provider/types.ts';
 import { knownRecord } from './known-record.ts';
 import { isProvisioned, serverFields } from './server-status.ts';
 
+/**
+ * How old the lists of prices, zones and hosts may be. Few orders and changes need them, and an answer that there is none counts
+ * as long (ms).
+ */
+export const FURTHER_AGE_MS = 10 * 60_000;
+
 /** What the price of a server is looked up by. */
 export interface Model {
   product: string;

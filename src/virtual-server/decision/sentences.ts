@@ -4,7 +4,12 @@
  */
 import type { ServerRecord } from '../../api/record.ts';
 import type { VirtualServer } from '../../api/virtual-server.ts';
-import { ended } from '../../base/text.ts';
+import { cut, ended } from '../../base/text.ts';
+
+/** How much of the provider's text a record or a message quotes, in characters. */
+const MAX_SAID = 200;
+
+export const cutSaid = (said: string): string => cut(said, MAX_SAID);
 
 /** True if the object `namespace/name` is in the namespace of `object`. */
 export function isOwnNamespace(holder: string, { metadata: { namespace } }: VirtualServer): boolean {

@@ -11,8 +11,8 @@ import { durationText, timestamp } from '../../base/duration.ts';
 import { cut } from '../../base/text.ts';
 import { KubeError } from '../../kube/error.ts';
 import type { DefinitionState } from '../kube.ts';
-import { ProviderError, ResponseError, isProviderError, mayArriveLater } from '../../provider/error.ts';
-import type { Server, Session } from '../../provider/types.ts';
+import { ResponseError, answerOf, isProviderError, mayHaveActed, type ProviderError } from '../../provider/error.ts';
+import type { Server } from '../../provider/types.ts';
 import { isInDoubt, isSameAccount, recognizeFor } from '../decision/identity.ts';
 import { decide } from '../decision/decide.ts';
 import {
@@ -34,10 +34,6 @@ import { lostToAnother } from './order-named.ts';
 import { readAgain, readServer } from './reads.ts';
 import { isRunning } from '../../api/server-state.ts';
 import { wasRead } from '../decision/server-status.ts';
-import { err, ok, type Result } from '../../base/result.ts';
-
-/** How long a live read may justify a DELETE (ms). */
-const LIVE_READ_MS = 30_000;
 
 /** How soon a cancellation is tried again that may have met a hand-over (ms). */
 const HANDED_OVER_MS = 5_000;
@@ -86,7 +82,7 @@ async function cancelOnce(visit: Visit, at: View, { record }: Cancel): Promise<O
   if (newer !== undefined) return newer;
   if (definition !== undefined) return heldBack(view, still.record, definition);
 
-  const sent = await sendDelete(visit, session, identifier, liveAt);
+  const sent = await answerOf(session.deleteServer(identifier, () => visit.mayActOn(liveAt)));
   if (!sent.ok) return afterRefusal(visit.view(), still.record, shown, sent.error);
   if (shown.type === 'serverNotFound') return afterWord(visit.view(), still.record, shown, sent.value, shown);
   const after = await readAgain(identifier, session);
@@ -154,23 +150,6 @@ function mayBeUnseen(at: View, record: Held, shown: Found): boolean {
   return counts && !wasRead(object, record) && !isOther && !isInDoubt(object, at.memo);
 }
 
-/** Resolves with the message of the documented answer. */
-async function sendDelete(
-  { services: { leads, timers } }: Visit,
-  session: Session,
-  identifier: string,
-  liveAt: number,
-): Promise<Result<string, ProviderError>> {
-  // A process that was suspended since the live read must not act on outdated facts.
-  const maySend = (): boolean => leads() && timers.monotonic() - liveAt < LIVE_READ_MS;
-  try {
-    return ok(await session.deleteServer(identifier, maySend));
-  } catch (error) {
-    if (error instanceof ProviderError) return err(error);
-    throw error;
-  }
-}
-
 /** What follows if the provider has not given the documented answer to the DELETE. `shown`: what the read before found. Pure. */
 export function afterRefusal(at: View, record: Held, shown: Found, error: ProviderError): Outcome {
   // The server was shown right before, and denials count only without a 200 in between.
@@ -186,15 +165,6 @@ export function afterRefusal(at: View, record: Held, shown: Found, error: Provid
   const what = `Cancelling the server failed: the provider answered ${status} for a server that it shows`;
   return notCancelled(withMemo(at, memo), new ResponseError(status, what));
 }
-
-/** True if the DELETE was sent and no answer of the provider refuses it. */
-function mayHaveActed(error: ProviderError): boolean {
-  const isAnswered = error instanceof ResponseError && error.status < 500 && !mayArriveLater(error.status);
-  return !isAnswered && !isProviderError(error, 'PROVIDER_WITHHELD') && !REFUSED.has(error.code);
-}
-
-/** Codes of errors that occur before a DELETE is sent, or that refuse it. */
-const REFUSED = new Set(['PROVIDER_INVALID_CREDENTIALS', 'PROVIDER_UNAUTHORIZED', 'PROVIDER_RATE_LIMITED']);
 
 /**
  * The outcome after the documented answer with the message `said`. `before`, `after`: what the reads around the DELETE

@@ -5,9 +5,9 @@
  */
 import type { Held, RecordedChange } from '../../api/record.ts';
 import { timestamp } from '../../base/duration.ts';
-import { capitalized, cut } from '../../base/text.ts';
+import { capitalized } from '../../base/text.ts';
 import { backoffMs, callProblem } from '../../accounts/decision/failure.ts';
-import { ProviderError, ResponseError } from '../../provider/error.ts';
+import { answerOf, isFinalRefusal, type ProviderError } from '../../provider/error.ts';
 import type { FurtherAnswer, Session } from '../../provider/types.ts';
 import {
   changeBody,
@@ -25,21 +25,18 @@ import { recognizeFor } from '../decision/identity.ts';
 import { withEvidence, withoutPlan, type Changing } from '../decision/memo.ts';
 import { noRoomToChange, wantedBy } from '../decision/order-limits.ts';
 import { goOn } from '../decision/outcome.ts';
-import { modelOf, recordedPrice } from '../decision/price.ts';
+import { FURTHER_AGE_MS, modelOf, recordedPrice } from '../decision/price.ts';
+import { cutSaid } from '../decision/sentences.ts';
 import type { Operation, Outcome } from '../decision/types.ts';
 import type { View } from '../decision/view.ts';
 import type { Visit } from '../visit.ts';
 import { readServer } from './reads.ts';
+import type { Result } from '../../base/result.ts';
 
-/** How long live reads may justify a call (ms). */
-const LIVE_READ_MS = 30_000;
-/** How old the list of prices may be (ms). */
-const PRICES_AGE_MS = 10 * 60_000;
 /** Of calls in a row, while the server is off. */
 const MOST_FAILURES = 4;
 /** How long a server may take to start before it is asked again (ms). */
 const START_MS = 60_000;
-const MAX_SAID = 200;
 
 /** Undefined if the object is gone. */
 export async function change(
@@ -70,9 +67,7 @@ export async function change(
     return lookAgain(view, record);
   const { step } = courseOf(view, still.record, answer.server);
   if (step === undefined) return lookAgain(view, record);
-  const { leads, timers } = visit.services;
-  // A process that was suspended since the live reads must not act on outdated facts.
-  const maySend = (): boolean => leads() && timers.monotonic() - liveAt < LIVE_READ_MS;
+  const maySend = (): boolean => visit.mayActOn(liveAt);
   return step.do === 'send'
     ? send(visit, still.record, step.changes, { session, maySend })
     : turn(visit, still.record, step, { session, maySend });
@@ -95,7 +90,7 @@ async function send(
   let price: number | undefined;
   if (concernsPrice(changes)) {
     const needsList = quota.needsList(namespace, modelOf(object.spec));
-    const prices = needsList ? (await session.prices(PRICES_AGE_MS)).list : undefined;
+    const prices = needsList ? (await session.prices(FURTHER_AGE_MS)).list : undefined;
     const present = recordedPrice(record)?.amount;
     const place = quota.reserveChange(namespace, uid, wantedBy(object, prices), present);
     if ('full' in place) {
@@ -105,38 +100,24 @@ async function send(
     visit.reserves(place);
     ({ price } = place);
   }
-  const answer = await answerOf(() => session.changeServer(record.identifier, changeBody(changes), maySend));
+  const answer = await answerOf(session.changeServer(record.identifier, changeBody(changes), maySend));
   return afterChange(visit.view(), record, changes, answer, price);
 }
 
-type Answer = FurtherAnswer | ProviderError;
-
-async function answerOf(call: () => Promise<FurtherAnswer>): Promise<Answer> {
-  try {
-    return await call();
-  } catch (error) {
-    if (error instanceof ProviderError) return error;
-    throw error;
-  }
-}
+type Answer = Result<FurtherAnswer, ProviderError>;
 
 /** What the answer to the change means. Pure. */
-export function afterChange(
-  at: View,
-  record: Held,
-  changes: readonly FieldChange[],
-  answer: Answer,
-  price?: number,
-): Outcome {
+function afterChange(at: View, record: Held, changes: readonly FieldChange[], answer: Answer, price?: number): Outcome {
   const known = changeIn(record);
   const begun = newChange({ at, record, known }, keyOfChange(changes));
   const noted = (change: RecordedChange): Outcome => goOn(cleared(at, record), { record: { ...record, change } });
-  if (answer === 'accepted')
+  if (answer.ok && answer.value === 'accepted')
     return noted({ ...begun, sentAt: timestamp(at.now), ...(price !== undefined && { price }) });
-  if (answer === 'notOffered') return noted({ ...begun, isUnavailable: true });
+  if (answer.ok) return noted({ ...begun, isUnavailable: true });
   const isLast = known?.phase !== undefined && failuresOf(at, record) + 1 >= MOST_FAILURES;
-  if (isRefusal(answer) || isLast) return { ...noted({ ...begun, refused: saidBy(answer) }), error: answer };
-  return failedOnce(at, record, answer);
+  const { error } = answer;
+  if (isFinalRefusal(error) || isLast) return { ...noted({ ...begun, refused: saidBy(error) }), error };
+  return failedOnce(at, record, error);
 }
 
 /** Shuts the server down, or starts it. The record notes it first, so the server runs again in the end. */
@@ -151,18 +132,18 @@ async function turn(
   const view = visit.view();
   if (view.inputs !== inputs) return lookAgain(view, record);
   const power = step.do === 'stop' ? 'shutdown' : 'power-on';
-  const answer = await answerOf(() => session.setPower(record.identifier, power, maySend));
+  const answer = await answerOf(session.setPower(record.identifier, power, maySend));
   return afterTurn(visit.view(), { ...record, change: step.change }, step, answer);
 }
 
 /** What the answer about the power means. Pure. */
-export function afterTurn(
+function afterTurn(
   at: View,
   record: Held,
   { do: what, change: asked }: Exclude<ChangeStep, { do: 'send' }>,
   answer: Answer,
 ): Outcome {
-  if (answer === 'accepted') {
+  if (answer.ok && answer.value === 'accepted') {
     const { identifier } = record;
     if (what === 'stop')
       return goOn(withEvidence(withoutPlan(at.memo), { change: { identifier, failures: 0, isAsked: true } }));
@@ -173,26 +154,18 @@ export function afterTurn(
   }
   if (what === 'start') {
     const said = `Starting server ${record.identifier}, which was shut down for a change, failed: the provider has no such call`;
-    if (answer === 'notOffered') return heldBack(at, record, { said }, at.timing.pollMs);
-    return failedOnce(at, record, answer);
+    return answer.ok ? heldBack(at, record, { said }, at.timing.pollMs) : failedOnce(at, record, answer.error);
   }
   const noted = (change: RecordedChange): Outcome => goOn(cleared(at, record), { record: { ...record, change } });
   // Nothing was shut down.
   const { phase: _phase, stoppedAt: _at, ...before } = asked;
-  if (answer === 'notOffered') return noted({ ...before, isUnavailable: true });
-  if (isRefusal(answer)) return { ...noted({ ...asked, phase: 'start', refused: saidBy(answer) }), error: answer };
-  return failedOnce(at, record, answer);
+  if (answer.ok) return noted({ ...before, isUnavailable: true });
+  const { error } = answer;
+  if (isFinalRefusal(error)) return { ...noted({ ...asked, phase: 'start', refused: saidBy(error) }), error };
+  return failedOnce(at, record, error);
 }
 
-/** The provider has read the request, and will not do it. */
-const isRefusal = (error: ProviderError): boolean =>
-  error instanceof ResponseError &&
-  error.code !== 'PROVIDER_NOT_FOUND' &&
-  error.status >= 400 &&
-  error.status < 500 &&
-  error.status !== 408;
-
-const saidBy = ({ message }: ProviderError): string => cut(capitalized(message), MAX_SAID);
+const saidBy = ({ message }: ProviderError): string => cutSaid(capitalized(message));
 
 const failuresOf = (at: View, record: Held): number => changingOf(at, record)?.failures ?? 0;
 

@@ -21,8 +21,6 @@ import { adopted } from './adopt.ts';
 import { readServer } from './reads.ts';
 import { release } from './release.ts';
 
-/** How long a live read may justify a hand-over (ms). */
-const LIVE_READ_MS = 30_000;
 /** When to check again if no change of the other object triggers a visit (ms). */
 const RECHECK_MS = 5_000;
 
@@ -50,7 +48,7 @@ async function takeFrom(
   record: ServerRecord | undefined,
   giver: string,
 ): Promise<Outcome | { refusal: Never }> {
-  const { journal, holders, kube, leads, objects, timers } = visit.services;
+  const { journal, holders, kube, objects, timers } = visit.services;
   const { handOvers } = objects;
   const key = await visit.key(at);
   if (!key.ok) return withoutKey(visit.view(), 'takeOver', key.error);
@@ -92,13 +90,11 @@ async function takeFrom(
   const held = others.withServer(identifier, { ...given.value, held: true });
   if (held.length > 0) return { refusal: { why: `${namesOf(held, visit.object)} holds server ${identifier} too` } };
 
-  // You may have changed your mind, and a process that was suspended must not act on outdated facts.
-  const now = timers.monotonic();
+  // You may have changed your mind.
   const still = decide(visit.view());
   const isStill = still.type === 'takeOver' && [still.giver, ...still.others].includes(giver);
-  if (!isStill || !leads() || now - liveAt >= LIVE_READ_MS)
-    return pending(visit, giver, 'the operator reads both objects again');
-  handOvers.tries(from, now);
+  if (!isStill || !visit.mayActOn(liveAt)) return pending(visit, giver, 'the operator reads both objects again');
+  handOvers.tries(from, timers.monotonic());
   return taken(visit.view(), record, live, known.value, answer);
 }
 

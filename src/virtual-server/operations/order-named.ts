@@ -9,7 +9,7 @@ import { isNamed, type Held, type Named, type ServerRecord } from '../../api/rec
 import type { VirtualServer } from '../../api/virtual-server.ts';
 import type { Verdict } from '../../controller/conditions.ts';
 import { durationText, timestamp } from '../../base/duration.ts';
-import { capitalized, cut, ended } from '../../base/text.ts';
+import { capitalized, ended } from '../../base/text.ts';
 import { callProblem } from '../../accounts/decision/failure.ts';
 import { ProviderError, ResponseError, isProviderError } from '../../provider/error.ts';
 import { identifierKey, isSameIdentifier } from '../../base/identifier.ts';
@@ -47,7 +47,7 @@ import {
 import { orderNotCreated, orderRefused } from '../decision/order-answer.ts';
 import { orderedEvent } from '../decision/order-events.ts';
 import { endVisit, failed, goOn, jittered, lacking, parked, retryLater, withoutKey } from '../decision/outcome.ts';
-import { LISTED, namesOf } from '../decision/sentences.ts';
+import { LISTED, namesOf, cutSaid } from '../decision/sentences.ts';
 import type { Operation, Outcome } from '../decision/types.ts';
 import { withMemo, type View } from '../decision/view.ts';
 import type { OrderTerms } from '../shared/limits.ts';
@@ -55,11 +55,6 @@ import type { Visit } from '../visit.ts';
 import { reserveServer } from './adopt.ts';
 import { orLacking, readServer } from './reads.ts';
 import { readSecrets, type OrderSecrets } from './user-data.ts';
-
-/** Maximum length of the provider's text in the record, in characters. */
-const MAX_SAID = 200;
-/** How long the write of the claim justifies the request (ms). */
-const CLAIM_MS = 30_000;
 
 /** The first request. Undefined if the process is about to end and orders nothing more. */
 export async function orderNamed(
@@ -176,7 +171,7 @@ async function lookFor(visit: Visit, session: Session, identifier: string): Prom
   if (answer.type === 'server') {
     if (namesOwner(view.object, answer.server) === 'own') return { own: identifier, isRead: true };
     const { name } = answer.server;
-    const named = name === undefined ? '' : `, with the name ${cut(name, MAX_SAID)}`;
+    const named = name === undefined ? '' : `, with the name ${cutSaid(name)}`;
     return taken(view, view.own, `A server with the identifier ${identifier} is there already${named}`, identifier);
   }
   if (answer.type === 'failed') return failed(view, 'order', answer.error);
@@ -201,7 +196,7 @@ function taken(at: View, left: ServerRecord | undefined, why: string, shown?: st
 export function lostToAnother(at: View, record: Held, server: Server, operation: Planned): Outcome | undefined {
   if (!isNamed(record) || whoOrdered(at.object, record, server) !== 'other') return undefined;
   const { identifier, attempt, sent } = record;
-  const why = `The identifier ${identifier} is that of another server, with the name ${cut(server.name ?? '', MAX_SAID)}`;
+  const why = `The identifier ${identifier} is that of another server, with the name ${cutSaid(server.name ?? '')}`;
   // A time that is far ahead was written under another clock.
   const lateMs = UNSEEN_PERIODS * at.timing.absenceMs - Math.abs(at.now - Date.parse(sent.at));
   if (lateMs > 0) {
@@ -344,7 +339,7 @@ async function claimAndSend(
     isAbsent?: boolean;
   },
 ): Promise<Outcome | undefined> {
-  const { leads, limit, timers } = visit.services;
+  const { limit, timers } = visit.services;
   if (visit.hasChangedSince(view)) return goOn(visit.view().memo);
   if (!visit.beginsOrder()) return undefined;
   // The write fails if the object has changed, so it is a live read too: the object exists, and wants a server.
@@ -360,8 +355,7 @@ async function claimAndSend(
     return goOn(claimed.memo);
   if (first === undefined) limit.again(visit.object.metadata.namespace, own.attempt, timers.monotonic());
   else first.sending();
-  const maySend = (): boolean => leads() && timers.monotonic() - liveAt < CLAIM_MS;
-  const answer = await session.orderNamed(own.identifier, body, maySend);
+  const answer = await session.orderNamed(own.identifier, body, () => visit.mayActOn(liveAt));
   if (answer.kind === 'notCreated' || answer.kind === 'refused' || answer.kind === 'notOffered')
     first?.createdNothing();
   const earlier = first === undefined ? (isAbsent ? 'absent' : 'unknown') : 'none';
@@ -431,7 +425,7 @@ const notOffered = ({ message }: Error): string =>
 /** The record after a refusal. An order of several requests is looked for like one that failed. */
 function leftOf({ object }: View, record: Named, { error }: { error: Error }, earlier: Earlier): ServerRecord {
   if (earlier === 'none') return withoutClaim(record);
-  const createFailure = { said: cut(error.message, MAX_SAID), generation: object.metadata.generation };
+  const createFailure = { said: cutSaid(error.message), generation: object.metadata.generation };
   return withFailedOrder({ ...record, createFailure });
 }
 

@@ -10,7 +10,7 @@ import type { Missing } from '../../accounts/decision/failure.ts';
 import type { FurtherRead, Session } from '../../provider/types.ts';
 import { compose } from '../decision/compose.ts';
 import { withEvidence, withoutPlan } from '../decision/memo.ts';
-import { modelOf } from '../decision/price.ts';
+import { FURTHER_AGE_MS, modelOf } from '../decision/price.ts';
 import { createLimit, noPlace, wantedBy } from '../decision/order-limits.ts';
 import { goOn, lacking, parked, withoutKey } from '../decision/outcome.ts';
 import { withOrderAgain } from '../decision/known-record.ts';
@@ -26,8 +26,6 @@ import { err, type Result } from '../../base/result.ts';
 
 /** How old the provider's lists may be when the operator decides on an order (ms). */
 const CATALOG_AGE_MS = 5_000;
-/** How old the lists of prices, zones and hosts may be. Few orders need them, and an answer that there is none counts as long (ms). */
-const FURTHER_AGE_MS = 10 * 60_000;
 const RECHECK_MS = 60_000;
 const UNNAMED =
   'spec.identifier must not be set here: orders go without an identifier, because the provider takes none, or by --orders=anonymous';

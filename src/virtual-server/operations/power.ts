@@ -5,7 +5,14 @@
  */
 import type { Held } from '../../api/record.ts';
 
-import { ProviderError, ResponseError, mayArriveLater } from '../../provider/error.ts';
+import {
+  ResponseError,
+  answerOf,
+  isFinalRefusal,
+  isUnsent,
+  mayHaveActed,
+  type ProviderError,
+} from '../../provider/error.ts';
 import type { FurtherAnswer, Session } from '../../provider/types.ts';
 import { powerStateOf } from '../../api/server-state.ts';
 import { decide } from '../decision/decide.ts';
@@ -13,11 +20,11 @@ import { withEvidence, type PowerCall, type PowerEvidence } from '../decision/me
 import { pauseMs } from '../decision/next-poll.ts';
 import { onceOf, withOnce } from '../decision/once.ts';
 import { endVisit, failed, goOn, jittered, withoutKey } from '../decision/outcome.ts';
-import { LIVE_READ_MS, verdictOf, withCall, withoutDue } from '../decision/power.ts';
+import { verdictOf, withCall, withoutDue } from '../decision/power.ts';
 import type { Operation, Outcome } from '../decision/types.ts';
 import { withMemo, type View } from '../decision/view.ts';
 import type { Visit } from '../visit.ts';
-import { err, ok, type Result } from '../../base/result.ts';
+import type { Result } from '../../base/result.ts';
 
 type Power = Extract<Operation, { type: 'power' }>;
 type Due = NonNullable<PowerEvidence['due']>;
@@ -42,7 +49,8 @@ export async function power(visit: Visit, at: View, operation: Power): Promise<O
     if (stillDue(visit, at, operation, session)?.record[once]?.asked !== claimed[once]?.asked)
       return goOn(withoutDue(visit.view().memo));
   }
-  const answer = await send(visit, session, found.record.identifier, found.due);
+  const { readAt } = found.due;
+  const answer = await answerOf(send(session, found.record.identifier, found.due, () => visit.mayActOn(readAt)));
   return afterCall(visit.view(), found.record, operation.call, answer);
 }
 
@@ -61,27 +69,10 @@ function stillDue(
   return { record: still.record, due };
 }
 
-async function send(
-  { services: { leads, timers } }: Visit,
+function send(
   session: Session,
   identifier: string,
-  { call, product, readAt }: Due,
-): Promise<Answered> {
-  // A process that was suspended since the read must not act on outdated facts.
-  const maySend = (): boolean => leads() && timers.monotonic() - readAt < LIVE_READ_MS;
-  try {
-    return ok(await sendCall(session, identifier, call, product, maySend));
-  } catch (error) {
-    if (error instanceof ProviderError) return err(error);
-    throw error;
-  }
-}
-
-function sendCall(
-  session: Session,
-  identifier: string,
-  call: PowerCall,
-  product: string,
+  { call, product }: Due,
   maySend: () => boolean,
 ): Promise<FurtherAnswer> {
   switch (call) {
@@ -98,31 +89,26 @@ function sendCall(
   }
 }
 
-/** Codes of errors after which the provider has certainly not acted, and the same call may be sent again. */
-const UNSENT = new Set<ProviderError['code']>([
-  'PROVIDER_INVALID_CREDENTIALS',
-  'PROVIDER_UNAUTHORIZED',
-  'PROVIDER_RATE_LIMITED',
-  'PROVIDER_WITHHELD',
-]);
-
 /** How soon a server that was restarted is read again (ms). */
 const RESTARTED_MS = 10_000;
 
 /** What the answer means for the object. `record`: without a claim. Pure. */
 export function afterCall(at: View, record: Held, call: PowerCall, answer: Answered): Outcome {
   const once = onceOf(call);
-  if (!answer.ok && UNSENT.has(answer.error.code)) return notSent(at, record, call, answer.error);
-  const isRefused = !answer.ok && refuses(answer.error);
+  if (!answer.ok && isUnsent(answer.error)) return notSent(at, record, call, answer.error);
   const said = answer.ok ? 'the provider API has no such call' : saidBy(answer.error);
-  const known = outcomeOf(answer, isRefused, said);
+  const known = outcomeOf(answer, said);
   const done = once === undefined ? record : withOnce(record, at.object, once, known);
   const memo = withCall(
     at.memo,
     call,
     answer.ok
       ? { state: answer.value }
-      : { state: isRefused ? 'refused' : 'failed', said, retryAfterMs: answer.error.retryAfterMs ?? 0 },
+      : {
+          state: isFinalRefusal(answer.error) ? 'refused' : 'failed',
+          said,
+          retryAfterMs: answer.error.retryAfterMs ?? 0,
+        },
     at.monotonic,
   );
   const isRestarted = call === 'reboot' && known.answer === 'Accepted';
@@ -138,13 +124,9 @@ export function afterCall(at: View, record: Held, call: PowerCall, answer: Answe
 }
 
 /** What the record notes of a call that is sent once. */
-function outcomeOf(
-  answer: Answered,
-  isRefused: boolean,
-  said: string,
-): { answer?: 'Accepted' | 'Refused'; said?: string } {
+function outcomeOf(answer: Answered, said: string): { answer?: 'Accepted' | 'Refused'; said?: string } {
   if (answer.ok) return answer.value === 'accepted' ? { answer: 'Accepted' } : { answer: 'Refused', said };
-  return isRefused ? { answer: 'Refused', said } : {};
+  return mayHaveActed(answer.error) ? {} : { answer: 'Refused', said };
 }
 
 /** The same call may be sent again, by whatever process. */
@@ -165,11 +147,6 @@ function ended(at: View, record: Held, call: PowerCall, afterMs: number, written
   const shown = { identifier: record.identifier, status, state: powerStateOf(status) };
   const verdict = call === 'reboot' ? undefined : verdictOf(at, shown, at.memo.evidence.power);
   return endVisit(at, { record, verdict }, { operation: 'look', afterMs }, at.memo, written);
-}
-
-/** True if the provider has read the request, and will not act on it. */
-function refuses(error: ProviderError): boolean {
-  return error instanceof ResponseError && error.status < 500 && !mayArriveLater(error.status);
 }
 
 const saidBy = (error: ProviderError): string =>
