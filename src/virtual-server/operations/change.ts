@@ -68,14 +68,14 @@ export async function change(
   const still = decide(view);
   if (visit.hasChangedSince(before) || still.type !== 'change' || still.record.identifier !== record.identifier)
     return lookAgain(view, record);
-  const { step } = courseOf(view, still.record, answer.server);
+  const { step, record: current } = courseOf(view, still.record, answer.server);
   if (step === undefined) return lookAgain(view, record);
   const { leads, timers } = visit.services;
   // A process that was suspended since the live reads must not act on outdated facts.
   const maySend = (): boolean => leads() && timers.monotonic() - liveAt < LIVE_READ_MS;
   return step.do === 'send'
-    ? send(visit, still.record, step.changes, { session, maySend })
-    : turn(visit, still.record, step, { session, maySend });
+    ? send(visit, current, step.changes, { session, maySend })
+    : turn(visit, current, step, { session, maySend });
 }
 
 interface Line {

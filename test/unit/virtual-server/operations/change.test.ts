@@ -235,6 +235,22 @@ describe('a change that needs the server off', () => {
     expect(messageIn(next)).toContain('never switches a server off by force');
   });
 
+  it('starts a server again whose status after the shutdown may not mean off, and says so', async () => {
+    const halted = { ...DEVICES, status: 'halted' };
+    const early = await visited(stopping(), { answers: { server: halted } });
+    expect(early.switches).toEqual([]);
+    const late = await visited(stopping({ stoppedAt: '2026-01-01T23:30:00Z' }), { answers: { server: halted } });
+    expect(late.switches).toEqual(['power-on']);
+    expect(noteIn(late)).toMatchObject({ phase: 'start' });
+    const on = await visited(
+      stopping({ phase: 'start', stoppedAt: '2026-01-01T23:30:00Z', refused: noteIn(late)?.refused ?? '' }),
+    );
+    expect(on.switches).toEqual([]);
+    expect(on.changes).toEqual([]);
+    expect(pendingIn(on)).toBe('ChangeRefused');
+    expect(messageIn(on)).toContain('"halted"');
+  });
+
   it('is watched for a while after you have changed your mind, since the server may still shut down', async () => {
     const own = { ...KNOWN, change: change({ phase: 'start', stoppedAt: '2026-01-01T23:59:00Z' }) };
     const object = wanting({ changePolicy: 'AllowStop', advanced: { tablet: true } }, own);
