@@ -137,6 +137,7 @@ const SHOWN_MS = 2 * 60_000;
 
 /** A change that was accepted, and that reads never show, is not repeated for longer (ms). */
 const GIVE_UP_MS = 30 * 60_000;
+const MAX_SAID = 200;
 const INEFFECTIVE = 'the provider accepted the change, but does not show it';
 
 const isOff = (status: string | undefined): boolean => powerStateOf(status) === 'off';
@@ -264,6 +265,13 @@ function stopped(about: About, known: RecordedChange): Course {
   if (isRestart) return { record, finding, step: start };
   const isSent = known.sentAt !== undefined && known.sentAt >= (known.stoppedAt ?? '');
   if (isSent && at.now - Date.parse(known.sentAt ?? '') > SHOWN_MS) return { record, finding, step: start };
+  // A server does not stay off until there is room in a limit.
+  const problem = changingOf(at, record)?.problem;
+  if (problem?.isLimit === true && !isSent) {
+    const refused = cut(problem.said, MAX_SAID);
+    const change: RecordedChange = { ...known, change: keyOfChange(changes), phase: 'start', wasOff: true, refused };
+    return { record, finding, step: { do: 'start', change } };
+  }
   if (isSent || isWaiting) return { record, finding };
   return { record, finding, step: { do: 'send', changes } };
 }

@@ -125,7 +125,13 @@ describe('the plan for a server', () => {
     ['no other price', { serverName: 'shop' }, '', '11.50'],
   ] as const)('counts a change in place to %s in the sum of the namespace', (_what, spec, cost, total) => {
     const before = running();
-    const dbStatus = { identifier: 'srv2', serverStatus: 'running', product: 'VPSX8', specs: { diskSize: 10240 }, price: 7 };
+    const dbStatus = {
+      identifier: 'srv2',
+      serverStatus: 'running',
+      product: 'VPSX8',
+      specs: { diskSize: 10240 },
+      price: 7,
+    };
     const other = webWith({ ...HELD, owner: 'uid-of-db', identifier: 'srv2' }, { status: dbStatus });
     const db = { ...other, metadata: { ...other.metadata, name: 'db', uid: 'uid-of-db' } };
     const scene = { ...sceneOf([before, db]), lists: () => undefined };
