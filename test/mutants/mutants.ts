@@ -4493,6 +4493,13 @@ export const MUTANTS: Mutant[] = [
     tests: ['--project', 'unit', 'test/unit/virtual-server/operations/change.test.ts'],
   },
   {
+    name: 'leaves a server off that a limit in money keeps from its change',
+    file: 'src/virtual-server/decision/change.ts',
+    find: 'if (problem?.isLimit === true && !isSent) {',
+    replace: 'if (problem?.isLimit === true && isSent) {',
+    tests: ['--project', 'unit', 'test/unit/virtual-server/operations/change.test.ts'],
+  },
+  {
     name: 'makes a disk smaller',
     file: 'src/virtual-server/decision/change.ts',
     find: 'const isSmaller = specs.diskSize !== undefined && diskSize < specs.diskSize;',

@@ -157,6 +157,14 @@ describe('the answer to a change', () => {
     expect(cheaper.changes).toEqual([{ product: 'VPSX4' }]);
   });
 
+  it('is given up if the price limit leaves no room once the server is off: the server runs again', async () => {
+    const own = stopping({}, { ...TABLET, product: 'VPSX8' });
+    const next = await visited(own, { maxPrice: 5000, taken: 4, price: 1400, answers: { server: OFF } });
+    expect(next.changes).toEqual([]);
+    expect(next.switches).toEqual(['power-on']);
+    expect(noteIn(next)).toMatchObject({ phase: 'start', refused: expect.stringContaining('price limit') as string });
+  });
+
   it('does not come while the price limit leaves no room', async () => {
     const next = await visited(asked, { maxPrice: 5000, taken: 4, price: 1400 });
     expect(next.changes).toEqual([]);
