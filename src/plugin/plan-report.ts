@@ -102,32 +102,41 @@ const ABOUT = 'about ';
 const objectOf = ({ kind, namespace, name }: PlannedChange): string => `${kind} ${namespace}/${name}`;
 
 /** The known difference, and how many unknown prices it leaves out. */
-function costOf({ ordered, cancelled }: PlannedChange): string {
-  if (ordered.length + cancelled.length === 0) return '';
-  const { price, unknown, estimated } = differenceOf(ordered, cancelled);
-  const known = [...ordered, ...cancelled].some((one) => one.price !== undefined);
-  if (!known) return 'unknown';
+function costOf(change: PlannedChange): string {
+  const { more, less } = costsIn(change);
+  if (more.length + less.length === 0) return '';
+  const { price, unknown, estimated } = differenceOf(more, less);
+  // Half of a difference tells nothing.
+  const isKnown = [...more, ...less].some((one) => one.price !== undefined);
+  if (!isKnown || (change.resized?.length === 1 && unknown > 0)) return 'unknown';
   const difference = `${estimated === true ? ABOUT : ''}${price > 0 ? '+' : ''}${priceText(price)}`;
   return unknown === 0 ? difference : `${difference} and ${unknown} unknown`;
 }
 
-function differenceOf(ordered: readonly Costs[], cancelled: readonly Costs[]): Total {
+/** What costs more after the change, and what costs less. */
+const costsIn = ({ ordered, cancelled, resized = [] }: PlannedChange): { more: Costs[]; less: Costs[] } => ({
+  more: [...ordered, ...resized.map(({ after }) => after)],
+  less: [...cancelled, ...resized.map(({ before }) => before)],
+});
+
+function differenceOf(more: readonly Costs[], less: readonly Costs[]): Total {
   const known = (costs: readonly Costs[]): number[] =>
     costs.flatMap(({ price }) => (price === undefined ? [] : [price]));
-  const price = sumOf([...known(ordered), ...known(cancelled).map((one) => -one)]);
-  const all = [...ordered, ...cancelled];
+  const price = sumOf([...known(more), ...known(less).map((one) => -one)]);
+  const all = [...more, ...less];
   const unknown = all.filter((one) => one.price === undefined).length;
   return { price, unknown, ...(all.some(({ estimated }) => estimated) && { estimated: true }) };
 }
 
 /** The total after the changes. */
 export function totalAfter(before: Total, changes: readonly PlannedChange[]): Total {
-  const [ordered, cancelled] = [changes.flatMap((one) => one.ordered), changes.flatMap((one) => one.cancelled)];
-  const unknownIn = (costs: readonly Costs[]): number => costs.filter(({ price }) => price === undefined).length;
-  const { price, estimated } = differenceOf(ordered, cancelled);
+  const costs = changes.map(costsIn);
+  const [more, less] = [costs.flatMap((one) => one.more), costs.flatMap((one) => one.less)];
+  const unknownIn = (some: readonly Costs[]): number => some.filter(({ price }) => price === undefined).length;
+  const { price, estimated } = differenceOf(more, less);
   return {
     price: sumOf([before.price, price]),
-    unknown: before.unknown + unknownIn(ordered) - unknownIn(cancelled),
+    unknown: before.unknown + unknownIn(more) - unknownIn(less),
     ...((before.estimated ?? estimated) && { estimated: true }),
   };
 }

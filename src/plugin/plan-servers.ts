@@ -42,6 +42,13 @@ export interface PlannedChange {
   /** Servers that would be ordered and cancelled; `price`: of one, if it is known. */
   ordered: Costs[];
   cancelled: Costs[];
+  /** Servers that are changed in place so that their prices may change. */
+  resized?: Resize[];
+}
+
+interface Resize {
+  before: Costs;
+  after: Costs;
 }
 
 export interface Costs extends Expected {
@@ -74,7 +81,8 @@ export interface Scene {
   now: number;
 }
 
-type Outcome = Pick<PlannedChange, 'verb' | 'detail'> & Partial<Pick<PlannedChange, 'ordered' | 'cancelled'>>;
+type Outcome = Pick<PlannedChange, 'verb' | 'detail'> &
+  Partial<Pick<PlannedChange, 'ordered' | 'cancelled' | 'resized'>>;
 
 /** All in ms; only decisions that wait for something read them. */
 const TIMING = { pollMs: 0, pollShareMs: 0, resyncMs: 0, takeoverMs: 0, absenceMs: 0 };
@@ -109,36 +117,38 @@ export function outcomeOf(before: VirtualServer | undefined, after: VirtualServe
       const what = `cancels ${serverOf(after)}, because its time is over: ${endText(after, scene.now)}`;
       if (isOver && wasLetLive(before, scene))
         return { verb: 'cancel', detail: joined(fields, what), cancelled: [costsOf(after, scene)] };
-      const changes = [inPlaceText(before, after, scene), endText(after, scene.now)].filter((text) => text !== '');
-      return { verb: 'change', detail: joined(fields, changes.join('; ')) };
+      const { text: inPlace, resized } = inPlaceOf(before, after, scene);
+      const change = inPlace === '' ? '' : `changes ${serverOf(after)} ${inPlace}`;
+      const changes = [change, endText(after, scene.now)].filter((text) => text !== '');
+      return { verb: 'change', detail: joined(fields, changes.join('; ')), ...(resized && { resized: [resized] }) };
     }
   }
 }
 
-/** What the operator does to the server itself, whether that stops the server, and what the server costs then; '' if nothing. */
-function inPlaceText(before: VirtualServer | undefined, after: VirtualServer, scene: Scene): string {
-  if (before === undefined || !isProvisioned(before.status)) return '';
-  const effect = inPlaceEffect(before, after, scene);
-  return effect === '' ? '' : `changes ${serverOf(after)} in place ${effect}`;
+/** `text`: the fields that change without a new server, whether that stops the server, and what it costs then; '' if none. */
+interface InPlace {
+  text: string;
+  resized?: Resize;
 }
 
-/** The fields, whether the server runs on, and the price; '' if nothing changes in place. */
-export function inPlaceEffect(before: VirtualServer, after: VirtualServer, scene: Scene): string {
+export function inPlaceOf(before: VirtualServer | undefined, after: VirtualServer, scene: Scene): InPlace {
+  if (before === undefined || !isProvisioned(before.status)) return { text: '' };
   const { changePolicy: policy } = after.spec;
   const changed = orderDifference(before.spec, after.spec).filter((field) =>
     changesInPlace(field, { before: before.spec[field], after: after.spec[field], policy }),
   );
-  if (changed.length === 0) return '';
+  if (changed.length === 0) return { text: '' };
   const mayWait = changed.includes('product') || changed.includes('diskSize');
   const how = changed.includes('advanced')
     ? 'shuts the server down and starts it again if the provider needs that'
     : `the server keeps running${mayWait && policy === 'AllowStop' ? ', unless the resize waits for a restart' : ''}`;
-  const [now, then] = [costsOf(before, scene).price, priceOfOrder(after, scene)];
-  const money = changed.some((field) => field !== 'serverName');
+  const text = `in place (${changed.join(', ')}): ${how}`;
+  if (changed.every((field) => field === 'serverName')) return { text };
+  const { name } = after.metadata;
+  const resized = { before: costsOf(before, scene), after: { name, ...priceOfOrder(after, scene) } };
   const price = ({ price: amount, estimated }: Expected): string =>
     amount === undefined ? 'unknown' : `${estimated === true ? 'about ' : ''}${priceText(amount)}`;
-  const cost = money ? `, price ${price({ price: now })} → ${price(then)}` : '';
-  return `(${changed.join(', ')}): ${how}${cost}`;
+  return { text: `${text}, price ${price(resized.before)} → ${price(resized.after)}`, resized };
 }
 
 /** Whether the server does not end anyway. */

@@ -8,7 +8,7 @@ import { plural } from './totals.ts';
 import {
   changedFields,
   endingsOf,
-  inPlaceEffect,
+  inPlaceOf,
   orderProblem,
   priceOfOrder,
   type PlannedChange,
@@ -158,7 +158,7 @@ export function outcomeOfSet(
   before: VirtualServerSet | undefined,
   after: VirtualServerSet,
   scene: Scene,
-): Pick<PlannedChange, 'verb' | 'detail' | 'ordered' | 'cancelled'> {
+): Pick<PlannedChange, 'verb' | 'detail' | 'ordered' | 'cancelled' | 'resized'> {
   const fields = before === undefined ? '' : changedFields(before, after);
   if (before !== undefined && fields === '') return { verb: 'none', detail: '', ordered: [], cancelled: [] };
   const hoped = playRollout(after, scene.servers, scene.now);
@@ -176,6 +176,11 @@ export function outcomeOfSet(
     scene,
   );
   const ordered = created.map((name) => ({ name, ...price }));
+  const changes = inPlace.map(({ before: was, after: is }) => ({
+    name: was.metadata.name,
+    ...inPlaceOf(was, is, scene),
+  }));
+  const resized = changes.flatMap((change) => change.resized ?? []);
   const details = [
     fields,
     isRefused ? problem.text : '',
@@ -186,7 +191,7 @@ export function outcomeOfSet(
       ? `deletes ${listed(stays)}, whose ${stays.length === 1 ? 'server is' : 'servers are'} not cancelled`
       : '',
     created.length > 0 && deleted.length > 0 && !isRefused ? `at most ${plural(most, 'server')} at once` : '',
-    inPlaceText(inPlace, scene),
+    inPlaceText(changes),
     updated.length > 0 ? `changes ${listed(updated)} without a new server` : '',
     problem !== undefined && !isRefused ? problem.text : '',
     after.spec.paused ? 'the set is paused: it changes no member' : '',
@@ -195,15 +200,16 @@ export function outcomeOfSet(
   const detail = details.filter((text) => text !== '').join('; ');
   if (isRefused) return { verb: 'refuse', detail, ordered: [], cancelled };
   const verb = verbOf({ ordered: created.length > 0, cancelled: cancelled.length > 0, deleted: deleted.length > 0 });
-  return { verb, detail, ordered, cancelled };
+  return { verb, detail, ordered, cancelled, ...(resized.length > 0 && { resized }) };
 }
 
 /** What becomes of the servers; '' if none is changed in place. */
-function inPlaceText([first, ...others]: Rollout['inPlace'], scene: Scene): string {
+function inPlaceText(changes: readonly { name: string; text: string }[]): string {
+  const [first, ...others] = changes;
   if (first === undefined) return '';
-  const names = listed([first, ...others].map(({ before }) => before.metadata.name));
-  const what = inPlaceEffect(first.before, first.after, scene);
-  return `changes ${names} in place${what === '' ? '' : ` ${what}`}${others.length === 0 || what === '' ? '' : ' each'}`;
+  const names = listed(changes.map(({ name }) => name));
+  if (first.text === '') return `changes ${names} in place`;
+  return `changes ${names} ${first.text}${others.length === 0 ? '' : ' each'}`;
 }
 
 function verbOf(does: { ordered: boolean; cancelled: boolean; deleted: boolean }): PlannedChange['verb'] {

@@ -284,8 +284,9 @@ export class Fleet {
     if (diskSize !== undefined && diskSize < before.specs.disk_size) return 'A disk cannot be made smaller';
     if (diskSize !== undefined && diskSizes[before.specs.disk_type]?.includes(diskSize) !== true)
       return 'Invalid disk size';
-    server.object = { ...object, ...set };
-    if ((product ?? diskSize ?? extraCores ?? extraMemory) !== undefined) {
+    const isSeen = variants.changes !== 'unseen';
+    if (isSeen) server.object = { ...object, ...set };
+    if (isSeen && (product ?? diskSize ?? extraCores ?? extraMemory) !== undefined) {
       const was = this.#settings.products.find(({ code }) => code === before.product);
       const model = product ?? was;
       const { disk_size, disk_type, extra_cores = 0, extra_ram = 0 } = before.specs;

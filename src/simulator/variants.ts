@@ -32,7 +32,7 @@ export const CHOICES = {
   power: ['all', 'without-dormant', 'missing'],
   shutdown: ['obeyed', 'ignored', 'unfinished'],
   wakes: ['off', 'running'],
-  changes: ['at-once', 'at-restart', 'missing'],
+  changes: ['at-once', 'at-restart', 'unseen', 'missing'],
 } as const;
 
 /** A timer cannot wait for longer. */
@@ -129,7 +129,7 @@ export const variantsSchema = z.strictObject({
     .enum(CHOICES.changes)
     .exactOptional()
     .describe(
-      'whether a server can be changed, and when a resize takes effect; at-restart: when the server starts, and until then upgrade_specs shows it',
+      'whether a server can be changed, and when a resize takes effect; at-restart: when the server starts, and until then upgrade_specs shows it; unseen: never, as with all that is accepted',
     ),
   changeTakesMs: z
     .number()

@@ -4,6 +4,7 @@ import type { Simulation } from '../../src/simulator/index.ts';
 import type { VariantOptions } from '../../src/simulator/variants.ts';
 import { recordOf } from '../fixtures/records.ts';
 import type { ApiServer } from './api-server.ts';
+import { staysOff } from './power.ts';
 import type { Random } from './random.ts';
 
 const MINUTE = 60_000;
@@ -14,26 +15,35 @@ const SHUT_DOWN = 'shut down';
 
 /** What a provider does with changes and with the power of servers. */
 export const drawChanges = (random: Random): VariantOptions => ({
-  changes: random.pick(['at-once', 'at-once', 'at-restart', 'at-restart', 'missing']),
+  changes: random.pick(['at-once', 'at-once', 'at-restart', 'at-restart', 'unseen', 'missing']),
   changeTakesMs: random.pick([0, 0, 20_000, 3 * MINUTE]),
   shutdown: random.pick(['obeyed', 'obeyed', 'obeyed', 'ignored', 'unfinished']),
   shutdownMs: random.pick([0, 20_000, 3 * MINUTE]),
   power: random.pick(['all', 'all', 'all', 'missing']),
 });
 
+interface Parts {
+  api: ApiServer;
+  simulation: Simulation;
+  random: Random;
+  tell: (what: string) => void;
+  /** Whether the provider can start servers. */
+  canStart: boolean;
+}
+
 export class ChangePeople {
-  /** Identifiers of servers that people had to start. */
-  readonly started = new Set<string>();
   readonly #api: ApiServer;
   readonly #simulation: Simulation;
   readonly #random: Random;
   readonly #tell: (what: string) => void;
+  readonly #canStart: boolean;
 
-  constructor(api: ApiServer, simulation: Simulation, random: Random, tell: (what: string) => void) {
+  constructor({ api, simulation, random, tell, canStart }: Parts) {
     this.#api = api;
     this.#simulation = simulation;
     this.#random = random;
     this.#tell = tell;
+    this.#canStart = canStart;
   }
 
   /** Edits one object; the API server may refuse that. */
@@ -73,10 +83,10 @@ export class ChangePeople {
       const status = fleet.find(account, identifier)?.object.status;
       if (status === SHUTTING_DOWN) fleet.updateServer(identifier, { status: SHUT_DOWN });
       const holder = held.get(identifier);
-      const phase = holder && recordOf(holder)?.change?.phase;
-      if (status === SHUT_DOWN && phase === undefined) {
-        this.started.add(identifier);
-        fleet.updateServer(identifier, { status: RUNNING });
+      const isStarted = this.#canStart && holder !== undefined && recordOf(holder)?.change?.phase !== undefined;
+      const isOff = isStarted || (holder !== undefined && staysOff(holder));
+      if (status === SHUT_DOWN && !isOff) {
+        fleet.updateServer(identifier, { status: RUNNING, dormant: false });
       }
     }
   }

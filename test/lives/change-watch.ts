@@ -6,6 +6,7 @@ import type { VirtualServer } from '../../src/api/virtual-server.ts';
 import { isPaused } from '../../src/api/server-state.ts';
 import { differencesOf } from '../../src/virtual-server/decision/change.ts';
 import type { Server } from '../../src/provider/types.ts';
+import type { PowerEntry } from '../../src/simulator/ledger.ts';
 import type { Simulation } from '../../src/simulator/index.ts';
 import type { ApiServer } from './api-server.ts';
 import { keyOf } from './object-store.ts';
@@ -60,32 +61,39 @@ export class ChangeWatch {
         serial,
         change,
         stop: change && changePolicy === 'AllowStop',
-        start: !deleted,
+        start: !deleted && object.spec.power !== 'Off' && object.spec.power !== 'Dormant',
       });
     }
     this.#seen = api.servers.changes.length;
   }
 
-  /** Called after every event. */
-  judge(): void {
+  /** Called after every event. `switchedToo`: people also switch servers, and `PowerPeople` judges the calls about power. */
+  judge(switchedToo: boolean): void {
     const { ledger } = this.#around.simulation;
     for (const { serial, identifier } of ledger.changes().slice(this.#changes)) {
       this.#changes += 1;
-      this.#expect('change', serial, `server ${identifier} was changed`);
+      if (!this.#isAsked('change', serial))
+        this.violations.push(`server ${identifier} (serial ${serial}) was changed, which no object asked for`);
     }
-    for (const { serial, identifier, call } of ledger.power().slice(this.#switches)) {
+    if (switchedToo) return;
+    for (const entry of ledger.power().slice(this.#switches)) {
       this.#switches += 1;
-      if (call === 'power-on') this.#expect('start', serial, `server ${identifier} was started`);
-      else if (call === 'shutdown') this.#expect('stop', serial, `server ${identifier} was shut down`);
-      else this.violations.push(`server ${identifier} got the call ${call}, which no change needs`);
+      const { call, identifier, serial } = entry;
+      if (!this.needs(entry))
+        this.violations.push(`server ${identifier} (serial ${serial}) got ${call}, which no change needs`);
     }
   }
 
-  #expect(what: 'change' | 'stop' | 'start', serial: number, done: string): void {
+  /** Whether an object may have needed the call for a change of its server. */
+  needs({ call, serial }: PowerEntry): boolean {
+    if (call === 'power-on') return this.#isAsked('start', serial);
+    return call === 'shutdown' && this.#isAsked('stop', serial);
+  }
+
+  #isAsked(what: 'change' | 'stop' | 'start', serial: number): boolean {
     const since = this.#around.now() - UNDER_WAY_MS;
     const versions = [...this.#versions, ...this.#current.values()].filter(({ at }) => at >= since);
-    if (versions.some((version) => version.serial === serial && version[what])) return;
-    this.violations.push(`${done} (serial ${serial}), which no object asked for`);
+    return versions.some((version) => version.serial === serial && version[what]);
   }
 
   /** What is wrong in a settled world. */

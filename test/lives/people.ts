@@ -263,7 +263,8 @@ export class People {
     const random = this.#choosing;
     if (random?.chance(0.4) !== true) return {};
     const identifier = random.pick(CHOSEN);
-    const isFree = !this.#simulation.aliveServers().some((server) => isSame(identifier, server.identifier));
+    // The simulator gives no identifier to a second server without an order.
+    const isFree = !this.#simulation.fleet.history().some((server) => isSame(identifier, server.identifier));
     if (isFree && random.chance(0.2)) {
       const account = random.pick([OWN_ACCOUNT, OTHER_ACCOUNT]);
       const name = random.pick(['theirs', 'c/s1 (0123abcd)', null]);

@@ -37,6 +37,10 @@ interface Parts {
   random: Random;
   now: () => number;
   tell: (what: string) => void;
+  /** Whether a change in place may need the call. */
+  isForChange: (call: PowerEntry) => boolean;
+  /** Whether the provider can start servers. */
+  canStart: boolean;
 }
 
 /** A version of an object, and when it came. */
@@ -107,16 +111,17 @@ export class PowerPeople {
    * those that no object switches off.
    */
   tidy(): void {
-    const { api, simulation } = this.#parts;
+    const { api, simulation, canStart } = this.#parts;
     simulation.provider.setVariants({ shutdown: 'obeyed' });
     for (const { metadata, status } of api.servers.list()) {
       if (currentReason(status?.conditions) !== 'PowerUnavailable') continue;
       this.#try(() => void api.servers.editSpec(metadata.namespace, metadata.name, { power: undefined }));
     }
+    // The operator starts a server that it has shut down for a change, if it can.
     const isOff = new Set(
       api.servers
         .list()
-        .filter(({ spec }) => spec.power === 'Off' || spec.power === 'Dormant')
+        .filter((object) => staysOff(object) || (canStart && annotatedRecordOf(object)?.change?.phase !== undefined))
         .map((object) => identifierOf(object)?.toLowerCase()),
     );
     for (const { identifier, account, state } of simulation.aliveServers()) {
@@ -150,11 +155,13 @@ export class PowerPeople {
     if (running.length === 0) return;
     const { identifier } = random.pick(running);
     const status = random.pick(['running', 'shut down']);
-    tell(`in the panel, ${identifier} is ${status}`);
-    simulation.fleet.updateServer(identifier, { status, dormant: false });
+    const dormant = status === 'shut down' && random.chance(0.3);
+    tell(`in the panel, ${identifier} is ${dormant ? 'dormant' : status}`);
+    simulation.fleet.updateServer(identifier, { status, dormant });
   }
 
-  #judgeCall({ serial, identifier, call, at }: PowerEntry): void {
+  #judgeCall(entry: PowerEntry): void {
+    const { serial, identifier, call, at } = entry;
     const { ownership, simulation } = this.#parts;
     const server = `server ${identifier} (serial ${serial})`;
     const recent = [...this.#versions.values()].flatMap((versions) => recentOf(versions, at - UNDER_WAY_MS));
@@ -164,7 +171,8 @@ export class PowerPeople {
     const shows = simulation.fleet.history().find((life) => life.serial === serial)?.shows;
     const candidates = own.length > 0 || shows === 'all' ? own : holders;
     const asking = candidates.filter(({ object, deleted }) => !deleted && asks(object, call));
-    if (asking.length === 0) this.violations.push(`${server} got ${call}, which no object that holds it had asked for`);
+    if (asking.length === 0 && !this.#parts.isForChange(entry))
+      this.violations.push(`${server} got ${call}, which no object that holds it had asked for`);
     const uids = new Set(candidates.map(({ object }) => object.metadata.uid));
     if (call === 'reboot' || call === 'power-off') this.#judgeOnce(serial, identifier, call);
     else this.#judgePause(server, call, at, [...uids].map((uid) => this.#inputsOf(uid)).join(' '));
@@ -232,6 +240,8 @@ function recentOf(versions: readonly Seen[], since: number): Seen[] {
   const first = versions.findLastIndex(({ at }) => at <= since);
   return versions.slice(Math.max(0, first));
 }
+
+export const staysOff = ({ spec: { power } }: VirtualServer): boolean => power === 'Off' || power === 'Dormant';
 
 /** Whether this version of the object asks for the call. */
 function asks(object: VirtualServer, call: PowerEntry['call']): boolean {

@@ -37,6 +37,7 @@ import {
   type LogLine,
 } from './oracles.ts';
 import { NAMESPACES, OTHER_KEY, People } from './people.ts';
+import type { PowerEntry } from '../../src/simulator/ledger.ts';
 import { PowerPeople } from './power.ts';
 import { ChangePeople, drawChanges } from './change-people.ts';
 import { ChangeWatch } from './change-watch.ts';
@@ -171,7 +172,7 @@ const FIELDS_SEED = 0xf1e1d;
 const POWER_SEED = 0x90e4;
 /** Share of the worlds, 0 to 1, in which people switch servers off and on. */
 const WITH_POWER = 0.5;
-/** Share of the worlds without a limit in money, 0 to 1, in which people change servers in place. */
+/** Share of the worlds, 0 to 1, in which people change servers in place. */
 const WITH_CHANGES = 0.4;
 const CHANGES_SEED = 0xc4a96e;
 const START = Date.parse('2026-01-01T00:00:00Z');
@@ -264,12 +265,9 @@ class SimWorld {
     const isSwitched = power.chance(WITH_POWER);
     const priced = withPriceList(ordering, new Random(seed ^ PRICE_LIST_SEED));
     const changing = new Random(seed ^ CHANGES_SEED);
-    // The oracle of changes in place knows each reason for which a server may be off.
-    const hasChanges = !isLimited && !isSwitched && changing.chance(WITH_CHANGES);
-    const switched = isSwitched ? withPower(priced, power) : priced;
-    this.#worldApi = hasChanges
-      ? { ...switched, variants: { ...switched.variants, ...drawChanges(changing) } }
-      : switched;
+    const hasChanges = changing.chance(WITH_CHANGES);
+    const changed = hasChanges ? { ...priced, variants: { ...priced.variants, ...drawChanges(changing) } } : priced;
+    this.#worldApi = isSwitched ? withPower(changed, power) : changed;
     const { api } = this.#worldApi;
     if (isLimited) this.#setting.flags.maxPricePerNamespace = drawPriceLimits(priceRandom);
     const scheduler = this.#scheduler;
@@ -348,9 +346,10 @@ class SimWorld {
       now: () => scheduler.now,
       tell,
     });
+    const canStart = api === 'public' && this.#worldApi.variants.power !== 'missing';
     this.#changes = hasChanges
       ? {
-          people: new ChangePeople(this.#api, this.#simulation, changing, tell),
+          people: new ChangePeople({ ...around, random: changing, canStart }),
           watch: new ChangeWatch({ ...around, now: () => scheduler.now }),
         }
       : undefined;
@@ -385,7 +384,9 @@ class SimWorld {
     this.#hostKeys = new HostKeys({ api: this.#api, simulation: this.#simulation, random, tell });
     const watched = { api: this.#api, simulation: this.#simulation, ownership, truth, random: cancelRandom, tell };
     this.#cancels = isSlowToCancel ? new CancelWatch(watched) : undefined;
-    this.#power = isSwitched ? new PowerPeople({ ...watched, now: () => scheduler.now, random: power }) : undefined;
+    const isForChange = (call: PowerEntry): boolean => this.#changes?.watch.needs(call) === true;
+    const switching = { ...watched, now: () => scheduler.now, random: power, isForChange, canStart };
+    this.#power = isSwitched ? new PowerPeople(switching) : undefined;
     this.#sets = this.#withSets(tell);
     this.#replicas = (this.#random.chance(0.5) ? ['alone'] : ['left', 'right']).map((name) => {
       const replica = { name, disk: new SimDisk(this.#random), skewMs: this.#random.int(-60_000, 60_000) };
@@ -419,6 +420,20 @@ class SimWorld {
     }
   }
 
+  /** People change and switch servers while nothing but processes fails: few changes get as far as the provider in the storm. */
+  async #changeOn(): Promise<void> {
+    for (let round = 0; round < 30; round++) {
+      if (round % 6 === 0) {
+        this.#people.tidy();
+        await this.#pass(10 * MINUTE);
+      }
+      for (let change = 0; change < 3; change++) this.#change();
+      this.#power?.act();
+      if (this.#random.chance(0.15)) this.#crashLater(this.#random.pick(this.#replicas), this.#random.int(0, 30_000));
+      await this.#pass(this.#random.int(5_000, 3 * MINUTE));
+    }
+  }
+
   #change(): void {
     try {
       this.#changes?.people.act();
@@ -439,9 +454,10 @@ class SimWorld {
     this.#network.diskFull = false;
     this.#misfortunes.end();
     this.#apiMisfortunes.end();
-    this.#simulation.provider.setVariants({ heldEvery: 0, ...(this.#changes && { shutdown: 'obeyed' }) });
     this.#refusals?.end();
     this.#formats?.end();
+    if (this.#changes !== undefined) await this.#changeOn();
+    this.#simulation.provider.setVariants({ heldEvery: 0, ...(this.#changes && { shutdown: 'obeyed' }) });
     const isOn = this.#flagged === 1 || (this.#flagged > 0 && this.#random.chance(0.7));
     if (this.#flagged === 0.5) this.#restartAll(isOn);
     if (this.#cancels !== undefined) await this.#endSlowly(this.#cancels);
@@ -467,7 +483,10 @@ class SimWorld {
     const { servers, catalogs, sets } = this.#api;
     const [served, read, written] = [servers, catalogs, sets].map((store) => store.changes.length);
     const { writes } = this.#secrets;
+    const sent = this.#simulation.ledger.changes().length;
     await this.#pass(REST_MS);
+    if (this.#simulation.ledger.changes().length > sent)
+      this.#violations.push('a server was changed again, although nothing had changed');
     for (const { object } of servers.changes.slice(served)) {
       this.#violations.push(
         `${object.metadata.namespace}/${object.metadata.name} was written although nothing had changed`,
@@ -691,7 +710,7 @@ class SimWorld {
     if (ledger.cancelCount > this.#judged) this.#judgeCancels(ledger.cancels());
     if (this.#api.events.length > this.#events) this.#judgeEvents();
     this.#power?.judge();
-    this.#changes?.watch.judge();
+    this.#changes?.watch.judge(this.#power !== undefined);
   }
 
   #judgeCancels(cancels: readonly CancelEntry[]): void {

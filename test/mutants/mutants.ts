@@ -177,8 +177,8 @@ export const MUTANTS: Mutant[] = [
   {
     name: 'starts a server after a change that is off on purpose',
     file: 'src/virtual-server/decision/change.ts',
-    find: 'const isLeftOff = staysOff(at.object) && isOff(server.status);',
-    replace: 'const isLeftOff = staysOff(at.object) && isRunning(server.status);',
+    find: 'const isTakenOver = staysOff(at.object) ||',
+    replace: 'const isTakenOver =',
     tests: ['--project', 'unit', 'test/unit/virtual-server/operations/change-power.test.ts'],
   },
   {
@@ -4546,6 +4546,41 @@ export const MUTANTS: Mutant[] = [
     file: 'src/virtual-server/decision/change.ts',
     find: '&& known.isRestarted !== true &&',
     replace: '&&',
+    tests: ['--project', 'unit', 'test/unit/virtual-server/operations/change.test.ts'],
+  },
+  {
+    name: 'starts a server for a change that is dormant by now',
+    file: 'src/virtual-server/decision/change.ts',
+    find: '|| server.isDormant === true;',
+    replace: '|| false;',
+    tests: ['--project', 'unit', 'test/unit/virtual-server/operations/change-power.test.ts'],
+  },
+  {
+    name: 'changes a dormant server',
+    file: 'src/virtual-server/decision/change.ts',
+    find: 'if (server.isDormant === true) return',
+    replace: 'if (server.status === undefined) return',
+    tests: ['--project', 'unit', 'test/unit/virtual-server/operations/change-power.test.ts'],
+  },
+  {
+    name: 'shuts a server down for a change that spec.power shuts down',
+    file: 'src/virtual-server/decision/change.ts',
+    find: '&& !isWaiting && !staysOff(at.object);',
+    replace: '&& !isWaiting;',
+    tests: ['--project', 'unit', 'test/unit/virtual-server/operations/change-power.test.ts'],
+  },
+  {
+    name: 'leaves a server off whose status it does not know',
+    file: 'src/virtual-server/decision/change.ts',
+    find: 'if (isLate && isUnclear(server.status)) {',
+    replace: 'if (isLate && server.status === undefined) {',
+    tests: ['--project', 'unit', 'test/unit/virtual-server/operations/change.test.ts'],
+  },
+  {
+    name: 'leaves a server off that a limit in money keeps from its change',
+    file: 'src/virtual-server/decision/change.ts',
+    find: 'if (problem?.isLimit === true && !isSent) {',
+    replace: 'if (problem?.isLimit === true && isSent) {',
     tests: ['--project', 'unit', 'test/unit/virtual-server/operations/change.test.ts'],
   },
   {

@@ -137,11 +137,15 @@ const SHOWN_MS = 2 * 60_000;
 
 /** A change that was accepted, and that reads never show, is not repeated for longer (ms). */
 const GIVE_UP_MS = 30 * 60_000;
+const MAX_SAID = 200;
 const INEFFECTIVE = 'the provider accepted the change, but does not show it';
 
 const isOff = (status: string | undefined): boolean => powerStateOf(status) === 'off';
 
-/** Nothing that is off on purpose is started again. */
+/** No word that tells what the server does. It may be off. */
+const isUnclear = (status: string | undefined): boolean => powerStateOf(status) === 'unknown';
+
+/** What is to be off is not started for a change, nor shut down: that is the matter of `spec.power`. */
 const staysOff = ({ spec: { power } }: VirtualServer): boolean => power === 'Off' || power === 'Dormant';
 
 /** What the record has of a change of the server that it names. */
@@ -164,6 +168,12 @@ export function courseOf(at: View, record: Held, server: Server): Course {
   const changes = at.deleting ? [] : differencesOf(at.object, server);
   const known = changeIn(record);
   const about = { at, record, server, changes, known, isHeldBack: isHeldBack(at, record) };
+  // Whoever switches it off, or has made it dormant, decides from now on whether it runs.
+  const isTakenOver = staysOff(at.object) || server.isDormant === true;
+  if (known?.phase !== undefined && isTakenOver) {
+    const change = without(known, 'phase', 'stoppedAt', 'wasOff');
+    return steady({ ...about, record: { ...record, change }, known: change });
+  }
   if (known?.phase === 'start') return started(about, known);
   return known?.phase === 'stop' ? stopped(about, known) : steady(about);
 }
@@ -196,7 +206,8 @@ function steady(about: About): Course {
   const isSame = known !== undefined && (changes.length === 0 || isAbout(known, changes));
   const isOwn = isSame && known.sentAt !== undefined && known.refused === undefined;
   if (waits !== undefined && (isOwn || changes.length === 0)) {
-    const mayRestart = policy === 'AllowStop' && isOwn && known.isRestarted !== true && isRunning(server.status);
+    const isAllowed = policy === 'AllowStop' && !staysOff(at.object);
+    const mayRestart = isAllowed && isOwn && known.isRestarted !== true && isRunning(server.status);
     const finding = restartPending(waits, mayRestart, about);
     if (!mayRestart) return { record, finding };
     const change: RecordedChange = { ...known, phase: 'stop', stoppedAt: timestamp(at.now), isRestarted: true };
@@ -204,6 +215,7 @@ function steady(about: About): Course {
   }
   const blocked = blockedBy(about);
   if (blocked !== undefined) return { record, finding: blocked };
+  if (server.isDormant === true) return { record, finding: changedLater(changes, about) };
   const rest = changes.filter(({ needsOff }) => needsOff);
   const isStop = policy === 'AllowStop' && rest.length > 0;
   const sent = isStop ? changes : changes.filter(({ needsOff }) => !needsOff);
@@ -212,7 +224,7 @@ function steady(about: About): Course {
   const key = keyOfChange(sent);
   if (isStop && !isOff(server.status)) {
     const change = { ...newChange(about, key), phase: 'stop', stoppedAt: timestamp(at.now) } as const;
-    const isDue = isRunning(server.status) && !isWaiting;
+    const isDue = isRunning(server.status) && !isWaiting && !staysOff(at.object);
     return isDue ? { record, finding, step: { do: 'stop', change } } : { record, finding };
   }
   if (known?.sentAt !== undefined && known.change === key && at.now - Date.parse(known.since) > GIVE_UP_MS) {
@@ -239,6 +251,11 @@ function stopped(about: About, known: RecordedChange): Course {
   if (!isOff(server.status)) {
     const isLate = at.now - Date.parse(known.stoppedAt ?? '') > SHUTDOWN_MS;
     const isAsked = changingOf(at, record)?.isAsked === true;
+    if (isLate && isUnclear(server.status)) {
+      const said = `after the shutdown, the server has the status "${cut(server.status ?? '', 64)}", which may not mean off`;
+      const change: RecordedChange = { ...known, phase: 'start', refused: said };
+      return { record, finding, step: { do: 'start', change } };
+    }
     const isDue = isRunning(server.status) && !isAsked && !isWaiting;
     const shown = isLate ? shutdownIgnored(known, about) : finding;
     return isDue && !isLate
@@ -248,6 +265,13 @@ function stopped(about: About, known: RecordedChange): Course {
   if (isRestart) return { record, finding, step: start };
   const isSent = known.sentAt !== undefined && known.sentAt >= (known.stoppedAt ?? '');
   if (isSent && at.now - Date.parse(known.sentAt ?? '') > SHOWN_MS) return { record, finding, step: start };
+  // A server does not stay off until there is room in a limit.
+  const problem = changingOf(at, record)?.problem;
+  if (problem?.isLimit === true && !isSent) {
+    const refused = cut(problem.said, MAX_SAID);
+    const change: RecordedChange = { ...known, change: keyOfChange(changes), phase: 'start', wasOff: true, refused };
+    return { record, finding, step: { do: 'start', change } };
+  }
   if (isSent || isWaiting) return { record, finding };
   return { record, finding, step: { do: 'send', changes } };
 }
@@ -256,10 +280,8 @@ function stopped(about: About, known: RecordedChange): Course {
 function started(about: About, known: RecordedChange): Course {
   const { at, record, server, changes, isHeldBack: isWaiting } = about;
   const finding = changing(changes, about);
-  const isLeftOff = staysOff(at.object) && isOff(server.status);
-  if (isRunning(server.status) || isLeftOff) {
-    const mayStillStop =
-      !isLeftOff && known.wasOff !== true && at.now - Date.parse(known.stoppedAt ?? '') < LATE_SHUTDOWN_MS;
+  if (isRunning(server.status)) {
+    const mayStillStop = known.wasOff !== true && at.now - Date.parse(known.stoppedAt ?? '') < LATE_SHUTDOWN_MS;
     if (mayStillStop) return { record, finding };
     const over = without(known, 'phase', 'stoppedAt', 'wasOff');
     const isFruitless = known.wasOff === true && over.refused === undefined && changes.some(({ needsOff }) => needsOff);
@@ -267,8 +289,10 @@ function started(about: About, known: RecordedChange): Course {
     const kept = isSame ? { ...over, refused: INEFFECTIVE } : over;
     return courseOf(at, { ...record, change: kept }, server);
   }
-  if (!isOff(server.status) || isWaiting) return { record, finding };
-  return { record, finding, step: { do: 'start', change: { ...known, wasOff: true } } };
+  if (isWaiting) return { record, finding };
+  if (isOff(server.status)) return { record, finding, step: { do: 'start', change: { ...known, wasOff: true } } };
+  // Nothing is lost if the server runs: the provider refuses the call.
+  return isUnclear(server.status) ? { record, finding, step: { do: 'start', change: known } } : { record, finding };
 }
 
 /** The note of a change that begins or continues. */
@@ -316,6 +340,11 @@ function changing(changes: readonly FieldChange[], { at, record, known, server }
     return `The operator changes ${what}`;
   })();
   return { reason: 'Changing', message: [...said, message].join(' ') };
+}
+
+function changedLater(changes: readonly FieldChange[], { record }: About): Finding {
+  const message = `Server ${record.identifier} differs from spec: ${changesText(changes)}. The server is dormant. The operator changes it after it has woken up`;
+  return { reason: 'Changing', message };
 }
 
 function stopRequired(changes: readonly FieldChange[], { record, server }: About): Finding {

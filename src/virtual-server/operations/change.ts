@@ -65,12 +65,12 @@ export async function change(
   const still = decide(view);
   if (visit.hasChangedSince(before) || still.type !== 'change' || still.record.identifier !== record.identifier)
     return lookAgain(view, record);
-  const { step } = courseOf(view, still.record, answer.server);
+  const { step, record: current } = courseOf(view, still.record, answer.server);
   if (step === undefined) return lookAgain(view, record);
   const maySend = (): boolean => visit.mayActOn(liveAt);
   return step.do === 'send'
-    ? send(visit, still.record, step.changes, { session, maySend })
-    : turn(visit, still.record, step, { session, maySend });
+    ? send(visit, current, step.changes, { session, maySend })
+    : turn(visit, current, step, { session, maySend });
 }
 
 interface Line {

@@ -119,6 +119,35 @@ describe('the plan for a server', () => {
     expect(detail.endsWith(says)).toBe(true);
   });
 
+  it.each([
+    ['a known price', { product: 'VPSX8' }, '+2.50', '14.00'],
+    ['an unknown price', { diskSize: 20480 }, 'unknown', '7.00 and 1 of unknown price'],
+    ['no other price', { serverName: 'shop' }, '', '11.50'],
+  ] as const)('counts a change in place to %s in the sum of the namespace', (_what, spec, cost, total) => {
+    const before = running();
+    const dbStatus = {
+      identifier: 'srv2',
+      serverStatus: 'running',
+      product: 'VPSX8',
+      specs: { diskSize: 10240 },
+      price: 7,
+    };
+    const other = webWith({ ...HELD, owner: 'uid-of-db', identifier: 'srv2' }, { status: dbStatus });
+    const db = { ...other, metadata: { ...other.metadata, name: 'db', uid: 'uid-of-db' } };
+    const scene = { ...sceneOf([before, db]), lists: () => undefined };
+    const after = { ...running({ spec: { changePolicy: 'Online', ...spec } }) };
+    const edited = { ...after, metadata: { ...after.metadata, generation: 2 } };
+    const outcome = outcomeOf(before, edited, scene);
+    const names = { kind: 'VirtualServer', namespace: 'default', name: 'web' };
+    const change: PlannedChange = { ...names, ordered: [], cancelled: [], ...outcome };
+    const sum = totalOf('default', scene);
+    const prices = new Map([['default', { before: sum, after: totalAfter(sum, [change]) }]]);
+    const text = render({ changes: [change], prices, notes: [] }, 'markdown', {} as never);
+    expect(text).toContain(`| ${cost === '' ? '' : `\`${cost}\``} |`);
+    expect(text).toContain(`price in default: 11.50 before, ${total} after`);
+    expect(text).not.toContain('servers ordered');
+  });
+
   it('names user data without showing it', () => {
     const [before, after] = ['#!/bin/sh\ntrue', '#!/bin/sh\nfalse'].map((userData) => web({ spec: { userData } })) as [
       VirtualServer,
@@ -430,6 +459,10 @@ describe('a template that changes members in place', () => {
   it('orders and cancels nothing, and says what becomes of the servers', () => {
     const planned = planOf({ changePolicy: 'Online', product: 'VPSX8' });
     expect(planned).toMatchObject({ verb: 'change', ordered: [], cancelled: [] });
+    expect(planned.resized?.map(({ before, after }) => [before.name, after.name])).toEqual([
+      ['web-1', 'web-1'],
+      ['web-0', 'web-0'],
+    ]);
     expect(planned.detail).toMatch(
       /; changes web-1, web-0 in place \(product\): the server keeps running, price 4\.50 → unknown each$/,
     );

@@ -40,6 +40,13 @@ describe('a change', () => {
     expect(await shown()).toMatchObject({ product: 'VPSX8' });
   });
 
+  it('is never seen, although it is accepted', async () => {
+    const { change, shown } = await world({ variants: { changes: 'unseen' } });
+    const before = await shown();
+    expect(await change({ ...BIGGER, name: 'shop' })).toMatchObject({ status: 200 });
+    expect(await shown()).toEqual(before);
+  });
+
   it('waits for the next start', async () => {
     const { change, shown, simulation, identifier } = await world({ variants: { changes: 'at-restart' } });
     await change(BIGGER);

@@ -38,6 +38,33 @@ it.each(['Off', 'Dormant'] as const)('a server that is to be %s is not started a
   expect(changeIn(next)).toBeUndefined();
 });
 
+it.each(['Off', 'Dormant'] as const)(
+  'a server that is now to be %s is not started to end the change',
+  async (power) => {
+    const next = await visited(wanting({ power }, { phase: 'stop', sentAt: TIME }), [{ ...OFF, ...CHANGED }]);
+    expect(next.switches).toEqual(power === 'Off' ? [] : ['dormant']);
+    expect(changeIn(next)).toBeUndefined();
+  },
+);
+
+it('a server that is to be off is shut down by spec.power alone, then changed', async () => {
+  const next = await visited(wanting({ power: 'Off' }), [RUNNING]);
+  expect(next.switches).toEqual(['shutdown']);
+  expect(changeIn(next)?.phase).toBeUndefined();
+});
+
+it('a server that somebody has made dormant is neither changed nor started', async () => {
+  const next = await visited(wanting({}, { phase: 'stop' }), [{ ...OFF, isDormant: true }]);
+  expect(next.changes).toEqual([]);
+  expect(next.switches).toEqual([]);
+  expect(changeIn(next)?.phase).toBeUndefined();
+});
+
+it('a server that became dormant during a change is woken if it is to be On', async () => {
+  const next = await visited(wanting({ power: 'On' }, { phase: 'start', wasOff: true }), [{ ...OFF, isDormant: true }]);
+  expect(next.switches).toEqual(['wake']);
+});
+
 it('a server that is to be On is started by the change, and by nothing else', async () => {
   const next = await visited(wanting({ power: 'On' }, { phase: 'start', wasOff: true, sentAt: TIME }), [
     { ...OFF, ...CHANGED },

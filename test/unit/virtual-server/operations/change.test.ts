@@ -157,6 +157,14 @@ describe('the answer to a change', () => {
     expect(cheaper.changes).toEqual([{ product: 'VPSX4' }]);
   });
 
+  it('is given up if the price limit leaves no room once the server is off: the server runs again', async () => {
+    const own = stopping({}, { ...TABLET, product: 'VPSX8' });
+    const next = await visited(own, { maxPrice: 5000, taken: 4, price: 1400, answers: { server: OFF } });
+    expect(next.changes).toEqual([]);
+    expect(next.switches).toEqual(['power-on']);
+    expect(noteIn(next)).toMatchObject({ phase: 'start', refused: expect.stringContaining('price limit') as string });
+  });
+
   it('does not come while the price limit leaves no room', async () => {
     const next = await visited(asked, { maxPrice: 5000, taken: 4, price: 1400 });
     expect(next.changes).toEqual([]);
@@ -233,6 +241,22 @@ describe('a change that needs the server off', () => {
     expect(next.switches).toEqual([]);
     expect(pendingIn(next)).toBe('StopRequired');
     expect(messageIn(next)).toContain('never switches a server off by force');
+  });
+
+  it('starts a server again whose status after the shutdown may not mean off, and says so', async () => {
+    const halted = { ...DEVICES, status: 'halted' };
+    const early = await visited(stopping(), { answers: { server: halted } });
+    expect(early.switches).toEqual([]);
+    const late = await visited(stopping({ stoppedAt: '2026-01-01T23:30:00Z' }), { answers: { server: halted } });
+    expect(late.switches).toEqual(['power-on']);
+    expect(noteIn(late)).toMatchObject({ phase: 'start' });
+    const on = await visited(
+      stopping({ phase: 'start', stoppedAt: '2026-01-01T23:30:00Z', refused: noteIn(late)?.refused ?? '' }),
+    );
+    expect(on.switches).toEqual([]);
+    expect(on.changes).toEqual([]);
+    expect(pendingIn(on)).toBe('ChangeRefused');
+    expect(messageIn(on)).toContain('"halted"');
   });
 
   it('is watched for a while after you have changed your mind, since the server may still shut down', async () => {
