@@ -117,7 +117,7 @@ export function outcomeOf(before: VirtualServer | undefined, after: VirtualServe
       const what = `cancels ${serverOf(after)}, because its time is over: ${endText(after, scene.now)}`;
       if (isOver && wasLetLive(before, scene))
         return { verb: 'cancel', detail: joined(fields, what), cancelled: [costsOf(after, scene)] };
-      const { text: inPlace, resized } = inPlaceOf(before, after, scene);
+      const { text: inPlace, resized } = changeInPlaceOf(before, after, scene);
       const change = inPlace === '' ? '' : `changes ${serverOf(after)} ${inPlace}`;
       const changes = [change, endText(after, scene.now)].filter((text) => text !== '');
       return { verb: 'change', detail: joined(fields, changes.join('; ')), ...(resized && { resized: [resized] }) };
@@ -131,7 +131,7 @@ interface InPlace {
   resized?: Resize;
 }
 
-export function inPlaceOf(before: VirtualServer | undefined, after: VirtualServer, scene: Scene): InPlace {
+export function changeInPlaceOf(before: VirtualServer | undefined, after: VirtualServer, scene: Scene): InPlace {
   if (before === undefined || !isProvisioned(before.status)) return { text: '' };
   const { changePolicy: policy } = after.spec;
   const changed = orderDifference(before.spec, after.spec).filter((field) =>

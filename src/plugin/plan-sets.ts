@@ -8,7 +8,7 @@ import { plural } from './totals.ts';
 import {
   changedFields,
   endingsOf,
-  inPlaceOf,
+  changeInPlaceOf,
   orderProblem,
   priceOfOrder,
   type PlannedChange,
@@ -178,7 +178,7 @@ export function outcomeOfSet(
   const ordered = created.map((name) => ({ name, ...price }));
   const changes = inPlace.map(({ before: was, after: is }) => ({
     name: was.metadata.name,
-    ...inPlaceOf(was, is, scene),
+    ...changeInPlaceOf(was, is, scene),
   }));
   const resized = changes.flatMap((change) => change.resized ?? []);
   const details = [

@@ -255,7 +255,9 @@ describe('docs/reference/kubectl-plugin.md', () => {
     const said: string[] = [];
     for (const { command } of typedBelow('start, stop, suspend and reboot'))
       said.push(await type(command.replace('suspend web', 'suspend web --yes')));
-    expect(said.join('')).toMatch(/^web will be shut down\nweb will be started\nweb will be restarted\nweb will be made dormant\n$/);
+    expect(said.join('')).toMatch(
+      /^web will be shut down\nweb will be started\nweb will be restarted\nweb will be made dormant\n$/,
+    );
     expect((await world.get('web'))?.spec.power).toBe('Dormant');
   });
 

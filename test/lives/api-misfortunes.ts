@@ -128,8 +128,7 @@ export class ApiMisfortunes {
     if (!absences.mayBegin(now())) return;
     const untilMs = now() + random.int(1_000, LONGEST_ABSENCE_MS);
     absences.lasts(untilMs);
-    for (const route of [SERVER, '/beta/vps/servers'] as const)
-      this.#falsify(route, 'does-not-exist', untilMs, 404);
+    for (const route of [SERVER, '/beta/vps/servers'] as const) this.#falsify(route, 'does-not-exist', untilMs, 404);
   }
 
   /** A false 403 that is about the key, on some routes only. */

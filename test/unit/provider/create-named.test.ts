@@ -107,7 +107,8 @@ describe('which way orders go', () => {
     const { session: opened, stub } = await session(listed);
     await opened.servers();
     stub.on(`GET ${LIST}`, { status, body: {} });
-    const denied = /^Reading the list of servers failed: the provider answers that it has no such list, but it has shown one/;
+    const denied =
+      /^Reading the list of servers failed: the provider answers that it has no such list, but it has shown one/;
     await expect(opened.servers()).rejects.toThrow(denied);
     await expect(opened.listedServers(0)).rejects.toThrow(denied);
     expect([await opened.ordersNamed(), opened.ordersGo()]).toEqual([true, 'named']);
