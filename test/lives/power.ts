@@ -20,6 +20,8 @@ import type { Random } from './random.ts';
 const MINUTE = 60_000;
 /** The shortest pause between two equal calls of one process, of which the first one has failed. */
 const SHORTEST_MS = 9_000;
+/** The same for a step of a change in place, which waits as after any failed call. */
+const SHORTEST_FOR_CHANGE_MS = 800;
 /** `null`: leaves the power alone. */
 const POWERS = ['On', 'Off', 'Off', 'Dormant', null] as const;
 
@@ -175,7 +177,7 @@ export class PowerPeople {
       this.violations.push(`${server} got ${call}, which no object that holds it had asked for`);
     const uids = new Set(candidates.map(({ object }) => object.metadata.uid));
     if (call === 'reboot' || call === 'power-off') this.#judgeOnce(serial, identifier, call);
-    else this.#judgePause(server, call, at, [...uids].map((uid) => this.#inputsOf(uid)).join(' '));
+    else this.#judgePause(server, entry, [...uids].map((uid) => this.#inputsOf(uid)).join(' '));
   }
 
   /** Each value of the annotation is worth one call. */
@@ -195,10 +197,12 @@ export class PowerPeople {
       this.violations.push(`server ${identifier} got ${length} times ${call}, asked for ${asked.size} times`);
   }
 
-  #judgePause(server: string, call: string, at: number, inputs: string): void {
+  #judgePause(server: string, entry: PowerEntry, inputs: string): void {
+    const { call, at } = entry;
     const last = this.#last.get(`${server} ${call}`);
     const isAgain = last?.inputs === inputs && last.starts === this.#starts;
-    if (isAgain && at - last.at < SHORTEST_MS)
+    const shortestMs = this.#parts.isForChange(entry) ? SHORTEST_FOR_CHANGE_MS : SHORTEST_MS;
+    if (isAgain && at - last.at < shortestMs)
       this.violations.push(`${server} got ${call} again after ${at - last.at} ms`);
     this.#last.set(`${server} ${call}`, { at, inputs, starts: this.#starts });
   }

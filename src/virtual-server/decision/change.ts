@@ -163,11 +163,17 @@ export const isToRunFirst = (view: View, record: Held): boolean =>
   view.deleting &&
   (view.object.spec.deletionPolicy === 'Retain' || keepsServer(view, record));
 
-/** The next step with a server that was just read. */
+/** The next step with a server that was just read. Whatever has failed is not tried again before its pause is over. */
 export function courseOf(at: View, record: Held, server: Server): Course {
+  const course = courseBy(at, record, server);
+  const isHeldBack = (changingOf(at, record)?.retryAt ?? -Infinity) > at.monotonic;
+  return isHeldBack ? without<Course, 'step'>(course, 'step') : course;
+}
+
+function courseBy(at: View, record: Held, server: Server): Course {
   const changes = at.deleting ? [] : differencesOf(at.object, server);
   const known = changeIn(record);
-  const about = { at, record, server, changes, known, isHeldBack: isHeldBack(at, record) };
+  const about = { at, record, server, changes, known };
   // Whoever switches it off, or has made it dormant, decides from now on whether it runs.
   const isTakenOver = staysOff(at.object) || server.isDormant === true;
   if (known?.phase !== undefined && isTakenOver) {
@@ -184,7 +190,6 @@ interface About {
   server: Server;
   changes: FieldChange[];
   known: RecordedChange | undefined;
-  isHeldBack: boolean;
 }
 
 /** What this process remembers of the change of the server. */
@@ -193,13 +198,9 @@ export function changingOf({ memo }: View, { identifier }: Held): Changing | und
   return change?.identifier === identifier ? change : undefined;
 }
 
-function isHeldBack(at: View, record: Held): boolean {
-  return (changingOf(at, record)?.retryAt ?? -Infinity) > at.monotonic;
-}
-
 /** No change is under way that the server was stopped for. */
 function steady(about: About): Course {
-  const { at, record, server, changes, known, isHeldBack: isWaiting } = about;
+  const { at, record, server, changes, known } = about;
   const policy = at.object.spec.changePolicy ?? 'Never';
   const waits = policy === 'Never' || at.deleting ? undefined : resizeIn(server);
   if (changes.length === 0 && waits === undefined) return { record: without(record, 'change') };
@@ -211,7 +212,7 @@ function steady(about: About): Course {
     const finding = restartPending(waits, mayRestart, about);
     if (!mayRestart) return { record, finding };
     const change: RecordedChange = { ...known, phase: 'stop', stoppedAt: timestamp(at.now), isRestarted: true };
-    return isWaiting ? { record, finding } : { record, finding, step: { do: 'stop', change } };
+    return { record, finding, step: { do: 'stop', change } };
   }
   const blocked = blockedBy(about);
   if (blocked !== undefined) return { record, finding: blocked };
@@ -224,20 +225,20 @@ function steady(about: About): Course {
   const key = keyOfChange(sent);
   if (isStop && !isOff(server.status)) {
     const change = { ...newChange(about, key), phase: 'stop', stoppedAt: timestamp(at.now) } as const;
-    const isDue = isRunning(server.status) && !isWaiting && !staysOff(at.object);
+    const isDue = isRunning(server.status) && !staysOff(at.object);
     return isDue ? { record, finding, step: { do: 'stop', change } } : { record, finding };
   }
   if (known?.sentAt !== undefined && known.change === key && at.now - Date.parse(known.since) > GIVE_UP_MS) {
     const given = { ...record, change: { ...known, refused: INEFFECTIVE } };
     return { record: given, finding: blockedBy({ ...about, record: given, known: given.change }) };
   }
-  if (isWaiting || (known?.change === key && !isToRepeat(known, at.now))) return { record, finding };
+  if (known?.change === key && !isToRepeat(known, at.now)) return { record, finding };
   return { record, finding, step: { do: 'send', changes: sent } };
 }
 
 /** The server shuts down for the change, or is off. */
 function stopped(about: About, known: RecordedChange): Course {
-  const { at, record, server, changes, isHeldBack: isWaiting } = about;
+  const { at, record, server, changes } = about;
   const isWanted = at.object.spec.changePolicy === 'AllowStop' && !at.deleting;
   const isRestart = known.isRestarted === true;
   const start: ChangeStep = {
@@ -256,7 +257,7 @@ function stopped(about: About, known: RecordedChange): Course {
       const change: RecordedChange = { ...known, phase: 'start', refused: said };
       return { record, finding, step: { do: 'start', change } };
     }
-    const isDue = isRunning(server.status) && !isAsked && !isWaiting;
+    const isDue = isRunning(server.status) && !isAsked;
     const shown = isLate ? shutdownIgnored(known, about) : finding;
     return isDue && !isLate
       ? { record, finding: shown, step: { do: 'stop', change: known } }
@@ -272,13 +273,13 @@ function stopped(about: About, known: RecordedChange): Course {
     const change: RecordedChange = { ...known, change: keyOfChange(changes), phase: 'start', wasOff: true, refused };
     return { record, finding, step: { do: 'start', change } };
   }
-  if (isSent || isWaiting) return { record, finding };
+  if (isSent) return { record, finding };
   return { record, finding, step: { do: 'send', changes } };
 }
 
 /** The server should run again. */
 function started(about: About, known: RecordedChange): Course {
-  const { at, record, server, changes, isHeldBack: isWaiting } = about;
+  const { at, record, server, changes } = about;
   const finding = changing(changes, about);
   if (isRunning(server.status)) {
     const mayStillStop = known.wasOff !== true && at.now - Date.parse(known.stoppedAt ?? '') < LATE_SHUTDOWN_MS;
@@ -287,9 +288,8 @@ function started(about: About, known: RecordedChange): Course {
     const isFruitless = known.wasOff === true && over.refused === undefined && changes.some(({ needsOff }) => needsOff);
     const isSame = isFruitless && over.change === keyOfChange(changes);
     const kept = isSame ? { ...over, refused: INEFFECTIVE } : over;
-    return courseOf(at, { ...record, change: kept }, server);
+    return courseBy(at, { ...record, change: kept }, server);
   }
-  if (isWaiting) return { record, finding };
   if (isOff(server.status)) return { record, finding, step: { do: 'start', change: { ...known, wasOff: true } } };
   // Nothing is lost if the server runs: the provider refuses the call.
   return isUnclear(server.status) ? { record, finding, step: { do: 'start', change: known } } : { record, finding };

@@ -15,6 +15,7 @@ import {
   changingOf,
   concernsPrice,
   courseOf,
+  isStoppedForChange,
   keyOfChange,
   newChange,
   type FieldChange,
@@ -51,12 +52,6 @@ export async function change(
   const answer = await readServer(record.identifier, record.account, session, visit.object);
   const before = visit.view();
   if (answer.type !== 'server') return lookAgain(before, record);
-  // As strict as before a DELETE.
-  const known = recognizeFor('cancel', before, record, answer);
-  if (!known.ok) {
-    const said = `Server ${record.identifier} is not changed: ${known.error.why}`;
-    return heldBack(before, record, { said }, before.timing.resyncMs);
-  }
 
   const liveAt = visit.services.timers.monotonic();
   if (!(await visit.readLive())) return undefined;
@@ -67,6 +62,12 @@ export async function change(
     return lookAgain(view, record);
   const { step, record: current } = courseOf(view, still.record, answer.server);
   if (step === undefined) return lookAgain(view, record);
+  // As strict as before a DELETE. But whoever has shut a server down starts it again, as long as a read tells that it is the same.
+  const known = recognizeFor('cancel', view, record, answer);
+  if (!known.ok && step.do !== 'start') {
+    const said = `Server ${record.identifier} is not changed: ${known.error.why}`;
+    return heldBack(view, record, { said }, view.timing.resyncMs);
+  }
   const maySend = (): boolean => visit.mayActOn(liveAt);
   return step.do === 'send'
     ? send(visit, current, step.changes, { session, maySend })
@@ -95,7 +96,9 @@ async function send(
     const place = quota.reserveChange(namespace, uid, wantedBy(object, prices), present);
     if ('full' in place) {
       const view = visit.view();
-      return heldBack(view, record, { said: noRoomToChange(object, place), isLimit: true }, view.timing.pollMs);
+      // A server that is off for the change is started at once.
+      const pause = isStoppedForChange(record) ? 0 : view.timing.pollMs;
+      return heldBack(view, record, { said: noRoomToChange(object, place), isLimit: true }, pause);
     }
     visit.reserves(place);
     ({ price } = place);

@@ -299,7 +299,8 @@ function nextLookMs(
 
 /** While a change is under way, the server is read again soon, and less and less often. */
 function nextStepMs(at: View, { finding, record }: Course): number {
-  if (finding?.reason !== 'Changing' && finding?.reason !== 'ChangeLimited') return Infinity;
+  const isWaiting = finding?.reason === 'Changing' || finding?.reason === 'ChangeLimited';
+  if (!isWaiting && !isStoppedForChange(record)) return Infinity;
   const known = changeIn(record);
   const retryMs = (changingOf(at, record)?.retryAt ?? Infinity) - at.monotonic;
   const pause = pauseMs(runsForMs(known?.stoppedAt ?? known?.since, at.now) ?? Infinity, at.timing);
