@@ -28,6 +28,20 @@ export const MUTANTS: Mutant[] = [
     tests: ['--project', 'unit', 'test/unit/virtual-server/operations/odd-answers.test.ts'],
   },
   {
+    name: 'does not say that a server is off on purpose while its change is about to be sent',
+    file: 'src/virtual-server/operations/look.ts',
+    find: "!(course.step.do === 'send' && staysOff(object))",
+    replace: "!(course.step.do === 'start' && staysOff(object))",
+    tests: ['--project', 'unit', 'test/unit/virtual-server/operations/change-power.test.ts'],
+  },
+  {
+    name: 'repeats a step of a change at once that has failed',
+    file: 'src/virtual-server/decision/change.ts',
+    find: "return isHeldBack ? without<Course, 'step'>(course, 'step') : course;",
+    replace: "return isHeldBack && course.step?.do !== 'start' ? without<Course, 'step'>(course, 'step') : course;",
+    tests: ['--project', 'unit', 'test/unit/virtual-server/operations/change.test.ts'],
+  },
+  {
     name: 'takes a list that has vanished for a provider without a list',
     file: 'src/provider/account.ts',
     find: 'if (listed === undefined && exists) throw vanished();',

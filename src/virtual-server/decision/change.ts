@@ -146,7 +146,7 @@ const isOff = (status: string | undefined): boolean => powerStateOf(status) === 
 const isUnclear = (status: string | undefined): boolean => powerStateOf(status) === 'unknown';
 
 /** What is to be off is not started for a change, nor shut down: that is the matter of `spec.power`. */
-const staysOff = ({ spec: { power } }: VirtualServer): boolean => power === 'Off' || power === 'Dormant';
+export const staysOff = ({ spec: { power } }: VirtualServer): boolean => power === 'Off' || power === 'Dormant';
 
 /** What the record has of a change of the server that it names. */
 export function changeIn(record: Held): RecordedChange | undefined {

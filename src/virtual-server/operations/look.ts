@@ -17,6 +17,7 @@ import {
   changingOf,
   courseOf,
   isStoppedForChange,
+  staysOff,
   isToRunFirst,
   stoppedVerdict,
   type Course,
@@ -197,7 +198,9 @@ export function seen(at: View, before: Held, known: Held, found: LookedAt): Outc
   const course = courseOf(at, shown, server);
   const changed = course.record.change === shown.change ? shown : course.record;
   // While the server is off for a change, its power is no one else's. A deleted object changes nothing about the server that it keeps.
-  const isBusy = course.step !== undefined || isStoppedForChange(changed);
+  // A change that is sent to a server that is to be off concerns its power no more than the pause before it is sent again.
+  const isOfPower = course.step !== undefined && !(course.step.do === 'send' && staysOff(object));
+  const isBusy = isOfPower || isStoppedForChange(changed);
   const power = deleting || isBusy ? { ...NO_STEP, record: changed } : powerStep(at, changed, server, account);
   const current = power.record;
   const boot = bootOf(at, current, server, probed);

@@ -2,8 +2,9 @@
 import { expect, it } from 'vitest';
 import type { RecordedChange } from '../../../../src/api/record.ts';
 import type { VirtualServer, VirtualServerSpec } from '../../../../src/api/virtual-server.ts';
+import { ResponseError } from '../../../../src/provider/error.ts';
 import { knownRecord } from '../../../../src/virtual-server/decision/known-record.ts';
-import { KNOWN, SERVER, webWith } from '../../../fixtures/decision.ts';
+import { KNOWN, NOW, SERVER, webWith } from '../../../fixtures/decision.ts';
 import { shownBy, visit, type Visited } from '../../../fixtures/visits.ts';
 
 const RUNNING = { ...SERVER, tablet: true };
@@ -84,4 +85,18 @@ it('a server that is off on purpose is changed without being switched', async ()
   expect(next.changes).toEqual([{ tablet: false }]);
   expect(next.switches).toEqual([]);
   expect(shownBy(next).reason).toBe('PoweredOff');
+});
+
+it('a server that is to be off says so, whether its change is about to be sent or waits for its pause', async () => {
+  const isBusy = new ResponseError(409, 'busy', {});
+  const object = wanting({ power: 'Off', changePolicy: 'Online', advanced: undefined, serverName: 'shop' });
+  const answers = { server: [OFF, OFF, OFF], changed: isBusy, power: 'accepted' as const };
+  const first = await visit(object, { answers });
+  expect(first.changes).toHaveLength(1);
+  const second = await visit(first.object ?? object, { answers, memo: first.memo, now: NOW + 200 });
+  expect(second.changes).toEqual([]);
+  for (const each of [first, second]) {
+    expect(shownBy(each).reason).toBe('PoweredOff');
+    expect(each.events.map(({ reason }) => reason)).not.toContain('ServerNotRunning');
+  }
 });
