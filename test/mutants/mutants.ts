@@ -35,6 +35,13 @@ export const MUTANTS: Mutant[] = [
     tests: ['--project', 'unit', 'test/unit/virtual-server/operations/change-power.test.ts'],
   },
   {
+    name: 'leaves a server off that it has shut down and is not sure enough about',
+    file: 'src/virtual-server/operations/change.ts',
+    find: "if (!known.ok && step.do !== 'start') {",
+    replace: 'if (!known.ok) {',
+    tests: ['--project', 'unit', 'test/unit/virtual-server/operations/change.test.ts'],
+  },
+  {
     name: 'repeats a step of a change at once that has failed',
     file: 'src/virtual-server/decision/change.ts',
     find: "return isHeldBack ? without<Course, 'step'>(course, 'step') : course;",
@@ -4481,8 +4488,8 @@ export const MUTANTS: Mutant[] = [
   {
     name: 'changes a server that may be another one',
     file: 'src/virtual-server/operations/change.ts',
-    find: 'if (!known.ok) {',
-    replace: 'if (!known.ok && before.now < 0) {',
+    find: "if (!known.ok && step.do !== 'start') {",
+    replace: "if (!known.ok && step.do !== 'start' && before.now < 0) {",
     tests: ['--project', 'unit', 'test/unit/virtual-server/operations/change.test.ts'],
   },
   {
@@ -4579,8 +4586,8 @@ export const MUTANTS: Mutant[] = [
   {
     name: 'shuts a server down for a change that spec.power shuts down',
     file: 'src/virtual-server/decision/change.ts',
-    find: '&& !isWaiting && !staysOff(at.object);',
-    replace: '&& !isWaiting;',
+    find: 'const isDue = isRunning(server.status) && !staysOff(at.object);',
+    replace: 'const isDue = isRunning(server.status);',
     tests: ['--project', 'unit', 'test/unit/virtual-server/operations/change-power.test.ts'],
   },
   {

@@ -294,3 +294,11 @@ describe('a change that needs the server off', () => {
     expect(pendingIn(after)).toBe('RestartPending');
   });
 });
+
+it('starts a server again that shows nothing but its identifier, but changes none', async () => {
+  const unsure = { ...OFF, macs: [], ipv6: [] };
+  const sent = await visited(stopping(), { answers: { server: [unsure, unsure] } });
+  expect([sent.changes, sent.switches]).toEqual([[], []]);
+  const started = await visited(stopping({ phase: 'start', wasOff: true }), { answers: { server: [unsure, unsure] } });
+  expect([started.changes, started.switches]).toEqual([[], ['power-on']]);
+});
