@@ -8,7 +8,7 @@ import { CommandError, EXIT } from '../failure.ts';
 import { manifestsOf } from '../import-manifests.ts';
 import { unheldIn, type UnheldServer } from '../orphans.ts';
 import { plural } from '../totals.ts';
-import { objectsOf, readAgainCommand } from './orphans.ts';
+import { nextCommand, objectsOf } from './orphans.ts';
 
 export interface ImportOptions {
   /** Import each orphaned server. */
@@ -28,17 +28,18 @@ export async function importServers(
       `kubectl vps orphans${cluster.where}   # lists the servers that no object holds`,
     ]);
   const catalogs = ((await cluster.listOf(CATALOG_PLURAL)) as ServerCatalog[]).filter(
-    ({ spec }) => spec.listServers === true && (secret === undefined || spec.apiKeySecretRef.name === secret),
+    ({ spec }) => secret === undefined || spec.apiKeySecretRef.name === secret,
   );
   const objects = await objectsOf(cluster, false);
-  const { servers, unknown } = unheldIn(catalogs, objects);
+  const { servers, unknown, next } = unheldIn(catalogs, objects);
   const orphans = servers.filter(({ state }) => state === 'Orphaned');
   const chosen = all ? orphans : [...new Set(identifiers.map((each) => chosenFrom(context, each, servers, unknown)))];
   const usable = chosen.filter(({ identifier }) => identifierProblem(identifier) === undefined);
   const names = objects
     .filter(({ metadata }) => metadata.namespace === cluster.namespace)
     .map(({ metadata }) => metadata.name);
-  const ages = [...new Set(catalogs.map(({ spec }) => spec.refreshInterval))].join(' or ');
+  const listing = catalogs.filter(({ spec }) => spec.listServers === true);
+  const ages = [...new Set(listing.map(({ spec }) => spec.refreshInterval))].join(' or ');
   const unclear = servers.length - orphans.length;
   tell(context, [
     ...(usable.length < chosen.length
@@ -51,9 +52,8 @@ export async function importServers(
     ...(usable.length > 0
       ? ['nothing is applied: check each server, fill in the marked fields, then run kubectl apply -f on the file']
       : ['no server to import']),
-    ...(catalogs.length > 0
-      ? [`the list may be ${ages} old, or older if the operator does not run`, readAgainCommand(cluster.where)]
-      : []),
+    ...(listing.length > 0 ? [`the list may be ${ages} old, or older if the operator does not run`] : []),
+    ...nextCommand({ next }, cluster.where),
   ]);
   terminal.out.write(manifestsOf(usable, names));
   if (usable.length === 0 && unknown.length > 0) throw new CommandError(EXIT.failed, 'there may be servers to import');

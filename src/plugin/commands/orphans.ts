@@ -48,11 +48,17 @@ export async function objectsOf(cluster: Context['cluster'], allNamespaces: bool
   });
 }
 
-export const readAgainCommand = (where: string): string =>
+const readAgainCommand = (where: string): string =>
   `kubectl annotate --overwrite ${CATALOG_SHORT_NAME}${where} --all ${RECONCILE_AT_ANNOTATION}="$(date)"   # reads the lists again`;
 
 const askCommand = (where: string): string =>
   `kubectl patch ${CATALOG_SHORT_NAME} NAME${where} --type=merge -p '{"spec":{"listServers":true}}'   # lists the servers of its key`;
+
+/** The command that may tell more, if one can. */
+export function nextCommand({ next }: Pick<UnheldServers, 'next'>, where: string): string[] {
+  if (next === undefined) return [];
+  return [next === 'read' ? readAgainCommand(where) : askCommand(where)];
+}
 
 function remarks({ servers, unknown, next }: UnheldServers, where: string, allNamespaces: boolean): string[] {
   const unclear = servers.filter(({ state }) => state === 'Unclear').length;
@@ -66,7 +72,6 @@ function remarks({ servers, unknown, next }: UnheldServers, where: string, allNa
     ...(unclear > 0 ? [`${plural(unclear, 'server')} that an object may hold, such as one whose order is open`] : []),
     ...unknown.map((why) => `cannot tell whether there are more: ${why}`),
     ...(servers.length + unknown.length === 0 ? ['no server without an object'] : []),
-    ...(servers.length + unknown.length > 0 && next === 'read' ? [readAgainCommand(where)] : []),
-    ...(next === 'ask' ? [askCommand(where)] : []),
+    ...(servers.length + unknown.length > 0 ? nextCommand({ next }, where) : []),
   ];
 }

@@ -35,7 +35,7 @@ export const stopping = ({ force }: StopOptions): Action => {
     server: async (context, server) => {
       await action.server(context, server);
       await annotateNow(context, server, FORCE_OFF_ANNOTATION);
-      return 'will be switched off by force';
+      return onceResumed(server, 'will be switched off by force');
     },
     set: (_context, set) => {
       throw new CommandError(EXIT.usage, `set/${set.metadata.name}: --force is for single servers: name its members`);

@@ -15,6 +15,7 @@ import type { ChangeBody, Server } from '../../provider/types.ts';
 import { keepsServer } from './delay.ts';
 import type { Changing } from './memo.ts';
 import { chosenName, serverNameProblem } from './named.ts';
+import { cutSaid } from './sentences.ts';
 import type { View } from './view.ts';
 
 type Value = string | number | boolean;
@@ -137,7 +138,6 @@ const SHOWN_MS = 2 * 60_000;
 
 /** A change that was accepted, and that reads never show, is not repeated for longer (ms). */
 const GIVE_UP_MS = 30 * 60_000;
-const MAX_SAID = 200;
 const INEFFECTIVE = 'the provider accepted the change, but does not show it';
 
 const isOff = (status: string | undefined): boolean => powerStateOf(status) === 'off';
@@ -269,7 +269,7 @@ function stopped(about: About, known: RecordedChange): Course {
   // A server does not stay off until there is room in a limit.
   const problem = changingOf(at, record)?.problem;
   if (problem?.isLimit === true && !isSent) {
-    const refused = cut(problem.said, MAX_SAID);
+    const refused = cutSaid(problem.said);
     const change: RecordedChange = { ...known, change: keyOfChange(changes), phase: 'start', wasOff: true, refused };
     return { record, finding, step: { do: 'start', change } };
   }
