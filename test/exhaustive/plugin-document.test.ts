@@ -1,4 +1,5 @@
 /** Types every command of docs/reference/kubectl-plugin.md as the document prints it, section by section. */
+import { randomUUID } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
@@ -181,7 +182,9 @@ describe('docs/reference/kubectl-plugin.md', () => {
   });
 
   it('makes servers known to ssh and Ansible with each of its commands', async () => {
-    const { world, type } = await createReader();
+    // One of the commands reads all namespaces, in which other tests have servers with the usual identifiers.
+    const newIdentifier = (): string => `ssh${randomUUID().slice(0, 8)}`;
+    const { world, type } = await createReader({ simulator: { newIdentifier } });
     const { metadata } = await readyServer(world, 'web', (manifest) => ({
       ...manifest,
       metadata: { ...manifest.metadata, labels: { team: 'web' } },
