@@ -70,7 +70,7 @@ export const MUTANTS: Mutant[] = [
     tests: ['--project', 'unit', 'test/unit/virtual-server/operations/odd-answers.test.ts'],
   },
   {
-    name: 'takes the server of another object for that of a failed order',
+    name: 'takes the server of another object for the one of a failed order',
     file: 'src/virtual-server/operations/reads.ts',
     find: "if (owner === 'other' || (order.chosen && owner !== 'own')) continue;",
     replace: "if (order.chosen && owner !== 'own') continue;",
@@ -1667,7 +1667,7 @@ export const MUTANTS: Mutant[] = [
     tests: ['--project', 'unit', 'test/unit/virtual-server/journal/journal.test.ts'],
   },
   {
-    name: 'waits for the next usual look although the ttl is over',
+    name: 'waits for the next usual look although the ttl has passed',
     file: 'src/virtual-server/operations/look.ts',
     find: 'if (!deleting && isToExpire(at, record)) return { ...next, when: NOW };',
     replace: '',
@@ -3524,7 +3524,7 @@ export const MUTANTS: Mutant[] = [
     tests: ['--project', 'unit', 'test/unit/virtual-server-set/decision'],
   },
   {
-    name: 'goes on with a rollout in place after a refusal',
+    name: 'continues a rollout in place after a refusal',
     file: 'src/virtual-server-set/decision/situation.ts',
     find: 'const stopped = isStopped || stuck.length > 0;',
     replace: 'const stopped = isStopped;',

@@ -341,7 +341,7 @@ const ADVICE: Partial<Record<Reason, Steps>> = {
       ? []
       : [
           { text: 'To let the operator shut the server down for it', command: patch({ changePolicy: 'AllowStop' }) },
-          edit('To keep the server as it is', '; set the field back'),
+          edit('To keep the server unchanged', '; set the field back'),
         ],
   RestartPending: ({ object }) =>
     object.spec.changePolicy === 'AllowStop'
@@ -354,11 +354,11 @@ const ADVICE: Partial<Record<Reason, Steps>> = {
         ],
   ChangeRefused: () => [
     edit(
-      'To keep the server as it is',
+      'To keep the server unchanged',
       '; set the field back. If you change it again after that, the operator tries again',
     ),
   ],
-  ChangeUnavailable: () => [edit('To keep the server as it is', '; set the field back'), ...NEW_OBJECT],
+  ChangeUnavailable: () => [edit('To keep the server unchanged', '; set the field back'), ...NEW_OBJECT],
   ExpiresSoon: () => [edit('To keep the server', '; set expiresAt or ttl to a later time, or remove it')],
   ExpiryBlocked: (about) => [
     ...handingOver(about),

@@ -106,7 +106,7 @@ describe.concurrent('with changePolicy Online', () => {
     expect(sentTo(world)).toHaveLength(1);
   });
 
-  it('the price limit holds the change, and the server stays as it is', async (context) => {
+  it('the price limit holds the change, and the server is not touched', async (context) => {
     const flags = [...SOON.flags, '--max-price-per-namespace=2000'];
     const world = await publicWorld(context, { flags });
     await readyServer(world, 'web', withSpec(ONLINE));
