@@ -132,7 +132,7 @@ export function specFrom(flags: SpecFlags): Record<string, unknown> {
 }
 
 /** The compiler demands a line here for every field of spec. */
-const FLAGS: { [F in keyof Required<VirtualServerSpec>]: string } = {
+export const FLAGS: { [F in keyof Required<VirtualServerSpec>]: string } = {
   product: '--product',
   image: '--image',
   diskSize: '--disk-size',
