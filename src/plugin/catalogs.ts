@@ -4,7 +4,7 @@ import type { ServerCatalog } from '../api/server-catalog.ts';
 import { DEFAULT_DISK_TYPE } from '../api/virtual-server.ts';
 import type { ClusterView } from './cluster.ts';
 import { CommandError, EXIT } from './failure.ts';
-import { FLAGS } from './spec-flags.ts';
+import { SPEC_FLAGS } from './spec-flags.ts';
 import { similarTo } from '../base/similar.ts';
 import { quoted } from '../base/text.ts';
 
@@ -79,7 +79,7 @@ export function requireOffered(
     ['zone', zone, counts?.zones === zones?.length ? zones?.map(({ code }) => code) : undefined],
   ];
   for (const [field, value, offered] of lists) {
-    const named = file === undefined ? FLAGS[field] : `--filename ${file}: spec.${field}`;
+    const named = file === undefined ? SPEC_FLAGS[field] : `--filename ${file}: spec.${field}`;
     if (value === undefined || offered === undefined || offered.some((each) => each === value)) continue;
     const meant = similarTo(String(value), offered.map(String));
     const more = offered.length > NAMED ? `, and ${offered.length - NAMED} more` : '';
