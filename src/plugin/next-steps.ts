@@ -53,6 +53,12 @@ const undelete: Lines = ({ metadata }, where) => [
 /** What the messages leave out: they are short, and their readers may not have the plugin. */
 const MORE: Partial<Record<AnyReason | typeof NOT_REPORTED, Lines>> = {
   [NOT_REPORTED]: findOut,
+  ChangeUnavailable: (object, where) =>
+    setOf(object) === undefined
+      ? [
+          `kubectl vps replace ${object.metadata.name}${where}   # to order a new server as spec says, and cancel this one then`,
+        ]
+      : [],
   CreateRejected: lookAgain,
   DeletionDelayed: undelete,
   DeletionProtected: (object, where) =>
