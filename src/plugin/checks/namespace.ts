@@ -8,6 +8,7 @@ import { pathOf } from '../../kube/resource.ts';
 import { fine, cannotSee, wrong, type CheckFinding } from '../checkup.ts';
 import type { ClusterView } from '../cluster.ts';
 import { CommandError } from '../failure.ts';
+import { loginCommand } from '../login-command.ts';
 import { conditionOf, heldChange, NOT_REPORTED, stalled, type Reported } from '../readiness.ts';
 import { plural } from '../totals.ts';
 
@@ -50,9 +51,6 @@ export function secretsOf({ catalogs, servers, sets }: NamespaceObjects): string
   ];
   return named.length === 0 ? [DEFAULT_API_KEY_SECRET] : [...new Set(named)].sort();
 }
-
-export const loginCommand = (where: string, secret: string): string =>
-  `kubectl vps login${where}${secret === DEFAULT_API_KEY_SECRET ? '' : ` --secret ${secret}`}`;
 
 /** Whether each Secret that an object names exists. Rejects with CommandError. */
 export async function checkKeys(cluster: ClusterView, held: NamespaceObjects): Promise<CheckFinding[]> {
