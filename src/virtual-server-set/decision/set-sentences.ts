@@ -94,7 +94,7 @@ const newServerFor = ({ name }: Member): Advice => ({
   command: { verb: 'delete', name },
 });
 
-/** What you can do about a member that keeps the set from going on with changes in place, besides what the member says. */
+/** What you can do about a member that keeps the set from continuing with changes in place, besides what the member says. */
 export function inPlaceSteps({ stuck: [first], inPlace, changes }: Situation): Advice[] {
   if (first !== undefined) return [newServerFor(first)];
   const spec = { strategy: { rollingUpdate: { maxUnavailable: 1 } } };

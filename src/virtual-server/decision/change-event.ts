@@ -1,15 +1,12 @@
 /** The Event at the end of a change in place, which no condition tells: ChangePending is removed. Pure. */
-import { mirrorIn } from '../../api/record.ts';
+import { mirrorIn, type ServerRecord } from '../../api/record.ts';
 import type { VirtualServerStatus } from '../../api/virtual-server.ts';
 import { eventOf, type EventNote } from '../../controller/conditions.ts';
 import { priceText } from './price.ts';
 
-/** Undefined unless the operator has sent a change that the server now shows, or that is no longer wanted. */
-export function changedEvent(
-  before: VirtualServerStatus | undefined,
-  after: VirtualServerStatus,
-): EventNote | undefined {
-  const { sentAt, refused } = mirrorIn(before)?.change ?? {};
+/** `before`: the record before the read. Undefined unless the operator has sent a change that the server now shows, or that is no longer wanted. */
+export function changedEvent(before: ServerRecord | undefined, after: VirtualServerStatus): EventNote | undefined {
+  const { sentAt, refused } = before?.change ?? {};
   const record = mirrorIn(after);
   const isHeld = record?.identifier !== undefined && (record.missingAt ?? record.expiredAt) === undefined;
   if (sentAt === undefined || refused !== undefined || !isHeld || record.change !== undefined) return undefined;

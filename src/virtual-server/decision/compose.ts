@@ -18,7 +18,6 @@ import { without } from '../../base/without.ts';
 import { timestamp } from '../../base/duration.ts';
 import { ended } from '../../base/text.ts';
 import { adviceOn } from './advice.ts';
-import { changedEvent } from './change-event.ts';
 import { cancelsAtOf } from './delay.ts';
 import { expiring } from './expiry.ts';
 import { adoptionOf, orphanMessage } from './inputs.ts';
@@ -268,7 +267,5 @@ export function eventsOf(before: VirtualServerStatus | undefined, after: Virtual
   // Of an order that goes as usual, ServerReady tells (order-events.ts).
   const reason = currentReason(before?.conditions);
   const isUsual = reason === undefined || hasTrait(reason, 'silent');
-  const told = isUsual ? events.filter((event) => event.reason !== 'Available') : events;
-  const changed = changedEvent(before, after);
-  return changed === undefined ? told : [...told, changed];
+  return isUsual ? events.filter((event) => event.reason !== 'Available') : events;
 }

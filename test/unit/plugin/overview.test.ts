@@ -313,7 +313,7 @@ describe('a server that is to change in place', () => {
     expect(lines.every((line) => line.length <= 80)).toBe(true);
   });
 
-  it('shows one product when that of the server is as spec says', () => {
+  it('shows one product when the server has the product of spec', () => {
     const { object } = changing('web', 'Changing') as Item & { object: VirtualServer };
     const done = { ...object, status: { ...object.status, product: 'VPSX8' } };
     expect(overview([{ kind: 'server', object: done }], options)[1]).toMatch(/Ready, Changing +VPSX8 +4\.50/);

@@ -21,7 +21,7 @@ const statusWith = (more: Partial<ServerRecord> = {}): VirtualServerStatus => ({
 
 describe('the Event at the end of a change', () => {
   it('says what the provider shows then', () => {
-    const event = changedEvent(statusWith({ change: SENT }), statusWith());
+    const event = changedEvent({ ...HELD, change: SENT }, statusWith());
     expect(event).toMatchObject({ type: 'Normal', reason: 'ServerChanged' });
     expect(event?.note).toBe(
       'The change of server srv1 has ended. The provider shows product VPSX8, diskSize 10240, price 9.50',
@@ -36,6 +36,6 @@ describe('the Event at the end of a change', () => {
     ['it is not done', SENT, { change: SENT }],
     ['the server is gone', SENT, { missingAt: '2026-01-01T00:10:00Z' }],
   ])('does not come if %s', (_what, change, after) => {
-    expect(changedEvent(statusWith(change && { change }), statusWith(after))).toBeUndefined();
+    expect(changedEvent({ ...HELD, ...(change && { change }) }, statusWith(after))).toBeUndefined();
   });
 });
