@@ -48,9 +48,9 @@ const SSH_CHECKS = specSchema.shape.sshCheck.unwrap().options;
 const POWERS = specSchema.shape.power.unwrap().options;
 
 export function addSpecFlags(command: Command): Command {
-  const { outputError } = command.configureOutput();
+  const usual = command.configureOutput();
   return command
-    .configureOutput({ outputError: (text, write) => outputError?.(text, (shown) => write(withFlag(shown))) })
+    .configureOutput({ outputError: (text, write) => usual.outputError?.(text, (shown) => write(withFlag(shown))) })
     .option('--product <code>', 'product code')
     .option('--image <name>', 'image name')
     .option('--disk-size <size>', 'disk size', wholeNumber)
