@@ -14,6 +14,27 @@ export interface Mutant {
 
 export const MUTANTS: Mutant[] = [
   {
+    name: 'tells the end of a change that is not done',
+    file: 'src/virtual-server/decision/change-event.ts',
+    find: '|| !isHeld || record.change !== undefined',
+    replace: '|| !isHeld',
+    tests: ['--project', 'unit', 'test/unit/virtual-server/decision/change-event.test.ts'],
+  },
+  {
+    name: 'plans a change in place that the provider is known not to make',
+    file: 'src/plugin/plan-servers.ts',
+    find: 'if (cannotChange(after, scene))',
+    replace: 'if (cannotChange(after, scene) && scene.now < 0)',
+    tests: ['--project', 'unit', 'test/unit/plugin/plan.test.ts'],
+  },
+  {
+    name: 'orders a replacement that the catalog does not have',
+    file: 'src/plugin/commands/replace.ts',
+    find: 'if (catalog !== undefined) requireOffered(',
+    replace: 'if (catalog === undefined) return; else if (cluster.where === " ") requireOffered(',
+    tests: ['--project', 'integration', 'test/integration/plugin/replace.test.ts', '-t', 'orders nothing that'],
+  },
+  {
     name: 'polls a task that fails forever, and never reads its server',
     file: 'src/virtual-server/operations/follow.ts',
     find: 'if (isAsked) return goneUnasked',
