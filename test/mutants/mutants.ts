@@ -16,8 +16,8 @@ export const MUTANTS: Mutant[] = [
   {
     name: 'tells the end of a change that is not done',
     file: 'src/virtual-server/decision/change-event.ts',
-    find: '|| !isHeld || record.change !== undefined',
-    replace: '|| !isHeld',
+    find: 'if (!isHeld || record.change !== undefined)',
+    replace: 'if (!isHeld)',
     tests: ['--project', 'unit', 'test/unit/virtual-server/decision/change-event.test.ts'],
   },
   {

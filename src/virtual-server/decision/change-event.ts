@@ -7,9 +7,11 @@ import { priceText } from './price.ts';
 /** `before`: the record before the read. Undefined unless the operator has sent a change that the server now shows, or that is no longer wanted. */
 export function changedEvent(before: ServerRecord | undefined, after: VirtualServerStatus): EventNote | undefined {
   const { sentAt, refused } = before?.change ?? {};
+  // Nearly every visit ends here, and the mirror is parsed after that only.
+  if (sentAt === undefined || refused !== undefined) return undefined;
   const record = mirrorIn(after);
   const isHeld = record?.identifier !== undefined && (record.missingAt ?? record.expiredAt) === undefined;
-  if (sentAt === undefined || refused !== undefined || !isHeld || record.change !== undefined) return undefined;
+  if (!isHeld || record.change !== undefined) return undefined;
   const { identifier = '', product, specs, price } = after;
   const shown = [
     ...(product === undefined ? [] : [`product ${product}`]),

@@ -51,7 +51,7 @@ export function withOnce(
 
 const AGAIN = 'To restart the server, run `kubectl vps reboot NAME`';
 /** What the record keeps if the provider cannot restart servers at all. */
-const NO_CALL = 'the provider API has no such call';
+export const NO_SUCH_CALL = 'the provider API has no such call';
 const YOURSELF = "Restart the server from inside, or in the provider's control panel";
 
 /** The condition Rebooted; undefined without the annotation, or if it is older than the server. */
@@ -61,7 +61,7 @@ export function rebooted(
 ): (Finding & { status: Condition['status'] }) | undefined {
   const value = askedText(object, 'reboot');
   if (value === undefined || record === undefined) return undefined;
-  const isPossible = record.reboot?.asked !== value || record.reboot.said !== NO_CALL;
+  const isPossible = record.reboot?.asked !== value || record.reboot.said !== NO_SUCH_CALL;
   const again = isPossible ? AGAIN.replace('NAME', object.metadata.name) : YOURSELF;
   const failed = (message: string): ReturnType<typeof rebooted> => ({
     status: 'False',
