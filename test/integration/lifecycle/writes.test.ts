@@ -1,16 +1,12 @@
 /** Counts the operator's writes where the count is reliable: in the API server's audit log. */
 import { mirrorIn } from '../../../src/api/record.ts';
-import { readFile } from 'node:fs/promises';
-import { describe, expect, inject, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { RECORD_ANNOTATION } from '../../../src/api/names.ts';
 import { virtualServer } from '../../fixtures/virtual-server.ts';
+import { useAudit } from '../support/audit.ts';
 import { createWorld, type World } from '../support/world.ts';
 
-interface AuditLine {
-  verb: string;
-  requestURI: string;
-  objectRef?: { resource: string; namespace?: string; subresource?: string };
-}
+const audited = useAudit();
 
 /** Longer than the test. */
 const NEVER_MS = 3_600_000;
@@ -18,11 +14,7 @@ const WRITES = ['create', 'update', 'patch', 'delete', 'deletecollection'];
 
 /** `verb resource[/subresource]` of each write in the world's namespace so far, by any client. */
 async function writes({ namespace }: World, resource: 'virtualservers' | 'events'): Promise<string[]> {
-  const log = await readFile(inject('auditLog'), 'utf8');
-  return log
-    .split('\n')
-    .filter((line) => line.includes(`"namespace":"${namespace}"`))
-    .map((line) => JSON.parse(line) as AuditLine)
+  return (await audited(`"namespace":"${namespace}"`))
     .filter(({ verb, objectRef }) => WRITES.includes(verb) && objectRef?.resource === resource)
     .map(({ verb, objectRef }) => [verb, objectRef?.resource, objectRef?.subresource].filter(Boolean).join(' '));
 }

@@ -1,4 +1,4 @@
-/** What every command writes into a pipe, and on a terminal with NO_COLOR: no colors, no spinner, no warnings of Node. */
+/** What the commands write without a terminal, and on one with NO_COLOR: no colors, no spinner, no warnings of Node. */
 import { PassThrough } from 'node:stream';
 import { expect, it } from 'vitest';
 import { createProgram } from '../../../src/plugin/program.ts';
@@ -34,7 +34,7 @@ function commandNames(): string[] {
   return createProgram({ terminal, version: '0', exitWith: () => undefined }).commands.map((command) => command.name());
 }
 
-it('is plain text in a pipe, for every command', async () => {
+it('is plain text without a terminal, for every command', async () => {
   const world = await createWorld();
   await readyServer(world, 'web');
   const plugin = await createPlugin(folder(), world.namespace);
@@ -42,11 +42,22 @@ it('is plain text in a pipe, for every command', async () => {
     const calls = CALLS.filter((call) => call.split(' ')[0] === name);
     expect(calls, `a call of ${name}`).not.toEqual([]);
     for (const words of [...calls, `${name} --help`, `${name} --nonsense`]) {
-      const { stdout } = await plugin.shell(`kubectl vps ${words} 2>&1 < /dev/null | cat`);
-      expect(stdout, words).not.toBe('');
-      expect(stdout, words).not.toMatch(STEERING);
-      expect(stdout, words).not.toMatch(NODE_WARNING);
+      const { stdout, stderr } = await plugin.kubectl(['vps', ...words.split(' ')]);
+      expect(stdout + stderr, words).not.toBe('');
+      expect(stdout + stderr, words).not.toMatch(STEERING);
     }
+  }
+});
+
+it('is plain text in a pipe', async () => {
+  const world = await createWorld();
+  await readyServer(world, 'web');
+  const plugin = await createPlugin(folder(), world.namespace);
+  for (const words of ['list', 'status web', 'wait web', 'doctor', 'catalog', 'cost', 'login', 'ssh none', '--help']) {
+    const { stdout } = await plugin.shell(`kubectl vps ${words} 2>&1 < /dev/null | cat`);
+    expect(stdout, words).not.toBe('');
+    expect(stdout, words).not.toMatch(STEERING);
+    expect(stdout, words).not.toMatch(NODE_WARNING);
   }
 });
 

@@ -1,9 +1,8 @@
 /** Each command with exactly the rights that the page lists for it, compared with what it asks for by the audit log. */
 import { readFileSync } from 'node:fs';
-import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { PassThrough } from 'node:stream';
-import { expect, inject, it } from 'vitest';
+import { expect, it } from 'vitest';
 import {
   API_VERSION,
   CATALOG_KIND,
@@ -20,6 +19,7 @@ import { createProgram } from '../../../src/plugin/program.ts';
 import type { Terminal } from '../../../src/plugin/terminal.ts';
 import { DEFAULT_KEY } from '../../../src/simulator/index.ts';
 import { SSH_KEY, virtualServer, withAnnotations } from '../../fixtures/virtual-server.ts';
+import { useAudit } from '../support/audit.ts';
 import { lostOrder } from '../support/creates.ts';
 import { startKubelet } from '../support/kubelet.ts';
 import { createPlugin, usePlugin, type Plugin } from '../support/plugin.ts';
@@ -28,6 +28,7 @@ import { accountIn, grant, userOf, type Right } from '../support/service-account
 import { createWorld, type World } from '../support/world.ts';
 
 const folder = usePlugin();
+const audited = useAudit();
 
 const PAGE = join(import.meta.dirname, '../../../docs/reference/kubectl-plugin.md');
 const TAB = 'Tab after ';
@@ -84,25 +85,14 @@ function rightOf(text: string): Right {
 /** The reviews of the user's own name and rights. */
 const OF_EVERY_USER = ['authentication.k8s.io', 'authorization.k8s.io'];
 
-interface AuditLine {
-  verb: string;
-  objectRef?: { resource: string; subresource?: string; apiGroup?: string };
-  annotations: Record<string, string>;
-}
-
 /** What the user has asked for, as `verb resource`; not what every user may ask. */
 async function asked(user: string): Promise<{ allowed: string[]; refused: string[] }> {
-  const log = await readFile(inject('auditLog'), 'utf8');
-  const lines = log
-    .split('\n')
-    .filter((line) => line.includes(`"username":"${user}"`))
-    .map((line) => JSON.parse(line) as AuditLine)
-    .flatMap(({ verb, objectRef, annotations }) => {
-      if (objectRef === undefined || OF_EVERY_USER.includes(objectRef.apiGroup ?? '')) return [];
-      const { resource, subresource } = objectRef;
-      const text = `${verb} ${resource}${subresource === undefined ? '' : `/${subresource}`}`;
-      return [{ text, decision: annotations['authorization.k8s.io/decision'] }];
-    });
+  const lines = (await audited(`"username":"${user}"`)).flatMap(({ verb, objectRef, annotations }) => {
+    if (objectRef === undefined || OF_EVERY_USER.includes(objectRef.apiGroup ?? '')) return [];
+    const { resource, subresource } = objectRef;
+    const text = `${verb} ${resource}${subresource === undefined ? '' : `/${subresource}`}`;
+    return [{ text, decision: annotations['authorization.k8s.io/decision'] }];
+  });
   const of = (wanted: string): string[] =>
     [...new Set(lines.filter(({ decision }) => decision === wanted).map(({ text }) => text))].sort();
   return { allowed: of('allow'), refused: of('forbid') };

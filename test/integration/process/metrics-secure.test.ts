@@ -3,9 +3,10 @@ import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { request } from 'node:https';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { beforeAll, describe, expect, inject, it, onTestFinished } from 'vitest';
+import { beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { applyRbac, rbacObjects } from '../../../tools/control-plane/operator-identity.ts';
 import { adminHttp, kubectl } from '../kube/support.ts';
+import { useAudit } from '../support/audit.ts';
 import { selfSigned } from '../support/certificate.ts';
 import { spawnOperator } from '../support/process.ts';
 import { pageUrl, read } from '../support/scrape.ts';
@@ -14,6 +15,8 @@ import { createWorld, type World } from '../support/world.ts';
 const COMPONENT = new URL('../../../deploy/manifests/components/metrics-secure/rbac.yaml', import.meta.url);
 const METRICS = '--metrics-bind-address=127.0.0.1:0';
 const PROBES = '--health-probe-bind-address=127.0.0.1:0';
+
+const audited = useAudit();
 
 beforeAll(async () => {
   const http = adminHttp();
@@ -142,10 +145,7 @@ it('asks the API server once a minute for one token', async () => {
   const { world, port, ca } = await secureWorld();
   const reader = await tokenOf(world, 'scraper', 'vps-operator-metrics-reader');
   await expect.poll(async () => (await get(port, ca, `Bearer ${reader}`)).status).toBe(200);
-  const reviews = async (): Promise<number> => {
-    const log = await readFile(inject('auditLog'), 'utf8');
-    return log.split('\n').filter((line) => line.includes('"resource":"tokenreviews"')).length;
-  };
+  const reviews = async (): Promise<number> => (await audited('"resource":"tokenreviews"')).length;
   const before = await reviews();
   expect(before).toBeGreaterThan(0);
   for (let count = 0; count < 5; count += 1)
