@@ -3132,10 +3132,17 @@ export const MUTANTS: Mutant[] = [
     tests: ['--project', 'unit', 'test/unit/virtual-server/operations/adopt-holders.test.ts'],
   },
   {
-    name: 'repeats an order that was answered with 400',
+    name: 'repeats a refused order every minute',
     file: 'src/virtual-server/decision/order-answer.ts',
-    find: 'const hourly = HOURLY.has(status);',
-    replace: 'const hourly = HOURLY.has(status) || status === 400;',
+    find: 'const REFUSED_MS = 60 * 60_000;',
+    replace: 'const REFUSED_MS = 60_000;',
+    tests: ['--project', 'unit', 'test/unit/virtual-server/operations/order-answer.test.ts'],
+  },
+  {
+    name: 'never repeats a refused order by itself',
+    file: 'src/virtual-server/decision/order-answer.ts',
+    find: 'afterMs: jittered(REFUSED_MS, at)',
+    replace: 'afterMs: Infinity',
     tests: ['--project', 'unit', 'test/unit/virtual-server/operations/order-answer.test.ts'],
   },
   {

@@ -139,6 +139,28 @@ it('a 404 to an order is not the last word: a gateway may have answered', async 
   expect(sentIn(third)).toBe(1);
 });
 
+it.each([true, false])(
+  'a 400 that says out of stock needs no person: the order follows once there is stock (list of servers: %s)',
+  async (ordersNamed) => {
+    const error = new ResponseError(400, 'No host has room for this product', {});
+    const refused = { kind: 'refused', status: 400, error } as const;
+    const orders = ({ calls }: Visited): number => calls.filter((call) => call === 'named' || call === 'order').length;
+    let last = await visit(web(), { ordersNamed, answers: { named: refused, order: refused } });
+    let sent = 0;
+    for (let minute = 1; minute <= 24 * 60; minute++) {
+      last = await next(last, NOW + minute * MINUTE, { ordersNamed, answers: { named: refused, order: refused } });
+      sent += orders(last);
+    }
+    expect(shownBy(last).reason).toBe('CreateRejected');
+    expect(sent).toBeGreaterThan(20);
+    expect(sent).toBeLessThan(28);
+    const answers = { named: accepted, order: accepted, task: creating };
+    last = await next(last, NOW + 26 * HOUR, { ordersNamed, answers });
+    expect(orders(last)).toBe(1);
+    expect(shownBy(last).reason).toBe('Creating');
+  },
+);
+
 it('a list that has the same server twice has one server', async () => {
   const name = `default/web (${UID.slice(0, 8)})`;
   const twice = [
