@@ -57,6 +57,7 @@ export async function readServer(
   const priority = isResync ? 'lowest' : 'high';
   return orFailed(async () => {
     let unlisted: Unlisted = 'no';
+    let isOnlyListed = false;
     const asked = await unlessDenied(
       () => show(identifier, priority, session),
       async (denial) => {
@@ -64,10 +65,12 @@ export async function readServer(
         if (problem !== undefined) return problem;
         const listed = await listOf(session, denial);
         unlisted = listed === undefined ? 'no' : unlistedIn(listed, object, session);
-        return listed?.has(identifierKey(identifier)) === true ? LISTED : undefined;
+        if (listed?.has(identifierKey(identifier)) !== true) return undefined;
+        isOnlyListed = !isUnclear(denial);
+        return LISTED;
       },
     );
-    return 'detail' in asked ? { type: 'serverNotFound', ...asked, unlisted } : asked.found;
+    return 'detail' in asked ? { type: 'serverNotFound', ...asked, unlisted, isOnlyListed } : asked.found;
   });
 }
 
@@ -79,6 +82,10 @@ function unlistedIn(listed: ReadonlySet<string>, object: VirtualServer, session:
   return isSilent ? 'perhaps' : 'yes';
 }
 
+/** A key that has just lost its rights may get this answer too. */
+const isUnclear = (denial: unknown): denial is ResponseError =>
+  denial instanceof ResponseError && denial.status === 403;
+
 /**
  * Undefined if the provider has no list of servers. After a documented denial (404), that is so too if the call fails and the
  * provider has never shown a list: no document says how a provider without a list answers. A 403 is never taken for that.
@@ -87,9 +94,8 @@ async function listOf(session: Session, denial: ProviderError): Promise<Readonly
   try {
     return await session.servers();
   } catch (error) {
-    const isUnclear = denial instanceof ResponseError && denial.status === 403;
     const isForbidden = isProviderError(error, 'PROVIDER_FORBIDDEN');
-    if (!(error instanceof ProviderError) || isUnclear || isForbidden || session.listsServers()) throw error;
+    if (!(error instanceof ProviderError) || isUnclear(denial) || isForbidden || session.listsServers()) throw error;
     return undefined;
   }
 }
@@ -134,9 +140,8 @@ export function readAgain(identifier: string, session: Session): Promise<ShownSe
       return await show(identifier, 'high', session);
     } catch (error) {
       if (!isProviderError(error, 'PROVIDER_NOT_FOUND')) throw error;
-      // A key that has just lost its rights may get this answer too: the list of servers tells, where there is one.
-      const isUnclear = error instanceof ResponseError && error.status === 403;
-      if (isUnclear && (await isListed(identifier, session)) === true) throw stillListed(error);
+      // The list of servers tells, where there is one.
+      if (isUnclear(error) && (await isListed(identifier, session)) === true) throw stillListed(error);
       return undefined;
     }
   });

@@ -202,6 +202,25 @@ describe('the list of servers', () => {
     expect(await errorOf(sessionFor(stub).listedServers(0))).toMatchObject({ code: 'PROVIDER_PROTOCOL' });
   });
 
+  it.each([
+    [{ web1: { identifier: 'web1', status: 'Cancelled' }, web2: { product: 'VPSX4', status: 'deleted ' }, web3: {} }],
+    [[{ identifier: 'web1', status: 'terminated' }, 'web3', { identifier: 'web2', status: 'unprovisioned' }]],
+  ])('has no servers that it says are cancelled: %j', async (body) => {
+    expect([...((await listed({ status: 200, body })) ?? [])]).toEqual(['web3']);
+    const stub = await startStub();
+    stub.on('GET /beta/vps/servers', { status: 200, body });
+    const servers = await sessionFor(stub).listedServers(0);
+    expect(servers?.map(({ identifier }) => identifier)).toEqual(['web3']);
+  });
+
+  it('has those that are being cancelled, or are off', async () => {
+    const body = {
+      web1: { identifier: 'web1', status: 'cancelling' },
+      web2: { product: 'VPSX4', status: 'shut down' },
+    };
+    expect(await listed({ status: 200, body })).toEqual(new Set(['web1', 'web2']));
+  });
+
   it.each([{}, []])('may be empty: %j', async (body) => {
     expect(await listed({ status: 200, body })).toEqual(new Set());
   });
@@ -226,6 +245,8 @@ describe('the list of servers', () => {
     { servers: [] },
     { message: 'maintenance' },
     { error: { code: 'forbidden' } },
+    { error: { message: 'no such account', status: 'deleted' } },
+    [{ status: 'deleted' }],
   ])('is a protocol error if it may contain unreadable servers: %j', async (body) => {
     expect(await errorOf(listed({ status: 200, body }))).toMatchObject({ code: 'PROVIDER_PROTOCOL' });
   });

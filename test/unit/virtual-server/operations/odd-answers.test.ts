@@ -161,6 +161,52 @@ it.each([true, false])(
   },
 );
 
+describe('a server that the provider shows as cancelled after the DELETE', () => {
+  const off = { ...SERVER, status: 'shut down' };
+  const cancelled = { ...SERVER, status: 'Cancelled' };
+  const list: Given = { listsServers: true, definition: 'kept' };
+  const cancelling = (answers: Given['answers']): Promise<Visited> =>
+    visit(webWith(KNOWN, { deleting: true }), { ...list, answers: { servers: ['srv1'], ...answers } });
+
+  it('is gone, although it did not run before', async () => {
+    expect((await cancelling({ server: off, removed: 'ok', after: cancelled })).object).toBeUndefined();
+  });
+
+  it.each([DENIED, new ResponseError(409, 'already cancelled'), new ResponseError(400, 'already cancelled')])(
+    'is gone for the next process too, which another DELETE tells nothing new ($status)',
+    async (removed) => {
+      expect((await cancelling({ server: cancelled, removed })).object).toBeUndefined();
+    },
+  );
+
+  it.each([403, 500, 503])('is not gone if the provider fails to answer the DELETE (%i)', async (status) => {
+    const removed = new ResponseError(status, 'no', status === 403 ? { code: 'PROVIDER_FORBIDDEN' } : {});
+    expect((await cancelling({ server: cancelled, removed })).object).toBeDefined();
+  });
+
+  it.each([409, 400])('is not gone if it runs, and the provider refuses the DELETE (%i)', async (status) => {
+    expect((await cancelling({ server: SERVER, removed: new ResponseError(status, 'locked') })).object).toBeDefined();
+  });
+
+  it('is not cancelled again for a living object', async () => {
+    const { calls, object } = await visit(webWith(KNOWN), { answers: { server: cancelled } });
+    expect(calls).not.toContain('delete');
+    expect(object).toBeDefined();
+  });
+
+  it.each([
+    { status: 404, isGone: true },
+    { status: 403, isGone: false },
+  ])('is gone after a later $status that the list contradicts: $isGone', async ({ status, isGone }) => {
+    const unreadable = new ProviderError('PROVIDER_TIMEOUT', 'no answer');
+    const first = await cancelling({ server: SERVER, removed: 'ok', after: unreadable });
+    expect(first.object).toBeDefined();
+    const server = new ResponseError(status, 'does not exist', { code: 'PROVIDER_NOT_FOUND' });
+    const again = await next(first, NOW + MINUTE, { ...list, answers: { server, servers: ['srv1'] } });
+    expect(again.object === undefined).toBe(isGone);
+  });
+});
+
 it('a list that has the same server twice has one server', async () => {
   const name = `default/web (${UID.slice(0, 8)})`;
   const twice = [
