@@ -3187,6 +3187,27 @@ export const MUTANTS: Mutant[] = [
     tests: ['--project', 'unit', 'test/unit/virtual-server/operations/order-chosen.test.ts'],
   },
   {
+    name: 'asks about the server of an order that appears after it counted as missing',
+    file: 'src/virtual-server/decision/identity.ts',
+    find: ' || isLateServer(object, record, server);',
+    replace: ';',
+    tests: ['--project', 'unit', 'test/unit/virtual-server/operations/odd-answers.test.ts'],
+  },
+  {
+    name: 'takes any server under the identifier of an order for its own after it counted as missing',
+    file: 'src/virtual-server/decision/named.ts',
+    find: "  record.fingerprint === undefined &&\n  namesOwner(object, server) === 'own';",
+    replace: '  record.fingerprint === undefined;',
+    tests: ['--project', 'unit', 'test/unit/virtual-server/operations/odd-answers.test.ts'],
+  },
+  {
+    name: 'takes a server that counted as missing for its own under an identifier that others can choose',
+    file: 'src/virtual-server/decision/named.ts',
+    find: '  record.sent.chosen === undefined &&\n',
+    replace: '',
+    tests: ['--project', 'unit', 'test/unit/virtual-server/operations/odd-answers.test.ts'],
+  },
+  {
     name: 'repeats a refused order every minute',
     file: 'src/virtual-server/decision/order-answer.ts',
     find: 'const REFUSED_MS = 60 * 60_000;',

@@ -2,7 +2,9 @@
 import { describe, expect, it } from 'vitest';
 import type { VirtualServer } from '../../../../src/api/virtual-server.ts';
 import { ProviderError, ResponseError } from '../../../../src/provider/error.ts';
-import type { NamedOutcome } from '../../../../src/provider/types.ts';
+import type { StoredRecord } from '../../../../src/api/record.ts';
+import type { NamedOutcome, Server, TaskState } from '../../../../src/provider/types.ts';
+import { knownRecord } from '../../../../src/virtual-server/decision/known-record.ts';
 import { userDataText } from '../../../../src/virtual-server/operations/user-data.ts';
 import { ACCOUNT, KNOWN, NOW, PRICED, SERVER, UID, web, webWith } from '../../../fixtures/decision.ts';
 import { fakeKube } from '../../../fixtures/doubles.ts';
@@ -34,6 +36,15 @@ async function during(
     calls.push(...last.calls);
   }
   return { calls, last };
+}
+
+/** The object with these fields in its record. */
+function withRecord({ object, ...visited }: Visited, fields: Partial<StoredRecord>): Visited {
+  const own = object && knownRecord(object);
+  return {
+    ...visited,
+    object: object && own && webWith({ ...own, ...fields }, { spec: object.spec, status: object.status }),
+  };
 }
 
 describe.each([
@@ -204,6 +215,59 @@ describe('a server that the provider shows as cancelled after the DELETE', () =>
     const server = new ResponseError(status, 'does not exist', { code: 'PROVIDER_NOT_FOUND' });
     const again = await next(first, NOW + MINUTE, { ...list, answers: { server, servers: ['srv1'] } });
     expect(again.object === undefined).toBe(isGone);
+  });
+});
+
+describe('the server of an accepted order that counted as missing, and appears after all', () => {
+  const name = `default/web (${UID.slice(0, 8)})`;
+  const late = { ...SERVER, identifier: IDENTIFIER, name };
+  const over: TaskState = { state: 'complete', identifier: IDENTIFIER };
+  const missing = async (object = web()): Promise<Visited> => {
+    const first = await next(await ordering(object, accepted), NOW + 10_000, {
+      answers: { task: over, server: DENIED, servers: [] },
+    });
+    let last = first;
+    for (let minute = 2; minute < 90; minute += 2)
+      last = await next(last, NOW + minute * MINUTE, { listsServers: true, answers: { server: DENIED, servers: [] } });
+    expect(shownBy(last).reason).toBe('ServerMissing');
+    return last;
+  };
+  const shown = (server: Server): Given => ({
+    answers: { server, servers: [IDENTIFIER], removed: 'ok' },
+    definition: 'kept',
+    listsServers: true,
+  });
+
+  it.each(['same', 'other'] as const)('is held again without a person (%s process)', async (process) => {
+    const found = await next(await missing(), NOW + 10 * HOUR, shown(late), process);
+    expect(shownBy(found).reason).toBe('Available');
+    expect(recordIn(found)).not.toHaveProperty('missingAt');
+  });
+
+  it('is cancelled with its object', async () => {
+    expect((await next(deleted(await missing()), NOW + 10 * HOUR, shown(late))).calls).toContain('delete');
+  });
+
+  it.each([undefined, 'default/web', 'team-b/db (0123abcd)'])('is not if its name is %s', async (other) => {
+    const found = await next(await missing(), NOW + 10 * HOUR, shown({ ...late, name: other }));
+    expect(shownBy(found).reason).toBe('IdentityUnproven');
+  });
+
+  it('is not if others could choose its identifier', async () => {
+    const object = web({ spec: { ...web().spec, identifier: IDENTIFIER } });
+    const first = await visit(object, {
+      ordersNamed: true,
+      answers: { server: DENIED, servers: [], named: accepted, task: creating },
+    });
+    const sealed = withRecord(first, { missingAt: '2026-01-02T00:00:00Z' });
+    const found = await next(sealed, NOW + 10 * HOUR, shown(late), 'other');
+    expect(shownBy(found).reason).toBe('IdentityUnproven');
+  });
+
+  it('is not if it was read before, and shows nothing of what it showed', async () => {
+    const sealed = withRecord(await missing(), { fingerprint: { ipv6: ['2001:db8::99'] } });
+    const found = await next(sealed, NOW + 10 * HOUR, shown({ ...late, macs: [] }), 'other');
+    expect(shownBy(found).reason).toBe('IdentityUnproven');
   });
 });
 
