@@ -3208,6 +3208,27 @@ export const MUTANTS: Mutant[] = [
     tests: ['--project', 'unit', 'test/unit/virtual-server/operations/odd-answers.test.ts'],
   },
   {
+    name: 'takes the server of another order for that of a failed one whose identifier it has',
+    file: 'src/virtual-server/operations/reads.ts',
+    find: 'if (ordering.length > 0) {',
+    replace: 'if (ordering.length > 99) {',
+    tests: ['--project', 'unit', 'test/unit/virtual-server/operations/create-failure.test.ts'],
+  },
+  {
+    name: 'waits for the orders of others although a server has the mark of its object',
+    file: 'src/virtual-server/operations/reads.ts',
+    find: "owner === 'own' ? [] : others.ordering(account)",
+    replace: 'others.ordering(account)',
+    tests: ['--project', 'unit', 'test/unit/virtual-server/operations/create-failure.test.ts'],
+  },
+  {
+    name: 'releases an object before it is known whose the server of its failed order is',
+    file: 'src/virtual-server/operations/release.ts',
+    find: 'if (isOfOther) {',
+    replace: 'if (isOfOther && unclear === undefined) {',
+    tests: ['--project', 'unit', 'test/unit/virtual-server/operations/create-failure.test.ts'],
+  },
+  {
     name: 'repeats a refused order every minute',
     file: 'src/virtual-server/decision/order-answer.ts',
     find: 'const REFUSED_MS = 60 * 60_000;',

@@ -12,7 +12,7 @@ import { namesOwner } from '../decision/named.ts';
 import { isProvisioned, wasRead } from '../decision/server-status.ts';
 import type { Unlisted } from '../decision/memo.ts';
 import type { Failed, ServerAnswer, ShownServer, TaskAnswer } from '../decision/types.ts';
-import { LISTED, OTHER_KEY, noProducts } from '../decision/sentences.ts';
+import { LISTED, OTHER_KEY, namesOf, noProducts } from '../decision/sentences.ts';
 import type { Priority, Session } from '../../provider/types.ts';
 import type { Visit } from '../visit.ts';
 
@@ -101,14 +101,21 @@ async function listOf(session: Session, denial: ProviderError): Promise<Readonly
 }
 
 /**
- * Reads the servers of failed orders. `appeared`: the first one that the provider shows, and no object holds. `unclear`:
- * why one of them may exist all the same.
+ * `appeared`: the server of the first failed order that the provider shows, and no object holds. `unclear`: why one of them may exist
+ * all the same; `isOfOther`: because another object does not know its server yet, which may be this one.
  */
+interface Late {
+  appeared?: FailedOrder;
+  unclear?: string;
+  isOfOther?: true;
+}
+
+/** Reads the servers of failed orders. */
 export async function lookForFailed(
   { object, services: { holders } }: Visit,
   orders: readonly FailedOrder[],
   session: Session,
-): Promise<{ appeared?: FailedOrder; unclear?: string }> {
+): Promise<Late> {
   const others = holders.others(object.metadata.uid);
   const { account } = session;
   const held = knownRecord(object)?.identifier;
@@ -123,8 +130,16 @@ export async function lookForFailed(
       // The provider may have given the identifier to another order since.
       const owner = namesOwner(object, answer.server);
       if (owner === 'other' || (order.chosen && owner !== 'own')) continue;
+      const ordering = owner === 'own' ? [] : others.ordering(account);
+      if (ordering.length > 0) {
+        const whose = namesOf(ordering, object);
+        return {
+          unclear: `The provider shows server ${order.identifier}, which may be the one that ${whose} ordered`,
+          isOfOther: true,
+        };
+      }
+      return { appeared: order };
     }
-    if (answer.type === 'server') return { appeared: order };
     // Another key of the provider may show the server, but cannot deny it.
     if (!isOwn) continue;
     if (answer.type === 'failed') return { unclear: answer.error.message };

@@ -5,6 +5,8 @@ import { MAX_FAILED, MAX_ORPHANS, type ServerRecord } from '../../../../src/api/
 import type { VirtualServer } from '../../../../src/api/virtual-server.ts';
 import { ProviderError, ResponseError } from '../../../../src/provider/error.ts';
 import {
+  ACCOUNT,
+  UID,
   ATTEMPTED,
   HELD,
   KNOWN,
@@ -20,6 +22,7 @@ import {
   opened,
 } from '../../../fixtures/decision.ts';
 import { recordOf } from '../../../fixtures/records.ts';
+import { Holders } from '../../../../src/virtual-server/shared/holders.ts';
 import { DENIED, shownBy, visit, type Answers, type Visited } from '../../../fixtures/visits.ts';
 
 const failedWith = (status: number, said = 'Out of stock'): ResponseError =>
@@ -261,6 +264,59 @@ describe('after an order that failed, another one', () => {
     expect(next.requests).toEqual([]);
     expect(shownBy(next).reason).toBe('CreateBackOff');
     expect(next.requeueAfterMs).toBeGreaterThan(0);
+  });
+
+  describe('while another object orders, whose server the provider may have given the identifier of the failed one', () => {
+    const other = { namespace: 'default', name: 'other', secret: 'vps-api-key', account: ACCOUNT };
+    const holders = (): Holders => {
+      const all = new Holders(() => ACCOUNT);
+      all.set('uid-of-other', { ...other, isOrdering: true });
+      return all;
+    };
+    const given: Answers = { server: SERVER, order: { kind: 'created', task: 8 }, task: { state: 'pending' } };
+
+    it('is not sent, and its server is not taken', async () => {
+      const next = await visit(webWith(WAITING), { answers: given, now: NOW + 700_000, holders: holders() });
+      expect(next.requests).toEqual([]);
+      expect(held(next)).toMatchObject({ failed: [{ identifier: 'srv1' }] });
+      expect(held(next)).not.toHaveProperty('identifier');
+      expect(shownBy(next).message).toContain('default/other');
+      const known = holders();
+      known.set('uid-of-other', { ...other, identifier: 'srv1', isConfirmed: true });
+      const later = await visit(next.object ?? webWith(WAITING), {
+        answers: given,
+        now: NOW + 800_000,
+        holders: known,
+      });
+      expect(later.requests).toHaveLength(1);
+    });
+
+    it('is not sent if the server has the mark of its object: the object holds it again', async () => {
+      const server = { ...SERVER, name: `default/web (${UID.slice(0, 8)})` };
+      const answers = { ...given, server };
+      const next = await visit(webWith(WAITING), { answers, now: NOW + 700_000, holders: holders() });
+      expect(held(next)).toMatchObject({ identifier: 'srv1' });
+    });
+
+    it('has no server to be reported as an orphan', async () => {
+      const failed = [{ attempt: 'a9', task: 6, identifier: 'srv0', said: 'Out of stock' }];
+      const object = webWith({ ...KNOWN, failed }, { status: RUNNING });
+      const next = await visit(object, { answers: { server: SERVER }, holders: holders() });
+      expect(held(next)?.orphans).toBeUndefined();
+      expect(held(next)).toMatchObject({ failed });
+    });
+
+    it('keeps a deleted object until it is known whose the server is', async () => {
+      const object = webWith(WAITING, { deleting: true });
+      const kept = await visit(object, { answers: { server: SERVER }, holders: holders() });
+      expect(kept.object).toBeDefined();
+      expect(held(kept)?.orphans).toBeUndefined();
+      expect(kept.requeueAfterMs).toBe(5_000);
+      const known = holders();
+      known.set('uid-of-other', { ...other, identifier: 'srv1', isConfirmed: true });
+      const gone = await visit(kept.object ?? object, { answers: { server: SERVER }, holders: known });
+      expect(gone.object).toBeUndefined();
+    });
   });
 
   it('does not depend on the server of another account', async () => {
