@@ -767,8 +767,8 @@ export const MUTANTS: Mutant[] = [
   {
     name: 'takes a finished task for a server on its way',
     file: 'src/provider/account.ts',
-    find: '&& (await runs())) hasCreating = true;',
-    replace: ') hasCreating = true;',
+    find: 'else if (await runs()) hasCreating = true;',
+    replace: 'else hasCreating = true;',
     tests: ['--project', 'unit', 'test/unit/provider/public-answers.test.ts'],
   },
   {
@@ -3227,6 +3227,13 @@ export const MUTANTS: Mutant[] = [
     find: 'if (isOfOther) {',
     replace: 'if (isOfOther && unclear === undefined) {',
     tests: ['--project', 'unit', 'test/unit/virtual-server/operations/create-failure.test.ts'],
+  },
+  {
+    name: 'believes forever that the list of servers has servers on their way',
+    file: 'src/provider/account.ts',
+    find: 'if (!listed.has(identifierKey(identifier))) hasCreating = false;',
+    replace: 'if (!listed.has(identifierKey(identifier))) return;',
+    tests: ['--project', 'unit', 'test/unit/provider/public-answers.test.ts'],
   },
   {
     name: 'repeats a refused order every minute',

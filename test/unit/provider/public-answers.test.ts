@@ -284,7 +284,7 @@ describe('whether the list of servers has servers on their way', () => {
     return { session, reads: () => reads, after: (ms: number) => (now += ms) };
   };
 
-  it('is known once it was seen, and not asked again', async () => {
+  it('is known once it was seen, and not asked again for a while', async () => {
     const { session, reads } = await account({ web1: { identifier: 'web1' } });
     expect(session.listsCreating()).toBe(false);
     await session.learnListing('WEB1', runs);
@@ -301,6 +301,25 @@ describe('whether the list of servers has servers on their way', () => {
     after(600_001);
     await session.learnListing('web1', runs);
     expect([session.listsCreating(), reads()]).toEqual([true, 2]);
+  });
+
+  it('is believed no longer if a later list does not have a server whose task runs', async () => {
+    const { session, reads, after } = await account({ web1: { identifier: 'web1' } });
+    await session.learnListing('web1', runs);
+    after(600_001);
+    await session.learnListing('web2', runs);
+    expect([session.listsCreating(), reads()]).toEqual([false, 2]);
+    after(600_001);
+    await session.learnListing('web1', runs);
+    expect([session.listsCreating(), reads()]).toEqual([true, 3]);
+  });
+
+  it.each([{ error: 'later' }, undefined])('is believed on if the list cannot be read later (%j)', async (body) => {
+    const { session, after } = await account({ web1: { identifier: 'web1' } }, body);
+    await session.learnListing('web1', runs);
+    after(600_001);
+    await session.learnListing('web2', runs);
+    expect(session.listsCreating()).toBe(true);
   });
 
   it('stays unknown if the task has ended by then', async () => {
