@@ -190,6 +190,7 @@ export function createSession(deps: SessionDeps): Session {
     learnListing: (identifier, runs) =>
       listing.learn(identifier, () => listing.read(() => readServers(caller, endpoints)), runs),
     listsServers: () => listing.exists(),
+    knowsList: () => listing.isKnown(),
     listsCreating: () => listing.hasCreating(),
     openOrder: () => openOrder({ caller, endpoints, timeoutMs: createTimeoutMs, now }),
     async pollTask(task) {
@@ -313,6 +314,8 @@ export interface Listing {
   read(read: () => Promise<ServerList>): Promise<ServerList>;
   learn(identifier: string, read: () => Promise<ServerList>, runs: () => Promise<boolean>): Promise<void>;
   exists(): boolean;
+  /** An earlier process has seen the list. */
+  isKnown(): void;
   hasCreating(): boolean;
   /** Whether the account takes orders under an identifier; undefined: not known, or not known any more. */
   takesNamed(): boolean | undefined;
@@ -376,6 +379,12 @@ export function createListing(
       }
     },
     exists: () => exists,
+    isKnown() {
+      if (exists || orders === 'named') return;
+      exists = true;
+      anonymousUntil = -Infinity;
+      tell();
+    },
     hasCreating: () => hasCreating,
     takesNamed,
     refusesNamed() {

@@ -77,13 +77,6 @@ export const MUTANTS: Mutant[] = [
     tests: ['--project', 'unit', 'test/unit/virtual-server/operations/odd-answers.test.ts'],
   },
   {
-    name: 'orders never again after a 404',
-    file: 'src/virtual-server/decision/order-answer.ts',
-    find: 'new Set([402, 403, 404, 405])',
-    replace: 'new Set([402, 403])',
-    tests: ['--project', 'unit', 'test/unit/virtual-server/operations/odd-answers.test.ts'],
-  },
-  {
     name: 'waits forever for a server that is being created',
     file: 'src/virtual-server/operations/order-named.ts',
     find: "    if (!exists) return failed(read, 'order', answer.error);\n    if (isRepeatedTooLong(record, read)) return unanswered(read, record);",
@@ -680,8 +673,8 @@ export const MUTANTS: Mutant[] = [
   {
     name: 'counts a long denial that the list contradicts',
     file: 'src/virtual-server/operations/reads.ts',
-    find: 'return listed?.has(identifierKey(identifier)) === true ? LISTED : undefined;',
-    replace: 'return listed?.has(identifierKey(identifier)) === true ? undefined : undefined;',
+    find: 'return LISTED;',
+    replace: 'return undefined;',
   },
   {
     name: 'takes a list without servers on their way for proof',
@@ -705,8 +698,8 @@ export const MUTANTS: Mutant[] = [
   {
     name: 'never finds the server of a failed order',
     file: 'src/virtual-server/operations/reads.ts',
-    find: "if (answer.type === 'server') return { appeared: order };",
-    replace: "if (answer.type === 'server') return {};",
+    find: 'return { appeared: order };',
+    replace: 'return {};',
   },
   {
     name: 'orders beside the server of a failed order that cannot be read',
@@ -774,7 +767,7 @@ export const MUTANTS: Mutant[] = [
   {
     name: 'takes a list that fails for none after a 403',
     file: 'src/virtual-server/operations/reads.ts',
-    find: 'if (!(error instanceof ProviderError) || isUnclear || isForbidden',
+    find: 'if (!(error instanceof ProviderError) || isUnclear(denial) || isForbidden',
     replace: 'if (!(error instanceof ProviderError) || isForbidden',
     tests: ['--project', 'unit', 'test/unit/virtual-server/operations/reads.test.ts'],
   },
@@ -830,8 +823,8 @@ export const MUTANTS: Mutant[] = [
   {
     name: 'counts a denial that the list of servers contradicts',
     file: 'src/virtual-server/operations/reads.ts',
-    find: 'return listed?.has(identifierKey(identifier)) === true ? LISTED : undefined;',
-    replace: "return listed?.has('') === true ? LISTED : undefined;",
+    find: 'if (listed?.has(identifierKey(identifier)) !== true) return undefined;',
+    replace: "if (listed?.has('') !== true) return undefined;",
     tests: ['--project', 'unit', 'test/unit/virtual-server/operations/reads.test.ts'],
   },
   {
@@ -2840,7 +2833,7 @@ export const MUTANTS: Mutant[] = [
   {
     name: 'takes back a missing server without proof',
     file: 'src/virtual-server/decision/identity.ts',
-    find: "const isPlausible = likeness !== 'different' && isNear && isClaimable && record.missingAt === undefined;",
+    find: "const isPlausible = likeness !== 'different' && isNear && isClaimable && isExpected;",
     replace: "const isPlausible = likeness !== 'different' && isNear && isClaimable;",
     tests: ['--project', 'unit', 'test/unit/virtual-server/decision/identity.test.ts'],
   },
@@ -3234,6 +3227,34 @@ export const MUTANTS: Mutant[] = [
     find: 'if (!listed.has(identifierKey(identifier))) hasCreating = false;',
     replace: 'if (!listed.has(identifierKey(identifier))) return;',
     tests: ['--project', 'unit', 'test/unit/provider/public-answers.test.ts'],
+  },
+  {
+    name: 'forgets over a restart that the provider lists servers',
+    file: 'src/virtual-server/visit.ts',
+    find: 'if (found.ok && this.services.holders.haveNamed(found.value.session.account)) found.value.session.knowsList();',
+    replace: '',
+    tests: ['--project', 'unit', 'test/unit/virtual-server/operations/odd-answers.test.ts'],
+  },
+  {
+    name: 'orders without an identifier for ten minutes although the list is known',
+    file: 'src/provider/account.ts',
+    find: '      exists = true;\n      anonymousUntil = -Infinity;',
+    replace: '      exists = true;',
+    tests: ['--project', 'unit', 'test/unit/provider/create-named.test.ts'],
+  },
+  {
+    name: 'expects a list of a provider that orders go to by a flag',
+    file: 'src/provider/account.ts',
+    find: "if (exists || orders === 'named') return;",
+    replace: 'if (exists) return;',
+    tests: ['--project', 'unit', 'test/unit/provider/create-named.test.ts'],
+  },
+  {
+    name: 'believes a forged record that an account lists servers',
+    file: 'src/virtual-server/shared/holders.ts',
+    find: 'if (this.#isOwner(uid, holding)) return true;',
+    replace: 'return this.#holdings.has(namedKey(account)) && uid + String(holding.name) !== "";',
+    tests: ['--project', 'unit', 'test/unit/virtual-server/shared/holders.test.ts'],
   },
   {
     name: 'repeats a refused order every minute',
