@@ -3257,6 +3257,27 @@ export const MUTANTS: Mutant[] = [
     tests: ['--project', 'unit', 'test/unit/virtual-server/shared/holders.test.ts'],
   },
   {
+    name: 'quotes user data that is shorter than a passage',
+    file: 'src/provider/redact.ts',
+    find: 'secret === undefined || secret.length < RUN',
+    replace: 'secret === undefined',
+    tests: ['--project', 'unit', 'test/unit/provider/redact.test.ts'],
+  },
+  {
+    name: 'quotes a short password of the user data',
+    file: 'src/provider/redact.ts',
+    find: 'words.has(bare(found)) ?',
+    replace: 'words.has(found) && found.length > RUN ?',
+    tests: ['--project', 'unit', 'test/unit/provider/redact.test.ts'],
+  },
+  {
+    name: 'quotes a short part of the user data in quotes',
+    file: 'src/provider/redact.ts',
+    find: 'secret.includes(part) ?',
+    replace: 'secret === part ?',
+    tests: ['--project', 'unit', 'test/unit/provider/redact.test.ts'],
+  },
+  {
     name: 'repeats a refused order every minute',
     file: 'src/virtual-server/decision/order-answer.ts',
     find: 'const REFUSED_MS = 60 * 60_000;',
