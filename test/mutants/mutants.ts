@@ -1167,15 +1167,15 @@ export const MUTANTS: Mutant[] = [
   {
     name: 'quotes the provider although the user data that it may repeat is not known',
     file: 'src/provider/redact.ts',
-    find: "if (secret === undefined) return text === '' ? '' : MASK;",
-    replace: 'if (secret === undefined) return cleaner.clean(text);',
+    find: "if (secret === '') return",
+    replace: "if (secret === '' || secret === undefined) return",
     tests: ['--project', 'unit', 'test/unit/provider/redact.test.ts'],
   },
   {
     name: 'writes user data to the log with an error',
     file: 'src/provider/redact.ts',
-    find: 'return withoutRuns(cleaner.clean(text), runs);',
-    replace: 'return runs.has(text) ? withoutRuns(text, runs) : cleaner.clean(text);',
+    find: 'const masked = withoutRuns(cleaner.clean(text), runs);',
+    replace: 'const masked = runs.has(text) ? withoutRuns(text, runs) : cleaner.clean(text);',
     tests: ['--project', 'unit', 'test/unit/provider/redact.test.ts'],
   },
   {
