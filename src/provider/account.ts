@@ -317,7 +317,7 @@ export interface Listing {
   /** An earlier process has seen the list. */
   isKnown(): void;
   hasCreating(): boolean;
-  /** Whether the account takes orders under an identifier; undefined: not known, or not known any more. */
+  /** Whether the account takes orders under an identifier; undefined: not known, or no longer known. */
   takesNamed(): boolean | undefined;
   /** The provider has answered that it has no orders under an identifier. */
   refusesNamed(): void;
