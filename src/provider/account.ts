@@ -190,7 +190,6 @@ export function createSession(deps: SessionDeps): Session {
     learnListing: (identifier, runs) =>
       listing.learn(identifier, () => listing.read(() => readServers(caller, endpoints)), runs),
     listsServers: () => listing.exists(),
-    knowsList: () => listing.isKnown(),
     listsCreating: () => listing.hasCreating(),
     openOrder: () => openOrder({ caller, endpoints, timeoutMs: createTimeoutMs, now }),
     async pollTask(task) {
@@ -314,8 +313,6 @@ export interface Listing {
   read(read: () => Promise<ServerList>): Promise<ServerList>;
   learn(identifier: string, read: () => Promise<ServerList>, runs: () => Promise<boolean>): Promise<void>;
   exists(): boolean;
-  /** An earlier process has seen the list. */
-  isKnown(): void;
   hasCreating(): boolean;
   /** Whether the account takes orders under an identifier; undefined: not known, or no longer known. */
   takesNamed(): boolean | undefined;
@@ -379,12 +376,6 @@ export function createListing(
       }
     },
     exists: () => exists,
-    isKnown() {
-      if (exists || orders === 'named') return;
-      exists = true;
-      anonymousUntil = -Infinity;
-      tell();
-    },
     hasCreating: () => hasCreating,
     takesNamed,
     refusesNamed() {

@@ -36,7 +36,6 @@ function readOnly(session: Session): Session {
     listedServers: (maxAgeMs) => session.listedServers(maxAgeMs),
     learnListing: (identifier, runs) => session.learnListing(identifier, runs),
     listsServers: () => session.listsServers(),
-    knowsList: () => session.knowsList(),
     listsCreating: () => session.listsCreating(),
     pollTask: (task) => session.pollTask(task),
     readServer: (identifier, priority) => session.readServer(identifier, priority),

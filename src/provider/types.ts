@@ -255,11 +255,6 @@ export interface Session {
   orderNamed(identifier: string, body: OrderBody, maySend: () => boolean): Promise<NamedOutcome>;
   /** True once the provider has answered with a list of servers. */
   listsServers(): boolean;
-  /**
-   * An earlier process has seen the list of servers: since then, a denial of the list proves nothing. Without effect with
-   * `--orders=named`, which needs no list.
-   */
-  knowsList(): void;
   /** True if the list of servers was last seen to have a server whose task runs. */
   listsCreating(): boolean;
   /**

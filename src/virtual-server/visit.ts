@@ -94,7 +94,6 @@ export class Visit {
       const asked = plan !== undefined && plan.inputs !== inputs;
       const use = { held: own !== undefined && holdsSomething(own), deleting, asked };
       const found = await this.services.accounts.get(object.metadata.namespace, secret, use);
-      if (found.ok && this.services.holders.haveNamed(found.value.session.account)) found.value.session.knowsList();
       const { userData, userDataFrom } = object.spec;
       const hides = found.ok && (userData ?? userDataFrom) !== undefined;
       const text = hides && userData === undefined ? await userDataText(object, this.services.kube) : userData;

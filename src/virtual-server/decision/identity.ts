@@ -41,8 +41,7 @@ export function isSameProvider(a: string | undefined, b: string | undefined): bo
   return isSameAccount(a, b) || (providerOf(a) !== undefined && providerOf(a) === providerOf(b));
 }
 
-/** The part of the name that all accounts at one base URL share; undefined in names from earlier versions. */
-export function providerOf(account: string): string | undefined {
+function providerOf(account: string): string | undefined {
   const end = account.indexOf(SEPARATOR);
   return end === -1 ? undefined : account.slice(0, end);
 }

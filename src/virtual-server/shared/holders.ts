@@ -13,7 +13,6 @@ import {
   isSameAccount,
   isSameFingerprint,
   isSameProvider,
-  providerOf,
 } from '../decision/identity.ts';
 import type { Others } from '../decision/types.ts';
 import { sourceKey } from '../decision/known-record.ts';
@@ -42,8 +41,6 @@ export interface Holding {
   task?: TaskNumber | undefined;
   /** A server is on its way, and its identifier will become known. */
   isOrdering?: boolean;
-  /** It was ordered under an identifier that the operator chose. */
-  isNamed?: boolean;
 }
 
 /** The account of the key in a Secret, if the provider has accepted that key. */
@@ -89,15 +86,6 @@ export class Holders {
   forget(uid: string): void {
     this.#reserved.delete(uid);
     this.set(uid, undefined);
-  }
-
-  /**
-   * Whether an order to the provider of this account went under an identifier. With `--orders=auto`, none does before the provider
-   * has shown a list of servers.
-   */
-  haveNamed(account: string): boolean {
-    for (const [uid, holding] of this.#holdings.of(namedKey(account))) if (this.#isOwner(uid, holding)) return true;
-    return false;
   }
 
   /** What other objects hold, for questions of the object `uid`. */
@@ -156,9 +144,8 @@ export class Holders {
 }
 
 /** What a holding is looked up by. */
-function keysOf({ account, identifier, task, fingerprint, isOrdering, isNamed }: Holding): string[] {
+function keysOf({ identifier, task, fingerprint, isOrdering }: Holding): string[] {
   return [
-    ...(isNamed === true && account !== undefined ? [namedKey(account)] : []),
     ...(identifier === undefined ? [] : [serverKey(identifier)]),
     ...(task === undefined ? [] : [taskKey(task)]),
     // Without an identifier the server is gone, and the provider may give its addresses to the next one.
@@ -171,7 +158,6 @@ function keysOf({ account, identifier, task, fingerprint, isOrdering, isNamed }:
 const serverKey = (identifier: string): string => `server ${identifierKey(identifier)}`;
 const taskKey = (task: TaskNumber): string => `task ${task}`;
 const addressKey = (address: string): string => `address ${address}`;
-const namedKey = (account: string): string => `named ${providerOf(account) ?? account}`;
 const ORDERING = 'ordering';
 
 export function holdingOf(object: VirtualServer, record: ServerRecord | undefined): Holding | undefined {
@@ -192,7 +178,6 @@ export function holdingOf(object: VirtualServer, record: ServerRecord | undefine
     isConfirmed: isRead || (isMirrored && status?.task?.message !== undefined),
     task: isRead ? undefined : task,
     isOrdering: attempt !== undefined && record.identifier === undefined && !isStuck(object, record),
-    isNamed: record.mode === 'named',
   };
 }
 

@@ -103,20 +103,6 @@ describe('which way orders go', () => {
     expect(await opened.ordersNamed()).toBe(false);
   });
 
-  it('stays named for a list that an earlier process has seen, also if this one has had a 404 for it', async () => {
-    const { session: opened } = await session({ status: 404, body: {} });
-    expect(await opened.ordersNamed()).toBe(false);
-    opened.knowsList();
-    expect(await opened.ordersNamed()).toBe(true);
-    await expect(opened.servers()).rejects.toThrow('it has shown one before');
-  });
-
-  it('needs no list with --orders=named, so a missing one proves no fault', async () => {
-    const { session: opened } = await session({ status: 404, body: {} }, 'named');
-    opened.knowsList();
-    expect(await opened.servers()).toBeUndefined();
-  });
-
   it.each([404, 405, 501])('stays named while the provider answers %i for a list that it has shown', async (status) => {
     const { session: opened, stub } = await session(listed);
     await opened.servers();

@@ -5,7 +5,6 @@ import { ProviderError, ResponseError } from '../../../../src/provider/error.ts'
 import type { StoredRecord } from '../../../../src/api/record.ts';
 import type { NamedOutcome, Server, TaskState } from '../../../../src/provider/types.ts';
 import { knownRecord } from '../../../../src/virtual-server/decision/known-record.ts';
-import { Holders } from '../../../../src/virtual-server/shared/holders.ts';
 import { userDataText } from '../../../../src/virtual-server/operations/user-data.ts';
 import { ACCOUNT, KNOWN, NOW, PRICED, SERVER, UID, web, webWith } from '../../../fixtures/decision.ts';
 import { fakeKube } from '../../../fixtures/doubles.ts';
@@ -269,38 +268,6 @@ describe('the server of an accepted order that counted as missing, and appears a
     const sealed = withRecord(await missing(), { fingerprint: { ipv6: ['2001:db8::99'] } });
     const found = await next(sealed, NOW + 10 * HOUR, shown({ ...late, macs: [] }), 'other');
     expect(shownBy(found).reason).toBe('IdentityUnproven');
-  });
-});
-
-describe('a process that has not seen the list of servers yet, and gets a 404 for it', () => {
-  const other = { namespace: 'default', name: 'other', secret: 'vps-api-key', account: ACCOUNT, identifier: 'srv9' };
-  const holdersWith = (isNamed: boolean): Holders => {
-    const holders = new Holders(() => ACCOUNT);
-    holders.set('uid-of-other', { ...other, isNamed });
-    return holders;
-  };
-  const order = { kind: 'created', task: 8 } as const;
-
-  it.each([true, false])(
-    'orders without an identifier unless an object of the account has done otherwise: %s',
-    async (isNamed) => {
-      const listed = new ProviderError('PROVIDER_PROTOCOL', 'the provider answers that it has no such list');
-      const answers = { order, task: creating, ...(isNamed && { listed }) };
-      const { calls, object } = await visit(web(), { holders: holdersWith(isNamed), answers });
-      expect(calls.includes('order')).toBe(!isNamed);
-      expect(calls).not.toContain('named');
-      if (isNamed) expect(shownBy({ object })).toMatchObject({ reason: 'ProviderProtocolError' });
-    },
-  );
-
-  it.each([true, false])('does not prove that a server is gone in such an account: %s', async (isNamed) => {
-    const holders = holdersWith(isNamed);
-    let last = deleted(await visit(webWith(KNOWN), { answers: { server: SERVER } }));
-    for (let minute = 1; last.object !== undefined && minute < 60; minute++) {
-      const given = { memo: last.memo, now: NOW + minute * MINUTE, holders, answers: { server: DENIED } };
-      last = await visit(last.object, given);
-    }
-    expect(last.object !== undefined).toBe(isNamed);
   });
 });
 

@@ -33,19 +33,6 @@ describe('Holders', () => {
     expect(withServer('srv3', 'u1')).toEqual([]);
   });
 
-  it('knows whether an order to the provider went under an identifier, by records that are believed only', () => {
-    const { holders } = setUp((_namespace, secret) => (secret === 'other' ? undefined : ACCOUNT));
-    holders.set('u1', holds('ns/a', 'srv1'));
-    holders.set('u2', holds('ns/b', 'srv2', { isNamed: true, account: 'elsewhere-key' }));
-    holders.set('u3', holds('ns/c', 'srv3', { isNamed: true, secret: 'other' }));
-    expect(holders.haveNamed(ACCOUNT)).toBe(false);
-    holders.set('u1', holds('ns/a', 'srv1', { isNamed: true }));
-    expect(holders.haveNamed(ACCOUNT)).toBe(true);
-    expect(holders.haveNamed('provider-other-key')).toBe(true);
-    holders.set('u1', undefined);
-    expect(holders.haveNamed(ACCOUNT)).toBe(false);
-  });
-
   it('treats two spellings of an identifier as one server', () => {
     const { holders, withServer } = setUp();
     holders.set('u1', holds('ns/a', 'VS1'));
