@@ -11,7 +11,7 @@ import type { Verdict } from '../../controller/conditions.ts';
 import { durationText, timestamp } from '../../base/duration.ts';
 import { capitalized, ended } from '../../base/text.ts';
 import { callProblem } from '../../accounts/decision/failure.ts';
-import { ProviderError, ResponseError, isProviderError } from '../../provider/error.ts';
+import { ProviderError, ResponseError } from '../../provider/error.ts';
 import { identifierKey, isSameIdentifier } from '../../base/identifier.ts';
 import type { AccountServer, NamedOutcome, OrderBody, Server, Session } from '../../provider/types.ts';
 import { UNSEEN_PERIODS, denied, graceOf, isProven, notRecognized, pauseOf } from '../decision/absence.ts';
@@ -142,13 +142,12 @@ async function ownListed(visit: Visit, session: Session): Promise<Outcome | Own 
   return { own: first, isRead: false };
 }
 
-/** Undefined if the key may not list servers, or if the provider has never shown a list. */
+/** Undefined if the provider has never shown a list to this key. What it does not show now may be the server of an earlier order. */
 async function listedOf(session: Session): Promise<AccountServer[] | undefined> {
   try {
     return await session.listedServers(LIST_AGE_MS);
   } catch (error) {
-    const isForbidden = isProviderError(error, 'PROVIDER_FORBIDDEN');
-    if (!(error instanceof ProviderError) || (!isForbidden && session.listsServers())) throw error;
+    if (!(error instanceof ProviderError) || session.listsServers()) throw error;
     return undefined;
   }
 }
