@@ -215,9 +215,7 @@ export function absent(
   const goes = isEnding(at, record);
   const denials = denial.counts ? denied(at, `server ${identifier}`, denial.unlisted) : at.memo.evidence.denials;
   const memo = withEvidence(withoutFailures(at.memo), { denials });
-  // As right after the DELETE, when the list is asked about a 403 only: some lists keep servers that are gone.
-  const confirms = denial.counts || denial.isOnlyListed === true;
-  if (goes && confirms && answeredCancel(memo, record.identifier) !== undefined)
+  if (goes && denial.counts && answeredCancel(memo, record.identifier) !== undefined)
     return goOn(withEvidence(memo, { end: { state: 'confirmed', identifier } }));
   const grace = graceOf(at, record, denials);
   const isKnown = answeredCancel(memo, identifier) !== undefined || isKnownGone(memo, identifier);

@@ -22,6 +22,7 @@ import {
   withoutDenials,
   withoutFailures,
   answeredCancel,
+  wasSent,
   type AnsweredCancel,
   type Memo,
 } from '../decision/memo.ts';
@@ -129,6 +130,8 @@ export function beforeDelete(at: View, record: Held, shown: Found): Outcome | un
   if (lost !== undefined) return lost;
   const known = recognizeFor('cancel', at, record, shown);
   const answered = answeredCancel(at.memo, record.identifier);
+  if (known.ok && wasSent(at.memo, record.identifier) && saysCancelled(shown.server.status))
+    return goOn(withEvidence(at.memo, { end: { state: 'confirmed', identifier: record.identifier } }));
   if (known.ok)
     return answered !== undefined && isTooSoon ? unconfirmed(at, record, answered, shown.server) : undefined;
   // The provider has said that it cancels the server, and now shows another one.

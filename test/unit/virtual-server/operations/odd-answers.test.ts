@@ -205,16 +205,34 @@ describe('a server that the provider shows as cancelled after the DELETE', () =>
     expect(object).toBeDefined();
   });
 
-  it.each([
-    { status: 404, isGone: true },
-    { status: 403, isGone: false },
-  ])('is gone after a later $status that the list contradicts: $isGone', async ({ status, isGone }) => {
+  it.each([404, 403])('is not gone after a later %i that the list contradicts', async (status) => {
     const unreadable = new ProviderError('PROVIDER_TIMEOUT', 'no answer');
     const first = await cancelling({ server: SERVER, removed: 'ok', after: unreadable });
     expect(first.object).toBeDefined();
     const server = new ResponseError(status, 'does not exist', { code: 'PROVIDER_NOT_FOUND' });
     const again = await next(first, NOW + MINUTE, { ...list, answers: { server, servers: ['srv1'] } });
-    expect(again.object === undefined).toBe(isGone);
+    expect(again.object).toBeDefined();
+  });
+
+  it('is not gone if it lives on after the 200, and is denied once while the list has it', async () => {
+    const runs = { server: SERVER, removed: 'server is locked', after: SERVER, servers: ['srv1'] };
+    let last = await cancelling(runs);
+    for (const at of [10, 20]) last = await next(last, NOW + at * MINUTE, { ...list, answers: runs });
+    expect(shownBy(last).reason).toBe('CancellationUnconfirmed');
+    last = await next(last, NOW + 21 * MINUTE, { ...list, answers: { server: DENIED, servers: ['srv1'] } });
+    expect(last.object).toBeDefined();
+  });
+
+  it.each([
+    { first: 'the 200', removed: 'ok', after: SERVER },
+    { first: 'a lost answer', removed: new ResponseError(502, 'bad gateway'), after: undefined },
+  ])('is gone one read after $first, whatever another DELETE would get', async ({ removed, after }) => {
+    const first = await cancelling({ server: SERVER, removed, ...(after && { after }) });
+    expect(first.object).toBeDefined();
+    const answers = { server: cancelled, servers: [], removed: new ResponseError(500, 'already cancelled') };
+    const again = await next(first, NOW + MINUTE, { ...list, answers });
+    expect(again.object).toBeUndefined();
+    expect(again.calls).not.toContain('delete');
   });
 });
 
