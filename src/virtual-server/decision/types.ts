@@ -118,10 +118,9 @@ export type ServerAnswer =
   | ShownServer
   /**
    * The provider says that the server does not exist. `counts`: with the account of the record, with non-empty lists, and
-   * the list of servers does not contradict it; `detail`: why it proves nothing, if so. `isOnlyListed`: a 404 that would count but
-   * for the list.
+   * the list of servers does not contradict it; `detail`: why it proves nothing, if so.
    */
-  | { type: 'serverNotFound'; counts: boolean; detail: string; unlisted: Unlisted; isOnlyListed?: boolean }
+  | { type: 'serverNotFound'; counts: boolean; detail: string; unlisted: Unlisted }
   | Failed;
 
 export interface ShownServer {

@@ -3,6 +3,7 @@ import type { TaskNumber } from '../../base/exact-numbers.ts';
 import { callProblem, missing, reasonOf, type Missing } from '../../accounts/decision/failure.ts';
 import { identifierKey, isSameIdentifier } from '../../base/identifier.ts';
 import { err, ok, type Result } from '../../base/result.ts';
+import { saysCancelled } from '../../base/cancelled.ts';
 import { ProviderError, ResponseError, isProviderError } from '../../provider/error.ts';
 import type { FailedOrder } from '../../api/record.ts';
 import type { VirtualServer } from '../../api/virtual-server.ts';
@@ -12,7 +13,7 @@ import { namesOwner } from '../decision/named.ts';
 import { isProvisioned, wasRead } from '../decision/server-status.ts';
 import type { Unlisted } from '../decision/memo.ts';
 import type { Failed, ServerAnswer, ShownServer, TaskAnswer } from '../decision/types.ts';
-import { LISTED, OTHER_KEY, namesOf, noProducts } from '../decision/sentences.ts';
+import { LISTED, OTHER_KEY, noProducts } from '../decision/sentences.ts';
 import type { Priority, Session } from '../../provider/types.ts';
 import type { Visit } from '../visit.ts';
 
@@ -57,7 +58,6 @@ export async function readServer(
   const priority = isResync ? 'lowest' : 'high';
   return orFailed(async () => {
     let unlisted: Unlisted = 'no';
-    let isOnlyListed = false;
     const asked = await unlessDenied(
       () => show(identifier, priority, session),
       async (denial) => {
@@ -65,12 +65,10 @@ export async function readServer(
         if (problem !== undefined) return problem;
         const listed = await listOf(session, denial);
         unlisted = listed === undefined ? 'no' : unlistedIn(listed, object, session);
-        if (listed?.has(identifierKey(identifier)) !== true) return undefined;
-        isOnlyListed = !isUnclear(denial);
-        return LISTED;
+        return listed?.has(identifierKey(identifier)) === true ? LISTED : undefined;
       },
     );
-    return 'detail' in asked ? { type: 'serverNotFound', ...asked, unlisted, isOnlyListed } : asked.found;
+    return 'detail' in asked ? { type: 'serverNotFound', ...asked, unlisted } : asked.found;
   });
 }
 
@@ -102,12 +100,12 @@ async function listOf(session: Session, denial: ProviderError): Promise<Readonly
 
 /**
  * `appeared`: the server of the first failed order that the provider shows, and no object holds. `unclear`: why one of them may exist
- * all the same; `isOfOther`: because another object does not know its server yet, which may be this one.
+ * all the same; `ofOther`: because it may belong to an order of another object.
  */
 interface Late {
   appeared?: FailedOrder;
   unclear?: string;
-  isOfOther?: true;
+  ofOther?: 'ordering' | 'waiting';
 }
 
 /** Reads the servers of failed orders. */
@@ -116,7 +114,8 @@ export async function lookForFailed(
   orders: readonly FailedOrder[],
   session: Session,
 ): Promise<Late> {
-  const others = holders.others(object.metadata.uid);
+  const { uid } = object.metadata;
+  const others = holders.others(uid);
   const { account } = session;
   const held = knownRecord(object)?.identifier;
   for (const order of orders) {
@@ -127,25 +126,31 @@ export async function lookForFailed(
     if (!isNear || others.withServer(order.identifier, { account }).length > 0) continue;
     const answer = await readServer(order.identifier, order.account, session, object);
     if (answer.type === 'server') {
+      if (saysCancelled(answer.server.status)) continue;
       // The provider may have given the identifier to another order since.
       const owner = namesOwner(object, answer.server);
       if (owner === 'other' || (order.chosen && owner !== 'own')) continue;
-      const ordering = owner === 'own' ? [] : others.ordering(account);
-      if (ordering.length > 0) {
-        const whose = namesOf(ordering, object);
-        return {
-          unclear: `The provider shows server ${order.identifier}, which may be the one that ${whose} ordered`,
-          isOfOther: true,
-        };
-      }
-      return { appeared: order };
+      const ofOther = owner === 'own' ? 'own' : holders.ownerOfLate(uid, answer.server, account);
+      if (ofOther === 'own') return { appeared: order };
+      return { unclear: ofAnother(order.identifier, ofOther), ofOther };
     }
+    if (answer.type === 'serverNotFound' && answer.counts) holders.missedLate(uid, order.identifier);
     // Another key of the provider may show the server, but cannot deny it.
     if (!isOwn) continue;
     if (answer.type === 'failed') return { unclear: answer.error.message };
     if (!answer.counts) return { unclear: `server ${order.identifier} is denied, but ${answer.detail}` };
   }
   return {};
+}
+
+/** Names no other object: it may be another tenant's. */
+function ofAnother(identifier: string, ofOther: 'ordering' | 'waiting'): string {
+  const situation = `The provider shows server ${identifier}, which may belong to another order whose server is not known yet`;
+  if (ofOther === 'ordering') return situation;
+  const resolve =
+    'That order waits for you or an administrator: look for objects of this provider that are paused, or whose reason is ' +
+    'CreateOutcomeUnknown or TaskOverdue';
+  return `${situation}. ${resolve}`;
 }
 
 /** One read right after the documented answer to a DELETE; undefined if the provider denies the server. */

@@ -43,6 +43,7 @@ const leftBehind = (secret: string, why: string): string =>
   `${capitalized(secret)} could not be updated when its object was released: ${ended(why)} Delete the Secret if you need it no longer`;
 
 const RECHECK_MS = 5_000;
+const WAITING_MS = 60_000;
 
 /**
  * The object stays if the server of a failed order has appeared, because no other object knows it. If the call fails, the
@@ -52,10 +53,12 @@ async function orphanedAtEnd(visit: Visit, record: ServerRecord | undefined): Pr
   if (record?.failed === undefined || record.owner !== visit.object.metadata.uid) return undefined;
   const key = await visit.key(visit.view());
   if (!key.ok) return undefined;
-  const { appeared, unclear, isOfOther } = await lookForFailed(visit, record.failed, key.value.session);
-  if (isOfOther) {
+  const { appeared, unclear, ofOther } = await lookForFailed(visit, record.failed, key.value.session);
+  if (ofOther !== undefined) {
     const message = `${unclear}. The object goes as soon as that is known`;
-    return parked(visit.view(), { verdict: { reason: 'Deleting', message }, when: { afterMs: RECHECK_MS } });
+    const isWaiting = ofOther === 'waiting';
+    const verdict = { reason: isWaiting ? 'IdentityUnproven' : 'Deleting', message } as const;
+    return parked(visit.view(), { verdict, when: { afterMs: isWaiting ? WAITING_MS : RECHECK_MS } });
   }
   const next = appeared === undefined ? record : withOrphaned(record, appeared);
   if (next === record) return undefined;
