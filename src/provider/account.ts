@@ -323,7 +323,7 @@ export interface Listing {
   ordersGo(): OrdersGo;
 }
 
-/** How long the operator believes what it has not found in a list of servers, or that a list does not exist (ms). */
+/** How long the operator believes what it has found out about servers in the making, or that a list does not exist (ms). */
 const LEARN_AGAIN_MS = 10 * 60_000;
 
 export function createListing(
@@ -362,12 +362,15 @@ export function createListing(
       }
     },
     async learn(identifier, read, runs) {
-      if (hasCreating || now() < learnsAt) return;
+      if (now() < learnsAt) return;
       learnsAt = now() + LEARN_AGAIN_MS;
       try {
         const listed = await read();
+        if (listed === undefined) return;
+        // A list may have a server from some moment of its task on, so one that is missing counts again later.
+        if (!listed.has(identifierKey(identifier))) hasCreating = false;
         // The task may have ended before the list was read.
-        if (listed?.has(identifierKey(identifier)) === true && (await runs())) hasCreating = true;
+        else if (await runs()) hasCreating = true;
       } catch (error) {
         if (!(error instanceof ProviderError)) throw error;
       }

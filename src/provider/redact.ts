@@ -65,16 +65,29 @@ export class Redactor {
 
 export type Cleaner = Pick<Redactor, 'clean' | 'cause'>;
 
-/** As long as what is quoted must be, in characters, to be masked: every word is in some text. */
+/** As long as what is quoted must be, in characters, to be masked wherever it stands: every word is in some text. */
 const RUN = 8;
+/** What is shorter is masked in quotes, or as a whole word that is none, like many a password. */
+const QUOTED = /(["'`])([^"'`]{2,7})\1/g;
+const WORDS = /[^\s"'`,;:=@/()<>[\]{}]+/g;
+const isNoWord = (word: string): boolean => word.length >= 4 && /[a-z]/i.test(word) && /[^a-z]/i.test(word);
 
-/** Also masks each passage of `secret`, a text of any length: an error message may quote a part of it. Undefined: any text may. */
+/**
+ * Also masks each passage of `secret`, a text of any length: an error message may quote a part of it. Undefined, or so short that no
+ * passage can be told from a word: any text may.
+ */
 export function hiding(cleaner: Cleaner, secret: string | undefined): Cleaner {
   let runs: ReadonlySet<string> | undefined;
+  let words: ReadonlySet<string> | undefined;
   const clean = (text: string): string => {
-    if (secret === undefined) return text === '' ? '' : MASK;
+    if (secret === '') return cleaner.clean(text);
+    if (secret === undefined || secret.length < RUN) return text === '' ? '' : MASK;
     runs ??= runsIn(secret);
-    return withoutRuns(cleaner.clean(text), runs);
+    words ??= new Set((secret.match(WORDS) ?? []).map(bare).filter((word) => word.length < RUN && isNoWord(word)));
+    const masked = withoutRuns(cleaner.clean(text), runs);
+    return withoutWords(masked, words).replace(QUOTED, (quoted: string, quote: string, part: string) =>
+      secret.includes(part) ? quote + MASK + quote : quoted,
+    );
   };
   return {
     clean,
@@ -106,6 +119,12 @@ function withoutRuns(text: string, runs: ReadonlySet<string>): string {
   }
   return result;
 }
+
+/** Punctuation may follow a word. */
+const bare = (word: string): string => word.replace(/[.!?]+$/, '');
+
+const withoutWords = (text: string, words: ReadonlySet<string>): string =>
+  text.replace(WORDS, (found) => (words.has(bare(found)) ? MASK + found.slice(bare(found).length) : found));
 
 function mask(text: string, secrets: string[]): string {
   return secrets.reduce((result, secret) => (secret === '' ? result : result.replaceAll(secret, MASK)), text);

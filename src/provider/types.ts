@@ -237,7 +237,7 @@ export interface Session {
   /** The same list, with what it says of each server, from a shared read that was sent at most `maxAgeMs` ago, or is under way. */
   listedServers(maxAgeMs: number): Promise<AccountServer[] | undefined>;
   /**
-   * Finds out once whether the list of servers has those whose task runs. `runs`: whether the task of this server still does.
+   * Finds out from time to time whether the list of servers has those whose task runs. `runs`: whether the task of this server still does.
    * Ignores errors of the provider.
    */
   learnListing(identifier: string, runs: () => Promise<boolean>): Promise<void>;
@@ -255,7 +255,7 @@ export interface Session {
   orderNamed(identifier: string, body: OrderBody, maySend: () => boolean): Promise<NamedOutcome>;
   /** True once the provider has answered with a list of servers. */
   listsServers(): boolean;
-  /** True once the list of servers was seen to have a server whose task runs. */
+  /** True if the list of servers was last seen to have a server whose task runs. */
   listsCreating(): boolean;
   /**
    * Waits for all that an order has to wait for: its turn, a token and a separate connection. Throws ProviderError;

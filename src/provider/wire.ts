@@ -1,5 +1,6 @@
 /** Parses the provider's JSON leniently: ignores unknown fields and drops optional fields of a wrong type. */
 import * as z from 'zod';
+import { saysCancelled } from '../base/cancelled.ts';
 import { isObject } from '../base/deep-equal.ts';
 import { parseExact } from '../base/exact-numbers.ts';
 import { isPrice } from '../base/price.ts';
@@ -120,7 +121,8 @@ export function parseHosts(body: unknown): string[] {
  * The identifiers of the account's servers, as keys of a map. Absence is read off this list, so no entry is dropped: each key of
  * an object is an identifier, whatever its value. Throws PROVIDER_PROTOCOL for anything else.
  */
-export function parseServerList(body: unknown): ReadonlySet<string> {
+export function parseServerList(list: unknown): ReadonlySet<string> {
+  const body = withoutCancelled(list);
   const identifiers = Array.isArray(body) ? body.map(identifierOf) : isObject(body) ? identifiersIn(body) : [undefined];
   if (identifiers.includes(undefined))
     throw new ProviderError('PROVIDER_PROTOCOL', failureMessage('listServers', 'the answer is no list of servers'));
@@ -128,8 +130,9 @@ export function parseServerList(body: unknown): ReadonlySet<string> {
 }
 
 /** What the list says of each server. Throws like `parseServerList`. */
-export function parseListedServers(body: unknown): AccountServer[] {
-  parseServerList(body);
+export function parseListedServers(list: unknown): AccountServer[] {
+  parseServerList(list);
+  const body = withoutCancelled(list);
   const entries: [string | undefined, unknown][] = Array.isArray(body)
     ? body.map((value: unknown) => [undefined, value])
     : Object.entries(asObject(body, 'listServers'));
@@ -151,6 +154,17 @@ export function parseListedServers(body: unknown): AccountServer[] {
 }
 
 const textIn = (value: unknown): string | undefined => text.parse(value);
+
+/** A list may keep servers that are gone. */
+function withoutCancelled(list: unknown): unknown {
+  const isGone = (value: unknown): boolean =>
+    isObject(value) &&
+    (identifierOf(value) !== undefined || 'product' in value) &&
+    saysCancelled(textIn(value['status']));
+  if (Array.isArray(list)) return list.filter((value: unknown) => !isGone(value));
+  if (!isObject(list)) return list;
+  return Object.fromEntries(Object.entries(list).filter(([, value]) => !isGone(value)));
+}
 
 /** `[undefined]` for an object that is another answer, such as an error, or a list inside of another object. */
 function identifiersIn(body: Record<string, unknown>): (string | undefined)[] {

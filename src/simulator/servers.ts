@@ -1,7 +1,7 @@
 /** Current and former servers, by serial and by identifier, and how reads show them. */
 import { isDeepStrictEqual } from 'node:util';
 import type { TaskNumber } from '../base/exact-numbers.ts';
-import { POWERING_ON, RUNNING, type ServerObject } from './server-object.ts';
+import { CANCELLED, POWERING_ON, RUNNING, type ServerObject } from './server-object.ts';
 import { LINK_LOCAL, SAME_MAC, ZERO_MAC, type Addresses, type Settings } from './settings.ts';
 import type { Task } from './tasks.ts';
 
@@ -192,7 +192,7 @@ export class Servers {
     if (server?.account === account && this.#isReserved(server))
       return this.#found(server, this.#stateOf(server), identifier);
     const gone = this.#lookUp(this.#gone, identifier);
-    if (gone?.account !== account || !this.#isStillShown(gone)) return undefined;
+    if (gone?.account !== account || !(this.#isStillShown(gone) || this.#isKeptAs(gone, 'shown'))) return undefined;
     return this.#found(gone, 'cancelled', identifier);
   }
 
@@ -203,9 +203,10 @@ export class Servers {
     const now = clock.now();
     const shown: ServerObject[] = [];
     const show = (server: SimulatedServer): number => shown.push(this.#shown(server, server.object.identifier));
-    if (lag.cancelMs > 0)
+    if (lag.cancelMs > 0 || variants.cancelled !== 'forgotten')
       for (const server of this.#gone.values())
-        if (server.account === account && this.#isStillShown(server)) show(server);
+        if (server.account === account && (this.#isStillShown(server) || this.#isKeptAs(server, 'listed')))
+          show(server);
     for (const server of this.#alive.values()) {
       if (server.account !== account || !this.#isReserved(server)) continue;
       if (server.task && now < server.task.createdAt + lag.listMs) continue;
@@ -267,9 +268,18 @@ export class Servers {
     return this.#settings.clock.now() < end.at + this.#settings.lag.cancelMs;
   }
 
+  /** Whether the list keeps the server after its end, or reads too. */
+  #isKeptAs({ end, readyAt }: SimulatedServer, how: 'listed' | 'shown'): boolean {
+    const { cancelled } = this.#settings.variants;
+    const isKept = cancelled === 'shown' || cancelled === how;
+    return isKept && end?.how === 'cancelled' && readyAt <= end.at;
+  }
+
   /** The status that reads show. */
-  statusOf({ object, readyAt, changing }: SimulatedServer): string {
+  statusOf(server: SimulatedServer): string {
+    const { object, readyAt, changing } = server;
     const now = this.#settings.clock.now();
+    if (!this.#isStillShown(server) && this.#isKeptAs(server, 'listed')) return CANCELLED;
     if (changing !== undefined && now < changing.until) return changing.shows;
     const isPaused = now >= readyAt && now < readyAt + this.#settings.variants.pausedMs;
     return isPaused && object.status === RUNNING ? POWERING_ON : object.status;

@@ -25,6 +25,7 @@ export const CHOICES = {
   outOfStock: [503, 400, 'task'],
   failedTask: ['error', 'error-then-denied', 'error-then-pending', 'text'],
   taskOfCancelled: ['remembered', 'forgotten'],
+  cancelled: ['forgotten', 'listed', 'shown'],
   missingCall: [404, 405, 501],
   furtherFields: ['taken', 'ignored', 'refused'],
   names: ['kept', 'cut', 'dropped'],
@@ -136,6 +137,12 @@ export const variantsSchema = z.strictObject({
     .min(0)
     .exactOptional()
     .describe('how long a change that takes effect at once takes until reads show it'),
+  cancelled: z
+    .enum(CHOICES.cancelled)
+    .exactOptional()
+    .describe(
+      'a server that was cancelled; listed: the list keeps it, with the status cancelled; shown: so do reads of it',
+    ),
   missingCall: z.literal(CHOICES.missingCall).exactOptional().describe('status of calls that only the public API has'),
   furtherFields: z
     .enum(CHOICES.furtherFields)
@@ -181,6 +188,7 @@ const SIMPLE = {
   changes: 'at-once',
   changeTakesMs: 0,
   names: 'kept',
+  cancelled: 'forgotten',
   missingCall: 404,
   priceList: 'exact',
 } as const satisfies VariantOptions;

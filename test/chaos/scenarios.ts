@@ -289,7 +289,9 @@ export function situationAt(name: string, label: string, before: readonly string
   // No object's fate depends on the answer.
   if (!isAboutState(label)) return `${setting} ${label}`;
   const past = before.filter(isAboutState);
-  // The labels do not tell what an object has been through that was there before the operator, or what is unusual about an answer.
-  const isTold = /:(fresh|none)\b/.test(past[0] ?? label) && provider === undefined;
+  // The labels do not tell what an object has been through that was there before the operator, what is unusual about an answer, or
+  // what was edited.
+  const isEdited = [...past, label].some((one) => /[:+]edited\b/.test(one));
+  const isTold = /:(fresh|none)\b/.test(past[0] ?? label) && provider === undefined && !isEdited;
   return [setting, isTold ? '' : name, label, ...[...new Set(past)].sort()].join(' ');
 }

@@ -147,8 +147,9 @@ export class Caretaker {
       });
     if (reason === 'IdentifierTaken')
       this.#api.servers.editSpec(object.metadata.namespace, object.metadata.name, { identifier: undefined });
-    // A rejected order is sent again when the spec changes.
-    if (reason === 'CreateRejected') {
+    // A rejected order is sent again when the spec changes. One for a product that is out of stock needs no person.
+    const ready = object.status?.conditions?.find(({ type }) => type === 'Ready');
+    if (reason === 'CreateRejected' && ready?.message.includes('No host has room') !== true) {
       const product = object.spec.product === 'VPSX4' ? 'VPSX8' : 'VPSX4';
       this.#api.servers.editSpec(object.metadata.namespace, object.metadata.name, { product, ...NO_FURTHER });
     }

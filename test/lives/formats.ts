@@ -37,6 +37,7 @@ type Left = 'doubt' | 'open' | 'readyAt';
 
 /** What a version with format 1 knows about the order and the server, and stores in the conditions alone. */
 interface Known {
+  /** The server that is in doubt. */
   doubt: string | undefined;
   open: string | undefined;
 }
@@ -166,7 +167,8 @@ export class Formats {
     }
     const present = knownIn(object);
     for (const what of ['doubt', 'open'] as const) {
-      // A question may become another one: an order in flight, one without an answer.
+      // A question may become another one: an order in flight, one without an answer. So may a doubt, if the provider denies a server
+      // of which it has shown another one before: both ask for the same proof.
       const isKept = what === 'open' ? present.open !== undefined : present.doubt === known.doubt;
       if (known[what] === undefined || isKept) continue;
       this.violations.push(`${keyOf(object)} has lost what only conditions said: ${what} ${known[what]}`);
@@ -199,7 +201,7 @@ export function needsConditions(object: VirtualServer): boolean {
 function knownIn(object: VirtualServer): Known {
   const { doubt, open } = knownRecord(object) ?? {};
   return {
-    doubt: doubt && `${doubt.reason} of ${doubt.identifier}`,
+    doubt: doubt?.identifier,
     open: open && `${open.reason} because of ${open.cause ?? 'nothing'}`,
   };
 }

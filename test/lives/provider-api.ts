@@ -28,6 +28,7 @@ export function withOrders({ api, variants }: WorldApi, random: Random): WorldAp
     sameOrder: random.pick(CHOICES.sameOrder),
     nameReservedAfterMs: random.pick([0, 0, 5_000, MINUTE, 2 * MINUTE]),
     secondOrder: random.pick(CHOICES.secondOrder),
+    cancelled: random.pick(['forgotten', 'forgotten', ...CHOICES.cancelled]),
     failedNameMs: random.pick([0, 0, 20 * MINUTE, Infinity]),
     heldEvery: random.pick([0, 0, 1, 2, 3]),
     heldMs: random.pick([MINUTE, 10 * MINUTE, 40 * MINUTE, 120 * MINUTE]),
@@ -116,6 +117,7 @@ export function drawnIn(world: WorldApi): string[] {
     'the list lags': (world.lag?.listMs ?? 0) > 0,
     'the list misses servers in the making': world.variants.listsCreating === false,
     'a proxy holds orders back': heldEvery > 0,
+    'the list keeps cancelled servers': world.variants.cancelled !== 'forgotten',
     'servers show a part of their names': names === 'cut',
     'servers show no names': names === 'dropped',
   };

@@ -2,7 +2,7 @@
  * The API as public documents and clients of the same API tell. It was written from those sources, and was never
  * compared with a live service.
  */
-import type { ServerObject } from '../server-object.ts';
+import { CANCELLED, type ServerObject } from '../server-object.ts';
 import type { SimulatedProduct } from '../settings.ts';
 import { type Api, type ChangeRequest, documentedTaskStatus, NOT_THERE } from './api.ts';
 import { readFurther } from './further-fields.ts';
@@ -147,7 +147,13 @@ export const publicApi: Api = {
   },
   readChange,
   named: {
-    list: (servers, products) => byKey(servers.map((server) => [server.identifier, summary(server, products)])),
+    list: (servers, products) =>
+      byKey(
+        servers.map((server) => {
+          const { identifier, status } = server;
+          return [identifier, { ...summary(server, products), ...(status === CANCELLED && { status }) }];
+        }),
+      ),
     isIdentifier: (text) => /^[a-z0-9]{3,20}$/.test(text),
   },
 };

@@ -18,7 +18,7 @@ import type { Others, ShownServer } from './types.ts';
 import { namesOf } from './sentences.ts';
 import { doubtIn } from '../../api/open.ts';
 import { without } from '../../base/without.ts';
-import { whoOrdered } from './named.ts';
+import { isLateServer, whoOrdered } from './named.ts';
 import { withoutOpen } from './open.ts';
 import { knownRecord } from './known-record.ts';
 import type { View } from './view.ts';
@@ -171,7 +171,7 @@ export type Purpose = 'cancel' | 'doubt' | 'look';
  * Whether a server that was just read is the one in the record. The fingerprint must match after a change of the key,
  * before a DELETE, and for a server that had counted as gone or was denied; your annotation replaces the match. If the
  * first read showed no addresses, or there was none, identifier and account are enough, unless the server counted as
- * gone.
+ * gone: then it needs the mark of the object too, under an identifier that the operator chose.
  */
 export function recognize(
   object: VirtualServer,
@@ -190,7 +190,8 @@ export function recognize(
   const ordered = isNamed(record) ? whoOrdered(object, record, server) : undefined;
   const isNear = isOwnAccount || (ordered === 'own' && isSameProvider(record.account, account));
   const isClaimable = ordered === undefined || ordered === 'own';
-  const isPlausible = likeness !== 'different' && isNear && isClaimable && record.missingAt === undefined;
+  const isExpected = record.missingAt === undefined || isLateServer(object, record, server);
+  const isPlausible = likeness !== 'different' && isNear && isClaimable && isExpected;
   if (isAccepted || isProven || (isPlausible && isEnough(record.fingerprint, purpose))) {
     const known = withoutOpen(record.missingAt === undefined ? record : without(record, 'missingAt'));
     const seen = fingerprintOf(server);

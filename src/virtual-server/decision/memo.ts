@@ -74,6 +74,11 @@ export interface Evidence {
   foreignAttempt?: { attempt: string; since: number } | undefined;
   task?: TaskEvidence | undefined;
   sent?: Sent | undefined;
+  /**
+   * The server of another order has the identifier of this request; `since`: when this process sent the request, or first saw that
+   * server, on the monotonic clock (ms).
+   */
+  another?: Pick<Sent, 'attempt' | 'at' | 'since'> | undefined;
   /** The provider has denied this task of a named order, and its server, for a grace period. */
   lostTask?: TaskNumber | undefined;
   /** The task, polled with this account, has named this server. */
@@ -117,6 +122,8 @@ export interface Sent {
   attempt: string;
   /** When, as the record has it. */
   at: string;
+  /** When this process last knew it to be on its way, on the monotonic clock (ms). */
+  since: number;
   /**
    * `lost`: it has no answer, so it may still be on its way. `refused`: the provider refuses the order, of which an earlier
    * request may have created the server.

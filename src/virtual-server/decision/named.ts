@@ -3,7 +3,7 @@
  * time has the identifier, so a lost answer can be resolved without asking anyone. Pure.
  */
 import { orderBody, type OrderValues } from '../../api/ordered-fields.ts';
-import { isNamed, unknownIn, type Named } from '../../api/record.ts';
+import { isNamed, unknownIn, type Held, type Named } from '../../api/record.ts';
 import type { VirtualServer, VirtualServerSpec } from '../../api/virtual-server.ts';
 import type { Verdict } from '../../controller/conditions.ts';
 import { timestamp } from '../../base/duration.ts';
@@ -82,6 +82,16 @@ export function whoOrdered(
   if (owner !== 'unknown') return owner;
   return task !== undefined && createFailure === undefined ? 'own' : 'unknown';
 }
+
+/**
+ * True if an order has led to this server, however late: nobody else can have guessed its identifier, and it has the mark of the
+ * object. Not if the server was read before: its addresses tell then.
+ */
+export const isLateServer = (object: VirtualServer, record: Held, server: Server): boolean =>
+  record.sent !== undefined &&
+  record.sent.chosen === undefined &&
+  record.fingerprint === undefined &&
+  namesOwner(object, server) === 'own';
 
 /** What an object says whose order would find its identifier in use. `why`: a sentence; `shown`: if the API key can read the server. */
 export function takenVerdict(why: string, shown: string | undefined): Verdict {

@@ -8,6 +8,7 @@ import type { Verdict } from '../../controller/conditions.ts';
 import { SERVER_DEFINITION, SET_DEFINITION, SET_KIND } from '../../api/names.ts';
 import { isNamed, type Held } from '../../api/record.ts';
 import { durationText, timestamp } from '../../base/duration.ts';
+import { saysCancelled } from '../../base/cancelled.ts';
 import { cut } from '../../base/text.ts';
 import { KubeError } from '../../kube/error.ts';
 import type { DefinitionState } from '../kube.ts';
@@ -21,6 +22,7 @@ import {
   withoutDenials,
   withoutFailures,
   answeredCancel,
+  wasSent,
   type AnsweredCancel,
   type Memo,
 } from '../decision/memo.ts';
@@ -128,6 +130,8 @@ export function beforeDelete(at: View, record: Held, shown: Found): Outcome | un
   if (lost !== undefined) return lost;
   const known = recognizeFor('cancel', at, record, shown);
   const answered = answeredCancel(at.memo, record.identifier);
+  if (known.ok && wasSent(at.memo, record.identifier) && saysCancelled(shown.server.status))
+    return goOn(withEvidence(at.memo, { end: { state: 'confirmed', identifier: record.identifier } }));
   if (known.ok)
     return answered !== undefined && isTooSoon ? unconfirmed(at, record, answered, shown.server) : undefined;
   // The provider has said that it cancels the server, and now shows another one.
@@ -155,6 +159,9 @@ export function afterRefusal(at: View, record: Held, shown: Found, error: Provid
   // The server was shown right before, and denials count only without a 200 in between.
   const task = { state: 'over', identifier: record.identifier } as const;
   const memo = shown.type === 'server' ? withEvidence(withoutDenials(at.memo), { task }) : at.memo;
+  // An earlier process may have sent the DELETE that counted.
+  if (shown.type === 'server' && saysCancelled(shown.server.status) && refusesAgain(error))
+    return goOn(withEvidence(memo, { end: { state: 'confirmed', identifier: record.identifier } }));
   if (!isProviderError(error, 'PROVIDER_NOT_FOUND')) {
     const { identifier } = record;
     const evidence = mayHaveActed(error) ? withRequest(memo, identifier) : memo;
@@ -165,6 +172,12 @@ export function afterRefusal(at: View, record: Held, shown: Found, error: Provid
   const what = `Cancelling the server failed: the provider answered ${status} for a server that it shows`;
   return notCancelled(withMemo(at, memo), new ResponseError(status, what));
 }
+
+const AGAIN = new Set([400, 409, 422]);
+
+/** Whether a provider that shows the server as cancelled may answer so to another DELETE. */
+const refusesAgain = (error: ProviderError): boolean =>
+  isProviderError(error, 'PROVIDER_NOT_FOUND') || (error instanceof ResponseError && AGAIN.has(error.status));
 
 /**
  * The outcome after the documented answer with the message `said`. `before`, `after`: what the reads around the DELETE
@@ -279,13 +292,14 @@ export function isAskedLately({ memo, monotonic, timing }: View, identifier: str
 }
 
 /**
- * Whether what the provider shows after the DELETE confirms its word: a server that has stopped running, or certainly
- * another one. `before`: the server as it was read right before the DELETE. A server that did not run then shows nothing
+ * Whether what the provider shows after the DELETE confirms its word: a server that says so, that has stopped running, or
+ * certainly another one. `before`: the server as it was read right before the DELETE. A server that did not run then shows nothing
  * new.
  */
 export function isConfirmed(view: View, record: Held, before: Server, after: ShownServer): boolean {
   const known = recognizeFor('cancel', view, record, after);
   if (!known.ok && known.error.isOther) return true;
   const { status = '' } = after.server;
+  if (saysCancelled(status)) return true;
   return isRunning(before.status) && status.trim() !== '' && !isRunning(status);
 }

@@ -333,7 +333,8 @@ function canFollow(
   isAvailable: boolean,
 ): boolean {
   // What the record lost would come back from the annotation.
-  if (before.createFailure !== undefined || before.failed !== failed || withoutOpen(before) !== before) return false;
+  if ((before.createFailure ?? before.missingAt) !== undefined || before.failed !== failed) return false;
+  if (withoutOpen(before) !== before) return false;
   const leads = mode === 'named' || (mode === 'create' && task !== undefined);
   return isAvailable && leads && !isProvisioned(object.status) && !deleting;
 }

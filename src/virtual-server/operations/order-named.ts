@@ -11,7 +11,7 @@ import type { Verdict } from '../../controller/conditions.ts';
 import { durationText, timestamp } from '../../base/duration.ts';
 import { capitalized, ended } from '../../base/text.ts';
 import { callProblem } from '../../accounts/decision/failure.ts';
-import { ProviderError, ResponseError, isProviderError } from '../../provider/error.ts';
+import { ProviderError, ResponseError } from '../../provider/error.ts';
 import { identifierKey, isSameIdentifier } from '../../base/identifier.ts';
 import type { AccountServer, NamedOutcome, OrderBody, Server, Session } from '../../provider/types.ts';
 import { UNSEEN_PERIODS, denied, graceOf, isProven, notRecognized, pauseOf } from '../decision/absence.ts';
@@ -142,13 +142,12 @@ async function ownListed(visit: Visit, session: Session): Promise<Outcome | Own 
   return { own: first, isRead: false };
 }
 
-/** Undefined if the key may not list servers, or if the provider has never shown a list. */
+/** Undefined if the provider has never shown a list to this key. What it does not show now may be the server of an earlier order. */
 async function listedOf(session: Session): Promise<AccountServer[] | undefined> {
   try {
     return await session.listedServers(LIST_AGE_MS);
   } catch (error) {
-    const isForbidden = isProviderError(error, 'PROVIDER_FORBIDDEN');
-    if (!(error instanceof ProviderError) || (!isForbidden && session.listsServers())) throw error;
+    if (!(error instanceof ProviderError) || session.listsServers()) throw error;
     return undefined;
   }
 }
@@ -191,19 +190,24 @@ function taken(at: View, left: ServerRecord | undefined, why: string, shown?: st
 
 /**
  * What follows if the server under the identifier is that of another order: this object's has led to nothing. Not before a proxy
- * can no longer deliver an earlier request: the identifier may be free again by then. Undefined for any other server.
+ * can no longer deliver an earlier request: the identifier may be free again by then. No clock of another process counts, so the
+ * wait begins when this process sends the request, or first sees that server. Undefined for any other server.
  */
 export function lostToAnother(at: View, record: Held, server: Server, operation: Planned): Outcome | undefined {
   if (!isNamed(record) || whoOrdered(at.object, record, server) !== 'other') return undefined;
   const { identifier, attempt, sent } = record;
   const why = `The identifier ${identifier} is that of another server, with the name ${cutSaid(server.name ?? '')}`;
-  // A time that is far ahead was written under another clock.
-  const lateMs = UNSEEN_PERIODS * at.timing.absenceMs - Math.abs(at.now - Date.parse(sent.at));
+  const { sent: own, another: before } = at.memo.evidence;
+  const isThis = (one: Pick<Sent, 'attempt' | 'at'> | undefined): boolean =>
+    one?.attempt === attempt && one.at === sent.at;
+  const known = [own, before].find(isThis);
+  const another = { attempt, at: sent.at, since: known?.since ?? at.monotonic };
+  const lateMs = UNSEEN_PERIODS * at.timing.absenceMs - (at.monotonic - another.since);
   if (lateMs > 0) {
     const message = `${why}. A request of order ${attempt} may still arrive until ${timestamp(at.now + lateMs)}, so the operator waits`;
     const parts = { record, verdict: { reason: 'IdentifierTaken', message } as const };
     const afterMs = Math.min(lateMs, at.timing.resyncMs);
-    return endVisit(at, parts, { operation, afterMs }, withoutFailures(at.memo));
+    return endVisit(at, parts, { operation, afterMs }, withEvidence(withoutFailures(at.memo), { another }));
   }
   const left = withFailedOrder(record);
   if (!at.deleting) return taken(at, left, why, identifier);
@@ -344,7 +348,7 @@ async function claimAndSend(
   if (!visit.beginsOrder()) return undefined;
   // The write fails if the object has changed, so it is a live read too: the object exists, and wants a server.
   // Nothing is on its way if the write fails, whether it was carried out or not.
-  const sent: Sent = { attempt: claim.attempt, at: claim.sent.at, answer: 'other' };
+  const sent: Sent = { attempt: claim.attempt, at: claim.sent.at, answer: 'other', since: timers.monotonic() };
   // Earlier denials prove nothing about this request.
   const memo = withEvidence(withoutPlan(view.memo), { sent, denials: undefined });
   await visit.commit({ name: 'claim', next: goOn(memo, { record: claim }) });
@@ -383,7 +387,10 @@ export function afterNamedAnswer(
 ): Outcome {
   const { attempt, identifier, sent } = record;
   const heard = (outcome: Sent['answer'], task?: Sent['task']): View =>
-    withMemo(before, withEvidence(before.memo, { sent: { attempt, at: sent.at, answer: outcome, task } }));
+    withMemo(
+      before,
+      withEvidence(before.memo, { sent: { attempt, at: sent.at, answer: outcome, task, since: before.monotonic } }),
+    );
   switch (answer.kind) {
     case 'created': {
       const { memo } = heard('accepted', answer.task);

@@ -3,6 +3,7 @@
  * operator chooses (order-named.ts), or as the API documents it (order-anonymous.ts). The visit continues with the first poll
  * of the task (follow.ts).
  */
+import { ADOPT_ANNOTATION } from '../../api/names.ts';
 import { ended } from '../../base/text.ts';
 import type { ServerRecord } from '../../api/record.ts';
 import { readCatalog } from '../../accounts/accounts.ts';
@@ -77,7 +78,7 @@ async function openedAgain(
   session: Session,
 ): Promise<Outcome | undefined> {
   if (own?.failed === undefined) return undefined;
-  const { appeared, unclear } = await lookForFailed(visit, own.failed, session);
+  const { appeared, unclear, ofOther } = await lookForFailed(visit, own.failed, session);
   const at = visit.view();
   if (appeared !== undefined) {
     const record = withOrderAgain(own, appeared);
@@ -87,8 +88,12 @@ async function openedAgain(
     return { ...goOn(memo, { record }), status };
   }
   if (unclear === undefined) return undefined;
-  const message = `${ended(unclear)} It may be the server of an order that failed, so the operator orders no other one until that is clear`;
-  return parked(at, { verdict: { reason: 'CreateBackOff', message }, when: { operation: 'order' } });
+  const reason = ofOther === 'waiting' ? 'IdentityUnproven' : 'CreateBackOff';
+  const instead = `. If the server belongs to this object, set the annotation ${ADOPT_ANNOTATION} to its identifier`;
+  const message =
+    `${ended(unclear)} It may be the server of an order that failed, so the operator orders no other one until that is clear` +
+    (ofOther === 'waiting' ? instead : '');
+  return parked(at, { verdict: { reason, message }, when: { operation: 'order' } });
 }
 
 type OrderInputs = Result<OrderSecrets, Outcome>;

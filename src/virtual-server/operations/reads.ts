@@ -3,6 +3,7 @@ import type { TaskNumber } from '../../base/exact-numbers.ts';
 import { callProblem, missing, reasonOf, type Missing } from '../../accounts/decision/failure.ts';
 import { identifierKey, isSameIdentifier } from '../../base/identifier.ts';
 import { err, ok, type Result } from '../../base/result.ts';
+import { saysCancelled } from '../../base/cancelled.ts';
 import { ProviderError, ResponseError, isProviderError } from '../../provider/error.ts';
 import type { FailedOrder } from '../../api/record.ts';
 import type { VirtualServer } from '../../api/virtual-server.ts';
@@ -79,6 +80,10 @@ function unlistedIn(listed: ReadonlySet<string>, object: VirtualServer, session:
   return isSilent ? 'perhaps' : 'yes';
 }
 
+/** A key that has just lost its rights may get this answer too. */
+const isUnclear = (denial: unknown): denial is ResponseError =>
+  denial instanceof ResponseError && denial.status === 403;
+
 /**
  * Undefined if the provider has no list of servers. After a documented denial (404), that is so too if the call fails and the
  * provider has never shown a list: no document says how a provider without a list answers. A 403 is never taken for that.
@@ -87,23 +92,30 @@ async function listOf(session: Session, denial: ProviderError): Promise<Readonly
   try {
     return await session.servers();
   } catch (error) {
-    const isUnclear = denial instanceof ResponseError && denial.status === 403;
     const isForbidden = isProviderError(error, 'PROVIDER_FORBIDDEN');
-    if (!(error instanceof ProviderError) || isUnclear || isForbidden || session.listsServers()) throw error;
+    if (!(error instanceof ProviderError) || isUnclear(denial) || isForbidden || session.listsServers()) throw error;
     return undefined;
   }
 }
 
 /**
- * Reads the servers of failed orders. `appeared`: the first one that the provider shows, and no object holds. `unclear`:
- * why one of them may exist all the same.
+ * `appeared`: the server of the first failed order that the provider shows, and no object holds. `unclear`: why one of them may exist
+ * all the same; `ofOther`: because it may belong to an order of another object.
  */
+interface Late {
+  appeared?: FailedOrder;
+  unclear?: string;
+  ofOther?: 'ordering' | 'waiting';
+}
+
+/** Reads the servers of failed orders. */
 export async function lookForFailed(
   { object, services: { holders } }: Visit,
   orders: readonly FailedOrder[],
   session: Session,
-): Promise<{ appeared?: FailedOrder; unclear?: string }> {
-  const others = holders.others(object.metadata.uid);
+): Promise<Late> {
+  const { uid } = object.metadata;
+  const others = holders.others(uid);
   const { account } = session;
   const held = knownRecord(object)?.identifier;
   for (const order of orders) {
@@ -114,17 +126,31 @@ export async function lookForFailed(
     if (!isNear || others.withServer(order.identifier, { account }).length > 0) continue;
     const answer = await readServer(order.identifier, order.account, session, object);
     if (answer.type === 'server') {
+      if (saysCancelled(answer.server.status)) continue;
       // The provider may have given the identifier to another order since.
       const owner = namesOwner(object, answer.server);
       if (owner === 'other' || (order.chosen && owner !== 'own')) continue;
+      const ofOther = owner === 'own' ? 'own' : holders.ownerOfLate(uid, answer.server, account);
+      if (ofOther === 'own') return { appeared: order };
+      return { unclear: ofAnother(order.identifier, ofOther), ofOther };
     }
-    if (answer.type === 'server') return { appeared: order };
+    if (answer.type === 'serverNotFound' && answer.counts) holders.missedLate(uid, order.identifier);
     // Another key of the provider may show the server, but cannot deny it.
     if (!isOwn) continue;
     if (answer.type === 'failed') return { unclear: answer.error.message };
     if (!answer.counts) return { unclear: `server ${order.identifier} is denied, but ${answer.detail}` };
   }
   return {};
+}
+
+/** Names no other object: it may be another tenant's. */
+function ofAnother(identifier: string, ofOther: 'ordering' | 'waiting'): string {
+  const situation = `The provider shows server ${identifier}, which may belong to another order whose server is not known yet`;
+  if (ofOther === 'ordering') return situation;
+  const resolve =
+    'That order waits for you or an administrator: look for objects of this provider that are paused, or whose reason is ' +
+    'CreateOutcomeUnknown or TaskOverdue';
+  return `${situation}. ${resolve}`;
 }
 
 /** One read right after the documented answer to a DELETE; undefined if the provider denies the server. */
@@ -134,9 +160,8 @@ export function readAgain(identifier: string, session: Session): Promise<ShownSe
       return await show(identifier, 'high', session);
     } catch (error) {
       if (!isProviderError(error, 'PROVIDER_NOT_FOUND')) throw error;
-      // A key that has just lost its rights may get this answer too: the list of servers tells, where there is one.
-      const isUnclear = error instanceof ResponseError && error.status === 403;
-      if (isUnclear && (await isListed(identifier, session)) === true) throw stillListed(error);
+      // The list of servers tells, where there is one.
+      if (isUnclear(error) && (await isListed(identifier, session)) === true) throw stillListed(error);
       return undefined;
     }
   });

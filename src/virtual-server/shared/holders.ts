@@ -21,6 +21,8 @@ import { openReason } from '../../api/open.ts';
 import type { VirtualServer } from '../../api/virtual-server.ts';
 import { OwnedIndex } from '../../base/owned-index.ts';
 import { isPaused } from '../../api/server-state.ts';
+import type { Server } from '../../provider/types.ts';
+import { LateServers } from './late-servers.ts';
 import { adoptionOf } from '../decision/inputs.ts';
 import { isProvisioned } from '../decision/server-status.ts';
 
@@ -41,6 +43,8 @@ export interface Holding {
   task?: TaskNumber | undefined;
   /** A server is on its way, and its identifier will become known. */
   isOrdering?: boolean;
+  /** An order whose server is not known, even if it waits for you. Unique within its object. */
+  order?: string | undefined;
 }
 
 /** The account of the key in a Secret, if the provider has accepted that key. */
@@ -55,6 +59,7 @@ export class Holders {
    */
   readonly #takers = new OwnedIndex<string, Holding | undefined>();
   readonly #reserved = new Set<string>();
+  readonly #late = new LateServers();
 
   constructor(accountOf: AccountOf) {
     this.#accountOf = accountOf;
@@ -85,6 +90,7 @@ export class Holders {
   /** The object is gone. */
   forget(uid: string): void {
     this.#reserved.delete(uid);
+    this.#late.forget(uid);
     this.set(uid, undefined);
   }
 
@@ -126,6 +132,28 @@ export class Holders {
     };
   }
 
+  /**
+   * Whether a server without a mark, which the failed order of the object `uid` named, may belong to the order of another object:
+   * `waiting` if that one depends on you. Each record counts, because a forged one costs a wait, and one that is not believed yet
+   * costs its server.
+   */
+  ownerOfLate(uid: string, server: Server, account: string): 'own' | 'ordering' | 'waiting' {
+    const isNear = ({ account: other }: Holding): boolean => other === undefined || isSameProvider(account, other);
+    const open = new Map<string, Holding>();
+    for (const [other, holding] of [...this.#holdings.of(OPEN), ...this.#holdings.of(serverKey(server.identifier))])
+      if (other !== uid && isNear(holding)) open.set(`${other} ${holding.order ?? 'known'}`, holding);
+    const candidates = this.#late.candidates(uid, server, [...open.keys()]);
+    const isKnown = [...open.values()].some(({ identifier }) => identifier !== undefined);
+    if (candidates.length === 0 && !isKnown) return 'own';
+    const isWaiting = candidates.some((key) => open.get(key)?.isOrdering === false);
+    return isWaiting ? 'waiting' : 'ordering';
+  }
+
+  /** The provider does not show the server of a failed order of the object. */
+  missedLate(uid: string, identifier: string): void {
+    this.#late.missed(uid, identifier);
+  }
+
   #isOwner(uid: string, holding: Holding): boolean {
     // Only while a visit lasts.
     if (this.#reserved.has(uid)) return true;
@@ -144,13 +172,14 @@ export class Holders {
 }
 
 /** What a holding is looked up by. */
-function keysOf({ identifier, task, fingerprint, isOrdering }: Holding): string[] {
+function keysOf({ identifier, task, fingerprint, isOrdering, order }: Holding): string[] {
   return [
     ...(identifier === undefined ? [] : [serverKey(identifier)]),
     ...(task === undefined ? [] : [taskKey(task)]),
     // Without an identifier the server is gone, and the provider may give its addresses to the next one.
     ...(identifier === undefined || fingerprint === undefined ? [] : identifyingIn(fingerprint).map(addressKey)),
     ...(isOrdering === true ? [ORDERING] : []),
+    ...(order === undefined ? [] : [OPEN]),
   ];
 }
 
@@ -159,6 +188,7 @@ const serverKey = (identifier: string): string => `server ${identifierKey(identi
 const taskKey = (task: TaskNumber): string => `task ${task}`;
 const addressKey = (address: string): string => `address ${address}`;
 const ORDERING = 'ordering';
+const OPEN = 'open';
 
 export function holdingOf(object: VirtualServer, record: ServerRecord | undefined): Holding | undefined {
   if (record === undefined) return undefined;
@@ -168,6 +198,7 @@ export function holdingOf(object: VirtualServer, record: ServerRecord | undefine
   const identifier = record.missingAt === undefined ? record.identifier : undefined;
   const isMirrored = identifier !== undefined && mirrorIn(status)?.identifier === identifier;
   const isRead = isMirrored && isProvisioned(status);
+  const isOpen = record.identifier === undefined && (attempt ?? task) !== undefined;
   return {
     namespace: metadata.namespace,
     name: metadata.name,
@@ -178,6 +209,7 @@ export function holdingOf(object: VirtualServer, record: ServerRecord | undefine
     isConfirmed: isRead || (isMirrored && status?.task?.message !== undefined),
     task: isRead ? undefined : task,
     isOrdering: attempt !== undefined && record.identifier === undefined && !isStuck(object, record),
+    order: isOpen ? (attempt ?? `task ${task}`) : undefined,
   };
 }
 

@@ -202,6 +202,25 @@ describe('the list of servers', () => {
     expect(await errorOf(sessionFor(stub).listedServers(0))).toMatchObject({ code: 'PROVIDER_PROTOCOL' });
   });
 
+  it.each([
+    [{ web1: { identifier: 'web1', status: 'Cancelled' }, web2: { product: 'VPSX4', status: 'deleted ' }, web3: {} }],
+    [[{ identifier: 'web1', status: 'terminated' }, 'web3', { identifier: 'web2', status: 'unprovisioned' }]],
+  ])('has no servers that it says are cancelled: %j', async (body) => {
+    expect([...((await listed({ status: 200, body })) ?? [])]).toEqual(['web3']);
+    const stub = await startStub();
+    stub.on('GET /beta/vps/servers', { status: 200, body });
+    const servers = await sessionFor(stub).listedServers(0);
+    expect(servers?.map(({ identifier }) => identifier)).toEqual(['web3']);
+  });
+
+  it('has those that are being cancelled, or are off', async () => {
+    const body = {
+      web1: { identifier: 'web1', status: 'cancelling' },
+      web2: { product: 'VPSX4', status: 'shut down' },
+    };
+    expect(await listed({ status: 200, body })).toEqual(new Set(['web1', 'web2']));
+  });
+
   it.each([{}, []])('may be empty: %j', async (body) => {
     expect(await listed({ status: 200, body })).toEqual(new Set());
   });
@@ -226,6 +245,8 @@ describe('the list of servers', () => {
     { servers: [] },
     { message: 'maintenance' },
     { error: { code: 'forbidden' } },
+    { error: { message: 'no such account', status: 'deleted' } },
+    [{ status: 'deleted' }],
   ])('is a protocol error if it may contain unreadable servers: %j', async (body) => {
     expect(await errorOf(listed({ status: 200, body }))).toMatchObject({ code: 'PROVIDER_PROTOCOL' });
   });
@@ -263,7 +284,7 @@ describe('whether the list of servers has servers on their way', () => {
     return { session, reads: () => reads, after: (ms: number) => (now += ms) };
   };
 
-  it('is known once it was seen, and not asked again', async () => {
+  it('is known once it was seen, and not asked again for a while', async () => {
     const { session, reads } = await account({ web1: { identifier: 'web1' } });
     expect(session.listsCreating()).toBe(false);
     await session.learnListing('WEB1', runs);
@@ -280,6 +301,25 @@ describe('whether the list of servers has servers on their way', () => {
     after(600_001);
     await session.learnListing('web1', runs);
     expect([session.listsCreating(), reads()]).toEqual([true, 2]);
+  });
+
+  it('is believed no longer if a later list does not have a server whose task runs', async () => {
+    const { session, reads, after } = await account({ web1: { identifier: 'web1' } });
+    await session.learnListing('web1', runs);
+    after(600_001);
+    await session.learnListing('web2', runs);
+    expect([session.listsCreating(), reads()]).toEqual([false, 2]);
+    after(600_001);
+    await session.learnListing('web1', runs);
+    expect([session.listsCreating(), reads()]).toEqual([true, 3]);
+  });
+
+  it.each([{ error: 'later' }, undefined])('is believed on if the list cannot be read later (%j)', async (body) => {
+    const { session, after } = await account({ web1: { identifier: 'web1' } }, body);
+    await session.learnListing('web1', runs);
+    after(600_001);
+    await session.learnListing('web2', runs);
+    expect(session.listsCreating()).toBe(true);
   });
 
   it('stays unknown if the task has ended by then', async () => {

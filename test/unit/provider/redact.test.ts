@@ -55,7 +55,25 @@ describe('a text that is hidden', () => {
     expect(clean(KEY.secret)).toBe('***');
     expect(hiding(new Redactor(KEY), undefined).clean('any text')).toBe('***');
     expect(hiding(new Redactor(KEY), undefined).clean('')).toBe('');
-    expect(hiding(new Redactor(KEY), 'short').clean('short and long')).toBe('short and long');
+    expect(hiding(new Redactor(KEY), '').clean('any text')).toBe('any text');
+  });
+
+  it.each(['x', 'hunter2'])('is hidden with all that a message says if it is shorter than a passage: %s', (short) => {
+    const { clean } = hiding(new Redactor(KEY), short);
+    expect(clean(`the password ${short} is too weak`)).toBe('***');
+    expect(clean('')).toBe('');
+  });
+
+  it.each([
+    ['user_data line 2: weak password hunter2.', 'user_data line 2: weak password ***.'],
+    ['is it hunter2? really', 'is it ***? really'],
+    ['unknown user "deploy"', 'unknown user "***"'],
+    ['unknown group `deploy`, line 3', 'unknown group `***`, line 3'],
+    ['deploy has failed: no host in zone lon1', 'deploy has failed: no host in zone lon1'],
+    ['the image "debian" is not there', 'the image "debian" is not there'],
+  ])('hides short parts that are quoted, or are no words: %s', (said, shown) => {
+    const short = '#cloud-config\nusers: [deploy]\nurl: postgres://app:hunter2@db/shop\n';
+    expect(hiding(new Redactor(KEY), short).clean(said)).toBe(shown);
   });
 
   it('does not reach a cause', () => {

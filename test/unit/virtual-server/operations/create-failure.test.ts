@@ -1,10 +1,12 @@
 /** An order whose task answers with an error: when it counts as failed, and what follows. Real visits, one after another. */
 import { describe, expect, it } from 'vitest';
-import { ADOPT_ANNOTATION, NOT_CREATED_ANNOTATION } from '../../../../src/api/names.ts';
+import { ADOPT_ANNOTATION, NOT_CREATED_ANNOTATION, PAUSED_ANNOTATION } from '../../../../src/api/names.ts';
 import { MAX_FAILED, MAX_ORPHANS, type ServerRecord } from '../../../../src/api/record.ts';
 import type { VirtualServer } from '../../../../src/api/virtual-server.ts';
 import { ProviderError, ResponseError } from '../../../../src/provider/error.ts';
 import {
+  ACCOUNT,
+  UID,
   ATTEMPTED,
   HELD,
   KNOWN,
@@ -20,6 +22,7 @@ import {
   opened,
 } from '../../../fixtures/decision.ts';
 import { recordOf } from '../../../fixtures/records.ts';
+import { Holders, holdingOf } from '../../../../src/virtual-server/shared/holders.ts';
 import { DENIED, shownBy, visit, type Answers, type Visited } from '../../../fixtures/visits.ts';
 
 const failedWith = (status: number, said = 'Out of stock'): ResponseError =>
@@ -261,6 +264,178 @@ describe('after an order that failed, another one', () => {
     expect(next.requests).toEqual([]);
     expect(shownBy(next).reason).toBe('CreateBackOff');
     expect(next.requeueAfterMs).toBeGreaterThan(0);
+  });
+
+  describe('while another object orders, whose server the provider may have given the identifier of the failed one', () => {
+    const other = { namespace: 'default', name: 'other', secret: 'vps-api-key', account: ACCOUNT };
+    const holders = (): Holders => {
+      const all = new Holders(() => ACCOUNT);
+      all.set('uid-of-other', { ...other, order: 'b0', isOrdering: true });
+      return all;
+    };
+    const given: Answers = { server: SERVER, order: { kind: 'created', task: 8 }, task: { state: 'pending' } };
+
+    it('is not sent, and its server is not taken', async () => {
+      const next = await visit(webWith(WAITING), { answers: given, now: NOW + 700_000, holders: holders() });
+      expect(next.requests).toEqual([]);
+      expect(held(next)).toMatchObject({ failed: [{ identifier: 'srv1' }] });
+      expect(held(next)).not.toHaveProperty('identifier');
+      expect(shownBy(next).reason).toBe('CreateBackOff');
+      expect(shownBy(next).message).not.toContain('default/other');
+      const known = holders();
+      known.set('uid-of-other', { ...other, identifier: 'srv1', isConfirmed: true });
+      const later = await visit(next.object ?? webWith(WAITING), {
+        answers: given,
+        now: NOW + 800_000,
+        holders: known,
+      });
+      expect(later.requests).toHaveLength(1);
+    });
+
+    it('is not sent if the server has the mark of its object: the object holds it again', async () => {
+      const server = { ...SERVER, name: `default/web (${UID.slice(0, 8)})` };
+      const answers = { ...given, server };
+      const next = await visit(webWith(WAITING), { answers, now: NOW + 700_000, holders: holders() });
+      expect(held(next)).toMatchObject({ identifier: 'srv1' });
+    });
+
+    it('has no server to be reported as an orphan', async () => {
+      const failed = [{ attempt: 'a9', task: 6, identifier: 'srv0', said: 'Out of stock' }];
+      const object = webWith({ ...KNOWN, failed }, { status: RUNNING });
+      const next = await visit(object, { answers: { server: SERVER }, holders: holders() });
+      expect(held(next)?.orphans).toBeUndefined();
+      expect(held(next)).toMatchObject({ failed });
+    });
+
+    it('keeps a deleted object until it is known whose the server is', async () => {
+      const object = webWith(WAITING, { deleting: true });
+      const kept = await visit(object, { answers: { server: SERVER }, holders: holders() });
+      expect(kept.object).toBeDefined();
+      expect(held(kept)?.orphans).toBeUndefined();
+      expect(kept.requeueAfterMs).toBe(5_000);
+      const known = holders();
+      known.set('uid-of-other', { ...other, identifier: 'srv1', isConfirmed: true });
+      const gone = await visit(kept.object ?? object, { answers: { server: SERVER }, holders: known });
+      expect(gone.object).toBeUndefined();
+    });
+  });
+
+  describe('while orders of other objects are open when its server appears without a mark', () => {
+    const given: Answers = { server: SERVER, order: { kind: 'created', task: 8 }, task: { state: 'pending' } };
+    const theirs = { ...ATTEMPTED, task: 8, owner: 'uid-of-other' } as ServerRecord;
+    const holdersWith = (own: ServerRecord, annotations: Record<string, string> = {}): Holders => {
+      const all = new Holders(() => undefined);
+      const object = webWith(own, { annotations });
+      const metadata = { ...object.metadata, name: 'other', uid: 'uid-of-other' };
+      all.set('uid-of-other', holdingOf({ ...object, metadata }, own));
+      return all;
+    };
+    const open = (reason: 'CreateOutcomeUnknown' | 'TaskOverdue', own: ServerRecord): ServerRecord =>
+      ({ ...own, open: { attempt: own.attempt, reason, since: '2026-01-01T23:00:00Z' } }) as ServerRecord;
+    const waiting = [
+      { how: 'is paused', holders: () => holdersWith(theirs, { [PAUSED_ANNOTATION]: 'true' }) },
+      {
+        how: 'has an unknown outcome',
+        holders: () => holdersWith(open('CreateOutcomeUnknown', { ...theirs, task: undefined } as ServerRecord)),
+      },
+      { how: 'is overdue', holders: () => holdersWith(open('TaskOverdue', theirs)) },
+    ];
+
+    it.each(waiting)('asks if one of them $how, and cancels nothing once it is deleted', async ({ holders }) => {
+      const all = holders();
+      let last = await visit(webWith(WAITING), { answers: given, now: NOW + 700_000, holders: all });
+      expect(shownBy(last).reason).toBe('IdentityUnproven');
+      expect(shownBy(last).message).not.toContain('default/other');
+      expect(held(last)).not.toHaveProperty('identifier');
+      const calls: string[] = [];
+      for (let round = 1; round < 10; round++) {
+        const object = last.object ?? webWith(WAITING);
+        const metadata = { ...object.metadata, deletionTimestamp: '2026-01-02T00:12:00Z' };
+        last = await visit(
+          { ...object, metadata },
+          {
+            memo: last.memo,
+            answers: { server: SERVER, removed: 'ok', after: DENIED, task: FAILED },
+            definition: 'kept',
+            now: NOW + 700_000 + round * 600_000,
+            holders: all,
+          },
+        );
+        calls.push(...last.calls);
+      }
+      expect(calls).not.toContain('delete');
+      expect(shownBy(last).reason).toBe('IdentityUnproven');
+      expect(calls.filter((call) => call === 'write').length).toBeLessThan(3);
+    });
+
+    it('follows your adoption of the server, whatever else is open', async () => {
+      const all = holdersWith(theirs, { [PAUSED_ANNOTATION]: 'true' });
+      const object = webWith(WAITING, { annotations: { [ADOPT_ANNOTATION]: 'srv1' } });
+      const next = await visit(object, { answers: { server: SERVER }, now: NOW + 700_000, holders: all });
+      expect(held(next)).toMatchObject({ mode: 'adopt', identifier: 'srv1' });
+    });
+
+    it.each([false, true])(
+      'waits for none that was opened later, and writes nothing meanwhile (deleted: %s)',
+      async (deleting) => {
+        const all = new Holders(() => ACCOUNT);
+        const other = { namespace: 'default', secret: 'vps-api-key', account: ACCOUNT, isOrdering: true };
+        const opens = (round: number): void => {
+          all.set(`uid-${round - 1}`, undefined);
+          all.set(`uid-${round}`, { ...other, name: `other-${round}`, order: `b${round}` });
+        };
+        opens(0);
+        all.set('uid-of-slow', { ...other, name: 'slow', order: 'c0' });
+        const visited = (round: number, last?: Visited): Promise<Visited> =>
+          visit(last?.object ?? webWith(WAITING, { deleting }), {
+            ...(last !== undefined && { memo: last.memo }),
+            answers: given,
+            now: NOW + 700_000 + round * 60_000,
+            holders: all,
+          });
+        let last = await visited(0);
+        const calls: string[] = [];
+        for (let round = 1; round < 5; round++) {
+          opens(round);
+          last = await visited(round, last);
+          calls.push(...last.calls);
+        }
+        expect(calls).not.toContain('write');
+        expect(held(last)).not.toHaveProperty('identifier');
+        all.set('uid-of-slow', { ...other, name: 'slow', identifier: 'srv5', isOrdering: false });
+        last = await visited(6, last);
+        if (deleting) expect(held(last)?.orphans).toMatchObject([{ identifier: 'srv1' }]);
+        else expect(held(last)).toMatchObject({ identifier: 'srv1' });
+      },
+    );
+  });
+
+  it('waits for the orders that are open when its server appears again after a denial', async () => {
+    const all = new Holders(() => ACCOUNT);
+    const other = { namespace: 'default', name: 'other', secret: 'vps-api-key', account: ACCOUNT, isOrdering: true };
+    all.set('uid-of-other', { ...other, order: 'b0' });
+    const object = webWith(WAITING);
+    const given = (minute: number) => ({ now: NOW + 700_000 + minute * 60_000, holders: all });
+    const first = await visit(object, { ...given(0), answers: { server: SERVER } });
+    all.set('uid-of-other', { ...other, order: 'b1' });
+    const ofNone = webWith(WAITING, { spec: { ...object.spec, product: 'none' } });
+    const denied = await visit(ofNone, {
+      ...given(2),
+      memo: first.memo,
+      answers: { server: DENIED, servers: ['srv9'] },
+    });
+    expect(shownBy(denied).reason).toBe('InvalidSpec');
+    const again = await visit(object, { ...given(200), memo: denied.memo, answers: { server: SERVER } });
+    expect(held(again)).not.toHaveProperty('identifier');
+    expect(shownBy(again).reason).toBe('CreateBackOff');
+  });
+
+  it('is sent if the provider shows the server of the failed one as cancelled', async () => {
+    const server = { ...SERVER, status: 'deleted' };
+    const answers: Answers = { server, order: { kind: 'created', task: 8 }, task: { state: 'pending' } };
+    expect((await visit(webWith(WAITING), { answers, now: NOW + 700_000 })).requests).toHaveLength(1);
+    const gone = await visit(webWith(WAITING, { deleting: true }), { answers });
+    expect(gone.object).toBeUndefined();
   });
 
   it('does not depend on the server of another account', async () => {

@@ -2,7 +2,9 @@
 import { describe, expect, it } from 'vitest';
 import type { VirtualServer } from '../../../../src/api/virtual-server.ts';
 import { ProviderError, ResponseError } from '../../../../src/provider/error.ts';
-import type { NamedOutcome } from '../../../../src/provider/types.ts';
+import type { StoredRecord } from '../../../../src/api/record.ts';
+import type { NamedOutcome, Server, TaskState } from '../../../../src/provider/types.ts';
+import { knownRecord } from '../../../../src/virtual-server/decision/known-record.ts';
 import { userDataText } from '../../../../src/virtual-server/operations/user-data.ts';
 import { ACCOUNT, KNOWN, NOW, PRICED, SERVER, UID, web, webWith } from '../../../fixtures/decision.ts';
 import { fakeKube } from '../../../fixtures/doubles.ts';
@@ -34,6 +36,15 @@ async function during(
     calls.push(...last.calls);
   }
   return { calls, last };
+}
+
+/** The object with these fields in its record. */
+function withRecord({ object, ...visited }: Visited, fields: Partial<StoredRecord>): Visited {
+  const own = object && knownRecord(object);
+  return {
+    ...visited,
+    object: object && own && webWith({ ...own, ...fields }, { spec: object.spec, status: object.status }),
+  };
 }
 
 describe.each([
@@ -137,6 +148,145 @@ it('a 404 to an order is not the last word: a gateway may have answered', async 
   expect(shownBy(second).reason).toBe('CreateRejected');
   const third = await next(second, NOW + 3 * HOUR, { ordersNamed: true, answers: { named: accepted, task: creating } });
   expect(sentIn(third)).toBe(1);
+});
+
+it.each([true, false])(
+  'a 400 that says out of stock needs no person: the order follows once there is stock (list of servers: %s)',
+  async (ordersNamed) => {
+    const error = new ResponseError(400, 'No host has room for this product', {});
+    const refused = { kind: 'refused', status: 400, error } as const;
+    const orders = ({ calls }: Visited): number => calls.filter((call) => call === 'named' || call === 'order').length;
+    let last = await visit(web(), { ordersNamed, answers: { named: refused, order: refused } });
+    let sent = 0;
+    for (let minute = 1; minute <= 24 * 60; minute++) {
+      last = await next(last, NOW + minute * MINUTE, { ordersNamed, answers: { named: refused, order: refused } });
+      sent += orders(last);
+    }
+    expect(shownBy(last).reason).toBe('CreateRejected');
+    expect(sent).toBeGreaterThan(20);
+    expect(sent).toBeLessThan(28);
+    const answers = { named: accepted, order: accepted, task: creating };
+    last = await next(last, NOW + 26 * HOUR, { ordersNamed, answers });
+    expect(orders(last)).toBe(1);
+    expect(shownBy(last).reason).toBe('Creating');
+  },
+);
+
+describe('a server that the provider shows as cancelled after the DELETE', () => {
+  const off = { ...SERVER, status: 'shut down' };
+  const cancelled = { ...SERVER, status: 'Cancelled' };
+  const list: Given = { listsServers: true, definition: 'kept' };
+  const cancelling = (answers: Given['answers']): Promise<Visited> =>
+    visit(webWith(KNOWN, { deleting: true }), { ...list, answers: { servers: ['srv1'], ...answers } });
+
+  it('is gone, although it did not run before', async () => {
+    expect((await cancelling({ server: off, removed: 'ok', after: cancelled })).object).toBeUndefined();
+  });
+
+  it.each([DENIED, new ResponseError(409, 'already cancelled'), new ResponseError(400, 'already cancelled')])(
+    'is gone for the next process too, which another DELETE tells nothing new ($status)',
+    async (removed) => {
+      expect((await cancelling({ server: cancelled, removed })).object).toBeUndefined();
+    },
+  );
+
+  it.each([403, 500, 503])('is not gone if the provider fails to answer the DELETE (%i)', async (status) => {
+    const removed = new ResponseError(status, 'no', status === 403 ? { code: 'PROVIDER_FORBIDDEN' } : {});
+    expect((await cancelling({ server: cancelled, removed })).object).toBeDefined();
+  });
+
+  it.each([409, 400])('is not gone if it runs, and the provider refuses the DELETE (%i)', async (status) => {
+    expect((await cancelling({ server: SERVER, removed: new ResponseError(status, 'locked') })).object).toBeDefined();
+  });
+
+  it('is not cancelled again for a living object', async () => {
+    const { calls, object } = await visit(webWith(KNOWN), { answers: { server: cancelled } });
+    expect(calls).not.toContain('delete');
+    expect(object).toBeDefined();
+  });
+
+  it.each([404, 403])('is not gone after a later %i that the list contradicts', async (status) => {
+    const unreadable = new ProviderError('PROVIDER_TIMEOUT', 'no answer');
+    const first = await cancelling({ server: SERVER, removed: 'ok', after: unreadable });
+    expect(first.object).toBeDefined();
+    const server = new ResponseError(status, 'does not exist', { code: 'PROVIDER_NOT_FOUND' });
+    const again = await next(first, NOW + MINUTE, { ...list, answers: { server, servers: ['srv1'] } });
+    expect(again.object).toBeDefined();
+  });
+
+  it('is not gone if it lives on after the 200, and is denied once while the list has it', async () => {
+    const runs = { server: SERVER, removed: 'server is locked', after: SERVER, servers: ['srv1'] };
+    let last = await cancelling(runs);
+    for (const at of [10, 20]) last = await next(last, NOW + at * MINUTE, { ...list, answers: runs });
+    expect(shownBy(last).reason).toBe('CancellationUnconfirmed');
+    last = await next(last, NOW + 21 * MINUTE, { ...list, answers: { server: DENIED, servers: ['srv1'] } });
+    expect(last.object).toBeDefined();
+  });
+
+  it.each([
+    { first: 'the 200', removed: 'ok', after: SERVER },
+    { first: 'a lost answer', removed: new ResponseError(502, 'bad gateway'), after: undefined },
+  ])('is gone one read after $first, whatever another DELETE would get', async ({ removed, after }) => {
+    const first = await cancelling({ server: SERVER, removed, ...(after && { after }) });
+    expect(first.object).toBeDefined();
+    const answers = { server: cancelled, servers: [], removed: new ResponseError(500, 'already cancelled') };
+    const again = await next(first, NOW + MINUTE, { ...list, answers });
+    expect(again.object).toBeUndefined();
+    expect(again.calls).not.toContain('delete');
+  });
+});
+
+describe('the server of an accepted order that counted as missing, and appears after all', () => {
+  const name = `default/web (${UID.slice(0, 8)})`;
+  const late = { ...SERVER, identifier: IDENTIFIER, name };
+  const over: TaskState = { state: 'complete', identifier: IDENTIFIER };
+  const missing = async (object = web()): Promise<Visited> => {
+    const first = await next(await ordering(object, accepted), NOW + 10_000, {
+      answers: { task: over, server: DENIED, servers: [] },
+    });
+    let last = first;
+    for (let minute = 2; minute < 90; minute += 2)
+      last = await next(last, NOW + minute * MINUTE, { listsServers: true, answers: { server: DENIED, servers: [] } });
+    expect(shownBy(last).reason).toBe('ServerMissing');
+    return last;
+  };
+  const shown = (server: Server): Given => ({
+    answers: { server, servers: [IDENTIFIER], removed: 'ok' },
+    definition: 'kept',
+    listsServers: true,
+  });
+
+  it.each(['same', 'other'] as const)('is held again without a person (%s process)', async (process) => {
+    const found = await next(await missing(), NOW + 10 * HOUR, shown(late), process);
+    expect(shownBy(found).reason).toBe('Available');
+    expect(recordIn(found)).not.toHaveProperty('missingAt');
+  });
+
+  it('is cancelled with its object', async () => {
+    expect((await next(deleted(await missing()), NOW + 10 * HOUR, shown(late))).calls).toContain('delete');
+  });
+
+  it.each([undefined, 'default/web', 'team-b/db (0123abcd)'])('is not if its name is %s', async (other) => {
+    const found = await next(await missing(), NOW + 10 * HOUR, shown({ ...late, name: other }));
+    expect(shownBy(found).reason).toBe('IdentityUnproven');
+  });
+
+  it('is not if others could choose its identifier', async () => {
+    const object = web({ spec: { ...web().spec, identifier: IDENTIFIER } });
+    const first = await visit(object, {
+      ordersNamed: true,
+      answers: { server: DENIED, servers: [], named: accepted, task: creating },
+    });
+    const sealed = withRecord(first, { missingAt: '2026-01-02T00:00:00Z' });
+    const found = await next(sealed, NOW + 10 * HOUR, shown(late), 'other');
+    expect(shownBy(found).reason).toBe('IdentityUnproven');
+  });
+
+  it('is not if it was read before, and shows nothing of what it showed', async () => {
+    const sealed = withRecord(await missing(), { fingerprint: { ipv6: ['2001:db8::99'] } });
+    const found = await next(sealed, NOW + 10 * HOUR, shown({ ...late, macs: [] }), 'other');
+    expect(shownBy(found).reason).toBe('IdentityUnproven');
+  });
 });
 
 it('a list that has the same server twice has one server', async () => {

@@ -114,7 +114,7 @@ describe('a listed server with the name of the object, which has lost its record
     expect(visited.requests).toEqual([expect.objectContaining({ identifier: IDENTIFIER })]);
   });
 
-  it('cannot be looked for while the list fails: the order waits, but not for a key that may not list servers', async () => {
+  it('cannot be looked for while the list fails: the order waits, but not for a key that never could list servers', async () => {
     const failing = await ordering(accepted, {
       listsServers: true,
       answers: { listed: new ProviderError('PROVIDER_TIMEOUT', 'no answer') },
@@ -124,6 +124,11 @@ describe('a listed server with the name of the object, which has lost its record
       answers: { named: accepted, task: creating, listed: new ProviderError('PROVIDER_FORBIDDEN', 'no') },
     });
     expect(forbidden.requests).toHaveLength(1);
+    const taken = await ordering(accepted, {
+      listsServers: true,
+      answers: { named: accepted, task: creating, listed: new ProviderError('PROVIDER_FORBIDDEN', 'no') },
+    });
+    expect(taken.requests).toEqual([]);
     const unlisted = await ordering(accepted, {
       answers: { named: accepted, task: creating, listed: new ProviderError('PROVIDER_RESPONSE', 'Bad request') },
     });

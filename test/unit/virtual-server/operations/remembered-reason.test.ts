@@ -3,6 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { HAND_OVER_ANNOTATION } from '../../../../src/api/names.ts';
 import type { VirtualServer } from '../../../../src/api/virtual-server.ts';
 import { ProviderError } from '../../../../src/provider/error.ts';
+import { KubeError } from '../../../../src/kube/error.ts';
 import { HELD, KNOWN, memo, NOW, SERVER, webWith } from '../../../fixtures/decision.ts';
 import { DENIED, shownBy, visit, type Given } from '../../../fixtures/visits.ts';
 
@@ -48,4 +49,23 @@ describe.each(failures)('while %s', (_what, failing) => {
     expect(restarted.calls).not.toContain('delete');
     expect(shownBy(restarted).reason).toBe('IdentityUnproven');
   });
+});
+
+it('a doubt that only a condition of format 1 tells stays one while the API server refuses the record', async () => {
+  const told = { type: 'Ready', status: 'Unknown', reason: 'IdentityUnproven', message: 'may be another' } as const;
+  const conditions = [{ ...told, lastTransitionTime: '2026-01-01T00:00:00Z' }];
+  const { format: _format, ...own } = { ...HELD, format: 1, fingerprint: {} };
+  const object = webWith(own, { deleting: true, status: { identifier: 'srv1', conditions, record: own } });
+  const refusesMetadata = new KubeError('Forbidden', 'denied by a policy', { status: 403 });
+  const denied = await visit(object, { answers: { server: DENIED }, refusesMetadata, fails: true });
+  expect(denied.calls).toContain('refused');
+  expect(shownBy(denied).reason).toBe('WriteRefused');
+  const since = '2026-01-01T00:00:00Z';
+  expect(denied.object?.status?.record).toMatchObject({
+    doubt: { identifier: 'srv1', since },
+  });
+  // Another server appears under the identifier.
+  const restarted = await visit(denied.object as VirtualServer, { answers: { server: SERVER, removed: 'ok' } });
+  expect(restarted.calls).not.toContain('delete');
+  expect(shownBy(restarted).reason).toBe('IdentityUnproven');
 });
