@@ -236,12 +236,15 @@ function holds({ object, deleted }: ServerChange): boolean {
   return !deleted && !isLetGo(object) && expiredAt === undefined && isNamed;
 }
 
-/** The price of the very server that the object holds. */
+/** The price of the very server that the object holds: the higher one while an accepted change is not to be seen. */
 function shownPrice({ object }: ServerChange): number | undefined {
   const identifier = identifierOf(object);
   const isShown = identifier !== undefined && mirrorIn(object.status)?.identifier === identifier;
   const shown = isShown && object.status?.serverStatus !== undefined ? object.status.price : undefined;
-  return shown ?? priceInRecord(object)?.amount;
+  const present = shown ?? priceInRecord(object)?.amount;
+  const { change } = recordOf(object) ?? {};
+  const later = change?.sentAt !== undefined && change.refused === undefined ? change.price : undefined;
+  return present === undefined ? later : Math.max(present, later ?? 0);
 }
 
 function priceInRecord(object: VirtualServer): ServerRecord['price'] {

@@ -172,7 +172,7 @@ const FIELDS_SEED = 0xf1e1d;
 const POWER_SEED = 0x90e4;
 /** Share of the worlds, 0 to 1, in which people switch servers off and on. */
 const WITH_POWER = 0.5;
-/** Share of the other worlds, 0 to 1, in which people change servers in place. */
+/** Share of the worlds, 0 to 1, in which people change servers in place. */
 const WITH_CHANGES = 0.4;
 const CHANGES_SEED = 0xc4a96e;
 const START = Date.parse('2026-01-01T00:00:00Z');
@@ -265,8 +265,7 @@ class SimWorld {
     const isSwitched = power.chance(WITH_POWER);
     const priced = withPriceList(ordering, new Random(seed ^ PRICE_LIST_SEED));
     const changing = new Random(seed ^ CHANGES_SEED);
-    // Worlds with both have violations whose cause is open: docs/concepts/reliability.md, "Simulated lives".
-    const hasChanges = !isLimited && !isSwitched && changing.chance(WITH_CHANGES);
+    const hasChanges = changing.chance(WITH_CHANGES);
     const changed = hasChanges ? { ...priced, variants: { ...priced.variants, ...drawChanges(changing) } } : priced;
     this.#worldApi = isSwitched ? withPower(changed, power) : changed;
     const { api } = this.#worldApi;
