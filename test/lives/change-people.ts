@@ -1,4 +1,5 @@
 /** People who change servers in place, under each policy, and who look after a server that the operator cannot shut down. */
+import { MEMBER_TEMPLATE_ANNOTATION } from '../../src/api/names.ts';
 import type { VirtualServer } from '../../src/api/virtual-server.ts';
 import type { Simulation } from '../../src/simulator/index.ts';
 import type { VariantOptions } from '../../src/simulator/variants.ts';
@@ -49,8 +50,10 @@ export class ChangePeople {
   /** Edits one object; the API server may refuse that. */
   act(): void {
     const random = this.#random;
-    // Nobody edits the members of a set. Most changes are of servers that are there.
-    const editable = this.#api.servers.list().filter(({ metadata }) => metadata.ownerReferences === undefined);
+    // Nobody edits the members of a set, or what was one and may be one again. Most changes are of servers that are there.
+    const isMember = ({ ownerReferences, annotations }: VirtualServer['metadata']): boolean =>
+      ownerReferences !== undefined || annotations?.[MEMBER_TEMPLATE_ANNOTATION] !== undefined;
+    const editable = this.#api.servers.list().filter(({ metadata }) => !isMember(metadata));
     const shown = editable.filter(({ status }) => status?.serverStatus !== undefined);
     const objects = shown.length > 0 && random.chance(0.9) ? shown : editable;
     if (objects.length === 0) return;

@@ -41,6 +41,17 @@ const visited = (object: VirtualServer, given: Given = {}): Promise<Visited> =>
     answers: { server: DEVICES, changed: 'accepted', power: 'accepted', ...given.answers },
   });
 
+const MINUTE = 60_000;
+
+/** A process that has known the change for so long, and how far it is, `ago` minutes each. */
+function knowing(object: VirtualServer, { since, at }: { since: number; at: number }, isAsked?: true): Given {
+  const { change: known = change() } = knownRecord(object) ?? {};
+  const { phase = '', stoppedAt = '', sentAt = '' } = known;
+  const state = `${phase} ${stoppedAt} ${sentAt}`;
+  const seen = { change: known.change, since: -since * MINUTE, state, at: -at * MINUTE };
+  return { memo: memo({ change: { identifier: 'srv1', failures: 0, isAsked, seen } }) };
+}
+
 const noteIn = ({ object }: Visited): RecordedChange | undefined => object && knownRecord(object)?.change;
 const pendingIn = ({ object }: Visited): string | undefined =>
   object?.status?.conditions?.find(({ type }) => type === 'ChangePending')?.reason;
@@ -104,27 +115,38 @@ describe('what is sent', () => {
 describe('the answer to a change', () => {
   const asked = wanting({ product: 'VPSX8' });
 
+  const sent = wanting(
+    { product: 'VPSX8' },
+    { ...KNOWN, change: change({ change: '{"product":"VPSX8"}', sentAt: TIME }) },
+  );
+
   it('is not repeated before reads should show it', async () => {
-    const own = {
-      ...KNOWN,
-      change: change({ change: '{"product":"VPSX8"}', since: '2026-01-01T23:59:00Z', sentAt: '2026-01-01T23:59:00Z' }),
-    };
-    const next = await visited(wanting({ product: 'VPSX8' }, own));
-    expect(next.changes).toEqual([]);
-    expect(pendingIn(next)).toBe('Changing');
-    const later = await visited(wanting({ product: 'VPSX8' }, own), { now: NOW + 120_000 });
+    for (const given of [{}, knowing(sent, { since: 1, at: 1 })]) {
+      const next = await visited(sent, given);
+      expect(next.changes).toEqual([]);
+      expect(pendingIn(next)).toBe('Changing');
+    }
+    const later = await visited(sent, knowing(sent, { since: 2, at: 2 }));
     expect(later.changes).toEqual([{ product: 'VPSX8' }]);
+    expect((await visited(sent, knowing(sent, { since: 6, at: 2 }))).changes).toEqual([]);
   });
 
   it('is given up after half an hour without effect', async () => {
-    const own = {
-      ...KNOWN,
-      change: change({ change: '{"product":"VPSX8"}', since: '2026-01-01T23:20:00Z', sentAt: '2026-01-01T23:45:00Z' }),
-    };
-    const next = await visited(wanting({ product: 'VPSX8' }, own));
+    const next = await visited(sent, knowing(sent, { since: 31, at: 3 }));
     expect(next.changes).toEqual([]);
     expect(pendingIn(next)).toBe('ChangeRefused');
   });
+
+  it.each(['2026-01-02T01:00:00Z', '2026-01-01T23:00:00Z'])(
+    'is repeated and given up in time by a process that is told the time %s of another clock',
+    async (time) => {
+      const own = { ...KNOWN, change: change({ change: '{"product":"VPSX8"}', since: time, sentAt: time }) };
+      const object = wanting({ product: 'VPSX8' }, own);
+      expect((await visited(object)).changes).toEqual([]);
+      expect((await visited(object, knowing(object, { since: 2, at: 2 }))).changes).toHaveLength(1);
+      expect(pendingIn(await visited(object, knowing(object, { since: 31, at: 3 })))).toBe('ChangeRefused');
+    },
+  );
 
   it.each([
     ['refuses it', REFUSED, 'ChangeRefused', 'Out of stock'],
@@ -237,7 +259,7 @@ describe('a change that needs the server off', () => {
   });
 
   it('asks you if the server ignores the shutdown, and forces nothing', async () => {
-    const next = await visited(stopping({ stoppedAt: '2026-01-01T23:30:00Z' }));
+    const next = await visited(stopping(), knowing(stopping(), { since: 11, at: 11 }, true));
     expect(next.switches).toEqual([]);
     expect(pendingIn(next)).toBe('StopRequired');
     expect(messageIn(next)).toContain('never switches a server off by force');
@@ -247,12 +269,14 @@ describe('a change that needs the server off', () => {
     const halted = { ...DEVICES, status: 'halted' };
     const early = await visited(stopping(), { answers: { server: halted } });
     expect(early.switches).toEqual([]);
-    const late = await visited(stopping({ stoppedAt: '2026-01-01T23:30:00Z' }), { answers: { server: halted } });
+    const late = await visited(stopping(), {
+      ...knowing(stopping(), { since: 11, at: 11 }, true),
+      answers: { server: halted },
+    });
     expect(late.switches).toEqual(['power-on']);
     expect(noteIn(late)).toMatchObject({ phase: 'start' });
-    const on = await visited(
-      stopping({ phase: 'start', stoppedAt: '2026-01-01T23:30:00Z', refused: noteIn(late)?.refused ?? '' }),
-    );
+    const started = stopping({ phase: 'start', refused: noteIn(late)?.refused ?? '' });
+    const on = await visited(started, knowing(started, { since: 16, at: 16 }));
     expect(on.switches).toEqual([]);
     expect(on.changes).toEqual([]);
     expect(pendingIn(on)).toBe('ChangeRefused');
@@ -260,11 +284,76 @@ describe('a change that needs the server off', () => {
   });
 
   it('is watched for a while after you have changed your mind, since the server may still shut down', async () => {
-    const own = { ...KNOWN, change: change({ phase: 'start', stoppedAt: '2026-01-01T23:59:00Z' }) };
-    const object = wanting({ changePolicy: 'AllowStop', advanced: { tablet: true } }, own);
-    expect(noteIn(await visited(object))).toMatchObject({ phase: 'start' });
-    expect((await visited(object, { answers: { server: OFF } })).switches).toEqual(['power-on']);
-    expect(noteIn(await visited(object, { now: NOW + 20 * 60_000 }))).toBeUndefined();
+    const changed = stopping({}, { advanced: { tablet: true } });
+    const first = await visited(changed);
+    expect([first.switches, noteIn(first)?.phase]).toEqual([[], 'start']);
+    for (const stoppedAt of ['2026-01-01T22:00:00Z', TIME, '2026-01-02T01:00:00Z']) {
+      const object = stopping({ phase: 'start', stoppedAt }, { advanced: { tablet: true } });
+      expect(noteIn(await visited(object))).toMatchObject({ phase: 'start' });
+      expect((await visited(object, { answers: { server: OFF } })).switches).toEqual(['power-on']);
+      expect(noteIn(await visited(object, knowing(object, { since: 20, at: 16 })))).toBeUndefined();
+    }
+  });
+
+  it('asks for the shutdown again after a crash, whatever the clock of the process before', async () => {
+    for (const stoppedAt of ['2026-01-01T22:00:00Z', TIME, '2026-01-02T01:00:00Z']) {
+      const next = await visited(stopping({ stoppedAt }));
+      expect(next.switches).toEqual(['shutdown']);
+      expect(noteIn(next)).toMatchObject({ phase: 'stop', stoppedAt: '2026-01-02T00:00:00Z' });
+    }
+  });
+
+  it('shuts the server down again that has started by itself before the change was sent', async () => {
+    const object = stopping();
+    const off = await visited(object, {
+      ...knowing(object, { since: 1, at: 1 }, true),
+      answers: { server: OFF, changed: BROKEN },
+    });
+    expect(off.memo.evidence.change?.isAsked).toBeUndefined();
+    expect((await visited(object, { memo: off.memo, now: NOW + 30 * MINUTE })).switches).toEqual(['shutdown']);
+  });
+
+  it('leaves the server running that has started by itself after the change was sent', async () => {
+    const object = stopping({ sentAt: TIME });
+    const next = await visited(object, knowing(object, { since: 3, at: 1 }));
+    expect([next.switches, noteIn(next)?.phase]).toEqual([[], 'stop']);
+    const late = await visited(object, knowing(object, { since: 3, at: 3 }));
+    expect([late.switches, noteIn(late)?.phase]).toEqual([[], undefined]);
+  });
+
+  it('starts the server again also if spec has changed in the meantime', async () => {
+    const next = await visited(stopping({ change: '{"tablet":true}' }), { answers: { server: OFF } });
+    expect(next.changes).toEqual([{ tablet: false }]);
+    expect(noteIn(next)).toMatchObject({ change: '{"tablet":false}', phase: 'stop', stoppedAt: TIME });
+  });
+
+  it('stops no server while the price limit leaves no room', async () => {
+    const full = { maxPrice: 5000, taken: 4, price: 1400 };
+    const spec = { changePolicy: 'AllowStop', ...TABLET, product: 'VPSX8' } as const;
+    const next = await visited(wanting(spec), full);
+    expect([next.switches, next.changes, noteIn(next)]).toEqual([[], [], undefined]);
+    expect(pendingIn(next)).toBe('ChangeLimited');
+    const free = await visited(wanting({ changePolicy: 'AllowStop', ...TABLET }), full);
+    expect(free.switches).toEqual(['shutdown']);
+    // Nothing is asked of the server again, and another process may have stopped it.
+    const between = await visited(stopping({}, { ...TABLET, product: 'VPSX8' }), full);
+    expect(between.switches).toEqual([]);
+    expect(noteIn(between)).toMatchObject({
+      phase: 'start',
+      refused: expect.stringContaining('price limit') as string,
+    });
+  });
+
+  it('has its room in the price limit from the shutdown on, until it is given up', async () => {
+    const spec = { changePolicy: 'AllowStop', ...TABLET, product: 'VPSX8' } as const;
+    const next = await visited(wanting(spec), { maxPrice: 5000, taken: 1, price: 1400 });
+    expect(next.switches).toEqual(['shutdown']);
+    expect(noteIn(next)).toMatchObject({ phase: 'stop', price: 1400 });
+    const given = await visited(stopping({ price: 1400 }, { ...TABLET, changePolicy: 'Online' }), {
+      answers: { server: OFF },
+    });
+    expect(noteIn(given)).toMatchObject({ phase: 'start' });
+    expect(noteIn(given)).not.toHaveProperty('price');
   });
 
   it.each<[string, Partial<VirtualServerSpec>]>([
@@ -292,6 +381,43 @@ describe('a change that needs the server off', () => {
     const after = await visited(wanting(spec, again), { answers: { server: waits } });
     expect(after.switches).toEqual([]);
     expect(pendingIn(after)).toBe('RestartPending');
+  });
+});
+
+describe('a change that is not done when the policy becomes Never', () => {
+  const never = (more: Partial<RecordedChange>): VirtualServer =>
+    wanting(
+      { changePolicy: 'Never', product: 'VPSX8' },
+      { ...KNOWN, change: change({ change: '{"product":"VPSX8"}', ...more }) },
+    );
+
+  it.each<[string, VirtualServer]>([
+    ['was refused', never({ refused: 'Out of stock' })],
+    ['was sent', never({ sentAt: TIME })],
+    [
+      'was not sent yet',
+      wanting({ changePolicy: 'Never', product: 'VPSX8' }, KNOWN, {
+        status: {
+          ...READY,
+          conditions: [
+            { type: 'ChangePending', status: 'True', reason: 'ChangeLimited', message: '', lastTransitionTime: TIME },
+          ],
+        },
+      }),
+    ],
+  ])('still is none if it %s', async (_what, object) => {
+    const next = await visited(object);
+    expect(next.changes).toEqual([]);
+    expect(pendingIn(next)).toBe('ChangeRefused');
+    expect(messageIn(next)).toContain('spec.changePolicy is Never');
+    const done = await visited(object, { answers: { server: { ...DEVICES, product: 'VPSX8' } } });
+    expect([pendingIn(done), noteIn(done)]).toEqual([undefined, undefined]);
+  });
+
+  it('is tried again once the policy allows it', async () => {
+    const next = await visited(never({ refused: 'Out of stock' }));
+    const own = next.object && knownRecord(next.object);
+    expect((await visited(wanting({ product: 'VPSX8' }, own))).changes).toEqual([{ product: 'VPSX8' }]);
   });
 });
 
