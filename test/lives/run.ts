@@ -87,6 +87,8 @@ export interface RunResult {
   /** Changes of servers in place, and shutdowns for them, that the provider accepted. */
   changed: number;
   stopped: number;
+  /** Requests for changes that were judged by a limit in money. */
+  pricedChanges: number;
   /** Writes that were refused again, to objects that were judged by what they say. */
   refused: number;
   /** Orders under an identifier that were accepted, and those of them that were accepted again. */
@@ -553,6 +555,7 @@ class SimWorld {
       members: this.#sets?.watch.done,
       priced: this.#prices?.judged ?? 0,
       listed: this.#prices?.judgedByList ?? 0,
+      pricedChanges: this.#prices?.judgedChanges ?? 0,
       hourly: this.#creates?.judged ?? 0,
       changed: this.#simulation.ledger.changes().length,
       stopped: this.#simulation.ledger.power({ call: 'shutdown' }).length,

@@ -315,7 +315,10 @@ function started(about: About, known: RecordedChange): Course {
     if (known.wasOff !== true && ageOf(at, record) < LATE_SHUTDOWN_MS) return { record, finding };
     const over = without(known, 'phase', 'stoppedAt', 'wasOff');
     const isFruitless =
-      known.wasOff === true && over.sentAt !== undefined && over.refused === undefined && changes.some(({ needsOff }) => needsOff);
+      known.wasOff === true &&
+      over.sentAt !== undefined &&
+      over.refused === undefined &&
+      changes.some(({ needsOff }) => needsOff);
     const isSame = isFruitless && over.change === keyOfChange(changes);
     const kept = isSame ? { ...over, refused: INEFFECTIVE } : over;
     return courseBy(at, { ...record, change: kept }, server);
@@ -350,7 +353,10 @@ function leftAsItIs({ at, record, server, known }: About): Course {
     `Server ${record.identifier} differs from spec: ${changesText(left)}. The operator changes nothing, because ` +
     'spec.changePolicy is Never';
   const change = known && without(unlessSent(known), 'refused', 'isUnavailable');
-  return { record: change === undefined ? record : { ...record, change }, finding: { reason: 'ChangeRefused', message } };
+  return {
+    record: change === undefined ? record : { ...record, change },
+    finding: { reason: 'ChangeRefused', message },
+  };
 }
 
 /** A resize that waits for a restart, in words. */

@@ -108,7 +108,10 @@ async function costOf(
   const { namespace, uid } = object.metadata;
   const needsList = quota.needsList(namespace, modelOf(object.spec));
   const prices = needsList ? (await session.prices(FURTHER_AGE_MS)).list : undefined;
-  const present = { price: recordedPrice(record)?.amount, listed: prices && listedNow(object, server, changes, prices) };
+  const present = {
+    price: recordedPrice(record)?.amount,
+    listed: prices && listedNow(object, server, changes, prices),
+  };
   const place = quota.reserveChange(namespace, uid, wantedBy(object, prices), present);
   if ('full' in place) return place;
   visit.reserves(place);
@@ -186,7 +189,8 @@ function afterTurn(
   const before = without(unlessSent(asked), 'phase', 'stoppedAt');
   if (answer.ok) return noted({ ...before, isUnavailable: true });
   const { error } = answer;
-  if (isFinalRefusal(error)) return { ...noted({ ...unlessSent(asked), phase: 'start', refused: saidBy(error) }), error };
+  if (isFinalRefusal(error))
+    return { ...noted({ ...unlessSent(asked), phase: 'start', refused: saidBy(error) }), error };
   return failedOnce(at, record, error);
 }
 
