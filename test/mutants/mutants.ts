@@ -135,7 +135,7 @@ export const MUTANTS: Mutant[] = [
   {
     name: 'counts a restart without an answer as not sent',
     file: 'src/virtual-server/operations/power.ts',
-    find: 'if (!answer.ok && isUnsent(answer.error)) return',
+    find: "if (!answer.ok && came === 'unsent') return",
     replace: 'if (!answer.ok) return',
     tests: ['--project', 'unit', 'test/unit/virtual-server/operations/power.test.ts'],
   },
@@ -4502,15 +4502,15 @@ export const MUTANTS: Mutant[] = [
   {
     name: 'gives a change up that meets a server which is busy',
     file: 'src/provider/error.ts',
-    find: 'new Set([400, 402, 403, 404, 405, 413, 415, 422])',
-    replace: 'new Set([400, 402, 403, 404, 405, 409, 413, 415, 422, 423])',
+    find: 'new Set([409, 423, 425, 429])',
+    replace: 'new Set([425, 429])',
     tests: ['--project', 'unit', 'test/unit/virtual-server/operations/refusals.test.ts'],
   },
   {
     name: 'takes a server that is gone for a refused call about power',
     file: 'src/provider/error.ts',
-    find: "error instanceof ResponseError && error.code !== 'PROVIDER_NOT_FOUND' && isRefusalStatus",
-    replace: 'error instanceof ResponseError && isRefusalStatus',
+    find: "error.code === 'PROVIDER_NOT_FOUND' || LATER",
+    replace: 'LATER',
     tests: ['--project', 'unit', 'test/unit/virtual-server/operations/refusals.test.ts'],
   },
   {

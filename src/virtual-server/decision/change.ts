@@ -241,11 +241,12 @@ function steady(about: About): Course {
   }
   const blocked = blockedBy(about);
   if (blocked !== undefined) return { record, finding: blocked };
-  if (server.isDormant === true) return { record, finding: changedLater(changes, about) };
+  const noted = { ...record, change: newChange(about, keyOfChange(changes)) };
+  if (server.isDormant === true) return { record: noted, finding: changedLater(changes, about) };
   const rest = changes.filter(({ needsOff }) => needsOff);
   const isStop = policy === 'AllowStop' && rest.length > 0;
   const sent = isStop ? changes : changes.filter(({ needsOff }) => !needsOff);
-  if (sent.length === 0) return { record, finding: stopRequired(changes, about) };
+  if (sent.length === 0) return { record: noted, finding: stopRequired(changes, about) };
   const finding = changing(sent, about);
   const key = keyOfChange(sent);
   if (isStop && !isOff(server.status)) {
@@ -346,8 +347,7 @@ function isToRepeat({ at, record }: About, { sentAt }: RecordedChange): boolean 
  * is tried again once the policy allows it.
  */
 function leftAsItIs({ at, record, server, known }: About): Course {
-  const isPending = at.object.status?.conditions?.some(({ type }) => type === 'ChangePending') === true;
-  const left = known === undefined && !isPending ? [] : allDifferences(at.object, server);
+  const left = (known ?? changingOf(at, record)) ? allDifferences(at.object, server) : [];
   if (left.length === 0) return { record: without(record, 'change') };
   const message =
     `Server ${record.identifier} differs from spec: ${changesText(left)}. The operator changes nothing, because ` +

@@ -6,12 +6,11 @@
 import type { Held, RecordedChange } from '../../api/record.ts';
 import type { VirtualServer } from '../../api/virtual-server.ts';
 import { timestamp } from '../../base/duration.ts';
-import type { Result } from '../../base/result.ts';
 import { capitalized } from '../../base/text.ts';
 import { without } from '../../base/without.ts';
 import { backoffMs, callProblem } from '../../accounts/decision/failure.ts';
-import { answerOf, isFinalRefusal, type ProviderError } from '../../provider/error.ts';
-import type { FurtherAnswer, PriceList, Server, Session } from '../../provider/types.ts';
+import { answerOf, type ProviderError } from '../../provider/error.ts';
+import type { PriceList, Server, Session } from '../../provider/types.ts';
 import {
   changeBody,
   changeIn,
@@ -38,6 +37,7 @@ import type { View } from '../decision/view.ts';
 import type { Full } from '../shared/limits.ts';
 import type { Visit } from '../visit.ts';
 import { readServer } from './reads.ts';
+import { cameOf, switchServer, type Answered } from './switch.ts';
 
 /** Of calls in a row, while the server is off. */
 const MOST_FAILURES = 4;
@@ -80,7 +80,10 @@ export async function change(
     // A server that is off for the change is started at once.
     const pause = isStoppedForChange(current) ? 0 : view.timing.pollMs;
     const problem = { said: noRoomToChange(visit.object, cost), isLimit: true } as const;
-    return heldBack(visit.view(), current, problem, pause);
+    const held = heldBack(visit.view(), current, problem, pause);
+    if (isStoppedForChange(current)) return held;
+    const about = { at: view, record: current, known: changeIn(current) };
+    return { ...held, record: { ...current, change: newChange(about, keyOfChange(step.changes)) } };
   }
   if (step.do === 'stop') return turn(visit, current, { ...step, change: { ...step.change, ...cost } }, line);
   const sent = await answerOf(session.changeServer(record.identifier, changeBody(step.changes), line.maySend));
@@ -132,10 +135,8 @@ function listedNow(
   return listedPrice({ ...modelOf(spec), product, diskSize }, prices);
 }
 
-type Answer = Result<FurtherAnswer, ProviderError>;
-
 /** What the answer to the change means. Pure. */
-function afterChange(at: View, record: Held, changes: readonly FieldChange[], answer: Answer, cost: Cost): Outcome {
+function afterChange(at: View, record: Held, changes: readonly FieldChange[], answer: Answered, cost: Cost): Outcome {
   const known = changeIn(record);
   const begun = newChange({ at, record, known }, keyOfChange(changes));
   const noted = (change: RecordedChange): Outcome => goOn(cleared(at, record), { record: { ...record, change } });
@@ -143,7 +144,7 @@ function afterChange(at: View, record: Held, changes: readonly FieldChange[], an
   if (answer.ok) return noted({ ...begun, isUnavailable: true });
   const isLast = known?.phase !== undefined && failuresOf(at, record) + 1 >= MOST_FAILURES;
   const { error } = answer;
-  if (isFinalRefusal(error) || isLast) return { ...noted({ ...begun, refused: saidBy(error) }), error };
+  if (cameOf(answer) === 'refused' || isLast) return { ...noted({ ...begun, refused: saidBy(error) }), error };
   return failedOnce(at, record, error);
 }
 
@@ -158,8 +159,9 @@ async function turn(
   await visit.commit({ name: 'change', next: goOn(visit.view().memo, { record: { ...record, change: step.change } }) });
   const view = visit.view();
   if (view.inputs !== inputs) return lookAgain(view, record);
-  const power = step.do === 'stop' ? 'shutdown' : 'power-on';
-  const answer = await answerOf(session.setPower(record.identifier, power, maySend));
+  const call = step.do === 'stop' ? 'shutdown' : 'power-on';
+  const { product } = view.object.spec;
+  const answer = await switchServer(session, record.identifier, { call, product }, maySend);
   return afterTurn(visit.view(), { ...record, change: step.change }, step, answer);
 }
 
@@ -168,7 +170,7 @@ function afterTurn(
   at: View,
   record: Held,
   { do: what, change: asked }: Exclude<ChangeStep, { do: 'send' }>,
-  answer: Answer,
+  answer: Answered,
 ): Outcome {
   if (answer.ok && answer.value === 'accepted') {
     const { identifier } = record;
@@ -189,7 +191,7 @@ function afterTurn(
   const before = without(unlessSent(asked), 'phase', 'stoppedAt');
   if (answer.ok) return noted({ ...before, isUnavailable: true });
   const { error } = answer;
-  if (isFinalRefusal(error))
+  if (cameOf(answer) === 'refused')
     return { ...noted({ ...unlessSent(asked), phase: 'start', refused: saidBy(error) }), error };
   return failedOnce(at, record, error);
 }

@@ -331,7 +331,7 @@ describe('a change that needs the server off', () => {
     const full = { maxPrice: 5000, taken: 4, price: 1400 };
     const spec = { changePolicy: 'AllowStop', ...TABLET, product: 'VPSX8' } as const;
     const next = await visited(wanting(spec), full);
-    expect([next.switches, next.changes, noteIn(next)]).toEqual([[], [], undefined]);
+    expect([next.switches, next.changes, noteIn(next)?.phase]).toEqual([[], [], undefined]);
     expect(pendingIn(next)).toBe('ChangeLimited');
     const free = await visited(wanting({ changePolicy: 'AllowStop', ...TABLET }), full);
     expect(free.switches).toEqual(['shutdown']);
@@ -394,17 +394,7 @@ describe('a change that is not done when the policy becomes Never', () => {
   it.each<[string, VirtualServer]>([
     ['was refused', never({ refused: 'Out of stock' })],
     ['was sent', never({ sentAt: TIME })],
-    [
-      'was not sent yet',
-      wanting({ changePolicy: 'Never', product: 'VPSX8' }, KNOWN, {
-        status: {
-          ...READY,
-          conditions: [
-            { type: 'ChangePending', status: 'True', reason: 'ChangeLimited', message: '', lastTransitionTime: TIME },
-          ],
-        },
-      }),
-    ],
+    ['was not sent yet', never({})],
   ])('still is none if it %s', async (_what, object) => {
     const next = await visited(object);
     expect(next.changes).toEqual([]);
@@ -412,6 +402,15 @@ describe('a change that is not done when the policy becomes Never', () => {
     expect(messageIn(next)).toContain('spec.changePolicy is Never');
     const done = await visited(object, { answers: { server: { ...DEVICES, product: 'VPSX8' } } });
     expect([pendingIn(done), noteIn(done)]).toEqual([undefined, undefined]);
+  });
+
+  it.each<[string, Partial<VirtualServerSpec>, Given]>([
+    ['waits for room in the price limit', { product: 'VPSX8' }, { maxPrice: 5000, taken: 4, price: 1400 }],
+    ['needs the server off', TABLET, {}],
+  ])('still is none after a crash if it %s', async (_what, spec, given) => {
+    const own = (await visited(wanting(spec), given)).object;
+    const next = await visited(wanting({ ...spec, changePolicy: 'Never' }, own && knownRecord(own)));
+    expect(pendingIn(next)).toBe('ChangeRefused');
   });
 
   it('is tried again once the policy allows it', async () => {

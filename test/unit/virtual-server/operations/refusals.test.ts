@@ -31,6 +31,9 @@ describe.each<[number, string, 'final' | 'repeated', 'not restarted' | 'perhaps 
   [413, 'No', 'final', 'not restarted'],
   [415, 'No', 'final', 'not restarted'],
   [422, 'No', 'final', 'not restarted'],
+  [418, 'No', 'final', 'not restarted'],
+  [426, 'No', 'final', 'not restarted'],
+  [451, 'No', 'final', 'not restarted'],
   // The server is gone, or the key is wrong for it: the next read tells.
   [403, GONE, 'repeated', 'not restarted'],
   [404, GONE, 'repeated', 'not restarted'],
