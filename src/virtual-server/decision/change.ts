@@ -209,7 +209,15 @@ export function seenIn(at: View, record: Held): SeenChange | undefined {
   const state = `${phase} ${stoppedAt} ${sentAt}`;
   const before = changingOf(at, record)?.seen;
   const known = before?.change === change ? before : undefined;
-  return known?.state === state ? known : { change, since: known?.since ?? at.monotonic, state, at: at.monotonic };
+  if (known?.state === state) return known;
+  const { since, isTakenOver } = known ?? { since: at.monotonic, isTakenOver: phase !== '' };
+  return { change, since, state, at: at.monotonic, isTakenOver };
+}
+
+/** What this process knows once it has asked for the shutdown that the record notes. */
+export function askedIn(at: View, record: Held): SeenChange | undefined {
+  const [seen, before] = [seenIn(at, record), changingOf(at, record)?.seen];
+  return seen && { ...seen, isTakenOver: before?.change === seen.change && before.isTakenOver };
 }
 
 /** How long the record has been as it is now, as far as this process knows (ms). */
@@ -313,7 +321,7 @@ function started(about: About, known: RecordedChange): Course {
   const { at, record, server, changes } = about;
   const finding = changing(changes, about);
   if (isRunning(server.status)) {
-    if (known.wasOff !== true && ageOf(at, record) < LATE_SHUTDOWN_MS) return { record, finding };
+    if (mayStillStop(at, record, known)) return { record, finding };
     const over = without(known, 'phase', 'stoppedAt', 'wasOff');
     const isFruitless =
       known.wasOff === true &&
@@ -327,6 +335,13 @@ function started(about: About, known: RecordedChange): Course {
   if (isOff(server.status)) return { record, finding, step: { do: 'start', change: { ...known, wasOff: true } } };
   // Nothing is lost if the server runs: the provider refuses the call.
   return isUnclear(server.status) ? { record, finding, step: { do: 'start', change: known } } : { record, finding };
+}
+
+/** Whether the server may still shut down as this process, or one before it, has asked. */
+function mayStillStop(at: View, record: Held, { wasOff }: RecordedChange): boolean {
+  if (wasOff !== true) return ageOf(at, record) < LATE_SHUTDOWN_MS;
+  const { since, isTakenOver } = seenIn(at, record) ?? { since: at.monotonic, isTakenOver: false };
+  return isTakenOver && at.monotonic - since < at.timing.takeoverMs;
 }
 
 /** The note of a change that begins or continues. It keeps that the server is stopped, and what a resize that waits will cost. */

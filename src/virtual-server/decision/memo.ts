@@ -124,6 +124,8 @@ export interface SeenChange {
   /** How far it has come. */
   state: string;
   at: number;
+  /** Another process had begun to shut the server down, and its request may still be on its way. */
+  isTakenOver: boolean;
 }
 
 /** The last request of an order under the operator's identifier that this process has sent. */

@@ -20,6 +20,7 @@ import {
   isStoppedForChange,
   keyOfChange,
   newChange,
+  askedIn,
   seenIn,
   unlessSent,
   type FieldChange,
@@ -174,9 +175,11 @@ function afterTurn(
 ): Outcome {
   if (answer.ok && answer.value === 'accepted') {
     const { identifier } = record;
-    const seen = seenIn(at, record);
-    if (what === 'stop')
+    if (what === 'stop') {
+      const seen = askedIn(at, record);
       return goOn(withEvidence(withoutPlan(at.memo), { change: { identifier, failures: 0, isAsked: true, seen } }));
+    }
+    const seen = seenIn(at, record);
     // A server takes a while to start. One that never does is asked less and less often.
     const failures = failuresOf(at, record) + 1;
     const retryAt = at.monotonic + backoffMs(failures, at.jitter, START_MS);

@@ -48,7 +48,7 @@ function knowing(object: VirtualServer, { since, at }: { since: number; at: numb
   const { change: known = change() } = knownRecord(object) ?? {};
   const { phase = '', stoppedAt = '', sentAt = '' } = known;
   const state = `${phase} ${stoppedAt} ${sentAt}`;
-  const seen = { change: known.change, since: -since * MINUTE, state, at: -at * MINUTE };
+  const seen = { change: known.change, since: -since * MINUTE, state, at: -at * MINUTE, isTakenOver: false };
   return { memo: memo({ change: { identifier: 'srv1', failures: 0, isAsked, seen } }) };
 }
 
@@ -245,7 +245,10 @@ describe('a change that needs the server off', () => {
     expect(next.switches).toEqual(['power-on']);
     expect(noteIn(next)).toMatchObject({ phase: 'start', refused: REFUSED.message });
     const own = next.object && knownRecord(next.object);
-    const after = await visited(wanting({ changePolicy: 'AllowStop', ...TABLET }, own));
+    const after = await visited(wanting({ changePolicy: 'AllowStop', ...TABLET }, own), {
+      memo: next.memo,
+      now: NOW + 5 * MINUTE,
+    });
     expect(after.switches).toEqual([]);
     expect(pendingIn(after)).toBe('ChangeRefused');
     expect(noteIn(after)).not.toHaveProperty('phase');
@@ -253,7 +256,8 @@ describe('a change that needs the server off', () => {
 
   it('is not repeated if it had no effect', async () => {
     const own = { ...KNOWN, change: change({ phase: 'start', stoppedAt: TIME, sentAt: TIME, wasOff: true }) };
-    const next = await visited(wanting({ changePolicy: 'AllowStop', ...TABLET }, own));
+    const object = wanting({ changePolicy: 'AllowStop', ...TABLET }, own);
+    const next = await visited(object, knowing(object, { since: 1, at: 1 }));
     expect(next.switches).toEqual([]);
     expect(pendingIn(next)).toBe('ChangeRefused');
   });
@@ -321,6 +325,23 @@ describe('a change that needs the server off', () => {
     expect([late.switches, noteIn(late)?.phase]).toEqual([[], undefined]);
   });
 
+  it('is watched until the shutdown that another process may have asked for can no longer arrive', async () => {
+    const changed = { ...DEVICES, tablet: false };
+    const object = stopping({ phase: 'start', wasOff: true, sentAt: TIME });
+    const first = await visited(object, { answers: { server: changed } });
+    expect(noteIn(first)).toMatchObject({ phase: 'start' });
+    const off = await visited(object, {
+      memo: first.memo,
+      now: NOW + MINUTE,
+      answers: { server: { ...changed, status: 'shut down' } },
+    });
+    expect(off.switches).toEqual(['power-on']);
+    const later = await visited(object, { memo: first.memo, now: NOW + 10 * MINUTE, answers: { server: changed } });
+    expect(noteIn(later)).toBeUndefined();
+    const own = await visited(object, { ...knowing(object, { since: 1, at: 1 }), answers: { server: changed } });
+    expect(noteIn(own)).toBeUndefined();
+  });
+
   it('starts the server again also if spec has changed in the meantime', async () => {
     const next = await visited(stopping({ change: '{"tablet":true}' }), { answers: { server: OFF } });
     expect(next.changes).toEqual([{ tablet: false }]);
@@ -365,7 +386,8 @@ describe('a change that needs the server off', () => {
     const next = await visited(object, { answers: { server: OFF } });
     expect(next.switches).toEqual(['power-on']);
     expect(next.object?.metadata.finalizers).toHaveLength(1);
-    const running = await visited(object, { answers: { server: [OFF, OFF, DEVICES] } });
+    const known = knowing(object, { since: 1, at: 1 });
+    const running = await visited(object, { ...known, answers: { server: [OFF, OFF, DEVICES] } });
     if (spec.deletionPolicy === 'Retain') expect(running.object).toBeUndefined();
     else expect(noteIn(running)).toBeUndefined();
   });
