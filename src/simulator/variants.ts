@@ -32,6 +32,7 @@ export const CHOICES = {
   power: ['all', 'without-dormant', 'missing'],
   shutdown: ['obeyed', 'ignored', 'unfinished'],
   wakes: ['off', 'running'],
+  refusedStatus: [400, 418, 422, 451],
   changes: ['at-once', 'at-restart', 'unseen', 'missing'],
 } as const;
 
@@ -124,6 +125,9 @@ export const variantsSchema = z.strictObject({
     .exactOptional()
     .describe('what a server does when it is asked to shut down; unfinished: it is shutting down forever'),
   shutdownMs: z.number().min(0).exactOptional().describe('how long a server that obeys takes to shut down'),
+  startsAfterMs: msOrForever
+    .exactOptional()
+    .describe('a server that was shut down starts by itself after this many milliseconds; null: never'),
   wakes: z.enum(CHOICES.wakes).exactOptional().describe('the state of a server that was dormant until now'),
   changes: z
     .enum(CHOICES.changes)
@@ -136,6 +140,10 @@ export const variantsSchema = z.strictObject({
     .min(0)
     .exactOptional()
     .describe('how long a change that takes effect at once takes until reads show it'),
+  refusedStatus: z
+    .literal(CHOICES.refusedStatus)
+    .exactOptional()
+    .describe('status by which the provider refuses a change of a server, or a call about its power'),
   missingCall: z.literal(CHOICES.missingCall).exactOptional().describe('status of calls that only the public API has'),
   furtherFields: z
     .enum(CHOICES.furtherFields)
@@ -144,7 +152,7 @@ export const variantsSchema = z.strictObject({
   names: z
     .enum(CHOICES.names)
     .exactOptional()
-    .describe('what becomes of the name in an order; cut: the server shows its first 12 characters'),
+    .describe('what becomes of the name in an order or a change; cut: the server shows its first 12 characters'),
   priceList: z
     .enum(CHOICES.priceList)
     .exactOptional()
@@ -177,6 +185,8 @@ const SIMPLE = {
   power: 'all',
   shutdown: 'obeyed',
   shutdownMs: 0,
+  startsAfterMs: Infinity,
+  refusedStatus: 400,
   wakes: 'off',
   changes: 'at-once',
   changeTakesMs: 0,

@@ -459,7 +459,10 @@ class SimWorld {
     this.#refusals?.end();
     this.#formats?.end();
     if (this.#changes !== undefined) await this.#changeOn();
-    this.#simulation.provider.setVariants({ heldEvery: 0, ...(this.#changes && { shutdown: 'obeyed' }) });
+    this.#simulation.provider.setVariants({
+      heldEvery: 0,
+      ...(this.#changes && { shutdown: 'obeyed', startsAfterMs: Infinity }),
+    });
     const isOn = this.#flagged === 1 || (this.#flagged > 0 && this.#random.chance(0.7));
     if (this.#flagged === 0.5) this.#restartAll(isOn);
     if (this.#cancels !== undefined) await this.#endSlowly(this.#cancels);

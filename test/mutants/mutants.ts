@@ -943,7 +943,7 @@ export const MUTANTS: Mutant[] = [
   {
     name: 'forgets the price of a server when its status is lost',
     file: 'src/virtual-server/decision/price.ts',
-    find: 'const prices = [kept?.amount, shown, later]',
+    find: 'const prices = [kept?.amount, shown, change?.price]',
     replace: 'const prices = [shown, later]',
     tests: ['--project', 'unit', 'test/unit/virtual-server/decision/price.test.ts'],
   },
@@ -4516,8 +4516,8 @@ export const MUTANTS: Mutant[] = [
   {
     name: 'makes a server dearer than the limit in money allows',
     file: 'src/virtual-server/operations/change.ts',
-    find: "if ('full' in place) {",
-    replace: "if ('full' in place && place.maximum < 0) {",
+    find: "if ('full' in cost) {",
+    replace: "if ('full' in cost && cost.maximum < 0) {",
     tests: ['--project', 'unit', 'test/unit/virtual-server/operations/change.test.ts'],
   },
   {
@@ -4600,8 +4600,8 @@ export const MUTANTS: Mutant[] = [
   {
     name: 'leaves a server off that a limit in money keeps from its change',
     file: 'src/virtual-server/decision/change.ts',
-    find: 'if (problem?.isLimit === true && !isSent) {',
-    replace: 'if (problem?.isLimit === true && isSent) {',
+    find: 'if (problem?.isLimit === true && !isSent && !isRestart) {',
+    replace: 'if (problem?.isLimit === true && isSent && !isRestart) {',
     tests: ['--project', 'unit', 'test/unit/virtual-server/operations/change.test.ts'],
   },
   {

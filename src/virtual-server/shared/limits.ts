@@ -235,11 +235,11 @@ export class ServerQuota {
     { listed, ...wanted }: Wanted,
     present: { price: number | undefined; listed?: number | undefined },
   ): (Reservation & { price: number | undefined }) | Full {
-    const learned = this.#learned.of(wanted);
-    const price = learned ?? listed;
+    const known = this.#learned.of(wanted);
+    const price = known ?? listed;
     const reservation = { release: () => this.#reserved.delete(uid), price };
     // The unit of the list is not stated, so its prices are compared with each other only.
-    const [before, after] = learned === undefined ? [present.listed, listed] : [present.price, learned];
+    const [before, after] = known === undefined ? [present.listed, listed] : [present.price, known];
     if (this.#isOff || (before !== undefined && after !== undefined && after <= before)) return reservation;
     const full = this.#fullByPrice(namespace, this.#others(namespace, uid), { ...wanted, listed });
     if (full !== undefined) return full;
@@ -273,10 +273,11 @@ export class ServerQuota {
     const byUid = new Map<string, Place>([...reserved, ...held]);
     // A server that is about to be changed counts with the higher one of two prices, which may both be unknown.
     for (const [changed, place] of reserved.filter(([, { isOfChange }]) => isOfChange === true)) {
-      const { price: present, ...other } = byUid.get(changed) ?? place;
+      const held = byUid.get(changed) ?? place;
+      const { price: present } = held;
       const later = place.price ?? this.#learned.of(place);
       const isKnown = present !== undefined && later !== undefined;
-      byUid.set(changed, { ...other, price: isKnown ? Math.max(present, later) : undefined });
+      byUid.set(changed, { ...held, ...place, price: isKnown ? Math.max(present, later) : undefined });
     }
     byUid.delete(uid);
     // They cost money besides what the object itself holds or orders.
