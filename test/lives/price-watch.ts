@@ -242,8 +242,15 @@ export class PriceWatch {
       return limit > 0 && others.some((other) => isUnknown(other, prices) || hasUnknownOrphan(other, prices));
     const sum = others.reduce((total, one) => total + leastOf([one], prices), 0);
     const lastList = this.#readings.findLast(({ list }) => list !== undefined)?.list;
-    const price = prices.get(modelOf({ metadata, ...object })) ?? listedPrice(object, lastList);
-    return limit > 0 && (price === undefined ? sum >= limit : sum + price > limit);
+    const model = modelOf({ metadata, ...object });
+    const listed = listedPrice(object, lastList);
+    const costs = [prices.get(model) ?? listed];
+    // Once the last server of a model has become another one, only the processes of then know what it cost.
+    const present = this.#api.servers
+      .list()
+      .map((other) => [{ object: other, type: 'MODIFIED', deleted: false } as const]);
+    if (!pricesOf(present).has(model)) costs.push(listed);
+    return limit > 0 && costs.some((price) => (price === undefined ? sum >= limit : sum + price > limit));
   }
 
   #limitOf(namespace: string): number {

@@ -288,8 +288,8 @@ export const MUTANTS: Mutant[] = [
   {
     name: 'takes a 408 to a DELETE for a refusal',
     file: 'src/provider/error.ts',
-    find: 'error.status < 500 && !mayArriveLater(error.status));',
-    replace: 'error.status < 500);',
+    find: 'error.status >= 500 || mayArriveLater(error.status)) return',
+    replace: 'error.status >= 500) return',
     tests: ['test/unit/virtual-server/operations/cancel-answers.test.ts'],
   },
   {
@@ -944,7 +944,7 @@ export const MUTANTS: Mutant[] = [
     name: 'forgets the price of a server when its status is lost',
     file: 'src/virtual-server/decision/price.ts',
     find: 'const prices = [kept?.amount, shown, change?.price]',
-    replace: 'const prices = [shown, later]',
+    replace: 'const prices = [shown, change?.price]',
     tests: ['--project', 'unit', 'test/unit/virtual-server/decision/price.test.ts'],
   },
   {
