@@ -109,7 +109,9 @@ const nodeCheck = (oldest: string): string => {
   return (
     "{ const [major, minor] = process.versions.node.split('.').map(Number); " +
     `if (major < ${major} || (major === ${major} && minor < ${minor})) { ` +
-    `console.error(\`Node ${oldest} or newer is needed; this is \${process.version}\`); process.exit(1); } }`
+    `console.error(\`Node ${oldest} or newer is needed; this is \${process.version}\`); ` +
+    `if (import.meta.url.endsWith('/${PLUGIN}')) console.error('To build a plugin that contains Node, run in the checkout: npm run release -- executable'); ` +
+    'process.exit(1); } }'
   );
 };
 

@@ -168,6 +168,7 @@ export const REASONS = {
   RetainedServer: aside(),
   ServerOrdered: aside('calm'),
   ServerReady: aside('calm'),
+  ServerChanged: aside('calm'),
   ServerCancelled: aside('calm'),
   ServerGone: aside(),
   ServerAdopted: aside('calm'),

@@ -34,7 +34,7 @@ const conditionSchema = z.object({
     .string()
     .max(MAX_MESSAGE)
     .optional()
-    .describe('What is the case: the message without what to do. Absent if the message says nothing else.'),
+    .describe('What is the case: the message without what to do. Absent if that is the whole message.'),
   subject: z
     .string()
     .max(MAX_MESSAGE)

@@ -241,6 +241,8 @@ export const OF_SERVER = [
   'readyAt',
   'takenFrom',
 ] as const;
+/** What is known about a server that has only a name. */
+type OfName = 'identifier' | 'doubt' | 'goneRefuted';
 type OfClaim = (typeof OF_CLAIM)[number];
 type OfOrder = (typeof OF_ORDER)[number];
 type OfServer = (typeof OF_SERVER)[number];
@@ -257,15 +259,15 @@ export type Unordered = Phase<never, never>;
 export type Claimed = Phase<OfClaim, 'attempt'>;
 /** The provider has accepted the order, and its task has named no server yet. */
 export type Following = Phase<OfOrder, 'task'>;
-/** The server has an identifier. What it was ordered with stays known; its task may still run. */
+/** The provider has named the server, or shown it, or you have named it. What it was ordered with stays known; its task may still run. */
 export type Held = Phase<OfOrder | OfServer, 'identifier'>;
 /**
- * A `Held` whose server the provider has not shown yet: it was ordered under this identifier, or will be, so the order can be
- * sent again. Its task is known to the process that got the answer, and to the mirror.
+ * The operator has chosen the identifier, and the provider has not shown the server yet: the order can be sent again. Its task
+ * is known to the process that got the answer, and to the mirror.
  */
-export type Named = Held & { mode: 'named'; attempt: string; sent: NonNullable<StoredRecord['sent']> };
-/** One of four phases, told apart by the first field that is there: identifier, task, attempt. */
-export type ServerRecord = Unordered | Claimed | Following | Held;
+export type Named = Phase<OfOrder | OfName, 'identifier' | 'attempt' | 'sent'> & { mode: 'named' };
+/** One of five phases. The first field that is there tells four apart: identifier, task, attempt; `isNamed` tells the fifth. */
+export type ServerRecord = Unordered | Claimed | Following | Named | Held;
 
 /** True until the provider has answered the order with a task, or you have named the server. */
 export const isClaimed = (record: ServerRecord): record is Claimed =>

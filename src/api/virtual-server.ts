@@ -63,8 +63,8 @@ export const advancedSchema = z
       .max(BOUNDS.hostname)
       .optional()
       .describe('Host machine that the server is created on. Only with a private cloud.'),
-    extraCores: extra.describe('Cores in addition to those of the product. Only with a private cloud.'),
-    extraMemory: extra.describe('Memory in addition to that of the product, in MB. Only with a private cloud.'),
+    extraCores: extra.describe('Cores in addition to the product. Only with a private cloud.'),
+    extraMemory: extra.describe('Memory in addition to the product, in MB. Only with a private cloud.'),
     cpuMode: z
       .enum(['Performance', 'Compatibility'])
       .optional()

@@ -313,6 +313,8 @@ interface KubeHttpOptions {
   loginMs?: number | undefined;
   /** Called for each request, for metrics; must not throw. */
   onRequest?: ((info: KubeRequestInfo) => void) | undefined;
+  /** Called with each warning in an answer, such as one of an admission policy; must not throw. */
+  onWarning?: ((text: string) => void) | undefined;
 }
 
 type Streamed = Dispatcher.ResponseData;
@@ -322,6 +324,7 @@ export function createKubeHttp({
   timeoutMs = 15_000,
   loginMs,
   onRequest,
+  onWarning,
 }: KubeHttpOptions): AuthenticatedHttp {
   const { origin, pathname } = new URL(cluster.server);
   const prefix = pathname.replace(/\/+$/, '');
@@ -386,6 +389,7 @@ export function createKubeHttp({
       // A large body arrives long after its Date was set.
       if (!Number.isNaN(date)) clockOffset = date - (answer.receivedAt ?? performance.now());
       onRequest?.({ method, status: answer.statusCode });
+      if (onWarning !== undefined) warningsIn(answer.headers).forEach((text) => onWarning(text));
       if (answer.statusCode !== UNAUTHORIZED) failure = undefined;
       return { answer, connection };
     } catch (error) {
@@ -474,6 +478,14 @@ function queryText(query: CallOptions['query']): string {
   const parameters = new URLSearchParams();
   for (const [name, value] of Object.entries(query ?? {})) if (value !== undefined) parameters.set(name, String(value));
   return parameters.size === 0 ? '' : `?${parameters.toString()}`;
+}
+
+/** `299 - "text"`, once or several times (RFC 7234). */
+function warningsIn({ warning = [] }: Streamed['headers']): string[] {
+  const values = [warning].flat().join(', ');
+  return [...values.matchAll(/\b\d{3} \S+ "((?:[^"\\]|\\.)*)"/g)].map(([, text = '']) =>
+    text.replaceAll(/\\(.)/g, '$1'),
+  );
 }
 
 function retryAfter(headers: Streamed['headers']): string | undefined {

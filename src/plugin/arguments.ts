@@ -67,8 +67,12 @@ export function fieldOf(field: keyof VirtualServerSpec): (text: string) => strin
 /** A duration for this field of spec. */
 export const durationFor =
   (field: 'ttl' | 'deletionDelay') =>
-  (text: string): string =>
-    fieldOf(field)(inHours(text));
+  (text: string): string => {
+    const hours = inHours(text);
+    if (!specSchema.shape[field].safeParse(hours).success)
+      throw new InvalidArgumentError('Use a duration above 0, such as 72h, 4d or 1h30m.');
+    return hours;
+  };
 
 /** The name of an object of this kind. */
 export const nameOfA =

@@ -4,6 +4,7 @@ import type { ServerCatalog } from '../api/server-catalog.ts';
 import { DEFAULT_DISK_TYPE } from '../api/virtual-server.ts';
 import type { ClusterView } from './cluster.ts';
 import { CommandError, EXIT } from './failure.ts';
+import { SPEC_FLAGS } from './spec-flags.ts';
 import { similarTo } from '../base/similar.ts';
 import { quoted } from '../base/text.ts';
 
@@ -56,33 +57,37 @@ interface Chosen {
   zone?: string;
 }
 
-/** Throws CommandError that names the flag and the valid values, for a value that a catalog with complete lists does not have. */
+/**
+ * Throws CommandError that names the flag and the valid values, for a value that a catalog with complete lists does not have.
+ * `file`: where the values come from, if not from flags.
+ */
 export function requireOffered(
   { metadata, status }: ServerCatalog,
   { product, image, diskSize, diskType, zone }: Chosen,
   where: string,
+  file?: string,
 ): void {
   const { products, images, diskSizes, zones, counts } = status ?? {};
   const types = diskSizes?.map(({ type }) => type);
   const sizes = diskSizes?.find(({ type }) => type === (diskType ?? DEFAULT_DISK_TYPE))?.sizes;
   // A list that was cut has other values too.
-  const lists: [flag: string, value: string | number | undefined, offered: readonly (string | number)[] | undefined][] =
-    [
-      ['--product', product, counts?.products === products?.length ? products?.map(({ code }) => code) : undefined],
-      ['--image', image, counts?.images === images?.length ? images?.map(({ name }) => name) : undefined],
-      ['--disk-type', diskType, types],
-      ['--disk-size', diskSize, counts?.diskSizes === sumOfSizes(diskSizes) ? sizes : undefined],
-      ['--zone', zone, counts?.zones === zones?.length ? zones?.map(({ code }) => code) : undefined],
-    ];
-  for (const [flag, value, offered] of lists) {
+  const lists: [field: keyof Chosen, value: string | number | undefined, offered?: readonly (string | number)[]][] = [
+    ['product', product, counts?.products === products?.length ? products?.map(({ code }) => code) : undefined],
+    ['image', image, counts?.images === images?.length ? images?.map(({ name }) => name) : undefined],
+    ['diskType', diskType, types],
+    ['diskSize', diskSize, counts?.diskSizes === sumOfSizes(diskSizes) ? sizes : undefined],
+    ['zone', zone, counts?.zones === zones?.length ? zones?.map(({ code }) => code) : undefined],
+  ];
+  for (const [field, value, offered] of lists) {
+    const named = file === undefined ? SPEC_FLAGS[field] : `--filename ${file}: spec.${field}`;
     if (value === undefined || offered === undefined || offered.some((each) => each === value)) continue;
     const meant = similarTo(String(value), offered.map(String));
     const more = offered.length > NAMED ? `, and ${offered.length - NAMED} more` : '';
     throw new CommandError(
       EXIT.usage,
-      `${flag} ${JSON.stringify(value)} is not in the catalog ${metadata.name}, which has ${offered.slice(0, NAMED).join(', ')}${more}`,
+      `${named} ${JSON.stringify(value)} is not in the catalog ${metadata.name}, which has ${offered.slice(0, NAMED).join(', ')}${more}`,
       [
-        ...(meant === undefined ? [] : [`did you mean ${flag} ${quoted(meant)}?`]),
+        ...(meant === undefined ? [] : [`did you mean ${file === undefined ? `${named} ` : ''}${quoted(meant)}?`]),
         `kubectl vps catalog${where}   # shows what you can order`,
       ],
     );

@@ -34,6 +34,11 @@ export interface ClusterFlags extends Overrides {
   timeoutMs?: number;
 }
 
+interface ClusterOptions extends ClusterFlags {
+  /** Called with each warning of the API server. */
+  onWarning?: ((text: string) => void) | undefined;
+}
+
 const FIELD_MANAGER = 'kubectl-vps';
 /** How long a user may take to log in where a credential plugin asks for it (ms). */
 const LOGIN_MS = 300_000;
@@ -75,7 +80,7 @@ export class ClusterView {
   readonly #http: KubeHttp;
 
   /** Throws CommandError if the kubeconfig is invalid. */
-  constructor({ kubeconfig, namespace, timeoutMs, ...overrides }: ClusterFlags) {
+  constructor({ kubeconfig, namespace, timeoutMs, onWarning, ...overrides }: ClusterOptions) {
     const terminal = { isInteractive: isAtTerminal() };
     const { certificateAuthority, clientCertificate, clientKey } = overrides;
     const files = {
@@ -116,7 +121,7 @@ export class ClusterView {
     const unchecked = overrides.insecureSkipTlsVerify ? ' --insecure-skip-tls-verify' : '';
     this.where = unchecked + flags.map(([flag, value]) => (value ? ` --${flag}=${quoted(value)}` : '')).join('');
     const loginMs = timeoutMs === undefined && isAtTerminal() ? LOGIN_MS : undefined;
-    this.#http = failing(() => createKubeHttp({ cluster, timeoutMs, loginMs }));
+    this.#http = failing(() => createKubeHttp({ cluster, timeoutMs, loginMs, onWarning }));
   }
 
   async get(name: string): Promise<VirtualServer> {
@@ -362,6 +367,8 @@ export class ClusterView {
 /** Names that the API server accepts (RFC 1123). */
 const NAME = /^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$/;
 
+const MAX_NAME = 253;
+
 /** Throws CommandError. The API server would take a slash as part of the path: a kind or a subresource. */
 export function requireName(name: string, kind = SERVER_KIND): void {
   const problem = nameProblem(name, kind);
@@ -370,7 +377,9 @@ export function requireName(name: string, kind = SERVER_KIND): void {
 
 /** Why no object can have this name; undefined if one can. */
 export function nameProblem(name: string, kind = SERVER_KIND): string | undefined {
-  if (NAME.test(name) && name.length <= 253) return undefined;
+  if (name.length > MAX_NAME)
+    return `invalid ${kind} name ${JSON.stringify(`${name.slice(0, 20)}...`)}: it has ${name.length} characters, and ${MAX_NAME} is the maximum`;
+  if (NAME.test(name)) return undefined;
   const form = 'use only lowercase letters, digits, "-" and ".", and no kind in front of it';
   return `invalid ${kind} name ${JSON.stringify(name)}: ${form}`;
 }

@@ -15,7 +15,7 @@ export function addNew(program: Command, run: Run): void {
   addSetFlags(
     addSpecFlags(command)
       .option('--adopt <identifier>', 'adopt an existing server instead of ordering one', identifierOf)
-      .option('--label <key=value>', 'label of the server, or with --set of each member; repeatable', entry, {})
+      .option('--label <key=value>', 'label of the server, or with --set of each member; repeatable', label, {})
       .option(
         '--annotation <key=value>',
         'annotation of the server, or with --set of each member; repeatable',
@@ -31,6 +31,16 @@ export function addNew(program: Command, run: Run): void {
         throw new CommandError(EXIT.usage, 'pass either --apply or --output, not both');
       return run(command, (context) => (apply ? applyManifest : writeManifest)(context, name, options));
     });
+}
+
+/** As the API server accepts it, and a selector. */
+const LABEL = /^[A-Za-z0-9]([\w./-]*[A-Za-z0-9])?=([A-Za-z0-9]([\w.-]{0,61}[A-Za-z0-9])?)?$/;
+
+function label(text: string, before: Readonly<Record<string, string>>): Record<string, string> {
+  const next = entry(text, before);
+  if (LABEL.test(text)) return next;
+  const form = 'at most 63 letters, digits, "-", "_" and ".", with a letter or digit at both ends';
+  throw new InvalidArgumentError(`A label is KEY=VALUE, and its value has ${form}.`);
 }
 
 function entry(text: string, before: Readonly<Record<string, string>>): Record<string, string> {

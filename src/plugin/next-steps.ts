@@ -17,6 +17,7 @@ import type { VirtualServer } from '../api/virtual-server.ts';
 import { quoted } from '../base/text.ts';
 import { adviceOn, resolveSteps, type Case } from '../virtual-server/decision/advice.ts';
 import { knownRecord } from '../virtual-server/decision/known-record.ts';
+import { loginCommand } from './login-command.ts';
 import { orderOf, unseenServer } from './recorded-order.ts';
 import { NOT_REPORTED, paused, serverReadiness, stalled } from './readiness.ts';
 import { setOf } from './set-members.ts';
@@ -33,7 +34,7 @@ const lookAgain: Lines = ({ metadata }, where) => [
   `kubectl annotate --overwrite vps ${metadata.name}${where} ${RECONCILE_AT_ANNOTATION}="$(date)"   # retry, once it is fixed`,
 ];
 const secret: Lines = ({ spec }, where) => [
-  `kubectl create secret generic ${spec.apiKeySecretRef.name}${where} --from-file=keyId --from-file=secret --dry-run=client -o yaml | kubectl apply${where} -f -   # reads the files keyId and secret`,
+  `${loginCommand(where, spec.apiKeySecretRef.name)}   # asks for the key ID and the secret, checks and stores them`,
 ];
 const restoreKey: Lines = (object, where) => [...secret(object, where), ...lookAgain(object, where)];
 const adoptRestored: Lines = (_object, where) => [
@@ -53,6 +54,12 @@ const undelete: Lines = ({ metadata }, where) => [
 /** What the messages leave out: they are short, and their readers may not have the plugin. */
 const MORE: Partial<Record<AnyReason | typeof NOT_REPORTED, Lines>> = {
   [NOT_REPORTED]: findOut,
+  ChangeUnavailable: (object, where) =>
+    setOf(object) === undefined
+      ? [
+          `kubectl vps replace ${object.metadata.name}${where}   # to order a new server as spec says, and cancel this one then`,
+        ]
+      : [],
   CreateRejected: lookAgain,
   DeletionDelayed: undelete,
   DeletionProtected: (object, where) =>

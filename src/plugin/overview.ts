@@ -6,7 +6,16 @@ import type { VirtualServer } from '../api/virtual-server.ts';
 import { expiryOf } from '../virtual-server/decision/expiry.ts';
 import { knownRecord } from '../virtual-server/decision/known-record.ts';
 import { duration, inTime, percentOf } from './progress.ts';
-import { inWords, paused, serverReadiness, setReadiness, stalled, verdict } from './readiness.ts';
+import {
+  heldChange,
+  inWords,
+  paused,
+  pendingChange,
+  serverReadiness,
+  setReadiness,
+  stalled,
+  verdict,
+} from './readiness.ts';
 import { clean, type Paint } from './terminal.ts';
 import { plural, priceText, sumUp } from './totals.ts';
 
@@ -17,7 +26,7 @@ const COLUMNS = {
   namespace: ({ object }) => object.metadata.namespace,
   name: nameOf,
   state: stateOf,
-  product: ({ kind, object }) => (kind === 'server' ? object.spec.product : object.spec.template.spec.product),
+  product: productOf,
   price: (item) => (priceOf(item) === undefined ? '' : priceText(priceOf(item) ?? 0)),
   ends: endsIn,
   age: ({ object }, now) => duration(now - createdAt(object)),
@@ -58,9 +67,12 @@ export function overview(items: readonly Item[], options: OverviewOptions): stri
   const lines = [cut(columns.map(({ title, width: w }) => title.padEnd(w)).join(GAP), width)];
   for (const [index, item] of ordered.entries()) lines.push(rowOf(item, index, columns, options));
   lines.push('', ...sums(items).map((line) => paint.faint(cut(line, width))));
-  const bad = ordered.filter(({ object }) => stalled(object) !== undefined);
-  if (bad.length > 0) lines.push('');
-  for (const item of bad) lines.push(cut(`${nameOf(item)}: ${inWords(verdictOf(item))}`, width));
+  const bad = ordered.flatMap((item) => {
+    const { object } = item;
+    const why = stalled(object) === undefined ? heldChange(object) : verdictOf(item);
+    return why === undefined ? [] : [cut(`${nameOf(item)}: ${inWords(why)}`, width)];
+  });
+  if (bad.length > 0) lines.push('', ...bad);
   return lines.map((line) => line.trimEnd());
 }
 
@@ -131,6 +143,14 @@ function nameOf({ kind, object }: Item): string {
   return kind === 'set' ? `set/${object.metadata.name}` : object.metadata.name;
 }
 
+/** What the server has and what it becomes, if the two differ. */
+function productOf({ kind, object }: Item): string {
+  if (kind === 'set') return object.spec.template.spec.product;
+  const { product: wanted } = object.spec;
+  const { product = wanted } = object.status ?? {};
+  return pendingChange(object) === undefined || product === wanted ? wanted : `${product} → ${wanted}`;
+}
+
 const verdictOf = (item: Item) => (item.kind === 'set' ? setReadiness(item.object) : verdict(item.object));
 
 function isReady({ kind, object }: Item): boolean {
@@ -157,7 +177,8 @@ function unpausedState(item: Item, now: number): string {
     return isReady(item) ? `Ready ${count}` : `${reason} ${count}`;
   }
   const percent = isReady(item) ? undefined : percentOf(item.object);
-  const state = !isReady(item) ? reason : reason === 'Available' ? 'Ready' : `Ready, ${reason}`;
+  const more = reason === 'Available' ? pendingChange(object)?.reason : reason;
+  const state = !isReady(item) ? reason : more === undefined ? 'Ready' : `Ready, ${more}`;
   return percent === undefined ? state : `${state} ${percent} %`;
 }
 

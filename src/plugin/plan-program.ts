@@ -1,5 +1,6 @@
 /** The arguments and flags of `kubectl vps plan`. */
 import { CommanderError, Option, type Command } from 'commander';
+import { quoted } from '../base/text.ts';
 import { collect } from './arguments.ts';
 import { showPlan, type PlanOptions } from './commands/plan.ts';
 import { CommandError, EXIT, UsageFailure } from './failure.ts';
@@ -19,9 +20,15 @@ export function addPlan(program: Command, run: Run, exitWith: (code: number) => 
     .option('-l, --selector <selector>', 'with --prune: select the objects by label, as for kubectl apply')
     .option('--detailed-exitcode', 'exit with code 2 if there is something to do', false)
     .addOption(new Option('-o, --output <format>', 'output format').choices(PLAN_FORMATS).default('text'))
+    .allowExcessArguments()
     .action(async (options: PlanOptions & { detailedExitcode: boolean }) => {
       try {
         await run(command, async (context) => {
+          const [file] = command.args;
+          if (file !== undefined)
+            throw new CommandError(EXIT.usage, 'plan takes manifests with --filename:', [
+              `kubectl vps plan${context.cluster.where} -f ${quoted(file)}`,
+            ]);
           const hasChanges = await showPlan(context, options);
           if (hasChanges && options.detailedExitcode) exitWith(CHANGES);
         });

@@ -1,13 +1,16 @@
 /** What the operator would do after an apply, one object at a time, as its own decisions say. Pure. */
 import type { ServerCatalogStatus } from '../api/server-catalog.ts';
-import type { ObjectMeta } from '../api/meta.ts';
+import type { Reason } from '../api/conditions.ts';
+import type { Condition, ObjectMeta } from '../api/meta.ts';
 import { changesInPlace, lockedDifference, orderDifference } from '../api/ordered-fields.ts';
 import type { VirtualServer, VirtualServerSpec } from '../api/virtual-server.ts';
 import { mirrorIn } from '../api/record.ts';
 import { isPaused } from '../api/server-state.ts';
 import { isDeepEqual, isObject } from '../base/deep-equal.ts';
 import { isSameIdentifier } from '../base/identifier.ts';
+import { quoted } from '../base/text.ts';
 import { keyOf } from '../kube/resource.ts';
+import { differencesOf } from '../virtual-server/decision/change.ts';
 import { decide } from '../virtual-server/decision/decide.ts';
 import { delayEndOf } from '../virtual-server/decision/delay.ts';
 import { takerOf } from '../virtual-server/decision/inputs.ts';
@@ -117,7 +120,9 @@ export function outcomeOf(before: VirtualServer | undefined, after: VirtualServe
       const what = `cancels ${serverOf(after)}, because its time is over: ${endText(after, scene.now)}`;
       if (isOver && wasLetLive(before, scene))
         return { verb: 'cancel', detail: joined(fields, what), cancelled: [costsOf(after, scene)] };
-      const { text: inPlace, resized } = changeInPlaceOf(before, after, scene);
+      const { text: inPlace, resized, impossible } = changeInPlaceOf(before, after, scene);
+      if (impossible !== undefined)
+        return { verb: 'refuse', detail: joined(fields, `${impossible}; ${insteadOf(after.metadata.name)}`) };
       const change = inPlace === '' ? '' : `changes ${serverOf(after)} ${inPlace}`;
       const changes = [change, endText(after, scene.now)].filter((text) => text !== '');
       return { verb: 'change', detail: joined(fields, changes.join('; ')), ...(resized && { resized: [resized] }) };
@@ -129,20 +134,31 @@ export function outcomeOf(before: VirtualServer | undefined, after: VirtualServe
 interface InPlace {
   text: string;
   resized?: Resize;
+  /** Why the operator cannot do it, as far as is known. */
+  impossible?: string;
 }
+
+/** What else to do where a server cannot change. */
+export const insteadOf = (name: string): string =>
+  `to order a new server instead: kubectl vps replace ${quoted(name)} -f FILE`;
 
 export function changeInPlaceOf(before: VirtualServer | undefined, after: VirtualServer, scene: Scene): InPlace {
   if (before === undefined || !isProvisioned(before.status)) return { text: '' };
   const { changePolicy: policy } = after.spec;
-  const changed = orderDifference(before.spec, after.spec).filter((field) =>
-    changesInPlace(field, { before: before.spec[field], after: after.spec[field], policy }),
+  const changed = orderDifference(before.spec, after.spec).filter(
+    (field) =>
+      changesInPlace(field, { before: before.spec[field], after: after.spec[field], policy }) &&
+      !isSoAlready(before, after, field),
   );
   if (changed.length === 0) return { text: '' };
+  if (cannotChange(after, scene))
+    return { text: '', impossible: 'ChangeUnavailable: the provider has no call to change a server' };
   const mayWait = changed.includes('product') || changed.includes('diskSize');
   const how = changed.includes('advanced')
     ? 'shuts the server down and starts it again if the provider needs that'
     : `the server keeps running${mayWait && policy === 'AllowStop' ? ', unless the resize waits for a restart' : ''}`;
-  const text = `in place (${changed.join(', ')}): ${how}`;
+  const waits = isPending(before, 'ChangeLimited') ? ', and waits while the price limit leaves no room' : '';
+  const text = `in place (${changed.join(', ')}): ${how}${waits}`;
   if (changed.every((field) => field === 'serverName')) return { text };
   const { name } = after.metadata;
   const resized = { before: costsOf(before, scene), after: { name, ...priceOfOrder(after, scene) } };
@@ -150,6 +166,29 @@ export function changeInPlaceOf(before: VirtualServer | undefined, after: Virtua
     amount === undefined ? 'unknown' : `${estimated === true ? 'about ' : ''}${priceText(amount)}`;
   return { text: `${text}, price ${price(resized.before)} → ${price(resized.after)}`, resized };
 }
+
+/** Whether the server has the value: it may differ from the earlier spec. */
+function isSoAlready({ status = {} }: VirtualServer, after: VirtualServer, field: string): boolean {
+  const { identifier = '', product, name, specs: { diskSize } = {}, ipv4 = [], ipv6 = [] } = status;
+  const shown: Record<string, unknown> = { product, diskSize, serverName: name };
+  const server = { identifier, product, name, specs: { diskSize }, ipv4, ipv6, macs: [] };
+  return shown[field] !== undefined && !differencesOf(after, server).some((difference) => difference.field === field);
+}
+
+const isPending = ({ status }: VirtualServer, reason: Reason): boolean =>
+  status?.conditions?.some((condition) => condition.type === 'ChangePending' && condition.reason === reason) === true;
+
+/** Whether the operator has found, at any server with this API key, that the provider changes none. */
+const cannotChange = (
+  { metadata: { namespace }, spec: { apiKeySecretRef } }: VirtualServer,
+  { servers }: Scene,
+): boolean =>
+  servers.some(
+    (other) =>
+      other.metadata.namespace === namespace &&
+      other.spec.apiKeySecretRef.name === apiKeySecretRef.name &&
+      isPending(other, 'ChangeUnavailable'),
+  );
 
 /** Whether the server does not end anyway. */
 const wasLetLive = (before: VirtualServer | undefined, { now }: Scene): boolean =>
@@ -287,9 +326,30 @@ function orderOf(after: VirtualServer, scene: Scene, fields: string): Outcome {
   const what = [`orders ${product}`, `disk ${diskText(after.spec)}`, ...furtherTexts(after.spec)].join(', ');
   return {
     verb: 'order',
-    detail: [joined(fields, what), problem?.text, endText(after, scene.now)].filter(Boolean).join('; '),
+    detail: [joined(fields, what), limitText(after.metadata.namespace, scene), problem?.text, endText(after, scene.now)]
+      .filter(Boolean)
+      .join('; '),
     ordered: [{ name: after.metadata.name, ...priceOfOrder(after, scene) }],
   };
+}
+
+/** The reasons of an object that waits at a limit and needs you. */
+const LIMITS = ['ServerLimit', 'PriceLimit', 'PriceUnknown'];
+
+/** The objects of the namespace that wait at a limit. The limits are settings of the operator, which few users may read. */
+export function atLimit(namespace: string, servers: readonly VirtualServer[]): { name: string; waits: Condition }[] {
+  return servers
+    .filter(({ metadata }) => metadata.namespace === namespace)
+    .flatMap(({ metadata: { name }, status }) => {
+      const waits = status?.conditions?.find(({ type, reason }) => type === 'Stalled' && LIMITS.includes(reason));
+      return waits === undefined ? [] : [{ name, waits }];
+    });
+}
+
+/** '' unless new orders wait for room too. */
+export function limitText(namespace: string, { servers }: Pick<Scene, 'servers'>): string {
+  const [first] = atLimit(namespace, servers);
+  return first === undefined ? '' : `waits until the limits have room (${first.waits.reason})`;
 }
 
 /** What keeps an object from ordering; `isCertain`: nothing else than that is known. Undefined: nothing does. */

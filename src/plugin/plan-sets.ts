@@ -9,6 +9,7 @@ import {
   changedFields,
   endingsOf,
   changeInPlaceOf,
+  limitText,
   orderProblem,
   priceOfOrder,
   type PlannedChange,
@@ -185,6 +186,7 @@ export function outcomeOfSet(
     fields,
     isRefused ? problem.text : '',
     created.length > 0 && !isRefused ? `orders ${listed(created)}` : '',
+    created.length > 0 && !isRefused ? limitText(after.metadata.namespace, scene) : '',
     adopted.length > 0 ? `adopts ${listed(adopted)} as members` : '',
     cancelled.length > 0 ? `cancels ${listed(cancelled.map(({ name }) => name))}` : '',
     stays.length > 0
@@ -199,23 +201,27 @@ export function outcomeOfSet(
   ];
   const detail = details.filter((text) => text !== '').join('; ');
   if (isRefused) return { verb: 'refuse', detail, ordered: [], cancelled };
-  const verb = verbOf({ ordered: created.length > 0, cancelled: cancelled.length > 0, deleted: deleted.length > 0 });
+  const does = { ordered: created.length > 0, cancelled: cancelled.length > 0, deleted: deleted.length > 0 };
+  const isImpossible = changes.some(({ impossible }) => impossible !== undefined);
+  const verb = verbOf({ ...does, isImpossible });
   return { verb, detail, ordered, cancelled, ...(resized.length > 0 && { resized }) };
 }
 
 /** What becomes of the servers; '' if none is changed in place. */
-function inPlaceText(changes: readonly { name: string; text: string }[]): string {
+function inPlaceText(changes: readonly { name: string; text: string; impossible?: string }[]): string {
   const [first, ...others] = changes;
   if (first === undefined) return '';
   const names = listed(changes.map(({ name }) => name));
+  if (first.impossible !== undefined) return `cannot change ${names} in place: ${first.impossible}`;
   if (first.text === '') return `changes ${names} in place`;
   return `changes ${names} ${first.text}${others.length === 0 ? '' : ' each'}`;
 }
 
-function verbOf(does: { ordered: boolean; cancelled: boolean; deleted: boolean }): PlannedChange['verb'] {
+function verbOf(does: Record<'ordered' | 'cancelled' | 'deleted' | 'isImpossible', boolean>): PlannedChange['verb'] {
   if (does.ordered) return does.cancelled ? 'replace' : 'order';
   if (does.cancelled) return 'cancel';
-  return does.deleted ? 'release' : 'change';
+  if (does.deleted) return 'release';
+  return does.isImpossible ? 'refuse' : 'change';
 }
 
 const SHOWN = 8;

@@ -40,7 +40,7 @@ import { ORDERS } from './overview.ts';
 import { withSkew } from './skew.ts';
 import type { Format } from './table.ts';
 import { serverNameOf, targetOf } from './target.ts';
-import type { Terminal } from './terminal.ts';
+import { clean, type Terminal } from './terminal.ts';
 
 interface Globals extends ClusterFlags {
   /** Of commands that have output for programs. */
@@ -78,12 +78,18 @@ export function createProgram({ terminal, version, exitWith }: ProgramOptions): 
     .configureOutput({
       writeOut: (text) => void terminal.out.write(text),
       writeErr: (text) => void terminal.err.write(text),
-      outputError: (text, write) => write(text.replace(/^error: /, 'kubectl vps: ')),
+      outputError: (text, write) => write(text.replace(/^error: /, 'kubectl vps: ').replace(GUESS, '')),
     });
+  const warned = new Set<string>();
+  // As kubectl does.
+  const onWarning = (text: string): void => {
+    if (!warned.has(text)) terminal.err.write(`Warning: ${clean(text)}\n`);
+    warned.add(text);
+  };
 
   const open = (command: Command, other?: string): ClusterView => {
     const { output: _output, ...flags } = command.optsWithGlobals<Globals>();
-    return new ClusterView({ ...flags, namespace: other ?? flags.namespace });
+    return new ClusterView({ ...flags, namespace: other ?? flags.namespace, onWarning });
   };
   program.hook('preAction', async (_program, command) => {
     const { namespace: given } = command.optsWithGlobals<Globals>();
@@ -288,16 +294,21 @@ export function createProgram({ terminal, version, exitWith }: ProgramOptions): 
   addRollout(program, run);
   addPlan(program, run, exitWith);
   addOperator(program, run);
+  const names = program.commands.map((command) => command.name());
   program.on('command:*', ([word = '']: string[]) => {
-    throw unknownCommand(
-      word,
-      program.commands.map((command) => command.name()),
-    );
+    throw unknownCommand(word, names);
+  });
+  program.on('beforeAllHelp', ({ error }: { error: boolean }) => {
+    const [command, word] = program.args;
+    if (error && command === 'help' && word !== undefined) throw unknownCommand(word, names);
   });
   addExamples(program);
   groupCommands(program);
   return program;
 }
+
+/** A flag of a few letters is close to many others, such as --as, which makes you another user. */
+const GUESS = /(?<=unknown option '--?\w{1,3}')\n\(Did you mean [^)]*\)/;
 
 /** Commands of other tools. By its letters alone, `delete` is closest to `undelete`, which is the opposite. */
 const ELSEWHERE: Record<string, string> = {

@@ -1,5 +1,5 @@
 /** Reads the conditions of an object for the commands. Pure. */
-import { currentReason } from '../api/conditions.ts';
+import { currentReason, hasTrait } from '../api/conditions.ts';
 import { viewRecord } from '../virtual-server/decision/known-record.ts';
 import type { VirtualServer } from '../api/virtual-server.ts';
 import type { VirtualServerSet } from '../api/virtual-server-set.ts';
@@ -63,4 +63,16 @@ export function stalled(object: Reported): Condition | undefined {
 export function paused(object: Reported): Condition | undefined {
   const condition = conditionOf(object, 'Paused');
   return condition?.status === 'True' ? condition : undefined;
+}
+
+/** Why the server still differs from a changed spec; undefined: it does not, as far as the operator has seen. */
+export function pendingChange(object: Reported): Condition | undefined {
+  const condition = conditionOf(object, 'ChangePending');
+  return condition?.status === 'True' ? condition : undefined;
+}
+
+/** A pending change that the operator does not carry out on its own. */
+export function heldChange(object: Reported): Condition | undefined {
+  const condition = pendingChange(object);
+  return hasTrait(condition?.reason, 'calm') || !isCurrent(object) ? undefined : condition;
 }

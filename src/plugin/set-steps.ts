@@ -3,7 +3,7 @@ import { commandLine, withComment, type Advice } from '../controller/commands.ts
 import { hasTrait } from '../api/conditions.ts';
 import type { Member, Note } from '../virtual-server-set/decision/member.ts';
 import type { Situation } from '../virtual-server-set/decision/situation.ts';
-import { takenSteps, wayOut } from '../virtual-server-set/decision/set-sentences.ts';
+import { inPlaceSteps, takenSteps, wayOut } from '../virtual-server-set/decision/set-sentences.ts';
 import { findOut, more, nextSteps } from './next-steps.ts';
 import { NOT_REPORTED, paused, setReadiness, stalled } from './readiness.ts';
 import { earlierRevisions } from './revisions.ts';
@@ -35,9 +35,9 @@ function troubled(situation: Situation): Member[] {
 }
 
 /** The members that make no progress until you act, the most urgent first. */
-export function needy({ members, unresolved, blocked }: Situation): Member[] {
+export function needy({ members, unresolved, blocked, stuck }: Situation): Member[] {
   const others = members.filter((member) => stalled(member.object) !== undefined);
-  return [...new Set([...unresolved, ...blocked, ...others])];
+  return [...new Set([...unresolved, ...blocked, ...stuck, ...others])];
 }
 
 const isTroubled = ({ trouble }: Member): boolean => trouble !== undefined && !hasTrait(trouble.reason, 'calm');
@@ -45,10 +45,11 @@ const isTroubled = ({ trouble }: Member): boolean => trouble !== undefined && !h
 const reasonOf = (member: Member): string => noteOf(member)?.reason ?? '';
 
 /** Why the member needs you. */
-export const noteOf = ({ unresolved, blocked, trouble }: Member): Note | undefined => unresolved ?? blocked ?? trouble;
+export const noteOf = ({ unresolved, blocked, trouble, change }: Member): Note | undefined =>
+  unresolved ?? blocked ?? (hasTrait(trouble?.reason, 'calm') ? (change ?? trouble) : trouble);
 
 function ownSteps(situation: Situation, reason: string, where: string): string[] {
-  const { set, victims } = situation;
+  const { set, victims, blocked, refused } = situation;
   const lines = (steps: readonly Advice[]): string[] =>
     steps.map(({ text, command }) => withComment(command && commandLine(command, set.metadata.name, where), text));
   switch (reason) {
@@ -56,6 +57,8 @@ function ownSteps(situation: Situation, reason: string, where: string): string[]
       return findOut(set, where);
     case 'NameTaken':
       return lines(takenSteps(situation));
+    case 'MemberBlocked':
+      return blocked.length > 0 || refused !== undefined ? [] : lines(inPlaceSteps(situation));
     case 'DeletionBlocked':
       return lines(victims.kept.slice(0, 1).map((member) => wayOut(member).step));
     default:

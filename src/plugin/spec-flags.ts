@@ -4,7 +4,7 @@ import { Option, type Command } from 'commander';
 import type * as z from 'zod';
 import { USER_DATA_SECRET_TYPE } from '../api/names.ts';
 import { advancedSchema, specSchema, type VirtualServerSpec } from '../api/virtual-server.ts';
-import { collect, inHours, wholeNumber } from './arguments.ts';
+import { collect, durationFor, wholeNumber } from './arguments.ts';
 import { CommandError, EXIT } from './failure.ts';
 import { readPublicKey } from './public-key.ts';
 
@@ -48,7 +48,9 @@ const SSH_CHECKS = specSchema.shape.sshCheck.unwrap().options;
 const POWERS = specSchema.shape.power.unwrap().options;
 
 export function addSpecFlags(command: Command): Command {
+  const usual = command.configureOutput();
   return command
+    .configureOutput({ outputError: (text, write) => usual.outputError?.(text, (shown) => write(withFlag(shown))) })
     .option('--product <code>', 'product code')
     .option('--image <name>', 'image name')
     .option('--disk-size <size>', 'disk size', wholeNumber)
@@ -78,9 +80,13 @@ export function addSpecFlags(command: Command): Command {
       `user data in a Secret of the type ${USER_DATA_SECRET_TYPE}, or in configmap/NAME/KEY`,
     )
     .option('--secret <name>', 'Secret with the API key')
-    .option('--ttl <duration>', 'cancel the server this long after it is first ready, such as 4d', inHours)
+    .option('--ttl <duration>', 'cancel the server this long after it is first ready, such as 4d', durationFor('ttl'))
     .option('--expires-at <time>', 'cancel the server at this time, such as 2027-01-31T18:00:00Z')
-    .option('--deletion-delay <duration>', 'keep the server this long after a deletion, such as 1d', inHours)
+    .option(
+      '--deletion-delay <duration>',
+      'keep the server this long after a deletion, such as 1d',
+      durationFor('deletionDelay'),
+    )
     .addOption(new Option('--power <state>', 'switch the server on or off, where the provider API can').choices(POWERS))
     .addOption(
       new Option('--change-policy <policy>', 'what a change of spec may do to the server').choices(CHANGE_POLICIES),
@@ -132,7 +138,7 @@ export function specFrom(flags: SpecFlags): Record<string, unknown> {
 }
 
 /** The compiler demands a line here for every field of spec. */
-const FLAGS: { [F in keyof Required<VirtualServerSpec>]: string } = {
+export const SPEC_FLAGS: { [F in keyof Required<VirtualServerSpec>]: string } = {
   product: '--product',
   image: '--image',
   diskSize: '--disk-size',
@@ -162,6 +168,14 @@ const FLAGS: { [F in keyof Required<VirtualServerSpec>]: string } = {
   deletionDelay: '--deletion-delay',
 };
 
+/** Names the flag if a user spells one like a field of spec that has another: --deletion-policy. */
+function withFlag(text: string): string {
+  const [unknown, option = ''] = /^.*unknown option '--([a-z-]+)'/.exec(text) ?? [];
+  const meant = option.replaceAll(/-([a-z])/g, (_, letter: string) => letter.toUpperCase());
+  const [field, flag] = Object.entries(SPEC_FLAGS).find(([each]) => each === meant) ?? [];
+  return unknown === undefined || field === undefined ? text : `${unknown}\n(${flag} sets spec.${field})\n`;
+}
+
 interface SpecSource {
   schema?: z.ZodType;
   /** The file with the spec, if no flags set it. */
@@ -177,7 +191,7 @@ export function checkSpec(spec: object, { schema = specSchema, file, setFlags = 
   const [{ path, message } = { path: [], message: '' }] = parsed.error.issues;
   const field = ['spec', ...path].join('.');
   if (file !== undefined) throw new CommandError(EXIT.usage, `--filename ${file}: ${field}: ${message}`);
-  const flags: Readonly<Record<string, string>> = { ...setFlags, ...FLAGS };
+  const flags: Readonly<Record<string, string>> = { ...setFlags, ...SPEC_FLAGS };
   const own = path.findLast((part) => Object.hasOwn(flags, part));
   const named = own === undefined ? culprits(spec, schema).map((each) => flags[each] ?? each) : [flags[String(own)]];
   throw new CommandError(EXIT.usage, `${named.length === 0 ? field : named.join(', ')}: ${message}`);

@@ -314,7 +314,7 @@ export interface Listing {
   learn(identifier: string, read: () => Promise<ServerList>, runs: () => Promise<boolean>): Promise<void>;
   exists(): boolean;
   hasCreating(): boolean;
-  /** Whether the account takes orders under an identifier; undefined: not known, or not known any more. */
+  /** Whether the account takes orders under an identifier; undefined: not known, or no longer known. */
   takesNamed(): boolean | undefined;
   /** The provider has answered that it has no orders under an identifier. */
   refusesNamed(): void;

@@ -157,7 +157,7 @@ const UNSENT = new Set<ProviderErrorCode>([
   'PROVIDER_WITHHELD',
 ]);
 
-/** True if the request was not sent, or turned away before the provider looked at what it asks for: it may be sent again. */
+/** True if the request was not sent, or the provider rejected it before it read what it asks for: it may be sent again. */
 export const isUnsent = (error: ProviderError): boolean => UNSENT.has(error.code);
 
 /**

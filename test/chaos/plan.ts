@@ -16,7 +16,7 @@ export interface Part {
   faultsAt(label: string): readonly string[];
   /**
    * Tells requests apart by what the operator and the world have been through: at requests in the same situation, the same fault is the
-   * same plan. `before`: the labels so far. Left out: every scenario is a situation of its own.
+   * same plan. `before`: the labels so far. Left out: each scenario counts as a separate situation.
    */
   situationAt?(scenario: string, label: string, before: readonly string[]): string;
   /** Without label and fault: runs the scenario alone, to record its requests. Undefined: no such plan. */

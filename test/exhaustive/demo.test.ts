@@ -115,7 +115,7 @@ describe('the demo', () => {
 
   it.skipIf(noTerminal !== undefined)('redraws in place on a terminal, and stops on Ctrl-C', async () => {
     const { env, folder } = await ownFolder();
-    const session = startTerminal(`${process.execPath} ${DEMO}`, { cwd: ROOT, env });
+    const session = startTerminal(`${process.execPath} ${DEMO}`, { cwd: ROOT, env, limitMs: LONG_MS });
     // eslint-disable-next-line no-control-regex
     await session.shows(/\r\u001b\[K\u001b\[\?7l. web {2}\[/);
     session.type('\u0003');

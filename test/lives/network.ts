@@ -10,7 +10,7 @@ export interface Network {
   kube: Weather;
   /** Between operator and provider. */
   provider: Weather;
-  /** Probability that an accepted order under an identifier is answered with an error, 0 to 1, with random numbers of its own. */
+  /** Probability that an accepted order under an identifier is answered with an error, 0 to 1, with separate random numbers. */
   orderErrors?: { share: number; random: Random } | undefined;
   /** Probability that an SSH server does not answer, 0 to 1. */
   silentSsh: number;

@@ -20,7 +20,7 @@
  *
  * A new member has the last restart that the look shows, and keeps it.
  *
- * A change in place of what an order sends is judged by the look: the template and the member allow it, the rollout may go on,
+ * A change in place of what an order sends is judged by the look: the template and the member allow it, the rollout may continue,
  * at most `maxUnavailable` members (or one) are not done, and no server may be stopped that has to stay available. A member
  * that the template can reach in place is deleted only if there are more than `replicas`.
  */

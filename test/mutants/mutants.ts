@@ -14,6 +14,27 @@ export interface Mutant {
 
 export const MUTANTS: Mutant[] = [
   {
+    name: 'tells the end of a change that is not done',
+    file: 'src/virtual-server/decision/change-event.ts',
+    find: 'if (!isHeld || record.change !== undefined)',
+    replace: 'if (!isHeld)',
+    tests: ['--project', 'unit', 'test/unit/virtual-server/decision/change-event.test.ts'],
+  },
+  {
+    name: 'plans a change in place that the provider is known not to make',
+    file: 'src/plugin/plan-servers.ts',
+    find: 'if (cannotChange(after, scene))',
+    replace: 'if (cannotChange(after, scene) && scene.now < 0)',
+    tests: ['--project', 'unit', 'test/unit/plugin/plan.test.ts'],
+  },
+  {
+    name: 'orders a replacement that the catalog does not have',
+    file: 'src/plugin/commands/replace.ts',
+    find: 'if (catalog !== undefined) requireOffered(',
+    replace: 'if (catalog === undefined) return; else if (cluster.where === " ") requireOffered(',
+    tests: ['--project', 'integration', 'test/integration/plugin/replace.test.ts', '-t', 'orders nothing that'],
+  },
+  {
     name: 'polls a task that fails forever, and never reads its server',
     file: 'src/virtual-server/operations/follow.ts',
     find: 'if (isAsked) return goneUnasked',
@@ -70,7 +91,7 @@ export const MUTANTS: Mutant[] = [
     tests: ['--project', 'unit', 'test/unit/virtual-server/operations/odd-answers.test.ts'],
   },
   {
-    name: 'takes the server of another object for that of a failed order',
+    name: 'takes the server of another object for the one of a failed order',
     file: 'src/virtual-server/operations/reads.ts',
     find: "if (owner === 'other' || (order.chosen && owner !== 'own')) continue;",
     replace: "if (order.chosen && owner !== 'own') continue;",
@@ -1667,7 +1688,7 @@ export const MUTANTS: Mutant[] = [
     tests: ['--project', 'unit', 'test/unit/virtual-server/journal/journal.test.ts'],
   },
   {
-    name: 'waits for the next usual look although the ttl is over',
+    name: 'waits for the next usual look although the ttl has passed',
     file: 'src/virtual-server/operations/look.ts',
     find: 'if (!deleting && isToExpire(at, record)) return { ...next, when: NOW };',
     replace: '',
@@ -3524,7 +3545,7 @@ export const MUTANTS: Mutant[] = [
     tests: ['--project', 'unit', 'test/unit/virtual-server-set/decision'],
   },
   {
-    name: 'goes on with a rollout in place after a refusal',
+    name: 'continues a rollout in place after a refusal',
     file: 'src/virtual-server-set/decision/situation.ts',
     find: 'const stopped = isStopped || stuck.length > 0;',
     replace: 'const stopped = isStopped;',

@@ -93,8 +93,8 @@ function templated(manifest: Manifest, { labels = [], annotations = [] }: Record
 }
 
 /**
- * With the name of the release: a second release in the cluster, which takes the other guards from the first one, needs a
- * policy of its own.
+ * With the name of the release: a second release in the cluster, which takes the other guards from the first one, needs its own
+ * policy.
  */
 function namedAfterRelease(manifest: Manifest): Manifest {
   const { metadata, spec } = manifest;

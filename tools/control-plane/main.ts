@@ -1,6 +1,6 @@
 /**
  * `npm run control-plane`: runs an API server with our CRDs until SIGINT or SIGTERM; prints how to reach it as one line
- * of JSON. With `--controllers`, also runs kube-controller-manager as soon as it is there, and prints another line.
+ * of JSON. With `--controllers`, also runs kube-controller-manager once it is built, and prints another line.
  */
 import { parseArgs } from 'node:util';
 import { startControlPlane } from './control-plane.ts';

@@ -78,7 +78,7 @@ belongs to the CRDs, refuses the change with status 422.
 `;
 
 const STORED =
-  'The CRD declares only `attempt`: the API server stores the rest as it is, and the operator uses what is valid of it.';
+  'The CRD declares only `attempt`: the API server stores the rest unchecked, and the operator uses the valid part.';
 
 const TEMPLATE = `You can change every field of \`spec\` at any time. \`spec.template.spec\` has the fields of a
 [VirtualServer](#virtualserver-spec). A change of a field that is locked there after the order [replaces the

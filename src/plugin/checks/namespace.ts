@@ -8,7 +8,8 @@ import { pathOf } from '../../kube/resource.ts';
 import { fine, cannotSee, wrong, type CheckFinding } from '../checkup.ts';
 import type { ClusterView } from '../cluster.ts';
 import { CommandError } from '../failure.ts';
-import { conditionOf, NOT_REPORTED, stalled, type Reported } from '../readiness.ts';
+import { loginCommand } from '../login-command.ts';
+import { conditionOf, heldChange, NOT_REPORTED, stalled, type Reported } from '../readiness.ts';
 import { plural } from '../totals.ts';
 
 /** The operator reports on a new object within seconds. */
@@ -51,9 +52,6 @@ export function secretsOf({ catalogs, servers, sets }: NamespaceObjects): string
   return named.length === 0 ? [DEFAULT_API_KEY_SECRET] : [...new Set(named)].sort();
 }
 
-export const loginCommand = (where: string, secret: string): string =>
-  `kubectl vps login${where}${secret === DEFAULT_API_KEY_SECRET ? '' : ` --secret ${secret}`}`;
-
 /** Whether each Secret that an object names exists. Rejects with CommandError. */
 export async function checkKeys(cluster: ClusterView, held: NamespaceObjects): Promise<CheckFinding[]> {
   return Promise.all(
@@ -90,7 +88,7 @@ export function checkObjects({ where }: ClusterView, { servers, sets }: Namespac
 
 /** The reason for which the object waits for the user. */
 function needs(object: Reported, now: number): string | undefined {
-  const cause = stalled(object);
+  const cause = stalled(object) ?? heldChange(object);
   if (cause !== undefined) return cause.reason;
   const isOld = now - Date.parse(object.metadata.creationTimestamp) > REPORT_MS;
   return isOld && conditionOf(object, 'Ready') === undefined ? NOT_REPORTED : undefined;

@@ -6,7 +6,8 @@ import { creation } from '../catalogs.ts';
 import { fine, unknown, cannotSee, wrong, type CheckFinding } from '../checkup.ts';
 import { CommandError } from '../failure.ts';
 import { conditionOf, inWords, NOT_REPORTED } from '../readiness.ts';
-import { loginCommand, secretsOf, type NamespaceObjects } from './namespace.ts';
+import { loginCommand } from '../login-command.ts';
+import { secretsOf, type NamespaceObjects } from './namespace.ts';
 
 const CHECK = 'provider';
 

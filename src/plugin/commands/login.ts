@@ -24,6 +24,7 @@ import { agreed, print, tell, type Context } from '../context.ts';
 import { CommandError, EXIT } from '../failure.ts';
 import { followGoal } from '../follow.ts';
 import { conditionOf, inWords } from '../readiness.ts';
+import { loginCommand } from '../login-command.ts';
 import { isInteractive } from '../terminal.ts';
 import { plural } from '../totals.ts';
 
@@ -169,21 +170,29 @@ async function read(
   return seen;
 }
 
-/** Why the operator could not read the lists with the key; undefined if it could. `isRefused`: the key is the reason. */
-function problemOf(catalog: ServerCatalog | undefined): { words: string; isRefused: boolean } | undefined {
+/** Why the operator could not read the lists with the key; undefined if it could. `refused`: what to do, if the key is the reason. */
+function problemOf(catalog: ServerCatalog | undefined): { words: string; refused: string | undefined } | undefined {
   const found = (type: string) => catalog && conditionOf(catalog, type);
   // A catalog stays Ready while the provider is down, with the lists of before.
   const trouble = [found('Stalled'), found('Reconciling')].find((condition) => condition?.status === 'True');
   const ready = found('Ready');
   if (ready?.status === 'True' && trouble === undefined) return undefined;
   const why = trouble ?? ready;
-  return {
-    words: why === undefined ? 'The operator has not said why' : `${why.reason}: ${inWords(why)}`,
-    isRefused: REFUSED.has(why?.reason ?? ''),
-  };
+  if (why === undefined) return { words: 'The operator has not said why', refused: undefined };
+  const refused = REFUSED[why.reason as ReadyReason];
+  // What the operator does next, and which Secret to change, is about a key that is stored.
+  const words =
+    refused === undefined ? inWords(why) : inWords(why).replace(/\.? (Next try|The operator retries) .*$/s, '');
+  return { words: `${why.reason}: ${words}`, refused };
 }
 
-const REFUSED: ReadonlySet<string> = new Set<ReadyReason>(['InvalidCredentials', 'PermissionDenied', 'SecretInvalid']);
+const REFUSED: Partial<Record<ReadyReason, string>> = {
+  InvalidCredentials:
+    "compare the key ID and the secret with those in the provider's control panel, or create another key there",
+  PermissionDenied:
+    "give the key the permission to provision servers in the provider's control panel, or take another key",
+  SecretInvalid: 'type or paste the key ID and the secret again',
+};
 
 /**
  * Lets the operator try a copy of the key, in a Secret and a catalog of their own that are removed again, so that no server is
@@ -214,9 +223,10 @@ async function requireAccepted(context: Context, key: ApiKey, options: LoginOpti
       throw new CommandError(EXIT.timeout, why, [`kubectl vps doctor${cluster.where}`, ...unchecked]);
     });
     const problem = problemOf(seen);
-    if (problem?.isRefused === true) {
+    if (problem?.refused !== undefined) {
       const why = `the provider does not accept the key, so nothing was changed. ${problem.words}`;
-      throw new CommandError(EXIT.stalled, why);
+      const again = `${loginCommand(cluster.where, secret)}   # to try again`;
+      throw new CommandError(EXIT.stalled, why, [`# ${problem.refused}`, again]);
     }
     if (problem !== undefined) {
       const why = `the key could not be checked, so nothing was changed. ${problem.words}`;

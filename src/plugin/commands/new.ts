@@ -12,19 +12,18 @@ import {
   SET_SINGULAR,
 } from '../../api/names.ts';
 import type { VirtualServerSpec } from '../../api/virtual-server.ts';
-import { modelOf, pricesIn } from '../../virtual-server/decision/price.ts';
+import { pricesIn } from '../../virtual-server/decision/price.ts';
 import { SET_NAME, setSpecSchema } from '../../api/virtual-server-set.ts';
 import type { ServerCatalog } from '../../api/server-catalog.ts';
 import { findCatalog, requireOffered } from '../catalogs.ts';
 import { requireName } from '../cluster.ts';
 import { print, tell, type Context } from '../context.ts';
-import { ESTIMATE, expectedPrice } from '../expected-price.ts';
 import { CommandError, EXIT } from '../failure.ts';
+import { priceInWords, pricedServers } from '../order-price.ts';
 import { askForDiskSize, askForImage, askForKey, askForProduct } from '../questions.ts';
 import { SET_FLAGS, setFlagIn, setSpecFrom, type SetFlags } from '../set-flags.ts';
 import { checkSpec, specFrom, type SpecFlags } from '../spec-flags.ts';
 import { data } from '../table.ts';
-import { priceText } from '../totals.ts';
 import { isInteractive, type Terminal } from '../terminal.ts';
 
 export type NewOptions = SpecFlags &
@@ -54,8 +53,8 @@ export async function applyManifest(context: Context, name: string, options: New
   const { cluster } = context;
   const { manifest: whole, price } = await manifestOf(context, name, options);
   const { apiVersion, ...manifest } = whole;
-  await cluster.createObject(apiVersion, options.set ? SET_PLURAL : SERVER_PLURAL, manifest);
   tell(context, price);
+  await cluster.createObject(apiVersion, options.set ? SET_PLURAL : SERVER_PLURAL, manifest);
   // As kubectl says it.
   print(context, [
     `${options.set ? SET_SINGULAR : SERVER_SINGULAR}.${GROUP}/${name} created`,
@@ -89,20 +88,15 @@ async function manifestOf(context: Context, name: string, options: NewOptions) {
   return { manifest, price: adopt === undefined ? await priceOf(context, spec, catalog, set) : [] };
 }
 
-/** What an order of this spec would cost, where the catalog shows prices. */
+/** What an order of this spec would cost. */
 async function priceOf(
   { cluster }: Context,
   spec: Spec,
   catalog: ServerCatalog | undefined,
   isSet: boolean,
 ): Promise<string[]> {
-  if (catalog?.status?.prices === undefined) return [];
-  const servers = await cluster.list(false).catch(() => []);
-  const { price, estimated } = expectedPrice(modelOf(spec as VirtualServerSpec), pricesIn(servers), catalog.status);
-  if (price === undefined) return [];
-  const text =
-    estimated === true ? `about ${priceText(price)}, ${ESTIMATE}` : `${priceText(price)}, as a server like it`;
-  return [`price${isSet ? ' of each server' : ''}: ${text} (in the provider's unit)`];
+  const text = priceInWords(spec as VirtualServerSpec, await pricedServers(cluster), catalog?.status);
+  return [`price${isSet ? ' of each server' : ''}: ${text}`];
 }
 
 function metadataOf(labels: NewOptions['label'], annotations: NewOptions['annotation']): object {
@@ -153,7 +147,7 @@ async function catalogFor({ cluster }: Context, { secret }: NewOptions): Promise
 
 /** Asks for the values that no flag sets. */
 async function ask({ terminal, cluster }: Context, given: Spec, catalog: ServerCatalog | undefined): Promise<Spec> {
-  const servers = await cluster.list(false).catch(() => []);
+  const servers = await pricedServers(cluster);
   if (catalog?.status?.products === undefined) sayUnknown(terminal, catalog);
   const io = { input: terminal.input, output: terminal.err };
   const lists = catalog?.status ?? {};

@@ -5,7 +5,6 @@ import { API_VERSION } from '../../api/names.ts';
 import { publicKeysIn } from '../../api/public-key.ts';
 import type { VirtualServer } from '../../api/virtual-server.ts';
 import type { VirtualServerSet } from '../../api/virtual-server-set.ts';
-import { quoted } from '../../base/text.ts';
 import type { Resource } from '../../kube/resource.ts';
 import { ONLY_METADATA } from '../../kube/kinds.ts';
 import { collectionOf, pathOf } from '../../kube/resource.ts';
@@ -21,10 +20,12 @@ import { wasApplied } from '../merge-patch.ts';
 import { described, lacksNamespace } from '../plan-manifests.ts';
 import { render, totalAfter, type PlanFormat, type PlanReport } from '../plan-report.ts';
 import {
+  atLimit,
   changedFields,
   endingOf,
   endingsOf,
   changesOrder,
+  insteadOf,
   outcomeOf,
   totalOf,
   type PlannedChange,
@@ -245,7 +246,7 @@ function changeOf({ kind, namespace, manifest }: Item, { before, after, refusal 
   const change = { kind, namespace, name, ordered: [], cancelled: [] };
   if (refusal !== undefined) {
     const isLocked = kind === SERVER_KIND && before !== undefined && changesOrder(before as VirtualServer, manifest);
-    const hint = isLocked ? `; to order a new server instead: kubectl vps replace ${quoted(name)} -f FILE` : '';
+    const hint = isLocked ? `; ${insteadOf(name)}` : '';
     return { ...change, verb: 'refuse', detail: `${refusal}${hint}` };
   }
   switch (kind) {
@@ -326,22 +327,13 @@ function endingOfAll({ metadata }: Pick<VirtualServer, 'metadata'>, scene: Scene
   };
 }
 
-/** The reasons of an object that waits at a limit and needs you. */
-const LIMITS = ['ServerLimit', 'PriceLimit', 'PriceUnknown'];
-
-/** The limits are settings of the operator, which few users may read; objects that wait show them. */
 function limitNotes(changes: readonly PlannedChange[], { servers }: Scene): string[] {
   const ordering = new Set(changes.filter(({ ordered }) => ordered.length > 0).map(({ namespace }) => namespace));
   return [...ordering].flatMap((namespace) => {
-    const waiting = servers
-      .filter(({ metadata }) => metadata.namespace === namespace)
-      .flatMap(({ metadata, status }) => {
-        const stalled = status?.conditions?.find(({ type }) => type === 'Stalled');
-        return stalled !== undefined && LIMITS.includes(stalled.reason)
-          ? [`${metadata.name} (${stalled.reason}: ${stalled.summary ?? stalled.message})`]
-          : [];
-      });
-    const [first] = waiting;
-    return first === undefined ? [] : [`${namespace} is at a limit, so new orders wait too: ${first}`];
+    const [first] = atLimit(namespace, servers);
+    if (first === undefined) return [];
+    const { name, waits } = first;
+    const what = `${name} (${waits.reason}: ${waits.summary ?? waits.message})`;
+    return [`${namespace} is at a limit, so new orders wait too: ${what}`];
   });
 }

@@ -2,15 +2,17 @@
  * `kubectl vps replace`: orders a new server, and deletes the old object only when the new one is Ready. All state is in
  * the objects, so the same command continues after an interruption at any point.
  */
-import { API_VERSION, SERVER_KIND, SERVER_PLURAL } from '../../api/names.ts';
-import type { VirtualServer } from '../../api/virtual-server.ts';
+import { API_VERSION, DEFAULT_API_KEY_SECRET, SERVER_KIND, SERVER_PLURAL } from '../../api/names.ts';
+import type { VirtualServer, VirtualServerSpec } from '../../api/virtual-server.ts';
 import { isDeepEqual, isObject } from '../../base/deep-equal.ts';
 import { timeOf } from '../../virtual-server/decision/expiry.ts';
 import { readServers } from '../backups.ts';
+import { findCatalog, requireOffered } from '../catalogs.ts';
 import { requireName } from '../cluster.ts';
 import { agreed, cannotAsk, print, tell, type Context } from '../context.ts';
 import { CommandError, EXIT } from '../failure.ts';
 import { followGoal } from '../follow.ts';
+import { priceInWords, pricedServers } from '../order-price.ts';
 import { heldServer } from '../recorded-order.ts';
 import { progressLine, timeLeft } from '../progress.ts';
 import {
@@ -55,12 +57,33 @@ export async function replace(context: Context, name: string, options: ReplaceOp
   const ordered = next === undefined ? await order(context, old, wanted) : requireWanted(next, wanted);
   await untilReady(context, old, ordered, options.timeoutMs);
   const last = (await deleteOld(context, old, ordered, options.yes)) ?? old;
-  await untilGone(context, last, options.timeoutMs);
-  const kept = last.spec.deletionPolicy === 'Retain' ? heldServer(last) : undefined;
+  const { server, isKept, delay } = fateOf(last);
+  if (delay === undefined) await untilGone(context, last, options.timeoutMs);
+  const later = [
+    `server ${server} is cancelled ${delay} after the deletion of ${name}, and costs money until then`,
+    `kubectl vps cancel ${name}${context.cluster.where} --now   # cancels it now`,
+  ];
   print(context, [
     `${name} is replaced by ${ordered.metadata.name}`,
-    ...(kept === undefined ? [] : [`server ${clean(kept)} keeps running and costs money`]),
+    ...(isKept ? [`server ${server} keeps running and costs money`] : []),
+    ...(delay === undefined ? [] : later),
   ]);
+}
+
+/** What becomes of the server of an object that is deleted. */
+interface Fate {
+  /** Undefined: there is none. */
+  server: string | undefined;
+  isKept: boolean;
+  /** How long it runs on before it is cancelled. */
+  delay: string | undefined;
+}
+
+function fateOf(old: VirtualServer): Fate {
+  const held = heldServer(old);
+  if (held === undefined) return { server: undefined, isKept: false, delay: undefined };
+  const isKept = old.spec.deletionPolicy === 'Retain';
+  return { server: clean(held), isKept, delay: isKept ? undefined : old.spec.deletionDelay };
 }
 
 /** Whole objects, as the API server shows them. */
@@ -128,12 +151,33 @@ async function order(context: Context, old: VirtualServer, wanted: Wanted): Prom
   const taken = await cluster.find(name);
   if (taken !== undefined)
     throw new CommandError(EXIT.failed, `there is already a ${SERVER_KIND} ${name}: pass another name with --name`);
+  await showPrice(context, old, name, wanted);
   await cluster.createObject(API_VERSION, SERVER_PLURAL, replacementOf(old, name, wanted.spec, wanted.described));
   tell(context, [
-    `${name} is created, and its server is ordered; ${oldName} stays until it is ready`,
+    `${name} is created, and the operator orders its server; ${oldName} stays until ${name} is ready`,
     'after an interruption, run the same command again',
   ]);
   return cluster.get(name);
+}
+
+/** Throws CommandError if a catalog shows that the provider does not offer the server. */
+async function showPrice(context: Context, old: VirtualServer, name: string, wanted: Wanted): Promise<void> {
+  const { cluster } = context;
+  const spec = wanted.spec as VirtualServerSpec;
+  const { name: secret = DEFAULT_API_KEY_SECRET } = (spec as Partial<VirtualServerSpec>).apiKeySecretRef ?? {};
+  // The command also works without the right to read catalogs.
+  const catalog = await findCatalog(cluster, secret).catch(() => undefined);
+  if (catalog !== undefined) requireOffered(catalog, spec, cluster.where, wanted.file);
+  const { name: oldName } = old.metadata;
+  const { server, isKept, delay } = fateOf(old);
+  const later = delay === undefined ? '' : `, ${delay} after the deletion of ${oldName} (spec.deletionDelay)`;
+  const both = isKept
+    ? `you pay for both servers: ${oldName} has deletionPolicy Retain`
+    : `you pay for both servers until that of ${oldName} is cancelled${later}`;
+  tell(context, [
+    `price of ${name}: ${priceInWords(spec, await pricedServers(cluster), catalog?.status)}`,
+    ...(server === undefined ? [] : [both]),
+  ]);
 }
 
 /** Throws CommandError if the user now wants something else than what is already ordered. */
@@ -224,11 +268,11 @@ async function presentOld(
 
 function questionOf(old: VirtualServer, next: VirtualServer): string {
   const { name } = old.metadata;
-  const held = heldServer(old);
-  const server = held === undefined ? 'It holds no server.' : `Its server ${clean(held)} is then cancelled.`;
-  const kept = `Its server ${clean(held ?? '')} keeps running and costs money.`;
-  const fate = held !== undefined && old.spec.deletionPolicy === 'Retain' ? kept : server;
-  return `${next.metadata.name} is ready. Delete ${name}? ${fate}`;
+  const { server, isKept, delay } = fateOf(old);
+  const when = delay === undefined ? 'then cancelled' : `cancelled after ${delay}, and costs money until then`;
+  const fate = isKept ? 'keeps running and costs money' : `is ${when}`;
+  const then = server === undefined ? 'It holds no server.' : `Its server ${server} ${fate}.`;
+  return `${next.metadata.name} is ready. Delete ${name}? ${then}`;
 }
 
 function declined(old: VirtualServer, next: VirtualServer, where: string): CommandError {

@@ -1,4 +1,5 @@
 /** `kubectl vps wait`: follows a server or a set until it is ready, deleted or stuck. */
+import type { Condition } from '../../api/meta.ts';
 import type { VirtualServer } from '../../api/virtual-server.ts';
 import { knownRecord } from '../../virtual-server/decision/known-record.ts';
 import { usualMs } from '../../virtual-server/decision/next-poll.ts';
@@ -6,7 +7,7 @@ import { print, tell, type Context } from '../context.ts';
 import { followGoal, type Goal } from '../follow.ts';
 import { isLive } from '../live.ts';
 import { duration, progressLine, timeLeft } from '../progress.ts';
-import { conditionOf, isCurrent, serverReadiness } from '../readiness.ts';
+import { conditionOf, inWords, isCurrent, pendingChange, serverReadiness } from '../readiness.ts';
 import { stuckServer } from '../stuck.ts';
 import type { Target } from '../target.ts';
 import { deletedSet, readySet } from './wait-set.ts';
@@ -28,18 +29,28 @@ export async function waitForAll(context: Context, targets: readonly Target[], o
 /** Resolves when the state is reached. Throws CommandError if the object is not there or stuck, or at the timeout. */
 async function waitFor(context: Context, { kind, name }: Target, options: WaitOptions): Promise<void> {
   const { for: wanted, timeoutMs } = options;
-  if (kind === 'server') await followGoal(context, server(context, name, wanted), timeoutMs);
-  else if (wanted === 'ready') await followGoal(context, readySet(context, name), timeoutMs);
+  if (kind === 'server') {
+    const goal = server(context, name, wanted);
+    await followGoal(context, goal, timeoutMs);
+    tell(context, goal.leftOver());
+  } else if (wanted === 'ready') await followGoal(context, readySet(context, name), timeoutMs);
   else await followGoal(context, deletedSet(context, name), timeoutMs);
   print(context, [`${kind === 'set' ? 'set/' : ''}${name} is ${wanted === 'ready' ? 'ready' : 'gone'}`]);
 }
 
-function server(context: Context, name: string, wanted: WaitOptions['for']): Goal<VirtualServer | undefined> {
+/** `leftOver`: what a server that is ready still lacks. */
+interface ServerGoal extends Goal<VirtualServer | undefined> {
+  leftOver: () => string[];
+}
+
+function server(context: Context, name: string, wanted: WaitOptions['for']): ServerGoal {
   const { cluster, now } = context;
   let uid: string | undefined;
   let usual: string | undefined;
+  let change: Condition | undefined;
   return {
     name,
+    leftOver: () => (change === undefined ? [] : [`${name} is to change: ${change.reason}: ${inWords(change)}`]),
     async look(signal) {
       const object = await cluster.find(name, signal);
       if (object !== undefined && wanted === 'ready' && isLive(context.terminal, 'err'))
@@ -56,6 +67,7 @@ function server(context: Context, name: string, wanted: WaitOptions['for']): Goa
         // As for kubectl, what never existed is gone. But the user may have meant the set.
         tell(context, absent.hints);
       }
+      change = object && wanted === 'ready' ? pendingChange(object) : undefined;
       if (isReached(object, uid, wanted)) return true;
       uid ??= object?.metadata.uid;
       return false;

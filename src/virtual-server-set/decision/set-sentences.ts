@@ -74,7 +74,8 @@ export function blocked({ set, blocked: members }: Situation): Quotation {
 }
 
 /** A change that the provider refuses never becomes a new server on its own. */
-export function stuck({ set, stuck: members }: Situation): Quotation {
+export function stuck(situation: Situation): Quotation {
+  const { set, stuck: members } = situation;
   const [first, ...others] = members;
   if (first?.change === undefined) return { message: '' };
   const also = others.length === 0 ? '' : ` The same is true of ${listNames(others.map(({ name }) => name))}`;
@@ -83,26 +84,36 @@ export function stuck({ set, stuck: members }: Situation): Quotation {
     `${note(first, first.change)}${also}`;
   return {
     message,
-    advice: joined(first.change.advice, sentences([insteadOf(first)], set)),
+    advice: joined(first.change.advice, sentences(inPlaceSteps(situation), set)),
     quoted: first.change.reason,
   };
 }
 
-const insteadOf = ({ name }: Member): Advice => ({
+const newServerFor = ({ name }: Member): Advice => ({
   text: `To cancel the server of ${name} and order a new one instead`,
   command: { verb: 'delete', name },
 });
 
+/** What you can do about a member that keeps the set from continuing with changes in place, besides what the member says. */
+export function inPlaceSteps({ stuck: [first], inPlace, changes }: Situation): Advice[] {
+  if (first !== undefined) return [newServerFor(first)];
+  const spec = { strategy: { rollingUpdate: { maxUnavailable: 1 } } };
+  const text = 'To let the set change one member at a time';
+  if (changes.postponed.length > 0) return [{ text, command: { verb: 'patch', type: SET_SHORT_NAME, spec } }];
+  const member = [...inPlace].find(([, { obstacle }]) => obstacle !== undefined)?.[0];
+  return member === undefined ? [] : [newServerFor(member)];
+}
+
 /** What keeps the set from changing its members in place. */
-export function held({ set, inPlace, changes }: Situation): Quotation {
+export function held(situation: Situation): Quotation {
+  const { set, inPlace, changes } = situation;
+  const advice = sentences(inPlaceSteps(situation), set);
   const [postponed] = changes.postponed;
   if (postponed !== undefined) {
-    const spec = { strategy: { rollingUpdate: { maxUnavailable: 1 } } };
     const message =
       `The change of ${postponed.name} in place may stop its server (spec.changePolicy AllowStop), and maxUnavailable of ` +
       'the set lets no member be unavailable';
-    const text = 'To let the set change one member at a time';
-    return { message, advice: sentences([{ text, command: { verb: 'patch', type: SET_SHORT_NAME, spec } }], set) };
+    return { message, advice };
   }
   const [first, ...others] = [...inPlace].filter(([, { obstacle }]) => obstacle !== undefined);
   if (first === undefined) return { message: '' };
@@ -111,7 +122,7 @@ export function held({ set, inPlace, changes }: Situation): Quotation {
   const message =
     `The set cannot change spec.${obstacle?.field ?? ''} of ${member.name} in place, because this member has ` +
     `${obstacle?.why ?? ''}, unlike the template. The set does not replace it on its own${also}`;
-  return { message, advice: sentences([insteadOf(member)], set) };
+  return { message, advice };
 }
 
 /** `problem`: of the template, which no member can be ordered from. Nothing is deleted for a member that cannot follow. */

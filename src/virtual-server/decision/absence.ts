@@ -148,7 +148,7 @@ function missingVerdict(
   if (taker !== undefined && object.metadata.deletionTimestamp !== undefined) {
     const message =
       `The provider no longer has server ${identifier} (missing since ${missingAt}), so it cannot be handed over to ` +
-      `${cut(taker, 64)}. The operator orders nothing in its place by itself`;
+      `${cut(taker, 64)}. The operator orders nothing in its place unasked`;
     return { reason: 'HandOverRefused', message };
   }
   const other = why === undefined ? '' : `A server ${identifier} exists again, but it is a different server: ${why}. `;

@@ -58,16 +58,14 @@ const isBeingDeleted = ({ metadata }: VirtualServer): boolean => metadata.deleti
 const patch = (spec: object): Command => ({ verb: 'patch', spec });
 const REMOVE: Advice = { text: 'To delete this object', command: { verb: 'delete' } };
 const edit = (text: string, then?: string): Advice => ({ text, command: { verb: 'edit' }, then });
+const isMember = ({ metadata: { ownerReferences = [] } }: VirtualServer): boolean =>
+  ownerReferences.some(({ kind, controller }) => controller === true && kind === SET_KIND);
+/** A set makes its objects itself. */
+const anotherFor = (object: VirtualServer): Advice[] =>
+  isMember(object) ? [] : [{ text: 'If you want another server, create a new object' }];
 /** After the end of a server. */
-const replace: Steps = ({ object }) => {
-  const hasSet = object.metadata.ownerReferences?.some(
-    ({ kind, controller }) => controller === true && kind === SET_KIND,
-  );
-  return hasSet === true
-    ? [{ ...REMOVE, text: 'To let its set order a replacement' }]
-    : [REMOVE, { text: 'If you want another server, create a new object' }];
-};
-const NEW_OBJECT: Advice[] = [{ text: 'If you want another server, create a new object' }];
+const replace: Steps = ({ object }) =>
+  isMember(object) ? [{ ...REMOVE, text: 'To let its set order a replacement' }] : [REMOVE, ...anotherFor(object)];
 const CORRECT_SPEC: Steps = () => [edit('To correct spec')];
 const CORRECT_ADOPTION: Steps = () => [{ text: 'To correct the annotation', command: adoptCommand() }];
 
@@ -341,7 +339,7 @@ const ADVICE: Partial<Record<Reason, Steps>> = {
       ? []
       : [
           { text: 'To let the operator shut the server down for it', command: patch({ changePolicy: 'AllowStop' }) },
-          edit('To keep the server as it is', '; set the field back'),
+          edit('To keep the server unchanged', '; set the field back'),
         ],
   RestartPending: ({ object }) =>
     object.spec.changePolicy === 'AllowStop'
@@ -354,11 +352,14 @@ const ADVICE: Partial<Record<Reason, Steps>> = {
         ],
   ChangeRefused: () => [
     edit(
-      'To keep the server as it is',
+      'To keep the server unchanged',
       '; set the field back. If you change it again after that, the operator tries again',
     ),
   ],
-  ChangeUnavailable: () => [edit('To keep the server as it is', '; set the field back'), ...NEW_OBJECT],
+  ChangeUnavailable: ({ object }) => [
+    edit('To keep the server unchanged', '; set the field back'),
+    ...anotherFor(object),
+  ],
   ExpiresSoon: () => [edit('To keep the server', '; set expiresAt or ttl to a later time, or remove it')],
   ExpiryBlocked: (about) => [
     ...handingOver(about),

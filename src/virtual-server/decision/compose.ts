@@ -202,7 +202,7 @@ function withFindings(
   }, conditions);
 }
 
-/** Until a read compares the server with a new spec, nobody may take the two for equal. */
+/** Until a read compares the server with a new spec, the status must not show the two as equal. */
 function pendingChange(
   object: VirtualServer,
   { fields, change }: Parts,

@@ -281,7 +281,7 @@ export function serverHasExpired(view: OwnView): Operation | undefined {
   if (deleting && taker !== undefined) {
     const message =
       `${own.identifier === undefined ? 'The server' : `Server ${own.identifier}`} was cancelled when its time was up, so it cannot be handed over to ` +
-      `${cut(taker, 64)}. The operator orders nothing in its place by itself`;
+      `${cut(taker, 64)}. The operator orders nothing in its place unasked`;
     return park('HandOverRefused', message);
   }
   if (!deleting) return notDue(view, 'expire') ?? { type: 'expire', record: own };

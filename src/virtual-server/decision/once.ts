@@ -50,6 +50,9 @@ export function withOnce(
 }
 
 const AGAIN = 'To restart the server, run `kubectl vps reboot NAME`';
+/** What the record keeps if the provider cannot restart servers at all. */
+export const NO_SUCH_CALL = 'the provider API has no such call';
+const YOURSELF = "Restart the server from inside, or in the provider's control panel";
 
 /** The condition Rebooted; undefined without the annotation, or if it is older than the server. */
 export function rebooted(
@@ -58,7 +61,8 @@ export function rebooted(
 ): (Finding & { status: Condition['status'] }) | undefined {
   const value = askedText(object, 'reboot');
   if (value === undefined || record === undefined) return undefined;
-  const again = AGAIN.replace('NAME', object.metadata.name);
+  const isPossible = record.reboot?.asked !== value || record.reboot.said !== NO_SUCH_CALL;
+  const again = isPossible ? AGAIN.replace('NAME', object.metadata.name) : YOURSELF;
   const failed = (message: string): ReturnType<typeof rebooted> => ({
     status: 'False',
     reason: 'RebootFailed',

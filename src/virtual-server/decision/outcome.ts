@@ -7,6 +7,7 @@ import { capitalized, ended } from '../../base/text.ts';
 import type { Verdict } from '../../controller/conditions.ts';
 import { backoffMs, callProblem, keyPauseMs, reasonOf, type Missing } from '../../accounts/decision/failure.ts';
 import type { ProviderError } from '../../provider/error.ts';
+import { changedEvent } from './change-event.ts';
 import { compose, eventsOf, type Parts } from './compose.ts';
 import { withOpen } from './open.ts';
 import { untilDelayEnd } from './delay.ts';
@@ -37,6 +38,8 @@ export function endVisit(at: View, parts: Parts, when: Pause, memo: Memo = at.me
   const shown = isOpened ? { ...parts, record: known } : parts;
   const noted = withKeyNote(shown, at);
   const status = compose(object, { ...noted, isAsked }, at.now);
+  const changed = changedEvent(own, status);
+  const events = eventsOf(object.status, status);
   return {
     record: isOpened ? known : record,
     status,
@@ -45,7 +48,7 @@ export function endVisit(at: View, parts: Parts, when: Pause, memo: Memo = at.me
       calls: callsOf(when.operation, parts),
       ...(parts.verdict?.reason !== 'Creating' && { toldAt: undefined }),
     },
-    events: eventsOf(object.status, status),
+    events: changed === undefined ? events : [...events, changed],
     when: atLatest(when, untilEnd(at, parts.record)),
     shows: noted.verdict,
   };

@@ -104,7 +104,7 @@ async function readDefinitions({ object, services: { kube } }: Visit): Promise<E
   const servers = await stateOf(kube.getDefinition());
   if (servers === 'deletionAllowed') return undefined;
   if (servers !== 'kept') return { of: 'servers', definition: servers };
-  // The garbage collector follows each owner reference, not only that of a controller.
+  // The garbage collector follows each owner reference, not only the one to a controller.
   const hasSet = object.metadata.ownerReferences?.some(({ kind }) => kind === SET_KIND) === true;
   const sets = hasSet ? await stateOf(kube.getSetDefinition()) : 'kept';
   return sets === 'kept' || sets === 'deletionAllowed' ? undefined : { of: 'sets', definition: sets };

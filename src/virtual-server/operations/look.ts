@@ -340,7 +340,7 @@ function canFollow(
 }
 
 /**
- * The next visit brings the annotation in line, when nothing is more urgent (shared/pace.ts); that of a named order is in line.
+ * The next visit brings the annotation in line, when nothing is more urgent (shared/pace.ts); after a named order, it is in line.
  */
 function mirroredFirst(next: Outcome, when: Pause): Outcome {
   return { ...without(next, 'record'), when: { ...when, visitAfterMs: 0 } };

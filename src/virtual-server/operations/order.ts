@@ -28,7 +28,7 @@ import { err, type Result } from '../../base/result.ts';
 const CATALOG_AGE_MS = 5_000;
 const RECHECK_MS = 60_000;
 const UNNAMED =
-  'spec.identifier must not be set here: orders go without an identifier, because the provider takes none, or by --orders=anonymous';
+  'spec.identifier cannot be set here: orders go without an identifier, because the provider takes none, or by --orders=anonymous';
 
 /** Undefined if the process is about to end and orders nothing more. */
 export async function order(visit: Visit, at: View): Promise<Outcome | undefined> {

@@ -10,7 +10,7 @@ import type { Session } from '../../provider/types.ts';
 import { decide } from '../decision/decide.ts';
 import { withEvidence, type PowerCall, type PowerEvidence } from '../decision/memo.ts';
 import { pauseMs } from '../decision/next-poll.ts';
-import { onceOf, withOnce } from '../decision/once.ts';
+import { onceOf, withOnce, NO_SUCH_CALL } from '../decision/once.ts';
 import { endVisit, failed, goOn, jittered, withoutKey } from '../decision/outcome.ts';
 import { verdictOf, withCall, withoutDue } from '../decision/power.ts';
 import type { Operation, Outcome } from '../decision/types.ts';
@@ -67,7 +67,7 @@ export function afterCall(at: View, record: Held, call: PowerCall, answer: Answe
   const once = onceOf(call);
   const came = cameOf(answer);
   if (!answer.ok && came === 'unsent') return notSent(at, record, call, answer.error);
-  const said = answer.ok ? 'the provider API has no such call' : saidBy(answer.error);
+  const said = answer.ok ? NO_SUCH_CALL : saidBy(answer.error);
   const known = outcomeOf(answer, said);
   const done = once === undefined ? record : withOnce(record, at.object, once, known);
   const memo = withCall(

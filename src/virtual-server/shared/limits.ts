@@ -29,7 +29,7 @@ export interface OrderTerms {
   hourly: HourlyPlace;
   /** The provider's list of prices, if the limits needed it. */
   prices: PriceList | undefined;
-  /** What the server will cost, as far as it is known. */
+  /** What the server will cost; undefined: unknown. */
   expectedPrice: number | undefined;
 }
 

@@ -22,6 +22,8 @@ const resolving = await read('docs/how-to/resolve-an-order.md');
 const account = { name: 'reader', keys: [readManifests(gettingStarted).key] };
 
 interface Journey {
+  /** Writes the files that a page tells the reader to write. */
+  write: (files: Readonly<Record<string, string>>) => Promise<unknown>;
   /** Executes the blocks of a section; resolves with their output. */
   follow: (page: string, heading: string) => Promise<string>;
   /** Starts the operator. There is no kubelet to pull its image: a process replaces the pod. */
@@ -47,7 +49,12 @@ async function setOut(): Promise<Journey> {
     replace: { 'https://api.example.org': simulator.baseUrl, 'https://auth.example.org': simulator.authUrl },
   });
   const follow = (page: string, heading: string): Promise<string> => followSection(shell, page, heading);
+  const write = (files: Readonly<Record<string, string>>): Promise<unknown> => {
+    const text = Object.entries(files).map(([name, content]) => `printf '%s\\n' '${content}' > ${name}`);
+    return shell.run({ language: 'sh', text: text.join('\n') });
+  };
   return {
+    write,
     follow,
     simulator,
     startOperator: () => startPod(cluster, ['--poll-interval=100ms']),
@@ -88,7 +95,9 @@ function expectOneLife(simulator: Simulator): void {
 
 describe('README.md', () => {
   it('leads from the installation to a server, an SSH login, and its deletion', { timeout: 180_000 }, async () => {
-    const { follow, startOperator, expectOwnImage, simulator } = await setOut();
+    const { write, follow, startOperator, expectOwnImage, simulator } = await setOut();
+    const { keyId, secret } = readManifests(gettingStarted).key;
+    await write({ keyId, secret });
     expect(await follow(readme, 'Install')).toContain('/virtualservers.vps-operator.dev');
     await expectOwnImage();
     await startOperator();

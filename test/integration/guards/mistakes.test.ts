@@ -178,12 +178,12 @@ describe('a warning', () => {
       edited('held', { expiresAt: soon(-60_000) }),
       'expiresAt is in the past',
     ],
-    ['ttl in the past', edited('old', { ttl: '1s' }), 'ttl is over'],
-    ['ttl in the past according to the record', edited('ready', { ttl: '59m' }), 'ttl is over'],
+    ['ttl in the past', edited('old', { ttl: '1s' }), 'ttl has passed'],
+    ['ttl in the past according to the record', edited('ready', { ttl: '59m' }), 'ttl has passed'],
     [
       'ttl in the past that counts only without the protection',
       edited('kept', { deletionProtection: false }),
-      'ttl is over',
+      'ttl has passed',
     ],
     ['expiry before the creation', edited('held', { expiresAt: '2020-01-01T00:00:00,5Z' }), 'expiresAt is in the past'],
     [

@@ -48,6 +48,13 @@ describe.concurrent('with changePolicy Online', () => {
     expect(sentTo(world)).toEqual([{ product: 'VPSX8', name: 'shop', specs: { disk_size: 20480 } }]);
     expect(switches(world)).toEqual([]);
     expect(world.simulator.ledger.creates()).toHaveLength(1);
+    const says = `The change of server ${identifierOf(changed)} has ended. The provider shows product VPSX8, diskSize 20480, price 1631.00`;
+    const path = `/apis/events.k8s.io/v1/namespaces/${world.namespace}/events`;
+    await vi.waitFor(async () => {
+      const { items } = (await world.http.call({ path })) as { items: { reason: string; note: string }[] };
+      const told = items.filter(({ reason }) => reason === 'ServerChanged');
+      expect(told.map(({ note }) => note)).toEqual([says]);
+    }, 30_000);
   });
 
   it('a change of the policy and of a field in one write counts', async (context) => {
@@ -106,7 +113,7 @@ describe.concurrent('with changePolicy Online', () => {
     expect(sentTo(world)).toHaveLength(1);
   });
 
-  it('the price limit holds the change, and the server stays as it is', async (context) => {
+  it('the price limit holds the change, and the server is not touched', async (context) => {
     const flags = [...SOON.flags, '--max-price-per-namespace=2000'];
     const world = await publicWorld(context, { flags });
     await readyServer(world, 'web', withSpec(ONLINE));

@@ -38,7 +38,7 @@ const POLLED = { route: '/beta/queue/vps/{task}', status: 200 } as const;
 
 const told = async (world: World): Promise<string[]> => (await world.events('web')).map(({ note }) => note);
 
-/** Ready, and an Event says so. */
+/** Ready, with an Event about it. */
 async function waitUntilTold(world: World): Promise<void> {
   await world.waitForReason('web', 'Available', 'Ready');
   await world.until(async () => (await told(world)).some((note) => note.includes('is ready')), 'the Event');

@@ -53,7 +53,9 @@ describe('kubectl vps login', () => {
       plugin.shell(`printf '%s\\n' '${typed}' | kubectl vps login --secret mine --key-id '${keyId}' ${flags}`);
     const first = await login('wrong');
     expect([first.code, first.stdout]).toEqual([4, '']);
-    expect(first.stderr).toMatch(/the provider does not accept the key, so nothing was changed\. InvalidCredentials: /);
+    expect(first.stderr).toMatch(
+      /the provider does not accept the key, so nothing was changed\. InvalidCredentials: The provider refuses the API key: [^.]*\n {2}# compare the key ID and the secret .*\n {2}kubectl vps login --secret mine {3}# to try again\n$/,
+    );
     expect(await stored(plugin)).toEqual({ secrets: ['vps-api-key'], catalogs: [] });
 
     expect(await login(secret)).toMatchObject({ code: 0 });

@@ -192,7 +192,7 @@ it('predicts the cancellation for a ttl in the past, which the guards warn about
   });
   expect(verbs((await planned(plugin, '-f', both)).plan)).toEqual({ lost: 'order' });
   const applied = await plugin.shell(`kubectl apply -f ${join(path, 'web.yaml')}`);
-  expect(applied).toMatchObject({ code: 0, stderr: expect.stringContaining('ttl is over') as string });
+  expect(applied).toMatchObject({ code: 0, stderr: expect.stringContaining('ttl has passed') as string });
   await world.waitForReason('web', 'Expired');
   expect(world.simulator.ledger.cancels()).toHaveLength(1);
 });

@@ -3,6 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { SET_KIND, API_VERSION } from '../../../src/api/names.ts';
 import { virtualServer, withAnnotations, withSpec } from '../../fixtures/virtual-server.ts';
 import { namedFault } from '../../../src/simulator/index.ts';
+import { putCatalog } from '../support/catalog.ts';
 import { lostOrder, sent } from '../support/creates.ts';
 import { createPlugin, noTerminal, usePlugin, type Plugin, type Result } from '../support/plugin.ts';
 import { interruptedAt, pluginBehindProxy } from '../support/plugin-proxy.ts';
@@ -54,7 +55,11 @@ describe('kubectl vps replace', () => {
     const run = (...flags: string[]): Promise<Result> => plugin.kubectl(['vps', 'replace', 'web', '--yes', ...flags]);
     const { code, stdout, stderr } = await run('--image', UBUNTU, '--ssh-check', 'None', '--ttl', '72h');
     expect([code, stdout]).toEqual([0, 'web is replaced by web-v2\n']);
-    expect(stderr).toContain('web-v2 is created, and its server is ordered; web stays until it is ready\n');
+    expect(stderr).toContain(
+      "price of web-v2: 1018.00, as a server like it (in the provider's unit)\n" +
+        'you pay for both servers until that of web is cancelled\n' +
+        'web-v2 is created, and the operator orders its server; web stays until web-v2 is ready\n',
+    );
     const next = await world.get('web-v2');
     expect(next?.spec).toMatchObject({ product: 'VPSX4', image: UBUNTU, ttl: '72h' });
     expect(next?.metadata.labels).toEqual({ tier: 'front' });
@@ -91,6 +96,35 @@ describe('kubectl vps replace', () => {
     });
     expect((await world.get('site'))?.spec.image).toBe(UBUNTU);
     expect([sent(world).length, cancelled(world).length]).toEqual([2, 1]);
+  });
+
+  it('orders nothing that the catalog does not have, and says what costs money until when', async () => {
+    const world = await createWorld();
+    await readyServer(world, 'web', withSpec({ deletionDelay: '24h' }));
+    const server = await identifierOf(world, 'web');
+    const plugin = await createPlugin(folder(), world.namespace);
+    await putCatalog(world);
+    await plugin.shell(`kubectl get vps web -o yaml | sed 's#product: .*#product: VPSX9#' > web.yaml`);
+    for (const [flag, says] of [
+      [['--product', 'VPSX9'], /--product "VPSX9" is not in the catalog \S+, which has VPSX4/],
+      [['-f', 'web.yaml'], /--filename web\.yaml: spec\.product "VPSX9" is not in the catalog/],
+    ] as const) {
+      const result = await plugin.kubectl(['vps', 'replace', 'web', '--yes', ...flag]);
+      expect([result.code, result.stdout, result.stderr]).toEqual([2, '', expect.stringMatching(says)]);
+    }
+    expect(sent(world)).toHaveLength(1);
+    const replaced =
+      `web is replaced by web-v2\nserver ${server} is cancelled 24h after the deletion of web, and costs money until then\n` +
+      'kubectl vps cancel web --now   # cancels it now\n';
+    const { code, stdout, stderr } = await plugin.kubectl(['vps', 'replace', 'web', '--yes']);
+    expect([code, stdout]).toEqual([0, replaced]);
+    const both = 'you pay for both servers until that of web is cancelled, 24h after the deletion of web';
+    expect(stderr).toContain(`${both} (spec.deletionDelay)\n`);
+    expect(await plugin.kubectl(['vps', 'replace', 'web', '--yes'])).toMatchObject({ code: 0, stdout: replaced });
+    expect([sent(world).length, cancelled(world)]).toEqual([2, []]);
+    expect((await plugin.shell('kubectl vps cancel web --now --yes')).code).toBe(0);
+    await world.waitGone('web');
+    expect(cancelled(world)).toEqual([server]);
   });
 
   it('keeps the server of an object with Retain, and reports it', async () => {

@@ -267,10 +267,13 @@ it.each(rows)('needs what the page lists: $what', async (row) => {
     expect((await as('least', row.needed)).failures).toEqual([]);
     // Both accounts create it.
     if (row.what.includes('--apply')) await world.delete('web2').then(() => world.waitGone('web2'));
+    // Both accounts replace it.
+    if (row.what.includes('replace')) await world.delete('web-v2').then(() => world.waitGone('web-v2'));
+    if (row.what.includes('replace')) await readyServer(world, 'web');
   }
   const all = [...row.needed, ...row.useful].sort();
   // These ask for the servers of all namespaces first.
-  const refused = /plan|orphans|import|resolve lost`/.test(row.what) ? ['list virtualservers'] : [];
+  const refused = /plan|orphans|import|resolve lost`|^`(new|replace) /.test(row.what) ? ['list virtualservers'] : [];
   expect(await as('all', all)).toEqual({ failures: [], allowed: all, refused });
 });
 

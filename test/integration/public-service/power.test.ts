@@ -90,12 +90,12 @@ it.concurrent('a server whose system ignores the shutdown runs until you ask for
   expect(sent(world)).toEqual(['shutdown']);
   await world.annotate('web', { 'force-off': now() });
   await world.waitForReason('web', 'PoweredOff', 'Ready');
-  // By the clock of the API server, which has whole seconds, the annotation may come early: then the shutdown is asked for once more.
+  // By the clock of the API server, which has whole seconds, the annotation may come early: then the shutdown is asked for again.
   expect(sent(world).filter((call) => call !== 'shutdown')).toEqual(['power-off']);
 });
 
 describe.concurrent.for(['documented', 'missing'] as const)('a provider without such calls (%s)', (which) => {
-  it('is asked once for each change, and the object says so', async (context) => {
+  it('is asked once for each change, and the object shows it', async (context) => {
     const world =
       which === 'documented'
         ? await createWorld({ onTestFinished: context.onTestFinished })

@@ -87,7 +87,7 @@ it.concurrent.for(WAYS)(
   },
 );
 
-it.concurrent.for(WAYS)('%s: that of a ConfigMap is sent once the ConfigMap is there', async (orders, context) => {
+it.concurrent.for(WAYS)('%s: the one of a ConfigMap is sent once the ConfigMap is there', async (orders, context) => {
   const world = await publicWorld(context, { orders });
   await permitConfigMaps(world.http, world.namespace);
   const userDataFrom = { configMapKeyRef: { name: 'setup', key: 'user-data' } };

@@ -117,8 +117,11 @@ async function runProgram(words: string[]): Promise<Result> {
   return { code, stdout: stdout(), stderr: stderr() };
 }
 
-/** Runs a shell command on a terminal of 160 columns. */
-export function startTerminal(line: string, { cwd, env }: { cwd: string; env: NodeJS.ProcessEnv }): Session {
+/** Runs a shell command on a terminal of 160 columns. `limitMs`: how long it may run, and may take to show something. */
+export function startTerminal(
+  line: string,
+  { cwd, env, limitMs = WAIT_MS }: { cwd: string; env: NodeJS.ProcessEnv; limitMs?: number },
+): Session {
   const child = spawn(SCRIPT, ['-qefc', `stty cols 160 rows 40; ${line}`, '/dev/null'], {
     cwd,
     env: { ...env, TERM: 'xterm-256color', SHELL: '/bin/sh' },
@@ -131,9 +134,10 @@ export function startTerminal(line: string, { cwd, env }: { cwd: string; env: No
       until(
         () => pattern.test(text()),
         () => `${pattern} in ${JSON.stringify(text())}`,
+        limitMs,
       ),
     type: (keys) => void child.stdin.write(keys),
-    ended: codeOf(child),
+    ended: codeOf(child, limitMs),
   };
 }
 
@@ -143,15 +147,15 @@ function collect(stream: NodeJS.ReadableStream): () => string {
   return () => Buffer.concat(chunks).toString();
 }
 
-async function codeOf(child: ChildProcess): Promise<number> {
-  const timer = setTimeout(() => child.kill('SIGKILL'), WAIT_MS);
+async function codeOf(child: ChildProcess, limitMs = WAIT_MS): Promise<number> {
+  const timer = setTimeout(() => child.kill('SIGKILL'), limitMs);
   const [code, signal] = (await once(child, 'close')) as [number | null, string | null];
   clearTimeout(timer);
   return code ?? (signal === 'SIGINT' ? 130 : 137);
 }
 
-async function until(condition: () => boolean, what: () => string): Promise<void> {
-  const deadline = Date.now() + WAIT_MS;
+async function until(condition: () => boolean, what: () => string, limitMs: number): Promise<void> {
+  const deadline = Date.now() + limitMs;
   while (!condition()) {
     if (Date.now() > deadline) throw new Error(`timed out waiting for ${what()}`);
     await new Promise((resolve) => setTimeout(resolve, POLL_MS));

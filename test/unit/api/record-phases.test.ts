@@ -1,4 +1,4 @@
-/** A record is in one of four phases. The compiler refuses, in this file, what no phase has. */
+/** A record is in one of five phases. The compiler refuses, in this file, what no phase has. */
 import { expect, it } from 'vitest';
 import {
   inPhase,
@@ -18,7 +18,7 @@ const claimed: Claimed = { ...bare, attempt: 'a1' };
 const following: Following = { ...bare, attempt: 'a1', task: 7 };
 const held: Held = { ...bare, attempt: 'a1', task: 7, identifier: 'srv1' };
 const time = '2026-01-01T00:00:00Z';
-const named: Named = { ...held, attempt: 'a1', mode: 'named', sent: { at: time, body: 'b1' } };
+const named: Named = { ...bare, attempt: 'a1', identifier: 'srv1', mode: 'named', sent: { at: time, body: 'b1' } };
 
 it('is claimed between the claim and the answer', () => {
   expect([unordered, claimed, following, held].map(isClaimed)).toEqual([false, true, false, false]);
@@ -41,11 +41,17 @@ it('has only the fields of its phase', () => {
   const failed: Claimed = { ...claimed, createFailure: { said: 'no' } };
   // @ts-expect-error No question is open about an order that does not exist.
   const open: Unordered = { ...unordered, open: { reason: 'TaskNotFound', since: time } };
-  expect([nameless, doubted, missing, failed, open].map(inPhase)).toHaveLength(5);
+  // @ts-expect-error What was never shown has no price, and cannot be changed or lost.
+  const priced: Named = { ...named, price: { identifier: 'srv1', amount: 5 } };
+  // @ts-expect-error It was never ready.
+  const ready: Named = { ...named, readyAt: time };
+  // @ts-expect-error Without what was sent, the order cannot be sent again.
+  const unsent: Named = { ...named, sent: undefined };
+  expect([nameless, doubted, missing, failed, open, priced, ready, unsent].map(inPhase)).toHaveLength(8);
 });
 
 it('may have expired in each phase, because no other server is ordered even if the expired one is forgotten', () => {
-  for (const record of [unordered, claimed, following, held]) {
+  for (const record of [unordered, claimed, following, named, held]) {
     const expired: ServerRecord = { ...record, expiredAt: time };
     expect(expired.expiredAt).toBe(time);
   }

@@ -27,7 +27,7 @@ describe('a duration with days', () => {
     expect(durationFor('ttl')('60d')).toBe('1440h');
     for (const text of ['0d', 'soon', '4days', '1d2d']) {
       expect(() => durationOf(text)).toThrow('Use a duration');
-      expect(() => durationFor('ttl')(text)).toThrow('ttl must be a duration above 0');
+      expect(() => durationFor('ttl')(text)).toThrow('Use a duration above 0, such as 72h, 4d or 1h30m.');
     }
   });
 });

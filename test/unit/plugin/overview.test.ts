@@ -69,6 +69,15 @@ const creating = (name: string): Item =>
     },
   });
 
+const changing = (name: string, reason: string): Item =>
+  server(name, {
+    spec: { product: 'VPSX8' },
+    status: {
+      ...{ observedGeneration: 1, serverStatus: 'running', product: 'VPSX4', price: 4.5 },
+      conditions: [condition('Ready', 'Available'), condition('ChangePending', reason, { status: 'True' })],
+    },
+  });
+
 const items = (): Item[] => [
   creating('db'),
   server('api', { spec: { expiresAt: '2026-01-02T05:30:00Z' } }),
@@ -284,5 +293,29 @@ describe('kubectl vps timeline', () => {
       `${at}  Reconciling became True; now Booting`,
       `${at}  Event Booting`,
     ]);
+  });
+});
+
+describe('a server that is to change in place', () => {
+  const shown = (reason: string): string[] =>
+    overview([changing('web', reason), server('db')], { ...options, width: 80 });
+
+  it('shows what it has and what it becomes, and why it has not yet', () => {
+    const [, , row = ''] = shown('Changing');
+    expect(row).toMatch(/^web {3,}● Ready, Changing {3,}VPSX4 → VPSX8 {3,}4\.50 /);
+    expect(shown('Changing').at(-1)).toMatch(/^2 servers; 2 running/);
+  });
+
+  it('says what keeps it from changing, and fits into 80 columns', () => {
+    const lines = shown('ChangeUnavailable');
+    expect(lines[2]).toMatch(/^web +● Ready, ChangeUnavailable +VPSX4 → VPSX8 +4\.50 +24h/);
+    expect(lines.at(-1)).toBe('web: ChangeUnavailable.');
+    expect(lines.every((line) => line.length <= 80)).toBe(true);
+  });
+
+  it('shows one product when the server has the product of spec', () => {
+    const { object } = changing('web', 'Changing') as Item & { object: VirtualServer };
+    const done = { ...object, status: { ...object.status, product: 'VPSX8' } };
+    expect(overview([{ kind: 'server', object: done }], options)[1]).toMatch(/Ready, Changing +VPSX8 +4\.50/);
   });
 });

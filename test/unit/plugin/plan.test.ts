@@ -9,6 +9,7 @@ import {
 import { formatRecord } from '../../../src/api/record.ts';
 import type { VirtualServerSet } from '../../../src/api/virtual-server-set.ts';
 import type { VirtualServer } from '../../../src/api/virtual-server.ts';
+import { withCondition, withVerdict } from '../../../src/controller/conditions.ts';
 import { applyPatch, wasApplied } from '../../../src/plugin/merge-patch.ts';
 import { described, lacksNamespace } from '../../../src/plugin/plan-manifests.ts';
 import { render, totalAfter } from '../../../src/plugin/plan-report.ts';
@@ -117,6 +118,59 @@ describe('the plan for a server', () => {
     const { verb, detail } = outcomeOf(before, after, { ...scene, lists: () => undefined });
     expect(verb).toBe('change');
     expect(detail.endsWith(says)).toBe(true);
+  });
+
+  const pending = (reason: 'ChangeUnavailable' | 'ChangeLimited', shape: Shape = {}): VirtualServer => {
+    const object = running({ spec: { changePolicy: 'Online', product: 'VPSX8' }, ...shape });
+    const message = 'why';
+    const conditions = withCondition([], 'ChangePending', { status: 'True', reason, message }, 1, NOW);
+    return { ...object, status: { ...object.status, conditions } };
+  };
+  const changedTo = (before: VirtualServer, spec: Partial<VirtualServer['spec']>): VirtualServer => ({
+    ...before,
+    metadata: { ...before.metadata, generation: 2 },
+    spec: { ...before.spec, ...spec },
+  });
+
+  it('refuses a change in place that the provider is known not to make, and names the way out', () => {
+    const before = pending('ChangeUnavailable');
+    const says =
+      'ChangeUnavailable: the provider has no call to change a server; to order a new server instead: kubectl vps replace web -f FILE';
+    const planned = outcomeOf(before, changedTo(before, { diskSize: 20480 }), sceneOf([before]));
+    expect([planned.verb, planned.detail.endsWith(says), planned.resized]).toEqual(['refuse', true, undefined]);
+    // The provider of another key may be another one.
+    const db = changedTo(before, { apiKeySecretRef: { name: 'other' } });
+    const plain = running({ spec: { changePolicy: 'Online' } });
+    const other = { ...db, metadata: { ...db.metadata, name: 'db', uid: 'uid-of-db' } };
+    expect(verbOf(changedTo(plain, { diskSize: 20480 }), plain, [plain, other])).toBe('change');
+    const same = { ...other, spec: before.spec };
+    expect(verbOf(changedTo(plain, { diskSize: 20480 }), plain, [plain, same])).toBe('refuse');
+  });
+
+  it('changes no server that is as the manifest says already', () => {
+    const before = pending('ChangeUnavailable');
+    const planned = outcomeOf(before, changedTo(before, { product: 'VPSX4' }), sceneOf([before]));
+    expect(planned).toEqual({ verb: 'change', detail: 'spec.product (VPSX8 → VPSX4)' });
+  });
+
+  it('tells that a change in place waits for room in the price limit', () => {
+    const before = pending('ChangeLimited');
+    const { verb, detail } = outcomeOf(before, changedTo(before, { product: 'VPSX16' }), sceneOf([before]));
+    expect([verb, detail]).toEqual([
+      'change',
+      expect.stringContaining('keeps running, and waits while the price limit leaves no room, price'),
+    ]);
+  });
+
+  it('tells in its row that an order waits at a limit', () => {
+    const full = web({ spec: { product: 'VPSX8' } });
+    const conditions = withVerdict([], { reason: 'PriceLimit', message: 'why' }, 1, NOW);
+    const waiting = { ...full, status: { observedGeneration: 1, conditions } };
+    const { verb, detail } = outcomeOf(waiting, changedTo(waiting, { product: 'VPSX16' }), sceneOf([waiting]));
+    expect([verb, detail]).toEqual([
+      'order',
+      expect.stringContaining('; waits until the limits have room (PriceLimit)'),
+    ]);
   });
 
   it.each([
@@ -450,10 +504,10 @@ describe('a template that changes members in place', () => {
     const object = holdingMember(set, ordinal);
     return { ...object, status: { ...object.status, serverStatus: 'running', price: 4.5 } };
   });
-  const planOf = (spec: Partial<VirtualServer['spec']>) => {
+  const planOf = (spec: Partial<VirtualServer['spec']>, servers: readonly VirtualServer[] = members) => {
     const { template } = set.spec;
     const after = { ...set, spec: { ...set.spec, template: { ...template, spec: { ...template.spec, ...spec } } } };
-    return outcomeOfSet(set, after, { ...sceneOf(members), prices: new Map() });
+    return outcomeOfSet(set, after, { ...sceneOf(servers), prices: new Map() });
   };
 
   it('orders and cancels nothing, and says what becomes of the servers', () => {
@@ -465,6 +519,23 @@ describe('a template that changes members in place', () => {
     ]);
     expect(planned.detail).toMatch(
       /; changes web-1, web-0 in place \(product\): the server keeps running, price 4\.50 → unknown each$/,
+    );
+  });
+
+  it('refuses a change that the provider is known not to make', () => {
+    const object = members[0];
+    if (object === undefined) throw new Error('no member');
+    const finding = { status: 'True', reason: 'ChangeUnavailable', message: 'why' } as const;
+    const conditions = withCondition([], 'ChangePending', finding, 1, NOW);
+    const other = webWith({ ...HELD, owner: 'uid-of-db' }, { status: { identifier: 'srv2', conditions } });
+    const db = {
+      ...other,
+      metadata: { ...object.metadata, name: 'db', uid: 'uid-of-db', ownerReferences: [], labels: {} },
+    };
+    const planned = planOf({ changePolicy: 'Online', product: 'VPSX8' }, [...members, db]);
+    expect(planned).toMatchObject({ verb: 'refuse', ordered: [], cancelled: [] });
+    expect(planned.detail).toContain(
+      'cannot change web-1, web-0 in place: ChangeUnavailable: the provider has no call',
     );
   });
 

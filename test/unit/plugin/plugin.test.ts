@@ -79,7 +79,7 @@ describe('the next steps', () => {
     );
     const unseen = nextSteps(withReason('ServerNotVisible'), '', NOW);
     expect(unseen[0]).toBe('kubectl vps adopt web IDENTIFIER   # to correct the annotation');
-    expect(unseen[1]).toContain('kubectl create secret generic');
+    expect(unseen[1]).toContain('kubectl vps login   # asks for the key ID and the secret');
     const seen = nextSteps(withReason('ServerNotVisible', { record: held }), '', NOW);
     expect(seen.join('\n')).not.toContain('kubectl vps adopt');
   });

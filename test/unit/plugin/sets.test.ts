@@ -11,8 +11,9 @@ import { nextSteps } from '../../../src/plugin/next-steps.ts';
 import { screen } from '../../../src/plugin/screen.ts';
 import { isComplete, rolloutLine, setProgressLine } from '../../../src/plugin/set-progress.ts';
 import { setScreen } from '../../../src/plugin/set-screen.ts';
-import { setSteps } from '../../../src/plugin/set-steps.ts';
-import { withVerdict } from '../../../src/controller/conditions.ts';
+import { needy, noteOf, setSteps } from '../../../src/plugin/set-steps.ts';
+import { withCondition, withVerdict } from '../../../src/controller/conditions.ts';
+import type { Member } from '../../../src/virtual-server-set/decision/member.ts';
 import { planSet } from '../../../src/virtual-server-set/decision/set-plan.ts';
 import { groupsOf, situationOf, type Situation } from '../../../src/virtual-server-set/decision/situation.ts';
 import { revisionOf } from '../../../src/virtual-server-set/decision/template.ts';
@@ -175,6 +176,26 @@ describe('the next steps of a set', () => {
       expect(setSteps({ ...situation, set: stuck, rolling: false }, WHERE)).toEqual([`# more: ${reasonPage(reason)}`]);
     },
   );
+
+  it('are those of the member whose server cannot get the template in place, or a new server for it', () => {
+    const spec = { changePolicy: 'Online' as const };
+    const set = webSet({ replicas: 1, spec });
+    const object = member(set, 0, { spec });
+    const finding = { status: 'True', reason: 'ChangeUnavailable', message: 'no such call' } as const;
+    const conditions = withCondition(object.status?.conditions ?? [], 'ChangePending', finding, 1, NOW);
+    const record = { owner: object.metadata.uid, mode: 'create' as const, identifier: 'vs1' };
+    const objects = [{ ...object, status: { ...object.status, conditions, record } }];
+    const { set: shown, ...situation } = seen(set, objects);
+    const { status } = planSet(set, { objects, live: true }, NOW);
+    const found = { ...situation, set: { ...shown, status } };
+    expect(setSteps(found, WHERE)).toEqual([
+      'kubectl edit vpsset web -n team   # the template of its set',
+      'kubectl delete vps web-0 -n team   # to cancel the server of web-0 and order a new one instead',
+      `# more: ${reasonPage('ChangeUnavailable')}`,
+    ]);
+    expect(needy(found).map(({ name }) => name)).toEqual(['web-0']);
+    expect(noteOf(found.members[0] as Member)).toMatchObject({ reason: 'ChangeUnavailable', message: 'no such call' });
+  });
 
   it('do not lead from a restart to an earlier revision', () => {
     const { set: before } = seen(changed(), [member(changed(), 0)]);

@@ -261,7 +261,7 @@ describe('a change that the provider refuses', () => {
   });
 });
 
-describe('a member that differs from the template by itself', () => {
+describe('a member that differs from the template on its own account', () => {
   /** A set whose last template had the old product. */
   const before = webSet({ replicas: 1, spec: { changePolicy: 'Online', product: 'VPSX4' } });
   const revisions = [

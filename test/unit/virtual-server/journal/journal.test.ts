@@ -303,7 +303,7 @@ describe('the note of an order that was sent within the last hour, and whose att
     await journal.drop('u');
   }
 
-  it('tells the next process of the order, and of nothing else, until the hour is over', async () => {
+  it('tells the next process of the order, and of nothing else, until the hour has passed', async () => {
     const journal = await open({ timers });
     await forgetAll(journal, 20);
     const mintedAt = minutes(-20);

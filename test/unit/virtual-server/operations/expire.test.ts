@@ -65,7 +65,7 @@ describe('the time from which ttl counts', () => {
     });
   });
 
-  it('leads to the expiry in the same visit if the ttl is over by then', async () => {
+  it('leads to the expiry in the same visit if the ttl has passed by then', async () => {
     const object = webWith(EARLIER, { spec: { ttl: '72h' }, status: ready });
     const late = webWith(EARLIER, { spec: { ttl: '5m' }, status: ready });
     const answers = { server: shown().server, removed: 'ok', after: DENIED };

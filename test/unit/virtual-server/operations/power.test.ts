@@ -165,6 +165,14 @@ describe.each([
     if (once === 'reboot') expect(conditionsOf(next.object)['Rebooted']).toBe('False RebootFailed');
   });
 
+  it('names no command that asks again for a call that the provider does not have', async () => {
+    const { object: after } = await visited(object, SERVER, { answers: { power: 'notOffered' } });
+    const told = after?.status?.conditions?.find(({ type }) => type === 'Rebooted')?.message;
+    if (once === 'reboot')
+      expect(told).toContain('has no such call. Restart the server from inside, or in the provider');
+    expect(told ?? '').not.toContain('kubectl vps reboot');
+  });
+
   it('is not sent if the record cannot be written', async () => {
     const refusesMetadata = new KubeError('Invalid', 'denied by a policy', { status: 422 });
     const result = await visited(object, SERVER, { refusesMetadata, fails: true });

@@ -72,7 +72,7 @@ describe('the user data of a ConfigMap', () => {
       found instanceof KubeError ? Promise.reject(found) : Promise.resolve(found && { metadata, data: found }),
   });
 
-  it('is read as it is', async () => {
+  it('is read unchanged', async () => {
     const found = await readSecrets(from, kube({ 'user-data': TEXT }), fakeSession({}));
     expect(found).toMatchObject({ ok: true, value: { values: { userDataFrom: TEXT }, hashKey: 'uid' } });
     expect(await userDataText(from, kube({ 'user-data': TEXT }))).toBe(TEXT);
