@@ -140,15 +140,12 @@ export function withheldError(): ProviderError {
 export const mayArriveLater = (status: number): boolean => status === 408 || status === 502 || status >= 504;
 
 /**
- * Statuses by which the provider refuses an order: no server was created. What another status means for an order is unknown, so
- * you have to find out.
+ * Statuses by which the provider refuses what a request asks for: it would refuse the same request again. The same request may
+ * succeed after 408, 409, 423, 425 and 429; what a status means that is not among them is unknown.
  */
 const REFUSALS = new Set([400, 402, 403, 404, 405, 413, 415, 422]);
 
 export const isRefusalStatus = (status: number): boolean => REFUSALS.has(status);
-
-/** Statuses by which the provider turns a request away that may succeed later. */
-const LATER = new Set([409, 423, 425, 429]);
 
 const UNSENT = new Set<ProviderErrorCode>([
   'PROVIDER_INVALID_CREDENTIALS',
@@ -168,7 +165,7 @@ export const isUnsent = (error: ProviderError): boolean => UNSENT.has(error.code
 export function meaningOf(error: ProviderError): 'unsent' | 'refused' | 'declined' | 'unclear' {
   if (isUnsent(error)) return 'unsent';
   if (!(error instanceof ResponseError) || error.status >= 500 || mayArriveLater(error.status)) return 'unclear';
-  return error.code === 'PROVIDER_NOT_FOUND' || LATER.has(error.status) ? 'declined' : 'refused';
+  return error.code !== 'PROVIDER_NOT_FOUND' && isRefusalStatus(error.status) ? 'refused' : 'declined';
 }
 
 /** True if the provider may have acted on the request: it was sent, and no answer of the provider itself says otherwise. */

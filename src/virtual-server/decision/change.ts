@@ -142,6 +142,9 @@ const SHOWN_MS = 2 * 60_000;
 /** A change that was accepted, and that reads never show, is not repeated for longer (ms). */
 const GIVE_UP_MS = 30 * 60_000;
 const INEFFECTIVE = 'the provider accepted the change, but does not show it';
+/** Shutdowns for one change. */
+const MOST_STOPS = 3;
+const STARTS_ITSELF = 'the server starts by itself each time it was shut down for the change';
 
 const isOff = (status: string | undefined): boolean => powerStateOf(status) === 'off';
 
@@ -201,7 +204,7 @@ export function changingOf({ memo }: View, { identifier }: Held): Changing | und
   return change?.identifier === identifier ? change : undefined;
 }
 
-/** Since when this process has known what the record has of the change; undefined: it has nothing. */
+/** What this process knows about what the record has of the change; undefined: it has nothing. */
 export function seenIn(at: View, record: Held): SeenChange | undefined {
   const note = changeIn(record);
   if (note === undefined) return undefined;
@@ -210,14 +213,25 @@ export function seenIn(at: View, record: Held): SeenChange | undefined {
   const before = changingOf(at, record)?.seen;
   const known = before?.change === change ? before : undefined;
   if (known?.state === state) return known;
-  const { since, isTakenOver } = known ?? { since: at.monotonic, isTakenOver: phase !== '' };
-  return { change, since, state, at: at.monotonic, isTakenOver };
+  // Another process may have asked for the shutdown just now.
+  const { stops, sentSince, lostStopAt } = known ?? { stops: 0, lostStopAt: phase === '' ? undefined : at.monotonic };
+  return {
+    change,
+    state,
+    at: at.monotonic,
+    sentSince: sentAt === '' ? undefined : (sentSince ?? at.monotonic),
+    stops: phase === '' ? 0 : stops,
+    lostStopAt,
+  };
 }
 
-/** What this process knows once it has asked for the shutdown that the record notes. */
-export function askedIn(at: View, record: Held): SeenChange | undefined {
+/** What this process knows once it has asked for the shutdown that the record notes. `lost`: it may still arrive. */
+export function askedIn(at: View, record: Held, answer: 'accepted' | 'lost' | 'other'): SeenChange | undefined {
   const [seen, before] = [seenIn(at, record), changingOf(at, record)?.seen];
-  return seen && { ...seen, isTakenOver: before?.change === seen.change && before.isTakenOver };
+  if (seen === undefined) return undefined;
+  const earlier = before?.change === seen.change ? before.lostStopAt : undefined;
+  const stops = answer === 'accepted' ? seen.stops + 1 : seen.stops;
+  return { ...seen, stops, lostStopAt: answer === 'lost' ? at.monotonic : earlier };
 }
 
 /** How long the record has been as it is now, as far as this process knows (ms). */
@@ -226,13 +240,25 @@ function ageOf(at: View, record: Held): number {
   return monotonic - (seenIn(at, record)?.at ?? monotonic);
 }
 
-/** A change that was not sent costs nothing more. */
+const hasPrice = ({ price, isUnpriced }: RecordedChange): boolean => price !== undefined || isUnpriced === true;
+
+const unpriced = (change: RecordedChange): RecordedChange => without(change, 'price', 'isUnpriced');
+
+/** A change that was not sent costs nothing more. One that is refused has no price, unless it may have been made all the same. */
 export const unlessSent = (change: RecordedChange): RecordedChange =>
-  change.sentAt === undefined ? without(change, 'price', 'isUnpriced') : change;
+  (change.sentAt ?? change.refused) === undefined ? unpriced(change) : change;
+
+/** The note of a change that was not made, and is not sent again. */
+export const refusedFor = (change: RecordedChange, refused: string): RecordedChange => ({
+  ...unlessSent(without(change, 'refused')),
+  refused,
+});
 
 /** No change is under way that the server was stopped for. */
-function steady(about: About): Course {
-  const { at, record, server, changes, known } = about;
+function steady(before: About): Course {
+  const record = settled(before);
+  const about = { ...before, record, known: changeIn(record) };
+  const { at, server, changes, known } = about;
   const policy = at.object.spec.changePolicy ?? 'Never';
   if (policy === 'Never' && !at.deleting) return leftAsItIs(about);
   const waits = at.deleting ? undefined : resizeIn(server);
@@ -247,9 +273,10 @@ function steady(about: About): Course {
     const change: RecordedChange = { ...known, phase: 'stop', stoppedAt: timestamp(at.now), isRestarted: true };
     return { record, finding, step: { do: 'stop', changes: [], change } };
   }
-  const blocked = blockedBy(about);
-  if (blocked !== undefined) return { record, finding: blocked };
   const noted = { ...record, change: newChange(about, keyOfChange(changes)) };
+  const blocked = blockedBy(about);
+  const isImpossible = changes.some(({ problem }) => problem !== undefined);
+  if (blocked !== undefined) return { record: isImpossible ? noted : record, finding: blocked };
   if (server.isDormant === true) return { record: noted, finding: changedLater(changes, about) };
   const rest = changes.filter(({ needsOff }) => needsOff);
   const isStop = policy === 'AllowStop' && rest.length > 0;
@@ -263,14 +290,27 @@ function steady(about: About): Course {
     const isDue = isRunning(server.status) && !staysOff(at.object);
     return isDue ? { record, finding, step: { do: 'stop', changes: sent, change } } : { record, finding };
   }
-  const { since = at.monotonic } = seenIn(at, record) ?? {};
-  if (known?.sentAt !== undefined && known.change === key && at.monotonic - since > GIVE_UP_MS) {
+  const { sentSince = at.monotonic } = seenIn(at, record) ?? {};
+  if (known?.sentAt !== undefined && known.change === key && at.monotonic - sentSince > GIVE_UP_MS) {
     const given = { ...record, change: { ...known, refused: INEFFECTIVE } };
     return { record: given, finding: blockedBy({ ...about, record: given, known: given.change }) };
   }
   if (known?.change === key && !isToRepeat(about, known)) return { record, finding };
   return { record, finding, step: { do: 'send', changes: sent } };
 }
+
+/** The record without what a change costs that, as reads have shown for long enough, was not made. */
+function settled({ at, record, server }: About): Held {
+  const [change, seen] = [changeIn(record), seenIn(at, record)];
+  if (change === undefined || seen === undefined || resizeIn(server) !== undefined) return record;
+  const isAccepted = change.sentAt !== undefined && change.refused === undefined;
+  const since = isAccepted ? (seen.sentSince ?? seen.at) : seen.at;
+  const isOver = at.monotonic - since > (isAccepted ? GIVE_UP_MS : at.timing.takeoverMs);
+  return isOver && hasPrice(change) ? { ...record, change: unpriced(change) } : record;
+}
+
+/** True if the server has started by itself whenever the operator had shut it down. */
+const isWornOut = (at: View, record: Held): boolean => (seenIn(at, record)?.stops ?? 0) >= MOST_STOPS;
 
 /** The server shuts down for the change, or is off. */
 function stopped(about: About, known: RecordedChange): Course {
@@ -286,19 +326,22 @@ function stopped(about: About, known: RecordedChange): Course {
   const isSent = !isRestart && known.sentAt !== undefined;
   // A server does not stay off until there is room in a limit.
   if (problem?.isLimit === true && !isSent && !isRestart) {
-    const refused = cutSaid(problem.said);
-    return startedAgain(about, { ...known, change: keyOfChange(changes), refused }, finding);
+    // Before it was off, the change has cost nothing, and waits for room.
+    const isUntouched = !isOff(server.status);
+    const kept = isUntouched ? known : refusedFor({ ...known, change: keyOfChange(changes) }, cutSaid(problem.said));
+    return startedAgain(about, kept, finding);
   }
   if (isSent) return ageOf(at, record) > SHOWN_MS ? startedAgain(about, known, finding) : { record, finding };
   if (!isOff(server.status)) {
     const isLate = ageOf(at, record) > SHUTDOWN_MS;
     if (isLate && isUnclear(server.status)) {
       const said = `after the shutdown, the server has the status "${cut(server.status ?? '', 64)}", which may not mean off`;
-      return startedAgain(about, { ...known, refused: said }, finding);
+      return startedAgain(about, refusedFor(known, said), finding);
     }
     const change: RecordedChange = { ...known, stoppedAt: timestamp(at.now) };
-    if (isRunning(server.status) && isAsked !== true)
-      return { record, finding, step: { do: 'stop', changes: isRestart ? [] : changes, change } };
+    const isToAsk = isRunning(server.status) && isAsked !== true;
+    if (isToAsk && isWornOut(at, record)) return startedAgain(about, refusedFor(known, STARTS_ITSELF), finding);
+    if (isToAsk) return { record, finding, step: { do: 'stop', changes: isRestart ? [] : changes, change } };
     return { record, finding: isLate ? shutdownIgnored(known, about) : finding };
   }
   if (isRestart) return startedAgain(about, known, finding);
@@ -340,8 +383,8 @@ function started(about: About, known: RecordedChange): Course {
 /** Whether the server may still shut down as this process, or one before it, has asked. */
 function mayStillStop(at: View, record: Held, { wasOff }: RecordedChange): boolean {
   if (wasOff !== true) return ageOf(at, record) < LATE_SHUTDOWN_MS;
-  const { since, isTakenOver } = seenIn(at, record) ?? { since: at.monotonic, isTakenOver: false };
-  return isTakenOver && at.monotonic - since < at.timing.takeoverMs;
+  const { lostStopAt = -Infinity } = seenIn(at, record) ?? {};
+  return at.monotonic - lostStopAt < at.timing.takeoverMs;
 }
 
 /** The note of a change that begins or continues. It keeps that the server is stopped, and what a resize that waits will cost. */
@@ -353,8 +396,8 @@ export function newChange({ at, record, known }: Pick<About, 'at' | 'record' | '
 
 /** With growing pauses: as long as this process has tried it so far. */
 function isToRepeat({ at, record }: About, { sentAt }: RecordedChange): boolean {
-  const { since, at: last } = seenIn(at, record) ?? { since: at.monotonic, at: at.monotonic };
-  return sentAt === undefined || at.monotonic >= last + Math.max(SHOWN_MS, last - since);
+  const { at: last = at.monotonic, sentSince = last } = seenIn(at, record) ?? {};
+  return sentAt === undefined || at.monotonic >= last + Math.max(SHOWN_MS, last - sentSince);
 }
 
 /**
@@ -367,7 +410,9 @@ function leftAsItIs({ at, record, server, known }: About): Course {
   const message =
     `Server ${record.identifier} differs from spec: ${changesText(left)}. The operator changes nothing, because ` +
     'spec.changePolicy is Never';
-  const change = known && without(unlessSent(known), 'refused', 'isUnavailable');
+  // What is refused counts with its price only while it may have been made.
+  const isOpen = known?.refused !== undefined && hasPrice(known);
+  const change = isOpen ? known : known && without(unlessSent(known), 'refused', 'isUnavailable');
   return {
     record: change === undefined ? record : { ...record, change },
     finding: { reason: 'ChangeRefused', message },

@@ -120,12 +120,15 @@ export interface Changing {
  */
 export interface SeenChange {
   change: string;
-  since: number;
-  /** How far it has come. */
+  /** How far it has come, and since when this process has known that. */
   state: string;
   at: number;
-  /** Another process had begun to shut the server down, and its request may still be on its way. */
-  isTakenOver: boolean;
+  /** Since when this process has known that the provider accepted it. */
+  sentSince?: number | undefined;
+  /** How many shutdowns for it the provider has accepted. */
+  stops: number;
+  /** When this process learned of the last shutdown that has no answer. It may still be on its way. */
+  lostStopAt?: number | undefined;
 }
 
 /** The last request of an order under the operator's identifier that this process has sent. */

@@ -124,18 +124,25 @@ export function withPrice({ spec, status }: VirtualServer, record: Held, server:
     ...(amount !== undefined && { amount }),
     ...defined('product', product ?? known?.product ?? ordered?.product),
     ...defined('diskSize', specs?.diskSize ?? known?.diskSize ?? ordered?.diskSize),
-    ...shownExtras(spec, server),
+    ...extrasIn(spec, server, known ?? {}, ordered),
     ...(!isStated && { unstatedSince: known?.unstatedSince ?? timestamp(now) }),
   };
   return isDeepEqual(price, known) ? record : { ...record, price };
 }
 
-/** Of the extras that spec asks for: a change in place may not have brought them yet. */
-function shownExtras({ advanced = {} }: VirtualServerSpec, { specs = {} }: Server): Model['advanced'] {
-  return {
-    ...(advanced.extraCores !== undefined && defined('extraCores', specs.extraCores)),
-    ...(advanced.extraMemory !== undefined && defined('extraMemory', specs.extraMemory)),
-  };
+/**
+ * Of the extras that spec asks for: a change in place may not have brought them yet. Extras that the provider does not show are not
+ * changed either, so the server has the ones that it was ordered with.
+ */
+function extrasIn(
+  { advanced = {} }: VirtualServerSpec,
+  { specs = {} }: Server,
+  known: Partial<RecordedPrice>,
+  ordered: VirtualServerSpec | undefined,
+): Model['advanced'] {
+  const extra = <K extends 'extraCores' | 'extraMemory'>(field: K): Partial<Record<K, number>> =>
+    advanced[field] === undefined ? {} : defined(field, specs[field] ?? known[field] ?? ordered?.advanced?.[field]);
+  return { ...extra('extraCores'), ...extra('extraMemory') };
 }
 
 const defined = <K extends string, V>(key: K, value: V | undefined): Partial<Record<K, V>> =>

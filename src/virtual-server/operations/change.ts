@@ -21,6 +21,7 @@ import {
   keyOfChange,
   newChange,
   askedIn,
+  refusedFor,
   seenIn,
   unlessSent,
   type FieldChange,
@@ -145,7 +146,13 @@ function afterChange(at: View, record: Held, changes: readonly FieldChange[], an
   if (answer.ok) return noted({ ...begun, isUnavailable: true });
   const isLast = known?.phase !== undefined && failuresOf(at, record) + 1 >= MOST_FAILURES;
   const { error } = answer;
-  if (cameOf(answer) === 'refused' || isLast) return { ...noted({ ...begun, refused: saidBy(error) }), error };
+  const came = cameOf(answer);
+  if (came === 'refused' || isLast) {
+    const refused = saidBy(error);
+    // What may have been made all the same keeps its price until later reads tell.
+    const open = begun.price === undefined ? { ...begun, ...cost } : begun;
+    return { ...noted(came === 'unclear' ? { ...open, refused } : refusedFor(begun, refused)), error };
+  }
   return failedOnce(at, record, error);
 }
 
@@ -157,7 +164,8 @@ async function turn(
   { session, maySend }: Line,
 ): Promise<Outcome> {
   const { inputs } = visit.view();
-  await visit.commit({ name: 'change', next: goOn(visit.view().memo, { record: { ...record, change: step.change } }) });
+  const memo = step.do === 'stop' ? withRoom(visit.view(), record) : visit.view().memo;
+  await visit.commit({ name: 'change', next: goOn(memo, { record: { ...record, change: step.change } }) });
   const view = visit.view();
   if (view.inputs !== inputs) return lookAgain(view, record);
   const call = step.do === 'stop' ? 'shutdown' : 'power-on';
@@ -176,8 +184,10 @@ function afterTurn(
   if (answer.ok && answer.value === 'accepted') {
     const { identifier } = record;
     if (what === 'stop') {
-      const seen = askedIn(at, record);
-      return goOn(withEvidence(withoutPlan(at.memo), { change: { identifier, failures: 0, isAsked: true, seen } }));
+      const seen = askedIn(at, record, 'accepted');
+      // A server that started by itself does not give the change any number of tries.
+      const failures = seen === undefined || seen.stops === 1 ? 0 : failuresOf(at, record);
+      return goOn(withEvidence(withoutPlan(at.memo), { change: { identifier, failures, isAsked: true, seen } }));
     }
     const seen = seenIn(at, record);
     // A server takes a while to start. One that never does is asked less and less often.
@@ -194,9 +204,8 @@ function afterTurn(
   const before = without(unlessSent(asked), 'phase', 'stoppedAt');
   if (answer.ok) return noted({ ...before, isUnavailable: true });
   const { error } = answer;
-  if (cameOf(answer) === 'refused')
-    return { ...noted({ ...unlessSent(asked), phase: 'start', refused: saidBy(error) }), error };
-  return failedOnce(at, record, error);
+  if (cameOf(answer) === 'refused') return { ...noted({ ...refusedFor(asked, saidBy(error)), phase: 'start' }), error };
+  return failedOnce(at, record, error, askedIn(at, record, cameOf(answer) === 'unclear' ? 'lost' : 'other'));
 }
 
 const saidBy = ({ message }: ProviderError): string => cutSaid(capitalized(message));
@@ -204,10 +213,10 @@ const saidBy = ({ message }: ProviderError): string => cutSaid(capitalized(messa
 const failuresOf = (at: View, record: Held): number => changingOf(at, record)?.failures ?? 0;
 
 /** The call may have had an effect or not: the next read tells, and then it is repeated if needed. */
-function failedOnce(at: View, record: Held, error: ProviderError): Outcome {
+function failedOnce(at: View, record: Held, error: ProviderError, seen = changingOf(at, record)?.seen): Outcome {
   const failures = failuresOf(at, record) + 1;
   const pause = backoffMs(failures, at.jitter, error.retryAfterMs);
-  return { ...heldBack(at, record, { said: capitalized(callProblem(error)) }, pause, failures), error };
+  return { ...heldBack(at, record, { said: capitalized(callProblem(error)) }, pause, { failures, seen }), error };
 }
 
 function heldBack(
@@ -215,18 +224,11 @@ function heldBack(
   record: Held,
   problem: NonNullable<Changing['problem']>,
   pause: number,
-  failures = failuresOf(at, record),
+  more: Partial<Changing> = {},
 ): Outcome {
-  const known = changingOf(at, record);
-  const changing: Changing = {
-    identifier: record.identifier,
-    failures,
-    retryAt: at.monotonic + pause,
-    problem,
-    isAsked: known?.isAsked,
-    seen: known?.seen,
-  };
-  return goOn(withEvidence(withoutPlan(at.memo), { change: changing }));
+  const known = without(changingOf(at, record) ?? { identifier: record.identifier, failures: 0 }, 'due');
+  const change: Changing = { ...known, retryAt: at.monotonic + pause, problem, ...more };
+  return goOn(withEvidence(withoutPlan(at.memo), { change }));
 }
 
 /** Reads the server again, which tells what is next. */
@@ -234,6 +236,12 @@ function lookAgain(at: View, record: Held): Outcome {
   const known = changingOf(at, record);
   const memo = withoutPlan(at.memo);
   return goOn(withEvidence(memo, { change: known && { ...known, due: undefined } }));
+}
+
+/** The limit does not stop the change any more. */
+function withRoom(at: View, record: Held): View['memo'] {
+  const known = changingOf(at, record);
+  return withEvidence(at.memo, { change: known?.problem?.isLimit === true ? without(known, 'problem') : known });
 }
 
 function cleared(at: View, record: Held): View['memo'] {

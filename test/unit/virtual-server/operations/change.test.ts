@@ -48,7 +48,8 @@ function knowing(object: VirtualServer, { since, at }: { since: number; at: numb
   const { change: known = change() } = knownRecord(object) ?? {};
   const { phase = '', stoppedAt = '', sentAt = '' } = known;
   const state = `${phase} ${stoppedAt} ${sentAt}`;
-  const seen = { change: known.change, since: -since * MINUTE, state, at: -at * MINUTE, isTakenOver: false };
+  const sentSince = sentAt === '' ? undefined : -since * MINUTE;
+  const seen = { change: known.change, state, at: -at * MINUTE, sentSince, stops: phase === '' ? 0 : 1 };
   return { memo: memo({ change: { identifier: 'srv1', failures: 0, isAsked, seen } }) };
 }
 
@@ -356,13 +357,32 @@ describe('a change that needs the server off', () => {
     expect(pendingIn(next)).toBe('ChangeLimited');
     const free = await visited(wanting({ changePolicy: 'AllowStop', ...TABLET }), full);
     expect(free.switches).toEqual(['shutdown']);
-    // Nothing is asked of the server again, and another process may have stopped it.
-    const between = await visited(stopping({}, { ...TABLET, product: 'VPSX8' }), full);
+  });
+
+  it('waits for room after another process has begun to stop the server, and starts it if it was off', async () => {
+    const full = { maxPrice: 5000, taken: 4, price: 1400 };
+    const spec = { ...TABLET, product: 'VPSX8' };
+    // Nothing is asked of the server again, and the other process may have stopped it.
+    const between = await visited(stopping({ price: 1400 }, spec), full);
     expect(between.switches).toEqual([]);
-    expect(noteIn(between)).toMatchObject({
-      phase: 'start',
-      refused: expect.stringContaining('price limit') as string,
-    });
+    expect(noteIn(between)).toMatchObject({ phase: 'start' });
+    expect(noteIn(between)).not.toHaveProperty('refused');
+    expect(noteIn(between)).not.toHaveProperty('price');
+    const after = (minutes: number, object: Visited, more: Given): Promise<Visited> =>
+      visited(object.object ?? wanting({}), { memo: object.memo, now: NOW + minutes * MINUTE, ...more });
+    const late = await after(5, between, { ...full, answers: { server: [OFF, OFF, OFF, DEVICES] } });
+    expect(late.switches).toEqual(['power-on']);
+    const waiting = await after(40, late, full);
+    expect([waiting.switches, pendingIn(waiting)]).toEqual([[], 'ChangeLimited']);
+    const free = await after(50, waiting, { ...full, taken: 1 });
+    expect(free.switches).toEqual(['shutdown']);
+  });
+
+  it('is not tried again if the room was lost while the server was off', async () => {
+    const full = { maxPrice: 5000, taken: 4, price: 1400 };
+    const off = await visited(stopping({}, { ...TABLET, product: 'VPSX8' }), { ...full, answers: { server: OFF } });
+    expect([off.switches, off.changes]).toEqual([['power-on'], []]);
+    expect(noteIn(off)).toMatchObject({ phase: 'start', refused: expect.stringContaining('price limit') as string });
   });
 
   it('has its room in the price limit from the shutdown on, until it is given up', async () => {

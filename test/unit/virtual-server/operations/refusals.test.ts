@@ -31,9 +31,6 @@ describe.each<[number, string, 'final' | 'repeated', 'not restarted' | 'perhaps 
   [413, 'No', 'final', 'not restarted'],
   [415, 'No', 'final', 'not restarted'],
   [422, 'No', 'final', 'not restarted'],
-  [418, 'No', 'final', 'not restarted'],
-  [426, 'No', 'final', 'not restarted'],
-  [451, 'No', 'final', 'not restarted'],
   // The server is gone, or the key is wrong for it: the next read tells.
   [403, GONE, 'repeated', 'not restarted'],
   [404, GONE, 'repeated', 'not restarted'],
@@ -43,6 +40,13 @@ describe.each<[number, string, 'final' | 'repeated', 'not restarted' | 'perhaps 
   [423, 'No', 'repeated', 'not restarted'],
   [425, 'No', 'repeated', 'not restarted'],
   [429, 'No', 'repeated', 'not asked'],
+  // Nobody knows what these are to mean about the next request.
+  ...[406, 411, 412, 418, 421, 424, 426, 428, 451, 499].map((status): [number, string, 'repeated', 'not restarted'] => [
+    status,
+    'No',
+    'repeated',
+    'not restarted',
+  ]),
   // Nothing tells whether the provider has acted.
   [302, 'No', 'repeated', 'perhaps restarted'],
   [408, 'No', 'repeated', 'perhaps restarted'],
