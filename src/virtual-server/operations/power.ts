@@ -10,7 +10,7 @@ import type { Session } from '../../provider/types.ts';
 import { decide } from '../decision/decide.ts';
 import { withEvidence, type PowerCall, type PowerEvidence } from '../decision/memo.ts';
 import { pauseMs } from '../decision/next-poll.ts';
-import { onceOf, withOnce, NO_SUCH_CALL } from '../decision/once.ts';
+import { askedAt, onceOf, withOnce, NO_SUCH_CALL } from '../decision/once.ts';
 import { endVisit, failed, goOn, jittered, withoutKey } from '../decision/outcome.ts';
 import { verdictOf, withCall, withoutDue } from '../decision/power.ts';
 import type { Operation, Outcome } from '../decision/types.ts';
@@ -33,6 +33,8 @@ export async function power(visit: Visit, at: View, operation: Power): Promise<O
   if (found === undefined) return goOn(withoutDue(visit.view().memo));
   const once = onceOf(operation.call);
   if (once !== undefined) {
+    // The read may have been of an older version, to which another process had not yet noted the call.
+    if (askedAt(visit.object, found.record, once) === undefined) return goOn(withoutDue(visit.view().memo));
     // From here on, no process sends this call for the same annotation again.
     const claimed = withOnce(found.record, visit.object, once);
     await visit.commit({ name: operation.type, next: goOn(visit.view().memo, { record: claimed }) });
