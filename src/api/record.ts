@@ -116,12 +116,14 @@ const priceSchema = open({
   amount: z.number().min(0).max(MAX_PRICE).optional().describe('The last price that the provider stated.'),
   product: z.string().optional(),
   diskSize: z.int().min(0).optional(),
+  extraCores: z.int().min(0).optional(),
+  extraMemory: z.int().min(0).optional(),
   unstatedSince: z.iso
     .datetime()
     .max(64)
     .optional()
     .describe('Since when the provider states no price of the server that can be read.'),
-}).describe('What the server costs, and of which product and disk size that is the price.');
+}).describe('What the server costs, and of which product, disk size and extras that is the price.');
 
 const changeSchema = open({
   identifier,
@@ -139,7 +141,13 @@ const changeSchema = open({
   isRestarted: z.literal(true).optional().describe('The server is restarted for a resize that waits for that.'),
   refused: z.string().max(MAX_SAID).optional().describe('Why it is not sent again.'),
   isUnavailable: z.literal(true).optional().describe('The provider has no such call.'),
-  price: z.number().min(0).max(MAX_PRICE).optional().describe('What the server is expected to cost after it.'),
+  price: z
+    .number()
+    .min(0)
+    .max(MAX_PRICE)
+    .optional()
+    .describe('What the server is expected to cost after it, from before it is stopped for it until it is given up.'),
+  isUnpriced: z.literal(true).optional().describe('In place of `price`: what the server will cost is unknown.'),
 }).describe('A change of the server in place.');
 
 /** The format that this version writes, and the newest format that it understands. */

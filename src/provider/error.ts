@@ -140,16 +140,12 @@ export function withheldError(): ProviderError {
 export const mayArriveLater = (status: number): boolean => status === 408 || status === 502 || status >= 504;
 
 /**
- * Statuses by which the provider refuses what a request asks for: it would refuse the same request again. 408, 409, 423, 425 and
- * 429 are not among them: the same request may succeed later.
+ * Statuses by which the provider refuses what a request asks for: it would refuse the same request again. The same request may
+ * succeed after 408, 409, 423, 425 and 429; what a status means that is not among them is unknown.
  */
 const REFUSALS = new Set([400, 402, 403, 404, 405, 413, 415, 422]);
 
 export const isRefusalStatus = (status: number): boolean => REFUSALS.has(status);
-
-/** True if the provider refuses what the request asks for. A server that is gone is no refusal: the next read tells what it means. */
-export const isFinalRefusal = (error: ProviderError): boolean =>
-  error instanceof ResponseError && error.code !== 'PROVIDER_NOT_FOUND' && isRefusalStatus(error.status);
 
 const UNSENT = new Set<ProviderErrorCode>([
   'PROVIDER_INVALID_CREDENTIALS',
@@ -161,6 +157,16 @@ const UNSENT = new Set<ProviderErrorCode>([
 /** True if the request was not sent, or the provider rejected it before it read what it asks for: it may be sent again. */
 export const isUnsent = (error: ProviderError): boolean => UNSENT.has(error.code);
 
+/**
+ * What an error says about a request that acts on a server. `unsent`: the request may be sent again. `refused`: the provider would
+ * refuse the same request again. `declined`: it has not acted, but may do so later, or the next read tells more: the server may be
+ * gone. `unclear`: it may have acted.
+ */
+export function meaningOf(error: ProviderError): 'unsent' | 'refused' | 'declined' | 'unclear' {
+  if (isUnsent(error)) return 'unsent';
+  if (!(error instanceof ResponseError) || error.status >= 500 || mayArriveLater(error.status)) return 'unclear';
+  return error.code !== 'PROVIDER_NOT_FOUND' && isRefusalStatus(error.status) ? 'refused' : 'declined';
+}
+
 /** True if the provider may have acted on the request: it was sent, and no answer of the provider itself says otherwise. */
-export const mayHaveActed = (error: ProviderError): boolean =>
-  !isUnsent(error) && !(error instanceof ResponseError && error.status < 500 && !mayArriveLater(error.status));
+export const mayHaveActed = (error: ProviderError): boolean => meaningOf(error) === 'unclear';

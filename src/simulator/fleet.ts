@@ -207,14 +207,16 @@ export class Fleet {
   /** Switches a server. `product`: of a server that wakes. Returns why the provider refuses that; undefined if it does it. */
   switch(account: string, identifier: string, call: SwitchCall, product?: SimulatedProduct): string | undefined {
     const server = this.#servers.alive(identifier);
+    this.#servers.settle(server);
     const isDormant = server.object.dormant === true;
     const status = this.#servers.statusOf(server);
     const refusal = refusalOf(call, isDormant, status);
     if (refusal !== undefined) return refusal;
     // Whatever the server was changing to, this call decides.
     delete server.changing;
+    delete server.startsAt;
     const now = this.#settings.clock.now();
-    const { pausedMs, shutdown, shutdownMs, wakes } = this.#settings.variants;
+    const { pausedMs, shutdown, shutdownMs, startsAfterMs, wakes } = this.#settings.variants;
     const become = (status: string, changing?: SimulatedServer['changing']): void => {
       server.object = { ...server.object, status };
       if (changing !== undefined) server.changing = changing;
@@ -231,7 +233,10 @@ export class Fleet {
         start();
         break;
       case 'shutdown':
-        if (shutdown === 'obeyed') become(SHUT_DOWN, { shows: SHUTTING_DOWN, until: now + shutdownMs });
+        if (shutdown === 'obeyed') {
+          become(SHUT_DOWN, { shows: SHUTTING_DOWN, until: now + shutdownMs });
+          server.startsAt = now + shutdownMs + startsAfterMs;
+        }
         if (shutdown === 'unfinished') become(SHUTTING_DOWN);
         break;
       case 'power-off':
@@ -278,7 +283,8 @@ export class Fleet {
     const { product, diskSize, extraCores, extraMemory, ...devices } = asked;
     if (asked.needsOff && this.#servers.statusOf(server) !== SHUT_DOWN) return 'The server must be shut down';
     const { name, cpu_mode, net_device, disk_bus, tablet } = devices;
-    const simple = { name, cpu_mode, net_device, disk_bus, tablet };
+    const shown = name === undefined ? undefined : shownName(name, variants.names);
+    const simple = { name: shown, cpu_mode, net_device, disk_bus, tablet };
     const set = Object.fromEntries(Object.entries(simple).filter(([, value]) => value !== undefined));
     const before = { ...object, ...server.resize?.becomes };
     if (diskSize !== undefined && diskSize < before.specs.disk_size) return 'A disk cannot be made smaller';
@@ -321,7 +327,9 @@ export class Fleet {
   updateServer(identifier: string, patch: ServerPatch): void {
     const server = this.#servers.alive(identifier);
     server.object = { ...server.object, ...patch };
-    if (patch.status !== undefined) delete server.changing;
+    if (patch.status === undefined) return;
+    delete server.changing;
+    delete server.startsAt;
   }
 
   /** Removes a server without a request and without a `cancel` in the ledger. */

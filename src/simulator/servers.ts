@@ -25,6 +25,8 @@ export interface SimulatedServer {
   object: ServerObject;
   /** Until then, reads show this status in place of that of `object`. */
   changing?: { shows: string; until: number };
+  /** It was shut down, and starts by itself then. */
+  startsAt?: number;
   /** A change that was accepted: reads show it from `at` on; undefined: from the next start on. */
   resize?: { at: number | undefined; becomes: Partial<ServerObject> };
   shows: Addresses;
@@ -285,11 +287,17 @@ export class Servers {
     return isPaused && object.status === RUNNING ? POWERING_ON : object.status;
   }
 
-  /** What was changed before now. */
+  /** What was changed, or has started, before now. */
   settle(server: SimulatedServer): void {
-    const { resize } = server;
-    if (resize?.at === undefined || this.#settings.clock.now() < resize.at) return;
-    server.object = { ...server.object, ...resize.becomes };
+    const { resize, startsAt = Infinity } = server;
+    const now = this.#settings.clock.now();
+    if (now >= startsAt) {
+      server.object = { ...server.object, status: RUNNING };
+      delete server.startsAt;
+      if (resize !== undefined) resize.at ??= startsAt;
+    }
+    if (resize?.at === undefined || now < resize.at) return;
+    server.object = { ...server.object, ...resize.becomes, upgrade_specs: null };
     delete server.resize;
   }
 

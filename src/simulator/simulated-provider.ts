@@ -351,7 +351,11 @@ export class SimulatedProvider {
     if (body === undefined) return this.#error(400, 'The body must be a JSON object');
     const asked = readChange(body, this.#settings.products);
     const refusal = typeof asked === 'string' ? asked : this.#fleet.change(account, identifier, body, asked);
-    return refusal === undefined ? json(200, { message: this.#api.cancelled }) : this.#error(400, refusal);
+    return refusal === undefined ? json(200, { message: this.#api.cancelled }) : this.#refuseCall(refusal);
+  }
+
+  #refuseCall(why: string): WireResponse {
+    return this.#error(this.#settings.variants.refusedStatus, why);
   }
 
   #hasPower(route: Route): boolean {
@@ -368,9 +372,9 @@ export class SimulatedProvider {
     if (state === undefined || state === 'cancelled') return this.#deny(route, request.method);
     if (state === 'creating') return this.#refuseDuringTask(deleteDuringTask === 200 ? 409 : deleteDuringTask);
     const asked = this.#powerCall(request, route);
-    if (typeof asked === 'string') return this.#error(400, asked);
+    if (typeof asked === 'string') return this.#refuseCall(asked);
     const refusal = this.#fleet.switch(account, identifier, asked.call, asked.product);
-    return refusal === undefined ? json(200, { message: messages[asked.call] }) : this.#error(400, refusal);
+    return refusal === undefined ? json(200, { message: messages[asked.call] }) : this.#refuseCall(refusal);
   }
 
   /** What the request asks for, or the text of the 400. */

@@ -33,6 +33,7 @@ export const CHOICES = {
   power: ['all', 'without-dormant', 'missing'],
   shutdown: ['obeyed', 'ignored', 'unfinished'],
   wakes: ['off', 'running'],
+  refusedStatus: [400, 418, 422, 451],
   changes: ['at-once', 'at-restart', 'unseen', 'missing'],
 } as const;
 
@@ -125,6 +126,9 @@ export const variantsSchema = z.strictObject({
     .exactOptional()
     .describe('what a server does when it is asked to shut down; unfinished: it is shutting down forever'),
   shutdownMs: z.number().min(0).exactOptional().describe('how long a server that obeys takes to shut down'),
+  startsAfterMs: msOrForever
+    .exactOptional()
+    .describe('a server that was shut down starts by itself after this many milliseconds; null: never'),
   wakes: z.enum(CHOICES.wakes).exactOptional().describe('the state of a server that was dormant until now'),
   changes: z
     .enum(CHOICES.changes)
@@ -143,6 +147,10 @@ export const variantsSchema = z.strictObject({
     .describe(
       'a server that was cancelled; listed: the list keeps it, with the status cancelled; shown: so do reads of it',
     ),
+  refusedStatus: z
+    .literal(CHOICES.refusedStatus)
+    .exactOptional()
+    .describe('status by which the provider refuses a change of a server, or a call about its power'),
   missingCall: z.literal(CHOICES.missingCall).exactOptional().describe('status of calls that only the public API has'),
   furtherFields: z
     .enum(CHOICES.furtherFields)
@@ -151,7 +159,7 @@ export const variantsSchema = z.strictObject({
   names: z
     .enum(CHOICES.names)
     .exactOptional()
-    .describe('what becomes of the name in an order; cut: the server shows its first 12 characters'),
+    .describe('what becomes of the name in an order or a change; cut: the server shows its first 12 characters'),
   priceList: z
     .enum(CHOICES.priceList)
     .exactOptional()
@@ -184,6 +192,8 @@ const SIMPLE = {
   power: 'all',
   shutdown: 'obeyed',
   shutdownMs: 0,
+  startsAfterMs: Infinity,
+  refusedStatus: 400,
   wakes: 'off',
   changes: 'at-once',
   changeTakesMs: 0,

@@ -46,8 +46,19 @@ const PLAYED = [
   'named-found',
   'named-deleted-during-task',
 ];
-/** Scenarios of one feature; other scenarios cover their remaining requests. */
-const FEATURES = ['catalog', 'connection', 'connection-expired', 'set-of-two', 'set-scaled-up', 'set-rolled-out'];
+/** Scenarios of one feature, and the labels of its requests; other scenarios cover their remaining requests. */
+const FEATURES: Readonly<Record<string, RegExp>> = {
+  catalog: /catalog/,
+  connection: /connection/,
+  'connection-expired': /connection/,
+  'set-of-two': /set|POST-servers/,
+  'set-scaled-up': /set|POST-servers/,
+  'set-rolled-out': /set|POST-servers/,
+  'named-change': /PATCH-server/,
+  'named-change-stop': /PATCH-server|PUT-power/,
+  'named-change-taken-back': /PUT-power/,
+  'named-power': /PUT-power|PUT-dormant|POST-reboot/,
+};
 const BOUND_MS = 120_000;
 /** After this many requests, or this much silence (ms), the new leader has done all it can. */
 const ENOUGH_REQUESTS = 8;
@@ -57,7 +68,7 @@ const PATIENT_CREATE = '--create-timeout=8s';
 
 export const replicas: Part = {
   name: 'replicas',
-  scenarios: [...PLAYED, ...FEATURES],
+  scenarios: [...PLAYED, ...Object.keys(FEATURES)],
   faultsAt: () => Object.keys(TROUBLES),
   situationAt,
   run(name, point) {
@@ -68,10 +79,7 @@ export const replicas: Part = {
     // could detect it.
     const isTrustworthy = point?.label === 'provider:POST-servers:attempt' && scenario.provider === undefined;
     if (trouble?.earlyWord === true && !isTrustworthy) return undefined;
-    const feature = FEATURES.includes(name) ? name.split('-', 1)[0] : undefined;
-    const isOfFeature = point === undefined || (feature !== undefined && point.label.includes(feature));
-    const isOrderOfMember = feature === 'set' && point?.label.startsWith('provider:POST-servers') === true;
-    if (feature !== undefined && !isOfFeature && !isOrderOfMember) return undefined;
+    if (point !== undefined && FEATURES[name]?.test(point.label) === false) return undefined;
     return (arena, stage) => new ReplicaPlan(scenario, point?.label, trouble).run(arena, stage);
   },
 };

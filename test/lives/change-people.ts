@@ -1,7 +1,8 @@
 /** People who change servers in place, under each policy, and who look after a server that the operator cannot shut down. */
+import { MEMBER_TEMPLATE_ANNOTATION } from '../../src/api/names.ts';
 import type { VirtualServer } from '../../src/api/virtual-server.ts';
 import type { Simulation } from '../../src/simulator/index.ts';
-import type { VariantOptions } from '../../src/simulator/variants.ts';
+import { CHOICES, type VariantOptions } from '../../src/simulator/variants.ts';
 import { recordOf } from '../fixtures/records.ts';
 import type { ApiServer } from './api-server.ts';
 import { staysOff } from './power.ts';
@@ -20,6 +21,8 @@ export const drawChanges = (random: Random): VariantOptions => ({
   shutdown: random.pick(['obeyed', 'obeyed', 'obeyed', 'ignored', 'unfinished']),
   shutdownMs: random.pick([0, 20_000, 3 * MINUTE]),
   power: random.pick(['all', 'all', 'all', 'missing']),
+  startsAfterMs: random.pick([Infinity, Infinity, 30_000, 5 * MINUTE]),
+  refusedStatus: random.pick(CHOICES.refusedStatus),
 });
 
 interface Parts {
@@ -49,8 +52,10 @@ export class ChangePeople {
   /** Edits one object; the API server may refuse that. */
   act(): void {
     const random = this.#random;
-    // Nobody edits the members of a set. Most changes are of servers that are there.
-    const editable = this.#api.servers.list().filter(({ metadata }) => metadata.ownerReferences === undefined);
+    // Nobody edits the members of a set, or what was one and may be one again. Most changes are of servers that are there.
+    const isMember = ({ ownerReferences, annotations }: VirtualServer['metadata']): boolean =>
+      ownerReferences !== undefined || annotations?.[MEMBER_TEMPLATE_ANNOTATION] !== undefined;
+    const editable = this.#api.servers.list().filter(({ metadata }) => !isMember(metadata));
     const shown = editable.filter(({ status }) => status?.serverStatus !== undefined);
     const objects = shown.length > 0 && random.chance(0.9) ? shown : editable;
     if (objects.length === 0) return;
@@ -60,7 +65,7 @@ export class ChangePeople {
       ...random.pick<Partial<VirtualServer['spec']>>([
         { product: random.pick(['VPSX4', 'VPSX8', 'VPSX16', 'VPSX9']) },
         { diskSize: random.pick([5120, 10240, 20480, 40960]) },
-        { serverName: random.pick(['shop', 'blog']) },
+        { serverName: random.pick(['shop', 'blog', 'a-shop-for-our-blog']) },
         { advanced: { ...spec.advanced, cpuMode: random.pick(['Performance', 'Compatibility']) } },
         { advanced: { ...spec.advanced, tablet: random.chance(0.5) } },
         { advanced: { ...spec.advanced, extraCores: random.int(1, 3) } },

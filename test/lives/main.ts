@@ -43,6 +43,7 @@ async function search(): Promise<void> {
     hourly: 0,
     changed: 0,
     stopped: 0,
+    pricedChanges: 0,
     refused: 0,
     named: 0,
     repeated: 0,
@@ -78,6 +79,7 @@ async function search(): Promise<void> {
       'hourly',
       'changed',
       'stopped',
+      'pricedChanges',
       'refused',
       'named',
       'repeated',
@@ -104,7 +106,9 @@ async function search(): Promise<void> {
   say(
     `${creates} servers, ${priced} of them ordered within a limit in money (${listed} by the list of prices), ${hourly} after orders of an earlier process within the hour, ${refused} refused writes judged, ${crashes} crashes, ${events} events in ${runs} runs, ${failed} of them with violations`,
   );
-  say(`${total.changed} changes of servers in place, and ${total.stopped} shutdowns for them`);
+  say(
+    `${total.changed} changes of servers in place, ${total.pricedChanges} requests for them judged by a limit in money, and ${total.stopped} shutdowns`,
+  );
   const { named, repeated, held, tooLate, requests, repeats } = total;
   say(
     `orders under an identifier: ${requests} requests, ${repeats} of them repeats; ${named} accepted, ${repeated} of them accepted again, ${held} after a proxy had held them back, ${tooLate} of those too late to be found`,

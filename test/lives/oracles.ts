@@ -22,6 +22,7 @@ import type { Orders } from './orders.ts';
 import type { PriceWatch } from './price-watch.ts';
 import type { People } from './people.ts';
 import type { SimProcess } from './process.ts';
+import { isUpdated, membersOf } from './set-members.ts';
 
 /** Reasons that may remain at the end: only a new object helps, or the spec is wrong. */
 const FINAL = new Set([
@@ -325,10 +326,21 @@ export function notAtRest(
     if (!deleting && reason === 'ServerLimit' && isFull) return [];
     const hasLeft = serversLeft(api, ownership).size > 0;
     if (!deleting && isForMoney(reason) && prices?.mayWait(object, reason, hasLeft) === true) return [];
+    if (!deleting && reason === 'CreateRejected' && isToBeReplaced(object, api)) return [];
     const asked = object.metadata.annotations?.[ADOPT_ANNOTATION];
     if (!deleting && reason === 'IdentifierInUse' && isTakenByMistake(asked, api, ownership)) return [];
     const message = object.status?.conditions?.find(({ type }) => type === 'Ready')?.message ?? '';
     return [`${keyOf(object)} did not settle: ${deleting ? 'deleting, ' : ''}${reason ?? 'no reason'}: ${message}`];
+  });
+}
+
+/** Whether the set of this member replaces it only after another member has its server, for which a limit leaves no room. */
+function isToBeReplaced(object: VirtualServer, api: ApiServer): boolean {
+  const set = api.sets.list().find((one) => membersOf(one, [object]).length > 0);
+  if (set === undefined || isUpdated(object, set, api)) return false;
+  return membersOf(set, api.servers.list()).some((member) => {
+    const reason = currentReason(member.status?.conditions);
+    return isUpdated(member, set, api) && (reason === 'ServerLimit' || isForMoney(reason));
   });
 }
 

@@ -114,7 +114,7 @@ export class PowerPeople {
    */
   tidy(): void {
     const { api, simulation, canStart } = this.#parts;
-    simulation.provider.setVariants({ shutdown: 'obeyed' });
+    simulation.provider.setVariants({ shutdown: 'obeyed', startsAfterMs: Infinity });
     for (const { metadata, status } of api.servers.list()) {
       if (currentReason(status?.conditions) !== 'PowerUnavailable') continue;
       this.#try(() => void api.servers.editSpec(metadata.namespace, metadata.name, { power: undefined }));

@@ -3,7 +3,8 @@
  * knew is computed here, independently of the product: from its cache at the moment of the decision, and from the orders that
  * it had sent. No order may be sent while the namespace has a server of unknown price, or one whose price the provider no
  * longer states. The first server of a model counts with the lowest price that the process has lately read in the provider's list
- * of prices. If the process may have seen several versions, the one that permits the order counts.
+ * of prices. If the process may have seen several versions, the one that permits the order counts. The same holds for a change
+ * that makes a server dearer, if the price of the server after it is known.
  */
 import { mirrorIn, type ServerRecord } from '../../src/api/record.ts';
 import { isLetGo } from '../../src/api/server-state.ts';
@@ -60,9 +61,17 @@ interface Case {
   isUnasked: boolean;
 }
 
+/** What a process saw when it read an object of a server that it may be about to change. */
+interface Look {
+  process: object;
+  cached: readonly VirtualServer[];
+}
+
 export class PriceWatch {
   /** Number of orders that were judged with a known price. */
   judged = 0;
+  /** Number of changes of servers that were judged. */
+  judgedChanges = 0;
   /** Number of orders that were judged by the list of prices. */
   judgedByList = 0;
   readonly #api: ApiServer;
@@ -71,6 +80,9 @@ export class PriceWatch {
   readonly #decisions: Decision[] = [];
   readonly #cases: Case[] = [];
   readonly #readings: Reading[] = [];
+  /** By namespace and name: the last look at each object. */
+  readonly #looks = new Map<string, Look>();
+  readonly #changes: string[] = [];
   readonly #hasList: boolean;
 
   constructor(
@@ -156,7 +168,46 @@ export class PriceWatch {
     if (price !== undefined) this.judged += 1;
   }
 
+  /** The process reads the object live, as before each change. */
+  looks(process: object, key: string, cached: readonly VirtualServer[]): void {
+    this.#looks.set(key, { process, cached: [...cached] });
+  }
+
+  /** The process sends a change of a server. */
+  changes(process: object, identifier: string, body: { product?: unknown; specs?: object }): void {
+    const { changes } = this.#api.servers;
+    if (body.product === undefined && body.specs === undefined) return;
+    if (this.#now() - (this.#api.restoredAt ?? -Infinity) < RESTORED_MS) return;
+    const holder = this.#api.servers.list().find((object) => identifierOf(object) === identifier);
+    const look = holder && this.#looks.get(keyOf(holder));
+    const limit = holder === undefined ? 0 : this.#limitOf(holder.metadata.namespace);
+    if (holder === undefined || look?.process !== process || limit === 0) return;
+    const { uid, namespace } = holder.metadata;
+    const versions = Map.groupBy(changes, ({ object }) => object.metadata.uid);
+    const seen = look.cached.map((object) => versionsSince(object, versions.get(object.metadata.uid) ?? []));
+    const own = seen.find(([first]) => first?.object.metadata.uid === uid) ?? [];
+    if (own.length === 0 || own.some(({ object }) => modelOf(object) !== modelOf(holder))) return;
+    const others = seen.filter(([first]) => {
+      const metadata = first?.object.metadata;
+      return metadata?.namespace === namespace && metadata.uid !== uid;
+    });
+    const prices = pricesOf(seen);
+    const price = prices.get(modelOf(holder));
+    const present = Math.max(...own.map(({ object }) => priceInRecord(object)?.amount ?? object.status?.price ?? 0));
+    if (price === undefined || price <= present) return;
+    this.judgedChanges += 1;
+    const sum = others.reduce((total, one) => total + leastOf(one, prices), 0);
+    if (sum + price > limit)
+      this.#changes.push(
+        `the change of ${keyOf(holder)} passes the limit of ${limit}: ${sum} by its cache, and ${price} instead of ${present}`,
+      );
+  }
+
   get violations(): string[] {
+    return [...this.#changes, ...this.#orders()];
+  }
+
+  #orders(): string[] {
     return this.#cases.flatMap(({ decision, name, limit, sum, price, before, unknown, isUnasked }) => {
       if (decision.isSent && limit > 0 && isUnasked)
         return [`${name} is ordered as the first of its model, and its process has not read the list of prices`];
@@ -191,8 +242,15 @@ export class PriceWatch {
       return limit > 0 && others.some((other) => isUnknown(other, prices) || hasUnknownOrphan(other, prices));
     const sum = others.reduce((total, one) => total + leastOf([one], prices), 0);
     const lastList = this.#readings.findLast(({ list }) => list !== undefined)?.list;
-    const price = prices.get(modelOf({ metadata, ...object })) ?? listedPrice(object, lastList);
-    return limit > 0 && (price === undefined ? sum >= limit : sum + price > limit);
+    const model = modelOf({ metadata, ...object });
+    const listed = listedPrice(object, lastList);
+    const costs = [prices.get(model) ?? listed];
+    // Once the last server of a model has become another one, only the processes of then know what it cost.
+    const present = this.#api.servers
+      .list()
+      .map((other) => [{ object: other, type: 'MODIFIED', deleted: false } as const]);
+    if (!pricesOf(present).has(model)) costs.push(listed);
+    return limit > 0 && costs.some((price) => (price === undefined ? sum >= limit : sum + price > limit));
   }
 
   #limitOf(namespace: string): number {
@@ -219,12 +277,26 @@ function listedPrice({ spec }: Pick<VirtualServer, 'spec'>, list: PriceList | un
   return ofProduct + ofDisk.price * Math.ceil(diskSize / (1024 * ofDisk.extent)) + (ipv4 ? list.ipv4 : 0);
 }
 
-/** What the server of an object is, as far as the object shows it. An address may be assigned late. */
+/**
+ * What the server of an object is, as far as the object shows it. An address may be assigned late. While the server may not have
+ * the extras yet that spec asks for, it is like no other.
+ */
 function modelOfServer(object: VirtualServer, product = '', diskSize = 0): string {
   const { specs, ipv4 = [] } = object.status ?? {};
   const ordered = recordOf(object)?.mode === 'adopt' ? undefined : object.spec;
   const diskType = specs?.diskType ?? ordered?.diskType ?? 'ssd';
-  return `${product} ${diskSize} ${diskType} ${ipv4.length > 0 || ordered?.ipv4 === true} ${extrasOf(ordered?.advanced)}`;
+  const { extraCores, extraMemory } = priceInRecord(object) ?? {};
+  const asked = ordered?.advanced;
+  const isShown = [
+    [asked?.extraCores, extraCores],
+    [asked?.extraMemory, extraMemory],
+  ].every(([one, shown]) => one === undefined || shown !== undefined);
+  if (!isShown && (object.spec.changePolicy ?? 'Never') !== 'Never') return `of ${object.metadata.uid}`;
+  const extras = extrasOf({
+    extraCores: extraCores ?? asked?.extraCores,
+    extraMemory: extraMemory ?? asked?.extraMemory,
+  });
+  return `${product} ${diskSize} ${diskType} ${ipv4.length > 0 || ordered?.ipv4 === true} ${extras}`;
 }
 
 const extrasOf = ({ extraCores = 0, extraMemory = 0 }: VirtualServer['spec']['advanced'] = {}): string =>
@@ -236,12 +308,18 @@ function holds({ object, deleted }: ServerChange): boolean {
   return !deleted && !isLetGo(object) && expiredAt === undefined && isNamed;
 }
 
-/** The price of the very server that the object holds. */
+/**
+ * The price of the very server that the object holds: the higher one while an accepted change is not to be seen. Undefined also
+ * if that is not known.
+ */
 function shownPrice({ object }: ServerChange): number | undefined {
   const identifier = identifierOf(object);
   const isShown = identifier !== undefined && mirrorIn(object.status)?.identifier === identifier;
   const shown = isShown && object.status?.serverStatus !== undefined ? object.status.price : undefined;
-  return shown ?? priceInRecord(object)?.amount;
+  const present = shown ?? priceInRecord(object)?.amount;
+  const { change } = recordOf(object) ?? {};
+  if (change?.isUnpriced === true) return undefined;
+  return present === undefined ? change?.price : Math.max(present, change?.price ?? 0);
 }
 
 function priceInRecord(object: VirtualServer): ServerRecord['price'] {

@@ -64,7 +64,7 @@ export interface ProcessParts {
   sets?: SetWatch | undefined;
   /** What the API server answers to a request that it refuses. */
   refuse: KubeHttpParts['refuse'];
-  /** Judges the orders of the process by the limit in money; undefined in a world without such a limit. */
+  /** Judges the orders and changes of the process by the limit in money; undefined in a world without such a limit. */
   prices?: PriceWatch | undefined;
   /** Judges the orders of the process by the limit of orders an hour; undefined in a world without one. */
   creates?: CreateWatch | undefined;
@@ -214,6 +214,8 @@ export class SimProcess {
     });
     if (observes === undefined) for (const what of disk.watch.wronglyOpened(opened)) parts.onFault(what);
     const decides = (uid: string): void => parts.prices?.decided(uid, this.#operator?.vitals().objects() ?? [], this);
+    const looks = (namespace: string, name: string): void =>
+      parts.prices?.looks(this, `${namespace}/${name}`, this.#operator?.vitals().objects() ?? []);
     const by = parts.creates?.started(disk, parts.staleBy, () => this.#operator?.vitals().objects() ?? []);
     const sends = (uid: string, attempt: string): void => {
       const sent = { uid, attempt, isNamed: false };
@@ -235,7 +237,12 @@ export class SimProcess {
         simulation,
         orders,
         owner,
-        onExchange: parts.onExchange,
+        onExchange: (exchange) => {
+          parts.onExchange(exchange);
+          if (exchange.operation !== 'changeServer') return;
+          const identifier = exchange.target.path.split('/').at(-1) ?? '';
+          parts.prices?.changes(this, identifier, JSON.parse(exchange.body ?? '{}') as object);
+        },
         onPrices: (answer) => parts.prices?.listed(this, answer),
         onLost: parts.onFault,
       }),
@@ -252,7 +259,7 @@ export class SimProcess {
       ...setting.flags,
       ...(elector && { leads: () => elector.held(), leaseDurationMs: setting.leaseMs }),
       ...(observer && { observer, leaseDurationMs: setting.leaseMs }),
-      kube: announcing(createKube(http), (uid, attempt) => {
+      kube: announcing(reading(createKube(http), looks), (uid, attempt) => {
         // The next request of the same order needs no other place.
         const sent = { uid, attempt, isNamed: true };
         if (orders.announce(sent) === 'again') return;
@@ -313,6 +320,17 @@ function ask(
   const silent = random.chance(silentSsh);
   const probed = (): ProbeResult => (silent ? { ok: false, error: 'no answer' } : answer());
   return new Promise((resolve) => scheduler.after(silent ? PROBE_MS : 5, () => resolve(probed()), owner));
+}
+
+/** Calls `onRead` before each live read of an object. */
+function reading(kube: Kube, onRead: (namespace: string, name: string) => void): Kube {
+  return {
+    ...kube,
+    getVirtualServer: (namespace, name) => {
+      onRead(namespace, name);
+      return kube.getVirtualServer(namespace, name);
+    },
+  };
 }
 
 /** Calls `onNamed` before each write that claims an order under an identifier. */

@@ -90,7 +90,11 @@ export function withPower(world: WorldApi, random: Random): WorldApi {
   const power = random.pick(['all', 'all', 'all', 'without-dormant', 'missing'] as const);
   const shutdown = random.pick(['obeyed', 'obeyed', 'ignored', 'unfinished'] as const);
   const shutdownMs = random.pick([0, 20_000, 3 * MINUTE]);
-  return { ...world, variants: { ...world.variants, power, shutdown, shutdownMs, wakes: random.pick(CHOICES.wakes) } };
+  const wakes = random.pick(CHOICES.wakes);
+  const startsAfterMs = random.pick([Infinity, Infinity, 30_000, 10 * MINUTE]);
+  const refusedStatus = random.pick(CHOICES.refusedStatus);
+  const drawn = { power, shutdown, shutdownMs, wakes, startsAfterMs, refusedStatus };
+  return { ...world, variants: { ...world.variants, ...drawn } };
 }
 
 /** Whether an operator can find out from the list of servers that a failed order created none. */

@@ -87,6 +87,8 @@ export interface RunResult {
   /** Changes of servers in place, and shutdowns for them, that the provider accepted. */
   changed: number;
   stopped: number;
+  /** Requests for changes that were judged by a limit in money. */
+  pricedChanges: number;
   /** Writes that were refused again, to objects that were judged by what they say. */
   refused: number;
   /** Orders under an identifier that were accepted, and those of them that were accepted again. */
@@ -172,7 +174,7 @@ const FIELDS_SEED = 0xf1e1d;
 const POWER_SEED = 0x90e4;
 /** Share of the worlds, 0 to 1, in which people switch servers off and on. */
 const WITH_POWER = 0.5;
-/** Share of the other worlds, 0 to 1, in which people change servers in place. */
+/** Share of the worlds, 0 to 1, in which people change servers in place. */
 const WITH_CHANGES = 0.4;
 const CHANGES_SEED = 0xc4a96e;
 const START = Date.parse('2026-01-01T00:00:00Z');
@@ -265,8 +267,7 @@ class SimWorld {
     const isSwitched = power.chance(WITH_POWER);
     const priced = withPriceList(ordering, new Random(seed ^ PRICE_LIST_SEED));
     const changing = new Random(seed ^ CHANGES_SEED);
-    // Worlds with both have violations whose cause is open: docs/concepts/reliability.md, "Simulated lives".
-    const hasChanges = !isLimited && !isSwitched && changing.chance(WITH_CHANGES);
+    const hasChanges = changing.chance(WITH_CHANGES);
     const changed = hasChanges ? { ...priced, variants: { ...priced.variants, ...drawChanges(changing) } } : priced;
     this.#worldApi = isSwitched ? withPower(changed, power) : changed;
     const { api } = this.#worldApi;
@@ -458,7 +459,10 @@ class SimWorld {
     this.#refusals?.end();
     this.#formats?.end();
     if (this.#changes !== undefined) await this.#changeOn();
-    this.#simulation.provider.setVariants({ heldEvery: 0, ...(this.#changes && { shutdown: 'obeyed' }) });
+    this.#simulation.provider.setVariants({
+      heldEvery: 0,
+      ...(this.#changes && { shutdown: 'obeyed', startsAfterMs: Infinity }),
+    });
     const isOn = this.#flagged === 1 || (this.#flagged > 0 && this.#random.chance(0.7));
     if (this.#flagged === 0.5) this.#restartAll(isOn);
     if (this.#cancels !== undefined) await this.#endSlowly(this.#cancels);
@@ -554,6 +558,7 @@ class SimWorld {
       members: this.#sets?.watch.done,
       priced: this.#prices?.judged ?? 0,
       listed: this.#prices?.judgedByList ?? 0,
+      pricedChanges: this.#prices?.judgedChanges ?? 0,
       hourly: this.#creates?.judged ?? 0,
       changed: this.#simulation.ledger.changes().length,
       stopped: this.#simulation.ledger.power({ call: 'shutdown' }).length,

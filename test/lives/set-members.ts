@@ -66,8 +66,8 @@ export function originOf({ metadata }: VirtualServer): { restart: string | undef
 }
 
 /**
- * Whether its spec matches the template, or did when the set created it: a user or a policy may have changed it since.
- * After a restart, a member from before it is not updated.
+ * Whether its spec matches the template, or did when the set created it: a user or a policy may have changed it since. Once the
+ * set has changed it in place, only its spec counts. After a restart, a member from before it is not updated.
  */
 export function isUpdated(member: VirtualServer, set: VirtualServerSet, api: Pick<ApiServer, 'servers'>): boolean {
   return hasTemplate(member, set, api) && isSettled(member);
@@ -81,9 +81,10 @@ export function hasTemplate(member: VirtualServer, set: VirtualServerSet, api: P
   if (restart !== undefined && origin !== undefined && origin.restart !== restart) return false;
   const text = textOf(template.spec);
   const created = api.servers.changes.find(({ object }) => object.metadata.uid === metadata.uid)?.object;
+  const isChanged = changedAt(member) !== undefined;
   const wasCreatedSo = created?.metadata.ownerReferences !== undefined && textOf(asked(created.spec)) === text;
-  const wasChangedSo = changedAt(member) !== undefined && textOf(asked(spec)) === text;
-  return wasCreatedSo || wasChangedSo || textOf(spec) === text;
+  const wasChangedSo = textOf(asked(spec)) === text;
+  return (isChanged ? wasChangedSo : wasCreatedSo) || textOf(spec) === text;
 }
 
 const textOf = (ordered: Ordered): string => JSON.stringify(ORDERED_FIELDS.map((field) => ordered[field]));

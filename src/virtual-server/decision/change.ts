@@ -13,7 +13,7 @@ import { without } from '../../base/without.ts';
 import type { Finding, Verdict } from '../../controller/conditions.ts';
 import type { ChangeBody, Server } from '../../provider/types.ts';
 import { keepsServer } from './delay.ts';
-import type { Changing } from './memo.ts';
+import type { Changing, SeenChange } from './memo.ts';
 import { chosenName, serverNameProblem } from './named.ts';
 import { cutSaid } from './sentences.ts';
 import type { View } from './view.ts';
@@ -34,10 +34,13 @@ export interface FieldChange {
 /** In the order in which they are sent. */
 type Compared = Omit<FieldChange, 'from' | 'to'> & { from: Value | undefined; to: Value | undefined };
 
+/** What the operator may change. */
+export const differencesOf = (object: VirtualServer, server: Server): FieldChange[] =>
+  (object.spec.changePolicy ?? 'Never') === 'Never' ? [] : allDifferences(object, server);
+
 /** A value that the provider does not show, and one that spec does not set, is no difference. */
-export function differencesOf(object: VirtualServer, server: Server): FieldChange[] {
-  const { changePolicy = 'Never', product, diskSize, advanced = {} } = object.spec;
-  if (changePolicy === 'Never') return [];
+function allDifferences(object: VirtualServer, server: Server): FieldChange[] {
+  const { product, diskSize, advanced = {} } = object.spec;
   const { specs = {} } = server;
   const isSmaller = specs.diskSize !== undefined && diskSize < specs.diskSize;
   const wrongName = serverNameProblem(object.spec);
@@ -115,8 +118,8 @@ export const concernsPrice = (changes: readonly FieldChange[]): boolean =>
 export type ChangeStep =
   /** Send these changes. */
   | { do: 'send'; changes: FieldChange[] }
-  /** Shut the server down; the record notes `change` first. */
-  | { do: 'stop'; change: RecordedChange }
+  /** Shut the server down to make these changes; the record notes `change` first. No changes: only to start it again. */
+  | { do: 'stop'; changes: FieldChange[]; change: RecordedChange }
   /** Start the server; the record notes `change` first. */
   | { do: 'start'; change: RecordedChange };
 
@@ -131,7 +134,7 @@ export interface Course {
 
 /** For how long a server that was asked to shut down may take (ms). After that it needs you. */
 export const SHUTDOWN_MS = 10 * 60_000;
-/** A server that was asked to shut down may still do so, after the operator has changed its mind (ms). */
+/** For so long after the operator has changed its mind, a server that was asked to shut down may still do so (ms). */
 const LATE_SHUTDOWN_MS = 15 * 60_000;
 /** How soon reads show a change that was accepted, or it is sent again (ms). */
 const SHOWN_MS = 2 * 60_000;
@@ -139,6 +142,9 @@ const SHOWN_MS = 2 * 60_000;
 /** A change that was accepted, and that reads never show, is not repeated for longer (ms). */
 const GIVE_UP_MS = 30 * 60_000;
 const INEFFECTIVE = 'the provider accepted the change, but does not show it';
+/** Shutdowns for one change. */
+const MOST_STOPS = 3;
+const STARTS_ITSELF = 'the server starts by itself each time it was shut down for the change';
 
 const isOff = (status: string | undefined): boolean => powerStateOf(status) === 'off';
 
@@ -177,7 +183,7 @@ function courseBy(at: View, record: Held, server: Server): Course {
   // Whoever switches it off, or has made it dormant, decides from now on whether it runs.
   const isTakenOver = staysOff(at.object) || server.isDormant === true;
   if (known?.phase !== undefined && isTakenOver) {
-    const change = without(known, 'phase', 'stoppedAt', 'wasOff');
+    const change = without(unlessSent(known), 'phase', 'stoppedAt', 'wasOff');
     return steady({ ...about, record: { ...record, change }, known: change });
   }
   if (known?.phase === 'start') return started(about, known);
@@ -198,11 +204,64 @@ export function changingOf({ memo }: View, { identifier }: Held): Changing | und
   return change?.identifier === identifier ? change : undefined;
 }
 
+/** What this process knows about what the record has of the change; undefined: it has nothing. */
+export function seenIn(at: View, record: Held): SeenChange | undefined {
+  const note = changeIn(record);
+  if (note === undefined) return undefined;
+  const { change, phase = '', stoppedAt = '', sentAt = '' } = note;
+  const state = `${phase} ${stoppedAt} ${sentAt}`;
+  const before = changingOf(at, record)?.seen;
+  const known = before?.change === change ? before : undefined;
+  if (known?.state === state) return known;
+  // Another process may have asked for the shutdown just now.
+  const { stops, sentSince, lostStopAt } = known ?? { stops: 0, lostStopAt: phase === '' ? undefined : at.monotonic };
+  return {
+    change,
+    state,
+    at: at.monotonic,
+    sentSince: sentAt === '' ? undefined : (sentSince ?? at.monotonic),
+    stops: phase === '' ? 0 : stops,
+    lostStopAt,
+  };
+}
+
+/** What this process knows once it has asked for the shutdown that the record notes. `lost`: it may still arrive. */
+export function askedIn(at: View, record: Held, answer: 'accepted' | 'lost' | 'other'): SeenChange | undefined {
+  const [seen, before] = [seenIn(at, record), changingOf(at, record)?.seen];
+  if (seen === undefined) return undefined;
+  const earlier = before?.change === seen.change ? before.lostStopAt : undefined;
+  const stops = answer === 'accepted' ? seen.stops + 1 : seen.stops;
+  return { ...seen, stops, lostStopAt: answer === 'lost' ? at.monotonic : earlier };
+}
+
+/** How long the record has been as it is now, as far as this process knows (ms). */
+function ageOf(at: View, record: Held): number {
+  const { monotonic } = at;
+  return monotonic - (seenIn(at, record)?.at ?? monotonic);
+}
+
+const hasPrice = ({ price, isUnpriced }: RecordedChange): boolean => price !== undefined || isUnpriced === true;
+
+const unpriced = (change: RecordedChange): RecordedChange => without(change, 'price', 'isUnpriced');
+
+/** A change that was not sent costs nothing more. One that is refused has no price, unless it may have been made all the same. */
+export const unlessSent = (change: RecordedChange): RecordedChange =>
+  (change.sentAt ?? change.refused) === undefined ? unpriced(change) : change;
+
+/** The note of a change that was not made, and is not sent again. */
+export const refusedFor = (change: RecordedChange, refused: string): RecordedChange => ({
+  ...unlessSent(without(change, 'refused')),
+  refused,
+});
+
 /** No change is under way that the server was stopped for. */
-function steady(about: About): Course {
-  const { at, record, server, changes, known } = about;
+function steady(before: About): Course {
+  const record = settled(before);
+  const about = { ...before, record, known: changeIn(record) };
+  const { at, server, changes, known } = about;
   const policy = at.object.spec.changePolicy ?? 'Never';
-  const waits = policy === 'Never' || at.deleting ? undefined : resizeIn(server);
+  if (policy === 'Never' && !at.deleting) return leftAsItIs(about);
+  const waits = at.deleting ? undefined : resizeIn(server);
   if (changes.length === 0 && waits === undefined) return { record: without(record, 'change') };
   const isSame = known !== undefined && (changes.length === 0 || isAbout(known, changes));
   const isOwn = isSame && known.sentAt !== undefined && known.refused === undefined;
@@ -212,69 +271,92 @@ function steady(about: About): Course {
     const finding = restartPending(waits, mayRestart, about);
     if (!mayRestart) return { record, finding };
     const change: RecordedChange = { ...known, phase: 'stop', stoppedAt: timestamp(at.now), isRestarted: true };
-    return { record, finding, step: { do: 'stop', change } };
+    return { record, finding, step: { do: 'stop', changes: [], change } };
   }
+  const noted = { ...record, change: newChange(about, keyOfChange(changes)) };
   const blocked = blockedBy(about);
-  if (blocked !== undefined) return { record, finding: blocked };
-  if (server.isDormant === true) return { record, finding: changedLater(changes, about) };
+  const isImpossible = changes.some(({ problem }) => problem !== undefined);
+  if (blocked !== undefined) return { record: isImpossible ? noted : record, finding: blocked };
+  if (server.isDormant === true) return { record: noted, finding: changedLater(changes, about) };
   const rest = changes.filter(({ needsOff }) => needsOff);
   const isStop = policy === 'AllowStop' && rest.length > 0;
   const sent = isStop ? changes : changes.filter(({ needsOff }) => !needsOff);
-  if (sent.length === 0) return { record, finding: stopRequired(changes, about) };
+  if (sent.length === 0) return { record: noted, finding: stopRequired(changes, about) };
   const finding = changing(sent, about);
   const key = keyOfChange(sent);
   if (isStop && !isOff(server.status)) {
-    const change = { ...newChange(about, key), phase: 'stop', stoppedAt: timestamp(at.now) } as const;
+    const begun = without(newChange(about, key), 'sentAt');
+    const change = { ...begun, phase: 'stop', stoppedAt: timestamp(at.now) } as const;
     const isDue = isRunning(server.status) && !staysOff(at.object);
-    return isDue ? { record, finding, step: { do: 'stop', change } } : { record, finding };
+    return isDue ? { record, finding, step: { do: 'stop', changes: sent, change } } : { record, finding };
   }
-  if (known?.sentAt !== undefined && known.change === key && at.now - Date.parse(known.since) > GIVE_UP_MS) {
+  const { sentSince = at.monotonic } = seenIn(at, record) ?? {};
+  if (known?.sentAt !== undefined && known.change === key && at.monotonic - sentSince > GIVE_UP_MS) {
     const given = { ...record, change: { ...known, refused: INEFFECTIVE } };
     return { record: given, finding: blockedBy({ ...about, record: given, known: given.change }) };
   }
-  if (known?.change === key && !isToRepeat(known, at.now)) return { record, finding };
+  if (known?.change === key && !isToRepeat(about, known)) return { record, finding };
   return { record, finding, step: { do: 'send', changes: sent } };
 }
+
+/** The record without what a change costs that, as reads have shown for long enough, was not made. */
+function settled({ at, record, server }: About): Held {
+  const [change, seen] = [changeIn(record), seenIn(at, record)];
+  if (change === undefined || seen === undefined || resizeIn(server) !== undefined) return record;
+  const isAccepted = change.sentAt !== undefined && change.refused === undefined;
+  const since = isAccepted ? (seen.sentSince ?? seen.at) : seen.at;
+  const isOver = at.monotonic - since > (isAccepted ? GIVE_UP_MS : at.timing.takeoverMs);
+  return isOver && hasPrice(change) ? { ...record, change: unpriced(change) } : record;
+}
+
+/** True if the server has started by itself whenever the operator had shut it down. */
+const isWornOut = (at: View, record: Held): boolean => (seenIn(at, record)?.stops ?? 0) >= MOST_STOPS;
 
 /** The server shuts down for the change, or is off. */
 function stopped(about: About, known: RecordedChange): Course {
   const { at, record, server, changes } = about;
   const isWanted = at.object.spec.changePolicy === 'AllowStop' && !at.deleting;
   const isRestart = known.isRestarted === true;
-  const start: ChangeStep = {
-    do: 'start',
-    change: { ...known, phase: 'start', ...(isOff(server.status) && { wasOff: true as const }) },
-  };
   const blocked = isRestart ? undefined : blockedBy(about);
   const finding = blocked ?? changing(changes, about);
-  if (!isWanted || blocked !== undefined || (!isRestart && changes.length === 0))
-    return { record, finding, step: start };
+  const isOver = isRestart ? resizeIn(server) === undefined && isRunning(server.status) : changes.length === 0;
+  if (!isWanted || blocked !== undefined || isOver) return startedAgain(about, known, finding);
+  const { problem, isAsked } = changingOf(at, record) ?? {};
+  // Whatever was accepted before the shutdown is sent again.
+  const isSent = !isRestart && known.sentAt !== undefined;
+  // A server does not stay off until there is room in a limit.
+  if (problem?.isLimit === true && !isSent && !isRestart) {
+    // Before it was off, the change has cost nothing, and waits for room.
+    const isUntouched = !isOff(server.status);
+    const kept = isUntouched ? known : refusedFor({ ...known, change: keyOfChange(changes) }, cutSaid(problem.said));
+    return startedAgain(about, kept, finding);
+  }
+  if (isSent) return ageOf(at, record) > SHOWN_MS ? startedAgain(about, known, finding) : { record, finding };
   if (!isOff(server.status)) {
-    const isLate = at.now - Date.parse(known.stoppedAt ?? '') > SHUTDOWN_MS;
-    const isAsked = changingOf(at, record)?.isAsked === true;
+    const isLate = ageOf(at, record) > SHUTDOWN_MS;
     if (isLate && isUnclear(server.status)) {
       const said = `after the shutdown, the server has the status "${cut(server.status ?? '', 64)}", which may not mean off`;
-      const change: RecordedChange = { ...known, phase: 'start', refused: said };
-      return { record, finding, step: { do: 'start', change } };
+      return startedAgain(about, refusedFor(known, said), finding);
     }
-    const isDue = isRunning(server.status) && !isAsked;
-    const shown = isLate ? shutdownIgnored(known, about) : finding;
-    return isDue && !isLate
-      ? { record, finding: shown, step: { do: 'stop', change: known } }
-      : { record, finding: shown };
+    const change: RecordedChange = { ...known, stoppedAt: timestamp(at.now) };
+    const isToAsk = isRunning(server.status) && isAsked !== true;
+    if (isToAsk && isWornOut(at, record)) return startedAgain(about, refusedFor(known, STARTS_ITSELF), finding);
+    if (isToAsk) return { record, finding, step: { do: 'stop', changes: isRestart ? [] : changes, change } };
+    return { record, finding: isLate ? shutdownIgnored(known, about) : finding };
   }
-  if (isRestart) return { record, finding, step: start };
-  const isSent = known.sentAt !== undefined && known.sentAt >= (known.stoppedAt ?? '');
-  if (isSent && at.now - Date.parse(known.sentAt ?? '') > SHOWN_MS) return { record, finding, step: start };
-  // A server does not stay off until there is room in a limit.
-  const problem = changingOf(at, record)?.problem;
-  if (problem?.isLimit === true && !isSent) {
-    const refused = cutSaid(problem.said);
-    const change: RecordedChange = { ...known, change: keyOfChange(changes), phase: 'start', wasOff: true, refused };
-    return { record, finding, step: { do: 'start', change } };
-  }
-  if (isSent) return { record, finding };
+  if (isRestart) return startedAgain(about, known, finding);
   return { record, finding, step: { do: 'send', changes } };
+}
+
+/** The server that was stopped is to run. One that runs may still shut down. */
+function startedAgain(about: About, known: RecordedChange, finding: Finding): Course {
+  const { record, server } = about;
+  // The provider makes the change only while the server is off.
+  const isDone = known.isRestarted === true ? resizeIn(server) === undefined : known.sentAt !== undefined;
+  const wasOff = isOff(server.status) || isDone;
+  const change: RecordedChange = { ...unlessSent(known), phase: 'start', ...(wasOff && { wasOff }) };
+  if (!isRunning(server.status)) return { record, finding, step: { do: 'start', change } };
+  return started({ ...about, record: { ...record, change }, known: change }, change);
 }
 
 /** The server should run again. */
@@ -282,10 +364,13 @@ function started(about: About, known: RecordedChange): Course {
   const { at, record, server, changes } = about;
   const finding = changing(changes, about);
   if (isRunning(server.status)) {
-    const mayStillStop = known.wasOff !== true && at.now - Date.parse(known.stoppedAt ?? '') < LATE_SHUTDOWN_MS;
-    if (mayStillStop) return { record, finding };
+    if (mayStillStop(at, record, known)) return { record, finding };
     const over = without(known, 'phase', 'stoppedAt', 'wasOff');
-    const isFruitless = known.wasOff === true && over.refused === undefined && changes.some(({ needsOff }) => needsOff);
+    const isFruitless =
+      known.wasOff === true &&
+      over.sentAt !== undefined &&
+      over.refused === undefined &&
+      changes.some(({ needsOff }) => needsOff);
     const isSame = isFruitless && over.change === keyOfChange(changes);
     const kept = isSame ? { ...over, refused: INEFFECTIVE } : over;
     return courseBy(at, { ...record, change: kept }, server);
@@ -295,16 +380,43 @@ function started(about: About, known: RecordedChange): Course {
   return isUnclear(server.status) ? { record, finding, step: { do: 'start', change: known } } : { record, finding };
 }
 
-/** The note of a change that begins or continues. */
-export function newChange({ at, record, known }: Pick<About, 'at' | 'record' | 'known'>, key: string): RecordedChange {
-  if (known?.change === key) return known;
-  return { identifier: record.identifier, change: key, since: timestamp(at.now) };
+/** Whether the server may still shut down as this process, or one before it, has asked. */
+function mayStillStop(at: View, record: Held, { wasOff }: RecordedChange): boolean {
+  if (wasOff !== true) return ageOf(at, record) < LATE_SHUTDOWN_MS;
+  const { lostStopAt = -Infinity } = seenIn(at, record) ?? {};
+  return at.monotonic - lostStopAt < at.timing.takeoverMs;
 }
 
-/** With growing pauses: as long as it was tried so far. */
-function isToRepeat({ sentAt, since }: RecordedChange, now: number): boolean {
-  if (sentAt === undefined) return true;
-  return now >= Date.parse(sentAt) + Math.max(SHOWN_MS, Date.parse(sentAt) - Date.parse(since));
+/** The note of a change that begins or continues. It keeps that the server is stopped, and what a resize that waits will cost. */
+export function newChange({ at, record, known }: Pick<About, 'at' | 'record' | 'known'>, key: string): RecordedChange {
+  if (known?.change === key) return known;
+  const kept = known && without(unlessSent(known), 'sentAt', 'refused', 'isUnavailable', 'isRestarted');
+  return { ...kept, identifier: record.identifier, change: key, since: timestamp(at.now) };
+}
+
+/** With growing pauses: as long as this process has tried it so far. */
+function isToRepeat({ at, record }: About, { sentAt }: RecordedChange): boolean {
+  const { at: last = at.monotonic, sentSince = last } = seenIn(at, record) ?? {};
+  return sentAt === undefined || at.monotonic >= last + Math.max(SHOWN_MS, last - sentSince);
+}
+
+/**
+ * The policy forbids changes. A change that was to be made and is not done stays one, or a set would take its member for updated. It
+ * is tried again once the policy allows it.
+ */
+function leftAsItIs({ at, record, server, known }: About): Course {
+  const left = (known ?? changingOf(at, record)) ? allDifferences(at.object, server) : [];
+  if (left.length === 0) return { record: without(record, 'change') };
+  const message =
+    `Server ${record.identifier} differs from spec: ${changesText(left)}. The operator changes nothing, because ` +
+    'spec.changePolicy is Never';
+  // What is refused counts with its price only while it may have been made.
+  const isOpen = known?.refused !== undefined && hasPrice(known);
+  const change = isOpen ? known : known && without(unlessSent(known), 'refused', 'isUnavailable');
+  return {
+    record: change === undefined ? record : { ...record, change },
+    finding: { reason: 'ChangeRefused', message },
+  };
 }
 
 /** A resize that waits for a restart, in words. */

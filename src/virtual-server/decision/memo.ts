@@ -107,14 +107,33 @@ export interface Changing {
   identifier: string;
   /** The inputs when a read has shown that a step is due. */
   due?: string | undefined;
-  /** This process has asked the server to shut down, and the provider has accepted that. */
+  /** This process has asked the server to shut down, the provider has accepted that, and the server was not off since. */
   isAsked?: boolean | undefined;
+  /** What the record has of the change, and since when this process has known that. */
+  seen?: SeenChange | undefined;
   /** How many calls have failed in a row. */
   failures: number;
   /** No call before that, on the monotonic clock (ms). */
   retryAt?: number | undefined;
   /** Why no call was made, or what the last one failed for, in a sentence. `isLimit`: the price limit leaves no room. */
   problem?: { said: string; isLimit?: true } | undefined;
+}
+
+/**
+ * A change in the record, on the monotonic clock (ms). The times in the record are for you: they were written under the clock of
+ * whichever process led then.
+ */
+export interface SeenChange {
+  change: string;
+  /** How far it has come, and since when this process has known that. */
+  state: string;
+  at: number;
+  /** Since when this process has known that the provider accepted it. */
+  sentSince?: number | undefined;
+  /** How many shutdowns for it the provider has accepted. */
+  stops: number;
+  /** When this process learned of the last shutdown that has no answer. It may still be on its way. */
+  lostStopAt?: number | undefined;
 }
 
 /** The last request of an order under the operator's identifier that this process has sent. */

@@ -119,14 +119,30 @@ export function withPrice({ spec, status }: VirtualServer, record: Held, server:
   // What was ordered, if the provider does not say what it has made of the order.
   const ordered = mode === 'adopt' ? undefined : spec;
   const price: RecordedPrice = {
-    ...(known && without(known, 'unstatedSince')),
+    ...(known && without(known, 'unstatedSince', 'extraCores', 'extraMemory')),
     identifier,
     ...(amount !== undefined && { amount }),
     ...defined('product', product ?? known?.product ?? ordered?.product),
     ...defined('diskSize', specs?.diskSize ?? known?.diskSize ?? ordered?.diskSize),
+    ...extrasIn(spec, server, known ?? {}, ordered),
     ...(!isStated && { unstatedSince: known?.unstatedSince ?? timestamp(now) }),
   };
   return isDeepEqual(price, known) ? record : { ...record, price };
+}
+
+/**
+ * Of the extras that spec asks for: a change in place may not have brought them yet. Extras that the provider does not show are not
+ * changed either, so the server has the ones that it was ordered with.
+ */
+function extrasIn(
+  { advanced = {} }: VirtualServerSpec,
+  { specs = {} }: Server,
+  known: Partial<RecordedPrice>,
+  ordered: VirtualServerSpec | undefined,
+): Model['advanced'] {
+  const extra = <K extends 'extraCores' | 'extraMemory'>(field: K): Partial<Record<K, number>> =>
+    advanced[field] === undefined ? {} : defined(field, specs[field] ?? known[field] ?? ordered?.advanced?.[field]);
+  return { ...extra('extraCores'), ...extra('extraMemory') };
 }
 
 const defined = <K extends string, V>(key: K, value: V | undefined): Partial<Record<K, V>> =>
@@ -154,6 +170,7 @@ function isShown(status: VirtualServer['status'], { identifier, owner }: ServerR
 export function pricedModel(object: VirtualServer, record = knownRecord(object)): PricedModel | undefined {
   const { product, specs, price } = object.status ?? {};
   const further = furtherOf(object, record);
+  if (further === undefined) return undefined;
   if (hasReadServer(object) && product !== undefined && specs?.diskSize !== undefined && isPrice(price))
     return { product, diskSize: specs.diskSize, ...further, price };
   const kept = recordedPrice(record);
@@ -163,15 +180,21 @@ export function pricedModel(object: VirtualServer, record = knownRecord(object))
   return { product: kept.product, diskSize: kept.diskSize, ...further, price: kept.amount };
 }
 
-/** Besides what the server shows counts what was ordered: an address may be assigned late. Of an adopted server, nothing was. */
+/**
+ * Besides what the server shows counts what was ordered: an address may be assigned late. Of an adopted server, nothing was.
+ * Undefined while the server may not have the extras yet that a change in place brings.
+ */
 function furtherOf(
   { spec, status }: VirtualServer,
   record: ServerRecord | undefined,
-): Pick<Model, 'diskType' | 'ipv4' | 'advanced'> {
+): Pick<Model, 'diskType' | 'ipv4' | 'advanced'> | undefined {
   const ordered = record?.mode === 'adopt' ? undefined : spec;
   const hasIpv4 = (status?.ipv4 ?? []).length > 0 || ordered?.ipv4 === true;
   const diskType = status?.specs?.diskType ?? ordered?.diskType ?? DEFAULT_DISK_TYPE;
-  const advanced = extrasOf(ordered?.advanced);
+  const [asked, shown] = [extrasOf(ordered?.advanced), extrasOf(recordedPrice(record))];
+  const isShown = Object.keys(asked ?? {}).every((field) => shown !== undefined && Object.hasOwn(shown, field));
+  if ((spec.changePolicy ?? 'Never') !== 'Never' && !isShown) return undefined;
+  const advanced = asked || shown ? { ...asked, ...shown } : undefined;
   return {
     ...(diskType !== DEFAULT_DISK_TYPE && { diskType }),
     ...(hasIpv4 && { ipv4: true }),
@@ -197,14 +220,14 @@ export function placeOf(object: VirtualServer, record: ServerRecord | undefined)
   const { metadata, spec, status } = object;
   const kept = recordedPrice(record);
   const shown = record && shownPrice(status, record);
-  // One of the two may be outdated: the record after an earlier version was at work, the status after a crash.
-  const isChanging = record?.change?.sentAt !== undefined && record.change.refused === undefined;
-  const later = isChanging ? record.change?.price : undefined;
-  const prices = [kept?.amount, shown, later].filter((price) => price !== undefined);
-  const price = prices.length === 0 ? undefined : Math.max(...prices);
+  const { change } = record ?? {};
+  // One of the first two may be outdated: the record after an earlier version was at work, the status after a crash.
+  const prices = [kept?.amount, shown, change?.price].filter((price) => price !== undefined);
+  const isKnown = prices.length > 0 && change?.isUnpriced !== true;
+  const price = isKnown ? Math.max(...prices) : undefined;
   const isUnstated =
     kept === undefined
-      ? record !== undefined && isShown(status, record) && price === undefined
+      ? record !== undefined && isShown(status, record) && prices.length === 0
       : kept.unstatedSince !== undefined;
   const state = record?.missingAt === undefined ? (isUnstated ? 'unstated' : undefined) : 'gone';
   const { identifier } = record ?? {};

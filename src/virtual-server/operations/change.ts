@@ -1,14 +1,16 @@
 /**
  * Changes a server in place where spec differs from it, one step at a time: sends the change, or shuts the server down first
- * and starts it again after that. Each step begins with live reads of server and object, and the next read (look.ts) tells
+ * and starts it again after that. The price limit has its say before the first of these steps. Each step begins with live reads of server and object, and the next read (look.ts) tells
  * what came of it. So a step that was lost is repeated, and none is needed twice.
  */
 import type { Held, RecordedChange } from '../../api/record.ts';
+import type { VirtualServer } from '../../api/virtual-server.ts';
 import { timestamp } from '../../base/duration.ts';
 import { capitalized } from '../../base/text.ts';
+import { without } from '../../base/without.ts';
 import { backoffMs, callProblem } from '../../accounts/decision/failure.ts';
-import { answerOf, isFinalRefusal, type ProviderError } from '../../provider/error.ts';
-import type { FurtherAnswer, Session } from '../../provider/types.ts';
+import { answerOf, type ProviderError } from '../../provider/error.ts';
+import type { PriceList, Server, Session } from '../../provider/types.ts';
 import {
   changeBody,
   changeIn,
@@ -18,6 +20,10 @@ import {
   isStoppedForChange,
   keyOfChange,
   newChange,
+  askedIn,
+  refusedFor,
+  seenIn,
+  unlessSent,
   type FieldChange,
   type ChangeStep,
 } from '../decision/change.ts';
@@ -26,13 +32,14 @@ import { recognizeFor } from '../decision/identity.ts';
 import { withEvidence, withoutPlan, type Changing } from '../decision/memo.ts';
 import { noRoomToChange, wantedBy } from '../decision/order-limits.ts';
 import { goOn } from '../decision/outcome.ts';
-import { FURTHER_AGE_MS, modelOf, recordedPrice } from '../decision/price.ts';
+import { FURTHER_AGE_MS, listedPrice, modelOf, recordedPrice } from '../decision/price.ts';
 import { cutSaid } from '../decision/sentences.ts';
 import type { Operation, Outcome } from '../decision/types.ts';
 import type { View } from '../decision/view.ts';
+import type { Full } from '../shared/limits.ts';
 import type { Visit } from '../visit.ts';
 import { readServer } from './reads.ts';
-import type { Result } from '../../base/result.ts';
+import { cameOf, switchServer, type Answered } from './switch.ts';
 
 /** Of calls in a row, while the server is off. */
 const MOST_FAILURES = 4;
@@ -68,58 +75,84 @@ export async function change(
     const said = `Server ${record.identifier} is not changed: ${known.error.why}`;
     return heldBack(view, record, { said }, view.timing.resyncMs);
   }
-  const maySend = (): boolean => visit.mayActOn(liveAt);
-  return step.do === 'send'
-    ? send(visit, current, step.changes, { session, maySend })
-    : turn(visit, current, step, { session, maySend });
+  const line = { session, server: answer.server, maySend: (): boolean => visit.mayActOn(liveAt) };
+  if (step.do === 'start') return turn(visit, current, step, line);
+  const cost = await costOf(visit, current, step.changes, line);
+  if ('full' in cost) {
+    // A server that is off for the change is started at once.
+    const pause = isStoppedForChange(current) ? 0 : view.timing.pollMs;
+    const problem = { said: noRoomToChange(visit.object, cost), isLimit: true } as const;
+    const held = heldBack(visit.view(), current, problem, pause);
+    if (isStoppedForChange(current)) return held;
+    const about = { at: view, record: current, known: changeIn(current) };
+    return { ...held, record: { ...current, change: newChange(about, keyOfChange(step.changes)) } };
+  }
+  if (step.do === 'stop') return turn(visit, current, { ...step, change: { ...step.change, ...cost } }, line);
+  const sent = await answerOf(session.changeServer(record.identifier, changeBody(step.changes), line.maySend));
+  return afterChange(visit.view(), current, step.changes, sent, cost);
 }
 
 interface Line {
   session: Session;
+  server: Server;
   maySend: () => boolean;
 }
 
-async function send(
+type Cost = Pick<RecordedChange, 'price' | 'isUnpriced'>;
+
+/** What the server will cost after these changes, for which the visit reserves room. Empty if they do not concern the price. */
+async function costOf(
   visit: Visit,
   record: Held,
   changes: readonly FieldChange[],
-  { session, maySend }: Line,
-): Promise<Outcome> {
+  { session, server }: Line,
+): Promise<Cost | Full> {
+  if (!concernsPrice(changes)) return {};
   const { quota } = visit.services;
   const { object } = visit;
   const { namespace, uid } = object.metadata;
-  let price: number | undefined;
-  if (concernsPrice(changes)) {
-    const needsList = quota.needsList(namespace, modelOf(object.spec));
-    const prices = needsList ? (await session.prices(FURTHER_AGE_MS)).list : undefined;
-    const present = recordedPrice(record)?.amount;
-    const place = quota.reserveChange(namespace, uid, wantedBy(object, prices), present);
-    if ('full' in place) {
-      const view = visit.view();
-      // A server that is off for the change is started at once.
-      const pause = isStoppedForChange(record) ? 0 : view.timing.pollMs;
-      return heldBack(view, record, { said: noRoomToChange(object, place), isLimit: true }, pause);
-    }
-    visit.reserves(place);
-    ({ price } = place);
-  }
-  const answer = await answerOf(session.changeServer(record.identifier, changeBody(changes), maySend));
-  return afterChange(visit.view(), record, changes, answer, price);
+  const needsList = quota.needsList(namespace, modelOf(object.spec));
+  const prices = needsList ? (await session.prices(FURTHER_AGE_MS)).list : undefined;
+  const present = {
+    price: recordedPrice(record)?.amount,
+    listed: prices && listedNow(object, server, changes, prices),
+  };
+  const place = quota.reserveChange(namespace, uid, wantedBy(object, prices), present);
+  if ('full' in place) return place;
+  visit.reserves(place);
+  const { price } = place;
+  return price === undefined ? { price, isUnpriced: true } : { price, isUnpriced: undefined };
 }
 
-type Answer = Result<FurtherAnswer, ProviderError>;
+/** What the server costs now by the list of prices; undefined if the list does not tell it from what the server is to be. */
+function listedNow(
+  { spec }: VirtualServer,
+  { product, specs = {} }: Server,
+  changes: readonly FieldChange[],
+  prices: PriceList,
+): number | undefined {
+  const isListed = changes.every(({ field }) => !field.startsWith('advanced.extra'));
+  const { diskSize } = specs;
+  if (!isListed || product === undefined || diskSize === undefined) return undefined;
+  return listedPrice({ ...modelOf(spec), product, diskSize }, prices);
+}
 
 /** What the answer to the change means. Pure. */
-function afterChange(at: View, record: Held, changes: readonly FieldChange[], answer: Answer, price?: number): Outcome {
+function afterChange(at: View, record: Held, changes: readonly FieldChange[], answer: Answered, cost: Cost): Outcome {
   const known = changeIn(record);
   const begun = newChange({ at, record, known }, keyOfChange(changes));
   const noted = (change: RecordedChange): Outcome => goOn(cleared(at, record), { record: { ...record, change } });
-  if (answer.ok && answer.value === 'accepted')
-    return noted({ ...begun, sentAt: timestamp(at.now), ...(price !== undefined && { price }) });
+  if (answer.ok && answer.value === 'accepted') return noted({ ...begun, ...cost, sentAt: timestamp(at.now) });
   if (answer.ok) return noted({ ...begun, isUnavailable: true });
   const isLast = known?.phase !== undefined && failuresOf(at, record) + 1 >= MOST_FAILURES;
   const { error } = answer;
-  if (isFinalRefusal(error) || isLast) return { ...noted({ ...begun, refused: saidBy(error) }), error };
+  const came = cameOf(answer);
+  if (came === 'refused' || isLast) {
+    const refused = saidBy(error);
+    // What may have been made all the same keeps its price until later reads tell.
+    const open = begun.price === undefined ? { ...begun, ...cost } : begun;
+    return { ...noted(came === 'unclear' ? { ...open, refused } : refusedFor(begun, refused)), error };
+  }
   return failedOnce(at, record, error);
 }
 
@@ -131,11 +164,13 @@ async function turn(
   { session, maySend }: Line,
 ): Promise<Outcome> {
   const { inputs } = visit.view();
-  await visit.commit({ name: 'change', next: goOn(visit.view().memo, { record: { ...record, change: step.change } }) });
+  const memo = step.do === 'stop' ? withRoom(visit.view(), record) : visit.view().memo;
+  await visit.commit({ name: 'change', next: goOn(memo, { record: { ...record, change: step.change } }) });
   const view = visit.view();
   if (view.inputs !== inputs) return lookAgain(view, record);
-  const power = step.do === 'stop' ? 'shutdown' : 'power-on';
-  const answer = await answerOf(session.setPower(record.identifier, power, maySend));
+  const call = step.do === 'stop' ? 'shutdown' : 'power-on';
+  const { product } = view.object.spec;
+  const answer = await switchServer(session, record.identifier, { call, product }, maySend);
   return afterTurn(visit.view(), { ...record, change: step.change }, step, answer);
 }
 
@@ -144,16 +179,21 @@ function afterTurn(
   at: View,
   record: Held,
   { do: what, change: asked }: Exclude<ChangeStep, { do: 'send' }>,
-  answer: Answer,
+  answer: Answered,
 ): Outcome {
   if (answer.ok && answer.value === 'accepted') {
     const { identifier } = record;
-    if (what === 'stop')
-      return goOn(withEvidence(withoutPlan(at.memo), { change: { identifier, failures: 0, isAsked: true } }));
+    if (what === 'stop') {
+      const seen = askedIn(at, record, 'accepted');
+      // A server that started by itself does not give the change any number of tries.
+      const failures = seen === undefined || seen.stops === 1 ? 0 : failuresOf(at, record);
+      return goOn(withEvidence(withoutPlan(at.memo), { change: { identifier, failures, isAsked: true, seen } }));
+    }
+    const seen = seenIn(at, record);
     // A server takes a while to start. One that never does is asked less and less often.
     const failures = failuresOf(at, record) + 1;
     const retryAt = at.monotonic + backoffMs(failures, at.jitter, START_MS);
-    return goOn(withEvidence(withoutPlan(at.memo), { change: { identifier, failures, retryAt } }));
+    return goOn(withEvidence(withoutPlan(at.memo), { change: { identifier, failures, retryAt, seen } }));
   }
   if (what === 'start') {
     const said = `Starting server ${record.identifier}, which was shut down for a change, failed: the provider has no such call`;
@@ -161,11 +201,11 @@ function afterTurn(
   }
   const noted = (change: RecordedChange): Outcome => goOn(cleared(at, record), { record: { ...record, change } });
   // Nothing was shut down.
-  const { phase: _phase, stoppedAt: _at, ...before } = asked;
+  const before = without(unlessSent(asked), 'phase', 'stoppedAt');
   if (answer.ok) return noted({ ...before, isUnavailable: true });
   const { error } = answer;
-  if (isFinalRefusal(error)) return { ...noted({ ...asked, phase: 'start', refused: saidBy(error) }), error };
-  return failedOnce(at, record, error);
+  if (cameOf(answer) === 'refused') return { ...noted({ ...refusedFor(asked, saidBy(error)), phase: 'start' }), error };
+  return failedOnce(at, record, error, askedIn(at, record, cameOf(answer) === 'unclear' ? 'lost' : 'other'));
 }
 
 const saidBy = ({ message }: ProviderError): string => cutSaid(capitalized(message));
@@ -173,10 +213,10 @@ const saidBy = ({ message }: ProviderError): string => cutSaid(capitalized(messa
 const failuresOf = (at: View, record: Held): number => changingOf(at, record)?.failures ?? 0;
 
 /** The call may have had an effect or not: the next read tells, and then it is repeated if needed. */
-function failedOnce(at: View, record: Held, error: ProviderError): Outcome {
+function failedOnce(at: View, record: Held, error: ProviderError, seen = changingOf(at, record)?.seen): Outcome {
   const failures = failuresOf(at, record) + 1;
   const pause = backoffMs(failures, at.jitter, error.retryAfterMs);
-  return { ...heldBack(at, record, { said: capitalized(callProblem(error)) }, pause, failures), error };
+  return { ...heldBack(at, record, { said: capitalized(callProblem(error)) }, pause, { failures, seen }), error };
 }
 
 function heldBack(
@@ -184,17 +224,11 @@ function heldBack(
   record: Held,
   problem: NonNullable<Changing['problem']>,
   pause: number,
-  failures = failuresOf(at, record),
+  more: Partial<Changing> = {},
 ): Outcome {
-  const known = changingOf(at, record);
-  const changing: Changing = {
-    identifier: record.identifier,
-    failures,
-    retryAt: at.monotonic + pause,
-    problem,
-    isAsked: known?.isAsked,
-  };
-  return goOn(withEvidence(withoutPlan(at.memo), { change: changing }));
+  const known = without(changingOf(at, record) ?? { identifier: record.identifier, failures: 0 }, 'due');
+  const change: Changing = { ...known, retryAt: at.monotonic + pause, problem, ...more };
+  return goOn(withEvidence(withoutPlan(at.memo), { change }));
 }
 
 /** Reads the server again, which tells what is next. */
@@ -204,6 +238,15 @@ function lookAgain(at: View, record: Held): Outcome {
   return goOn(withEvidence(memo, { change: known && { ...known, due: undefined } }));
 }
 
-function cleared(at: View, { identifier }: Held): View['memo'] {
-  return withEvidence(withoutPlan(at.memo), { change: { identifier, failures: 0 } });
+/** The limit does not stop the change any more. */
+function withRoom(at: View, record: Held): View['memo'] {
+  const known = changingOf(at, record);
+  return withEvidence(at.memo, { change: known?.problem?.isLimit === true ? without(known, 'problem') : known });
+}
+
+function cleared(at: View, record: Held): View['memo'] {
+  const { identifier } = record;
+  return withEvidence(withoutPlan(at.memo), {
+    change: { identifier, failures: 0, seen: changingOf(at, record)?.seen },
+  });
 }

@@ -2,6 +2,7 @@
 import { without } from '../../base/without.ts';
 import { ended } from '../../base/text.ts';
 import { hasTrait, type Reason } from '../../api/conditions.ts';
+import { powerStateOf } from '../../api/server-state.ts';
 import { RECORD_FORMAT, isNamed, type ServerRecord, type Held } from '../../api/record.ts';
 import type { EventNote, Verdict } from '../../controller/conditions.ts';
 import { isSameIdentifier } from '../../base/identifier.ts';
@@ -13,10 +14,10 @@ import { compose, showsReady } from '../decision/compose.ts';
 import { connectionCondition, type ConnectionSecretState } from '../decision/connection.ts';
 import { recognizeFor } from '../decision/identity.ts';
 import {
-  changeIn,
   changingOf,
   courseOf,
   isStoppedForChange,
+  seenIn,
   staysOff,
   isToRunFirst,
   stoppedVerdict,
@@ -239,7 +240,7 @@ export function seen(at: View, before: Held, known: Held, found: LookedAt): Outc
     takerMissing,
     boot,
     power: power.evidence,
-    change: dueChange(at, course),
+    change: dueChange(at, course, server),
   });
   // The mirror alone has it, which costs no write, until a `ttl` counts from it.
   const isNoted = priced === before && object.spec.ttl === undefined;
@@ -271,11 +272,12 @@ function startsFirst({ identifier }: Held): Verdict {
 }
 
 /** What is remembered of a change: whether a step is due. */
-function dueChange(at: View, { step, finding, record }: Course): Changing | undefined {
+function dueChange(at: View, { step, finding, record }: Course, { status }: Server): Changing | undefined {
   const { identifier } = record;
   if (step === undefined && finding === undefined) return undefined;
   const known = changingOf(at, record) ?? { identifier, failures: 0 };
-  return { ...known, due: step === undefined ? undefined : at.inputs };
+  const isAsked = powerStateOf(status) === 'off' ? undefined : known.isAsked;
+  return { ...known, isAsked, seen: seenIn(at, record), due: step === undefined ? undefined : at.inputs };
 }
 
 /**
@@ -304,9 +306,8 @@ function nextLookMs(
 function nextStepMs(at: View, { finding, record }: Course): number {
   const isWaiting = finding?.reason === 'Changing' || finding?.reason === 'ChangeLimited';
   if (!isWaiting && !isStoppedForChange(record)) return Infinity;
-  const known = changeIn(record);
   const retryMs = (changingOf(at, record)?.retryAt ?? Infinity) - at.monotonic;
-  const pause = pauseMs(runsForMs(known?.stoppedAt ?? known?.since, at.now) ?? Infinity, at.timing);
+  const pause = pauseMs(at.monotonic - (seenIn(at, record)?.at ?? -Infinity), at.timing);
   return Math.max(FLOOR_MS, Math.min(retryMs, jittered(pause, at)));
 }
 

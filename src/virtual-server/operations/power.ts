@@ -4,32 +4,22 @@
  * tell what came of the call.
  */
 import type { Held } from '../../api/record.ts';
-
-import {
-  ResponseError,
-  answerOf,
-  isFinalRefusal,
-  isUnsent,
-  mayHaveActed,
-  type ProviderError,
-} from '../../provider/error.ts';
-import type { FurtherAnswer, Session } from '../../provider/types.ts';
 import { powerStateOf } from '../../api/server-state.ts';
+import { ResponseError, type ProviderError } from '../../provider/error.ts';
+import type { Session } from '../../provider/types.ts';
 import { decide } from '../decision/decide.ts';
 import { withEvidence, type PowerCall, type PowerEvidence } from '../decision/memo.ts';
 import { pauseMs } from '../decision/next-poll.ts';
-import { onceOf, withOnce, NO_SUCH_CALL } from '../decision/once.ts';
+import { askedAt, onceOf, withOnce, NO_SUCH_CALL } from '../decision/once.ts';
 import { endVisit, failed, goOn, jittered, withoutKey } from '../decision/outcome.ts';
 import { verdictOf, withCall, withoutDue } from '../decision/power.ts';
 import type { Operation, Outcome } from '../decision/types.ts';
 import { withMemo, type View } from '../decision/view.ts';
 import type { Visit } from '../visit.ts';
-import type { Result } from '../../base/result.ts';
+import { cameOf, switchServer, type Answered } from './switch.ts';
 
 type Power = Extract<Operation, { type: 'power' }>;
 type Due = NonNullable<PowerEvidence['due']>;
-/** What the provider answered to the call. */
-export type Answered = Result<FurtherAnswer, ProviderError>;
 
 /** Undefined if the object is gone. */
 export async function power(visit: Visit, at: View, operation: Power): Promise<Outcome | undefined> {
@@ -43,6 +33,8 @@ export async function power(visit: Visit, at: View, operation: Power): Promise<O
   if (found === undefined) return goOn(withoutDue(visit.view().memo));
   const once = onceOf(operation.call);
   if (once !== undefined) {
+    // The read may have been of an older version, to which another process had not yet noted the call.
+    if (askedAt(visit.object, found.record, once) === undefined) return goOn(withoutDue(visit.view().memo));
     // From here on, no process sends this call for the same annotation again.
     const claimed = withOnce(found.record, visit.object, once);
     await visit.commit({ name: operation.type, next: goOn(visit.view().memo, { record: claimed }) });
@@ -50,7 +42,7 @@ export async function power(visit: Visit, at: View, operation: Power): Promise<O
       return goOn(withoutDue(visit.view().memo));
   }
   const { readAt } = found.due;
-  const answer = await answerOf(send(session, found.record.identifier, found.due, () => visit.mayActOn(readAt)));
+  const answer = await switchServer(session, found.record.identifier, found.due, () => visit.mayActOn(readAt));
   return afterCall(visit.view(), found.record, operation.call, answer);
 }
 
@@ -69,33 +61,14 @@ function stillDue(
   return { record: still.record, due };
 }
 
-function send(
-  session: Session,
-  identifier: string,
-  { call, product }: Due,
-  maySend: () => boolean,
-): Promise<FurtherAnswer> {
-  switch (call) {
-    case 'power-on':
-    case 'power-off':
-    case 'shutdown':
-      return session.setPower(identifier, call, maySend);
-    case 'dormant':
-      return session.setDormant(identifier, { dormant: true }, maySend);
-    case 'wake':
-      return session.setDormant(identifier, { dormant: false, product }, maySend);
-    case 'reboot':
-      return session.reboot(identifier, maySend);
-  }
-}
-
 /** How soon a server that was restarted is read again (ms). */
 const RESTARTED_MS = 10_000;
 
 /** What the answer means for the object. `record`: without a claim. Pure. */
 export function afterCall(at: View, record: Held, call: PowerCall, answer: Answered): Outcome {
   const once = onceOf(call);
-  if (!answer.ok && isUnsent(answer.error)) return notSent(at, record, call, answer.error);
+  const came = cameOf(answer);
+  if (!answer.ok && came === 'unsent') return notSent(at, record, call, answer.error);
   const said = answer.ok ? NO_SUCH_CALL : saidBy(answer.error);
   const known = outcomeOf(answer, said);
   const done = once === undefined ? record : withOnce(record, at.object, once, known);
@@ -105,7 +78,7 @@ export function afterCall(at: View, record: Held, call: PowerCall, answer: Answe
     answer.ok
       ? { state: answer.value }
       : {
-          state: isFinalRefusal(answer.error) ? 'refused' : 'failed',
+          state: came === 'refused' ? 'refused' : 'failed',
           said,
           retryAfterMs: answer.error.retryAfterMs ?? 0,
         },
@@ -126,7 +99,7 @@ export function afterCall(at: View, record: Held, call: PowerCall, answer: Answe
 /** What the record notes of a call that is sent once. */
 function outcomeOf(answer: Answered, said: string): { answer?: 'Accepted' | 'Refused'; said?: string } {
   if (answer.ok) return answer.value === 'accepted' ? { answer: 'Accepted' } : { answer: 'Refused', said };
-  return mayHaveActed(answer.error) ? {} : { answer: 'Refused', said };
+  return cameOf(answer) === 'unclear' ? {} : { answer: 'Refused', said };
 }
 
 /** The same call may be sent again, by whatever process. */

@@ -173,8 +173,8 @@ export class ServerQuota {
   readonly #takers = new OwnedIndex<string, true>();
   /** By identifier: the servers that objects hold. */
   readonly #held = new OwnedIndex<string, true>();
-  /** By uid: the place that a visit is about to fill with an order. */
-  readonly #reserved = new Map<string, Place & { namespace: string }>();
+  /** By uid: the place that a visit is about to fill with an order, or with a server that it changes. */
+  readonly #reserved = new Map<string, Place & { namespace: string; isOfChange?: true }>();
   /** By identifier: servers without an object, in the namespace that ordered or adopted them. */
   readonly #left = new Map<string, Place & { namespace: string }>();
 
@@ -227,20 +227,23 @@ export class ServerQuota {
 
   /**
    * Reserves what the server of the object will cost after a change, or returns why there is no room. `present`: what it costs
-   * now. A change that makes it no dearer needs no room.
+   * now, as the provider states it and by the list of prices. A change that makes it no dearer needs no room.
    */
   reserveChange(
     namespace: string,
     uid: string,
     { listed, ...wanted }: Wanted,
-    present: number | undefined,
+    present: { price: number | undefined; listed?: number | undefined },
   ): (Reservation & { price: number | undefined }) | Full {
-    const price = this.#learned.of(wanted) ?? listed;
+    const known = this.#learned.of(wanted);
+    const price = known ?? listed;
     const reservation = { release: () => this.#reserved.delete(uid), price };
-    if (this.#isOff || (price !== undefined && present !== undefined && price <= present)) return reservation;
+    // The unit of the list is not stated, so its prices are compared with each other only.
+    const [before, after] = known === undefined ? [present.listed, listed] : [present.price, known];
+    if (this.#isOff || (before !== undefined && after !== undefined && after <= before)) return reservation;
     const full = this.#fullByPrice(namespace, this.#others(namespace, uid), { ...wanted, listed });
     if (full !== undefined) return full;
-    this.#reserved.set(uid, { ...wanted, price, namespace });
+    this.#reserved.set(uid, { ...wanted, price, namespace, isOfChange: true });
     return reservation;
   }
 
@@ -268,11 +271,13 @@ export class ServerQuota {
     const taken = [...this.#taken.of(namespace).values()].filter((one) => !isTaken(one));
     const held = taken.flatMap((one) => (one.place === undefined ? [] : [[one.uid, one.place] as const]));
     const byUid = new Map<string, Place>([...reserved, ...held]);
-    // A server that is about to be changed counts with the higher one of two prices.
-    for (const [held_, place] of reserved) {
-      const other = byUid.get(held_);
-      if (other !== undefined && (place.price ?? -1) > (other.price ?? Infinity))
-        byUid.set(held_, { ...other, price: place.price });
+    // A server that is about to be changed counts with the higher one of two prices, which may both be unknown.
+    for (const [changed, place] of reserved.filter(([, { isOfChange }]) => isOfChange === true)) {
+      const held = byUid.get(changed) ?? place;
+      const { price: present } = held;
+      const later = place.price ?? this.#learned.of(place);
+      const isKnown = present !== undefined && later !== undefined;
+      byUid.set(changed, { ...held, ...place, price: isKnown ? Math.max(present, later) : undefined });
     }
     byUid.delete(uid);
     // They cost money besides what the object itself holds or orders.

@@ -32,6 +32,13 @@ describe('a change', () => {
     expect(simulation.ledger.changes()).toMatchObject([{ body: { ...BIGGER, name: 'shop' } }]);
   });
 
+  it('is cut in its name, or refused with an unusual status', async () => {
+    const { change, shown } = await world({ variants: { names: 'cut', refusedStatus: 451 } });
+    expect((await change({ name: 'a-shop-for-our-blog' })).status).toBe(200);
+    expect(await shown()).toMatchObject({ name: 'a-shop-for-o' });
+    expect((await change({ product: 'unknown' })).status).toBe(451);
+  });
+
   it('takes effect later', async () => {
     const { change, shown, clock } = await world({ variants: { changeTakesMs: 1_000 } });
     await change(BIGGER);

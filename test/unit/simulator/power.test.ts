@@ -53,6 +53,25 @@ describe('a server', () => {
     expect(await shown()).toEqual(OFF);
   });
 
+  it('starts by itself after a shutdown, unless it was switched since', async () => {
+    const { power, shown, clock } = await world({ variants: { shutdownMs: 20_000, startsAfterMs: 60_000 } });
+    await power('shutdown');
+    clock.advance(79_999);
+    expect(await shown()).toEqual(OFF);
+    clock.advance(1);
+    expect(await shown()).toEqual(RUNNING);
+    await power('shutdown');
+    await power('power-off');
+    clock.advance(200_000);
+    expect(await shown()).toEqual(OFF);
+  });
+
+  it('is left as it is by a call that the provider refuses with an unusual status', async () => {
+    const { power, shown } = await world({ variants: { refusedStatus: 418 } });
+    expect((await power('power-on')).status).toBe(418);
+    expect(await shown()).toEqual(RUNNING);
+  });
+
   it.each([
     ['off', OFF],
     ['running', RUNNING],

@@ -81,6 +81,20 @@ describe('the price of a model', () => {
     expect(priced).toEqual({ product: 'VPSX4', diskSize: 10240, price: 4.5, advanced: extras });
   });
 
+  it('is not that of extras which a change in place has not brought yet', () => {
+    const plain = showing();
+    const asking = (): VirtualServer => ({
+      ...plain,
+      spec: { ...plain.spec, changePolicy: 'AllowStop', advanced: { extraCores: 2 } },
+    });
+    expect(pricedModel(asking(), HELD)).toBeUndefined();
+    const specs = { ...SERVER.specs, extraCores: 0 };
+    const before = withPrice(asking(), HELD, { ...SERVER, specs }, NOW);
+    expect(pricedModel(asking(), before)).toMatchObject({ advanced: { extraCores: 0 } });
+    const after = withPrice(asking(), before, { ...SERVER, specs: { ...specs, extraCores: 2 } }, NOW);
+    expect(pricedModel(asking(), after)).toMatchObject({ advanced: { extraCores: 2 } });
+  });
+
   it('is the highest of several', () => {
     const objects = [4.5, 9, 1].map((price) => showing({ price }));
     expect([...pricesIn([...objects, showing({ specs: { diskSize: 20480 } })]).values()]).toEqual([
@@ -167,6 +181,16 @@ describe('what the record keeps of a price', () => {
     expect(read({ ...KNOWN, mode: 'adopt' }, blank).price).toEqual({ identifier: 'srv1', amount: 9.5 });
     const edited = webWith(PRICED, { spec: { product: 'VPSX8' } });
     expect(withPrice(edited, PRICED, { ...SERVER, ...blank }, NOW)).toBe(PRICED);
+  });
+
+  it('is that after a change, as long as the record expects it, or unknown', () => {
+    const change = { identifier: 'srv1', change: '{"product":"VPSX8"}', since };
+    const changing = (more: object): Held => ({ ...PRICED, change: { ...change, ...more } });
+    const price = (more: object): number | undefined => placeOf(webWith(changing(more)), changing(more)).price;
+    expect(price({})).toBe(9.5);
+    expect(price({ price: 20 })).toBe(20);
+    expect(price({ price: 5 })).toBe(9.5);
+    expect(price({ isUnpriced: true })).toBeUndefined();
   });
 
   it('does not come from another server', () => {

@@ -41,6 +41,18 @@ const visited = (object: VirtualServer, given: Given = {}): Promise<Visited> =>
     answers: { server: DEVICES, changed: 'accepted', power: 'accepted', ...given.answers },
   });
 
+const MINUTE = 60_000;
+
+/** A process that has known the change for so long, and how far it is, `ago` minutes each. */
+function knowing(object: VirtualServer, { since, at }: { since: number; at: number }, isAsked?: true): Given {
+  const { change: known = change() } = knownRecord(object) ?? {};
+  const { phase = '', stoppedAt = '', sentAt = '' } = known;
+  const state = `${phase} ${stoppedAt} ${sentAt}`;
+  const sentSince = sentAt === '' ? undefined : -since * MINUTE;
+  const seen = { change: known.change, state, at: -at * MINUTE, sentSince, stops: phase === '' ? 0 : 1 };
+  return { memo: memo({ change: { identifier: 'srv1', failures: 0, isAsked, seen } }) };
+}
+
 const noteIn = ({ object }: Visited): RecordedChange | undefined => object && knownRecord(object)?.change;
 const pendingIn = ({ object }: Visited): string | undefined =>
   object?.status?.conditions?.find(({ type }) => type === 'ChangePending')?.reason;
@@ -104,27 +116,38 @@ describe('what is sent', () => {
 describe('the answer to a change', () => {
   const asked = wanting({ product: 'VPSX8' });
 
+  const sent = wanting(
+    { product: 'VPSX8' },
+    { ...KNOWN, change: change({ change: '{"product":"VPSX8"}', sentAt: TIME }) },
+  );
+
   it('is not repeated before reads should show it', async () => {
-    const own = {
-      ...KNOWN,
-      change: change({ change: '{"product":"VPSX8"}', since: '2026-01-01T23:59:00Z', sentAt: '2026-01-01T23:59:00Z' }),
-    };
-    const next = await visited(wanting({ product: 'VPSX8' }, own));
-    expect(next.changes).toEqual([]);
-    expect(pendingIn(next)).toBe('Changing');
-    const later = await visited(wanting({ product: 'VPSX8' }, own), { now: NOW + 120_000 });
+    for (const given of [{}, knowing(sent, { since: 1, at: 1 })]) {
+      const next = await visited(sent, given);
+      expect(next.changes).toEqual([]);
+      expect(pendingIn(next)).toBe('Changing');
+    }
+    const later = await visited(sent, knowing(sent, { since: 2, at: 2 }));
     expect(later.changes).toEqual([{ product: 'VPSX8' }]);
+    expect((await visited(sent, knowing(sent, { since: 6, at: 2 }))).changes).toEqual([]);
   });
 
   it('is given up after half an hour without effect', async () => {
-    const own = {
-      ...KNOWN,
-      change: change({ change: '{"product":"VPSX8"}', since: '2026-01-01T23:20:00Z', sentAt: '2026-01-01T23:45:00Z' }),
-    };
-    const next = await visited(wanting({ product: 'VPSX8' }, own));
+    const next = await visited(sent, knowing(sent, { since: 31, at: 3 }));
     expect(next.changes).toEqual([]);
     expect(pendingIn(next)).toBe('ChangeRefused');
   });
+
+  it.each(['2026-01-02T01:00:00Z', '2026-01-01T23:00:00Z'])(
+    'is repeated and given up in time by a process that is told the time %s of another clock',
+    async (time) => {
+      const own = { ...KNOWN, change: change({ change: '{"product":"VPSX8"}', since: time, sentAt: time }) };
+      const object = wanting({ product: 'VPSX8' }, own);
+      expect((await visited(object)).changes).toEqual([]);
+      expect((await visited(object, knowing(object, { since: 2, at: 2 }))).changes).toHaveLength(1);
+      expect(pendingIn(await visited(object, knowing(object, { since: 31, at: 3 })))).toBe('ChangeRefused');
+    },
+  );
 
   it.each([
     ['refuses it', REFUSED, 'ChangeRefused', 'Out of stock'],
@@ -223,7 +246,10 @@ describe('a change that needs the server off', () => {
     expect(next.switches).toEqual(['power-on']);
     expect(noteIn(next)).toMatchObject({ phase: 'start', refused: REFUSED.message });
     const own = next.object && knownRecord(next.object);
-    const after = await visited(wanting({ changePolicy: 'AllowStop', ...TABLET }, own));
+    const after = await visited(wanting({ changePolicy: 'AllowStop', ...TABLET }, own), {
+      memo: next.memo,
+      now: NOW + 5 * MINUTE,
+    });
     expect(after.switches).toEqual([]);
     expect(pendingIn(after)).toBe('ChangeRefused');
     expect(noteIn(after)).not.toHaveProperty('phase');
@@ -231,13 +257,14 @@ describe('a change that needs the server off', () => {
 
   it('is not repeated if it had no effect', async () => {
     const own = { ...KNOWN, change: change({ phase: 'start', stoppedAt: TIME, sentAt: TIME, wasOff: true }) };
-    const next = await visited(wanting({ changePolicy: 'AllowStop', ...TABLET }, own));
+    const object = wanting({ changePolicy: 'AllowStop', ...TABLET }, own);
+    const next = await visited(object, knowing(object, { since: 1, at: 1 }));
     expect(next.switches).toEqual([]);
     expect(pendingIn(next)).toBe('ChangeRefused');
   });
 
   it('asks you if the server ignores the shutdown, and forces nothing', async () => {
-    const next = await visited(stopping({ stoppedAt: '2026-01-01T23:30:00Z' }));
+    const next = await visited(stopping(), knowing(stopping(), { since: 11, at: 11 }, true));
     expect(next.switches).toEqual([]);
     expect(pendingIn(next)).toBe('StopRequired');
     expect(messageIn(next)).toContain('never switches a server off by force');
@@ -247,12 +274,14 @@ describe('a change that needs the server off', () => {
     const halted = { ...DEVICES, status: 'halted' };
     const early = await visited(stopping(), { answers: { server: halted } });
     expect(early.switches).toEqual([]);
-    const late = await visited(stopping({ stoppedAt: '2026-01-01T23:30:00Z' }), { answers: { server: halted } });
+    const late = await visited(stopping(), {
+      ...knowing(stopping(), { since: 11, at: 11 }, true),
+      answers: { server: halted },
+    });
     expect(late.switches).toEqual(['power-on']);
     expect(noteIn(late)).toMatchObject({ phase: 'start' });
-    const on = await visited(
-      stopping({ phase: 'start', stoppedAt: '2026-01-01T23:30:00Z', refused: noteIn(late)?.refused ?? '' }),
-    );
+    const started = stopping({ phase: 'start', refused: noteIn(late)?.refused ?? '' });
+    const on = await visited(started, knowing(started, { since: 16, at: 16 }));
     expect(on.switches).toEqual([]);
     expect(on.changes).toEqual([]);
     expect(pendingIn(on)).toBe('ChangeRefused');
@@ -260,11 +289,112 @@ describe('a change that needs the server off', () => {
   });
 
   it('is watched for a while after you have changed your mind, since the server may still shut down', async () => {
-    const own = { ...KNOWN, change: change({ phase: 'start', stoppedAt: '2026-01-01T23:59:00Z' }) };
-    const object = wanting({ changePolicy: 'AllowStop', advanced: { tablet: true } }, own);
-    expect(noteIn(await visited(object))).toMatchObject({ phase: 'start' });
-    expect((await visited(object, { answers: { server: OFF } })).switches).toEqual(['power-on']);
-    expect(noteIn(await visited(object, { now: NOW + 20 * 60_000 }))).toBeUndefined();
+    const changed = stopping({}, { advanced: { tablet: true } });
+    const first = await visited(changed);
+    expect([first.switches, noteIn(first)?.phase]).toEqual([[], 'start']);
+    for (const stoppedAt of ['2026-01-01T22:00:00Z', TIME, '2026-01-02T01:00:00Z']) {
+      const object = stopping({ phase: 'start', stoppedAt }, { advanced: { tablet: true } });
+      expect(noteIn(await visited(object))).toMatchObject({ phase: 'start' });
+      expect((await visited(object, { answers: { server: OFF } })).switches).toEqual(['power-on']);
+      expect(noteIn(await visited(object, knowing(object, { since: 20, at: 16 })))).toBeUndefined();
+    }
+  });
+
+  it('asks for the shutdown again after a crash, whatever the clock of the process before', async () => {
+    for (const stoppedAt of ['2026-01-01T22:00:00Z', TIME, '2026-01-02T01:00:00Z']) {
+      const next = await visited(stopping({ stoppedAt }));
+      expect(next.switches).toEqual(['shutdown']);
+      expect(noteIn(next)).toMatchObject({ phase: 'stop', stoppedAt: '2026-01-02T00:00:00Z' });
+    }
+  });
+
+  it('shuts the server down again that has started by itself before the change was sent', async () => {
+    const object = stopping();
+    const off = await visited(object, {
+      ...knowing(object, { since: 1, at: 1 }, true),
+      answers: { server: OFF, changed: BROKEN },
+    });
+    expect(off.memo.evidence.change?.isAsked).toBeUndefined();
+    expect((await visited(object, { memo: off.memo, now: NOW + 30 * MINUTE })).switches).toEqual(['shutdown']);
+  });
+
+  it('leaves the server running that has started by itself after the change was sent', async () => {
+    const object = stopping({ sentAt: TIME });
+    const next = await visited(object, knowing(object, { since: 3, at: 1 }));
+    expect([next.switches, noteIn(next)?.phase]).toEqual([[], 'stop']);
+    const late = await visited(object, knowing(object, { since: 3, at: 3 }));
+    expect([late.switches, noteIn(late)?.phase]).toEqual([[], undefined]);
+  });
+
+  it('is watched until the shutdown that another process may have asked for can no longer arrive', async () => {
+    const changed = { ...DEVICES, tablet: false };
+    const object = stopping({ phase: 'start', wasOff: true, sentAt: TIME });
+    const first = await visited(object, { answers: { server: changed } });
+    expect(noteIn(first)).toMatchObject({ phase: 'start' });
+    const off = await visited(object, {
+      memo: first.memo,
+      now: NOW + MINUTE,
+      answers: { server: { ...changed, status: 'shut down' } },
+    });
+    expect(off.switches).toEqual(['power-on']);
+    const later = await visited(object, { memo: first.memo, now: NOW + 10 * MINUTE, answers: { server: changed } });
+    expect(noteIn(later)).toBeUndefined();
+    const own = await visited(object, { ...knowing(object, { since: 1, at: 1 }), answers: { server: changed } });
+    expect(noteIn(own)).toBeUndefined();
+  });
+
+  it('starts the server again also if spec has changed in the meantime', async () => {
+    const next = await visited(stopping({ change: '{"tablet":true}' }), { answers: { server: OFF } });
+    expect(next.changes).toEqual([{ tablet: false }]);
+    expect(noteIn(next)).toMatchObject({ change: '{"tablet":false}', phase: 'stop', stoppedAt: TIME });
+  });
+
+  it('stops no server while the price limit leaves no room', async () => {
+    const full = { maxPrice: 5000, taken: 4, price: 1400 };
+    const spec = { changePolicy: 'AllowStop', ...TABLET, product: 'VPSX8' } as const;
+    const next = await visited(wanting(spec), full);
+    expect([next.switches, next.changes, noteIn(next)?.phase]).toEqual([[], [], undefined]);
+    expect(pendingIn(next)).toBe('ChangeLimited');
+    const free = await visited(wanting({ changePolicy: 'AllowStop', ...TABLET }), full);
+    expect(free.switches).toEqual(['shutdown']);
+  });
+
+  it('waits for room after another process has begun to stop the server, and starts it if it was off', async () => {
+    const full = { maxPrice: 5000, taken: 4, price: 1400 };
+    const spec = { ...TABLET, product: 'VPSX8' };
+    // Nothing is asked of the server again, and the other process may have stopped it.
+    const between = await visited(stopping({ price: 1400 }, spec), full);
+    expect(between.switches).toEqual([]);
+    expect(noteIn(between)).toMatchObject({ phase: 'start' });
+    expect(noteIn(between)).not.toHaveProperty('refused');
+    expect(noteIn(between)).not.toHaveProperty('price');
+    const after = (minutes: number, object: Visited, more: Given): Promise<Visited> =>
+      visited(object.object ?? wanting({}), { memo: object.memo, now: NOW + minutes * MINUTE, ...more });
+    const late = await after(5, between, { ...full, answers: { server: [OFF, OFF, OFF, DEVICES] } });
+    expect(late.switches).toEqual(['power-on']);
+    const waiting = await after(40, late, full);
+    expect([waiting.switches, pendingIn(waiting)]).toEqual([[], 'ChangeLimited']);
+    const free = await after(50, waiting, { ...full, taken: 1 });
+    expect(free.switches).toEqual(['shutdown']);
+  });
+
+  it('is not tried again if the room was lost while the server was off', async () => {
+    const full = { maxPrice: 5000, taken: 4, price: 1400 };
+    const off = await visited(stopping({}, { ...TABLET, product: 'VPSX8' }), { ...full, answers: { server: OFF } });
+    expect([off.switches, off.changes]).toEqual([['power-on'], []]);
+    expect(noteIn(off)).toMatchObject({ phase: 'start', refused: expect.stringContaining('price limit') as string });
+  });
+
+  it('has its room in the price limit from the shutdown on, until it is given up', async () => {
+    const spec = { changePolicy: 'AllowStop', ...TABLET, product: 'VPSX8' } as const;
+    const next = await visited(wanting(spec), { maxPrice: 5000, taken: 1, price: 1400 });
+    expect(next.switches).toEqual(['shutdown']);
+    expect(noteIn(next)).toMatchObject({ phase: 'stop', price: 1400 });
+    const given = await visited(stopping({ price: 1400 }, { ...TABLET, changePolicy: 'Online' }), {
+      answers: { server: OFF },
+    });
+    expect(noteIn(given)).toMatchObject({ phase: 'start' });
+    expect(noteIn(given)).not.toHaveProperty('price');
   });
 
   it.each<[string, Partial<VirtualServerSpec>]>([
@@ -276,7 +406,8 @@ describe('a change that needs the server off', () => {
     const next = await visited(object, { answers: { server: OFF } });
     expect(next.switches).toEqual(['power-on']);
     expect(next.object?.metadata.finalizers).toHaveLength(1);
-    const running = await visited(object, { answers: { server: [OFF, OFF, DEVICES] } });
+    const known = knowing(object, { since: 1, at: 1 });
+    const running = await visited(object, { ...known, answers: { server: [OFF, OFF, DEVICES] } });
     if (spec.deletionPolicy === 'Retain') expect(running.object).toBeUndefined();
     else expect(noteIn(running)).toBeUndefined();
   });
@@ -292,6 +423,42 @@ describe('a change that needs the server off', () => {
     const after = await visited(wanting(spec, again), { answers: { server: waits } });
     expect(after.switches).toEqual([]);
     expect(pendingIn(after)).toBe('RestartPending');
+  });
+});
+
+describe('a change that is not done when the policy becomes Never', () => {
+  const never = (more: Partial<RecordedChange>): VirtualServer =>
+    wanting(
+      { changePolicy: 'Never', product: 'VPSX8' },
+      { ...KNOWN, change: change({ change: '{"product":"VPSX8"}', ...more }) },
+    );
+
+  it.each<[string, VirtualServer]>([
+    ['was refused', never({ refused: 'Out of stock' })],
+    ['was sent', never({ sentAt: TIME })],
+    ['was not sent yet', never({})],
+  ])('still is none if it %s', async (_what, object) => {
+    const next = await visited(object);
+    expect(next.changes).toEqual([]);
+    expect(pendingIn(next)).toBe('ChangeRefused');
+    expect(messageIn(next)).toContain('spec.changePolicy is Never');
+    const done = await visited(object, { answers: { server: { ...DEVICES, product: 'VPSX8' } } });
+    expect([pendingIn(done), noteIn(done)]).toEqual([undefined, undefined]);
+  });
+
+  it.each<[string, Partial<VirtualServerSpec>, Given]>([
+    ['waits for room in the price limit', { product: 'VPSX8' }, { maxPrice: 5000, taken: 4, price: 1400 }],
+    ['needs the server off', TABLET, {}],
+  ])('still is none after a crash if it %s', async (_what, spec, given) => {
+    const own = (await visited(wanting(spec), given)).object;
+    const next = await visited(wanting({ ...spec, changePolicy: 'Never' }, own && knownRecord(own)));
+    expect(pendingIn(next)).toBe('ChangeRefused');
+  });
+
+  it('is tried again once the policy allows it', async () => {
+    const next = await visited(never({ refused: 'Out of stock' }));
+    const own = next.object && knownRecord(next.object);
+    expect((await visited(wanting({ product: 'VPSX8' }, own))).changes).toEqual([{ product: 'VPSX8' }]);
   });
 });
 

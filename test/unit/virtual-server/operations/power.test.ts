@@ -173,6 +173,15 @@ describe.each([
     expect(told ?? '').not.toContain('kubectl vps reboot');
   });
 
+  it('is not sent again if another process had noted it in a version that the read did not know', async () => {
+    const done = { ...READY, [once]: { asked: ASKED, answer: 'Accepted' as const } };
+    const { spec, status = {} } = object;
+    const live = webWith(done, { annotations: { [annotation]: ASKED }, spec, status });
+    const result = await visited(object, SERVER, { live });
+    expect(sentIn(result)).not.toContain(call);
+    expect(recordOf(result)?.[once]).toEqual({ asked: ASKED, answer: 'Accepted' });
+  });
+
   it('is not sent if the record cannot be written', async () => {
     const refusesMetadata = new KubeError('Invalid', 'denied by a policy', { status: 422 });
     const result = await visited(object, SERVER, { refusesMetadata, fails: true });

@@ -40,6 +40,13 @@ describe.each<[number, string, 'final' | 'repeated', 'not restarted' | 'perhaps 
   [423, 'No', 'repeated', 'not restarted'],
   [425, 'No', 'repeated', 'not restarted'],
   [429, 'No', 'repeated', 'not asked'],
+  // Nobody knows what these are to mean about the next request.
+  ...[406, 411, 412, 418, 421, 424, 426, 428, 451, 499].map((status): [number, string, 'repeated', 'not restarted'] => [
+    status,
+    'No',
+    'repeated',
+    'not restarted',
+  ]),
   // Nothing tells whether the provider has acted.
   [302, 'No', 'repeated', 'perhaps restarted'],
   [408, 'No', 'repeated', 'perhaps restarted'],

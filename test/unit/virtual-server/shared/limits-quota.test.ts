@@ -122,6 +122,45 @@ describe('ServerQuota with a limit in money', () => {
     });
   });
 
+  describe('for a change', () => {
+    const wanted = { ...LARGE_DISK, name: 'web' };
+
+    it('takes room only if the server gets dearer, by the prices of servers or by one list', () => {
+      const quota = limited(10);
+      quota.set('ns', 'u1', running(6));
+      quota.set('ns', 'u2', running(9, LARGE_DISK));
+      expect(quota.reserveChange('ns', 'u1', wanted, { price: 6 })).toHaveProperty('full', 'price');
+      expect(quota.reserveChange('ns', 'u1', wanted, { price: 9 })).toHaveProperty('price', 9);
+      const unlearned = { ...wanted, product: 'other' };
+      // The list may be in another unit than the price of the server.
+      const [listed, price] = [3, 6];
+      expect(quota.reserveChange('ns', 'u1', { ...unlearned, listed }, { price })).toHaveProperty('full');
+      expect(quota.reserveChange('ns', 'u1', { ...unlearned, listed }, { price, listed: 3 })).toHaveProperty('release');
+      expect(quota.reserveChange('ns', 'u1', { ...unlearned, listed }, { price, listed: 2 })).toHaveProperty('full');
+    });
+
+    it('lets no other one follow while what a server will cost is unknown', () => {
+      const quota = limited(10);
+      quota.set('ns', 'u1', { ...running(1), name: 'web' });
+      quota.set('ns', 'u2', { ...running(1), name: 'db' });
+      const first = quota.reserveChange('ns', 'u1', wanted, { price: 1 });
+      expect(first).toHaveProperty('price', undefined);
+      const full = { full: 'unread', maximum: 10, names: ['web'] };
+      expect(quota.reserveChange('ns', 'u2', { ...wanted, name: 'db' }, { price: 1 })).toEqual(full);
+      expect(quota.reserve('ns', 'u3', SMALL)).toEqual(full);
+      if ('release' in first) first.release();
+      expect(quota.reserve('ns', 'u3', SMALL)).toHaveProperty('release');
+    });
+
+    it('counts a server that is about to be changed with the higher price', () => {
+      const quota = limited(10);
+      quota.set('ns', 'u1', running(1));
+      quota.set('elsewhere', 'u2', running(6, LARGE_DISK));
+      quota.reserveChange('ns', 'u1', wanted, { price: 1 });
+      expect(quota.reserve('ns', 'u3', LARGE_DISK)).toEqual({ full: 'price', maximum: 10, sum: 6, price: 6 });
+    });
+  });
+
   it('needs the list of prices only for a model of unknown price, where there is a limit', () => {
     const quota = limited(10, { free: 0 });
     expect(quota.needsList('ns', SMALL)).toBe(true);

@@ -1,0 +1,148 @@
+/** What a change in place counts in the price limit, until it is made or will not be made any more. */
+import { expect, it } from 'vitest';
+import type { RecordedChange, ServerRecord } from '../../../../src/api/record.ts';
+import type { VirtualServer, VirtualServerSpec } from '../../../../src/api/virtual-server.ts';
+import { ResponseError } from '../../../../src/provider/error.ts';
+import type { Server } from '../../../../src/provider/types.ts';
+import { knownRecord } from '../../../../src/virtual-server/decision/known-record.ts';
+import { modelOf, placeOf, type Place } from '../../../../src/virtual-server/decision/price.ts';
+import { ServerQuota } from '../../../../src/virtual-server/shared/limits.ts';
+import { KNOWN, NOW, SERVER, TIMING, webWith } from '../../../fixtures/decision.ts';
+import { visit, type Given, type Visited } from '../../../fixtures/visits.ts';
+
+const MINUTE = 60_000;
+/** When the next resync shows that nothing more comes of a request (minutes). */
+const OPEN = (TIMING.takeoverMs + 2 * TIMING.resyncMs) / MINUTE;
+const TIME = '2026-01-01T23:50:00Z';
+const DEVICES = { ...SERVER, cpuMode: 'performance', tablet: true, price: 1000 } satisfies Server;
+const OFF = { ...DEVICES, status: 'shut down' };
+const PRICED = { ...KNOWN, price: { identifier: 'srv1', amount: 1000, product: 'VPSX4', diskSize: 10240 } } as const;
+
+const wanting = (spec: Partial<VirtualServerSpec>, own: ServerRecord = PRICED): VirtualServer =>
+  webWith(own, { status: { serverStatus: 'running' }, spec: { changePolicy: 'Online', ...spec } });
+
+const changing = (change: Partial<RecordedChange>, spec: Partial<VirtualServerSpec>): VirtualServer =>
+  wanting(spec, { ...PRICED, change: { identifier: 'srv1', change: '{"product":"VPSX8"}', since: TIME, ...change } });
+
+const visited = (object: VirtualServer, given: Given = {}): Promise<Visited> =>
+  visit(object, { ...given, answers: { server: DEVICES, changed: 'accepted', power: 'accepted', ...given.answers } });
+
+function shown({ object }: Visited): VirtualServer {
+  if (object === undefined) throw new Error('the object is gone');
+  return object;
+}
+
+const after = (minutes: number, before: Visited, given: Given = {}): Promise<Visited> =>
+  visited(shown(before), { memo: before.memo, now: NOW + minutes * MINUTE, ...given });
+
+const placeIn = (next: Visited): Place => placeOf(shown(next), knownRecord(shown(next)));
+const noteIn = (next: Visited): RecordedChange | undefined => knownRecord(shown(next))?.change;
+const pendingIn = (next: Visited): string | undefined =>
+  shown(next).status?.conditions?.find(({ type }) => type === 'ChangePending')?.reason;
+
+/** The limits of a process that knows this server. */
+function quotaWith(next: Visited, usual: number): ServerQuota {
+  const quota = new ServerQuota(0, { usual, namespaces: {} });
+  quota.set('default', 'uid-of-web', placeIn(next));
+  return quota;
+}
+
+it('a change that is given up stops no order, although nobody knows what it would have cost', async () => {
+  const given: Given = { maxPrice: 50_000, taken: 0, price: 1000 };
+  let next = await visited(wanting({ product: 'VPSX16' }), given);
+  expect(placeIn(next).price).toBeUndefined();
+  for (let minutes = 1; minutes < 40; minutes += 1) next = await after(minutes, next, given);
+  expect(pendingIn(next)).toBe('ChangeRefused');
+  const place = quotaWith(next, 50_000).reserve('default', 'uid-of-next', modelOf(wanting({}).spec));
+  expect(place).not.toHaveProperty('full');
+});
+
+it.each<[string, Partial<VirtualServerSpec>]>([
+  ['was refused', {}],
+  ['the policy forbids by now', { changePolicy: 'Never' }],
+])('a change that %s counts while it may have been made, and then no longer', async (_what, spec) => {
+  const note = { sentAt: TIME, refused: 'the provider accepted the change, but does not show it', price: 5000 };
+  const first = await visited(changing(note, { product: 'VPSX8', ...spec }));
+  expect(placeIn(first).price).toBe(5000);
+  const later = await after(OPEN, first);
+  expect(placeIn(later).price).toBe(1000);
+  expect(pendingIn(later)).toBe('ChangeRefused');
+});
+
+it('a change that replaces an earlier one counts for the earlier one only while that may be made', async () => {
+  const first = await visited(changing({ sentAt: TIME, isUnpriced: true }, { advanced: { tablet: false } }));
+  expect([pendingIn(first), placeIn(first).price]).toEqual(['StopRequired', undefined]);
+  const later = await after(OPEN, first);
+  expect([pendingIn(later), placeIn(later).price]).toEqual(['StopRequired', 1000]);
+});
+
+it('a change that the provider may have made without an answer counts after it was given up', async () => {
+  const note = { change: '{"product":"VPSX8","tablet":false}', phase: 'stop', stoppedAt: TIME, price: 5000 } as const;
+  const spec = { changePolicy: 'AllowStop', product: 'VPSX8', advanced: { tablet: false } } as const;
+  const answers = { server: OFF, changed: new ResponseError(502, 'bad gateway') };
+  let next = await visited(changing(note, spec), { answers });
+  for (let minutes = 10; minutes <= 30; minutes += 10) next = await after(minutes, next, { answers });
+  expect(next.switches).toEqual(['power-on']);
+  expect(noteIn(next)).toMatchObject({ phase: 'start', refused: expect.anything() as string });
+  expect(placeIn(next).price).toBe(5000);
+  const running = await after(40, next);
+  expect(placeIn(running).price).toBe(5000);
+  expect(placeIn(await after(40 + OPEN, running)).price).toBe(1000);
+});
+
+it('a change that the provider refuses while the server is off counts no more', async () => {
+  const note = { change: '{"product":"VPSX8","tablet":false}', phase: 'stop', stoppedAt: TIME, price: 5000 } as const;
+  const spec = { changePolicy: 'AllowStop', product: 'VPSX8', advanced: { tablet: false } } as const;
+  const next = await visited(changing(note, spec), { answers: { server: OFF, changed: new ResponseError(400, 'no') } });
+  expect(next.switches).toEqual(['power-on']);
+  expect(placeIn(next).price).toBe(1000);
+});
+
+it('room that is found is used although the object is edited while the shutdown is noted', async () => {
+  const spec = { changePolicy: 'AllowStop', advanced: { tablet: false }, product: 'VPSX8' } as const;
+  const free = { maxPrice: 5000, taken: 1, price: 1400 };
+  const first = await visited(wanting(spec, KNOWN), { ...free, taken: 4 });
+  expect(pendingIn(first)).toBe('ChangeLimited');
+  let isEdited = false;
+  const beforeWrite = (stored: VirtualServer): VirtualServer => {
+    if (isEdited) return stored;
+    isEdited = true;
+    const annotations = { ...stored.metadata.annotations, 'vps-operator.dev/reconcile-at': 'now' };
+    return { ...stored, metadata: { ...stored.metadata, annotations } };
+  };
+  const edited = await after(5, first, { ...free, fails: true, beforeWrite });
+  const next = await after(6, edited, free);
+  expect(noteIn(next)).toMatchObject({ phase: 'stop' });
+  expect(noteIn(next)).not.toHaveProperty('refused');
+  expect([...edited.switches, ...next.switches]).toEqual(['shutdown']);
+});
+
+it.each<[string, ServerRecord]>([
+  ['at its first read', KNOWN],
+  ['whose price an earlier version has noted', PRICED],
+])('a server teaches the price of its extras %s, although the provider does not show them', async (_what, own) => {
+  const object = wanting({ advanced: { extraCores: 2 } }, own);
+  const server = { ...DEVICES, price: 3000, specs: { diskSize: 10240 } };
+  const next = await visited(object, { answers: { server } });
+  const another = quotaWith(next, 5000).reserve('default', 'uid-of-next', modelOf(object.spec));
+  expect(another).toMatchObject({ full: 'price', price: 3000 });
+  // It is not changed to other extras, which cost more.
+  const more = { ...shown(next), spec: { ...object.spec, advanced: { extraCores: 4 } } };
+  const edited = await visited(more, { memo: next.memo, now: NOW + MINUTE, answers: { server } });
+  expect(edited.changes).toEqual([]);
+  const quota = quotaWith(edited, 50_000);
+  expect(quota.expectedPrice(modelOf(object.spec))).toBe(3000);
+  expect(quota.expectedPrice(modelOf(more.spec))).toBeUndefined();
+});
+
+it.each([
+  ['this process', true],
+  ['the next one', false],
+])('a change that cannot be made stays pending for %s when the policy becomes Never', async (_who, isSame) => {
+  const server = { ...DEVICES, specs: { diskSize: 20480 } };
+  const first = await visited(wanting({ diskSize: 10240 }), { answers: { server } });
+  expect(pendingIn(first)).toBe('ChangeRefused');
+  const never = { ...shown(first), spec: { ...shown(first).spec, changePolicy: 'Never' as const } };
+  const next = await visited(never, { ...(isSame && { memo: first.memo }), now: NOW + MINUTE, answers: { server } });
+  expect([pendingIn(next), next.changes]).toEqual(['ChangeRefused', []]);
+});
