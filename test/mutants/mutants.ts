@@ -3799,8 +3799,22 @@ export const MUTANTS: Mutant[] = [
   {
     name: 'keeps one available member too few',
     file: 'src/virtual-server-set/decision/limits.ts',
-    find: 'available <= limits.available;',
-    replace: 'available < limits.available;',
+    find: '(isAvailable(member) && available <= limits.available)',
+    replace: '(isAvailable(member) && available < limits.available)',
+    tests: ['--project', 'unit', 'test/unit/virtual-server-set/decision'],
+  },
+  {
+    name: 'deletes a running member as unavailable because its change is pending',
+    file: 'src/virtual-server-set/decision/limits.ts',
+    find: '(isServing(member) && serving <= limits.available)',
+    replace: '(isServing(member) && isAvailable(member) && serving <= limits.available)',
+    tests: ['--project', 'unit', 'test/unit/virtual-server-set/decision'],
+  },
+  {
+    name: 'forgets that a running member whose change is pending was chosen for deletion',
+    file: 'src/virtual-server-set/decision/limits.ts',
+    find: '        if (isServing(member)) serving -= 1;',
+    replace: '        if (isServing(member)) serving -= 0;',
     tests: ['--project', 'unit', 'test/unit/virtual-server-set/decision'],
   },
   {

@@ -44,7 +44,9 @@ export interface Alive {
   isUpdated: (member: Member) => boolean;
   /** Only a new server brings the template to it. */
   isToReplace: (member: Member) => boolean;
-  /** Available, and no change may be about to stop its server. */
+  /** Its users have its server now; a change may be about to stop it. */
+  isServing: (member: Member) => boolean;
+  /** It serves, and no change may be about to stop its server. */
   isAvailable: (member: Member) => boolean;
   /** A rollout is replacing members. */
   replacing: boolean;
@@ -61,19 +63,24 @@ export interface Victims {
 }
 
 export function victimsOf(alive: Alive, limits: Limits, order: VirtualServerSetSpec['scaleDown']['order']): Victims {
-  const { members, isToReplace, isAvailable, replacing, stopped } = alive;
+  const { members, isToReplace, isServing, isAvailable, replacing, stopped } = alive;
   const result: Victims = { chosen: [], postponed: [], kept: [] };
   let available = members.filter(isAvailable).length;
+  let serving = members.filter(isServing).length;
+  // A member whose change is pending may count for nothing, and its users lose a server all the same.
+  const isNeeded = (member: Member): boolean =>
+    (isAvailable(member) && available <= limits.available) || (isServing(member) && serving <= limits.available);
   const take = (candidates: readonly Member[], count: number, others: 'wait' | 'insteadOfPostponed'): void => {
     let left = count;
     for (const member of [...candidates].sort((a, b) => compare(a, b, alive, order))) {
       if (left <= 0) break;
-      const isPostponed = member.kept === undefined && isAvailable(member) && available <= limits.available;
+      const isPostponed = member.kept === undefined && isNeeded(member);
       if (isPostponed) result.postponed.push(member);
       else if (member.kept !== undefined) result.kept.push(member);
       else {
         result.chosen.push(member);
         if (isAvailable(member)) available -= 1;
+        if (isServing(member)) serving -= 1;
       }
       if (!isPostponed || others === 'wait') left -= 1;
     }
@@ -97,12 +104,13 @@ export function victimsOf(alive: Alive, limits: Limits, order: VirtualServerSetS
 function compare(
   a: Member,
   b: Member,
-  alive: Pick<Alive, 'isUpdated' | 'isAvailable'>,
+  alive: Pick<Alive, 'isUpdated' | 'isServing' | 'isAvailable'>,
   order: VirtualServerSetSpec['scaleDown']['order'],
 ): number {
   const rules: ((member: Member) => boolean)[] = [
     ({ kept }) => kept === undefined,
     ({ deleteFirst }) => deleteFirst,
+    (member) => !alive.isServing(member),
     (member) => !alive.isAvailable(member),
     (member) => !alive.isUpdated(member),
   ];

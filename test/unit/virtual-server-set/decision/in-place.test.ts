@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { MEMBER_TEMPLATE_ANNOTATION, REVISION_LABEL } from '../../../../src/api/names.ts';
+import { MEMBER_TEMPLATE_ANNOTATION, PAUSED_ANNOTATION, REVISION_LABEL } from '../../../../src/api/names.ts';
 import { RESTARTED_AT, type VirtualServerSet } from '../../../../src/api/virtual-server-set.ts';
 import type { VirtualServer, VirtualServerSpec } from '../../../../src/api/virtual-server.ts';
 import { withCondition } from '../../../../src/controller/conditions.ts';
@@ -219,6 +219,31 @@ describe('a change that may stop servers', () => {
     expect(does(planOf(least, [pending(objects[0] as VirtualServer, 'Changing'), ...objects.slice(1)]))).toEqual([
       'delete web-0',
     ]);
+  });
+
+  it('does not replace one that scaling down would delete', () => {
+    const set = webSet({ replicas: 2 });
+    const [kept, ...others] = membersOf(set, [{ ...NEW, annotations: { [PAUSED_ANNOTATION]: '' } }, NEW, NEW]);
+    expect(does(planOf(set, [kept as VirtualServer, ...others]))).toEqual(['delete web-2']);
+    expect(does(planOf(set, [pending(kept as VirtualServer, 'Changing'), ...others]))).toEqual([]);
+  });
+
+  it('is not deleted as unavailable while its users need it', () => {
+    const set = webSet({ replicas: 4, maxUnavailable: 1, spec: { product: 'VPSX8' } });
+    const rejected: MemberShape = { ...OLD, reason: 'CreateRejected', ordered: false };
+    const objects = membersOf(set, [NEW, rejected, rejected, OLD]);
+    const [new0, old1, old2, old3] = objects as [VirtualServer, VirtualServer, VirtualServer, VirtualServer];
+    // With the last one, two of the three run that the set promises.
+    expect(does(planOf(set, [new0, old1, old2, pending(old3, 'ChangeRefused')]))).toEqual([
+      'delete web-2',
+      'create web-4',
+    ]);
+    // Four run, the change of each is pending, and the set must not delete the fifth: one goes at a time.
+    const paused: MemberShape = { ...rejected, annotations: { [PAUSED_ANNOTATION]: '' } };
+    const five = membersOf(set, [paused, OLD, OLD, OLD, OLD]).map((object, ordinal) =>
+      ordinal === 0 ? object : pending(object, 'ChangeRefused'),
+    );
+    expect(does(planOf(set, five))).toEqual(['delete web-4']);
   });
 });
 
