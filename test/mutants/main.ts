@@ -1,6 +1,6 @@
 /**
  * `npm run test:mutants -- [--only TEXT] [--shard 2/3] [--lives N] [--jobs N]`: injects faults into the product, one at a time, and
- * prints which seed, test or plan caught each one. A shard is that part of the list, in its order: all of it takes hours.
+ * prints which seed, test or plan caught each one. TEXT is part of its name or of its file. A shard is that part of the list, in its order: all of it takes hours.
  */
 import { execFile } from 'node:child_process';
 import { cp, mkdtemp, readFile, rm, symlink, writeFile } from 'node:fs/promises';
@@ -32,7 +32,7 @@ const { values } = parseArgs({
 });
 
 const folders = await mkdtemp(join(tmpdir(), 'vps-operator-mutants-'));
-const queue = shardOf(MUTANTS.filter(({ name }) => name.includes(values.only ?? ''))).values();
+const queue = shardOf(MUTANTS.filter(({ name, file }) => `${file} ${name}`.includes(values.only ?? ''))).values();
 let survived = 0;
 let caught = 0;
 try {
