@@ -146,7 +146,7 @@ async function withAppeared(visit: Visit, record: Held, session: Session): Promi
     ({ attemptedAt }) => (runsForMs(attemptedAt, services.timers.now()) ?? 0) < LOOKED_FOR_MS,
   );
   const { appeared } = await lookForFailed(visit, recent, session);
-  return appeared === undefined ? record : withOrphaned(record, appeared);
+  return appeared === undefined ? record : withOrphaned(record, appeared.order);
 }
 
 async function withFindings(visit: Visit, current: ServerRecord, shown: ShownServer): Promise<LookedAt> {

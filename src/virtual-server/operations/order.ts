@@ -19,6 +19,7 @@ import { specProblem } from '../decision/spec.ts';
 import type { Outcome, Park } from '../decision/types.ts';
 import type { View } from '../decision/view.ts';
 import type { Visit } from '../visit.ts';
+import type { LateOwner } from '../shared/holders.ts';
 import { orderAnonymous } from './order-anonymous.ts';
 import { earlierServer, holdAgain, orderNamed } from './order-named.ts';
 import { lookForFailed, orLacking } from './reads.ts';
@@ -78,22 +79,31 @@ async function openedAgain(
   session: Session,
 ): Promise<Outcome | undefined> {
   if (own?.failed === undefined) return undefined;
-  const { appeared, unclear, ofOther } = await lookForFailed(visit, own.failed, session);
+  const { appeared, unclear } = await lookForFailed(visit, own.failed, session);
   const at = visit.view();
-  if (appeared !== undefined) {
-    const record = withOrderAgain(own, appeared);
+  if (appeared?.owner === 'own') {
+    const record = withOrderAgain(own, appeared.order);
     const status = compose(at.object, { record }, at.now);
     // The operator has acted on your annotation about this order; it must not outweigh what was just seen.
     const memo = withEvidence(withoutPlan(at.memo), { denials: undefined, asked: undefined });
     return { ...goOn(memo, { record }), status };
   }
-  if (unclear === undefined) return undefined;
-  const reason = ofOther === 'waiting' ? 'IdentityUnproven' : 'CreateBackOff';
-  const instead = `. If the server belongs to this object, set the annotation ${ADOPT_ANNOTATION} to its identifier`;
-  const message =
-    `${ended(unclear)} It may be the server of an order that failed, so the operator orders no other one until that is clear` +
-    (ofOther === 'waiting' ? instead : '');
+  const why = appeared === undefined ? unclear : ofAnother(appeared.order.identifier, appeared.owner);
+  if (why === undefined) return undefined;
+  const message = `${ended(why)} It may be the server of an order that failed, so the operator orders no other one until that is clear`;
+  const reason = appeared?.owner === 'waiting' ? 'IdentityUnproven' : 'CreateBackOff';
   return parked(at, { verdict: { reason, message }, when: { operation: 'order' } });
+}
+
+/** Names no other object: it may be another tenant's. */
+function ofAnother(identifier: string, owner: LateOwner): string {
+  const situation = `The provider shows server ${identifier}, which may belong to another order whose server is not known yet`;
+  if (owner !== 'waiting') return situation;
+  return (
+    `${situation}. Look in the provider's control panel whose it is. If the server belongs to this object, set the annotation ` +
+    `${ADOPT_ANNOTATION} to its identifier. Otherwise, delete this object and create it again, or resolve that order: its object may be ` +
+    'paused, may have a Secret that cannot be used, or the reason CreateOutcomeUnknown or TaskOverdue'
+  );
 }
 
 type OrderInputs = Result<OrderSecrets, Outcome>;

@@ -16,6 +16,7 @@ import type { Failed, ServerAnswer, ShownServer, TaskAnswer } from '../decision/
 import { LISTED, OTHER_KEY, noProducts } from '../decision/sentences.ts';
 import type { Priority, Session } from '../../provider/types.ts';
 import type { Visit } from '../visit.ts';
+import type { LateOwner } from '../shared/holders.ts';
 
 export async function pollTask(task: TaskNumber, account: string | undefined, session: Session): Promise<TaskAnswer> {
   const poll = async (): Promise<TaskAnswer> => {
@@ -98,19 +99,17 @@ async function listOf(session: Session, denial: ProviderError): Promise<Readonly
   }
 }
 
-/**
- * `appeared`: the server of the first failed order that the provider shows, and no object holds. `unclear`: why one of them may exist
- * all the same; `ofOther`: because it may belong to an order of another object.
- */
+/** What the provider shows of the servers of failed orders. */
 interface Late {
-  appeared?: FailedOrder;
+  /** The failed order whose server is shown, and that no object holds: the first one whose server is surely its own, else the first. */
+  appeared?: { order: FailedOrder; owner: LateOwner };
+  /** Why another one of them may exist all the same. */
   unclear?: string;
-  ofOther?: 'ordering' | 'waiting';
 }
 
 /** Reads the servers of failed orders. */
 export async function lookForFailed(
-  { object, services: { holders } }: Visit,
+  { object, services: { holders, timers } }: Visit,
   orders: readonly FailedOrder[],
   session: Session,
 ): Promise<Late> {
@@ -118,6 +117,7 @@ export async function lookForFailed(
   const others = holders.others(uid);
   const { account } = session;
   const held = knownRecord(object)?.identifier;
+  const late: Late = {};
   for (const order of orders) {
     const isOwn = order.account === undefined || isSameAccount(order.account, account);
     // The provider may use an identifier again, or you have adopted the server.
@@ -125,32 +125,24 @@ export async function lookForFailed(
     const isNear = isOwn || isSameProvider(order.account, account);
     if (!isNear || others.withServer(order.identifier, { account }).length > 0) continue;
     const answer = await readServer(order.identifier, order.account, session, object);
-    if (answer.type === 'server') {
-      if (saysCancelled(answer.server.status)) continue;
+    if (answer.type === 'server' && !saysCancelled(answer.server.status)) {
       // The provider may have given the identifier to another order since.
-      const owner = namesOwner(object, answer.server);
-      if (owner === 'other' || (order.chosen && owner !== 'own')) continue;
-      const ofOther = owner === 'own' ? 'own' : holders.ownerOfLate(uid, answer.server, account);
-      if (ofOther === 'own') return { appeared: order };
-      return { unclear: ofAnother(order.identifier, ofOther), ofOther };
+      const marked = namesOwner(object, answer.server);
+      if (marked === 'other' || (order.chosen && marked !== 'own')) continue;
+      const owner =
+        marked === 'own' ? 'own' : holders.ownerOfLate(uid, answer.server, { account, now: timers.monotonic() });
+      if (owner === 'own') return { appeared: { order, owner } };
+      late.appeared ??= { order, owner };
+      continue;
     }
-    if (answer.type === 'serverNotFound' && answer.counts) holders.missedLate(uid, order.identifier);
+    const isGone = answer.type === 'server' || (answer.type === 'serverNotFound' && answer.counts);
+    if (isGone) holders.missedLate(uid, order.identifier);
     // Another key of the provider may show the server, but cannot deny it.
-    if (!isOwn) continue;
-    if (answer.type === 'failed') return { unclear: answer.error.message };
-    if (!answer.counts) return { unclear: `server ${order.identifier} is denied, but ${answer.detail}` };
+    if (!isOwn || isGone) continue;
+    late.unclear ??=
+      answer.type === 'failed' ? answer.error.message : `server ${order.identifier} is denied, but ${answer.detail}`;
   }
-  return {};
-}
-
-/** Names no other object: it may be another tenant's. */
-function ofAnother(identifier: string, ofOther: 'ordering' | 'waiting'): string {
-  const situation = `The provider shows server ${identifier}, which may belong to another order whose server is not known yet`;
-  if (ofOther === 'ordering') return situation;
-  const resolve =
-    'That order waits for you or an administrator: look for objects of this provider that are paused, or whose reason is ' +
-    'CreateOutcomeUnknown or TaskOverdue';
-  return `${situation}. ${resolve}`;
+  return late;
 }
 
 /** One read right after the documented answer to a DELETE; undefined if the provider denies the server. */

@@ -7,7 +7,7 @@ import { compose } from '../decision/compose.ts';
 import { orphanMessage } from '../decision/inputs.ts';
 import { wasRequested } from '../decision/memo.ts';
 import { NOW, ON_CHANGE } from '../decision/next.ts';
-import { goOn, parked } from '../decision/outcome.ts';
+import { goOn } from '../decision/outcome.ts';
 import { withOrphaned } from '../decision/known-record.ts';
 import type { Outcome, Operation } from '../decision/types.ts';
 import type { View } from '../decision/view.ts';
@@ -42,25 +42,16 @@ export async function release(visit: Visit, operation: Release): Promise<Outcome
 const leftBehind = (secret: string, why: string): string =>
   `${capitalized(secret)} could not be updated when its object was released: ${ended(why)} Delete the Secret if you need it no longer`;
 
-const RECHECK_MS = 5_000;
-const WAITING_MS = 60_000;
-
 /**
- * The object stays if the server of a failed order has appeared, because no other object knows it. If the call fails, the
- * object goes: the absence was proven before.
+ * The object stays if the server of a failed order has appeared, because no other object knows it, or only one that is still
+ * ordering. If the call fails, the object goes: the absence was proven before.
  */
 async function orphanedAtEnd(visit: Visit, record: ServerRecord | undefined): Promise<Outcome | undefined> {
   if (record?.failed === undefined || record.owner !== visit.object.metadata.uid) return undefined;
   const key = await visit.key(visit.view());
   if (!key.ok) return undefined;
-  const { appeared, unclear, ofOther } = await lookForFailed(visit, record.failed, key.value.session);
-  if (ofOther !== undefined) {
-    const message = `${unclear}. The object goes as soon as that is known`;
-    const isWaiting = ofOther === 'waiting';
-    const verdict = { reason: isWaiting ? 'IdentityUnproven' : 'Deleting', message } as const;
-    return parked(visit.view(), { verdict, when: { afterMs: isWaiting ? WAITING_MS : RECHECK_MS } });
-  }
-  const next = appeared === undefined ? record : withOrphaned(record, appeared);
+  const { appeared } = await lookForFailed(visit, record.failed, key.value.session);
+  const next = appeared === undefined ? record : withOrphaned(record, appeared.order);
   if (next === record) return undefined;
   const { object, memo, now } = visit.view();
   return { ...goOn(memo, { record: next }), status: compose(object, { record: next }, now) };

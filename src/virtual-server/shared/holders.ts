@@ -50,6 +50,12 @@ export interface Holding {
 /** The account of the key in a Secret, if the provider has accepted that key. */
 export type AccountOf = (namespace: string, secret: string) => string | undefined;
 
+/** For how long an order of another object may leave open whose a late server is, before you are asked (ms). */
+const WAITED_MS = 60 * 60_000;
+
+/** Whose the server of a failed order is that has appeared: `ordering` and `waiting` if it may be another object's. */
+export type LateOwner = 'own' | 'ordering' | 'waiting';
+
 export class Holders {
   readonly #accountOf: AccountOf;
   readonly #holdings = new OwnedIndex<string, Holding>();
@@ -134,18 +140,18 @@ export class Holders {
 
   /**
    * Whether a server without a mark, which the failed order of the object `uid` named, may belong to the order of another object:
-   * `waiting` if that one depends on you. Each record counts, because a forged one costs a wait, and one that is not believed yet
-   * costs its server.
+   * `waiting` if that one depends on you, or has not told for an hour. Each record counts, because a forged one costs a wait, and one
+   * that is not believed yet costs its server. `now`: monotonic (ms).
    */
-  ownerOfLate(uid: string, server: Server, account: string): 'own' | 'ordering' | 'waiting' {
+  ownerOfLate(uid: string, server: Server, { account, now }: { account: string; now: number }): LateOwner {
     const isNear = ({ account: other }: Holding): boolean => other === undefined || isSameProvider(account, other);
     const open = new Map<string, Holding>();
     for (const [other, holding] of [...this.#holdings.of(OPEN), ...this.#holdings.of(serverKey(server.identifier))])
       if (other !== uid && isNear(holding)) open.set(`${other} ${holding.order ?? 'known'}`, holding);
-    const candidates = this.#late.candidates(uid, server, [...open.keys()]);
+    const { orders, seenForMs } = this.#late.candidates(uid, server, { open: [...open.keys()], now });
     const isKnown = [...open.values()].some(({ identifier }) => identifier !== undefined);
-    if (candidates.length === 0 && !isKnown) return 'own';
-    const isWaiting = candidates.some((key) => open.get(key)?.isOrdering === false);
+    if (orders.length === 0 && !isKnown) return 'own';
+    const isWaiting = seenForMs >= WAITED_MS || orders.some((key) => open.get(key)?.isOrdering === false);
     return isWaiting ? 'waiting' : 'ordering';
   }
 

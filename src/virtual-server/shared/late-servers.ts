@@ -9,28 +9,43 @@ import type { Fingerprint } from '../../api/record.ts';
 import type { Server } from '../../provider/types.ts';
 import { fingerprintOf, identifyingIn } from '../decision/identity.ts';
 
+/** If nobody has looked for a server for longer, it counts as first seen (ms): its identifier may have been used again. */
+const FORGOTTEN_MS = 60 * 60_000;
+
 interface Sight {
   fingerprint: Fingerprint;
-  /** The orders that were open then. */
+  /** The orders that were open when it was first seen. */
   orders: ReadonlySet<string>;
+  /** When it was first and last seen, by the monotonic clock (ms). */
+  since: number;
+  seenAt: number;
+}
+
+interface Candidates {
+  /** Those of the open orders that may have led to the server. */
+  orders: string[];
+  /** For how long it has been seen (ms). */
+  seenForMs: number;
 }
 
 export class LateServers {
   /** By the uid of the object whose order failed, and by identifier. */
   readonly #sights = new Map<string, Map<string, Sight>>();
 
-  /** Which of the orders that are `open` now may have led to this server. */
-  candidates(uid: string, server: Server, open: readonly string[]): string[] {
+  /** `open`: the orders that are open now. `now`: monotonic (ms). */
+  candidates(uid: string, server: Server, { open, now }: { open: readonly string[]; now: number }): Candidates {
     const fingerprint = fingerprintOf(server);
-    // Nothing tells such a server from the next one with its identifier.
-    if (identifyingIn(fingerprint).length === 0) return [...open];
     const key = identifierKey(server.identifier);
     const sights = this.#sights.get(uid) ?? new Map<string, Sight>();
     const known = sights.get(key);
-    if (known !== undefined && isDeepEqual(known.fingerprint, fingerprint))
-      return open.filter((order) => known.orders.has(order));
-    this.#sights.set(uid, sights.set(key, { fingerprint, orders: new Set(open) }));
-    return [...open];
+    const isSame =
+      known !== undefined && isDeepEqual(known.fingerprint, fingerprint) && now - known.seenAt < FORGOTTEN_MS;
+    const sight = isSame ? { ...known, seenAt: now } : { fingerprint, orders: new Set(open), since: now, seenAt: now };
+    this.#sights.set(uid, sights.set(key, sight));
+    // Without addresses, nothing tells the server from the next one with its identifier.
+    const isTold = identifyingIn(fingerprint).length > 0;
+    const orders = open.filter((order) => !isTold || sight.orders.has(order));
+    return { orders, seenForMs: now - sight.since };
   }
 
   /** The provider does not show the server: the next one with its identifier may be another. */

@@ -204,7 +204,7 @@ describe('the list of servers', () => {
 
   it.each([
     [{ web1: { identifier: 'web1', status: 'Cancelled' }, web2: { product: 'VPSX4', status: 'deleted ' }, web3: {} }],
-    [[{ identifier: 'web1', status: 'terminated' }, 'web3', { identifier: 'web2', status: 'unprovisioned' }]],
+    [[{ identifier: 'web1', status: 'destroyed' }, 'web3', { identifier: 'web2', status: 'removed' }]],
   ])('has no servers that it says are cancelled: %j', async (body) => {
     expect([...((await listed({ status: 200, body })) ?? [])]).toEqual(['web3']);
     const stub = await startStub();
@@ -217,8 +217,11 @@ describe('the list of servers', () => {
     const body = {
       web1: { identifier: 'web1', status: 'cancelling' },
       web2: { product: 'VPSX4', status: 'shut down' },
+      // These words mean "off" or "not made yet" to some providers.
+      web3: { product: 'VPSX4', status: 'terminated' },
+      web4: { product: 'VPSX4', status: 'unprovisioned' },
     };
-    expect(await listed({ status: 200, body })).toEqual(new Set(['web1', 'web2']));
+    expect(await listed({ status: 200, body })).toEqual(new Set(['web1', 'web2', 'web3', 'web4']));
   });
 
   it.each([{}, []])('may be empty: %j', async (body) => {

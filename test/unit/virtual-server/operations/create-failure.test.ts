@@ -299,25 +299,35 @@ describe('after an order that failed, another one', () => {
       expect(held(next)).toMatchObject({ identifier: 'srv1' });
     });
 
-    it('has no server to be reported as an orphan', async () => {
+    it('has a server that is reported as an orphan if the object holds another one', async () => {
       const failed = [{ attempt: 'a9', task: 6, identifier: 'srv0', said: 'Out of stock' }];
       const object = webWith({ ...KNOWN, failed }, { status: RUNNING });
       const next = await visit(object, { answers: { server: SERVER }, holders: holders() });
-      expect(held(next)?.orphans).toBeUndefined();
-      expect(held(next)).toMatchObject({ failed });
+      expect(held(next)?.orphans).toMatchObject([{ attempt: 'a9', identifier: 'srv0' }]);
     });
 
-    it('keeps a deleted object until it is known whose the server is', async () => {
+    it('has a server that keeps a deleted object as an orphan, and is not cancelled', async () => {
       const object = webWith(WAITING, { deleting: true });
       const kept = await visit(object, { answers: { server: SERVER }, holders: holders() });
       expect(kept.object).toBeDefined();
-      expect(held(kept)?.orphans).toBeUndefined();
-      expect(kept.requeueAfterMs).toBe(5_000);
-      const known = holders();
-      known.set('uid-of-other', { ...other, identifier: 'srv1', isConfirmed: true });
-      const gone = await visit(kept.object ?? object, { answers: { server: SERVER }, holders: known });
-      expect(gone.object).toBeUndefined();
+      expect(held(kept)?.orphans).toMatchObject([{ identifier: 'srv1' }]);
+      expect(kept.calls).not.toContain('delete');
     });
+
+    it.each(['living', 'deleted'])(
+      'has a server that is found while another failed one cannot be read (%s)',
+      async (how) => {
+        const other = { attempt: 'a8', task: 5, identifier: 'srv0' };
+        const object = webWith(
+          { ...WAITING, failed: [other, ...(WAITING.failed ?? [])] },
+          { deleting: how === 'deleted' },
+        );
+        const server = [new ProviderError('PROVIDER_TIMEOUT', 'no answer'), SERVER];
+        const next = await visit(object, { answers: { server, task: { state: 'pending' } }, now: NOW + 700_000 });
+        if (how === 'deleted') expect(held(next)?.orphans).toMatchObject([{ identifier: 'srv1' }]);
+        else expect(held(next)).toMatchObject({ identifier: 'srv1' });
+      },
+    );
   });
 
   describe('while orders of other objects are open when its server appears without a mark', () => {
@@ -364,8 +374,8 @@ describe('after an order that failed, another one', () => {
         calls.push(...last.calls);
       }
       expect(calls).not.toContain('delete');
-      expect(shownBy(last).reason).toBe('IdentityUnproven');
-      expect(calls.filter((call) => call === 'write').length).toBeLessThan(3);
+      expect(held(last)?.orphans).toMatchObject([{ identifier: 'srv1' }]);
+      expect(calls.filter((call) => call === 'write').length).toBeLessThan(5);
     });
 
     it('follows your adoption of the server, whatever else is open', async () => {

@@ -4,6 +4,7 @@ import { Holders, type Holding } from '../../../../src/virtual-server/shared/hol
 import { SERVER } from '../../../fixtures/decision.ts';
 
 const ACCOUNT = 'provider-key';
+const MINUTE_MS = 60_000;
 const holding = (changes: Partial<Holding>): Holding => ({
   namespace: 'ns',
   name: 'other',
@@ -15,7 +16,8 @@ const open = (order: string, changes: Partial<Holding> = {}): Holding =>
   holding({ order, isOrdering: true, ...changes });
 
 describe('the server of a failed order that appears without a mark', () => {
-  const ownerOf = (all: Holders, server: Server = SERVER): string => all.ownerOfLate('u1', server, ACCOUNT);
+  const ownerOf = (all: Holders, server: Server = SERVER, now = 0): string =>
+    all.ownerOfLate('u1', server, { account: ACCOUNT, now });
 
   it('belongs to its object if no order of another one is open', () => {
     const all = new Holders(() => undefined);
@@ -57,6 +59,27 @@ describe('the server of a failed order that appears without a mark', () => {
     expect(ownerOf(all)).toBe('own');
     if (missed) all.missedLate('u1', SERVER.identifier.toUpperCase());
     expect(ownerOf(all, other)).toBe('ordering');
+  });
+
+  it('is asked about after an hour, whatever others wait for', () => {
+    const all = new Holders(() => undefined);
+    all.set('u2', open('b'));
+    for (let minute = 0; minute < 60; minute += 1) expect(ownerOf(all, SERVER, minute * MINUTE_MS)).toBe('ordering');
+    expect(ownerOf(all, SERVER, 60 * MINUTE_MS)).toBe('waiting');
+    const bare = { ...SERVER, macs: [], ipv6: [] };
+    for (let minute = 0; minute < 60; minute += 1) {
+      all.set('u2', open(`b${minute}`));
+      expect(ownerOf(all, bare, minute * MINUTE_MS)).toBe('ordering');
+    }
+    expect(ownerOf(all, bare, 60 * MINUTE_MS)).toBe('waiting');
+  });
+
+  it('counts as first seen if nobody has looked for it for an hour', () => {
+    const all = new Holders(() => undefined);
+    expect(ownerOf(all)).toBe('own');
+    all.set('u2', open('b'));
+    expect(ownerOf(all, SERVER, 59 * MINUTE_MS)).toBe('own');
+    expect(ownerOf(all, SERVER, 119 * MINUTE_MS)).toBe('ordering');
   });
 
   it('may belong to any later order too if no address tells it from another one', () => {
