@@ -13,6 +13,7 @@ import { MERGE_PATCH } from '../kube/client.ts';
 import { CommandError, EXIT, MovedError, TerminatingError, TransientError } from './failure.ts';
 import { grantFor, REFUSAL } from './grants.ts';
 import { applyPatch } from './merge-patch.ts';
+import { similarTo } from '../base/similar.ts';
 import { quoted } from '../base/text.ts';
 
 /** The fields of core/v1 Event that the plugin shows. */
@@ -139,13 +140,18 @@ export class ClusterView {
     // The user may have no right to read sets.
     const set = await this.findSet(name).catch(() => undefined);
     const hint = `there is a ${SET_KIND} of this name: kubectl vps ${command} set/${name}${this.where}`;
-    return absent(SERVER_KIND, name, this.namespace, set === undefined ? [] : [hint]);
+    const hints = set === undefined ? await this.#meant(name, () => this.list(false)) : [hint];
+    return absent(SERVER_KIND, name, this.namespace, hints);
   }
 
   async getSet(name: string, signal?: AbortSignal): Promise<VirtualServerSet> {
     const set = await this.findSet(name, signal);
     if (set !== undefined) return set;
-    throw absent(SET_KIND, name, this.namespace);
+    // The user may have no right to read servers.
+    const server = await this.find(name, signal).catch(() => undefined);
+    const hint = `there is a ${SERVER_KIND} of this name: kubectl vps status ${name}${this.where}`;
+    const hints = server === undefined ? await this.#meant(name, () => this.listSets()) : [hint];
+    throw absent(SET_KIND, name, this.namespace, hints);
   }
 
   findSet(name: string, signal?: AbortSignal): Promise<VirtualServerSet | undefined> {
@@ -335,6 +341,17 @@ export class ClusterView {
 
   close(): Promise<void> {
     return this.#http.close();
+  }
+
+  /** The name that a mistyped one stands for, as a hint. */
+  async #meant(name: string, list: () => Promise<KubeObject[]>): Promise<string[]> {
+    // The user may have no right to list.
+    const objects = await list().catch(() => []);
+    const meant = similarTo(
+      name,
+      objects.map(({ metadata }) => metadata.name),
+    );
+    return meant === undefined ? [] : [`did you mean ${meant}?`];
   }
 
   async #find<T extends KubeObject>(resource: Resource<T>, name: string, signal?: AbortSignal): Promise<T | undefined> {

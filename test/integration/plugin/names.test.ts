@@ -74,3 +74,27 @@ it('takes NAME.NAMESPACE, unless an object has that name', async () => {
   expect(await shown('status', dotted)).toEqual([0, expect.stringMatching(`^${dotted} in ${here.namespace}, `)]);
   expect(await shown('new', 'x.y', '--product', 'x')).toEqual([2, expect.stringContaining('not a terminal')]);
 });
+
+it('guesses the object that a mistyped name means', async () => {
+  const world = await createWorld({ operator: false });
+  await world.create(virtualServer('web'));
+  const plugin = await createPlugin(folder(), world.namespace);
+  for (const words of [
+    ['status', 'wbe'],
+    ['protect', 'wbe'],
+    ['ssh', 'wbe'],
+    ['wait', 'wbe'],
+  ]) {
+    const { code, stderr } = await plugin.kubectl(['vps', ...words]);
+    expect([code, stderr]).toEqual([3, expect.stringMatching(/no VirtualServer "wbe".*\n {2}did you mean web\?\n/)]);
+  }
+  const set = await plugin.kubectl(['vps', 'status', 'set/web']);
+  expect([set.code, set.stderr]).toEqual([
+    3,
+    `kubectl vps: no VirtualServerSet "web" in namespace "${world.namespace}"\n` +
+      '  there is a VirtualServer of this name: kubectl vps status web\n',
+  ]);
+  // A script waits for the wrong object, and goes on.
+  const gone = await plugin.kubectl(['vps', 'wait', 'wbe', '--for=deleted']);
+  expect([gone.code, gone.stdout, gone.stderr]).toEqual([0, 'wbe is gone\n', 'did you mean web?\n']);
+});
