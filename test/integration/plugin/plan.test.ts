@@ -258,6 +258,28 @@ it('refuses what the API server or the operator would refuse, with the field', a
   expect(code).toBe(1);
 });
 
+it('refuses a kind or a version that our group does not have, instead of looking away', async () => {
+  const { world, plugin } = await guardedWorld();
+  const [typo, old, other] = ['typo', 'old', 'other'].map((name) => virtualServer(name));
+  const path = await folderOf({
+    'a.yaml': [
+      { ...typo, kind: 'VirtualSever' },
+      { ...old, apiVersion: 'vps-operator.dev/v1' },
+      // Another project has this kind too.
+      { ...other, apiVersion: 'k8s.nginx.org/v1' },
+    ],
+  });
+  const { plan, code } = await planned(plugin, '-f', path);
+  expect(verbs(plan)).toEqual({ typo: 'refuse', old: 'refuse' });
+  expect(plan.changes.map(({ namespace }) => namespace)).toEqual([world.namespace, world.namespace]);
+  expect(detailOf(plan, 'typo')).toBe(
+    'no kind "VirtualSever" in vps-operator.dev/v1alpha1: did you mean VirtualServer?',
+  );
+  expect(detailOf(plan, 'old')).toBe('no version "vps-operator.dev/v1": use vps-operator.dev/v1alpha1');
+  expect(plan.notes).toContain('not looked at: 1 VirtualServer');
+  expect(code).toBe(1);
+});
+
 it('plays the rollout and the scaling of a set, as the set then does them', async () => {
   const { world, plugin } = await guardedWorld();
   const set = await createSet(world, { replicas: 3 });
