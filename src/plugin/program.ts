@@ -311,20 +311,32 @@ export function createProgram({ terminal, version, exitWith }: ProgramOptions): 
 const GUESS = /(?<=unknown option '--?\w{1,3}')\n\(Did you mean [^)]*\)/;
 
 /** Commands of other tools. By its letters alone, `delete` is closest to `undelete`, which is the opposite. */
-const ELSEWHERE: Record<string, string> = {
-  ps: 'list',
-  show: 'status',
-  describe: 'status',
-  create: 'new',
-  order: 'new',
-  delete: 'cancel',
-  rm: 'cancel',
+const ELSEWHERE: Readonly<Record<string, string>> = {
+  ps: 'kubectl vps list',
+  show: 'kubectl vps status',
+  describe: 'kubectl vps status',
+  events: 'kubectl vps timeline',
+  create: 'kubectl vps new',
+  order: 'kubectl vps new',
+  delete: 'kubectl vps cancel',
+  rm: 'kubectl vps cancel',
+  price: 'kubectl vps catalog',
+  prices: 'kubectl vps catalog',
+  restart: 'kubectl vps reboot',
+  diff: 'kubectl vps plan -f FILE',
+  version: 'kubectl vps --version',
+  apply: 'kubectl apply -f FILE',
+  edit: 'kubectl edit vps NAME',
+  scale: 'kubectl scale vpsset/NAME --replicas=NUMBER',
+  completion: 'kubectl completion --help',
 };
 
 function unknownCommand(word: string, commands: readonly string[]): CommandError {
-  const meant = ELSEWHERE[word] ?? similarTo(word, commands);
+  const similar = similarTo(word, commands);
+  const own = similar === undefined ? undefined : `kubectl vps ${similar}`;
+  const meant = Object.hasOwn(ELSEWHERE, word) ? ELSEWHERE[word] : own;
   return new CommandError(EXIT.usage, `unknown command ${JSON.stringify(word)}`, [
-    ...(meant === undefined ? [] : [`did you mean kubectl vps ${meant}?`]),
+    ...(meant === undefined ? [] : [`did you mean ${meant}?`]),
     'kubectl vps --help   # lists all commands',
   ]);
 }
