@@ -1,5 +1,5 @@
 /** The commands of `kubectl vps`, their arguments and flags. */
-import { Command, Option } from 'commander';
+import { Command, Help, Option } from 'commander';
 import { similarTo } from '../base/similar.ts';
 import { quoted } from '../base/text.ts';
 import {
@@ -75,6 +75,7 @@ export function createProgram({ terminal, version, exitWith }: ProgramOptions): 
     .option('--token <token>', 'bearer token for the API server')
     .option('-n, --namespace <name>', 'namespace (default: the namespace of the context)', namespaceOf)
     .exitOverride()
+    .configureHelp({ optionDescription: describeOption })
     .configureOutput({
       writeOut: (text) => void terminal.out.write(text),
       writeErr: (text) => void terminal.err.write(text),
@@ -306,6 +307,17 @@ export function createProgram({ terminal, version, exitWith }: ProgramOptions): 
   groupCommands(program);
   return program;
 }
+
+/** Without a default that says nothing, such as false for a switch that is off. */
+function describeOption(this: Help, option: Option): string {
+  const defaultValue: unknown = option.defaultValue;
+  const saysNothing = defaultValue === false || isEmpty(defaultValue);
+  const shown = saysNothing ? Object.assign(new Option(option.flags), option, { defaultValue: undefined }) : option;
+  return Help.prototype.optionDescription.call(this, shown);
+}
+
+const isEmpty = (value: unknown): boolean =>
+  value === '' || (typeof value === 'object' && value !== null && Object.keys(value).length === 0);
 
 /** A flag of a few letters is close to many others, such as --as, which makes you another user. */
 const GUESS = /(?<=unknown option '--?\w{1,3}')\n\(Did you mean [^)]*\)/;
