@@ -79,7 +79,13 @@ export function createProgram({ terminal, version, exitWith }: ProgramOptions): 
     .configureOutput({
       writeOut: (text) => void terminal.out.write(text),
       writeErr: (text) => void terminal.err.write(text),
-      outputError: (text, write) => write(text.replace(/^error: /, 'kubectl vps: ').replace(GUESS, '')),
+      outputError: (text, write) =>
+        write(
+          text
+            .replace(/^error: /, 'kubectl vps: ')
+            .replace(GUESS, '')
+            .replace(MEANT, '\n  did you mean $1'),
+        ),
     });
   const warned = new Set<string>();
   // As kubectl does.
@@ -307,6 +313,9 @@ export function createProgram({ terminal, version, exitWith }: ProgramOptions): 
   groupCommands(program);
   return program;
 }
+
+/** What commander guesses, which is to look like our own hints. */
+const MEANT = /\n\(Did you mean ([^)]*)\)/;
 
 /** Without a default that says nothing, such as false for a switch that is off. */
 function describeOption(this: Help, option: Option): string {

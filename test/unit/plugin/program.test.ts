@@ -70,6 +70,8 @@ it.each([
   [['help', 'statsu'], 'did you mean kubectl vps status?'],
   [['scale', 'pool'], 'did you mean kubectl scale vpsset/NAME --replicas=NUMBER\\?'],
   [['constructor'], 'unknown command "constructor"\\n  kubectl vps --help'],
+  [['status', '--outptu', 'json'], "unknown option '--outptu'\\n {2}did you mean --output\\?\\n$"],
+  [['rollout', 'staus', 'pool'], "unknown command 'staus'\\n {2}did you mean status\\?\\n$"],
   [['version'], 'did you mean kubectl vps --version\\?'],
   [['restart', 'web'], 'did you mean kubectl vps reboot\\?'],
   [[...NEW, '--disk-size', '10GB'], 'Use a size that kubectl vps catalog lists: a whole number without a unit\\.'],
