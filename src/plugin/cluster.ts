@@ -343,10 +343,14 @@ export class ClusterView {
     return this.#http.close();
   }
 
-  /** The name that a mistyped one stands for, as a hint. */
-  async #meant(name: string, list: () => Promise<KubeObject[]>): Promise<string[]> {
+  /** The object that a mistyped name or an identifier stands for, as a hint. */
+  async #meant(name: string, list: () => Promise<(VirtualServer | VirtualServerSet)[]>): Promise<string[]> {
     // The user may have no right to list.
     const objects = await list().catch(() => []);
+    const holder = objects.find(
+      ({ status }) => status !== undefined && 'identifier' in status && status.identifier === name,
+    );
+    if (holder !== undefined) return [`${holder.metadata.name} holds the server with this identifier`];
     const meant = similarTo(
       name,
       objects.map(({ metadata }) => metadata.name),

@@ -75,6 +75,14 @@ it('takes NAME.NAMESPACE, unless an object has that name', async () => {
   expect(await shown('new', 'x.y', '--product', 'x')).toEqual([2, expect.stringContaining('not a terminal')]);
 });
 
+it('leads from an identifier of the provider to the object that holds the server', async () => {
+  const world = await createWorld();
+  const { status } = await readyServer(world, 'web');
+  const plugin = await createPlugin(folder(), world.namespace);
+  const { code, stderr } = await plugin.kubectl(['vps', 'status', status?.identifier ?? '']);
+  expect([code, stderr]).toEqual([3, expect.stringMatching(/\n {2}web holds the server with this identifier\n$/)]);
+});
+
 it('guesses the object that a mistyped name means', async () => {
   const world = await createWorld({ operator: false });
   await world.create(virtualServer('web'));
