@@ -312,7 +312,8 @@ export class ClusterView {
     } catch (error) {
       const isRefusal = error instanceof KubeError && REFUSALS.has(error.code) && !REFUSAL.test(error.message);
       // The API server quotes the whole object before some mistakes.
-      if (isRefusal) return { refusal: STRICT_MISTAKE.exec(error.message)?.[0] ?? error.message };
+      if (isRefusal)
+        return { refusal: (STRICT_MISTAKE.exec(error.message)?.[0] ?? error.message).replace(UNCHECKED, LATER) };
       throw explained(error, this.where);
     }
   }
@@ -414,6 +415,9 @@ export function timeOfEvent({ lastTimestamp, eventTime }: EventView): number {
   return Date.parse(lastTimestamp ?? eventTime ?? '') || 0;
 }
 
+/** How the API server says after the mistakes of a new object that it has not checked our rules, as if it were another mistake. */
+const UNCHECKED = /, <nil>: Invalid value: null: some validation rules were not checked[^\]]*/;
+const LATER = '; the other rules are checked once this is correct';
 const STRICT_MISTAKE = /strict decoding error: .*/s;
 /** How the API server refuses unknown fields of a new object; it names them. */
 const UNKNOWN_IN_CREATE = 'strict decoding error: unknown field';

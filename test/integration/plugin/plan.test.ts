@@ -240,6 +240,7 @@ it('refuses what the API server or the operator would refuse, with the field', a
       virtualServer('small', withSpec({ diskSize: 7680 })),
       virtualServer('typo', withSpec({ prodct: 'VPSX4' })),
       virtualServer('keyless', withSpec({ sshKeys: [] })),
+      virtualServer('unit', withSpec({ diskSize: '10GB' as unknown as number })),
       virtualServer('wrong', withAnnotations({ 'vps-operator.dev/adoptt': 'x' })),
     ],
   });
@@ -254,6 +255,9 @@ it('refuses what the API server or the operator would refuse, with the field', a
   expect(detailOf(plan, 'taken')).toContain(`IdentifierInUse: ${world.namespace}/web holds server`);
   expect(detailOf(plan, 'typo')).toContain('unknown field "spec.prodct"');
   expect(detailOf(plan, 'keyless')).toContain('set at least one SSH key');
+  expect(detailOf(plan, 'unit')).toMatch(
+    /spec\.diskSize in body must be of type integer: "string"; the other rules are checked once this is correct\]$/,
+  );
   expect(detailOf(plan, 'wrong')).toContain('does not know the annotation vps-operator.dev/adoptt');
   expect(code).toBe(1);
 });
