@@ -18,7 +18,8 @@ export const STEPS: Readonly<Record<string, string>> = {
   change: 'changing its server',
   cancel: 'trying to cancel its server',
   expire: 'recording that its time is up',
-  release: 'releasing the object',
+  // Users read "release" as a server that runs on.
+  release: 'removing its finalizer',
   record: 'updating its record',
   wait: 'finding nothing to do',
   park: 'checking what holds it up',

@@ -13,6 +13,9 @@ const MAX_LENGTH = 256;
 
 /** The candidate closest to the word; undefined if none is close enough. */
 export function similarTo(word: string, candidates: readonly string[]): string | undefined {
+  // A swap of two letters counts as two edits, which are too many for a short name: `wbe` means `web`.
+  const swapped = candidates.find((candidate) => isOneSwap(word, candidate));
+  if (swapped !== undefined) return swapped;
   const [nearest] = closest(word, candidates, 1);
   return nearest !== undefined && edits(word, nearest) * 5 <= nearest.length * EDITS_OF_FIVE ? nearest : undefined;
 }
@@ -40,4 +43,13 @@ export function closest(word: string, candidates: readonly string[], count: numb
 function edits(word: string, candidate: string): number {
   const [a, b] = [word, candidate].map((text) => text.slice(0, MAX_LENGTH).toLowerCase());
   return distance(a ?? '', b ?? '');
+}
+
+/** True if the words differ only in two neighboring letters that changed places. */
+function isOneSwap(word: string, candidate: string): boolean {
+  if (word.length !== candidate.length || word.length > MAX_LENGTH) return false;
+  const [a, b] = [word.toLowerCase(), candidate.toLowerCase()];
+  let at = 0;
+  while (at < a.length && a.charAt(at) === b.charAt(at)) at += 1;
+  return a !== b && a.slice(0, at) + a.charAt(at + 1) + a.charAt(at) + a.slice(at + 2) === b;
 }

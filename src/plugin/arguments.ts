@@ -33,9 +33,10 @@ export function replicasOf(text: string): number {
   return Number(text);
 }
 
-export function wholeNumber(text: string): number {
-  if (!/^[1-9][0-9]{0,9}$/.test(text)) throw new InvalidArgumentError('Use a whole number, such as 20.');
-  return Number(text);
+export function diskSizeOf(text: string): number {
+  if (/^[1-9][0-9]{0,9}$/.test(text)) return Number(text);
+  // The unit and the sizes are the provider's, so an example could only mislead.
+  throw new InvalidArgumentError('Use a size that kubectl vps catalog lists: a whole number without a unit.');
 }
 
 /** As for kubectl, 0 means no limit. */
@@ -55,11 +56,14 @@ export function inHours(text: string): string {
   return days === undefined ? text : `${BigInt(days) * 24n + BigInt(hours)}h${rest}`;
 }
 
+/** What follows `argument 'x' is invalid.` */
+const sentence = (text: string): string => `${text.charAt(0).toUpperCase()}${text.slice(1)}.`;
+
 /** A value for this field of spec, as the API server accepts it. */
 export function fieldOf(field: keyof VirtualServerSpec): (text: string) => string {
   return (text) => {
     const { error } = specSchema.shape[field].safeParse(text);
-    if (error !== undefined) throw new InvalidArgumentError(`${error.issues[0]?.message ?? ''}.`);
+    if (error !== undefined) throw new InvalidArgumentError(sentence(error.issues[0]?.message ?? ''));
     return text;
   };
 }
@@ -79,7 +83,7 @@ export const nameOfA =
   (kind: string) =>
   (text: string): string => {
     const problem = nameProblem(text, kind);
-    if (problem !== undefined) throw new InvalidArgumentError(`${problem}.`);
+    if (problem !== undefined) throw new InvalidArgumentError(sentence(problem));
     return text;
   };
 

@@ -6,7 +6,7 @@ import { GROUP, SERVER_KIND, RECORD_ANNOTATION } from '../api/names.ts';
 import { inPhase, parseRecord, recordSchema, type ServerRecord } from '../api/record.ts';
 import { isObject } from '../base/deep-equal.ts';
 import { readDocuments } from '../kube/yaml.ts';
-import { CommandError, EXIT } from './failure.ts';
+import { CommandError, EXIT, fileProblem } from './failure.ts';
 
 /** A record and the place where it was found. */
 export interface FoundRecord {
@@ -70,8 +70,7 @@ async function failing<T>(file: string, work: () => T | Promise<T>): Promise<T> 
   try {
     return await work();
   } catch (error) {
-    const why = error instanceof Error ? error.message : String(error);
-    throw new CommandError(EXIT.usage, `cannot read --filename ${file}: ${why}`);
+    throw new CommandError(EXIT.usage, `cannot read --filename ${file}: ${fileProblem(error)}`);
   }
 }
 

@@ -13,6 +13,7 @@ import { MERGE_PATCH } from '../kube/client.ts';
 import { CommandError, EXIT, MovedError, TerminatingError, TransientError } from './failure.ts';
 import { grantFor, REFUSAL } from './grants.ts';
 import { applyPatch } from './merge-patch.ts';
+import { similarTo } from '../base/similar.ts';
 import { quoted } from '../base/text.ts';
 
 /** The fields of core/v1 Event that the plugin shows. */
@@ -139,13 +140,18 @@ export class ClusterView {
     // The user may have no right to read sets.
     const set = await this.findSet(name).catch(() => undefined);
     const hint = `there is a ${SET_KIND} of this name: kubectl vps ${command} set/${name}${this.where}`;
-    return absent(SERVER_KIND, name, this.namespace, set === undefined ? [] : [hint]);
+    const hints = set === undefined ? await this.#meant(name, () => this.list(false)) : [hint];
+    return absent(SERVER_KIND, name, this.namespace, hints);
   }
 
   async getSet(name: string, signal?: AbortSignal): Promise<VirtualServerSet> {
     const set = await this.findSet(name, signal);
     if (set !== undefined) return set;
-    throw absent(SET_KIND, name, this.namespace);
+    // The user may have no right to read servers.
+    const server = await this.find(name, signal).catch(() => undefined);
+    const hint = `there is a ${SERVER_KIND} of this name: kubectl vps status ${name}${this.where}`;
+    const hints = server === undefined ? await this.#meant(name, () => this.listSets()) : [hint];
+    throw absent(SET_KIND, name, this.namespace, hints);
   }
 
   findSet(name: string, signal?: AbortSignal): Promise<VirtualServerSet | undefined> {
@@ -306,7 +312,8 @@ export class ClusterView {
     } catch (error) {
       const isRefusal = error instanceof KubeError && REFUSALS.has(error.code) && !REFUSAL.test(error.message);
       // The API server quotes the whole object before some mistakes.
-      if (isRefusal) return { refusal: STRICT_MISTAKE.exec(error.message)?.[0] ?? error.message };
+      if (isRefusal)
+        return { refusal: (STRICT_MISTAKE.exec(error.message)?.[0] ?? error.message).replace(UNCHECKED, LATER) };
       throw explained(error, this.where);
     }
   }
@@ -335,6 +342,21 @@ export class ClusterView {
 
   close(): Promise<void> {
     return this.#http.close();
+  }
+
+  /** The object that a mistyped name or an identifier stands for, as a hint. */
+  async #meant(name: string, list: () => Promise<(VirtualServer | VirtualServerSet)[]>): Promise<string[]> {
+    // The user may have no right to list.
+    const objects = await list().catch(() => []);
+    const holder = objects.find(
+      ({ status }) => status !== undefined && 'identifier' in status && status.identifier === name,
+    );
+    if (holder !== undefined) return [`${holder.metadata.name} holds the server with this identifier`];
+    const meant = similarTo(
+      name,
+      objects.map(({ metadata }) => metadata.name),
+    );
+    return meant === undefined ? [] : [`did you mean ${meant}?`];
   }
 
   async #find<T extends KubeObject>(resource: Resource<T>, name: string, signal?: AbortSignal): Promise<T | undefined> {
@@ -393,6 +415,9 @@ export function timeOfEvent({ lastTimestamp, eventTime }: EventView): number {
   return Date.parse(lastTimestamp ?? eventTime ?? '') || 0;
 }
 
+/** How the API server says after the mistakes of a new object that it has not checked our rules, as if it were another mistake. */
+const UNCHECKED = /, <nil>: Invalid value: null: some validation rules were not checked[^\]]*/;
+const LATER = '; the other rules are checked once this is correct';
 const STRICT_MISTAKE = /strict decoding error: .*/s;
 /** How the API server refuses unknown fields of a new object; it names them. */
 const UNKNOWN_IN_CREATE = 'strict decoding error: unknown field';

@@ -5,7 +5,7 @@ import { CsvError, parse } from 'csv-parse/sync';
 import { identifierProblem } from '../api/identifier.ts';
 import { identifierKey } from '../base/identifier.ts';
 import { nameProblem } from './cluster.ts';
-import { CommandError, EXIT } from './failure.ts';
+import { CommandError, EXIT, fileProblem } from './failure.ts';
 
 export interface ListedServer {
   namespace: string;
@@ -105,8 +105,7 @@ async function contentOf(file: string, input: NodeJS.ReadableStream): Promise<st
   try {
     return file === '-' ? await text(input) : readFileSync(file, 'utf8');
   } catch (error) {
-    const why = error instanceof Error ? error.message : String(error);
-    throw new CommandError(EXIT.usage, `cannot read --filename ${file}: ${why}`);
+    throw new CommandError(EXIT.usage, `cannot read --filename ${file}: ${fileProblem(error)}`);
   }
 }
 

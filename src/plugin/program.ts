@@ -1,5 +1,5 @@
 /** The commands of `kubectl vps`, their arguments and flags. */
-import { Command, Option } from 'commander';
+import { Command, Help, Option } from 'commander';
 import { similarTo } from '../base/similar.ts';
 import { quoted } from '../base/text.ts';
 import {
@@ -75,10 +75,17 @@ export function createProgram({ terminal, version, exitWith }: ProgramOptions): 
     .option('--token <token>', 'bearer token for the API server')
     .option('-n, --namespace <name>', 'namespace (default: the namespace of the context)', namespaceOf)
     .exitOverride()
+    .configureHelp({ optionDescription: describeOption })
     .configureOutput({
       writeOut: (text) => void terminal.out.write(text),
       writeErr: (text) => void terminal.err.write(text),
-      outputError: (text, write) => write(text.replace(/^error: /, 'kubectl vps: ').replace(GUESS, '')),
+      outputError: (text, write) =>
+        write(
+          text
+            .replace(/^error: /, 'kubectl vps: ')
+            .replace(GUESS, '')
+            .replace(MEANT, '\n  did you mean $1'),
+        ),
     });
   const warned = new Set<string>();
   // As kubectl does.
@@ -307,24 +314,50 @@ export function createProgram({ terminal, version, exitWith }: ProgramOptions): 
   return program;
 }
 
+/** What commander guesses, which is to look like our own hints. */
+const MEANT = /\n\(Did you mean ([^)]*)\)/;
+
+/** Without a default that says nothing, such as false for a switch that is off. */
+function describeOption(this: Help, option: Option): string {
+  const defaultValue: unknown = option.defaultValue;
+  const saysNothing = defaultValue === false || isEmpty(defaultValue);
+  const shown = saysNothing ? Object.assign(new Option(option.flags), option, { defaultValue: undefined }) : option;
+  return Help.prototype.optionDescription.call(this, shown);
+}
+
+const isEmpty = (value: unknown): boolean =>
+  value === '' || (typeof value === 'object' && value !== null && Object.keys(value).length === 0);
+
 /** A flag of a few letters is close to many others, such as --as, which makes you another user. */
 const GUESS = /(?<=unknown option '--?\w{1,3}')\n\(Did you mean [^)]*\)/;
 
 /** Commands of other tools. By its letters alone, `delete` is closest to `undelete`, which is the opposite. */
-const ELSEWHERE: Record<string, string> = {
-  ps: 'list',
-  show: 'status',
-  describe: 'status',
-  create: 'new',
-  order: 'new',
-  delete: 'cancel',
-  rm: 'cancel',
+const ELSEWHERE: Readonly<Record<string, string>> = {
+  ps: 'kubectl vps list',
+  show: 'kubectl vps status',
+  describe: 'kubectl vps status',
+  events: 'kubectl vps timeline',
+  create: 'kubectl vps new',
+  order: 'kubectl vps new',
+  delete: 'kubectl vps cancel',
+  rm: 'kubectl vps cancel',
+  price: 'kubectl vps catalog',
+  prices: 'kubectl vps catalog',
+  restart: 'kubectl vps reboot',
+  diff: 'kubectl vps plan -f FILE',
+  version: 'kubectl vps --version',
+  apply: 'kubectl apply -f FILE',
+  edit: 'kubectl edit vps NAME',
+  scale: 'kubectl scale vpsset/NAME --replicas=NUMBER',
+  completion: 'kubectl completion --help',
 };
 
 function unknownCommand(word: string, commands: readonly string[]): CommandError {
-  const meant = ELSEWHERE[word] ?? similarTo(word, commands);
+  const similar = similarTo(word, commands);
+  const own = similar === undefined ? undefined : `kubectl vps ${similar}`;
+  const meant = Object.hasOwn(ELSEWHERE, word) ? ELSEWHERE[word] : own;
   return new CommandError(EXIT.usage, `unknown command ${JSON.stringify(word)}`, [
-    ...(meant === undefined ? [] : [`did you mean kubectl vps ${meant}?`]),
+    ...(meant === undefined ? [] : [`did you mean ${meant}?`]),
     'kubectl vps --help   # lists all commands',
   ]);
 }

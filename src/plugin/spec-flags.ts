@@ -4,7 +4,7 @@ import { Option, type Command } from 'commander';
 import type * as z from 'zod';
 import { USER_DATA_SECRET_TYPE } from '../api/names.ts';
 import { advancedSchema, specSchema, type VirtualServerSpec } from '../api/virtual-server.ts';
-import { collect, durationFor, wholeNumber } from './arguments.ts';
+import { collect, diskSizeOf, durationFor } from './arguments.ts';
 import { CommandError, EXIT } from './failure.ts';
 import { readPublicKey } from './public-key.ts';
 
@@ -53,7 +53,7 @@ export function addSpecFlags(command: Command): Command {
     .configureOutput({ outputError: (text, write) => usual.outputError?.(text, (shown) => write(withFlag(shown))) })
     .option('--product <code>', 'product code')
     .option('--image <name>', 'image name')
-    .option('--disk-size <size>', 'disk size', wholeNumber)
+    .option('--disk-size <size>', "disk size, in the unit of the provider's list", diskSizeOf)
     .option(
       '--identifier <identifier>',
       'identifier of the server, part of its host name; default: one that the operator chooses',

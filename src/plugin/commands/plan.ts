@@ -2,6 +2,7 @@
 import { CATALOG_KIND, CATALOG_PLURAL, GROUP, SERVER_KIND, SET_KIND } from '../../api/names.ts';
 import type { ServerCatalog, ServerCatalogStatus } from '../../api/server-catalog.ts';
 import { API_VERSION } from '../../api/names.ts';
+import { similarTo } from '../../base/similar.ts';
 import { publicKeysIn } from '../../api/public-key.ts';
 import type { VirtualServer } from '../../api/virtual-server.ts';
 import type { VirtualServerSet } from '../../api/virtual-server-set.ts';
@@ -74,8 +75,8 @@ export async function showPlan(context: Context, options: PlanOptions): Promise<
     throw new CommandError(EXIT.usage, 'pass --filename FILE, a folder, or - for standard input');
   if (prune !== (selector !== undefined))
     throw new CommandError(EXIT.usage, '--prune and --selector need each other, as for kubectl apply');
-  const { items, created, secrets, ignored } = await manifests(context, options);
-  const namespaces = [...new Set(items.map(({ namespace }) => namespace))];
+  const { items, unknown, created, secrets, ignored } = await manifests(context, options);
+  const namespaces = [...new Set([...items, ...unknown].map(({ namespace }) => namespace))];
   const around = await surroundings(cluster, namespaces.length === 0 ? [cluster.namespace] : namespaces, context.now());
   const tries: Try[] = [];
   const missing = new Set<string>();
@@ -104,7 +105,7 @@ export async function showPlan(context: Context, options: PlanOptions): Promise<
     return found.ok ? undefined : `key "${key}": ${found.error}`;
   };
   const scene: Scene = { ...around.scene, missing: lacking, wrongKeys };
-  const changes = tries.map(({ item, tried }) => changeOf(item, tried, scene));
+  const changes = [...tries.map(({ item, tried }) => changeOf(item, tried, scene)), ...unknown];
   if (selector !== undefined) changes.push(...(await pruned(cluster, { items, namespaces, selector }, scene)));
   const prices = new Map(
     [...new Set(changes.map(({ namespace }) => namespace))].map((namespace) => {
@@ -133,10 +134,18 @@ export async function showPlan(context: Context, options: PlanOptions): Promise<
 async function manifests(
   { cluster, terminal }: Context,
   { filename, recursive }: PlanOptions,
-): Promise<{ items: Item[]; created: Set<unknown>; secrets: Set<string>; ignored: string[] }> {
+): Promise<{
+  items: Item[];
+  unknown: PlannedChange[];
+  created: Set<unknown>;
+  secrets: Set<string>;
+  ignored: string[];
+}> {
   const found: [Loose, string][] = [];
   for (const file of filename) found.push(...(await readObjects(file, terminal.input, recursive)));
   const items: Item[] = [];
+  /** Of our group, with a mistyped kind or version: kubectl apply would stop, and no server would be ordered. */
+  const unknown: PlannedChange[] = [];
   /** Names of the namespaces among the manifests. */
   const created = new Set<unknown>();
   /** `NAMESPACE/NAME` of the Secrets that the manifests lead to, also by way of another kind, such as SealedSecret. */
@@ -144,9 +153,17 @@ async function manifests(
   const others = new Map<string, number>();
   for (const [object, file] of found) {
     const { apiVersion, kind, metadata } = object;
-    const isOurs = typeof apiVersion === 'string' && apiVersion.startsWith(`${GROUP}/`);
     const word = typeof kind === 'string' ? kind : 'without a kind';
-    if (!isOurs || !Object.hasOwn(KINDS, word)) {
+    const isOurs = typeof apiVersion === 'string' && apiVersion.startsWith(`${GROUP}/`);
+    const isKnown = Object.hasOwn(KINDS, word);
+    if (isOurs && (!isKnown || apiVersion !== API_VERSION)) {
+      const name = typeof metadata?.name === 'string' ? metadata.name : '';
+      const place = { namespace: namespaceOf(metadata ?? {}, cluster), name };
+      const detail = isKnown ? `no version "${apiVersion}": use ${API_VERSION}` : unknownKind(word);
+      unknown.push({ kind: word, ...place, ordered: [], cancelled: [], verb: 'refuse', detail });
+      continue;
+    }
+    if (!isOurs) {
       others.set(word, (others.get(word) ?? 0) + 1);
       if (apiVersion === 'v1' && kind === 'Namespace') created.add(metadata?.name);
       if (word.endsWith('Secret') && typeof metadata?.name === 'string')
@@ -159,7 +176,20 @@ async function manifests(
   }
   if (found.length === 0) throw new CommandError(EXIT.usage, `--filename ${filename.join(', ')} contains no object`);
   const counts = [...others].map(([kind, count]) => `${count} ${kind}`);
-  return { items, created, secrets, ignored: counts.length === 0 ? [] : [`not looked at: ${counts.join(', ')}`] };
+  return {
+    items,
+    unknown,
+    created,
+    secrets,
+    ignored: counts.length === 0 ? [] : [`not looked at: ${counts.join(', ')}`],
+  };
+}
+
+function unknownKind(word: string): string {
+  const kinds = Object.keys(KINDS);
+  const meant = similarTo(word, kinds);
+  const advice = meant === undefined ? `use ${kinds.join(', ')}` : `did you mean ${meant}?`;
+  return `no kind "${word}" in ${API_VERSION}: ${advice}`;
 }
 
 const namespaceOf = (metadata: { namespace?: unknown }, { namespace }: ClusterView): string =>

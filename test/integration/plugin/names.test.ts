@@ -74,3 +74,35 @@ it('takes NAME.NAMESPACE, unless an object has that name', async () => {
   expect(await shown('status', dotted)).toEqual([0, expect.stringMatching(`^${dotted} in ${here.namespace}, `)]);
   expect(await shown('new', 'x.y', '--product', 'x')).toEqual([2, expect.stringContaining('not a terminal')]);
 });
+
+it('leads from an identifier of the provider to the object that holds the server', async () => {
+  const world = await createWorld();
+  const { status } = await readyServer(world, 'web');
+  const plugin = await createPlugin(folder(), world.namespace);
+  const { code, stderr } = await plugin.kubectl(['vps', 'status', status?.identifier ?? '']);
+  expect([code, stderr]).toEqual([3, expect.stringMatching(/\n {2}web holds the server with this identifier\n$/)]);
+});
+
+it('guesses the object that a mistyped name means', async () => {
+  const world = await createWorld({ operator: false });
+  await world.create(virtualServer('web'));
+  const plugin = await createPlugin(folder(), world.namespace);
+  for (const words of [
+    ['status', 'wbe'],
+    ['protect', 'wbe'],
+    ['ssh', 'wbe'],
+    ['wait', 'wbe'],
+  ]) {
+    const { code, stderr } = await plugin.kubectl(['vps', ...words]);
+    expect([code, stderr]).toEqual([3, expect.stringMatching(/no VirtualServer "wbe".*\n {2}did you mean web\?\n/)]);
+  }
+  const set = await plugin.kubectl(['vps', 'status', 'set/web']);
+  expect([set.code, set.stderr]).toEqual([
+    3,
+    `kubectl vps: no VirtualServerSet "web" in namespace "${world.namespace}"\n` +
+      '  there is a VirtualServer of this name: kubectl vps status web\n',
+  ]);
+  // A script waits for the wrong object, and goes on.
+  const gone = await plugin.kubectl(['vps', 'wait', 'wbe', '--for=deleted']);
+  expect([gone.code, gone.stdout, gone.stderr]).toEqual([0, 'wbe is gone\n', 'did you mean web?\n']);
+});

@@ -240,6 +240,7 @@ it('refuses what the API server or the operator would refuse, with the field', a
       virtualServer('small', withSpec({ diskSize: 7680 })),
       virtualServer('typo', withSpec({ prodct: 'VPSX4' })),
       virtualServer('keyless', withSpec({ sshKeys: [] })),
+      virtualServer('unit', withSpec({ diskSize: '10GB' as unknown as number })),
       virtualServer('wrong', withAnnotations({ 'vps-operator.dev/adoptt': 'x' })),
     ],
   });
@@ -254,7 +255,32 @@ it('refuses what the API server or the operator would refuse, with the field', a
   expect(detailOf(plan, 'taken')).toContain(`IdentifierInUse: ${world.namespace}/web holds server`);
   expect(detailOf(plan, 'typo')).toContain('unknown field "spec.prodct"');
   expect(detailOf(plan, 'keyless')).toContain('set at least one SSH key');
+  expect(detailOf(plan, 'unit')).toMatch(
+    /spec\.diskSize in body must be of type integer: "string"; the other rules are checked once this is correct\]$/,
+  );
   expect(detailOf(plan, 'wrong')).toContain('does not know the annotation vps-operator.dev/adoptt');
+  expect(code).toBe(1);
+});
+
+it('refuses a kind or a version that our group does not have, instead of looking away', async () => {
+  const { world, plugin } = await guardedWorld();
+  const [typo, old, other] = ['typo', 'old', 'other'].map((name) => virtualServer(name));
+  const path = await folderOf({
+    'a.yaml': [
+      { ...typo, kind: 'VirtualSever' },
+      { ...old, apiVersion: 'vps-operator.dev/v1' },
+      // Another project has this kind too.
+      { ...other, apiVersion: 'k8s.nginx.org/v1' },
+    ],
+  });
+  const { plan, code } = await planned(plugin, '-f', path);
+  expect(verbs(plan)).toEqual({ typo: 'refuse', old: 'refuse' });
+  expect(plan.changes.map(({ namespace }) => namespace)).toEqual([world.namespace, world.namespace]);
+  expect(detailOf(plan, 'typo')).toBe(
+    'no kind "VirtualSever" in vps-operator.dev/v1alpha1: did you mean VirtualServer?',
+  );
+  expect(detailOf(plan, 'old')).toBe('no version "vps-operator.dev/v1": use vps-operator.dev/v1alpha1');
+  expect(plan.notes).toContain('not looked at: 1 VirtualServer');
   expect(code).toBe(1);
 });
 

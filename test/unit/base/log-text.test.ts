@@ -53,6 +53,11 @@ describe('the log as text', () => {
       '2026-11-20T21:52:31Z team/web has no conditions yet after claiming an order (attempt 4da4a1110d3d747e, 1 ms)',
     ],
     [
+      'the end of an object, without a word that means a server that runs on',
+      { ...STEP, step: 'release', reason: 'Available', task: undefined, attempt: undefined },
+      '2026-11-20T21:52:31Z team/web is Available after removing its finalizer (5.2 ms)',
+    ],
+    [
       'a step that the formatter does not know',
       { ...STEP, step: 'dance', attempt: undefined, task: undefined, durationMs: undefined },
       '2026-11-20T21:52:31Z team/web is Creating after the step dance',

@@ -35,6 +35,10 @@ describe.each(commands.map((command) => [command.name(), command] as const))('ku
     return shown();
   };
 
+  it('shows no default that says nothing', () => {
+    expect(help()).not.toMatch(/default:\s+(false|\[\]|\{\}|"")/);
+  });
+
   it('begins with a verb, and has examples with flags that exist', () => {
     expect(command.description()).toMatch(/^[a-z]+ /);
     const examples = [...help().matchAll(/^ {2}kubectl vps (.*)$/gm)].map(([, words = '']) => words.split(' '));

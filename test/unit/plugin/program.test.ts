@@ -68,6 +68,14 @@ it('repeats each warning of the API server once, as kubectl does', async () => {
 it.each([
   [['help', 'nosuch'], 'unknown command "nosuch"'],
   [['help', 'statsu'], 'did you mean kubectl vps status?'],
+  [['scale', 'pool'], 'did you mean kubectl scale vpsset/NAME --replicas=NUMBER\\?'],
+  [['constructor'], 'unknown command "constructor"\\n  kubectl vps --help'],
+  [['status', '--outptu', 'json'], "unknown option '--outptu'\\n {2}did you mean --output\\?\\n$"],
+  [['rollout', 'staus', 'pool'], "unknown command 'staus'\\n {2}did you mean status\\?\\n$"],
+  [['version'], 'did you mean kubectl vps --version\\?'],
+  [['restart', 'web'], 'did you mean kubectl vps reboot\\?'],
+  [[...NEW, '--disk-size', '10GB'], 'Use a size that kubectl vps catalog lists: a whole number without a unit\\.'],
+  [['extend', 'web', '--expires-at', 'noon'], 'Must be a time such as 2027-01-31T18:00:00Z\\.'],
   [['undelete', 'web', '--at', 'noon'], "unknown option '--at'\n$"],
   [
     [...NEW, '--deletion-policy', 'Keep'],

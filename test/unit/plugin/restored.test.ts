@@ -361,7 +361,7 @@ describe('a backup', () => {
 
   it('is refused by name if it does not exist', async () => {
     await expect(readBackups('none.yaml', Readable.from([]))).rejects.toThrow(
-      'cannot read --filename none.yaml: ENOENT',
+      'cannot read --filename none.yaml: no such file or directory',
     );
   });
 });

@@ -60,7 +60,7 @@ describe('the most similar word', () => {
     ['stats', 'status'],
     ['consol', 'console'],
     ['adpot', 'adopt'],
-    ['cots', undefined],
+    ['cots', 'cost'],
     ['list', undefined],
     ['get', undefined],
     ['', undefined],
