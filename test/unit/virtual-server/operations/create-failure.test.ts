@@ -319,7 +319,7 @@ describe('after an order that failed, another one', () => {
       async (how) => {
         const other = { attempt: 'a8', task: 5, identifier: 'srv0' };
         const object = webWith(
-          { ...WAITING, failed: [other, ...(WAITING.failed ?? [])] },
+          { ...WAITING, failed: [other, ...WAITING.failed] },
           { deleting: how === 'deleted' },
         );
         const server = [new ProviderError('PROVIDER_TIMEOUT', 'no answer'), SERVER];
