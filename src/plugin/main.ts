@@ -2,11 +2,11 @@
 /** Entry point of kubectl-vps; under the name kubectl_complete-vps it completes words for the shell. */
 import { basename } from 'node:path';
 import { version } from '../base/version.ts';
-import { openerFor } from './browser.ts';
-import { complete } from './complete.ts';
-import { codeOf, EXIT } from './failure.ts';
-import { createProgram } from './program.ts';
-import { paintFor, type Terminal } from './terminal.ts';
+import { openerFor } from './terminal/browser.ts';
+import { complete } from './program/complete.ts';
+import { codeOf, EXIT } from './terminal/failure.ts';
+import { createProgram } from './program/program.ts';
+import { paintFor, type Terminal } from './terminal/terminal.ts';
 
 const terminal: Terminal = {
   out: process.stdout,

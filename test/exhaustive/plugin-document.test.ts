@@ -6,7 +6,7 @@ import { describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
 import { API_VERSION, CATALOG_KIND, FINALIZER, OPERATOR_NAMESPACE, RECORD_ANNOTATION } from '../../src/api/names.ts';
 import { RESTARTED_AT } from '../../src/api/virtual-server-set.ts';
-import { EXIT } from '../../src/plugin/failure.ts';
+import { EXIT } from '../../src/plugin/terminal/failure.ts';
 import { SSH_KEY, virtualServer, withAnnotations, withSpec, type Manifest } from '../fixtures/virtual-server.ts';
 import { lostOrder } from '../integration/support/creates.ts';
 import { blocksOf, patternOf, steady, typedIn } from '../integration/support/document.ts';

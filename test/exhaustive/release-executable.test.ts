@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest';
-import { EXIT } from '../../src/plugin/failure.ts';
+import { EXIT } from '../../src/plugin/terminal/failure.ts';
 import { ROOT, version } from '../../tools/image-build.ts';
 import { writeExecutable } from '../../tools/release/executable.ts';
 import { executableName, NODE_LICENSE } from '../../tools/release/platforms.ts';

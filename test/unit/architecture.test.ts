@@ -13,7 +13,7 @@ const READERS: string[] = ['base/version.ts', 'kube/config.ts', 'kube/exec-crede
 /** Files that read messages, and whose. A condition has its facts apart: the reason, the summary and the subject. */
 const MESSAGES_OF_OTHERS: Record<string, string> = {
   'controller/conditions.ts': 'quotes a part of the message of another object',
-  'plugin/cluster.ts': 'the API server, which names the verb that it refuses only there',
+  'plugin/cluster/cluster.ts': 'the API server, which names the verb that it refuses only there',
   'virtual-server/connection-secret.ts': 'the API server',
   'virtual-server/decision/silent-task.ts': 'the provider',
   'virtual-server/journal/notes.ts': 'Node',
@@ -134,6 +134,14 @@ const MAY_IMPORT: Record<string, string[]> = {
   ],
 };
 
+/** The folders of the plugin; each may import only those before it. */
+const PLUGIN_FOLDERS = [
+  ...['terminal', 'cluster', 'flags', 'state', 'decisions', 'plan', 'screens', 'checks', 'commands', 'program'],
+];
+/** Beside main.ts, which is after all of them. */
+const pluginRank = (path: string): number =>
+  path === 'plugin/main.ts' ? PLUGIN_FOLDERS.length : PLUGIN_FOLDERS.indexOf(path.split('/')[1] ?? '');
+
 const inFolder = (folder: string): Source[] => sources.filter(({ path }) => folderOf(path) === folder);
 /** Files that only make decisions, in whichever folder. */
 const isPure = (path: string): boolean =>
@@ -157,6 +165,12 @@ describe('the folders of src', () => {
   it.each(Object.entries(MAY_IMPORT))('%s uses each of %j', (folder, allowed) => {
     const used = new Set(edges(folder).map(({ to }) => folderOf(to)));
     expect(allowed.filter((name) => !used.has(name))).toEqual([]);
+  });
+
+  it('of the plugin import only those before them', () => {
+    const own = edges('plugin').filter(({ to }) => folderOf(to) === 'plugin');
+    expect(inFolder('plugin').filter(({ path }) => pluginRank(path) < 0)).toEqual([]);
+    expect(own.filter(({ path, to }) => pluginRank(to) > pluginRank(path))).toEqual([]);
   });
 
   it('import no files outside src/', () => {

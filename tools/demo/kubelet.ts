@@ -10,7 +10,7 @@ import { createServer } from 'node:https';
 import type { AddressInfo } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { OPERATOR_LABELS, OPERATOR_NAMESPACE } from '../../src/api/names.ts';
-import { logLineOf, timeOfLine } from '../../src/plugin/operator-log.ts';
+import { logLineOf, timeOfLine } from '../../src/plugin/state/operator-log.ts';
 import { loadCluster } from '../../src/kube/config.ts';
 import { createKubeHttp } from '../../src/kube/http.ts';
 

@@ -1,5 +1,5 @@
 /** What the demo types, and what it says in between. */
-import { EXIT } from '../../src/plugin/failure.ts';
+import { EXIT } from '../../src/plugin/terminal/failure.ts';
 import type { FaultName } from '../../src/simulator/index.ts';
 
 export type Step =

@@ -2,11 +2,11 @@
 import { API_VERSION, CATALOG_PLURAL, GROUP, SERVER_PLURAL, SET_PLURAL } from '../../api/names.ts';
 import { DEFINITIONS, ONLY_METADATA } from '../../kube/kinds.ts';
 import { collectionOf, pathOf } from '../../kube/resource.ts';
-import { fine, unknown, wrong, type CheckFinding } from '../checkup.ts';
-import { applyDefinitions, type ClusterView } from '../cluster.ts';
-import { CommandError } from '../failure.ts';
-import { duration } from '../progress.ts';
-import { compareVersions } from '../skew.ts';
+import { fine, unknown, wrong, type CheckFinding } from './checkup.ts';
+import { applyDefinitions, type ClusterView } from '../cluster/cluster.ts';
+import { CommandError } from '../terminal/failure.ts';
+import { duration } from '../screens/progress.ts';
+import { compareVersions } from '../cluster/skew.ts';
 
 /** Date headers have whole seconds, and an answer takes time. */
 const CLOCK_MS = 5000;

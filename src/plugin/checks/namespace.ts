@@ -5,12 +5,12 @@ import type { VirtualServerSet } from '../../api/virtual-server-set.ts';
 import type { VirtualServer } from '../../api/virtual-server.ts';
 import { ONLY_METADATA } from '../../kube/kinds.ts';
 import { pathOf } from '../../kube/resource.ts';
-import { fine, cannotSee, wrong, type CheckFinding } from '../checkup.ts';
-import type { ClusterView } from '../cluster.ts';
-import { CommandError } from '../failure.ts';
-import { loginCommand } from '../login-command.ts';
-import { conditionOf, heldChange, NOT_REPORTED, stalled, type Reported } from '../readiness.ts';
-import { plural } from '../totals.ts';
+import { fine, cannotSee, wrong, type CheckFinding } from './checkup.ts';
+import type { ClusterView } from '../cluster/cluster.ts';
+import { CommandError } from '../terminal/failure.ts';
+import { loginCommand } from '../state/login-command.ts';
+import { conditionOf, heldChange, NOT_REPORTED, stalled, type Reported } from '../state/readiness.ts';
+import { plural } from '../state/totals.ts';
 
 /** The operator reports on a new object within seconds. */
 const REPORT_MS = 60_000;

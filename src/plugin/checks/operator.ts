@@ -3,11 +3,11 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { OPERATOR_LABELS, OPERATOR_LEASE } from '../../api/names.ts';
 import { quoted } from '../../base/text.ts';
 import type { Lease } from '../../kube/kinds.ts';
-import { fine, wrong, type CheckFinding } from '../checkup.ts';
-import type { ClusterView } from '../cluster.ts';
-import { findOperator } from '../operator-pods.ts';
-import { duration } from '../progress.ts';
-import { operatorLease, skew, versionOn } from '../skew.ts';
+import { fine, wrong, type CheckFinding } from './checkup.ts';
+import type { ClusterView } from '../cluster/cluster.ts';
+import { findOperator } from '../cluster/operator-pods.ts';
+import { duration } from '../screens/progress.ts';
+import { operatorLease, skew, versionOn } from '../cluster/skew.ts';
 
 /** The operator renews its Lease about every seventh part of its duration. */
 const RENEWALS = 5;

@@ -2,11 +2,11 @@
 import type { ReadyReason } from '../../api/conditions.ts';
 import { CATALOG_KIND, CATALOG_SHORT_NAME, RECONCILE_AT_ANNOTATION } from '../../api/names.ts';
 import type { ServerCatalog } from '../../api/server-catalog.ts';
-import { creation } from '../catalogs.ts';
-import { fine, unknown, cannotSee, wrong, type CheckFinding } from '../checkup.ts';
-import { CommandError } from '../failure.ts';
-import { conditionOf, inWords, NOT_REPORTED } from '../readiness.ts';
-import { loginCommand } from '../login-command.ts';
+import { creation } from '../state/catalogs.ts';
+import { fine, unknown, cannotSee, wrong, type CheckFinding } from './checkup.ts';
+import { CommandError } from '../terminal/failure.ts';
+import { conditionOf, inWords, NOT_REPORTED } from '../state/readiness.ts';
+import { loginCommand } from '../state/login-command.ts';
 import { secretsOf, type NamespaceObjects } from './namespace.ts';
 
 const CHECK = 'provider';

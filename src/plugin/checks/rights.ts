@@ -1,8 +1,8 @@
 /** Check of the rights that the commands need, as the page lists them. */
 import { CATALOG_PLURAL, GROUP, SERVER_PLURAL, SET_PLURAL } from '../../api/names.ts';
-import { fine, unknown, wrong, type CheckFinding } from '../checkup.ts';
-import type { ClusterView } from '../cluster.ts';
-import { grantOf, type Right } from '../grants.ts';
+import { fine, unknown, wrong, type CheckFinding } from './checkup.ts';
+import type { ClusterView } from '../cluster/cluster.ts';
+import { grantOf, type Right } from '../cluster/grants.ts';
 
 /** Without a namespace: in the namespace of the command. */
 type Wanted = Omit<Right, 'namespace'> & { namespace?: string };

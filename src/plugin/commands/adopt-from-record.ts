@@ -1,12 +1,12 @@
 /** `kubectl vps adopt --from-record`: restored objects adopt the servers that their records name. */
 import type { VirtualServer } from '../../api/virtual-server.ts';
-import { readBackups, type Backup } from '../backups.ts';
-import { agreed, print, tell, type Context } from '../context.ts';
-import { CommandError, EXIT } from '../failure.ts';
-import { planOf, type RestoredRow, type Selected, type AdoptionStep } from '../restored.ts';
-import { verdict } from '../readiness.ts';
-import { columns } from '../table.ts';
-import { clean } from '../terminal.ts';
+import { readBackups, type Backup } from '../cluster/backups.ts';
+import { agreed, print, tell, type Context } from '../cluster/context.ts';
+import { CommandError, EXIT } from '../terminal/failure.ts';
+import { planOf, type RestoredRow, type Selected, type AdoptionStep } from '../decisions/restored.ts';
+import { verdict } from '../state/readiness.ts';
+import { columns } from '../terminal/table.ts';
+import { clean } from '../terminal/terminal.ts';
 import { annotateAll } from './annotate-all.ts';
 import { annotateAdopt, unchanged } from './resolve.ts';
 

@@ -1,7 +1,7 @@
 /** Annotates many objects in order, and continues after a failure. */
-import { tell, type Context } from '../context.ts';
-import { CommandError } from '../failure.ts';
-import { clean } from '../terminal.ts';
+import { tell, type Context } from '../cluster/context.ts';
+import { CommandError } from '../terminal/failure.ts';
+import { clean } from '../terminal/terminal.ts';
 
 export interface AnnotationChange {
   /** The object, as the user knows it. */

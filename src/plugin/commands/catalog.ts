@@ -1,14 +1,14 @@
 /** `kubectl vps catalog`: lists what you can order. */
 import { CATALOG_SHORT_NAME } from '../../api/names.ts';
 import type { ServerCatalog } from '../../api/server-catalog.ts';
-import { requireCatalog } from '../catalogs.ts';
-import { print, tell, type Context } from '../context.ts';
-import { CommandError, EXIT } from '../failure.ts';
-import { duration } from '../progress.ts';
-import { NOT_REPORTED } from '../readiness.ts';
-import { columns, data } from '../table.ts';
-import { plural, priceText } from '../totals.ts';
-import { clean } from '../terminal.ts';
+import { requireCatalog } from '../state/catalogs.ts';
+import { print, tell, type Context } from '../cluster/context.ts';
+import { CommandError, EXIT } from '../terminal/failure.ts';
+import { duration } from '../screens/progress.ts';
+import { NOT_REPORTED } from '../state/readiness.ts';
+import { columns, data } from '../terminal/table.ts';
+import { plural, priceText } from '../state/totals.ts';
+import { clean } from '../terminal/terminal.ts';
 
 export async function showCatalog(context: Context, secret: string | undefined): Promise<void> {
   const { cluster, format, terminal } = context;

@@ -2,11 +2,11 @@
 import { API_VERSION, CATALOG_PLURAL } from '../../api/names.ts';
 import type { ServerCatalog } from '../../api/server-catalog.ts';
 import { collectionOf } from '../../kube/resource.ts';
-import type { ClusterView } from '../cluster.ts';
-import { print, type Context } from '../context.ts';
-import { ESTIMATE, listsFrom } from '../expected-price.ts';
-import { columns, data } from '../table.ts';
-import { priceText, sumUp, type CostTotal } from '../totals.ts';
+import type { ClusterView } from '../cluster/cluster.ts';
+import { print, type Context } from '../cluster/context.ts';
+import { ESTIMATE, listsFrom } from '../state/expected-price.ts';
+import { columns, data } from '../terminal/table.ts';
+import { priceText, sumUp, type CostTotal } from '../state/totals.ts';
 
 export async function showCost(context: Context, allNamespaces: boolean): Promise<void> {
   const { cluster, format, terminal } = context;

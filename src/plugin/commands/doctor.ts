@@ -5,10 +5,10 @@ import { checkKeys, checkObjects, readNamespace, secretsOf } from '../checks/nam
 import { checkOperator } from '../checks/operator.ts';
 import { checkProvider } from '../checks/provider.ts';
 import { checkRights } from '../checks/rights.ts';
-import { checkupScreen, fine, cannotSee, wrong, type CheckFinding } from '../checkup.ts';
-import { print, type Context } from '../context.ts';
-import { CommandError, EXIT } from '../failure.ts';
-import { data } from '../table.ts';
+import { checkupScreen, fine, cannotSee, wrong, type CheckFinding } from '../checks/checkup.ts';
+import { print, type Context } from '../cluster/context.ts';
+import { CommandError, EXIT } from '../terminal/failure.ts';
+import { data } from '../terminal/table.ts';
 
 /** Throws CommandError if something is wrong, after it has printed what. */
 export async function doctor(context: Context, operatorNamespace: string): Promise<void> {

@@ -4,15 +4,15 @@ import { isPaused } from '../../api/server-state.ts';
 import type { VirtualServerSet } from '../../api/virtual-server-set.ts';
 import type { VirtualServer } from '../../api/virtual-server.ts';
 import { timestamp } from '../../base/duration.ts';
-import { print, tell, type Context } from '../context.ts';
-import { endTimeOf } from '../ends.ts';
-import { CommandError, EXIT } from '../failure.ts';
-import { duration } from '../progress.ts';
+import { print, tell, type Context } from '../cluster/context.ts';
+import { endTimeOf } from '../state/ends.ts';
+import { CommandError, EXIT } from '../terminal/failure.ts';
+import { duration } from '../screens/progress.ts';
 import { requireAlive } from './rollout.ts';
-import { recordOf } from '../recorded-order.ts';
-import { setArgument, setOf } from '../set-members.ts';
-import { targetOf } from '../target.ts';
-import { clean } from '../terminal.ts';
+import { recordOf } from '../state/recorded-order.ts';
+import { setArgument, setOf } from '../state/set-members.ts';
+import { targetOf } from '../flags/target.ts';
+import { clean } from '../terminal/terminal.ts';
 
 /** How a command changes one object. Each resolves with what to say after the name; undefined: nothing was to change. */
 export interface Action {

@@ -5,17 +5,24 @@ import type { VirtualServer } from '../../api/virtual-server.ts';
 import { timestamp } from '../../base/duration.ts';
 import { identifierKey } from '../../base/identifier.ts';
 import { quoted } from '../../base/text.ts';
-import { print, tell, type Context } from '../context.ts';
-import { CommandError, EXIT } from '../failure.ts';
-import { creation } from '../catalogs.ts';
-import { listAgain } from '../list-again.ts';
-import { provenFrom, requestFor, suspectsAmong, type LostOrder, type Request, type Suspect } from '../lost-order.ts';
-import { unheldIn } from '../orphans.ts';
-import { inTime } from '../progress.ts';
-import { recordOf } from '../recorded-order.ts';
-import { columns } from '../table.ts';
-import { isInteractive } from '../terminal.ts';
-import { plural } from '../totals.ts';
+import { print, tell, type Context } from '../cluster/context.ts';
+import { CommandError, EXIT } from '../terminal/failure.ts';
+import { creation } from '../state/catalogs.ts';
+import { listAgain } from './list-again.ts';
+import {
+  provenFrom,
+  requestFor,
+  suspectsAmong,
+  type LostOrder,
+  type Request,
+  type Suspect,
+} from '../state/lost-order.ts';
+import { unheldIn } from '../state/orphans.ts';
+import { inTime } from '../screens/progress.ts';
+import { recordOf } from '../state/recorded-order.ts';
+import { columns } from '../terminal/table.ts';
+import { isInteractive } from '../terminal/terminal.ts';
+import { plural } from '../state/totals.ts';
 import { objectsOf } from './orphans.ts';
 import { requireOpenOrder, take } from './resolve.ts';
 

@@ -3,11 +3,11 @@ import { identifierProblem } from '../../api/identifier.ts';
 import { CATALOG_PLURAL } from '../../api/names.ts';
 import type { ServerCatalog } from '../../api/server-catalog.ts';
 import { identifierKey } from '../../base/identifier.ts';
-import { tell, type Context } from '../context.ts';
-import { CommandError, EXIT } from '../failure.ts';
-import { manifestsOf } from '../import-manifests.ts';
-import { unheldIn, type UnheldServer } from '../orphans.ts';
-import { plural } from '../totals.ts';
+import { tell, type Context } from '../cluster/context.ts';
+import { CommandError, EXIT } from '../terminal/failure.ts';
+import { manifestsOf } from '../decisions/import-manifests.ts';
+import { unheldIn, type UnheldServer } from '../state/orphans.ts';
+import { plural } from '../state/totals.ts';
 import { nextCommand, objectsOf } from './orphans.ts';
 
 export interface ImportOptions {

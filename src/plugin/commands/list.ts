@@ -5,13 +5,13 @@ import { isDeepEqual } from '../../base/deep-equal.ts';
 import { keyOf } from '../../kube/resource.ts';
 import { VIRTUAL_SERVER_SETS } from '../../virtual-server-set/resource.ts';
 import { VIRTUAL_SERVERS } from '../../virtual-server/resource.ts';
-import { print, tell, type Context } from '../context.ts';
-import { customTable, parseColumns } from '../custom-columns.ts';
-import { CommandError, EXIT } from '../failure.ts';
-import { overview, plainRow, type Item, type SortOrder } from '../overview.ts';
-import { data } from '../table.ts';
-import { clean } from '../terminal.ts';
-import { watch as watchFor } from '../watch.ts';
+import { print, tell, type Context } from '../cluster/context.ts';
+import { customTable, parseColumns } from '../terminal/custom-columns.ts';
+import { CommandError, EXIT } from '../terminal/failure.ts';
+import { overview, plainRow, type Item, type SortOrder } from '../screens/overview.ts';
+import { data } from '../terminal/table.ts';
+import { clean } from '../terminal/terminal.ts';
+import { watch as watchFor } from '../screens/watch.ts';
 
 export interface ListOptions {
   allNamespaces: boolean;

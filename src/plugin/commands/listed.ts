@@ -1,13 +1,13 @@
 /** `kubectl vps adopt -f` and `kubectl vps start-over`: one annotation on many listed objects. */
 import { START_OVER_ANNOTATION } from '../../api/names.ts';
 import type { VirtualServer } from '../../api/virtual-server.ts';
-import { agreed, print, tell, type Context } from '../context.ts';
-import { readAdoptions, readServerNames, type ListedServer } from '../csv.ts';
-import { CommandError, EXIT } from '../failure.ts';
-import { planAdoptions, planStartsOver, type ListedRow, type RowOutcome } from '../listed.ts';
-import { verdict } from '../readiness.ts';
-import { columns } from '../table.ts';
-import { clean } from '../terminal.ts';
+import { agreed, print, tell, type Context } from '../cluster/context.ts';
+import { readAdoptions, readServerNames, type ListedServer } from '../flags/csv.ts';
+import { CommandError, EXIT } from '../terminal/failure.ts';
+import { planAdoptions, planStartsOver, type ListedRow, type RowOutcome } from '../decisions/listed.ts';
+import { verdict } from '../state/readiness.ts';
+import { columns } from '../terminal/table.ts';
+import { clean } from '../terminal/terminal.ts';
 import { annotateAll, type AnnotationChange } from './annotate-all.ts';
 import { annotateAdopt, unchanged } from './resolve.ts';
 

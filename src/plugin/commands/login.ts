@@ -19,14 +19,14 @@ import {
 import type { ServerCatalog } from '../../api/server-catalog.ts';
 import type { VirtualServerSet } from '../../api/virtual-server-set.ts';
 import type { VirtualServer } from '../../api/virtual-server.ts';
-import { findCatalog } from '../catalogs.ts';
-import { agreed, print, tell, type Context } from '../context.ts';
-import { CommandError, EXIT } from '../failure.ts';
-import { followGoal } from '../follow.ts';
-import { conditionOf, inWords } from '../readiness.ts';
-import { loginCommand } from '../login-command.ts';
-import { isInteractive } from '../terminal.ts';
-import { plural } from '../totals.ts';
+import { findCatalog } from '../state/catalogs.ts';
+import { agreed, print, tell, type Context } from '../cluster/context.ts';
+import { CommandError, EXIT } from '../terminal/failure.ts';
+import { followGoal } from '../screens/follow.ts';
+import { conditionOf, inWords } from '../state/readiness.ts';
+import { loginCommand } from '../state/login-command.ts';
+import { isInteractive } from '../terminal/terminal.ts';
+import { plural } from '../state/totals.ts';
 
 export interface LoginOptions {
   /** Name of the Secret. */

@@ -3,13 +3,13 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { OPERATOR_LABELS, SERVER_KIND, SET_KIND } from '../../api/names.ts';
 import { logText, type LogLine } from '../../base/log-text.ts';
 import { quoted } from '../../base/text.ts';
-import { requireName } from '../cluster.ts';
-import { print, tell, type Context } from '../context.ts';
-import { CommandError, EXIT, TransientError } from '../failure.ts';
-import { isAbout, isTextLine, logLineOf, timeOfLine } from '../operator-log.ts';
-import { findOperator, logLines, operatorPods, type LogRange, type OperatorPod } from '../operator-pods.ts';
-import type { Target } from '../target.ts';
-import { clean } from '../terminal.ts';
+import { requireName } from '../cluster/cluster.ts';
+import { print, tell, type Context } from '../cluster/context.ts';
+import { CommandError, EXIT, TransientError } from '../terminal/failure.ts';
+import { isAbout, isTextLine, logLineOf, timeOfLine } from '../state/operator-log.ts';
+import { findOperator, logLines, operatorPods, type LogRange, type OperatorPod } from '../cluster/operator-pods.ts';
+import type { Target } from '../flags/target.ts';
+import { clean } from '../terminal/terminal.ts';
 
 export interface LogsOptions {
   follow: boolean;

@@ -15,16 +15,16 @@ import type { VirtualServerSpec } from '../../api/virtual-server.ts';
 import { pricesIn } from '../../virtual-server/decision/price.ts';
 import { SET_NAME, setSpecSchema } from '../../api/virtual-server-set.ts';
 import type { ServerCatalog } from '../../api/server-catalog.ts';
-import { findCatalog, requireOffered } from '../catalogs.ts';
-import { requireName } from '../cluster.ts';
-import { print, tell, type Context } from '../context.ts';
-import { CommandError, EXIT } from '../failure.ts';
-import { priceInWords, pricedServers } from '../order-price.ts';
-import { askForDiskSize, askForImage, askForKey, askForProduct } from '../questions.ts';
-import { SET_FLAGS, setFlagIn, setSpecFrom, type SetFlags } from '../set-flags.ts';
-import { checkSpec, specFrom, type SpecFlags } from '../spec-flags.ts';
-import { data } from '../table.ts';
-import { isInteractive, type Terminal } from '../terminal.ts';
+import { findCatalog, requireOffered } from '../state/catalogs.ts';
+import { requireName } from '../cluster/cluster.ts';
+import { print, tell, type Context } from '../cluster/context.ts';
+import { CommandError, EXIT } from '../terminal/failure.ts';
+import { priceInWords, pricedServers } from '../state/order-price.ts';
+import { askForDiskSize, askForImage, askForKey, askForProduct } from '../screens/questions.ts';
+import { SET_FLAGS, setFlagIn, setSpecFrom, type SetFlags } from '../flags/set-flags.ts';
+import { checkSpec, specFrom, type SpecFlags } from '../flags/spec-flags.ts';
+import { data } from '../terminal/table.ts';
+import { isInteractive, type Terminal } from '../terminal/terminal.ts';
 
 export type NewOptions = SpecFlags &
   SetFlags & {

@@ -2,12 +2,12 @@
 import { CATALOG_PLURAL, CATALOG_SHORT_NAME, RECONCILE_AT_ANNOTATION } from '../../api/names.ts';
 import type { ServerCatalog } from '../../api/server-catalog.ts';
 import type { VirtualServer } from '../../api/virtual-server.ts';
-import { print, tell, type Context } from '../context.ts';
-import { CommandError } from '../failure.ts';
-import { unheldIn, type UnheldServers } from '../orphans.ts';
-import { duration } from '../progress.ts';
-import { columns, data } from '../table.ts';
-import { plural } from '../totals.ts';
+import { print, tell, type Context } from '../cluster/context.ts';
+import { CommandError } from '../terminal/failure.ts';
+import { unheldIn, type UnheldServers } from '../state/orphans.ts';
+import { duration } from '../screens/progress.ts';
+import { columns, data } from '../terminal/table.ts';
+import { plural } from '../state/totals.ts';
 
 /** For cron and CI: whether there are orphans, or whether it cannot be told. */
 export const ORPHANS_EXIT = { none: 0, some: 1, unknown: 2 } as const;

@@ -12,14 +12,14 @@ import { collectionOf, pathOf } from '../../kube/resource.ts';
 import { pricesIn } from '../../virtual-server/decision/price.ts';
 import { VIRTUAL_SERVERS } from '../../virtual-server/resource.ts';
 import { VIRTUAL_SERVER_SETS } from '../../virtual-server-set/resource.ts';
-import { readObjects, type Loose } from '../backups.ts';
-import type { Applied, ClusterView, Tried } from '../cluster.ts';
-import type { Context } from '../context.ts';
-import { ESTIMATE } from '../expected-price.ts';
-import { CommandError, EXIT } from '../failure.ts';
-import { wasApplied } from '../merge-patch.ts';
-import { described, lacksNamespace } from '../plan-manifests.ts';
-import { render, totalAfter, type PlanFormat, type PlanReport } from '../plan-report.ts';
+import { readObjects, type Loose } from '../cluster/backups.ts';
+import type { Applied, ClusterView, Tried } from '../cluster/cluster.ts';
+import type { Context } from '../cluster/context.ts';
+import { ESTIMATE } from '../state/expected-price.ts';
+import { CommandError, EXIT } from '../terminal/failure.ts';
+import { wasApplied } from '../cluster/merge-patch.ts';
+import { described, lacksNamespace } from '../plan/plan-manifests.ts';
+import { render, totalAfter, type PlanFormat, type PlanReport } from '../plan/plan-report.ts';
 import {
   atLimit,
   changedFields,
@@ -31,9 +31,9 @@ import {
   totalOf,
   type PlannedChange,
   type Scene,
-} from '../plan-servers.ts';
-import { outcomeOfSet } from '../plan-sets.ts';
-import { plural } from '../totals.ts';
+} from '../plan/plan-servers.ts';
+import { outcomeOfSet } from '../plan/plan-sets.ts';
+import { plural } from '../state/totals.ts';
 
 export interface PlanOptions {
   filename: string[];

@@ -2,10 +2,10 @@
 import { FORCE_OFF_ANNOTATION, REBOOT_ANNOTATION } from '../../api/names.ts';
 import { isPaused, powerStateOf } from '../../api/server-state.ts';
 import type { VirtualServer, VirtualServerSpec } from '../../api/virtual-server.ts';
-import { agreed, cannotAsk, type Context } from '../context.ts';
-import { CommandError, EXIT, MovedError } from '../failure.ts';
-import { recordOf } from '../recorded-order.ts';
-import { isInteractive } from '../terminal.ts';
+import { agreed, cannotAsk, type Context } from '../cluster/context.ts';
+import { CommandError, EXIT, MovedError } from '../terminal/failure.ts';
+import { recordOf } from '../state/recorded-order.ts';
+import { isInteractive } from '../terminal/terminal.ts';
 import { requireNotExpired, requireOwn, type Action, type Chosen } from './everyday.ts';
 
 type Power = NonNullable<VirtualServerSpec['power']>;

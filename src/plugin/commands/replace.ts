@@ -6,15 +6,15 @@ import { API_VERSION, DEFAULT_API_KEY_SECRET, SERVER_KIND, SERVER_PLURAL } from 
 import type { VirtualServer, VirtualServerSpec } from '../../api/virtual-server.ts';
 import { isDeepEqual, isObject } from '../../base/deep-equal.ts';
 import { timeOf } from '../../virtual-server/decision/expiry.ts';
-import { readServers } from '../backups.ts';
-import { findCatalog, requireOffered } from '../catalogs.ts';
-import { requireName } from '../cluster.ts';
-import { agreed, cannotAsk, print, tell, type Context } from '../context.ts';
-import { CommandError, EXIT } from '../failure.ts';
-import { followGoal } from '../follow.ts';
-import { priceInWords, pricedServers } from '../order-price.ts';
-import { heldServer } from '../recorded-order.ts';
-import { progressLine, timeLeft } from '../progress.ts';
+import { readServers } from '../cluster/backups.ts';
+import { findCatalog, requireOffered } from '../state/catalogs.ts';
+import { requireName } from '../cluster/cluster.ts';
+import { agreed, cannotAsk, print, tell, type Context } from '../cluster/context.ts';
+import { CommandError, EXIT } from '../terminal/failure.ts';
+import { followGoal } from '../screens/follow.ts';
+import { priceInWords, pricedServers } from '../state/order-price.ts';
+import { heldServer } from '../state/recorded-order.ts';
+import { progressLine, timeLeft } from '../screens/progress.ts';
 import {
   canTakeOver,
   replacementMark,
@@ -24,10 +24,10 @@ import {
   requireReplaceable,
   specHash,
   type Pair,
-} from '../replacement.ts';
-import { checkSpec, specFrom, type SpecFlags } from '../spec-flags.ts';
-import { stuckServer } from '../stuck.ts';
-import { clean, isInteractive } from '../terminal.ts';
+} from '../decisions/replacement.ts';
+import { checkSpec, specFrom, type SpecFlags } from '../flags/spec-flags.ts';
+import { stuckServer } from '../screens/stuck.ts';
+import { clean, isInteractive } from '../terminal/terminal.ts';
 
 export type ReplaceOptions = SpecFlags & {
   /** Name of the new object. */

@@ -2,13 +2,13 @@
 import { identifierProblem } from '../../api/identifier.ts';
 import { ADOPT_ANNOTATION, NOT_CREATED_ANNOTATION, SERVER_GONE_ANNOTATION } from '../../api/names.ts';
 import type { VirtualServer } from '../../api/virtual-server.ts';
-import type { ClusterView } from '../cluster.ts';
-import { agreed, print, tell, type Context } from '../context.ts';
-import { CommandError, EXIT } from '../failure.ts';
-import { heldServer, orderOf, recordOf, unreadable, unseenServer, type OrderState } from '../recorded-order.ts';
-import { inWords, verdict } from '../readiness.ts';
-import { clean } from '../terminal.ts';
-import { requestText } from '../requested.ts';
+import type { ClusterView } from '../cluster/cluster.ts';
+import { agreed, print, tell, type Context } from '../cluster/context.ts';
+import { CommandError, EXIT } from '../terminal/failure.ts';
+import { heldServer, orderOf, recordOf, unreadable, unseenServer, type OrderState } from '../state/recorded-order.ts';
+import { inWords, verdict } from '../state/readiness.ts';
+import { clean } from '../terminal/terminal.ts';
+import { requestText } from '../state/requested.ts';
 
 /** Also removes the annotation `adopt`, or the operator would still adopt the server that it names. */
 export async function resolveNotCreated(context: Context, name: string, yes: boolean): Promise<void> {

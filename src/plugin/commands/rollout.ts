@@ -2,15 +2,15 @@
 import { SET_SINGULAR } from '../../api/names.ts';
 import { RESTARTED_AT, type VirtualServerSet } from '../../api/virtual-server-set.ts';
 import { timestamp } from '../../base/duration.ts';
-import { print, tell, type Context } from '../context.ts';
-import { CommandError, EXIT } from '../failure.ts';
-import { followGoal, givenUp } from '../follow.ts';
-import { inWords, setReadiness } from '../readiness.ts';
-import { isTemplate, type Revision } from '../revisions.ts';
-import { isComplete, rolloutLine } from '../set-progress.ts';
-import { stuckSet } from '../stuck.ts';
-import { columns, data } from '../table.ts';
-import { diskText, furtherTexts } from '../requested.ts';
+import { print, tell, type Context } from '../cluster/context.ts';
+import { CommandError, EXIT } from '../terminal/failure.ts';
+import { followGoal, givenUp } from '../screens/follow.ts';
+import { inWords, setReadiness } from '../state/readiness.ts';
+import { isTemplate, type Revision } from '../state/revisions.ts';
+import { isComplete, rolloutLine } from '../screens/set-progress.ts';
+import { stuckSet } from '../screens/stuck.ts';
+import { columns, data } from '../terminal/table.ts';
+import { diskText, furtherTexts } from '../state/requested.ts';
 
 export interface RolloutStatusOptions {
   watch: boolean;

@@ -6,8 +6,8 @@ import { dirname, join, resolve } from 'node:path';
 import { SERVER_PLURAL } from '../../api/names.ts';
 import type { VirtualServer } from '../../api/virtual-server.ts';
 import { VIRTUAL_SERVERS } from '../../virtual-server/resource.ts';
-import { tell, type Context } from '../context.ts';
-import { CommandError, EXIT } from '../failure.ts';
+import { tell, type Context } from '../cluster/context.ts';
+import { CommandError, EXIT } from '../terminal/failure.ts';
 import {
   checkSuffix,
   hostVariables,
@@ -16,9 +16,9 @@ import {
   sshConfig,
   sshHosts,
   type SshHost,
-} from '../ssh-hosts.ts';
-import { data } from '../table.ts';
-import { plural } from '../totals.ts';
+} from '../decisions/ssh-hosts.ts';
+import { data } from '../terminal/table.ts';
+import { plural } from '../state/totals.ts';
 
 interface Chosen {
   allNamespaces: boolean;

@@ -3,12 +3,12 @@ import { spawn } from 'node:child_process';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { openInBrowser, webAddress } from '../browser.ts';
-import { print, tell, type Context } from '../context.ts';
-import { CommandError, EXIT } from '../failure.ts';
-import { scpArguments, scpServer, sshArguments, sshDestination, type SshDestination } from '../ssh-arguments.ts';
-import { data } from '../table.ts';
-import { clean } from '../terminal.ts';
+import { openInBrowser, webAddress } from '../terminal/browser.ts';
+import { print, tell, type Context } from '../cluster/context.ts';
+import { CommandError, EXIT } from '../terminal/failure.ts';
+import { scpArguments, scpServer, sshArguments, sshDestination, type SshDestination } from '../flags/ssh-arguments.ts';
+import { data } from '../terminal/table.ts';
+import { clean } from '../terminal/terminal.ts';
 
 export interface SshOptions {
   direct: boolean;

@@ -1,14 +1,14 @@
 /** `kubectl vps status` and `timeline`: show one server or one set on one screen, once or whenever it changes, or what happened to a server. */
 import { groupsOf, situationOf } from '../../virtual-server-set/decision/situation.ts';
 import { isDeepEqual } from '../../base/deep-equal.ts';
-import { print, type Context } from '../context.ts';
-import { CommandError, EXIT } from '../failure.ts';
-import { screen } from '../screen.ts';
-import { setScreen } from '../set-screen.ts';
-import { data } from '../table.ts';
-import type { Target } from '../target.ts';
-import { timeline } from '../timeline.ts';
-import { watch } from '../watch.ts';
+import { print, type Context } from '../cluster/context.ts';
+import { CommandError, EXIT } from '../terminal/failure.ts';
+import { screen } from '../screens/screen.ts';
+import { setScreen } from '../screens/set-screen.ts';
+import { data } from '../terminal/table.ts';
+import type { Target } from '../flags/target.ts';
+import { timeline } from '../screens/timeline.ts';
+import { watch } from '../screens/watch.ts';
 
 /** `watch`: until Ctrl-C, again after each change. */
 export function showStatus(context: Context, { kind, name }: Target, watch: boolean): Promise<void> {

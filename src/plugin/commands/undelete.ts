@@ -7,17 +7,17 @@ import { isPaused } from '../../api/server-state.ts';
 import type { VirtualServer } from '../../api/virtual-server.ts';
 import { expiring } from '../../virtual-server/decision/expiry.ts';
 import { knownRecord } from '../../virtual-server/decision/known-record.ts';
-import { requireName } from '../cluster.ts';
-import { agreed, cannotAsk, print, tell, type Context } from '../context.ts';
-import { CommandError, EXIT, MovedError, TerminatingError } from '../failure.ts';
-import { followGoal } from '../follow.ts';
-import { heldServer, mayHold } from '../recorded-order.ts';
-import { progressLine } from '../progress.ts';
-import { applierOf } from '../replacement.ts';
-import { setArgument, setOf } from '../set-members.ts';
-import { stuckServer } from '../stuck.ts';
-import { clean, isInteractive } from '../terminal.ts';
-import { naming, nextStep, type UndeletionStep } from '../undeletion.ts';
+import { requireName } from '../cluster/cluster.ts';
+import { agreed, cannotAsk, print, tell, type Context } from '../cluster/context.ts';
+import { CommandError, EXIT, MovedError, TerminatingError } from '../terminal/failure.ts';
+import { followGoal } from '../screens/follow.ts';
+import { heldServer, mayHold } from '../state/recorded-order.ts';
+import { progressLine } from '../screens/progress.ts';
+import { applierOf } from '../decisions/replacement.ts';
+import { setArgument, setOf } from '../state/set-members.ts';
+import { stuckServer } from '../screens/stuck.ts';
+import { clean, isInteractive } from '../terminal/terminal.ts';
+import { naming, nextStep, type UndeletionStep } from '../decisions/undeletion.ts';
 
 export interface UndeleteOptions {
   /** Name of the new object; default: the same. */

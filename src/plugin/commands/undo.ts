@@ -1,11 +1,11 @@
 /** `kubectl vps rollout undo`: writes an earlier revision to the template of a set, as the user. */
 import { RESTARTED_AT, type VirtualServerSet } from '../../api/virtual-server-set.ts';
-import { print, type Context } from '../context.ts';
-import { CommandError, EXIT } from '../failure.ts';
-import { inWords, setReadiness } from '../readiness.ts';
-import { changeTo, earlierRevisions, isTemplate, type Revision } from '../revisions.ts';
-import { columns } from '../table.ts';
-import { clean } from '../terminal.ts';
+import { print, type Context } from '../cluster/context.ts';
+import { CommandError, EXIT } from '../terminal/failure.ts';
+import { inWords, setReadiness } from '../state/readiness.ts';
+import { changeTo, earlierRevisions, isTemplate, type Revision } from '../state/revisions.ts';
+import { columns } from '../terminal/table.ts';
+import { clean } from '../terminal/terminal.ts';
 import { nextOf, requireAlive } from './rollout.ts';
 
 export interface UndoOptions {

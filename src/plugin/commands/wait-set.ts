@@ -3,11 +3,11 @@ import { SET_LABEL } from '../../api/names.ts';
 import type { VirtualServer } from '../../api/virtual-server.ts';
 import type { VirtualServerSet } from '../../api/virtual-server-set.ts';
 import { listNames } from '../../virtual-server-set/decision/set-sentences.ts';
-import { tell, type Context } from '../context.ts';
-import type { Goal } from '../follow.ts';
-import { setOf } from '../set-members.ts';
-import { isComplete, setProgressLine } from '../set-progress.ts';
-import { stuckServer, stuckSet } from '../stuck.ts';
+import { tell, type Context } from '../cluster/context.ts';
+import type { Goal } from '../screens/follow.ts';
+import { setOf } from '../state/set-members.ts';
+import { isComplete, setProgressLine } from '../screens/set-progress.ts';
+import { stuckServer, stuckSet } from '../screens/stuck.ts';
 
 export function readySet({ cluster }: Context, name: string): Goal<VirtualServerSet> {
   return {

@@ -3,13 +3,13 @@ import type { Condition } from '../../api/meta.ts';
 import type { VirtualServer } from '../../api/virtual-server.ts';
 import { knownRecord } from '../../virtual-server/decision/known-record.ts';
 import { usualMs } from '../../virtual-server/decision/next-poll.ts';
-import { print, tell, type Context } from '../context.ts';
-import { followGoal, type Goal } from '../follow.ts';
-import { isLive } from '../live.ts';
-import { duration, progressLine, timeLeft } from '../progress.ts';
-import { conditionOf, inWords, isCurrent, pendingChange, serverReadiness } from '../readiness.ts';
-import { stuckServer } from '../stuck.ts';
-import type { Target } from '../target.ts';
+import { print, tell, type Context } from '../cluster/context.ts';
+import { followGoal, type Goal } from '../screens/follow.ts';
+import { isLive } from '../screens/live.ts';
+import { duration, progressLine, timeLeft } from '../screens/progress.ts';
+import { conditionOf, inWords, isCurrent, pendingChange, serverReadiness } from '../state/readiness.ts';
+import { stuckServer } from '../screens/stuck.ts';
+import type { Target } from '../flags/target.ts';
 import { deletedSet, readySet } from './wait-set.ts';
 
 export interface WaitOptions {

@@ -2,7 +2,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { OPERATOR_LEASE, VERSION_ANNOTATION } from '../../../src/api/names.ts';
-import type { CheckFinding } from '../../../src/plugin/checkup.ts';
+import type { CheckFinding } from '../../../src/plugin/checks/checkup.ts';
 import { startEmptyCluster } from '../deploy/cluster.ts';
 import { lostOrder } from '../support/creates.ts';
 import { useGuards } from '../support/guarded-objects.ts';

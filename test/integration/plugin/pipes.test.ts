@@ -1,8 +1,8 @@
 /** What the commands write without a terminal, and on one with NO_COLOR: no colors, no spinner, no warnings of Node. */
 import { PassThrough } from 'node:stream';
 import { expect, it } from 'vitest';
-import { createProgram } from '../../../src/plugin/program.ts';
-import type { Terminal } from '../../../src/plugin/terminal.ts';
+import { createProgram } from '../../../src/plugin/program/program.ts';
+import type { Terminal } from '../../../src/plugin/terminal/terminal.ts';
 import { createPlugin, noTerminal, usePlugin } from '../support/plugin.ts';
 import { readyServer } from '../support/records.ts';
 import { createWorld } from '../support/world.ts';

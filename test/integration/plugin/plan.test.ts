@@ -9,7 +9,7 @@ import { join } from 'node:path';
 import { expect, it, onTestFinished } from 'vitest';
 import { stringify } from 'yaml';
 import { ADOPT_ANNOTATION, API_VERSION, SET_KIND } from '../../../src/api/names.ts';
-import type { PlannedChange } from '../../../src/plugin/plan-servers.ts';
+import type { PlannedChange } from '../../../src/plugin/plan/plan-servers.ts';
 import { virtualServer, withAnnotations, withSpec } from '../../fixtures/virtual-server.ts';
 import { ED25519, PRIVATE_KEYS, SECRET } from '../../fixtures/public-keys.ts';
 import { putCatalog } from '../support/catalog.ts';

@@ -14,9 +14,9 @@ import {
   SET_PLURAL,
 } from '../../../src/api/names.ts';
 import { ORPHANS_EXIT } from '../../../src/plugin/commands/orphans.ts';
-import { EXIT } from '../../../src/plugin/failure.ts';
-import { createProgram } from '../../../src/plugin/program.ts';
-import type { Terminal } from '../../../src/plugin/terminal.ts';
+import { EXIT } from '../../../src/plugin/terminal/failure.ts';
+import { createProgram } from '../../../src/plugin/program/program.ts';
+import type { Terminal } from '../../../src/plugin/terminal/terminal.ts';
 import { DEFAULT_KEY } from '../../../src/simulator/index.ts';
 import { SSH_KEY, virtualServer, withAnnotations } from '../../fixtures/virtual-server.ts';
 import { useAudit } from '../support/audit.ts';

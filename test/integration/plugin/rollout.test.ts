@@ -2,7 +2,7 @@
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { parse } from 'yaml';
 import { RESTARTED_AT } from '../../../src/api/virtual-server-set.ts';
-import { ClusterView } from '../../../src/plugin/cluster.ts';
+import { ClusterView } from '../../../src/plugin/cluster/cluster.ts';
 import { createPlugin, usePlugin, type Plugin } from '../support/plugin.ts';
 import { createSetWorld, useSets, type SetWorld } from '../support/set-world.ts';
 

@@ -3,7 +3,7 @@ import { readFile, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
 import { ACCEPT_HOST_KEY_ANNOTATION } from '../../../src/api/names.ts';
-import type { Inventory } from '../../../src/plugin/ssh-hosts.ts';
+import type { Inventory } from '../../../src/plugin/decisions/ssh-hosts.ts';
 import { createPlugin, usePlugin, type Result } from '../support/plugin.ts';
 import { readyServer } from '../support/records.ts';
 import { hasRootSshd, startSshd, type Sshd } from '../support/sshd.ts';

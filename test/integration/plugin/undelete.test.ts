@@ -4,7 +4,7 @@ import { API_VERSION, HAND_OVER_ANNOTATION, SET_KIND } from '../../../src/api/na
 import type { VirtualServer } from '../../../src/api/virtual-server.ts';
 import { withAnnotations, withSpec, virtualServer } from '../../fixtures/virtual-server.ts';
 import { annotatedRecordOf } from '../../fixtures/records.ts';
-import { naming, nextStep } from '../../../src/plugin/undeletion.ts';
+import { naming, nextStep } from '../../../src/plugin/decisions/undeletion.ts';
 import { useGuards } from '../support/guarded-objects.ts';
 import { createPlugin, usePlugin, type Plugin, type Result } from '../support/plugin.ts';
 import { interruptedAt, pluginBehindProxy } from '../support/plugin-proxy.ts';

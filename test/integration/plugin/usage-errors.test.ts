@@ -2,7 +2,7 @@
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
-import { EXIT } from '../../../src/plugin/failure.ts';
+import { EXIT } from '../../../src/plugin/terminal/failure.ts';
 import { SSH_KEY, virtualServer, withSpec } from '../../fixtures/virtual-server.ts';
 import { createPlugin, usePlugin } from '../support/plugin.ts';
 import { createWorld } from '../support/world.ts';

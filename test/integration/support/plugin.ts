@@ -11,9 +11,9 @@ import { dirname, join } from 'node:path';
 import { PassThrough } from 'node:stream';
 import { beforeAll, inject, onTestFinished, vi } from 'vitest';
 import { parse, stringify } from 'yaml';
-import { codeOf as exitCodeOf, EXIT } from '../../../src/plugin/failure.ts';
-import { createProgram } from '../../../src/plugin/program.ts';
-import { paintFor, type Terminal } from '../../../src/plugin/terminal.ts';
+import { codeOf as exitCodeOf, EXIT } from '../../../src/plugin/terminal/failure.ts';
+import { createProgram } from '../../../src/plugin/program/program.ts';
+import { paintFor, type Terminal } from '../../../src/plugin/terminal/terminal.ts';
 import { reportSkipped } from '../../../tools/skipped.ts';
 import { ask } from './broker.ts';
 

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { durationFor, durationOf, inHours, limitOf } from '../../../src/plugin/arguments.ts';
-import { checkSpec, specFrom, type SpecFlags } from '../../../src/plugin/spec-flags.ts';
+import { durationFor, durationOf, inHours, limitOf } from '../../../src/plugin/flags/arguments.ts';
+import { checkSpec, specFrom, type SpecFlags } from '../../../src/plugin/flags/spec-flags.ts';
 import { SSH_KEY } from '../../fixtures/virtual-server.ts';
 
 const HOUR = 3_600_000;

@@ -1,6 +1,6 @@
 /** Which addresses a browser gets, and which program opens them. */
 import { describe, expect, it } from 'vitest';
-import { openerFor, webAddress } from '../../../src/plugin/browser.ts';
+import { openerFor, webAddress } from '../../../src/plugin/terminal/browser.ts';
 
 describe('a web address', () => {
   it.each([

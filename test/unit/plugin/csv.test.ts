@@ -1,8 +1,8 @@
 /** Lists of servers for the plugin: which files it accepts, and what it says about the others. */
 import { Readable } from 'node:stream';
 import { describe, expect, it } from 'vitest';
-import { readAdoptions, readServerNames } from '../../../src/plugin/csv.ts';
-import { CommandError, EXIT } from '../../../src/plugin/failure.ts';
+import { readAdoptions, readServerNames } from '../../../src/plugin/flags/csv.ts';
+import { CommandError, EXIT } from '../../../src/plugin/terminal/failure.ts';
 
 const adoptions = (text: string) => readAdoptions(['-'], 'team', Readable.from([text]));
 

@@ -1,10 +1,10 @@
 /** What the plugin says of a server whose price is not known yet. */
 import { describe, expect, it } from 'vitest';
 import type { ServerCatalogStatus } from '../../../src/api/server-catalog.ts';
-import { expectedPrice, listsFrom } from '../../../src/plugin/expected-price.ts';
-import { outcomeOf, totalOf, type Scene } from '../../../src/plugin/plan-servers.ts';
-import { render, totalAfter } from '../../../src/plugin/plan-report.ts';
-import { sumUp } from '../../../src/plugin/totals.ts';
+import { expectedPrice, listsFrom } from '../../../src/plugin/state/expected-price.ts';
+import { outcomeOf, totalOf, type Scene } from '../../../src/plugin/plan/plan-servers.ts';
+import { render, totalAfter } from '../../../src/plugin/plan/plan-report.ts';
+import { sumUp } from '../../../src/plugin/state/totals.ts';
 import { modelKey, pricesIn } from '../../../src/virtual-server/decision/price.ts';
 import { LISTS } from '../../integration/support/catalog.ts';
 import { NOW, TASKED, web, webWith } from '../../fixtures/decision.ts';

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { grantFor, grantOf } from '../../../src/plugin/grants.ts';
+import { grantFor, grantOf } from '../../../src/plugin/cluster/grants.ts';
 
 describe('what an administrator can grant', () => {
   it('is a role for exactly the refused right', () => {

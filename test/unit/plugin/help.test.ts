@@ -4,8 +4,8 @@ import { join } from 'node:path';
 import { PassThrough } from 'node:stream';
 import type { Command } from 'commander';
 import { describe, expect, it } from 'vitest';
-import { createProgram } from '../../../src/plugin/program.ts';
-import type { Terminal } from '../../../src/plugin/terminal.ts';
+import { createProgram } from '../../../src/plugin/program/program.ts';
+import type { Terminal } from '../../../src/plugin/terminal/terminal.ts';
 
 const PAGE = readFileSync(join(import.meta.dirname, '../../../docs/reference/kubectl-plugin.md'), 'utf8');
 const anchors = [...PAGE.matchAll(/^##+ (.*)$/gm)].map(([, heading = '']) =>

@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import { parseAllDocuments } from 'yaml';
 import { ADOPT_ANNOTATION } from '../../../src/api/names.ts';
-import { manifestsOf } from '../../../src/plugin/import-manifests.ts';
-import type { UnheldServer } from '../../../src/plugin/orphans.ts';
+import { manifestsOf } from '../../../src/plugin/decisions/import-manifests.ts';
+import type { UnheldServer } from '../../../src/plugin/state/orphans.ts';
 import type { Manifest } from '../../fixtures/virtual-server.ts';
 
 const server = (changes: Partial<UnheldServer> = {}): UnheldServer => ({

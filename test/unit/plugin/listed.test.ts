@@ -2,7 +2,7 @@
 import { describe, expect, it } from 'vitest';
 import { ADOPT_ANNOTATION, START_OVER_ANNOTATION } from '../../../src/api/names.ts';
 import type { VirtualServer } from '../../../src/api/virtual-server.ts';
-import { planAdoptions, planStartsOver, type ListedRow } from '../../../src/plugin/listed.ts';
+import { planAdoptions, planStartsOver, type ListedRow } from '../../../src/plugin/decisions/listed.ts';
 import { NOW } from '../../fixtures/decision.ts';
 import { states } from '../../fixtures/states.ts';
 

@@ -1,7 +1,7 @@
 import { stripVTControlCharacters } from 'node:util';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import { liveLine, liveScreen } from '../../../src/plugin/live.ts';
-import type { Terminal } from '../../../src/plugin/terminal.ts';
+import { liveLine, liveScreen } from '../../../src/plugin/screens/live.ts';
+import type { Terminal } from '../../../src/plugin/terminal/terminal.ts';
 
 const ESC = '\u001b';
 const ERASE = `\r${ESC}[K`;

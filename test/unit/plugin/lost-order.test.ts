@@ -2,8 +2,8 @@ import { describe, expect, it } from 'vitest';
 import { ADOPT_ANNOTATION, FINALIZER, RECORD_ANNOTATION } from '../../../src/api/names.ts';
 import { formatRecord } from '../../../src/api/record.ts';
 import type { VirtualServer } from '../../../src/api/virtual-server.ts';
-import { provenFrom, requestFor, suspectsAmong, type LostOrder } from '../../../src/plugin/lost-order.ts';
-import type { UnheldServer } from '../../../src/plugin/orphans.ts';
+import { provenFrom, requestFor, suspectsAmong, type LostOrder } from '../../../src/plugin/state/lost-order.ts';
+import type { UnheldServer } from '../../../src/plugin/state/orphans.ts';
 import { storedCatalog } from '../../fixtures/server-catalog.ts';
 import { stored, storedWith } from '../../fixtures/virtual-server.ts';
 

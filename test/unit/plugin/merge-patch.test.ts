@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { mergePatch } from '../../../src/plugin/merge-patch.ts';
+import { mergePatch } from '../../../src/plugin/cluster/merge-patch.ts';
 
 describe('mergePatch', () => {
   it.each([

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { isAbout, logLineOf } from '../../../src/plugin/operator-log.ts';
-import type { Target } from '../../../src/plugin/target.ts';
+import { isAbout, logLineOf } from '../../../src/plugin/state/operator-log.ts';
+import type { Target } from '../../../src/plugin/flags/target.ts';
 
 const web: Target = { kind: 'server', name: 'web' };
 const set: Target = { kind: 'set', name: 'web' };

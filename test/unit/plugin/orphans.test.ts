@@ -4,7 +4,7 @@ import { formatRecord } from '../../../src/api/record.ts';
 import type { CatalogServer, ServerCatalog, ServerCatalogStatus } from '../../../src/api/server-catalog.ts';
 import type { VirtualServer } from '../../../src/api/virtual-server.ts';
 import { withVerdict } from '../../../src/controller/conditions.ts';
-import { unheldIn } from '../../../src/plugin/orphans.ts';
+import { unheldIn } from '../../../src/plugin/state/orphans.ts';
 import { storedCatalog } from '../../fixtures/server-catalog.ts';
 import { stored, storedWith } from '../../fixtures/virtual-server.ts';
 

@@ -2,9 +2,9 @@ import { describe, expect, it } from 'vitest';
 import type { Condition } from '../../../src/api/meta.ts';
 import { FINALIZER } from '../../../src/api/names.ts';
 import type { VirtualServer } from '../../../src/api/virtual-server.ts';
-import { overview, ORDERS, type Item, type OverviewOptions } from '../../../src/plugin/overview.ts';
-import { timeline } from '../../../src/plugin/timeline.ts';
-import { customTable, parseColumns } from '../../../src/plugin/custom-columns.ts';
+import { overview, ORDERS, type Item, type OverviewOptions } from '../../../src/plugin/screens/overview.ts';
+import { timeline } from '../../../src/plugin/screens/timeline.ts';
+import { customTable, parseColumns } from '../../../src/plugin/terminal/custom-columns.ts';
 import { stored, storedWith } from '../../fixtures/virtual-server.ts';
 import { NOW, webSet } from '../../fixtures/virtual-server-set.ts';
 

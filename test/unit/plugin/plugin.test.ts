@@ -5,14 +5,14 @@ import { FINALIZER, RECORD_ANNOTATION, SERVER_DEFINITION, SET_DEFINITION } from 
 import { reasonPage } from '../../../src/api/documentation.ts';
 import { formatRecord } from '../../../src/api/record.ts';
 import type { VirtualServer, VirtualServerStatus } from '../../../src/api/virtual-server.ts';
-import { nextSteps } from '../../../src/plugin/next-steps.ts';
-import { clean } from '../../../src/plugin/terminal.ts';
-import { bar, duration, progressLine, timeLeft } from '../../../src/plugin/progress.ts';
-import { screen } from '../../../src/plugin/screen.ts';
-import { sshArguments, sshDestination } from '../../../src/plugin/ssh-arguments.ts';
-import { columns, data } from '../../../src/plugin/table.ts';
+import { nextSteps } from '../../../src/plugin/state/next-steps.ts';
+import { clean } from '../../../src/plugin/terminal/terminal.ts';
+import { bar, duration, progressLine, timeLeft } from '../../../src/plugin/screens/progress.ts';
+import { screen } from '../../../src/plugin/screens/screen.ts';
+import { sshArguments, sshDestination } from '../../../src/plugin/flags/ssh-arguments.ts';
+import { columns, data } from '../../../src/plugin/terminal/table.ts';
 import { quoted } from '../../../src/base/text.ts';
-import { priceText, sumUp } from '../../../src/plugin/totals.ts';
+import { priceText, sumUp } from '../../../src/plugin/state/totals.ts';
 import { usualReadyMs } from '../../../src/plugin/commands/wait.ts';
 import { stored, storedWith } from '../../fixtures/virtual-server.ts';
 

@@ -6,9 +6,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { PassThrough } from 'node:stream';
 import { expect, it, onTestFinished } from 'vitest';
-import { codeOf } from '../../../src/plugin/failure.ts';
-import { createProgram } from '../../../src/plugin/program.ts';
-import type { Terminal } from '../../../src/plugin/terminal.ts';
+import { codeOf } from '../../../src/plugin/terminal/failure.ts';
+import { createProgram } from '../../../src/plugin/program/program.ts';
+import type { Terminal } from '../../../src/plugin/terminal/terminal.ts';
 import { SSH_KEY } from '../../fixtures/virtual-server.ts';
 
 /** Runs `kubectl vps WORDS`; `said`: on standard error. */

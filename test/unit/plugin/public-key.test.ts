@@ -2,8 +2,8 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, expect, it } from 'vitest';
-import { readPublicKey } from '../../../src/plugin/public-key.ts';
-import { specFrom, type SpecFlags } from '../../../src/plugin/spec-flags.ts';
+import { readPublicKey } from '../../../src/plugin/flags/public-key.ts';
+import { specFrom, type SpecFlags } from '../../../src/plugin/flags/spec-flags.ts';
 import { CERTIFICATE, DSA, ED25519, PRIVATE_KEYS, RSA, SECRET } from '../../fixtures/public-keys.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'keys-'));

@@ -4,8 +4,8 @@ import { formatRecord, type StoredRecord } from '../../../src/api/record.ts';
 import type { VirtualServer } from '../../../src/api/virtual-server.ts';
 import type { Condition } from '../../../src/api/meta.ts';
 import { reasonPage } from '../../../src/api/documentation.ts';
-import { nextSteps } from '../../../src/plugin/next-steps.ts';
-import { orderOf, unseenServer } from '../../../src/plugin/recorded-order.ts';
+import { nextSteps } from '../../../src/plugin/state/next-steps.ts';
+import { orderOf, unseenServer } from '../../../src/plugin/state/recorded-order.ts';
 import { stored, storedWith } from '../../fixtures/virtual-server.ts';
 
 const CLAIMED = '2026-01-01T00:00:00Z';

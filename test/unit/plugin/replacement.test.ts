@@ -10,7 +10,7 @@ import {
   replacementOf,
   requireReplaceable,
   specHash,
-} from '../../../src/plugin/replacement.ts';
+} from '../../../src/plugin/decisions/replacement.ts';
 import { withVerdict } from '../../../src/controller/conditions.ts';
 import { stored, storedWith } from '../../fixtures/virtual-server.ts';
 

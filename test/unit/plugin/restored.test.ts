@@ -9,8 +9,8 @@ import { API_VERSION, FINALIZER, SERVER_KIND, RECORD_ANNOTATION } from '../../..
 import { inPhase, formatRecord, type StoredRecord } from '../../../src/api/record.ts';
 import type { VirtualServer, VirtualServerSpec } from '../../../src/api/virtual-server.ts';
 import type { ObjectMeta } from '../../../src/api/meta.ts';
-import { readBackups, type Backup } from '../../../src/plugin/backups.ts';
-import { planOf, type AdoptionStep } from '../../../src/plugin/restored.ts';
+import { readBackups, type Backup } from '../../../src/plugin/cluster/backups.ts';
+import { planOf, type AdoptionStep } from '../../../src/plugin/decisions/restored.ts';
 import { stored, storedWith } from '../../fixtures/virtual-server.ts';
 
 const NOW = Date.parse('2026-06-01T00:00:00Z');

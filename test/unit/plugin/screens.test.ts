@@ -1,8 +1,8 @@
 /** What holds for the screen of every state of a server, and for the screen of a set. */
 import { describe, expect, it } from 'vitest';
-import { Said } from '../../../src/plugin/said.ts';
-import { screen } from '../../../src/plugin/screen.ts';
-import { setScreen } from '../../../src/plugin/set-screen.ts';
+import { Said } from '../../../src/plugin/terminal/said.ts';
+import { screen } from '../../../src/plugin/screens/screen.ts';
+import { setScreen } from '../../../src/plugin/screens/set-screen.ts';
 import { planSet } from '../../../src/virtual-server-set/decision/set-plan.ts';
 import { groupsOf, situationOf } from '../../../src/virtual-server-set/decision/situation.ts';
 import { states } from '../../fixtures/states.ts';

@@ -2,7 +2,7 @@
 import { describe, expect, it } from 'vitest';
 import type { VirtualServerStatus } from '../../../src/api/virtual-server.ts';
 import { SET_KIND } from '../../../src/api/names.ts';
-import { sshArguments, sshDestination } from '../../../src/plugin/ssh-arguments.ts';
+import { sshArguments, sshDestination } from '../../../src/plugin/flags/ssh-arguments.ts';
 import {
   checkSuffix,
   hostVariables,
@@ -10,7 +10,7 @@ import {
   knownHostsText,
   sshConfig,
   sshHosts,
-} from '../../../src/plugin/ssh-hosts.ts';
+} from '../../../src/plugin/decisions/ssh-hosts.ts';
 import { HOST_KEY, OTHER_HOST_KEY } from '../../fixtures/decision.ts';
 import { stored, storedWith } from '../../fixtures/virtual-server.ts';
 

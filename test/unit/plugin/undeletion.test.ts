@@ -14,7 +14,7 @@ import { formatRecord, type ServerRecord } from '../../../src/api/record.ts';
 import type { ObjectMeta } from '../../../src/api/meta.ts';
 import type { VirtualServer, VirtualServerSpec } from '../../../src/api/virtual-server.ts';
 import { requireCancellable } from '../../../src/plugin/commands/undelete.ts';
-import { naming, nextStep, type UndeletionStep } from '../../../src/plugin/undeletion.ts';
+import { naming, nextStep, type UndeletionStep } from '../../../src/plugin/decisions/undeletion.ts';
 import { KNOWN, NOW } from '../../fixtures/decision.ts';
 import { SSH_KEY, stored, storedWith } from '../../fixtures/virtual-server.ts';
 

@@ -318,10 +318,7 @@ describe('after an order that failed, another one', () => {
       'has a server that is found while another failed one cannot be read (%s)',
       async (how) => {
         const other = { attempt: 'a8', task: 5, identifier: 'srv0' };
-        const object = webWith(
-          { ...WAITING, failed: [other, ...WAITING.failed] },
-          { deleting: how === 'deleted' },
-        );
+        const object = webWith({ ...WAITING, failed: [other, ...WAITING.failed] }, { deleting: how === 'deleted' });
         const server = [new ProviderError('PROVIDER_TIMEOUT', 'no answer'), SERVER];
         const next = await visit(object, { answers: { server, task: { state: 'pending' } }, now: NOW + 700_000 });
         if (how === 'deleted') expect(held(next)?.orphans).toMatchObject([{ identifier: 'srv1' }]);

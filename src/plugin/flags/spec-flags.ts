@@ -1,0 +1,265 @@
+/** The flags for the fields of spec that `kubectl vps new` and `replace` share, and what they make of spec. */
+import { readFileSync } from 'node:fs';
+import { Option, type Command } from 'commander';
+import type * as z from 'zod';
+import { USER_DATA_SECRET_TYPE } from '../../api/names.ts';
+import { advancedSchema, specSchema, type VirtualServerSpec } from '../../api/virtual-server.ts';
+import { collect, diskSizeOf, durationFor } from './arguments.ts';
+import { CommandError, EXIT } from '../terminal/failure.ts';
+import { readPublicKey } from './public-key.ts';
+
+export interface SpecFlags {
+  product?: string | undefined;
+  image?: string | undefined;
+  diskSize?: number | undefined;
+  identifier?: string | undefined;
+  /** Each is a public key, or the path of a file with one. */
+  sshKey: readonly string[];
+  /** Each in the form `secret/key`. */
+  sshKeyFrom: readonly string[];
+  ipv4: boolean;
+  zone?: string | undefined;
+  hostname?: string | undefined;
+  serverName?: string | undefined;
+  diskType?: string | undefined;
+  forwardDns: boolean;
+  reverseDns: boolean;
+  /** Each in the form `field=value`. */
+  advanced: readonly string[];
+  storedUserData?: string | undefined;
+  /** The path of a file. */
+  userData?: string | undefined;
+  /** In the form `secret/key` or `configmap/name/key`. */
+  userDataFrom?: string | undefined;
+  secret?: string | undefined;
+  ttl?: string | undefined;
+  expiresAt?: string | undefined;
+  deletionDelay?: string | undefined;
+  power?: string | undefined;
+  changePolicy?: string | undefined;
+  sshCheck?: string | undefined;
+  connectionSecret?: string | undefined;
+  retain: boolean;
+  protect: boolean;
+}
+
+const CHANGE_POLICIES = specSchema.shape.changePolicy.unwrap().options;
+const SSH_CHECKS = specSchema.shape.sshCheck.unwrap().options;
+const POWERS = specSchema.shape.power.unwrap().options;
+
+export function addSpecFlags(command: Command): Command {
+  const usual = command.configureOutput();
+  return command
+    .configureOutput({ outputError: (text, write) => usual.outputError?.(text, (shown) => write(withFlag(shown))) })
+    .option('--product <code>', 'product code')
+    .option('--image <name>', 'image name')
+    .option('--disk-size <size>', "disk size, in the unit of the provider's list", diskSizeOf)
+    .option(
+      '--identifier <identifier>',
+      'identifier of the server, part of its host name; default: one that the operator chooses',
+    )
+    .option('--ssh-key <key>', 'SSH public key, or a file with one; repeatable', collect, [])
+    .option('--ssh-key-from <secret/key>', 'SSH public key in a Secret; repeatable', collect, [])
+    .option('--ipv4', 'order an IPv4 address too, which costs extra', false)
+    .option('--zone <code>', 'zone that the server is created in')
+    .option('--hostname <name>', 'hostname of the server')
+    .option('--server-name <text>', 'name that the provider shows')
+    .option('--disk-type <type>', 'disk type, such as hdd')
+    .option('--forward-dns', 'let the provider create DNS records from the hostname to the addresses', false)
+    .option('--reverse-dns', 'let the provider create DNS records from the addresses to the hostname', false)
+    .option(
+      '--advanced <field=value>',
+      'a rare field of the order, such as cpuMode=Performance; repeatable',
+      collect,
+      [],
+    )
+    .option('--stored-user-data <id>', 'number or name of user data that is stored at the provider')
+    .option('--user-data <file>', 'file with user data for cloud-init')
+    .option(
+      '--user-data-from <secret/key>',
+      `user data in a Secret of the type ${USER_DATA_SECRET_TYPE}, or in configmap/NAME/KEY`,
+    )
+    .option('--secret <name>', 'Secret with the API key')
+    .option('--ttl <duration>', 'cancel the server this long after it is first ready, such as 4d', durationFor('ttl'))
+    .option('--expires-at <time>', 'cancel the server at this time, such as 2027-01-31T18:00:00Z')
+    .option(
+      '--deletion-delay <duration>',
+      'keep the server this long after a deletion, such as 1d',
+      durationFor('deletionDelay'),
+    )
+    .addOption(new Option('--power <state>', 'switch the server on or off, where the provider API can').choices(POWERS))
+    .addOption(
+      new Option('--change-policy <policy>', 'what a change of spec may do to the server').choices(CHANGE_POLICIES),
+    )
+    .addOption(
+      new Option('--ssh-check <place>', 'count the server as ready only while SSH answers there').choices(SSH_CHECKS),
+    )
+    .option('--connection-secret <name>', 'Secret that the operator creates, with addresses, SSH and VNC data')
+    .option('--retain', 'keep the server running when the object is deleted', false)
+    .option('--protect', 'protect the server from being cancelled', false);
+}
+
+/** The compiler demands a line here for every field of spec. */
+const FIELDS: { [F in keyof Required<VirtualServerSpec>]: (flags: SpecFlags) => unknown } = {
+  product: ({ product }) => product,
+  image: ({ image }) => image,
+  diskSize: ({ diskSize }) => diskSize,
+  identifier: ({ identifier }) => identifier,
+  sshKeys: ({ sshKey }) => (sshKey.length > 0 ? sshKey.map(keyFor) : undefined),
+  sshKeysFrom: ({ sshKeyFrom }) =>
+    sshKeyFrom.length > 0 ? sshKeyFrom.map((from) => reference(from, '--ssh-key-from')) : undefined,
+  ipv4: ({ ipv4 }) => (ipv4 ? true : undefined),
+  zone: ({ zone }) => zone,
+  hostname: ({ hostname }) => hostname,
+  serverName: ({ serverName }) => serverName,
+  diskType: ({ diskType }) => diskType,
+  forwardDNS: ({ forwardDns }) => (forwardDns ? true : undefined),
+  reverseDNS: ({ reverseDns }) => (reverseDns ? true : undefined),
+  advanced: ({ advanced }) => (advanced.length > 0 ? Object.fromEntries(advanced.map(advancedField)) : undefined),
+  storedUserData: ({ storedUserData }) => storedUserData,
+  userData: ({ userData }) => userData && contentOf(userData),
+  userDataFrom: ({ userDataFrom }) => userDataFrom && userDataSource(userDataFrom),
+  apiKeySecretRef: ({ secret }) => (secret === undefined ? undefined : { name: secret }),
+  deletionPolicy: ({ retain }) => (retain ? 'Retain' : undefined),
+  deletionProtection: ({ protect }) => (protect ? true : undefined),
+  power: ({ power }) => power,
+  changePolicy: ({ changePolicy }) => changePolicy,
+  sshCheck: ({ sshCheck }) => sshCheck,
+  connectionSecretName: ({ connectionSecret }) => connectionSecret,
+  expiresAt: ({ expiresAt }) => expiresAt,
+  ttl: ({ ttl }) => ttl,
+  deletionDelay: ({ deletionDelay }) => deletionDelay,
+};
+
+/** The fields that flags set, as the user typed them: not checked yet. Throws CommandError for an unreadable key. */
+export function specFrom(flags: SpecFlags): Record<string, unknown> {
+  const values = Object.entries(FIELDS).map(([field, valueFrom]) => [field, valueFrom(flags)] as const);
+  return Object.fromEntries(values.filter(([, value]) => value !== undefined));
+}
+
+/** The compiler demands a line here for every field of spec. */
+export const SPEC_FLAGS: { [F in keyof Required<VirtualServerSpec>]: string } = {
+  product: '--product',
+  image: '--image',
+  diskSize: '--disk-size',
+  identifier: '--identifier',
+  sshKeys: '--ssh-key',
+  sshKeysFrom: '--ssh-key-from',
+  ipv4: '--ipv4',
+  zone: '--zone',
+  hostname: '--hostname',
+  serverName: '--server-name',
+  diskType: '--disk-type',
+  forwardDNS: '--forward-dns',
+  reverseDNS: '--reverse-dns',
+  advanced: '--advanced',
+  storedUserData: '--stored-user-data',
+  userData: '--user-data',
+  userDataFrom: '--user-data-from',
+  apiKeySecretRef: '--secret',
+  deletionPolicy: '--retain',
+  deletionProtection: '--protect',
+  power: '--power',
+  changePolicy: '--change-policy',
+  sshCheck: '--ssh-check',
+  connectionSecretName: '--connection-secret',
+  expiresAt: '--expires-at',
+  ttl: '--ttl',
+  deletionDelay: '--deletion-delay',
+};
+
+/** Names the flag if a user spells one like a field of spec that has another: --deletion-policy. */
+function withFlag(text: string): string {
+  const [unknown, option = ''] = /^.*unknown option '--([a-z-]+)'/.exec(text) ?? [];
+  const meant = option.replaceAll(/-([a-z])/g, (_, letter: string) => letter.toUpperCase());
+  const [field, flag] = Object.entries(SPEC_FLAGS).find(([each]) => each === meant) ?? [];
+  return unknown === undefined || field === undefined ? text : `${unknown}\n(${flag} sets spec.${field})\n`;
+}
+
+interface SpecSource {
+  schema?: z.ZodType;
+  /** The file with the spec, if no flags set it. */
+  file?: string | undefined;
+  /** The flags for a set, by field. */
+  setFlags?: Readonly<Record<string, string>>;
+}
+
+/** Throws CommandError that names the flags, or the field of the file with the spec. */
+export function checkSpec(spec: object, { schema = specSchema, file, setFlags = {} }: SpecSource = {}): void {
+  const parsed = schema.safeParse(spec);
+  if (parsed.success) return;
+  const [{ path, message } = { path: [], message: '' }] = parsed.error.issues;
+  const field = ['spec', ...path].join('.');
+  if (file !== undefined) throw new CommandError(EXIT.usage, `--filename ${file}: ${field}: ${message}`);
+  const flags: Readonly<Record<string, string>> = { ...setFlags, ...SPEC_FLAGS };
+  const own = path.findLast((part) => Object.hasOwn(flags, part));
+  const named = own === undefined ? culprits(spec, schema).map((each) => flags[each] ?? each) : [flags[String(own)]];
+  throw new CommandError(EXIT.usage, `${named.length === 0 ? field : named.join(', ')}: ${message}`);
+}
+
+/** The fields that contradict each other: without one of them, the spec would be valid. */
+function culprits(spec: object, schema: z.ZodType): string[] {
+  const { template } = spec as { template?: { spec: object } };
+  const fields = template === undefined ? spec : template.spec;
+  return Object.keys(fields).filter((field) => {
+    const { [field as keyof object]: _, ...others } = fields;
+    const rest = template === undefined ? others : { ...spec, template: { ...template, spec: others } };
+    return schema.safeParse(rest).success;
+  });
+}
+
+/** The public key that a flag names. Throws CommandError that names the flag. */
+function keyFor(textOrFile: string): string {
+  try {
+    return readPublicKey(textOrFile);
+  } catch (error) {
+    throw error instanceof CommandError ? new CommandError(error.exitCode, `--ssh-key: ${error.message}`) : error;
+  }
+}
+
+/** Throws CommandError that names the flag. */
+function contentOf(file: string): string {
+  try {
+    return new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(readFileSync(file));
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException;
+    const why =
+      error instanceof TypeError ? 'is no text in UTF-8' : `cannot be read${code === undefined ? '' : ` (${code})`}`;
+    throw new CommandError(EXIT.usage, `--user-data: ${JSON.stringify(file)} ${why}`);
+  }
+}
+
+const BOOLEANS: Readonly<Record<string, boolean>> = { true: true, false: false };
+
+/** Field and value, not checked yet. Throws CommandError that names the fields. */
+function advancedField(text: string): [string, unknown] {
+  const fields: Readonly<Record<string, z.ZodType>> = advancedSchema.shape;
+  const [field = '', ...rest] = text.split('=');
+  const schema = Object.hasOwn(fields, field) ? fields[field] : undefined;
+  if (schema === undefined || rest.length === 0)
+    throw new CommandError(
+      EXIT.usage,
+      `invalid --advanced: use FIELD=VALUE, with one of the fields ${Object.keys(fields).join(', ')}`,
+    );
+  const value = rest.join('=');
+  if (schema.safeParse(value).success) return [field, value];
+  return [field, BOOLEANS[value] ?? (/^[0-9]+$/.test(value) ? Number(value) : value)];
+}
+
+function userDataSource(text: string): VirtualServerSpec['userDataFrom'] {
+  const [kind, name, key, ...rest] = text.split('/');
+  if (kind === 'configmap' && name && key && rest.length === 0) return { configMapKeyRef: { name, key } };
+  return { secretKeyRef: reference(text, '--user-data-from', ', or configmap/NAME/KEY for a ConfigMap') };
+}
+
+/** `otherwise`: what else the flag takes. */
+function reference(text: string, flag: string, otherwise = ''): { name: string; key: string } {
+  const [name, key, ...rest] = text.split('/');
+  if (!name || !key || rest.length > 0) {
+    throw new CommandError(
+      EXIT.usage,
+      `invalid ${flag}: use SECRET/KEY, the name of a Secret and of a key in it${otherwise}`,
+    );
+  }
+  return { name, key };
+}

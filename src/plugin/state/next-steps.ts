@@ -1,0 +1,150 @@
+/** Suggests commands for a reason, ready to paste, and names the page that explains them at length. Pure. */
+import { commandLine, withComment, type Command, type Advice } from '../../controller/commands.ts';
+import type { AnyReason } from '../../api/conditions.ts';
+import { DOCUMENTATION, reasonPage } from '../../api/documentation.ts';
+import {
+  ADOPT_ANNOTATION,
+  CANCEL_NOW_ANNOTATION,
+  NOT_CREATED_ANNOTATION,
+  OPERATOR_LABELS,
+  OPERATOR_NAMESPACE,
+  PAUSED_ANNOTATION,
+  RECONCILE_AT_ANNOTATION,
+  SERVER_GONE_ANNOTATION,
+  SET_SHORT_NAME,
+} from '../../api/names.ts';
+import type { VirtualServer } from '../../api/virtual-server.ts';
+import { quoted } from '../../base/text.ts';
+import { adviceOn, resolveSteps, type Case } from '../../virtual-server/decision/advice.ts';
+import { knownRecord } from '../../virtual-server/decision/known-record.ts';
+import { loginCommand } from './login-command.ts';
+import { orderOf, unseenServer } from './recorded-order.ts';
+import { NOT_REPORTED, paused, serverReadiness, stalled } from './readiness.ts';
+import { setOf } from './set-members.ts';
+
+/** How to find out why the operator has not reported; the object itself does not show it. */
+export const findOut = ({ metadata }: Pick<VirtualServer, 'metadata'>, where: string): string[] => [
+  `kubectl get events${where} --field-selector involvedObject.uid=${metadata.uid}`,
+  `kubectl logs${where} -n ${OPERATOR_NAMESPACE} -l ${OPERATOR_LABELS} --tail=50   # change -n if the operator runs in another namespace`,
+];
+
+type Lines = (object: VirtualServer, where: string) => string[];
+
+const lookAgain: Lines = ({ metadata }, where) => [
+  `kubectl annotate --overwrite vps ${metadata.name}${where} ${RECONCILE_AT_ANNOTATION}="$(date)"   # retry, once it is fixed`,
+];
+const secret: Lines = ({ spec }, where) => [
+  `${loginCommand(where, spec.apiKeySecretRef.name)}   # asks for the key ID and the secret, checks and stores them`,
+];
+const restoreKey: Lines = (object, where) => [...secret(object, where), ...lookAgain(object, where)];
+const adoptRestored: Lines = (_object, where) => [
+  `kubectl vps adopt --from-record --all${where}   # all restored objects of the namespace`,
+];
+
+/** A member of a set ends as the template of the set says. */
+const extend: Lines = (object, where) =>
+  setOf(object) === undefined
+    ? [`kubectl vps extend ${object.metadata.name}${where} --expires-at TIME   # to set a later end`]
+    : [];
+
+const undelete: Lines = ({ metadata }, where) => [
+  `kubectl vps undelete ${metadata.name}${where}   # to take the deletion back`,
+];
+
+/** What the messages leave out: they are short, and their readers may not have the plugin. */
+const MORE: Partial<Record<AnyReason | typeof NOT_REPORTED, Lines>> = {
+  [NOT_REPORTED]: findOut,
+  ChangeUnavailable: (object, where) =>
+    setOf(object) === undefined
+      ? [
+          `kubectl vps replace ${object.metadata.name}${where}   # to order a new server as spec says, and cancel this one then`,
+        ]
+      : [],
+  CreateRejected: lookAgain,
+  DeletionDelayed: undelete,
+  DeletionProtected: (object, where) =>
+    object.metadata.deletionTimestamp === undefined ? [] : undelete(object, where),
+  ExpiresSoon: extend,
+  SSHKeyNotFound: (object, where) => [lineOf({ text: 'To correct spec', command: { verb: 'edit' } }, object, where)],
+  UserDataForbidden: (object, where) => [lineOf({ text: 'To correct spec', command: { verb: 'edit' } }, object, where)],
+  UserDataNotFound: (object, where) => [lineOf({ text: 'To correct spec', command: { verb: 'edit' } }, object, where)],
+  SecretNotFound: secret,
+  SecretInvalid: secret,
+  InvalidCredentials: secret,
+  Unauthorized: lookAgain,
+  PermissionDenied: lookAgain,
+  ProviderProtocolError: lookAgain,
+  ServerMissing: (object, where) =>
+    unseenServer(object) === undefined
+      ? []
+      : [`kubectl vps resolve ${object.metadata.name}${where} --gone   # you checked: the server no longer exists`],
+  ServerNotVisible: restoreKey,
+  IdentityUnproven: restoreKey,
+  RecordMissing: adoptRestored,
+  RecordMismatch: adoptRestored,
+};
+
+/** The step as a line to paste, with the commands of the plugin where it has its own. */
+function lineOf({ text, command }: Advice, object: VirtualServer, where: string): string {
+  if (command === undefined) return withComment(undefined, text);
+  const set = setOf(object);
+  if (command.verb === 'edit' && set !== undefined)
+    return `kubectl edit ${SET_SHORT_NAME} ${quoted(set.name)}${where}   # the template of its set`;
+  return withComment(ownCommand(command, object, where) ?? commandLine(command, object.metadata.name, where), text);
+}
+
+function ownCommand(command: Command, object: VirtualServer, where: string): string | undefined {
+  const { name } = object.metadata;
+  if (command.verb === 'unannotate' && command.annotations.join() === PAUSED_ANNOTATION)
+    return `kubectl vps resume ${quoted(command.name ?? name)}${where}`;
+  if (command.verb !== 'annotate') return undefined;
+  const { attempt, identifier } = knownRecord(object) ?? {};
+  switch (command.annotation) {
+    case ADOPT_ANNOTATION:
+      return attempt !== undefined && identifier === undefined
+        ? `kubectl vps resolve ${name}${where} --adopt ${quoted(command.value)}`
+        : `kubectl vps adopt ${name}${where} ${quoted(command.value)}`;
+    case NOT_CREATED_ANNOTATION:
+      return command.value === attempt ? `kubectl vps resolve ${name}${where} --not-created` : undefined;
+    case CANCEL_NOW_ANNOTATION:
+      return `kubectl vps cancel ${name}${where} --now`;
+    case SERVER_GONE_ANNOTATION:
+      return `kubectl vps resolve ${name}${where} --gone`;
+    default:
+      return undefined;
+  }
+}
+
+/** The page of the reason; for a reason that only the plugin gives, its own page. */
+export function more(reason: string): string {
+  return `# more: ${reason === NOT_REPORTED ? `${DOCUMENTATION}/reference/kubectl-plugin.md#status` : reasonPage(reason)}`;
+}
+
+/** The other conditions may have steps as well. */
+const OF_READY = ['Ready', 'Reconciling', 'Stalled', 'Paused'];
+
+/**
+ * Commands, the likeliest first, advice after `#` where no command helps, and the page to read on; empty if there is
+ * nothing to do. `where`: flags such as ` -n team`. `now`: ms since the epoch.
+ */
+export function nextSteps(object: VirtualServer, where: string, now: number): string[] {
+  const { conditions = [] } = object.status ?? {};
+  const verdict = stalled(object) ?? serverReadiness(object);
+  const isOpen = orderOf(object, now).kind === 'open';
+  const stepsOn = ({ reason, subject }: { reason: string; subject?: string }): string[] => {
+    const about: Case = { object, record: knownRecord(object), subject, now };
+    const open = isOpen && reason === verdict.reason ? resolveSteps(about) : [];
+    const lines = [...open, ...adviceOn(reason, about)].map((step) => lineOf(step, object, where));
+    return [...lines, ...(MORE[reason as AnyReason]?.(object, where) ?? [])];
+  };
+  const others = conditions.filter((other) => !OF_READY.includes(other.type) && stepsOn(other).length > 0);
+  const own = stepsOn(verdict);
+  const pause = paused(object);
+  const pauses = pause === undefined ? [] : [pause];
+  /** The conditions with something to do, the most urgent first. */
+  const [first] = [...(own.length > 0 || stalled(object) ? [verdict] : []), ...pauses, ...others];
+  if (first === undefined) return [];
+  // While the object is paused, nothing else has an effect.
+  const steps = [...pauses.flatMap(stepsOn), ...own, ...others.flatMap(stepsOn)];
+  return [...new Set(steps), more(first.reason)];
+}

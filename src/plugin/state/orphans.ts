@@ -1,0 +1,80 @@
+/** Which servers of an account no object holds, by the ServerCatalogs that list them. Pure. */
+import { CATALOG_KIND } from '../../api/names.ts';
+import type { CatalogServer, ServerCatalog } from '../../api/server-catalog.ts';
+import type { VirtualServer } from '../../api/virtual-server.ts';
+import { identifierKey } from '../../base/identifier.ts';
+import { claimsOf } from '../../virtual-server/decision/claims.ts';
+import { conditionOf, inWords, NOT_REPORTED } from './readiness.ts';
+
+/** A server that no object holds, or perhaps none. */
+export interface UnheldServer extends Omit<CatalogServer, 'state' | 'heldBy'> {
+  state: 'Orphaned' | 'Unclear';
+  /** Of the first catalog that lists it. */
+  catalog: { namespace: string; name: string; secret: string };
+}
+
+export interface UnheldServers {
+  servers: UnheldServer[];
+  /** Why there may be more. */
+  unknown: string[];
+  /** What may tell more: another read of the lists, or a catalog that asks for them. */
+  next: 'read' | 'ask' | undefined;
+}
+
+/** `objects`: as they are now, because a catalog is as old as the last read of its list. */
+export function unheldIn(catalogs: readonly ServerCatalog[], objects: readonly VirtualServer[]): UnheldServers {
+  const asked = catalogs.filter(({ spec }) => spec.listServers === true);
+  const claims = objects.map(claimsOf);
+  const listed = asked.flatMap(({ status }) => status?.servers ?? []);
+  const heldThen = listed.filter(({ state }) => state === 'Held').map(({ identifier }) => identifier);
+  const held = keysOf([...heldThen, ...claims.flatMap(({ holds }) => holds)]);
+  const unclear = keysOf(claims.flatMap(({ mayHold }) => mayHold));
+  const found = new Map<string, UnheldServer>();
+  for (const { metadata, spec, status } of asked)
+    for (const { state, heldBy: _heldBy, ...server } of status?.servers ?? []) {
+      const key = identifierKey(server.identifier);
+      if (held.has(key)) continue;
+      const { namespace, name } = metadata;
+      const catalog = { namespace, name, secret: spec.apiKeySecretRef.name };
+      const isUnclear = state === 'Unclear' || unclear.has(key) || found.get(key)?.state === 'Unclear';
+      found.set(key, { ...server, catalog, ...found.get(key), state: isUnclear ? 'Unclear' : 'Orphaned' });
+    }
+  const unknown = asked.flatMap((catalog) => {
+    const why = problemOf(catalog);
+    return why === undefined ? [] : [`${CATALOG_KIND} ${catalog.metadata.namespace}/${catalog.metadata.name}: ${why}`];
+  });
+  const servers = [...found.values()].sort((a, b) => a.state.localeCompare(b.state) || compare(a, b));
+  const canList = asked.some(({ status }) => status?.provider?.serverList !== 'Unavailable');
+  const canAsk = asked.length === 0 && catalogs.length > 0;
+  return {
+    servers,
+    next: canList ? 'read' : canAsk ? 'ask' : undefined,
+    unknown: asked.length === 0 ? [`no ${CATALOG_KIND} lists servers: none has spec.listServers: true`] : unknown,
+  };
+}
+
+const compare = (a: UnheldServer, b: UnheldServer): number => (a.identifier < b.identifier ? -1 : 1);
+
+const keysOf = (identifiers: readonly string[]): ReadonlySet<string> => new Set(identifiers.map(identifierKey));
+
+/** Why the list of this catalog is not complete and current; undefined if it is. */
+function problemOf(catalog: ServerCatalog): string | undefined {
+  const { metadata, status } = catalog;
+  const trouble = ['Stalled', 'Reconciling']
+    .map((type) => conditionOf(catalog, type))
+    .find((condition) => condition?.status === 'True');
+  const ready = conditionOf(catalog, 'Ready');
+  if (trouble !== undefined || ready?.status !== 'True') {
+    const why = trouble ?? ready;
+    return why === undefined ? NOT_REPORTED : `${why.reason}: ${inWords(why)}`;
+  }
+  const { serverCounts, servers = [], observedGeneration } = status ?? {};
+  if (observedGeneration !== metadata.generation) return 'the operator has not read it again since its spec changed';
+  const { serverList } = status?.provider ?? {};
+  if (serverList === 'Unavailable') return 'the provider has no list of servers';
+  if (serverList === 'Forbidden') return 'the API key may not list servers';
+  if (serverList !== 'Available') return 'the last read of the list of servers failed';
+  if (serverCounts === undefined) return 'the operator has not listed the servers yet, or is too old for it';
+  const more = serverCounts.orphaned + serverCounts.unclear - servers.filter(({ state }) => state !== 'Held').length;
+  return more > 0 ? `${more} more servers do not fit into its status` : undefined;
+}
