@@ -85,7 +85,7 @@ export const MUTANTS: Mutant[] = [
   },
   {
     name: 'sends an order again and again that is answered with the task that had vanished',
-    file: 'src/virtual-server/operations/order-named.ts',
+    file: 'src/virtual-server/operations/named-answer.ts',
     find: ', lostTask: undefined };',
     replace: ' };',
     tests: ['--project', 'unit', 'test/unit/virtual-server/operations/odd-answers.test.ts'],
@@ -231,7 +231,7 @@ export const MUTANTS: Mutant[] = [
   },
   {
     name: 'tells of an accepted order under an identifier in no Event',
-    file: 'src/virtual-server/operations/order-named.ts',
+    file: 'src/virtual-server/operations/named-answer.ts',
     find: 'fresh)), events: [ordered] };',
     replace: 'fresh)), events: [] };',
     tests: ['test/unit/virtual-server/operations/order-named.test.ts'],
@@ -357,7 +357,7 @@ export const MUTANTS: Mutant[] = [
   },
   {
     name: 'forgets the server of a named order that was refused in the end',
-    file: 'src/virtual-server/operations/order-named.ts',
+    file: 'src/virtual-server/operations/named-answer.ts',
     find: "if (earlier === 'none') return withoutClaim(record);",
     replace: "if (earlier !== 'unknown') return withoutClaim(record);",
     tests: ['test/unit/virtual-server/operations/order-named.test.ts'],
@@ -371,21 +371,21 @@ export const MUTANTS: Mutant[] = [
   },
   {
     name: 'orders although the list has a server with the name of the object',
-    file: 'src/virtual-server/operations/order-named.ts',
+    file: 'src/virtual-server/operations/earlier-server.ts',
     find: 'identifier === undefined ? ownListed(visit, session)',
     replace: 'identifier === undefined ? Promise.resolve(undefined)',
     tests: ['test/unit/virtual-server/operations/order-named.test.ts'],
   },
   {
     name: 'takes a listed server whose name only ends like the name of the object',
-    file: 'src/virtual-server/operations/order-named.ts',
+    file: 'src/virtual-server/operations/earlier-server.ts',
     find: 'shown?.trim() === name &&',
     replace: 'shown?.trim().endsWith(name.slice(-12)) === true &&',
     tests: ['test/unit/virtual-server/operations/order-named.test.ts'],
   },
   {
     name: 'takes one of several listed servers with the name of the object',
-    file: 'src/virtual-server/operations/order-named.ts',
+    file: 'src/virtual-server/operations/earlier-server.ts',
     find: 'if (second !== undefined)',
     replace: 'if (first === second)',
     tests: ['test/unit/virtual-server/operations/order-named.test.ts'],
@@ -413,14 +413,14 @@ export const MUTANTS: Mutant[] = [
   },
   {
     name: 'takes a listed server that another object holds',
-    file: 'src/virtual-server/operations/order-named.ts',
+    file: 'src/virtual-server/operations/earlier-server.ts',
     find: 'others.withServer(identifier, { account: session.account }).length === 0,',
     replace: 'others.withServer(identifier, { account: session.account }).length >= 0,',
     tests: ['test/unit/virtual-server/operations/order-named.test.ts'],
   },
   {
     name: 'takes the server of a failed order from the list',
-    file: 'src/virtual-server/operations/order-named.ts',
+    file: 'src/virtual-server/operations/earlier-server.ts',
     find: '!earlier.some((other) => isSameIdentifier(other, identifier)) &&',
     replace: "!earlier.every((other) => isSameIdentifier(other, '')) &&",
     tests: ['test/unit/virtual-server/operations/order-named.test.ts'],
@@ -555,14 +555,14 @@ export const MUTANTS: Mutant[] = [
   },
   {
     name: 'takes an identifier in use for an order that created nothing',
-    file: 'src/virtual-server/operations/order-named.ts',
+    file: 'src/virtual-server/operations/named-answer.ts',
     find: "      return { ...unclear(heard('other'), used, answer), record: used };",
     replace: '      return orderNotCreated(before, withoutClaim(used), answer.error);',
     tests: ['test/unit/virtual-server/operations/order-named.test.ts'],
   },
   {
     name: 'drops the claim of a named order whose answer was lost',
-    file: 'src/virtual-server/operations/order-named.ts',
+    file: 'src/virtual-server/operations/named-answer.ts',
     find: "      return unclear(heard(answer.isAnswered ? 'other' : 'lost'), record, answer);",
     replace: '      return orderNotCreated(before, withoutClaim(record), answer.error);',
     tests: ['test/unit/virtual-server/operations/order-named.test.ts'],
@@ -1020,7 +1020,7 @@ export const MUTANTS: Mutant[] = [
   },
   {
     name: 'orders under a chosen identifier without reading it',
-    file: 'src/virtual-server/operations/order-named.ts',
+    file: 'src/virtual-server/operations/earlier-server.ts',
     find: ': lookFor(visit, session, identifier);',
     replace: ': Promise.resolve(undefined);',
     tests: ['--project', 'unit', 'test/unit/virtual-server/operations/order-chosen.test.ts'],
@@ -1041,7 +1041,7 @@ export const MUTANTS: Mutant[] = [
   },
   {
     name: 'ends an order of which a proxy may still deliver a request',
-    file: 'src/virtual-server/operations/order-named.ts',
+    file: 'src/virtual-server/operations/identifier-taken.ts',
     find: 'if (lateMs > 0) {',
     replace: 'if (lateMs > Infinity) {',
     tests: ['--project', 'unit', 'test/unit/virtual-server/operations/order-chosen.test.ts'],
@@ -3174,14 +3174,14 @@ export const MUTANTS: Mutant[] = [
   },
   {
     name: "gives an order up by another process's clock when its identifier is that of another server",
-    file: 'src/virtual-server/operations/order-named.ts',
+    file: 'src/virtual-server/operations/identifier-taken.ts',
     find: 'since: known?.since ?? at.monotonic };',
     replace: 'since: known?.since ?? at.monotonic - Math.abs(at.now - Date.parse(sent.at)) };',
     tests: ['--project', 'unit', 'test/unit/virtual-server/operations/order-chosen.test.ts'],
   },
   {
     name: 'waits for ever to give an order up whose identifier is that of another server',
-    file: 'src/virtual-server/operations/order-named.ts',
+    file: 'src/virtual-server/operations/identifier-taken.ts',
     find: 'withEvidence(withoutFailures(at.memo), { another })',
     replace: 'withoutFailures(at.memo)',
     tests: ['--project', 'unit', 'test/unit/virtual-server/operations/order-chosen.test.ts'],
@@ -3335,7 +3335,7 @@ export const MUTANTS: Mutant[] = [
   },
   {
     name: 'orders beside the list that a key has lost the right to read',
-    file: 'src/virtual-server/operations/order-named.ts',
+    file: 'src/virtual-server/operations/earlier-server.ts',
     find: 'if (!(error instanceof ProviderError) || session.listsServers()) throw error;',
     replace:
       "if (!(error instanceof ProviderError) || (session.listsServers() && error.code !== 'PROVIDER_FORBIDDEN')) throw error;",

@@ -32,7 +32,7 @@ import { withoutSilence } from '../decision/silent-task.ts';
 import type { Outcome, Operation, ServerAnswer, ShownServer } from '../decision/types.ts';
 import { accountOf, withMemo, type View } from '../decision/view.ts';
 import type { Visit } from '../visit.ts';
-import { lostToAnother } from './order-named.ts';
+import { lostToAnother } from './identifier-taken.ts';
 import { readAgain, readServer } from './reads.ts';
 import { isRunning } from '../../api/server-state.ts';
 import { wasRead } from '../decision/server-status.ts';

@@ -52,7 +52,7 @@ import { failedUnseen } from '../decision/create-failure.ts';
 import { withoutOpen } from '../decision/open.ts';
 import { withOrphaned } from '../decision/known-record.ts';
 import { invisible, renamed, unseen, vanished, withoutSilence } from '../decision/silent-task.ts';
-import { lostToAnother } from './order-named.ts';
+import { lostToAnother } from './identifier-taken.ts';
 import { lookForFailed, readServer } from './reads.ts';
 
 /**

@@ -5,21 +5,18 @@
  */
 import { createHash, createHmac } from 'node:crypto';
 import { withoutUsual } from '../../api/ordered-fields.ts';
-import { isNamed, type Held, type Named, type ServerRecord } from '../../api/record.ts';
+import { isNamed, type Named } from '../../api/record.ts';
 import type { VirtualServer } from '../../api/virtual-server.ts';
 import type { Verdict } from '../../controller/conditions.ts';
 import { durationText, timestamp } from '../../base/duration.ts';
-import { capitalized, ended } from '../../base/text.ts';
+import { capitalized } from '../../base/text.ts';
 import { callProblem } from '../../accounts/decision/failure.ts';
-import { ProviderError, ResponseError } from '../../provider/error.ts';
-import { identifierKey, isSameIdentifier } from '../../base/identifier.ts';
-import type { AccountServer, NamedOutcome, OrderBody, Server, Session } from '../../provider/types.ts';
-import { UNSEEN_PERIODS, denied, graceOf, isProven, notRecognized, pauseOf } from '../decision/absence.ts';
-import { compose } from '../decision/compose.ts';
+import { ResponseError } from '../../provider/error.ts';
+import type { OrderBody, Session } from '../../provider/types.ts';
+import { denied, graceOf, isProven, notRecognized, pauseOf } from '../decision/absence.ts';
 import { decide } from '../decision/decide.ts';
 import { recognizeFor } from '../decision/identity.ts';
 import { saysGone, saysNotCreated } from '../decision/inputs.ts';
-import { withFailedOrder, withoutClaim } from '../decision/known-record.ts';
 import {
   withEvidence,
   withoutDenials,
@@ -27,7 +24,6 @@ import {
   withoutPlan,
   type Denials,
   type Memo,
-  type Planned,
   type Sent,
   type Unlisted,
 } from '../decision/memo.ts';
@@ -35,26 +31,21 @@ import {
   arrivesInMs,
   identifierFor,
   isRepeatedTooLong,
-  markedName,
   mayArrive,
   namedBody,
   namedClaim,
-  namesOwner,
-  whoOrdered,
   sentAgain,
-  takenVerdict,
 } from '../decision/named.ts';
-import { orderNotCreated, orderRefused } from '../decision/order-answer.ts';
-import { orderedEvent } from '../decision/order-events.ts';
-import { endVisit, failed, goOn, jittered, lacking, parked, retryLater, withoutKey } from '../decision/outcome.ts';
-import { LISTED, namesOf, cutSaid } from '../decision/sentences.ts';
+import { endVisit, failed, goOn, jittered, parked, retryLater, withoutKey } from '../decision/outcome.ts';
+import { LISTED } from '../decision/sentences.ts';
 import type { Operation, Outcome } from '../decision/types.ts';
 import { withMemo, type View } from '../decision/view.ts';
 import type { OrderTerms } from '../shared/limits.ts';
 import type { Visit } from '../visit.ts';
-import { reserveServer } from './adopt.ts';
-import { orLacking, readServer } from './reads.ts';
+import { readServer } from './reads.ts';
 import { readSecrets, type OrderSecrets } from './user-data.ts';
+import { lostToAnother } from './identifier-taken.ts';
+import { afterNamedAnswer, waiting } from './named-answer.ts';
 
 /** The first request. Undefined if the process is about to end and orders nothing more. */
 export async function orderNamed(
@@ -80,138 +71,13 @@ export async function orderNamed(
   });
 }
 
-/** The identifier of the server that an earlier order of this object has led to. The list may show it before a read does. */
-interface Own {
-  own: string;
-  isRead: boolean;
-}
-
-/**
- * The server of an earlier order of this object, whose record was lost; or what happens in place of the order. Undefined if there
- * is none. Asked before an order has a place in any limit, which such a server does not need.
- */
-export function earlierServer(visit: Visit, session: Session): Promise<Outcome | Own | undefined> {
-  const { identifier } = visit.object.spec;
-  return identifier === undefined ? ownListed(visit, session) : lookFor(visit, session, identifier);
-}
-
-/** The object holds the server of its earlier order. */
-export function holdAgain(visit: Visit, { own, isRead }: Own, secrets: OrderSecrets): Outcome {
-  const view = visit.view();
-  const { identifier: chosen } = view.object.spec;
-  if (decide(view).type !== 'order' || (chosen !== undefined && chosen !== own)) return goOn(view.memo);
-  const { digest } = requestOf(visit.object, secrets);
-  const claim = { attempt: visit.services.mint(), identifier: own, account: secrets.session.account, body: digest };
-  return goOn(isRead ? shownMemo(view, own) : view.memo, { record: namedClaim(view, claim) });
-}
-
 /** What is sent, and the hash by which a later request is compared with it. */
-function requestOf(object: VirtualServer, { values, hashKey }: OrderSecrets): { body: OrderBody; digest: string } {
+export function requestOf(
+  object: VirtualServer,
+  { values, hashKey }: OrderSecrets,
+): { body: OrderBody; digest: string } {
   const all = { ...object.spec, ...values };
   return { body: namedBody(object, all), digest: digestOf(namedBody(object, withoutUsual(all)), hashKey) };
-}
-
-/** How old the list may be: the record of an order is not lost that soon after it (ms). */
-const LIST_AGE_MS = 5_000;
-
-/**
- * The listed server with the whole name that this object's order sends: etcd may have been restored to a time before its claim.
- * One that the record already has as a failed order is looked for elsewhere. You choose among several.
- */
-async function ownListed(visit: Visit, session: Session): Promise<Outcome | Own | undefined> {
-  const name = markedName(visit.object);
-  if (name === undefined) return undefined;
-  const listed = await orLacking(() => listedOf(session));
-  if (!listed.ok) return lacking(visit.view(), listed.error);
-  const view = visit.view();
-  const { object, own } = view;
-  const earlier = [...(own?.failed ?? []), ...(own?.orphans ?? [])].map((order) => order.identifier);
-  const others = visit.services.holders.others(object.metadata.uid);
-  const found = (listed.value ?? []).filter(
-    ({ identifier, name: shown }) =>
-      shown?.trim() === name &&
-      !earlier.some((other) => isSameIdentifier(other, identifier)) &&
-      others.withServer(identifier, { account: session.account }).length === 0,
-  );
-  // Pages of a list may overlap.
-  const [first, second] = new Map(found.map(({ identifier }) => [identifierKey(identifier), identifier])).values();
-  if (first === undefined) return undefined;
-  if (second !== undefined)
-    return taken(view, own, `The servers ${first} and ${second} have the name of this object's order`, first);
-  reserveServer(visit, session.account, first);
-  return { own: first, isRead: false };
-}
-
-/** Undefined if the provider has never shown a list to this key. What it does not show now may be the server of an earlier order. */
-async function listedOf(session: Session): Promise<AccountServer[] | undefined> {
-  try {
-    return await session.listedServers(LIST_AGE_MS);
-  } catch (error) {
-    if (!(error instanceof ProviderError) || session.listsServers()) throw error;
-    return undefined;
-  }
-}
-
-/** Whether the identifier that you chose is free: undefined if so. */
-async function lookFor(visit: Visit, session: Session, identifier: string): Promise<Outcome | Own | undefined> {
-  const { account } = session;
-  const holders = visit.services.holders.others(visit.object.metadata.uid).withServer(identifier, { account });
-  if (holders.length > 0) {
-    const view = visit.view();
-    return taken(
-      view,
-      view.own,
-      `The identifier ${identifier} belongs to the server of ${namesOf(holders, view.object)}`,
-    );
-  }
-  reserveServer(visit, account, identifier);
-  const answer = await readServer(identifier, undefined, session, visit.object);
-  const view = visit.view();
-  if (answer.type === 'server') {
-    if (namesOwner(view.object, answer.server) === 'own') return { own: identifier, isRead: true };
-    const { name } = answer.server;
-    const named = name === undefined ? '' : `, with the name ${cutSaid(name)}`;
-    return taken(view, view.own, `A server with the identifier ${identifier} is there already${named}`, identifier);
-  }
-  if (answer.type === 'failed') return failed(view, 'order', answer.error);
-  if (answer.counts) return undefined;
-  visit.suspectKey();
-  if (answer.detail === LISTED)
-    return taken(view, view.own, `The identifier ${identifier} is in use: ${LISTED}`, identifier);
-  const message = `Nothing was ordered, because it is not known whether the identifier ${identifier} is in use: ${answer.detail}`;
-  return retryLater(view, 'order', { record: view.own, verdict: { reason: 'ServerNotVisible', message } });
-}
-
-/** The identifier is in use. `left`: the record of this object without its own order. */
-function taken(at: View, left: ServerRecord | undefined, why: string, shown?: string): Outcome {
-  const parts = { record: left, fields: {}, verdict: takenVerdict(why, shown) };
-  return retryLater(at, 'order', parts, undefined, left === at.own ? undefined : left);
-}
-
-/**
- * What follows if the server under the identifier is that of another order: this object's has led to nothing. Not before a proxy
- * can no longer deliver an earlier request: the identifier may be free again by then. No clock of another process counts, so the
- * wait begins when this process sends the request, or first sees that server. Undefined for any other server.
- */
-export function lostToAnother(at: View, record: Held, server: Server, operation: Planned): Outcome | undefined {
-  if (!isNamed(record) || whoOrdered(at.object, record, server) !== 'other') return undefined;
-  const { identifier, attempt, sent } = record;
-  const why = `The identifier ${identifier} is that of another server, with the name ${cutSaid(server.name ?? '')}`;
-  const { sent: own, another: before } = at.memo.evidence;
-  const isThis = (one: Pick<Sent, 'attempt' | 'at'> | undefined): boolean =>
-    one?.attempt === attempt && one.at === sent.at;
-  const known = [own, before].find(isThis);
-  const another = { attempt, at: sent.at, since: known?.since ?? at.monotonic };
-  const lateMs = UNSEEN_PERIODS * at.timing.absenceMs - (at.monotonic - another.since);
-  if (lateMs > 0) {
-    const message = `${why}. A request of order ${attempt} may still arrive until ${timestamp(at.now + lateMs)}, so the operator waits`;
-    const parts = { record, verdict: { reason: 'IdentifierTaken', message } as const };
-    const afterMs = Math.min(lateMs, at.timing.resyncMs);
-    return endVisit(at, parts, { operation, afterMs }, withEvidence(withoutFailures(at.memo), { another }));
-  }
-  const left = withFailedOrder(record);
-  if (!at.deleting) return taken(at, left, why, identifier);
-  return { ...goOn(at.memo, { record: left }), status: compose(at.object, { record: left }, at.now) };
 }
 
 /** The next request, unless the provider shows the server, or an earlier request may still arrive. */
@@ -321,7 +187,7 @@ function invisible(at: View, record: Named, detail: string): Outcome {
 }
 
 /** The server exists: its own reads tell everything else. */
-function shownMemo({ memo }: View, identifier: string): Memo {
+export function shownMemo({ memo }: View, identifier: string): Memo {
   const task = { state: 'over', identifier } as const;
   return withEvidence(withoutPlan(withoutFailures(memo)), { task, denials: undefined });
 }
@@ -374,78 +240,6 @@ const digestOf = (body: OrderBody, key: string | undefined): string =>
 
 const isOf = (own: Named, claim: Named): boolean =>
   own.attempt === claim.attempt && own.identifier === claim.identifier && own.sent.at === claim.sent.at;
-
-/** What is known of the earlier requests of an order: there were none, or it is proven that they have led to no server. */
-type Earlier = 'none' | 'absent' | 'unknown';
-
-/** What the answer means for the object. Pure. */
-export function afterNamedAnswer(
-  before: View,
-  record: Named,
-  answer: NamedOutcome,
-  { earlier, expectedPrice }: { earlier: Earlier; expectedPrice: number | undefined },
-): Outcome {
-  const { attempt, identifier, sent } = record;
-  const heard = (outcome: Sent['answer'], task?: Sent['task']): View =>
-    withMemo(
-      before,
-      withEvidence(before.memo, { sent: { attempt, at: sent.at, answer: outcome, task, since: before.monotonic } }),
-    );
-  switch (answer.kind) {
-    case 'created': {
-      const { memo } = heard('accepted', answer.task);
-      // The same task may be the answer to an equal order.
-      const fresh = { task: undefined, denials: undefined, failure: undefined, lostTask: undefined };
-      const ordered = orderedEvent(before.object, { task: answer.task, identifier, expectedPrice });
-      return { ...goOn(withEvidence(withoutPlan(withoutFailures(memo)), fresh)), events: [ordered] };
-    }
-    case 'notCreated':
-      return earlier === 'none'
-        ? orderNotCreated(before, withoutClaim(record), answer.error)
-        : unclear(heard('other'), record, answer);
-    case 'refused':
-      return earlier === 'unknown'
-        ? unclear(heard('refused'), record, answer)
-        : orderRefused(before, leftOf(before, record, answer, earlier), answer);
-    case 'notOffered':
-      return earlier === 'unknown'
-        ? unclear(heard('refused'), record, answer)
-        : orderNotCreated(before, leftOf(before, record, answer, earlier), answer.error, notOffered(answer.error));
-    case 'inUse': {
-      // Right before the only request, no server had the identifier that you chose.
-      if (sent.chosen && earlier === 'none') {
-        const why = `${ended(answer.error.message)} The API key sees no server with the identifier ${record.identifier}, so another customer may have it`;
-        return { ...taken(before, withoutClaim(record), why), error: answer.error };
-      }
-      const used: Named = { ...record, sent: { ...record.sent, inUse: true } };
-      return { ...unclear(heard('other'), used, answer), record: used };
-    }
-    case 'unclear':
-      return unclear(heard(answer.isAnswered ? 'other' : 'lost'), record, answer);
-  }
-}
-
-const notOffered = ({ message }: Error): string =>
-  `${ended(message)} The provider takes no orders under an identifier. With --orders=auto, the operator orders without one next. ` +
-  'With --orders=named, it cannot order here: start it with --orders=auto or --orders=anonymous';
-
-/** The record after a refusal. An order of several requests is looked for like one that failed. */
-function leftOf({ object }: View, record: Named, { error }: { error: Error }, earlier: Earlier): ServerRecord {
-  if (earlier === 'none') return withoutClaim(record);
-  const createFailure = { said: cutSaid(error.message), generation: object.metadata.generation };
-  return withFailedOrder({ ...record, createFailure });
-}
-
-function unclear(at: View, record: Named, { error }: Extract<NamedOutcome, { error: unknown }>): Outcome {
-  const next = waiting(at, record, capitalized(callProblem(error)), error.retryAfterMs);
-  return { ...next, error };
-}
-
-/** `why`: a sentence. */
-function waiting(at: View, record: Named, why: string, atLeastMs?: number): Outcome {
-  const message = `${ended(why)} The operator looks for server ${record.identifier}, and sends the same order again if there is none`;
-  return retryLater(at, 'order', { record, verdict: { reason: 'Creating', message } }, atLeastMs);
-}
 
 function stillOnItsWay(record: Named, view: View): Verdict {
   const at = timestamp(view.now + arrivesInMs(record, view));

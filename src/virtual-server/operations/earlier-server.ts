@@ -1,0 +1,119 @@
+/**
+ * Looks for the server of an earlier order of this object before another one is ordered: etcd may have been restored to a time
+ * before its claim, or you chose an identifier that is in use.
+ */
+import { ProviderError } from '../../provider/error.ts';
+import { identifierKey, isSameIdentifier } from '../../base/identifier.ts';
+import type { AccountServer, Session } from '../../provider/types.ts';
+import { decide } from '../decision/decide.ts';
+import { markedName, namedClaim, namesOwner } from '../decision/named.ts';
+import { failed, goOn, lacking, retryLater } from '../decision/outcome.ts';
+import { LISTED, namesOf, cutSaid } from '../decision/sentences.ts';
+import type { Outcome } from '../decision/types.ts';
+import type { Visit } from '../visit.ts';
+import { reserveServer } from './adopt.ts';
+import { orLacking, readServer } from './reads.ts';
+import type { OrderSecrets } from './user-data.ts';
+import { requestOf, shownMemo } from './order-named.ts';
+import { identifierTaken } from './identifier-taken.ts';
+
+/** The identifier of the server that an earlier order of this object has led to. The list may show it before a read does. */
+interface Own {
+  own: string;
+  isRead: boolean;
+}
+
+/**
+ * The server of an earlier order of this object, whose record was lost; or what happens in place of the order. Undefined if there
+ * is none. Asked before an order has a place in any limit, which such a server does not need.
+ */
+export function earlierServer(visit: Visit, session: Session): Promise<Outcome | Own | undefined> {
+  const { identifier } = visit.object.spec;
+  return identifier === undefined ? ownListed(visit, session) : lookFor(visit, session, identifier);
+}
+
+/** The object holds the server of its earlier order. */
+export function holdAgain(visit: Visit, { own, isRead }: Own, secrets: OrderSecrets): Outcome {
+  const view = visit.view();
+  const { identifier: chosen } = view.object.spec;
+  if (decide(view).type !== 'order' || (chosen !== undefined && chosen !== own)) return goOn(view.memo);
+  const { digest } = requestOf(visit.object, secrets);
+  const claim = { attempt: visit.services.mint(), identifier: own, account: secrets.session.account, body: digest };
+  return goOn(isRead ? shownMemo(view, own) : view.memo, { record: namedClaim(view, claim) });
+}
+
+/** How old the list may be: the record of an order is not lost that soon after it (ms). */
+const LIST_AGE_MS = 5_000;
+
+/**
+ * The listed server with the whole name that this object's order sends: etcd may have been restored to a time before its claim.
+ * One that the record already has as a failed order is looked for elsewhere. You choose among several.
+ */
+async function ownListed(visit: Visit, session: Session): Promise<Outcome | Own | undefined> {
+  const name = markedName(visit.object);
+  if (name === undefined) return undefined;
+  const listed = await orLacking(() => listedOf(session));
+  if (!listed.ok) return lacking(visit.view(), listed.error);
+  const view = visit.view();
+  const { object, own } = view;
+  const earlier = [...(own?.failed ?? []), ...(own?.orphans ?? [])].map((order) => order.identifier);
+  const others = visit.services.holders.others(object.metadata.uid);
+  const found = (listed.value ?? []).filter(
+    ({ identifier, name: shown }) =>
+      shown?.trim() === name &&
+      !earlier.some((other) => isSameIdentifier(other, identifier)) &&
+      others.withServer(identifier, { account: session.account }).length === 0,
+  );
+  // Pages of a list may overlap.
+  const [first, second] = new Map(found.map(({ identifier }) => [identifierKey(identifier), identifier])).values();
+  if (first === undefined) return undefined;
+  if (second !== undefined)
+    return identifierTaken(view, own, `The servers ${first} and ${second} have the name of this object's order`, first);
+  reserveServer(visit, session.account, first);
+  return { own: first, isRead: false };
+}
+
+/** Undefined if the provider has never shown a list to this key. What it does not show now may be the server of an earlier order. */
+async function listedOf(session: Session): Promise<AccountServer[] | undefined> {
+  try {
+    return await session.listedServers(LIST_AGE_MS);
+  } catch (error) {
+    if (!(error instanceof ProviderError) || session.listsServers()) throw error;
+    return undefined;
+  }
+}
+
+/** Whether the identifier that you chose is free: undefined if so. */
+async function lookFor(visit: Visit, session: Session, identifier: string): Promise<Outcome | Own | undefined> {
+  const { account } = session;
+  const holders = visit.services.holders.others(visit.object.metadata.uid).withServer(identifier, { account });
+  if (holders.length > 0) {
+    const view = visit.view();
+    return identifierTaken(
+      view,
+      view.own,
+      `The identifier ${identifier} belongs to the server of ${namesOf(holders, view.object)}`,
+    );
+  }
+  reserveServer(visit, account, identifier);
+  const answer = await readServer(identifier, undefined, session, visit.object);
+  const view = visit.view();
+  if (answer.type === 'server') {
+    if (namesOwner(view.object, answer.server) === 'own') return { own: identifier, isRead: true };
+    const { name } = answer.server;
+    const named = name === undefined ? '' : `, with the name ${cutSaid(name)}`;
+    return identifierTaken(
+      view,
+      view.own,
+      `A server with the identifier ${identifier} is there already${named}`,
+      identifier,
+    );
+  }
+  if (answer.type === 'failed') return failed(view, 'order', answer.error);
+  if (answer.counts) return undefined;
+  visit.suspectKey();
+  if (answer.detail === LISTED)
+    return identifierTaken(view, view.own, `The identifier ${identifier} is in use: ${LISTED}`, identifier);
+  const message = `Nothing was ordered, because it is not known whether the identifier ${identifier} is in use: ${answer.detail}`;
+  return retryLater(view, 'order', { record: view.own, verdict: { reason: 'ServerNotVisible', message } });
+}
