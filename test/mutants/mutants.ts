@@ -4682,6 +4682,13 @@ export const MUTANTS: Mutant[] = [
     tests: ['--project', 'unit', 'test/unit/virtual-server/operations/change-money.test.ts'],
   },
   {
+    name: 'restarts a server for a resize that somebody else has asked for',
+    file: 'src/virtual-server/decision/change.ts',
+    find: '&& known.refused === undefined && resizes(known);',
+    replace: '&& known.refused === undefined;',
+    tests: ['--project', 'unit', 'test/unit/virtual-server/operations/change-time.test.ts'],
+  },
+  {
     name: 'switches a server off by force for a change',
     file: 'src/virtual-server/operations/change.ts',
     find: "'shutdown' : 'power-on'",

@@ -267,7 +267,7 @@ function steady(before: About): Course {
   const waits = at.deleting ? undefined : resizeIn(server);
   if (changes.length === 0 && waits === undefined) return { record: without(record, 'change') };
   const isSame = known !== undefined && (changes.length === 0 || isAbout(known, changes));
-  const isOwn = isSame && known.sentAt !== undefined && known.refused === undefined;
+  const isOwn = isSame && known.sentAt !== undefined && known.refused === undefined && resizes(known);
   if (waits !== undefined && (isOwn || changes.length === 0)) {
     const isAllowed = policy === 'AllowStop' && !staysOff(at.object);
     const mayRestart = isAllowed && isOwn && known.isRestarted !== true && isRunning(server.status);
@@ -434,6 +434,9 @@ function leftAsItIs(about: About): Course {
     finding: refused ?? { reason: 'ChangeRefused', message },
   };
 }
+
+/** Whether the provider may resize the server for this change. A quote inside a name is escaped. */
+const resizes = ({ change }: RecordedChange): boolean => /"(product|specs)":/.test(change);
 
 /** A resize that waits for a restart, in words. */
 function resizeIn({ specs = {}, resize }: Server): string | undefined {

@@ -238,3 +238,13 @@ describe('shutdowns for a change', () => {
     expect(knownRecord(shown(again))?.change).not.toHaveProperty('refused');
   });
 });
+
+it('restarts no server for a resize that somebody else has asked for, after it has changed the name', async () => {
+  const named = { changePolicy: 'AllowStop', serverName: 'shop' } as const;
+  const first = await visited(wanting(named), { answers: { server: { ...DEVICES, name: 'web' } } });
+  expect(first.changes).toEqual([{ name: 'shop' }]);
+  const specs = { ...DEVICES.specs, ram: 4096 };
+  const server = { ...DEVICES, name: 'shop', specs, resize: { ram: 8192 } };
+  const next = await after(3, first, { answers: { server } });
+  expect([next.switches, pendingIn(next)]).toEqual([[], 'RestartPending']);
+});
