@@ -144,7 +144,10 @@ const GIVE_UP_MS = 30 * 60_000;
 const INEFFECTIVE = 'the provider accepted the change, but does not show it';
 /** Shutdowns for one change. */
 const MOST_STOPS = 3;
+/** Requests in a row to shut down that were not accepted. */
+const MOST_ASKS = 8;
 const STARTS_ITSELF = 'the server starts by itself each time it was shut down for the change';
+const WORN_OUT = 'the server was shut down three times for it, and still differs';
 
 const isOff = (status: string | undefined): boolean => powerStateOf(status) === 'off';
 
@@ -208,8 +211,8 @@ export function changingOf({ memo }: View, { identifier }: Held): Changing | und
 export function seenIn(at: View, record: Held): SeenChange | undefined {
   const note = changeIn(record);
   if (note === undefined) return undefined;
-  const { change, phase = '', stoppedAt = '', sentAt = '' } = note;
-  const state = `${phase} ${stoppedAt} ${sentAt}`;
+  const { change, phase = '', stoppedAt = '', sentAt = '', refused } = note;
+  const state = `${phase} ${stoppedAt} ${sentAt}${phase === '' && refused !== undefined ? 'refused' : ''}`;
   const before = changingOf(at, record)?.seen;
   const known = before?.change === change ? before : undefined;
   if (known?.state === state) return known;
@@ -220,7 +223,7 @@ export function seenIn(at: View, record: Held): SeenChange | undefined {
     state,
     at: at.monotonic,
     sentSince: sentAt === '' ? undefined : (sentSince ?? at.monotonic),
-    stops: phase === '' ? 0 : stops,
+    stops: refused === undefined ? stops : 0,
     lostStopAt,
   };
 }
@@ -240,7 +243,7 @@ function ageOf(at: View, record: Held): number {
   return monotonic - (seenIn(at, record)?.at ?? monotonic);
 }
 
-const hasPrice = ({ price, isUnpriced }: RecordedChange): boolean => price !== undefined || isUnpriced === true;
+export const hasPrice = ({ price, isUnpriced }: RecordedChange): boolean => price !== undefined || isUnpriced === true;
 
 const unpriced = (change: RecordedChange): RecordedChange => without(change, 'price', 'isUnpriced');
 
@@ -264,7 +267,7 @@ function steady(before: About): Course {
   const waits = at.deleting ? undefined : resizeIn(server);
   if (changes.length === 0 && waits === undefined) return { record: without(record, 'change') };
   const isSame = known !== undefined && (changes.length === 0 || isAbout(known, changes));
-  const isOwn = isSame && known.sentAt !== undefined && known.refused === undefined;
+  const isOwn = isSame && known.sentAt !== undefined && known.refused === undefined && resizes(known);
   if (waits !== undefined && (isOwn || changes.length === 0)) {
     const isAllowed = policy === 'AllowStop' && !staysOff(at.object);
     const mayRestart = isAllowed && isOwn && known.isRestarted !== true && isRunning(server.status);
@@ -288,6 +291,11 @@ function steady(before: About): Course {
     const begun = without(newChange(about, key), 'sentAt');
     const change = { ...begun, phase: 'stop', stoppedAt: timestamp(at.now) } as const;
     const isDue = isRunning(server.status) && !staysOff(at.object);
+    if (isDue && known?.change === key && isWornOut(at, record)) {
+      // While the server was off, the provider has not shown what differs.
+      const given = { ...record, change: refusedFor(known, WORN_OUT) };
+      return { record: given, finding: blockedBy({ ...about, record: given, known: given.change }) };
+    }
     return isDue ? { record, finding, step: { do: 'stop', changes: sent, change } } : { record, finding };
   }
   const { sentSince = at.monotonic } = seenIn(at, record) ?? {};
@@ -321,7 +329,7 @@ function stopped(about: About, known: RecordedChange): Course {
   const finding = blocked ?? changing(changes, about);
   const isOver = isRestart ? resizeIn(server) === undefined && isRunning(server.status) : changes.length === 0;
   if (!isWanted || blocked !== undefined || isOver) return startedAgain(about, known, finding);
-  const { problem, isAsked } = changingOf(at, record) ?? {};
+  const { problem, isAsked, failedStops = 0 } = changingOf(at, record) ?? {};
   // Whatever was accepted before the shutdown is sent again.
   const isSent = !isRestart && known.sentAt !== undefined;
   // A server does not stay off until there is room in a limit.
@@ -341,8 +349,13 @@ function stopped(about: About, known: RecordedChange): Course {
     const change: RecordedChange = { ...known, stoppedAt: timestamp(at.now) };
     const isToAsk = isRunning(server.status) && isAsked !== true;
     if (isToAsk && isWornOut(at, record)) return startedAgain(about, refusedFor(known, STARTS_ITSELF), finding);
+    // Each of them may have shut it down, and the next one may do so again.
+    const isHopeless = isToAsk && failedStops >= MOST_ASKS;
+    // Nothing was sent, and nothing will be before you act.
+    const idle: Held = { ...record, change: unlessSent(known) };
+    if (isHopeless) return { record: idle, finding: shutdownFailed(about) };
     if (isToAsk) return { record, finding, step: { do: 'stop', changes: isRestart ? [] : changes, change } };
-    return { record, finding: isLate ? shutdownIgnored(known, about) : finding };
+    return isLate ? { record: idle, finding: shutdownIgnored(known, about) } : { record, finding };
   }
   if (isRestart) return startedAgain(about, known, finding);
   return { record, finding, step: { do: 'send', changes } };
@@ -384,7 +397,7 @@ function started(about: About, known: RecordedChange): Course {
 function mayStillStop(at: View, record: Held, { wasOff }: RecordedChange): boolean {
   if (wasOff !== true) return ageOf(at, record) < LATE_SHUTDOWN_MS;
   const { lostStopAt = -Infinity } = seenIn(at, record) ?? {};
-  return at.monotonic - lostStopAt < at.timing.takeoverMs;
+  return at.monotonic - lostStopAt < Math.max(at.timing.takeoverMs, LATE_SHUTDOWN_MS);
 }
 
 /** The note of a change that begins or continues. It keeps that the server is stopped, and what a resize that waits will cost. */
@@ -404,20 +417,26 @@ function isToRepeat({ at, record }: About, { sentAt }: RecordedChange): boolean 
  * The policy forbids changes. A change that was to be made and is not done stays one, or a set would take its member for updated. It
  * is tried again once the policy allows it.
  */
-function leftAsItIs({ at, record, server, known }: About): Course {
+function leftAsItIs(about: About): Course {
+  const { at, record, server, known } = about;
   const left = (known ?? changingOf(at, record)) ? allDifferences(at.object, server) : [];
   if (left.length === 0) return { record: without(record, 'change') };
   const message =
     `Server ${record.identifier} differs from spec: ${changesText(left)}. The operator changes nothing, because ` +
     'spec.changePolicy is Never';
-  // What is refused counts with its price only while it may have been made.
+  // What is refused counts with its price only while it may have been made, and is not sent again before.
   const isOpen = known?.refused !== undefined && hasPrice(known);
-  const change = isOpen ? known : known && without(unlessSent(known), 'refused', 'isUnavailable');
+  const anew = known?.refused === undefined ? known : without(known, 'refused', 'sentAt');
+  const change = isOpen ? known : anew && without(unlessSent(anew), 'isUnavailable');
+  const refused = isOpen ? blockedBy({ ...about, changes: left }) : undefined;
   return {
     record: change === undefined ? record : { ...record, change },
-    finding: { reason: 'ChangeRefused', message },
+    finding: refused ?? { reason: 'ChangeRefused', message },
   };
 }
+
+/** Whether the provider may resize the server for this change. A quote inside a name is escaped. */
+const resizes = ({ change }: RecordedChange): boolean => /"(product|specs)":/.test(change);
 
 /** A resize that waits for a restart, in words. */
 function resizeIn({ specs = {}, resize }: Server): string | undefined {
@@ -437,7 +456,7 @@ const arrows = (changes: readonly FieldChange[]): string =>
   changes.map(({ field, from, to }) => `${field} ${textOf(from)} → ${textOf(to)}`).join(', ');
 
 function changing(changes: readonly FieldChange[], { at, record, known, server }: About): Finding {
-  const problem = changingOf(at, record)?.problem;
+  const { problem, isAsked } = changingOf(at, record) ?? {};
   if (problem?.isLimit === true) return { reason: 'ChangeLimited', message: problem.said };
   const what =
     changes.length === 0 ? `server ${record.identifier}` : `server ${record.identifier} (${arrows(changes)})`;
@@ -445,6 +464,8 @@ function changing(changes: readonly FieldChange[], { at, record, known, server }
   const message = ((): string => {
     if (known?.phase === 'start')
       return `The operator starts server ${record.identifier} again, which it had shut down for a change`;
+    if (known?.phase === 'stop' && !isOff(server.status) && problem !== undefined && isAsked !== true)
+      return `The operator changes ${what}. It asks the server again to shut down`;
     if (known?.phase === 'stop' && !isOff(server.status))
       return `The operator changes ${what}. It asked the server to shut down at ${known.stoppedAt ?? ''}, and waits until it is off`;
     if (known?.sentAt !== undefined && known.change === keyOfChange(changes))
@@ -471,6 +492,16 @@ function shutdownIgnored({ stoppedAt = '' }: RecordedChange, { record, changes }
   const message =
     `The operator asked server ${record.identifier} at ${stoppedAt} to shut down for a change (${changesText(changes)}), but the server is ` +
     'not off. The operator never switches a server off by force. Shut the server down from inside; the operator then changes it, and starts it again';
+  return { reason: 'StopRequired', message };
+}
+
+function shutdownFailed({ at, record, changes }: About): Finding {
+  const { problem } = changingOf(at, record) ?? {};
+  const why = problem === undefined ? [] : [ended(problem.said)];
+  const message =
+    `Server ${record.identifier} has to be off for a change (${changesText(changes)}), but the last ${MOST_ASKS} requests to shut it down failed. ` +
+    [...why, 'The operator asks no more'].join(' ') +
+    '. Shut the server down from inside; the operator then changes it, and starts it again';
   return { reason: 'StopRequired', message };
 }
 

@@ -113,6 +113,10 @@ export interface Changing {
   seen?: SeenChange | undefined;
   /** How many calls have failed in a row. */
   failures: number;
+  /** How many requests to shut the server down were not accepted since the last one that was. */
+  failedStops?: number | undefined;
+  /** How often the change has failed while the server was off for it. */
+  failedSends?: number | undefined;
   /** No call before that, on the monotonic clock (ms). */
   retryAt?: number | undefined;
   /** Why no call was made, or what the last one failed for, in a sentence. `isLimit`: the price limit leaves no room. */

@@ -118,13 +118,15 @@ export function withPrice({ spec, status }: VirtualServer, record: Held, server:
   const { product, specs } = serverFields(server);
   // What was ordered, if the provider does not say what it has made of the order.
   const ordered = mode === 'adopt' ? undefined : spec;
+  // After the first read, spec may ask for extras that were not ordered.
+  const extras = known === undefined ? ordered?.advanced : known;
   const price: RecordedPrice = {
     ...(known && without(known, 'unstatedSince', 'extraCores', 'extraMemory')),
     identifier,
     ...(amount !== undefined && { amount }),
     ...defined('product', product ?? known?.product ?? ordered?.product),
     ...defined('diskSize', specs?.diskSize ?? known?.diskSize ?? ordered?.diskSize),
-    ...extrasIn(spec, server, known ?? {}, ordered),
+    ...extrasIn(spec, server, extras),
     ...(!isStated && { unstatedSince: known?.unstatedSince ?? timestamp(now) }),
   };
   return isDeepEqual(price, known) ? record : { ...record, price };
@@ -137,11 +139,10 @@ export function withPrice({ spec, status }: VirtualServer, record: Held, server:
 function extrasIn(
   { advanced = {} }: VirtualServerSpec,
   { specs = {} }: Server,
-  known: Partial<RecordedPrice>,
-  ordered: VirtualServerSpec | undefined,
+  before: Model['advanced'] = {},
 ): Model['advanced'] {
   const extra = <K extends 'extraCores' | 'extraMemory'>(field: K): Partial<Record<K, number>> =>
-    advanced[field] === undefined ? {} : defined(field, specs[field] ?? known[field] ?? ordered?.advanced?.[field]);
+    advanced[field] === undefined ? {} : defined(field, specs[field] ?? before[field]);
   return { ...extra('extraCores'), ...extra('extraMemory') };
 }
 

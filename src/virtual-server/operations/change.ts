@@ -17,6 +17,7 @@ import {
   changingOf,
   concernsPrice,
   courseOf,
+  hasPrice,
   isStoppedForChange,
   keyOfChange,
   newChange,
@@ -77,7 +78,10 @@ export async function change(
   }
   const line = { session, server: answer.server, maySend: (): boolean => visit.mayActOn(liveAt) };
   if (step.do === 'start') return turn(visit, current, step, line);
-  const cost = await costOf(visit, current, step.changes, line);
+  const own = changeIn(current);
+  const isReserved = step.do === 'send' && own?.phase === 'stop' && own.change === keyOfChange(step.changes);
+  // The room was found before the shutdown, and the server has counted with this price since.
+  const cost = isReserved && hasPrice(own) ? priceIn(own) : await costOf(visit, current, step.changes, line);
   if ('full' in cost) {
     // A server that is off for the change is started at once.
     const pause = isStoppedForChange(current) ? 0 : view.timing.pollMs;
@@ -99,6 +103,8 @@ interface Line {
 }
 
 type Cost = Pick<RecordedChange, 'price' | 'isUnpriced'>;
+
+const priceIn = ({ price, isUnpriced }: RecordedChange): Cost => ({ price, isUnpriced });
 
 /** What the server will cost after these changes, for which the visit reserves room. Empty if they do not concern the price. */
 async function costOf(
@@ -144,7 +150,8 @@ function afterChange(at: View, record: Held, changes: readonly FieldChange[], an
   const noted = (change: RecordedChange): Outcome => goOn(cleared(at, record), { record: { ...record, change } });
   if (answer.ok && answer.value === 'accepted') return noted({ ...begun, ...cost, sentAt: timestamp(at.now) });
   if (answer.ok) return noted({ ...begun, isUnavailable: true });
-  const isLast = known?.phase !== undefined && failuresOf(at, record) + 1 >= MOST_FAILURES;
+  const failedSends = known?.phase === undefined ? 0 : (changingOf(at, record)?.failedSends ?? 0) + 1;
+  const isLast = failedSends >= MOST_FAILURES;
   const { error } = answer;
   const came = cameOf(answer);
   if (came === 'refused' || isLast) {
@@ -153,7 +160,7 @@ function afterChange(at: View, record: Held, changes: readonly FieldChange[], an
     const open = begun.price === undefined ? { ...begun, ...cost } : begun;
     return { ...noted(came === 'unclear' ? { ...open, refused } : refusedFor(begun, refused)), error };
   }
-  return failedOnce(at, record, error);
+  return failedOnce(at, record, error, { failedSends });
 }
 
 /** Shuts the server down, or starts it. The record notes it first, so the server runs again in the end. */
@@ -164,7 +171,7 @@ async function turn(
   { session, maySend }: Line,
 ): Promise<Outcome> {
   const { inputs } = visit.view();
-  const memo = step.do === 'stop' ? withRoom(visit.view(), record) : visit.view().memo;
+  const memo = step.do === 'stop' ? toStop(visit.view(), record) : visit.view().memo;
   await visit.commit({ name: 'change', next: goOn(memo, { record: { ...record, change: step.change } }) });
   const view = visit.view();
   if (view.inputs !== inputs) return lookAgain(view, record);
@@ -186,8 +193,9 @@ function afterTurn(
     if (what === 'stop') {
       const seen = askedIn(at, record, 'accepted');
       // A server that started by itself does not give the change any number of tries.
-      const failures = seen === undefined || seen.stops === 1 ? 0 : failuresOf(at, record);
-      return goOn(withEvidence(withoutPlan(at.memo), { change: { identifier, failures, isAsked: true, seen } }));
+      const failedSends = changingOf(at, record)?.failedSends;
+      const change: Changing = { identifier, failures: 0, failedSends, isAsked: true, seen };
+      return goOn(withEvidence(withoutPlan(at.memo), { change }));
     }
     const seen = seenIn(at, record);
     // A server takes a while to start. One that never does is asked less and less often.
@@ -200,12 +208,13 @@ function afterTurn(
     return answer.ok ? heldBack(at, record, { said }, at.timing.pollMs) : failedOnce(at, record, answer.error);
   }
   const noted = (change: RecordedChange): Outcome => goOn(cleared(at, record), { record: { ...record, change } });
-  // Nothing was shut down.
-  const before = without(unlessSent(asked), 'phase', 'stoppedAt');
-  if (answer.ok) return noted({ ...before, isUnavailable: true });
+  // An earlier request may still shut it down.
+  if (answer.ok) return noted({ ...unlessSent(asked), phase: 'start', isUnavailable: true });
   const { error } = answer;
   if (cameOf(answer) === 'refused') return { ...noted({ ...refusedFor(asked, saidBy(error)), phase: 'start' }), error };
-  return failedOnce(at, record, error, askedIn(at, record, cameOf(answer) === 'unclear' ? 'lost' : 'other'));
+  const failedStops = (changingOf(at, record)?.failedStops ?? 0) + 1;
+  const seen = askedIn(at, record, cameOf(answer) === 'unclear' ? 'lost' : 'other');
+  return failedOnce(at, record, error, { failedStops, seen });
 }
 
 const saidBy = ({ message }: ProviderError): string => cutSaid(capitalized(message));
@@ -213,10 +222,10 @@ const saidBy = ({ message }: ProviderError): string => cutSaid(capitalized(messa
 const failuresOf = (at: View, record: Held): number => changingOf(at, record)?.failures ?? 0;
 
 /** The call may have had an effect or not: the next read tells, and then it is repeated if needed. */
-function failedOnce(at: View, record: Held, error: ProviderError, seen = changingOf(at, record)?.seen): Outcome {
+function failedOnce(at: View, record: Held, error: ProviderError, more: Partial<Changing> = {}): Outcome {
   const failures = failuresOf(at, record) + 1;
   const pause = backoffMs(failures, at.jitter, error.retryAfterMs);
-  return { ...heldBack(at, record, { said: capitalized(callProblem(error)) }, pause, { failures, seen }), error };
+  return { ...heldBack(at, record, { said: capitalized(callProblem(error)) }, pause, { failures, ...more }), error };
 }
 
 function heldBack(
@@ -238,10 +247,19 @@ function lookAgain(at: View, record: Held): Outcome {
   return goOn(withEvidence(memo, { change: known && { ...known, due: undefined } }));
 }
 
-/** The limit does not stop the change any more. */
-function withRoom(at: View, record: Held): View['memo'] {
+/** Before a shutdown: the limit does not stop the change any more, and an earlier shutdown counts no more. */
+function toStop(at: View, record: Held): View['memo'] {
   const known = changingOf(at, record);
-  return withEvidence(at.memo, { change: known?.problem?.isLimit === true ? without(known, 'problem') : known });
+  if (known === undefined) return at.memo;
+  const { problem, failedStops } = known;
+  const isFirst = !isStoppedForChange(record);
+  const change: Changing = {
+    ...known,
+    isAsked: undefined,
+    failedStops: isFirst ? undefined : failedStops,
+    problem: problem?.isLimit === true ? undefined : problem,
+  };
+  return withEvidence(at.memo, { change });
 }
 
 function cleared(at: View, record: Held): View['memo'] {

@@ -9,6 +9,7 @@ import { takerOf } from '../decision/inputs.ts';
 import { orphanPlacesOf, placeOf, type Place } from '../decision/price.ts';
 import type { HandOver } from '../decision/types.ts';
 import { NEW_MEMO, withoutPlan, type Memo } from '../decision/memo.ts';
+import { without } from '../../base/without.ts';
 import { keyOf } from '../../kube/resource.ts';
 import type { Informer } from '../../controller/informer.ts';
 import { isLetGo } from '../../api/server-state.ts';
@@ -194,7 +195,9 @@ export class Objects implements ObjectStore<VirtualServer> {
     if (left === undefined) return;
     this.#released.set(uid, undefined);
     const record = knownRecord(object);
-    const kept = leftPlace({ ...placeOf(object, record), identifier: left });
+    // Nobody reads any more what its change will cost.
+    const change = record?.change && without(record.change, 'isUnpriced');
+    const kept = leftPlace({ ...placeOf(object, record && change ? { ...record, change } : record), identifier: left });
     for (const [index, place] of [kept, ...orphanPlacesOf(object, record)].entries())
       this.#quota.left(namespace, `${uid} ${index}`, place);
   }

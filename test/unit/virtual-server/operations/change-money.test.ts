@@ -1,5 +1,5 @@
 /** What a change in place counts in the price limit, until it is made or will not be made any more. */
-import { expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import type { RecordedChange, ServerRecord } from '../../../../src/api/record.ts';
 import type { VirtualServer, VirtualServerSpec } from '../../../../src/api/virtual-server.ts';
 import { ResponseError } from '../../../../src/provider/error.ts';
@@ -7,7 +7,7 @@ import type { Server } from '../../../../src/provider/types.ts';
 import { knownRecord } from '../../../../src/virtual-server/decision/known-record.ts';
 import { modelOf, placeOf, type Place } from '../../../../src/virtual-server/decision/price.ts';
 import { ServerQuota } from '../../../../src/virtual-server/shared/limits.ts';
-import { KNOWN, NOW, SERVER, TIMING, webWith } from '../../../fixtures/decision.ts';
+import { KNOWN, NOW, SERVER, TASKED, TIMING, webWith } from '../../../fixtures/decision.ts';
 import { visit, type Given, type Visited } from '../../../fixtures/visits.ts';
 
 const MINUTE = 60_000;
@@ -37,8 +37,9 @@ const after = (minutes: number, before: Visited, given: Given = {}): Promise<Vis
 
 const placeIn = (next: Visited): Place => placeOf(shown(next), knownRecord(shown(next)));
 const noteIn = (next: Visited): RecordedChange | undefined => knownRecord(shown(next))?.change;
-const pendingIn = (next: Visited): string | undefined =>
-  shown(next).status?.conditions?.find(({ type }) => type === 'ChangePending')?.reason;
+const conditionIn = (next: Visited) => shown(next).status?.conditions?.find(({ type }) => type === 'ChangePending');
+const pendingIn = (next: Visited): string | undefined => conditionIn(next)?.reason;
+const messageIn = (next: Visited): string | undefined => conditionIn(next)?.message;
 
 /** The limits of a process that knows this server. */
 function quotaWith(next: Visited, usual: number): ServerQuota {
@@ -117,11 +118,8 @@ it('room that is found is used although the object is edited while the shutdown 
   expect([...edited.switches, ...next.switches]).toEqual(['shutdown']);
 });
 
-it.each<[string, ServerRecord]>([
-  ['at its first read', KNOWN],
-  ['whose price an earlier version has noted', PRICED],
-])('a server teaches the price of its extras %s, although the provider does not show them', async (_what, own) => {
-  const object = wanting({ advanced: { extraCores: 2 } }, own);
+it('a server teaches the price of its extras at its first read, although the provider does not show them', async () => {
+  const object = wanting({ advanced: { extraCores: 2 } }, KNOWN);
   const server = { ...DEVICES, price: 3000, specs: { diskSize: 10240 } };
   const next = await visited(object, { answers: { server } });
   const another = quotaWith(next, 5000).reserve('default', 'uid-of-next', modelOf(object.spec));
@@ -133,6 +131,83 @@ it.each<[string, ServerRecord]>([
   const quota = quotaWith(edited, 50_000);
   expect(quota.expectedPrice(modelOf(object.spec))).toBe(3000);
   expect(quota.expectedPrice(modelOf(more.spec))).toBeUndefined();
+});
+
+it('a server teaches no price of extras that were asked for after its first read, and that the provider does not show', async () => {
+  const server = { ...DEVICES, specs: { diskSize: 10240 } };
+  const first = await visited(wanting({}, KNOWN), { answers: { server } });
+  const { metadata, spec, ...rest } = shown(first);
+  const edited = { ...metadata, generation: metadata.generation + 1 };
+  const more = { ...rest, metadata: edited, spec: { ...spec, advanced: { extraCores: 2 } } };
+  const next = await visited(more, { memo: first.memo, now: NOW + MINUTE, answers: { server } });
+  expect(next.changes).toEqual([]);
+  expect(quotaWith(next, 50_000).expectedPrice(modelOf(more.spec))).toBeUndefined();
+});
+
+it('an object that is released with Retain during a change of unknown price leaves the last price', async () => {
+  const object = changing({ sentAt: TIME, isUnpriced: true }, { product: 'VPSX8', deletionPolicy: 'Retain' });
+  const deleted = { ...object, metadata: { ...object.metadata, deletionTimestamp: '2026-01-02T00:00:00Z' } };
+  const next = await visited(deleted, { maxPrice: 1500, taken: 0 });
+  expect(next.object).toBeUndefined();
+  const wanted = { ...modelOf(wanting({}).spec), product: 'VPSX2' };
+  expect(next.quota.reserve('default', 'uid-of-next', wanted)).not.toHaveProperty('full');
+  expect(next.quota.reserve('default', 'uid-of-more', { ...wanted, listed: 501 })).toMatchObject({ sum: 1000 });
+});
+
+it.each<[string, Given]>([
+  ['ignores the shutdown', {}],
+  ['cannot be shut down', { answers: { power: new ResponseError(504, 'no answer in time') } }],
+])('a server that %s stops no order, although nobody knows what its change would cost', async (_what, answers) => {
+  const spec = { changePolicy: 'AllowStop', product: 'VPSX16', advanced: { tablet: false } } as const;
+  const given: Given = { maxPrice: 50_000, taken: 0, ...answers };
+  let last = await visited(wanting(spec), given);
+  expect(placeIn(last).price).toBeUndefined();
+  for (let minutes = 10; minutes < 240; minutes += 10) last = await after(minutes, last, given);
+  expect(pendingIn(last)).toBe('StopRequired');
+  const place = quotaWith(last, 50_000).reserve('default', 'uid-of-next', modelOf(wanting({}).spec));
+  expect(place).not.toHaveProperty('full');
+});
+
+it('an order of a model of unknown price does not end a change whose server is off for it', async () => {
+  const spec = { changePolicy: 'AllowStop', product: 'VPSX8', advanced: { tablet: false } } as const;
+  const given: Given = { maxPrice: 50_000, taken: 1, price: 1500 };
+  const first = await visited(wanting(spec), given);
+  expect([first.switches, noteIn(first)?.price]).toEqual([['shutdown'], 1500]);
+  const other = webWith({ ...TASKED, owner: 'uid-of-next' }, { spec: { product: 'VPSX16' } });
+  const beside = { ...other, metadata: { ...other.metadata, name: 'next', uid: 'uid-of-next' } };
+  const off = await after(5, first, { ...given, beside, answers: { server: OFF } });
+  expect(off.changes).toEqual([{ product: 'VPSX8', tablet: false }]);
+  expect(placeIn(off).price).toBe(1500);
+});
+
+describe('the policy Never and back sends a change again', () => {
+  const edited = (minutes: number, before: Visited, changePolicy: 'Never' | 'Online'): Promise<Visited> => {
+    const object = shown(before);
+    const { generation } = object.metadata;
+    const metadata = { ...object.metadata, generation: generation + 1 };
+    const more = { ...object, metadata, spec: { ...object.spec, changePolicy } };
+    return visited(more, { memo: before.memo, now: NOW + minutes * MINUTE });
+  };
+
+  it('that had no effect', async () => {
+    let next = await visited(wanting({ product: 'VPSX8' }));
+    for (let minutes = 1; minutes < 60; minutes += 1) next = await after(minutes, next);
+    expect(pendingIn(next)).toBe('ChangeRefused');
+    const never = await edited(61, next, 'Never');
+    expect(messageIn(never)).toContain('spec.changePolicy is Never');
+    const again = await edited(62, never, 'Online');
+    expect([again.changes, pendingIn(again)]).toEqual([[{ product: 'VPSX8' }], 'Changing']);
+  });
+
+  it('that may have been made, once reads have shown that it was not', async () => {
+    const never = { product: 'VPSX8', changePolicy: 'Never' } as const;
+    const first = await visited(changing({ refused: 'bad gateway', price: 5000 }, never));
+    expect(messageIn(first)).toContain('does not send this change again: bad gateway');
+    const later = await after(OPEN, first);
+    expect(messageIn(later)).toContain('spec.changePolicy is Never');
+    const again = await edited(OPEN + 1, later, 'Online');
+    expect(again.changes).toEqual([{ product: 'VPSX8' }]);
+  });
 });
 
 it.each([

@@ -1,10 +1,11 @@
 /** How long a change in place may take, and how often a server is stopped for it: by the clock of this process. */
 import { describe, expect, it } from 'vitest';
 import type { VirtualServer, VirtualServerSpec } from '../../../../src/api/virtual-server.ts';
+import { without } from '../../../../src/base/without.ts';
 import { ProviderError, ResponseError } from '../../../../src/provider/error.ts';
 import type { Server } from '../../../../src/provider/types.ts';
 import { knownRecord } from '../../../../src/virtual-server/decision/known-record.ts';
-import { KNOWN, NOW, SERVER, TIMING, webWith } from '../../../fixtures/decision.ts';
+import { KNOWN, NOW, SERVER, webWith } from '../../../fixtures/decision.ts';
 import { visit, type Given, type Visited } from '../../../fixtures/visits.ts';
 
 const MINUTE = 60_000;
@@ -27,8 +28,14 @@ function after(
   spec: Partial<VirtualServerSpec> = {},
 ): Promise<Visited> {
   if (object === undefined) throw new Error('the object is gone');
-  const edited = { ...object, spec: { ...object.spec, ...spec } };
+  const generation = object.metadata.generation + Object.keys(spec).length;
+  const edited = { ...object, metadata: { ...object.metadata, generation }, spec: { ...object.spec, ...spec } };
   return visited(edited, { memo, now: NOW + minutes * MINUTE, ...given });
+}
+
+function shown({ object }: Visited): VirtualServer {
+  if (object === undefined) throw new Error('the object is gone');
+  return object;
 }
 
 const pendingIn = ({ object }: Visited): string | undefined =>
@@ -126,7 +133,118 @@ it.each(['before', 'never before'])(
     // The lost request arrives.
     const late = await after(13, running, { answers: { server: changed } });
     expect(late.switches).toEqual(['power-on']);
-    const over = await after(12 + TIMING.takeoverMs / MINUTE, late, { answers: { server: done } });
+    const still = await after(24, late, { answers: { server: changed } });
+    expect(still.switches).toEqual(['power-on']);
+    const over = await after(27, still, { answers: { server: done } });
     expect(over.object && knownRecord(over.object)).not.toHaveProperty('change');
   },
 );
+
+describe('shutdowns for a change', () => {
+  const [CHANGED, DONE] = [
+    { ...OFF, tablet: false },
+    { ...DEVICES, tablet: false },
+  ];
+
+  /** Visits every minute until `end`. What the server shows depends on whether it was last shut down or started. */
+  async function minutes(
+    first: Visited,
+    [from, end]: [number, number],
+    given: (isOn: boolean) => Given,
+  ): Promise<{ last: Visited; calls: string[] }> {
+    let last = first;
+    const calls = [...first.switches];
+    for (let minute = from; minute < end; minute += 1) {
+      last = await after(minute, last, given(calls.at(-1) !== 'shutdown'));
+      calls.push(...last.switches);
+    }
+    return { last, calls };
+  }
+  const stopsIn = (calls: readonly string[]): number => calls.filter((call) => call === 'shutdown').length;
+  const messageIn = ({ object }: Visited): string | undefined =>
+    object?.status?.conditions?.find(({ type }) => type === 'ChangePending')?.message;
+
+  it.each<[string, Server]>([
+    ['hides the field', without(OFF, 'tablet')],
+    ['shows what is wanted', CHANGED],
+  ])('end after the third if the provider, while the server is off, %s', async (_how, off) => {
+    const first = await visited(wanting(STOPPED));
+    const { last, calls } = await minutes(first, [1, 180], (isOn) => ({ answers: { server: isOn ? DEVICES : off } }));
+    expect([stopsIn(calls), calls.at(-1), pendingIn(last)]).toEqual([3, 'power-on', 'ChangeRefused']);
+    expect(messageIn(last)).toContain('was shut down three times for it, and still differs');
+  });
+
+  it.each([504, 409])('end after eight in a row that got a %d', async (status) => {
+    const given: Given = { answers: { power: new ResponseError(status, 'no') } };
+    const { last, calls } = await minutes(await visited(wanting(STOPPED), given), [1, 360], () => given);
+    expect([stopsIn(calls), pendingIn(last)]).toEqual([8, 'StopRequired']);
+    expect(messageIn(last)).toContain('the last 8 requests to shut it down failed');
+    expect(messageIn(last)).not.toContain('asked');
+    // Shut down by you, it is changed and started.
+    const off = await after(361, last, { answers: { server: [OFF, OFF, CHANGED, CHANGED, DONE] } });
+    expect([off.changes, off.switches]).toEqual([[{ tablet: false }], ['power-on']]);
+  });
+
+  it('are asked for again after the policy was Never', async () => {
+    const given: Given = { answers: { power: new ResponseError(503, 'later') } };
+    const { last } = await minutes(await visited(wanting(STOPPED), given), [1, 360], () => given);
+    const never = await minutes(await after(361, last, {}, { changePolicy: 'Never' }), [362, 380], () => ({}));
+    const first = await after(381, never.last, given, { changePolicy: 'AllowStop' });
+    const again = await minutes(first, [382, 390], () => given);
+    expect(stopsIn(again.calls)).toBeGreaterThan(1);
+  });
+
+  it('are asked for again after a 503, although an earlier one was ignored', async () => {
+    const first = await visited(wanting(STOPPED));
+    const never = await after(5, first, {}, { changePolicy: 'Never' });
+    const { last } = await minutes(never, [6, 60], () => ({}));
+    const later: Given = { answers: { power: new ResponseError(503, 'later') } };
+    const again = await after(60, last, later, { changePolicy: 'AllowStop' });
+    expect(again.switches).toEqual(['shutdown']);
+    expect((await after(62, again, {})).switches).toEqual(['shutdown']);
+  });
+
+  it('that have no call by now, after a lost one, leave no server off', async () => {
+    const first = await visited(wanting(STOPPED), { answers: { power: new ProviderError('PROVIDER_TIMEOUT', 'no') } });
+    const second = await after(2, first, { answers: { power: 'notOffered' } });
+    expect(second.switches).toEqual(['shutdown']);
+    const off = await after(10, second, { answers: { server: OFF } });
+    expect(off.switches).toEqual(['power-on']);
+    const running = await after(12, off, {});
+    expect([running.switches, pendingIn(await after(30, running, {}))]).toEqual([[], 'ChangeUnavailable']);
+  });
+
+  it('that two processes have asked for leave no server off, if the second takes effect late', async () => {
+    const first = await visited(wanting(STOPPED));
+    const second = await visited(shown(first), { now: NOW + MINUTE });
+    expect(second.switches).toEqual(['shutdown']);
+    const server = [OFF, OFF, CHANGED, CHANGED, DONE];
+    const changed = await after(5, second, { answers: { server } });
+    expect(changed.switches).toEqual(['power-on']);
+    const running = await after(7, changed, { answers: { server: DONE } });
+    expect((await after(8, running, { answers: { server: CHANGED } })).switches).toEqual(['power-on']);
+  });
+
+  it('that fail take no try from the change', async () => {
+    const later = new ResponseError(503, 'later');
+    const first = await visited(wanting(STOPPED));
+    const failed = await after(10, first, { answers: { server: OFF, changed: later } });
+    const once = await after(20, failed, { answers: { power: later } });
+    const twice = await after(30, once, { answers: { power: later } });
+    const stopped = await after(40, twice, {});
+    expect(stopped.switches).toEqual(['shutdown']);
+    const again = await after(50, stopped, { answers: { server: OFF, changed: later } });
+    expect([again.changes, again.switches]).toEqual([[{ tablet: false }], []]);
+    expect(knownRecord(shown(again))?.change).not.toHaveProperty('refused');
+  });
+});
+
+it('restarts no server for a resize that somebody else has asked for, after it has changed the name', async () => {
+  const named = { changePolicy: 'AllowStop', serverName: 'shop' } as const;
+  const first = await visited(wanting(named), { answers: { server: { ...DEVICES, name: 'web' } } });
+  expect(first.changes).toEqual([{ name: 'shop' }]);
+  const specs = { ...DEVICES.specs, ram: 4096 };
+  const server = { ...DEVICES, name: 'shop', specs, resize: { ram: 8192 } };
+  const next = await after(3, first, { answers: { server } });
+  expect([next.switches, pendingIn(next)]).toEqual([[], 'RestartPending']);
+});

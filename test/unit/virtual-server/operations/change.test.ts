@@ -248,7 +248,7 @@ describe('a change that needs the server off', () => {
     const own = next.object && knownRecord(next.object);
     const after = await visited(wanting({ changePolicy: 'AllowStop', ...TABLET }, own), {
       memo: next.memo,
-      now: NOW + 5 * MINUTE,
+      now: NOW + 16 * MINUTE,
     });
     expect(after.switches).toEqual([]);
     expect(pendingIn(after)).toBe('ChangeRefused');
@@ -337,7 +337,7 @@ describe('a change that needs the server off', () => {
       answers: { server: { ...changed, status: 'shut down' } },
     });
     expect(off.switches).toEqual(['power-on']);
-    const later = await visited(object, { memo: first.memo, now: NOW + 10 * MINUTE, answers: { server: changed } });
+    const later = await visited(object, { memo: first.memo, now: NOW + 16 * MINUTE, answers: { server: changed } });
     expect(noteIn(later)).toBeUndefined();
     const own = await visited(object, { ...knowing(object, { since: 1, at: 1 }), answers: { server: changed } });
     expect(noteIn(own)).toBeUndefined();
