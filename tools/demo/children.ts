@@ -22,9 +22,9 @@ export interface Children {
   run(script: string, timeoutMs: number): Promise<number | string>;
   /**
    * Sends SIGTERM to all, the last one first, and SIGKILL to those that do not exit; resolves when all are gone.
-   * Prevents further starts.
+   * Prevents further starts. `onQuiet`: called when the last one is gone, which may have drawn on the terminal.
    */
-  stop(): Promise<void>;
+  stop(onQuiet?: () => void): Promise<void>;
 }
 
 export interface Child {
@@ -68,8 +68,11 @@ export function createChildren(folder: string): Children {
     return isStopping() ? never : (signal ?? code ?? 'nothing');
   }
 
-  async function stopAll(): Promise<void> {
-    for (const child of running.toReversed()) await end(child);
+  async function stopAll(onQuiet?: () => void): Promise<void> {
+    const [last, ...others] = running.toReversed();
+    if (last !== undefined) await end(last);
+    onQuiet?.();
+    for (const child of others) await end(child);
     watchdog.stdin.end();
   }
 
@@ -96,7 +99,7 @@ export function createChildren(folder: string): Children {
     },
     run: (script, timeout) =>
       ending(() => spawn('/bin/sh', ['-ec', script], { stdio: ['ignore', 1, 1], detached: true, timeout })),
-    stop: () => (stopping ??= stopAll()),
+    stop: (onQuiet) => (stopping ??= stopAll(onQuiet)),
   };
 }
 

@@ -23,12 +23,17 @@ async function demo(flags: Pick<DemoOptions, 'keep' | 'lostOrder' | 'api'>): Pro
   say('starting a simulated provider, a Kubernetes API server and the operator; Ctrl-C stops everything');
   const cleanUp: CleanUp = [];
   let kept = false;
+  let toTell = false;
+  // Starts a new line, because a command may have drawn on this one.
+  const tellStop = (): void => {
+    if (toTell) say('\nstopping');
+    toTell = false;
+  };
   const signalled = new Promise<number>((resolve) => {
     for (const [signal, code] of Object.entries(SIGNALS)) {
       process.on(signal, () => {
         resolve(kept ? 0 : code);
-        // Starts a new line, because a command may be drawing on this one.
-        say('\nstopping');
+        toTell = true;
       });
     }
     // If the reader of the output exits, such as head, the demo ends as on a signal.
@@ -40,7 +45,7 @@ async function demo(flags: Pick<DemoOptions, 'keep' | 'lostOrder' | 'api'>): Pro
   const started = performance.now();
   try {
     const { runDemo } = await import('./run.ts');
-    const finished = runDemo({ say, onKept, ...flags }, cleanUp).then(() => {
+    const finished = runDemo({ say, onKept, onQuiet: tellStop, ...flags }, cleanUp).then(() => {
       say(`done in ${((performance.now() - started) / 1000).toFixed(1)} s`);
       return 0;
     });
@@ -50,6 +55,8 @@ async function demo(flags: Pick<DemoOptions, 'keep' | 'lostOrder' | 'api'>): Pro
     return 1;
   } finally {
     for (const end of cleanUp.toReversed()) await end();
+    // The programs that draw had not started.
+    tellStop();
   }
 }
 

@@ -34,13 +34,16 @@ export interface DemoOptions {
   api: ApiName;
   /** Called when everything runs and is left running. */
   onKept: () => void;
+  /** Called at the end, when no command draws on the terminal anymore. */
+  onQuiet: () => void;
 }
 
 /** Functions to call at the end, the last one first. */
 export type CleanUp = (() => Promise<unknown>)[];
 
 /** Resolves when the server is cancelled; never with `keep`. Rejects with an error. */
-export async function runDemo({ say, keep, lostOrder, api, onKept }: DemoOptions, cleanUp: CleanUp): Promise<void> {
+export async function runDemo(options: DemoOptions, cleanUp: CleanUp): Promise<void> {
+  const { say, keep, lostOrder, api, onKept, onQuiet } = options;
   const { files, key } = readManifests(await readFile(join(ROOT, 'docs/getting-started.md'), 'utf8'));
   const folder = await mkdtemp(join(tmpdir(), 'vps-operator-demo-'));
   cleanUp.push(() => rm(folder, { recursive: true, force: true }));
@@ -55,7 +58,7 @@ export async function runDemo({ say, keep, lostOrder, api, onKept }: DemoOptions
   cleanUp.push(() => bundling.catch(() => undefined));
   const children = createChildren(folder);
   // First of all: a command may be drawing, and the operator may be waiting for an answer of the provider.
-  cleanUp.push(() => children.stop());
+  cleanUp.push(() => children.stop(onQuiet));
   const controlPlane = await startControlPlane(children, folder, say);
   const { cluster } = controlPlane;
   // The guards let only the operator's own identity write a status.
