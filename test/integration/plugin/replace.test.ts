@@ -161,7 +161,7 @@ describe('kubectl vps replace', () => {
       [[], 2, /not a terminal: pass --yes/],
       [['--yes'], 1, /there is already a VirtualServer web-v2: pass another name with --name/],
       [['--yes', '--name', 'web'], 1, /there is already a VirtualServer web:/],
-      [['--yes', '--name', 'Web'], 2, /invalid VirtualServer name/],
+      [['--yes', '--name', 'Web'], 2, /Invalid VirtualServer name/],
       [['--yes', '--image', ''], 2, /--image: /],
       [['--yes', '--expires-at', '2020-01-01T00:00:00Z'], 2, /expired at 2020-01-01T00:00:00Z/],
     ] as const) {
