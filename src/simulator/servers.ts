@@ -25,7 +25,7 @@ export interface SimulatedServer {
   object: ServerObject;
   /** Until then, reads show this status in place of that of `object`. */
   changing?: { shows: string; until: number };
-  /** It was shut down, and starts by itself then. */
+  /** It was shut down, and starts on its own then. */
   startsAt?: number;
   /** A change that was accepted: reads show it from `at` on; undefined: from the next start on. */
   resize?: { at: number | undefined; becomes: Partial<ServerObject> };

@@ -78,7 +78,7 @@ export class ChangePeople {
   }
 
   /**
-   * Shuts servers down from inside that never finish, and starts those whose object says no more than that they are off, as after
+   * Shuts servers down from inside that never finish, and starts those whose object only says that they are off, as after
    * a rollback of its record.
    */
   tidy(): void {

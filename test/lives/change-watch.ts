@@ -1,6 +1,6 @@
 /**
  * Judges each change of a server and each call about its power: it is the server of an object that asks for it, and nothing is
- * stopped without AllowStop. In the end, no server is off, and where an object says nothing about a change, its server is what spec says.
+ * stopped without AllowStop. In the end, no server is off, and where an object tells of no change, its server is what spec says.
  */
 import type { VirtualServer } from '../../src/api/virtual-server.ts';
 import { isPaused } from '../../src/api/server-state.ts';

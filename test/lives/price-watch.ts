@@ -309,7 +309,7 @@ function holds({ object, deleted }: ServerChange): boolean {
 }
 
 /**
- * The price of the very server that the object holds: the higher one while an accepted change is not to be seen. Undefined also
+ * The price of the very server that the object holds: the higher one while reads do not show an accepted change. Undefined also
  * if that is not known.
  */
 function shownPrice({ object }: ServerChange): number | undefined {

@@ -3180,7 +3180,7 @@ export const MUTANTS: Mutant[] = [
     tests: ['--project', 'unit', 'test/unit/virtual-server/operations/order-chosen.test.ts'],
   },
   {
-    name: 'waits for ever to give an order up whose identifier is that of another server',
+    name: 'never gives an order up whose identifier is that of another server',
     file: 'src/virtual-server/operations/identifier-taken.ts',
     find: 'withEvidence(withoutFailures(at.memo), { another })',
     replace: 'withoutFailures(at.memo)',
@@ -3208,7 +3208,7 @@ export const MUTANTS: Mutant[] = [
     tests: ['--project', 'unit', 'test/unit/virtual-server/operations/odd-answers.test.ts'],
   },
   {
-    name: 'takes the server of another order for that of a failed one whose identifier it has',
+    name: 'takes the server of another order that has the identifier of a failed one',
     file: 'src/virtual-server/operations/order.ts',
     find: "if (appeared?.owner === 'own') {\n",
     replace: 'if (appeared !== undefined) {\n',
@@ -3222,7 +3222,7 @@ export const MUTANTS: Mutant[] = [
     tests: ['--project', 'unit', 'test/unit/virtual-server/operations/create-failure.test.ts'],
   },
   {
-    name: 'takes a cancelled server for that of a failed order that has appeared',
+    name: 'takes a cancelled server for the late server of a failed order',
     file: 'src/virtual-server/operations/reads.ts',
     find: "if (answer.type === 'server' && !saysCancelled(answer.server.status)) {",
     replace: "if (answer.type === 'server') {",
@@ -3285,14 +3285,14 @@ export const MUTANTS: Mutant[] = [
     tests: ['--project', 'unit', 'test/unit/virtual-server/shared/late-servers.test.ts'],
   },
   {
-    name: 'asks no person about a late server that nobody else can decide about',
+    name: 'asks no person about a late server that no one else can decide about',
     file: 'src/virtual-server/operations/order.ts',
     find: "appeared?.owner === 'waiting' ? 'IdentityUnproven' : 'CreateBackOff';",
     replace: "appeared?.owner === 'waiting' ? 'CreateBackOff' : 'CreateBackOff';",
     tests: ['--project', 'unit', 'test/unit/virtual-server/operations/create-failure.test.ts'],
   },
   {
-    name: 'waits for ever for the orders of others when a late server appears',
+    name: 'waits without end for the orders of others when a late server appears',
     file: 'src/virtual-server/shared/holders.ts',
     find: 'seenForMs >= WAITED_MS || orders.some',
     replace: 'orders.some',
@@ -3377,7 +3377,7 @@ export const MUTANTS: Mutant[] = [
     tests: ['--project', 'unit', 'test/unit/virtual-server/operations/order-answer.test.ts'],
   },
   {
-    name: 'never repeats a refused order by itself',
+    name: 'never repeats a refused order without a change',
     file: 'src/virtual-server/decision/order-answer.ts',
     find: 'afterMs: jittered(REFUSED_MS, at)',
     replace: 'afterMs: Infinity',
@@ -4787,7 +4787,7 @@ export const MUTANTS: Mutant[] = [
     tests: ['--project', 'unit', 'test/unit/virtual-server/operations/change-time.test.ts'],
   },
   {
-    name: 'shuts a server down again and again that starts by itself',
+    name: 'shuts a server down again and again that starts on its own',
     file: 'src/virtual-server/decision/change.ts',
     find: 'if (isToAsk && isWornOut(at, record)) return',
     replace: 'if (isToAsk && isWornOut(at, record) && at.now < 0) return',
@@ -4892,14 +4892,14 @@ export const MUTANTS: Mutant[] = [
     tests: ['--project', 'unit', 'test/unit/virtual-server/operations/change-money.test.ts'],
   },
   {
-    name: 'orders nothing any more after a server was left during its change',
+    name: 'orders nothing after a server was left during its change',
     file: 'src/virtual-server/shared/objects.ts',
     find: "record?.change && without(record.change, 'isUnpriced');",
     replace: 'record?.change;',
     tests: ['--project', 'unit', 'test/unit/virtual-server/operations/change-money.test.ts'],
   },
   {
-    name: 'orders nothing any more while a server ignores its shutdown',
+    name: 'orders nothing while a server ignores its shutdown',
     file: 'src/virtual-server/decision/change.ts',
     find: 'const idle: Held = { ...record, change: unlessSent(known) };',
     replace: 'const idle: Held = record;',
@@ -4920,7 +4920,7 @@ export const MUTANTS: Mutant[] = [
     tests: ['--project', 'unit', 'test/unit/virtual-server/operations/change-money.test.ts'],
   },
   {
-    name: 'restarts a server for a resize that somebody else has asked for',
+    name: 'restarts a server for a resize that another client has asked for',
     file: 'src/virtual-server/decision/change.ts',
     find: '&& known.refused === undefined && resizes(known);',
     replace: '&& known.refused === undefined;',

@@ -317,7 +317,7 @@ export function createProgram({ terminal, version, exitWith }: ProgramOptions): 
 /** What commander guesses, which is to look like our own hints. */
 const MEANT = /\n\(Did you mean ([^)]*)\)/;
 
-/** Without a default that says nothing, such as false for a switch that is off. */
+/** Without a default that tells nothing, such as false for a switch that is off. */
 function describeOption(this: Help, option: Option): string {
   const defaultValue: unknown = option.defaultValue;
   const saysNothing = defaultValue === false || isEmpty(defaultValue);

@@ -154,7 +154,7 @@ const isOff = (status: string | undefined): boolean => powerStateOf(status) === 
 /** No word that tells what the server does. It may be off. */
 const isUnclear = (status: string | undefined): boolean => powerStateOf(status) === 'unknown';
 
-/** What is to be off is not started for a change, nor shut down: that is the matter of `spec.power`. */
+/** A server that should be off is not started for a change, nor shut down: that is the matter of `spec.power`. */
 export const staysOff = ({ spec: { power } }: VirtualServer): boolean => power === 'Off' || power === 'Dormant';
 
 /** What the record has of a change of the server that it names. */
@@ -172,7 +172,7 @@ export const isToRunFirst = (view: View, record: Held): boolean =>
   view.deleting &&
   (view.object.spec.deletionPolicy === 'Retain' || keepsServer(view, record));
 
-/** The next step with a server that was just read. Whatever has failed is not tried again before its pause is over. */
+/** The next step with a server that was just read. Whatever has failed is not tried again before its pause has ended. */
 export function courseOf(at: View, record: Held, server: Server): Course {
   const course = courseBy(at, record, server);
   const isHeldBack = (changingOf(at, record)?.retryAt ?? -Infinity) > at.monotonic;
@@ -237,7 +237,7 @@ export function askedIn(at: View, record: Held, answer: 'accepted' | 'lost' | 'o
   return { ...seen, stops, lostStopAt: answer === 'lost' ? at.monotonic : earlier };
 }
 
-/** How long the record has been as it is now, as far as this process knows (ms). */
+/** For how long the record has not changed, as far as this process knows (ms). */
 function ageOf(at: View, record: Held): number {
   const { monotonic } = at;
   return monotonic - (seenIn(at, record)?.at ?? monotonic);
@@ -317,7 +317,7 @@ function settled({ at, record, server }: About): Held {
   return isOver && hasPrice(change) ? { ...record, change: unpriced(change) } : record;
 }
 
-/** True if the server has started by itself whenever the operator had shut it down. */
+/** True if the server has started on its own whenever the operator had shut it down. */
 const isWornOut = (at: View, record: Held): boolean => (seenIn(at, record)?.stops ?? 0) >= MOST_STOPS;
 
 /** The server shuts down for the change, or is off. */
@@ -426,8 +426,8 @@ function leftAsItIs(about: About): Course {
     'spec.changePolicy is Never';
   // What is refused counts with its price only while it may have been made, and is not sent again before.
   const isOpen = known?.refused !== undefined && hasPrice(known);
-  const anew = known?.refused === undefined ? known : without(known, 'refused', 'sentAt');
-  const change = isOpen ? known : anew && without(unlessSent(anew), 'isUnavailable');
+  const asNew = known?.refused === undefined ? known : without(known, 'refused', 'sentAt');
+  const change = isOpen ? known : asNew && without(unlessSent(asNew), 'isUnavailable');
   const refused = isOpen ? blockedBy({ ...about, changes: left }) : undefined;
   return {
     record: change === undefined ? record : { ...record, change },

@@ -84,7 +84,7 @@ export function whoOrdered(
 }
 
 /**
- * True if an order has led to this server, however late: nobody else can have guessed its identifier, and it has the mark of the
+ * True if an order has led to this server, however late: no one else can have guessed its identifier, and it has the mark of the
  * object. Not if the server was read before: its addresses tell then.
  */
 export const isLateServer = (object: VirtualServer, record: Held, server: Server): boolean =>

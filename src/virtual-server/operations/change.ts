@@ -70,7 +70,7 @@ export async function change(
     return lookAgain(view, record);
   const { step, record: current } = courseOf(view, still.record, answer.server);
   if (step === undefined) return lookAgain(view, record);
-  // As strict as before a DELETE. But whoever has shut a server down starts it again, as long as a read tells that it is the same.
+  // As strict as before a DELETE. But the process that has shut a server down starts it again, as long as a read tells that it is the same.
   const known = recognizeFor('cancel', view, record, answer);
   if (!known.ok && step.do !== 'start') {
     const said = `Server ${record.identifier} is not changed: ${known.error.why}`;
@@ -130,7 +130,7 @@ async function costOf(
   return price === undefined ? { price, isUnpriced: true } : { price, isUnpriced: undefined };
 }
 
-/** What the server costs now by the list of prices; undefined if the list does not tell it from what the server is to be. */
+/** What the server costs now by the list of prices; undefined if the list does not tell it from what the server should become. */
 function listedNow(
   { spec }: VirtualServer,
   { product, specs = {} }: Server,
@@ -192,7 +192,7 @@ function afterTurn(
     const { identifier } = record;
     if (what === 'stop') {
       const seen = askedIn(at, record, 'accepted');
-      // A server that started by itself does not give the change any number of tries.
+      // A server that started on its own does not give the change any number of tries.
       const failedSends = changingOf(at, record)?.failedSends;
       const change: Changing = { identifier, failures: 0, failedSends, isAsked: true, seen };
       return goOn(withEvidence(withoutPlan(at.memo), { change }));
@@ -247,7 +247,7 @@ function lookAgain(at: View, record: Held): Outcome {
   return goOn(withEvidence(memo, { change: known && { ...known, due: undefined } }));
 }
 
-/** Before a shutdown: the limit does not stop the change any more, and an earlier shutdown counts no more. */
+/** Before a shutdown: the limit does not stop the change now, and an earlier shutdown no longer counts. */
 function toStop(at: View, record: Held): View['memo'] {
   const known = changingOf(at, record);
   if (known === undefined) return at.memo;

@@ -199,7 +199,7 @@ export function seen(at: View, before: Held, known: Held, found: LookedAt): Outc
   const course = courseOf(at, shown, server);
   const changed = course.record.change === shown.change ? shown : course.record;
   // While the server is off for a change, its power is no one else's. A deleted object changes nothing about the server that it keeps.
-  // A change that is sent to a server that is to be off concerns its power no more than the pause before it is sent again.
+  // A change that is sent to a server that should be off concerns its power no more than the pause before it is sent again.
   const isOfPower = course.step !== undefined && !(course.step.do === 'send' && staysOff(object));
   const isBusy = isOfPower || isStoppedForChange(changed);
   const power = deleting || isBusy ? { ...NO_STEP, record: changed } : powerStep(at, changed, server, account);

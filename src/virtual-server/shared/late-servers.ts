@@ -9,7 +9,7 @@ import type { Fingerprint } from '../../api/record.ts';
 import type { Server } from '../../provider/types.ts';
 import { fingerprintOf, identifyingIn } from '../decision/identity.ts';
 
-/** If nobody has looked for a server for longer, it counts as first seen (ms): its identifier may have been used again. */
+/** If no visit has looked for a server for longer, it counts as first seen (ms): its identifier may have been used again. */
 const FORGOTTEN_MS = 60 * 60_000;
 
 interface Sight {

@@ -195,7 +195,7 @@ export class Objects implements ObjectStore<VirtualServer> {
     if (left === undefined) return;
     this.#released.set(uid, undefined);
     const record = knownRecord(object);
-    // Nobody reads any more what its change will cost.
+    // No visit reads from now on what its change will cost.
     const change = record?.change && without(record.change, 'isUnpriced');
     const kept = leftPlace({ ...placeOf(object, record && change ? { ...record, change } : record), identifier: left });
     for (const [index, place] of [kept, ...orphanPlacesOf(object, record)].entries())

@@ -102,7 +102,7 @@ it('guesses the object that a mistyped name means', async () => {
     `kubectl vps: no VirtualServerSet "web" in namespace "${world.namespace}"\n` +
       '  there is a VirtualServer of this name: kubectl vps status web\n',
   ]);
-  // A script waits for the wrong object, and goes on.
+  // A script waits for the wrong object, and continues.
   const gone = await plugin.kubectl(['vps', 'wait', 'wbe', '--for=deleted']);
   expect([gone.code, gone.stdout, gone.stderr]).toEqual([0, 'wbe is gone\n', 'did you mean web?\n']);
 });

@@ -35,7 +35,7 @@ describe.each(commands.map((command) => [command.name(), command] as const))('ku
     return shown();
   };
 
-  it('shows no default that says nothing', () => {
+  it('shows no default that tells nothing', () => {
     expect(help()).not.toMatch(/default:\s+(false|\[\]|\{\}|"")/);
   });
 

@@ -53,7 +53,7 @@ describe('a server', () => {
     expect(await shown()).toEqual(OFF);
   });
 
-  it('starts by itself after a shutdown, unless it was switched since', async () => {
+  it('starts on its own after a shutdown, unless it was switched since', async () => {
     const { power, shown, clock } = await world({ variants: { shutdownMs: 20_000, startsAfterMs: 60_000 } });
     await power('shutdown');
     clock.advance(79_999);
@@ -66,7 +66,7 @@ describe('a server', () => {
     expect(await shown()).toEqual(OFF);
   });
 
-  it('is left as it is by a call that the provider refuses with an unusual status', async () => {
+  it('is not changed by a call that the provider refuses with an unusual status', async () => {
     const { power, shown } = await world({ variants: { refusedStatus: 418 } });
     expect((await power('power-on')).status).toBe(418);
     expect(await shown()).toEqual(RUNNING);

@@ -112,7 +112,7 @@ describe('the call that is missing', () => {
     });
   });
 
-  it('is repeated with growing pauses while the server stays as it is', () => {
+  it('is repeated with growing pauses while the server does not change', () => {
     const calls = (count: number, minutes: number): unknown =>
       stepOf('Off', 'on', {
         last: { ...accepted('shutdown'), count } as Given['last'] & object,

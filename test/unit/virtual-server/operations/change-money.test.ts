@@ -1,4 +1,4 @@
-/** What a change in place counts in the price limit, until it is made or will not be made any more. */
+/** What a change in place counts in the price limit, until it is made or given up. */
 import { describe, expect, it } from 'vitest';
 import type { RecordedChange, ServerRecord } from '../../../../src/api/record.ts';
 import type { VirtualServer, VirtualServerSpec } from '../../../../src/api/virtual-server.ts';
@@ -48,7 +48,7 @@ function quotaWith(next: Visited, usual: number): ServerQuota {
   return quota;
 }
 
-it('a change that is given up stops no order, although nobody knows what it would have cost', async () => {
+it('a change that is given up stops no order, although it had no known price', async () => {
   const given: Given = { maxPrice: 50_000, taken: 0, price: 1000 };
   let next = await visited(wanting({ product: 'VPSX16' }), given);
   expect(placeIn(next).price).toBeUndefined();
@@ -91,7 +91,7 @@ it('a change that the provider may have made without an answer counts after it w
   expect(placeIn(await after(40 + OPEN, running)).price).toBe(1000);
 });
 
-it('a change that the provider refuses while the server is off counts no more', async () => {
+it('a change that the provider refuses while the server is off no longer counts', async () => {
   const note = { change: '{"product":"VPSX8","tablet":false}', phase: 'stop', stoppedAt: TIME, price: 5000 } as const;
   const spec = { changePolicy: 'AllowStop', product: 'VPSX8', advanced: { tablet: false } } as const;
   const next = await visited(changing(note, spec), { answers: { server: OFF, changed: new ResponseError(400, 'no') } });
@@ -157,7 +157,7 @@ it('an object that is released with Retain during a change of unknown price leav
 it.each<[string, Given]>([
   ['ignores the shutdown', {}],
   ['cannot be shut down', { answers: { power: new ResponseError(504, 'no answer in time') } }],
-])('a server that %s stops no order, although nobody knows what its change would cost', async (_what, answers) => {
+])('a server that %s stops no order, although its change has no known price', async (_what, answers) => {
   const spec = { changePolicy: 'AllowStop', product: 'VPSX16', advanced: { tablet: false } } as const;
   const given: Given = { maxPrice: 50_000, taken: 0, ...answers };
   let last = await visited(wanting(spec), given);

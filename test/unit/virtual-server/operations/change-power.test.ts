@@ -31,7 +31,7 @@ const visited = (object: VirtualServer, server: (typeof RUNNING)[]): Promise<Vis
 
 const changeIn = ({ object }: Visited): RecordedChange | undefined => object && knownRecord(object)?.change;
 
-it.each(['Off', 'Dormant'] as const)('a server that is to be %s is not started after the change', async (power) => {
+it.each(['Off', 'Dormant'] as const)('a server that should be %s is not started after the change', async (power) => {
   const next = await visited(wanting({ power }, { phase: 'start', wasOff: true, sentAt: TIME }), [
     { ...OFF, ...CHANGED },
   ]);
@@ -48,25 +48,25 @@ it.each(['Off', 'Dormant'] as const)(
   },
 );
 
-it('a server that is to be off is shut down by spec.power alone, then changed', async () => {
+it('a server that should be off is shut down by spec.power alone, then changed', async () => {
   const next = await visited(wanting({ power: 'Off' }), [RUNNING]);
   expect(next.switches).toEqual(['shutdown']);
   expect(changeIn(next)?.phase).toBeUndefined();
 });
 
-it('a server that somebody has made dormant is neither changed nor started', async () => {
+it('a server that another client has made dormant is neither changed nor started', async () => {
   const next = await visited(wanting({}, { phase: 'stop' }), [{ ...OFF, isDormant: true }]);
   expect(next.changes).toEqual([]);
   expect(next.switches).toEqual([]);
   expect(changeIn(next)?.phase).toBeUndefined();
 });
 
-it('a server that became dormant during a change is woken if it is to be On', async () => {
+it('a server that became dormant during a change is woken if it should be On', async () => {
   const next = await visited(wanting({ power: 'On' }, { phase: 'start', wasOff: true }), [{ ...OFF, isDormant: true }]);
   expect(next.switches).toEqual(['wake']);
 });
 
-it('a server that is to be On is started by the change, and by nothing else', async () => {
+it('a server that should be On is started by the change, and by nothing else', async () => {
   const next = await visited(wanting({ power: 'On' }, { phase: 'start', wasOff: true, sentAt: TIME }), [
     { ...OFF, ...CHANGED },
   ]);
@@ -87,7 +87,7 @@ it('a server that is off on purpose is changed without being switched', async ()
   expect(shownBy(next).reason).toBe('PoweredOff');
 });
 
-it('a server that is to be off says so, whether its change is about to be sent or waits for its pause', async () => {
+it('a server that should be off is shown so, whether its change is about to be sent or waits for its pause', async () => {
   const isBusy = new ResponseError(409, 'busy', {});
   const object = wanting({ power: 'Off', changePolicy: 'Online', advanced: undefined, serverName: 'shop' });
   const answers = { server: [OFF, OFF, OFF], changed: isBusy, power: 'accepted' as const };

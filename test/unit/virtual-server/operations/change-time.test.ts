@@ -80,7 +80,7 @@ it('repeats a change that is not shown two minutes after it was sent, however lo
   expect(again.changes).toHaveLength(1);
 });
 
-describe('a server that starts by itself', () => {
+describe('a server that starts on its own', () => {
   /** A day of visits every ten minutes. The server comes back ten minutes after each shutdown. */
   async function day(changed: ResponseError): Promise<{ stops: number; last: Visited; isOn: boolean }> {
     let last = await visited(wanting(STOPPED), { answers: { changed } });
@@ -239,7 +239,7 @@ describe('shutdowns for a change', () => {
   });
 });
 
-it('restarts no server for a resize that somebody else has asked for, after it has changed the name', async () => {
+it('restarts no server for a resize that another client has asked for, after it has changed the name', async () => {
   const named = { changePolicy: 'AllowStop', serverName: 'shop' } as const;
   const first = await visited(wanting(named), { answers: { server: { ...DEVICES, name: 'web' } } });
   expect(first.changes).toEqual([{ name: 'shop' }]);

@@ -241,7 +241,7 @@ describe('a change that needs the server off', () => {
     expect(next.changes).toEqual([]);
   });
 
-  it('starts the server again if the provider refuses the change, and stops it no more', async () => {
+  it('starts the server again if the provider refuses the change, and does not stop it again', async () => {
     const next = await visited(stopping(), { answers: { server: OFF, changed: REFUSED } });
     expect(next.switches).toEqual(['power-on']);
     expect(noteIn(next)).toMatchObject({ phase: 'start', refused: REFUSED.message });
@@ -308,7 +308,7 @@ describe('a change that needs the server off', () => {
     }
   });
 
-  it('shuts the server down again that has started by itself before the change was sent', async () => {
+  it('shuts the server down again that has started on its own before the change was sent', async () => {
     const object = stopping();
     const off = await visited(object, {
       ...knowing(object, { since: 1, at: 1 }, true),
@@ -318,7 +318,7 @@ describe('a change that needs the server off', () => {
     expect((await visited(object, { memo: off.memo, now: NOW + 30 * MINUTE })).switches).toEqual(['shutdown']);
   });
 
-  it('leaves the server running that has started by itself after the change was sent', async () => {
+  it('leaves the server running that has started on its own after the change was sent', async () => {
     const object = stopping({ sentAt: TIME });
     const next = await visited(object, knowing(object, { since: 3, at: 1 }));
     expect([next.switches, noteIn(next)?.phase]).toEqual([[], 'stop']);

@@ -383,7 +383,7 @@ describe('after an order that failed, another one', () => {
     });
 
     it.each([false, true])(
-      'waits for none that was opened later, and writes nothing meanwhile (deleted: %s)',
+      'waits for none that was opened later, and writes nothing until then (deleted: %s)',
       async (deleting) => {
         const all = new Holders(() => ACCOUNT);
         const other = { namespace: 'default', secret: 'vps-api-key', account: ACCOUNT, isOrdering: true };

@@ -204,7 +204,7 @@ describe.each([
     ['notOffered', { answer: 'Refused', said: 'the provider API has no such call' }],
     [new ProviderError('PROVIDER_TIMEOUT', 'no answer'), {}],
     [new ResponseError(502, 'bad gateway'), {}],
-  ])('is over, whatever the answer is: %s', async (answer, came) => {
+  ])('ends, whatever the answer is: %s', async (answer, came) => {
     const first = await visited(object, SERVER, { answers: { power: answer as Error } });
     expect(recordOf(first)?.[once]).toEqual({ asked: ASKED, ...(came as object) });
     const later = await visited(first.object ?? object, SERVER, { memo: first.memo, now: NOW + 24 * 3_600_000 });

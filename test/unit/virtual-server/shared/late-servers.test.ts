@@ -36,7 +36,7 @@ describe('the server of a failed order that appears without a mark', () => {
     expect(ownerOf(all)).toBe(owner);
   });
 
-  it('waits for each order that was open at first sight, until that one has a server or is over', () => {
+  it('waits for each order that was open at first sight, until that one has a server or has ended', () => {
     const all = new Holders(() => undefined);
     all.set('u2', open('b'));
     all.set('u3', open('c', { isOrdering: false }));
@@ -74,7 +74,7 @@ describe('the server of a failed order that appears without a mark', () => {
     expect(ownerOf(all, bare, 60 * MINUTE_MS)).toBe('waiting');
   });
 
-  it('counts as first seen if nobody has looked for it for an hour', () => {
+  it('counts as first seen if no visit has looked for it for an hour', () => {
     const all = new Holders(() => undefined);
     expect(ownerOf(all)).toBe('own');
     all.set('u2', open('b'));
