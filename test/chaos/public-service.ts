@@ -67,7 +67,10 @@ async function changed(stage: Stage, spec: object): Promise<void> {
   await stage.people.edit('web', { spec });
 }
 
-/** Waits until the server is as spec says, runs, and the record is clear. */
+/**
+ * Waits until the server is as spec says, runs, and the record is clear. If a request to shut down was lost, the operator watches the
+ * server for a quarter of an hour, longer than a plan lasts.
+ */
 async function agrees(stage: Stage, is: (server: ServerObject) => boolean): Promise<void> {
   await stage.until('the server to be as spec says', () => {
     const object = stage.objects.object('web');
@@ -75,7 +78,8 @@ async function agrees(stage: Stage, is: (server: ServerObject) => boolean): Prom
     const [account = 'default'] = stage.simulator.aliveServers().map((server) => server.account);
     const server = stage.simulator.fleet.find(account, record?.identifier ?? '')?.object;
     const isTold = object?.status?.conditions?.some(({ type }) => type === 'ChangePending') === true;
-    return server?.status === 'running' && is(server) && record?.change === undefined && !isTold;
+    const isOver = (record?.change === undefined && !isTold) || record?.change?.phase === 'start';
+    return server?.status === 'running' && is(server) && isOver;
   });
   await stage.rests('web');
 }
@@ -108,7 +112,8 @@ const BASE: Readonly<Record<string, Scenario>> = {
         const object = stage.objects.object('web');
         const { identifier = '', change } = (object && recordOf(object)) ?? {};
         const server = stage.simulator.fleet.find('default', identifier)?.object;
-        return server?.status === 'running' && change?.phase === undefined;
+        // The operator may still watch whether the server shuts down.
+        return server?.status === 'running' && change?.phase !== 'stop';
       });
       await removed(stage, 'web');
     },
