@@ -432,7 +432,7 @@ describe('after an order that failed, another one', () => {
       answers: { server: DENIED, servers: ['srv9'] },
     });
     expect(shownBy(denied).reason).toBe('InvalidSpec');
-    const again = await visit(object, { ...given(200), memo: denied.memo, answers: { server: SERVER } });
+    const again = await visit(object, { ...given(30), memo: denied.memo, answers: { server: SERVER } });
     expect(held(again)).not.toHaveProperty('identifier');
     expect(shownBy(again).reason).toBe('CreateBackOff');
   });
