@@ -488,10 +488,17 @@ function stopRequired(changes: readonly FieldChange[], { record, server }: About
   return { reason: 'StopRequired', message };
 }
 
+/** Without changes, the server restarts for a resize that waits. */
+const purposeOf = (changes: readonly FieldChange[]): string =>
+  changes.length === 0 ? 'a restart' : `a change (${changesText(changes)})`;
+
+const shutDownYourself = (changes: readonly FieldChange[]): string =>
+  `Shut the server down from inside; the operator then ${changes.length === 0 ? '' : 'changes it, and '}starts it again`;
+
 function shutdownIgnored({ stoppedAt = '' }: RecordedChange, { record, changes }: About): Finding {
   const message =
-    `The operator asked server ${record.identifier} at ${stoppedAt} to shut down for a change (${changesText(changes)}), but the server is ` +
-    'not off. The operator never switches a server off by force. Shut the server down from inside; the operator then changes it, and starts it again';
+    `The operator asked server ${record.identifier} at ${stoppedAt} to shut down for ${purposeOf(changes)}, but the server is ` +
+    `not off. The operator never switches a server off by force. ${shutDownYourself(changes)}`;
   return { reason: 'StopRequired', message };
 }
 
@@ -499,9 +506,9 @@ function shutdownFailed({ at, record, changes }: About): Finding {
   const { problem } = changingOf(at, record) ?? {};
   const why = problem === undefined ? [] : [ended(problem.said)];
   const message =
-    `Server ${record.identifier} has to be off for a change (${changesText(changes)}), but the last ${MOST_ASKS} requests to shut it down failed. ` +
+    `Server ${record.identifier} has to be off for ${purposeOf(changes)}, but the last ${MOST_ASKS} requests to shut it down failed. ` +
     [...why, 'The operator asks no more'].join(' ') +
-    '. Shut the server down from inside; the operator then changes it, and starts it again';
+    `. ${shutDownYourself(changes)}`;
   return { reason: 'StopRequired', message };
 }
 

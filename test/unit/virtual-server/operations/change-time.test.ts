@@ -248,3 +248,16 @@ it('restarts no server for a resize that another client has asked for, after it 
   const next = await after(3, first, { answers: { server } });
   expect([next.switches, pendingIn(next)]).toEqual([[], 'RestartPending']);
 });
+
+it('says that a server which ignores its shutdown should restart, if nothing else is to change', async () => {
+  const resized = { ...SERVER, product: 'VPSX8' };
+  const first = await visited(wanting({ changePolicy: 'AllowStop', product: 'VPSX8' }));
+  const server = { ...resized, specs: { ...resized.specs, ram: 4096 }, resize: { ram: 8192 } };
+  const asked = await after(3, first, { answers: { server } });
+  expect(asked.switches).toEqual(['shutdown']);
+  const last = await after(20, asked, { answers: { server } });
+  expect(pendingIn(last)).toBe('StopRequired');
+  const { message } = last.object?.status?.conditions?.find(({ type }) => type === 'ChangePending') ?? {};
+  expect(message).toContain('to shut down for a restart, but the server is not off');
+  expect(message).toContain('Shut the server down from inside; the operator then starts it again');
+});
