@@ -198,8 +198,8 @@ export const MUTANTS: Mutant[] = [
   {
     name: 'restarts a server later that was off',
     file: 'src/virtual-server/decision/power.ts',
-    find: "return skip(skip(record, 'reboot', isOff),",
-    replace: "return skip(skip(record, 'reboot', isOff && wanted === 'Dormant'),",
+    find: '= { reboot: isOff,',
+    replace: "= { reboot: isOff && wanted === 'Dormant',",
     tests: ['--project', 'unit', 'test/unit/virtual-server/decision/power.test.ts'],
   },
   {

@@ -26,7 +26,7 @@ import { coveredBy } from './open.ts';
 import type { ConnectionCondition } from './connection.ts';
 import type { Reachable } from './reach.ts';
 import { holdsSomething } from './known-record.ts';
-import { rebooted } from './once.ts';
+import { rebooted } from './rebooted.ts';
 import { drift, isProvisioned } from './server-status.ts';
 
 export interface Parts {

@@ -13,7 +13,7 @@ import type { Server } from '../../provider/types.ts';
 import { clockOf } from './expiry.ts';
 import { isRecent } from './live-read.ts';
 import { withEvidence, type Memo, type PowerAnswer, type PowerCall, type PowerEvidence } from './memo.ts';
-import { askedAt, withOnce, type Once } from './once.ts';
+import { askedAt, traitsOf, withOnce, ONCE, type Once } from './once.ts';
 import type { Timing } from './types.ts';
 import type { OwnView, View } from './view.ts';
 
@@ -74,7 +74,8 @@ export function powerStep(at: View, record: Held, server: Server, account: strin
   const current = withSkipped(at, record, wanted, state);
   const isAsAsked = missing === undefined;
   const since = isAsAsked ? monotonic : (before?.since ?? monotonic);
-  const isKept = !isAsAsked || due !== undefined || before?.last?.call === 'reboot';
+  const isKept =
+    !isAsAsked || due !== undefined || (before?.last !== undefined && traitsOf(before.last.call).isRestart);
   const evidence: PowerEvidence | undefined = isKept
     ? {
         identifier: record.identifier,
@@ -134,13 +135,13 @@ const isDue = (at: View, record: Held, once: Once): boolean =>
 /** A restart of a server that is off, and force where nothing has to be switched off, count as done: later they would surprise you. */
 function withSkipped(at: View, record: Held, wanted: Wanted | undefined, state: PowerState): Held {
   const isOff = state === 'off' || state === 'dormant';
-  const skip = (kept: Held, once: Once, isVain: boolean): Held =>
-    isVain && isDue(at, kept, once) ? withOnce(kept, at.object, once, { answer: 'Skipped' }) : kept;
-  return skip(skip(record, 'reboot', isOff), 'forceOff', isOff || wanted !== 'Off');
+  const isVain: Readonly<Record<Once, boolean>> = { reboot: isOff, forceOff: isOff || wanted !== 'Off' };
+  const skipped = ONCE.filter((once) => isVain[once] && isDue(at, record, once));
+  return skipped.reduce((kept, once) => withOnce(kept, at.object, once, { answer: 'Skipped' }), record);
 }
 
 function untilAsked(at: View, record: Held): number {
-  const times = (['reboot', 'forceOff'] as const).map((once) => askedAt(at.object, record, once) ?? Infinity);
+  const times = ONCE.map((once) => askedAt(at.object, record, once) ?? Infinity);
   const left = Math.min(...times) - clockOf(at);
   return left > 0 ? left : Infinity;
 }

@@ -10,7 +10,7 @@ import type { Session } from '../../provider/types.ts';
 import { decide } from '../decision/decide.ts';
 import { withEvidence, type PowerCall, type PowerEvidence } from '../decision/memo.ts';
 import { pauseMs } from '../decision/next-poll.ts';
-import { askedAt, onceOf, withOnce, NO_SUCH_CALL } from '../decision/once.ts';
+import { askedAt, traitsOf, withOnce, NO_SUCH_CALL } from '../decision/once.ts';
 import { endVisit, failed, goOn, jittered, withoutKey } from '../decision/outcome.ts';
 import { verdictOf, withCall, withoutDue } from '../decision/power.ts';
 import type { Operation, Outcome } from '../decision/types.ts';
@@ -31,7 +31,7 @@ export async function power(visit: Visit, at: View, operation: Power): Promise<O
   // The operator decides again on what it has just read: this object or others may have changed since.
   const found = stillDue(visit, at, operation, session);
   if (found === undefined) return goOn(withoutDue(visit.view().memo));
-  const once = onceOf(operation.call);
+  const { once } = traitsOf(operation.call);
   if (once !== undefined) {
     // The read may have been of an older version, to which another process had not yet noted the call.
     if (askedAt(visit.object, found.record, once) === undefined) return goOn(withoutDue(visit.view().memo));
@@ -66,7 +66,7 @@ const RESTARTED_MS = 10_000;
 
 /** What the answer means for the object. `record`: without a claim. Pure. */
 export function afterCall(at: View, record: Held, call: PowerCall, answer: Answered): Outcome {
-  const once = onceOf(call);
+  const { once, isRestart } = traitsOf(call);
   const came = cameOf(answer);
   if (!answer.ok && came === 'unsent') return notSent(at, record, call, answer.error);
   const said = answer.ok ? NO_SUCH_CALL : saidBy(answer.error);
@@ -84,7 +84,7 @@ export function afterCall(at: View, record: Held, call: PowerCall, answer: Answe
         },
     at.monotonic,
   );
-  const isRestarted = call === 'reboot' && known.answer === 'Accepted';
+  const isRestarted = isRestart && known.answer === 'Accepted';
   const boot = { identifier: record.identifier, since: at.monotonic };
   const next = ended(
     withMemo(at, isRestarted ? withEvidence(memo, { boot }) : memo),
@@ -104,7 +104,7 @@ function outcomeOf(answer: Answered, said: string): { answer?: 'Accepted' | 'Ref
 
 /** The same call may be sent again, by whatever process. */
 function notSent(at: View, record: Held, call: PowerCall, error: ProviderError): Outcome {
-  const isClaimed = onceOf(call) !== undefined;
+  const isClaimed = traitsOf(call).once !== undefined;
   if (error.code === 'PROVIDER_WITHHELD') {
     const memo = withoutDue(at.memo);
     return ended(withMemo(at, memo), record, call, jittered(at.timing.pollMs, at), isClaimed ? record : undefined);
@@ -118,7 +118,7 @@ function notSent(at: View, record: Held, call: PowerCall, error: ProviderError):
 function ended(at: View, record: Held, call: PowerCall, afterMs: number, written: Held | undefined): Outcome {
   const { status } = at.object.status?.serverStatus === undefined ? {} : { status: at.object.status.serverStatus };
   const shown = { identifier: record.identifier, status, state: powerStateOf(status) };
-  const verdict = call === 'reboot' ? undefined : verdictOf(at, shown, at.memo.evidence.power);
+  const verdict = traitsOf(call).isRestart ? undefined : verdictOf(at, shown, at.memo.evidence.power);
   return endVisit(at, { record, verdict }, { operation: 'look', afterMs }, at.memo, written);
 }
 

@@ -4,6 +4,7 @@ import { standingReason } from '../../api/open.ts';
 import type { Withheld } from '../../controller/observer.ts';
 import { atEarliest } from '../decision/next.ts';
 import { parked, waited } from '../decision/outcome.ts';
+import { traitsOf } from '../decision/once.ts';
 import { ASKS } from '../decision/power.ts';
 import type { Operation, Outcome } from '../decision/types.ts';
 import type { View } from '../decision/view.ts';
@@ -93,7 +94,7 @@ const OPERATIONS: { readonly [T in Operation['type']]: Row<Extract<Operation, { 
     acts: true,
     withheld: 'power',
     would: ({ object }, { record: { identifier }, call }) => {
-      if (call === 'reboot') return `It would ${ASKS[call](identifier)}`;
+      if (traitsOf(call).isRestart) return `It would ${ASKS[call](identifier)}`;
       return `spec.power is ${object.spec.power}: it would ${ASKS[call](identifier)}`;
     },
   },

@@ -5,7 +5,7 @@ import type { Held } from '../../../../src/api/record.ts';
 import type { VirtualServerSpec } from '../../../../src/api/virtual-server.ts';
 import { inputsOf } from '../../../../src/virtual-server/decision/inputs.ts';
 import type { PowerAnswer, PowerCall, PowerEvidence } from '../../../../src/virtual-server/decision/memo.ts';
-import { rebooted } from '../../../../src/virtual-server/decision/once.ts';
+import { rebooted } from '../../../../src/virtual-server/decision/rebooted.ts';
 import { dueCall, powerStep, withCall } from '../../../../src/virtual-server/decision/power.ts';
 import { viewOf, type OwnView, type View } from '../../../../src/virtual-server/decision/view.ts';
 import { ACCOUNT, KNOWN, NOW, SERVER, facts, memo, webWith, type Shape } from '../../../fixtures/decision.ts';
