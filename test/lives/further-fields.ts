@@ -28,8 +28,9 @@ export function userDataSent({ userData, userDataFrom }: Further): string | unde
   return USER_DATA_OF[userDataFrom.configMapKeyRef === undefined ? 'Secret' : 'ConfigMap'];
 }
 
-export function drawFurther(random: Random): Further {
-  if (!random.chance(WITH_FIELDS)) return {};
+export const drawFurther = (random: Random): Further => (random.chance(WITH_FIELDS) ? drawSome(random) : {});
+
+function drawSome(random: Random) {
   return {
     ...(random.chance(0.4) && { ipv4: random.chance(0.8) }),
     // No provider has the last one.
@@ -57,8 +58,14 @@ function drawAdvanced(random: Random): Further['advanced'] {
   };
 }
 
+type KeysOf<T> = T extends unknown ? keyof T : never;
+/** A field that no life has would pass every check of what the provider got. */
+type None = {
+  [F in FurtherField]: F extends KeysOf<ReturnType<typeof drawSome>> ? undefined : 'drawSome never has it';
+};
+
 /** None of the fields: what people change after the provider has refused one. */
-export const NO_FURTHER: { [F in keyof Required<Further>]: undefined } = {
+export const NO_FURTHER: None = {
   ipv4: undefined,
   zone: undefined,
   hostname: undefined,

@@ -107,8 +107,8 @@ export const MUTANTS: Mutant[] = [
   {
     name: 'lets an object choose the mark of another one',
     file: 'src/virtual-server/decision/spec.ts',
-    find: '    serverNameProblem(spec),\n',
-    replace: '',
+    find: 'serverName: serverNameProblem,',
+    replace: 'serverName: unchecked,',
     tests: ['--project', 'unit', 'test/unit/virtual-server/operations/odd-answers.test.ts'],
   },
   {
@@ -1153,8 +1153,8 @@ export const MUTANTS: Mutant[] = [
   {
     name: 'compares the disk size with the sizes of another disk type',
     file: 'src/virtual-server/decision/spec.ts',
-    find: 'const { diskType = DEFAULT_DISK_TYPE } = spec;',
-    replace: 'const diskType = DEFAULT_DISK_TYPE;',
+    find: 'Object.hasOwn(diskSizes, diskType) ? diskSizes[diskType]',
+    replace: 'Object.hasOwn(diskSizes, diskType) ? diskSizes[DEFAULT_DISK_TYPE]',
     tests: ['--project', 'unit', 'test/unit/virtual-server/decision/spec.test.ts'],
   },
   {
@@ -2623,8 +2623,8 @@ export const MUTANTS: Mutant[] = [
   {
     name: 'orders with SSH keys in spec that sshd does not accept',
     file: 'src/virtual-server/decision/spec.ts',
-    find: '    keysProblem(spec),',
-    replace: '',
+    find: 'sshKeys: keysProblem,',
+    replace: 'sshKeys: unchecked,',
     tests: ['--project', 'unit', 'test/unit/virtual-server/operations/ssh-keys.test.ts'],
   },
   {

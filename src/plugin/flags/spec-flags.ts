@@ -47,57 +47,73 @@ const CHANGE_POLICIES = specSchema.shape.changePolicy.unwrap().options;
 const SSH_CHECKS = specSchema.shape.sshCheck.unwrap().options;
 const POWERS = specSchema.shape.power.unwrap().options;
 
-export function addSpecFlags(command: Command): Command {
-  const usual = command.configureOutput();
-  return command
-    .configureOutput({ outputError: (text, write) => usual.outputError?.(text, (shown) => write(withFlag(shown))) })
-    .option('--product <code>', 'product code')
-    .option('--image <name>', 'image name')
-    .option('--disk-size <size>', "disk size, in the unit of the provider's list", diskSizeOf)
-    .option(
+/** The flag for each field of spec, in the order of the help. */
+const OPTIONS: { [F in keyof Required<VirtualServerSpec>]: () => Option } = {
+  product: () => new Option('--product <code>', 'product code'),
+  image: () => new Option('--image <name>', 'image name'),
+  diskSize: () =>
+    new Option('--disk-size <size>', "disk size, in the unit of the provider's list").argParser(diskSizeOf),
+  identifier: () =>
+    new Option(
       '--identifier <identifier>',
       'identifier of the server, part of its host name; default: one that the operator chooses',
-    )
-    .option('--ssh-key <key>', 'SSH public key, or a file with one; repeatable', collect, [])
-    .option('--ssh-key-from <secret/key>', 'SSH public key in a Secret; repeatable', collect, [])
-    .option('--ipv4', 'order an IPv4 address too, which costs extra', false)
-    .option('--zone <code>', 'zone that the server is created in')
-    .option('--hostname <name>', 'hostname of the server')
-    .option('--server-name <text>', 'name that the provider shows')
-    .option('--disk-type <type>', 'disk type, such as hdd')
-    .option('--forward-dns', 'let the provider create DNS records from the hostname to the addresses', false)
-    .option('--reverse-dns', 'let the provider create DNS records from the addresses to the hostname', false)
-    .option(
-      '--advanced <field=value>',
-      'a rare field of the order, such as cpuMode=Performance; repeatable',
-      collect,
-      [],
-    )
-    .option('--stored-user-data <id>', 'number or name of user data that is stored at the provider')
-    .option('--user-data <file>', 'file with user data for cloud-init')
-    .option(
+    ),
+  sshKeys: () => repeatable('--ssh-key <key>', 'SSH public key, or a file with one; repeatable'),
+  sshKeysFrom: () => repeatable('--ssh-key-from <secret/key>', 'SSH public key in a Secret; repeatable'),
+  ipv4: () => yes('--ipv4', 'order an IPv4 address too, which costs extra'),
+  zone: () => new Option('--zone <code>', 'zone that the server is created in'),
+  hostname: () => new Option('--hostname <name>', 'hostname of the server'),
+  serverName: () => new Option('--server-name <text>', 'name that the provider shows'),
+  diskType: () => new Option('--disk-type <type>', 'disk type, such as hdd'),
+  forwardDNS: () => yes('--forward-dns', 'let the provider create DNS records from the hostname to the addresses'),
+  reverseDNS: () => yes('--reverse-dns', 'let the provider create DNS records from the addresses to the hostname'),
+  advanced: () =>
+    repeatable('--advanced <field=value>', 'a rare field of the order, such as cpuMode=Performance; repeatable'),
+  storedUserData: () =>
+    new Option('--stored-user-data <id>', 'number or name of user data that is stored at the provider'),
+  userData: () => new Option('--user-data <file>', 'file with user data for cloud-init'),
+  userDataFrom: () =>
+    new Option(
       '--user-data-from <secret/key>',
       `user data in a Secret of the type ${USER_DATA_SECRET_TYPE}, or in configmap/NAME/KEY`,
-    )
-    .option('--secret <name>', 'Secret with the API key')
-    .option('--ttl <duration>', 'cancel the server this long after it is first ready, such as 4d', durationFor('ttl'))
-    .option('--expires-at <time>', 'cancel the server at this time, such as 2027-01-31T18:00:00Z')
-    .option(
-      '--deletion-delay <duration>',
-      'keep the server this long after a deletion, such as 1d',
+    ),
+  apiKeySecretRef: () => new Option('--secret <name>', 'Secret with the API key'),
+  ttl: () =>
+    new Option('--ttl <duration>', 'cancel the server this long after it is first ready, such as 4d').argParser(
+      durationFor('ttl'),
+    ),
+  expiresAt: () => new Option('--expires-at <time>', 'cancel the server at this time, such as 2027-01-31T18:00:00Z'),
+  deletionDelay: () =>
+    new Option('--deletion-delay <duration>', 'keep the server this long after a deletion, such as 1d').argParser(
       durationFor('deletionDelay'),
-    )
-    .addOption(new Option('--power <state>', 'switch the server on or off, where the provider API can').choices(POWERS))
-    .addOption(
-      new Option('--change-policy <policy>', 'what a change of spec may do to the server').choices(CHANGE_POLICIES),
-    )
-    .addOption(
-      new Option('--ssh-check <place>', 'count the server as ready only while SSH answers there').choices(SSH_CHECKS),
-    )
-    .option('--connection-secret <name>', 'Secret that the operator creates, with addresses, SSH and VNC data')
-    .option('--retain', 'keep the server running when the object is deleted', false)
-    .option('--protect', 'protect the server from being cancelled', false);
+    ),
+  power: () => new Option('--power <state>', 'switch the server on or off, where the provider API can').choices(POWERS),
+  changePolicy: () =>
+    new Option('--change-policy <policy>', 'what a change of spec may do to the server').choices(CHANGE_POLICIES),
+  sshCheck: () =>
+    new Option('--ssh-check <place>', 'count the server as ready only while SSH answers there').choices(SSH_CHECKS),
+  connectionSecretName: () =>
+    new Option('--connection-secret <name>', 'Secret that the operator creates, with addresses, SSH and VNC data'),
+  deletionPolicy: () => yes('--retain', 'keep the server running when the object is deleted'),
+  deletionProtection: () => yes('--protect', 'protect the server from being cancelled'),
+};
+
+const yes = (flag: string, what: string): Option => new Option(flag, what).default(false);
+const repeatable = (flag: string, what: string): Option => new Option(flag, what).argParser(collect).default([]);
+
+export function addSpecFlags(command: Command): Command {
+  const usual = command.configureOutput();
+  command.configureOutput({
+    outputError: (text, write) => usual.outputError?.(text, (shown) => write(withFlag(shown))),
+  });
+  for (const option of Object.values(OPTIONS)) command.addOption(option());
+  return command;
 }
+
+/** The flag that sets each field of spec. */
+export const SPEC_FLAGS: Readonly<Record<string, string>> = Object.fromEntries(
+  Object.entries(OPTIONS).map(([field, option]) => [field, option().long ?? '']),
+);
 
 /** The compiler demands a line here for every field of spec. */
 const FIELDS: { [F in keyof Required<VirtualServerSpec>]: (flags: SpecFlags) => unknown } = {
@@ -136,37 +152,6 @@ export function specFrom(flags: SpecFlags): Record<string, unknown> {
   const values = Object.entries(FIELDS).map(([field, valueFrom]) => [field, valueFrom(flags)] as const);
   return Object.fromEntries(values.filter(([, value]) => value !== undefined));
 }
-
-/** The compiler demands a line here for every field of spec. */
-export const SPEC_FLAGS: { [F in keyof Required<VirtualServerSpec>]: string } = {
-  product: '--product',
-  image: '--image',
-  diskSize: '--disk-size',
-  identifier: '--identifier',
-  sshKeys: '--ssh-key',
-  sshKeysFrom: '--ssh-key-from',
-  ipv4: '--ipv4',
-  zone: '--zone',
-  hostname: '--hostname',
-  serverName: '--server-name',
-  diskType: '--disk-type',
-  forwardDNS: '--forward-dns',
-  reverseDNS: '--reverse-dns',
-  advanced: '--advanced',
-  storedUserData: '--stored-user-data',
-  userData: '--user-data',
-  userDataFrom: '--user-data-from',
-  apiKeySecretRef: '--secret',
-  deletionPolicy: '--retain',
-  deletionProtection: '--protect',
-  power: '--power',
-  changePolicy: '--change-policy',
-  sshCheck: '--ssh-check',
-  connectionSecretName: '--connection-secret',
-  expiresAt: '--expires-at',
-  ttl: '--ttl',
-  deletionDelay: '--deletion-delay',
-};
 
 /** Names the flag if a user spells one like a field of spec that has another: --deletion-policy. */
 function withFlag(text: string): string {

@@ -9,34 +9,33 @@ type Asked = Partial<Pick<VirtualServerSpec, FurtherField>>;
 export const diskText = ({ diskSize, diskType }: Asked & { diskSize: number }): string =>
   diskType === undefined ? String(diskSize) : `${diskSize} ${diskType}`;
 
-/** What the order asks for besides product, image, disk and keys. */
-export function furtherTexts(spec: Asked): string[] {
-  const {
-    ipv4,
-    zone,
-    hostname,
-    serverName,
-    forwardDNS,
-    reverseDNS,
-    advanced = {},
-    storedUserData,
-    userData,
-    userDataFrom,
-  } = spec;
-  const source = userDataFrom && userDataSourceOf(userDataFrom);
-  return [
-    ...(ipv4 === true ? ['IPv4'] : []),
-    ...(zone === undefined ? [] : [`zone ${zone}`]),
-    ...(hostname === undefined ? [] : [`hostname ${hostname}`]),
-    ...(serverName === undefined ? [] : [`name ${serverName}`]),
-    ...(forwardDNS === true ? ['forward DNS'] : []),
-    ...(reverseDNS === true ? ['reverse DNS'] : []),
-    ...Object.entries(advanced).map(([field, value]) => `${field} ${value}`),
-    ...(userData === undefined ? [] : ['user data']),
-    ...(source === undefined ? [] : [`user data of ${source.kind} ${source.name}`]),
-    ...(storedUserData === undefined ? [] : [`stored user data ${storedUserData}`]),
-  ];
-}
+/** How each field is shown besides product, image, disk and keys, in this order; undefined: not at all. */
+const TEXTS: Readonly<Record<FurtherField, (spec: Asked) => string | undefined>> = {
+  ipv4: ({ ipv4 }) => (ipv4 === true ? 'IPv4' : undefined),
+  zone: ({ zone }) => zone && `zone ${zone}`,
+  hostname: ({ hostname }) => hostname && `hostname ${hostname}`,
+  serverName: ({ serverName }) => serverName && `name ${serverName}`,
+  // `diskText` shows it with the size.
+  diskType: () => undefined,
+  forwardDNS: ({ forwardDNS }) => (forwardDNS === true ? 'forward DNS' : undefined),
+  reverseDNS: ({ reverseDNS }) => (reverseDNS === true ? 'reverse DNS' : undefined),
+  advanced: ({ advanced }) =>
+    advanced &&
+    Object.entries(advanced)
+      .map(([field, value]) => `${field} ${value}`)
+      .join(', '),
+  userData: ({ userData }) => (userData === undefined ? undefined : 'user data'),
+  userDataFrom: ({ userDataFrom }) => {
+    const source = userDataFrom && userDataSourceOf(userDataFrom);
+    return source && `user data of ${source.kind} ${source.name}`;
+  },
+  storedUserData: ({ storedUserData }) => storedUserData && `stored user data ${storedUserData}`,
+};
+
+export const furtherTexts = (spec: Asked): string[] =>
+  Object.values(TEXTS)
+    .map((textIn) => textIn(spec))
+    .filter((text) => text !== undefined && text !== '');
 
 /** All of it in one line, without the keys. */
 export const requestText = (spec: Asked & { product: string; image: string; diskSize: number }): string =>

@@ -1,5 +1,6 @@
 /** Finds what is wrong with a spec before it is ordered: SSH keys, and what the provider's lists lack. Pure. */
 import { PRIVATE_KEY, keysProblem } from '../../api/public-key.ts';
+import type { OrderedField } from '../../api/ordered-fields.ts';
 import { DEFAULT_DISK_TYPE, type VirtualServerSpec } from '../../api/virtual-server.ts';
 import { MAX_COMPARED, closest } from '../../base/similar.ts';
 import { cut } from '../../base/text.ts';
@@ -8,33 +9,59 @@ import type { Catalog, Zone } from '../../provider/types.ts';
 
 const NEAREST = 5;
 
+/** What the provider offers. The provider decides about a field whose list is missing. */
+type Lists = Catalog & { zones?: readonly Zone[] | undefined; hosts?: readonly string[] | undefined };
+type Check = (spec: VirtualServerSpec, lists: Lists) => string | undefined;
+
+/** For a field of which the provider has no list: the provider decides about its value. */
+const unchecked = (): undefined => undefined;
+
+/** The check of each field that an order sends, in the order of the message. */
+const CHECKS: Readonly<Record<OrderedField, Check>> = {
+  product: ({ product }, { products }) => unknownName('spec.product', product, codesOf(products)),
+  image: ({ image }, { images }) => unknownName('spec.image', image, namesOf(images)),
+  diskType: ({ diskType }, { diskSizes }) =>
+    diskType === undefined || sizesOf(diskType, diskSizes) !== undefined
+      ? undefined
+      : unknownName('spec.diskType', diskType, Object.keys(diskSizes)),
+  diskSize: ({ diskSize, diskType }, { diskSizes }) => {
+    const sizes = sizesOf(diskType, diskSizes);
+    return sizes === undefined && diskType !== undefined
+      ? undefined
+      : unknownSize('spec.diskSize', diskSize, sizes ?? []);
+  },
+  zone: ({ zone }, { zones }) => unlisted('spec.zone', zone, zones && codesOf(zones)),
+  advanced: ({ advanced }, { hosts }) => unlisted('spec.advanced.hostServer', advanced?.hostServer, hosts),
+  serverName: serverNameProblem,
+  sshKeys: keysProblem,
+  sshKeysFrom: unchecked,
+  identifier: unchecked,
+  ipv4: unchecked,
+  hostname: unchecked,
+  forwardDNS: unchecked,
+  reverseDNS: unchecked,
+  storedUserData: unchecked,
+  userData: unchecked,
+  userDataFrom: unchecked,
+};
+
 /**
  * What the provider does not offer, with the field and the nearest valid values, and which SSH keys are none; undefined if
- * nothing is wrong. The lists may be very long. Without `zones` or `hosts`, the provider decides.
+ * nothing is wrong. The lists may be very long.
  */
-export function specProblem(
-  spec: VirtualServerSpec,
-  catalog: Catalog & { zones?: readonly Zone[] | undefined; hosts?: readonly string[] | undefined },
-): string | undefined {
-  const products = catalog.products.map((product) => product.code);
-  const images = catalog.images.map((image) => image.name);
-  const zones = catalog.zones?.map((zone) => zone.code);
-  const { diskType = DEFAULT_DISK_TYPE } = spec;
-  const sizes = Object.hasOwn(catalog.diskSizes, diskType) ? catalog.diskSizes[diskType] : undefined;
-  const types = Object.keys(catalog.diskSizes);
-  const problems = [
-    unknownName('spec.product', spec.product, products),
-    unknownName('spec.image', spec.image, images),
-    sizes === undefined && spec.diskType !== undefined
-      ? unknownName('spec.diskType', diskType, types)
-      : unknownSize('spec.diskSize', spec.diskSize, sizes ?? []),
-    unlisted('spec.zone', spec.zone, zones),
-    unlisted('spec.advanced.hostServer', spec.advanced?.hostServer, catalog.hosts),
-    serverNameProblem(spec),
-    keysProblem(spec),
-  ].filter((problem) => problem !== undefined);
+export function specProblem(spec: VirtualServerSpec, lists: Lists): string | undefined {
+  const problems = Object.values(CHECKS)
+    .map((check) => check(spec, lists))
+    .filter((problem) => problem !== undefined);
   return problems.length === 0 ? undefined : problems.join('; ');
 }
+
+const codesOf = (entries: readonly { code: string }[]): string[] => entries.map(({ code }) => code);
+const namesOf = (entries: readonly { name: string }[]): string[] => entries.map(({ name }) => name);
+const sizesOf = (
+  diskType: string = DEFAULT_DISK_TYPE,
+  diskSizes: Catalog['diskSizes'],
+): readonly number[] | undefined => (Object.hasOwn(diskSizes, diskType) ? diskSizes[diskType] : undefined);
 
 function unlisted(
   field: string,
