@@ -30,34 +30,26 @@ const KUBE_REQUESTS = counter(
   'method',
 );
 
-const OPERATIONS: readonly ProviderOperation[] = [
-  'login',
-  'products',
-  'images',
-  'diskSizes',
-  'zones',
-  'hosts',
-  'listServers',
-  'prices',
-  'createServer',
-  'pollTask',
-  'readServer',
-  'setPower',
-  'reboot',
-  'setDormant',
-  'changeServer',
-  'deleteServer',
-];
-/** Calls that the specification does not have. */
-const OPTIONAL: ReadonlySet<ProviderOperation> = new Set([
-  'hosts',
-  'listServers',
-  'prices',
-  'setPower',
-  'reboot',
-  'setDormant',
-  'changeServer',
-]);
+/** Of each call: whether the specification does not have it, so that a provider may answer 501. */
+const IS_OPTIONAL: Readonly<Record<ProviderOperation, boolean>> = {
+  login: false,
+  products: false,
+  images: false,
+  diskSizes: false,
+  zones: false,
+  hosts: true,
+  listServers: true,
+  prices: true,
+  createServer: false,
+  pollTask: false,
+  readServer: false,
+  setPower: true,
+  reboot: true,
+  setDormant: true,
+  changeServer: true,
+  deleteServer: false,
+};
+const OPERATIONS = Object.keys(IS_OPTIONAL) as ProviderOperation[];
 const LOGIN_RESULTS: readonly LoginResult[] = ['success', 'refused', 'error'];
 const PROVIDER_RESULTS = [
   'success',
@@ -125,8 +117,8 @@ export function providerResult({ operation, status, code }: RequestInfo): Provid
   if ((status >= 200 && status < 300) || (status === 303 && operation === 'pollTask')) return 'success';
   if (status === 401) return 'unauthorized';
   if (status === 403) return 'forbidden';
-  // A provider without such a call may answer 501, which is no fault of it.
-  if (status === 404 || (status === 501 && OPTIONAL.has(operation))) return 'not_found';
+  // A provider without such a call may answer 501, which is not an error.
+  if (status === 404 || (status === 501 && IS_OPTIONAL[operation])) return 'not_found';
   if (status === 429) return 'rate_limited';
   if (status >= 500) return 'server_error';
   return status >= 400 ? 'client_error' : 'protocol_error';

@@ -200,15 +200,25 @@ function releasedJustNow(
   });
 }
 
-/** The calls that change something. */
-const ACTED: ReadonlySet<Exchange['operation']> = new Set([
-  'createServer',
-  'changeServer',
-  'deleteServer',
-  'setPower',
-  'reboot',
-  'setDormant',
-]);
+/** Whether each call changes something. */
+const ACTS: Readonly<Record<Exchange['operation'], boolean>> = {
+  login: false,
+  products: false,
+  images: false,
+  diskSizes: false,
+  zones: false,
+  hosts: false,
+  listServers: false,
+  prices: false,
+  createServer: true,
+  pollTask: false,
+  readServer: false,
+  setPower: true,
+  reboot: true,
+  setDormant: true,
+  changeServer: true,
+  deleteServer: true,
+};
 
 /**
  * Reports a call that changes something, sent by a process that does not hold the lease. A restore of etcd changes the
@@ -216,14 +226,14 @@ const ACTED: ReadonlySet<Exchange['operation']> = new Set([
  */
 export function sentByAnother({ operation }: Exchange, identity: string, { lease, restores }: ApiServer): string[] {
   const holder = lease?.spec.holderIdentity;
-  return ACTED.has(operation) && holder !== identity && restores === 0
+  return ACTS[operation] && holder !== identity && restores === 0
     ? [`${operation} was sent by ${identity} while ${holder ?? 'no process'} held the lease`]
     : [];
 }
 
 /** Reports what an operator that only observes asks of the provider besides reads. */
 export function actedByObserver({ operation }: Exchange): string[] {
-  return ACTED.has(operation) ? [`${operation} was sent by an operator that only observes`] : [];
+  return ACTS[operation] ? [`${operation} was sent by an operator that only observes`] : [];
 }
 
 /** What the next operator that acts needs to know: it has no memory, and the copy of the record in the status has to say it. */
