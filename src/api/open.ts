@@ -3,18 +3,24 @@ import { hasTrait, type Reason, type Trait } from './conditions.ts';
 import type { ServerRecord } from './record.ts';
 import { cut } from '../base/text.ts';
 
-/** It is unclear which server the object has, or whether it has one. Later ones say more; the last four rank the same. */
-export const QUESTIONS: readonly Reason[] = [
-  'CreateInFlight',
-  'IdentifierInUse',
-  'ServerNotVisible',
-  'TaskOverdue',
-  'IdentityUnproven',
-  'CreateOutcomeUnknown',
-  'TaskNotFound',
-  'TaskFailed',
-  'TaskInUse',
-];
+/** It is unclear which server the object has, or whether it has one. A question of a higher rank says more. */
+const RANKS = {
+  CreateInFlight: 0,
+  IdentifierInUse: 1,
+  ServerNotVisible: 2,
+  TaskOverdue: 3,
+  IdentityUnproven: 4,
+  CreateOutcomeUnknown: 5,
+  TaskNotFound: 5,
+  TaskFailed: 5,
+  TaskInUse: 5,
+} as const satisfies Partial<Record<Reason, number>>;
+export const QUESTIONS = Object.keys(RANKS) as readonly Reason[];
+
+/** -1 for a reason that is no question. */
+export const rankOf = (reason: string | undefined): number =>
+  reason !== undefined && Object.hasOwn(RANKS, reason) ? RANKS[reason as keyof typeof RANKS] : -1;
+
 /** Maximum length of the cause in the record, in characters. */
 const MAX_CAUSE = 200;
 

@@ -2,7 +2,7 @@
  * Keeps open questions in the record: a condition shows one reason at a time, and another one may replace it before the
  * question is answered. Pure.
  */
-import { QUESTIONS, doubtIn, openIn, openReason, questionOf } from '../../api/open.ts';
+import { QUESTIONS, doubtIn, openIn, openReason, questionOf, rankOf } from '../../api/open.ts';
 import type { Reason } from '../../api/conditions.ts';
 import type { ServerRecord } from '../../api/record.ts';
 import { timestamp } from '../../base/duration.ts';
@@ -13,10 +13,6 @@ import { unknownMessage } from './sentences.ts';
 
 /** The provider denies the server of the record, or shows one that may be another. */
 const DOUBTS: ReadonlySet<Reason> = new Set(['AbsenceUnproven', 'IdentityUnproven']);
-const MOST = 5;
-
-const rankOf = (reason: string | undefined): number =>
-  Math.min(MOST, (QUESTIONS as readonly string[]).indexOf(reason ?? ''));
 
 /** The record after a visit that ends with this verdict. Only a question of the same or a higher rank replaces another. */
 export function withOpen(record: ServerRecord, { reason, subject }: Verdict, now: number): ServerRecord {
