@@ -93,8 +93,8 @@ export const MUTANTS: Mutant[] = [
   {
     name: 'takes the server of another object for the one of a failed order',
     file: 'src/virtual-server/operations/reads.ts',
-    find: "if (marked === 'other' || (order.chosen && marked !== 'own')) continue;",
-    replace: "if (order.chosen && marked !== 'own') continue;",
+    find: "if (marked === 'other' || (!isUnguessable(order) && marked !== 'own')) continue;",
+    replace: "if (!isUnguessable(order) && marked !== 'own') continue;",
     tests: ['--project', 'unit', 'test/unit/virtual-server/operations/odd-answers.test.ts'],
   },
   {
@@ -1028,15 +1028,15 @@ export const MUTANTS: Mutant[] = [
   {
     name: 'takes over any server under a chosen identifier',
     file: 'src/virtual-server/decision/named.ts',
-    find: "if (sent.chosen === undefined) return 'own';",
+    find: "if (isUnguessable(sent)) return 'own';",
     replace: "if (sent.at !== '') return 'own';",
     tests: ['--project', 'unit', 'test/unit/virtual-server/operations/order-chosen.test.ts'],
   },
   {
     name: 'cancels unseen what is under a chosen identifier',
     file: 'src/virtual-server/operations/cancel.ts',
-    find: 'if (isNamed(record) && record.sent.chosen) return false;',
-    replace: 'if (isNamed(record) && record.sent.chosen && record.missingAt !== undefined) return false;',
+    find: 'if (isNamed(record) && !isUnguessable(record.sent)) return false;',
+    replace: 'if (isNamed(record) && !isUnguessable(record.sent) && record.missingAt !== undefined) return false;',
     tests: ['--project', 'unit', 'test/unit/virtual-server/operations/order-chosen.test.ts'],
   },
   {
@@ -1640,7 +1640,7 @@ export const MUTANTS: Mutant[] = [
   },
   {
     name: 'drops unknown keys of a record with a new order',
-    file: 'src/virtual-server/operations/order-anonymous.ts',
+    file: 'src/virtual-server/decision/order-claim.ts',
     find: '...(own && unknownIn(own)),',
     replace: '',
     tests: ['--project', 'unit', 'test/unit/virtual-server/decision/record-versions.test.ts'],
@@ -3203,7 +3203,7 @@ export const MUTANTS: Mutant[] = [
   {
     name: 'takes a server that counted as missing for its own under an identifier that others can choose',
     file: 'src/virtual-server/decision/named.ts',
-    find: '  record.sent.chosen === undefined &&\n',
+    find: '  isUnguessable(record.sent) &&\n',
     replace: '',
     tests: ['--project', 'unit', 'test/unit/virtual-server/operations/odd-answers.test.ts'],
   },

@@ -1,17 +1,16 @@
 /**
- * An order under an identifier that the operator has chosen (public-service API). It is safe to repeat: at most one server at a
+ * An order under an identifier that the operator, or spec.identifier, has chosen (public-service API). It is safe to repeat: at most one server at a
  * time has the identifier, so a lost answer can be resolved without asking anyone. Pure.
  */
 import { orderBody, type OrderValues } from '../../api/ordered-fields.ts';
-import { isNamed, unknownIn, type Held, type Named } from '../../api/record.ts';
+import { isNamed, type Held, type Named } from '../../api/record.ts';
 import type { VirtualServer, VirtualServerSpec } from '../../api/virtual-server.ts';
 import type { Verdict } from '../../controller/conditions.ts';
-import { timestamp } from '../../base/duration.ts';
 import { ended } from '../../base/text.ts';
 import { without } from '../../base/without.ts';
 import type { OrderBody, Server } from '../../provider/types.ts';
 import { namesAsGone } from './inputs.ts';
-import { newRecord } from './known-record.ts';
+import { claimed } from './order-claim.ts';
 import type { Operation } from './types.ts';
 import { notDue, taskIsOver, type OwnView, type View } from './view.ts';
 
@@ -69,15 +68,18 @@ export function namesOwner(object: VirtualServer, { name = '' }: Pick<Server, 'n
 }
 
 /**
- * Whether this object's order has led to the server that the provider shows under the identifier. Nobody else can have guessed
- * an identifier of the operator. One that you chose may be that of another order: in another cluster, or by hand.
+ * True if the operator chose the identifier, whose random part no other order can guess. Another order may have the identifier
+ * that you chose: in another cluster, or by hand.
  */
+export const isUnguessable = ({ chosen }: { chosen?: true | undefined }): boolean => chosen === undefined;
+
+/** Whether this object's order has led to the server that the provider shows under the identifier. */
 export function whoOrdered(
   object: VirtualServer,
   { sent, task, createFailure }: Named,
   server: Server,
 ): 'own' | 'other' | 'unknown' {
-  if (sent.chosen === undefined) return 'own';
+  if (isUnguessable(sent)) return 'own';
   const owner = namesOwner(object, server);
   if (owner !== 'unknown') return owner;
   return task !== undefined && createFailure === undefined ? 'own' : 'unknown';
@@ -89,7 +91,7 @@ export function whoOrdered(
  */
 export const isLateServer = (object: VirtualServer, record: Held, server: Server): boolean =>
   record.sent !== undefined &&
-  record.sent.chosen === undefined &&
+  isUnguessable(record.sent) &&
   record.fingerprint === undefined &&
   namesOwner(object, server) === 'own';
 
@@ -104,25 +106,19 @@ export function takenVerdict(why: string, shown: string | undefined): Verdict {
 
 /** The record of an object that orders a server under this identifier. `body`: the hash of what is sent. */
 export function namedClaim(
-  { object, own, now }: View,
+  at: View,
   { attempt, identifier, account, body }: { attempt: string; identifier: string; account: string; body: string },
 ): Named {
+  const { object, now } = at;
   const isChosen = object.spec.identifier === identifier;
-  const { orphans, failed, settled } = own ?? {};
   return {
-    ...(own && unknownIn(own)),
-    ...newRecord(object.metadata.uid),
+    ...claimed(at, attempt, account),
     mode: 'named',
-    account,
     attempt,
-    attemptedAt: timestamp(now),
     sent: { at: new Date(now).toISOString(), body, ...(isChosen && { chosen: true }) },
     identifier,
     // What you said of an earlier server with this identifier is no answer to this order.
     goneRefuted: namesAsGone(object, { identifier }) ? true : undefined,
-    orphans,
-    failed,
-    settled,
   };
 }
 

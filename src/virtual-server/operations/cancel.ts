@@ -27,6 +27,7 @@ import {
   type Memo,
 } from '../decision/memo.ts';
 import { absent, notRecognized } from '../decision/absence.ts';
+import { isUnguessable } from '../decision/named.ts';
 import { failed, goOn, goneUnasked, jittered, endVisit, waited, withoutKey } from '../decision/outcome.ts';
 import { withoutSilence } from '../decision/silent-task.ts';
 import type { Outcome, Operation, ServerAnswer, ShownServer } from '../decision/types.ts';
@@ -146,7 +147,7 @@ export function beforeDelete(at: View, record: Held, shown: Found): Outcome | un
  */
 function mayBeUnseen(at: View, record: Held, shown: Found): boolean {
   // Somebody else's order may be on its way under an identifier that you chose.
-  if (isNamed(record) && record.sent.chosen) return false;
+  if (isNamed(record) && !isUnguessable(record.sent)) return false;
   const { object } = at;
   const { account } = record;
   const isOther = account !== undefined && !isSameAccount(account, accountOf(at));

@@ -5,6 +5,7 @@ import { callProblem } from '../../accounts/decision/failure.ts';
 import type { NamedOutcome } from '../../provider/types.ts';
 import { withFailedOrder, withoutClaim } from '../decision/known-record.ts';
 import { withEvidence, withoutFailures, withoutPlan, type Sent } from '../decision/memo.ts';
+import { isUnguessable } from '../decision/named.ts';
 import { orderNotCreated, orderRefused } from '../decision/order-answer.ts';
 import { orderedEvent } from '../decision/order-events.ts';
 import { goOn, retryLater } from '../decision/outcome.ts';
@@ -51,7 +52,7 @@ export function afterNamedAnswer(
         : orderNotCreated(before, leftOf(before, record, answer, earlier), answer.error, notOffered(answer.error));
     case 'inUse': {
       // Right before the only request, no server had the identifier that you chose.
-      if (sent.chosen && earlier === 'none') {
+      if (!isUnguessable(sent) && earlier === 'none') {
         const why = `${ended(answer.error.message)} The API key sees no server with the identifier ${record.identifier}, so another customer may have it`;
         return { ...identifierTaken(before, withoutClaim(record), why), error: answer.error };
       }

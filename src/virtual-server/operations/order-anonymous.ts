@@ -4,19 +4,19 @@
  * after the claim, a crash may leave an order with an unknown outcome.
  */
 import { without } from '../../base/without.ts';
-import { timestamp } from '../../base/duration.ts';
 import { orderBody, type FromSecrets } from '../../api/ordered-fields.ts';
-import { isClaimed, unknownIn, type Claimed, type ServerRecord } from '../../api/record.ts';
+import { isClaimed, type Claimed, type ServerRecord } from '../../api/record.ts';
 import type { CreateOutcome, OpenOrder } from '../../provider/types.ts';
 import { compose, eventsOf } from '../decision/compose.ts';
 import { decide } from '../decision/decide.ts';
 import { withoutFailures, withoutPlan } from '../decision/memo.ts';
+import { claimed } from '../decision/order-claim.ts';
 import { ON_CHANGE } from '../decision/next.ts';
 import { orderNotCreated, orderRefused } from '../decision/order-answer.ts';
 import { orderedEvent, type Accepted } from '../decision/order-events.ts';
 import { noPlace, wantedBy } from '../decision/order-limits.ts';
 import { goOn, lacking, parked, endVisit } from '../decision/outcome.ts';
-import { newRecord, withoutAttempt } from '../decision/known-record.ts';
+import { withoutAttempt } from '../decision/known-record.ts';
 import { taskField } from '../decision/server-status.ts';
 import type { Outcome, Park } from '../decision/types.ts';
 import type { View } from '../decision/view.ts';
@@ -113,21 +113,6 @@ function ownOfClaim(visit: Visit, before: View, attempt: string): Claimed | unde
   const { own, deleting } = visit.view();
   if (visit.hasChangedSince(before) || deleting || own?.attempt !== attempt) return undefined;
   return isClaimed(own) ? own : undefined;
-}
-
-/** The record of an object that claims an attempt. */
-export function claimed({ object, own, now }: View, attempt: string, account: string): Claimed {
-  const { orphans, failed, settled } = own ?? {};
-  return {
-    ...(own && unknownIn(own)),
-    ...newRecord(object.metadata.uid),
-    account,
-    attempt,
-    attemptedAt: timestamp(now),
-    orphans,
-    failed,
-    settled,
-  };
 }
 
 /**

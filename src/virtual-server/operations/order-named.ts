@@ -1,7 +1,8 @@
 /**
- * Orders a server under an identifier that the operator chooses, and repeats the order until the provider has answered it. The
+ * Orders a server under an identifier that is chosen before, and repeats the order until the provider has answered it. The
  * claim with the identifier is the only write before the request. Whatever happens after it, the same request can be sent
- * again, since at most one server at a time has the identifier; so there is no journal, and no question to a person.
+ * again, since at most one server at a time has the identifier; so there is no journal, and the object
+ * asks you only after a day.
  */
 import { createHash, createHmac } from 'node:crypto';
 import { withoutUsual } from '../../api/ordered-fields.ts';
@@ -31,6 +32,7 @@ import {
   arrivesInMs,
   identifierFor,
   isRepeatedTooLong,
+  isUnguessable,
   mayArrive,
   namedBody,
   namedClaim,
@@ -113,7 +115,7 @@ export async function dueToRepeat(
   if (answer.type === 'server') {
     const lost = lostToAnother(read, record, answer.server, 'order');
     if (lost !== undefined) return lost;
-    const known = record.sent.chosen === undefined ? undefined : recognizeFor('look', read, record, answer);
+    const known = isUnguessable(record.sent) ? undefined : recognizeFor('look', read, record, answer);
     if (known === undefined || known.ok) return goOn(shownMemo(read, record.identifier));
     const isDenied = saysNotCreated(read.object, record) || saysGone(read.object, record);
     return isDenied ? answered(read, record) : notRecognized(read, record, 'order', known.error);
@@ -297,7 +299,7 @@ function refusedBefore(view: View, record: Named, denials: Denials): Outcome {
   return endVisit(view, parts, { operation: 'order', afterMs }, withoutFailures(view.memo));
 }
 
-/** Asks a person, after a day. */
+/** Asks you, after a day. */
 function unanswered(view: View, record: Named): Outcome {
   const message =
     `Order ${record.attempt} of server ${record.identifier} was sent again for a day, and the provider neither carries it out nor ` +

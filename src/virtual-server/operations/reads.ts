@@ -9,7 +9,7 @@ import type { FailedOrder } from '../../api/record.ts';
 import type { VirtualServer } from '../../api/virtual-server.ts';
 import { isSameAccount, isSameProvider } from '../decision/identity.ts';
 import { knownRecord } from '../decision/known-record.ts';
-import { namesOwner } from '../decision/named.ts';
+import { isUnguessable, namesOwner } from '../decision/named.ts';
 import { isProvisioned, wasRead } from '../decision/server-status.ts';
 import type { Unlisted } from '../decision/memo.ts';
 import type { Failed, ServerAnswer, ShownServer, TaskAnswer } from '../decision/types.ts';
@@ -128,7 +128,7 @@ export async function lookForFailed(
     if (answer.type === 'server' && !saysCancelled(answer.server.status)) {
       // The provider may have given the identifier to another order since.
       const marked = namesOwner(object, answer.server);
-      if (marked === 'other' || (order.chosen && marked !== 'own')) continue;
+      if (marked === 'other' || (!isUnguessable(order) && marked !== 'own')) continue;
       const owner =
         marked === 'own' ? 'own' : holders.ownerOfLate(uid, answer.server, { account, now: timers.monotonic() });
       if (owner === 'own') return { appeared: { order, owner } };
